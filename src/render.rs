@@ -63,9 +63,9 @@ mod stamp;
 mod tables;
 mod templates;
 mod timed;
-mod variables;
 mod via;
 mod views;
+mod works;
 
 /// All files of a spec for a dialect.
 ///

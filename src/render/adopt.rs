@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::names::{escaped, table_name};
 use super::roots::Roots;
 use super::via;
+use super::works::WorkView;
 use crate::dialect::Dialect;
 use crate::graph::{Action, Edge, Graph, Member, Own, Rule, Stamp, TableId, Timed, Unit};
 
@@ -28,6 +29,16 @@ pub(super) struct AdoptView {
     look: String,
     /// PostgreSQL: that row `t` names no root, and rows of a family that is there name it.
     is_named: String,
+}
+
+impl AdoptView {
+    /// The work table with those that are named, which are rows of a table.
+    pub(super) fn work(&self, table: &str, rows: &str) -> Option<WorkView> {
+        let why = format!(
+            "The rows of {rows} that rows without a root name, each with the family of these."
+        );
+        (!self.named.is_empty()).then(|| WorkView::by_family(&self.named, table, &self.key, why))
+    }
 }
 
 /// How rows are found that say their instance by one column.
@@ -215,11 +226,8 @@ impl<'a> Adopter<'a> {
         let own = owns[0];
         match own.through {
             None => {
-                let work = self
-                    .dialect
-                    .qualified(&super::names::control_name(self.graph), "work_root");
                 format!(
-                    "(SELECT COUNT(*) = {LOOKED_AT} OR COUNT(w.id) > 0 FROM ({some}) AS l LEFT JOIN {work} AS w ON w.id = {})",
+                    "(SELECT COUNT(*) = {LOOKED_AT} OR COUNT(w.id) > 0 FROM ({some}) AS l LEFT JOIN work_root AS w ON w.id = {})",
                     column(own)
                 )
             }

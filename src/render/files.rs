@@ -4,12 +4,14 @@ use anyhow::Result;
 
 use super::archive::{self, ArchiveView};
 use super::claims::{self, Asked};
+use super::marks::{self, Routine};
 use super::names::table_name;
 use super::sql::file;
 use super::tables::looked_into;
 use super::templates::{Shown, Templates};
 use super::views::SpecView;
-use super::{kernel, layout, marks, orphan_guard};
+use super::works::Works;
+use super::{kernel, layout, orphan_guard};
 use crate::bundle::{File, Form, Kind, What};
 use crate::dialect::Dialect;
 use crate::graph::Graph;
@@ -73,6 +75,14 @@ fn templates(view: &SpecView) -> Vec<(&'static str, &'static str)> {
 
 /// Those that name what the others make, on MySQL and MariaDB.
 const LATE: [&str; 3] = ["00_database.sql", "50_grants.sql", "52_triggers.sql"];
+
+/// What a template made, by its marks.
+pub(super) struct MarkedText<'a> {
+    /// What it is of.
+    pub(super) of: String,
+    pub(super) routines: Vec<Routine>,
+    pub(super) works: Works<'a>,
+}
 
 /// Makes the files of an installation.
 pub(super) struct Press<'a> {
@@ -162,21 +172,34 @@ impl<'a> Press<'a> {
         Ok(files)
     }
 
-    /// The files of the rules and of what stamps them, with their marks: what each is of, and its text.
+    /// The texts of the rules and of what stamps them, with their marks.
     ///
     /// # Errors
     ///
     /// As [`Press::files`].
-    pub(super) fn marked(&mut self) -> Result<Vec<(String, String)>> {
+    pub(super) fn marked(&mut self) -> Result<Vec<MarkedText<'a>>> {
         let mut texts = Vec::new();
         for rule in &self.view.rules {
             self.shown.show("rule", rule);
             let text = self.folder.text(rule.strategy.template(), &self.shown)?;
-            texts.push((format!("rule {}", rule.name), text));
+            texts.push(MarkedText {
+                of: format!("rule {}", rule.name),
+                routines: marks::routines(&text),
+                works: rule.works(),
+            });
         }
-        if !self.view.stamped.is_empty() {
+        for stamp in &self.view.stamped {
+            self.shown.show("stamped", &[stamp]);
             let text = self.folder.text("42_stamp.sql", &self.shown)?;
-            texts.push(("stamp".to_owned(), text));
+            texts.push(MarkedText {
+                of: "stamp".to_owned(),
+                routines: marks::routines(&text),
+                works: Works {
+                    types: &stamp.types,
+                    made: Vec::new(),
+                    twins: Vec::new(),
+                },
+            });
         }
         Ok(texts)
     }

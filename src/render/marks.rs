@@ -1,13 +1,28 @@
-//! The marks of the templates around what EXPLAIN is asked: `«` and `»` around a statement, `‹` and `›` in it around what only
-//! a routine can run, such as INTO. No file has them.
+//! The marks of the templates, by which windrow knows what it wrote: it searches no SQL. No file has them.
+//!
+//! - `«` and `»` stand around a statement that EXPLAIN is asked; `‹` and `›` in it around what only a routine can run, such as
+//!   INTO, and around calls of windrow's own functions.
+//! - `⟦` and `⟧` stand around what the statements of a routine need: its variables and the columns that it answers, with their
+//!   types, and the settings of the planner that are off in it.
+//! - `⟪` and `⟫` stand around the text of a function that PostgreSQL takes into the statements that call it.
 
-/// What a template is read as: signs that nothing else of a spec has.
-const SIGNS: [(char, char); 4] = [
-    ('«', '\u{1}'),
+use crate::bundle::{Probe, What};
+
+/// What a template is read as: signs that nothing else of a spec has. The one that closes follows the one that opens.
+const SIGNS: [(char, char); 8] = [
+    ('«', STATEMENT),
     ('»', '\u{2}'),
-    ('‹', '\u{3}'),
+    ('‹', OWN),
     ('›', '\u{4}'),
+    ('⟦', NEEDS),
+    ('⟧', '\u{6}'),
+    ('⟪', TEXT),
+    ('⟫', '\u{8}'),
 ];
+const STATEMENT: char = '\u{1}';
+const OWN: char = '\u{3}';
+const NEEDS: char = '\u{5}';
+const TEXT: char = '\u{7}';
 
 /// The source of a template, with signs for its marks.
 pub(super) fn signed(source: &str) -> String {
@@ -21,69 +36,198 @@ pub(super) fn signed(source: &str) -> String {
     signed
 }
 
-fn is_sign(letter: u8) -> bool {
-    (1..=4).contains(&letter)
+/// A call of a function of windrow's own, with its marks.
+pub(super) fn own(call: &str) -> String {
+    signed(&format!("‹{call}›"))
+}
+
+fn is_sign(letter: char) -> bool {
+    ('\u{1}'..='\u{8}').contains(&letter)
 }
 
 /// A text without its marks.
-pub(super) fn unmarked(text: String) -> String {
-    if !text.bytes().any(is_sign) {
-        return text;
-    }
-    let parts = text.split(|letter: char| letter.is_ascii() && is_sign(letter as u8));
-    parts.collect()
+pub(super) fn unmarked(mut text: String) -> String {
+    text.retain(|letter| !is_sign(letter));
+    text
 }
 
 /// How long a text with marks is without them.
 pub(super) fn length(text: &str) -> usize {
-    text.len() - text.bytes().filter(|letter| is_sign(*letter)).count()
+    text.len() - text.matches(is_sign).count()
 }
 
-/// A marked statement, and what its file has before it.
-pub(super) struct Marked<'a> {
-    pub(super) before: &'a str,
-    pub(super) text: String,
+/// What a template makes behind one of its marker lines.
+#[derive(Default)]
+pub(super) struct Routine {
+    /// Its name without the schema; empty where it is no routine.
+    pub(super) name: String,
+    /// Its variables and what it answers, with their types.
+    variables: Vec<(String, String)>,
+    /// The settings of the planner of PostgreSQL that are off in it.
+    pub(super) off: Vec<&'static str>,
+    /// Its marked statements.
+    pub(super) statements: Vec<String>,
+    /// Its text, where PostgreSQL takes that into the statements that call it.
+    pub(super) text: Option<String>,
+    /// What stands between its marks.
+    pub(super) rest: String,
 }
 
-/// The marked statements of a text. What stands between two statements is none.
-pub(super) fn statements(text: &str) -> Vec<Marked<'_>> {
-    let mut found = Vec::new();
-    let mut from = 0;
-    while let Some(begins) = text[from..].find('\u{1}').map(|at| from + at) {
-        let ends = text[begins..]
-            .find('\u{2}')
-            .map_or(text.len(), |at| begins + at);
-        found.push(Marked {
-            before: &text[..begins],
-            text: said(&text[begins + 1..ends]),
-        });
-        from = ends;
+/// What the marks of a text say, routine by routine.
+pub(super) fn routines(text: &str) -> Vec<Routine> {
+    text.split("\n--# ").skip(1).map(Routine::read).collect()
+}
+
+impl Routine {
+    fn read(text: &str) -> Self {
+        let mut routine = Routine::default();
+        let (what, text) = text.split_once('\n').unwrap_or_default();
+        routine.name = What::new(what).routine().unwrap_or_default().to_owned();
+        let mut from = 0;
+        for (at, sign) in text.char_indices() {
+            if ![STATEMENT, NEEDS, TEXT].contains(&sign) {
+                continue;
+            }
+            let close = char::from(sign as u8 + 1);
+            let marked = text[at + 1..].split(close).next().unwrap_or_default();
+            match sign {
+                STATEMENT => routine.statements.push(marked.to_owned()),
+                TEXT => routine.text = Some(marked.to_owned()),
+                _ => routine.learn(marked),
+            }
+            routine.rest += &text[from..at];
+            from = at + marked.len() + 1;
+        }
+        routine.rest += &text[from..];
+        routine
     }
-    found
+
+    /// What it needs, by a list of variables or of settings.
+    fn learn(&mut self, list: &str) {
+        for item in list.split(',') {
+            let words = item.split_whitespace();
+            let words: Vec<&str> = words
+                .filter(|it| !["IN", "OUT", "INOUT"].contains(it))
+                .collect();
+            match words[..] {
+                ["SET", ..] => {
+                    let off = Probe::SETTINGS.into_iter();
+                    self.off.extend(off.filter(|name| words.contains(name)));
+                }
+                [name, kind, ..] => self.variables.push((name.to_owned(), kind.to_owned())),
+                _ => {}
+            }
+        }
+    }
+
+    /// The type of a variable: of what is called `p_…` and the like.
+    pub(super) fn kind(&self, variable: &str) -> Option<&str> {
+        let is_one = variable.get(1..2) == Some("_");
+        let found = self
+            .variables
+            .iter()
+            .find(|(name, _)| is_one && name == variable);
+        found.map(|(_, kind)| &kind[..])
+    }
+
+    /// The columns that it answers, with their types: all but what it is given.
+    pub(super) fn answers(&self) -> impl Iterator<Item = &(String, String)> {
+        let all = self.variables.iter();
+        all.filter(|(name, _)| !name.starts_with("p_"))
+    }
 }
 
-/// A text without its marked statements.
-pub(super) fn outside(text: &str) -> String {
-    let parts = text.split('\u{1}').enumerate();
-    let parts = parts.map(|(number, part)| match number {
-        0 => part,
-        _ => part.split_once('\u{2}').map_or("", |(_, after)| after),
-    });
-    parts.collect()
-}
-
-/// A text on one line, without comments, and without what only a routine can run.
-pub(super) fn said(text: &str) -> String {
+/// A marked statement on one line, without comments, and with something else for what only a routine can run.
+pub(super) fn said(statement: &str, other: impl Fn(&str) -> String) -> String {
     let mut said = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once('\u{3}') {
-        said.push_str(before);
-        rest = after.split_once('\u{4}').map_or("", |(_, after)| after);
+    let mut rest = statement;
+    while let Some((before, after)) = rest.split_once(OWN) {
+        let (own, behind) = after.split_once('\u{4}').unwrap_or((after, ""));
+        said.extend([before, &other(own)]);
+        rest = behind;
     }
     said.push_str(rest);
     let code = said
         .lines()
         .filter(|line| !line.trim_start().starts_with("--"));
     let words: Vec<&str> = code.flat_map(str::split_whitespace).collect();
-    unmarked(words.join(" "))
+    words.join(" ")
+}
+
+/// A text with something else for some of its words, dots and all; texts and quoted names stay.
+pub(super) fn replaced(text: &str, mut other: impl FnMut(&str) -> Option<String>) -> String {
+    let mut made = String::new();
+    let (mut rest, mut quote) = (text, None);
+    while let Some(sign) = rest.chars().next() {
+        let ends = |sign: char| !(sign.is_ascii_alphanumeric() || "_.".contains(sign));
+        let word = match quote {
+            None => &rest[..rest.find(ends).unwrap_or(rest.len())],
+            Some(_) => "",
+        };
+        match quote {
+            None if "'\"`".contains(sign) => quote = Some(sign),
+            Some(open) if open == sign => quote = None,
+            _ => {}
+        }
+        let taken = if word.is_empty() {
+            &rest[..sign.len_utf8()]
+        } else {
+            word
+        };
+        made += &other(word).unwrap_or_else(|| taken.to_owned());
+        rest = &rest[taken.len()..];
+    }
+    made
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_template_says_of_a_routine_is_read_by_its_marks() {
+        let text = signed(
+            "--# set x\nSET x;\n--# create function w.r_f\nCREATE FUNCTION w.r_f(⟦p_a text[], OUT o_b varchar(10)⟧)\n\
+             RETURNS TABLE (⟦c bigint⟧) ⟦SET enable_sort = off\nSET enable_seqscan = off⟧ AS\n\
+             DECLARE ⟦v_d text⟧ := 'x';\n    -- why\n    «SELECT o\n    -- how\n    ‹INTO v_d› FROM t»;\n\
+             --# create function w.r_g\nCREATE FUNCTION w.r_g() AS ⟪SELECT 1⟫;\n",
+        );
+        let [f, g] = &routines(&text)[..] else {
+            panic!("two routines");
+        };
+        assert_eq!((&f.name[..], &g.name[..]), ("r_f", "r_g"));
+        let kinds = ["p_a", "o_b", "v_d", "c", "x", ""].map(|name| f.kind(name));
+        assert_eq!(
+            kinds,
+            [
+                Some("text[]"),
+                Some("varchar(10)"),
+                Some("text"),
+                None,
+                None,
+                None
+            ]
+        );
+        assert_eq!(f.off, ["enable_seqscan", "enable_sort"]);
+        assert_eq!(f.statements.len(), 1);
+        assert_eq!(
+            said(&f.statements[0], |own| own.to_lowercase()),
+            "SELECT o into v_d FROM t"
+        );
+        assert!(
+            !f.rest.contains("SELECT") && f.rest.contains("-- why"),
+            "{}",
+            f.rest
+        );
+        assert_eq!(g.text.as_deref(), Some("SELECT 1"));
+        assert_eq!(length(&text), unmarked(text.clone()).len());
+    }
+
+    #[test]
+    fn texts_and_quoted_names_stay() {
+        let text = "p_a, t.p_a, \"p_a\".p_a, `p_a`, 'p_a ''p_a', p_ab('\"', p_a)";
+        let made = replaced(text, |word| (word == "p_a").then(|| "1".to_owned()));
+        let expected = "1, t.p_a, \"p_a\".p_a, `p_a`, 'p_a ''p_a', p_ab('\"', 1)";
+        assert_eq!(made, expected);
+    }
 }

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::names::{escaped, table_name};
 use super::stamp::{Finder, JoinView, family_of};
+use super::works::WorkView;
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Member, TableId, Timed};
 
@@ -88,6 +89,22 @@ impl Others {
             .map(|(other, finder)| others.view(other, finder))
             .collect();
         others
+    }
+
+    /// The work tables with what is held.
+    pub(super) fn works(&self) -> Vec<WorkView> {
+        let firsts = self.views.iter().map(|it| {
+            let why = format!("The families of rows of {} that are held.", it.table_name);
+            WorkView::keys(&it.first, &it.table, &it.key, why)
+        });
+        let lists = self.lists.iter().map(|it| {
+            let why = format!(
+                "What stays with rows that are held and of no family: {}.",
+                it.why
+            );
+            WorkView::numbered(&it.name, &it.table, &it.column, why)
+        });
+        firsts.chain(lists).collect()
     }
 
     /// The columns of a member by whose values its rows stay.

@@ -2,10 +2,11 @@
 
 use anyhow::Result;
 
-use super::files::Press;
+use super::files::{MarkedText, Press};
+use super::marks::{Routine, said};
 use super::names::table_name;
 use super::spec_view::spec_view;
-use super::{innodb_probes, marks, postgres_probes};
+use super::{innodb_probes, postgres_probes};
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
 use crate::graph::Graph;
@@ -29,37 +30,45 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Result<Vec<Probe>> {
         .map(|table| (table_name(graph, dialect, &table.name), &table.name))
         .collect();
     let mut probes: Vec<Probe> = Vec::new();
-    for (of, text) in Press::new(graph, dialect, &view)?.marked()? {
-        for statement in marks::statements(&text) {
-            let (before, control) = (statement.before, &view.control);
-            let (name, sql, off) = match dialect {
-                Dialect::Postgres => {
-                    let routine = postgres_probes::Routine::of(&text, before, control);
-                    (
-                        routine.name,
-                        routine.explained(&statement.text),
-                        routine.off(),
-                    )
-                }
-                Dialect::Mysql | Dialect::Mariadb => {
-                    let names = tables.iter().map(|(name, _)| name.as_str()).collect();
-                    let routine = innodb_probes::Routine::of(&text, before, control, names);
-                    (routine.name, routine.explained(&statement.text), Vec::new())
-                }
+    for MarkedText {
+        of,
+        routines,
+        works,
+    } in Press::new(graph, dialect, &view)?.marked()?
+    {
+        let control = format!("{}.", view.control);
+        let postgres = postgres_probes::Routines {
+            all: &routines,
+            control: control.clone(),
+        };
+        let innodb = innodb_probes::Named {
+            control,
+            works: &works,
+            tables: tables.iter().map(|(name, _)| name.as_str()).collect(),
+        };
+        let marked = routines.iter().flat_map(|routine| {
+            let statements = routine.statements.iter();
+            statements.map(move |statement| (routine, statement))
+        });
+        for (routine, statement) in marked {
+            let sql = match dialect {
+                Dialect::Postgres => postgres.explained(routine, statement),
+                Dialect::Mysql | Dialect::Mariadb => innodb.explained(routine, statement),
             };
             if probes.iter().any(|probe| probe.sql == sql) {
                 continue;
             }
+            let said = said(statement, str::to_owned);
             let named = tables
                 .iter()
-                .filter_map(|(name, bare)| Some((statement.text.find(name.as_str())?, bare)));
+                .filter_map(|(name, bare)| Some((said.find(name.as_str())?, bare)));
             let first = named.min().map(|(_, bare)| (*bare).clone());
-            let shown: String = statement.text.chars().take(SHOWN).collect();
+            let shown: String = said.chars().take(SHOWN).collect();
             probes.push(Probe {
-                what: format!("{of}: {name}: {shown}"),
+                what: format!("{of}: {}: {shown}", routine.name),
                 table: first.unwrap_or_default(),
                 sql,
-                off,
+                off: routine.off.clone(),
             });
         }
     }
@@ -67,11 +76,7 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Result<Vec<Probe>> {
 }
 
 /// The routines whose statements EXPLAIN is not asked, with the reason.
-const UNEXPLAINED: [(&str, &str); 10] = [
-    ("_roots", "its text is part of the statements that name it"),
-    ("_rooted", "the same"),
-    ("_names_", "the same; a number follows"),
-    ("_rows", "the same, in statements of the kernel"),
+const UNEXPLAINED: [(&str, &str); 6] = [
     (
         "_undated",
         "a preview lists what has no time, which no index need find",
@@ -101,22 +106,18 @@ pub fn unexplained(graph: &Graph, dialect: Dialect) -> Result<Vec<String>> {
         .map(|table| table_name(graph, dialect, &table.name))
         .collect();
     let mut found = Vec::new();
-    for (_, text) in Press::new(graph, dialect, &view)?.marked()? {
-        let mut routine = "";
-        for line in marks::outside(&text).lines() {
-            if let Some((_, head)) = line
-                .split_once(" FUNCTION ")
-                .or_else(|| line.split_once(" PROCEDURE "))
-            {
-                routine = head.split('(').next().unwrap_or_default();
+    for text in Press::new(graph, dialect, &view)?.marked()? {
+        for Routine { name, rest, .. } in &text.routines {
+            if UNEXPLAINED.iter().any(|(known, _)| name.ends_with(known)) {
+                continue;
             }
-            let bare = routine.trim_end_matches(|sign: char| sign.is_ascii_digit());
-            let known = UNEXPLAINED.iter().any(|(name, _)| bare.ends_with(name));
-            let names = tables.iter().any(|table| line.contains(table.as_str()));
-            // It makes a work table, and reads nothing.
-            let made = line.ends_with(" LIMIT 0;");
-            if names && !known && !made && !line.trim_start().starts_with("--") {
-                found.push(format!("{routine}: {line}"));
+            for line in rest.lines() {
+                let names = tables.iter().any(|table| line.contains(table.as_str()));
+                // It makes a work table, and reads nothing.
+                let made = line.ends_with(" LIMIT 0;");
+                if names && !made && !line.trim_start().starts_with("--") {
+                    found.push(format!("{name}: {line}"));
+                }
             }
         }
     }

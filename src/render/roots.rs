@@ -1,5 +1,6 @@
 //! How the root of a family is told in a rule by time.
 
+use super::marks::own;
 use super::names::{control_name, table_name};
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Rule, Timed};
@@ -28,8 +29,8 @@ impl Roots {
             table: table_name(graph, dialect, &table.name),
             key: dialect.ident(key),
             column: column.map_or(String::new(), |column| dialect.ident(column)),
-            roots: format!("{}.{}_roots()", control_name(graph), rule.name),
-            rooted: format!("{}.{}_rooted()", control_name(graph), rule.name),
+            roots: own(&format!("{}.{}_roots()", control_name(graph), rule.name)),
+            rooted: own(&format!("{}.{}_rooted()", control_name(graph), rule.name)),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The view of one rule.
 
 use super::edges::{EdgeView, OtherView, between, edge_view, members};
+use super::marks::own;
 use super::names::{
     control_name, escaped, id_type, local, near, present, table_name, typed, variable, work_table,
 };
@@ -9,6 +10,7 @@ use super::views::{
     ArtifactView, CollectView, LinkView, RootView, RuleView, ScopeView, StepView, StrategyView,
     TimesView, TwinView,
 };
+use super::works::WorkView;
 use super::{
     above, archive, cascade, document, held, keeps, last, left, newest, releases, single, source,
     timed,
@@ -50,6 +52,7 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
     RuleView {
         literal: dialect.text(&rule.name),
         level_columns: level_columns(purge, rule, &root, dialect),
+        types: types(rule, &root, &strategy, dialect),
         root,
         scope: scope_view(rule, dialect),
         times: times_view(graph, rule, source.as_ref(), dialect),
@@ -99,6 +102,20 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
         archive: archive::view(graph, rule, rule.root, dialect),
         strategy,
         name: rule.name.clone(),
+    }
+}
+
+/// What the work tables of the kernel have their types from.
+fn types(rule: &Rule, root: &RootView, strategy: &StrategyView, dialect: Dialect) -> WorkView {
+    let key = |name: &str| (name.to_owned(), root.key.clone());
+    match strategy {
+        StrategyView::EndTime => {
+            let scope = scope_view(rule, dialect).per;
+            let columns = vec![key("id"), key("root_id"), ("scope".to_owned(), scope)];
+            WorkView::types(&root.table, columns, &[])
+        }
+        StrategyView::Timed(_) => WorkView::types(&root.table, vec![key("id")], &[]),
+        StrategyView::Single(single) => single.types(&root.table),
     }
 }
 
@@ -199,7 +216,10 @@ fn times_view(
         let seconds = format!("greatest({retention}, {minimum}) + {lag}");
         if by_calendar(graph, rule) {
             let (control, zone) = (control_name(graph), dialect.text(&graph.time_zone));
-            format!("{control}.calendar_before(p_as_of, {seconds}, {zone}){time_zone}")
+            let before = own(&format!(
+                "{control}.calendar_before(p_as_of, {seconds}, {zone})"
+            ));
+            format!("{before}{time_zone}")
         } else {
             format!("(p_as_of - make_interval(secs => {seconds})){time_zone}")
         }
@@ -313,6 +333,12 @@ fn collect_view(
     CollectView {
         variable: variable(graph, id),
         near: near(graph, id),
+        made: WorkView::keys(
+            &work_table(graph, id),
+            &table_name(graph, dialect, &table.name),
+            &dialect.ident(&table.key[0].name),
+            String::new(),
+        ),
         work: work_table(graph, id),
         key: dialect.ident(&table.key[0].name),
         key_type: dialect.kind(table.key[0].kind),

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::names::{escaped, fixed_offset, id_type, least_key, table_name};
+use super::works::WorkView;
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Kind, Member, Rule, Source, Stamp, TableId};
 use ways::ChangeView;
@@ -30,6 +31,8 @@ pub(super) struct StampView {
     key: String,
     key_type: &'static str,
     id_type: &'static str,
+    /// What work tables of the kernel have their types from, on MySQL and MariaDB.
+    pub(super) types: WorkView,
     /// The key of the family of row `r`; the column that names it, empty where each row is a family.
     family_of_root: String,
     root_column: String,
@@ -178,6 +181,14 @@ fn view(rule: &Rule, finder: &Finder) -> StampView {
         end_time: dialect.ident(&rule.end_time.name),
         end_time_name: escaped(dialect, &rule.end_time.name),
         time_type: dialect.kind(rule.end_time.kind),
+        types: WorkView::types(
+            &finder.qualified(stamp.root),
+            vec![
+                ("id".to_owned(), dialect.ident(&key.name)),
+                ("due".to_owned(), dialect.ident(&rule.end_time.name)),
+            ],
+            &[],
+        ),
         table: finder.qualified(stamp.root),
         table_name: escaped(dialect, &table.name),
         key: dialect.ident(&key.name),

@@ -9,6 +9,7 @@ use super::others::{ListView, OtherView, Others};
 use super::roots::Roots;
 use super::rules::is_plain;
 use super::sql::among;
+use super::works::WorkView;
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Kind, Rule, Timed, Unit};
 
@@ -83,6 +84,8 @@ pub(super) struct TimedView {
     pub(super) references: Vec<String>,
     /// Further work tables with the families that stay: MySQL lets a statement name a temporary table once.
     twins: Vec<String>,
+    /// The work tables of a batch that only this rule has, these among them.
+    pub(super) works: Vec<WorkView>,
     /// Whether rows that name no root may belong to an instance; what finds the instances `t` of the families `p_go`.
     adopts: bool,
     of_go: String,
@@ -109,10 +112,8 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
     let adopter = Adopter::new(graph, rule, timed, &roots, dialect);
     let root = members.iter().find(|member| member.root);
     let conditions = |row: &str| -> Vec<String> {
-        rule.candidates
-            .iter()
-            .map(|condition| dialect.condition_of(row, condition))
-            .collect()
+        let candidates = rule.candidates.iter();
+        candidates.map(|it| dialect.condition_of(row, it)).collect()
     };
     let by_family = timed.unit == Unit::Family;
     let rootless = |row: &str| roots.missing(&roots.family_of(row, dialect), dialect);
@@ -182,6 +183,7 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
         between: adopter.as_ref().map_or(Vec::new(), Adopter::between),
         adopts: members.iter().any(|member| member.adopt.is_some()),
         root_column: roots.column.clone(),
+        works: works(&members, &others, by_family),
         twins: twins(&members, by_family),
         members,
         others: others.views,
@@ -206,6 +208,19 @@ fn twins(members: &[MemberView], by_family: bool) -> Vec<String> {
         .unwrap_or_default())
         .map(|number| format!("work_keep_{number}"))
         .collect()
+}
+
+/// The work tables of MySQL and MariaDB that a rule has besides those of the kernel.
+fn works(members: &[MemberView], others: &Others, by_family: bool) -> Vec<WorkView> {
+    let twins = twins(members, by_family)
+        .into_iter()
+        .enumerate()
+        .map(|(at, name)| {
+            let why = "The families that stay, once for every column of a table that names one.";
+            WorkView::families(&name, if at == 0 { why } else { "" })
+        });
+    let members = members.iter().flat_map(MemberView::works);
+    twins.chain(members).chain(others.works()).collect()
 }
 
 /// What the end of a row must lie before, whatever its stored time: the minimum, in the zone of the application.

@@ -15,6 +15,7 @@ use super::newest::NewestView;
 use super::orphan_guard::GuardView;
 use super::releases::ReleaseView;
 use super::settings::ThrottlesView;
+use super::works::{WorkView, Works};
 use super::{kernel, single, source, stamp, timed};
 
 #[derive(Serialize)]
@@ -124,6 +125,8 @@ pub(super) struct RuleView {
     /// The tables at which foreign keys point that deletions are left to, between commas; empty where there are none.
     pub(super) cascading: String,
     pub(super) twins: Vec<TwinView>,
+    /// What work tables of the kernel have their types from, on MySQL and MariaDB.
+    pub(super) types: WorkView,
     pub(super) zeros: String,
     pub(super) artifacts: Vec<ArtifactView>,
     pub(super) held: HeldView,
@@ -135,6 +138,19 @@ pub(super) struct RuleView {
     /// What it has besides, by its strategy; templates find that as `by_end`, `timed` or `single`.
     #[serde(flatten)]
     pub(super) strategy: StrategyView,
+}
+
+impl RuleView {
+    /// The work tables of MySQL and MariaDB.
+    pub(super) fn works(&self) -> Works<'_> {
+        let between = self.collects.iter().map(|collect| &collect.made);
+        let twins = self.twins.iter();
+        Works {
+            types: &self.types,
+            made: between.chain(self.strategy.works()).collect(),
+            twins: twins.map(|twin| (&twin.work[..], &twin.of[..])).collect(),
+        }
+    }
 }
 
 /// What rules have by their strategy.
@@ -159,6 +175,14 @@ impl StrategyView {
             Self::EndTime => &[],
             Self::Timed(timed) => &timed.references,
             Self::Single(single) => &single.references,
+        }
+    }
+
+    /// The work tables that it makes, beside those for keys of tables in between.
+    pub(super) fn works(&self) -> &[WorkView] {
+        match self {
+            Self::Timed(timed) => &timed.works,
+            Self::EndTime | Self::Single(_) => &[],
         }
     }
 
@@ -253,8 +277,9 @@ pub(super) struct CollectView {
     pub(super) variable: String,
     /// A second variable for some of the keys.
     pub(super) near: String,
-    /// The work table where there are no array variables.
+    /// The work table where there are no array variables, and how it is made.
     pub(super) work: String,
+    pub(super) made: WorkView,
     pub(super) key: String,
     pub(super) key_type: &'static str,
     pub(super) table: String,

@@ -1,7 +1,7 @@
 {% if rule.timed.by_family -%}
 -- {{ rule.name }}_next: the next roots that are due, oldest first, after a cursor. Reads, decides nothing.
 --# create procedure {{ control }}.{{ rule.name }}_next
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_next(IN p_cutoff datetime(6), IN p_limit bigint)
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_next(⟦IN p_cutoff datetime(6), IN p_limit bigint⟧)
 SQL SECURITY DEFINER
 COMMENT 'Fills work_next with the next p_limit roots with a {{ rule.end_time_name }} before p_cutoff, from work_cursor on. Reads only; {{ rule.name }}_judge decides.'
 BEGIN
@@ -23,12 +23,12 @@ END;
 -- {{ rule.name }}_judge: which of the families of work_next may go. A family is all rows that name the root, and goes {% if rule.timed.by_family %}when the
 -- {{ rule.end_time_name }} of the root has come, whatever that of its other rows is{% else %}as a whole where a purge names it{% endif %}.
 --# create procedure {{ control }}.{{ rule.name }}_judge
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_judge(IN p_cutoff datetime(6), IN p_as_of datetime(6), IN p_lock boolean)
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_judge(⟦IN p_cutoff datetime(6), IN p_as_of datetime(6), IN p_lock boolean⟧)
 SQL SECURITY DEFINER
 COMMENT 'Fills work_root with the rows of the families of work_next and what speaks against them, work_keep and work_tied with what stays. p_lock: locks their rows of {{ rule.table_name }} first; a family that another session holds stays. No p_cutoff: a purge waits for these rows, and neither time nor retention matter.'
 BEGIN
 {%- if rule.timed.ended %}
-    DECLARE v_least datetime(6) DEFAULT {{ rule.timed.least }};
+    DECLARE ⟦v_least datetime(6)⟧ DEFAULT {{ rule.timed.least }};
 {%- endif %}
     DECLARE v_rows  bigint;
 {%- if rule.timed.bound_families %}
@@ -161,7 +161,7 @@ END;
 {% endif -%}
 -- {{ rule.name }}_families: one batch: the whole families in work_target, in the caller's transaction.
 --# create procedure {{ control }}.{{ rule.name }}_families
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_families(IN p_run bigint)
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_families(⟦IN p_run bigint⟧)
 SQL SECURITY DEFINER
 COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), those families that {{ rule.name }}_judge has locked and lets go, and counts their rows in work_count; timed_step() and timed_purge() call it.'
 BEGIN

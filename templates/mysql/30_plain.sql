@@ -7,12 +7,14 @@ SQL SECURITY DEFINER
 COMMENT 'Makes work_type, whose id has the type and the collation of {{ rule.table_name }}.{{ rule.key_name }}.'
 BEGIN
     CREATE TEMPORARY TABLE work_type (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY{% if rule.id_type %}, id {{ rule.id_type }} NOT NULL{% endif %}) ENGINE = InnoDB AS
-    SELECT t.{{ rule.key }} AS id FROM {{ rule.table }} AS t LIMIT 0;
+    SELECT {{ rule.types.select }} LIMIT 0;
 END;
 
 -- {{ rule.name }}_window: where the row is that has p_rows or p_families before it. Nothing is SET to a query: MySQL would lock what it reads.
 --# create procedure {{ control }}.{{ rule.name }}_window
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_window(IN p_from datetime(6), IN p_rows bigint, IN p_families bigint, INOUT o_to datetime(6))
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_window(
+    ⟦IN p_from datetime(6), IN p_rows bigint, IN p_families bigint, INOUT o_to datetime(6)⟧
+)
 SQL SECURITY DEFINER
 COMMENT 'The {{ rule.end_time_name }} of the row that has p_families before it from p_from on; o_to stays where there is none before it. Reads only.'
 BEGIN
@@ -35,7 +37,7 @@ END;
 
 -- {{ rule.name }}_rows: rows of {{ rule.table_name }}, for rows_timed().
 --# create procedure {{ control }}.{{ rule.name }}_rows
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_rows(IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint)
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_rows(⟦IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint⟧)
 SQL SECURITY DEFINER
 COMMENT 'Fills work_row: named, rows in work_target; undated, those without a {{ rule.end_time_name }}; window, the first p_limit that are not in work_keep. Reads only.'
 BEGIN
@@ -81,7 +83,7 @@ END;
 {% if rule.bound | length > 0 -%}
 -- {{ rule.name }}_bound: the rows of a window, or without one those in work_target, that a hold of another rule keeps.
 --# create procedure {{ control }}.{{ rule.name }}_bound
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_bound(IN p_from datetime(6), IN p_to datetime(6))
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_bound(⟦IN p_from datetime(6), IN p_to datetime(6)⟧)
 SQL SECURITY DEFINER
 COMMENT 'Adds the rows of a window, or without one those in work_target, that holds of other rules keep to work_keep.'
 BEGIN
@@ -110,7 +112,7 @@ END;
 {% endif -%}
 -- {{ rule.name }}_count: how many rows a window has.
 --# create procedure {{ control }}.{{ rule.name }}_count
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_count(IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint, OUT o_rows bigint)
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_count(⟦IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint, OUT o_rows bigint⟧)
 SQL SECURITY DEFINER
 COMMENT 'The rows of {{ rule.table_name }} in a window, counted up to p_limit. Reads only.'
 BEGIN
@@ -132,7 +134,7 @@ END;
 
 -- {{ rule.name }}_delete: deletes the rows of a window but for those in work_keep; without a window, those in work_target.
 --# create procedure {{ control }}.{{ rule.name }}_delete
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_delete(IN p_run bigint, IN p_from datetime(6), IN p_to datetime(6), OUT o_rows bigint)
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_delete(⟦IN p_run bigint, IN p_from datetime(6), IN p_to datetime(6), OUT o_rows bigint⟧)
 SQL SECURITY DEFINER
 COMMENT 'Deletes rows of {{ rule.table_name }}, in the caller''s transaction (READ COMMITTED), and answers how many; timed_step() and timed_purge() call it.'
 BEGIN

@@ -7,7 +7,7 @@ SQL SECURITY DEFINER
 COMMENT 'Makes work_type, whose id has the type and the collation of {{ rule.table_name }}.{{ rule.key_name }}.'
 BEGIN
     CREATE TEMPORARY TABLE work_type (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY{% if rule.id_type %}, id {{ rule.id_type }} NOT NULL{% endif %}) ENGINE = InnoDB AS
-    SELECT t.{{ rule.key }} AS id FROM {{ rule.table }} AS t LIMIT 0;
+    SELECT {{ rule.types.select }} LIMIT 0;
 END;
 
 -- {{ rule.name }}_work: the work tables of a batch that only this rule has.
@@ -17,70 +17,18 @@ SQL SECURITY DEFINER
 COMMENT 'Drops what the rule has besides the work tables of the kernel, and makes it anew.'
 BEGIN
     work: BEGIN
-{%- for twin in rule.timed.twins %}
-        DROP TEMPORARY TABLE IF EXISTS {{ twin }};
-{%- endfor %}
-{%- for member in rule.timed.members %}
-{%- if member.collects %}
-        DROP TEMPORARY TABLE IF EXISTS {{ member.named }};
-{%- endif %}
-{%- if member.adopt and member.adopt.named %}
-        DROP TEMPORARY TABLE IF EXISTS {{ member.adopt.named }};
-{%- endif %}
-{%- if member.left %}
-        DROP TEMPORARY TABLE IF EXISTS {{ member.left }};
-{%- endif %}
-{%- if member.pinned %}
-        DROP TEMPORARY TABLE IF EXISTS {{ member.pinned }};
-{%- endif %}
-{%- endfor %}
-{%- for other in rule.timed.others %}
-        DROP TEMPORARY TABLE IF EXISTS {{ other.first }};
-{%- endfor %}
-{%- for list in rule.timed.held %}
-        DROP TEMPORARY TABLE IF EXISTS {{ list.name }};
+{%- for work in rule.timed.works %}
+        DROP TEMPORARY TABLE IF EXISTS {{ work.name }};
 {%- endfor %}
         IF NOT p_make THEN
             LEAVE work;
         END IF;
-{%- for twin in rule.timed.twins %}
-{%- if loop.first %}
-        -- The families that stay, once for every column of a table that names one.
+{%- for work in rule.timed.works %}
+{%- if work.why %}
+        -- {{ work.why }}
 {%- endif %}
-        CREATE TEMPORARY TABLE {{ twin }} (PRIMARY KEY (id)) ENGINE = InnoDB AS
-        SELECT k.id FROM work_type AS k LIMIT 0;
-{%- endfor %}
-{%- for member in rule.timed.members %}
-{%- if member.collects %}
-        -- The rows of {{ member.table_name }} that {% if member.referrers %}something refers to{% else %}rows name which stay{% endif %}.
-        CREATE TEMPORARY TABLE {{ member.named }} (PRIMARY KEY (id)) ENGINE = InnoDB AS
-        SELECT t.{{ member.key }} AS id FROM {{ member.table }} AS t LIMIT 0;
-{%- endif %}
-{%- if member.adopt and member.adopt.named %}
-        -- The rows of {{ member.table_name }} that rows without a root name, each with the family of these.
-        CREATE TEMPORARY TABLE {{ member.adopt.named }} (PRIMARY KEY (id, family)) ENGINE = InnoDB AS
-        SELECT t.{{ member.adopt.key }} AS id, k.id AS family FROM {{ member.table }} AS t, work_type AS k LIMIT 0;
-{%- endif %}
-{%- if member.left %}
-        -- The rows of {{ member.table_name }} of no family to which others belong that go later or never.
-        CREATE TEMPORARY TABLE {{ member.left }} (PRIMARY KEY (id)) ENGINE = InnoDB AS
-        SELECT t.{{ member.key }} AS id FROM {{ member.table }} AS t LIMIT 0;
-{%- endif %}
-{%- if member.pinned %}
-        -- The rows of {{ member.table_name }} that rows name which stay.
-        CREATE TEMPORARY TABLE {{ member.pinned }} (PRIMARY KEY (id)) ENGINE = InnoDB AS
-        SELECT t.{{ member.key }} AS id FROM {{ member.table }} AS t LIMIT 0;
-{%- endif %}
-{%- endfor %}
-{%- for other in rule.timed.others %}
-        -- The families of rows of {{ other.table_name }} that are held.
-        CREATE TEMPORARY TABLE {{ other.first }} (PRIMARY KEY (id)) ENGINE = InnoDB AS
-        SELECT t.{{ other.key }} AS id FROM {{ other.table }} AS t LIMIT 0;
-{%- endfor %}
-{%- for list in rule.timed.held %}
-        -- What stays with rows that are held and of no family: {{ list.why }}.
-        CREATE TEMPORARY TABLE {{ list.name }} (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY, UNIQUE KEY (id)) ENGINE = InnoDB AS
-        SELECT t.{{ list.column }} AS id FROM {{ list.table }} AS t LIMIT 0;
+        CREATE TEMPORARY TABLE {{ work.name }} ({{ work.keys }}) ENGINE = InnoDB AS
+        SELECT {{ work.select }} LIMIT 0;
 {%- endfor %}
     END work;
 END;
@@ -88,7 +36,9 @@ END;
 -- {{ rule.name }}_window: where the row is that has so many before it, in whichever table it comes first. Nothing is SET to a query: MySQL
 -- would lock what it reads.
 --# create procedure {{ control }}.{{ rule.name }}_window
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_window(IN p_from datetime(6), IN p_rows bigint, IN p_families bigint, INOUT o_to datetime(6))
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_window(
+    ⟦IN p_from datetime(6), IN p_rows bigint, IN p_families bigint, INOUT o_to datetime(6)⟧
+)
 SQL SECURITY DEFINER
 COMMENT 'The {{ rule.end_time_name }} of the first row that has p_rows of its table before it, or p_families of {{ rule.table_name }}, from p_from on; o_to stays where there is none. Reads only.'
 BEGIN
@@ -106,7 +56,7 @@ END;
 
 -- {{ rule.name }}_rows: rows of {{ rule.table_name }}, for rows_timed().
 --# create procedure {{ control }}.{{ rule.name }}_rows
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_rows(IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint)
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_rows(⟦IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint⟧)
 SQL SECURITY DEFINER
 COMMENT 'Fills work_row: named, the roots in work_target; undated, families without a {{ rule.end_time_name }}{% if rule.timed.ended %} though they have ended{% endif %}; families, those of a window; roots, the first p_limit of a window; window, those of them that go. Reads only.'
 BEGIN
@@ -166,7 +116,7 @@ END;
 
 -- {{ rule.name }}_count: how many roots a window has.
 --# create procedure {{ control }}.{{ rule.name }}_count
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_count(IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint, OUT o_rows bigint)
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_count(⟦IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint, OUT o_rows bigint⟧)
 SQL SECURITY DEFINER
 COMMENT 'The roots among the rows of {{ rule.table_name }} in a window, counted up to p_limit. Reads only.'
 BEGIN
@@ -190,7 +140,7 @@ END;
 -- A family is the rows that name the same root in {{ rule.table_name }}.
 {%- endif %}
 --# create procedure {{ control }}.{{ rule.name }}_keep
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_keep(IN p_from datetime(6), IN p_to datetime(6), IN p_as_of datetime(6), IN p_lock boolean, IN p_dry boolean)
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_keep(⟦IN p_from datetime(6), IN p_to datetime(6), IN p_as_of datetime(6), IN p_lock boolean, IN p_dry boolean⟧)
 SQL SECURITY DEFINER
 COMMENT 'Fills work_keep with what stays of the window from p_from to p_to, and work_skip with the reasons.{% if rule.timed.locks %} p_lock: locks the rows of {{ rule.table_name }} in it first; a family that another session holds stays.{% endif %} p_dry: what goes in earlier batches is still there.'
 BEGIN
@@ -198,7 +148,7 @@ BEGIN
     DECLARE v_bound boolean;
 {%- endif %}
 {%- if rule.timed.ended %}
-    DECLARE v_least datetime(6) DEFAULT {{ rule.timed.least }};
+    DECLARE ⟦v_least datetime(6)⟧ DEFAULT {{ rule.timed.least }};
 {% endif %}
 {%- if rule.timed.locks %}
     -- Whoever changes a whole family changes its rows in {{ rule.table_name }} too: he waits for this batch, or it leaves the
@@ -400,7 +350,7 @@ END;
 
 -- {{ rule.name }}_find: the instants of the rows of a window that go{% if rule.timed.by_family %}, which are of no family whose root is there{% endif %}.
 --# create procedure {{ control }}.{{ rule.name }}_find
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_find(IN p_from datetime(6), IN p_to datetime(6))
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_find(⟦IN p_from datetime(6), IN p_to datetime(6)⟧)
 SQL SECURITY DEFINER
 COMMENT 'Fills work_due with the instants of the window from p_from to p_to at which {{ rule.name }}_keep does not keep all rows, by table, and how many rows go. Reads only.'
 BEGIN
@@ -413,7 +363,7 @@ END;
 
 -- {{ rule.name }}_batch: one batch: the rows of a window that go, of all tables, in the caller's transaction.
 --# create procedure {{ control }}.{{ rule.name }}_batch
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_batch(IN p_run bigint, OUT o_families bigint)
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_batch(⟦IN p_run bigint, OUT o_families bigint⟧)
 SQL SECURITY DEFINER
 COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the rows with an instant of work_due that {{ rule.name }}_keep{% if rule.timed.locks %} has locked and{% endif %} does not keep, and counts them in work_count; timed_step() calls it.'
 BEGIN

@@ -7,7 +7,7 @@ SQL SECURITY DEFINER
 COMMENT 'Makes work_type, with the types and collations of the keys and scopes of {{ rule.table_name }}.'
 BEGIN
     CREATE TEMPORARY TABLE work_type (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY{% if rule.id_type %}, id {{ rule.id_type }} NOT NULL{% endif %}) ENGINE = InnoDB AS
-    SELECT i.{{ rule.key }} AS id, i.{{ rule.key }} AS root_id, {% if rule.per %}i.{{ rule.per }}{% else %}CAST(NULL AS signed){% endif %} AS scope FROM {{ rule.table }} AS i LIMIT 0;
+    SELECT {{ rule.types.select }} LIMIT 0;
 END;
 {%- if rule.between %}
 
@@ -27,7 +27,7 @@ BEGIN
 {%- for collect in rule.collects | those(attribute="joined", value=false) %}
 {%- filter fit %}
         CREATE TEMPORARY TABLE {{ collect.work }} (PRIMARY KEY (id)) ENGINE = InnoDB AS
-        SELECT t.{{ collect.key }} AS id FROM {{ collect.table }} AS t LIMIT 0;
+        SELECT {{ collect.made.select }} LIMIT 0;
 {%- endfilter %}
 {%- endfor %}
     END IF;
@@ -56,15 +56,15 @@ END;
 
 -- {{ rule.name }}_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 --# create procedure {{ control }}.{{ rule.name }}_next
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_next(IN p_limit bigint)
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_next(⟦IN p_limit bigint⟧)
 SQL SECURITY DEFINER
 COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first.'
 BEGIN
 {%- if rule.per and rule.opt_in %}
     DECLARE v_anew     boolean;
-    DECLARE v_position integer DEFAULT 0;
-    DECLARE v_after    datetime(6);
-    DECLARE v_chunk    bigint;
+    DECLARE ⟦v_position integer⟧ DEFAULT 0;
+    DECLARE ⟦v_after    datetime(6)⟧;
+    DECLARE ⟦v_chunk    bigint⟧;
     DECLARE v_bound    datetime(6);
     DECLARE v_new      bigint DEFAULT p_limit;
     CALL scopes_ahead(v_anew);
@@ -97,11 +97,11 @@ BEGIN
     END LOOP scopes;
     CALL roots_ahead(p_limit);
 {%- else %}
-    DECLARE v_newest  datetime(6);
-    DECLARE v_default datetime(6);
+    DECLARE ⟦v_newest  datetime(6)⟧;
+    DECLARE ⟦v_default datetime(6)⟧;
 {%- if rule.otherwise %}
     -- The index on the expression serves only what is compared with a constant.
-    DECLARE v_after   datetime(6) DEFAULT (SELECT c.ended FROM work_cursor AS c);
+    DECLARE ⟦v_after   datetime(6)⟧ DEFAULT (SELECT c.ended FROM work_cursor AS c);
 {%- endif %}
     SELECT MAX(s.cutoff), MAX(IF(s.scope IS NULL, s.cutoff, NULL)) INTO v_newest, v_default FROM work_scope AS s;
     INSERT INTO work_root (id, ended)
@@ -134,7 +134,7 @@ END;
 -- {{ rule.name }}_members: the rows of one depth of work_seen{% if rule.linked %}, and the links {% if rule.closed %}of{% else %}below{% endif %} them{% endif %}.
 --# create procedure {{ control }}.{{ rule.name }}_members
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_members(
-    IN p_depth integer, IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint
+    ⟦IN p_depth integer, IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint⟧
 )
 SQL SECURITY DEFINER
 COMMENT 'Fills work_member with the rows of p_depth{% if rule.linked %}, and work_link with their links{% endif %}. p_lock: those that SKIP LOCKED gets, in the order of their keys. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below.'
@@ -257,11 +257,11 @@ END;
 
 -- {{ rule.name }}_count: how many rows of each table belong to the ids in work_gone, in the order of deletion.
 --# create procedure {{ control }}.{{ rule.name }}_count
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_count(OUT o_rows longtext)
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_count(⟦OUT o_rows longtext⟧)
 SQL SECURITY DEFINER
 COMMENT 'Counts rows by table that belong to the ids in work_gone: a JSON list in the order of deletion. Reads only.'
 BEGIN
-    DECLARE v_rows bigint DEFAULT 0;
+    DECLARE ⟦v_rows bigint⟧ DEFAULT 0;
 {%- if rule.further %}
 {%- filter fit %}
     DROP TEMPORARY TABLE IF EXISTS
@@ -310,16 +310,16 @@ END;
 
 -- {{ rule.name }}_delete: deletes the families of work_member, children before parents, in the caller's transaction.
 --# create procedure {{ control }}.{{ rule.name }}_delete
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_delete(IN p_run bigint, OUT o_rows longtext)
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_delete(⟦IN p_run bigint, OUT o_rows longtext⟧)
 SQL SECURITY DEFINER
 COMMENT 'Deletes what belongs to the members, and these, in its caller''s transaction (READ COMMITTED). Answers how many by table.'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean;
 {%- if rule.uppers | length > 0 %}
-    DECLARE v_members bigint;
+    DECLARE ⟦v_members bigint⟧;
     DECLARE v_more    bigint;
-    DECLARE v_round   integer DEFAULT 0;
+    DECLARE ⟦v_round   integer⟧ DEFAULT 0;
 {%- endif %}
 {%- if rule.archives %}
     DECLARE v_copied  bigint;

@@ -16,7 +16,7 @@ BEGIN
 {%- endfor %}
         PRIMARY KEY (position)
     ) ENGINE = InnoDB AS
-    SELECT {{ rule.single.read }} FROM {{ rule.table }} AS t LIMIT 0;
+    SELECT {{ rule.types.select }} LIMIT 0;
 {%- filter fit %}
     CREATE TEMPORARY TABLE work_named (
         PRIMARY KEY ({{ rule.single.names }})
@@ -48,17 +48,17 @@ END;
 {%- endfor %}
 --# create procedure {{ control }}.{{ rule.name }}_search
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_search(
-    IN p_pass integer, IN p_rows bigint, IN p_as_of datetime(6), IN p_cutoff datetime(6)
+    ⟦IN p_pass integer, IN p_rows bigint, IN p_as_of datetime(6), IN p_cutoff datetime(6)⟧
 )
 SQL SECURITY DEFINER
 COMMENT 'Fills work_row with the next rows behind row 1 of work_cursor, and row 2 of that with the last of them.'
 BEGIN
     DECLARE v_under_way boolean;
 {%- if rule.single.expiry %}
-    DECLARE v_now datetime(6) DEFAULT {{ rule.single.now }};
+    DECLARE ⟦v_now datetime(6)⟧ DEFAULT {{ rule.single.now }};
 {%- endif %}
 {%- if rule.single.expiry and rule.single.aged %}
-    DECLARE v_cutoff datetime(6) DEFAULT {{ rule.single.cutoff }};
+    DECLARE ⟦v_cutoff datetime(6)⟧ DEFAULT {{ rule.single.cutoff }};
 {%- endif %}
     SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
     -- That row of the cursor is a constant of the statement, so that the index is read from there on.
@@ -104,20 +104,20 @@ END;
 -- p_as_of is NULL for a purge of named rows, whose time does not matter. The second look is under the locks of the rows.
 --# create procedure {{ control }}.{{ rule.name }}_verdict
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_verdict(
-    IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_cutoff datetime(6)
+    ⟦IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_cutoff datetime(6)⟧
 )
 SQL SECURITY DEFINER
 COMMENT 'Writes to work_verdict which rows of work_row go (no reason) or are due and stay. Look 2 locks them first.'
 BEGIN
 {%- if rule.single.expiry %}
-    DECLARE v_now datetime(6) DEFAULT {{ rule.single.now }};
+    DECLARE ⟦v_now datetime(6)⟧ DEFAULT {{ rule.single.now }};
 {%- endif %}
 {%- if rule.single.aged %}
-    DECLARE v_cutoff datetime(6) DEFAULT {{ rule.single.cutoff }};
+    DECLARE ⟦v_cutoff datetime(6)⟧ DEFAULT {{ rule.single.cutoff }};
 {%- endif %}
 {%- if rule.single.above %}
     -- Holds of what the rows belong to keep them, too.
-    DECLARE v_above boolean DEFAULT {{ <w.any_holds_beside list={rule.single.above} /> }};
+    DECLARE ⟦v_above boolean⟧ DEFAULT {{ <w.any_holds_beside list={rule.single.above} /> }};
 {%- endif %}
     IF p_look = 2 THEN
 {%- filter fit %}
@@ -176,7 +176,7 @@ END;
 {% endif -%}
 -- {{ rule.name }}_delete: deletes the rows in work_gone{% if rule.single.family %}, and before them what belongs to them{% endif %}.
 --# create procedure {{ control }}.{{ rule.name }}_delete
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_delete(IN p_run bigint, OUT o_rows longtext)
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_delete(⟦IN p_run bigint, OUT o_rows longtext⟧)
 SQL SECURITY DEFINER
 COMMENT 'Deletes, in its caller''s transaction, the rows in work_gone{% if rule.single.family %} and what belongs to them{% endif %}: how many by table.'
 BEGIN

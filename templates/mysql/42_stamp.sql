@@ -12,11 +12,11 @@ BEGIN
         pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY{% if stamp.id_type %},
         id {{ stamp.id_type }} NOT NULL{% endif %}
     ) ENGINE = InnoDB AS
-    SELECT r.{{ stamp.key }} AS id, r.{{ stamp.end_time }} AS due FROM {{ stamp.table }} AS r LIMIT 0;
+    SELECT {{ stamp.types.select }} LIMIT 0;
 END;
 --# create procedure {{ control }}.{{ stamp.name }}_stamp_todo
 CREATE PROCEDURE {{ control }}.{{ stamp.name }}_stamp_todo(
-    IN p_whole boolean, IN p_named boolean, IN p_all boolean
+    ⟦IN p_whole boolean, IN p_named boolean, IN p_all boolean⟧
 )
 SQL SECURITY DEFINER
 COMMENT 'Fills work_todo with families, or instances, by their keys: p_named, p_all, or without a {{ stamp.end_time_name }}.'
@@ -42,7 +42,7 @@ BEGIN
     END IF;
 END;
 --# create procedure {{ control }}.{{ stamp.name }}_stamp_rows
-CREATE PROCEDURE {{ control }}.{{ stamp.name }}_stamp_rows(IN p_whole boolean)
+CREATE PROCEDURE {{ control }}.{{ stamp.name }}_stamp_rows(⟦IN p_whole boolean⟧)
 SQL SECURITY DEFINER
 COMMENT 'Locks the rows of {{ stamp.table_name }} in work_batch, with p_whole of their families; what the roots say of times.'
 BEGIN
@@ -83,7 +83,7 @@ BEGIN
 {%- endif %}»;
 END;
 --# create procedure {{ control }}.{{ stamp.name }}_stamp_set
-CREATE PROCEDURE {{ control }}.{{ stamp.name }}_stamp_set(IN p_whole boolean, OUT o_rows longtext)
+CREATE PROCEDURE {{ control }}.{{ stamp.name }}_stamp_set(⟦IN p_whole boolean, OUT o_rows longtext⟧)
 SQL SECURITY DEFINER
 COMMENT 'Sets the {{ stamp.end_time_name }} in work_time of rows of instances, with p_whole of families; answers how many by table.'
 BEGIN

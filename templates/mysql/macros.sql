@@ -400,7 +400,7 @@ AND (
     CREATE TEMPORARY TABLE {{ control }}.{{ collect.work }} (
         PRIMARY KEY (id)
     ) ENGINE = InnoDB AS
-    SELECT t.{{ collect.key }} AS id FROM {{ collect.table }} AS t LIMIT 0;
+    SELECT {{ collect.made.select }} LIMIT 0;
 {%- endfilter %}
 {%- endif %}
 {%- endfor %}
@@ -490,7 +490,7 @@ BEGIN
     CREATE TEMPORARY TABLE {{ control }}.{{ collect.work }} (
         PRIMARY KEY (id)
     ) ENGINE = InnoDB AS
-    SELECT t.{{ collect.key }} AS id FROM {{ collect.table }} AS t LIMIT 0;
+    SELECT {{ collect.made.select }} LIMIT 0;
 {%- endfilter %}
 {%- endif %}
 {%- for edge in collect.edges %}

@@ -2,30 +2,30 @@
 -- the others is. One that is named goes at any time: there are no p_cutoff and no p_as_of then.
 --# create function {{ control }}.{{ rule.name }}_judge
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_judge(
-    p_roots {{ rule.key_type }}[], p_cutoff {{ rule.time_type }}, p_as_of timestamptz, p_lock boolean,
-    OUT o_go {{ rule.key_type }}[], OUT o_skip_keys text[], OUT o_skip_reasons text[]
+    ⟦p_roots {{ rule.key_type }}[], p_cutoff {{ rule.time_type }}, p_as_of timestamptz, p_lock boolean,
+    OUT o_go {{ rule.key_type }}[], OUT o_skip_keys text[], OUT o_skip_reasons text[]⟧
 )
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
-SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off⟧ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
-    v_held {{ rule.key_type }}[];
+    ⟦v_held {{ rule.key_type }}[]⟧;
 {%- if rule.timed.references %}
-    v_tied {{ rule.key_type }}[] := '{}';  -- families with a row that something refers to
+    ⟦v_tied {{ rule.key_type }}[]⟧ := '{}';  -- families with a row that something refers to
 {%- if rule.timed.tied_by_name %}
     a        record;  -- what is known of rows that name no root
-    v_namers {{ rule.key_type }}[];  -- families, and what their rows without a root name
-    v_named  text[];
+    ⟦v_namers {{ rule.key_type }}[]⟧;  -- families, and what their rows without a root name
+    ⟦v_named  text[]⟧;
 {%- endif %}
 {%- endif %}
 {%- if rule.timed.ended %}
-    v_least {{ rule.timed.end_type }} := {{ rule.timed.least }};
+    ⟦v_least {{ rule.timed.end_type }}⟧ := {{ rule.timed.least }};
 {%- endif %}
 BEGIN
     -- Whoever changes a whole family changes its rows in {{ rule.table_name }} too: he waits, or this batch gives way.
     IF p_lock THEN
-        «PERFORM
+        «‹PERFORM›
         FROM {{ rule.table }} AS t
         WHERE {{ rule.timed.of_roots }}
         ORDER BY t.{{ rule.key }}
@@ -114,11 +114,11 @@ $windrow$;
 {% if rule.timed.crosses -%}
 -- {{ rule.name }}_namers: rows of other families that name a row of one of these, or of no family; o_other: theirs.
 --# create function {{ control }}.{{ rule.name }}_namers
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_namers(p_roots {{ rule.key_type }}[])
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_namers(⟦p_roots {{ rule.key_type }}[]⟧)
 RETURNS TABLE (o_family text, o_other text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
-SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off⟧ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 {%- if rule.timed.crosses_adopted %}
 DECLARE
@@ -175,14 +175,14 @@ $windrow$;
 -- wrote them: they belong to their instance.
 --# create function {{ control }}.{{ rule.name }}_adopted
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_adopted(
-    p_go {{ rule.key_type }}[],
-    OUT o_all {{ rule.key_type }}[],  -- the instances of the families
-    OUT o_lost boolean[]{% for between in rule.timed.between %},
+    ⟦p_go {{ rule.key_type }}[],
+    OUT o_all {{ rule.key_type }}[]⟧,  -- the instances of the families
+    ⟦OUT o_lost boolean[]{% for between in rule.timed.between %},
     OUT {{ between.variable }} {{ between.key_type }}[]{% endfor %}{% for member in rule.timed.members %}{% if member.adopt and member.adopt.named %},
-    OUT {{ member.adopt.named }} {{ member.adopt.key_type }}[]{% endif %}{% endfor %}
+    OUT {{ member.adopt.named }} {{ member.adopt.key_type }}[]{% endif %}{% endfor %}⟧
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off⟧
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
@@ -203,7 +203,7 @@ BEGIN
     -- What these rows name in {{ member.table_name }}.
     IF {% for position in member.adopt.positions %}o_lost[{{ position }}]{% if not loop.last %} OR {% endif %}{% endfor %} THEN
         {{ member.adopt.named }} := ARRAY(
-            «SELECT n.o_key FROM {{ control }}.{{ rule.name }}_names_{{ member.position }}(o_all, o_lost) AS n»
+            «SELECT n.o_key FROM ‹{{ control }}.{{ rule.name }}_names_{{ member.position }}(o_all, o_lost)› AS n»
         );
         o_lost[{{ member.position }}] := «{{ member.adopt.look }}»;
     END IF;
@@ -215,9 +215,9 @@ $windrow$;
 {% endif -%}
 -- {{ rule.name }}_delete_families: deletes whole families, found by their roots, whatever the {{ rule.end_time_name }} of their rows.
 --# create function {{ control }}.{{ rule.name }}_delete_families
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_delete_families(p_run bigint, p_go {{ rule.key_type }}[], p_watched boolean, OUT o_rows bigint[])
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_delete_families(⟦p_run bigint, p_go {{ rule.key_type }}[], p_watched boolean, OUT o_rows bigint[]⟧)
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off⟧
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
@@ -265,10 +265,10 @@ $windrow$;
 
 -- {{ rule.name }}_count_families: how many rows of each table belong to these families.
 --# create function {{ control }}.{{ rule.name }}_count_families
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_count_families(p_go {{ rule.key_type }}[]{% if rule.timed.adopts %}, p_adopted jsonb DEFAULT NULL{% endif %})
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_count_families(⟦p_go {{ rule.key_type }}[]{% if rule.timed.adopts %}, p_adopted jsonb DEFAULT NULL{% endif %}⟧)
 RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off⟧
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
 {%- if rule.timed.adopts %}

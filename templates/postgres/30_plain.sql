@@ -9,11 +9,11 @@ SET ROLE {{ owner }};
 
 -- {{ rule.name }}_at: the time of the row that comes after p_skip others from p_from on, before p_to; NULL where there is none.
 --# create function {{ control }}.{{ rule.name }}_at
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_at(p_from {{ rule.time_type }}, p_to {{ rule.time_type }}[], p_skip bigint[])
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_at(⟦p_from {{ rule.time_type }}, p_to {{ rule.time_type }}[], p_skip bigint[]⟧)
 RETURNS {{ rule.time_type }}[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
-SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
+⟦SET enable_seqscan = off SET enable_bitmapscan = off⟧ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
     RETURN ARRAY[(
@@ -32,11 +32,11 @@ $windrow$;
 {% if rule.bound | length > 0 -%}
 -- {{ rule.name }}_bound: the keys of the rows of a window, or of the one with a key, that a hold of another rule keeps.
 --# create function {{ control }}.{{ rule.name }}_bound
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_bound(p_from {{ rule.time_type }}, p_to {{ rule.time_type }}, p_key text)
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_bound(⟦p_from {{ rule.time_type }}, p_to {{ rule.time_type }}, p_key text⟧)
 RETURNS text[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
-SET enable_seqscan = off SET plan_cache_mode = force_generic_plan
+⟦SET enable_seqscan = off⟧ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
     IF p_key IS NOT NULL THEN
@@ -68,11 +68,11 @@ $windrow$;
 -- {{ rule.name }}_delete: deletes the rows of a window but for those in p_keep; or the one with a key.
 --# create function {{ control }}.{{ rule.name }}_delete
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_delete(
-    p_run bigint, p_from {{ rule.time_type }}, p_to {{ rule.time_type }}, p_keep {{ rule.key_type }}[], p_key text, OUT o_rows bigint
+    ⟦p_run bigint, p_from {{ rule.time_type }}, p_to {{ rule.time_type }}, p_keep {{ rule.key_type }}[], p_key text, OUT o_rows bigint⟧
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
-SET enable_seqscan = off SET plan_cache_mode = force_generic_plan
+⟦SET enable_seqscan = off⟧ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 {%- if rule.archive %}
 DECLARE

@@ -15,7 +15,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_roots()
 RETURNS SETOF {{ rule.key_type }}
 LANGUAGE sql STABLE
 AS $windrow$
-    SELECT f.{{ rule.key }}::{{ rule.key_type }} FROM {{ rule.table }} AS f WHERE {{ rule.timed.is_root_f }};
+    ⟪SELECT f.{{ rule.key }}::{{ rule.key_type }} FROM {{ rule.table }} AS f WHERE {{ rule.timed.is_root_f }}⟫;
 $windrow$;
 
 {% if rule.timed.adopts -%}
@@ -25,9 +25,9 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_rooted()
 RETURNS SETOF {{ rule.key_type }}
 LANGUAGE sql STABLE
 AS $windrow$
-    SELECT r.{{ rule.key }}::{{ rule.key_type }}
+    ⟪SELECT r.{{ rule.key }}::{{ rule.key_type }}
     FROM {{ rule.table }} AS r
-    WHERE EXISTS (SELECT FROM {{ rule.timed.roots }} AS f(id) WHERE f.id = {{ rule.timed.family_of_root }});
+    WHERE EXISTS (SELECT FROM {{ rule.timed.roots }} AS f(id) WHERE f.id = {{ rule.timed.family_of_root }})⟫;
 $windrow$;
 
 {% endif -%}
@@ -39,18 +39,18 @@ $windrow$;
 -- {{ rule.name }}_names_{{ member.position }}: what rows without a root of some instances name in {{ member.table_name }}.
 -- p_lost: in which tables there may be such rows.
 --# create function {{ control }}.{{ rule.name }}_names_{{ member.position }}
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_names_{{ member.position }}(p_of {{ rule.key_type }}[], p_lost boolean[])
-RETURNS TABLE (o_instance {{ rule.key_type }}, o_key {{ member.adopt.key_type }})
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_names_{{ member.position }}(⟦p_of {{ rule.key_type }}[], p_lost boolean[]⟧)
+RETURNS TABLE (⟦o_instance {{ rule.key_type }}, o_key {{ member.adopt.key_type }}⟧)
 LANGUAGE sql STABLE
 AS $windrow$
 {%- for way in member.adopt.ways %}
-    SELECT m.id, {{ way.names }}::{{ member.adopt.key_type }} FROM unnest(p_of) AS m(id)
+    {% if loop.first %}⟪{% endif %}SELECT m.id, {{ way.names }}::{{ member.adopt.key_type }} FROM unnest(p_of) AS m(id)
 {%- for join in way.joins %}
     JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
 {%- endfor %}
     WHERE {{ way.names }} IS NOT NULL AND p_lost[{{ way.position }}]
 {%- if not loop.last %}
-    UNION ALL{% else %};{% endif %}
+    UNION ALL{% else %}⟫;{% endif %}
 {%- endfor %}
 $windrow$;
 
@@ -58,11 +58,11 @@ $windrow$;
 {% endfor -%}
 -- {{ rule.name }}_at: by table, the time of the row that comes after p_skip others from p_from on, before p_to; NULL: there is none.
 --# create function {{ control }}.{{ rule.name }}_at
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_at(p_from {{ rule.time_type }}, p_to {{ rule.time_type }}[], p_skip bigint[])
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_at(⟦p_from {{ rule.time_type }}, p_to {{ rule.time_type }}[], p_skip bigint[]⟧)
 RETURNS {{ rule.time_type }}[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off
+SET enable_bitmapscan = off⟧ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
     RETURN ARRAY[
@@ -77,11 +77,11 @@ $windrow$;
 {% if rule.timed.bound -%}
 -- {{ rule.name }}_bound: which of these families holds of other rules keep, by any of their rows.
 --# create function {{ control }}.{{ rule.name }}_bound
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_bound(p_roots {{ rule.key_type }}[])
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_bound(⟦p_roots {{ rule.key_type }}[]⟧)
 RETURNS {{ rule.key_type }}[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
-SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off⟧ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
     v_families {{ rule.key_type }}[] := '{}';
@@ -137,7 +137,7 @@ $windrow$;
 {%- endif %}
 --# create function {{ control }}.{{ rule.name }}_keep
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_keep(
-    p_from {{ rule.time_type }}, p_to {{ rule.time_type }}, p_as_of timestamptz, p_cutoff {{ rule.time_type }}, p_lock boolean,
+    ⟦p_from {{ rule.time_type }}, p_to {{ rule.time_type }}, p_as_of timestamptz, p_cutoff {{ rule.time_type }}, p_lock boolean,
     OUT o_keep         {{ rule.key_type }}[],
 {%- for member in rule.timed.members %}{% if member.collects %}
     OUT {{ member.named }}     {{ member.key_type }}[],
@@ -150,23 +150,23 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_keep(
     OUT {{ list.name }}       text[],
 {%- endfor %}
     OUT o_skip_keys    text[],
-    OUT o_skip_reasons text[]
+    OUT o_skip_reasons text[]⟧
 )
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
-SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off⟧ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
-    v_held {{ rule.key_type }}[];
+    ⟦v_held {{ rule.key_type }}[]⟧;
 {%- if rule.timed.references %}
-    v_tied {{ rule.key_type }}[] := '{}';  -- families with a row that something refers to
+    ⟦v_tied {{ rule.key_type }}[]⟧ := '{}';  -- families with a row that something refers to
     v_lone text[] := '{}';  -- such rows without a family
 {%- endif %}
 {%- for other in rule.timed.others %}
-    {{ other.first }} {{ rule.key_type }}[];  -- families of {{ other.table_name }} that are held
+    ⟦{{ other.first }} {{ rule.key_type }}[]⟧;  -- families of {{ other.table_name }} that are held
 {%- endfor %}
 {%- for member in rule.timed.members %}{% if member.pinned %}
-    {{ member.pinned }} {{ member.key_type }}[];  -- rows of {{ member.table_name }} that rows name which stay
+    ⟦{{ member.pinned }} {{ member.key_type }}[]⟧;  -- rows of {{ member.table_name }} that rows name which stay
 {%- endif %}{% endfor %}
 {%- if rule.timed.pins %}
     v_pinning text[];  -- the families of these
@@ -178,7 +178,7 @@ DECLARE
     v_other text[];
 {%- endif %}
 {%- if rule.timed.ended %}
-    v_least {{ rule.timed.end_type }} := {{ rule.timed.least }};
+    ⟦v_least {{ rule.timed.end_type }}⟧ := {{ rule.timed.least }};
 {%- endif %}
 BEGIN
     v_held := {{ control }}.held_keys({{ rule.literal }});
@@ -231,7 +231,7 @@ BEGIN
 
     -- Whoever changes a whole family changes its rows in {{ rule.table_name }} too: he waits, or this batch gives way.
     IF p_lock THEN
-        «PERFORM
+        «‹PERFORM›
         FROM {{ rule.table }} AS t
         WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
 {%- for condition in rule.timed.window_of_root %}
@@ -438,11 +438,11 @@ $windrow$;
 -- {{ rule.name }}_delete: deletes the rows of a window that may go, of all tables{% if rule.timed.by_family %}, and of no family whose root is there{% endif %}.
 --# create function {{ control }}.{{ rule.name }}_delete
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_delete(
-    p_run bigint, p_from {{ rule.time_type }}, p_to {{ rule.time_type }}, p_as_of timestamptz, p_cutoff {{ rule.time_type }},
-    OUT o_families bigint, OUT o_rows bigint[], OUT o_skip_keys text[], OUT o_skip_reasons text[]
+    ⟦p_run bigint, p_from {{ rule.time_type }}, p_to {{ rule.time_type }}, p_as_of timestamptz, p_cutoff {{ rule.time_type }},
+    OUT o_families bigint, OUT o_rows bigint[], OUT o_skip_keys text[], OUT o_skip_reasons text[]⟧
 )
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off⟧
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
@@ -506,12 +506,12 @@ $windrow$;
 -- {{ rule.name }}_count: what a batch would delete of a window. Reads only.
 --# create function {{ control }}.{{ rule.name }}_count
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_count(
-    p_from {{ rule.time_type }}, p_to {{ rule.time_type }}, p_as_of timestamptz, p_cutoff {{ rule.time_type }},
+    ⟦p_from {{ rule.time_type }}, p_to {{ rule.time_type }}, p_as_of timestamptz, p_cutoff {{ rule.time_type }},
     OUT o_families bigint, OUT o_rows bigint[], OUT o_oldest {{ rule.time_type }}, OUT o_roots {{ rule.key_type }}[],
-    OUT o_skip_keys text[], OUT o_skip_reasons text[]
+    OUT o_skip_keys text[], OUT o_skip_reasons text[]⟧
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off⟧
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
@@ -554,7 +554,7 @@ $windrow$;
 
 -- {{ rule.name }}_other: the key of a row that is held by itself{% for other in rule.timed.others %}{% if loop.first %}: of {% else %} or {% endif %}{{ other.table_name }}{% endfor %}.
 --# create function {{ control }}.{{ rule.name }}_other
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_other(p_key text)
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_other(⟦p_key text⟧)
 RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off

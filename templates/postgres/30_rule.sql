@@ -9,8 +9,8 @@ SET ROLE {{ owner }};
 {%- if rule.per %} One row per scope with a policy{% if rule.source %} or another retention of its own{% endif %}{% if not rule.opt_in %}; the row without a scope holds for all others{% endif %}.
 {%- endif %}
 --# create function {{ control }}.{{ rule.name }}_scope
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_scope(p_as_of timestamptz, p_retention bigint, p_scope text)
-RETURNS TABLE (scope {{ rule.scope_type }}, cutoff {{ rule.time_type }})
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_scope(⟦p_as_of timestamptz, p_retention bigint, p_scope text⟧)
+RETURNS TABLE (⟦scope {{ rule.scope_type }}, cutoff {{ rule.time_type }}⟧)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 {%- if rule.source and rule.source.table %}
@@ -69,11 +69,11 @@ $windrow$;
 --# create function {{ control }}.{{ rule.name }}_roots
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_roots()
 RETURNS TABLE (
-    o_key {{ rule.key_type }}, o_scope {{ rule.scope_type }}, o_ended {{ rule.time_type }}{% if rule.last %}, o_started {{ rule.time_type }}{% endif %}, o_newest boolean
+    ⟦o_key {{ rule.key_type }}, o_scope {{ rule.scope_type }}, o_ended {{ rule.time_type }}{% if rule.last %}, o_started {{ rule.time_type }}{% endif %}, o_newest boolean⟧
 )
 LANGUAGE sql STABLE
 AS $windrow$
-    SELECT i.{{ rule.key }}::{{ rule.key_type }}, {% if rule.per %}i.{{ rule.per }}{% else %}NULL{% endif %}::{{ rule.scope_type }}, ({% if rule.last %}{{ rule.last.ended }}{% else %}{{ rule.ended }}{% endif %})::{{ rule.time_type }},{% if rule.last %} ({{ rule.ended }})::{{ rule.time_type }},{% endif %}
+    ⟪SELECT i.{{ rule.key }}::{{ rule.key_type }}, {% if rule.per %}i.{{ rule.per }}{% else %}NULL{% endif %}::{{ rule.scope_type }}, ({% if rule.last %}{{ rule.last.ended }}{% else %}{{ rule.ended }}{% endif %})::{{ rule.time_type }},{% if rule.last %} ({{ rule.ended }})::{{ rule.time_type }},{% endif %}
         (true
             {{ <w.not_newest rule /> | indent(width=12) }}
         ) IS NOT TRUE
@@ -81,7 +81,7 @@ AS $windrow$
 {%- if rule.last %}
     {{ <w.last_end rule /> | indent }}
 {%- endif %}
-    WHERE {{ rule.eligible | join(sep=" AND ") }};
+    WHERE {{ rule.eligible | join(sep=" AND ") }}⟫;
 $windrow$;
 
 {% endif -%}
@@ -91,8 +91,8 @@ $windrow$;
 {%- endif %}
 --# create function {{ control }}.{{ rule.name }}_next
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_next(
-    p_as_of timestamptz, p_retention bigint, p_scope text,
-    p_after_time {{ rule.time_type }}, p_after_key {{ rule.key_type }}, p_limit bigint
+    ⟦p_as_of timestamptz, p_retention bigint, p_scope text,
+    p_after_time {{ rule.time_type }}, p_after_key {{ rule.key_type }}, p_limit bigint⟧
 )
 RETURNS TABLE (root {{ rule.key_type }}, ended {{ rule.time_type }}{% if rule.last %}, started {{ rule.time_type }}{% endif %})
 LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -102,10 +102,10 @@ AS $windrow$
 DECLARE
 
 {%- if rule.last %}
-    v_started {{ rule.time_type }}[];
+    ⟦v_started {{ rule.time_type }}[]⟧;
 {%- endif %}
-    v_scopes {{ rule.scope_type }}[]; v_cutoffs {{ rule.time_type }}[]; v_roots {{ rule.key_type }}[]; v_ended {{ rule.time_type }}[]; {# -#}
-    v_to {{ rule.time_type }} := 'infinity'; v_from integer := 1;
+    ⟦v_scopes {{ rule.scope_type }}[]⟧; ⟦v_cutoffs {{ rule.time_type }}[]⟧; ⟦v_roots {{ rule.key_type }}[]⟧; ⟦v_ended {{ rule.time_type }}[]⟧; {# -#}
+    ⟦v_to {{ rule.time_type }}⟧ := 'infinity'; ⟦v_from integer⟧ := 1;
 BEGIN
 {%- filter fit %}
     SELECT array_agg(s.scope), array_agg(s.cutoff) INTO v_scopes, v_cutoffs
@@ -120,7 +120,7 @@ BEGIN
             «SELECT unnest(v_roots) AS root, unnest(v_ended) AS ended{% if rule.last %}, unnest(v_started) AS started{% endif %} UNION ALL SELECT r.*
             FROM (SELECT unnest(v_scopes[v_from:2 * v_from - 1]), unnest(v_cutoffs[v_from:2 * v_from - 1])) AS s(scope, cutoff), LATERAL (
 {%- if rule.newest | length > 0 %}
-                SELECT i.o_key, i.o_ended{% if rule.last %}, i.o_started{% endif %} FROM {{ control }}.{{ rule.name }}_roots() AS i
+                SELECT i.o_key, i.o_ended{% if rule.last %}, i.o_started{% endif %} FROM ‹{{ control }}.{{ rule.name }}_roots()› AS i
 {%- filter fit %}
                 WHERE i.o_scope = s.scope AND i.o_{{ rule.along }} < s.cutoff AND i.o_{{ rule.along }} <= v_to
                 {% if rule.last %} AND i.o_ended < s.cutoff{% endif %} AND NOT i.o_newest
@@ -151,19 +151,19 @@ BEGIN
 BEGIN
     RETURN QUERY
 {%- if rule.newest | length > 0 %}
-    «SELECT i.o_key, i.o_ended{% if rule.last %}, i.o_started{% endif %} FROM {{ control }}.{{ rule.name }}_roots() AS i
+    «SELECT i.o_key, i.o_ended{% if rule.last %}, i.o_started{% endif %} FROM ‹{{ control }}.{{ rule.name }}_roots()› AS i
 {%- if rule.per %}
-    LEFT JOIN {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s ON s.scope = i.o_scope
+    LEFT JOIN ‹{{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope)› AS s ON s.scope = i.o_scope
 {%- endif %}
-    WHERE i.o_{{ rule.along }} < (SELECT max(c.cutoff) FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS c)
+    WHERE i.o_{{ rule.along }} < (SELECT max(c.cutoff) FROM ‹{{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope)› AS c)
 {%- if rule.per %}
       AND i.o_{{ rule.along }} < coalesce(s.cutoff, (
-          SELECT c.cutoff FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS c WHERE c.scope IS NULL
+          SELECT c.cutoff FROM ‹{{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope)› AS c WHERE c.scope IS NULL
       ))
 {%- endif %}
 {%- if rule.last %}
       AND i.o_ended < {% if rule.per %}coalesce(s.cutoff, {% endif %}(
-          SELECT c.cutoff FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS c{% if rule.per %} WHERE c.scope IS NULL{% endif %}
+          SELECT c.cutoff FROM ‹{{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope)› AS c{% if rule.per %} WHERE c.scope IS NULL{% endif %}
       ){% if rule.per %}){% endif %}
 {%- endif %}
       AND (i.o_{{ rule.along }}, i.o_key) > (p_after_time, p_after_key) AND NOT i.o_newest
@@ -175,18 +175,18 @@ BEGIN
     {{ <w.last_end rule /> | indent }}
 {%- endif %}
     {%- if rule.per %}
-    LEFT JOIN {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s
+    LEFT JOIN ‹{{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope)› AS s
         ON s.scope = i.{{ rule.per }}
     {%- endif %}
-    WHERE {{ rule.ended }} < (SELECT max(c.cutoff) FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS c)
+    WHERE {{ rule.ended }} < (SELECT max(c.cutoff) FROM ‹{{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope)› AS c)
       {%- if rule.per %}
       AND {{ rule.ended }} < coalesce(s.cutoff, (
-          SELECT c.cutoff FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS c WHERE c.scope IS NULL
+          SELECT c.cutoff FROM ‹{{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope)› AS c WHERE c.scope IS NULL
       ))
       {%- endif %}
       {%- if rule.last %}
       AND {{ rule.last.ended }} < {% if rule.per %}coalesce(s.cutoff, {% endif %}(
-          SELECT c.cutoff FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS c{% if rule.per %} WHERE c.scope IS NULL{% endif %}
+          SELECT c.cutoff FROM ‹{{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope)› AS c{% if rule.per %} WHERE c.scope IS NULL{% endif %}
       ){% if rule.per %}){% endif %}
       {%- endif %}
       AND ({{ rule.ended }}, i.{{ rule.key }}) > (p_after_time, p_after_key)
@@ -203,11 +203,11 @@ $windrow$;
 
 -- {{ rule.name }}_bound: the members that holds of other rules keep: of themselves, of what is theirs, or of what they belong to.
 --# create function {{ control }}.{{ rule.name }}_bound
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_bound(p_members {{ rule.id_type }}[])
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_bound(⟦p_members {{ rule.id_type }}[]⟧)
 RETURNS {{ rule.id_type }}[]
 LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
-SET enable_mergejoin = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off⟧
 AS $windrow$
     «SELECT coalesce(array_agg(m.id), '{}') FROM unnest(p_members) AS m(id) JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = m.id
 {%- for above in rule.bound %}
@@ -221,11 +221,11 @@ $windrow$;
 
 -- {{ rule.name }}_kept: the members that a row of another table keeps.
 --# create function {{ control }}.{{ rule.name }}_kept
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_kept(p_members {{ rule.id_type }}[])
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_kept(⟦p_members {{ rule.id_type }}[]⟧)
 RETURNS {{ rule.id_type }}[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
-SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off⟧ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN RETURN ARRAY(
 {%- for keep in rule.keeps %}
@@ -254,11 +254,11 @@ $windrow$;
 -- {{ rule.name }}_met: the members of other families that share a row with one of the given members. Such a row goes with
 -- all of its parents, so these families go together or not at all.
 --# create function {{ control }}.{{ rule.name }}_met
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_met(p_members {{ rule.id_type }}[])
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_met(⟦p_members {{ rule.id_type }}[]⟧)
 RETURNS TABLE (id {{ rule.id_type }}, other {{ rule.id_type }})
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
-SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off⟧ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
     RETURN QUERY
@@ -285,22 +285,22 @@ $windrow$;
 {%- endif %}
 --# create function {{ control }}.{{ rule.name }}_members
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_members(
-    p_ids {{ rule.id_type }}[], p_lock boolean, p_scopes text[],
+    ⟦p_ids {{ rule.id_type }}[], p_lock boolean, p_scopes text[],
     OUT o_ids {{ rule.id_type }}[], OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[],
-    OUT o_upper {{ rule.id_type }}[], OUT o_lower {{ rule.id_type }}[]
+    OUT o_upper {{ rule.id_type }}[], OUT o_lower {{ rule.id_type }}[]⟧
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
 {%- if rule.last %}
 DECLARE
-    v_ids {{ rule.key_type }}[] := p_ids;
+    ⟦v_ids {{ rule.key_type }}[]⟧ := p_ids;
 {%- endif %}
 BEGIN
 {%- if rule.last %}
     IF p_lock THEN
         v_ids := ARRAY(«SELECT i.{{ rule.key }} FROM {{ rule.table }} AS i WHERE i.{{ rule.key }} = ANY (p_ids) ORDER BY i.{{ rule.key }} FOR UPDATE SKIP LOCKED»);
-        «PERFORM FROM {{ rule.last.table }} AS t WHERE t.{{ rule.last.names }} = ANY (v_ids) FOR UPDATE»;
+        «‹PERFORM› FROM {{ rule.last.table }} AS t WHERE t.{{ rule.last.names }} = ANY (v_ids) FOR UPDATE»;
     END IF;
     «SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(coalesce(e.ended, m.ended){{ rule.in_utc }}), array_agg({% if rule.per %}s.place{% else %}NULL::bigint{% endif %})
     ‹INTO o_ids, o_final, o_root, o_ended, o_place›
@@ -365,7 +365,7 @@ $windrow$;
 
 -- {{ rule.name }}_above: the rows right above some rows.
 --# create function {{ control }}.{{ rule.name }}_above
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_above(p_ids {{ rule.id_type }}[])
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_above(⟦p_ids {{ rule.id_type }}[]⟧)
 RETURNS {{ rule.id_type }}[]
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off
@@ -382,7 +382,7 @@ $windrow$;
 
 -- {{ rule.name }}_newest: which of some rows are roots among the newest of their group, whose last one is locked where p_lock.
 --# create function {{ control }}.{{ rule.name }}_newest
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_newest(p_ids {{ rule.id_type }}[], p_lock boolean)
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_newest(⟦p_ids {{ rule.id_type }}[], p_lock boolean⟧)
 RETURNS {{ rule.id_type }}[]
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off
@@ -391,7 +391,7 @@ DECLARE
     v_newest {{ rule.id_type }}[] := '{}';
 BEGIN
     IF NOT p_lock THEN
-        RETURN ARRAY(«SELECT i.o_key::{{ rule.id_type }} FROM {{ control }}.{{ rule.name }}_roots() AS i WHERE i.o_key = ANY (p_ids) AND i.o_newest»);
+        RETURN ARRAY(«SELECT i.o_key::{{ rule.id_type }} FROM ‹{{ control }}.{{ rule.name }}_roots()› AS i WHERE i.o_key = ANY (p_ids) AND i.o_newest»);
     END IF;
     -- The last of a group that stays is looked for once for each group, and not for every row.
 {%- for newest in rule.newest %}
@@ -431,17 +431,18 @@ $windrow$;
 {%- endif %}
 --# create function {{ control }}.{{ rule.name }}_delete
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_delete(
-    p_run bigint, p_members {{ rule.id_type }}[], p_artifacts {{ rule.id_type }}[], p_left integer[], p_watched boolean, OUT o_rows bigint[]
+    ⟦p_run bigint, p_members {{ rule.id_type }}[], p_artifacts {{ rule.id_type }}[], p_left integer[], p_watched boolean,
+    OUT o_rows bigint[]⟧
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
-SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
+⟦SET enable_seqscan = off SET enable_bitmapscan = off⟧ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
 {%- for collect in rule.collects %}
-    {{ collect.variable }} {{ collect.key_type }}[];
+    ⟦{{ collect.variable }} {{ collect.key_type }}[]⟧;
 {%- if collect.near %}
-    {{ collect.near }} {{ collect.key_type }}[];
+    ⟦{{ collect.near }} {{ collect.key_type }}[]⟧;
 {%- endif %}
 {%- endfor %}
     v_rows bigint;

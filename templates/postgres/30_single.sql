@@ -11,23 +11,23 @@ SET ROLE {{ owner }};
 {%- endfor %}
 --# create function {{ control }}.{{ rule.name }}_search
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_search(
-    p_pass integer, p_after text[], p_rows bigint, p_as_of timestamptz, p_cutoff timestamptz,
-    OUT o_keys {{ rule.single.key_type }}[], OUT o_after text[]
+    ⟦p_pass integer, p_after text[], p_rows bigint, p_as_of timestamptz, p_cutoff timestamptz,
+    OUT o_keys {{ rule.single.key_type }}[], OUT o_after text[]⟧
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET datestyle = 'ISO, YMD' SET jit = off SET enable_seqscan = off
-SET enable_bitmapscan = off SET enable_sort = off SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET datestyle = 'ISO, YMD' SET jit = off ⟦SET enable_seqscan = off
+SET enable_bitmapscan = off SET enable_sort = off⟧ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
 {%- if rule.single.expiry %}
-    v_now {{ rule.time_type }} := {{ rule.single.now }};
+    ⟦v_now {{ rule.time_type }}⟧ := {{ rule.single.now }};
 {%- endif %}
 {%- if rule.single.expiry and rule.single.aged %}
-    v_cutoff {{ rule.single.time_type }} := p_cutoff{{ rule.single.in_zone }};
+    ⟦v_cutoff {{ rule.single.time_type }}⟧ := p_cutoff{{ rule.single.in_zone }};
 {%- endif %}
 {%- for pass in rule.single.passes %}
 {%- for place in pass.along %}
-    {{ place.variable }} {{ place.kind }} := coalesce({% if rule.single.passes | length > 1 %}CASE p_pass WHEN {{ pass.number }} THEN p_after[{{ loop.index }}] END{% else %}p_after[{{ loop.index }}]{% endif %}, {{ place.first }});
+    ⟦{{ place.variable }} {{ place.kind }}⟧ := coalesce({% if rule.single.passes | length > 1 %}CASE p_pass WHEN {{ pass.number }} THEN p_after[{{ loop.index }}] END{% else %}p_after[{{ loop.index }}]{% endif %}, {{ place.first }});
 {%- endfor %}
 {%- endfor %}
 BEGIN
@@ -48,30 +48,30 @@ $windrow$;
 -- {{ rule.name }}_verdict: which of these rows are due: {{ rule.single.why }}
 --# create function {{ control }}.{{ rule.name }}_verdict
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_verdict(
-    p_pass integer, p_keys {{ rule.single.key_type }}[], p_as_of timestamptz, p_cutoff timestamptz
+    ⟦p_pass integer, p_keys {{ rule.single.key_type }}[], p_as_of timestamptz, p_cutoff timestamptz⟧
 )
 RETURNS TABLE (o_key {{ rule.single.key_type }}, o_due {{ rule.single.oldest_type }}, o_reason text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off
+SET enable_hashjoin = off SET enable_mergejoin = off⟧ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 {%- if rule.single.above or rule.single.expiry or rule.single.in_zone %}
 DECLARE
 {%- if rule.single.above %}
-    v_above boolean := {{ control }}.any_holds({% for above in rule.single.above %}{{ above.rule }}{% if not loop.last %}, {% endif %}{% endfor %});
+    ⟦v_above boolean⟧ := {{ control }}.any_holds({% for above in rule.single.above %}{{ above.rule }}{% if not loop.last %}, {% endif %}{% endfor %});
 {%- endif %}
 {%- if rule.single.expiry %}
-    v_now {{ rule.time_type }} := {{ rule.single.now }};
+    ⟦v_now {{ rule.time_type }}⟧ := {{ rule.single.now }};
 {%- endif %}
 {%- if rule.single.aged and rule.single.expiry or rule.single.in_zone %}
-    v_cutoff {{ rule.single.time_type }} := p_cutoff{{ rule.single.in_zone }};
+    ⟦v_cutoff {{ rule.single.time_type }}⟧ := p_cutoff{{ rule.single.in_zone }};
 {%- endif %}
 {%- endif %}
 BEGIN
     RETURN QUERY
     «SELECT k.key, {{ rule.single.due_cast }},
         CASE
-            WHEN k.key IN (SELECT unnest({{ control }}.held_keys({{ rule.literal }})::{{ rule.single.key_type }}[])) THEN 'HELD'
+            WHEN k.key IN (SELECT unnest(‹{{ control }}.held_keys({{ rule.literal }})›::{{ rule.single.key_type }}[])) THEN 'HELD'
 {{- <w.held_above control rule pad="            " /> }}
 {%- if rule.single.aged and not rule.single.expiry %}
             WHEN p_as_of IS NOT NULL AND t.{{ rule.single.time }} IS NULL THEN 'UNDATED_MEMBER'
@@ -106,20 +106,20 @@ $windrow$;
 {% endif -%}
 -- {{ rule.name }}_delete: deletes the given rows{% if rule.single.family %}, and before them what belongs to them{% endif %}. Has no transaction control.
 --# create function {{ control }}.{{ rule.name }}_delete
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_delete(p_run bigint, p_keys {{ rule.single.key_type }}[], OUT o_rows bigint[], OUT o_samples text[])
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_delete(⟦p_run bigint, p_keys {{ rule.single.key_type }}[], OUT o_rows bigint[], OUT o_samples text[]⟧)
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off
+SET enable_hashjoin = off SET enable_mergejoin = off⟧ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 {%- if rule.single.family or rule.archives %}
 DECLARE
     v_rows bigint;
 {%- if rule.single.family %}
-    v_members {{ rule.id_type }}[] := p_keys;
+    ⟦v_members {{ rule.id_type }}[]⟧ := p_keys;
 {%- for collect in rule.collects %}
-    {{ collect.variable }} {{ collect.key_type }}[];
+    ⟦{{ collect.variable }} {{ collect.key_type }}[]⟧;
 {%- if collect.near %}
-    {{ collect.near }} {{ collect.key_type }}[];
+    ⟦{{ collect.near }} {{ collect.key_type }}[]⟧;
 {%- endif %}
 {%- endfor %}
     -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.

@@ -38,11 +38,11 @@ SET ROLE {{ owner }};
 {% for stamp in stamped %}
 --# create function {{ control }}.{{ stamp.name }}_stamp_next
 CREATE OR REPLACE FUNCTION {{ control }}.{{ stamp.name }}_stamp_next(
-    p_whole boolean, p_all boolean, p_after {{ stamp.key_type }}, p_limit bigint, OUT o_last {{ stamp.key_type }}, OUT o_keys {{ stamp.key_type }}[]
+    ⟦p_whole boolean, p_all boolean, p_after {{ stamp.key_type }}, p_limit bigint, OUT o_last {{ stamp.key_type }}, OUT o_keys {{ stamp.key_type }}[]⟧
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off
+SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off⟧ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
     SELECT max(n.id), coalesce(array_agg(n.key ORDER BY n.id), '{}') INTO o_last, o_keys
@@ -66,14 +66,14 @@ $windrow$;
 COMMENT ON FUNCTION {{ control }}.{{ stamp.name }}_stamp_next(boolean, boolean, {{ stamp.key_type }}, bigint) IS
     'The next p_limit families, or instances, behind row p_after of {{ stamp.table_name }}: p_all, or with no {{ stamp.end_time_name }}.';
 --# create function {{ control }}.{{ stamp.name }}_stamp_rows
-CREATE OR REPLACE FUNCTION {{ control }}.{{ stamp.name }}_stamp_rows(p_roots {{ stamp.key_type }}[], p_keys {{ stamp.key_type }}[], p_lock boolean)
+CREATE OR REPLACE FUNCTION {{ control }}.{{ stamp.name }}_stamp_rows(⟦p_roots {{ stamp.key_type }}[], p_keys {{ stamp.key_type }}[], p_lock boolean⟧)
 RETURNS TABLE (id {{ stamp.key_type }}, family {{ stamp.key_type }}, named boolean, rooted boolean, starts {{ stamp.time_type }}, ends {{ stamp.time_type }}, live bigint)
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
-SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off⟧ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
-    v_ids {{ stamp.key_type }}[] := p_keys;
+    ⟦v_ids {{ stamp.key_type }}[]⟧ := p_keys;
 BEGIN
     IF p_lock THEN
 {%- if stamp.of %}
@@ -113,11 +113,11 @@ COMMENT ON FUNCTION {{ control }}.{{ stamp.name }}_stamp_rows({{ stamp.key_type 
     'The rows p_keys of {{ stamp.table_name }}, and if p_lock, locked, of the families p_roots; what the roots say of times.';
 --# create function {{ control }}.{{ stamp.name }}_stamp_set
 CREATE OR REPLACE FUNCTION {{ control }}.{{ stamp.name }}_stamp_set(
-    p_whole boolean, p_ids {{ stamp.key_type }}[], p_roots {{ stamp.key_type }}[], p_families {{ stamp.key_type }}[], p_times {{ stamp.time_type }}[], OUT o_rows bigint[]
+    ⟦p_whole boolean, p_ids {{ stamp.key_type }}[], p_roots {{ stamp.key_type }}[], p_families {{ stamp.key_type }}[], p_times {{ stamp.time_type }}[], OUT o_rows bigint[]⟧
 )
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
-SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET timezone = 'UTC'
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off⟧ SET plan_cache_mode = force_generic_plan SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_rows bigint;

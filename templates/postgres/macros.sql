@@ -40,7 +40,7 @@ EXISTS (
 {% component w.adopted_rows(control, rule, member) -%}
 (
     SELECT {{ rule.timed.family_of_t }} AS family, x.o_key AS key
-    FROM {{ control }}.{{ rule.name }}_names_{{ member.position }}(a.o_all, a.o_lost) AS x
+    FROM ‹{{ control }}.{{ rule.name }}_names_{{ member.position }}(a.o_all, a.o_lost)› AS x
     JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = x.o_instance
 ) AS m
 JOIN {{ member.table }} AS t ON t.{{ member.adopt.key }} = m.key
@@ -146,7 +146,7 @@ o_keys := ARRAY(
 -- in between are read where they are not given.
 {%- endif %}
 --# create function {{ control }}.{{ rule.name }}_count
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_count(p_members {{ rule.id_type }}[]{% for collect in rule.collects %}, {{ collect.variable }} {{ collect.key_type }}[] DEFAULT NULL{% endfor %})
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_count(⟦p_members {{ rule.id_type }}[]{% for collect in rule.collects %}, {{ collect.variable }} {{ collect.key_type }}[] DEFAULT NULL{% endfor %}⟧)
 RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
@@ -344,20 +344,20 @@ ALTER TABLE {{ table }}
 --# create function {{ control }}.{{ rule.name }}_rows
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_rows()
 RETURNS TABLE (
-    o_key {{ rule.key_type }}, o_family {{ rule.key_type }}, o_time {{ rule.time_type }}, o_root boolean, o_alone boolean, o_over boolean
+    ⟦o_key {{ rule.key_type }}, o_family {{ rule.key_type }}, o_time {{ rule.time_type }}, o_root boolean, o_alone boolean, o_over boolean⟧
 )
 LANGUAGE sql STABLE
 AS $windrow$
 
 {%- filter fit %}
-    SELECT r.{{ rule.key }}::{{ rule.key_type }}, ({{ rule.timed.family_of_root }})::{{ rule.key_type }}, r.{{ rule.end_time }}::{{ rule.time_type }},
+    ⟪SELECT r.{{ rule.key }}::{{ rule.key_type }}, ({{ rule.timed.family_of_root }})::{{ rule.key_type }}, r.{{ rule.end_time }}::{{ rule.time_type }},
         {{ rule.timed.is_root_r }},
         {{ rule.timed.is_alone_r }},
         {% if rule.timed.ended %}r.{{ rule.timed.ended }} IS NOT NULL{% else %}true{% endif %}
     FROM {{ rule.table }} AS r
 {%- for condition in rule.timed.conditions_of_rows %}
     {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ condition }}
-{%- endfor %};
+{%- endfor %}⟫;
 {%- endfilter %}
 $windrow$;
 {%- endcomponent w.rows %}

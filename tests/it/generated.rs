@@ -149,7 +149,15 @@ fn a_small_change_of_a_spec_is_a_small_change_of_the_sql() {
     assert!((10..=25).contains(&lines), "{lines} lines changed");
 }
 
-/// A new statement cannot be forgotten; tests/it/support/explained.rs asks the same of the specs of all tests.
+/// The variables of routines in a statement: words such as `p_from`, apart from texts, quoted names and columns.
+fn variables(sql: &str) -> Vec<&str> {
+    let bare = sql.split(['\'', '"', '`']).step_by(2);
+    let words =
+        bare.flat_map(|it| it.split(|c: char| !c.is_ascii_alphanumeric() && !"_.".contains(c)));
+    words.filter(|word| word.get(1..2) == Some("_")).collect()
+}
+
+/// A new statement cannot be forgotten, nor a new variable; tests/it/support/explained.rs asks the same of the specs of all tests.
 fn every_statement_on_a_table_of_the_application_is_explained() {
     let mut asked = 0;
     for entry in fs::read_dir(root().join("specs")).expect("there is a folder of specs") {
@@ -161,9 +169,12 @@ fn every_statement_on_a_table_of_the_application_is_explained() {
         for dialect in &graph.dialects {
             let left = render::unexplained(&graph, *dialect).expect("the statements");
             assert!(left.is_empty(), "{}\n{}", path.display(), left.join("\n"));
-            asked += render::probes(&graph, *dialect)
-                .expect("the statements")
-                .len();
+            let probes = render::probes(&graph, *dialect).expect("the statements");
+            for probe in &probes {
+                let left = variables(&probe.sql);
+                assert!(left.is_empty(), "without a mark: {left:?}: {}", probe.what);
+            }
+            asked += probes.len();
         }
     }
     assert!(asked > 400, "{asked}");

@@ -432,7 +432,7 @@ fn the_readme_shows_sql_that_is_generated() {
 fn templates_are_ascii() {
     for path in templates() {
         let text = fs::read_to_string(&path).expect("a text");
-        let text = text.replace(['«', '»', '‹', '›'], "");
+        let text = text.replace(['«', '»', '‹', '›', '⟦', '⟧', '⟪', '⟫'], "");
         let odd: Vec<&str> = text.lines().filter(|line| !line.is_ascii()).collect();
         assert!(odd.is_empty(), "{}: {odd:?}", path.display());
     }
@@ -493,7 +493,7 @@ const LONG_LINES: [(&str, usize); 5] = [
     ("src", 93),
     ("templates/kernel", 0),
     ("templates/postgres", 66),
-    ("templates/mysql", 71),
+    ("templates/mysql", 70),
     ("generated", 40),
 ];
 const WIDTH: usize = 140;

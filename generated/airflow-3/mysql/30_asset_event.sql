@@ -10,10 +10,10 @@ USE windrow_airflow_3;
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_types$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_types() SQL SECURITY DEFINER
-COMMENT 'Makes work_type, with the types and collations of the keys and scopes of asset_event. [body 69aad8b280cb]'
+COMMENT 'Makes work_type, with the types and collations of the keys and scopes of asset_event. [body 95ddf4f71f23]'
 BEGIN
     CREATE TEMPORARY TABLE work_type (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY, id int NOT NULL) ENGINE = InnoDB AS
-    SELECT i.`id` AS id, i.`id` AS root_id, CAST(NULL AS signed) AS scope FROM `airflow`.`asset_event` AS i LIMIT 0;
+    SELECT t.`id` AS id, t.`id` AS root_id, CAST(NULL AS signed) AS scope FROM `airflow`.`asset_event` AS t LIMIT 0;
 END$$
 
 -- asset_event_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.

@@ -10,10 +10,10 @@ USE windrow_airflow_3;
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_types$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_types() SQL SECURITY DEFINER
-COMMENT 'Makes work_type, with the types and collations of the keys and scopes of dag_version. [body f11fe81604e4]'
+COMMENT 'Makes work_type, with the types and collations of the keys and scopes of dag_version. [body f05cee2c83bf]'
 BEGIN
     CREATE TEMPORARY TABLE work_type (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY) ENGINE = InnoDB AS
-    SELECT i.`id` AS id, i.`id` AS root_id, CAST(NULL AS signed) AS scope FROM `airflow`.`dag_version` AS i LIMIT 0;
+    SELECT t.`id` AS id, t.`id` AS root_id, CAST(NULL AS signed) AS scope FROM `airflow`.`dag_version` AS t LIMIT 0;
 END$$
 
 -- dag_version_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.

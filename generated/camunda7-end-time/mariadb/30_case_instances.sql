@@ -10,10 +10,10 @@ USE windrow_camunda7_end_time;
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_types$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_types() SQL SECURITY DEFINER
-COMMENT 'Makes work_type, with the types and collations of the keys and scopes of ACT_HI_CASEINST. [body 568f3cf4c2d1]'
+COMMENT 'Makes work_type, with the types and collations of the keys and scopes of ACT_HI_CASEINST. [body ce756ab98366]'
 BEGIN
     CREATE TEMPORARY TABLE work_type (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id, i.`ID_` AS root_id, i.`CASE_DEF_ID_` AS scope FROM `camunda7`.`ACT_HI_CASEINST` AS i LIMIT 0;
+    SELECT t.`ID_` AS id, t.`ID_` AS root_id, t.`CASE_DEF_ID_` AS scope FROM `camunda7`.`ACT_HI_CASEINST` AS t LIMIT 0;
 END$$
 
 -- case_instances_keys: the work tables for the keys of tables between the members and others.

@@ -10,10 +10,10 @@ USE windrow_camunda7_end_time;
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_types$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_types() SQL SECURITY DEFINER
-COMMENT 'Makes work_type, with the types and collations of the keys and scopes of ACT_HI_JOB_LOG. [body 4d3a851059af]'
+COMMENT 'Makes work_type, with the types and collations of the keys and scopes of ACT_HI_JOB_LOG. [body 767b6f8e0d8f]'
 BEGIN
     CREATE TEMPORARY TABLE work_type (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id, i.`ID_` AS root_id, CAST(NULL AS signed) AS scope FROM `camunda7`.`ACT_HI_JOB_LOG` AS i LIMIT 0;
+    SELECT t.`ID_` AS id, t.`ID_` AS root_id, CAST(NULL AS signed) AS scope FROM `camunda7`.`ACT_HI_JOB_LOG` AS t LIMIT 0;
 END$$
 
 -- cleanup_log_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.

@@ -10,10 +10,10 @@ USE windrow_camunda7_end_time;
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_types$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_types() SQL SECURITY DEFINER
-COMMENT 'Makes work_type, with the types and collations of the keys and scopes of ACT_HI_DECINST. [body 3cb5cd3760ff]'
+COMMENT 'Makes work_type, with the types and collations of the keys and scopes of ACT_HI_DECINST. [body de7cb9aeba25]'
 BEGIN
     CREATE TEMPORARY TABLE work_type (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id, i.`ID_` AS root_id, i.`DEC_DEF_ID_` AS scope FROM `camunda7`.`ACT_HI_DECINST` AS i LIMIT 0;
+    SELECT t.`ID_` AS id, t.`ID_` AS root_id, t.`DEC_DEF_ID_` AS scope FROM `camunda7`.`ACT_HI_DECINST` AS t LIMIT 0;
 END$$
 
 -- decisions_source: how long scopes without a policy are kept.

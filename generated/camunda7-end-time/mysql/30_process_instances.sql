@@ -10,10 +10,10 @@ USE windrow_camunda7_end_time;
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_types$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_types() SQL SECURITY DEFINER
-COMMENT 'Makes work_type, with the types and collations of the keys and scopes of ACT_HI_PROCINST. [body d57726804c5e]'
+COMMENT 'Makes work_type, with the types and collations of the keys and scopes of ACT_HI_PROCINST. [body c093f3c7c165]'
 BEGIN
     CREATE TEMPORARY TABLE work_type (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id, i.`ID_` AS root_id, i.`PROC_DEF_ID_` AS scope FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
+    SELECT t.`ID_` AS id, t.`ID_` AS root_id, t.`PROC_DEF_ID_` AS scope FROM `camunda7`.`ACT_HI_PROCINST` AS t LIMIT 0;
 END$$
 
 -- process_instances_keys: the work tables for the keys of tables between the members and others.

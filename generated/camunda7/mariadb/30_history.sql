@@ -1648,7 +1648,7 @@ CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_jud
     IN p_lock boolean) SQL SECURITY DEFINER
 COMMENT 'Fills work_root with the rows of the families of work_next and what speaks against them, work_keep and work_tied with what stays.
     p_lock: locks their rows of ACT_HI_PROCINST first; a family that another session holds stays. No p_cutoff: a purge waits for these rows,
-    and neither time nor retention matter. [body 85439c3a9d45]'
+    and neither time nor retention matter. [body 3248655d66db]'
 BEGIN
     DECLARE v_least datetime(6) DEFAULT p_as_of - INTERVAL 90000 SECOND;
     DECLARE v_rows  bigint;
@@ -1742,7 +1742,7 @@ BEGIN
     -- ACT_HI_ATTACHMENT.CONTENT_ID_
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
         FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
-        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
         INSERT IGNORE INTO work_adopted_15 (id, family)
         SELECT t.`ID_`, m.family
         FROM work_root AS m
@@ -1763,7 +1763,7 @@ BEGIN
     -- ACT_HI_VARINST.BYTEARRAY_ID_
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
         FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_VARINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
-        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
         INSERT IGNORE INTO work_adopted_15 (id, family)
         SELECT t.`ID_`, m.family
         FROM work_root AS m
@@ -1773,7 +1773,7 @@ BEGIN
     -- ACT_HI_DETAIL.BYTEARRAY_ID_
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
         FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_DETAIL` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
-        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
         INSERT IGNORE INTO work_adopted_15 (id, family)
         SELECT t.`ID_`, m.family
         FROM work_root AS m
@@ -1783,7 +1783,7 @@ BEGIN
     -- ACT_HI_EXT_TASK_LOG.ERROR_DETAILS_ID_
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
         FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
-        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
         INSERT IGNORE INTO work_adopted_15 (id, family)
         SELECT t.`ID_`, m.family
         FROM work_root AS m
@@ -1793,7 +1793,7 @@ BEGIN
     -- ACT_HI_JOB_LOG.JOB_EXCEPTION_STACK_ID_
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
         FROM (SELECT t.`PROCESS_INSTANCE_ID_` FROM `camunda7`.`ACT_HI_JOB_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l
-        LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROCESS_INSTANCE_ID_`) THEN
+        LEFT JOIN work_root AS w ON w.id = l.`PROCESS_INSTANCE_ID_`) THEN
         INSERT IGNORE INTO work_adopted_15 (id, family)
         SELECT t.`ID_`, m.family
         FROM work_root AS m
@@ -1838,7 +1838,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_namers$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_namers() SQL SECURITY DEFINER
 COMMENT 'Fills work_namer with the families of rows that name rows of the families in work_next; binds: they are of none. Reads
-    only. [body ca7ec80caf05]'
+    only. [body 765553777186]'
 BEGIN
     -- ACT_HI_DEC_IN.DEC_INST_ID_
     INSERT INTO work_namer (family, other, binds)
@@ -1867,7 +1867,7 @@ BEGIN
     -- Those of ACT_HI_DECINST that name no root.
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
         FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_DECINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
-        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
         INSERT INTO work_namer (family, other, binds)
         SELECT DISTINCT f.id, COALESCE(f.family, f.id), f.family IS NULL
         FROM (
@@ -2055,7 +2055,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_families$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_families(IN p_run bigint) SQL SECURITY DEFINER
 COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), those families that history_judge has locked and lets go, and counts their
-    rows in work_count; timed_step() and timed_purge() call it. [body 4a77de333578]'
+    rows in work_count; timed_step() and timed_purge() call it. [body 850440a7f64e]'
 BEGIN
     -- ACT_HI_ACTINST
     DELETE t FROM work_target AS c
@@ -2064,7 +2064,7 @@ BEGIN
     -- Those that name no root, but an instance.
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
         FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_ACTINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
-        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_ACTINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
@@ -2090,7 +2090,7 @@ BEGIN
     -- Those that name no root, but an instance.
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
         FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_COMMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
-        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
@@ -2113,7 +2113,7 @@ BEGIN
     -- Those that name no root, but an instance.
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
         FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
-        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
@@ -2136,7 +2136,7 @@ BEGIN
     -- Those that name no root, but an instance.
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
         FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_TASKINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
-        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
@@ -2149,7 +2149,7 @@ BEGIN
     -- Those that name no root, but an instance.
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
         FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_VARINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
-        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
@@ -2162,7 +2162,7 @@ BEGIN
     -- Those that name no root, but an instance.
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
         FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_DETAIL` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
-        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
@@ -2175,7 +2175,7 @@ BEGIN
     -- Those that name no root, but an instance.
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
         FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_INCIDENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
-        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
@@ -2188,7 +2188,7 @@ BEGIN
     -- Those that name no root, but an instance.
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
         FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
-        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
@@ -2201,7 +2201,7 @@ BEGIN
     -- Those that name no root, but an instance.
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
         FROM (SELECT t.`PROCESS_INSTANCE_ID_` FROM `camunda7`.`ACT_HI_JOB_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l
-        LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROCESS_INSTANCE_ID_`) THEN
+        LEFT JOIN work_root AS w ON w.id = l.`PROCESS_INSTANCE_ID_`) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`PROCESS_INSTANCE_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
@@ -2214,7 +2214,7 @@ BEGIN
     -- Those that name no root, but an instance.
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
         FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_OP_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
-        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
@@ -2253,7 +2253,7 @@ BEGIN
     -- Those that name no root, but an instance.
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
         FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_DECINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
-        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;

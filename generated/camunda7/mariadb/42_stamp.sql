@@ -11,13 +11,13 @@ USE windrow_camunda7;
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_stamp_type$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_stamp_type() SQL SECURITY DEFINER
-COMMENT 'Makes work_type: key and REMOVAL_TIME_ of ACT_HI_PROCINST, whose types other work tables take. [body 641b1794d968]'
+COMMENT 'Makes work_type: key and REMOVAL_TIME_ of ACT_HI_PROCINST, whose types other work tables take. [body d29f46f9ba37]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS windrow_camunda7.work_type;
     CREATE TEMPORARY TABLE windrow_camunda7.work_type (
         pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY
     ) ENGINE = InnoDB AS
-    SELECT r.`ID_` AS id, r.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_PROCINST` AS r LIMIT 0;
+    SELECT t.`ID_` AS id, t.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_PROCINST` AS t LIMIT 0;
 END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_stamp_todo$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_stamp_todo(IN p_whole boolean, IN p_named boolean,
@@ -379,13 +379,13 @@ END$$
 
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_batches_stamp_type$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batches_stamp_type() SQL SECURITY DEFINER
-COMMENT 'Makes work_type: key and REMOVAL_TIME_ of ACT_HI_BATCH, whose types other work tables take. [body 4360f6fe2583]'
+COMMENT 'Makes work_type: key and REMOVAL_TIME_ of ACT_HI_BATCH, whose types other work tables take. [body a9833ae133fc]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS windrow_camunda7.work_type;
     CREATE TEMPORARY TABLE windrow_camunda7.work_type (
         pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY
     ) ENGINE = InnoDB AS
-    SELECT r.`ID_` AS id, r.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_BATCH` AS r LIMIT 0;
+    SELECT t.`ID_` AS id, t.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_BATCH` AS t LIMIT 0;
 END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_batches_stamp_todo$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batches_stamp_todo(IN p_whole boolean, IN p_named boolean,
@@ -506,13 +506,13 @@ END$$
 
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_decisions_stamp_type$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_decisions_stamp_type() SQL SECURITY DEFINER
-COMMENT 'Makes work_type: key and REMOVAL_TIME_ of ACT_HI_DECINST, whose types other work tables take. [body d53a99060b42]'
+COMMENT 'Makes work_type: key and REMOVAL_TIME_ of ACT_HI_DECINST, whose types other work tables take. [body 9a735fb98775]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS windrow_camunda7.work_type;
     CREATE TEMPORARY TABLE windrow_camunda7.work_type (
         pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY
     ) ENGINE = InnoDB AS
-    SELECT r.`ID_` AS id, r.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_DECINST` AS r LIMIT 0;
+    SELECT t.`ID_` AS id, t.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_DECINST` AS t LIMIT 0;
 END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_decisions_stamp_todo$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_decisions_stamp_todo(IN p_whole boolean, IN p_named boolean,

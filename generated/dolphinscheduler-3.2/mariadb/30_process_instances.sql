@@ -10,10 +10,10 @@ USE windrow_dolphinscheduler_3_2;
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_types$$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_types() SQL SECURITY DEFINER
-COMMENT 'Makes work_type, with the types and collations of the keys and scopes of t_ds_process_instance. [body 95912b63ce1c]'
+COMMENT 'Makes work_type, with the types and collations of the keys and scopes of t_ds_process_instance. [body 449d2500c96c]'
 BEGIN
     CREATE TEMPORARY TABLE work_type (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY, id bigint NOT NULL) ENGINE = InnoDB AS
-    SELECT i.`id` AS id, i.`id` AS root_id, i.`project_code` AS scope FROM `dolphinscheduler`.`t_ds_process_instance` AS i LIMIT 0;
+    SELECT t.`id` AS id, t.`id` AS root_id, t.`project_code` AS scope FROM `dolphinscheduler`.`t_ds_process_instance` AS t LIMIT 0;
 END$$
 
 -- process_instances_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.

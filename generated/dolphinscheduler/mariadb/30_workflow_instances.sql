@@ -10,10 +10,10 @@ USE windrow_dolphinscheduler;
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_types$$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_types() SQL SECURITY DEFINER
-COMMENT 'Makes work_type, with the types and collations of the keys and scopes of t_ds_workflow_instance. [body 3422e7e07744]'
+COMMENT 'Makes work_type, with the types and collations of the keys and scopes of t_ds_workflow_instance. [body 54d1f9e5f884]'
 BEGIN
     CREATE TEMPORARY TABLE work_type (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY, id bigint NOT NULL) ENGINE = InnoDB AS
-    SELECT i.`id` AS id, i.`id` AS root_id, i.`project_code` AS scope FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
+    SELECT t.`id` AS id, t.`id` AS root_id, t.`project_code` AS scope FROM `dolphinscheduler`.`t_ds_workflow_instance` AS t LIMIT 0;
 END$$
 
 -- workflow_instances_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.

@@ -27,10 +27,10 @@ pub(super) fn view(
             }
         }
     }
-    let taken: Vec<String> = columns
+    let taken = columns
         .iter()
         .filter(|(name, _)| times.iter().all(|time| time != name))
-        .map(|(name, column)| format!("t.{column} AS {name}"))
+        .map(|(name, column)| ((*name).to_owned(), (*column).to_owned()))
         .collect();
     let list = |form: &dyn Fn(&str, &str) -> String| -> String {
         let parts: Vec<String> = columns
@@ -49,7 +49,7 @@ pub(super) fn view(
     };
     let shown = oldest(rule, single);
     MysqlView {
-        read: taken.join(", "),
+        read: taken,
         read_times: times,
         read_values: list(&|_, column| format!("t.{column}")),
         read_names: list(&|name, _| name.to_owned()),

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::render::above::AboveView;
+use crate::render::works::WorkView;
 
 /// What the template of a rule of single rows has beside what it shares with others. Conditions are about row `t` of the table.
 #[derive(Serialize)]
@@ -111,14 +112,25 @@ impl SingleView {
     pub(crate) fn passes(&self) -> Vec<&'static str> {
         self.passes.iter().map(|pass| pass.name).collect()
     }
+
+    /// What the work tables of the kernel have their types from.
+    pub(crate) fn types(&self, table: &str) -> WorkView {
+        let (columns, times) = match &self.mysql {
+            Some(mysql) => (mysql.read.clone(), &mysql.read_times[..]),
+            None => (Vec::new(), &[][..]),
+        };
+        WorkView::types(table, columns, times)
+    }
 }
 
 /// What the template has on these servers besides. Row `t` is of the table, `r` the row of a work table with its key.
 #[derive(Serialize)]
 pub(crate) struct MysqlView {
     /// The columns of the key and those along which a run goes: those that a work table takes over from the table as they
-    /// are, the times, which it has as such and may leave out, the values of all, their names there, and those of row `r`.
-    pub(crate) read: String,
+    /// are, by their names there, the times, which it has as such and may leave out, the values of all, their names there, and
+    /// those of row `r`.
+    #[serde(skip)]
+    pub(crate) read: Vec<(String, String)>,
     pub(crate) read_times: Vec<String>,
     pub(crate) read_values: String,
     pub(crate) read_names: String,

@@ -7,11 +7,12 @@ use crate::graph::{Graph, Member, Own, Rule, TableId, Timed, Unit};
 use crate::render::above;
 use crate::render::adopt::{self, AdoptView, Adopter};
 use crate::render::archive::{self, ArchiveView};
-use crate::render::names::{control_name, escaped, table_name};
+use crate::render::names::{escaped, table_name};
 use crate::render::others::{Kept, Others};
 use crate::render::roots::Roots;
 use crate::render::sql::among;
 use crate::render::via;
+use crate::render::works::WorkView;
 
 /// A table of the rule; conditions are about its row `t`.
 #[derive(Serialize)]
@@ -175,6 +176,30 @@ impl MemberView {
         !self.bound.is_empty() && self.adopt.is_some()
     }
 
+    /// The work tables that only its rows need.
+    pub(super) fn works(&self) -> Vec<WorkView> {
+        let (table, key, rows) = (&self.table, &self.key, &self.table_name);
+        let keys = |name: &str, why: &str| {
+            (!name.is_empty())
+                .then(|| WorkView::keys(name, table, key, format!("The rows of {rows} {why}.")))
+        };
+        let why = match self.referrers.is_empty() {
+            true => "that rows name which stay",
+            false => "that something refers to",
+        };
+        let named = keys(&self.named, why).filter(|_| self.collects);
+        let adopted = self.adopt.as_ref().and_then(|it| it.work(table, rows));
+        let left = keys(
+            &self.left,
+            "of no family to which others belong that go later or never",
+        );
+        let pinned = keys(&self.pinned, "that rows name which stay");
+        [named, adopted, left, pinned]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
+
     /// Whether nothing else than its family keeps a row.
     fn can_be_spared(&self) -> bool {
         !self.root
@@ -254,10 +279,7 @@ impl Tables<'_> {
         let adopt = adopter.as_ref().and_then(|it| it.view(member));
         let kept = |place: usize| match dialect {
             Dialect::Postgres => "k.o_keep".to_owned(),
-            Dialect::Mysql | Dialect::Mariadb => dialect.qualified(
-                &control_name(graph),
-                &format!("work_keep_{}", belongs.len() + 1 + place),
-            ),
+            Dialect::Mysql | Dialect::Mariadb => format!("work_keep_{}", belongs.len() + 1 + place),
         };
         let spares_adopted = adopter.as_ref().map(|it| it.spares(member, kept));
         let whose = self.whose(position, adopt.as_ref());

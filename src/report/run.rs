@@ -264,7 +264,17 @@ mod tests {
             "rules": [], "refused": {"1": "SHARED_MEMBER", "4": "SHARED_MEMBER", "5": "HELD"},
             "refused_with": {"1": {"key": "3", "reason": "NOT_NAMED"}, "4": {"key": "5", "reason": "HELD"}}});
         let answer: RunAnswer = read("purge", &document).expect("a purge");
-        insta::assert_snapshot!(run(&answer), @"");
+        insta::assert_snapshot!(run(&answer), @r"
+        run 13: done, 3 named families stay (20 ms)
+
+        refused  reason         meaning
+        1        SHARED_MEMBER  shares a member with a family that stays
+        4        SHARED_MEMBER  shares a member with a family that stays
+        5        HELD           a hold keeps it
+
+        1 goes with 3 or not at all: name both
+        4 goes with 5 or not at all: of that family, a hold keeps it (HELD)
+        ");
     }
 
     #[test]

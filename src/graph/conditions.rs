@@ -79,16 +79,8 @@ pub(super) fn condition(
             );
             break;
         }
-        if let Scalar::Text(text) = value
-            && text.contains('\0')
-        {
-            let message = format!("a value of `{shown}` has a NUL character");
-            diagnostics.push(Diagnostic::error(
-                "invalid-value",
-                span.clone(),
-                message,
-                "no server stores it: remove it",
-            ));
+        if let Scalar::Text(text) = value {
+            names::value(text, &shown.to_string(), span.clone(), diagnostics);
         }
     }
     let wide = listed.iter().any(

@@ -163,6 +163,20 @@ pub(super) fn identifier(name: &Text, what: &str, diagnostics: &mut Vec<Diagnost
     ));
 }
 
+/// Whether Unicode says that a sign is no character: windrow has such signs of its own while it writes SQL.
+pub(super) fn is_no_character(sign: char) -> bool {
+    ('\u{fdd0}'..='\u{fdef}').contains(&sign)
+}
+
+/// Checks a text that a column may hold.
+pub(super) fn value(text: &str, shown: &str, span: Span, diagnostics: &mut Vec<Diagnostic>) {
+    if text.contains(|sign| sign == '\0' || is_no_character(sign)) {
+        let message = format!("a value of `{shown}` has NUL or another sign that is no character");
+        let help = "no column holds it: remove it";
+        diagnostics.push(Diagnostic::error("invalid-value", span, message, help));
+    }
+}
+
 /// Checks the title: it becomes part of comments.
 pub(super) fn title(title: &Text, diagnostics: &mut Vec<Diagnostic>) {
     if title.get_ref().chars().any(char::is_control) {

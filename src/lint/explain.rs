@@ -161,7 +161,8 @@ The control schema is `windrow_<name>`: a lower-case letter, then lower-case let
         "invalid-value",
         "\
 A text with a NUL character is stored by no server, and a value of `by_value` that is not spelt like those of its column \
-is equal to none of them: it matches nothing.",
+is equal to none of them: it matches nothing. Signs that Unicode says are no characters (U+FDD0 to U+FDEF) are windrow's own \
+while it writes SQL.",
     ),
     (
         "invalid-window",

@@ -8,21 +8,21 @@
 
 use crate::bundle::{Probe, What};
 
-/// What a template is read as: signs that nothing else of a spec has. The one that closes follows the one that opens.
+/// What a template is read as: signs that Unicode says are no characters. The one that closes follows the one that opens.
 const SIGNS: [(char, char); 8] = [
     ('«', STATEMENT),
-    ('»', '\u{2}'),
+    ('»', '\u{fdd1}'),
     ('‹', OWN),
-    ('›', '\u{4}'),
+    ('›', '\u{fdd3}'),
     ('⟦', NEEDS),
-    ('⟧', '\u{6}'),
+    ('⟧', '\u{fdd5}'),
     ('⟪', TEXT),
-    ('⟫', '\u{8}'),
+    ('⟫', '\u{fdd7}'),
 ];
-const STATEMENT: char = '\u{1}';
-const OWN: char = '\u{3}';
-const NEEDS: char = '\u{5}';
-const TEXT: char = '\u{7}';
+const STATEMENT: char = '\u{fdd0}';
+const OWN: char = '\u{fdd2}';
+const NEEDS: char = '\u{fdd4}';
+const TEXT: char = '\u{fdd6}';
 
 /// The source of a template, with signs for its marks.
 pub(super) fn signed(source: &str) -> String {
@@ -42,7 +42,7 @@ pub(super) fn own(call: &str) -> String {
 }
 
 fn is_sign(letter: char) -> bool {
-    ('\u{1}'..='\u{8}').contains(&letter)
+    ('\u{fdd0}'..='\u{fdd7}').contains(&letter)
 }
 
 /// A text without its marks.
@@ -53,7 +53,10 @@ pub(super) fn unmarked(mut text: String) -> String {
 
 /// How long a text with marks is without them.
 pub(super) fn length(text: &str) -> usize {
-    text.len() - text.matches(is_sign).count()
+    match text.is_ascii() {
+        true => text.len(),
+        false => text.len() - text.matches(is_sign).map(str::len).sum::<usize>(),
+    }
 }
 
 /// What a template makes behind one of its marker lines.
@@ -88,15 +91,14 @@ impl Routine {
             if ![STATEMENT, NEEDS, TEXT].contains(&sign) {
                 continue;
             }
-            let close = char::from(sign as u8 + 1);
-            let marked = text[at + 1..].split(close).next().unwrap_or_default();
+            let marked = inside(&text[at..], sign);
             match sign {
                 STATEMENT => routine.statements.push(marked.to_owned()),
                 TEXT => routine.text = Some(marked.to_owned()),
                 _ => routine.learn(marked),
             }
             routine.rest += &text[from..at];
-            from = at + marked.len() + 1;
+            from = at + sign.len_utf8() + marked.len();
         }
         routine.rest += &text[from..];
         routine
@@ -137,21 +139,29 @@ impl Routine {
     }
 }
 
+/// What the marks at the beginning of a text stand around.
+fn inside(text: &str, sign: char) -> &str {
+    let after = &text[sign.len_utf8()..];
+    let close = char::from_u32(sign as u32 + 1).unwrap_or(sign);
+    after.split(close).next().unwrap_or_default()
+}
+
 /// A marked statement on one line, without comments, and with something else for what only a routine can run.
 pub(super) fn said(statement: &str, other: impl Fn(&str) -> String) -> String {
     let mut said = String::new();
     let mut rest = statement;
-    while let Some((before, after)) = rest.split_once(OWN) {
-        let (own, behind) = after.split_once('\u{4}').unwrap_or((after, ""));
-        said.extend([before, &other(own)]);
-        rest = behind;
+    while let Some(at) = rest.find(OWN) {
+        let own = inside(&rest[at..], OWN);
+        said.extend([&rest[..at], &other(own)]);
+        let end = at + OWN.len_utf8() + own.len();
+        rest = &rest[end..];
     }
     said.push_str(rest);
     let code = said
         .lines()
         .filter(|line| !line.trim_start().starts_with("--"));
     let words: Vec<&str> = code.flat_map(str::split_whitespace).collect();
-    words.join(" ")
+    unmarked(words.join(" "))
 }
 
 /// A text with something else for some of its words, dots and all; texts and quoted names stay.

@@ -20,8 +20,12 @@ fn graph(extra: &str) -> Graph {
          final = {{ state = [1, 2] }}\nend_time = \"ended\"\n\
          retention = {{ default = \"30d\", per = \"shop\", opt_in = true }}\n"
     );
-    let (spec, findings) = crate::spec::parse(&text);
-    let (graph, more) = crate::graph::build(&spec.expect("a spec"), &text);
+    graph_of(&text)
+}
+
+fn graph_of(text: &str) -> Graph {
+    let (spec, findings) = crate::spec::parse(text);
+    let (graph, more) = crate::graph::build(&spec.expect("a spec"), text);
     assert!(
         findings.is_empty() && more.is_empty(),
         "{findings:?} {more:?}"
@@ -121,6 +125,26 @@ fn of_every_routine_it_is_known_what_the_catalog_shows() {
                 let body = shown.text.lines().last().unwrap_or_default();
                 assert!(statement.sql.contains(body), "{}", statement.what);
             }
+        }
+    }
+}
+
+#[test]
+fn a_value_of_the_spec_stays_what_it_is() {
+    for sign in '\u{1}'..='\u{1f}' {
+        let value = format!("a{sign}b");
+        let graph = graph_of(&format!(
+            "name = \"orders\"\ndatabase = \"shop\"\n[tables]\norders = {{ key = \"id bigint\" }}\n[rules.orders]\n\
+             strategy = \"end-time\"\nroot = \"orders\"\nfinal = {{ state = \"a\\u{:04x}b\" }}\n\
+             end_time = \"ended\"\nretention = {{ default = \"30d\" }}\n",
+            sign as u32
+        ));
+        for dialect in [Dialect::Postgres, Dialect::Mysql] {
+            let text = text(&graph, dialect, "30_orders.sql");
+            assert!(
+                text.contains(&dialect.text(&value)),
+                "{value:?} on {dialect:?}"
+            );
         }
     }
 }

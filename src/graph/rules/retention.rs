@@ -254,7 +254,8 @@ fn is_spelt(value: &str, kind: Kind) -> bool {
                 && parts.iter().all(|part| part.chars().all(hexadecimal))
         }
         Kind::Varchar | Kind::Timestamp | Kind::Timestamptz => {
-            !value.is_empty() && !value.chars().any(char::is_control)
+            let is_odd = |sign: char| sign.is_control() || names::is_no_character(sign);
+            !value.is_empty() && !value.contains(is_odd)
         }
     }
 }

@@ -201,7 +201,11 @@ fn edge(
         Some(value) => {
             let literal = match value.get_ref() {
                 NoneText::Integer(number) => Literal::Integer(*number),
-                NoneText::Text(text) => Literal::Text(text.clone()),
+                NoneText::Text(text) => {
+                    let shown = column.name.escape_debug().to_string();
+                    names::value(text, &shown, value.span(), diagnostics);
+                    Literal::Text(text.clone())
+                }
             };
             if matches!(literal, Literal::Integer(_)) != names::is_integer(column.kind) {
                 diagnostics.push(Diagnostic::error(

@@ -15,11 +15,9 @@ use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
 
 tests! {
-    each_server: [
+    every_server: [
         a_row_without_a_root_stays_for_what_names_it,
         families_that_share_a_row_without_a_root_go_together,
-    ],
-    every_server: [
         rows_without_a_root_go_as_the_model_says,
     ],
 }

@@ -9,7 +9,7 @@ use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
 
 tests! {
-    each_server: [
+    every_server: [
         what_is_held_beside_families_no_other_rule_takes,
         what_is_of_a_held_instance_without_its_root_no_other_rule_takes,
     ],

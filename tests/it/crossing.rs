@@ -14,13 +14,11 @@ use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
 
 tests! {
-    each_server: [
+    every_server: [
         a_family_stays_whose_row_something_names_that_stays,
         families_that_name_each_other_go_together,
         what_belongs_to_no_family_stays_for_what_names_it,
         a_purge_takes_families_that_name_each_other_if_all_are_named,
-    ],
-    every_server: [
         rows_that_name_each_other_go_as_the_model_says,
     ],
 }

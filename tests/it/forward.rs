@@ -9,7 +9,7 @@ use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
 
 tests! {
-    each_server: [
+    every_server: [
         families_that_stay_do_not_stop_those_behind_them,
         windows_that_stay_do_not_stop_those_behind_them,
         families_by_removal_time_do_not_stop_those_behind_them,

@@ -15,7 +15,7 @@ use windrow::graph::Shared;
 
 use crate::harness::tests;
 use crate::support::defect;
-use crate::support::effort::seeds;
+use crate::support::effort::{seeds, shared_seeds};
 use crate::support::graphs::{
     dolphinscheduler, foreign_key_within, foreign_keys, with_keepers, within,
 };
@@ -55,7 +55,8 @@ tests! {
 }
 
 fn closed_worlds_are_cleaned_as_the_model_says(dialect: Dialect) {
-    explore(dialect, Shared::Closed, &check_run);
+    let seeds = shared_seeds(FAMILIES, dialect, worlds(dialect));
+    explore_these(dialect, Shared::Closed, &check_run, seeds);
 }
 
 fn literal_worlds_are_cleaned_as_the_model_says(dialect: Dialect) {
@@ -172,18 +173,24 @@ fn a_chain_goes(world: &World, outcome: &Outcome) -> bool {
 
 pub(crate) type Check = dyn Fn(&mut Installation, &World) -> Result<(), String>;
 
+/// A class of worlds.
+const FAMILIES: &str = "worlds of families";
+
 fn explore(dialect: Dialect, shared: Shared, check: &Check) {
+    let seeds = seeds(FAMILIES, dialect, worlds(dialect));
+    explore_these(dialect, shared, check, seeds);
+}
+
+fn explore_these(
+    dialect: Dialect,
+    shared: Shared,
+    check: &Check,
+    seeds: impl Iterator<Item = u64>,
+) {
     let mut database = Installation::armed(dialect, &dolphinscheduler(shared));
     let tick = tick(dialect);
     let make = |seed| World::random(seed, shared, now(), tick);
-    explore_in(
-        &mut database,
-        "worlds of families",
-        worlds(dialect),
-        check,
-        &make,
-        &|world| world,
-    );
+    explore_in(&mut database, seeds, check, &make, &|world| world);
 }
 
 /// The same with foreign keys between the tables, and with rows that keep families.
@@ -199,8 +206,7 @@ fn explore_keyed(dialect: Dialect, shared: Shared, check: &Check) {
     let make = |seed| World::random(seed, shared, now(), tick).keyed();
     explore_in(
         &mut database,
-        "worlds with foreign keys",
-        worlds(dialect) / 2,
+        seeds("worlds with foreign keys", dialect, worlds(dialect) / 2),
         check,
         &make,
         &World::keyed,
@@ -219,24 +225,22 @@ fn explore_within(dialect: Dialect, shared: Shared, key: Option<&str>, check: &C
     let adapt = |world: World| world.within(key.is_some());
     explore_in(
         &mut database,
-        "worlds within one table",
-        worlds(dialect) / 4,
+        seeds("worlds within one table", dialect, worlds(dialect) / 4),
         check,
         &make,
         &adapt,
     );
 }
 
-/// Checks so many worlds of a class, with `make prove` more; `adapt` brings one that has lost a row back into order.
+/// Checks the worlds of these seeds; `adapt` brings one that has lost a row back into order.
 pub(crate) fn explore_in(
     database: &mut Installation,
-    class: &str,
-    worlds: u64,
+    seeds: impl Iterator<Item = u64>,
     check: &Check,
     make: &dyn Fn(u64) -> World,
     adapt: &dyn Fn(World) -> World,
 ) {
-    for seed in seeds(class, database.dialect, worlds) {
+    for seed in seeds {
         let world = make(seed);
         if let Err(difference) = check(database, &world) {
             let (world, difference) = shrink(database, world, difference, check, adapt);

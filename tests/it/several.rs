@@ -9,7 +9,7 @@ use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
 
 tests! {
-    each_server: [
+    every_server: [
         by_default_a_row_goes_with_all_of_its_parents,
         with_any_a_row_goes_with_the_first_of_them,
         families_that_share_a_row_go_together_in_the_smallest_batch,

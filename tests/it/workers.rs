@@ -8,6 +8,7 @@ use windrow::graph::{Graph, Shared};
 
 use crate::harness::tests;
 use crate::oracle::{check_run, explore_in, now};
+use crate::support::effort::seeds;
 use crate::support::graphs::{dolphinscheduler, graph_of};
 use crate::support::installation::{Installation, Session, numbers};
 use crate::support::oracle;
@@ -45,8 +46,7 @@ fn one_worker_alone_does_what_a_run_does(dialect: Dialect) {
         let make = |seed| World::random(seed, shared, now(), tick);
         explore_in(
             &mut database,
-            "worlds of workers",
-            10,
+            seeds("worlds of workers", dialect, 10),
             &check_run,
             &make,
             &|world| world,

@@ -23,7 +23,7 @@ use windrow::lint;
 
 use crate::harness::{count, tests};
 use crate::support::defect;
-use crate::support::effort::seeds;
+use crate::support::effort::shared_seeds;
 use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
 use model::Verdict;
@@ -143,8 +143,8 @@ fn figures(plan: &Plan, verdict: &Verdict) -> Value {
 
 fn generated_worlds_are_cleaned_as_the_model_says(dialect: Dialect) {
     // A spec takes several times as long where routines are compiled anew in each session.
-    let specs = if dialect == Dialect::Postgres { 12 } else { 5 };
-    for seed in seeds("random specs", dialect, specs) {
+    let specs = if dialect == Dialect::Postgres { 12 } else { 6 };
+    for seed in shared_seeds("random specs", dialect, specs) {
         let random = &mut SmallRng::seed_from_u64(seed);
         let plan = Plan::random(seed, random);
         if !plan.servers().contains(&dialect) {

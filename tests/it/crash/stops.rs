@@ -21,9 +21,9 @@ use windrow::dialect::Dialect;
 use super::{kill, reconnect, until_unlocked};
 use crate::archive::strategies;
 use crate::harness::{count, tests};
-use crate::support::effort::{first_seed, is_proof};
+use crate::support::effort::{first_seed, is_proof, share};
 use crate::support::history::{Client, History, Server, joined};
-use crate::support::installation::{share, violations};
+use crate::support::installation::violations;
 use crate::support::patience::until;
 
 tests! {

@@ -8,7 +8,7 @@ use crate::harness::tests;
 use crate::support::installation::Installation;
 
 tests! {
-    each_server: [
+    every_server: [
         runs_that_find_nothing_back_off_and_failed_ones_suspend,
     ],
 }

@@ -6,6 +6,7 @@ use windrow::graph::Shared;
 
 use super::{WORLDS, check_run, explore_in, now};
 use crate::harness::tests;
+use crate::support::effort::seeds;
 use crate::support::graphs::with_retention;
 use crate::support::installation::{Installation, tick};
 use crate::support::oracle::{self, days_before};
@@ -85,8 +86,7 @@ fn explore(dialect: Dialect, kinds: &[Kind]) {
         let make = |seed| kind.world(seed, tick);
         explore_in(
             &mut database,
-            "worlds by source of retention",
-            WORLDS / 8,
+            seeds("worlds by source of retention", dialect, WORLDS / 8),
             &check_run,
             &make,
             &|world| world,

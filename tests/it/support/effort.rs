@@ -1,6 +1,7 @@
 //! How much the tests look at: `make test` a fixed sample, `make prove` so many times as much, and never the same twice.
 
 use std::env;
+use std::ops::Range;
 use std::sync::LazyLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -41,11 +42,45 @@ pub(crate) fn seeds(
     server: impl Into<Option<Dialect>>,
     number: u64,
 ) -> impl Iterator<Item = u64> {
-    let title = server
-        .into()
-        .map_or("no server", |dialect| dialect.facts().title);
-    (first_seed()..first_seed() + number * times())
-        .inspect(move |_| harness::count(class, title, 1))
+    counted(class, server.into(), all(number))
+}
+
+/// The same, of which MySQL and MariaDB, that run the same statements, look at one half each, but at all of them in
+/// `make prove`.
+pub(crate) fn shared_seeds(
+    class: &str,
+    dialect: Dialect,
+    number: u64,
+) -> impl Iterator<Item = u64> {
+    counted(class, Some(dialect), share(dialect, all(number)))
+}
+
+fn all(number: u64) -> Range<u64> {
+    first_seed()..first_seed() + number * times()
+}
+
+fn counted(
+    class: &str,
+    server: Option<Dialect>,
+    seeds: impl Iterator<Item = u64>,
+) -> impl Iterator<Item = u64> {
+    let title = server.map_or("no server", |dialect| dialect.facts().title);
+    seeds.inspect(move |_| harness::count(class, title, 1))
+}
+
+/// What of all this a server tries: MySQL and MariaDB, which run the same statements, one half each, but all of it in
+/// `make prove`.
+pub(crate) fn share<T>(
+    dialect: Dialect,
+    all: impl IntoIterator<Item = T>,
+) -> impl Iterator<Item = T> {
+    let (first, step) = match dialect {
+        _ if is_proof() => (0, 1),
+        Dialect::Postgres => (0, 1),
+        Dialect::Mysql => (0, 2),
+        Dialect::Mariadb => (1, 2),
+    };
+    all.into_iter().skip(first).step_by(step)
 }
 
 /// A size of `make test`, or a larger one of `make prove`.

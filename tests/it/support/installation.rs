@@ -19,7 +19,7 @@ use super::database::{self, Database};
 use super::patience::{despite_cancels, until};
 use super::pool::{self, Lot};
 use super::world::{DEFINITIONS, SECOND, Source, TABLES, World};
-use super::{defect, effort, explained, tables};
+use super::{defect, explained, tables};
 
 /// A session as the command line has it, with texts for values.
 pub(crate) type Session = Box<dyn db::Database>;
@@ -669,19 +669,4 @@ pub(crate) fn numbers(dialect: Dialect, last: i64) -> String {
         sum.join(" + "),
         from.join(" CROSS JOIN ")
     )
-}
-
-/// What of all this a server tries: MySQL and MariaDB, which run the same statements, one half each, but all of it in
-/// `make prove`.
-pub(crate) fn share<T>(
-    dialect: Dialect,
-    all: impl IntoIterator<Item = T>,
-) -> impl Iterator<Item = T> {
-    let (first, step) = match dialect {
-        _ if effort::is_proof() => (0, 1),
-        Dialect::Postgres => (0, 1),
-        Dialect::Mysql => (0, 2),
-        Dialect::Mariadb => (1, 2),
-    };
-    all.into_iter().skip(first).step_by(step)
 }

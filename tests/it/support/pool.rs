@@ -93,9 +93,9 @@ impl Lot {
                 &format!("SELECT CONCAT_WS(', ', {values}) FROM {path}"),
                 &[],
             )?;
-            for row in rows.into_iter().flatten().flatten() {
-                statements.push(format!("INSERT INTO {path} ({columns}) VALUES ({row})"));
-            }
+            let rows: Vec<String> = rows.into_iter().flatten().flatten().collect();
+            let rows = rows.join("), (");
+            statements.push(format!("INSERT INTO {path} ({columns}) VALUES ({rows})"));
         }
         Ok(statements)
     }

@@ -161,7 +161,7 @@ fn what_a_table_has_become_is_told(dialect: Dialect) -> Result<()> {
     let clean = told(&mut made)?;
     ensure!(clean.iter().all(String::is_empty), "at first: {clean:?}");
     let mut unseen = Vec::new();
-    for set in sets(changes) {
+    for set in sets(changes.to_vec(), |(_, _, says)| (*says).to_owned()) {
         for (change, ..) in &set {
             made.execute(change);
         }
@@ -190,14 +190,14 @@ fn what_a_table_has_become_is_told(dialect: Dialect) -> Result<()> {
     Ok(())
 }
 
-/// The changes in as few sets as can be, so that none has two of which the same is told.
-fn sets(changes: &[Change]) -> Vec<Vec<Change>> {
-    let mut sets: Vec<Vec<Change>> = Vec::new();
+/// Changes in as few sets as can be, so that none has two of the same thing.
+pub(crate) fn sets<T>(changes: Vec<T>, thing: impl Fn(&T) -> String) -> Vec<Vec<T>> {
+    let mut sets: Vec<Vec<T>> = Vec::new();
     for change in changes {
-        let fits = |set: &Vec<Change>| set.iter().all(|(_, _, says)| says != &change.2);
+        let fits = |set: &Vec<T>| set.iter().all(|other| thing(other) != thing(&change));
         match sets.iter().position(fits) {
-            Some(place) => sets[place].push(*change),
-            None => sets.push(vec![*change]),
+            Some(place) => sets[place].push(change),
+            None => sets.push(vec![change]),
         }
     }
     sets

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 
 use crate::harness::tests;
-use crate::support::effort::seeds;
+use crate::support::effort::{fewer, seeds};
 use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
 
@@ -387,7 +387,7 @@ fn prove_both(
 fn lost_rows_go_with_what_belongs_to_them(dialect: Dialect) {
     let mut installation = armed(dialect, LOST);
     let (mut gone, mut below) = (0, 0);
-    for seed in seeds("worlds of debris", dialect, 12) {
+    for seed in seeds("worlds of debris", dialect, fewer(dialect, 12)) {
         let mut random = SmallRng::seed_from_u64(seed);
         let world = World::random(&mut random);
         world.load(&mut installation, &["tasks", "alerts"]);
@@ -407,13 +407,16 @@ fn lost_rows_go_with_what_belongs_to_them(dialect: Dialect) {
         gone += tasks;
         below += contexts;
     }
-    assert!(gone > 10 && below > 10, "{gone} {below}");
+    assert!(
+        gone > fewer(dialect, 10) && below > fewer(dialect, 10),
+        "{gone} {below}"
+    );
 }
 
 fn expired_and_outnumbered_rows_go_with_what_belongs_to_them(dialect: Dialect) {
     let mut installation = armed(dialect, ENOUGH);
     let (mut gone, mut below) = (0, 0);
-    for seed in seeds("worlds of debris", dialect, 12) {
+    for seed in seeds("worlds of debris", dialect, fewer(dialect, 12)) {
         let mut random = SmallRng::seed_from_u64(seed);
         let mut world = World::random(&mut random);
         // Few groups, so that there are rows beyond the newest two.
@@ -448,14 +451,17 @@ fn expired_and_outnumbered_rows_go_with_what_belongs_to_them(dialect: Dialect) {
         gone += tasks;
         below += contexts;
     }
-    assert!(gone > 10 && below > 10, "{gone} {below}");
+    assert!(
+        gone > fewer(dialect, 10) && below > fewer(dialect, 10),
+        "{gone} {below}"
+    );
 }
 
 /// A link between two of them, or a place in the queue of a task and of another's workflow, goes with the first batch.
 fn what_belongs_to_rows_of_two_batches_is_counted_once(dialect: Dialect) {
     let mut installation = armed(dialect, WORKFLOWS);
     let mut shared = 0;
-    for seed in seeds("worlds of debris", dialect, 12) {
+    for seed in seeds("worlds of debris", dialect, fewer(dialect, 12)) {
         let mut random = SmallRng::seed_from_u64(seed);
         let mut world = World::random(&mut random);
         // Most projects are gone.
@@ -483,7 +489,7 @@ fn what_belongs_to_rows_of_two_batches_is_counted_once(dialect: Dialect) {
         });
         shared += both.count();
     }
-    assert!(shared > 10, "{shared}");
+    assert!(shared > fewer(dialect, 10), "{shared}");
 }
 
 /// What a lost row names comes back while what belongs to the row is already deleted: all of it stays. On MySQL and MariaDB it

@@ -11,7 +11,7 @@ use windrow::dialect::Dialect;
 use windrow::graph::Graph;
 
 use crate::harness::tests;
-use crate::support::effort::seeds;
+use crate::support::effort::{fewer, seeds};
 use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, violations};
 
@@ -231,7 +231,11 @@ fn explore(dialect: Dialect, opt_in: bool) {
     let mut database = installation(&text, dialect);
     let stands_in = dialect != Dialect::Mariadb;
     let (mut families, mut spared, mut by_change) = (0, 0, 0);
-    for seed in seeds("worlds of the newest of each group", dialect, 30) {
+    for seed in seeds(
+        "worlds of the newest of each group",
+        dialect,
+        fewer(dialect, 30),
+    ) {
         let random = &mut SmallRng::seed_from_u64(seed);
         clear(&mut database);
         let runs: Vec<Run> = (1..random.random_range(2..30))
@@ -309,8 +313,11 @@ fn explore(dialect: Dialect, opt_in: bool) {
         let by_other = |run: &&Run| run.ended.is_none() && gone.contains(&run.id);
         by_change += runs.iter().filter(by_other).count();
     }
-    assert!(families > 30 && spared > 15, "{families} {spared}");
-    assert_eq!(by_change > 5, stands_in, "{by_change}");
+    assert!(
+        families > fewer(dialect, 30) && spared > fewer(dialect, 15),
+        "{families} {spared}"
+    );
+    assert_eq!(by_change > fewer(dialect, 5), stands_in, "{by_change}");
     verified(&mut database);
 }
 
@@ -346,7 +353,7 @@ fn places(run: &Run) -> Vec<Place> {
 fn each_of_several_keeps_has_its_own_groups(dialect: Dialect) {
     let mut database = installation(SEVERAL, dialect);
     let (mut families, mut spared) = (0, BTreeMap::new());
-    for seed in seeds("worlds of several keeps", dialect, 30) {
+    for seed in seeds("worlds of several keeps", dialect, fewer(dialect, 30)) {
         let random = &mut SmallRng::seed_from_u64(seed);
         clear(&mut database);
         let runs: Vec<Run> = (1..random.random_range(10..40))
@@ -396,8 +403,14 @@ fn each_of_several_keeps_has_its_own_groups(dialect: Dialect) {
         }
         families += gone.len();
     }
-    assert!(families > 30 && spared.len() == 3, "{families} {spared:?}");
-    assert!(spared.values().all(|count| *count > 20), "{spared:?}");
+    assert!(
+        families > fewer(dialect, 30) && spared.len() == 3,
+        "{families} {spared:?}"
+    );
+    assert!(
+        spared.values().all(|count| *count > fewer(dialect, 20)),
+        "{spared:?}"
+    );
     verified(&mut database);
 }
 
@@ -444,7 +457,11 @@ fn verified(database: &mut Installation) {
 fn a_family_stays_with_its_newest_root(dialect: Dialect) {
     let mut database = installation(FAMILIES, dialect);
     let (mut families, mut spared) = (0, 0);
-    for seed in seeds("worlds of the newest of each group", dialect, 30) {
+    for seed in seeds(
+        "worlds of the newest of each group",
+        dialect,
+        fewer(dialect, 30),
+    ) {
         let random = &mut SmallRng::seed_from_u64(seed);
         clear(&mut database);
         let mut runs: Vec<Run> = (1..random.random_range(4..30))
@@ -516,7 +533,10 @@ fn a_family_stays_with_its_newest_root(dialect: Dialect) {
         );
         families += gone.len();
     }
-    assert!(families > 30 && spared > 10, "{families} {spared}");
+    assert!(
+        families > fewer(dialect, 30) && spared > fewer(dialect, 10),
+        "{families} {spared}"
+    );
     verified(&mut database);
 }
 

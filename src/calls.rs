@@ -12,6 +12,12 @@ mod postgres;
 
 pub use list::List;
 
+/// The parts of a partitioned table that have rows themselves: each as SQL writes it, its name, and its schema (PostgreSQL).
+/// Parameter: the table.
+pub fn parts_of() -> &'static str {
+    postgres::PARTS
+}
+
 /// The calls of one control schema.
 #[derive(Clone, Debug)]
 pub struct Calls {
@@ -230,6 +236,20 @@ impl Calls {
             }
             Dialect::Mysql | Dialect::Mariadb => {
                 "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME = 'control'"
+            }
+        }
+    }
+
+    /// The indexes that the installation with this control schema needs.
+    pub fn needed_indexes(&self, control: &str) -> String {
+        let control = self.dialect.ident(control);
+        match self.dialect {
+            Dialect::Postgres => format!(
+                "SELECT x.value FROM {control}.spec AS s CROSS JOIN LATERAL jsonb_each(s.document -> 'indexes') AS t
+                 CROSS JOIN LATERAL jsonb_array_elements_text(t.value) AS x"
+            ),
+            Dialect::Mysql | Dialect::Mariadb => {
+                format!("SELECT DISTINCT k.index_name FROM {control}.known_index AS k")
             }
         }
     }

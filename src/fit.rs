@@ -23,7 +23,7 @@ use crate::render::home;
 
 pub use codes::{CODES, explain};
 pub use finding::{Finding, Severity};
-pub use indexes::lacks;
+pub use indexes::{lacks, serving};
 pub use mysql::unknown_zone;
 pub use plans::{denied, judge_plan, unplanned};
 pub use policies::under_minimum;

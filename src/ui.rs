@@ -128,8 +128,8 @@ impl Ui {
                 None => ProgressBar::new_spinner(),
             };
             let template = match total {
-                Some(_) => "{prefix} {bar:30} {percent:>3} %  {msg}  {elapsed}, {eta} left",
-                None => "{prefix} {spinner} {msg}  {elapsed}",
+                Some(_) => "{prefix} {bar:20} {percent:>3} %  {elapsed}, {eta} left  {wide_msg}",
+                None => "{prefix} {spinner} {elapsed}  {wide_msg}",
             };
             bar.set_style(
                 ProgressStyle::with_template(template)

@@ -109,6 +109,15 @@ pub(super) const UNFINISHED_INDEXES: &str = "
     JOIN pg_namespace n ON n.oid = x.relnamespace
     WHERE NOT i.indisvalid AND n.nspname = $1 AND starts_with(x.relname::text, 'windrow_')";
 
+pub(super) const PARTS: &str = "
+    SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname), c.relname, n.nspname
+    FROM pg_partition_tree(to_regclass($1)) AS t
+    JOIN pg_class AS c ON c.oid = t.relid
+    JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE t.isleaf
+      AND c.relkind = 'r'
+    ORDER BY 1";
+
 pub(super) const OBJECTS: &str = concat!(
     "
 WITH control AS (

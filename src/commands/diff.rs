@@ -42,7 +42,9 @@ pub(super) fn diff(args: &WithOutput, ui: &Ui) -> anyhow::Result<Exit> {
             kind: Kind::Spec,
             name: session.graph.name.clone(),
             state: State::Other,
-            detail: "another one is installed, or another version of windrow installed it: limits, windows and all else of it counts; run windrow install".to_owned(),
+            detail: "another one is installed, or another version of windrow installed it: its limits, its windows and all \
+                     else of it count; run windrow install"
+                .to_owned(),
             diff: String::new(),
             statement: String::new(),
         });

@@ -1,5 +1,7 @@
 //! `install`: check the database, apply the numbered files in order, say what comes next.
 
+mod indexes;
+
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -7,6 +9,8 @@ use super::answer::Exit;
 use super::check::{compare, record, stops, summary};
 use super::overlap;
 use super::session::Session;
+use indexes::Ways;
+
 use crate::bundle::{self, Bundle, File, Statement, Verb, What};
 use crate::cli::Install;
 use crate::db::Server;
@@ -62,9 +66,10 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
     }
 
     let joins = joins(&mut session, &bundle.control)?;
+    let ways = Ways::look(&mut session)?;
     let mut applied: Vec<&str> = Vec::new();
     for file in &files {
-        apply(&mut session, file, ui)
+        apply(&mut session, file, &ways, ui)
             .map_err(|error| interrupt::explain(error, &file.path))
             .map_err(|error| failed(file, session.server.dialect, &applied, error))?;
         for notice in session.database.notices() {
@@ -275,7 +280,7 @@ fn lock(session: &mut Session, control: &str) -> anyhow::Result<()> {
         .into())
 }
 
-fn apply(session: &mut Session, file: &File, ui: &Ui) -> anyhow::Result<()> {
+fn apply(session: &mut Session, file: &File, ways: &Ways, ui: &Ui) -> anyhow::Result<()> {
     let begin = Instant::now();
     // Order counts: what may share a transaction does so between those statements that may not.
     for group in file.statements.chunk_by(|a, b| !a.alone && !b.alone) {
@@ -284,7 +289,7 @@ fn apply(session: &mut Session, file: &File, ui: &Ui) -> anyhow::Result<()> {
         }
         let group: Vec<&Statement> = group.iter().collect();
         match group.as_slice() {
-            [statement] if statement.alone => apply_alone(session, statement, ui)?,
+            [statement] if statement.alone => apply_alone(session, statement, ways, ui)?,
             group => apply_together(session, group, ui)?,
         }
     }
@@ -347,8 +352,16 @@ fn is_object(statement: &Statement) -> bool {
     [Verb::Create, Verb::Schedule].contains(&statement.what.verb())
 }
 
-fn apply_alone(session: &mut Session, statement: &Statement, ui: &Ui) -> anyhow::Result<()> {
+fn apply_alone(
+    session: &mut Session,
+    statement: &Statement,
+    ways: &Ways,
+    ui: &Ui,
+) -> anyhow::Result<()> {
     drop_leftovers(session, statement, ui)?;
+    if ways.done(session, statement, ui)? {
+        return Ok(());
+    }
     let start = Instant::now();
     let progress = ui.progress(statement.what.as_str(), None);
     let done = session.database.execute(&statement.sql);

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::session::Session;
 use crate::graph::Graph;
 use crate::render;
+use crate::ui::Ui;
 
 /// Another installation, by its owner role, and the tables that both delete from.
 pub(super) struct Overlap {
@@ -55,6 +56,28 @@ pub(super) fn overlaps(session: &mut Session) -> anyhow::Result<Vec<Overlap>> {
         .into_iter()
         .map(|(owner, tables)| Overlap { owner, tables })
         .collect())
+}
+
+/// The indexes that other installations need, each with the control schema of one.
+pub(super) fn needed_indexes(
+    session: &mut Session,
+    ui: &Ui,
+) -> anyhow::Result<BTreeMap<String, String>> {
+    let mut needed = BTreeMap::new();
+    for other in overlaps(session)? {
+        let control = other.owner.strip_suffix("_owner").unwrap_or(&other.owner);
+        let sql = session.calls.needed_indexes(control);
+        match session.database.query(&sql, &[]) {
+            Ok(rows) => {
+                let names = rows.into_iter().flatten().flatten();
+                needed.extend(names.map(|name| (name, control.to_owned())));
+            }
+            Err(error) => ui.warning(&format!(
+                "which indexes `{control}` needs is not known: {error:#}"
+            )),
+        }
+    }
+    Ok(needed)
 }
 
 /// The names of the tables that rows are deleted from, in lower case.

@@ -3,9 +3,11 @@
 use std::time::Instant;
 
 use super::answer::Exit;
+use super::overlap;
 use super::session::Session;
 use crate::bundle::{Statement, Verb};
 use crate::cli::Uninstall;
+use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::render;
@@ -25,6 +27,19 @@ pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
         return Err(Failure::new("the spec generates no `90_uninstall.sql`").into());
     };
     let archived = archived(&mut session, &bundle.control)?;
+    let needed = overlap::needed_indexes(&mut session, ui)?;
+    let mut statements = Vec::new();
+    for statement in &file.statements {
+        match index_of(statement).and_then(|name| Some((name, needed.get(name)?))) {
+            // MySQL drops an index in several steps.
+            Some((name, control)) => {
+                if drops(statement) {
+                    ui.note(&format!("index {name} stays: `{control}` needs it, too"));
+                }
+            }
+            None => statements.push(as_it_can_go(&mut session, statement)?),
+        }
+    }
     if !args.yes {
         for table in &archived {
             ui.data(&format!(
@@ -32,7 +47,7 @@ pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
                 bundle.control
             ));
         }
-        for statement in file.statements.iter().filter(|statement| drops(statement)) {
+        for statement in statements.iter().filter(|statement| drops(statement)) {
             ui.data(statement.what.as_str());
         }
         ui.hint(&format!(
@@ -53,7 +68,7 @@ pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
         .into());
     }
     // Runs of statements that may share a transaction do, so that the undo is whole or not at all.
-    for group in file.statements.chunk_by(|a, b| !a.alone && !b.alone) {
+    for group in statements.chunk_by(|a, b| !a.alone && !b.alone) {
         let group: Vec<&Statement> = group.iter().collect();
         let done = match group.as_slice() {
             [statement] if statement.alone => {
@@ -101,6 +116,39 @@ fn archived(session: &mut Session, control: &str) -> anyhow::Result<Vec<String>>
         }
     }
     Ok(found)
+}
+
+/// The name of the index that a statement drops, or prepares to.
+fn index_of(statement: &Statement) -> Option<&str> {
+    let (verb, name) = statement.what.as_str().rsplit_once(' ')?;
+    [
+        "drop index",
+        "look for index",
+        "parse index",
+        "forget index",
+    ]
+    .contains(&verb)
+    .then_some(name)
+}
+
+/// The statement, but that the server drops the index of a partitioned table only while nobody else is at the table.
+fn as_it_can_go(session: &mut Session, statement: &Statement) -> anyhow::Result<Statement> {
+    let mut statement = statement.clone();
+    if session.server.dialect == Dialect::Postgres
+        && let Some(name) = index_of(&statement)
+    {
+        let sql = "SELECT 1 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+                   WHERE n.nspname = $1 AND c.relname = $2 AND c.relkind = 'I'";
+        let schema = session.graph.schema.clone();
+        if !session
+            .database
+            .query(sql, &[Some(&schema), Some(name)])?
+            .is_empty()
+        {
+            statement.sql = statement.sql.replacen("INDEX CONCURRENTLY ", "INDEX ", 1);
+        }
+    }
+    Ok(statement)
 }
 
 /// Whether a statement takes something away, and does not only prepare for those that do.

@@ -1,7 +1,7 @@
 //! Every code of a finding with its explanation, for `check --explain`.
 
 /// Every code with its explanation.
-pub const CODES: [(&str, &str); 34] = [
+pub const CODES: [(&str, &str); 35] = [
     (
         "foreign-claim",
         "A role, a schema or an object that has one of windrow's names, or stands in its schema, belongs to somebody else, or somebody else may act as the owner role. Who owns a thing decides what happens when it is used: an installation, which often has all rights, would run what he prepared, and he could have the rights that it grants. Mend what the finding names, or drop it if windrow is not installed yet; `--force` does not overrule this.",
@@ -53,6 +53,13 @@ pub const CODES: [(&str, &str); 34] = [
     (
         "ignored-missing",
         "A table that the spec ignores does not exist. The line can go, or the name is misspelt.",
+    ),
+    (
+        "index-serves",
+        "\
+An index that the application has leads with the columns by which rows are found, and the spec does not say so. \
+`windrow install` makes none beside it. With the columns under `indexed` of the table, files that are applied by \
+hand make none, either, and `check` tells when the application drops it.",
     ),
     (
         "missing-index",
@@ -124,11 +131,17 @@ pub const CODES: [(&str, &str); 34] = [
     ),
     (
         "policy-under-minimum",
-        "A policy of the installation keeps rows for a shorter time than the `minimum` of its rule in this spec. Nothing goes under the minimum, so that the policy says what is not so, and the installation is refused. Set the policy anew, or lower `minimum`; `--force` does not overrule this.",
+        "\
+A policy of the installation keeps rows for a shorter time than the `minimum` of its rule in this spec. Nothing \
+goes under the minimum, so that the policy says what is not so, and the installation is refused. Set the policy \
+anew, or lower `minimum`; `--force` does not overrule this.",
     ),
     (
         "unknown-zone",
-        "The server does not know a time zone by its name (MySQL, MariaDB): its tables of zones are empty, as after a fresh installation. Cutoffs and windows in that zone cannot be counted, and runs refuse. `mysql_tzinfo_to_sql /usr/share/zoneinfo | mysql mysql` (MariaDB: `mariadb-tzinfo-to-sql`) fills them.",
+        "\
+The server does not know a time zone by its name (MySQL, MariaDB): its tables of zones are empty, as after a fresh \
+installation. Cutoffs and windows in that zone cannot be counted, and runs refuse. `mysql_tzinfo_to_sql \
+/usr/share/zoneinfo | mysql mysql` (MariaDB: `mariadb-tzinfo-to-sql`) fills them.",
     ),
     (
         "event-scheduler",

@@ -9,15 +9,24 @@ use crate::dialect::Dialect;
 use crate::graph::{Graph, Single, Strategy, Table};
 use crate::plan::{self, IndexNeed};
 
+/// The index of a table by which an index is served that the plan needs, if there is one, ready for use: one of windrow's own first.
+pub fn serving(graph: &Graph, catalog: &Catalog, need: &IndexNeed) -> Option<String> {
+    let live = catalog.tables.get(&graph.table(need.table).name)?;
+    let needed = needed(catalog.dialect, need);
+    let there = leading(live, &parts(needed, need.otherwise.as_ref()));
+    let usable = || there.iter().filter(|index| index.valid && index.ready);
+    let own = usable().find(|index| is_ours(index));
+    own.or_else(|| usable().next())
+        .map(|index| index.name.clone())
+}
+
 /// Whether a table lacks an index that the plan needs, or has it, but not ready for use.
 pub fn lacks(graph: &Graph, catalog: &Catalog, need: &IndexNeed) -> bool {
     let Some(live) = catalog.tables.get(&graph.table(need.table).name) else {
         return false;
     };
     let needed = needed(catalog.dialect, need);
-    let there = leading(live, &parts(needed, need.otherwise.as_ref()));
-    needed.iter().all(|name| live.column(name).is_some())
-        && !there.iter().any(|index| index.valid && index.ready)
+    needed.iter().all(|name| live.column(name).is_some()) && serving(graph, catalog, need).is_none()
 }
 
 /// The columns of an index; where it cannot be partial, what its condition says stands in front of it.
@@ -41,6 +50,16 @@ pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>
             continue;
         }
         let object = format!("{}.{}", table.name, needed.join("_"));
+        if let Some(name) =
+            serving(graph, catalog, &need).filter(|name| !name.starts_with("windrow_"))
+        {
+            let message = format!("`{name}` leads with ({}) and serves", needed.join(", "));
+            found.push(notice("index-serves", &object, message).help(format!(
+                "`windrow install` makes no other; with `indexed = [\"{}\"]` on `{}`, the files make none, either",
+                needed.join(", "), table.name
+            )));
+            continue;
+        }
         let message = format!("no index leads with ({})", needed.join(", "));
         index_finding(
             &object,

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::indexes::index_statements;
 use super::jobs::Job;
 use super::json::written;
-use super::names::{control_name, fixed_offset, hex12, least_key, lock_class, role_name};
+use super::names::{control_name, fixed_offset, hex12, least_key, lock_class, meaning, role_name};
 use super::rules::{batch_setting, by_calendar, clock, is_plain, nested, time_name};
 use super::spelling::{key, spelled};
 use super::tables::counted;
@@ -377,6 +377,26 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
         guards: orphan_guard::documents(graph, dialect),
     };
     written(&document)
+}
+
+/// What an installation keeps beside the document of its spec.
+#[derive(Serialize)]
+struct Beside {
+    meaning: String,
+    /// The columns with which an index has to lead that serves in place of one of windrow's.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    led_by: BTreeMap<String, Vec<String>>,
+}
+
+/// That, as a document of its own.
+pub(super) fn beside(graph: &Graph, dialect: Dialect) -> String {
+    let indexes = index_statements(graph, dialect).into_iter();
+    // Elsewhere than on PostgreSQL the registry has them.
+    let indexes = indexes.filter(|it| dialect == Dialect::Postgres && it.need.otherwise.is_none());
+    written(&Beside {
+        meaning: meaning(graph, dialect),
+        led_by: indexes.map(|it| (it.name, it.need.columns)).collect(),
+    })
 }
 
 /// What an uninstallation is told.

@@ -158,8 +158,8 @@ fn with_parts(text: &str, dialect: Dialect) -> String {
 pub(super) struct Told {
     /// The document of the spec.
     pub(super) spec: String,
-    /// The hash of what the spec says.
-    pub(super) meaning: String,
+    /// What an installation keeps beside that.
+    pub(super) beside: String,
     /// That of its rules.
     pub(super) rules: String,
     /// What the schedule starts.
@@ -174,8 +174,9 @@ pub(super) struct Told {
 impl Told {
     /// The document of the spec as an installation keeps it.
     fn installed(&self) -> String {
-        let meaning = format!("{{\n  \"meaning\": \"{}\",", self.meaning);
-        self.spec.replacen('{', &meaning, 1)
+        let beside = self.beside.trim().strip_suffix('}').map(str::trim_end);
+        self.spec
+            .replacen('{', &format!("{},", beside.unwrap_or_default()), 1)
     }
 }
 

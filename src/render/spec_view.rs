@@ -3,7 +3,7 @@
 use super::archive::ArchiveView;
 use super::indexes::{IndexView, index_view};
 use super::jobs::jobs;
-use super::names::{control_name, escaped, home, meaning, role_name, table_name};
+use super::names::{control_name, escaped, home, role_name, table_name};
 use super::rule_view::rule_view;
 use super::rules::by_calendar;
 use super::tables::{counted, deleted, looked_into, referring, updates};
@@ -177,7 +177,7 @@ fn told(
             Dialect::Postgres => document::of_spec(graph, plan, dialect),
             Dialect::Mysql | Dialect::Mariadb => registry::of_spec(graph, plan, dialect),
         },
-        meaning: meaning(graph, dialect),
+        beside: document::beside(graph, dialect),
         rules: document::of_rules(
             graph,
             dialect,

@@ -32,7 +32,13 @@ pub(super) fn file(
         origin(graph)
     );
     let mut chunks: Vec<Chunk> = Vec::new();
-    for line in tidy(body).lines() {
+    let mut body = tidy(body);
+    // The session of a client goes on after the file.
+    if dialect == Dialect::Postgres && body.contains("\nSET statement_timeout ") {
+        body +=
+            "--# reset what waits are limited by\nRESET lock_timeout; RESET statement_timeout;\n";
+    }
+    for line in body.lines() {
         let marker = line
             .strip_prefix("--# ")
             .map(|what| (what, false))

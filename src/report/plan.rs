@@ -17,7 +17,8 @@ pub fn plan(plan: &Report) -> String {
     let mut out = format!("{} on {}: ", plan.spec, plan.server);
     let Some(outlook) = &plan.outlook else {
         if !plan.installed && !plan.sees_tables {
-            out += "not installed, or this account sees nothing of it\n\nThis account sees none of the tables of the spec: `windrow check --database` tells more.\n";
+            out += "not installed, or this account sees nothing of it\n\n";
+            out += "This account sees none of the tables of the spec: `windrow check --database` tells more.\n";
             return out;
         }
         out += "not installed, so that only the indexes can be told\n";

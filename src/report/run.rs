@@ -42,8 +42,11 @@ pub fn run(answer: &RunAnswer) -> String {
     if !refused.is_empty() {
         let _ = write!(out, "\n{refused}");
     }
+    if !run.refused_with.0.is_empty() {
+        out.push('\n');
+    }
     for (key, keeper) in &run.refused_with.0 {
-        let _ = write!(out, "\n{key} goes with {} or not at all: ", keeper.key);
+        let _ = write!(out, "{key} goes with {} or not at all: ", keeper.key);
         let _ = match meaning(&keeper.reason) {
             "" => writeln!(out, "name both"),
             meaning => writeln!(out, "of that family, {meaning} ({})", keeper.reason),
@@ -260,8 +263,8 @@ mod tests {
 
     #[test]
     fn what_is_refused_for_another_family_says_for_which() {
-        let document = json!({"run": 13, "status": "done", "reason": "3 named families stay", "dry_run": false, "trigger": "PURGE", "duration_ms": 20,
-            "rules": [], "refused": {"1": "SHARED_MEMBER", "4": "SHARED_MEMBER", "5": "HELD"},
+        let document = json!({"run": 13, "status": "done", "reason": "3 named families stay", "dry_run": false, "trigger": "PURGE",
+            "duration_ms": 20, "rules": [], "refused": {"1": "SHARED_MEMBER", "4": "SHARED_MEMBER", "5": "HELD"},
             "refused_with": {"1": {"key": "3", "reason": "NOT_NAMED"}, "4": {"key": "5", "reason": "HELD"}}});
         let answer: RunAnswer = read("purge", &document).expect("a purge");
         insta::assert_snapshot!(run(&answer), @r"
@@ -297,7 +300,8 @@ mod tests {
     fn a_preview_says_what_would_go_and_what_stays() {
         let document = json!({"spec": "demo", "as_of": "2026-01-01T00:00:00Z", "armed": false, "paused": false,
             "rules": [{"rule": "r", "root": "t", "families": 1, "rows": 2, "tables": {"t": 2}, "oldest_end_time": "2025-01-01T00:00:00Z",
-                "sample_roots": ["1"], "skipped_families": 2, "skipped": {"HELD": 2}, "skipped_samples": {"HELD": ["5"]}, "run_families": 1, "without_policy": 1234,
+                "sample_roots": ["1"], "skipped_families": 2, "skipped": {"HELD": 2}, "skipped_samples": {"HELD": ["5"]}, "run_families": 1,
+                "without_policy": 1234,
                 "limited": true, "batches": 1, "estimated_seconds": 1.5}]});
         insta::assert_snapshot!(preview(&read("preview", &document).expect("a preview")), @r"
         demo, as of 2026-01-01T00:00:00Z: not armed, a run would be refused

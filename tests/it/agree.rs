@@ -18,13 +18,14 @@ tests! {
 }
 
 /// What is of the server, the clock or the installation alone.
-const OWN: [&str; 12] = [
+const OWN: [&str; 13] = [
     "spec",
     "run",
     "started_at",
     "finished_at",
     "duration_ms",
     "durationMillis",
+    "work_ms",
     "estimated_seconds",
     "changed_at",
     "changed_by",

@@ -18,6 +18,7 @@ tests! {
         every_statement_of_a_bundle_stands_in_its_file,
         every_statement_on_a_table_of_the_application_is_explained,
         a_small_change_of_a_spec_is_a_small_change_of_the_sql,
+        no_file_leaves_a_setting_behind,
     ],
 }
 
@@ -178,4 +179,25 @@ fn every_statement_on_a_table_of_the_application_is_explained() {
         }
     }
     assert!(asked > 400, "{asked}");
+}
+
+/// Whoever applies a file by hand goes on in the same session.
+fn no_file_leaves_a_setting_behind() {
+    let text = fs::read_to_string(root().join("specs/camunda7.toml")).expect("a readable spec");
+    let bundle = render::bundle(&graph_of(&text), Dialect::Postgres).expect("it renders");
+    let mut looked_at = 0;
+    for file in bundle.form(Form::Client) {
+        for setting in ["lock_timeout", "statement_timeout"] {
+            let mut lines = file.text.lines().filter(|line| {
+                line.starts_with(&format!("SET {setting} "))
+                    || line.contains(&format!("RESET {setting};"))
+            });
+            let Some(last) = lines.next_back() else {
+                continue;
+            };
+            assert!(last.starts_with("RESET "), "{}: {last}", file.path);
+            looked_at += 1;
+        }
+    }
+    assert!(looked_at > 40, "{looked_at}");
 }

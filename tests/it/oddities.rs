@@ -293,6 +293,7 @@ fn timeless(value: &mut Value) {
                 let when = [
                     "duration_ms",
                     "durationMillis",
+                    "work_ms",
                     "run",
                     "as_of",
                     "seconds",

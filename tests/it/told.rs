@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
+use windrow::failure::Failure;
 use windrow::sandbox::mysql::Flavour;
 
 use crate::harness::tests;
@@ -113,8 +114,10 @@ fn what_to_do_stays_whole_in_a_long_message(flavour: Flavour) {
         .expect_err("no duration");
     let text = format!("{error:#}");
     assert!(
-        text.contains("not a duration: '9999")
-            && text.contains("...; write it like 30d, 12h, 90m, 45s, 1d12h or P30D"),
+        text.contains("not a duration: '9999") && text.contains("9... ("),
         "{text}"
     );
+    let failures = error.chain().filter_map(|it| it.downcast_ref::<Failure>());
+    let hints: Vec<&String> = failures.flat_map(|it| it.hints()).collect();
+    assert_eq!(hints, ["write it like 30d, 12h, 90m, 45s, 1d12h or P30D"]);
 }

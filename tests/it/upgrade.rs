@@ -375,12 +375,13 @@ impl Old {
 }
 
 /// What differs from call to call.
-const OF_ONE_CALL: [&str; 6] = [
+const OF_ONE_CALL: [&str; 7] = [
     "run",
     "started_at",
     "finished_at",
     "duration_ms",
     "durationMillis",
+    "work_ms",
     "estimated_seconds",
 ];
 

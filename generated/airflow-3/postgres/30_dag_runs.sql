@@ -417,3 +417,4 @@ SELECT windrow_airflow_3.register_verbs('dag_runs', ARRAY[
     'newest 717239d48fc4', 'next c7c0199e925c', 'roots e0e5ad670cc5', 'scope 10d9e3fab22d', 'undated d91db3bc893c',
     'unlisted 6d06ace11dd9']);
 RESET ROLE;
+RESET lock_timeout; RESET statement_timeout;

@@ -49,3 +49,4 @@ BEGIN
     GRANT UPDATE ("task_instance_id") ON "public"."task_instance_history" TO "windrow_airflow_3_owner";
 END
 $windrow$;
+RESET lock_timeout; RESET statement_timeout;

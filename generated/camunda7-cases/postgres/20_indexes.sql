@@ -15,3 +15,4 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_caseinst_case_def_id__cl
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_op_log_case_inst_id_" ON "public"."act_hi_op_log" ("case_inst_id_");
 -- act_hi_taskinst is searched by the rows of act_hi_caseinst that go.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_taskinst_case_inst_id_" ON "public"."act_hi_taskinst" ("case_inst_id_");
+RESET lock_timeout; RESET statement_timeout;

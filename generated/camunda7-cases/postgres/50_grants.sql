@@ -37,3 +37,4 @@ BEGIN
     GRANT UPDATE ("id_") ON "public"."act_hi_caseinst" TO "windrow_camunda7_cases_owner";
 END
 $windrow$;
+RESET lock_timeout; RESET statement_timeout;

@@ -32,3 +32,4 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_procinst_super_process_i
     ON "public"."act_hi_procinst" ("super_process_instance_id_");
 -- act_hi_taskinst is searched by the rows of act_hi_caseinst that go.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_taskinst_case_inst_id_" ON "public"."act_hi_taskinst" ("case_inst_id_");
+RESET lock_timeout; RESET statement_timeout;

@@ -45,3 +45,4 @@ BEGIN
     TO "windrow_camunda7_end_time_owner";
 END
 $windrow$;
+RESET lock_timeout; RESET statement_timeout;

@@ -14,3 +14,4 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_dec_out_bytearray_id_" O
     WHERE "bytearray_id_" IS NOT NULL;
 -- A stamp of rule history finds the rows of one instance.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_incident_job_def_id_" ON "public"."act_hi_incident" ("job_def_id_");
+RESET lock_timeout; RESET statement_timeout;

@@ -36,3 +36,4 @@ BEGIN
     GRANT UPDATE ("id") ON "public"."t_ds_process_instance" TO "windrow_dolphinscheduler_3_2_owner";
 END
 $windrow$;
+RESET lock_timeout; RESET statement_timeout;

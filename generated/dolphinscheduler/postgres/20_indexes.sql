@@ -19,3 +19,4 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_t_ds_task_instance_workflow_ins
 -- Rule workflow_instances reads the roots that are final, oldest first.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_t_ds_workflow_instance_project_code_end_time_id"
     ON "public"."t_ds_workflow_instance" ("project_code", "end_time", "id") WHERE "is_sub_workflow" = 0 AND "state" IN (3, 5, 6, 7);
+RESET lock_timeout; RESET statement_timeout;

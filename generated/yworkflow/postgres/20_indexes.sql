@@ -12,3 +12,4 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_state_instance_history_previous
 -- Rule workflow_instances reads the roots that are final, oldest first.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_workflow_instance_workflow_definition_id_updated_at_id"
     ON "public"."workflow_instance" ("workflow_definition_id", "updated_at", "id") WHERE "status" IN ('KILLED', 'COMPLETED');
+RESET lock_timeout; RESET statement_timeout;

@@ -35,3 +35,4 @@ BEGIN
     GRANT INSERT ON "public"."persistent_attribute" TO "windrow_yworkflow_owner";
 END
 $windrow$;
+RESET lock_timeout; RESET statement_timeout;

@@ -12,6 +12,9 @@ tests! {
         force_overrules_and_is_on_record_until_it_is_mended,
         an_installation_over_an_older_version_keeps_what_people_and_runs_wrote,
         another_spec_than_the_installed_one_is_told,
+        an_index_that_is_there_serves,
+        a_partitioned_table_gets_its_index_part_by_part,
+        an_index_that_another_spec_needs_stays,
     ],
 }
 
@@ -523,4 +526,117 @@ fn what_changes_beside_is_told(database: &mut Database) {
         1,
         &["windrow_t_ds_command_workflow_instance_id", "references t_ds_task_instance by note_task_fkey (on delete cascade), and the spec does not know it"],
     );
+}
+
+/// What the spec does not say of the application's indexes, the catalog does.
+fn an_index_that_is_there_serves() {
+    let _roles = roles();
+    let mut database = Database::bare();
+    database.sql(
+        "CREATE INDEX mine ON t_ds_alert (workflow_instance_id, id);
+         CREATE INDEX half ON t_ds_command (workflow_instance_id) WHERE id > 7",
+    );
+    database.windrow("check SPEC").expect(
+        0,
+        &[
+            "notice[index-serves]: `t_ds_alert.workflow_instance_id`: `mine` leads with (workflow_instance_id) and serves",
+            "with `indexed = [\"workflow_instance_id\"]` on `t_ds_alert`",
+            "notice[missing-index]: `t_ds_command.workflow_instance_id`",
+        ],
+    );
+    database
+        .windrow("install SPEC")
+        .expect(0, &["no index is made in place of `mine`, which serves"]);
+    let made = "SELECT count(*) FROM pg_indexes WHERE indexname LIKE 'windrow%' AND tablename = ";
+    assert_eq!(database.number(&format!("{made}'t_ds_alert'")), 0);
+    assert_eq!(database.number(&format!("{made}'t_ds_command'")), 1);
+    database.windrow("diff SPEC").expect(0, &["as generated: "]);
+    database
+        .windrow("verify SPEC")
+        .expect(0, &["clean\n"])
+        .without(&["missing on"]);
+    // Where it goes, the next installation makes one.
+    database.sql("DROP INDEX mine");
+    database
+        .windrow("verify SPEC")
+        .expect(1, &["missing on t_ds_alert; run windrow install"]);
+    database
+        .windrow("install SPEC")
+        .expect(0, &["create index windrow_t_ds_alert"]);
+    assert_eq!(database.number(&format!("{made}'t_ds_alert'")), 1);
+    database.windrow("verify SPEC").expect(0, &["clean\n"]);
+    database.windrow("uninstall SPEC --yes").expect(0, &[]);
+    assert_eq!(
+        database.number("SELECT count(*) FROM pg_indexes WHERE indexname LIKE 'windrow%'"),
+        0
+    );
+}
+
+/// The server refuses to build the index of a partitioned table while others write.
+fn a_partitioned_table_gets_its_index_part_by_part() {
+    let _roles = roles();
+    let mut database = Database::bare();
+    database.sql(
+        "DROP TABLE t_ds_alert;
+         CREATE TABLE t_ds_alert (id integer, workflow_instance_id integer, made date) PARTITION BY RANGE (id);
+         CREATE TABLE t_ds_alert_1 PARTITION OF t_ds_alert FOR VALUES FROM (0) TO (100);
+         CREATE TABLE t_ds_alert_2 PARTITION OF t_ds_alert FOR VALUES FROM (100) TO (200) PARTITION BY RANGE (id);
+         CREATE TABLE t_ds_alert_2a PARTITION OF t_ds_alert_2 FOR VALUES FROM (100) TO (150)",
+    );
+    database.windrow("install SPEC").expect(
+        0,
+        &[
+            "create index windrow_t_ds_alert_1_workflow_instance_id",
+            "create index windrow_t_ds_alert_2a_workflow_instance_id",
+            "create index windrow_t_ds_alert_workflow_instance_id",
+        ],
+    );
+    let all = "SELECT count(*) FROM pg_indexes WHERE indexname LIKE 'windrow_t_ds_alert%'";
+    let valid = "SELECT count(*) FROM pg_index AS i WHERE i.indrelid IN (SELECT relid FROM pg_partition_tree('t_ds_alert')) AND i.indisvalid";
+    // The part with parts has one that the server has named.
+    assert_eq!((database.number(all), database.number(valid)), (3, 4));
+    database.windrow("install SPEC").expect(0, &[]);
+    assert_eq!(database.number(all), 3);
+    database.windrow("diff SPEC").expect(0, &["as generated: "]);
+    database.windrow("uninstall SPEC --yes").expect(0, &[]);
+    assert_eq!(database.number(all), 0);
+}
+
+/// Two specs over the same tables need some indexes both.
+fn an_index_that_another_spec_needs_stays() {
+    let _roles = roles();
+    let mut database = Database::bare();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("second.toml");
+    let text = std::fs::read_to_string(SPEC).expect("the spec");
+    let own = "name      = \"dolphinscheduler\"";
+    let own = if text.contains(own) {
+        own
+    } else {
+        "name = \"dolphinscheduler\""
+    };
+    assert!(text.contains(own));
+    std::fs::write(&path, text.replace(own, "name = \"second\"")).expect("a file");
+    let second = path.display().to_string();
+    database.windrow("install SPEC").expect(0, &[]);
+    database
+        .windrow(&format!("install {second}"))
+        .expect(0, &[]);
+    let made =
+        "SELECT count(*) FROM pg_indexes WHERE indexname LIKE 'windrow%' AND schemaname = 'public'";
+    let before = database.number(made);
+    assert!(before > 3);
+    database
+        .windrow("uninstall SPEC")
+        .expect(0, &["index windrow_t_ds_alert_workflow_instance_id stays: `windrow_second` needs it, too"])
+        .without(&["drop index"]);
+    database.windrow("uninstall SPEC --yes").expect(0, &[]);
+    assert_eq!(database.number(made), before);
+    database
+        .windrow(&format!("verify {second}"))
+        .expect(0, &["clean\n"]);
+    database
+        .windrow(&format!("uninstall {second} --yes"))
+        .expect(0, &["drop index"]);
+    assert_eq!(database.number(made), 0);
 }

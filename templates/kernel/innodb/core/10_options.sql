@@ -4,7 +4,7 @@ CREATE PROCEDURE message_of(IN p_message longtext, IN p_hint longtext, OUT o_tex
 SQL SECURITY DEFINER
 COMMENT 'A message and a hint in 128 characters.'
 BEGIN
-    DECLARE v_room int DEFAULT 123 - CHAR_LENGTH(p_hint);
+    DECLARE v_room int DEFAULT 122 - CHAR_LENGTH(p_hint);
     SET o_text = LEFT(CONCAT_WS('; ', p_message, p_hint), 128);
     IF v_room > 40 AND CHAR_LENGTH(p_message) > v_room + 3 THEN
         SET o_text = CONCAT(LEFT(p_message, v_room), '...; ', p_hint);

@@ -794,7 +794,9 @@ BEGIN
       AND r.status = 'running'
       AND r.backend_pid = CONNECTION_ID();
     CALL run_document(p_run, o_document);
-    SET o_document = CONCAT(LEFT(o_document, CHAR_LENGTH(o_document) - 1), ', "refused": {', v_reasons, '}, "refused_with": {', v_keepers, '}}');
+    SET o_document = CONCAT(
+        LEFT(o_document, CHAR_LENGTH(o_document) - 1), ', "refused": {', v_reasons, '}, "refused_with": {', v_keepers, '}}'
+    );
 END;
 
 -- last_look: by rule, the last run that looked at what is due: not one for a single scope or another instant.

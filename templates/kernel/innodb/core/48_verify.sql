@@ -97,7 +97,7 @@ BEGIN
     INSERT INTO work_check (position, check_name, object, severity, count, detail)
     SELECT
         1, 'orphans', n.edge,
-        CASE WHEN n.orphans = 0 THEN 'ok' WHEN n.orphans IS NULL THEN 'violation' WHEN n.orphans <= COALESCE(n.known, 0) THEN 'notice' ELSE 'violation' END,
+        CASE WHEN n.orphans = 0 THEN 'ok' WHEN n.orphans <= COALESCE(n.known, 0) THEN 'notice' ELSE 'violation' END,
         COALESCE(n.orphans, 0),
         CASE
             WHEN n.orphans IS NULL THEN 'cannot be counted: a table or a column of it is missing'

@@ -96,15 +96,15 @@ BEGIN
     who AS (
         SELECT i.* FROM installation AS i
     ),
-    needed (table_name, index_name) AS (
-        SELECT t.key, x.value
+    needed (table_name, index_name, led_by) AS (
+        SELECT t.key, x.value, ARRAY(SELECT jsonb_array_elements_text(v_spec -> 'led_by' -> x.value))
         FROM jsonb_each(v_spec -> 'indexes') AS t
         CROSS JOIN LATERAL jsonb_array_elements_text(t.value) AS x
     ),
     checks (position, check_name, object, severity, count, detail) AS (
         SELECT
             1, 'orphans', o.edge,
-            CASE WHEN o.orphans = 0 THEN 'ok' WHEN o.orphans IS NULL THEN 'violation' WHEN o.orphans <= coalesce((c.orphans_at_arm ->> o.edge)::bigint, 0) THEN 'notice'
+            CASE WHEN o.orphans = 0 THEN 'ok' WHEN o.orphans <= coalesce((c.orphans_at_arm ->> o.edge)::bigint, 0) THEN 'notice'
                 ELSE 'violation' END,
             coalesce(o.orphans, 0),
             CASE
@@ -182,9 +182,10 @@ BEGIN
         UNION ALL
         SELECT
             5, 'index', n.index_name,
-            CASE WHEN i.indisvalid AND i.indisready THEN 'ok' ELSE 'violation' END,
+            CASE WHEN i.indisvalid AND i.indisready OR o.name IS NOT NULL THEN 'ok' ELSE 'violation' END,
             1,
             CASE
+                WHEN o.name IS NOT NULL THEN format('%I, which is there, serves', o.name)
                 WHEN i.indexrelid IS NULL THEN format('missing on %s; run windrow install', n.table_name)
                 WHEN NOT (i.indisvalid AND i.indisready) THEN 'invalid, an earlier build failed; run windrow install'
                 ELSE 'valid'
@@ -192,6 +193,27 @@ BEGIN
         FROM needed AS n
         LEFT JOIN pg_class AS x ON x.relname = n.index_name AND x.relnamespace = to_regnamespace(quote_ident(v_spec ->> 'schema'))
         LEFT JOIN pg_index AS i ON i.indexrelid = x.oid
+        LEFT JOIN LATERAL (
+            SELECT c.relname AS name
+            FROM pg_index AS k
+            JOIN pg_class AS c ON c.oid = k.indexrelid
+            JOIN pg_am AS m ON m.oid = c.relam AND m.amname = 'btree'
+            WHERE i.indexrelid IS NULL
+              AND k.indrelid = to_regclass(format('%I.%I', v_spec ->> 'schema', n.table_name))
+              AND k.indisvalid
+              AND k.indisready
+              AND k.indpred IS NULL
+              AND cardinality(n.led_by) BETWEEN 1 AND k.indnkeyatts
+              AND n.led_by = ARRAY(
+                  SELECT a.attname::text
+                  FROM unnest(k.indkey::int2[]) WITH ORDINALITY AS p(number, place)
+                  JOIN pg_attribute AS a ON a.attrelid = k.indrelid AND a.attnum = p.number
+                  WHERE p.place <= cardinality(n.led_by)
+                  ORDER BY p.place
+              )
+            ORDER BY c.relname
+            LIMIT 1
+        ) AS o ON true
         UNION ALL
         SELECT
             5, 'trigger', n.table_name,

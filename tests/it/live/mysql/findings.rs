@@ -19,6 +19,7 @@ tests! {
         a_server_that_does_not_tell_capitals_apart,
         who_may_not_look_is_told,
         a_zone_that_the_server_does_not_know_is_told,
+        an_index_that_another_spec_needs_stays,
         an_installation_over_an_older_version_keeps_what_people_and_runs_wrote,
     ],
 }
@@ -508,5 +509,39 @@ fn a_zone_that_the_server_does_not_know_is_told() {
             let (_, told) = told(&said, "");
             assert_eq!(told, *found, "{flavour:?}, {other}");
         }
+    }
+}
+
+/// Two specs over the same tables need some indexes both.
+fn an_index_that_another_spec_needs_stays() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("second.toml");
+    let text = std::fs::read_to_string(SPEC).expect("the spec");
+    let line = text
+        .lines()
+        .find(|line| line.starts_with("name "))
+        .expect("a name");
+    std::fs::write(&path, text.replacen(line, "name = \"second\"", 1)).expect("a file");
+    let second = path.display().to_string();
+    for flavour in Flavour::ALL {
+        let mut server = Server::bare(flavour);
+        server.windrow("install SPEC --quiet").expect(0, &[]);
+        server
+            .windrow(&format!("install {second} --quiet"))
+            .expect(0, &[]);
+        let made = "SELECT COUNT(DISTINCT table_name, index_name) FROM information_schema.statistics WHERE index_name LIKE 'windrow%'";
+        let before = server.number(made);
+        assert!(before > 3, "{flavour:?}");
+        server
+            .windrow("uninstall SPEC --yes")
+            .expect(0, &["stays: `windrow_second` needs it, too"]);
+        assert_eq!(server.number(made), before, "{flavour:?}");
+        server
+            .windrow(&format!("verify {second}"))
+            .expect(0, &["clean\n"]);
+        server
+            .windrow(&format!("uninstall {second} --yes"))
+            .expect(0, &[]);
+        assert_eq!(server.number(made), 0, "{flavour:?}");
     }
 }

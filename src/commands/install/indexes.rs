@@ -1,0 +1,106 @@
+//! How the indexes of `20_indexes.sql` are made on PostgreSQL: none where another one serves, and that of a partitioned table part
+//! by part, since the server builds no such index while others write.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use crate::bundle::Statement;
+use crate::calls::parts_of;
+use crate::commands::session::Session;
+use crate::dialect::Dialect;
+use crate::fit;
+use crate::render::{self, IndexStatement};
+use crate::ui::Ui;
+
+/// What is done instead of a statement that makes an index.
+enum Way {
+    /// Nothing: this index serves.
+    Served(String),
+    /// It is made part by part, of the table with this name.
+    Parted(Box<IndexStatement>, String),
+}
+
+/// What is done instead of statements, by the words of these.
+pub(super) struct Ways(BTreeMap<String, Way>);
+
+impl Ways {
+    /// Looks at the tables as they are before the installation.
+    pub(super) fn look(session: &mut Session) -> anyhow::Result<Ways> {
+        let mut ways = BTreeMap::new();
+        let dialect = session.server.dialect;
+        // Elsewhere a routine looks whether an index serves, and an index of a table is that of its parts.
+        if dialect != Dialect::Postgres {
+            return Ok(Ways(ways));
+        }
+        let graph = session.graph.named_for(dialect);
+        let catalog = session.database.catalog(render::home(&graph, dialect))?;
+        for index in render::index_statements(&graph, dialect) {
+            let table = graph.table(index.need.table).name.clone();
+            let words = format!("create index {}", index.name);
+            let parted = catalog.tables.get(&table).is_some_and(|it| it.partitioned);
+            match fit::serving(&graph, &catalog, &index.need) {
+                Some(name) if parted || name != index.name => {
+                    ways.insert(words, Way::Served(name));
+                }
+                None if parted => {
+                    ways.insert(words, Way::Parted(Box::new(index), table));
+                }
+                _ => {}
+            }
+        }
+        Ok(Ways(ways))
+    }
+
+    /// Does what is to be done instead of a statement, and whether there was such a thing.
+    pub(super) fn done(
+        &self,
+        session: &mut Session,
+        statement: &Statement,
+        ui: &Ui,
+    ) -> anyhow::Result<bool> {
+        match self.0.get(statement.what.as_str()) {
+            None => return Ok(false),
+            Some(Way::Served(name)) => ui.note(&format!(
+                "no index is made in place of `{name}`, which serves: {}",
+                statement.what
+            )),
+            Some(Way::Parted(index, table)) => make(session, index, table, ui)?,
+        }
+        Ok(true)
+    }
+}
+
+/// Makes an index of each part while others write, and then that of the table, which takes these for its own.
+fn make(session: &mut Session, index: &IndexStatement, table: &str, ui: &Ui) -> anyhow::Result<()> {
+    let start = Instant::now();
+    let dialect = Dialect::Postgres;
+    let whole = format!(
+        "{}.{}",
+        dialect.ident(&session.graph.schema),
+        dialect.ident(table)
+    );
+    let head = |name: &str, table: &str| format!(" {} ON {table} (", dialect.ident(name));
+    for row in session.database.query(parts_of(), &[Some(&whole)])? {
+        let cell = |at: usize| row.get(at).cloned().flatten().unwrap_or_default();
+        let (part, schema) = (cell(1), dialect.ident(&cell(2)));
+        let name = render::index_name(dialect, &part, &index.need.columns);
+        let left = format!("{schema}.{}", dialect.ident(&name));
+        let invalid =
+            "SELECT 1 FROM pg_index AS i WHERE i.indexrelid = to_regclass($1) AND NOT i.indisvalid";
+        if !session.database.query(invalid, &[Some(&left)])?.is_empty() {
+            session
+                .database
+                .execute(&format!("DROP INDEX CONCURRENTLY IF EXISTS {left}"))?;
+        }
+        let sql = index
+            .sql
+            .replacen(&head(&index.name, &whole), &head(&name, &cell(0)), 1);
+        session.database.execute(&sql)?;
+        ui.done(&format!("create index {name}"), start.elapsed());
+    }
+    session
+        .database
+        .execute(&index.sql.replacen("INDEX CONCURRENTLY ", "INDEX ", 1))?;
+    ui.done(&format!("create index {}", index.name), start.elapsed());
+    Ok(())
+}

@@ -3,8 +3,8 @@
 
 use super::marks::{Routine, replaced, said};
 
-/// What the rule files name of the kernel: tables and functions, with their columns or the one value that a function answers.
-const KERNEL: [(&str, &[(&str, &str)]); 4] = [
+/// What the rule files name of the kernel: tables with their columns, functions with what they answer.
+const KERNEL_TABLES: [(&str, &[(&str, &str)]); 2] = [
     (
         "hold",
         &[("rule", "text"), ("key", "text"), ("until", "timestamptz")],
@@ -18,9 +18,9 @@ const KERNEL: [(&str, &[(&str, &str)]); 4] = [
             ("retention_seconds", "bigint"),
         ],
     ),
-    ("held_keys", &[("", "text[]")]),
-    ("calendar_before", &[("", "timestamptz")]),
 ];
+const KERNEL_FUNCTIONS: [(&str, &str); 2] =
+    [("held_keys", "text[]"), ("calendar_before", "timestamptz")];
 
 /// The types that variables have, each with a value.
 const TYPES: [(&str, &str); 4] = [
@@ -52,7 +52,8 @@ impl Routines<'_> {
     /// What stands for a word, if it is no other's.
     fn value(&self, routine: &Routine, word: &str) -> Option<String> {
         if let Some(table) = word.strip_prefix(&self.control) {
-            return Some(format!("(SELECT {})", row(kernel(table)?.iter().copied())));
+            let columns = KERNEL_TABLES.iter().find(|(name, _)| *name == table)?.1;
+            return Some(format!("(SELECT {})", row(columns.iter().copied())));
         }
         // What a record holds was declared where it comes from.
         let kind = match word.strip_prefix("k.").or_else(|| word.strip_prefix("a.")) {
@@ -70,7 +71,7 @@ impl Routines<'_> {
         let Some(name) = name else {
             return String::new();
         };
-        if let Some(&[("", kind)]) = kernel(name) {
+        if let Some((_, kind)) = KERNEL_FUNCTIONS.iter().find(|(known, _)| *known == name) {
             return value(kind);
         }
         let routine = self.all.iter().find(|routine| routine.name == name);
@@ -90,11 +91,6 @@ impl Routines<'_> {
         let text = self.explained(routine, text);
         format!("(SELECT * FROM ({text}) AS x({}))", names.join(", "))
     }
-}
-
-fn kernel(name: &str) -> Option<&'static [(&'static str, &'static str)]> {
-    let found = KERNEL.iter().find(|(known, _)| *known == name);
-    found.map(|(_, columns)| *columns)
 }
 
 /// A value of a type that the planner does not see.

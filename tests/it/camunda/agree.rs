@@ -18,7 +18,7 @@ tests! {
 }
 
 /// How a run is cut into batches is the server's own matter, and so is where its windows end.
-const OWN: [&str; 1] = ["batches"];
+const OWN: [&str; 2] = ["batches", "work_ms"];
 
 fn all_servers_answer_alike() {
     agree(Unit::Window);

@@ -65,11 +65,8 @@ fn a_run_deletes_what_the_model_says_and_nothing_else(unit: Unit, dialect: Diale
     lenient(&mut camunda);
     let (mut gone, mut kept) = (0, 0);
     let mut worlds = 0;
-    for seed in seeds(
-        "worlds of Camunda by removal time",
-        dialect,
-        fewer(dialect, 24),
-    ) {
+    let number = fewer(dialect, 24);
+    for seed in seeds("worlds of Camunda by removal time", dialect, number) {
         worlds += 1;
         let mut random = SmallRng::seed_from_u64(seed);
         let world = match unit {

@@ -179,7 +179,17 @@ pub(super) fn plain_statements(chunks: Vec<Chunk>, text: &mut String) -> Vec<Sta
             Some(setting) if chunk.what.verb() == Verb::Set && !setting.contains('\n') => {
                 text.extend([setting, "; "]);
             }
-            _ => text.push_str(&chunk_text),
+            _ => {
+                // What it is told last shares the one before, where there is room.
+                let line = text.trim_end().rsplit('\n').next().unwrap_or_default();
+                if chunk_text.starts_with("RESET lock_timeout")
+                    && line.len() + chunk_text.len() < 140
+                {
+                    text.truncate(text.trim_end().len());
+                    text.push(' ');
+                }
+                text.push_str(&chunk_text);
+            }
         }
         statements.push(Statement {
             what: chunk.what,

@@ -51,5 +51,4 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_job_latest_heartbeat" ON "publi
     WHERE "state" IN ('success', 'failed');
 -- partitioned_asset_key_log is searched by the rows of asset_event that are due.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_partitioned_asset_key_log_asset_event_id"
-    ON "public"."partitioned_asset_key_log" ("asset_event_id");
-RESET lock_timeout; RESET statement_timeout;
+    ON "public"."partitioned_asset_key_log" ("asset_event_id"); RESET lock_timeout; RESET statement_timeout;

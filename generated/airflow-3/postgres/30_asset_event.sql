@@ -110,5 +110,4 @@ $windrow$;
 SELECT windrow_airflow_3.register_verbs('asset_event', ARRAY[
     'count fc9f19966137', 'delete 69f4e484d25e', 'kept 17a9c770e086', 'members d867c3fe0a45', 'next 1b91fcc485e1', 'scope ec04b4b4b5ed',
     'undated b3b90c1b83ca']);
-RESET ROLE;
-RESET lock_timeout; RESET statement_timeout;
+RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -63,5 +63,4 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('asset_state', ARRAY['delete f31b96fe931d', 'search 7ce6ef01c9e7', 'verdict 6bbc9dd6ee45']);
-RESET ROLE;
-RESET lock_timeout; RESET statement_timeout;
+RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -81,5 +81,4 @@ END
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('callback', ARRAY[
     'count 247d8966102e', 'delete 4ebbbea292d7', 'search e3a10b938dcd', 'verdict 8e52ec245a5f']);
-RESET ROLE;
-RESET lock_timeout; RESET statement_timeout;
+RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -42,5 +42,4 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('connection_test_request', ARRAY['at f2a4292d5a51', 'delete 3a05a6503be8', 'rows 36952b167401']);
-RESET ROLE;
-RESET lock_timeout; RESET statement_timeout;
+RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -416,5 +416,4 @@ SELECT windrow_airflow_3.register_verbs('dag_runs', ARRAY[
     'bound 46f5c1a90196', 'count c7dafa618f5f', 'delete 680f595a5993', 'kept a5f93ca4b8b5', 'members 78cf7db63947',
     'newest 717239d48fc4', 'next c7c0199e925c', 'roots e0e5ad670cc5', 'scope 10d9e3fab22d', 'undated d91db3bc893c',
     'unlisted 6d06ace11dd9']);
-RESET ROLE;
-RESET lock_timeout; RESET statement_timeout;
+RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -174,5 +174,4 @@ $windrow$;
 SELECT windrow_airflow_3.register_verbs('dag_version', ARRAY[
     'count b9a3f38d73de', 'delete a115ec411d96', 'kept 90e92f93e7f6', 'members 9382db03ed58', 'newest 24a0e20e212f', 'next 5f3965f0b822',
     'roots e1417c904937', 'scope e33e0b07911e', 'undated ba66d624ee67']);
-RESET ROLE;
-RESET lock_timeout; RESET statement_timeout;
+RESET ROLE; RESET lock_timeout; RESET statement_timeout;

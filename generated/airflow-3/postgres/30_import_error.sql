@@ -38,5 +38,4 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('import_error', ARRAY['at 00e7fc8fa085', 'delete 539c3466dce7', 'rows dc0f252d8a46']);
-RESET ROLE;
-RESET lock_timeout; RESET statement_timeout;
+RESET ROLE; RESET lock_timeout; RESET statement_timeout;

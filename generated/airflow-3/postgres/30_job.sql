@@ -41,5 +41,4 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('job', ARRAY['at fef6fef63d3f', 'delete 4da94f0c3d3e', 'rows a2ce8ba05115']);
-RESET ROLE;
-RESET lock_timeout; RESET statement_timeout;
+RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -37,5 +37,4 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('log', ARRAY['at 3fb8c5f6db8f', 'delete 5e3058a6872a', 'rows 6bcd3a6b945a']);
-RESET ROLE;
-RESET lock_timeout; RESET statement_timeout;
+RESET ROLE; RESET lock_timeout; RESET statement_timeout;

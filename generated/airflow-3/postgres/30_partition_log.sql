@@ -63,5 +63,4 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('partition_log', ARRAY['delete 70f62e47e69f', 'search cbef81ad1a26', 'verdict 260557ee9c93']);
-RESET ROLE;
-RESET lock_timeout; RESET statement_timeout;
+RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -60,5 +60,4 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('revoked_token', ARRAY['delete b34b1ef94296', 'search 66c7a5e07a6f', 'verdict ddf51493c989']);
-RESET ROLE;
-RESET lock_timeout; RESET statement_timeout;
+RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -64,5 +64,4 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('task_state', ARRAY['delete 952e648db8ab', 'search 6f036bd65974', 'verdict a2cbbb8e719f']);
-RESET ROLE;
-RESET lock_timeout; RESET statement_timeout;
+RESET ROLE; RESET lock_timeout; RESET statement_timeout;

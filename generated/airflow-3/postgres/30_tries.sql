@@ -102,5 +102,4 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('tries', ARRAY[
     'count c0b785204464', 'delete 32184350ba7d', 'search 695bc2ea1b5b', 'unranked f49ee98f22c1', 'verdict c34f9fae5a98']);
-RESET ROLE;
-RESET lock_timeout; RESET statement_timeout;
+RESET ROLE; RESET lock_timeout; RESET statement_timeout;

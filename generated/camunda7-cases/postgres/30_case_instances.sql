@@ -240,5 +240,4 @@ $windrow$;
 SELECT windrow_camunda7_cases.register_verbs('case_instances', ARRAY[
     'count 4547f8b09fc9', 'delete ce2d82f48bd3', 'members 1ee84255704e', 'next fa32c20ff8ef', 'scope 89982bb8efb5',
     'undated f3fe2838d8ff', 'unlisted c78e33c795b1']);
-RESET ROLE;
-RESET lock_timeout; RESET statement_timeout;
+RESET ROLE; RESET lock_timeout; RESET statement_timeout;

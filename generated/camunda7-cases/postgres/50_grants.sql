@@ -36,5 +36,4 @@ BEGIN
     GRANT SELECT ON "public"."act_re_case_def" TO "windrow_camunda7_cases_owner";
     GRANT UPDATE ("id_") ON "public"."act_hi_caseinst" TO "windrow_camunda7_cases_owner";
 END
-$windrow$;
-RESET lock_timeout; RESET statement_timeout;
+$windrow$; RESET lock_timeout; RESET statement_timeout;

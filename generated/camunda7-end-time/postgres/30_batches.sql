@@ -268,5 +268,4 @@ $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('batches', ARRAY[
     'bound bbb208df0025', 'count 1bb81a66b4c5', 'delete 131cc50f5cfe', 'kept 6c505195139d', 'members 3625d779e089', 'next 2ad4890b6a3f',
     'scope 7290c09faa96', 'undated 6bbfa1cd9f30']);
-RESET ROLE;
-RESET lock_timeout; RESET statement_timeout;
+RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -341,5 +341,4 @@ $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('case_instances', ARRAY[
     'bound df3d94d85894', 'count 4547f8b09fc9', 'delete 2a337035ef6d', 'kept 458fd1c7fe9c', 'members 1ee84255704e', 'next 33c36200be98',
     'scope 7b97cce2ede0', 'undated d4088d36abdc', 'unlisted e598b721984b']);
-RESET ROLE;
-RESET lock_timeout; RESET statement_timeout;
+RESET ROLE; RESET lock_timeout; RESET statement_timeout;

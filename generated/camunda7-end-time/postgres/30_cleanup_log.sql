@@ -141,5 +141,4 @@ $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('cleanup_log', ARRAY[
     'bound 6345ff33324f', 'count 0e777c92f874', 'delete 3eb9f06ff791', 'kept e37c23628aa5', 'members 8afa031816bd', 'next feec5a3eb6d9',
     'scope 77a5fb788c17', 'undated 1b70316a5967']);
-RESET ROLE;
-RESET lock_timeout; RESET statement_timeout;
+RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -236,5 +236,4 @@ $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('decisions', ARRAY[
     'bound 6ab69e33d3ec', 'count 5e3fcc68e5bf', 'delete 545da1161529', 'kept 1b0bf31864ce', 'members 7a4aeb4c9284', 'next a6912db9e9de',
     'scope 33fb9813a202', 'undated ff5146d6d0ca', 'unlisted 21a6ef837534']);
-RESET ROLE;
-RESET lock_timeout; RESET statement_timeout;
+RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -451,5 +451,4 @@ $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('process_instances', ARRAY[
     'bound 83a0529066b1', 'count b8b9738bfbd8', 'delete d8f9fbef58e6', 'kept 7ce3a5e4ab58', 'members 67cfad6a0476', 'next f8ec6ac49c2b',
     'scope 2ea68787d70c', 'undated d8dade627abd', 'unlisted e8239227b27c']);
-RESET ROLE;
-RESET lock_timeout; RESET statement_timeout;
+RESET ROLE; RESET lock_timeout; RESET statement_timeout;

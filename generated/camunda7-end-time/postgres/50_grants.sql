@@ -44,5 +44,4 @@ BEGIN
         "public"."act_hi_procinst", "public"."act_ru_task_meter_log"
     TO "windrow_camunda7_end_time_owner";
 END
-$windrow$;
-RESET lock_timeout; RESET statement_timeout;
+$windrow$; RESET lock_timeout; RESET statement_timeout;

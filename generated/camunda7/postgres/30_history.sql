@@ -1512,5 +1512,4 @@ SELECT windrow_camunda7.register_verbs('history', ARRAY[
     'adopted ec4421708c46', 'at 478b58446767', 'count 454b5c794e36', 'count_families 476b310627f5', 'delete 1e69088016d9',
     'delete_families 22a0c60d15dd', 'judge d2f8caf90ffa', 'keep 945f47e57d53', 'namers c3de1d53c796', 'names_15 4ab425b9fe5b',
     'other d97d58938ec4', 'rooted 565ea050bafb', 'roots 441df3a6e8e5', 'rows 7618c04ea817', 'strays 12abc5a64aa4']);
-RESET ROLE;
-RESET lock_timeout; RESET statement_timeout;
+RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -38,5 +38,4 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_camunda7.register_verbs('task_metrics', ARRAY['at fa39bacf2525', 'delete b66a7d1bc291', 'rows ab58cddd5832']);
-RESET ROLE;
-RESET lock_timeout; RESET statement_timeout;
+RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -598,5 +598,4 @@ COMMENT ON FUNCTION windrow_camunda7.history_decisions_stamp_set(boolean, text[]
 SELECT windrow_camunda7.register_routines('42_stamp.sql', ARRAY[
     'history_batches_stamp_next', 'history_batches_stamp_rows', 'history_batches_stamp_set', 'history_decisions_stamp_next',
     'history_decisions_stamp_rows', 'history_decisions_stamp_set', 'history_stamp_next', 'history_stamp_rows', 'history_stamp_set']);
-RESET ROLE;
-RESET lock_timeout; RESET statement_timeout;
+RESET ROLE; RESET lock_timeout; RESET statement_timeout;

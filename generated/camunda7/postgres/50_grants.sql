@@ -48,5 +48,4 @@ BEGIN
     TO "windrow_camunda7_owner";
     GRANT UPDATE ("id_") ON "public"."act_hi_procinst", "public"."act_ru_task_meter_log" TO "windrow_camunda7_owner";
 END
-$windrow$;
-RESET lock_timeout; RESET statement_timeout;
+$windrow$; RESET lock_timeout; RESET statement_timeout;

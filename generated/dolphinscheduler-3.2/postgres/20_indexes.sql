@@ -31,5 +31,4 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_t_ds_task_group_queue_process_i
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_t_ds_task_group_queue_task_id" ON "public"."t_ds_task_group_queue" ("task_id");
 -- t_ds_task_instance is searched by the rows of t_ds_process_instance that go.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_t_ds_task_instance_process_instance_id"
-    ON "public"."t_ds_task_instance" ("process_instance_id");
-RESET lock_timeout; RESET statement_timeout;
+    ON "public"."t_ds_task_instance" ("process_instance_id"); RESET lock_timeout; RESET statement_timeout;

@@ -238,5 +238,4 @@ $windrow$;
 SELECT windrow_dolphinscheduler_3_2.register_verbs('process_instances', ARRAY[
     'count 83d8b447ccbe', 'delete 001cde68da62', 'members ea598ef1bffb', 'next dbdc570ff594', 'scope dc10f7c7a457',
     'undated fbe002955742', 'unlisted e8789d52583d']);
-RESET ROLE;
-RESET lock_timeout; RESET statement_timeout;
+RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -229,5 +229,4 @@ $windrow$;
 SELECT windrow_dolphinscheduler.register_verbs('workflow_instances', ARRAY[
     'count e8a341d2beb4', 'delete 8a9838027db5', 'members 99704b3e1923', 'next 9ef898ebaf30', 'scope b7c5f055fc66',
     'undated 597e79154fa1', 'unlisted 8f6d10327013']);
-RESET ROLE;
-RESET lock_timeout; RESET statement_timeout;
+RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -35,5 +35,4 @@ BEGIN
     TO "windrow_dolphinscheduler_owner";
     GRANT UPDATE ("id") ON "public"."t_ds_workflow_instance" TO "windrow_dolphinscheduler_owner";
 END
-$windrow$;
-RESET lock_timeout; RESET statement_timeout;
+$windrow$; RESET lock_timeout; RESET statement_timeout;

@@ -181,5 +181,4 @@ $windrow$;
 SELECT windrow_yworkflow.register_verbs('workflow_instances', ARRAY[
     'count 6c23ef0af881', 'delete 4c1662beb520', 'members 48cb5da5a8ee', 'next 989179e8f30a', 'scope b089f01bc112',
     'undated 4fbd6fd1e54c', 'unlisted bec6b11f9c5b']);
-RESET ROLE;
-RESET lock_timeout; RESET statement_timeout;
+RESET ROLE; RESET lock_timeout; RESET statement_timeout;

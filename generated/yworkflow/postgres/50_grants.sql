@@ -34,5 +34,4 @@ BEGIN
     GRANT UPDATE ("id") ON "public"."workflow_instance" TO "windrow_yworkflow_owner";
     GRANT INSERT ON "public"."persistent_attribute" TO "windrow_yworkflow_owner";
 END
-$windrow$;
-RESET lock_timeout; RESET statement_timeout;
+$windrow$; RESET lock_timeout; RESET statement_timeout;

@@ -63,10 +63,12 @@ pub(super) fn contents(camunda: &mut Camunda) -> BTreeSet<(String, String)> {
 fn a_run_deletes_what_the_model_says_and_nothing_else(unit: Unit, dialect: Dialect) {
     let mut camunda = unit.empty(dialect);
     lenient(&mut camunda);
-    let (mut gone, mut kept) = (0, 0);
-    let mut worlds = 0;
-    let number = fewer(dialect, 24);
-    for seed in seeds("worlds of Camunda by removal time", dialect, number) {
+    let (mut gone, mut kept, mut worlds) = (0, 0, 0);
+    for seed in seeds(
+        "worlds of Camunda by removal time",
+        dialect,
+        fewer(dialect, 24),
+    ) {
         worlds += 1;
         let mut random = SmallRng::seed_from_u64(seed);
         let world = match unit {

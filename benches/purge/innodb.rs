@@ -21,6 +21,7 @@ use crate::report::{LIVE_RANKS, Report, percentile};
 use crate::{earlier, guard, scale};
 
 mod lab;
+mod single;
 mod ways;
 
 use lab::{Cost, Lab, at_rest, install};
@@ -47,6 +48,7 @@ pub(crate) fn measure(flavour: Flavour, plan: &Plan) -> Result<Report> {
         "live",
         "guard",
         "catalog",
+        "single",
     ];
     if !own.into_iter().any(|part| plan.wants(part)) {
         let mut report = Report::titled(flavour.title());
@@ -77,6 +79,9 @@ pub(crate) fn measure(flavour: Flavour, plan: &Plan) -> Result<Report> {
     }
     if plan.wants("catalog") {
         catalog(&mut lab, &mut report)?;
+    }
+    if plan.wants("single") {
+        single::measure(&mut lab, &mut report)?;
     }
     Ok(report)
 }

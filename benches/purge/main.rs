@@ -2,9 +2,9 @@
 //!
 //! Every run works on a fresh copy of the same history in a durable sandbox, after a checkpoint; variants take turns.
 //! CPU seconds are those of the one backend that does the work, so a busy machine disturbs the wall time only.
-//! `WINDROW_BENCH_FAMILIES` sets the size (`WINDROW_BENCH_SIZES` those of the part scale), `WINDROW_BENCH_ONLY` what is measured:
+//! `WINDROW_BENCH_FAMILIES` sets the size (`WINDROW_BENCH_SIZES` those of the part scale, `WINDROW_BENCH_ROWS` that of single), `WINDROW_BENCH_ONLY` what is measured:
 //! a list of servers (postgres, mysql, mariadb) and of parts (limit, outbox, workers, flat, live, generate,
-//! guard, catalog, camunda, airflow, scale, and earlier: beside the state that `benches/earlier-state` names).
+//! guard, catalog, camunda, airflow, single, scale, and earlier: beside the state that `benches/earlier-state` names).
 //! Exits with 1 when a bar is missed.
 
 #![allow(clippy::print_stdout)] // A report is what this program is for.
@@ -20,6 +20,7 @@ mod observe;
 mod plan;
 mod report;
 mod scale;
+mod single;
 mod system;
 
 use std::env;
@@ -157,6 +158,9 @@ fn others(plan: &Plan, report: &mut Report) -> Result<()> {
     }
     if plan.wants("airflow") {
         airflow::measure(report)?;
+    }
+    if plan.wants("single") {
+        single::measure(report)?;
     }
     Ok(())
 }

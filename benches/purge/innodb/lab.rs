@@ -357,13 +357,13 @@ fn connect(server: &Mysql, database: &str) -> Result<Session> {
     db::connect(&server.url(database, "root").parse()?)
 }
 
-fn text(session: &mut Session, sql: &str) -> Result<String> {
+pub(super) fn text(session: &mut Session, sql: &str) -> Result<String> {
     let rows = session.query(sql, &[])?;
     let row = rows.into_iter().next().unwrap_or_default();
     row.into_iter().next().flatten().context("no answer")
 }
 
-fn number(session: &mut Session, sql: &str) -> Result<f64> {
+pub(super) fn number(session: &mut Session, sql: &str) -> Result<f64> {
     Ok(text(session, sql)?.parse()?)
 }
 

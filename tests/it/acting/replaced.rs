@@ -139,7 +139,8 @@ fn columns_that_stand_elsewhere_are_told(dialect: Dialect) {
     let reason = run["reason"].as_str().unwrap_or_default();
     assert!(run["status"] == "failed" && reason.contains(told), "{run}");
     let error = installation.run(json!({})).expect_err("another column");
-    assert_told(&error, told);
+    // An error of MySQL and MariaDB has room for its beginning, and for what to do.
+    assert_told(&error, told.split(": another").next().expect("a part"));
     installation.arm();
     let run = installation.run(json!({})).expect("a run");
     assert_eq!(run["status"], "done", "{run}");

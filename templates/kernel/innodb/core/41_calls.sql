@@ -50,20 +50,26 @@ BEGIN
         IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
             SET v_errno = 1213, v_sqlstate = '40001';
         END IF;
-        closing: BEGIN
-            DECLARE EXIT HANDLER FOR SQLEXCEPTION
-            BEGIN
-            END;
-            IF v_open THEN
-                ROLLBACK;
-            END IF;
-            IF v_run IS NOT NULL THEN
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
-                CALL run_end(v_run, IF(v_errno = 1317, 'cancelled', CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message)));
-                COMMIT;
-            END IF;
-        END closing;
+        -- Another KILL QUERY may meet this (MariaDB): it is tried again.
+        SET v_number = 0;
+        REPEAT
+            closing: BEGIN
+                DECLARE EXIT HANDLER FOR SQLEXCEPTION
+                BEGIN
+                    SET v_number = v_number + 1;
+                END;
+                IF v_open THEN
+                    ROLLBACK;
+                END IF;
+                IF v_run IS NOT NULL THEN
+                    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                    START TRANSACTION;
+                    CALL run_end(v_run, IF(v_errno = 1317, 'cancelled', CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message)));
+                    COMMIT;
+                END IF;
+                SET v_number = 3;
+            END closing;
+        UNTIL v_number >= 3 END REPEAT;
         IF v_lock IS NOT NULL THEN
             DO RELEASE_LOCK(v_lock);
         END IF;
@@ -224,20 +230,26 @@ BEGIN
         IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
             SET v_errno = 1213, v_sqlstate = '40001';
         END IF;
-        closing: BEGIN
-            DECLARE EXIT HANDLER FOR SQLEXCEPTION
-            BEGIN
-            END;
-            IF v_open THEN
-                ROLLBACK;
-            END IF;
-            IF v_run IS NOT NULL THEN
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
-                CALL run_end(v_run, IF(v_errno = 1317, 'cancelled', CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message)));
-                COMMIT;
-            END IF;
-        END closing;
+        -- Another KILL QUERY may meet this (MariaDB): it is tried again.
+        SET v_number = 0;
+        REPEAT
+            closing: BEGIN
+                DECLARE EXIT HANDLER FOR SQLEXCEPTION
+                BEGIN
+                    SET v_number = v_number + 1;
+                END;
+                IF v_open THEN
+                    ROLLBACK;
+                END IF;
+                IF v_run IS NOT NULL THEN
+                    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                    START TRANSACTION;
+                    CALL run_end(v_run, IF(v_errno = 1317, 'cancelled', CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message)));
+                    COMMIT;
+                END IF;
+                SET v_number = 3;
+            END closing;
+        UNTIL v_number >= 3 END REPEAT;
         IF v_lock IS NOT NULL THEN
             DO RELEASE_LOCK(CONCAT(v_lock, '.', COALESCE(v_run, 0)));
         END IF;

@@ -411,7 +411,7 @@ pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "armed-tables-forgotten",
         what: "a table may be another one than when somebody armed windrow",
-        postgres: &[edit("WHERE a.run_id = 0\n", "WHERE a.run_id = -1\n")],
+        postgres: &[edit("WHERE a.run_id = 0\n", "WHERE a.run_id = -2\n")],
         mysql: &[edit("IF v_then <> v_now THEN", "IF 1 = 0 THEN")],
         noticed_by: &["acting::replaced::SERVER::a_table_in_the_place_of_another_is_told"],
     },

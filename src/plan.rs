@@ -23,10 +23,10 @@ pub struct Plan {
 
 impl Plan {
     /// The indexes where there are partial ones, or where there are none: two that differ in their conditions alone are one then.
-    pub fn indexes_for(self, partial: bool) -> Vec<IndexNeed> {
-        let mut indexes: Vec<IndexNeed> = Vec::new();
-        for need in self.indexes {
-            let same = |other: &IndexNeed| {
+    pub fn indexes_for(&self, partial: bool) -> Vec<&IndexNeed> {
+        let mut indexes: Vec<&IndexNeed> = Vec::new();
+        for need in &self.indexes {
+            let same = |other: &&IndexNeed| {
                 (other.table, &other.whole_columns, &other.otherwise)
                     == (need.table, &need.whole_columns, &need.otherwise)
             };

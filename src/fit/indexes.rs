@@ -40,18 +40,19 @@ fn needed(dialect: Dialect, need: &IndexNeed) -> &[String] {
 /// Adds what is wrong with either.
 pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
     let partial = catalog.dialect.facts().partial_indexes;
-    for need in plan::make(graph).indexes_for(partial) {
+    let plan = plan::make(graph);
+    for need in plan.indexes_for(partial) {
         let table = graph.table(need.table);
         let Some(live) = catalog.tables.get(&table.name) else {
             continue;
         };
-        let needed = needed(catalog.dialect, &need);
+        let needed = needed(catalog.dialect, need);
         if needed.iter().any(|name| live.column(name).is_none()) {
             continue;
         }
         let object = format!("{}.{}", table.name, needed.join("_"));
         if let Some(name) =
-            serving(graph, catalog, &need).filter(|name| !name.starts_with("windrow_"))
+            serving(graph, catalog, need).filter(|name| !name.starts_with("windrow_"))
         {
             let message = format!("`{name}` leads with ({}) and serves", needed.join(", "));
             found.push(notice("index-serves", &object, message).help(format!(

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::names::{sha256, table_name};
 use crate::dialect::Dialect;
 use crate::graph::Graph;
-use crate::plan::{self, IndexNeed};
+use crate::plan::{self, IndexNeed, Plan};
 
 #[derive(Serialize, Clone)]
 pub(super) struct IndexView {
@@ -115,8 +115,12 @@ pub(super) fn index_view(graph: &Graph, index: &IndexNeed, dialect: Dialect) -> 
 }
 
 /// The indexes of the plan: table, name, and the columns by which an index serves that leads with them.
-pub(super) fn index_rows(graph: &Graph, dialect: Dialect) -> Vec<(String, String, Vec<String>)> {
-    let needs = plan::make(graph).indexes_for(dialect.facts().partial_indexes);
+pub(super) fn index_rows(
+    graph: &Graph,
+    plan: &Plan,
+    dialect: Dialect,
+) -> Vec<(String, String, Vec<String>)> {
+    let needs = plan.indexes_for(dialect.facts().partial_indexes);
     let rows = needs.iter().map(|need| {
         let view = index_view(graph, need, dialect);
         let table = graph.table(need.table).name.clone();
@@ -132,7 +136,7 @@ pub fn index_statements(graph: &Graph, dialect: Dialect) -> Vec<IndexStatement> 
         .indexes_for(dialect.facts().partial_indexes)
         .into_iter()
         .map(|need| {
-            let view = index_view(graph, &need, dialect);
+            let view = index_view(graph, need, dialect);
             let mut sql = match dialect {
                 Dialect::Postgres => format!(
                     "CREATE INDEX CONCURRENTLY IF NOT EXISTS {} ON {} ({})",
@@ -146,7 +150,7 @@ pub fn index_statements(graph: &Graph, dialect: Dialect) -> Vec<IndexStatement> 
             IndexStatement {
                 name: view.name,
                 sql,
-                need,
+                need: need.clone(),
             }
         })
         .collect()

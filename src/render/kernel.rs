@@ -1,6 +1,8 @@
 //! The kernel: the text that every spec shares. It is plain SQL without a hole, and names no schema: each routine looks
 //! for unqualified names where it stands itself.
 
+use std::sync::OnceLock;
+
 use self::file::{KernelFile, Prologue, Text};
 pub(super) use self::list::files;
 use super::json::quoted;
@@ -114,8 +116,14 @@ fn asked(query: &str, dialect: Dialect, control: &str) -> String {
     query
 }
 
-/// The hash of all tables as the kernel makes them.
+/// The hash of all tables as the kernel makes them, which is the same in every spec.
 pub(super) fn ledger(dialect: Dialect) -> String {
+    static HASHES: [OnceLock<String>; 2] = [OnceLock::new(), OnceLock::new()];
+    let hash = &HASHES[usize::from(dialect == Dialect::Postgres)];
+    hash.get_or_init(|| ledger_of(dialect)).clone()
+}
+
+fn ledger_of(dialect: Dialect) -> String {
     let mut tables = String::new();
     for file in list::all(dialect) {
         let chunks = file.text.sql.split("--# ");

@@ -87,13 +87,13 @@ fn pieces(line: &str, room: usize, depth: usize) -> Vec<&str> {
 fn pieces_at<'a>(words: &[&str], line: &'a str, room: usize, depth: usize) -> Vec<&'a str> {
     let mut pieces = Vec::new();
     let (mut from, mut quote, mut inside, mut deepest) = (0, None, 0_usize, 0);
-    for (at, sign) in line.char_indices() {
+    for (at, sign) in line.bytes().enumerate() {
         match (sign, quote) {
-            ('\'' | '"' | '`', None) => quote = Some(sign),
+            (b'\'' | b'"' | b'`', None) => quote = Some(sign),
             (_, Some(open)) if sign == open => quote = None,
-            ('(' | '[', None) => inside += 1,
-            (')' | ']', None) => inside = inside.saturating_sub(1),
-            (' ', None) if inside <= depth => {
+            (b'(' | b'[', None) => inside += 1,
+            (b')' | b']', None) => inside = inside.saturating_sub(1),
+            (b' ', None) if inside <= depth => {
                 let begins = words.iter().any(|word| line[at + 1..].starts_with(word));
                 if begins || line[..at].ends_with(',') {
                     pieces.push(&line[from..at]);

@@ -137,7 +137,7 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
             },
         }
     });
-    let indexes = index_rows(graph, dialect).into_iter();
+    let indexes = index_rows(graph, plan, dialect).into_iter();
     let indexes = indexes.map(|(table_name, index_name, columns)| Index {
         table_name,
         index_name,

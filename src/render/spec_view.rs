@@ -11,7 +11,7 @@ use super::views::{AccountsView, LockedView, RuleView, SpecView, TableView};
 use super::{archive, document, grants, kernel, orphan_guard, registry, settings, stamp};
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Rule, TableId};
-use crate::plan::{self, Plan};
+use crate::plan::Plan;
 
 /// The routines that an auditor may call on MySQL and MariaDB: they read.
 pub(super) const AUDITOR_PROCEDURES: &[&str] = &[
@@ -52,7 +52,7 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
         .iter()
         .map(|purge| rule_view(graph, purge, dialect))
         .collect();
-    let indexes: Vec<IndexView> = plan::make(graph)
+    let indexes: Vec<IndexView> = plan
         .indexes_for(dialect.facts().partial_indexes)
         .iter()
         .map(|index| index_view(graph, index, dialect))

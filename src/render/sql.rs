@@ -316,18 +316,15 @@ pub fn body_fingerprint(dialect: Dialect, body: &str) -> String {
     let mut code = String::with_capacity(spoken.len());
     let lines = spoken.lines().map(str::trim);
     for line in lines.filter(|line| !line.starts_with("--")) {
-        let mut apart = true;
-        for sign in line.chars() {
-            match sign {
-                '\'' | '\\' => {}
-                sign if sign.is_whitespace() => apart = true,
-                sign => {
-                    if apart && !code.is_empty() {
-                        code.push(' ');
-                    }
-                    apart = false;
-                    code.push(sign);
-                }
+        for word in line.split_whitespace() {
+            let before = code.len();
+            if before > 0 {
+                code.push(' ');
+            }
+            let bare = code.len();
+            code.extend(word.split(['\'', '\\']));
+            if code.len() == bare {
+                code.truncate(before);
             }
         }
     }

@@ -1,6 +1,12 @@
 //! What a file of the kernel is.
 
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
 use crate::render::names::sha256;
+
+/// The lines of a lock that were asked for so far, by path.
+static LOCKED: Mutex<BTreeMap<&str, String>> = Mutex::new(BTreeMap::new());
 
 /// A text of the kernel.
 #[derive(Clone, Copy)]
@@ -11,9 +17,13 @@ pub(super) struct Text {
 }
 
 impl Text {
-    /// Its line in a lock, as `sha256sum` writes it.
+    /// Its line in a lock, as `sha256sum` writes it. The text is the same in every spec: its hash is counted once.
     pub(super) fn locked(&self) -> String {
-        format!("{}  templates/kernel/{}\n", sha256(self.sql), self.path)
+        let mut lines = LOCKED.lock().unwrap_or_else(PoisonError::into_inner);
+        let line = lines
+            .entry(self.path)
+            .or_insert_with(|| format!("{}  templates/kernel/{}\n", sha256(self.sql), self.path));
+        line.clone()
     }
 }
 

@@ -39,6 +39,7 @@ const PARTS: &[(&str, Text)] = &[
     ("rights.sql", text!("postgres/parts/rights.sql")),
     ("rights.sql", text!("innodb/parts/rights.sql")),
     ("as_made.sql", text!("innodb/parts/as_made.sql")),
+    ("failed.sql", text!("innodb/parts/failed.sql")),
     ("views.sql", text!("innodb/parts/views.sql")),
     ("held.sql", text!("postgres/parts/held.sql")),
     ("shapes.sql", text!("postgres/parts/shapes.sql")),

@@ -82,30 +82,21 @@ BEGIN
     WHERE k.rule = p_rule;
 END;
 
--- begin_step: whether a run goes on: everything that may end it is looked at before every batch.
---# create procedure begin_step
-CREATE PROCEDURE begin_step(IN p_run bigint, IN p_rule varchar(64), OUT o_state varchar(1000))
+-- may_go_on: everything that may end a run is looked at before every batch.
+--# create procedure may_go_on
+CREATE PROCEDURE may_go_on(IN p_run bigint, IN p_rule varchar(64), OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'Locks the progress of p_run with p_rule, in the caller''s transaction. Answers NULL, or what the step answers instead of a batch.'
+COMMENT 'Whether p_run, of this session, goes on with p_rule. Answers NULL, or what the step answers instead of a batch.'
 BEGIN
     DECLARE v_own      boolean DEFAULT false;
     DECLARE v_paused   boolean;
     DECLARE v_deadline datetime(6);
-    DECLARE v_workers  bigint;
-    DECLARE v_there    bigint;
     SET o_state = NULL;
-    SELECT r.deadline, r.status = 'running' AND r.backend_pid = CONNECTION_ID(), c.paused, s.workers
-    INTO v_deadline, v_own, v_paused, v_workers
+    SELECT r.deadline, r.status = 'running' AND r.backend_pid = CONNECTION_ID(), c.paused
+    INTO v_deadline, v_own, v_paused
     FROM run AS r
     CROSS JOIN control AS c
-    CROSS JOIN spec AS s
     WHERE r.run_id = p_run;
-    SELECT p.families
-    INTO v_there
-    FROM run_rule AS p
-    WHERE p.run_id = p_run
-      AND p.rule = p_rule
-    FOR UPDATE;
     IF NOT v_own THEN
         SET o_state = 'the run was ended from outside';
     ELSEIF v_paused THEN
@@ -118,8 +109,19 @@ BEGIN
     IF o_state IS NULL THEN
         CALL rule_paused(p_rule, o_state);
     END IF;
-    IF o_state IS NULL AND v_workers > 1 THEN
-        -- A worker that is not at the rule may not do a batch of it; pace() lets it there.
+END;
+
+-- begin_step: whether a run goes on, of which nobody else writes the progress meanwhile.
+--# create procedure begin_step
+CREATE PROCEDURE begin_step(IN p_run bigint, IN p_rule varchar(64), OUT o_state varchar(1000))
+SQL SECURITY DEFINER
+COMMENT 'Locks the progress of p_run with p_rule, in the caller''s transaction. Answers NULL, or what the step answers instead of a batch.'
+BEGIN
+    DECLARE v_there bigint;
+    SELECT p.families INTO v_there FROM run_rule AS p WHERE p.run_id = p_run AND p.rule = p_rule FOR UPDATE;
+    CALL may_go_on(p_run, p_rule, o_state);
+    -- A worker that is not at the rule may not do a batch of it; pace() lets it there.
+    IF o_state IS NULL AND (SELECT s.workers > 1 FROM spec AS s) THEN
         SELECT COUNT(s.run_id) INTO v_there FROM run_sweep AS s WHERE s.run_id = p_run AND s.at_rule = p_rule;
         IF v_there = 0 THEN
             SET o_state = 'again';
@@ -204,6 +206,32 @@ BEGIN
     END IF;
 END;
 
+-- fault_of: whose fault the error of a batch is. A statement that was cancelled ends the run; so do rights, resources, a
+-- read-only server: they are no fault of a family.
+--# create procedure fault_of
+CREATE PROCEDURE fault_of(
+    IN  p_errno    integer,
+    IN  p_sqlstate varchar(5),
+    IN  p_message  varchar(900),
+    IN  p_found    bigint,
+    OUT o_busy     boolean,
+    OUT o_state    varchar(1000)
+)
+SQL SECURITY DEFINER
+COMMENT 'Whether a batch of p_found met others, and may be tried again; or the state that ends the run.'
+BEGIN
+    SET o_busy = p_errno IN (1205, 1213, 1020, 3101, 3572), o_state = NULL;
+    IF p_errno IN (1317, 1927, 1053) THEN
+        SET o_state = 'cancelled';
+    ELSEIF NOT o_busy AND (
+        LEFT(p_sqlstate, 2) IN ('08', '25', '28', '42', '53', '54', '57', '58', '70', 'XA')
+        OR p_errno IN (1021, 1030, 1037, 1041, 1114, 1194, 1195, 1290, 1356, 1412, 1419, 1449, 1836, 1969, 3024, 3100)
+        OR p_found = 0
+    ) THEN
+        SET o_state = CONCAT('error ', p_errno, ' (', p_sqlstate, '): ', p_message);
+    END IF;
+END;
+
 -- fail_step: what the error of a batch means. A busy one is tried again, then halved.
 --# create procedure fail_step
 CREATE PROCEDURE fail_step(
@@ -222,17 +250,8 @@ COMMENT 'After a batch of p_found was rolled back. Answers a state, or NULL in a
 BEGIN
     DECLARE v_again   integer;
     DECLARE v_retries bigint;
-    SET o_busy = p_errno IN (1205, 1213, 1020, 3101, 3572), o_state = NULL;
-    -- A statement that was cancelled ends the run; so do rights, resources, a read-only server: they are no fault of a family.
-    IF p_errno IN (1317, 1927, 1053) THEN
-        SET o_state = 'cancelled';
-    ELSEIF NOT o_busy AND (
-        LEFT(p_sqlstate, 2) IN ('08', '25', '28', '42', '53', '54', '57', '58', '70', 'XA')
-        OR p_errno IN (1021, 1030, 1037, 1041, 1114, 1194, 1195, 1290, 1356, 1412, 1419, 1449, 1836, 1969, 3024, 3100)
-        OR p_found = 0
-    ) THEN
-        SET o_state = CONCAT('error ', p_errno, ' (', p_sqlstate, '): ', p_message);
-    ELSE
+    CALL fault_of(p_errno, p_sqlstate, p_message, p_found, o_busy, o_state);
+    IF o_state IS NULL THEN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         UPDATE run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
@@ -326,7 +345,7 @@ CREATE PROCEDURE fail_purge(
     OUT o_reason   varchar(32)
 )
 SQL SECURITY DEFINER
-COMMENT 'Records and commits why p_key could not be deleted, and answers it. Its transaction has been rolled back.'
+COMMENT 'Records and commits why p_key, NULL: those that go together, could not be deleted, and answers it. It has been rolled back.'
 BEGIN
     IF p_errno IN (1317, 1927, 1053) THEN
         SET o_reason = 'CANCELLED';
@@ -336,10 +355,13 @@ BEGIN
         START TRANSACTION;
         IF o_reason = 'FAILED' THEN
             INSERT IGNORE INTO run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
-            VALUES (p_run, p_rule, p_key, p_errno, p_sqlstate, p_message);
+            SELECT p_run, p_rule, COALESCE(p_key, MIN(k.named)), p_errno, p_sqlstate, p_message
+            FROM work_key AS k
+            WHERE k.reason = 'AGAIN';
         END IF;
+        DELETE FROM work_skip;
         INSERT INTO work_skip (skip_key, reason)
-        VALUES (p_key, o_reason);
+        SELECT k.named, o_reason FROM work_key AS k WHERE k.named = p_key OR p_key IS NULL AND k.reason = 'AGAIN';
         CALL record_skips(p_run, p_rule);
         COMMIT;
     END IF;

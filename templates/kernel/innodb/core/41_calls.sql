@@ -34,22 +34,7 @@ BEGIN
     DECLARE v_archives boolean;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
-        -- back: work tables.
-        GET /*!80000 STACKED */ DIAGNOSTICS v_number = NUMBER;
-        REPEAT
-            GET /*!80000 STACKED */ DIAGNOSTICS CONDITION v_number
-                v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            SET v_number = v_number - 1;
-        UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
-        -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
-        IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
-            SET v_errno = 1317, v_sqlstate = '70100';
-        END IF;
-        -- A deadlock with another node of a cluster may show at COMMIT only.
-        IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
-            SET v_errno = 1213, v_sqlstate = '40001';
-        END IF;
+        --+ failed.sql
         -- Another KILL QUERY may meet this (MariaDB): it is tried again.
         SET v_number = 0;
         REPEAT
@@ -214,22 +199,7 @@ BEGIN
     DECLARE v_lock     varchar(64);
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
-        -- back: work tables.
-        GET /*!80000 STACKED */ DIAGNOSTICS v_number = NUMBER;
-        REPEAT
-            GET /*!80000 STACKED */ DIAGNOSTICS CONDITION v_number
-                v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            SET v_number = v_number - 1;
-        UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
-        -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
-        IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
-            SET v_errno = 1317, v_sqlstate = '70100';
-        END IF;
-        -- A deadlock with another node of a cluster may show at COMMIT only.
-        IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
-            SET v_errno = 1213, v_sqlstate = '40001';
-        END IF;
+        --+ failed.sql
         -- Another KILL QUERY may meet this (MariaDB): it is tried again.
         SET v_number = 0;
         REPEAT

@@ -294,9 +294,6 @@ SQL SECURITY DEFINER
 COMMENT 'One batch of stamp p_run and its progress in the ledger, committed. Answers more, again, or why the stamp should end.'
 BEGIN
     DECLARE v_dry_run  boolean;
-    DECLARE v_deadline datetime(6);
-    DECLARE v_own      boolean DEFAULT false;
-    DECLARE v_paused   boolean;
     DECLARE v_again    integer;
     DECLARE v_present  integer;
     DECLARE v_halving  boolean;
@@ -320,22 +317,7 @@ BEGIN
         attempt: BEGIN
             DECLARE EXIT HANDLER FOR SQLEXCEPTION
             BEGIN
-                -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
-                -- back: work tables.
-                GET /*!80000 STACKED */ DIAGNOSTICS v_number = NUMBER;
-                REPEAT
-                    GET /*!80000 STACKED */ DIAGNOSTICS CONDITION v_number
-                        v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-                    SET v_number = v_number - 1;
-                UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
-                -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
-                IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
-                    SET v_errno = 1317, v_sqlstate = '70100';
-                END IF;
-                -- A deadlock with another node of a cluster may show at COMMIT only.
-                IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
-                    SET v_errno = 1213, v_sqlstate = '40001';
-                END IF;
+                --+ failed.sql
                 ROLLBACK;
             END;
             -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
@@ -346,35 +328,18 @@ BEGIN
             COMMIT;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
-
-            -- Everything that may end a run is looked at before every batch.
-            SELECT r.dry_run, r.deadline, r.options, r.status = 'running' AND r.backend_pid = CONNECTION_ID(), c.paused
-            INTO v_dry_run, v_deadline, v_options, v_own, v_paused
-            FROM run AS r
-            CROSS JOIN control AS c
-            WHERE r.run_id = p_run;
             SELECT p.retries_in_row, p.batch_families, p.halving, p.cursor_key
             INTO v_again, v_present, v_halving, v_place
             FROM run_stamp AS p
             WHERE p.run_id = p_run
               AND p.rule = p_rule
             FOR UPDATE;
-            IF NOT v_own THEN
-                SET o_state = 'the run was ended from outside';
-            ELSEIF v_paused THEN
-                SET o_state = 'paused';
-            ELSEIF UTC_TIMESTAMP(6) >= v_deadline THEN
-                SET o_state = 'time budget spent';
-            ELSE
-                CALL window_state(p_run, o_state);
-            END IF;
-            IF o_state IS NULL THEN
-                CALL rule_paused(p_rule, o_state);
-            END IF;
+            CALL may_go_on(p_run, p_rule, o_state);
             IF o_state IS NOT NULL THEN
                 COMMIT;
                 LEAVE step;
             END IF;
+            SELECT r.dry_run, r.options INTO v_dry_run, v_options FROM run AS r WHERE r.run_id = p_run;
             CALL setting_of(p_rule, 'retries', v_retries);
             CALL take_locks(p_run, p_rule, o_state);
             IF o_state IS NOT NULL THEN
@@ -441,22 +406,11 @@ BEGIN
             LEAVE step;
         END attempt;
 
-        -- The batch failed and is rolled back. A statement that was cancelled ends the run; so do rights, resources, a
-        -- read-only server: they are no fault of a family.
-        IF v_errno IN (1317, 1927, 1053) THEN
-            SET o_state = 'cancelled';
+        -- The batch failed and is rolled back.
+        CALL fault_of(v_errno, v_sqlstate, v_message, v_last, v_busy, o_state);
+        IF o_state IS NOT NULL THEN
             LEAVE step;
         END IF;
-        SET v_busy = v_errno IN (1205, 1213, 1020, 3101, 3572);
-        IF NOT v_busy AND (
-            LEFT(v_sqlstate, 2) IN ('08', '25', '28', '42', '53', '54', '57', '58', '70', 'XA')
-            OR v_errno IN (1021, 1030, 1037, 1041, 1114, 1194, 1195, 1290, 1356, 1412, 1419, 1449, 1836, 1969, 3024, 3100)
-            OR v_last = 0
-        ) THEN
-            SET o_state = CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message);
-            LEAVE step;
-        END IF;
-
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         UPDATE run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';

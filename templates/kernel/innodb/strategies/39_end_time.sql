@@ -17,16 +17,12 @@ COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answe
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
-    DECLARE v_deadline  datetime(6);
-    DECLARE v_own       boolean DEFAULT false;
-    DECLARE v_paused    boolean;
     DECLARE v_scope     varchar(255);
     DECLARE v_limit     bigint;
     DECLARE v_done      bigint;
     DECLARE v_present   integer;
     DECLARE v_halving   boolean;
     DECLARE v_batch     bigint;
-    DECLARE v_wait      bigint;
     DECLARE v_last      bigint DEFAULT 0;
     DECLARE v_families  bigint DEFAULT 0;
     DECLARE v_number    integer;
@@ -58,22 +54,7 @@ BEGIN
         attempt: BEGIN
             DECLARE EXIT HANDLER FOR SQLEXCEPTION
             BEGIN
-                -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
-                -- back: work tables.
-                GET /*!80000 STACKED */ DIAGNOSTICS v_number = NUMBER;
-                REPEAT
-                    GET /*!80000 STACKED */ DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE,
-                        v_message = MESSAGE_TEXT;
-                    SET v_number = v_number - 1;
-                UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
-                -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
-                IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
-                    SET v_errno = 1317, v_sqlstate = '70100';
-                END IF;
-                -- A deadlock with another node of a cluster may show at COMMIT only.
-                IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
-                    SET v_errno = 1213, v_sqlstate = '40001';
-                END IF;
+                --+ failed.sql
                 ROLLBACK;
             END;
             -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
@@ -84,49 +65,22 @@ BEGIN
             COMMIT;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
-
-            -- Everything that may end a run is looked at before every batch.
-            SELECT
-                r.dry_run, r.as_of, r.deadline, r.status = 'running' AND r.backend_pid = CONNECTION_ID(),
-                JSON_VALUE(r.options, '$.scope'), JSON_VALUE(r.options, '$.retention'), JSON_VALUE(r.options, '$.run_families'), c.paused
-            INTO v_dry_run, v_as_of, v_deadline, v_own, v_scope, v_text, v_limit, v_paused
-            FROM run AS r
-            CROSS JOIN control AS c
-            WHERE r.run_id = p_run;
-            SELECT
-                p.families, p.batch_families, p.halving, COALESCE(p.cursor_time, v_least), COALESCE(p.cursor_key, v_first),
-                IF(p.around, p.start_time, NULL), p.start_key
-            INTO v_done, v_present, v_halving, v_time, v_key, v_to_time, v_to_key
-            FROM run_rule AS p
-            WHERE p.run_id = p_run
-              AND p.rule = p_rule
-            FOR UPDATE;
-            IF NOT v_own THEN
-                SET o_state = 'the run was ended from outside';
-            ELSEIF v_paused THEN
-                SET o_state = 'paused';
-            ELSEIF UTC_TIMESTAMP(6) >= v_deadline THEN
-                SET o_state = 'time budget spent';
-            ELSE
-                CALL window_state(p_run, o_state);
-            END IF;
-            IF o_state IS NULL THEN
-                CALL rule_paused(p_rule, o_state);
-            END IF;
+            CALL begin_step(p_run, p_rule, o_state);
             IF o_state IS NOT NULL THEN
                 COMMIT;
                 LEAVE step;
             END IF;
+            SELECT
+                r.dry_run, r.as_of, JSON_VALUE(r.options, '$.scope'), JSON_VALUE(r.options, '$.retention'),
+                JSON_VALUE(r.options, '$.run_families'), p.families, p.batch_families, p.halving, COALESCE(p.cursor_time, v_least),
+                COALESCE(p.cursor_key, v_first), IF(p.around, p.start_time, NULL), p.start_key
+            INTO v_dry_run, v_as_of, v_scope, v_text, v_limit, v_done, v_present, v_halving, v_time, v_key, v_to_time, v_to_key
+            FROM run AS r
+            JOIN run_rule AS p ON p.run_id = r.run_id AND p.rule = p_rule
+            WHERE r.run_id = p_run;
             CALL setting_of(p_rule, 'batch_families', v_batch);
-            CALL setting_of(p_rule, 'lock_timeout', v_wait);
             IF v_limit IS NULL THEN
                 CALL setting_of(p_rule, 'run_families', v_limit);
-            END IF;
-            -- A worker that is not at the rule may not do a batch of it; pace() lets it there.
-            IF v_shared AND NOT EXISTS (SELECT 1 FROM run_sweep AS s WHERE s.run_id = p_run AND s.at_rule = p_rule) THEN
-                SET o_state = 'again';
-                COMMIT;
-                LEAVE step;
             END IF;
             SET v_take = LEAST(v_present, v_batch, v_limit - v_done);
             IF v_take <= 0 THEN
@@ -134,27 +88,7 @@ BEGIN
                 COMMIT;
                 LEAVE step;
             END IF;
-
-            -- The server counts in whole seconds. The second one is for tables that are being altered.
-            SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
-            SET SESSION innodb_lock_wait_timeout = v_wait;
-            SET SESSION lock_wait_timeout = v_wait;
-
-            -- A hold or a policy that is being written waits for this batch, or this batch for it. That is no fault of a family:
-            -- look at everything again.
-            latch: BEGIN
-                DECLARE EXIT HANDLER FOR 1205
-                BEGIN
-                    SET o_state = 'again';
-                END;
-                CALL take_tables();
-                SELECT l.only_row INTO v_own FROM latch AS l LOCK IN SHARE MODE;
-            END latch;
-            IF o_state IS NOT NULL THEN
-                ROLLBACK;
-                LEAVE step;
-            END IF;
-            CALL recheck_catalog(p_run, false, o_state);
+            CALL take_locks(p_run, p_rule, o_state);
             IF o_state IS NOT NULL THEN
                 LEAVE step;
             END IF;
@@ -448,7 +382,7 @@ BEGIN
     DECLARE v_skips     bigint;
     DECLARE v_more      boolean DEFAULT false;
     DECLARE v_speed     decimal(30, 6);
-    DECLARE v_artifact_failures bigint;
+    DECLARE v_failures  bigint;
     DECLARE v_without   bigint;
     DECLARE v_opt_in    boolean;
     DECLARE v_zoned     boolean;
@@ -519,35 +453,7 @@ BEGIN
     CALL work_end_time(p_rule);
     CALL perform(p_rule, 'count', '@windrow_rows');
     SET v_rows = @windrow_rows;
-    SELECT
-        COALESCE(SUM(s.families), 0),
-        CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(s.reason), ': ', s.families) ORDER BY s.reason SEPARATOR ', '), ''), '}'),
-        CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(s.reason), ': [', s.sample_keys, ']') ORDER BY s.reason SEPARATOR ', '), ''),
-            '}')
-    INTO v_skips, v_skipped, v_skip_keys
-    FROM (
-        SELECT
-            k.reason,
-            COUNT(*) AS families,
-            GROUP_CONCAT(IF(k.place <= 10, JSON_QUOTE(k.skip_key), NULL) ORDER BY k.place SEPARATOR ', ') AS sample_keys
-        FROM (
-            SELECT w.reason, w.skip_key, ROW_NUMBER() OVER (PARTITION BY w.reason ORDER BY w.position) AS place
-            FROM work_skipped AS w
-        ) AS k
-        GROUP BY k.reason
-    ) AS s;
-    -- Rows per second of the last runs that did some work.
-    SELECT SUM(l.deleted_rows) / NULLIF(SUM(TIMESTAMPDIFF(MICROSECOND, l.started_at, l.updated_at)) / 1000000, 0)
-    INTO v_speed
-    FROM (
-        SELECT r.deleted_rows, r.updated_at, r.started_at
-        FROM run_rule AS r
-        WHERE r.rule = p_rule
-          AND r.deleted_rows > 0
-        ORDER BY r.run_id DESC
-        LIMIT 5
-    ) AS l;
-    SELECT COUNT(*) INTO v_artifact_failures FROM artifact AS a WHERE a.last_error IS NOT NULL;
+    CALL preview_figures(p_rule, v_skips, v_skipped, v_skip_keys, v_failures, v_speed);
     IF v_opt_in AND v_from IS NULL THEN
         CALL work_end_time(p_rule);
         CALL end_time_scope(p_rule, p_as_of, NULL, NULL);
@@ -561,7 +467,7 @@ BEGIN
 
     CALL preview_of(
         p_rule, v_families, v_rows, v_oldest, v_samples, v_skips, v_skipped, v_skip_keys, NULL, v_without, v_limit, v_more, v_batches,
-        v_artifact_failures, v_speed, o_document
+        v_failures, v_speed, o_document
     );
 END;
 
@@ -574,9 +480,7 @@ COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, 
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);
-    DECLARE v_own      boolean DEFAULT false;
-    DECLARE v_paused   boolean;
-    DECLARE v_wait     bigint;
+    DECLARE v_found    boolean;
     DECLARE v_families bigint;
     DECLARE v_rows     longtext;
     DECLARE v_number   integer;
@@ -586,22 +490,7 @@ BEGIN
     attempt: BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION
         BEGIN
-            -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
-            -- back: work tables.
-            GET /*!80000 STACKED */ DIAGNOSTICS v_number = NUMBER;
-            REPEAT
-                GET /*!80000 STACKED */ DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE,
-                    v_message = MESSAGE_TEXT;
-                SET v_number = v_number - 1;
-            UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
-            -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
-            IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
-                SET v_errno = 1317, v_sqlstate = '70100';
-            END IF;
-            -- A deadlock with another node of a cluster may show at COMMIT only.
-            IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
-                SET v_errno = 1213, v_sqlstate = '40001';
-            END IF;
+            --+ failed.sql
             ROLLBACK;
         END;
         -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
@@ -612,36 +501,18 @@ BEGIN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
-        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused
-            OR EXISTS (SELECT 1 FROM rule_pause AS p WHERE p.rule = p_rule)
-        INTO v_dry_run, v_as_of, v_own, v_paused
-        FROM run AS r
-        CROSS JOIN control AS c
-        WHERE r.run_id = p_run;
-        IF NOT v_own THEN
-            CALL not_ready(CONCAT('run ', p_run, ' is not an open purge of this session'), 'CALL purge() opens one');
-        END IF;
-        IF v_paused THEN
+        CALL begin_purge(p_run, p_rule, o_reason);
+        IF o_reason IS NOT NULL THEN
             COMMIT;
-            SET o_reason = 'PAUSED';
             LEAVE attempt;
         END IF;
-        CALL setting_of(p_rule, 'lock_timeout', v_wait);
-        SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
-        SET SESSION innodb_lock_wait_timeout = v_wait;
-        SET SESSION lock_wait_timeout = v_wait;
-        CALL take_tables();
-        CALL look_again(p_run, true, v_own);
-        IF v_own THEN
-            CALL not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
-        END IF;
-        CALL end_time_named(p_rule, p_key, v_own);
-        IF NOT v_own THEN
+        SELECT r.dry_run, r.as_of INTO v_dry_run, v_as_of FROM run AS r WHERE r.run_id = p_run;
+        CALL end_time_named(p_rule, p_key, v_found);
+        IF NOT v_found THEN
             COMMIT;
             SET o_reason = 'NOT_A_ROOT';
             LEAVE attempt;
         END IF;
-        CALL purge_latch(p_run);
         CALL judge_end_time(p_rule, true, true, v_families);
         -- What shares a member with it may be named, too.
         SELECT MIN(k.reason) INTO o_reason FROM work_skip AS k;
@@ -685,29 +556,11 @@ BEGIN
             p.updated_at = UTC_TIMESTAMP(6)
         WHERE p.run_id = p_run
           AND p.rule = p_rule;
-        CALL look_again(p_run, true, v_own);
-        IF v_own THEN
-            CALL not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
-        END IF;
+        CALL same_catalog(p_run);
         DELETE FROM unfinished WHERE run_id = p_run AND rule = p_rule;
         COMMIT;
     END attempt;
-    IF v_errno IN (1317, 1927, 1053) THEN
-        SET o_reason = 'CANCELLED';
-    ELSEIF v_errno IS NOT NULL THEN
-        SET o_reason = IF(v_errno IN (1205, 1213, 1020, 3101, 3572), 'LOCKED', 'FAILED');
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
-        IF o_reason = 'FAILED' THEN
-            INSERT IGNORE INTO run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
-            SELECT p_run, p_rule, COALESCE(p_key, MIN(k.named)), v_errno, v_sqlstate, v_message
-            FROM work_key AS k
-            WHERE k.reason = 'AGAIN';
-        END IF;
-        DELETE FROM work_skip;
-        INSERT INTO work_skip (skip_key, reason)
-        SELECT k.named, o_reason FROM work_key AS k WHERE k.named = p_key OR p_key IS NULL AND k.reason = 'AGAIN';
-        CALL record_skips(p_run, p_rule);
-        COMMIT;
+    IF v_errno IS NOT NULL THEN
+        CALL fail_purge(p_run, p_rule, p_key, v_errno, v_sqlstate, v_message, o_reason);
     END IF;
 END;

@@ -5,17 +5,23 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 use windrow::dialect::Dialect;
+use windrow::sandbox::mysql::Flavour;
 
 use crate::harness::tests;
 use crate::support::effort;
 use crate::support::graphs::graph_of;
-use crate::support::installation::{Installation, numbers, violations};
+use crate::support::installation::{Installation, dialect_of, numbers, violations};
 
 tests! {
     every_server: [
         a_family_a_thousand_calls_deep_goes_whole_or_stays,
         a_family_of_very_many_rows_goes_whole,
         a_spec_of_very_many_tables_is_installed_and_runs,
+        a_run_does_not_read_the_files_that_wait,
+    ],
+    mysql_and_mariadb: [
+        a_preview_writes_of_each_family_once,
+        a_batch_does_not_write_down_every_hold,
     ],
 }
 
@@ -176,4 +182,131 @@ retention = { default = \"30d\" }
     let verify = installation.call("verify", json!({})).expect("verify");
     let wrong = violations(&verify);
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// What the session did so far, as MySQL and MariaDB count it.
+fn handled(installation: &mut Installation, what: &str) -> i64 {
+    let counts = installation.rows(&format!("SHOW SESSION STATUS LIKE 'Handler_{what}%'"));
+    let counts = counts
+        .iter()
+        .map(|row| row[1].as_deref().unwrap_or_default());
+    counts
+        .map(|count| count.parse::<i64>().expect("a number"))
+        .sum()
+}
+
+/// A run that says how many files could not be removed looked at all that wait.
+fn a_run_does_not_read_the_files_that_wait(dialect: Dialect) {
+    const WAITING: i64 = 20_000;
+    let schema = SCHEMA.replacen(
+        "called integer NOT NULL,",
+        "called integer NOT NULL, log varchar(200),",
+        1,
+    );
+    let spec = format!(
+        "{SPEC}artifacts  = [{{ table = \"runs\", path = \"log\" }}]\n\n[rules.runs.report.run]\nfailed = \"artifact_failures\"\n\n[rules.runs.report.preview]\nfailed = \"artifact_failures\"\n"
+    );
+    let mut installation = Installation::of(dialect, &schema, &graph_of(&spec));
+    installation.arm();
+    let mut read = |files: i64| -> i64 {
+        if files > 0 {
+            let waiting = format!(
+                "INSERT INTO W.artifact (run_id, rule, path) SELECT 1, 'runs', 'x' FROM {}",
+                numbers(dialect, files)
+            );
+            let waiting = installation.named(&waiting);
+            installation.execute(&waiting);
+        }
+        let count = |installation: &mut Installation| match dialect {
+            Dialect::Postgres => {
+                installation.execute("SELECT pg_stat_force_next_flush()");
+                let scanned = "SELECT seq_tup_read FROM pg_stat_user_tables WHERE relid = 'W.artifact'::regclass";
+                let scanned = installation.named(scanned);
+                installation.number(&scanned)
+            }
+            Dialect::Mysql | Dialect::Mariadb => handled(installation, "read"),
+        };
+        if dialect == Dialect::Postgres {
+            let analysed = installation.named("ANALYZE W.artifact");
+            installation.execute(&analysed);
+        }
+        installation.run(json!({})).expect("a run");
+        let before = count(&mut installation);
+        let run = installation.run(json!({})).expect("a run");
+        assert_eq!(run["rules"][0]["failed"], 0, "{run}");
+        count(&mut installation) - before
+    };
+    let (none, many) = (read(0), read(WAITING));
+    assert!(
+        many < none + WAITING / 10,
+        "{many} with files, {none} without"
+    );
+    // Also what nobody claimed before.
+    let first = installation.named("SELECT MIN(artifact_id) FROM W.artifact");
+    let first = installation.number(&first);
+    let call = match dialect {
+        Dialect::Postgres => "SELECT",
+        Dialect::Mysql | Dialect::Mariadb => "CALL",
+    };
+    let failed = installation.named(&format!(
+        "{call} W.finish_artifact({first}, 'no such host')"
+    ));
+    installation.execute(&failed);
+    let preview = installation.preview(json!({})).expect("a preview");
+    assert_eq!(preview["rules"][0]["failed"], 1, "{preview}");
+}
+
+/// Each batch of a preview wrote down anew what the batches before it took.
+fn a_preview_writes_of_each_family_once(flavour: Flavour) {
+    let dialect = dialect_of(flavour);
+    let mut installation = Installation::of(dialect, SCHEMA, &graph_of(SPEC));
+    installation
+        .set_setting("batch_families", 5)
+        .expect("a setting");
+    let mut written = |families: i64| -> i64 {
+        installation.execute(&format!(
+            "REPLACE INTO runs (id, called, state, ended) SELECT n, 0, 'done', '2025-01-01 00:00:00' FROM {}",
+            numbers(dialect, families)
+        ));
+        let before = handled(&mut installation, "write");
+        let preview = installation.preview(json!({})).expect("a preview");
+        assert_eq!(preview["rules"][0]["families"], families, "{preview}");
+        handled(&mut installation, "write") - before
+    };
+    let (few, many) = (written(200), written(400));
+    assert!(many < few * 5 / 2, "{many} for 400 families, {few} for 200");
+}
+
+/// Each batch wrote down every hold of its rule, and looked each up among its rows.
+fn a_batch_does_not_write_down_every_hold(flavour: Flavour) {
+    const HOLDS: i64 = 500;
+    let dialect = dialect_of(flavour);
+    let written = |holds: i64| -> i64 {
+        let mut installation = Installation::of(dialect, SCHEMA, &graph_of(SPEC));
+        installation.arm();
+        installation
+            .set_setting("batch_families", 5)
+            .expect("a setting");
+        installation.execute(&format!(
+            "INSERT INTO runs (id, called, state, ended) SELECT n, 0, 'done', '2025-01-01 00:00:00' FROM {}",
+            numbers(dialect, 250)
+        ));
+        // All but one are of families that there are not yet.
+        let held = format!(
+            "INSERT INTO W.hold (rule, \"key\", reason) SELECT 'runs', 249 + n, 'audit' FROM {}",
+            numbers(dialect, holds)
+        );
+        let held = installation.named(&held);
+        installation.execute(&held);
+        let before = handled(&mut installation, "write");
+        let run = installation.run(json!({})).expect("a run");
+        assert_eq!(run["rules"][0]["families"], 249, "{run}");
+        assert_eq!(run["rules"][0]["skipped"], json!({"HELD": 1}), "{run}");
+        handled(&mut installation, "write") - before
+    };
+    let (one, many) = (written(1), written(HOLDS));
+    assert!(
+        many < one + 2 * HOLDS,
+        "{many} with {HOLDS} holds, {one} with one"
+    );
 }

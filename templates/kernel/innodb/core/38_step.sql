@@ -435,7 +435,8 @@ BEGIN
         ORDER BY r.run_id DESC
         LIMIT 5
     ) AS l;
-    SELECT COUNT(*) INTO o_failures FROM artifact AS a WHERE a.last_error IS NOT NULL;
+    -- Only what was claimed can have failed, and that has an index.
+    SELECT COUNT(*) INTO o_failures FROM artifact AS a WHERE a.claim IS NOT NULL AND a.last_error IS NOT NULL;
 END;
 
 -- kind_of: which text of the kernel serves a rule: that of its strategy, or none, where the rule has routines of its own.

@@ -482,7 +482,13 @@ BEGIN
         ORDER BY f.failed_at, f.`key`
         LIMIT 100
     ) AS x;
-    SELECT COUNT(*) INTO v_artifact_failures FROM artifact AS a WHERE a.run_id = p_run AND a.rule = p_rule AND a.last_error IS NOT NULL;
+    SELECT COUNT(*)
+    INTO v_artifact_failures
+    FROM artifact AS a
+    WHERE a.claim IS NOT NULL
+      AND a.last_error IS NOT NULL
+      AND a.run_id = p_run
+      AND a.rule = p_rule;
     IF (SELECT k.strategy FROM rule AS k WHERE k.rule = p_rule) IN ('expiry', 'orphan', 'keep-last') THEN
         SELECT CONCAT(', "passes": [', COALESCE(GROUP_CONCAT(
             CONCAT('{"pass": ', JSON_QUOTE(x.pass), ', "rows": ', x.deleted_rows, ', "sample_keys": ', x.sample_keys, '}')

@@ -667,7 +667,8 @@ BEGIN
     ELSE
         UPDATE artifact AS a
         SET a.last_error = LEFT(p_error, 1000),
-            a.given_up = a.attempts >= 10
+            a.given_up = a.attempts >= 10,
+            a.claim = COALESCE(a.claim, '')
         WHERE a.artifact_id = p_artifact_id;
     END IF;
     CALL unsettle(v_session);

@@ -289,7 +289,8 @@ WHERE NOT a.given_up
 UNION ALL
 SELECT 'windrow_artifacts_failed', JSON_OBJECT(), COUNT(*)
 FROM artifact AS a
-WHERE a.last_error IS NOT NULL
+WHERE a.claim IS NOT NULL
+  AND a.last_error IS NOT NULL
 UNION ALL
 SELECT 'windrow_holds', JSON_OBJECT(), COUNT(*)
 FROM hold AS h

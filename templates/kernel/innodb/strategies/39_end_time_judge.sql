@@ -11,7 +11,7 @@ BEGIN
     INTO v_key, v_time
     FROM rule AS r
     WHERE r.rule = p_rule;
-    DROP TEMPORARY TABLE IF EXISTS work_type, work_cursor, work_gone, work_skipped, work_mend, work_torn;
+    DROP TEMPORARY TABLE IF EXISTS work_type, work_cursor, work_gone, work_skipped, work_mend, work_torn, work_holds, work_holds_of;
     CALL perform(p_rule, 'types', '');
     CREATE TEMPORARY TABLE work_cursor (
         only_row integer NOT NULL DEFAULT 1,
@@ -26,6 +26,15 @@ BEGIN
         PRIMARY KEY (id)
     ) ENGINE = InnoDB AS
     SELECT k.id FROM work_type AS k LIMIT 0;
+    -- The keys that holds of the rule name, and what they were read from.
+    CREATE TEMPORARY TABLE work_holds (
+        PRIMARY KEY (id)
+    ) ENGINE = InnoDB AS
+    SELECT k.id FROM work_type AS k LIMIT 0;
+    CREATE TEMPORARY TABLE work_holds_of (
+        only_row integer NOT NULL DEFAULT 1 PRIMARY KEY,
+        said varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL
+    ) ENGINE = InnoDB;
     CREATE TEMPORARY TABLE work_skipped (
         position bigint NOT NULL AUTO_INCREMENT,
         skip_key varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
@@ -257,7 +266,7 @@ COMMENT 'Drops the work tables.'
 BEGIN
     DECLARE v_keyed boolean DEFAULT (SELECT JSON_CONTAINS_PATH(r.document, 'one', '$.keyed') FROM rule AS r WHERE r.rule = p_rule);
     DROP TEMPORARY TABLE IF EXISTS
-        work_type, work_cursor, work_gone, work_skipped, work_mend, work_torn,
+        work_type, work_cursor, work_gone, work_skipped, work_mend, work_torn, work_holds, work_holds_of,
         work_scope, work_scope_of, work_held, work_root, work_seen, work_member, work_link, work_locked, work_against, work_arc, work_doubt,
         work_front, work_case, work_rise, work_reach, work_stay, work_skip, work_silent, work_due, work_lowest;
     IF v_keyed THEN
@@ -483,9 +492,6 @@ BEGIN
     WHERE r.rule = p_rule;
     SET v_default = (SELECT s.cutoff FROM work_scope AS s WHERE s.scope IS NULL);
 
-    -- What is gone already is met, but not looked at.
-    INSERT INTO work_seen (id, depth)
-    SELECT g.id, -1 FROM work_gone AS g;
     INSERT INTO work_seen (id, depth)
     SELECT r.id, 0 FROM work_root AS r;
     SET v_count = ROW_COUNT();
@@ -529,38 +535,35 @@ BEGIN
                 WHERE m.depth = v_depth;
             END IF;
         END IF;
+        -- What is gone already, of a dry run or a preview, is not met again.
         INSERT IGNORE INTO work_seen (id, depth, upwards, cutoff)
         SELECT l.lower_id, v_depth + 1, false, l.cutoff
         FROM work_link AS l
+        LEFT JOIN work_gone AS g ON g.id = l.lower_id
         WHERE l.depth = v_depth
-          AND NOT l.upwards;
+          AND NOT l.upwards
+          AND g.id IS NULL;
         SET v_count = ROW_COUNT();
         IF v_closed THEN
             INSERT IGNORE INTO work_seen (id, depth, upwards, cutoff)
             SELECT l.upper_id, v_depth + 1, true, NULL
             FROM work_link AS l
+            LEFT JOIN work_gone AS g ON g.id = l.upper_id
             WHERE l.depth = v_depth
-              AND l.upwards;
+              AND l.upwards
+              AND g.id IS NULL;
             SET v_count = v_count + ROW_COUNT();
         END IF;
         SET v_depth = v_depth + 1;
     END WHILE;
 
     -- What speaks against anybody?
-    INSERT IGNORE INTO work_held (id)
-    SELECT h.`key`
-    FROM hold AS h
-    WHERE h.rule = p_rule
-      AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+    CALL end_time_held(p_rule);
     CALL bound_by(p_rule, v_bound);
     IF v_bound THEN
         CALL perform(p_rule, 'bound', '');
     END IF;
-    IF EXISTS (SELECT 1 FROM work_held) THEN
-        SELECT v_doubts + COUNT(*) INTO v_doubts
-        FROM work_held AS h
-        STRAIGHT_JOIN work_seen AS w ON w.id = h.id;
-    END IF;
+    SELECT v_doubts + COUNT(h.id) INTO v_doubts FROM work_held AS h;
     IF v_keeps OR v_newest AND NOT p_purge THEN
         CALL perform(p_rule, 'against', CONCAT(NOT p_purge, ', ', p_lock));
         SELECT v_doubts + COUNT(a.id) INTO v_doubts FROM work_against AS a;
@@ -584,6 +587,37 @@ BEGIN
     IF v_doubts > 0 THEN
         CALL end_time_doubt(v_closed, p_purge);
         SELECT COUNT(*) INTO o_families FROM work_member AS m WHERE m.root;
+    END IF;
+END;
+
+-- end_time_held: what holds of the rule keep of a batch. The list of holds, which may be long, is read where it is another one.
+--# create procedure end_time_held
+CREATE PROCEDURE end_time_held(IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Writes to work_held what work_seen has of the keys that holds of p_rule name.'
+BEGIN
+    DECLARE v_said varchar(200);
+    SELECT CONCAT_WS('/', COUNT(*), SUM(CRC32(h.`key`)), BIT_XOR(CRC32(h.`key`)))
+    INTO v_said
+    FROM hold AS h
+    WHERE h.rule = p_rule
+      AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+    IF NOT EXISTS (SELECT 1 FROM work_holds_of AS o WHERE o.said = v_said) THEN
+        DELETE FROM work_holds;
+        DELETE FROM work_holds_of;
+        INSERT IGNORE INTO work_holds (id)
+        SELECT h.`key`
+        FROM hold AS h
+        WHERE h.rule = p_rule
+          AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+        INSERT INTO work_holds_of (said)
+        VALUES (v_said);
+    END IF;
+    IF EXISTS (SELECT 1 FROM work_holds) THEN
+        INSERT INTO work_held (id)
+        SELECT w.id
+        FROM work_seen AS w
+        STRAIGHT_JOIN work_holds AS h ON h.id = w.id;
     END IF;
 END;
 

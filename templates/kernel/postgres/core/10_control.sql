@@ -604,6 +604,8 @@ CREATE TABLE IF NOT EXISTS artifact (
     last_error      text,
     given_up        boolean     NOT NULL DEFAULT false
 );
+--# create index artifact_failed
+CREATE INDEX IF NOT EXISTS artifact_failed ON artifact (run_id, rule) WHERE last_error IS NOT NULL;
 --# comment on table artifact
 COMMENT ON TABLE artifact IS
     'Outbox of files outside the database, written in the transaction that deleted their rows. A drained file leaves it.';

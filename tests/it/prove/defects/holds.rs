@@ -43,14 +43,30 @@ pub(super) const DEFECTS: &[Defect] = &[
             "hold AS h\n        WHERE h.rule = p_rule\n",
             "hold AS h\n        WHERE h.rule = left(p_rule, -1)\n",
         )],
-        mysql: &[edit(
-            "hold AS h\n    WHERE h.rule = p_rule\n      AND (h.until",
-            "hold AS h\n    WHERE h.rule = LEFT(p_rule, CHAR_LENGTH(p_rule) - 1)\n      AND (h.until",
-        )],
+        mysql: &[
+            edit(
+                "hold AS h\n    WHERE h.rule = p_rule\n      AND (h.until",
+                "hold AS h\n    WHERE h.rule = LEFT(p_rule, CHAR_LENGTH(p_rule) - 1)\n      AND (h.until",
+            ),
+            edit(
+                "hold AS h\n        WHERE h.rule = p_rule\n          AND (h.until",
+                "hold AS h\n        WHERE h.rule = LEFT(p_rule, CHAR_LENGTH(p_rule) - 1)\n          AND (h.until",
+            ),
+        ],
         noticed_by: &[
             "oracle::cases::holds::SERVER::a_held_family_stays_until_the_hold_ends",
             CLOSED,
         ],
+    },
+    Defect {
+        name: "holds-read-once",
+        what: "MySQL and MariaDB: a run reads the list of holds before its first batch only",
+        postgres: &[],
+        mysql: &[edit(
+            "work_holds_of AS o WHERE o.said = v_said",
+            "work_holds_of AS o WHERE o.said <> ''",
+        )],
+        noticed_by: &["rivals::SERVER::a_hold_or_a_disabled_policy_counts_from_its_return"],
     },
     Defect {
         name: "hold-of-one-rule",

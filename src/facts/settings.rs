@@ -126,6 +126,11 @@ pub const BATCH_ROWS: Setting = Setting {
         .example(10_000)
         .means("rows of one table in one transaction, at most, where rows do not go by families")
 };
+/// Rows of whole families in one transaction.
+pub const BATCH_FAMILY_ROWS: Setting = Setting::new("batch_family_rows", "rows", 1, 10_000_000)
+    .default(100_000)
+    .count(1, 10_000_000)
+    .means("rows of all tables in one transaction, at most, where families go as such, and single rows with what belongs to them; a family that has more is a batch of its own, since none is divided");
 /// How long a statement waits for a lock.
 pub const LOCK_TIMEOUT: Setting = Setting::new("lock_timeout", "milliseconds", 1, 60_000)
     .default(100)
@@ -180,9 +185,10 @@ pub const ARCHIVE_DAYS: Setting = Setting {
 };
 
 /// Every setting, in the order in which lists show them.
-pub const SETTINGS: [Setting; 19] = [
+pub const SETTINGS: [Setting; 20] = [
     BATCH_FAMILIES,
     BATCH_ROWS,
+    BATCH_FAMILY_ROWS,
     Setting::new("run_families", "families", 1, NO_END)
         .default(10_000)
         .count(1, 1_000_000_000)

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::archive;
+use super::rules::{has_family, takes_families};
 use crate::dialect::Dialect;
 use crate::facts::{
-    ARCHIVE_DAYS, BATCH_FAMILIES, BATCH_ROWS, FALLBACK_RETENTION, MAX_ACTIVE_SESSIONS,
-    MAX_OLD_SNAPSHOT, MAX_REPLICA_LAG, MAX_REPLICA_WAL, SETTINGS, Setting,
+    ARCHIVE_DAYS, BATCH_FAMILIES, BATCH_FAMILY_ROWS, BATCH_ROWS, FALLBACK_RETENTION,
+    MAX_ACTIVE_SESSIONS, MAX_OLD_SNAPSHOT, MAX_REPLICA_LAG, MAX_REPLICA_WAL, SETTINGS, Setting,
 };
-use crate::graph::{Graph, Rule, Single, Unit};
+use crate::graph::{Graph, Rule, Single};
 
 /// What a spec declares that runs wait for, beyond the settings.
 #[derive(Serialize)]
@@ -87,9 +88,8 @@ fn limits(rule: &Rule, graph: &Graph, dialect: Dialect) -> BTreeMap<&'static str
     let value = |setting: &Setting| {
         let said = rule.limits.of(*setting);
         let known = match *setting {
-            BATCH_FAMILIES => {
-                rule.single().is_none() && rule.timed().is_none_or(|it| it.unit == Unit::Family)
-            }
+            BATCH_FAMILIES => takes_families(rule),
+            BATCH_FAMILY_ROWS => takes_families(rule) || has_family(rule),
             BATCH_ROWS => {
                 let by_rows = !rule.by_end();
                 return by_rows.then(|| rule.batch_rows(dialect));

@@ -28,6 +28,7 @@ mod forward;
 mod generated;
 mod guard;
 mod harness;
+mod heavy;
 mod held;
 mod hostile;
 mod idempotence;
@@ -105,6 +106,7 @@ harness::tests! {
         forward::tests,
         generated::tests,
         guard::tests,
+        heavy::tests,
         held::tests,
         hostile::tests,
         idempotence::tests,

@@ -113,6 +113,11 @@ pub(super) fn look(
     let Some(outlook) = outlook else {
         return Ok(backlog);
     };
+    // Where families are big, a batch takes as many as their rows allow.
+    let fewest = |rows: f64| match size("batch_family_rows") {
+        most if most > 0.0 => (rows / most).ceil(),
+        _ => 0.0,
+    };
     let due = outlook.families;
     backlog.due = Some(due);
     backlog.complete = outlook.complete;
@@ -126,7 +131,8 @@ pub(super) fn look(
                 let preview = only(preview.rules, rule, "preview")?;
                 backlog.going = preview.figures.families as f64;
                 backlog.rows = preview.figures.rows as f64;
-                backlog.batches = preview.figures.batches as f64;
+                let batches = preview.figures.batches as f64;
+                backlog.batches = batches.max(fewest(backlog.rows));
                 backlog.without_policy = preview.without_policy;
                 backlog.oldest = preview.oldest_end_time;
                 backlog.add(&preview.figures, 1.0);
@@ -139,7 +145,8 @@ pub(super) fn look(
         return Ok(backlog);
     }
     sample(session, args, rule, outlook.parts, &mut backlog)?;
-    backlog.batches = batches(&backlog, size("batch_families"), size("batch_rows"));
+    let batches = batches(&backlog, size("batch_families"), size("batch_rows"));
+    backlog.batches = batches.max(fewest(backlog.rows));
     Ok(backlog)
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 
 use crate::diagnostic::{Diagnostic, Span};
-use crate::facts::{BATCH_FAMILIES, BATCH_ROWS, Setting};
+use crate::facts::{BATCH_FAMILIES, BATCH_FAMILY_ROWS, BATCH_ROWS, Setting};
 use crate::graph::written::by_family;
 use crate::spec::{self, Strategy, Text};
 
@@ -38,19 +38,19 @@ pub(super) fn refuse(
             "it has `root`, `candidates`, `final`, `end_time`, `start_time`, `hierarchy`, `shared`, `retention`, `keep`, `limits`, `artifacts`, `archive` and `orphan_guard`"
         }
         Strategy::RemovalTime => {
-            "it has `root`, `time`, `tables`, `unit`, `end_time`, `references`, `retention` with `minimum` and `safety_lag`, `stamp`, `archive`, and `limits` with `batch_rows`, and `batch_families` where `unit` is `family`: the stored time holds the retention already"
+            "it has `root`, `time`, `tables`, `unit`, `end_time`, `references`, `retention` with `minimum` and `safety_lag`, `stamp`, `archive`, and `limits` with `batch_rows`, and `batch_families` and `batch_family_rows` where `unit` is `family`: the stored time holds the retention already"
         }
         Strategy::Age => {
             "it has `root`, `time`, `candidates`, `references`, `retention`, `archive` and `limits` with `batch_rows`"
         }
         Strategy::Expiry => {
-            "it has `root`, `time`, `candidates`, `fallback` with a time and a retention, `archive`, and `limits` with `batch_rows`"
+            "it has `root`, `time`, `candidates`, `fallback` with a time and a retention, `archive`, and `limits` with `batch_rows` and `batch_family_rows`"
         }
         Strategy::Orphan => {
-            "it has `root`, `needs`, `candidates`, `time` and `retention` or `at_once`, `archive`, and `limits` with `batch_rows`"
+            "it has `root`, `needs`, `candidates`, `time` and `retention` or `at_once`, `archive`, and `limits` with `batch_rows` and `batch_family_rows`"
         }
         Strategy::KeepLast => {
-            "it has `root`, `keep`, `candidates`, `time` and `retention`, `archive`, and `limits` with `batch_rows`"
+            "it has `root`, `keep`, `candidates`, `time` and `retention`, `archive`, and `limits` with `batch_rows` and `batch_family_rows`"
         }
     };
     for (field, span) in found {
@@ -75,7 +75,8 @@ pub(super) fn foreign_to_time(
     let mut found = fields_of_families(rule);
     found.extend(own_fields(rule));
     if strategy == Strategy::RemovalTime {
-        found.retain(|(field, _)| *field != "batch_families" || !by_family(text, rule));
+        let limits = [BATCH_FAMILIES.name, BATCH_FAMILY_ROWS.name];
+        found.retain(|(field, _)| !limits.contains(field) || !by_family(text, rule));
         let candidates: BTreeMap<_, _> = rule.candidates.iter().collect();
         found.extend(
             candidates
@@ -112,6 +113,7 @@ pub(super) fn fields_of_families(rule: &spec::Rule) -> Vec<(&'static str, Span)>
             .map(|it| ("artifacts", it.path.span())),
     );
     found.extend(count(rule, BATCH_FAMILIES));
+    found.extend(count(rule, BATCH_FAMILY_ROWS));
     for retention in [
         rule.retention.as_ref(),
         rule.fallback
@@ -142,6 +144,7 @@ pub(super) fn foreign_to_single(
     strategy: Strategy,
 ) -> Vec<(&'static str, Span)> {
     let mut found = fields_of_families(rule);
+    found.retain(|(field, _)| *field != BATCH_FAMILY_ROWS.name);
     if strategy == Strategy::KeepLast {
         let keeps = rule.keep.as_ref().map_or(Vec::new(), spec::each_keep);
         let of = keeps.iter().flat_map(|it| it.get_ref().of.keys());

@@ -245,6 +245,7 @@ CREATE TABLE IF NOT EXISTS run_rule (
     retries_in_row int          NOT NULL DEFAULT 0,
     batch_families int          NOT NULL,
     halving        boolean      NOT NULL DEFAULT false,
+    weigh          bigint       NOT NULL DEFAULT 1,
     cursor_time    varchar(40),
     cursor_key     varchar(255),
     start_time     varchar(40),
@@ -262,7 +263,8 @@ CREATE TABLE IF NOT EXISTS run_rule (
     PRIMARY KEY (run_id, rule)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'Progress of a run, written in the transaction that deletes: cursor, counts, present batch size; halving:
-        a family that fails is being searched. paced: what pace() measures the last batch by. start: where the run before
+        a family that fails is being searched. weigh: of how many of the next families the rows are counted before they
+        go, below 0: those of the next batch were. paced: what pace() measures the last batch by. start: where the run before
         left off, and this one began; around: it has come to the end since, and looks at what lies before;
         rule_hash: of what the spec said of the rule then. told: how often tell_runs() of a cluster has written the row.';
 -- What the table of an earlier version lacks.
@@ -276,6 +278,8 @@ CALL add_column('run_rule', 'around', 'boolean NOT NULL DEFAULT false AFTER star
 CALL add_column('run_rule', 'rule_hash', 'varchar(64) AFTER around');
 --# add column run_rule.told
 CALL add_column('run_rule', 'told', 'bigint NOT NULL DEFAULT 0 AFTER rest_from');
+--# add column run_rule.weigh
+CALL add_column('run_rule', 'weigh', 'bigint NOT NULL DEFAULT 1 AFTER halving');
 --# create table run_table
 CREATE TABLE IF NOT EXISTS run_table (
     run_id       bigint       NOT NULL,

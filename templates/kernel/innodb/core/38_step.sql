@@ -284,6 +284,61 @@ BEGIN
     END IF;
 END;
 
+-- fits: how many families go in one transaction, where so many have so many rows. What a batch had is what the next one is
+-- expected to have; only where that would be too much, its rows are counted before.
+--# create procedure fits
+CREATE PROCEDURE fits(IN p_rule varchar(64), IN p_families bigint, IN p_rows longtext, OUT o_fits bigint)
+SQL SECURITY DEFINER
+COMMENT 'How many families have as many rows as batch_family_rows allows, where p_families have p_rows, a JSON list: one at least, or NULL.'
+BEGIN
+    DECLARE v_most bigint;
+    DECLARE v_rows bigint;
+    CALL setting_of(p_rule, 'batch_family_rows', v_most);
+    SET o_fits = NULL;
+    IF v_most IS NOT NULL AND p_rows IS NOT NULL THEN
+        SELECT SUM(n.found) INTO v_rows FROM JSON_TABLE(p_rows, '$[*]' COLUMNS (found bigint PATH '$')) AS n;
+        SET o_fits = GREATEST(p_families * v_most DIV NULLIF(v_rows, 0), 1);
+    END IF;
+END;
+
+-- weighed: what a step writes down that has counted the rows of a batch and does no more, since to count makes work tables.
+--# create procedure weighed
+CREATE PROCEDURE weighed(IN p_run bigint, IN p_rule varchar(64), IN p_families bigint, IN p_rows longtext)
+SQL SECURITY DEFINER
+COMMENT 'Has the next step take as many families as fit, where p_families have p_rows: fewer, which are counted again, or these, which go.'
+BEGIN
+    DECLARE v_fits bigint;
+    CALL fits(p_rule, p_families, p_rows, v_fits);
+    COMMIT;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+    START TRANSACTION;
+    UPDATE run_rule AS p
+    SET p.weigh = IF(v_fits < p_families, GREATEST(p.weigh, p_families), - p.weigh),
+        p.batch_families = IF(v_fits < p_families, v_fits, p.batch_families),
+        p.updated_at = UTC_TIMESTAMP(6)
+    WHERE p.run_id = p_run
+      AND p.rule = p_rule;
+    COMMIT;
+END;
+
+-- weigh_more: what the rows of a batch say of the next one.
+--# create procedure weigh_more
+CREATE PROCEDURE weigh_more(IN p_run bigint, IN p_rule varchar(64), IN p_families bigint, IN p_rows longtext)
+SQL SECURITY DEFINER
+COMMENT 'Sets the size of the batch behind one of p_families with p_rows, and whether its rows are counted before it goes.'
+BEGIN
+    DECLARE v_fits bigint;
+    CALL fits(p_rule, p_families, p_rows, v_fits);
+    IF v_fits IS NOT NULL THEN
+        -- From the left to the right.
+        UPDATE run_rule AS p
+        SET p.weigh = GREATEST(ABS(p.weigh) - p_families, IF(v_fits < p.batch_families, p.batch_families, 0)),
+            p.batch_families = LEAST(p.batch_families, v_fits)
+        WHERE p.run_id = p_run
+          AND p.rule = p_rule;
+    END IF;
+END;
+
 -- begin_purge: what a purge of one family or row looks at first.
 --# create procedure begin_purge
 CREATE PROCEDURE begin_purge(IN p_run bigint, IN p_rule varchar(64), OUT o_reason varchar(32))

@@ -150,6 +150,7 @@ BEGIN
     DECLARE v_rule  varchar(64);
     DECLARE v_name  varchar(64);
     DECLARE v_batch bigint;
+    DECLARE v_weigh bigint;
     DECLARE v_time  varchar(40);
     DECLARE v_key   varchar(255);
     CALL note_catalog(p_run);
@@ -158,8 +159,12 @@ BEGIN
         SELECT r.rule, r.batch_setting INTO v_rule, v_name FROM rule AS r WHERE r.position = v_place;
         CALL setting_of(v_rule, v_name, v_batch);
         CALL left_off(p_run, v_rule, v_time, v_key);
-        INSERT INTO run_rule (run_id, rule, batch_families, cursor_time, cursor_key, start_time, start_key, rule_hash)
-        SELECT p_run, r.rule, v_batch, v_time, v_key, v_time, v_key, SHA2(r.document, 256)
+        -- What the last batches had; nothing is known before the first.
+        SET v_weigh = COALESCE((
+            SELECT ABS(b.weigh) FROM run_rule AS b WHERE b.rule = v_rule AND b.families > 0 ORDER BY b.run_id DESC LIMIT 1
+        ), 1);
+        INSERT INTO run_rule (run_id, rule, batch_families, weigh, cursor_time, cursor_key, start_time, start_key, rule_hash)
+        SELECT p_run, r.rule, v_batch, v_weigh, v_time, v_key, v_time, v_key, SHA2(r.document, 256)
         FROM rule AS r
         WHERE r.rule = v_rule;
         INSERT INTO run_table (run_id, rule, position, table_name)

@@ -22,6 +22,7 @@ BEGIN
     DECLARE v_done      bigint;
     DECLARE v_present   integer;
     DECLARE v_halving   boolean;
+    DECLARE v_weigh     bigint;
     DECLARE v_batch     bigint;
     DECLARE v_last      bigint DEFAULT 0;
     DECLARE v_families  bigint DEFAULT 0;
@@ -72,9 +73,9 @@ BEGIN
             END IF;
             SELECT
                 r.dry_run, r.as_of, JSON_VALUE(r.options, '$.scope'), JSON_VALUE(r.options, '$.retention'),
-                JSON_VALUE(r.options, '$.run_families'), p.families, p.batch_families, p.halving, COALESCE(p.cursor_time, v_least),
-                COALESCE(p.cursor_key, v_first), IF(p.around, p.start_time, NULL), p.start_key
-            INTO v_dry_run, v_as_of, v_scope, v_text, v_limit, v_done, v_present, v_halving, v_time, v_key, v_to_time, v_to_key
+                JSON_VALUE(r.options, '$.run_families'), p.families, p.batch_families, p.halving, p.weigh,
+                COALESCE(p.cursor_time, v_least), COALESCE(p.cursor_key, v_first), IF(p.around, p.start_time, NULL), p.start_key
+            INTO v_dry_run, v_as_of, v_scope, v_text, v_limit, v_done, v_present, v_halving, v_weigh, v_time, v_key, v_to_time, v_to_key
             FROM run AS r
             JOIN run_rule AS p ON p.run_id = r.run_id AND p.rule = p_rule
             WHERE r.run_id = p_run;
@@ -186,6 +187,12 @@ BEGIN
                 END IF;
             END IF;
             SELECT r.ended, r.id INTO v_time, v_key FROM work_root AS r ORDER BY r.ended DESC, r.id DESC LIMIT 1;
+            IF v_weigh > 0 AND v_last > 1 THEN
+                CALL weigh_end_time(p_rule, v_rows);
+                CALL weighed(p_run, p_rule, v_last, v_rows);
+                SET o_state = 'again';
+                LEAVE step;
+            END IF;
             CALL judge_end_time(p_rule, false, true, v_families);
             IF v_dry_run THEN
                 -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
@@ -255,6 +262,7 @@ BEGIN
                 p.updated_at = UTC_TIMESTAMP(6)
             WHERE p.run_id = p_run
               AND p.rule = p_rule;
+            CALL weigh_more(p_run, p_rule, v_last, v_rows);
             CALL recheck_catalog(p_run, true, o_state);
             IF o_state IS NOT NULL THEN
                 LEAVE step;
@@ -300,6 +308,29 @@ BEGIN
         COMMIT;
         SET o_state = 'more';
     END step;
+END;
+
+-- weigh_end_time: how many rows would go with the roots that were found. Nothing is locked, and what a dry run noted stays noted.
+--# create procedure weigh_end_time
+CREATE PROCEDURE weigh_end_time(IN p_rule varchar(64), OUT o_rows longtext)
+SQL SECURITY DEFINER
+COMMENT 'Counts the rows of those families of work_root that may go: a JSON list in the order of deletion. Makes work tables.'
+BEGIN
+    DECLARE v_families bigint;
+    CALL judge_end_time(p_rule, false, false, v_families);
+    DROP TEMPORARY TABLE IF EXISTS work_before;
+    CREATE TEMPORARY TABLE work_before LIKE work_gone;
+    INSERT INTO work_before (id)
+    SELECT g.id FROM work_gone AS g;
+    DELETE FROM work_gone;
+    INSERT INTO work_gone (id)
+    SELECT m.id FROM work_member AS m;
+    CALL perform(p_rule, 'count', '@windrow_rows');
+    SET o_rows = @windrow_rows;
+    DELETE FROM work_gone;
+    INSERT INTO work_gone (id)
+    SELECT b.id FROM work_before AS b;
+    DROP TEMPORARY TABLE work_before;
 END;
 
 -- end_time_finish: what is to be said of a rule when a run is through with it.

@@ -251,6 +251,7 @@ BEGIN
     DECLARE v_done      bigint;
     DECLARE v_present   integer;
     DECLARE v_halving   boolean;
+    DECLARE v_weigh     bigint;
     DECLARE v_document  longtext;
     DECLARE v_batch     bigint;
     DECLARE v_take      bigint;
@@ -289,8 +290,8 @@ BEGIN
             END IF;
             SELECT
                 r.dry_run, r.as_of, JSON_VALUE(r.options, '$.retention'), JSON_VALUE(r.options, '$.run_families'),
-                p.families, p.batch_families, p.halving, k.document
-            INTO v_dry_run, v_as_of, v_text, v_limit, v_done, v_present, v_halving, v_document
+                p.families, p.batch_families, p.halving, p.weigh, k.document
+            INTO v_dry_run, v_as_of, v_text, v_limit, v_done, v_present, v_halving, v_weigh, v_document
             FROM run AS r
             JOIN run_rule AS p ON p.run_id = r.run_id AND p.rule = p_rule
             JOIN rule AS k ON k.rule = p.rule
@@ -326,6 +327,12 @@ BEGIN
                 SET v_pass = v_pass + 1;
             END LOOP search;
             SELECT c.row_key INTO v_key FROM work_cursor AS c WHERE c.position = 2;
+            IF v_weigh > 0 AND v_last > 1 AND (SELECT COUNT(*) > 1 FROM rule_table AS t WHERE t.rule = p_rule) THEN
+                CALL weigh_single(p_rule, v_pass, v_as_of, v_cutoff, v_rows);
+                CALL weighed(p_run, p_rule, v_last, v_rows);
+                SET o_state = 'again';
+                LEAVE step;
+            END IF;
             CALL single_lock(p_rule, v_pass, v_as_of, v_cutoff);
             IF v_dry_run THEN
                 -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
@@ -363,6 +370,7 @@ BEGIN
                 p.updated_at = UTC_TIMESTAMP(6)
             WHERE p.run_id = p_run
               AND p.rule = p_rule;
+            CALL weigh_more(p_run, p_rule, v_last, v_rows);
             CALL recheck_catalog(p_run, true, o_state);
             IF o_state IS NOT NULL THEN
                 LEAVE step;
@@ -404,6 +412,33 @@ BEGIN
         COMMIT;
         SET o_state = 'more';
     END step;
+END;
+
+-- weigh_single: how many rows would go with those that were found. Nothing is locked, and what a dry run noted stays noted.
+--# create procedure weigh_single
+CREATE PROCEDURE weigh_single(
+    IN p_rule varchar(64), IN p_pass integer, IN p_as_of datetime(6), IN p_cutoff datetime(6), OUT o_rows longtext
+)
+SQL SECURITY DEFINER
+COMMENT 'Counts those rows of work_row that may go, and what belongs to them: a JSON list in the order of deletion. Makes work tables.'
+BEGIN
+    CALL judge_single(p_rule, 1, p_pass, p_as_of, p_cutoff);
+    DROP TEMPORARY TABLE IF EXISTS work_before;
+    CREATE TEMPORARY TABLE work_before LIKE work_taken;
+    INSERT INTO work_before (id)
+    SELECT t.id FROM work_taken AS t;
+    DELETE FROM work_taken;
+    INSERT INTO work_taken (id)
+    SELECT r.k1
+    FROM work_verdict AS v
+    STRAIGHT_JOIN work_row AS r ON r.position = v.position
+    WHERE v.reason IS NULL;
+    CALL perform(p_rule, 'rows', '@windrow_rows');
+    SET o_rows = @windrow_rows;
+    DELETE FROM work_taken;
+    INSERT INTO work_taken (id)
+    SELECT b.id FROM work_before AS b;
+    DROP TEMPORARY TABLE work_before;
 END;
 
 -- undated_single: rows that have neither an expiry nor the time of its fallback can never become due.

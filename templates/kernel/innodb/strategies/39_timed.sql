@@ -165,6 +165,7 @@ BEGIN
     DECLARE v_done      bigint;
     DECLARE v_present   integer;
     DECLARE v_halving   boolean;
+    DECLARE v_weigh     bigint;
     DECLARE v_batch     bigint;
     DECLARE v_last      bigint DEFAULT 0;
     DECLARE v_families  bigint DEFAULT 0;
@@ -216,8 +217,8 @@ BEGIN
             END IF;
             SELECT
                 r.dry_run, r.as_of, JSON_VALUE(r.options, '$.retention'), JSON_VALUE(r.options, '$.run_families'), p.families,
-                p.batch_families, p.halving, p.cursor_time, p.cursor_key, IF(p.around, p.start_time, NULL), p.start_key
-            INTO v_dry_run, v_as_of, v_text, v_limit, v_done, v_present, v_halving, v_from, v_key, v_to_time, v_to_key
+                p.batch_families, p.halving, p.weigh, p.cursor_time, p.cursor_key, IF(p.around, p.start_time, NULL), p.start_key
+            INTO v_dry_run, v_as_of, v_text, v_limit, v_done, v_present, v_halving, v_weigh, v_from, v_key, v_to_time, v_to_key
             FROM run AS r
             JOIN run_rule AS p ON p.run_id = r.run_id AND p.rule = p_rule
             WHERE r.run_id = p_run;
@@ -268,6 +269,14 @@ BEGIN
                     LEAVE step;
                 END IF;
                 SET v_take = v_last;
+                IF v_weigh > 0 AND v_last > 1 THEN
+                    CALL judge_timed(p_rule, v_cutoff, v_as_of, false, v_families);
+                    CALL perform(p_rule, 'members', '');
+                    CALL timed_counted(p_rule, v_rows);
+                    CALL weighed(p_run, p_rule, v_last, v_rows);
+                    SET o_state = 'again';
+                    LEAVE step;
+                END IF;
                 CALL judge_timed(p_rule, v_cutoff, v_as_of, true, v_families);
             ELSE
                 SET v_cutoff = LEAST(v_cutoff, COALESCE(v_to_time, v_cutoff));
@@ -325,6 +334,9 @@ BEGIN
                 p.updated_at = UTC_TIMESTAMP(6)
             WHERE p.run_id = p_run
               AND p.rule = p_rule;
+            IF v_by_family THEN
+                CALL weigh_more(p_run, p_rule, v_last, v_rows);
+            END IF;
             CALL recheck_catalog(p_run, true, o_state);
             IF o_state IS NOT NULL THEN
                 LEAVE step;

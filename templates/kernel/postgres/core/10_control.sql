@@ -436,6 +436,7 @@ CREATE TABLE IF NOT EXISTS run_rule (
     retries_in_row integer     NOT NULL DEFAULT 0,
     batch_families integer     NOT NULL,
     halving        boolean     NOT NULL DEFAULT false,
+    weigh          bigint      NOT NULL DEFAULT 1,
     cursor_time    text,
     cursor_key     text,
     start_time     text,
@@ -463,12 +464,14 @@ ALTER TABLE run_rule ADD COLUMN IF NOT EXISTS start_key text;
 ALTER TABLE run_rule ADD COLUMN IF NOT EXISTS around boolean NOT NULL DEFAULT false;
 --# add column run_rule.rule_hash
 ALTER TABLE run_rule ADD COLUMN IF NOT EXISTS rule_hash text;
+--# add column run_rule.weigh
+ALTER TABLE run_rule ADD COLUMN IF NOT EXISTS weigh bigint NOT NULL DEFAULT 1;
 --# comment on table run_rule
 COMMENT ON TABLE run_rule IS
     'Progress of a run, written in the transaction that deletes: cursor, counts, present batch size; halving: a family that fails is being '
-    'searched. gone: what a dry run already counted. paced: what pace() measures the last batch by. start: where the run before left off, '
-    'and this one began; around: it has come to the end since, and looks at what lies before; rule_hash: of what the spec said of the rule '
-    'then.';
+    'searched. weigh: of how many of the next families the rows are counted before they go. gone: what a dry run already counted. paced: '
+    'what pace() measures the last batch by. start: where the run before left off, and this one began; around: it has come to the end '
+    'since, and looks at what lies before; rule_hash: of what the spec said of the rule then.';
 --# create view run_table
 CREATE OR REPLACE VIEW run_table AS
 SELECT

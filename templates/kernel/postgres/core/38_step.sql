@@ -374,6 +374,7 @@ CREATE OR REPLACE FUNCTION end_step(
     p_families     bigint,
     p_rows         bigint[],
     p_gone         text[],
+    p_count        bigint,
     p_size         bigint,
     p_halving      boolean,
     p_cursor_time  text,
@@ -385,10 +386,13 @@ RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
+DECLARE
+    v_rows bigint := (SELECT sum(n.rows) FROM unnest(p_rows) AS n(rows));
+    v_fits bigint := fits(p_rule, p_count, v_rows);
 BEGIN
     UPDATE run_rule AS r
     SET families = r.families + p_families,
-        deleted_rows = r.deleted_rows + (SELECT sum(n.rows) FROM unnest(p_rows) AS n(rows)),
+        deleted_rows = r.deleted_rows + v_rows,
         table_rows = ARRAY(
             SELECT n.before + n.now
             FROM unnest(r.table_rows, p_rows) WITH ORDINALITY AS n(before, now, position)
@@ -397,8 +401,12 @@ BEGIN
         gone = r.gone || p_gone,
         batches = r.batches + 1,
         retries_in_row = 0,
-        batch_families = p_size,
+        batch_families = least(p_size, v_fits),
         halving = p_halving,
+        weigh = CASE
+            WHEN v_fits IS NULL THEN r.weigh
+            ELSE greatest(r.weigh - p_count, CASE WHEN v_fits < p_size THEN p_size ELSE 0 END)
+        END,
         cursor_time = p_cursor_time,
         cursor_key = p_cursor_key,
         updated_at = clock_timestamp()
@@ -410,9 +418,57 @@ BEGIN
 END
 $windrow$;
 --# comment on function end_step
-COMMENT ON FUNCTION end_step(bigint, text, bigint, bigint[], text[], bigint, boolean, text, text, text[], text[]) IS
-    'Writes what a batch of p_rule did to the progress of run p_run: families, rows by table, what a dry run counted, the size of the next '
-    'batch, the cursor, what was passed over and why.';
+COMMENT ON FUNCTION end_step(bigint, text, bigint, bigint[], text[], bigint, bigint, boolean, text, text, text[], text[]) IS
+    'Writes what a batch of p_count families of p_rule did to the progress of run p_run: families, rows by table, what a dry run counted, '
+    'the size of the next batch, the cursor, what was passed over and why.';
+
+-- fits: how many families go in one transaction, where so many have so many rows. What a batch had is what the next one is
+-- expected to have; only where that would be too much, its rows are counted before.
+--# create function fits
+CREATE OR REPLACE FUNCTION fits(p_rule text, p_families bigint, p_rows bigint)
+RETURNS bigint
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    RETURN (
+        SELECT greatest(p_families * s.most / p_rows, 1)
+        FROM setting_of(p_rule, 'batch_family_rows') AS s(most)
+        WHERE p_families * s.most > 0
+          AND p_rows > 0
+    );
+END
+$windrow$;
+--# comment on function fits
+COMMENT ON FUNCTION fits(text, bigint, bigint) IS
+    'How many families have as many rows as the setting batch_family_rows lets one transaction take, where p_families have p_rows: one at '
+    'least. NULL where nothing says so.';
+
+-- lighten: what a step does where the families that it found have too many rows.
+--# create function lighten
+CREATE OR REPLACE FUNCTION lighten(p_run bigint, p_rule text, p_families bigint, p_rows bigint[])
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_fits bigint := fits(p_rule, p_families, (SELECT sum(n.rows)::bigint FROM unnest(p_rows) AS n(rows)));
+BEGIN
+    IF v_fits < p_families THEN
+        UPDATE run_rule AS r
+        SET batch_families = v_fits,
+            weigh = greatest(r.weigh, p_families),
+            updated_at = clock_timestamp()
+        WHERE r.run_id = p_run
+          AND r.rule = p_rule;
+        RETURN 'again';
+    END IF;
+    RETURN NULL;
+END
+$windrow$;
+--# comment on function lighten
+COMMENT ON FUNCTION lighten(bigint, text, bigint, bigint[]) IS
+    'Has the next try of a batch of p_families, which have p_rows, take as many as fit, and answers again; NULL where these fit.';
 
 -- preview_document: what the preview of a rule answers. The spec may ask for more fields, under names of its own.
 --# create function preview_document

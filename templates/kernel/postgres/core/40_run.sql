@@ -236,11 +236,17 @@ SET search_path FROM CURRENT
 AS $windrow$
     INSERT INTO catalog_state (run_id, state)
     VALUES (p_run, p_catalog);
-    INSERT INTO run_rule (run_id, rule, batch_families, table_names, table_rows, cursor_time, cursor_key, start_time, start_key,
+    INSERT INTO run_rule (run_id, rule, batch_families, table_names, table_rows, weigh, cursor_time, cursor_key, start_time, start_key,
         rule_hash)
     SELECT
         p_run, r.rule, coalesce(setting_of(r.rule, 'batch_families'), setting_of(r.rule, 'batch_rows')),
-        r.tables, array_fill(0::bigint, ARRAY[cardinality(r.tables)]), l.o_time, l.o_key, l.o_time, l.o_key,
+        r.tables, array_fill(0::bigint, ARRAY[cardinality(r.tables)]),
+        -- What the last batches had; nothing is known before the first.
+        coalesce(
+            (SELECT b.weigh FROM run_rule AS b WHERE b.rule = r.rule AND b.families > 0 ORDER BY b.run_id DESC LIMIT 1),
+            1
+        ),
+        l.o_time, l.o_key, l.o_time, l.o_key,
         md5(r.document::text)
     FROM rule AS r
     LEFT JOIN LATERAL left_off(p_run, r.rule) AS l ON true

@@ -25,6 +25,8 @@ DECLARE
     v_roots    text[];
     v_last     text;
     v_count    integer;
+    v_members  text[];
+    v_rows     bigint[];
     v_sqlstate text;
     v_message  text;
 BEGIN
@@ -62,6 +64,19 @@ BEGIN
         END IF;
     END IF;
     v_count := cardinality(v_roots);
+    IF v_progress.weigh > 0 AND v_count > 1 THEN
+        EXECUTE format(
+            'SELECT j.o_members::text[] FROM judge($1, %L::%s[], $2, $3, $4, false, false, %L) AS j',
+            v_roots, v_type, v_progress.gone
+        )
+        INTO v_members
+        USING p_rule, v_run.as_of, seconds(v_run.options ->> 'retention'), v_run.options ->> 'scope';
+        EXECUTE format('SELECT %s(%L)', routine_of(p_rule, 'count'), v_members) INTO v_rows;
+        v_state := lighten(p_run, p_rule, v_count, v_rows);
+        IF v_state IS NOT NULL THEN
+            RETURN v_state;
+        END IF;
+    END IF;
 
     BEGIN
         EXECUTE format(
@@ -134,6 +149,7 @@ BEGIN
     PERFORM end_step(
         p_run, p_rule, v_batch.o_families, v_batch.o_rows,
         CASE WHEN v_run.dry_run THEN v_batch.o_members ELSE '{}' END,
+        v_count,
         CASE WHEN v_progress.halving AND v_count > 1 THEN v_count / 2
             ELSE least(v_progress.batch_families * 2, setting_of(p_rule, 'batch_families')) END,
         v_progress.halving AND v_count > 1,

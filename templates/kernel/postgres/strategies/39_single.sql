@@ -253,6 +253,8 @@ DECLARE
     v_count     bigint;
     v_key       text;
     v_keys      text;
+    v_members   text[];
+    v_rows      bigint[];
     v_batch     record;
     v_sqlstate  text;
     v_message   text;
@@ -285,6 +287,16 @@ BEGIN
         v_pass := v_pass + 1;
         v_after := NULL;
     END LOOP;
+    IF v_progress.weigh > 0 AND v_count > 1 AND cardinality(v_progress.table_names) > 1 THEN
+        EXECUTE format('SELECT v.o_keys::text[] FROM (%s) AS v', verdict_query(p_rule, format('%L::%s[]', v_keys, v_type)))
+        INTO v_members
+        USING v_pass, NULL, v_run.as_of, v_cutoff;
+        EXECUTE format('SELECT %s(%L)', routine_of(p_rule, 'count'), v_members) INTO v_rows;
+        v_state := lighten(p_run, p_rule, v_count, v_rows);
+        IF v_state IS NOT NULL THEN
+            RETURN v_state;
+        END IF;
+    END IF;
 
     BEGIN
         EXECUTE format(
@@ -325,6 +337,7 @@ BEGIN
     PERFORM end_step(
         p_run, p_rule, v_batch.o_families, v_batch.o_rows,
         CASE WHEN v_run.dry_run THEN v_batch.o_members ELSE '{}' END,
+        v_count,
         CASE WHEN v_progress.halving AND v_count > 1 THEN v_count / 2
             ELSE least(v_progress.batch_families * 2, setting_of(p_rule, 'batch_rows')) END,
         v_progress.halving AND v_count > 1,

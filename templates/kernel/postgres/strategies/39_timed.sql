@@ -392,6 +392,7 @@ DECLARE
     v_to        text;
     v_instant   boolean;  -- the batch cannot be halved any more
     v_keys      text[];
+    v_rows      bigint[];
     v_sqlstate  text;
     v_message   text;
 BEGIN
@@ -440,6 +441,13 @@ BEGIN
             RETURN 'more';
         END IF;
         v_instant := v_take = 1;
+        IF v_progress.weigh > 0 AND NOT v_instant THEN
+            v_rows := (SELECT c.o_rows FROM count_timed_families(p_rule, v_roots, v_cutoff, v_run.as_of) AS c);
+            v_state := lighten(p_run, p_rule, v_take, v_rows);
+            IF v_state IS NOT NULL THEN
+                RETURN v_state;
+            END IF;
+        END IF;
     ELSE
         IF v_progress.around THEN
             EXECUTE format('SELECT least($1::%1$s, $2::%1$s)::text', time_type_of(p_rule))
@@ -502,6 +510,7 @@ BEGIN
 
     PERFORM end_step(
         p_run, p_rule, v_batch.o_families, v_batch.o_rows, '{}',
+        CASE WHEN v_by_family THEN v_take END,
         CASE WHEN v_progress.halving AND NOT v_instant THEN v_take / 2 ELSE least(greatest(v_take * 2, 1), v_most) END,
         v_progress.halving AND NOT v_instant,
         v_to,

@@ -14,6 +14,26 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["forward::SERVER::families_that_stay_do_not_stop_those_behind_them"],
     },
     Defect {
+        name: "weighed-once",
+        what: "families that were too many for their rows are not counted again when fewer are taken",
+        postgres: &[edit("weigh = greatest(r.weigh, p_families)", "weigh = 0")],
+        mysql: &[edit(
+            "GREATEST(p.weigh, p_families), - p.weigh)",
+            "0, - p.weigh)",
+        )],
+        noticed_by: &["heavy::SERVER::families_by_their_end_go_in_batches_that_fit"],
+    },
+    Defect {
+        name: "first-batch-unweighed",
+        what: "the first batch of a rule takes as many rows as its families have",
+        postgres: &[edit(
+            "            1\n        ),\n        l.o_time",
+            "            0\n        ),\n        l.o_time",
+        )],
+        mysql: &[edit("LIMIT 1\n        ), 1);", "LIMIT 1\n        ), 0);")],
+        noticed_by: &["heavy::SERVER::families_by_removal_time_go_in_batches_that_fit"],
+    },
+    Defect {
         name: "first-rule-for-ever",
         what: "every run begins with the first rule",
         postgres: &[edit("AND b.status = 'stopped'", "AND false")],

@@ -36,6 +36,58 @@ pub(super) fn arrows(graph: &Graph, rule: &Rule) -> Vec<Arrow> {
     arrows
 }
 
+/// What names a row of a rule and does not go with it: its table keeps the row, or lets go of it.
+pub(super) struct Beside<'a> {
+    pub(super) child: TableId,
+    pub(super) edge: &'a Edge,
+    /// What an arrow says, behind the columns.
+    pub(super) said: &'static str,
+    /// What a line of text says between them and the parent.
+    pub(super) verb: &'static str,
+}
+
+/// What names rows of a rule and keeps these, or outlives them.
+pub(super) fn beside<'a>(graph: &'a Graph, rule: &Rule) -> Vec<Beside<'a>> {
+    let mut found = Vec::new();
+    for (at, table) in graph.tables.iter().enumerate() {
+        let keeps = table.keeps().map(|edge| (edge, "keeps it", "keeps"));
+        let releases = table.releases();
+        let releases = releases.map(|edge| (edge, "set null", "lets go of"));
+        for (edge, said, verb) in keeps.chain(releases) {
+            if is_within(rule, edge) {
+                found.push(Beside {
+                    child: TableId(at),
+                    edge,
+                    said,
+                    verb,
+                });
+            }
+        }
+    }
+    found
+}
+
+impl Beside<'_> {
+    /// The same as a line of text.
+    pub(super) fn line(&self, graph: &Graph) -> String {
+        format!(
+            "{}: {}  {} {}",
+            graph.table(self.child).name,
+            edge_label(self.edge),
+            self.verb,
+            graph.table(self.edge.parent).name
+        )
+    }
+}
+
+/// The tables of these that are not among those of the rule.
+pub(super) fn outside(rule: &Rule, beside: &[Beside]) -> Vec<TableId> {
+    let mut outside: Vec<TableId> = beside.iter().map(|it| it.child).collect();
+    outside.retain(|id| !rule.order.contains(id));
+    outside.dedup();
+    outside
+}
+
 pub(super) fn is_hierarchy(rule: &Rule, table: TableId, edge: &Edge) -> bool {
     rule.hierarchy.iter().any(|link| {
         link.table == table && [&link.parent.name, &link.child.name].contains(&&edge.column.name)

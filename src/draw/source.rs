@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::labels::{arrows, heading, order};
+use super::labels::{arrows, beside, edge_label, heading, order, outside};
 use crate::graph::Graph;
 
 /// Draws the graph in the language of Graphviz.
@@ -42,6 +42,19 @@ pub fn dot(graph: &Graph) -> String {
                 "        r{at}_t{child} -> r{at}_t{parent} [label={label}{style}];"
             );
         }
+        let beside = beside(graph, rule);
+        for id in outside(rule, &beside) {
+            let label = dot_text(&heading(graph.table(id)));
+            let _ = writeln!(out, "        r{at}_t{} [label={label}];", id.0);
+        }
+        for it in &beside {
+            let label = dot_text(&format!("{}, {}", edge_label(it.edge), it.said));
+            let (child, parent) = (it.child.0, it.edge.parent.0);
+            let _ = writeln!(
+                out,
+                "        r{at}_t{child} -> r{at}_t{parent} [label={label}, style=dotted];"
+            );
+        }
         out += "    }\n";
     }
     out += "}\n";
@@ -64,6 +77,19 @@ pub fn mermaid(graph: &Graph) -> String {
             let _ = writeln!(
                 out,
                 "        r{at}_t{child} {line}|\"{label}\"| r{at}_t{parent}"
+            );
+        }
+        let beside = beside(graph, rule);
+        for id in outside(rule, &beside) {
+            let label = mermaid_text(&heading(graph.table(id)));
+            let _ = writeln!(out, "        r{at}_t{}[\"{label}\"]", id.0);
+        }
+        for it in &beside {
+            let label = mermaid_text(&format!("{}, {}", edge_label(it.edge), it.said));
+            let (child, parent) = (it.child.0, it.edge.parent.0);
+            let _ = writeln!(
+                out,
+                "        r{at}_t{child} -.->|\"{label}\"| r{at}_t{parent}"
             );
         }
         out += "    end\n";

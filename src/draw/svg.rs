@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::labels::order;
+use super::labels::{beside, order};
 use super::layout::{CHARACTER, Layout, Node, Piece};
 use crate::graph::{Graph, Rule, TableId};
 
@@ -25,6 +25,17 @@ pub fn svg(graph: &Graph) -> String {
         body += "  </g>\n";
         y += layout.height + 24.0;
         width = width.max(layout.width + 2.0 * MARGIN);
+        for it in beside(graph, rule) {
+            let line = it.line(graph);
+            let _ = writeln!(
+                body,
+                "  <text class=\"legend\" x=\"{MARGIN}\" y=\"{}\">{}</text>",
+                tidy(y),
+                xml_text(&line)
+            );
+            y += 18.0;
+            width = width.max(line.chars().count() as f64 * CHARACTER + 2.0 * MARGIN);
+        }
     }
     paint_legend(
         y,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::labels::{edge_label, heading, is_within, order};
+use super::labels::{beside, edge_label, heading, order};
 use crate::graph::{Edge, Graph, Rule, TableId};
 
 /// Draws trees for the terminal, one per rule, with the delete order in brackets.
@@ -18,7 +18,9 @@ pub fn text(graph: &Graph) -> String {
                 branch(graph, rule, id, "", "", &[], &mut seen, &mut out);
             }
         }
-        out += &beside(graph, rule);
+        for it in beside(graph, rule) {
+            let _ = writeln!(out, "\n{}", it.line(graph));
+        }
     }
     if !graph.ignored.is_empty() {
         out += "\nleft alone\n\n";
@@ -27,22 +29,6 @@ pub fn text(graph: &Graph) -> String {
         }
     }
     out += "\n[n] is the delete order; the names after a table are its columns that name the row it belongs to\n";
-    out
-}
-
-/// What keeps families of a rule, or lets go of them, a line each.
-fn beside(graph: &Graph, rule: &Rule) -> String {
-    let mut out = String::new();
-    for table in &graph.tables {
-        for edge in table.keeps().filter(|edge| is_within(rule, edge)) {
-            let (column, parent) = (edge_label(edge), &graph.table(edge.parent).name);
-            let _ = writeln!(out, "\n{}: {column}  keeps {parent}", table.name);
-        }
-        for edge in table.releases().filter(|edge| is_within(rule, edge)) {
-            let (column, parent) = (edge_label(edge), &graph.table(edge.parent).name);
-            let _ = writeln!(out, "\n{}: {column}  lets go of {parent}", table.name);
-        }
-    }
     out
 }
 

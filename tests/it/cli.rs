@@ -14,6 +14,7 @@ tests! {
         no_error_shows_a_password,
         the_graph_is_drawn_as_a_tree,
         the_graph_is_drawn_for_mermaid,
+        what_outlives_a_row_or_keeps_it_is_in_every_picture,
         the_graph_is_drawn_for_graphviz,
         the_picture_is_well_formed_and_the_same_each_time,
         a_bundle_has_every_file_whole_and_a_review_has_a_lock_in_place_of_the_kernel,
@@ -395,6 +396,52 @@ fn the_graph_is_drawn_for_graphviz() {
         "{said}"
     );
     assert_eq!(said.matches(" -> ").count(), 13, "{said}");
+}
+
+fn what_outlives_a_row_or_keeps_it_is_in_every_picture() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("orders.toml");
+    let text = r#"name = "orders"
+
+[tables]
+orders   = { key = "id bigint", parents = ["previous -> orders.id set null"] }
+disputes = { parents = ["order_id -> orders.id restrict"] }
+memos    = { parents = ["order_id -> orders.id set null"] }
+lines    = { key = "id bigint", parents = ["order_id -> orders.id"] }
+prices   = { parents = ["order_id -> orders.id", "line_id -> lines.id set null"] }
+
+[rules.orders]
+strategy  = "end-time"
+root      = "orders"
+final     = { state = "done" }
+end_time  = "ended_at"
+retention = { default = "30d" }
+"#;
+    std::fs::write(&path, text).expect("a file");
+    let path = path.display().to_string();
+    let arrows = [
+        ("mermaid", "r0_t0 -.->|\"order_id, keeps it\"| r0_t3"),
+        ("mermaid", "r0_t2 -.->|\"order_id, set null\"| r0_t3"),
+        ("mermaid", "r0_t3 -.->|\"previous, set null\"| r0_t3"),
+        ("mermaid", "r0_t4 -.->|\"line_id, set null\"| r0_t1"),
+        (
+            "dot",
+            "r0_t0 -> r0_t3 [label=\"order_id, keeps it\", style=dotted];",
+        ),
+        (
+            "dot",
+            "r0_t2 -> r0_t3 [label=\"order_id, set null\", style=dotted];",
+        ),
+        ("dot", "r0_t2 [label=\"memos\"];"),
+        ("svg", ">disputes: order_id  keeps orders<"),
+        ("svg", ">prices: line_id  lets go of lines<"),
+        ("svg", ">orders: previous  lets go of orders<"),
+        ("text", "\nprices: line_id  lets go of lines\n"),
+    ];
+    for (format, arrow) in arrows {
+        let said = windrow(&["graph", &path, "--format", format]);
+        assert!(said.contains(arrow), "{arrow} is not in {said}");
+    }
 }
 
 fn the_picture_is_well_formed_and_the_same_each_time() {

@@ -335,7 +335,8 @@ BEGIN
         SET p.weigh = GREATEST(ABS(p.weigh) - p_families, IF(v_fits < p.batch_families, p.batch_families, 0)),
             p.batch_families = LEAST(p.batch_families, v_fits)
         WHERE p.run_id = p_run
-          AND p.rule = p_rule;
+          AND p.rule = p_rule
+          AND (p.weigh <> 0 OR v_fits < p.batch_families);
     END IF;
 END;
 

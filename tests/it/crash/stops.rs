@@ -388,6 +388,8 @@ impl Sweep {
         random: &mut SmallRng,
     ) -> Result<bool> {
         self.tell(stop.try_into()?)?;
+        // As in the run that told the stops, the first batch is counted before it goes.
+        self.client.execute("UPDATE W.run_rule SET weigh = 1")?;
         let mut beside = None;
         let met = if matches!(end, End::Session | End::Server | End::Process) {
             let runner = self.history.run_aside(self.options(stop));

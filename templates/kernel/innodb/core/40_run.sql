@@ -160,9 +160,10 @@ BEGIN
         CALL setting_of(v_rule, v_name, v_batch);
         CALL left_off(p_run, v_rule, v_time, v_key);
         -- What the last batches had; nothing is known before the first.
-        SET v_weigh = COALESCE((
+        SELECT COALESCE((
             SELECT ABS(b.weigh) FROM run_rule AS b WHERE b.rule = v_rule AND b.families > 0 ORDER BY b.run_id DESC LIMIT 1
-        ), 1);
+        ), 1)
+        INTO v_weigh;
         INSERT INTO run_rule (run_id, rule, batch_families, weigh, cursor_time, cursor_key, start_time, start_key, rule_hash)
         SELECT p_run, r.rule, v_batch, v_weigh, v_time, v_key, v_time, v_key, SHA2(r.document, 256)
         FROM rule AS r

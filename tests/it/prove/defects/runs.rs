@@ -30,7 +30,7 @@ pub(super) const DEFECTS: &[Defect] = &[
             "            1\n        ),\n        l.o_time",
             "            0\n        ),\n        l.o_time",
         )],
-        mysql: &[edit("LIMIT 1\n        ), 1);", "LIMIT 1\n        ), 0);")],
+        mysql: &[edit("LIMIT 1\n        ), 1)", "LIMIT 1\n        ), 0)")],
         noticed_by: &["heavy::SERVER::families_by_removal_time_go_in_batches_that_fit"],
     },
     Defect {

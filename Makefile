@@ -21,10 +21,11 @@ TEST = TMPDIR=$(SCRATCH) RUST_TEST_THREADS=$$((3 * $$(nproc))) $(CARGO) test --q
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 20
 
-setup: ## Install what is missing (apt packages; asks sudo when not root)
+setup: ## Install what the tests lack (apt packages; asks sudo when not root)
 	@.ci/setup
 
-build: setup ## Build the release binary
+build: ## Build the release binary
+	@.ci/setup build
 	@$(CARGO) build --release --quiet
 
 demo: build ## The main job on a throw-away server: SYSTEM=dolphinscheduler, yworkflow, camunda7 or airflow-3, DIALECT=postgres, mysql or mariadb

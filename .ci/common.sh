@@ -23,15 +23,18 @@ at_least() {
     [ -n "$1" ] && [ "$(printf '%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]
 }
 
-# Prints the folder of a cargo that is new enough and has all that `make test` calls; the machine's own comes first.
+# rust_folder [build]: prints the folder of a cargo that is new enough and has all that `make test` calls, or can build; the
+# machine's own comes first.
 rust_folder() {
-    local folder version
+    local folder version what=${1:-}
     while read -r folder; do
         if ! [ -x "$folder/cargo" ] || ! [ -x "$folder/rustc" ]; then continue; fi
         version=$(PATH=$folder:$PATH "$folder/rustc" --version 2>/dev/null | awk '{ print $2 }') || continue
         at_least "$version" "$required_rust" || continue
-        PATH=$folder:$PATH "$folder/cargo" fmt --version >/dev/null 2>&1 || continue
-        PATH=$folder:$PATH "$folder/cargo" clippy --version >/dev/null 2>&1 || continue
+        if [ "$what" != build ]; then
+            PATH=$folder:$PATH "$folder/cargo" fmt --version >/dev/null 2>&1 || continue
+            PATH=$folder:$PATH "$folder/cargo" clippy --version >/dev/null 2>&1 || continue
+        fi
         printf '%s' "$folder"
         return 0
     done < <(

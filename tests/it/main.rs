@@ -11,6 +11,7 @@ mod bound_of;
 mod camunda;
 mod cases;
 mod catalogs;
+mod chores;
 mod claims;
 mod cli;
 mod cluster;
@@ -90,6 +91,7 @@ harness::tests! {
         camunda::tests,
         cases::tests,
         catalogs::tests,
+        chores::tests,
         claims::tests,
         cli::tests,
         cluster::tests,

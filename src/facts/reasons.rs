@@ -30,8 +30,8 @@ pub const REASONS: [Reason; 10] = [
     ),
     reason(
         "UNDATED_MEMBER",
-        "a member is final but has no end time",
-        "a member is final but has no end time, nor what stands in for it (`end_time = \"end_date else updated_at\"`); or, where rows of another table say when it ended (`end_time = \"max(step.completed_at)\"`), one of these is not over, or there are none",
+        "it has no time to count from: no end time, or no removal time",
+        "a member is final but has no end time, nor what stands in for it (`end_time = \"end_date else updated_at\"`); or, where rows of another table say when it ended (`end_time = \"max(step.completed_at)\"`), one of these is not over, or there are none. In a rule by removal time: it has no removal time; by age or expiry: the row has no time",
     ),
     reason(
         "RETENTION_NOT_REACHED",

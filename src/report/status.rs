@@ -356,7 +356,7 @@ mod tests {
         stays           rule  families       oldest  its key  because
         HELD            b            3  25 h 00 min  17       a hold keeps it
         FAILED          i            2               19       deleting it raised an error
-        UNDATED_MEMBER  c           10               18       a member is final but has no end time
+        UNDATED_MEMBER  c           10               18       it has no time to count from: no end time, or no removal time
         ");
     }
 }

@@ -127,6 +127,7 @@ harness::tests! {
         orphan_guard::tests,
         pace::tests,
         plan::tests,
+        plan::histories::tests,
         poison::tests,
         pooled::tests,
         prove::tests,

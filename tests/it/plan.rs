@@ -13,6 +13,8 @@ use windrow::sandbox::{self, Postgres};
 use crate::harness::tests;
 use crate::support::patience::until;
 
+pub(crate) mod histories;
+
 tests! {
     every_server: [
         a_plan_foretells_what_the_runs_do,

@@ -120,7 +120,7 @@ pub const BATCH_FAMILIES: Setting = Setting::new("batch_families", "families", 1
     .means("families in one transaction, at most, where they go as such");
 /// Rows of one table in one transaction.
 pub const BATCH_ROWS: Setting = Setting {
-    depends: Some("5,000; 20,000 in windows of time on PostgreSQL"),
+    depends: Some("20,000 on PostgreSQL, 5,000 on MySQL and MariaDB"),
     ..Setting::new("batch_rows", "rows", 1, 100_000)
         .count(1, 100_000)
         .example(10_000)

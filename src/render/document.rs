@@ -268,6 +268,9 @@ struct RuleDocument<'a> {
     collects: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     passes: Vec<&'static str>,
+    /// The columns along which each of them goes, on PostgreSQL.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ways: Vec<&'a [String]>,
     /// Further fields of a preview, and of the report of a run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     report_preview: Vec<Field<'a>>,
@@ -595,10 +598,8 @@ pub(super) fn of_rule(
         archives: !postgres && !rule.archive.is_empty(),
         kept: restore::of_rule(graph, rule),
         collects: !postgres && rule.single().is_some() && has_collects(graph, purge, dialect),
-        passes: match view {
-            StrategyView::Single(single) => single.passes(),
-            StrategyView::EndTime | StrategyView::Timed(_) => Vec::new(),
-        },
+        passes: view.single().map_or_else(Vec::new, |it| it.passes()),
+        ways: view.single().map_or_else(Vec::new, |it| it.ways()),
         report_preview: reported(graph, rule, graph::Document::Preview),
         report_run: reported(graph, rule, graph::Document::Run),
     };

@@ -23,10 +23,12 @@ const KERNEL_FUNCTIONS: [(&str, &str); 2] =
     [("held_keys", "text[]"), ("calendar_before", "timestamptz")];
 
 /// The types that variables have, each with a value.
-const TYPES: [(&str, &str); 4] = [
+const TYPES: [(&str, &str); 5] = [
     ("boolean", "true"),
     ("timestamp", "2000-01-01"),
     ("timestamptz", "2000-01-01"),
+    // In a list of them.
+    ("tid", "\"(0,1)\""),
     ("uuid", "00000000-0000-0000-0000-000000000001"),
 ];
 

@@ -1,6 +1,6 @@
 //! Views of a rule whose rows go one by one.
 
-use self::parts::{goes, key_views};
+use self::parts::{goes, key_views, tie};
 use self::passes::passes;
 use super::above;
 use super::names::{escaped, local, table_name};
@@ -18,10 +18,7 @@ mod views;
 
 pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect) -> SingleView {
     let table = graph.table(rule.root);
-    let here = |kind: Kind| match kind {
-        Kind::Timestamptz => String::new(),
-        _ => format!(" AT TIME ZONE {}", dialect.text(&graph.time_zone)),
-    };
+    let here = |kind: Kind| in_zone(graph, kind, dialect);
     let composite = table.key.len() > 1;
     let keys = key_views(table, dialect);
     let list = |form: &dyn Fn(&KeyView) -> String| -> String {
@@ -49,6 +46,7 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
     let aged = single.aged();
     let passes = passes(graph, rule, single, &conditions, dialect);
     let due = due(rule, single, dialect);
+    let old_enough = old_enough(graph, single, dialect);
     SingleView {
         expiry: matches!(single, Single::Expiry { .. }),
         orphan: matches!(single, Single::Orphan { .. }),
@@ -69,7 +67,7 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
         key_type: if composite { "text" } else { keys[0].kind },
         key_of_t: match composite {
             true => text(&|key| format!("t.{}", key.column)),
-            false => format!("t.{}", keys[0].column),
+            false => format!("t.{}::{}", keys[0].column, keys[0].kind),
         },
         same_key: match composite {
             true => all(&|key| {
@@ -84,6 +82,8 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
         in_zone: aged.map_or(String::new(), |time| here(time.kind)),
         names: list(&|key| key.name.clone()),
         goes: goes(graph, rule, single, dialect),
+        leaves: leaves(graph, rule, single, &old_enough, dialect),
+        old_enough,
         unranked: unranked(single, dialect),
         due_cast: format!("{due}::{}", dialect.kind(oldest(rule, single))),
         due,
@@ -101,6 +101,14 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
         key_text,
         conditions,
         keys,
+    }
+}
+
+/// What turns an instant into a time of this kind.
+fn in_zone(graph: &Graph, kind: Kind, dialect: Dialect) -> String {
+    match kind {
+        Kind::Timestamptz => String::new(),
+        _ => format!(" AT TIME ZONE {}", dialect.text(&graph.time_zone)),
     }
 }
 
@@ -140,6 +148,54 @@ fn why(rule: &Rule, single: &Single, dialect: Dialect) -> String {
             };
             format!("all but {newest} of each group; the higher key decides between equals.")
         }
+    }
+}
+
+/// Whether the time of row `t` is before the cutoff, or it has none; empty where there is no such time.
+fn old_enough(graph: &Graph, single: &Single, dialect: Dialect) -> String {
+    let Some(time) = single.aged() else {
+        return String::new();
+    };
+    let cutoff = match in_zone(graph, time.kind, dialect).as_str() {
+        "" => "p_cutoff",
+        _ => "v_cutoff",
+    };
+    let time = dialect.ident(&time.name);
+    format!("(t.{time} < {cutoff} OR t.{time} IS NULL)")
+}
+
+/// Whether row `t` leaves by itself, among the rows that a search reads in order: of a group, as many as stay are behind it.
+fn leaves(
+    graph: &Graph,
+    rule: &Rule,
+    single: &Single,
+    old_enough: &str,
+    dialect: Dialect,
+) -> String {
+    let goes = match single {
+        Single::Expiry { .. } => return String::new(),
+        Single::Orphan { .. } => goes(graph, rule, single, dialect),
+        Single::KeepLast {
+            group, order, keep, ..
+        } => {
+            let table = graph.table(rule.root);
+            let ranks = order.iter().chain(tie(table, group, order));
+            let of_t = |column: &Column| format!("t.{}", dialect.ident(&column.name));
+            let ranks: Vec<String> = ranks.map(of_t).collect();
+            let group: Vec<String> = group.iter().map(of_t).collect();
+            let group = match &group[..] {
+                [] => String::new(),
+                _ => format!("PARTITION BY {} ", group.join(", ")),
+            };
+            format!(
+                "lead(true, {keep}) OVER ({group}ORDER BY {})",
+                ranks.join(", ")
+            )
+        }
+    };
+    match old_enough {
+        "" => goes,
+        _ => format!("{old_enough}\n    AND {goes}"),
     }
 }
 

@@ -169,6 +169,14 @@ fn truth<S: Serializer>(serializer: S) -> Result<S::Ok, S::Error> {
 }
 
 impl StrategyView {
+    /// That of a rule of single rows.
+    pub(super) fn single(&self) -> Option<&single::SingleView> {
+        match self {
+            Self::Single(single) => Some(single),
+            Self::EndTime | Self::Timed(_) => None,
+        }
+    }
+
     /// Further tables that its statements look into.
     pub(super) fn references(&self) -> &[String] {
         match self {

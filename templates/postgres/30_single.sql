@@ -5,57 +5,21 @@ SET statement_timeout = '1min';
 --# become {{ owner }}
 SET ROLE {{ owner }};
 
--- {{ rule.name }}_search: the next rows of {{ rule.table_name }} behind p_after, at most p_rows of them, in the order of an index.
+-- {{ rule.name }}_search: the next rows of {{ rule.table_name }} behind p_after, in the order of an index, or the rows p_keys.
+-- Those without o_reason go: {{ rule.single.why }} '' says: not due.
 {%- for pass in rule.single.passes %}
 -- Pass {{ pass.number }}, {{ pass.name }}: {{ pass.why }}
 {%- endfor %}
 --# create function {{ control }}.{{ rule.name }}_search
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_search(
-    ⟦p_pass integer, p_after text[], p_rows bigint, p_as_of timestamptz, p_cutoff timestamptz,
-    OUT o_keys {{ rule.single.key_type }}[], OUT o_after text[]⟧
+    ⟦p_pass integer, p_keys {{ rule.single.key_type }}[], p_after text[], p_rows bigint, p_as_of timestamptz, p_cutoff timestamptz⟧
 )
+RETURNS TABLE (o_key {{ rule.single.key_type }}, o_place tid, o_due {{ rule.single.oldest_type }}, o_reason text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET datestyle = 'ISO, YMD' SET jit = off ⟦SET enable_seqscan = off
-SET enable_bitmapscan = off SET enable_sort = off⟧ SET plan_cache_mode = force_generic_plan
+SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off SET enable_mergejoin = off⟧
+SET plan_cache_mode = force_generic_plan
 AS $windrow$
-DECLARE
-{%- if rule.single.expiry %}
-    ⟦v_now {{ rule.time_type }}⟧ := {{ rule.single.now }};
-{%- endif %}
-{%- if rule.single.expiry and rule.single.aged %}
-    ⟦v_cutoff {{ rule.single.time_type }}⟧ := p_cutoff{{ rule.single.in_zone }};
-{%- endif %}
-{%- for pass in rule.single.passes %}
-{%- for place in pass.along %}
-    ⟦{{ place.variable }} {{ place.kind }}⟧ := coalesce({% if rule.single.passes | length > 1 %}CASE p_pass WHEN {{ pass.number }} THEN p_after[{{ loop.index }}] END{% else %}p_after[{{ loop.index }}]{% endif %}, {{ place.first }});
-{%- endfor %}
-{%- endfor %}
-BEGIN
-{%- for pass in rule.single.passes %}
-{%- if rule.single.passes | length > 1 %}
-    {% if loop.first %}IF{% else %}ELSIF{% endif %} p_pass = {{ pass.number }} THEN
-        {{ <w.search_pass rule pass /> | indent }}
-{%- else %}
-    {{ <w.search_pass rule pass /> }}
-{%- endif %}
-{%- endfor %}
-{%- if rule.single.passes | length > 1 %}
-    END IF;
-{%- endif %}
-END
-$windrow$;
-
--- {{ rule.name }}_verdict: which of these rows are due: {{ rule.single.why }}
---# create function {{ control }}.{{ rule.name }}_verdict
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_verdict(
-    ⟦p_pass integer, p_keys {{ rule.single.key_type }}[], p_as_of timestamptz, p_cutoff timestamptz⟧
-)
-RETURNS TABLE (o_key {{ rule.single.key_type }}, o_due {{ rule.single.oldest_type }}, o_reason text)
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off
-SET enable_hashjoin = off SET enable_mergejoin = off⟧ SET plan_cache_mode = force_generic_plan
-AS $windrow$
-{%- if rule.single.above or rule.single.expiry or rule.single.in_zone %}
 DECLARE
 {%- if rule.single.above %}
     ⟦v_above boolean⟧ := {{ control }}.any_holds({% for above in rule.single.above %}{{ above.rule }}{% if not loop.last %}, {% endif %}{% endfor %});
@@ -66,37 +30,41 @@ DECLARE
 {%- if rule.single.aged and rule.single.expiry or rule.single.in_zone %}
     ⟦v_cutoff {{ rule.single.time_type }}⟧ := p_cutoff{{ rule.single.in_zone }};
 {%- endif %}
-{%- endif %}
+{%- for pass in rule.single.passes %}
+{%- for place in pass.along %}
+    ⟦{{ place.variable }} {{ place.kind }}⟧ := coalesce({% if rule.single.passes | length > 1 %}CASE p_pass WHEN {{ pass.number }} THEN p_after[{{ loop.index }}] END{% else %}p_after[{{ loop.index }}]{% endif %}, {{ place.first }});
+{%- endfor %}
+{%- endfor %}
 BEGIN
-    RETURN QUERY
-    «SELECT k.key, {{ rule.single.due_cast }},
-        CASE
-            WHEN k.key IN (SELECT unnest(‹{{ control }}.held_keys({{ rule.literal }})›::{{ rule.single.key_type }}[])) THEN 'HELD'
-{{- <w.held_above control rule pad="            " /> }}
-{%- if rule.single.aged and not rule.single.expiry %}
-            WHEN p_as_of IS NOT NULL AND t.{{ rule.single.time }} IS NULL THEN 'UNDATED_MEMBER'
-{%- endif %}
-        END
-    FROM unnest(p_keys) WITH ORDINALITY AS k(key, position) JOIN {{ rule.table }} AS t ON {{ rule.single.same_key }}
+    IF p_keys IS NOT NULL THEN
+        RETURN QUERY
+        «SELECT k.key, t.ctid, {{ rule.single.due_cast }}, {{ <w.why_it_stays control rule key="k.key" /> | indent(width=8) }}
 
 {%- filter fit %}
-    WHERE {% for condition in rule.single.conditions %}{{ condition }}
-      AND {% endfor %}
+        FROM unnest(p_keys) WITH ORDINALITY AS k(key, position) JOIN {{ rule.table }} AS t ON {{ rule.single.same_key }}
+{%- endfilter %}
+{%- filter fit %}
+        WHERE {% for condition in rule.single.conditions %}{{ condition }}
+          AND {% endfor %}
 {%- if rule.single.expiry -%}
-      (
-          p_as_of IS NULL
+          (p_as_of IS NULL
 {%- for pass in rule.single.passes %}
           OR p_pass = {{ pass.number }}{% for predicate in pass.due %} AND {{ predicate }}{% endfor %}
 {%- endfor %}
-      )
+          )
 {%- else -%}
 {{ rule.single.goes }}
 {%- if rule.single.aged %}
-      AND (p_as_of IS NULL OR t.{{ rule.single.time }} < {% if rule.single.in_zone %}v_cutoff{% else %}p_cutoff{% endif %} OR t.{{ rule.single.time }} IS NULL)
+          AND (p_as_of IS NULL OR {{ rule.single.old_enough }})
 {%- endif %}
 {%- endif %}
 {%- endfilter %}
-    ORDER BY k.position»;
+        ORDER BY k.position»;
+{%- for pass in rule.single.passes %}
+    {% if loop.last %}ELSE{% else %}ELSIF p_pass = {{ pass.number }} THEN{% endif %}
+        {{ <w.search_pass control rule pass /> | trim_start | indent(width=8) }}
+{%- endfor %}
+    END IF;
 END
 $windrow$;
 
@@ -104,17 +72,19 @@ $windrow$;
 {{ <w.count_below control rule /> }}
 
 {% endif -%}
--- {{ rule.name }}_delete: deletes the given rows{% if rule.single.family %}, and before them what belongs to them{% endif %}. Has no transaction control.
+-- {{ rule.name }}_delete: deletes rows{% if rule.single.family %}, and before them what belongs to them{% endif %}: where a search of the time of p_before saw them; or by their keys.
 --# create function {{ control }}.{{ rule.name }}_delete
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_delete(⟦p_run bigint, p_keys {{ rule.single.key_type }}[], OUT o_rows bigint[], OUT o_samples text[]⟧)
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_delete(
+    ⟦p_run bigint, p_keys {{ rule.single.key_type }}[], p_places tid[], p_before xid, OUT o_below bigint[], OUT o_rows bigint⟧
+)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off
 SET enable_hashjoin = off SET enable_mergejoin = off⟧ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 {%- if rule.single.family or rule.archives %}
 DECLARE
-    v_rows bigint;
 {%- if rule.single.family %}
+    v_rows bigint;
     ⟦v_members {{ rule.id_type }}[]⟧ := p_keys;
 {%- for collect in rule.collects %}
     ⟦{{ collect.variable }} {{ collect.key_type }}[]⟧;
@@ -131,35 +101,26 @@ DECLARE
 {%- endif %}
 BEGIN
 {%- if rule.single.family %}
-    o_rows := ARRAY[{{ rule.zeros }}];
+    o_below := ARRAY[{{ rule.zeros }}];
 {%- for collect in rule.collects %}
     {{ <w.collect collect /> | trim_start | indent | replace(from="p_members", to="v_members") }}
 {%- endfor %}
 {%- for step in rule.steps %}
 {%- if not loop.last %}
-    {{ <w.delete_step step control watched="v_watched" /> | replace(from="p_members", to="v_members") }}
+    {{ <w.delete_step step control watched="v_watched" /> | replace(from="p_members", to="v_members") | replace(from="o_rows[", to="o_below[") }}
 {%- endif %}
 {%- endfor %}
     {{ <w.all_gone_below control rule watched="v_watched" members="v_members" /> }}
 {%- endif %}
-    WITH gone AS (
-        «DELETE FROM {{ rule.table }} AS t USING unnest(p_keys) WITH ORDINALITY AS k(key, position)
-
-{%- filter fit %}
-        WHERE {{ rule.single.same_key }}
-{%- if rule.single.orphan %}
-          AND {{ rule.single.goes }}
-{%- endif %}
-        RETURNING k.key, k.position{% if rule.archive %}, ROW(t.*)::{{ rule.table }} AS whole{% endif %}»
-{%- endfilter %}
-    )
-{%- if rule.archive %},
-    {{ <w.keep_gone archive={rule.archive} row="(g.whole).*" /> | indent }}
-{%- endif %}
-    SELECT {% if rule.single.family %}o_rows[:{{ rule.steps | length - 1 }}] || count(*){% else %}ARRAY[count(*)]{% endif %}, coalesce((array_agg(g.key ORDER BY g.position))[1:10], '{}'){% if rule.archive %}, (SELECT count(*) FROM kept){% endif %}
-    INTO o_rows, o_samples{% if rule.archive %}, v_kept{% endif %} FROM gone AS g;
+    IF p_places IS NULL THEN
+        {{ <w.delete_single rule places={false} /> | trim_start | indent(width=8) }}
+    ELSE
+        {{ <w.delete_single rule places={true} /> | trim_start | indent(width=8) }}
+    END IF;
 {%- if rule.archive %}
-    {{ <w.all_kept archive={rule.archive} rows="o_rows[cardinality(o_rows)]" /> | indent }}
+    {{ <w.all_kept archive={rule.archive} rows="o_rows" /> | indent }}
+{%- else %}
+    GET DIAGNOSTICS o_rows = ROW_COUNT;
 {%- endif %}
 END
 $windrow$;

@@ -114,30 +114,64 @@ CROSS JOIN LATERAL (
 ) AS e
 {%- endcomponent w.last_end %}
 
-{#- What a rule of single rows looks at next in a pass: o_keys, and the place of the last of them, o_after. -#}
-{% component w.search_pass(rule, pass) -%}
-o_keys := ARRAY(
-        «SELECT {{ rule.single.key_of_t }} FROM {{ rule.table }} AS t
+{#- Why row t stays, if it does: '' where it does not leave by itself. -#}
+{% component w.why_it_stays(control, rule, key, leaves="") -%}
+CASE
+{%- if leaves %}
 {%- filter fit %}
-        WHERE {{ pass.reached }}
-          AND (p_after IS NULL OR {{ pass.passed }})
+    WHEN ({{ leaves }}) IS NOT TRUE THEN ''
+{%- endfilter %}
+{%- endif %}
+    WHEN {{ key }} IN (SELECT unnest(‹{{ control }}.held_keys({{ rule.literal }})›::{{ rule.single.key_type }}[])) THEN 'HELD'
+{{- <w.held_above control rule pad="    " /> }}
+{%- if rule.single.aged and not rule.single.expiry %}
+    WHEN p_as_of IS NOT NULL AND t.{{ rule.single.time }} IS NULL THEN 'UNDATED_MEMBER'
+{%- endif %}
+END
+{%- endcomponent w.why_it_stays %}
+
+{#- The next rows of a pass. -#}
+{% component w.search_pass(control, rule, pass) -%}
+RETURN QUERY
+«SELECT {{ rule.single.key_of_t }}, t.ctid, {{ pass.due_cast }}, {{ <w.why_it_stays control rule key={rule.single.key_of_t} leaves={rule.single.leaves} /> }}
+FROM {{ rule.table }} AS t
+{%- filter fit %}
+WHERE {{ pass.reached }}
+  AND (p_after IS NULL OR {{ pass.passed }})
 {%- for predicate in pass.predicates %}
-          AND {{ predicate }}
+  AND {{ predicate }}
 {%- endfor %}
 {%- endfilter %}
-        ORDER BY {{ pass.order }} LIMIT p_rows»
-    );
-{%- if pass.by_key %}
-    o_after := ARRAY[o_keys[cardinality(o_keys)]];
-{%- else %}
-    o_after := (
-{%- filter fit %}
-        «SELECT ARRAY[{% for place in pass.along %}t.{{ place.column }}::text{% if not loop.last %}, {% endif %}{% endfor %}]
-        FROM unnest(o_keys[cardinality(o_keys):]) AS k(key) JOIN {{ rule.table }} AS t ON {{ rule.single.same_key }}»
-{%- endfilter %}
-    );
-{%- endif %}
+ORDER BY {{ pass.order }} LIMIT p_rows»;
 {%- endcomponent w.search_pass %}
+
+{#- The statement that deletes the rows of a rule of single rows, by their places or by their keys; counted in o_rows, where they are
+archived. -#}
+{% component w.delete_single(rule, places) -%}
+{%- if rule.archive -%}
+WITH gone AS (
+{%- endif -%}
+{%- filter fit %}
+{%- if places %}
+«DELETE FROM ONLY {{ rule.table }} AS t
+WHERE t.ctid = ANY (p_places) AND (age(t.xmin) > age(p_before)) IS NOT FALSE
+{%- else %}
+«DELETE FROM {{ rule.table }} AS t USING unnest(p_keys) AS k(key)
+WHERE {{ rule.single.same_key }}
+{%- endif %}
+{%- if rule.single.orphan %}
+  AND {{ rule.single.goes }}
+{%- endif %}
+{%- if rule.archive %}
+    RETURNING t.*»
+),
+{{ <w.keep_gone archive={rule.archive} /> }}
+SELECT count(*), (SELECT count(*) FROM kept) INTO o_rows, v_kept FROM gone;
+{%- else -%}
+»;
+{%- endif %}
+{%- endfilter %}
+{%- endcomponent w.delete_single %}
 
 {#- How many rows of each table belong to given rows of the root table. -#}
 {% component w.count_below(control, rule) -%}

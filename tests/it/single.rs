@@ -2,6 +2,7 @@
 
 mod catalog;
 mod model;
+pub(crate) mod places;
 mod trouble;
 mod world;
 

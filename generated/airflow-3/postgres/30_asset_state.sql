@@ -3,64 +3,64 @@
 
 SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_airflow_3_owner";
 
--- asset_state_search: the next rows of asset_state_store behind p_after, at most p_rows of them, in the order of an index.
+-- asset_state_search: the next rows of asset_state_store behind p_after, in the order of an index, or the rows p_keys.
+-- Those without o_reason go: those that name something which is gone. '' says: not due.
 -- Pass 1, orphan: every row, by its key.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_state_search(p_pass integer, p_after text[], p_rows bigint, p_as_of timestamptz,
-    p_cutoff timestamptz, OUT o_keys text[], OUT o_after text[])
+CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_state_search(p_pass integer, p_keys text[], p_after text[], p_rows bigint,
+    p_as_of timestamptz, p_cutoff timestamptz) RETURNS TABLE (o_key text, o_place tid, o_due timestamptz, o_reason text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET datestyle = 'ISO, YMD'
-    SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
-    SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off
+    SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
     v_1_1 integer := coalesce(p_after[1], '-2147483648');
     v_1_2 text := coalesce(p_after[2], '');
 BEGIN
-    o_keys := ARRAY(
-        SELECT jsonb_build_array(t."asset_id", t."key")::text FROM "public"."asset_state_store" AS t
-        WHERE (t."asset_id", t."key") >= (v_1_1, v_1_2) AND (p_after IS NULL OR (t."asset_id", t."key") <> (v_1_1, v_1_2))
-        ORDER BY t."asset_id", t."key" LIMIT p_rows
-    );
-    o_after := (
-        SELECT ARRAY[t."asset_id"::text, t."key"::text] FROM unnest(o_keys[cardinality(o_keys):]) AS k(key)
-            JOIN "public"."asset_state_store" AS t ON t."asset_id" = (k.key::jsonb ->> 0)::integer AND t."key" = (k.key::jsonb ->> 1)::text
-    );
-END
-$windrow$;
-
--- asset_state_verdict: which of these rows are due: those that name something which is gone.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_state_verdict(p_pass integer, p_keys text[], p_as_of timestamptz,
-    p_cutoff timestamptz) RETURNS TABLE (o_key text, o_due timestamptz, o_reason text)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
-BEGIN
-    RETURN QUERY
-    SELECT k.key, t."updated_at"::timestamptz,
-        CASE
+    IF p_keys IS NOT NULL THEN
+        RETURN QUERY
+        SELECT k.key, t.ctid, t."updated_at"::timestamptz, CASE
             WHEN k.key IN (SELECT unnest(windrow_airflow_3.held_keys('asset_state')::text[])) THEN 'HELD'
             WHEN p_as_of IS NOT NULL AND t."updated_at" IS NULL THEN 'UNDATED_MEMBER'
         END
-    FROM unnest(p_keys) WITH ORDINALITY AS k(key, position)
-        JOIN "public"."asset_state_store" AS t ON t."asset_id" = (k.key::jsonb ->> 0)::integer AND t."key" = (k.key::jsonb ->> 1)::text
-    WHERE (t."asset_id" IS NOT NULL AND NOT EXISTS (SELECT FROM "public"."asset" AS p1
-        JOIN "public"."asset_active" AS p2 ON p2."name" = p1."name" AND p2."uri" = p1."uri" WHERE p1."id" = t."asset_id"))
-        AND (p_as_of IS NULL OR t."updated_at" < p_cutoff OR t."updated_at" IS NULL)
-    ORDER BY k.position;
+        FROM unnest(p_keys) WITH ORDINALITY AS k(key, position)
+            JOIN "public"."asset_state_store" AS t ON t."asset_id" = (k.key::jsonb ->> 0)::integer AND t."key" = (k.key::jsonb ->> 1)::text
+        WHERE (t."asset_id" IS NOT NULL AND NOT EXISTS (SELECT FROM "public"."asset" AS p1
+            JOIN "public"."asset_active" AS p2 ON p2."name" = p1."name" AND p2."uri" = p1."uri" WHERE p1."id" = t."asset_id" OFFSET 0))
+            AND (p_as_of IS NULL OR (t."updated_at" < p_cutoff OR t."updated_at" IS NULL))
+        ORDER BY k.position;
+    ELSE
+        RETURN QUERY
+        SELECT jsonb_build_array(t."asset_id", t."key")::text, t.ctid, t."updated_at"::timestamptz, CASE
+            WHEN ((t."updated_at" < p_cutoff OR t."updated_at" IS NULL) AND (t."asset_id" IS NOT NULL AND NOT EXISTS (SELECT
+                FROM "public"."asset" AS p1 JOIN "public"."asset_active" AS p2 ON p2."name" = p1."name" AND p2."uri" = p1."uri"
+                WHERE p1."id" = t."asset_id" OFFSET 0))) IS NOT TRUE THEN ''
+            WHEN jsonb_build_array(t."asset_id", t."key")::text IN (SELECT unnest(windrow_airflow_3.held_keys('asset_state')::text[]))
+                THEN 'HELD'
+            WHEN p_as_of IS NOT NULL AND t."updated_at" IS NULL THEN 'UNDATED_MEMBER'
+        END
+        FROM "public"."asset_state_store" AS t
+        WHERE (t."asset_id", t."key") >= (v_1_1, v_1_2) AND (p_after IS NULL OR (t."asset_id", t."key") <> (v_1_1, v_1_2))
+        ORDER BY t."asset_id", t."key" LIMIT p_rows;
+    END IF;
 END
 $windrow$;
 
--- asset_state_delete: deletes the given rows. Has no transaction control.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_state_delete(p_run bigint, p_keys text[], OUT o_rows bigint[], OUT o_samples text[])
+-- asset_state_delete: deletes rows: where a search of the time of p_before saw them; or by their keys.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_state_delete(p_run bigint, p_keys text[], p_places tid[], p_before xid,
+    OUT o_below bigint[], OUT o_rows bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
-    WITH gone AS (
-        DELETE FROM "public"."asset_state_store" AS t USING unnest(p_keys) WITH ORDINALITY AS k(key, position)
-        WHERE t."asset_id" = (k.key::jsonb ->> 0)::integer AND t."key" = (k.key::jsonb ->> 1)::text AND (t."asset_id" IS NOT NULL
-            AND NOT EXISTS (SELECT FROM "public"."asset" AS p1 JOIN "public"."asset_active" AS p2 ON p2."name" = p1."name"
-            AND p2."uri" = p1."uri" WHERE p1."id" = t."asset_id")) RETURNING k.key, k.position
-    )
-    SELECT ARRAY[count(*)], coalesce((array_agg(g.key ORDER BY g.position))[1:10], '{}')
-    INTO o_rows, o_samples FROM gone AS g;
+    IF p_places IS NULL THEN
+        DELETE FROM "public"."asset_state_store" AS t USING unnest(p_keys) AS k(key) WHERE t."asset_id" = (k.key::jsonb ->> 0)::integer
+            AND t."key" = (k.key::jsonb ->> 1)::text AND (t."asset_id" IS NOT NULL AND NOT EXISTS (SELECT FROM "public"."asset" AS p1
+            JOIN "public"."asset_active" AS p2 ON p2."name" = p1."name" AND p2."uri" = p1."uri" WHERE p1."id" = t."asset_id" OFFSET 0));
+    ELSE
+        DELETE FROM ONLY "public"."asset_state_store" AS t WHERE t.ctid = ANY (p_places) AND (age(t.xmin) > age(p_before)) IS NOT FALSE
+            AND (t."asset_id" IS NOT NULL AND NOT EXISTS (SELECT FROM "public"."asset" AS p1
+            JOIN "public"."asset_active" AS p2 ON p2."name" = p1."name" AND p2."uri" = p1."uri" WHERE p1."id" = t."asset_id" OFFSET 0));
+    END IF;
+    GET DIAGNOSTICS o_rows = ROW_COUNT;
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('asset_state', ARRAY['delete f31b96fe931d', 'search 7ce6ef01c9e7', 'verdict 6bbc9dd6ee45']);
+SELECT windrow_airflow_3.register_verbs('asset_state', ARRAY['delete 5f85a8b616bf', 'search 65f9e9c95937']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -3,42 +3,40 @@
 
 SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_airflow_3_owner";
 
--- callback_search: the next rows of callback behind p_after, at most p_rows of them, in the order of an index.
+-- callback_search: the next rows of callback behind p_after, in the order of an index, or the rows p_keys.
+-- Those without o_reason go: those that name something which is gone. '' says: not due.
 -- Pass 1, orphan: every row, by its key.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.callback_search(p_pass integer, p_after text[], p_rows bigint, p_as_of timestamptz,
-    p_cutoff timestamptz, OUT o_keys uuid[], OUT o_after text[])
+CREATE OR REPLACE FUNCTION windrow_airflow_3.callback_search(p_pass integer, p_keys uuid[], p_after text[], p_rows bigint,
+    p_as_of timestamptz, p_cutoff timestamptz) RETURNS TABLE (o_key uuid, o_place tid, o_due timestamptz, o_reason text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET datestyle = 'ISO, YMD'
-    SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
-    SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off
+    SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
     v_1_1 uuid := coalesce(p_after[1], '00000000-0000-0000-0000-000000000000');
 BEGIN
-    o_keys := ARRAY(
-        SELECT t."id" FROM "public"."callback" AS t
-        WHERE t."id" >= v_1_1 AND (p_after IS NULL OR t."id" <> v_1_1) AND t."state" IN ('scheduled', 'success', 'failed')
-        ORDER BY t."id" LIMIT p_rows
-    );
-    o_after := ARRAY[o_keys[cardinality(o_keys)]];
-END
-$windrow$;
-
--- callback_verdict: which of these rows are due: those that name something which is gone.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.callback_verdict(p_pass integer, p_keys uuid[], p_as_of timestamptz,
-    p_cutoff timestamptz) RETURNS TABLE (o_key uuid, o_due timestamptz, o_reason text)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
-BEGIN
-    RETURN QUERY
-    SELECT k.key, t."created_at"::timestamptz,
-        CASE
+    IF p_keys IS NOT NULL THEN
+        RETURN QUERY
+        SELECT k.key, t.ctid, t."created_at"::timestamptz, CASE
             WHEN k.key IN (SELECT unnest(windrow_airflow_3.held_keys('callback')::uuid[])) THEN 'HELD'
             WHEN p_as_of IS NOT NULL AND t."created_at" IS NULL THEN 'UNDATED_MEMBER'
         END
-    FROM unnest(p_keys) WITH ORDINALITY AS k(key, position) JOIN "public"."callback" AS t ON t."id" = k.key
-    WHERE t."state" IN ('scheduled', 'success', 'failed')
-        AND (t."id" IS NOT NULL AND NOT EXISTS (SELECT FROM "public"."deadline" AS p1 WHERE p1."callback_id" = t."id"))
-        AND (p_as_of IS NULL OR t."created_at" < p_cutoff OR t."created_at" IS NULL)
-    ORDER BY k.position;
+        FROM unnest(p_keys) WITH ORDINALITY AS k(key, position) JOIN "public"."callback" AS t ON t."id" = k.key
+        WHERE t."state" IN ('scheduled', 'success', 'failed')
+            AND (t."id" IS NOT NULL AND NOT EXISTS (SELECT FROM "public"."deadline" AS p1 WHERE p1."callback_id" = t."id" OFFSET 0))
+            AND (p_as_of IS NULL OR (t."created_at" < p_cutoff OR t."created_at" IS NULL))
+        ORDER BY k.position;
+    ELSE
+        RETURN QUERY
+        SELECT t."id"::uuid, t.ctid, t."created_at"::timestamptz, CASE
+            WHEN ((t."created_at" < p_cutoff OR t."created_at" IS NULL) AND (t."id" IS NOT NULL AND NOT EXISTS (SELECT
+                FROM "public"."deadline" AS p1 WHERE p1."callback_id" = t."id" OFFSET 0))) IS NOT TRUE THEN ''
+            WHEN t."id"::uuid IN (SELECT unnest(windrow_airflow_3.held_keys('callback')::uuid[])) THEN 'HELD'
+            WHEN p_as_of IS NOT NULL AND t."created_at" IS NULL THEN 'UNDATED_MEMBER'
+        END
+        FROM "public"."callback" AS t
+        WHERE t."id" >= v_1_1 AND (p_after IS NULL OR t."id" <> v_1_1) AND t."state" IN ('scheduled', 'success', 'failed')
+        ORDER BY t."id" LIMIT p_rows;
+    END IF;
 END
 $windrow$;
 
@@ -53,8 +51,9 @@ BEGIN
 END
 $windrow$;
 
--- callback_delete: deletes the given rows, and before them what belongs to them. Has no transaction control.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.callback_delete(p_run bigint, p_keys uuid[], OUT o_rows bigint[], OUT o_samples text[])
+-- callback_delete: deletes rows, and before them what belongs to them: where a search of the time of p_before saw them; or by their keys.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.callback_delete(p_run bigint, p_keys uuid[], p_places tid[], p_before xid,
+    OUT o_below bigint[], OUT o_rows bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -63,22 +62,21 @@ DECLARE
     -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
     v_watched boolean := windrow_airflow_3.may_keep('callback');
 BEGIN
-    o_rows := ARRAY[0, 0];
+    o_below := ARRAY[0, 0];
     DELETE FROM "public"."deadline" AS t WHERE t."callback_id" = ANY (v_members);
-    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_below[1] := o_below[1] + v_rows;
     IF v_watched THEN
         PERFORM windrow_airflow_3.all_gone('callback', (windrow_airflow_3.callback_count(v_members))[:1]);
     END IF;
-    WITH gone AS (
-        DELETE FROM "public"."callback" AS t USING unnest(p_keys) WITH ORDINALITY AS k(key, position)
-        WHERE t."id" = k.key
-            AND (t."id" IS NOT NULL AND NOT EXISTS (SELECT FROM "public"."deadline" AS p1 WHERE p1."callback_id" = t."id")) RETURNING k.key,
-            k.position
-    )
-    SELECT o_rows[:1] || count(*), coalesce((array_agg(g.key ORDER BY g.position))[1:10], '{}')
-    INTO o_rows, o_samples FROM gone AS g;
+    IF p_places IS NULL THEN
+        DELETE FROM "public"."callback" AS t USING unnest(p_keys) AS k(key) WHERE t."id" = k.key
+            AND (t."id" IS NOT NULL AND NOT EXISTS (SELECT FROM "public"."deadline" AS p1 WHERE p1."callback_id" = t."id" OFFSET 0));
+    ELSE
+        DELETE FROM ONLY "public"."callback" AS t WHERE t.ctid = ANY (p_places) AND (age(t.xmin) > age(p_before)) IS NOT FALSE
+            AND (t."id" IS NOT NULL AND NOT EXISTS (SELECT FROM "public"."deadline" AS p1 WHERE p1."callback_id" = t."id" OFFSET 0));
+    END IF;
+    GET DIAGNOSTICS o_rows = ROW_COUNT;
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('callback', ARRAY[
-    'count 247d8966102e', 'delete 4ebbbea292d7', 'search e3a10b938dcd', 'verdict 8e52ec245a5f']);
+SELECT windrow_airflow_3.register_verbs('callback', ARRAY['count 247d8966102e', 'delete 970492b14777', 'search db00becbe376']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

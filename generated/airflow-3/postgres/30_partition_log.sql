@@ -3,36 +3,21 @@
 
 SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_airflow_3_owner";
 
--- partition_log_search: the next rows of partitioned_asset_key_log behind p_after, at most p_rows of them, in the order of an index.
+-- partition_log_search: the next rows of partitioned_asset_key_log behind p_after, in the order of an index, or the rows p_keys.
+-- Those without o_reason go: those that name something which is gone. '' says: not due.
 -- Pass 1, orphan: every row, by its key.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.partition_log_search(p_pass integer, p_after text[], p_rows bigint, p_as_of timestamptz,
-    p_cutoff timestamptz, OUT o_keys integer[], OUT o_after text[])
+CREATE OR REPLACE FUNCTION windrow_airflow_3.partition_log_search(p_pass integer, p_keys integer[], p_after text[], p_rows bigint,
+    p_as_of timestamptz, p_cutoff timestamptz) RETURNS TABLE (o_key integer, o_place tid, o_due timestamptz, o_reason text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET datestyle = 'ISO, YMD'
-    SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
-    SET plan_cache_mode = force_generic_plan AS $windrow$
-DECLARE
-    v_1_1 integer := coalesce(p_after[1], '-2147483648');
-BEGIN
-    o_keys := ARRAY(
-        SELECT t."id" FROM "public"."partitioned_asset_key_log" AS t
-        WHERE t."id" >= v_1_1 AND (p_after IS NULL OR t."id" <> v_1_1)
-        ORDER BY t."id" LIMIT p_rows
-    );
-    o_after := ARRAY[o_keys[cardinality(o_keys)]];
-END
-$windrow$;
-
--- partition_log_verdict: which of these rows are due: those that name something which is gone.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.partition_log_verdict(p_pass integer, p_keys integer[], p_as_of timestamptz,
-    p_cutoff timestamptz) RETURNS TABLE (o_key integer, o_due timestamptz, o_reason text)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off
+    SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
     v_above boolean := windrow_airflow_3.any_holds('dag_runs');
+    v_1_1 integer := coalesce(p_after[1], '-2147483648');
 BEGIN
-    RETURN QUERY
-    SELECT k.key, t."created_at"::timestamptz,
-        CASE
+    IF p_keys IS NOT NULL THEN
+        RETURN QUERY
+        SELECT k.key, t.ctid, t."created_at"::timestamptz, CASE
             WHEN k.key IN (SELECT unnest(windrow_airflow_3.held_keys('partition_log')::integer[])) THEN 'HELD'
             WHEN v_above AND EXISTS (SELECT FROM "public"."asset_partition_dag_run" AS a1
                 JOIN "public"."dag_run" AS a2 ON a1."created_dag_run_id" = a2."id" JOIN windrow_airflow_3.hold AS h ON h.rule = 'dag_runs'
@@ -40,27 +25,49 @@ BEGIN
                 THEN 'HELD'
             WHEN p_as_of IS NOT NULL AND t."created_at" IS NULL THEN 'UNDATED_MEMBER'
         END
-    FROM unnest(p_keys) WITH ORDINALITY AS k(key, position) JOIN "public"."partitioned_asset_key_log" AS t ON t."id" = k.key
-    WHERE (t."asset_partition_dag_run_id" IS NOT NULL
-        AND NOT EXISTS (SELECT FROM "public"."asset_partition_dag_run" AS p1 WHERE p1."id" = t."asset_partition_dag_run_id"))
-        AND (p_as_of IS NULL OR t."created_at" < p_cutoff OR t."created_at" IS NULL)
-    ORDER BY k.position;
+        FROM unnest(p_keys) WITH ORDINALITY AS k(key, position) JOIN "public"."partitioned_asset_key_log" AS t ON t."id" = k.key
+        WHERE (t."asset_partition_dag_run_id" IS NOT NULL
+            AND NOT EXISTS (SELECT FROM "public"."asset_partition_dag_run" AS p1 WHERE p1."id" = t."asset_partition_dag_run_id" OFFSET 0))
+            AND (p_as_of IS NULL OR (t."created_at" < p_cutoff OR t."created_at" IS NULL))
+        ORDER BY k.position;
+    ELSE
+        RETURN QUERY
+        SELECT t."id"::integer, t.ctid, t."created_at"::timestamptz, CASE
+            WHEN ((t."created_at" < p_cutoff OR t."created_at" IS NULL)
+                AND (t."asset_partition_dag_run_id" IS NOT NULL AND NOT EXISTS (SELECT
+                FROM "public"."asset_partition_dag_run" AS p1 WHERE p1."id" = t."asset_partition_dag_run_id" OFFSET 0))) IS NOT TRUE THEN ''
+            WHEN t."id"::integer IN (SELECT unnest(windrow_airflow_3.held_keys('partition_log')::integer[])) THEN 'HELD'
+            WHEN v_above AND EXISTS (SELECT FROM "public"."asset_partition_dag_run" AS a1
+                JOIN "public"."dag_run" AS a2 ON a1."created_dag_run_id" = a2."id" JOIN windrow_airflow_3.hold AS h ON h.rule = 'dag_runs'
+                AND h.key = a2."id"::text WHERE t."asset_partition_dag_run_id" = a1."id" AND coalesce(h.until > clock_timestamp(), true))
+                THEN 'HELD'
+            WHEN p_as_of IS NOT NULL AND t."created_at" IS NULL THEN 'UNDATED_MEMBER'
+        END
+        FROM "public"."partitioned_asset_key_log" AS t
+        WHERE t."id" >= v_1_1 AND (p_after IS NULL OR t."id" <> v_1_1)
+        ORDER BY t."id" LIMIT p_rows;
+    END IF;
 END
 $windrow$;
 
--- partition_log_delete: deletes the given rows. Has no transaction control.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.partition_log_delete(p_run bigint, p_keys integer[], OUT o_rows bigint[], OUT o_samples text[])
+-- partition_log_delete: deletes rows: where a search of the time of p_before saw them; or by their keys.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.partition_log_delete(p_run bigint, p_keys integer[], p_places tid[], p_before xid,
+    OUT o_below bigint[], OUT o_rows bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
-    WITH gone AS (
-        DELETE FROM "public"."partitioned_asset_key_log" AS t USING unnest(p_keys) WITH ORDINALITY AS k(key, position)
-        WHERE t."id" = k.key AND (t."asset_partition_dag_run_id" IS NOT NULL AND NOT EXISTS (SELECT
-            FROM "public"."asset_partition_dag_run" AS p1 WHERE p1."id" = t."asset_partition_dag_run_id")) RETURNING k.key, k.position
-    )
-    SELECT ARRAY[count(*)], coalesce((array_agg(g.key ORDER BY g.position))[1:10], '{}')
-    INTO o_rows, o_samples FROM gone AS g;
+    IF p_places IS NULL THEN
+        DELETE FROM "public"."partitioned_asset_key_log" AS t USING unnest(p_keys) AS k(key) WHERE t."id" = k.key
+            AND (t."asset_partition_dag_run_id" IS NOT NULL
+            AND NOT EXISTS (SELECT FROM "public"."asset_partition_dag_run" AS p1 WHERE p1."id" = t."asset_partition_dag_run_id" OFFSET 0));
+    ELSE
+        DELETE FROM ONLY "public"."partitioned_asset_key_log" AS t WHERE t.ctid = ANY (p_places)
+            AND (age(t.xmin) > age(p_before)) IS NOT FALSE
+            AND (t."asset_partition_dag_run_id" IS NOT NULL
+            AND NOT EXISTS (SELECT FROM "public"."asset_partition_dag_run" AS p1 WHERE p1."id" = t."asset_partition_dag_run_id" OFFSET 0));
+    END IF;
+    GET DIAGNOSTICS o_rows = ROW_COUNT;
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('partition_log', ARRAY['delete 70f62e47e69f', 'search cbef81ad1a26', 'verdict 260557ee9c93']);
+SELECT windrow_airflow_3.register_verbs('partition_log', ARRAY['delete 067fff104fea', 'search d6906833fcc1']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -3,61 +3,52 @@
 
 SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_airflow_3_owner";
 
--- revoked_token_search: the next rows of revoked_token behind p_after, at most p_rows of them, in the order of an index.
+-- revoked_token_search: the next rows of revoked_token behind p_after, in the order of an index, or the rows p_keys.
+-- Those without o_reason go: those whose exp has passed. '' says: not due.
 -- Pass 1, expired: rows whose exp has passed.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.revoked_token_search(p_pass integer, p_after text[], p_rows bigint, p_as_of timestamptz,
-    p_cutoff timestamptz, OUT o_keys text[], OUT o_after text[])
+CREATE OR REPLACE FUNCTION windrow_airflow_3.revoked_token_search(p_pass integer, p_keys text[], p_after text[], p_rows bigint,
+    p_as_of timestamptz, p_cutoff timestamptz) RETURNS TABLE (o_key text, o_place tid, o_due timestamptz, o_reason text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET datestyle = 'ISO, YMD'
-    SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
-    SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off
+    SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
     v_now timestamptz := p_as_of;
     v_1_1 timestamptz := coalesce(p_after[1], '-infinity');
     v_1_2 text := coalesce(p_after[2], '');
 BEGIN
-    o_keys := ARRAY(
-        SELECT t."jti" FROM "public"."revoked_token" AS t
-        WHERE (t."exp", t."jti") >= (v_1_1, v_1_2) AND (p_after IS NULL OR (t."exp", t."jti") <> (v_1_1, v_1_2)) AND t."exp" < v_now
-        ORDER BY t."exp", t."jti" LIMIT p_rows
-    );
-    o_after := (
-        SELECT ARRAY[t."exp"::text, t."jti"::text] FROM unnest(o_keys[cardinality(o_keys):]) AS k(key)
-            JOIN "public"."revoked_token" AS t ON t."jti" = k.key
-    );
-END
-$windrow$;
-
--- revoked_token_verdict: which of these rows are due: those whose exp has passed.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.revoked_token_verdict(p_pass integer, p_keys text[], p_as_of timestamptz,
-    p_cutoff timestamptz) RETURNS TABLE (o_key text, o_due timestamptz, o_reason text)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
-DECLARE
-    v_now timestamptz := p_as_of;
-BEGIN
-    RETURN QUERY
-    SELECT k.key, t."exp"::timestamptz,
-        CASE
+    IF p_keys IS NOT NULL THEN
+        RETURN QUERY
+        SELECT k.key, t.ctid, t."exp"::timestamptz, CASE
             WHEN k.key IN (SELECT unnest(windrow_airflow_3.held_keys('revoked_token')::text[])) THEN 'HELD'
         END
-    FROM unnest(p_keys) WITH ORDINALITY AS k(key, position) JOIN "public"."revoked_token" AS t ON t."jti" = k.key
-    WHERE (p_as_of IS NULL OR p_pass = 1 AND t."exp" < v_now)
-    ORDER BY k.position;
+        FROM unnest(p_keys) WITH ORDINALITY AS k(key, position) JOIN "public"."revoked_token" AS t ON t."jti" = k.key
+        WHERE (p_as_of IS NULL OR p_pass = 1 AND t."exp" < v_now)
+        ORDER BY k.position;
+    ELSE
+        RETURN QUERY
+        SELECT t."jti"::text, t.ctid, t."exp"::timestamptz, CASE
+            WHEN t."jti"::text IN (SELECT unnest(windrow_airflow_3.held_keys('revoked_token')::text[])) THEN 'HELD'
+        END
+        FROM "public"."revoked_token" AS t
+        WHERE (t."exp", t."jti") >= (v_1_1, v_1_2) AND (p_after IS NULL OR (t."exp", t."jti") <> (v_1_1, v_1_2)) AND t."exp" < v_now
+        ORDER BY t."exp", t."jti" LIMIT p_rows;
+    END IF;
 END
 $windrow$;
 
--- revoked_token_delete: deletes the given rows. Has no transaction control.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.revoked_token_delete(p_run bigint, p_keys text[], OUT o_rows bigint[], OUT o_samples text[])
+-- revoked_token_delete: deletes rows: where a search of the time of p_before saw them; or by their keys.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.revoked_token_delete(p_run bigint, p_keys text[], p_places tid[], p_before xid,
+    OUT o_below bigint[], OUT o_rows bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
-    WITH gone AS (
-        DELETE FROM "public"."revoked_token" AS t USING unnest(p_keys) WITH ORDINALITY AS k(key, position)
-        WHERE t."jti" = k.key RETURNING k.key, k.position
-    )
-    SELECT ARRAY[count(*)], coalesce((array_agg(g.key ORDER BY g.position))[1:10], '{}')
-    INTO o_rows, o_samples FROM gone AS g;
+    IF p_places IS NULL THEN
+        DELETE FROM "public"."revoked_token" AS t USING unnest(p_keys) AS k(key) WHERE t."jti" = k.key;
+    ELSE
+        DELETE FROM ONLY "public"."revoked_token" AS t WHERE t.ctid = ANY (p_places) AND (age(t.xmin) > age(p_before)) IS NOT FALSE;
+    END IF;
+    GET DIAGNOSTICS o_rows = ROW_COUNT;
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('revoked_token', ARRAY['delete b34b1ef94296', 'search 66c7a5e07a6f', 'verdict ddf51493c989']);
+SELECT windrow_airflow_3.register_verbs('revoked_token', ARRAY['delete 48c64b62639c', 'search 939e6f4f20af']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -3,65 +3,58 @@
 
 SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_airflow_3_owner";
 
--- task_state_search: the next rows of task_state_store behind p_after, at most p_rows of them, in the order of an index.
+-- task_state_search: the next rows of task_state_store behind p_after, in the order of an index, or the rows p_keys.
+-- Those without o_reason go: those whose expires_at has passed. '' says: not due.
 -- Pass 1, expired: rows whose expires_at has passed.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.task_state_search(p_pass integer, p_after text[], p_rows bigint, p_as_of timestamptz,
-    p_cutoff timestamptz, OUT o_keys integer[], OUT o_after text[])
+CREATE OR REPLACE FUNCTION windrow_airflow_3.task_state_search(p_pass integer, p_keys integer[], p_after text[], p_rows bigint,
+    p_as_of timestamptz, p_cutoff timestamptz) RETURNS TABLE (o_key integer, o_place tid, o_due timestamptz, o_reason text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET datestyle = 'ISO, YMD'
-    SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
-    SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off
+    SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
+    v_above boolean := windrow_airflow_3.any_holds('dag_runs');
     v_now timestamptz := p_as_of;
     v_1_1 timestamptz := coalesce(p_after[1], '-infinity');
     v_1_2 integer := coalesce(p_after[2], '-2147483648');
 BEGIN
-    o_keys := ARRAY(
-        SELECT t."id" FROM "public"."task_state_store" AS t
-        WHERE (t."expires_at", t."id") >= (v_1_1, v_1_2) AND (p_after IS NULL OR (t."expires_at", t."id") <> (v_1_1, v_1_2))
-            AND t."expires_at" < v_now
-        ORDER BY t."expires_at", t."id" LIMIT p_rows
-    );
-    o_after := (
-        SELECT ARRAY[t."expires_at"::text, t."id"::text] FROM unnest(o_keys[cardinality(o_keys):]) AS k(key)
-            JOIN "public"."task_state_store" AS t ON t."id" = k.key
-    );
-END
-$windrow$;
-
--- task_state_verdict: which of these rows are due: those whose expires_at has passed.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.task_state_verdict(p_pass integer, p_keys integer[], p_as_of timestamptz,
-    p_cutoff timestamptz) RETURNS TABLE (o_key integer, o_due timestamptz, o_reason text)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
-DECLARE
-    v_above boolean := windrow_airflow_3.any_holds('dag_runs');
-    v_now timestamptz := p_as_of;
-BEGIN
-    RETURN QUERY
-    SELECT k.key, t."expires_at"::timestamptz,
-        CASE
+    IF p_keys IS NOT NULL THEN
+        RETURN QUERY
+        SELECT k.key, t.ctid, t."expires_at"::timestamptz, CASE
             WHEN k.key IN (SELECT unnest(windrow_airflow_3.held_keys('task_state')::integer[])) THEN 'HELD'
             WHEN v_above AND EXISTS (SELECT FROM "public"."dag_run" AS a1 JOIN windrow_airflow_3.hold AS h ON h.rule = 'dag_runs'
                 AND h.key = a1."id"::text WHERE t."dag_run_id" = a1."id" AND coalesce(h.until > clock_timestamp(), true)) THEN 'HELD'
         END
-    FROM unnest(p_keys) WITH ORDINALITY AS k(key, position) JOIN "public"."task_state_store" AS t ON t."id" = k.key
-    WHERE (p_as_of IS NULL OR p_pass = 1 AND t."expires_at" < v_now)
-    ORDER BY k.position;
+        FROM unnest(p_keys) WITH ORDINALITY AS k(key, position) JOIN "public"."task_state_store" AS t ON t."id" = k.key
+        WHERE (p_as_of IS NULL OR p_pass = 1 AND t."expires_at" < v_now)
+        ORDER BY k.position;
+    ELSE
+        RETURN QUERY
+        SELECT t."id"::integer, t.ctid, t."expires_at"::timestamptz, CASE
+            WHEN t."id"::integer IN (SELECT unnest(windrow_airflow_3.held_keys('task_state')::integer[])) THEN 'HELD'
+            WHEN v_above AND EXISTS (SELECT FROM "public"."dag_run" AS a1 JOIN windrow_airflow_3.hold AS h ON h.rule = 'dag_runs'
+                AND h.key = a1."id"::text WHERE t."dag_run_id" = a1."id" AND coalesce(h.until > clock_timestamp(), true)) THEN 'HELD'
+        END
+        FROM "public"."task_state_store" AS t
+        WHERE (t."expires_at", t."id") >= (v_1_1, v_1_2) AND (p_after IS NULL OR (t."expires_at", t."id") <> (v_1_1, v_1_2))
+            AND t."expires_at" < v_now
+        ORDER BY t."expires_at", t."id" LIMIT p_rows;
+    END IF;
 END
 $windrow$;
 
--- task_state_delete: deletes the given rows. Has no transaction control.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.task_state_delete(p_run bigint, p_keys integer[], OUT o_rows bigint[], OUT o_samples text[])
+-- task_state_delete: deletes rows: where a search of the time of p_before saw them; or by their keys.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.task_state_delete(p_run bigint, p_keys integer[], p_places tid[], p_before xid,
+    OUT o_below bigint[], OUT o_rows bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
-    WITH gone AS (
-        DELETE FROM "public"."task_state_store" AS t USING unnest(p_keys) WITH ORDINALITY AS k(key, position)
-        WHERE t."id" = k.key RETURNING k.key, k.position
-    )
-    SELECT ARRAY[count(*)], coalesce((array_agg(g.key ORDER BY g.position))[1:10], '{}')
-    INTO o_rows, o_samples FROM gone AS g;
+    IF p_places IS NULL THEN
+        DELETE FROM "public"."task_state_store" AS t USING unnest(p_keys) AS k(key) WHERE t."id" = k.key;
+    ELSE
+        DELETE FROM ONLY "public"."task_state_store" AS t WHERE t.ctid = ANY (p_places) AND (age(t.xmin) > age(p_before)) IS NOT FALSE;
+    END IF;
+    GET DIAGNOSTICS o_rows = ROW_COUNT;
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('task_state', ARRAY['delete 952e648db8ab', 'search 6f036bd65974', 'verdict a2cbbb8e719f']);
+SELECT windrow_airflow_3.register_verbs('task_state', ARRAY['delete bf041618e46f', 'search 10037eccf893']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -3,58 +3,57 @@
 
 SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_airflow_3_owner";
 
--- tries_search: the next rows of task_instance_history behind p_after, at most p_rows of them, in the order of an index.
+-- tries_search: the next rows of task_instance_history behind p_after, in the order of an index, or the rows p_keys.
+-- Those without o_reason go: all but the newest 3 of each group; the higher key decides between equals. '' says: not due.
 -- Pass 1, surplus: group by group, the newest row last.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_search(p_pass integer, p_after text[], p_rows bigint, p_as_of timestamptz,
-    p_cutoff timestamptz, OUT o_keys uuid[], OUT o_after text[])
+CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_search(p_pass integer, p_keys uuid[], p_after text[], p_rows bigint, p_as_of timestamptz,
+    p_cutoff timestamptz) RETURNS TABLE (o_key uuid, o_place tid, o_due timestamptz, o_reason text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET datestyle = 'ISO, YMD'
-    SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
-    SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off
+    SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
+    v_above boolean := windrow_airflow_3.any_holds('dag_runs');
     v_1_1 text := coalesce(p_after[1], '');
     v_1_2 text := coalesce(p_after[2], '');
     v_1_3 text := coalesce(p_after[3], '');
     v_1_4 integer := coalesce(p_after[4], '-2147483648');
     v_1_5 integer := coalesce(p_after[5], '-2147483648');
 BEGIN
-    o_keys := ARRAY(
-        SELECT t."task_instance_id" FROM "public"."task_instance_history" AS t
-        WHERE (t."dag_id", t."task_id", t."run_id", t."map_index", t."try_number") >= (v_1_1, v_1_2, v_1_3, v_1_4, v_1_5)
-            AND (p_after IS NULL
-            OR (t."dag_id", t."task_id", t."run_id", t."map_index", t."try_number") <> (v_1_1, v_1_2, v_1_3, v_1_4, v_1_5))
-            AND t."dag_id" IS NOT NULL AND t."task_id" IS NOT NULL AND t."run_id" IS NOT NULL AND t."map_index" IS NOT NULL
-            AND t."try_number" IS NOT NULL
-        ORDER BY t."dag_id", t."task_id", t."run_id", t."map_index", t."try_number" LIMIT p_rows
-    );
-    o_after := (
-        SELECT ARRAY[t."dag_id"::text, t."task_id"::text, t."run_id"::text, t."map_index"::text, t."try_number"::text]
-            FROM unnest(o_keys[cardinality(o_keys):]) AS k(key) JOIN "public"."task_instance_history" AS t ON t."task_instance_id" = k.key
-    );
-END
-$windrow$;
-
--- tries_verdict: which of these rows are due: all but the newest 3 of each group; the higher key decides between equals.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_verdict(p_pass integer, p_keys uuid[], p_as_of timestamptz,
-    p_cutoff timestamptz) RETURNS TABLE (o_key uuid, o_due timestamptz, o_reason text)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
-DECLARE
-    v_above boolean := windrow_airflow_3.any_holds('dag_runs');
-BEGIN
-    RETURN QUERY
-    SELECT k.key, NULL::timestamptz,
-        CASE
+    IF p_keys IS NOT NULL THEN
+        RETURN QUERY
+        SELECT k.key, t.ctid, NULL::timestamptz, CASE
             WHEN k.key IN (SELECT unnest(windrow_airflow_3.held_keys('tries')::uuid[])) THEN 'HELD'
             WHEN v_above AND EXISTS (SELECT FROM "public"."task_instance" AS a1 JOIN "public"."dag_run" AS a2 ON a1."dag_id" = a2."dag_id"
                 AND a1."run_id" = a2."run_id" JOIN windrow_airflow_3.hold AS h ON h.rule = 'dag_runs' AND h.key = a2."id"::text
                 WHERE t."dag_id" = a1."dag_id" AND t."task_id" = a1."task_id" AND t."run_id" = a1."run_id"
-                AND t."map_index" = a1."map_index" AND coalesce(h.until > clock_timestamp(), true)) THEN 'HELD'
+                    AND t."map_index" = a1."map_index"
+                AND coalesce(h.until > clock_timestamp(), true)) THEN 'HELD'
         END
-    FROM unnest(p_keys) WITH ORDINALITY AS k(key, position) JOIN "public"."task_instance_history" AS t ON t."task_instance_id" = k.key
-    WHERE EXISTS (SELECT FROM "public"."task_instance_history" AS n WHERE n."dag_id" = t."dag_id" AND n."task_id" = t."task_id"
-        AND n."run_id" = t."run_id" AND n."map_index" = t."map_index" AND n."try_number" > t."try_number" AND n."try_number" IS NOT NULL
-        ORDER BY n."try_number" OFFSET 2 LIMIT 1)
-    ORDER BY k.position;
+        FROM unnest(p_keys) WITH ORDINALITY AS k(key, position) JOIN "public"."task_instance_history" AS t ON t."task_instance_id" = k.key
+        WHERE EXISTS (SELECT FROM "public"."task_instance_history" AS n WHERE n."dag_id" = t."dag_id" AND n."task_id" = t."task_id"
+            AND n."run_id" = t."run_id" AND n."map_index" = t."map_index" AND n."try_number" > t."try_number" AND n."try_number" IS NOT NULL
+            ORDER BY n."try_number" OFFSET 2 LIMIT 1)
+        ORDER BY k.position;
+    ELSE
+        RETURN QUERY
+        SELECT t."task_instance_id"::uuid, t.ctid, NULL::timestamptz, CASE
+            WHEN (lead(true, 3) OVER (PARTITION BY t."dag_id", t."task_id", t."run_id", t."map_index" ORDER BY t."try_number")) IS NOT TRUE
+                THEN ''
+            WHEN t."task_instance_id"::uuid IN (SELECT unnest(windrow_airflow_3.held_keys('tries')::uuid[])) THEN 'HELD'
+            WHEN v_above AND EXISTS (SELECT FROM "public"."task_instance" AS a1 JOIN "public"."dag_run" AS a2 ON a1."dag_id" = a2."dag_id"
+                AND a1."run_id" = a2."run_id" JOIN windrow_airflow_3.hold AS h ON h.rule = 'dag_runs' AND h.key = a2."id"::text
+                WHERE t."dag_id" = a1."dag_id" AND t."task_id" = a1."task_id" AND t."run_id" = a1."run_id"
+                    AND t."map_index" = a1."map_index"
+                AND coalesce(h.until > clock_timestamp(), true)) THEN 'HELD'
+        END
+        FROM "public"."task_instance_history" AS t
+        WHERE (t."dag_id", t."task_id", t."run_id", t."map_index", t."try_number") >= (v_1_1, v_1_2, v_1_3, v_1_4, v_1_5)
+            AND (p_after IS NULL
+                OR (t."dag_id", t."task_id", t."run_id", t."map_index", t."try_number") <> (v_1_1, v_1_2, v_1_3, v_1_4, v_1_5))
+            AND t."dag_id" IS NOT NULL AND t."task_id" IS NOT NULL AND t."run_id" IS NOT NULL AND t."map_index" IS NOT NULL
+            AND t."try_number" IS NOT NULL
+        ORDER BY t."dag_id", t."task_id", t."run_id", t."map_index", t."try_number" LIMIT p_rows;
+    END IF;
 END
 $windrow$;
 
@@ -69,8 +68,9 @@ BEGIN
 END
 $windrow$;
 
--- tries_delete: deletes the given rows, and before them what belongs to them. Has no transaction control.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_delete(p_run bigint, p_keys uuid[], OUT o_rows bigint[], OUT o_samples text[])
+-- tries_delete: deletes rows, and before them what belongs to them: where a search of the time of p_before saw them; or by their keys.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_delete(p_run bigint, p_keys uuid[], p_places tid[], p_before xid, OUT o_below bigint[],
+    OUT o_rows bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -79,18 +79,18 @@ DECLARE
     -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
     v_watched boolean := windrow_airflow_3.may_keep('tries');
 BEGIN
-    o_rows := ARRAY[0, 0];
+    o_below := ARRAY[0, 0];
     DELETE FROM "public"."hitl_detail_history" AS t WHERE t."ti_history_id" = ANY (v_members);
-    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_below[1] := o_below[1] + v_rows;
     IF v_watched THEN
         PERFORM windrow_airflow_3.all_gone('tries', (windrow_airflow_3.tries_count(v_members))[:1]);
     END IF;
-    WITH gone AS (
-        DELETE FROM "public"."task_instance_history" AS t USING unnest(p_keys) WITH ORDINALITY AS k(key, position)
-        WHERE t."task_instance_id" = k.key RETURNING k.key, k.position
-    )
-    SELECT o_rows[:1] || count(*), coalesce((array_agg(g.key ORDER BY g.position))[1:10], '{}')
-    INTO o_rows, o_samples FROM gone AS g;
+    IF p_places IS NULL THEN
+        DELETE FROM "public"."task_instance_history" AS t USING unnest(p_keys) AS k(key) WHERE t."task_instance_id" = k.key;
+    ELSE
+        DELETE FROM ONLY "public"."task_instance_history" AS t WHERE t.ctid = ANY (p_places) AND (age(t.xmin) > age(p_before)) IS NOT FALSE;
+    END IF;
+    GET DIAGNOSTICS o_rows = ROW_COUNT;
 END
 $windrow$;
 
@@ -101,5 +101,5 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
     WHERE (t."dag_id" IS NULL OR t."task_id" IS NULL OR t."run_id" IS NULL OR t."map_index" IS NULL OR t."try_number" IS NULL);
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('tries', ARRAY[
-    'count c0b785204464', 'delete 32184350ba7d', 'search 695bc2ea1b5b', 'unranked f49ee98f22c1', 'verdict c34f9fae5a98']);
+    'count c0b785204464', 'delete 25f40ad78221', 'search ce7928c01eca', 'unranked f49ee98f22c1']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -28,7 +28,7 @@ SELECT date_trunc('month', i."expires_at") AS ended, count(*) AS roots FROM "pub
 -- asset_state: rows of asset_state_store that name something which is gone, whether or not they may go.
 SELECT count(*) AS rows FROM "public"."asset_state_store" AS t WHERE (t."asset_id" IS NOT NULL AND NOT EXISTS (SELECT
     FROM "public"."asset" AS p1 JOIN "public"."asset_active" AS p2 ON p2."name" = p1."name" AND p2."uri" = p1."uri"
-    WHERE p1."id" = t."asset_id"));
+    WHERE p1."id" = t."asset_id" OFFSET 0));
 
 -- revoked_token: rows of revoked_token by their exp, whether or not they may go.
 SELECT date_trunc('month', i."exp") AS ended, count(*) AS roots FROM "public"."revoked_token" AS i GROUP BY 1 ORDER BY 1;
@@ -49,11 +49,11 @@ SELECT date_trunc('month', i."updated_at") AS ended, count(*) AS roots FROM "pub
 
 -- callback: rows of callback that name something which is gone, whether or not they may go.
 SELECT count(*) AS rows FROM "public"."callback" AS t WHERE t."state" IN ('scheduled', 'success', 'failed')
-    AND (t."id" IS NOT NULL AND NOT EXISTS (SELECT FROM "public"."deadline" AS p1 WHERE p1."callback_id" = t."id"));
+    AND (t."id" IS NOT NULL AND NOT EXISTS (SELECT FROM "public"."deadline" AS p1 WHERE p1."callback_id" = t."id" OFFSET 0));
 
 -- partition_log: rows of partitioned_asset_key_log that name something which is gone, whether or not they may go.
 SELECT count(*) AS rows FROM "public"."partitioned_asset_key_log" AS t WHERE (t."asset_partition_dag_run_id" IS NOT NULL
-    AND NOT EXISTS (SELECT FROM "public"."asset_partition_dag_run" AS p1 WHERE p1."id" = t."asset_partition_dag_run_id"));
+    AND NOT EXISTS (SELECT FROM "public"."asset_partition_dag_run" AS p1 WHERE p1."id" = t."asset_partition_dag_run_id" OFFSET 0));
 
 -- asset_event: final roots by age, whether or not their family may go.
 SELECT date_trunc('month', i."timestamp") AS ended, count(*) AS roots FROM "public"."asset_event" AS i

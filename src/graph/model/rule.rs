@@ -181,12 +181,13 @@ impl Rule {
 
     /// Rows of one table in one transaction, of those that do not go by families, where no setting says otherwise.
     ///
-    /// To find a window of time costs as much however long it is. On PostgreSQL one of 20,000 rows of each table still takes
-    /// a tenth of a second (`make bench`, part `camunda`); to InnoDB a row costs several times as much.
+    /// To find a window of time costs as much however long it is, and so do the looks around a batch. On PostgreSQL one of
+    /// 20,000 rows still takes a tenth of a second (`make bench`, parts `camunda` and `single`); to InnoDB a row costs several
+    /// times as much.
     pub fn batch_rows(&self, dialect: Dialect) -> i64 {
-        let otherwise = match (dialect, &self.strategy) {
-            (Dialect::Postgres, Strategy::Timed(_)) => 20_000,
-            _ => 5_000,
+        let otherwise = match dialect {
+            Dialect::Postgres => 20_000,
+            Dialect::Mysql | Dialect::Mariadb => 5_000,
         };
         let said = self.limits.said.get(BATCH_ROWS.name).copied();
         said.unwrap_or(otherwise)

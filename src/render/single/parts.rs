@@ -47,6 +47,21 @@ pub(super) fn is_unique(table: &Table, along: &[&Column]) -> bool {
     })
 }
 
+/// The columns of the key that tell rows of a group apart where its order does not.
+pub(super) fn tie<'a>(
+    table: &'a Table,
+    group: &'a [Column],
+    order: &'a [Column],
+) -> impl Iterator<Item = &'a Column> {
+    let along: Vec<&Column> = group.iter().chain(order).collect();
+    let unique = is_unique(table, &along);
+    let other = move |column: &&Column| along.iter().all(|known| known.name != column.name);
+    table
+        .key
+        .iter()
+        .filter(move |column| !unique && other(column))
+}
+
 /// What makes row `t` go where that is not its own time.
 pub(super) fn goes(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect) -> String {
     match single {
@@ -66,12 +81,7 @@ pub(super) fn goes(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
         } => {
             let table = graph.table(rule.root);
             let ident = |column: &Column| dialect.ident(&column.name);
-            let along: Vec<&Column> = group.iter().chain(order).collect();
-            let unique = is_unique(table, &along);
-            let tie = table
-                .key
-                .iter()
-                .filter(|column| !unique && along.iter().all(|known| known.name != column.name));
+            let tie = tie(table, group, order);
             let ranks: Vec<String> = order.iter().chain(tie).map(ident).collect();
             let of = |row: &str| -> String {
                 let columns: Vec<String> = ranks.iter().map(|it| format!("{row}.{it}")).collect();
@@ -169,12 +179,13 @@ fn broken(graph: &Graph, chain: &[Need], dialect: Dialect) -> String {
             from += &format!("\n        JOIN {table} AS {row} ON {}", same.join(" AND "));
         }
     }
-    let select = match dialect {
-        Dialect::Postgres => "SELECT",
-        Dialect::Mysql | Dialect::Mariadb => "SELECT 1",
+    // With OFFSET, PostgreSQL looks for each row along an index; else it may read the whole table instead.
+    let (select, offset) = match dialect {
+        Dialect::Postgres => ("SELECT", "\n        OFFSET 0"),
+        Dialect::Mysql | Dialect::Mariadb => ("SELECT 1", ""),
     };
     parts.push(format!(
-        "NOT EXISTS (\n        {select} FROM {from}\n        WHERE {}\n    )",
+        "NOT EXISTS (\n        {select} FROM {from}\n        WHERE {}{offset}\n    )",
         first.join("\n          AND ")
     ));
     format!("(\n    {}\n)", parts.join("\n    AND "))

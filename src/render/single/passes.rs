@@ -1,6 +1,6 @@
 //! The ways through the table of a rule of single rows.
 
-use super::parts::{cutoff_now, goes, is_unique, now};
+use super::parts::{cutoff_now, goes, is_unique, now, oldest};
 use super::views::{PassView, PlaceView};
 use crate::dialect::Dialect;
 use crate::graph::{Column, Graph, Kind, Rule, Single};
@@ -41,9 +41,10 @@ pub(super) fn passes(
         }
     }
     let key = &graph.table(rule.root).key;
+    let shown = dialect.kind(oldest(rule, single));
     (1..)
         .zip(ways)
-        .map(|(number, way)| pass(number, way, key, dialect))
+        .map(|(number, way)| pass(number, way, key, shown, dialect))
         .collect()
 }
 
@@ -109,10 +110,6 @@ fn each_row<'a>(
     let aged = single.aged();
     let mut backlog = vec![goes(graph, rule, single, dialect)];
     backlog.extend(aged.map(|time| format!("{} < {cutoff}", column(time))));
-    let nothing = match dialect {
-        Dialect::Postgres => "NULL::timestamptz",
-        Dialect::Mysql | Dialect::Mariadb => "NULL",
-    };
     Way {
         name,
         why: why.to_owned(),
@@ -124,7 +121,7 @@ fn each_row<'a>(
         along,
         due: Vec::new(),
         backlog,
-        due_time: aged.map_or(nothing.to_owned(), column),
+        due_time: aged.map_or("NULL".to_owned(), column),
     }
 }
 
@@ -142,7 +139,7 @@ struct Way<'a> {
     due_time: String,
 }
 
-fn pass(number: usize, way: Way<'_>, key: &[Column], dialect: Dialect) -> PassView {
+fn pass(number: usize, way: Way<'_>, key: &[Column], shown: &str, dialect: Dialect) -> PassView {
     let mut along = way.along;
     let rest: Vec<&Column> = key
         .iter()
@@ -188,7 +185,8 @@ fn pass(number: usize, way: Way<'_>, key: &[Column], dialect: Dialect) -> PassVi
         }
     };
     PassView {
-        by_key: key.len() == 1 && along.len() == 1 && along[0].name == key[0].name,
+        way: along.iter().map(|column| column.name.clone()).collect(),
+        due_cast: format!("{}::{shown}", way.due_time),
         number,
         name: way.name,
         why: way.why,

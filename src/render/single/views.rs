@@ -45,6 +45,10 @@ pub(crate) struct SingleView {
     pub(crate) conditions: Vec<String>,
     /// What makes it go: what it names is gone, or enough rows are newer.
     pub(crate) goes: String,
+    /// On PostgreSQL, whether it leaves by itself: it goes and is old enough, or has no time; as a search sees it that reads
+    /// the rows in order. Empty where all that are read leave.
+    pub(crate) leaves: String,
+    pub(crate) old_enough: String,
     /// Whether it has no place among its group.
     pub(crate) unranked: String,
     /// The time of a row that goes in pass `p_pass`, its type, and the age of the oldest one.
@@ -77,8 +81,8 @@ pub(crate) struct PassView {
     pub(crate) name: &'static str,
     pub(crate) why: String,
     pub(crate) along: Vec<PlaceView>,
-    /// Whether the key, of one column, is all of it.
-    pub(crate) by_key: bool,
+    #[serde(skip)]
+    pub(crate) way: Vec<String>,
     /// What is read, with its names or apart from them, and in which order, of the table and of row `n`.
     pub(crate) columns: String,
     pub(crate) values: String,
@@ -92,6 +96,8 @@ pub(crate) struct PassView {
     pub(crate) due: Vec<String>,
     pub(crate) backlog: Vec<String>,
     pub(crate) due_time: String,
+    /// The time by which a row is due, as the documents show it.
+    pub(crate) due_cast: String,
     /// Behind the place `c` of the cursor, where that is a row of a work table.
     pub(crate) beyond: String,
 }
@@ -111,6 +117,12 @@ impl SingleView {
     /// Why rows go, by pass.
     pub(crate) fn passes(&self) -> Vec<&'static str> {
         self.passes.iter().map(|pass| pass.name).collect()
+    }
+
+    /// The columns along which each pass goes, on PostgreSQL.
+    pub(crate) fn ways(&self) -> Vec<&[String]> {
+        let passes = self.passes.iter().filter(|_| self.mysql.is_none());
+        passes.map(|pass| &pass.way[..]).collect()
     }
 
     /// What the work tables of the kernel have their types from.

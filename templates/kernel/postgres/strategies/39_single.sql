@@ -1,11 +1,31 @@
--- Rules of single rows: expiry, orphan, keep-last. Their verbs: search, verdict, delete; undated, where rows without a time are
--- counted; unranked, of keep-last; and count, where other rows go with them. A key of several columns is one text.
+-- Rules of single rows: expiry, orphan, keep-last. Their verbs: search, delete; undated, where rows without a time are counted;
+-- unranked, of keep-last; and count, where other rows go with them. A key of several columns is one text.
 
--- lock_rows: locks the named rows of a rule's root table, and answers which it got, in their order. p_wait: it waits for others;
--- a run leaves what they have locked to them.
+-- key_match: that row t of a rule's root table has the key k.key.
+--# create function key_match
+CREATE OR REPLACE FUNCTION key_match(p_rule text)
+RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT CASE count(*)
+        WHEN 1 THEN format('t.%I = k.key', max(c.name))
+        -- A key of several columns is one text.
+        ELSE string_agg(format('t.%I = (k.key::jsonb ->> %s)::%s', c.name, c.place - 1, c.type), ' AND ' ORDER BY c.place)
+    END
+    FROM key_of(p_rule) AS c;
+$windrow$;
+--# comment on function key_match
+COMMENT ON FUNCTION key_match(text) IS
+    'The condition that row t of the root table of p_rule has the key k.key.';
+
+-- lock_rows: those of the named rows of a rule's root table that are there, in their order; with p_lock, locked in the order of
+-- their keys. With p_places: those that are where a search saw them, in a version of the time before p_before.
 --# create function lock_rows
-CREATE OR REPLACE FUNCTION lock_rows(p_rule text, p_keys anyarray, p_wait boolean)
-RETURNS anyarray
+CREATE OR REPLACE FUNCTION lock_rows(
+    p_rule text, p_keys anyarray, p_lock text, p_places tid[] DEFAULT NULL, p_before xid DEFAULT NULL,
+    OUT o_keys anyarray, OUT o_places tid[]
+)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 SET row_security = off
@@ -14,73 +34,273 @@ SET enable_seqscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
 AS $windrow$
-DECLARE
-    v_got p_keys%TYPE;
 BEGIN
     EXECUTE (
         SELECT format(
-            $lock$
-            SELECT coalesce(array_agg(l.key ORDER BY l.position), '{}')
+            $rows$
+            SELECT coalesce(array_agg(l.key ORDER BY l.position), '{}'), array_agg(l.place ORDER BY l.position)
             FROM (
-                SELECT k.key, k.position
-                FROM unnest($1) WITH ORDINALITY AS k(key, position)
-                JOIN %I.%I AS t ON %s
+                SELECT k.key, k.place, k.position
+                FROM unnest($1, $2) WITH ORDINALITY AS k(key, place, position)
+                JOIN %s %I.%I AS t ON %s
                 ORDER BY k.key
-                FOR UPDATE OF t %s
+                %s
             ) AS l
-            $lock$,
-            max(s.schema_name), max(r.root),
-            CASE count(*)
-                WHEN 1 THEN format('t.%I = k.key', max(c.name))
-                -- A key of several columns is one text.
-                ELSE string_agg(format('t.%I = (k.key::jsonb ->> %s)::%s', c.name, c.place - 1, c.type), ' AND ' ORDER BY c.place)
-            END,
-            CASE WHEN NOT p_wait THEN 'SKIP LOCKED' END
+            $rows$,
+            CASE WHEN p_places IS NOT NULL THEN 'ONLY' END,
+            s.schema_name, r.root,
+            CASE WHEN p_places IS NULL THEN key_match(p_rule) ELSE 't.ctid = k.place AND age(t.xmin) > age($3)' END,
+            p_lock
         )
         FROM rule AS r
         CROSS JOIN spec AS s
-        CROSS JOIN key_of(p_rule) AS c
         WHERE r.rule = p_rule
     )
-    INTO v_got
-    USING p_keys;
-    RETURN v_got;
+    INTO o_keys, o_places
+    USING p_keys, p_places, p_before;
 END
 $windrow$;
 --# comment on function lock_rows
-COMMENT ON FUNCTION lock_rows(text, anyarray, boolean) IS
-    'Locks the named rows of the root table of p_rule in the order of their keys, and answers which it got.';
+COMMENT ON FUNCTION lock_rows(text, anyarray, text, tid[], xid) IS
+    'Those of the named rows of the root table of p_rule that are there; with a clause p_lock, those that it gets.';
 
--- verdict_query: what a rule says of rows in pass $1, at $3 with the cutoff $4.
---# create function verdict_query
-CREATE OR REPLACE FUNCTION verdict_query(p_rule text, p_keys text DEFAULT '$2')
+-- has_places: whether where a row is tells it from others: not where a table has parts.
+--# create function has_places
+CREATE OR REPLACE FUNCTION has_places(p_rule text)
+RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT NOT c.relhassubclass
+    FROM rule AS r
+    CROSS JOIN spec AS s
+    JOIN pg_class AS c ON c.oid = to_regclass(format('%I.%I', s.schema_name, r.root))
+    WHERE r.rule = p_rule;
+$windrow$;
+--# comment on function has_places
+COMMENT ON FUNCTION has_places(text) IS
+    'Whether the root table of p_rule is one table, so that a place in it is that of one row.';
+
+-- place_of: where a row is along a pass, so that the next search goes on behind it.
+--# create function place_of
+CREATE OR REPLACE FUNCTION place_of(p_rule text, p_pass integer, p_key anyelement)
+RETURNS text[]
+LANGUAGE plpgsql STABLE STRICT SECURITY DEFINER
+SET search_path FROM CURRENT
+SET datestyle = 'ISO, YMD'
+SET timezone = 'UTC'
+SET row_security = off
+SET jit = off
+SET enable_seqscan = off
+AS $windrow$
+DECLARE
+    v_place text[];
+BEGIN
+    EXECUTE (
+        SELECT format(
+            'SELECT ARRAY[%s] FROM (SELECT $1) AS k(key) JOIN %I.%I AS t ON %s',
+            (
+                SELECT string_agg(format('t.%I::text', a.name), ', ' ORDER BY a.position)
+                FROM jsonb_array_elements_text(r.document -> 'ways' -> p_pass - 1) WITH ORDINALITY AS a(name, position)
+            ),
+            s.schema_name, r.root, key_match(p_rule)
+        )
+        FROM rule AS r
+        CROSS JOIN spec AS s
+        WHERE r.rule = p_rule
+    )
+    INTO v_place
+    USING p_key;
+    RETURN v_place;
+END
+$windrow$;
+--# comment on function place_of
+COMMENT ON FUNCTION place_of(text, integer, anyelement) IS
+    'What the row p_key of p_rule has in the columns along which the search goes in pass p_pass.';
+
+-- found_query: what a search answers in pass $1 at $5 with the cutoff $6: of the rows p_keys, an expression, or of the next $4 rows
+-- behind $3. What is visible and of the time before o_before, it saw.
+--# create function found_query
+CREATE OR REPLACE FUNCTION found_query(p_rule text, p_keys text DEFAULT 'NULL')
 RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
 BEGIN
     RETURN format(
-        $verdict$
-        SELECT
-            coalesce(array_agg(v.o_key) FILTER (WHERE v.o_reason IS NULL), '{}') AS o_keys,
-            to_json(min(v.o_due) FILTER (WHERE v.o_reason IS NULL))::text AS o_oldest,
-            coalesce(array_agg(v.o_key::text) FILTER (WHERE v.o_reason IS NOT NULL), '{}') AS o_skip_keys,
-            coalesce(array_agg(v.o_reason) FILTER (WHERE v.o_reason IS NOT NULL), '{}') AS o_skip_reasons
-        FROM %s($1, %s, $3, $4) AS v
-        $verdict$,
-        routine_of(p_rule, 'verdict'), p_keys
+        $found$
+        SELECT f.*, place_of(%L, $1, f.o_last) AS o_after
+        FROM (
+            SELECT
+                count(*) AS o_found,
+                (array_agg(s.o_key))[1] AS o_first,
+                (array_agg(s.o_key))[count(*)::integer] AS o_last,
+                coalesce(array_agg(s.o_key) FILTER (WHERE s.o_reason IS NULL), '{}') AS o_keys,
+                coalesce(array_agg(s.o_place) FILTER (WHERE s.o_reason IS NULL), '{}') AS o_places,
+                pg_snapshot_xmin(pg_current_snapshot())::xid AS o_before,
+                to_json(min(s.o_due) FILTER (WHERE s.o_reason IS NULL))::text AS o_oldest,
+                coalesce(array_agg(s.o_key::text) FILTER (WHERE s.o_reason <> ''), '{}') AS o_skip_keys,
+                coalesce(array_agg(s.o_reason) FILTER (WHERE s.o_reason <> ''), '{}') AS o_skip_reasons
+            FROM %s($1, %s, $3, $4, $5, $6) AS s
+        ) AS f
+        OFFSET 0
+        $found$,
+        p_rule, routine_of(p_rule, 'search'), p_keys
     );
 END
 $windrow$;
---# comment on function verdict_query
-COMMENT ON FUNCTION verdict_query(text, text) IS
-    'The query for those of the rows p_keys, an expression, that go, the oldest of their times, and those that are due and stay, with the '
-    'reasons.';
+--# comment on function found_query
+COMMENT ON FUNCTION found_query(text, text) IS
+    'The query for what a search finds: how many rows and the place of the last, those that go, where they are and the oldest of their '
+    'times, and those that are due and stay, with the reasons.';
+
+-- delete_single: what the verb delete of a rule deletes, by table.
+--# create function delete_single
+CREATE OR REPLACE FUNCTION delete_single(p_run bigint, p_rule text, p_keys anyarray, p_places tid[], p_before xid)
+RETURNS bigint[]
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_rows bigint[];
+BEGIN
+    EXECUTE format(
+        'SELECT d.o_below[:$5] || d.o_rows FROM %s($1, $2, $3, $4) AS d', routine_of(p_rule, 'delete')
+    )
+    INTO v_rows
+    USING p_run, p_keys, p_places, p_before, (SELECT cardinality(r.tables) - 1 FROM rule AS r WHERE r.rule = p_rule);
+    RETURN v_rows;
+END
+$windrow$;
+--# comment on function delete_single
+COMMENT ON FUNCTION delete_single(bigint, text, anyarray, tid[], xid) IS
+    'Deletes the named rows of p_rule, and answers how many rows went, by table.';
+
+-- delete_at_once: deletes rows where a search saw them, without a lock before, if it gets them all. Where another session has
+-- locked one, which shows at once, or has changed it, this takes none.
+--# create function delete_at_once
+CREATE OR REPLACE FUNCTION delete_at_once(p_run bigint, p_rule text, p_keys anyarray, p_places tid[], p_before xid)
+RETURNS bigint[]
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_patience constant text := current_setting('lock_timeout');
+    v_rows     bigint[];
+BEGIN
+    PERFORM set_config('lock_timeout', '1ms', true);
+    v_rows := delete_single(p_run, p_rule, p_keys, p_places, p_before);
+    IF v_rows[1] < cardinality(p_keys) THEN
+        RAISE EXCEPTION 'others were here' USING ERRCODE = 'lock_not_available';
+    END IF;
+    PERFORM set_config('lock_timeout', v_patience, true);
+    RETURN v_rows;
+EXCEPTION WHEN lock_not_available THEN
+    RETURN NULL;
+END
+$windrow$;
+--# comment on function delete_at_once
+COMMENT ON FUNCTION delete_at_once(bigint, text, anyarray, tid[], xid) IS
+    'Deletes the named rows of p_rule where they were at p_places before p_before, and answers how many; NULL where it does not get all.';
+
+-- delete_judged: deletes rows that were judged and are locked.
+--# create function delete_judged
+CREATE OR REPLACE FUNCTION delete_judged(
+    p_run bigint, p_rule text, p_pass integer, p_keys anyarray, p_places tid[], p_as_of timestamptz, p_cutoff timestamptz,
+    OUT o_rows bigint[], OUT o_gone anyarray
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_rule rule%ROWTYPE;
+    v_rest bigint;
+BEGIN
+    SELECT * INTO STRICT v_rule FROM rule AS r WHERE r.rule = p_rule;
+    o_rows := delete_single(p_run, p_rule, p_keys, p_places, NULL);
+    o_gone := p_keys;
+    v_rest := cardinality(p_keys) - o_rows[cardinality(o_rows)];
+    IF v_rest > 0 THEN
+        -- A trigger or a rule can keep rows without a word.
+        EXECUTE format('SELECT f.o_keys FROM (%s) AS f', found_query(p_rule, '$2'))
+        INTO o_gone
+        USING p_pass, p_keys, NULL::text[], NULL::bigint, p_as_of, p_cutoff;
+        IF cardinality(o_gone) > 0 THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', v_rule.root
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
+        IF cardinality(v_rule.tables) > 1 AND v_rule.strategy = 'orphan' THEN
+            RAISE EXCEPTION 'what % rows of % name came back this moment', v_rest, v_rule.root
+                USING ERRCODE = 'serialization_failure',
+                    HINT = 'What belongs to them must stay, too. The batch is rolled back and tried again.';
+        END IF;
+        SELECT all_but(p_keys, r.o_keys) INTO o_gone FROM lock_rows(p_rule, p_keys, '') AS r;
+    END IF;
+END
+$windrow$;
+--# comment on function delete_judged
+COMMENT ON FUNCTION delete_judged(bigint, text, integer, anyarray, tid[], timestamptz, timestamptz) IS
+    'Deletes rows of p_rule that go and are locked, and answers which and how many, by table; raises an error where some are kept.';
+
+-- all_but: what a list has and another has not, in its order.
+--# create function all_but
+CREATE OR REPLACE FUNCTION all_but(p_keys anyarray, p_others anyarray)
+RETURNS anyarray
+LANGUAGE sql IMMUTABLE
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT coalesce(array_agg(k.key ORDER BY k.position), '{}')
+    FROM unnest(p_keys) WITH ORDINALITY AS k(key, position)
+    WHERE k.key NOT IN (SELECT unnest(p_others));
+$windrow$;
+--# comment on function all_but
+COMMENT ON FUNCTION all_but(anyarray, anyarray) IS
+    'Those of p_keys that are not among p_others.';
+
+-- lock_judged: locks those of the named rows that go, whatever became of them since they were found.
+--# create function lock_judged
+CREATE OR REPLACE FUNCTION lock_judged(
+    p_rule text, p_pass integer, p_keys anyarray, p_as_of timestamptz, p_cutoff timestamptz,
+    OUT o_keys anyarray, OUT o_skip_keys text[], OUT o_skip_reasons text[]
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+SET datestyle = 'ISO, YMD'
+SET timezone = 'UTC'
+AS $windrow$
+DECLARE
+    v_judge   constant text := format('SELECT f.o_keys, f.o_skip_keys, f.o_skip_reasons FROM (%s) AS f', found_query(p_rule, '$2'));
+    v_looked  p_keys%TYPE;
+    v_rest    p_keys%TYPE;
+    v_keys    text[];
+    v_reasons text[];
+    v_busy    text[] := '{}';
+BEGIN
+    -- A first look without locks, so that a row that stays is not touched. Then those that seem to go are locked, and nobody
+    -- changes them any more: what is judged now holds until the end of the transaction.
+    EXECUTE v_judge INTO v_looked, o_skip_keys, o_skip_reasons USING p_pass, p_keys, NULL::text[], NULL::bigint, p_as_of, p_cutoff;
+    SELECT r.o_keys INTO o_keys FROM lock_rows(p_rule, v_looked, 'FOR UPDATE OF t SKIP LOCKED') AS r;
+    EXECUTE v_judge INTO o_keys, v_keys, v_reasons USING p_pass, o_keys, NULL::text[], NULL::bigint, p_as_of, p_cutoff;
+    IF cardinality(o_keys) < cardinality(v_looked) THEN
+        -- Rows that another session has locked are left to it. Those that it deleted are not worth a word.
+        EXECUTE format('SELECT j.o_keys FROM (%s) AS j', v_judge)
+        INTO v_rest
+        USING p_pass, all_but(v_looked, o_keys), NULL::text[], NULL::bigint, p_as_of, p_cutoff;
+        v_busy := v_rest::text[];
+    END IF;
+    o_skip_keys := o_skip_keys || v_busy || v_keys;
+    o_skip_reasons := o_skip_reasons || array_fill('LOCKED'::text, ARRAY[cardinality(v_busy)]) || v_reasons;
+END
+$windrow$;
+--# comment on function lock_judged
+COMMENT ON FUNCTION lock_judged(text, integer, anyarray, timestamptz, timestamptz) IS
+    'Locks those of the named rows that go, each looked at again under its lock, and answers them; and those that are due and stay, with '
+    'the reasons.';
 
 -- batch_single: one batch: those of the named rows that go. Has no transaction control.
 --# create function batch_single
 CREATE OR REPLACE FUNCTION batch_single(
-    p_run bigint, p_rule text, p_pass integer, p_keys anyarray, p_as_of timestamptz, p_cutoff timestamptz,
+    p_run bigint, p_rule text, p_pass integer, p_keys anyarray, p_places tid[], p_before xid, p_as_of timestamptz, p_cutoff timestamptz,
     OUT o_families bigint, OUT o_members text[], OUT o_rows bigint[], OUT o_samples text[],
     OUT o_skip_keys text[], OUT o_skip_reasons text[]
 )
@@ -90,59 +310,62 @@ SET datestyle = 'ISO, YMD'
 SET timezone = 'UTC'
 AS $windrow$
 DECLARE
-    v_rule    rule%ROWTYPE;
-    v_verdict text := verdict_query(p_rule);
-    v_goes    constant text := format('SELECT v.o_keys FROM (%s) AS v', v_verdict);
-    v_looked  p_keys%TYPE;
-    v_judged  p_keys%TYPE;
-    v_rest    p_keys%TYPE;
-    v_oldest  text;
-    v_keys    text[];
-    v_reasons text[];
-    v_busy    text[] := '{}';
+    v_tables constant integer := (SELECT cardinality(r.tables) FROM rule AS r WHERE r.rule = p_rule);
+    v_placed constant boolean := p_places IS NOT NULL AND has_places(p_rule);
+    v_rows   bigint[];
+    v_later  bigint[];
+    v_left   p_keys%TYPE := p_keys;
+    v_judged p_keys%TYPE;
+    v_places tid[];
+    v_gone   p_keys%TYPE := '{}';
+    v_others p_keys%TYPE := '{}';
 BEGIN
-    SELECT * INTO STRICT v_rule FROM rule AS r WHERE r.rule = p_rule;
     PERFORM begin_batch('holds, and what came back');
+    o_skip_keys := '{}';
+    o_skip_reasons := '{}';
 
-    -- A first look without locks, so that a row that stays is not touched. Then those that seem to go are locked, and nobody
-    -- changes them any more: what is judged now holds until the end of the transaction.
-    EXECUTE v_verdict INTO v_looked, v_oldest, o_skip_keys, o_skip_reasons USING p_pass, p_keys, p_as_of, p_cutoff;
-    v_judged := lock_rows(p_rule, v_looked, false);
-    EXECUTE v_verdict INTO v_judged, v_oldest, v_keys, v_reasons USING p_pass, v_judged, p_as_of, p_cutoff;
-    IF cardinality(v_judged) < cardinality(v_looked) THEN
-        -- Rows that another session has locked are left to it. Those that it deleted are not worth a word.
-        v_rest := ARRAY(SELECT k.key FROM unnest(v_looked) WITH ORDINALITY AS k(key, position)
-            WHERE k.key NOT IN (SELECT unnest(v_judged)) ORDER BY k.position);
-        EXECUTE v_goes INTO v_rest USING p_pass, v_rest, p_as_of, p_cutoff;
-        v_busy := v_rest::text[];
+    -- What the search said of a row holds for the version that it saw. Where nothing goes before it, no lock is needed as long as
+    -- nobody is in the way.
+    IF v_placed AND v_tables = 1 THEN
+        v_rows := delete_at_once(p_run, p_rule, p_keys, p_places, p_before);
     END IF;
-    o_skip_keys := o_skip_keys || v_busy || v_keys;
-    o_skip_reasons := o_skip_reasons || array_fill('LOCKED'::text, ARRAY[cardinality(v_busy)]) || v_reasons;
-
-    EXECUTE format('SELECT d.o_rows, d.o_samples FROM %s($1, $2) AS d', routine_of(p_rule, 'delete')) INTO o_rows, o_samples USING p_run,
-        v_judged;
-    o_families := o_rows[cardinality(o_rows)];
-    IF o_families < cardinality(v_judged) THEN
-        -- A trigger or a rule can keep rows without a word.
-        EXECUTE v_goes INTO v_rest USING p_pass, v_judged, p_as_of, p_cutoff;
-        IF cardinality(v_rest) > 0 THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', v_rule.root
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF cardinality(v_rule.tables) > 1 AND v_rule.strategy = 'orphan' THEN
-            RAISE EXCEPTION 'what % rows of % name came back this moment', cardinality(v_judged) - o_families, v_rule.root
-                USING ERRCODE = 'serialization_failure',
-                    HINT = 'What belongs to them must stay, too. The batch is rolled back and tried again.';
-        END IF;
+    IF v_rows IS NOT NULL THEN
+        v_gone := p_keys;
+        v_left := '{}';
+    ELSIF v_placed THEN
+        SELECT r.o_keys, r.o_places
+        INTO v_judged, v_places
+        FROM lock_rows(p_rule, p_keys, 'FOR UPDATE OF t SKIP LOCKED', p_places, p_before) AS r;
+        SELECT d.o_rows, d.o_gone
+        INTO v_rows, v_gone
+        FROM delete_judged(p_run, p_rule, p_pass, v_judged, v_places, p_as_of, p_cutoff) AS d;
+        v_left := all_but(p_keys, v_judged);
     END IF;
-    o_members := CASE WHEN cardinality(v_rule.tables) > 1 THEN v_judged::text[] ELSE '{}' END;
+    -- Rows that others have changed or locked since are looked at again, by their keys.
+    IF cardinality(v_left) > 0 THEN
+        SELECT l.o_keys, l.o_skip_keys, l.o_skip_reasons
+        INTO v_judged, o_skip_keys, o_skip_reasons
+        FROM lock_judged(p_rule, p_pass, v_left, p_as_of, p_cutoff) AS l;
+        SELECT d.o_rows, d.o_gone
+        INTO v_later, v_others
+        FROM delete_judged(p_run, p_rule, p_pass, v_judged, NULL, p_as_of, p_cutoff) AS d;
+    END IF;
+    o_rows := ARRAY(
+        SELECT coalesce(n.first, 0) + coalesce(n.later, 0)
+        FROM unnest(v_rows, v_later) WITH ORDINALITY AS n(first, later, place)
+        ORDER BY n.place
+    );
+    o_families := o_rows[v_tables];
+    v_gone := v_gone || v_others;
+    o_samples := v_gone[1:10]::text[];
+    o_members := CASE WHEN v_tables > 1 THEN v_gone::text[] ELSE '{}' END;
     PERFORM end_batch(p_rule);
 END
 $windrow$;
 --# comment on function batch_single
-COMMENT ON FUNCTION batch_single(bigint, text, integer, anyarray, timestamptz, timestamptz) IS
-    'Deletes, in the caller''s transaction, those of the named rows that go, each looked at again under its lock, with what belongs to '
-    'them. No transaction control, so it can be rolled back; single_step() calls it.';
+COMMENT ON FUNCTION batch_single(bigint, text, integer, anyarray, tid[], xid, timestamptz, timestamptz) IS
+    'Deletes, in the caller''s transaction, those of the named rows that go, with what belongs to them: where a search saw them that knew '
+    'all of the time before p_before, else each looked at again under its lock. No transaction control, so it can be rolled back.';
 
 -- single_named: deletes one named row, in the caller's transaction, unless something speaks against it.
 --# create function single_named
@@ -159,12 +382,14 @@ DECLARE
     v_goes   boolean;
 BEGIN
     SELECT * INTO STRICT v_rule FROM rule AS r WHERE r.rule = p_rule;
-    EXECUTE format('SELECT lock_rows($1, %L::%s[], true)', ARRAY[p_key], key_type_of(p_rule)) USING p_rule;
-    EXECUTE format('SELECT true, v.o_reason FROM %s(0, %L, NULL, NULL) AS v', routine_of(p_rule, 'verdict'), ARRAY[p_key])
+    EXECUTE format('SELECT lock_rows($1, %L::%s[], ''FOR UPDATE OF t'')', ARRAY[p_key], key_type_of(p_rule)) USING p_rule;
+    EXECUTE format('SELECT true, s.o_reason FROM %s(0, %L, NULL, NULL, NULL, NULL) AS s', routine_of(p_rule, 'search'), ARRAY[p_key])
     INTO v_goes, v_reason;
     o_skipped := CASE WHEN v_goes THEN v_reason ELSE 'NOT_A_ROOT' END;
     IF o_skipped IS NULL THEN
-        EXECUTE format('SELECT d.o_rows FROM %s($1, %L) AS d', routine_of(p_rule, 'delete'), ARRAY[p_key]) INTO o_rows USING p_run;
+        EXECUTE format('SELECT delete_single($1, $2, %L::%s[], NULL, NULL)', ARRAY[p_key], key_type_of(p_rule))
+        INTO o_rows
+        USING p_run, p_rule;
         o_families := 1;
         IF o_rows[cardinality(o_rows)] = 0 THEN
             RAISE EXCEPTION 'rows of % could not be deleted', v_rule.root
@@ -205,12 +430,11 @@ BEGIN
         -- A row without a time may be in the way of nobody: it is not due.
         EXECUTE format(
             $overdue$
-            SELECT min(n.found), count(*) FILTER (WHERE v.o_due IS NOT NULL OR v.o_key IS NOT NULL AND $5),
-                clock_timestamp()%s - min(v.o_due)
-            FROM (SELECT s.o_keys, cardinality(s.o_keys) AS found FROM %s($1, NULL, $2, $3, $4) AS s) AS n
-            LEFT JOIN LATERAL %s($1, n.o_keys, $3, $4) AS v ON true
+            SELECT count(*), count(*) FILTER (WHERE s.o_reason IS DISTINCT FROM '' AND (s.o_due IS NOT NULL OR $5)),
+                clock_timestamp()%s - min(s.o_due) FILTER (WHERE s.o_reason IS DISTINCT FROM '')
+            FROM %s($1, NULL, NULL, $2, $3, $4) AS s
             $overdue$,
-            in_zone(p_rule), routine_of(p_rule, 'search'), routine_of(p_rule, 'verdict')
+            in_zone(p_rule), routine_of(p_rule, 'search')
         )
         INTO v_found, v_due, v_age
         USING v_pass, p_limit, p_as_of, v_cutoff, NOT v_rule.retained AND v_rule.strategy <> 'expiry';
@@ -241,9 +465,7 @@ DECLARE
     v_run       run%ROWTYPE;
     v_progress  run_rule%ROWTYPE;
     v_passes    text[] := ARRAY(SELECT jsonb_array_elements_text(r.document -> 'passes') FROM rule AS r WHERE r.rule = p_rule);
-    v_type      text := key_type_of(p_rule);
-    v_search    text := format('SELECT cardinality(n.o_keys), n.o_after, n.o_keys[1]::text, n.o_keys::text FROM %s($1, $2, $3, $4, $5) AS '
-        'n', routine_of(p_rule, 'search'));
+    v_found     constant text := found_query(p_rule);
     v_state     text;
     v_cutoff    timestamptz;
     v_pass      integer;
@@ -252,7 +474,6 @@ DECLARE
     v_take      bigint;
     v_count     bigint;
     v_key       text;
-    v_keys      text;
     v_members   text[];
     v_rows      bigint[];
     v_batch     record;
@@ -278,34 +499,48 @@ BEGIN
     -- The cursor: the pass, and the place of the last row that was looked at in it.
     v_pass := coalesce(v_progress.cursor_key::integer, 1);
     v_after := v_progress.cursor_time::text[];
-    LOOP
-        EXECUTE v_search INTO v_count, v_reached, v_key, v_keys USING v_pass, v_after, v_take, v_run.as_of, v_cutoff;
-        EXIT WHEN v_count > 0;
-        IF v_pass = cardinality(v_passes) THEN
-            RETURN 'nothing left';
-        END IF;
-        v_pass := v_pass + 1;
-        v_after := NULL;
-    END LOOP;
-    IF v_progress.weigh > 0 AND v_count > 1 AND cardinality(v_progress.table_names) > 1 THEN
-        EXECUTE format('SELECT v.o_keys::text[] FROM (%s) AS v', verdict_query(p_rule, format('%L::%s[]', v_keys, v_type)))
-        INTO v_members
-        USING v_pass, NULL, v_run.as_of, v_cutoff;
-        EXECUTE format('SELECT %s(%L)', routine_of(p_rule, 'count'), v_members) INTO v_rows;
-        v_state := lighten(p_run, p_rule, v_count, v_rows);
-        IF v_state IS NOT NULL THEN
-            RETURN v_state;
+    IF v_progress.weigh > 0 AND cardinality(v_progress.table_names) > 1 THEN
+        LOOP
+            EXECUTE format('SELECT n.o_found, n.o_keys::text[] FROM (%s) AS n', v_found)
+            INTO v_count, v_members
+            USING v_pass, NULL::text, v_after, v_take, v_run.as_of, v_cutoff;
+            EXIT WHEN v_count > 0 OR v_pass = cardinality(v_passes);
+            v_pass := v_pass + 1;
+            v_after := NULL;
+        END LOOP;
+        IF v_count > 1 THEN
+            EXECUTE format('SELECT %s(%L)', routine_of(p_rule, 'count'), v_members) INTO v_rows;
+            v_state := lighten(p_run, p_rule, v_count, v_rows);
+            IF v_state IS NOT NULL THEN
+                RETURN v_state;
+            END IF;
         END IF;
     END IF;
 
     BEGIN
-        EXECUTE format(
-            'SELECT b.o_families, b.o_members, b.o_rows, b.o_samples, b.o_skip_keys, b.o_skip_reasons FROM batch_single($1, $2, $3, '
-            '%L::%s[], $4, $5) AS b',
-            v_keys, v_type
-        )
-        INTO v_batch
-        USING p_run, p_rule, v_pass, v_run.as_of, v_cutoff;
+        LOOP
+            -- One statement, which hands over keys and places as they are; and while it lasts, its snapshot keeps these places.
+            EXECUTE format(
+                $batch$
+                SELECT n.o_found, n.o_after, b.o_families, b.o_members, b.o_rows, b.o_samples,
+                    n.o_skip_keys || b.o_skip_keys AS o_skip_keys, n.o_skip_reasons || b.o_skip_reasons AS o_skip_reasons
+                FROM (%s) AS n
+                CROSS JOIN LATERAL batch_single($7, $8, $1, n.o_keys, n.o_places, n.o_before, $5, $6) AS b
+                WHERE n.o_found > 0
+                $batch$,
+                v_found
+            )
+            INTO v_batch
+            USING v_pass, NULL::text, v_after, v_take, v_run.as_of, v_cutoff, p_run, p_rule;
+            EXIT WHEN v_batch.o_found > 0;
+            IF v_pass = cardinality(v_passes) THEN
+                RETURN 'nothing left';
+            END IF;
+            v_pass := v_pass + 1;
+            v_after := NULL;
+        END LOOP;
+        v_count := v_batch.o_found;
+        v_reached := v_batch.o_after;
         PERFORM look_again(p_run);
         IF v_run.dry_run THEN
             -- The dry run is the real batch, rolled back.
@@ -320,9 +555,12 @@ BEGIN
             GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
     END;
     IF v_sqlstate IS NOT NULL THEN
+        EXECUTE format('SELECT n.o_found, n.o_after, n.o_first::text FROM (%s) AS n', v_found)
+        INTO v_count, v_reached, v_key
+        USING v_pass, NULL::text, v_after, v_take, v_run.as_of, v_cutoff;
         v_state := fail_step(p_run, p_rule, v_sqlstate, v_message, CASE WHEN v_count > 1 THEN v_count / 2 END);
-        IF v_state IS NOT NULL THEN
-            RETURN v_state;
+        IF v_state IS NOT NULL OR v_count = 0 THEN
+            RETURN coalesce(v_state, 'again');
         END IF;
         PERFORM record_failure(p_run, p_rule, v_key, v_sqlstate, v_message);
         SELECT
@@ -366,17 +604,13 @@ SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_rule      rule%ROWTYPE;
-    v_search    text := format('SELECT cardinality(n.o_keys), n.o_after, n.o_keys::text FROM %s($1, $2, $3, $4, $5) AS n',
-        routine_of(p_rule, 'search'));
+    v_found     constant text := format('SELECT f.*, f.o_keys::text[] AS o_texts FROM (%s) AS f', found_query(p_rule));
     v_names     text[];
     v_cutoff    timestamptz := cutoff_of(p_rule, p_as_of, seconds(p_options ->> 'retention'));
     v_size      bigint := setting_of(p_rule, 'batch_rows');
     v_limit     bigint := coalesce((p_options ->> 'run_families')::bigint, setting_of(p_rule, 'run_families'));
     v_pass      integer := 1;
     v_after     text[];
-    v_reached   text[];
-    v_count     bigint;
-    v_looked    text;
     v_judged    record;
     v_families  bigint := 0;
     v_batches   bigint := 0;
@@ -400,10 +634,11 @@ BEGIN
         v_reasons := array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(v_keys)]);
     END IF;
     LOOP
-        EXECUTE v_search INTO v_count, v_reached, v_looked USING v_pass, v_after, greatest(least(v_size, v_limit - v_families), 1),
-            p_as_of, v_cutoff;
-        v_more := v_count > 0 AND v_families >= v_limit;
-        IF v_count = 0 OR v_more THEN
+        EXECUTE v_found
+        INTO v_judged
+        USING v_pass, NULL::text, v_after, greatest(least(v_size, v_limit - v_families), 1), p_as_of, v_cutoff;
+        v_more := v_judged.o_found > 0 AND v_families >= v_limit;
+        IF v_judged.o_found = 0 OR v_more THEN
             v_passes := v_passes || json_build_object('pass', v_names[v_pass], 'rows', v_here, 'oldest_end_time', v_since::json,
                 'sample_keys', v_first);
             EXIT WHEN v_more OR v_pass = cardinality(v_names);
@@ -414,22 +649,18 @@ BEGIN
             v_first := '{}';
             CONTINUE;
         END IF;
-        v_after := v_reached;
-        EXECUTE format('SELECT v.o_keys::text[] AS o_keys, v.o_oldest, v.o_skip_keys, v.o_skip_reasons FROM (%s) AS v',
-            verdict_query(p_rule, quote_literal(v_looked)))
-        INTO v_judged
-        USING v_pass, NULL::text, p_as_of, v_cutoff;
+        v_after := v_judged.o_after;
         v_batches := v_batches + 1;
-        v_families := v_families + cardinality(v_judged.o_keys);
-        v_here := v_here + cardinality(v_judged.o_keys);
+        v_families := v_families + cardinality(v_judged.o_texts);
+        v_here := v_here + cardinality(v_judged.o_texts);
         v_since := least(v_since COLLATE "C", v_judged.o_oldest);
         v_oldest := least(v_oldest COLLATE "C", v_judged.o_oldest);
-        v_first := (v_first || v_judged.o_keys)[1:10];
-        v_samples := (v_samples || v_judged.o_keys)[1:10];
+        v_first := (v_first || v_judged.o_texts)[1:10];
+        v_samples := (v_samples || v_judged.o_texts)[1:10];
         v_keys := v_keys || v_judged.o_skip_keys;
         v_reasons := v_reasons || v_judged.o_skip_reasons;
         IF cardinality(v_rule.tables) > 1 THEN
-            v_members := v_members || v_judged.o_keys;
+            v_members := v_members || v_judged.o_texts;
         END IF;
     END LOOP;
     v_rows := ARRAY[v_families];

@@ -63,7 +63,10 @@ pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "keep-one-less",
         what: "of the newest two, one is kept",
-        postgres: &[edit("OFFSET 1 LIMIT 1", "OFFSET 0 LIMIT 1")],
+        postgres: &[
+            edit("OFFSET 1 LIMIT 1", "OFFSET 0 LIMIT 1"),
+            edit("lead(true, 2)", "lead(true, 1)"),
+        ],
         mysql: &[edit("LIMIT 1 OFFSET 1", "LIMIT 1 OFFSET 0")],
         noticed_by: &[SINGLE],
     },
@@ -80,5 +83,53 @@ pub(super) const DEFECTS: &[Defect] = &[
         postgres: &[edit("AND p1.\"number\" = t.\"number\"", "")],
         mysql: &[edit("AND p1.`number` = t.`number`", "")],
         noticed_by: &[SINGLE],
+    },
+    Defect {
+        name: "place-of-another",
+        what: "PostgreSQL: a row is deleted where a search saw another one",
+        postgres: &[edit("(age(t.xmin) > age(p_before)) IS NOT FALSE", "true")],
+        mysql: &[],
+        noticed_by: &["single::places::what_comes_to_the_place_of_a_row_stays"],
+    },
+    Defect {
+        name: "lock-of-another",
+        what: "PostgreSQL: a row is locked where a search saw another one, and deleted",
+        postgres: &[edit(
+            "'t.ctid = k.place AND age(t.xmin) > age($3)'",
+            "'t.ctid = k.place'",
+        )],
+        mysql: &[],
+        noticed_by: &["single::places::what_comes_to_the_place_of_a_row_stays"],
+    },
+    Defect {
+        name: "parent-came-back",
+        what: "PostgreSQL: where a search saw an orphan, it is deleted without another look at what it names",
+        postgres: &[edit("IS NOT FALSE AND (", "IS NOT FALSE AND (true OR ")],
+        mysql: &[],
+        noticed_by: &["single::postgres::a_batch_looks_again_at_what_it_was_told_to_delete"],
+    },
+    Defect {
+        name: "some-at-once",
+        what: "PostgreSQL: where not all rows of a batch are as the search saw them, the others count as gone",
+        postgres: &[edit(
+            "IF v_rows[1] < cardinality(p_keys) THEN",
+            "IF false THEN",
+        )],
+        mysql: &[],
+        noticed_by: &["single::places::rows_of_the_time_of_an_open_transaction_go"],
+    },
+    Defect {
+        name: "rest-stays",
+        what: "PostgreSQL: what others have changed or locked since a search is not looked at again",
+        postgres: &[edit("IF cardinality(v_left) > 0 THEN", "IF false THEN")],
+        mysql: &[],
+        noticed_by: &["single::places::rows_of_the_time_of_an_open_transaction_go"],
+    },
+    Defect {
+        name: "places-in-parts",
+        what: "PostgreSQL: a row is taken for the one at the same place in a table that inherits from its own",
+        postgres: &[edit("SELECT NOT c.relhassubclass", "SELECT true")],
+        mysql: &[],
+        noticed_by: &["single::places::where_a_table_has_others_below_it_rows_go_by_their_keys"],
     },
 ];

@@ -81,6 +81,7 @@ pub(crate) struct PassView {
     pub(crate) name: &'static str,
     pub(crate) why: String,
     pub(crate) along: Vec<PlaceView>,
+    /// Its columns by their names.
     #[serde(skip)]
     pub(crate) way: Vec<String>,
     /// What is read, with its names or apart from them, and in which order, of the table and of row `n`.

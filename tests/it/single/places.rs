@@ -1,6 +1,7 @@
 //! PostgreSQL deletes a row where a search saw it. What others do to it, or to its place, in between.
 
 use std::collections::BTreeSet;
+use std::thread;
 
 use serde_json::json;
 use windrow::dialect::Dialect;
@@ -20,6 +21,7 @@ tests! {
         what_comes_to_the_place_of_a_row_stays,
         rows_of_the_time_of_an_open_transaction_go,
         where_a_table_has_others_below_it_rows_go_by_their_keys,
+        what_writers_re_date_beside_runs_stays,
     ],
 }
 
@@ -184,4 +186,64 @@ fn where_a_table_has_others_below_it_rows_go_by_their_keys() {
             400 - expected
         );
     }
+}
+
+/// Due rows get a later time, and are noted; others are changed and stay due; new ones come, due or not.
+const WRITER: &str = "
+CREATE TABLE saved (id integer);
+CREATE SEQUENCE number START 1000;
+CREATE PROCEDURE writer() LANGUAGE plpgsql AS $$
+DECLARE v_end timestamptz := clock_timestamp() + interval '3 seconds';
+BEGIN
+    WHILE clock_timestamp() < v_end LOOP
+        WITH due AS (
+            SELECT id FROM task_state_store WHERE expires_at < '2026-06-01' ORDER BY random() LIMIT 3 FOR UPDATE SKIP LOCKED
+        ), later AS (
+            UPDATE task_state_store AS t SET expires_at = '2037-01-01' FROM due WHERE t.id = due.id RETURNING t.id
+        )
+        INSERT INTO saved SELECT id FROM later;
+        PERFORM pg_sleep(0.004 * random());
+        COMMIT;
+        UPDATE task_state_store SET value = 'new'
+        WHERE id IN (SELECT id FROM task_state_store WHERE expires_at < '2026-06-01' ORDER BY random() LIMIT 3 FOR UPDATE SKIP LOCKED);
+        COMMIT;
+        WITH new AS (
+            INSERT INTO task_state_store (id, dag_run_id, task_id, name, value, expires_at)
+            SELECT id, id, '', '', '', CASE WHEN id % 4 = 0 THEN timestamptz '2037-01-01' ELSE '2026-01-01' END
+            FROM (SELECT nextval('number') AS id FROM generate_series(1, 20)) AS n
+            RETURNING id
+        )
+        INSERT INTO saved SELECT id FROM new WHERE id % 4 = 0;
+        COMMIT;
+    END LOOP;
+END $$";
+
+fn what_writers_re_date_beside_runs_stays() {
+    let mut installation = super::new(POSTGRES);
+    installation.execute(WRITER);
+    let mut rival = installation.connect();
+    let writers: Vec<_> = (0..2)
+        .map(|_| {
+            let mut session = installation.connect();
+            thread::spawn(move || session.execute("CALL writer()"))
+        })
+        .collect();
+    let mut rows = 0;
+    while writers.iter().any(|writer| !writer.is_finished()) {
+        let answer = run(&mut installation, "task_state");
+        assert_eq!(answer["status"], "done", "{answer}");
+        rows += only(&answer)["rows"].as_i64().expect("a number");
+        // What is gone makes room for what comes.
+        rival.execute("VACUUM task_state_store").expect("VACUUM");
+    }
+    for writer in writers {
+        writer.join().expect("no panic").expect("a writer");
+    }
+    let saved = installation.number("SELECT count(*) FROM saved");
+    assert!(
+        rows > 100 && saved > 100,
+        "{rows} rows went, {saved} were saved"
+    );
+    let lost = "SELECT count(*) FROM saved AS s WHERE NOT EXISTS (SELECT FROM task_state_store AS t WHERE t.id = s.id)";
+    assert_eq!(installation.number(lost), 0);
 }

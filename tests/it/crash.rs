@@ -104,7 +104,8 @@ fn a_cancelled_run_leaves_no_half_family_and_no_lock(dialect: Dialect) -> Result
         client.check_whole()?;
         client.check_unlocked()?;
         let status = client.texts(&format!("SELECT status FROM W.run WHERE run_id = {run}"))?;
-        ensure!(status == ["cancelled"], "{status:?}");
+        let reason = client.texts(&format!("SELECT reason FROM W.run WHERE run_id = {run}"))?;
+        ensure!(status == ["cancelled"], "{status:?} {reason:?}");
         let (result, _) = client.run_rule(&json!({"run_families": 5}))?;
         ensure!(result["status"] == "stopped", "{result}");
         client.check_whole()?;

@@ -231,7 +231,10 @@ fn what_writers_re_date_beside_runs_stays() {
     let mut rows = 0;
     while writers.iter().any(|writer| !writer.is_finished()) {
         let answer = run(&mut installation, "task_state");
-        assert_eq!(answer["status"], "done", "{answer}");
+        // The writers may be ahead of it.
+        let reason = answer["reason"].as_str().expect("a text");
+        let ends = ["nothing left", "run_families reached"];
+        assert!(ends.contains(&reason), "{answer}");
         rows += only(&answer)["rows"].as_i64().expect("a number");
         // What is gone makes room for what comes.
         rival.execute("VACUUM task_state_store").expect("VACUUM");

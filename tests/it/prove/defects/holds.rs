@@ -43,16 +43,10 @@ pub(super) const DEFECTS: &[Defect] = &[
             "hold AS h\n        WHERE h.rule = p_rule\n",
             "hold AS h\n        WHERE h.rule = left(p_rule, -1)\n",
         )],
-        mysql: &[
-            edit(
-                "hold AS h\n    WHERE h.rule = p_rule\n      AND (h.until",
-                "hold AS h\n    WHERE h.rule = LEFT(p_rule, CHAR_LENGTH(p_rule) - 1)\n      AND (h.until",
-            ),
-            edit(
-                "hold AS h\n        WHERE h.rule = p_rule\n          AND (h.until",
-                "hold AS h\n        WHERE h.rule = LEFT(p_rule, CHAR_LENGTH(p_rule) - 1)\n          AND (h.until",
-            ),
-        ],
+        mysql: &[edit(
+            "hold AS h\n    WHERE h.rule = p_rule\n      AND (h.until",
+            "hold AS h\n    WHERE h.rule = LEFT(p_rule, CHAR_LENGTH(p_rule) - 1)\n      AND (h.until",
+        )],
         noticed_by: &[
             "oracle::cases::holds::SERVER::a_held_family_stays_until_the_hold_ends",
             CLOSED,

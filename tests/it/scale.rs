@@ -184,17 +184,6 @@ retention = { default = \"30d\" }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// What the session did so far, as MySQL and MariaDB count it.
-fn handled(installation: &mut Installation, what: &str) -> i64 {
-    let counts = installation.rows(&format!("SHOW SESSION STATUS LIKE 'Handler_{what}%'"));
-    let counts = counts
-        .iter()
-        .map(|row| row[1].as_deref().unwrap_or_default());
-    counts
-        .map(|count| count.parse::<i64>().expect("a number"))
-        .sum()
-}
-
 /// A run that says how many files could not be removed looked at all that wait.
 fn a_run_does_not_read_the_files_that_wait(dialect: Dialect) {
     const WAITING: i64 = 20_000;
@@ -224,7 +213,7 @@ fn a_run_does_not_read_the_files_that_wait(dialect: Dialect) {
                 let scanned = installation.named(scanned);
                 installation.number(&scanned)
             }
-            Dialect::Mysql | Dialect::Mariadb => handled(installation, "read"),
+            Dialect::Mysql | Dialect::Mariadb => installation.handled("read"),
         };
         if dialect == Dialect::Postgres {
             let analysed = installation.named("ANALYZE W.artifact");
@@ -268,10 +257,10 @@ fn a_preview_writes_of_each_family_once(flavour: Flavour) {
             "REPLACE INTO runs (id, called, state, ended) SELECT n, 0, 'done', '2025-01-01 00:00:00' FROM {}",
             numbers(dialect, families)
         ));
-        let before = handled(&mut installation, "write");
+        let before = installation.handled("write");
         let preview = installation.preview(json!({})).expect("a preview");
         assert_eq!(preview["rules"][0]["families"], families, "{preview}");
-        handled(&mut installation, "write") - before
+        installation.handled("write") - before
     };
     let (few, many) = (written(200), written(400));
     assert!(many < few * 5 / 2, "{many} for 400 families, {few} for 200");
@@ -298,11 +287,11 @@ fn a_batch_does_not_write_down_every_hold(flavour: Flavour) {
         );
         let held = installation.named(&held);
         installation.execute(&held);
-        let before = handled(&mut installation, "write");
+        let before = installation.handled("write");
         let run = installation.run(json!({})).expect("a run");
         assert_eq!(run["rules"][0]["families"], 249, "{run}");
         assert_eq!(run["rules"][0]["skipped"], json!({"HELD": 1}), "{run}");
-        handled(&mut installation, "write") - before
+        installation.handled("write") - before
     };
     let (one, many) = (written(1), written(HOLDS));
     assert!(

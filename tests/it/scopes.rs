@@ -198,14 +198,8 @@ fn read_by_a_run(dialect: Dialect, scopes: i64) -> i64 {
     database
         .set_setting("batch_families", 5)
         .expect("a setting");
-    let counts =
-        "SHOW SESSION STATUS WHERE variable_name IN ('Handler_read_key', 'Handler_read_next')";
     let counted = |database: &mut Installation| -> i64 {
-        let rows = database.rows(counts);
-        let counts = rows.iter().map(|row| row[1].as_deref().unwrap_or_default());
-        counts
-            .map(|count| count.parse::<i64>().expect("a number"))
-            .sum()
+        database.handled("read_key") + database.handled("read_next")
     };
     let before = counted(&mut database);
     let run = database.run(json!({"run_families": 400})).expect("a run");

@@ -394,6 +394,16 @@ impl Installation {
             .collect()
     }
 
+    /// How often the session has done something with rows or entries of indexes, as MySQL and MariaDB count it: `read`,
+    /// `read_next`, `write`.
+    pub(crate) fn handled(&mut self, what: &str) -> i64 {
+        let counts = self.rows(&format!("SHOW SESSION STATUS LIKE 'Handler_{what}%'"));
+        let counts = counts.iter().map(|row| row[1].as_deref());
+        counts
+            .map(|count| count.expect("a value").parse::<i64>().expect("a number"))
+            .sum()
+    }
+
     /// All rows; `W.` stands for the control schema.
     pub(crate) fn rows(&mut self, sql: &str) -> Vec<db::Row> {
         let sql = self.named(sql);

@@ -403,10 +403,13 @@ CREATE PROCEDURE fail_purge(
 SQL SECURITY DEFINER
 COMMENT 'Records and commits why p_key, NULL: those that go together, could not be deleted, and answers it. It has been rolled back.'
 BEGIN
-    IF p_errno IN (1317, 1927, 1053) THEN
+    DECLARE v_busy  boolean;
+    DECLARE v_state varchar(1000);
+    CALL fault_of(p_errno, p_sqlstate, p_message, 1, v_busy, v_state);
+    IF v_state = 'cancelled' THEN
         SET o_reason = 'CANCELLED';
     ELSE
-        SET o_reason = IF(p_errno IN (1205, 1213, 1020, 3101, 3572), 'LOCKED', 'FAILED');
+        SET o_reason = IF(v_busy, 'LOCKED', 'FAILED');
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         IF o_reason = 'FAILED' THEN

@@ -547,13 +547,7 @@ BEGIN
     DECLARE EXIT HANDLER FOR 1062
     BEGIN
         DECLARE v_text varchar(128);
-        -- Warnings come before the error; behind it are the lines of the routines (MariaDB).
-        GET /*!80000 STACKED */ DIAGNOSTICS v_number = NUMBER;
-        REPEAT
-            GET /*!80000 STACKED */ DIAGNOSTICS CONDITION v_number
-                v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            SET v_number = v_number - 1;
-        UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
+        --+ raised.sql
         SET v_text = LEFT(
             CONCAT('nothing is restored: table ', v_table, ': ', v_message, '; a row that has come since is in the way'), 128
         );

@@ -1,11 +1,4 @@
--- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
--- back: work tables.
-GET /*!80000 STACKED */ DIAGNOSTICS v_number = NUMBER;
-REPEAT
-    GET /*!80000 STACKED */ DIAGNOSTICS CONDITION v_number
-        v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-    SET v_number = v_number - 1;
-UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
+--+ raised.sql
 -- A cancel shows in its own way in a sort, and where it meets MariaDB reading a routine as an error of a text that has none.
 IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno IN (1064, 1065, 1109, 1308, 1327) THEN
     SET v_errno = 1317, v_sqlstate = '70100';

@@ -7,7 +7,7 @@ use serde_json::json;
 use windrow::dialect::Dialect;
 
 use super::model::{left, only};
-use super::trouble::{run_aside, slow_down};
+use super::trouble::run_aside;
 use super::world::{World, ample, due};
 use super::{AS_OF, loaded, run};
 use crate::harness::tests;
@@ -58,11 +58,16 @@ fn a_row_that_changes_during_its_batch_stays() {
     let last = installation.texts(&format!(
         "SELECT id::text FROM task_state_store WHERE expires_at < '{AS_OF}' ORDER BY ctid DESC LIMIT 1"
     ));
-    slow_down(&mut installation, 0.2);
+    // The first row is deleted when this session lets go of the lock.
+    installation.execute(
+        "CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(7); RETURN OLD; END $$;
+         CREATE TRIGGER wait BEFORE DELETE ON task_state_store FOR EACH ROW EXECUTE FUNCTION wait();
+         SELECT pg_advisory_lock(7)",
+    );
     let (runner, _, number) = run_aside(&installation);
     until("rows are being deleted", || {
         Ok(installation.number(&format!(
-            "SELECT count(*) FROM pg_stat_activity WHERE pid = {number} AND wait_event = 'PgSleep'"
+            "SELECT count(*) FROM pg_stat_activity WHERE pid = {number} AND wait_event_type = 'Lock' AND wait_event = 'advisory'"
         )) > 0)
     })
     .expect("it begins");
@@ -71,6 +76,7 @@ fn a_row_that_changes_during_its_batch_stays() {
         "UPDATE task_state_store SET expires_at = '2037-01-01' WHERE id = {}",
         last[0]
     ));
+    installation.execute("SELECT pg_advisory_unlock(7)");
     let (_, answer) = runner.join().expect("no panic");
     let answer = answer.expect("a run");
     assert_eq!(answer["status"], "done", "{answer}");

@@ -14,6 +14,7 @@ use templates::{Shown, Templates};
 
 pub use acting::sets;
 pub use indexes::{IndexStatement, index_name, index_statements};
+pub use kernel::planner;
 pub use names::{control_name, home, meaning, named_zones, role_name, run_lock};
 pub use orphan_guard::guard_triggers;
 pub use probes::{probes, unexplained};

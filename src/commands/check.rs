@@ -109,6 +109,9 @@ pub(super) fn compare(
     let mut planned = Vec::new();
     let mut denied = Vec::new();
     let mut off = Vec::new();
+    for setting in render::planner(calls.dialect()) {
+        database.execute(&setting)?;
+    }
     for probe in render::probes(graph, calls.dialect())? {
         plan_as(database, calls, &probe.off, &mut off)?;
         match database.query(&calls.explain(&probe.sql), &[]) {

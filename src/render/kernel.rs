@@ -40,6 +40,7 @@ const PARTS: &[(&str, Text)] = &[
     ("rights.sql", text!("innodb/parts/rights.sql")),
     ("as_made.sql", text!("innodb/parts/as_made.sql")),
     ("closing.sql", text!("innodb/parts/closing.sql")),
+    ("planner.sql", text!("innodb/parts/planner.sql")),
     ("failed.sql", text!("innodb/parts/failed.sql")),
     ("raised.sql", text!("innodb/parts/raised.sql")),
     ("views.sql", text!("innodb/parts/views.sql")),
@@ -101,6 +102,20 @@ pub(super) fn schedule(dialect: Dialect, control: &str, who: &str) -> String {
         }
     };
     asked(&query, dialect, control)
+}
+
+/// What a run of MySQL or MariaDB tells the planner by settings of its session, a statement each. On PostgreSQL each routine has
+/// its own.
+pub fn planner(dialect: Dialect) -> Vec<String> {
+    if dialect == Dialect::Postgres {
+        return Vec::new();
+    }
+    let part = sql::spoken(dialect, &with_parts("--+ planner.sql", dialect));
+    let lines = part
+        .lines()
+        .map(|line| line.trim().trim_end_matches([';', ' ']));
+    let statements = lines.filter(|line| line.starts_with("SET "));
+    statements.map(str::to_owned).collect()
 }
 
 /// A query of the kernel as it is asked from outside of the control schema.

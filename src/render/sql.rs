@@ -332,7 +332,7 @@ pub fn body_fingerprint(dialect: Dialect, body: &str) -> String {
 }
 
 /// A text as a server keeps it: what a comment has for the other server goes, and of what it has for this one, the comment.
-fn spoken(dialect: Dialect, body: &str) -> String {
+pub(super) fn spoken(dialect: Dialect, body: &str) -> String {
     let (ours, theirs) = match dialect {
         Dialect::Mariadb => ("/*M!", "/*!80000"),
         _ => ("/*!80000", "/*M!"),

@@ -21,6 +21,9 @@ tests! {
 /// How many families the histories have.
 const FAMILIES: usize = 400;
 
+/// How many rows a table of them has that no statement may read from end to end.
+const BIG: &str = "2000";
+
 /// A server with the history of a system, and the system's spec.
 struct Stage {
     spec: String,
@@ -89,6 +92,7 @@ impl Stage {
             _postgres: postgres,
             _mysql: mysql,
         };
+        stage.plans_read_no_table_whole();
         stage.windrow("install");
         if let Decision::Policies(table, column, _) = system.decision {
             let text = match dialect {
@@ -108,6 +112,28 @@ impl Stage {
             }
         }
         stage
+    }
+
+    /// Each statement of a rule finds its rows by an index, as far as the server plans it for tables of this size.
+    fn plans_read_no_table_whole(&self) {
+        let output = Command::new(env!("CARGO_BIN_EXE_windrow"))
+            .args([
+                "check",
+                &self.spec,
+                "--threshold",
+                BIG,
+                "--database",
+                &self.url,
+            ])
+            .output()
+            .expect("windrow starts");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            said.contains("notice[missing-index]"),
+            "{said}{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        assert!(!said.contains("error["), "{said}");
     }
 
     /// The binary, which does what it is told; what it wrote to stdout.

@@ -161,12 +161,7 @@ BEGIN
     SET SESSION group_concat_max_len = 67108864;
     -- What is longer is taken for the same, also where rows are put in groups.
     SET SESSION max_sort_length = 4096;
-    -- A table that is scanned waits for every row that somebody holds: an index is always better here, however few the rows.
-    SET SESSION max_seeks_for_key = 1;
-    -- MySQL inserts into no view without derived_merge.
-    /*!80000 SET SESSION optimizer_switch = 'block_nested_loop=off,derived_merge=on'; */
-    SET SESSION optimizer_search_depth = 62;
-    /*M! SET SESSION join_cache_level = 0; */
+    --+ planner.sql
     -- Or MariaDB reads CREATE TABLE ... LIKE as a table without columns.
     /*M! SET SESSION sql_if_exists = 0; */
     SET SESSION time_zone = '+00:00';

@@ -1,13 +1,18 @@
 //! What acts beside windrow's own statements when a row goes: foreign keys that the spec does not list, rules, tables that
 //! inherit, other collations, tables that are swapped. Each is told by its name before a run, and in every batch of one.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 use windrow::fit::{self, Finding, Severity};
+use windrow::sandbox::mysql::Flavour;
 
 use crate::harness::tests;
+use crate::support::effort;
 use crate::support::graphs::graph_of;
-use crate::support::installation::{Installation, bytes_of, columns_of, violations};
+use crate::support::installation::{Installation, bytes_of, columns_of, dialect_of, violations};
+use crate::support::patience::until;
 
 mod acts;
 mod collations;
@@ -24,10 +29,14 @@ tests! {
         what_comes_to_act_ends_a_run,
         what_comes_to_act_as_a_run_begins_ends_it,
         what_comes_to_act_on_what_is_set_during_a_batch_finds_nothing_set,
+        what_acts_is_judged_by_the_spec_that_is_there,
+    ],
+    mysql_and_mariadb: [
+        what_comes_to_act_once_nothing_did_is_told,
+        nothing_is_noted_of_tables_that_were_just_made,
     ],
     on_postgres: [
         a_rule_that_becomes_another_is_told,
-        what_acts_is_judged_by_the_spec_that_is_there,
     ],
     on_mariadb: [
         a_table_that_keeps_what_its_rows_were_is_told,
@@ -230,6 +239,59 @@ fn what_acts_is_told_before_a_run(dialect: Dialect) {
     assert_eq!(installation.number("SELECT COUNT(*) FROM uses"), 2);
 }
 
+/// Whether the catalog says what it said when a run found that nothing acts.
+fn is_noted(installation: &mut Installation) -> bool {
+    installation.execute("CALL W.read_catalog()");
+    installation.execute("CALL W.shapes_while_clean(@windrow_noted)");
+    installation.number("SELECT @windrow_noted IS NOT NULL") == 1
+}
+
+/// Runs, on MySQL and MariaDB, until one notes that nothing acts: not before the tables are two seconds old.
+fn until_nothing_acts(installation: &mut Installation) {
+    until("a run notes that nothing acts", || {
+        installation.run(json!({"dry_run": true})).expect("a run");
+        Ok(is_noted(installation))
+    })
+    .expect("it is noted");
+}
+
+/// Runs that found nothing look no more as long as the catalog stays as it is. Each of these changes shows in it.
+fn what_comes_to_act_once_nothing_did_is_told(flavour: Flavour) {
+    let dialect = dialect_of(flavour);
+    let mut installation = made(dialect);
+    installation.arm();
+    for act in acts(dialect).into_iter().step_by(effort::size(4, 1)) {
+        let make = text_for(&mut installation, dialect, act.make);
+        let undo = text_for(&mut installation, dialect, act.undo);
+        let told = text_for(&mut installation, dialect, act.told).replace('`', "");
+        until_nothing_acts(&mut installation);
+        installation.execute(&make);
+        let error = installation.run(json!({})).expect_err(act.make);
+        assert_told(&error, &told);
+        installation.execute(&undo);
+    }
+}
+
+/// A second change within a second shows nowhere: until the tables are older, each run looks for what acts.
+fn nothing_is_noted_of_tables_that_were_just_made(flavour: Flavour) {
+    let dialect = dialect_of(flavour);
+    let mut installation = made(dialect);
+    installation.arm();
+    until_nothing_acts(&mut installation);
+    let mut noted = 0;
+    for _ in 0..10 {
+        installation.execute("ALTER TABLE audit COMMENT = 'once more'");
+        let altered = Instant::now();
+        installation.run(json!({"dry_run": true})).expect("a run");
+        let is_noted = is_noted(&mut installation);
+        if altered.elapsed() < Duration::from_secs(1) {
+            assert!(!is_noted);
+            noted += 1;
+        }
+    }
+    assert!(noted > 0, "no run within a second");
+}
+
 /// The run during which somebody changed the catalog.
 fn changed_during_a_run(installation: &mut Installation, change: &str) -> Value {
     let change = |installation: &mut Installation| installation.execute(change);
@@ -303,12 +365,15 @@ fn a_rule_that_becomes_another_is_told() {
 }
 
 /// Nothing acted by the spec that was armed. Who breaks off an installation has another one.
-fn what_acts_is_judged_by_the_spec_that_is_there() {
-    let mut installation = made(Dialect::Postgres);
+fn what_acts_is_judged_by_the_spec_that_is_there(dialect: Dialect) {
+    let mut installation = made(dialect);
     installation.execute(
         "ALTER TABLE uses ADD CONSTRAINT acts FOREIGN KEY (run_id) REFERENCES runs (id) ON DELETE CASCADE",
     );
     installation.arm();
+    if dialect != Dialect::Postgres {
+        until_nothing_acts(&mut installation);
+    }
     let edge = r#"uses = { key = "id integer", parents = ["run_id -> runs.id"#;
     let other = SPEC.replace(edge, &format!("{edge} set null"));
     assert_ne!(other, SPEC);

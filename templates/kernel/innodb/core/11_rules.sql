@@ -44,6 +44,20 @@ CREATE TABLE IF NOT EXISTS rule_limit (
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'The limits of the spec, which table setting overrides; view settings has both. Written by an installation.';
 
+-- catalog_state: what the catalog said of the tables of the spec: when nothing was seen to act (run_id -1), when somebody armed
+-- windrow (run_id 0), and when each run that is open began.
+--# create table catalog_state
+CREATE TABLE IF NOT EXISTS catalog_state (
+    run_id   bigint      NOT NULL PRIMARY KEY,
+    state    longtext    NOT NULL,
+    beside   longtext    NOT NULL,
+    names    longtext    NOT NULL,
+    shapes   longtext    NOT NULL,
+    taken_at datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6))
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'What the catalog said when nothing was seen to act (run_id -1), when somebody armed windrow or installed it
+        anew (run_id 0), and when each open run began: tables_now(), keys_now() and the columns of the tables. Every batch compares it.';
+
 -- known_table: the tables of the application, and by which columns windrow tells their rows to belong together.
 --# create table known_table
 CREATE TABLE IF NOT EXISTS known_table (
@@ -174,6 +188,8 @@ BEGIN
     DELETE FROM rule_limit WHERE rule > '';
     DELETE FROM rule_table WHERE rule > '';
     DELETE FROM rule WHERE rule > '';
+    -- What acts is judged anew.
+    DELETE FROM catalog_state WHERE run_id = -1;
     DELETE FROM known_table WHERE name > '';
     INSERT INTO known_table (name, goes, ignored)
     SELECT t.name, COALESCE(t.goes, 0), false

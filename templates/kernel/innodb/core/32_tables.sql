@@ -4,7 +4,7 @@
 --# create procedure take_tables
 CREATE PROCEDURE take_tables()
 SQL SECURITY DEFINER
-COMMENT 'Reads no row of the tables whose rows go, and so keeps them from being altered until the transaction ends.'
+COMMENT 'Reads no row of the tables of the spec, and so keeps them from being altered until the transaction ends.'
 BEGIN
     DECLARE v_text longtext;
     SELECT CONCAT(
@@ -18,7 +18,7 @@ BEGIN
     INTO v_text
     FROM known_table AS t
     CROSS JOIN spec AS s
-    WHERE t.goes;
+    WHERE NOT t.ignored;
     CALL run_text(v_text);
 END;
 

@@ -1,18 +1,3 @@
--- catalog_state: what the catalog said of the tables of the spec: when somebody armed windrow (run_id 0), and when each run
--- that is open began.
---# create table catalog_state
-CREATE TABLE IF NOT EXISTS catalog_state (
-    run_id   bigint      NOT NULL PRIMARY KEY,
-    state    longtext    NOT NULL,
-    beside   longtext    NOT NULL,
-    names    longtext    NOT NULL,
-    shapes   longtext    NOT NULL,
-    taken_at datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6))
-) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'What the catalog said when somebody armed windrow or installed it anew (run_id 0), and when each open run
-        began: catalog_now(), catalog_beside(), all tables with the time at which they were made, and their columns.
-        Every batch compares it.';
-
 -- known_names: the tables of the spec, or those whose rows go, as the catalog spells them.
 --# create procedure known_names
 CREATE PROCEDURE known_names(IN p_going boolean, OUT o_schema varchar(64), OUT o_names longtext)
@@ -312,39 +297,55 @@ BEGIN
     DROP TEMPORARY TABLE work_stranger;
 END;
 
--- catalog_now: what must not change during a run without a look at it: which tables these are, and what acts on them. A table
--- has no number that an account without special rights may see: each change of it sets the time at which it was made.
---# create procedure catalog_now
-CREATE PROCEDURE catalog_now(OUT o_state longtext)
+-- tables_now, keys_now: what must not change during a run without a look at it: which tables these are, and what acts on them. A
+-- table has no number that an account without special rights may see: each change of it sets the time at which it was made.
+--# create procedure tables_now
+CREATE PROCEDURE tables_now(OUT o_tables longtext, OUT o_names longtext, OUT o_made datetime)
 SQL SECURITY DEFINER
-COMMENT 'The tables of the spec, their engines and when they were made, and the foreign keys of their database that act
-    on them, between bars.'
+COMMENT 'The tables of the spec, their engines and when they were made; all tables of their database with that time, between bars;
+    and the latest of these times.'
 BEGIN
     DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
     DECLARE v_schema varchar(64);
     DECLARE v_known  longtext;
+    SET SESSION group_concat_max_len = 67108864;
+    CALL known_names(false, v_schema, v_known);
+    -- By the name in a variable: MariaDB reads every database for one that it has to look up.
+    SELECT
+        GROUP_CONCAT(IF(t.is_known, CONCAT('table ', t.name, ' ', COALESCE(t.engine, 'none'), ' ', t.made), NULL)
+            ORDER BY t.name SEPARATOR '|'),
+        CONCAT('|', GROUP_CONCAT(CONCAT(t.name, ' ', t.made) ORDER BY t.name SEPARATOR '|'), '|'),
+        MAX(t.create_time)
+    INTO o_tables, o_names, o_made
+    FROM (
+        SELECT
+            t.table_name AS name, t.engine, t.create_time, COALESCE(t.create_time, '') AS made,
+            LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, t.table_name, LOWER(t.table_name)), '|'), v_known) > 0 AS is_known
+        FROM information_schema.tables AS t
+        WHERE t.table_schema = v_schema
+    ) AS t;
+    SET SESSION group_concat_max_len = v_length;
+END;
+--# create procedure keys_now
+CREATE PROCEDURE keys_now(OUT o_keys longtext)
+SQL SECURITY DEFINER
+COMMENT 'The foreign keys that act on the tables of the spec, between bars: those of their database, then those of others.'
+BEGIN
+    DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
+    DECLARE v_schema varchar(64);
     DECLARE v_going  longtext;
     DECLARE v_sets   longtext;
     DECLARE v_set    longtext;
-    DECLARE v_keys   longtext;
+    DECLARE v_beside longtext;
     SET SESSION group_concat_max_len = 67108864;
-    CALL known_names(false, v_schema, v_known);
     CALL known_names(true, v_schema, v_going);
     CALL known_sets(v_sets, v_set);
-    SELECT GROUP_CONCAT(
-        CONCAT('table ', t.table_name, ' ', COALESCE(t.engine, 'none'), ' ', COALESCE(t.create_time, ''))
-        ORDER BY t.table_name SEPARATOR '|'
-    )
-    INTO o_state
-    FROM information_schema.tables AS t
-    WHERE t.table_schema = v_schema
-      AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, t.table_name, LOWER(t.table_name)), '|'), v_known) > 0;
     SELECT GROUP_CONCAT(
         CONCAT('key ', f.constraint_schema, '.', f.table_name, '.', f.constraint_name, ' ', f.referenced_table_name, ' ', f.delete_rule,
             ' ', f.update_rule)
         ORDER BY f.constraint_schema, f.table_name, f.constraint_name SEPARATOR '|'
     )
-    INTO v_keys
+    INTO o_keys
     FROM information_schema.referential_constraints AS f
     WHERE f.constraint_schema = v_schema
       AND f.unique_constraint_schema = v_schema
@@ -355,8 +356,9 @@ BEGIN
               IF(f.update_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT' /*M! , 'NO ACTION', 'RESTRICT' */), v_set, '')
           )
       ) > 0;
-    SET o_state = CONCAT_WS('|', o_state, v_keys);
     SET SESSION group_concat_max_len = v_length;
+    CALL catalog_beside(false, v_beside);
+    SET o_keys = CONCAT_WS('|', o_keys, v_beside);
 END;
 
 -- keys_beside, catalog_beside: the same of the foreign keys of other databases. To find them, MariaDB opens every table of the
@@ -441,23 +443,15 @@ END;
 --# create procedure read_catalog
 CREATE PROCEDURE read_catalog()
 SQL SECURITY DEFINER
-COMMENT 'Reads what the catalog says into @windrow_names, @windrow_state and @windrow_beside, for note_catalog().'
+COMMENT 'Reads what the catalog says into @windrow_state, @windrow_names, @windrow_made and @windrow_beside, for note_catalog().'
 BEGIN
-    DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
-    DECLARE v_schema varchar(64) DEFAULT (SELECT s.schema_name FROM spec AS s);
-    DECLARE v_names  longtext;
     DECLARE v_state  longtext;
+    DECLARE v_names  longtext;
+    DECLARE v_made   datetime;
     DECLARE v_beside longtext;
-    SET SESSION group_concat_max_len = 67108864;
-    -- By the name in a variable: MariaDB reads every database for one that it has to look up.
-    SELECT CONCAT('|', GROUP_CONCAT(CONCAT(t.table_name, ' ', COALESCE(t.create_time, '')) ORDER BY t.table_name SEPARATOR '|'), '|')
-    INTO v_names
-    FROM information_schema.tables AS t
-    WHERE t.table_schema = v_schema;
-    SET SESSION group_concat_max_len = v_length;
-    CALL catalog_now(v_state);
-    CALL catalog_beside(false, v_beside);
-    SET @windrow_names = v_names, @windrow_state = v_state, @windrow_beside = v_beside;
+    CALL tables_now(v_state, v_names, v_made);
+    CALL keys_now(v_beside);
+    SET @windrow_state = v_state, @windrow_names = v_names, @windrow_made = v_made, @windrow_beside = v_beside;
 END;
 
 -- replaced: a table that is another one than it was, or whose rows compare otherwise. Each ALTER TABLE makes a table anew: that
@@ -535,6 +529,38 @@ BEGIN
     SET SESSION group_concat_max_len = v_length;
 END;
 
+-- note_clean, shapes_while_clean: what the catalog says while nothing acts. As long as it says the same, unaccounted() need not
+-- look for what acts, which takes four times as long. The time at which a table was made is told in whole seconds: a change
+-- within the second of the one before it shows nowhere, so that nothing is noted for two seconds.
+--# create procedure note_clean
+CREATE PROCEDURE note_clean()
+SQL SECURITY DEFINER
+COMMENT 'Notes what read_catalog() and read_shapes() have read, after unaccounted() found nothing.'
+BEGIN
+    DECLARE v_made   datetime DEFAULT @windrow_made;
+    DECLARE v_shapes longtext;
+    CALL shapes_while_clean(v_shapes);
+    IF v_shapes IS NULL AND v_made < NOW() - INTERVAL 2 SECOND THEN
+        CALL note_catalog(-1);
+    END IF;
+END;
+--# create procedure shapes_while_clean
+CREATE PROCEDURE shapes_while_clean(OUT o_shapes longtext)
+SQL SECURITY DEFINER
+COMMENT 'The columns of the tables, where the catalog says what it said when note_clean() noted it; else NULL.'
+BEGIN
+    DECLARE v_state  longtext DEFAULT @windrow_state;
+    DECLARE v_names  longtext DEFAULT @windrow_names;
+    DECLARE v_beside longtext DEFAULT @windrow_beside;
+    SELECT MAX(s.shapes)
+    INTO o_shapes
+    FROM catalog_state AS s
+    WHERE s.run_id = -1
+      AND s.state = v_state
+      AND s.names = v_names
+      AND s.beside = v_beside;
+END;
+
 -- unaccounted: why no run may start, by the catalog. What was there when windrow was armed counts only where it was armed.
 --# create procedure unaccounted
 CREATE PROCEDURE unaccounted(OUT o_reason longtext)
@@ -543,10 +569,16 @@ COMMENT 'The first thing in the catalog by which a deletion would reach further 
     not the one that was armed; NULL if there is none.'
 BEGIN
     DECLARE v_identity varchar(700);
-    DECLARE v_then longtext;
-    DECLARE v_now longtext;
+    DECLARE v_then   longtext;
+    DECLARE v_now    longtext;
+    DECLARE v_shapes longtext;
     CALL read_catalog();
-    CALL stranger(o_reason);
+    CALL shapes_while_clean(v_shapes);
+    IF v_shapes IS NULL THEN
+        CALL stranger(o_reason);
+    ELSE
+        SET @windrow_shapes = v_shapes;
+    END IF;
     IF o_reason IS NULL THEN
         CALL server_identity(v_identity);
         SELECT MAX(a.state)
@@ -611,25 +643,30 @@ BEGIN
     END IF;
 END;
 
--- look_again: whether the catalog is still as it was when the run began. A batch asks when it has read the tables, which keeps
--- them from being altered, and before it commits: MariaDB lets another table refer to them meanwhile.
+-- look_again: whether the catalog is still as it was when the run began. A batch asks for the tables when it has read all of
+-- them, which keeps them from being altered until it ends; and for the keys before it commits: MariaDB lets another table refer
+-- to them meanwhile. A key that did something keeps its table from being altered, too, and is seen then. One that refuses an
+-- UPDATE that joins tables must be seen before: no handler of MariaDB sees that error.
 --# create procedure look_again
 CREATE PROCEDURE look_again(IN p_run bigint, IN p_last boolean, OUT o_changed boolean)
 SQL SECURITY DEFINER
-COMMENT 'Whether the catalog is not what it was when run p_run began. p_last: before the commit, when other databases are looked into, too.'
+COMMENT 'Whether the tables of the spec, or with p_last the foreign keys that act on them, are not those with which run p_run began.'
 BEGIN
     DECLARE v_then   longtext;
-    DECLARE v_now    longtext;
     DECLARE v_before longtext;
-    DECLARE v_beside longtext;
+    DECLARE v_now    longtext;
+    DECLARE v_names  longtext;
+    DECLARE v_made   datetime;
     SELECT MAX(s.state), MAX(s.beside) INTO v_then, v_before FROM catalog_state AS s WHERE s.run_id = p_run;
-    CALL catalog_now(v_now);
-    IF p_last THEN
-        CALL catalog_beside(false, v_beside);
-    ELSE
-        SET v_beside = v_before;
+    SET o_changed = false;
+    IF NOT p_last THEN
+        CALL tables_now(v_now, v_names, v_made);
+        SET o_changed = NOT v_now <=> v_then;
     END IF;
-    SET o_changed = NOT (v_now <=> v_then AND v_beside <=> v_before);
+    IF NOT o_changed AND (p_last OR EXISTS (SELECT 1 FROM known_column AS k WHERE k.is_set)) THEN
+        CALL keys_now(v_now);
+        SET o_changed = NOT v_now <=> v_before;
+    END IF;
 END;
 
 -- judge_catalog: what a change of the catalog means for a run, once its batch is rolled back. What does no harm is noted, and

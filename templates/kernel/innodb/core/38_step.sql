@@ -364,7 +364,7 @@ BEGIN
     ELSE
         CALL wait_for_locks(p_rule);
         CALL take_tables();
-        CALL same_catalog(p_run);
+        CALL same_catalog(p_run, false);
         CALL purge_latch(p_run);
     END IF;
 END;
@@ -378,12 +378,12 @@ BEGIN
     SELECT l.only_row INTO v_locked FROM latch AS l LOCK IN SHARE MODE;
 END;
 --# create procedure same_catalog
-CREATE PROCEDURE same_catalog(IN p_run bigint)
+CREATE PROCEDURE same_catalog(IN p_run bigint, IN p_last boolean)
 SQL SECURITY DEFINER
-COMMENT 'An error where the catalog is not what purge p_run began with.'
+COMMENT 'An error where the catalog is not what purge p_run began with; p_last: as look_again().'
 BEGIN
     DECLARE v_changed boolean;
-    CALL look_again(p_run, true, v_changed);
+    CALL look_again(p_run, p_last, v_changed);
     IF v_changed THEN
         CALL not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
     END IF;

@@ -154,6 +154,7 @@ BEGIN
     DECLARE v_time  varchar(40);
     DECLARE v_key   varchar(255);
     CALL note_catalog(p_run);
+    CALL note_clean();
     SELECT MIN(r.position) INTO v_place FROM rule AS r WHERE r.rule = COALESCE(p_rule, r.rule);
     WHILE v_place IS NOT NULL DO
         SELECT r.rule, r.batch_setting INTO v_rule, v_name FROM rule AS r WHERE r.position = v_place;

@@ -718,7 +718,7 @@ BEGIN
             p.updated_at = UTC_TIMESTAMP(6)
         WHERE p.run_id = p_run
           AND p.rule = p_rule;
-        CALL same_catalog(p_run);
+        CALL same_catalog(p_run, true);
         DELETE FROM unfinished WHERE run_id = p_run AND rule = p_rule;
         COMMIT;
     END attempt;

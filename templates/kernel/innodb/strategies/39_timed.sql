@@ -690,7 +690,7 @@ BEGIN
         IF v_found = 0 THEN
             SET o_reason = 'NOT_A_ROOT';
         END IF;
-        CALL same_catalog(p_run);
+        CALL same_catalog(p_run, true);
         DELETE FROM unfinished WHERE run_id = p_run AND rule = p_rule;
         COMMIT;
     END attempt;

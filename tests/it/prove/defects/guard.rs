@@ -36,8 +36,28 @@ pub(super) const DEFECTS: &[Defect] = &[
             "WHERE s.run_id = -1 AND s.state = v_now",
             "WHERE s.run_id = -1",
         )],
-        mysql: &[],
-        noticed_by: &["acting::SERVER::what_acts_is_told_before_a_run"],
+        mysql: &[edit(
+            "WHERE s.run_id = -1
+              AND s.state = v_state
+              AND s.names = v_names
+              AND s.beside = v_beside;",
+            "WHERE s.run_id = -1;",
+        )],
+        noticed_by: &[
+            "acting::postgres::what_acts_is_told_before_a_run",
+            "acting::mysql::what_comes_to_act_once_nothing_did_is_told",
+            "acting::mariadb::what_comes_to_act_once_nothing_did_is_told",
+        ],
+    },
+    Defect {
+        name: "clean-of-the-same-second",
+        what: "what the catalog says is noted while another change of the same second would not show in it",
+        postgres: &[],
+        mysql: &[edit("AND v_made < NOW() - INTERVAL 2 SECOND", "")],
+        noticed_by: &[
+            "acting::mysql::nothing_is_noted_of_tables_that_were_just_made",
+            "acting::mariadb::nothing_is_noted_of_tables_that_were_just_made",
+        ],
     },
     Defect {
         name: "clean-by-another-spec",
@@ -46,8 +66,8 @@ pub(super) const DEFECTS: &[Defect] = &[
             "DELETE FROM catalog_state AS s WHERE s.run_id = -1;",
             "",
         )],
-        mysql: &[],
-        noticed_by: &["acting::what_acts_is_judged_by_the_spec_that_is_there"],
+        mysql: &[edit("DELETE FROM catalog_state WHERE run_id = -1;", "")],
+        noticed_by: &["acting::SERVER::what_acts_is_judged_by_the_spec_that_is_there"],
     },
     Defect {
         name: "rule-by-identity",
@@ -68,7 +88,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         )],
         mysql: &[edit(
             "    REPLACE INTO catalog_state",
-            "    CALL catalog_now(v_state);\n    REPLACE INTO catalog_state",
+            "    CALL keys_now(v_beside);\n    REPLACE INTO catalog_state",
         )],
         noticed_by: &["acting::SERVER::what_comes_to_act_as_a_run_begins_ends_it"],
     },

@@ -1,6 +1,7 @@
 //! What acts beside windrow's own statements when a row goes: foreign keys that the spec does not list, rules, tables that
 //! inherit, other collations, tables that are swapped. Each is told by its name before a run, and in every batch of one.
 
+use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -34,6 +35,7 @@ tests! {
     mysql_and_mariadb: [
         what_comes_to_act_once_nothing_did_is_told,
         nothing_is_noted_of_tables_that_were_just_made,
+        no_table_of_the_spec_is_altered_during_a_batch,
     ],
     on_postgres: [
         a_rule_that_becomes_another_is_told,
@@ -290,6 +292,45 @@ fn nothing_is_noted_of_tables_that_were_just_made(flavour: Flavour) {
         }
     }
     assert!(noted > 0, "no run within a second");
+}
+
+/// A batch looks at its tables once, when it has taken all of them, and waits here before it reads the first row.
+fn no_table_of_the_spec_is_altered_during_a_batch(flavour: Flavour) {
+    let mut installation = made(dialect_of(flavour));
+    installation.arm();
+    installation
+        .set_setting("lock_timeout", 60_000)
+        .expect("a setting");
+    let mut holder = installation.connect();
+    let latch = format!(
+        "SELECT only_row FROM {}.latch FOR UPDATE",
+        installation.control
+    );
+    holder.execute("BEGIN").expect("a transaction");
+    holder.query(&latch, &[]).expect("a lock");
+    let (runner, _, number) = installation.call_aside("run", json!({}));
+    let waits = format!(
+        "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = {number} AND trx_state = 'LOCK WAIT'"
+    );
+    until("a batch waits for the latch", || {
+        assert!(!runner.is_finished(), "it ended");
+        // The servers count anew what nobody has asked for a tenth of a second.
+        thread::sleep(Duration::from_millis(200));
+        Ok(installation.number(&waits) == 1)
+    })
+    .expect("it gets there");
+    installation.execute("SET lock_wait_timeout = 1");
+    let error = installation
+        .attempt("RENAME TABLE memos TO other_memos")
+        .expect_err("the batch has taken it");
+    assert!(error.to_string().contains("1205"), "{error}");
+    holder.execute("COMMIT").expect("the lock is let go");
+    let (_, run) = runner.join().expect("no panic");
+    let run = run.expect("a run");
+    assert_eq!(
+        (&run["status"], &run["rules"][0]["families"]),
+        (&json!("done"), &json!(4))
+    );
 }
 
 /// The run during which somebody changed the catalog.

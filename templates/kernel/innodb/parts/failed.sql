@@ -1,6 +1,9 @@
 --+ raised.sql
--- A cancel shows in its own way in a sort, and where it meets MariaDB reading a routine as an error of a text that has none.
-IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno IN (1064, 1065, 1109, 1308, 1327) THEN
+-- A cancel shows in its own way in a sort, where it meets MariaDB reading a routine as an error of a text that has none, and in
+-- the middle of a check of the ledger as one that failed.
+IF v_errno = 1028 AND v_message LIKE '%interrupted%'
+    OR v_errno IN (1064, 1065, 1109, 1308, 1327)
+    OR v_errno = 4025 AND v_message LIKE CONCAT('%failed for `', DATABASE(), '`.%') THEN
     SET v_errno = 1317, v_sqlstate = '70100';
 END IF;
 -- A deadlock with another node of a cluster may show at COMMIT only.

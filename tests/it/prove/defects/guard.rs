@@ -10,10 +10,10 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "catalog-unseen-in-a-run",
         what: "a batch does not look whether the catalog is what the run began with",
         postgres: &[edit("IF v_now = v_then THEN", "IF true THEN")],
-        mysql: &[edit(
-            "SET o_changed = NOT (v_now <=> v_then AND v_beside <=> v_before);",
-            "SET o_changed = false;",
-        )],
+        mysql: &[
+            edit("SET o_changed = NOT v_now <=> v_then;", ""),
+            edit("SET o_changed = NOT v_now <=> v_before;", ""),
+        ],
         noticed_by: &[
             "acting::SERVER::what_comes_to_act_ends_a_run",
             "catalogs::SERVER::what_acts_is_named_and_what_does_not_is_no_matter",
@@ -44,9 +44,8 @@ pub(super) const DEFECTS: &[Defect] = &[
             "WHERE s.run_id = -1;",
         )],
         noticed_by: &[
-            "acting::postgres::what_acts_is_told_before_a_run",
-            "acting::mysql::what_comes_to_act_once_nothing_did_is_told",
-            "acting::mariadb::what_comes_to_act_once_nothing_did_is_told",
+            "acting::SERVER::what_acts_is_told_before_a_run",
+            "acting::SERVER::what_comes_to_act_once_nothing_did_is_told",
         ],
     },
     Defect {
@@ -54,10 +53,17 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "what the catalog says is noted while another change of the same second would not show in it",
         postgres: &[],
         mysql: &[edit("AND v_made < NOW() - INTERVAL 2 SECOND", "")],
-        noticed_by: &[
-            "acting::mysql::nothing_is_noted_of_tables_that_were_just_made",
-            "acting::mariadb::nothing_is_noted_of_tables_that_were_just_made",
-        ],
+        noticed_by: &["acting::SERVER::nothing_is_noted_of_tables_that_were_just_made"],
+    },
+    Defect {
+        name: "tables-that-stay-unlocked",
+        what: "a table of the spec whose rows stay can be another one before the batch reads it",
+        postgres: &[],
+        mysql: &[edit(
+            "WHERE NOT t.ignored;\n    CALL run_text",
+            "WHERE t.goes;\n    CALL run_text",
+        )],
+        noticed_by: &["acting::SERVER::no_table_of_the_spec_is_altered_during_a_batch"],
     },
     Defect {
         name: "clean-by-another-spec",
@@ -172,10 +178,16 @@ pub(super) const DEFECTS: &[Defect] = &[
                 "SELECT b.* INTO v_batch FROM stamp_apply(v_stamp.rule, v_stamp.verb, v_run.options, v_keys) AS b;",
             ),
         ],
-        mysql: &[edit(
-            "SET o_changed = NOT (v_now <=> v_then AND v_beside <=> v_before);",
-            "SELECT r.`trigger` <> 'STAMP' AND NOT (v_now <=> v_then AND v_beside <=> v_before) INTO o_changed FROM run AS r WHERE r.run_id = p_run;",
-        )],
+        mysql: &[
+            edit(
+                "SET o_changed = NOT v_now <=> v_then;",
+                "SELECT r.`trigger` <> 'STAMP' AND NOT v_now <=> v_then INTO o_changed FROM run AS r WHERE r.run_id = p_run;",
+            ),
+            edit(
+                "SET o_changed = NOT v_now <=> v_before;",
+                "SELECT r.`trigger` <> 'STAMP' AND NOT v_now <=> v_before INTO o_changed FROM run AS r WHERE r.run_id = p_run;",
+            ),
+        ],
         noticed_by: &["acting::stamps::SERVER::what_comes_to_act_ends_a_stamp"],
     },
     Defect {
@@ -225,7 +237,10 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "key-of-another-schema-in-a-run",
         what: "a foreign key of another database that comes during a run is not looked for",
         postgres: &[],
-        mysql: &[edit(" AND v_beside <=> v_before);", ");")],
+        mysql: &[edit(
+            "SET o_keys = CONCAT_WS('|', o_keys, v_beside);",
+            "SET o_keys = COALESCE(o_keys, '');",
+        )],
         noticed_by: &["acting::SERVER::what_comes_to_act_ends_a_run"],
     },
     Defect {
@@ -349,7 +364,10 @@ pub(super) const DEFECTS: &[Defect] = &[
             "FROM keys_on AS f\n            WHERE f.confdeltype IN ('c', 'n', 'd')",
             "FROM keys_on AS f\n            WHERE false",
         )],
-        mysql: &[edit("SET o_state = CONCAT_WS('|', o_state, v_keys);", "")],
+        mysql: &[edit(
+            "SET o_keys = CONCAT_WS('|', o_keys, v_beside);",
+            "SET o_keys = v_beside;",
+        )],
         noticed_by: &["acting::SERVER::what_comes_to_act_ends_a_run"],
     },
     Defect {

@@ -1,7 +1,7 @@
 //! The templates, and what they are shown.
 
 use std::collections::BTreeMap;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, Result};
 use serde::Serialize;
@@ -202,14 +202,14 @@ pub(super) const TEMPLATES: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// The templates of a folder. Each is parsed once in the life of the process, when it is first needed.
+/// The templates of a folder. They are parsed once in the life of the process, when one is first needed.
 #[derive(Clone, Copy)]
 pub(super) struct Templates {
     folder: &'static str,
 }
 
 /// What has been parsed, by folder.
-static PARSED: RwLock<BTreeMap<&str, tera::Tera>> = RwLock::new(BTreeMap::new());
+static PARSED: Mutex<BTreeMap<&str, Arc<tera::Tera>>> = Mutex::new(BTreeMap::new());
 
 /// What templates are shown: the fields of a view by their names.
 pub(super) struct Shown(tera::Context);
@@ -236,80 +236,46 @@ impl Templates {
         Templates { folder }
     }
 
-    /// The source of one of them.
-    fn source(self, name: &str) -> Option<&'static str> {
-        let found = TEMPLATES
-            .iter()
-            .find(|(folder, known, _)| *folder == self.folder && *known == name);
-        found.map(|(_, _, source)| *source)
+    /// The sources, by name.
+    fn sources(self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let sources = TEMPLATES.iter();
+        sources.filter_map(move |(folder, name, source)| {
+            (*folder == self.folder).then_some((*name, *source))
+        })
     }
 
     /// Whether there is one of this name.
     pub(super) fn has(self, name: &str) -> bool {
-        self.source(name).is_some()
+        self.sources().any(|(known, _)| known == name)
     }
 
     /// The text of one of them.
     ///
     /// # Errors
     ///
-    /// Fails only where the template is broken: the message names it.
+    /// Fails only where a template is broken: the message names it.
     pub(super) fn text(self, name: &str, shown: &Shown) -> Result<String> {
-        loop {
-            let parsed = PARSED.read().unwrap_or_else(PoisonError::into_inner);
-            match parsed.get(self.folder) {
-                Some(tera) if tera.get_template_names().any(|known| known == name) => {
-                    return tera.render(name, &shown.0).with_context(|| {
-                        format!("cannot render the template `{}/{name}`", self.folder)
-                    });
-                }
-                _ => drop(parsed),
-            }
-            self.parse(name)?;
-        }
+        let text = self.parsed()?.render(name, &shown.0);
+        text.with_context(|| format!("cannot render the template `{}/{name}`", self.folder))
     }
 
-    /// Parses a template with those that it includes and whose components it calls.
-    fn parse(self, name: &str) -> Result<()> {
-        let mut parsed = PARSED.write().unwrap_or_else(PoisonError::into_inner);
-        let tera = parsed.entry(self.folder).or_insert_with(|| {
-            let mut tera = tera::Tera::default();
-            tera.autoescape_on([""; 0]);
-            tera.register_filter("fit", fit);
-            tera.register_filter("those", those);
-            tera
-        });
-        let mut needed = vec![name];
-        let mut at = 0;
-        while let Some(name) = needed.get(at) {
-            let source = self.source(name).unwrap_or_default();
-            let included = source.split("{% include \"").skip(1);
-            let called = COMPONENTS
-                .iter()
-                .filter(|(prefix, _)| source.contains(prefix))
-                .map(|(_, file)| *file);
-            for other in included
-                .filter_map(|rest| rest.split('"').next())
-                .chain(called)
-            {
-                if !needed.contains(&other) {
-                    needed.push(other);
-                }
-            }
-            at += 1;
+    /// All of them, parsed together: after each that is added, tera looks through all that there are.
+    fn parsed(self) -> Result<Arc<tera::Tera>> {
+        let mut parsed = PARSED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tera) = parsed.get(self.folder) {
+            return Ok(Arc::clone(tera));
         }
-        let sources = needed
-            .iter()
-            .filter(|name| !tera.get_template_names().any(|known| known == **name))
-            .filter_map(|name| Some((*name, marks::signed(self.source(name)?))));
-        let sources: Vec<_> = sources.collect();
-        tera.add_raw_templates(sources)
-            .with_context(|| format!("cannot read the template `{}/{name}`", self.folder))
+        let mut tera = tera::Tera::default();
+        tera.autoescape_on([""; 0]);
+        tera.register_filter("fit", fit);
+        tera.register_filter("those", those);
+        let sources = self.sources();
+        tera.add_raw_templates(sources.map(|(name, source)| (name, marks::signed(source))))
+            .with_context(|| format!("cannot read the templates of `{}`", self.folder))?;
+        let tera = parsed.entry(self.folder).or_insert(Arc::new(tera));
+        Ok(Arc::clone(tera))
     }
 }
-
-/// Which template has the components that are called so.
-const COMPONENTS: [(&str, &str); 2] = [("<w.", "macros.sql"), ("<b.", "below.sql")];
 
 /// The elements of a list whose field `attribute` is `value`.
 fn those(

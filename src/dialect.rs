@@ -2,8 +2,7 @@
 
 use schemars::JsonSchema;
 use sea_query::{
-    Alias, Expr, ExprTrait, IntoIden, MysqlQueryBuilder, PostgresQueryBuilder, QueryBuilder,
-    QuotedBuilder, SimpleExpr,
+    Alias, Expr, ExprTrait, MysqlQueryBuilder, PostgresQueryBuilder, QueryBuilder, SimpleExpr,
 };
 use serde::Deserialize;
 
@@ -92,24 +91,30 @@ impl Dialect {
 
     /// A quoted identifier.
     pub fn ident(self, name: &str) -> String {
-        let mut text = String::new();
-        match self {
-            Dialect::Postgres => {
-                PostgresQueryBuilder.prepare_iden(&Alias::new(name).into_iden(), &mut text)
-            }
-            Dialect::Mysql | Dialect::Mariadb => {
-                MysqlQueryBuilder.prepare_iden(&Alias::new(name).into_iden(), &mut text)
+        let quote = self.quote();
+        let mut text = String::with_capacity(name.len() + 2);
+        text.push(quote);
+        for piece in name.split_inclusive(quote) {
+            text.push_str(piece);
+            if piece.ends_with(quote) {
+                text.push(quote);
             }
         }
+        text.push(quote);
         text
+    }
+
+    /// What stands around an identifier, and twice for one in it.
+    const fn quote(self) -> char {
+        match self {
+            Dialect::Postgres => '"',
+            Dialect::Mysql | Dialect::Mariadb => '`',
+        }
     }
 
     /// The name of an identifier that may be quoted: the reverse of [`Dialect::ident`].
     pub fn bare(self, ident: &str) -> String {
-        let quote = match self {
-            Dialect::Postgres => '"',
-            Dialect::Mysql | Dialect::Mariadb => '`',
-        };
+        let quote = self.quote();
         match ident
             .strip_prefix(quote)
             .and_then(|rest| rest.strip_suffix(quote))

@@ -26,7 +26,10 @@ pub fn run_lock(control: &str) -> String {
 /// The SHA-256 of a text in hexadecimal digits.
 pub(super) fn sha256(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digits = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits
+        .filter_map(|digit| char::from_digit(digit.into(), 16))
+        .collect()
 }
 
 /// The zones that a server must know by their names: those of windows, and that of the application where its clock is put

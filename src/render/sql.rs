@@ -32,13 +32,14 @@ pub(super) fn file(
         origin(graph)
     );
     let mut chunks: Vec<Chunk> = Vec::new();
-    let mut body = tidy(body);
     // The session of a client goes on after the file.
-    if dialect == Dialect::Postgres && body.contains("\nSET statement_timeout ") {
-        body +=
-            "--# reset what waits are limited by\nRESET lock_timeout; RESET statement_timeout;\n";
-    }
-    for line in body.lines() {
+    let limited = dialect == Dialect::Postgres && body.contains("\nSET statement_timeout ");
+    let reset = [
+        "--# reset what waits are limited by",
+        "RESET lock_timeout; RESET statement_timeout;",
+    ];
+    let reset = reset.into_iter().filter(|_| limited);
+    for line in tidied(body).chain(reset) {
         let marker = line
             .strip_prefix("--# ")
             .map(|what| (what, false))
@@ -193,7 +194,7 @@ pub(super) fn plain_statements(chunks: Vec<Chunk>, text: &mut String) -> Vec<Sta
         }
         statements.push(Statement {
             what: chunk.what,
-            sql: trim_statement(&chunk_text),
+            sql: trim_statement(&chunk_text).to_owned(),
             alone: chunk.alone,
             shown: chunk.shown,
         });
@@ -217,18 +218,7 @@ pub(super) fn delimited_statements(
     let mut delimited = false;
     let mut chunks = chunks.into_iter().peekable();
     while let Some(chunk) = chunks.next() {
-        let mut sql = trim_statement(&chunk.text);
-        let behind = chunk
-            .text
-            .lines()
-            .rev()
-            .take_while(|line| line.is_empty() || line.starts_with("--"))
-            .count();
-        let behind: Vec<&str> = chunk
-            .text
-            .lines()
-            .skip(chunk.text.lines().count() - behind)
-            .collect();
+        let mut sql = trim_statement(&chunk.text).to_owned();
         if let Some((kind, name)) = replaced(&chunk.what) {
             if let Some(shown) = &chunk.shown {
                 sql = with_hash(sql, shown);
@@ -261,9 +251,7 @@ pub(super) fn delimited_statements(
             }
             text.extend([&sql, ";\n"]);
         }
-        for line in behind {
-            text.extend([line, "\n"]);
-        }
+        text.push_str(parted(&chunk.text).1);
         statements.push(Statement {
             what: chunk.what,
             sql,
@@ -356,33 +344,33 @@ pub(super) fn spoken(dialect: Dialect, body: &str) -> String {
 }
 
 /// A chunk without the comments that introduce the next one, and without the client's terminator.
-pub(super) fn trim_statement(chunk: &str) -> String {
-    let mut lines: Vec<&str> = chunk.lines().collect();
-    while lines
-        .last()
-        .is_some_and(|line| line.trim().is_empty() || line.starts_with("--"))
-    {
-        lines.pop();
-    }
-    lines.join("\n").trim().trim_end_matches(';').to_owned()
+pub(super) fn trim_statement(chunk: &str) -> &str {
+    parted(chunk).0.trim().trim_end_matches(';')
+}
+
+/// The statement of a chunk, and the comments behind it.
+fn parted(chunk: &str) -> (&str, &str) {
+    let lines = chunk.split_inclusive('\n').rev();
+    let behind = lines.take_while(|line| line.trim().is_empty() || line.starts_with("--"));
+    chunk.split_at(chunk.len() - behind.map(str::len).sum::<usize>())
 }
 
 /// Trims line ends, collapses runs of blank lines, ends with one newline.
 pub(super) fn tidy(text: &str) -> String {
-    let mut tidied = String::with_capacity(text.len());
+    let mut tidy = String::with_capacity(text.len());
+    tidy.extend(tidied(text).flat_map(|line| [line, "\n"]));
+    tidy
+}
+
+/// The lines of a tidy text.
+fn tidied(text: &str) -> impl Iterator<Item = &str> {
     let mut blank = true;
-    for line in text.lines().map(str::trim_end) {
-        if line.is_empty() && blank {
-            continue;
-        }
+    let lines = text.trim_end().lines().map(str::trim_end);
+    lines.filter(move |line| {
+        let again = blank && line.is_empty();
         blank = line.is_empty();
-        tidied.push_str(line);
-        tidied.push('\n');
-    }
-    while tidied.ends_with("\n\n") {
-        tidied.pop();
-    }
-    tidied
+        !again
+    })
 }
 
 /// Whether a value is in an array of PostgreSQL, of which the server makes a hash: `= ANY (list)` in a generic plan compares

@@ -18,9 +18,14 @@ pub(super) fn fit(text: &str) -> String {
         let bare = joined.ends_with('(') || part.starts_with(')');
         joined.extend([if bare { "" } else { " " }, part]);
     }
+    let inner_space = joined.contains("( ") || joined.contains(" )");
+    if indent + length(&joined) <= WIDTH && !inner_space {
+        joined.insert_str(0, &" ".repeat(indent));
+        return joined;
+    }
     let room = WIDTH - indent - 4;
     let mut lines = vec![" ".repeat(indent)];
-    for piece in pieces(&joined, room, 0) {
+    for piece in pieces(&joined, room) {
         let line = lines.last_mut().expect("a line");
         let bare = line.trim().is_empty() || line.ends_with('(') || piece.starts_with(')');
         let gap = if bare { "" } else { " " };
@@ -80,13 +85,15 @@ fn worded(indent: &str, mark: &str, text: &str) -> String {
 
 /// What a line consists of: conditions, items of lists. Texts and quoted names stay whole, and so does what stands between
 /// parentheses where that is short enough.
-fn pieces(line: &str, room: usize, depth: usize) -> Vec<&str> {
-    pieces_at(&BEGIN, line, room, depth)
+fn pieces(line: &str, room: usize) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    cut(&BEGIN, line, room, 0, &mut pieces);
+    pieces
 }
 
-fn pieces_at<'a>(words: &[&str], line: &'a str, room: usize, depth: usize) -> Vec<&'a str> {
-    let mut pieces = Vec::new();
-    let (mut from, mut quote, mut inside, mut deepest) = (0, None, 0_usize, 0);
+fn cut<'a>(words: &[&str], line: &'a str, room: usize, depth: usize, pieces: &mut Vec<&'a str>) {
+    let mut cuts = Vec::new();
+    let (mut quote, mut inside, mut deepest) = (None, 0_usize, 0);
     for (at, sign) in line.bytes().enumerate() {
         match (sign, quote) {
             (b'\'' | b'"' | b'`', None) => quote = Some(sign),
@@ -94,25 +101,32 @@ fn pieces_at<'a>(words: &[&str], line: &'a str, room: usize, depth: usize) -> Ve
             (b'(' | b'[', None) => inside += 1,
             (b')' | b']', None) => inside = inside.saturating_sub(1),
             (b' ', None) if inside <= depth => {
-                let begins = words.iter().any(|word| line[at + 1..].starts_with(word));
-                if begins || line[..at].ends_with(',') {
-                    pieces.push(&line[from..at]);
-                    from = at + 1;
+                let rest = &line.as_bytes()[at + 1..];
+                let begins = |word: &&str| {
+                    word.as_bytes().first() == rest.first() && rest.starts_with(word.as_bytes())
+                };
+                if line[..at].ends_with(',') || words.iter().any(begins) {
+                    cuts.push(at);
                 }
             }
             _ => {}
         }
         deepest = deepest.max(inside);
     }
-    pieces.push(&line[from..]);
-    let parts = pieces
-        .into_iter()
-        .flat_map(|piece| match length(piece) > room {
-            true if depth < deepest => pieces_at(words, piece, room, depth + 1),
-            true if words == BEGIN => pieces_at(&MAY_BEGIN, piece, room, 0),
-            _ => vec![piece],
-        });
-    parts.collect()
+    let mut from = 0;
+    for to in cuts.into_iter().chain([line.len()]) {
+        let piece = &line[from..to];
+        from = to + 1;
+        if length(piece) <= room {
+            pieces.push(piece);
+        } else if depth < deepest {
+            cut(words, piece, room, depth + 1, pieces);
+        } else if words == BEGIN {
+            cut(&MAY_BEGIN, piece, room, 0, pieces);
+        } else {
+            pieces.push(piece);
+        }
+    }
 }
 
 /// What a line may begin with.

@@ -93,8 +93,10 @@ fn made(graph: &Graph, dialect: Dialect, form: Form) -> Result<Bundle> {
     let mut press = Press::new(graph, dialect, &view)?;
     let mut files = press.files(form)?;
     let folder = Templates::of(monitoring::FOLDER);
-    for (template, path, context) in monitoring::files(graph, dialect, &view.control) {
-        let text = folder.text(template, &Shown::of(&context)?)?;
+    let (seen, monitored) = monitoring::files(graph, dialect, &view.control);
+    let seen = Shown::of(&seen)?;
+    for (template, path) in monitored {
+        let text = folder.text(template, &seen)?;
         files.push(File {
             path,
             statements: Vec::new(),
@@ -102,13 +104,16 @@ fn made(graph: &Graph, dialect: Dialect, form: Form) -> Result<Bundle> {
             kernel: false,
         });
     }
-    let deviations = match form {
-        Form::Client => claims::deviations(graph, &plan, dialect, &mut press.shown)?,
-        Form::Review => Vec::new(),
+    let (deviations, schedule) = match form {
+        Form::Client => (
+            claims::deviations(graph, &plan, dialect, &mut press.shown)?,
+            claims::schedule(graph, &plan, dialect),
+        ),
+        Form::Review => Default::default(),
     };
     Ok(Bundle {
         deviations,
-        schedule: claims::schedule(graph, &plan, dialect),
+        schedule,
         control: view.control.clone(),
         files,
         stand_ins: kernel::stand_ins(graph, dialect, &view.told),

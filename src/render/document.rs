@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::indexes::index_statements;
+use super::indexes::{IndexView, index_rows, index_statements};
 use super::jobs::Job;
 use super::json::written;
 use super::names::{control_name, fixed_offset, hex12, least_key, lock_class, meaning, role_name};
@@ -329,9 +329,8 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
     });
     let role = |suffix: &str| role_name(dialect, &control, suffix);
     let mut indexes: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for index in index_statements(graph, dialect) {
-        let table = graph.table(index.need.table).name.clone();
-        indexes.entry(table).or_default().push(index.name);
+    for (table, name, _) in index_rows(graph, plan, dialect) {
+        indexes.entry(table).or_default().push(name);
     }
     let throttles = settings::throttles(graph, dialect, &graph.schema);
     let document = SpecDocument {
@@ -412,21 +411,20 @@ struct UndoDocument<'a> {
     login: String,
     archives: bool,
     /// The indexes that go, which are windrow's own.
-    indexes: Vec<String>,
+    indexes: Vec<&'a str>,
 }
 
 /// The document of an uninstallation.
-pub(super) fn of_undo(graph: &Graph, dialect: Dialect) -> String {
+pub(super) fn of_undo(graph: &Graph, indexes: &[IndexView], dialect: Dialect) -> String {
     let control = control_name(graph);
     let role = |suffix: &str| role_name(dialect, &control, suffix);
-    let indexes = index_statements(graph, dialect);
     let document = UndoDocument {
         owner: role("owner"),
         operator: role("operator"),
         auditor: role("auditor"),
         login: role("schedule"),
         archives: archive::first(graph).is_some(),
-        indexes: indexes.into_iter().map(|index| index.name).collect(),
+        indexes: indexes.iter().map(|index| index.name.as_str()).collect(),
         control: &control,
     };
     written(&document)
@@ -585,7 +583,7 @@ pub(super) fn of_rule(
             && rule.shared != graph::Shared::Closed,
         meets: families && meets,
         nested: families && nested(rule),
-        keeps: families && !keeps::keeps(graph, purge, dialect).is_empty(),
+        keeps: families && !purge.keeps.is_empty(),
         bound: above::binding(graph, rule, dialect),
         newest: families && !newest::views(graph, rule, dialect).is_empty(),
         clock: (families && !postgres).then(|| clock(graph, rule.end_time.kind)),

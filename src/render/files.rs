@@ -11,7 +11,7 @@ use super::tables::looked_into;
 use super::templates::{Shown, Templates};
 use super::views::SpecView;
 use super::works::Works;
-use super::{kernel, layout, orphan_guard};
+use super::{document, kernel, layout, orphan_guard};
 use crate::bundle::{File, Form, Kind, What};
 use crate::dialect::Dialect;
 use crate::graph::Graph;
@@ -130,10 +130,11 @@ impl<'a> Press<'a> {
             }
         }
         if form == Form::Client {
+            let beside = document::beside(self.graph, self.dialect);
             for kernel in kernel::files(self.graph, self.dialect) {
                 let SpecView { control, told, .. } = self.view;
                 let owner = &self.view.accounts.owner;
-                let text = kernel.text(self.dialect, control, owner, told);
+                let text = kernel.text(self.dialect, control, owner, told, &beside);
                 let path = self.path(kernel.name);
                 files.push(File {
                     kernel: true,
@@ -142,6 +143,10 @@ impl<'a> Press<'a> {
             }
         }
         files.sort_by(|a, b| a.path.cmp(&b.path));
+        if form == Form::Review {
+            // Nobody applies them.
+            files.iter_mut().for_each(|file| file.statements.clear());
+        }
         Ok(files)
     }
 
@@ -157,8 +162,8 @@ impl<'a> Press<'a> {
                 files.push(self.file(template, template, purpose)?);
             }
         }
-        for rule in &self.view.rules {
-            self.shown.show("rule", rule);
+        for (at, rule) in self.view.rules.iter().enumerate() {
+            self.shown.show_one("rule", "rules", at);
             let purpose = format!(
                 "the rule {}: who may go, and the statements that delete",
                 rule.name
@@ -179,8 +184,8 @@ impl<'a> Press<'a> {
     /// As [`Press::files`].
     pub(super) fn marked(&mut self) -> Result<Vec<MarkedText<'a>>> {
         let mut texts = Vec::new();
-        for rule in &self.view.rules {
-            self.shown.show("rule", rule);
+        for (at, rule) in self.view.rules.iter().enumerate() {
+            self.shown.show_one("rule", "rules", at);
             let text = self.folder.text(rule.strategy.template(), &self.shown)?;
             texts.push(MarkedText {
                 of: format!("rule {}", rule.name),
@@ -247,7 +252,7 @@ impl<'a> Press<'a> {
 
     /// The file that a template makes.
     fn file(&self, template: &str, name: &str, purpose: &str) -> Result<File> {
-        let body = marks::unmarked(self.folder.text(template, &self.shown)?);
+        let body = marks::unmarked(&self.folder.text(template, &self.shown)?);
         let body = match self.dialect {
             Dialect::Postgres => layout::heads(&body),
             Dialect::Mysql | Dialect::Mariadb => {

@@ -184,8 +184,6 @@ fn with_parts(text: &str, dialect: Dialect) -> String {
 pub(super) struct Told {
     /// The document of the spec.
     pub(super) spec: String,
-    /// What an installation keeps beside that.
-    pub(super) beside: String,
     /// That of its rules.
     pub(super) rules: String,
     /// What the schedule starts.
@@ -198,9 +196,9 @@ pub(super) struct Told {
 }
 
 impl Told {
-    /// The document of the spec as an installation keeps it.
-    fn installed(&self) -> String {
-        let beside = self.beside.trim().strip_suffix('}').map(str::trim_end);
+    /// The document of the spec as an installation keeps it, with what it keeps beside that.
+    fn installed(&self, beside: &str) -> String {
+        let beside = beside.trim().strip_suffix('}').map(str::trim_end);
         self.spec
             .replacen('{', &format!("{},", beside.unwrap_or_default()), 1)
     }
@@ -252,7 +250,7 @@ pub(super) fn stand_ins(graph: &Graph, dialect: Dialect, told: &Told) -> Vec<Fil
 impl KernelFile {
     /// What its statements do.
     pub(super) fn statements(&self, dialect: Dialect, control: &str, told: &Told) -> Vec<What> {
-        let text = with_archives(self.text.sql, dialect, told);
+        let text = with_archives(&self.text.markers(), dialect, told);
         let markers = text.lines().filter_map(|line| line.strip_prefix("--# "));
         markers
             .map(|what| {
@@ -263,9 +261,16 @@ impl KernelFile {
 
     /// The text as an installation applies it. In front of it stands who does and where unqualified names lead, and the
     /// markers of its statements name the schema.
-    pub(super) fn text(&self, dialect: Dialect, control: &str, owner: &str, told: &Told) -> String {
+    pub(super) fn text(
+        &self,
+        dialect: Dialect,
+        control: &str,
+        owner: &str,
+        told: &Told,
+        beside: &str,
+    ) -> String {
         if dialect != Dialect::Postgres {
-            return self.innodb(dialect, control, told);
+            return self.innodb(dialect, control, told, beside);
         }
         let mut text = "--# set lock_timeout\nSET lock_timeout = '5s';\n\
              --# set statement_timeout\nSET statement_timeout = '1min';\n"
@@ -285,7 +290,7 @@ impl KernelFile {
             Prologue::Owner => owned,
             Prologue::Rules => owned + &document(&told.rules),
             Prologue::Commits => format!("--# become {owner}\nSET ROLE {owner};\n"),
-            Prologue::Installer => document(&told.installed()),
+            Prologue::Installer => document(&told.installed(beside)),
             Prologue::Schedule => document(&told.schedule),
             Prologue::Undo => document(&told.undo),
         };
@@ -312,10 +317,10 @@ impl KernelFile {
     }
 
     /// The same where unqualified names are those of the default database; routines look where they stand themselves.
-    fn innodb(&self, dialect: Dialect, control: &str, told: &Told) -> String {
+    fn innodb(&self, dialect: Dialect, control: &str, told: &Told, beside: &str) -> String {
         let mut text = session(Some(control));
         let document = match self.prologue {
-            Prologue::Installer => Some(told.installed()),
+            Prologue::Installer => Some(told.installed(beside)),
             Prologue::Rules => Some(told.rules.clone()),
             _ => None,
         };

@@ -197,13 +197,13 @@ struct LabelView {
     value: String,
 }
 
-/// Template, path and context of each file.
+/// What the templates see, and the template and the path of each file.
 pub(super) fn files(
     graph: &Graph,
     dialect: Dialect,
     control: &str,
-) -> Vec<(&'static str, String, View)> {
-    let view = || View {
+) -> (View, [(&'static str, String); 3]) {
+    let view = View {
         spec: graph.name.clone(),
         id: graph.name.replace(['-', '.'], "_"),
         control: control.to_owned(),
@@ -223,17 +223,13 @@ pub(super) fn files(
         metrics: METRICS,
     };
     let (spec, folder) = (&graph.name, dialect.facts().folder);
-    vec![
+    let files = [
         (
             "collector.yml",
             format!("{spec}/{folder}/metrics.collector.yml"),
-            view(),
         ),
-        ("alerts.yml", format!("{spec}/{FOLDER}/alerts.yml"), view()),
-        (
-            "dashboard.json",
-            format!("{spec}/{FOLDER}/dashboard.json"),
-            view(),
-        ),
-    ]
+        ("alerts.yml", format!("{spec}/{FOLDER}/alerts.yml")),
+        ("dashboard.json", format!("{spec}/{FOLDER}/dashboard.json")),
+    ];
+    (view, files)
 }

@@ -177,14 +177,13 @@ fn told(
             Dialect::Postgres => document::of_spec(graph, plan, dialect),
             Dialect::Mysql | Dialect::Mariadb => registry::of_spec(graph, plan, dialect),
         },
-        beside: document::beside(graph, dialect),
         rules: document::of_rules(
             graph,
             dialect,
             rules.iter().map(|rule| rule.document.as_str()),
         ),
         schedule: document::of_schedule(graph, dialect),
-        undo: document::of_undo(graph, dialect),
+        undo: document::of_undo(graph, indexes, dialect),
         indexes: indexes.iter().rev().map(IndexView::dropped).collect(),
         archives: archive::views(graph, dialect)
             .iter()

@@ -228,6 +228,14 @@ impl Shown {
     pub(super) fn show(&mut self, name: &'static str, value: &(impl Serialize + ?Sized)) {
         self.0.insert(name, value);
     }
+
+    /// Shows one of the things in a list that is shown.
+    pub(super) fn show_one(&mut self, name: &'static str, list: &str, at: usize) {
+        let list = self.0.get(list).and_then(tera::Value::as_array);
+        let one = list.and_then(|list| list.get(at)).cloned();
+        self.0
+            .insert_value(name, one.unwrap_or_else(tera::Value::none));
+    }
 }
 
 impl Templates {

@@ -1,12 +1,12 @@
 //! What a file of the kernel is.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::render::names::sha256;
 
-/// The lines of a lock that were asked for so far, by path.
-static LOCKED: Mutex<BTreeMap<&str, String>> = Mutex::new(BTreeMap::new());
+/// What was asked of texts so far, by path. They are the same in every spec.
+type Known = Mutex<BTreeMap<&'static str, Arc<str>>>;
 
 /// A text of the kernel.
 #[derive(Clone, Copy)]
@@ -17,13 +17,29 @@ pub(super) struct Text {
 }
 
 impl Text {
-    /// Its line in a lock, as `sha256sum` writes it. The text is the same in every spec: its hash is counted once.
-    pub(super) fn locked(&self) -> String {
-        let mut lines = LOCKED.lock().unwrap_or_else(PoisonError::into_inner);
-        let line = lines
-            .entry(self.path)
-            .or_insert_with(|| format!("{}  templates/kernel/{}\n", sha256(self.sql), self.path));
-        line.clone()
+    /// Its line in a lock, as `sha256sum` writes it.
+    pub(super) fn locked(&self) -> Arc<str> {
+        static LOCKED: Known = Mutex::new(BTreeMap::new());
+        self.once(&LOCKED, || {
+            format!("{}  templates/kernel/{}\n", sha256(self.sql), self.path)
+        })
+    }
+
+    /// Its lines that say what statements do, and which of them an installation does for each archive.
+    pub(super) fn markers(&self) -> Arc<str> {
+        static MARKERS: Known = Mutex::new(BTreeMap::new());
+        self.once(&MARKERS, || {
+            let lines = self.sql.split_inclusive('\n');
+            lines
+                .filter(|line| line.starts_with("--# ") || line.starts_with("--+ "))
+                .collect()
+        })
+    }
+
+    fn once(&self, known: &Known, make: impl FnOnce() -> String) -> Arc<str> {
+        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = known.entry(self.path).or_insert_with(|| make().into());
+        Arc::clone(text)
     }
 }
 

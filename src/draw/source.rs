@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::labels::{arrows, beside, edge_label, heading, order, outside};
-use crate::graph::Graph;
+use crate::graph::{Graph, Rule};
 
 /// Draws the graph in the language of Graphviz.
 pub fn dot(graph: &Graph) -> String {
@@ -42,19 +42,13 @@ pub fn dot(graph: &Graph) -> String {
                 "        r{at}_t{child} -> r{at}_t{parent} [label={label}{style}];"
             );
         }
-        let beside = beside(graph, rule);
-        for id in outside(rule, &beside) {
-            let label = dot_text(&heading(graph.table(id)));
-            let _ = writeln!(out, "        r{at}_t{} [label={label}];", id.0);
-        }
-        for it in &beside {
-            let label = dot_text(&format!("{}, {}", edge_label(it.edge), it.said));
-            let (child, parent) = (it.child.0, it.edge.parent.0);
-            let _ = writeln!(
-                out,
-                "        r{at}_t{child} -> r{at}_t{parent} [label={label}, style=dotted];"
-            );
-        }
+        let node =
+            |id: usize, label: &str| format!("        r{at}_t{id} [label={}];\n", dot_text(label));
+        let arrow = |child: usize, parent: usize, label: &str| {
+            let label = dot_text(label);
+            format!("        r{at}_t{child} -> r{at}_t{parent} [label={label}, style=dotted];\n")
+        };
+        out += &around(graph, rule, node, arrow);
         out += "    }\n";
     }
     out += "}\n";
@@ -79,19 +73,13 @@ pub fn mermaid(graph: &Graph) -> String {
                 "        r{at}_t{child} {line}|\"{label}\"| r{at}_t{parent}"
             );
         }
-        let beside = beside(graph, rule);
-        for id in outside(rule, &beside) {
-            let label = mermaid_text(&heading(graph.table(id)));
-            let _ = writeln!(out, "        r{at}_t{}[\"{label}\"]", id.0);
-        }
-        for it in &beside {
-            let label = mermaid_text(&format!("{}, {}", edge_label(it.edge), it.said));
-            let (child, parent) = (it.child.0, it.edge.parent.0);
-            let _ = writeln!(
-                out,
-                "        r{at}_t{child} -.->|\"{label}\"| r{at}_t{parent}"
-            );
-        }
+        let node =
+            |id: usize, label: &str| format!("        r{at}_t{id}[\"{}\"]\n", mermaid_text(label));
+        let arrow = |child: usize, parent: usize, label: &str| {
+            let label = mermaid_text(label);
+            format!("        r{at}_t{child} -.->|\"{label}\"| r{at}_t{parent}\n")
+        };
+        out += &around(graph, rule, node, arrow);
         out += "    end\n";
         let _ = writeln!(
             out,
@@ -100,6 +88,23 @@ pub fn mermaid(graph: &Graph) -> String {
         );
     }
     out
+}
+
+/// What names rows of a rule and does not go with it: the tables that are not the rule's, and the arrows.
+fn around(
+    graph: &Graph,
+    rule: &Rule,
+    node: impl Fn(usize, &str) -> String,
+    arrow: impl Fn(usize, usize, &str) -> String,
+) -> String {
+    let beside = beside(graph, rule);
+    let nodes = outside(rule, &beside).into_iter();
+    let nodes = nodes.map(|id| node(id.0, &heading(graph.table(id))));
+    let arrows = beside.iter().map(|it| {
+        let label = format!("{}, {}", edge_label(it.edge), it.said);
+        arrow(it.child.0, it.edge.parent.0, &label)
+    });
+    nodes.chain(arrows).collect()
 }
 
 fn dot_text(text: &str) -> String {

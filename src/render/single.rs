@@ -8,8 +8,8 @@ use crate::dialect::Dialect;
 use crate::graph::{Column, Graph, Kind, Rule, Single};
 
 pub(super) use self::parts::oldest;
-use self::views::KeyView;
 pub(super) use self::views::SingleView;
+use self::views::{KeyView, SearchView};
 
 pub(super) mod mysql;
 mod parts;
@@ -46,7 +46,6 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
     let aged = single.aged();
     let passes = passes(graph, rule, single, &conditions, dialect);
     let due = due(rule, single, dialect);
-    let old_enough = old_enough(graph, single, dialect);
     SingleView {
         expiry: matches!(single, Single::Expiry { .. }),
         orphan: matches!(single, Single::Orphan { .. }),
@@ -82,8 +81,7 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
         in_zone: aged.map_or(String::new(), |time| here(time.kind)),
         names: list(&|key| key.name.clone()),
         goes: goes(graph, rule, single, dialect),
-        leaves: leaves(graph, rule, single, &old_enough, dialect),
-        old_enough,
+        search: (dialect == Dialect::Postgres).then(|| search(graph, rule, single)),
         unranked: unranked(single, dialect),
         due_cast: format!("{due}::{}", dialect.kind(oldest(rule, single))),
         due,
@@ -151,27 +149,24 @@ fn why(rule: &Rule, single: &Single, dialect: Dialect) -> String {
     }
 }
 
-/// Whether the time of row `t` is before the cutoff, or it has none; empty where there is no such time.
-fn old_enough(graph: &Graph, single: &Single, dialect: Dialect) -> String {
-    let Some(time) = single.aged() else {
-        return String::new();
-    };
-    let cutoff = match in_zone(graph, time.kind, dialect).as_str() {
-        "" => "p_cutoff",
-        _ => "v_cutoff",
-    };
-    let time = dialect.ident(&time.name);
-    format!("(t.{time} < {cutoff} OR t.{time} IS NULL)")
+fn search(graph: &Graph, rule: &Rule, single: &Single) -> SearchView {
+    let old_enough = single.aged().map_or(String::new(), |time| {
+        let cutoff = match in_zone(graph, time.kind, Dialect::Postgres).as_str() {
+            "" => "p_cutoff",
+            _ => "v_cutoff",
+        };
+        let time = Dialect::Postgres.ident(&time.name);
+        format!("(t.{time} < {cutoff} OR t.{time} IS NULL)")
+    });
+    SearchView {
+        leaves: leaves(graph, rule, single, &old_enough),
+        old_enough,
+    }
 }
 
 /// Whether row `t` leaves by itself, among the rows that a search reads in order: of a group, as many as stay are behind it.
-fn leaves(
-    graph: &Graph,
-    rule: &Rule,
-    single: &Single,
-    old_enough: &str,
-    dialect: Dialect,
-) -> String {
+fn leaves(graph: &Graph, rule: &Rule, single: &Single, old_enough: &str) -> String {
+    let dialect = Dialect::Postgres;
     let goes = match single {
         Single::Expiry { .. } => return String::new(),
         Single::Orphan { .. } => goes(graph, rule, single, dialect),

@@ -45,10 +45,9 @@ pub(crate) struct SingleView {
     pub(crate) conditions: Vec<String>,
     /// What makes it go: what it names is gone, or enough rows are newer.
     pub(crate) goes: String,
-    /// On PostgreSQL, whether it leaves by itself: it goes and is old enough, or has no time; as a search sees it that reads
-    /// the rows in order. Empty where all that are read leave.
-    pub(crate) leaves: String,
-    pub(crate) old_enough: String,
+    /// What a search asks on PostgreSQL.
+    #[serde(flatten)]
+    pub(crate) search: Option<SearchView>,
     /// Whether it has no place among its group.
     pub(crate) unranked: String,
     /// The time of a row that goes in pass `p_pass`, its type, and the age of the oldest one.
@@ -61,6 +60,14 @@ pub(crate) struct SingleView {
     /// What takes the place of arrays and functions on MySQL and MariaDB.
     #[serde(flatten)]
     pub(crate) mysql: Option<MysqlView>,
+}
+
+/// What a search asks that reads rows `t` in order.
+#[derive(Serialize)]
+pub(crate) struct SearchView {
+    /// Whether the row leaves by itself: it goes and is old enough, or has no time. Empty where all that are read leave.
+    pub(crate) leaves: String,
+    pub(crate) old_enough: String,
 }
 
 #[derive(Serialize)]

@@ -130,12 +130,11 @@ impl Calls {
     /// Documents: past runs, the newest first. Parameter: how many. `stamps`: whether the spec says how removal times are
     /// set, so that there is a ledger of that.
     pub fn history(&self, stamps: bool) -> String {
-        let progress = match stamps {
-            true => {
-                "(SELECT run_id, families, deleted_rows, 0 AS changed_rows, batches FROM {w}.run_rule
+        let progress = if stamps {
+            "(SELECT run_id, families, deleted_rows, 0 AS changed_rows, batches FROM {w}.run_rule
                 UNION ALL SELECT run_id, families, 0, changed_rows, batches FROM {w}.run_stamp)"
-            }
-            false => "(SELECT run_id, families, deleted_rows, 0 AS changed_rows, batches FROM {w}.run_rule)",
+        } else {
+            "(SELECT run_id, families, deleted_rows, 0 AS changed_rows, batches FROM {w}.run_rule)"
         };
         self.written(postgres::HISTORY.replace("{progress}", progress), || {
             mysql::history().replace("{progress}", progress)

@@ -146,15 +146,16 @@ impl<'a> Installed<'a> {
         let (kind, name) = self.object;
         // A trigger has no comment; only those of the owner role are asked for.
         let is_ours = is_generated || kind == Kind::Trigger;
-        let (detail, statement) = match is_ours && !is_twin {
-            true => (
+        let (detail, statement) = if is_ours && !is_twin {
+            (
                 "an earlier spec or version left it; windrow install drops it",
                 self.drop,
-            ),
-            false => (
+            )
+        } else {
+            (
                 "the spec does not generate it: made by hand, or left by an earlier spec or version",
                 "",
-            ),
+            )
         };
         Drift {
             kind,
@@ -169,15 +170,16 @@ impl<'a> Installed<'a> {
     /// What has another body than the one that is generated.
     fn changed(self, wanted: &Generated, is_generated: bool) -> Drift {
         let (kind, name) = self.object;
-        let (state, detail) = match is_generated {
-            true => (
+        let (state, detail) = if is_generated {
+            (
                 State::Other,
                 "generated from another state of the spec, or by another version; windrow install brings it up to date",
-            ),
-            false => (
+            )
+        } else {
+            (
                 State::Edited,
                 "edited by hand; windrow install puts it back",
-            ),
+            )
         };
         Drift {
             kind,

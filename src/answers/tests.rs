@@ -43,9 +43,10 @@ fn fields(value: &Value, path: &str) -> Vec<String> {
             .iter()
             .flat_map(|(name, value)| {
                 let path = format!("{path}/{name}");
-                let below = match names_are_data.contains(&name.as_str()) {
-                    true => Vec::new(),
-                    false => fields(value, &path),
+                let below = if names_are_data.contains(&name.as_str()) {
+                    Vec::new()
+                } else {
+                    fields(value, &path)
                 };
                 std::iter::once(path).chain(below)
             })

@@ -50,12 +50,16 @@ fn drop(args: &ArchiveDrop, ui: &Ui) -> anyhow::Result<Exit> {
     let text = runs(&archived)?;
     show(ui, args.with.output, &document, || text);
     let rows = counted(archived.rows, "row", "rows");
-    match args.yes {
-        true => ui.note(&format!("dropped {rows} from the archive in {}", session.url)),
-        false => ui.hint(&format!(
+    if args.yes {
+        ui.note(&format!(
+            "dropped {rows} from the archive in {}",
+            session.url
+        ))
+    } else {
+        ui.hint(&format!(
             "{rows} would be dropped from the archive in {}, and exist nowhere else; add --yes to drop them",
             session.url
-        )),
+        ))
     }
     Ok(Exit::Clean)
 }

@@ -172,9 +172,10 @@ fn with_spec(in_spec: &[Diagnostic], findings: &[Finding]) -> String {
         0 => return found,
         count => counted(count, "warning about the spec", "warnings about the spec"),
     };
-    match findings.is_empty() {
-        true => of_spec,
-        false => format!("{of_spec}, {found}"),
+    if findings.is_empty() {
+        of_spec
+    } else {
+        format!("{of_spec}, {found}")
     }
 }
 

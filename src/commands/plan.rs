@@ -45,9 +45,10 @@ pub(super) fn plan(args: &Plan, ui: &Ui) -> anyhow::Result<Exit> {
     let document = serde_json::to_value(&plan)?;
     show(ui, args.with.output, &document, || report::plan(&plan));
     // Who sees nothing has been told nothing.
-    Ok(match plan.installed || plan.sees_tables {
-        true => Exit::Clean,
-        false => Exit::Found,
+    Ok(if plan.installed || plan.sees_tables {
+        Exit::Clean
+    } else {
+        Exit::Found
     })
 }
 
@@ -230,9 +231,10 @@ fn found<'a>(
         found.loads.push(Load {
             rule: rule.name.clone(),
             families: backlog.going,
-            rows_per_family: match backlog.going > 0.0 {
-                true => (backlog.rows / backlog.going).max(1.0),
-                false => 1.0,
+            rows_per_family: if backlog.going > 0.0 {
+                (backlog.rows / backlog.going).max(1.0)
+            } else {
+                1.0
             },
             inflow: backlog.inflow.unwrap_or(0.0) * backlog.share(),
             speed,
@@ -394,15 +396,16 @@ fn pace(
         .find(|(known, _)| *known == dialect)
         .map_or(10_000.0, |(_, speed)| *speed);
     let nice = assumed / (1.0 + setting("nice") / 100.0);
-    Ok(match rate > 0.0 && rate <= nice {
-        true => (rate, Basis::Rate { rate }),
-        false => (
+    Ok(if rate > 0.0 && rate <= nice {
+        (rate, Basis::Rate { rate })
+    } else {
+        (
             nice,
             Basis::Assumed {
                 assumed,
                 nice: setting("nice"),
             },
-        ),
+        )
     })
 }
 

@@ -102,9 +102,10 @@ impl Setting {
     /// What it may be set to, in words.
     pub fn takes(&self) -> String {
         let Setting { unit, .. } = self;
-        let least = match self.off {
-            true => "0 (off)".to_owned(),
-            false => self.least.to_string(),
+        let least = if self.off {
+            "0 (off)".to_owned()
+        } else {
+            self.least.to_string()
         };
         match self.greatest {
             NO_END => format!("{least} or more {unit}"),

@@ -229,10 +229,11 @@ fn key_finding(
             edge("")
         )
     };
-    Some(error("unlisted-reference", name, message).help(match ignored {
-        true => format!("an ignored table keeps its rows, and this key does not let it: take it from [ignore] to [tables], and {help}"),
-        false => help,
-    }))
+    Some(error("unlisted-reference", name, message).help(if ignored {
+format!("an ignored table keeps its rows, and this key does not let it: take it from [ignore] to [tables], and {help}")
+} else {
+help
+}))
 }
 
 /// A row that goes is still there, as history, with all that was in it.

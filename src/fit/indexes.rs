@@ -31,9 +31,10 @@ pub fn lacks(graph: &Graph, catalog: &Catalog, need: &IndexNeed) -> bool {
 
 /// The columns of an index; where it cannot be partial, what its condition says stands in front of it.
 fn needed(dialect: Dialect, need: &IndexNeed) -> &[String] {
-    match dialect.facts().partial_indexes {
-        true => &need.columns,
-        false => &need.whole_columns,
+    if dialect.facts().partial_indexes {
+        &need.columns
+    } else {
+        &need.whole_columns
     }
 }
 
@@ -89,9 +90,10 @@ pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>
                     .take(columns.len())
                     .map(String::as_str)
                     .collect();
-                match ordered {
-                    true => first == column.split(", ").collect::<Vec<_>>(),
-                    false => first.into_iter().collect::<BTreeSet<_>>() == columns,
+                if ordered {
+                    first == column.split(", ").collect::<Vec<_>>()
+                } else {
+                    first.into_iter().collect::<BTreeSet<_>>() == columns
                 }
             };
             if !live.indexes.iter().any(|index| {
@@ -150,9 +152,12 @@ fn leading<'a>(live: &'a CatalogTable, columns: &[String]) -> Vec<&'a CatalogInd
         .iter()
         .filter(|index| index.predicate.is_none() || is_ours(index))
         .filter(|index| {
-            let key = |key: &String| match key.contains('(') {
-                true => expression(key),
-                false => key.clone(),
+            let key = |key: &String| {
+                if key.contains('(') {
+                    expression(key)
+                } else {
+                    key.clone()
+                }
             };
             let keys: Vec<String> = index.keys.iter().map(key).collect();
             keys.starts_with(columns)

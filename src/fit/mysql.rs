@@ -264,14 +264,15 @@ pub(super) fn collect_scans(
             continue;
         }
         let named = |table: &&String| probe.sql.contains(&format!("`{table}` AS {name} "));
-        let table = match catalog.tables.contains_key(&name) {
-            true => name.clone(),
-            false => catalog
+        let table = if catalog.tables.contains_key(&name) {
+            name.clone()
+        } else {
+            catalog
                 .tables
                 .keys()
                 .find(named)
                 .cloned()
-                .unwrap_or_else(|| probe.table.clone()),
+                .unwrap_or_else(|| probe.table.clone())
         };
         let extra = cell(row.len().saturating_sub(1));
         let by = if extra.is_empty() {

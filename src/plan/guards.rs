@@ -36,9 +36,10 @@ pub fn guards(graph: &Graph) -> Vec<Guard> {
             let links = rule.links_within().filter(|_| id == rule.root);
             let within = links.map(|link| link_edge(rule, link));
             for edge in table.parents().filter(of_rule).cloned().chain(within) {
-                let ways = match edge.parent == rule.root {
-                    true => Vec::new(),
-                    false => ways(graph, rule, edge.parent),
+                let ways = if edge.parent == rule.root {
+                    Vec::new()
+                } else {
+                    ways(graph, rule, edge.parent)
                 };
                 let root = rule.root;
                 let known = edges.iter().any(|it: &GuardedEdge| {

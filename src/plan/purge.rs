@@ -155,14 +155,19 @@ fn keeps(graph: &Graph, rule: &Rule) -> Vec<Keep> {
         keeps.extend(unfinished(graph, rule, TableId(index)));
         for (one, other) in rule.joint_parents(TableId(index), table) {
             // What has no row of the root table above it goes by no run.
-            let above = match rule.order.contains(&other.parent) {
-                true if other.parent == rule.root => continue,
-                true => ways(graph, rule, other.parent),
-                false => Vec::new(),
+            let is_of_rule = rule.order.contains(&other.parent);
+            if is_of_rule && other.parent == rule.root {
+                continue;
+            }
+            let above = if is_of_rule {
+                ways(graph, rule, other.parent)
+            } else {
+                Vec::new()
             };
-            let of_none = match above.is_empty() {
-                true => "",
-                false => " of no family",
+            let of_none = if above.is_empty() {
+                ""
+            } else {
+                " of no family"
             };
             for mut hops in ways(graph, rule, one.parent) {
                 hops.extend([Hop::down(TableId(index), one), Hop::up(other)]);

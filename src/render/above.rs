@@ -114,9 +114,10 @@ impl AboveView {
             }
         }
         let same = format!("h.rule = {} AND h.{key} = {}", self.rule, self.key);
-        let holds = match self.ways.is_empty() {
-            true => format!("{hold} AS h WHERE {same} AND "),
-            false => format!("{hold} AS h ON {same} WHERE {first}"),
+        let holds = if self.ways.is_empty() {
+            format!("{hold} AS h WHERE {same} AND ")
+        } else {
+            format!("{hold} AS h ON {same} WHERE {first}")
         };
         format!("EXISTS ({from}{holds}coalesce(h.until > {now}, true))")
     }
@@ -142,9 +143,10 @@ fn ways_from(graph: &Graph, from: TableId, takes: bool, held: TableId) -> Vec<Wa
         return vec![Way::Here];
     }
     let up = climbs(graph, from, held);
-    let down = match takes {
-        true => climbs(graph, held, from),
-        false => Vec::new(),
+    let down = if takes {
+        climbs(graph, held, from)
+    } else {
+        Vec::new()
     };
     up.into_iter()
         .map(Way::Up)
@@ -154,9 +156,10 @@ fn ways_from(graph: &Graph, from: TableId, takes: bool, held: TableId) -> Vec<Wa
 
 /// The same, of rules that ask for it once for many rows: by the end of families, and of one table by a time.
 pub(super) fn of_many(graph: &Graph, rule: &Rule, dialect: Dialect) -> Vec<AboveView> {
-    match asks_for_many(graph, rule) {
-        true => view(graph, rule, dialect),
-        false => Vec::new(),
+    if asks_for_many(graph, rule) {
+        view(graph, rule, dialect)
+    } else {
+        Vec::new()
     }
 }
 
@@ -310,9 +313,10 @@ fn by_family(graph: &Graph, rule: &Rule, from: TableId, dialect: Dialect) -> Vec
 impl Families<'_> {
     /// Those that lead over a table of the rule, along what belongs to what.
     fn over(&self, member: &Member, from: TableId) -> Vec<AboveView> {
-        let ways = match member.table == from {
-            true => vec![Vec::new()],
-            false => climbs(self.graph, from, member.table),
+        let ways = if member.table == from {
+            vec![Vec::new()]
+        } else {
+            climbs(self.graph, from, member.table)
         };
         let ways = ways
             .into_iter()

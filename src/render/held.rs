@@ -100,9 +100,10 @@ pub(super) fn view(graph: &Graph, number: usize, rule: &Rule, dialect: Dialect) 
             " AND ",
         ),
         values: list(&|index, it| spelled(it.kind, &value(index)), ", "),
-        last_way: match table.key.iter().any(|column| column.kind == Kind::Uuid) {
-            true => UUIDS.len(),
-            false => 0,
+        last_way: if table.key.iter().any(|column| column.kind == Kind::Uuid) {
+            UUIDS.len()
+        } else {
+            0
         },
     }
 }

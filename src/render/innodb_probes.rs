@@ -93,9 +93,10 @@ impl Named<'_> {
                 "" => "CAST(NULL AS signed)".to_owned(),
                 column => format!("{}.{column}", Probe::FED),
             };
-            match single {
-                true => format!("(SELECT {value} FROM {from} LIMIT 1)"),
-                false => value,
+            if single {
+                format!("(SELECT {value} FROM {from} LIMIT 1)")
+            } else {
+                value
             }
         };
         let key = made.columns.first().map_or("", |(_, column)| column);
@@ -116,14 +117,16 @@ impl Named<'_> {
             }
         }
         let columns: Vec<String> = found.into_iter().map(|(_, column)| column).collect();
-        let columns = match columns.is_empty() {
-            true => "1".to_owned(),
-            false => columns.join(", "),
+        let columns = if columns.is_empty() {
+            "1".to_owned()
+        } else {
+            columns.join(", ")
         };
         // DISTINCT and LIMIT keep the server from merging it into the statement.
-        match single {
-            true => format!("(SELECT {columns})"),
-            false => format!("(SELECT DISTINCT {columns} FROM {from} LIMIT 3)"),
+        if single {
+            format!("(SELECT {columns})")
+        } else {
+            format!("(SELECT DISTINCT {columns} FROM {from} LIMIT 3)")
         }
     }
 }

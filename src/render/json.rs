@@ -47,12 +47,13 @@ fn packed(text: &str) -> String {
     }
     let lines = joined(lines);
     // A quotation mark in a text has a backslash before it: such a line stays.
-    let lines = lines.iter().map(
-        |line| match line.len() > layout::WIDTH && !line.contains('\\') {
-            true => layout::fit(line),
-            false => line.clone(),
-        },
-    );
+    let lines = lines.iter().map(|line| {
+        if line.len() > layout::WIDTH && !line.contains('\\') {
+            layout::fit(line)
+        } else {
+            line.clone()
+        }
+    });
     lines.collect::<Vec<_>>().join("\n")
 }
 

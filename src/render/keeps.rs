@@ -80,9 +80,10 @@ fn not_final(graph: &Graph, r#final: &Final, row: &str, dialect: Dialect) -> Str
         format!("EXISTS (SELECT {one}FROM {table} AS {alias} WHERE {on} AND {holds})")
     });
     let held: Vec<String> = own.chain(named).collect();
-    match held.is_empty() {
-        true => String::new(),
-        false => format!(" AND ({}) IS NOT TRUE", held.join(" AND ")),
+    if held.is_empty() {
+        String::new()
+    } else {
+        format!(" AND ({}) IS NOT TRUE", held.join(" AND "))
     }
 }
 

@@ -205,9 +205,12 @@ fn way_view(
     dialect: Dialect,
     qualified: &impl Fn(TableId) -> String,
 ) -> WayView {
-    let alias = |place: usize| match place + 1 == way.len() {
-        true => "p".to_owned(),
-        false => format!("p{place}"),
+    let alias = |place: usize| {
+        if place + 1 == way.len() {
+            "p".to_owned()
+        } else {
+            format!("p{place}")
+        }
     };
     let mut from = format!("{} AS p", qualified(edge.parent));
     for place in (1..way.len()).rev() {

@@ -186,17 +186,16 @@ fn ways(other: usize, finder: &Finder, member: &Member) -> Vec<(String, WayView)
     let mut found = Vec::new();
     for whose in finder.of_whole() {
         for rows in finder.rows(member, *whose) {
-            found.push(match member.table == root && rows.column != key {
-                false => (rows.column, way(rows.joins, rows.value)),
+            found.push(if member.table == root && rows.column != key {
                 // Rows that name the root of their family are looked up by their key, as all others of their table.
-                true => {
-                    let below = JoinView {
-                        table: finder.qualified(root),
-                        alias: "m",
-                        on: format!("m.{} = {}", rows.column, rows.value),
-                    };
-                    (key.clone(), way(vec![below], format!("m.{key}")))
-                }
+                let below = JoinView {
+                    table: finder.qualified(root),
+                    alias: "m",
+                    on: format!("m.{} = {}", rows.column, rows.value),
+                };
+                (key.clone(), way(vec![below], format!("m.{key}")))
+            } else {
+                (rows.column, way(rows.joins, rows.value))
             });
         }
         for named in finder.named_by(member, *whose) {

@@ -64,19 +64,21 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
         above: above::view(graph, rule, dialect),
         matches: all(&|key| format!("t.{} = k.{}", key.column, key.name)),
         key_type: if composite { "text" } else { keys[0].kind },
-        key_of_t: match composite {
-            true => text(&|key| format!("t.{}", key.column)),
-            false => format!("t.{}::{}", keys[0].column, keys[0].kind),
+        key_of_t: if composite {
+            text(&|key| format!("t.{}", key.column))
+        } else {
+            format!("t.{}::{}", keys[0].column, keys[0].kind)
         },
-        same_key: match composite {
-            true => all(&|key| {
+        same_key: if composite {
+            all(&|key| {
                 format!(
                     "t.{} = {}",
                     key.column,
                     key.of_text.replace("p_key", "k.key")
                 )
-            }),
-            false => format!("t.{} = k.key", keys[0].column),
+            })
+        } else {
+            format!("t.{} = k.key", keys[0].column)
         },
         in_zone: aged.map_or(String::new(), |time| here(time.kind)),
         names: list(&|key| key.name.clone()),

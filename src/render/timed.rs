@@ -164,9 +164,10 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
         conditions_of_rows: conditions("r"),
         is_root_r: roots.said_root("r", dialect),
         is_root_f: roots.said_root("f", dialect),
-        is_alone_r: match by_family {
-            true => rootless("r"),
-            false => "true".to_owned(),
+        is_alone_r: if by_family {
+            rootless("r")
+        } else {
+            "true".to_owned()
         },
         roots: roots.roots.clone(),
         window_of_root: at_window("t"),

@@ -83,10 +83,7 @@ fn bar(value: f64, most: f64, blocks: bool) -> char {
         return ' ';
     }
     let step = ((value / most * 8.0).ceil() as usize).clamp(1, 8) - 1;
-    match blocks {
-        true => BLOCKS[step],
-        false => SIGNS[step],
-    }
+    if blocks { BLOCKS[step] } else { SIGNS[step] }
 }
 
 #[cfg(test)]

@@ -97,9 +97,10 @@ fn rules(all: &[RuleForecast], unit: &str) -> String {
                 Some(runs) if known => count(runs),
                 _ => String::new(),
             },
-            match known {
-                true => done(rule, unit),
-                false => String::new(),
+            if known {
+                done(rule, unit)
+            } else {
+                String::new()
             },
             text(rule.oldest_end_time.as_ref()),
         ]);
@@ -159,12 +160,13 @@ fn basis(rule: &RuleForecast) -> Vec<String> {
     if rule.exact {
         lines.push("every due family was looked at".to_owned());
     } else if rule.sampled_families > 0.0 {
-        let how = match rule.sample == Some("spread") {
-            true => format!(
+        let how = if rule.sample == Some("spread") {
+            format!(
                 "spread over all ages; the rows may be {} % off",
                 rule.error_percent.round()
-            ),
-            false => "the first that a run would take".to_owned(),
+            )
+        } else {
+            "the first that a run would take".to_owned()
         };
         lines.push(format!(
             "`~`: by {} of {}, {how}",
@@ -299,9 +301,10 @@ fn log(outlook: &Forecast, tables: &[TableForecast]) -> String {
         LogVolume::Wal {
             bytes, page_images, ..
         } => {
-            let images = match page_images {
-                true => "each page imaged once (more checkpoints: more), ",
-                false => "",
+            let images = if *page_images {
+                "each page imaged once (more checkpoints: more), "
+            } else {
+                ""
             };
             (
                 format!(
@@ -319,12 +322,13 @@ fn log(outlook: &Forecast, tables: &[TableForecast]) -> String {
             ..
         } => {
             let redo = size(*redo_bytes);
-            let log = match on {
-                true => format!(
+            let log = if *on {
+                format!(
                     "{} of binary log (row image {row_image}, before compression), {redo} of redo",
                     amount(*bytes)
-                ),
-                false => format!("the binary log is off; about {redo} of redo"),
+                )
+            } else {
+                format!("the binary log is off; about {redo} of redo")
             };
             (
                 log,
@@ -377,9 +381,10 @@ fn size(bytes: f64) -> String {
         bytes /= 1_000.0;
         unit += 1;
     }
-    match bytes < 10.0 && unit > 0 {
-        true => format!("{bytes:.1} {}", units[unit]),
-        false => format!("{bytes:.0} {}", units[unit]),
+    if bytes < 10.0 && unit > 0 {
+        format!("{bytes:.1} {}", units[unit])
+    } else {
+        format!("{bytes:.0} {}", units[unit])
     }
 }
 

@@ -41,22 +41,24 @@ fn switches(status: &Status) -> String {
     let by = |at: &Option<String>, who: &Option<String>| {
         format!("yes, {} by {}", text(at.as_ref()), text(who.as_ref()))
     };
-    let _ = match control.armed {
-        true => writeln!(
+    let _ = if control.armed {
+        writeln!(
             out,
             "armed      {}",
             by(&control.armed_at, &control.armed_by)
-        ),
-        false => writeln!(out, "armed      no: runs are refused until `windrow arm`"),
+        )
+    } else {
+        writeln!(out, "armed      no: runs are refused until `windrow arm`")
     };
-    let _ = match control.paused {
-        true => writeln!(
+    let _ = if control.paused {
+        writeln!(
             out,
             "paused     {}\n           {}",
             by(&control.paused_at, &control.paused_by),
             text(control.paused_reason.as_ref())
-        ),
-        false => writeln!(out, "paused     no"),
+        )
+    } else {
+        writeln!(out, "paused     no")
     };
     for pause in &status.paused_rules {
         let _ = writeln!(

@@ -66,9 +66,10 @@ pub fn end_time(text: &str, whole: &Text) -> Result<EndTimeText, Box<Diagnostic>
     if table.is_some() {
         cursor.expect(&Token::Close)?;
     }
-    let otherwise = match cursor.take_word("else") {
-        true => Some(cursor.name("a column")?),
-        false => None,
+    let otherwise = if cursor.take_word("else") {
+        Some(cursor.name("a column")?)
+    } else {
+        None
     };
     cursor.end()?;
     Ok(EndTimeText {
@@ -206,13 +207,15 @@ pub fn own(text: &str, whole: &Text) -> Result<OwnText, Box<Diagnostic>> {
     let table = cursor.name("a table")?;
     cursor.expect(&Token::Colon)?;
     let column = cursor.name("a column")?;
-    let through = match cursor.take(&Token::Arrow) {
-        true => Some(cursor.name("a table")?),
-        false => None,
+    let through = if cursor.take(&Token::Arrow) {
+        Some(cursor.name("a table")?)
+    } else {
+        None
     };
-    let named = match through.is_some() && cursor.take(&Token::Dot) {
-        true => Some(cursor.name("a column")?),
-        false => None,
+    let named = if through.is_some() && cursor.take(&Token::Dot) {
+        Some(cursor.name("a column")?)
+    } else {
+        None
     };
     cursor.end()?;
     Ok(OwnText {

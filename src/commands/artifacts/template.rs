@@ -91,9 +91,10 @@ impl Template {
             },
         };
         // With `./` in front it is the same file, and no option of any program.
-        let path = match path.starts_with('-') {
-            true => Cow::from(format!("./{path}")),
-            false => Cow::from(path),
+        let path = if path.starts_with('-') {
+            Cow::from(format!("./{path}"))
+        } else {
+            Cow::from(path)
         };
         let path = path.as_ref();
         let quoted = shell_words::quote(path);
@@ -181,9 +182,12 @@ fn classify(words: Vec<String>) -> Result<Template, Refusal> {
     let words = words
         .into_iter()
         .zip(places)
-        .map(|(word, place)| match has_place(&word) {
-            true => (word, place),
-            false => (word, Place::Fixed),
+        .map(|(word, place)| {
+            if has_place(&word) {
+                (word, place)
+            } else {
+                (word, Place::Fixed)
+            }
         })
         .collect();
     Ok(Template { words, files })

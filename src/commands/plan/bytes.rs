@@ -74,9 +74,10 @@ impl Bytes {
         if live.estimated_rows == 0 && live.table_bytes > 0 {
             return Ok(None);
         }
-        let columns = match self.dialect.facts().partial_indexes {
-            true => &need.columns,
-            false => &need.whole_columns,
+        let columns = if self.dialect.facts().partial_indexes {
+            &need.columns
+        } else {
+            &need.whole_columns
         };
         let values = self.widths_of(session, &table, columns)?;
         let key = match self.dialect {
@@ -112,9 +113,10 @@ impl Bytes {
         if !self.logs {
             return Ok(Some(0.0));
         }
-        let key = match live.primary_key.is_empty() {
-            true => live.columns.iter().map(|it| it.name.clone()).collect(),
-            false => live.primary_key.clone(),
+        let key = if live.primary_key.is_empty() {
+            live.columns.iter().map(|it| it.name.clone()).collect()
+        } else {
+            live.primary_key.clone()
         };
         let Some(key) = self.widths_of(session, table, &key)? else {
             return Ok(None);
@@ -193,16 +195,17 @@ impl Bytes {
                 .map(|column| column.name.as_str())
                 .collect();
             let name = self.dialect.qualified(&self.home, table);
-            let row = match names.is_empty() {
-                true => Some(Vec::new()),
-                false => match session
+            let row = if names.is_empty() {
+                Some(Vec::new())
+            } else {
+                match session
                     .database
                     .query(&session.calls.widths(&name, &names), &[])
                 {
                     Ok(rows) => rows.into_iter().next(),
                     Err(error) if failure::is_denied(&error) => None,
                     Err(error) => return Err(error),
-                },
+                }
             };
             let known = row.map(|row| {
                 let bytes = row

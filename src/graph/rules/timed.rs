@@ -86,9 +86,10 @@ pub(super) fn rule(
     check_order_of_own(rule, text, &stamps, &order, tables, diagnostics);
     let limits = limits(&rule.limits, diagnostics);
     let candidates = conditions(&rule.candidates, diagnostics);
-    let unit = match by_family(text, rule) {
-        true => Unit::Family,
-        false => Unit::Window,
+    let unit = if by_family(text, rule) {
+        Unit::Family
+    } else {
+        Unit::Window
     };
     let kept = kept?;
     Some(Rule {

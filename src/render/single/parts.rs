@@ -193,9 +193,10 @@ fn broken(graph: &Graph, chain: &[Need], dialect: Dialect) -> String {
 
 /// A column of a key in the text of a whole key.
 pub(super) fn part(text: &str, index: usize, composite: bool) -> String {
-    match composite {
-        true => format!("JSON_UNQUOTE(JSON_EXTRACT({text}, '$[{index}]'))"),
-        false => text.to_owned(),
+    if composite {
+        format!("JSON_UNQUOTE(JSON_EXTRACT({text}, '$[{index}]'))")
+    } else {
+        text.to_owned()
     }
 }
 

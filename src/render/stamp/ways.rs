@@ -109,9 +109,10 @@ impl<'a> Finder<'a> {
         let is_adopted = is_root || self.stamp.family.is_some();
         let column = column.filter(|_| is_adopted).unwrap_or_default();
         Found {
-            rootless: match column.is_empty() {
-                true => Vec::new(),
-                false => own.iter().map(|it| it.without_root(&column)).collect(),
+            rootless: if column.is_empty() {
+                Vec::new()
+            } else {
+                own.iter().map(|it| it.without_root(&column)).collect()
             },
             whole: whole
                 .into_iter()
@@ -203,9 +204,12 @@ impl<'a> Finder<'a> {
         }
         let in_rule = whose == Whose::Own && self.stamp.of.is_none();
         let family = member.family.first().map(|it| self.dialect.ident(it));
-        let also = family.map_or(String::new(), |column| match in_rule {
-            true => format!("AND (t.{column} IS NULL OR t.{column} = w.family)"),
-            false => format!("AND t.{column} IS NULL"),
+        let also = family.map_or(String::new(), |column| {
+            if in_rule {
+                format!("AND (t.{column} IS NULL OR t.{column} = w.family)")
+            } else {
+                format!("AND t.{column} IS NULL")
+            }
         });
         let mut found = Vec::new();
         for referrer in &self.timed.members {
@@ -288,9 +292,12 @@ impl Found {
         } else {
             // A variable is a constant to the server: it finds rows without a root by that, where it looks for them alone.
             let column = &self.column;
-            changes.extend(self.own.into_iter().map(|own| match own.also.is_empty() {
-                true => own.and(&format!("AND (t.{column} IS NULL OR NOT p_whole)")),
-                false => own,
+            changes.extend(self.own.into_iter().map(|own| {
+                if own.also.is_empty() {
+                    own.and(&format!("AND (t.{column} IS NULL OR NOT p_whole)"))
+                } else {
+                    own
+                }
             }));
         }
         changes.extend(self.always);

@@ -24,9 +24,10 @@ impl Tables<'_> {
     fn by_edge(&self, member: &Member, edge: &Edge, row: &str, of: &str) -> Vec<NamerView> {
         let Tables { graph, dialect, .. } = *self;
         let families = self.families(member, row);
-        let families = match families.is_empty() {
-            true => vec![self.no_family()],
-            false => families,
+        let families = if families.is_empty() {
+            vec![self.no_family()]
+        } else {
+            families
         };
         let table = &graph.table(member.table).name;
         let view = |(place, family): (usize, &String)| {

@@ -183,9 +183,10 @@ impl MemberView {
             (!name.is_empty())
                 .then(|| WorkView::keys(name, table, key, format!("The rows of {rows} {why}.")))
         };
-        let why = match self.referrers.is_empty() {
-            true => "that rows name which stay",
-            false => "that something refers to",
+        let why = if self.referrers.is_empty() {
+            "that rows name which stay"
+        } else {
+            "that something refers to"
         };
         let named = keys(&self.named, why).filter(|_| self.collects);
         let adopted = self.adopt.as_ref().and_then(|it| it.work(table, rows));
@@ -271,9 +272,10 @@ impl Tables<'_> {
             Dialect::Postgres => format!("o_named_{position}"),
             Dialect::Mysql | Dialect::Mariadb => format!("work_named_{position}"),
         };
-        let families: Vec<String> = match root {
-            true => vec![roots.family_of("t", dialect)],
-            false => family.iter().map(|column| format!("t.{column}")).collect(),
+        let families: Vec<String> = if root {
+            vec![roots.family_of("t", dialect)]
+        } else {
+            family.iter().map(|column| format!("t.{column}")).collect()
         };
         let adopter = Adopter::new(graph, rule, timed, roots, dialect);
         let adopt = adopter.as_ref().and_then(|it| it.view(member));

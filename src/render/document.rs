@@ -266,6 +266,9 @@ struct RuleDocument<'a> {
     /// passes by name.
     #[serde(skip_serializing_if = "is_not")]
     collects: bool,
+    /// Whether a batch of it may go by a list of keys, on MySQL and MariaDB.
+    #[serde(skip_serializing_if = "is_not")]
+    swept: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     passes: Vec<&'static str>,
     /// The columns along which each of them goes, on PostgreSQL.
@@ -596,6 +599,7 @@ pub(super) fn of_rule(
         archives: !postgres && !rule.archive.is_empty(),
         kept: restore::of_rule(graph, rule),
         collects: !postgres && rule.single().is_some() && has_collects(graph, purge, dialect),
+        swept: view.single().is_some_and(|it| it.is_swept()),
         passes: view.single().map_or_else(Vec::new, |it| it.passes()),
         ways: view.single().map_or_else(Vec::new, |it| it.ways()),
         report_preview: reported(graph, rule, graph::Document::Preview),

@@ -8,12 +8,13 @@ use crate::bundle::Probe;
 const TIME: &str = "TIMESTAMP'2000-01-01 00:00:00'";
 
 /// The types that variables have, each with a value.
-const TYPES: [(&str, &str); 5] = [
+const TYPES: [(&str, &str); 6] = [
     ("bigint", "100"),
     ("integer", "1"),
     ("boolean", "true"),
     ("datetime(6)", TIME),
     ("longtext", "'1'"),
+    ("json", "'[1]'"),
 ];
 
 /// What the work tables of the kernel have beside keys and scopes.
@@ -26,7 +27,7 @@ const NUMBERS: [&str; 9] = [
 const TIMES: [&str; 3] = ["ended", "cutoff", "due"];
 
 /// Of which there is one row, or a statement takes one: the server reads it first, as a constant.
-const SINGLE: [&str; 2] = ["work_cursor", "work_scope"];
+const SINGLE: [&str; 3] = ["work_cursor", "work_bound", "work_scope"];
 
 /// The kernel's own table that rules name.
 const HOLD: &str = "(SELECT '1' AS rule, '1' AS `key`, UTC_TIMESTAMP(6) AS until)";

@@ -68,19 +68,7 @@ BEGIN
 {%- filter fit %}
         INSERT INTO work_row (pass, row_key, {{ pass.names }})
         «SELECT p_pass, {{ rule.single.key_text }}, {{ pass.values }}
-        FROM {% if begun %}work_cursor AS c
-        STRAIGHT_JOIN {% endif %}{{ rule.table }} AS t
-{%- if begun %}
-        WHERE c.position = 1
-          AND {{ pass.beyond }}
-{%- for predicate in pass.predicates %}
-          AND {{ predicate }}
-{%- endfor %}
-{%- else %}
-{%- for predicate in pass.predicates %}
-        {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ predicate }}
-{%- endfor %}
-{%- endif %}
+        {{ <w.of_pass rule pass begun ends={false} /> }}
         ORDER BY {{ pass.order }}
         LIMIT p_rows»;
 {%- endfilter %}
@@ -152,31 +140,21 @@ BEGIN
     LEFT JOIN work_held AS h ON {{ rule.single.holds_r }}
 {%- endfilter %}
 {%- filter fit %}
-    WHERE {% for condition in rule.single.conditions %}{{ condition }}
-      AND {% endfor %}
-{%- if rule.single.expiry -%}
-      (
-          p_as_of IS NULL
-{%- for pass in rule.single.passes %}
-          OR p_pass = {{ pass.number }}{% for predicate in pass.due %} AND {{ predicate }}{% endfor %}
-{%- endfor %}
-      )
-{%- else -%}
-{{ rule.single.goes }}
-{%- if rule.single.aged %}
-      AND (p_as_of IS NULL OR t.{{ rule.single.time }} < v_cutoff OR t.{{ rule.single.time }} IS NULL)
-{%- endif %}
-{%- endif %}»;
+    WHERE {{ <w.single_goes rule undated={true} /> }}»;
 {%- endfilter %}
 END;
 
+{% if rule.single.swept -%}
+{{ <w.sweep control rule maria /> }}
+
+{% endif -%}
 {% if rule.single.family -%}
 {{ <w.rows_below control rule members="work_taken" /> }}
 
 {% endif -%}
 -- {{ rule.name }}_delete: deletes the rows in work_gone{% if rule.single.family %}, and before them what belongs to them{% endif %}.
 --# create procedure {{ control }}.{{ rule.name }}_delete
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_delete(⟦IN p_run bigint, OUT o_rows longtext⟧)
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_delete(⟦IN p_run bigint, IN p_count bigint, OUT o_rows longtext⟧)
 SQL SECURITY DEFINER
 COMMENT 'Deletes, in its caller''s transaction, the rows in work_gone{% if rule.single.family %} and what belongs to them{% endif %}: how many by table.'
 BEGIN
@@ -221,7 +199,7 @@ BEGIN
     STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.single.matches_r }}»;
 {%- endfilter %}
     SET v_rows = ROW_COUNT();
-    CALL single_gone({{ rule.literal }}, v_rows);
+    CALL single_gone({{ rule.literal }}, v_rows, p_count);
 {%- if rule.archive %}
     {{ <w.all_copied control archive={rule.archive} rows="v_rows" /> }}
 {%- endif %}

@@ -838,3 +838,107 @@ BEGIN
 END;
 {%- endcomponent w.due %}
 
+
+{#- The rows t of a pass, where it is under way behind row 1 of the cursor: that is a constant of the statement, so that the index is read
+    from there on. As far as row 2 of the work table with the end of a batch, where there is one. -#}
+{% component w.of_pass(rule, pass, begun, ends) -%}
+FROM {% if begun %}work_cursor AS c STRAIGHT_JOIN {% endif %}{% if ends %}work_bound AS b STRAIGHT_JOIN {% endif %}{{ rule.table }} AS t
+{%- if begun %}
+        WHERE c.position = 1 AND {{ pass.beyond }}
+{%- endif %}
+{%- if ends %}
+        {% if begun %}AND{% else %}WHERE{% endif %} b.position = 2 AND {{ pass.upto }}
+{%- endif %}
+{%- for predicate in pass.predicates %}
+        {% if loop.first and not begun and not ends %}WHERE{% else %}AND{% endif %} {{ predicate }}
+{%- endfor %}
+{%- endcomponent w.of_pass %}
+
+{#- Whether row t goes in pass p_pass; undated: or would, if it had a time. -#}
+{% component w.single_goes(rule, undated) -%}
+{% for condition in rule.single.conditions %}{{ condition }}
+      AND {% endfor %}
+{%- if rule.single.expiry -%}
+      (
+          {% if undated %}p_as_of IS NULL
+          OR {% endif %}
+{%- for pass in rule.single.passes %}{% if not loop.first %}
+          OR {% endif %}p_pass = {{ pass.number }}{% for predicate in pass.due %} AND {{ predicate }}{% endfor %}
+{%- endfor %}
+      )
+{%- else -%}
+{{ rule.single.goes }}
+{%- if rule.single.aged %}
+      AND ({% if undated %}p_as_of IS NULL OR {% endif %}t.{{ rule.single.time }} < v_cutoff{% if undated %} OR t.{{ rule.single.time }} IS NULL{% endif %})
+{%- endif %}
+{%- endif %}
+{%- endcomponent w.single_goes %}
+
+{#- A batch whose rows nobody is at and none of which is held: found, judged under their locks and deleted by lists of their keys, which
+    cost less than rows of work tables. -#}
+{% component w.sweep(control, rule, maria) -%}
+-- {{ rule.name }}_sweep: the next p_rows rows behind the cursor, where nobody is at one that goes, and nothing is held.
+--# create procedure {{ control }}.{{ rule.name }}_sweep
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_sweep(
+    ⟦IN p_pass integer, IN p_rows bigint, IN p_as_of datetime(6), IN p_cutoff datetime(6), OUT o_found bigint, OUT o_first longtext, OUT o_count bigint, OUT o_rows bigint⟧
+)
+SQL SECURITY DEFINER
+COMMENT 'Fills work_bound with the last row of the batch, and deletes those that go; o_rows is NULL where one is locked, held or has changed.'
+BEGIN
+    DECLARE v_under_way boolean;
+    DECLARE ⟦v_keys json⟧;
+{%- if rule.single.expiry %}
+    DECLARE ⟦v_now datetime(6)⟧ DEFAULT {{ rule.single.now }};
+{%- endif %}
+{%- if rule.single.aged %}
+    DECLARE ⟦v_cutoff datetime(6)⟧ DEFAULT {{ rule.single.cutoff }};
+{%- endif %}
+    SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
+{%- for pass in rule.single.passes %}
+{%- for begun in [true, false] %}
+    {% if loop.first and pass.number == 1 %}IF{% else %}ELSEIF{% endif %} p_pass = {{ pass.number }}{% if begun %} AND v_under_way{% endif %} THEN
+{%- filter fit %}
+        INSERT INTO work_bound (position, pass, row_key, {{ pass.names }})
+        «SELECT 2, p_pass, CAST(f.k1 AS CHAR), {{ pass.of_f }}
+        FROM (SELECT {{ pass.columns }} {{ <w.of_pass rule pass begun ends={false} /> }}
+        ORDER BY {{ pass.order }}
+        LIMIT p_rows) AS f
+        ORDER BY {{ pass.backwards }}
+        LIMIT 1»;
+{%- endfilter %}
+{%- filter fit %}
+        «SELECT COUNT(*), CONCAT('[', COALESCE(GROUP_CONCAT({% if rule.single.expiry %}t.{{ rule.single.keys[0].column }}{% else %}IF({{ rule.single.goes }}
+{%- if rule.single.aged %} AND (t.{{ rule.single.time }} < v_cutoff OR t.{{ rule.single.time }} IS NULL){% endif %}, t.{{ rule.single.keys[0].column }}, NULL){% endif %} ORDER BY {{ pass.order }}), ''), ']')
+        ‹INTO o_found, v_keys›
+        {{ <w.of_pass rule pass begun ends={true} /> }}»;
+{%- endfilter %}
+{%- endfor %}
+{%- endfor %}
+    END IF;
+    -- Under their locks they are judged once more: what holds then holds until the end of the transaction.
+    IF NOT EXISTS (
+        SELECT 1 FROM hold AS h WHERE h.rule IN ({{ rule.literal }}{% for above in rule.single.above %}, {{ above.rule }}{% endfor %}) AND {{ <w.holds_now /> }}
+    ) THEN
+{%- filter fit %}
+        «SELECT COUNT(*) ‹INTO o_count›
+        FROM {{ <w.listed rule /> }}
+        STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.single.matches_r }}
+        WHERE {{ <w.single_goes rule undated={false} /> }}
+        FOR UPDATE{% if not maria %} OF t{% endif %} SKIP LOCKED»;
+{%- endfilter %}
+    END IF;
+    IF o_count = JSON_LENGTH(v_keys) THEN
+{%- filter fit %}
+        «DELETE t
+        FROM {{ <w.listed rule /> }}
+        STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.single.matches_r }}»;
+{%- endfilter %}
+        SET o_rows = ROW_COUNT(), o_first = JSON_EXTRACT(v_keys{% for place in range(end=10) %}, '$[{{ place }}]'{% endfor %});
+    END IF;
+END;
+{%- endcomponent w.sweep %}
+
+{#- The keys of a list as rows r. -#}
+{% component w.listed(rule) -%}
+JSON_TABLE(v_keys, '$[*]' COLUMNS (k1 {{ rule.single.keys[0].kind }} PATH '$')) AS r
+{%- endcomponent w.listed %}

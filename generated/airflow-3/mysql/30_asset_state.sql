@@ -82,15 +82,15 @@ END$$
 
 -- asset_state_delete: deletes the rows in work_gone.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_delete$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_delete(IN p_run bigint,
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_delete(IN p_run bigint, IN p_count bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Deletes, in its caller''s transaction, the rows in work_gone: how many by table. [body ca7bb2379446]'
+COMMENT 'Deletes, in its caller''s transaction, the rows in work_gone: how many by table. [body 29203f9b8043]'
 BEGIN
     DECLARE v_rows bigint;
     DELETE t FROM work_gone AS g STRAIGHT_JOIN work_row AS r ON r.position = g.position
         STRAIGHT_JOIN `airflow`.`asset_state_store` AS t ON t.`asset_id` = r.k1 AND t.`key` = r.k2;
     SET v_rows = ROW_COUNT();
-    CALL single_gone('asset_state', v_rows);
+    CALL single_gone('asset_state', v_rows, p_count);
     SET o_rows = CONCAT('[', v_rows, ']');
 END$$
 

@@ -100,9 +100,9 @@ END$$
 
 -- callback_delete: deletes the rows in work_gone, and before them what belongs to them.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.callback_delete$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.callback_delete(IN p_run bigint,
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.callback_delete(IN p_run bigint, IN p_count bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Deletes, in its caller''s transaction, the rows in work_gone and what belongs to them: how many by table. [body bfa3d151d95e]'
+COMMENT 'Deletes, in its caller''s transaction, the rows in work_gone and what belongs to them: how many by table. [body 8a9e64c96fbe]'
 BEGIN
     DECLARE v_rows bigint;
     DECLARE v_any boolean;
@@ -122,7 +122,7 @@ BEGIN
     DELETE t FROM work_gone AS g STRAIGHT_JOIN work_row AS r ON r.position = g.position
         STRAIGHT_JOIN `airflow`.`callback` AS t ON t.`id` = r.k1;
     SET v_rows = ROW_COUNT();
-    CALL single_gone('callback', v_rows);
+    CALL single_gone('callback', v_rows, p_count);
     SET o_rows = CONCAT('[', o_rows, v_rows, ']');
 END$$
 

@@ -79,15 +79,15 @@ END$$
 
 -- revoked_token_delete: deletes the rows in work_gone.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_delete$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_delete(IN p_run bigint,
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_delete(IN p_run bigint, IN p_count bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Deletes, in its caller''s transaction, the rows in work_gone: how many by table. [body 3e8b18919ab3]'
+COMMENT 'Deletes, in its caller''s transaction, the rows in work_gone: how many by table. [body 046ef2725c3a]'
 BEGIN
     DECLARE v_rows bigint;
     DELETE t FROM work_gone AS g STRAIGHT_JOIN work_row AS r ON r.position = g.position
         STRAIGHT_JOIN `airflow`.`revoked_token` AS t ON t.`jti` = r.k1;
     SET v_rows = ROW_COUNT();
-    CALL single_gone('revoked_token', v_rows);
+    CALL single_gone('revoked_token', v_rows, p_count);
     SET o_rows = CONCAT('[', v_rows, ']');
 END$$
 

@@ -84,17 +84,62 @@ BEGIN
     WHERE (p_as_of IS NULL OR p_pass = 1 AND t.`expires_at` < v_now);
 END$$
 
+-- task_state_sweep: the next p_rows rows behind the cursor, where nobody is at one that goes, and nothing is held.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_sweep$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_sweep(IN p_pass integer, IN p_rows bigint,
+    IN p_as_of datetime(6), IN p_cutoff datetime(6), OUT o_found bigint, OUT o_first longtext, OUT o_count bigint,
+    OUT o_rows bigint) SQL SECURITY DEFINER
+COMMENT 'Fills work_bound with the last row of the batch, and deletes those that go; o_rows is NULL where one is locked, held or has
+    changed. [body 229aec555fcb]'
+BEGIN
+    DECLARE v_under_way boolean;
+    DECLARE v_keys json;
+    DECLARE v_now datetime(6) DEFAULT p_as_of;
+    SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
+    IF p_pass = 1 AND v_under_way THEN
+        INSERT INTO work_bound (position, pass, row_key, c1, k1) SELECT 2, p_pass, CAST(f.k1 AS CHAR), f.c1, f.k1
+            FROM (SELECT t.`expires_at` AS c1, t.`id` AS k1 FROM work_cursor AS c STRAIGHT_JOIN `airflow`.`task_state_store` AS t
+            WHERE c.position = 1 AND (t.`expires_at` > c.c1 OR (t.`expires_at` = c.c1 AND t.`id` > c.k1)) AND t.`expires_at` < v_now
+            ORDER BY t.`expires_at`, t.`id` LIMIT p_rows) AS f ORDER BY f.c1 DESC, f.k1 DESC LIMIT 1;
+        SELECT COUNT(*), CONCAT('[', COALESCE(GROUP_CONCAT(t.`id` ORDER BY t.`expires_at`, t.`id`), ''), ']') INTO o_found, v_keys
+            FROM work_cursor AS c STRAIGHT_JOIN work_bound AS b STRAIGHT_JOIN `airflow`.`task_state_store` AS t WHERE c.position = 1
+            AND (t.`expires_at` > c.c1 OR (t.`expires_at` = c.c1 AND t.`id` > c.k1)) AND b.position = 2
+            AND (t.`expires_at` < b.c1 OR (t.`expires_at` = b.c1 AND t.`id` <= b.k1)) AND t.`expires_at` < v_now;
+    ELSEIF p_pass = 1 THEN
+        INSERT INTO work_bound (position, pass, row_key, c1, k1) SELECT 2, p_pass, CAST(f.k1 AS CHAR), f.c1, f.k1
+            FROM (SELECT t.`expires_at` AS c1, t.`id` AS k1 FROM `airflow`.`task_state_store` AS t WHERE t.`expires_at` < v_now
+            ORDER BY t.`expires_at`, t.`id` LIMIT p_rows) AS f ORDER BY f.c1 DESC, f.k1 DESC LIMIT 1;
+        SELECT COUNT(*), CONCAT('[', COALESCE(GROUP_CONCAT(t.`id` ORDER BY t.`expires_at`, t.`id`), ''), ']') INTO o_found, v_keys
+            FROM work_bound AS b STRAIGHT_JOIN `airflow`.`task_state_store` AS t WHERE b.position = 2
+            AND (t.`expires_at` < b.c1 OR (t.`expires_at` = b.c1 AND t.`id` <= b.k1)) AND t.`expires_at` < v_now;
+    END IF;
+    -- Under their locks they are judged once more: what holds then holds until the end of the transaction.
+    IF NOT EXISTS (
+        SELECT 1 FROM hold AS h WHERE h.rule IN ('task_state', 'dag_runs') AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))
+    ) THEN
+        SELECT COUNT(*) INTO o_count FROM JSON_TABLE(v_keys, '$[*]' COLUMNS (k1 int PATH '$')) AS r
+            STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`id` = r.k1
+            WHERE (p_pass = 1 AND t.`expires_at` < v_now) FOR UPDATE OF t SKIP LOCKED;
+    END IF;
+    IF o_count = JSON_LENGTH(v_keys) THEN
+        DELETE t FROM JSON_TABLE(v_keys, '$[*]' COLUMNS (k1 int PATH '$')) AS r
+            STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`id` = r.k1;
+        SET o_rows = ROW_COUNT(),
+            o_first = JSON_EXTRACT(v_keys, '$[0]', '$[1]', '$[2]', '$[3]', '$[4]', '$[5]', '$[6]', '$[7]', '$[8]', '$[9]');
+    END IF;
+END$$
+
 -- task_state_delete: deletes the rows in work_gone.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_delete$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_delete(IN p_run bigint,
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_delete(IN p_run bigint, IN p_count bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Deletes, in its caller''s transaction, the rows in work_gone: how many by table. [body bc457b41fc07]'
+COMMENT 'Deletes, in its caller''s transaction, the rows in work_gone: how many by table. [body 8078818101c2]'
 BEGIN
     DECLARE v_rows bigint;
     DELETE t FROM work_gone AS g STRAIGHT_JOIN work_row AS r ON r.position = g.position
         STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`id` = r.k1;
     SET v_rows = ROW_COUNT();
-    CALL single_gone('task_state', v_rows);
+    CALL single_gone('task_state', v_rows, p_count);
     SET o_rows = CONCAT('[', v_rows, ']');
 END$$
 
@@ -112,4 +157,4 @@ BEGIN
 END$$
 DELIMITER ;
 CALL windrow_airflow_3.register_routines('30_task_state.sql', '[
-    "task_state_delete", "task_state_due", "task_state_search", "task_state_types", "task_state_verdict"]');
+    "task_state_delete", "task_state_due", "task_state_search", "task_state_sweep", "task_state_types", "task_state_verdict"]');

@@ -118,9 +118,9 @@ END$$
 
 -- tries_delete: deletes the rows in work_gone, and before them what belongs to them.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_delete$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_delete(IN p_run bigint,
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_delete(IN p_run bigint, IN p_count bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Deletes, in its caller''s transaction, the rows in work_gone and what belongs to them: how many by table. [body e3dc51ec4c98]'
+COMMENT 'Deletes, in its caller''s transaction, the rows in work_gone and what belongs to them: how many by table. [body be7f0efe42fe]'
 BEGIN
     DECLARE v_rows bigint;
     DECLARE v_any boolean;
@@ -140,7 +140,7 @@ BEGIN
     DELETE t FROM work_gone AS g STRAIGHT_JOIN work_row AS r ON r.position = g.position
         STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1;
     SET v_rows = ROW_COUNT();
-    CALL single_gone('tries', v_rows);
+    CALL single_gone('tries', v_rows, p_count);
     SET o_rows = CONCAT('[', o_rows, v_rows, ']');
 END$$
 

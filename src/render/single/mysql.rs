@@ -5,6 +5,7 @@ use super::views::{KeyView, MysqlView, PassView};
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Kind, Rule, Single};
 use crate::render::names::local;
+use crate::render::rules::has_family;
 
 pub(super) fn view(
     graph: &Graph,
@@ -65,5 +66,12 @@ pub(super) fn view(
         cutoff: single
             .aged()
             .map_or(String::new(), |time| local(graph, time.kind, "p_cutoff")),
+        swept: !composite
+            && matches!(
+                graph.table(rule.root).key[0].kind,
+                Kind::Smallint | Kind::Integer | Kind::Bigint
+            )
+            && !has_family(rule)
+            && rule.archive.is_empty(),
     }
 }

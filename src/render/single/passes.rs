@@ -208,7 +208,18 @@ fn pass(number: usize, way: Way<'_>, key: &[Column], shown: &str, dialect: Diale
         order: columns.join(", "),
         reached: compare(">="),
         passed: compare("<>"),
-        beyond: beyond(&columns, &places),
+        beyond: bound("c", ">", &columns, &places),
+        upto: bound("b", "<", &columns, &places),
+        of_f: read
+            .iter()
+            .map(|column| format!("f.{}", name(column)))
+            .collect::<Vec<_>>()
+            .join(", "),
+        backwards: places
+            .iter()
+            .map(|place| format!("f.{} DESC", place.name))
+            .collect::<Vec<_>>()
+            .join(", "),
         along: places,
         predicates: way.predicates,
         due: way.due,
@@ -217,15 +228,18 @@ fn pass(number: usize, way: Way<'_>, key: &[Column], shown: &str, dialect: Diale
     }
 }
 
-/// Behind the place in row `c` of a work table: as alternatives that each compare a part of an index with a constant. A
-/// comparison of rows is not read along an index there.
-fn beyond(columns: &[String], places: &[PlaceView]) -> String {
+/// Behind the place in row `c` of a work table (`>`), or before that in row `b` or at it (`<`): as alternatives that each compare
+/// a part of an index with a constant. A comparison of rows is not read along an index there.
+fn bound(row: &str, sign: &str, columns: &[String], places: &[PlaceView]) -> String {
     let mut found = String::new();
     for (column, place) in columns.iter().zip(places).rev() {
-        let place = format!("c.{}", place.name);
-        found = match found.as_str() {
-            "" => format!("{column} > {place}"),
-            rest => format!("({column} > {place} OR ({column} = {place} AND {rest}))"),
+        let place = format!("{row}.{}", place.name);
+        found = match (found.as_str(), sign) {
+            ("", "<") => format!("{column} <= {place}"),
+            ("", _) => format!("{column} {sign} {place}"),
+            (rest, _) => {
+                format!("({column} {sign} {place} OR ({column} = {place} AND {rest}))")
+            }
         };
     }
     found

@@ -106,8 +106,12 @@ pub(crate) struct PassView {
     pub(crate) due_time: String,
     /// The time by which a row is due, as the documents show it.
     pub(crate) due_cast: String,
-    /// Behind the place `c` of the cursor, where that is a row of a work table.
+    /// Behind the place `c` of the cursor, where that is a row of a work table, and up to such a row `b`.
     pub(crate) beyond: String,
+    pub(crate) upto: String,
+    /// What row `f` has of what is read, and its order from the last one to the first.
+    pub(crate) of_f: String,
+    pub(crate) backwards: String,
 }
 
 /// A column along which a pass goes.
@@ -131,6 +135,11 @@ impl SingleView {
     pub(crate) fn ways(&self) -> Vec<&[String]> {
         let passes = self.passes.iter().filter(|_| self.mysql.is_none());
         passes.map(|pass| &pass.way[..]).collect()
+    }
+
+    /// Whether the rule has a verb that takes a batch by a list of keys.
+    pub(crate) fn is_swept(&self) -> bool {
+        self.mysql.as_ref().is_some_and(|it| it.swept)
     }
 
     /// What the work tables of the kernel have their types from.
@@ -166,4 +175,7 @@ pub(crate) struct MysqlView {
     pub(crate) oldest_now: String,
     /// What the time of a retention must lie before, where `p_cutoff` is that instant.
     pub(crate) cutoff: String,
+    /// Whether a batch may go by a list of keys: nothing goes with its rows, nothing is kept of them, and keys are numbers, of
+    /// which a list has all.
+    pub(crate) swept: bool,
 }

@@ -30,24 +30,24 @@ BEGIN
     SET SESSION group_concat_max_len = v_length;
 END;
 
--- record_pass: adds the rows that a batch deleted to the ledger, by the reason why they went: the rows of the temporary table
--- work_gone (position, row_key).
+-- record_pass: adds the rows that a batch deleted to the ledger, by the reason why they went. The temporary table work_gone (position,
+-- row_key) has the first of them.
 --# create procedure record_pass
-CREATE PROCEDURE record_pass(IN p_run bigint, IN p_rule varchar(64), IN p_pass varchar(30))
+CREATE PROCEDURE record_pass(IN p_run bigint, IN p_rule varchar(64), IN p_pass varchar(30), IN p_rows bigint)
 SQL SECURITY DEFINER
-COMMENT 'Adds the rows of the temporary table work_gone (position, row_key) to table run_pass, by the pass that found them.'
+COMMENT 'Adds p_rows to table run_pass, by the pass that found them, and the first of the temporary table work_gone (position, row_key).'
 BEGIN
     INSERT INTO run_pass (run_id, rule, pass, deleted_rows, sample_keys)
     SELECT
         p_run,
         p_rule,
         p_pass,
-        COUNT(*),
+        p_rows,
         CONCAT('[', COALESCE(GROUP_CONCAT(CASE WHEN k.place + COALESCE(JSON_LENGTH(r.sample_keys), 0) <= 10 THEN JSON_QUOTE(k.row_key) END
             ORDER BY k.place SEPARATOR ', '), ''), ']')
     FROM (
         SELECT g.row_key, ROW_NUMBER() OVER (ORDER BY g.position) AS place
-        FROM work_gone AS g
+        FROM (SELECT w.position, w.row_key FROM work_gone AS w ORDER BY w.position LIMIT 10) AS g
     ) AS k
     LEFT JOIN run_pass AS r ON r.run_id = p_run AND r.rule = p_rule AND r.pass = p_pass
     ON DUPLICATE KEY UPDATE

@@ -33,6 +33,7 @@ BEGIN
         ) ENGINE = InnoDB AS
         SELECT k.k1 AS id FROM work_named AS k LIMIT 0;
     END IF;
+    CALL work_single(p_rule);
 END;
 
 -- work_single: the work tables of one batch, empty.
@@ -42,7 +43,9 @@ SQL SECURITY DEFINER
 COMMENT 'Makes the work tables of one batch anew, with the types of work_type and work_named.'
 BEGIN
     DECLARE v_family boolean DEFAULT (SELECT COUNT(*) > 1 FROM rule_table AS t WHERE t.rule = p_rule);
-    DROP TEMPORARY TABLE IF EXISTS work_row, work_held, work_locked, work_verdict, work_gone, work_skip, work_member;
+    DROP TEMPORARY TABLE IF EXISTS work_bound, work_row, work_held, work_locked, work_verdict, work_gone, work_skip, work_member;
+    -- The last row of a batch that may go by a list of keys.
+    CREATE TEMPORARY TABLE work_bound LIKE work_type;
     -- The rows to judge, in the order of the search.
     CREATE TEMPORARY TABLE work_row LIKE work_type;
     CREATE TEMPORARY TABLE work_held LIKE work_named;
@@ -81,6 +84,25 @@ BEGIN
     END IF;
 END;
 
+-- next_single: the work tables of the next batch. What went by lists of keys left few rows in them.
+--# create procedure next_single
+CREATE PROCEDURE next_single(IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Makes the work tables of a batch anew, unless the last one wrote to work_bound and work_gone only: these are emptied.'
+BEGIN
+    IF EXISTS (SELECT 1 FROM work_row)
+        OR EXISTS (SELECT 1 FROM work_held)
+        OR EXISTS (SELECT 1 FROM work_locked)
+        OR EXISTS (SELECT 1 FROM work_verdict)
+        OR EXISTS (SELECT 1 FROM work_skip)
+    THEN
+        CALL work_single(p_rule);
+    ELSE
+        DELETE FROM work_bound;
+        DELETE FROM work_gone;
+    END IF;
+END;
+
 -- between_single: the keys of tables between the rows and what belongs to them, where a rule keeps them.
 --# create procedure between_single
 CREATE PROCEDURE between_single(IN p_rule varchar(64), IN p_anew boolean)
@@ -103,7 +125,7 @@ COMMENT 'Drops the work tables.'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         work_type, work_named, work_cursor, work_skipped, work_mend, work_taken, work_target,
-        work_row, work_held, work_locked, work_verdict, work_gone, work_skip, work_member;
+        work_bound, work_row, work_held, work_locked, work_verdict, work_gone, work_skip, work_member;
     CALL between_single(p_rule, false);
 END;
 
@@ -122,7 +144,8 @@ COMMENT 'Fills work_row with the next rows of a pass, at most p_rows, and row 2 
 BEGIN
     SET @windrow_pass = p_pass, @windrow_limit = p_rows, @windrow_as_of = p_as_of, @windrow_cutoff = p_cutoff;
     CALL perform(p_rule, 'search', '@windrow_pass, @windrow_limit, @windrow_as_of, @windrow_cutoff');
-    SELECT COUNT(r.position) INTO o_found FROM work_row AS r;
+    -- By its position: MySQL counts a whole table in several threads, for which this one waits.
+    SELECT COUNT(r.position) INTO o_found FROM work_row AS r WHERE r.position > 0;
 END;
 
 -- single_moved: the cursor is where the batch has led it.
@@ -133,6 +156,43 @@ COMMENT 'Makes row 2 of work_cursor row 1: the next search begins behind it.'
 BEGIN
     DELETE FROM work_cursor WHERE position = 1;
     UPDATE work_cursor SET position = 1 WHERE position = 2;
+END;
+
+-- sweep_single: a batch that goes by a list of keys, if nobody is in the way.
+--# create procedure sweep_single
+CREATE PROCEDURE sweep_single(
+    IN  p_run    bigint,
+    IN  p_rule   varchar(64),
+    IN  p_pass   integer,
+    IN  p_rows   bigint,
+    IN  p_as_of  datetime(6),
+    IN  p_cutoff datetime(6),
+    OUT o_found  bigint,
+    OUT o_rows   bigint
+)
+SQL SECURITY DEFINER
+COMMENT 'Deletes, in the caller''s transaction, those of the next p_rows rows that go, and answers how many there are, and how many went;
+    work_gone has the first of them. o_rows is NULL where a row is locked by others, is held, or has changed: nothing is deleted.'
+BEGIN
+    -- Taken out before COMMIT, as that of other batches.
+    INSERT INTO unfinished (run_id, rule, links)
+    VALUES (p_run, p_rule, '[]');
+    SET @windrow_pass = p_pass, @windrow_limit = p_rows, @windrow_as_of = p_as_of, @windrow_cutoff = p_cutoff;
+    CALL perform(
+        p_rule, 'sweep',
+        '@windrow_pass, @windrow_limit, @windrow_as_of, @windrow_cutoff, @windrow_found, @windrow_first, @windrow_count, @windrow_rows'
+    );
+    SET o_found = @windrow_found, o_rows = @windrow_rows;
+    IF o_rows IS NULL OR o_found = 0 THEN
+        DELETE FROM unfinished WHERE run_id = p_run AND rule = p_rule;
+    ELSE
+        CALL single_gone(p_rule, o_rows, @windrow_count);
+        INSERT INTO work_gone (position, row_key)
+        SELECT k.position, k.row_key
+        FROM JSON_TABLE(@windrow_first, '$[*]' COLUMNS (position FOR ORDINALITY, row_key varchar(20) PATH '$')) AS k;
+        INSERT INTO work_cursor
+        SELECT b.* FROM work_bound AS b;
+    END IF;
 END;
 
 -- judge_single: which of the rows in work_row are deleted. p_as_of is NULL for a purge of named rows, whose time does not matter.
@@ -198,7 +258,7 @@ COMMENT 'Deletes the rows in work_gone, which are locked, and what belongs to th
 BEGIN
     DECLARE v_family boolean DEFAULT (SELECT COUNT(*) > 1 FROM rule_table AS t WHERE t.rule = p_rule);
     SET o_rows = NULL;
-    SELECT COUNT(g.position) INTO o_families FROM work_gone AS g;
+    SELECT COUNT(g.position) INTO o_families FROM work_gone AS g WHERE g.position > 0;
     IF o_families > 0 THEN
         -- Taken out before COMMIT: should the session of a killed run commit what it began, it shows here.
         INSERT INTO unfinished (run_id, rule, links)
@@ -209,24 +269,22 @@ BEGIN
             FROM work_gone AS g
             STRAIGHT_JOIN work_row AS r ON r.position = g.position;
         END IF;
-        SET @windrow_run = p_run;
-        CALL perform(p_rule, 'delete', '@windrow_run, @windrow_rows');
+        SET @windrow_run = p_run, @windrow_count = o_families;
+        CALL perform(p_rule, 'delete', '@windrow_run, @windrow_count, @windrow_rows');
         SET o_rows = @windrow_rows;
     END IF;
 END;
 
 -- single_gone: whether a rule deleted what it was told to. A trigger or a cascade can keep or take rows without a word.
 --# create procedure single_gone
-CREATE PROCEDURE single_gone(IN p_rule varchar(64), IN p_rows bigint)
+CREATE PROCEDURE single_gone(IN p_rule varchar(64), IN p_rows bigint, IN p_count bigint)
 SQL SECURITY DEFINER
-COMMENT 'An error where p_rows are not as many rows as work_gone has. The verb delete of a rule calls it.'
+COMMENT 'An error where p_rows went of p_count.'
 BEGIN
-    DECLARE v_count   bigint;
     DECLARE v_message varchar(128);
-    SELECT COUNT(g.position) INTO v_count FROM work_gone AS g;
-    IF p_rows <> v_count THEN
+    IF p_rows <> p_count THEN
         SELECT LEFT(CONCAT(
-            v_count - p_rows, ' of ', v_count, ' rows could not be deleted; a trigger or a cascade takes or keeps rows of ', r.root
+            p_count - p_rows, ' of ', p_count, ' rows could not be deleted; a trigger or a cascade takes or keeps rows of ', r.root
         ), 128)
         INTO v_message
         FROM rule AS r
@@ -259,6 +317,7 @@ BEGIN
     DECLARE v_last      bigint DEFAULT 0;
     DECLARE v_key       longtext;
     DECLARE v_found     longtext;
+    DECLARE v_sweeps    boolean;
     DECLARE v_families  bigint DEFAULT 0;
     DECLARE v_rows      longtext;
     DECLARE v_busy      boolean;
@@ -279,7 +338,7 @@ BEGIN
             -- to its binary log even when it is rolled back, with all that it deleted.
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
-            CALL work_single(p_rule);
+            CALL next_single(p_rule);
             COMMIT;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
@@ -314,8 +373,18 @@ BEGIN
             CALL seconds(v_text, v_retention);
             CALL cutoff_of(p_rule, v_as_of, v_retention, v_cutoff);
             SELECT COALESCE(MAX(c.pass), 1) INTO v_pass FROM work_cursor AS c WHERE c.position = 1;
+            -- After an error rows go by their keys one by one, so that the one that fails is known.
+            SET v_sweeps = NOT v_dry_run AND NOT v_halving AND v_take > 1
+                AND COALESCE(JSON_CONTAINS(v_document, 'true', '$.swept'), false);
             search: LOOP
-                CALL search_single(p_rule, v_pass, v_take, v_as_of, v_cutoff, v_last);
+                IF v_sweeps THEN
+                    SET v_last = v_take;
+                    CALL sweep_single(p_run, p_rule, v_pass, v_take, v_as_of, v_cutoff, v_last, v_families);
+                    SET v_sweeps = v_families IS NOT NULL;
+                END IF;
+                IF NOT v_sweeps THEN
+                    CALL search_single(p_rule, v_pass, v_take, v_as_of, v_cutoff, v_last);
+                END IF;
                 IF v_last > 0 THEN
                     LEAVE search;
                 END IF;
@@ -333,15 +402,19 @@ BEGIN
                 SET o_state = 'again';
                 LEAVE step;
             END IF;
-            CALL single_lock(p_rule, v_pass, v_as_of, v_cutoff);
-            IF v_dry_run THEN
-                -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
-                -- not do in a cluster.
-                COMMIT;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
+            IF v_sweeps THEN
+                SET v_rows = CONCAT('[', v_families, ']');
+            ELSE
+                CALL single_lock(p_rule, v_pass, v_as_of, v_cutoff);
+                IF v_dry_run THEN
+                    -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint
+                    -- would not do in a cluster.
+                    COMMIT;
+                    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                    START TRANSACTION;
+                END IF;
+                CALL batch_single(p_run, p_rule, v_families, v_rows);
             END IF;
-            CALL batch_single(p_run, p_rule, v_families, v_rows);
             IF v_dry_run THEN
                 ROLLBACK;
                 SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
@@ -355,9 +428,13 @@ BEGIN
                 FROM work_gone AS g
                 STRAIGHT_JOIN work_row AS r ON r.position = g.position;
             END IF;
-            CALL record_skips(p_run, p_rule);
+            IF NOT v_sweeps THEN
+                CALL record_skips(p_run, p_rule);
+            END IF;
             IF v_families > 0 THEN
-                CALL record_pass(p_run, p_rule, JSON_UNQUOTE(JSON_EXTRACT(v_document, CONCAT('$.passes[', v_pass - 1, ']'))));
+                CALL record_pass(
+                    p_run, p_rule, JSON_UNQUOTE(JSON_EXTRACT(v_document, CONCAT('$.passes[', v_pass - 1, ']'))), v_families
+                );
                 CALL record_rows(p_run, p_rule, v_rows);
             END IF;
             UPDATE run_rule AS p

@@ -260,7 +260,10 @@ pub(super) fn collect_scans(
             .parse()
             .unwrap_or(i64::MAX);
         let whole = access == "ALL" || access == "index" && rows > 100;
-        if name == Probe::FED || name.starts_with('<') || !whole {
+        let extra = cell(row.len().saturating_sub(1));
+        // A list of keys is no table.
+        let listed = extra.starts_with("Table function");
+        if name == Probe::FED || name.starts_with('<') || listed || !whole {
             continue;
         }
         let named = |table: &&String| probe.sql.contains(&format!("`{table}` AS {name} "));
@@ -274,7 +277,6 @@ pub(super) fn collect_scans(
                 .cloned()
                 .unwrap_or_else(|| probe.table.clone())
         };
-        let extra = cell(row.len().saturating_sub(1));
         let by = if extra.is_empty() {
             format!("`{access}`")
         } else {

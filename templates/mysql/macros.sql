@@ -927,7 +927,7 @@ BEGIN
         FOR UPDATE{% if not maria %} OF t{% endif %} SKIP LOCKED»;
 {%- endfilter %}
     END IF;
-    IF o_count = JSON_LENGTH(v_keys) THEN
+    IF o_found <= p_rows AND o_count = JSON_LENGTH(v_keys) THEN
 {%- filter fit %}
         «DELETE t
         FROM {{ <w.listed rule /> }}

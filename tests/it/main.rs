@@ -143,6 +143,7 @@ harness::tests! {
         several::tests,
         shapes::tests,
         sight::tests,
+        single::lists::tests,
         single::places::tests,
         single::tests,
         squats::tests,

@@ -1,6 +1,7 @@
 //! Rules whose rows go one by one: expired, orphaned, or outnumbered by newer ones. What goes is what a model says.
 
 mod catalog;
+pub(crate) mod lists;
 mod model;
 pub(crate) mod places;
 mod trouble;

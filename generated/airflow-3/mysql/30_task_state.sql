@@ -90,7 +90,7 @@ CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_stat
     IN p_as_of datetime(6), IN p_cutoff datetime(6), OUT o_found bigint, OUT o_first longtext, OUT o_count bigint,
     OUT o_rows bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_bound with the last row of the batch, and deletes those that go; o_rows is NULL where one is locked, held or has
-    changed. [body 229aec555fcb]'
+    changed. [body 5251180e3106]'
 BEGIN
     DECLARE v_under_way boolean;
     DECLARE v_keys json;
@@ -121,7 +121,7 @@ BEGIN
             STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`id` = r.k1
             WHERE (p_pass = 1 AND t.`expires_at` < v_now) FOR UPDATE OF t SKIP LOCKED;
     END IF;
-    IF o_count = JSON_LENGTH(v_keys) THEN
+    IF o_found <= p_rows AND o_count = JSON_LENGTH(v_keys) THEN
         DELETE t FROM JSON_TABLE(v_keys, '$[*]' COLUMNS (k1 int PATH '$')) AS r
             STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`id` = r.k1;
         SET o_rows = ROW_COUNT(),

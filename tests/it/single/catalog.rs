@@ -66,7 +66,9 @@ pub(super) fn every_statement_goes_along_an_index_and_sorts_no_table(dialect: Di
                 let cell = |at: usize| row.get(at).cloned().flatten().unwrap_or_default();
                 let access = cell(row.len() - if row.len() >= 12 { 8 } else { 7 });
                 // What stands for a work table is read whole, and so is a list of keys.
-                let is_work = cell(2) == Probe::FED || cell(2).starts_with('<') || cell(2) == "r";
+                let is_work = cell(2) == Probe::FED
+                    || cell(2).starts_with('<')
+                    || cell(row.len() - 1).starts_with("Table function");
                 // LIMIT ends a search in the order of an index.
                 let few = cell(row.len() - if row.len() >= 12 { 3 } else { 2 });
                 let few = few.parse().is_ok_and(|rows: i64| rows <= 100);

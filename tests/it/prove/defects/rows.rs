@@ -132,4 +132,33 @@ pub(super) const DEFECTS: &[Defect] = &[
         mysql: &[],
         noticed_by: &["single::places::where_a_table_has_others_below_it_rows_go_by_their_keys"],
     },
+    Defect {
+        name: "list-of-before",
+        what: "MySQL, MariaDB: the rows of a list go as they were found, whatever became of them",
+        postgres: &[],
+        mysql: &[edit("o_count = JSON_LENGTH(v_keys)", "o_count IS NOT NULL")],
+        noticed_by: &["single::lists::SERVER::a_row_that_changes_during_its_batch_stays"],
+    },
+    Defect {
+        name: "held-in-a-list",
+        what: "MySQL, MariaDB: the rows of a list go though one is held",
+        postgres: &[],
+        mysql: &[edit(
+            "IF NOT EXISTS (\n        SELECT 1 FROM hold",
+            "IF true OR NOT EXISTS (\n        SELECT 1 FROM hold",
+        )],
+        noticed_by: &[
+            "single::lists::SERVER::a_batch_goes_by_a_list_unless_somebody_is_in_the_way",
+        ],
+    },
+    Defect {
+        name: "list-that-waits",
+        what: "MySQL, MariaDB: a list waits for a row that another session has locked",
+        postgres: &[],
+        mysql: &[edit(
+            "SKIP LOCKED;\n    END IF;\n    IF o_found",
+            ";\n    END IF;\n    IF o_found",
+        )],
+        noticed_by: &["single::lists::SERVER::a_locked_row_makes_no_list_wait"],
+    },
 ];

@@ -1,0 +1,208 @@
+//! MySQL and MariaDB delete a batch by a list of keys, where nobody is in the way. What others do to its rows in between.
+
+use std::collections::BTreeSet;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use windrow::dialect::Dialect;
+use windrow::sandbox::mysql::Flavour;
+
+use super::model::{left, only};
+use super::trouble::run_aside;
+use super::world::{World, ample, due};
+use super::{loaded, run, set};
+use crate::harness::tests;
+use crate::support::installation::Installation;
+use crate::support::patience::until;
+
+tests! {
+    mysql_and_mariadb: [
+        a_batch_goes_by_a_list_unless_somebody_is_in_the_way,
+        a_row_that_changes_during_its_batch_stays,
+        a_locked_row_makes_no_list_wait,
+        what_writers_re_date_beside_runs_stays,
+    ],
+}
+
+fn dialect_of(flavour: Flavour) -> Dialect {
+    match flavour {
+        Flavour::Mysql => Dialect::Mysql,
+        Flavour::Mariadb => Dialect::Mariadb,
+    }
+}
+
+/// What is left of the rule `task_state` by a run, if these stay besides.
+fn stays(world: &World, more: &[String]) -> BTreeSet<String> {
+    let due = due(world, "task_state");
+    let mut stays: BTreeSet<String> = world.keys("task_state").difference(&due).cloned().collect();
+    stays.extend(more.iter().cloned());
+    stays
+}
+
+/// How many rows a batch by a list finds and deletes, which is taken back: no number of deleted ones where it does not go so.
+fn listed(installation: &mut Installation, rule: &str) -> (i64, Option<String>) {
+    let as_of = "'2026-06-01 12:00:00'";
+    installation.execute(&format!(
+        "CALL W.settle(@before); CALL W.single_open('{rule}'); CALL W.cutoff_of('{rule}', {as_of}, NULL, @cutoff);
+         SET TRANSACTION ISOLATION LEVEL READ COMMITTED; START TRANSACTION;
+         CALL W.sweep_single(1, '{rule}', 1, 1000, {as_of}, @cutoff, @found, @gone); ROLLBACK;
+         CALL W.single_close('{rule}'); CALL W.unsettle(@before)"
+    ));
+    let rows = installation.rows("SELECT @found, @gone");
+    let found = rows[0][0].as_deref().expect("a number");
+    (found.parse().expect("a number"), rows[0][1].clone())
+}
+
+fn a_batch_goes_by_a_list_unless_somebody_is_in_the_way(flavour: Flavour) {
+    let world = ample();
+    let mut installation = loaded(dialect_of(flavour), &world);
+    let mut rival = installation.connect();
+    for (rule, table, held) in [
+        ("task_state", "task_state_store", "3"),
+        ("attempts", "attempt", "5"),
+    ] {
+        let keys = world.keys(rule).len();
+        let (found, gone) = listed(&mut installation, rule);
+        assert!(found > 0 && found <= keys as i64, "{rule}: {found}");
+        assert!(gone.is_some_and(|gone| gone != "0"), "{rule}");
+        // Locked by another session, held, or held a while ago.
+        rival.execute("BEGIN").expect("a transaction");
+        rival
+            .query(
+                &format!("SELECT 1 FROM {table} WHERE id = {held} FOR UPDATE"),
+                &[],
+            )
+            .expect("a lock");
+        assert_eq!(listed(&mut installation, rule), (found, None), "{rule}");
+        rival.execute("COMMIT").expect("a commit");
+        for (until, goes) in [("NULL", false), ("'2001-01-01'", true)] {
+            installation.execute(&format!(
+                "REPLACE INTO W.hold (rule, `key`, reason, until) VALUES ('{rule}', '{held}', 'audit', {until})"
+            ));
+            assert_eq!(listed(&mut installation, rule).1.is_some(), goes, "{rule}");
+        }
+        // As many rows are there as before: nothing went by halves.
+        assert_eq!(left(&mut installation, rule).len(), keys, "{rule}");
+    }
+}
+
+fn a_row_that_changes_during_its_batch_stays(flavour: Flavour) {
+    let world = ample();
+    let mut installation = loaded(dialect_of(flavour), &world);
+    let mut rival = installation.connect();
+    let last = installation.texts(
+        "SELECT id FROM task_state_store WHERE expires_at < '2026-06-01 12:00:00' ORDER BY expires_at DESC, id DESC LIMIT 1",
+    );
+    // A batch that has found its rows looks for holds before it locks them.
+    set(&mut installation, "task_state", "lock_timeout", 30_000);
+    rival
+        .execute(&format!("LOCK TABLES {}.hold WRITE", installation.control))
+        .expect("a lock");
+    let (runner, _, number) = run_aside(&installation);
+    until("the run waits", || {
+        Ok(installation.number(&format!(
+            "SELECT COUNT(*) FROM information_schema.processlist WHERE id = {number} AND state = 'Waiting for table metadata lock'"
+        )) > 0)
+    })
+    .expect("it begins");
+    installation.execute(&format!(
+        "UPDATE task_state_store SET expires_at = '2037-01-01' WHERE id = {}",
+        last[0]
+    ));
+    rival.execute("UNLOCK TABLES").expect("the end");
+    let (_, answer) = runner.join().expect("no panic");
+    let answer = answer.expect("a run");
+    assert_eq!(answer["status"], "done", "{answer}");
+    assert_eq!(only(&answer)["skipped"], json!({}), "{answer}");
+    assert_eq!(left(&mut installation, "task_state"), stays(&world, &last));
+}
+
+fn a_locked_row_makes_no_list_wait(flavour: Flavour) {
+    let world = ample();
+    let mut installation = loaded(dialect_of(flavour), &world);
+    set(&mut installation, "task_state", "lock_timeout", 30_000);
+    let mut rival = installation.connect();
+    rival.execute("BEGIN").expect("a transaction");
+    rival
+        .query(
+            "SELECT 1 FROM task_state_store WHERE id = 3 FOR UPDATE",
+            &[],
+        )
+        .expect("a lock");
+    let began = Instant::now();
+    let answer = run(&mut installation, "task_state");
+    assert!(began.elapsed() < Duration::from_secs(20));
+    assert_eq!(only(&answer)["skipped_samples"], json!({"LOCKED": ["3"]}));
+    assert_eq!(
+        left(&mut installation, "task_state"),
+        stays(&world, &["3".to_owned()])
+    );
+}
+
+/// Due rows get a later time, and are noted; others are changed and stay due; new ones come, due or not.
+const WRITER: &str = "
+CREATE TABLE saved (id integer);
+CREATE PROCEDURE writer(p_first integer)
+BEGIN
+    DECLARE v_end datetime(6) DEFAULT SYSDATE(6) + INTERVAL 3 SECOND;
+    DECLARE v_id, v_times integer;
+    DECLARE CONTINUE HANDLER FOR 1213 BEGIN END;
+    WHILE SYSDATE(6) < v_end DO
+        START TRANSACTION;
+        SET v_id = NULL;
+        SELECT id INTO v_id FROM task_state_store WHERE expires_at < '2026-06-01' ORDER BY RAND() LIMIT 1 FOR UPDATE SKIP LOCKED;
+        UPDATE task_state_store SET expires_at = '2037-01-01' WHERE id = v_id;
+        INSERT INTO saved SELECT v_id FROM DUAL WHERE v_id IS NOT NULL;
+        SET v_id = SLEEP(0.004 * RAND());
+        COMMIT;
+        START TRANSACTION;
+        SELECT MAX(id) INTO v_id FROM task_state_store WHERE expires_at < '2026-06-01';
+        UPDATE task_state_store SET value = 'new' WHERE id = v_id;
+        COMMIT;
+        SET v_times = 0;
+        START TRANSACTION;
+        WHILE v_times < 20 DO
+            SET p_first = p_first + 2, v_times = v_times + 1;
+            INSERT INTO task_state_store (id, dag_run_id, task_id, name, value, expires_at)
+            VALUES (p_first, p_first, '', '', '', IF(v_times % 4 = 0, '2037-01-01', '2026-01-01'));
+            INSERT INTO saved SELECT p_first FROM DUAL WHERE v_times % 4 = 0;
+        END WHILE;
+        COMMIT;
+    END WHILE;
+END";
+
+fn what_writers_re_date_beside_runs_stays(flavour: Flavour) {
+    let mut installation = super::new(dialect_of(flavour));
+    installation.execute(WRITER);
+    let writers: Vec<_> = [1001, 1002]
+        .into_iter()
+        .map(|first| {
+            let mut session = installation.connect();
+            thread::spawn(move || {
+                session.execute(&format!(
+                    "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; CALL writer({first})"
+                ))
+            })
+        })
+        .collect();
+    let mut rows = 0;
+    while writers.iter().any(|writer| !writer.is_finished()) {
+        let answer = run(&mut installation, "task_state");
+        // The writers may be ahead of it.
+        let reason = answer["reason"].as_str().expect("a text");
+        let ends = ["nothing left", "run_families reached"];
+        assert!(ends.contains(&reason), "{answer}");
+        rows += only(&answer)["rows"].as_i64().expect("a number");
+    }
+    for writer in writers {
+        writer.join().expect("no panic").expect("a writer");
+    }
+    let saved = installation.number("SELECT COUNT(*) FROM saved");
+    assert!(
+        rows > 100 && saved > 100,
+        "{rows} rows went, {saved} were saved"
+    );
+    let lost = "SELECT COUNT(*) FROM saved AS s WHERE NOT EXISTS (SELECT 1 FROM task_state_store AS t WHERE t.id = s.id)";
+    assert_eq!(installation.number(lost), 0);
+}

@@ -136,7 +136,10 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "list-of-before",
         what: "MySQL, MariaDB: the rows of a list go as they were found, whatever became of them",
         postgres: &[],
-        mysql: &[edit("o_count = JSON_LENGTH(v_keys)", "o_count IS NOT NULL")],
+        mysql: &[edit(
+            "WHERE (p_pass = 1 AND",
+            "WHERE (true OR p_pass = 1 AND",
+        )],
         noticed_by: &["single::lists::SERVER::a_row_that_changes_during_its_batch_stays"],
     },
     Defect {

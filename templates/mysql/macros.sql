@@ -869,7 +869,8 @@ FROM {% if begun %}work_cursor AS c STRAIGHT_JOIN {% endif %}{% if ends %}work_b
 {%- else -%}
 {{ rule.single.goes }}
 {%- if rule.single.aged %}
-      AND ({% if undated %}p_as_of IS NULL OR {% endif %}t.{{ rule.single.time }} < v_cutoff{% if undated %} OR t.{{ rule.single.time }} IS NULL{% endif %})
+      AND ({% if undated %}p_as_of IS NULL OR {% endif %}t.{{ rule.single.time }} < v_cutoff
+{%- if undated %} OR t.{{ rule.single.time }} IS NULL{% endif %})
 {%- endif %}
 {%- endif %}
 {%- endcomponent w.single_goes %}
@@ -880,10 +881,11 @@ FROM {% if begun %}work_cursor AS c STRAIGHT_JOIN {% endif %}{% if ends %}work_b
 -- {{ rule.name }}_sweep: the next p_rows rows behind the cursor, where nobody is at one that goes, and nothing is held.
 --# create procedure {{ control }}.{{ rule.name }}_sweep
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_sweep(
-    ⟦IN p_pass integer, IN p_rows bigint, IN p_as_of datetime(6), IN p_cutoff datetime(6), OUT o_found bigint, OUT o_first longtext, OUT o_count bigint, OUT o_rows bigint⟧
+    ⟦IN p_pass integer, IN p_rows bigint, IN p_as_of datetime(6), IN p_cutoff datetime(6), OUT o_found bigint,
+    OUT o_first longtext, OUT o_count bigint, OUT o_rows bigint⟧
 )
 SQL SECURITY DEFINER
-COMMENT 'Fills work_bound with the last row of the batch, and deletes those that go; o_rows is NULL where one is locked, held or has changed.'
+COMMENT 'Fills work_bound with the last row of the batch, and deletes those that go; o_rows: NULL where one is locked, held or changed.'
 BEGIN
     DECLARE v_under_way boolean;
     DECLARE ⟦v_keys json⟧;
@@ -896,7 +898,8 @@ BEGIN
     SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
 {%- for pass in rule.single.passes %}
 {%- for begun in [true, false] %}
-    {% if loop.first and pass.number == 1 %}IF{% else %}ELSEIF{% endif %} p_pass = {{ pass.number }}{% if begun %} AND v_under_way{% endif %} THEN
+    {% if loop.first and pass.number == 1 %}IF{% else %}ELSEIF{% endif %} p_pass = {{ pass.number }}
+{%- if begun %} AND v_under_way{% endif %} THEN
 {%- filter fit %}
         INSERT INTO work_bound (position, pass, row_key, {{ pass.names }})
         «SELECT 2, p_pass, CAST(f.k1 AS CHAR), {{ pass.of_f }}
@@ -907,8 +910,10 @@ BEGIN
         LIMIT 1»;
 {%- endfilter %}
 {%- filter fit %}
-        «SELECT COUNT(*), CONCAT('[', COALESCE(GROUP_CONCAT({% if rule.single.expiry %}t.{{ rule.single.keys[0].column }}{% else %}IF({{ rule.single.goes }}
-{%- if rule.single.aged %} AND (t.{{ rule.single.time }} < v_cutoff OR t.{{ rule.single.time }} IS NULL){% endif %}, t.{{ rule.single.keys[0].column }}, NULL){% endif %} ORDER BY {{ pass.order }}), ''), ']')
+        «SELECT COUNT(*), CONCAT('[', COALESCE(GROUP_CONCAT(
+{%- if rule.single.expiry %}t.{{ rule.single.keys[0].column }}{% else %}IF({{ rule.single.goes }}
+{%- if rule.single.aged %} AND (t.{{ rule.single.time }} < v_cutoff OR t.{{ rule.single.time }} IS NULL){% endif %}
+{#- -#}, t.{{ rule.single.keys[0].column }}, NULL){% endif %} ORDER BY {{ pass.order }}), ''), ']')
         ‹INTO o_found, v_keys›
         {{ <w.of_pass rule pass begun ends={true} /> }}»;
 {%- endfilter %}
@@ -917,7 +922,8 @@ BEGIN
     END IF;
     -- Under their locks they are judged once more: what holds then holds until the end of the transaction.
     IF NOT EXISTS (
-        SELECT 1 FROM hold AS h WHERE h.rule IN ({{ rule.literal }}{% for above in rule.single.above %}, {{ above.rule }}{% endfor %}) AND {{ <w.holds_now /> }}
+        SELECT 1 FROM hold AS h WHERE h.rule IN ({{ rule.literal }}
+{%- for above in rule.single.above %}, {{ above.rule }}{% endfor %}) AND {{ <w.holds_now /> }}
     ) THEN
 {%- filter fit %}
         «SELECT COUNT(*) ‹INTO o_count›

@@ -89,7 +89,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_sweep$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_sweep(IN p_pass integer, IN p_rows bigint,
     IN p_as_of datetime(6), IN p_cutoff datetime(6), OUT o_found bigint, OUT o_first longtext, OUT o_count bigint,
     OUT o_rows bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_bound with the last row of the batch, and deletes those that go; o_rows is NULL where one is locked, held or has
+COMMENT 'Fills work_bound with the last row of the batch, and deletes those that go; o_rows: NULL where one is locked, held or
     changed. [body 5251180e3106]'
 BEGIN
     DECLARE v_under_way boolean;

@@ -65,10 +65,7 @@ pub(super) fn every_statement_goes_along_an_index_and_sorts_no_table(dialect: Di
                 let told = format!("{}\n{}\n{plan:#?}", probe.what, probe.sql);
                 let cell = |at: usize| row.get(at).cloned().flatten().unwrap_or_default();
                 let access = cell(row.len() - if row.len() >= 12 { 8 } else { 7 });
-                // What stands for a work table is read whole, and so is a list of keys.
-                let is_work = cell(2) == Probe::FED
-                    || cell(2).starts_with('<')
-                    || cell(row.len() - 1).starts_with("Table function");
+                let is_work = is_work(&cell(2), &cell(row.len() - 1));
                 // LIMIT ends a search in the order of an index.
                 let few = cell(row.len() - if row.len() >= 12 { 3 } else { 2 });
                 let few = few.parse().is_ok_and(|rows: i64| rows <= 100);
@@ -111,6 +108,11 @@ pub(super) fn every_statement_goes_along_an_index_and_sorts_no_table(dialect: Di
             probe.what
         );
     }
+}
+
+/// What stands for a work table is read whole, and so is a list of keys.
+fn is_work(table: &str, extra: &str) -> bool {
+    table == Probe::FED || table.starts_with('<') || extra.starts_with("Table function")
 }
 
 /// Where the cursor stands far behind, no more rows are read than are looked at.

@@ -3,7 +3,7 @@
 -- the middle of a check of the ledger as one that failed.
 IF v_errno = 1028 AND v_message LIKE '%interrupted%'
     OR v_errno IN (1064, 1065, 1109, 1308, 1327)
-    OR v_errno = 4025 AND v_message LIKE CONCAT('%failed for `', DATABASE(), '`.%') THEN
+    OR v_errno = 4025 AND v_message LIKE CONCAT('%failed for _', DATABASE(), '_.%') THEN
     SET v_errno = 1317, v_sqlstate = '70100';
 END IF;
 -- A deadlock with another node of a cluster may show at COMMIT only.

@@ -317,7 +317,7 @@ fn explore(dialect: Dialect, opt_in: bool) {
         families > fewer(dialect, 30) && spared > fewer(dialect, 15),
         "{families} {spared}"
     );
-    assert_eq!(by_change > fewer(dialect, 5), stands_in, "{by_change}");
+    assert_eq!(by_change > 0, stands_in, "{by_change}");
     verified(&mut database);
 }
 

@@ -188,8 +188,6 @@ BEGIN
     DELETE FROM rule_limit WHERE rule > '';
     DELETE FROM rule_table WHERE rule > '';
     DELETE FROM rule WHERE rule > '';
-    -- What acts is judged anew.
-    DELETE FROM catalog_state WHERE run_id = -1;
     DELETE FROM known_table WHERE name > '';
     INSERT INTO known_table (name, goes, ignored)
     SELECT t.name, COALESCE(t.goes, 0), false

@@ -443,7 +443,8 @@ END;
 --# create procedure read_catalog
 CREATE PROCEDURE read_catalog()
 SQL SECURITY DEFINER
-COMMENT 'Reads what the catalog says into @windrow_state, @windrow_names, @windrow_made and @windrow_beside, for note_catalog().'
+COMMENT 'Reads what the catalog says into @windrow_state, @windrow_names (behind the checksum of the spec), @windrow_made and
+    @windrow_beside, for note_catalog().'
 BEGIN
     DECLARE v_state  longtext;
     DECLARE v_names  longtext;
@@ -451,6 +452,8 @@ BEGIN
     DECLARE v_beside longtext;
     CALL tables_now(v_state, v_names, v_made);
     CALL keys_now(v_beside);
+    -- Another spec may account for less.
+    SET v_names = CONCAT((SELECT SHA2(s.document, 256) FROM spec AS s), v_names);
     SET @windrow_state = v_state, @windrow_names = v_names, @windrow_made = v_made, @windrow_beside = v_beside;
 END;
 

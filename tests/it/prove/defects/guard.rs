@@ -72,7 +72,10 @@ pub(super) const DEFECTS: &[Defect] = &[
             "DELETE FROM catalog_state AS s WHERE s.run_id = -1;",
             "",
         )],
-        mysql: &[edit("DELETE FROM catalog_state WHERE run_id = -1;", "")],
+        mysql: &[edit(
+            "SET v_names = CONCAT((SELECT SHA2(s.document, 256) FROM spec AS s), v_names);",
+            "",
+        )],
         noticed_by: &["acting::SERVER::what_acts_is_judged_by_the_spec_that_is_there"],
     },
     Defect {

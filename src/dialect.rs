@@ -2,7 +2,8 @@
 
 use schemars::JsonSchema;
 use sea_query::{
-    Alias, Expr, ExprTrait, MysqlQueryBuilder, PostgresQueryBuilder, QueryBuilder, SimpleExpr,
+    Alias, Expr, ExprTrait, IntoIden, MysqlQueryBuilder, PostgresQueryBuilder, QueryBuilder,
+    QuotedBuilder, SimpleExpr,
 };
 use serde::Deserialize;
 
@@ -91,30 +92,24 @@ impl Dialect {
 
     /// A quoted identifier.
     pub fn ident(self, name: &str) -> String {
-        let quote = self.quote();
-        let mut text = String::with_capacity(name.len() + 2);
-        text.push(quote);
-        for piece in name.split_inclusive(quote) {
-            text.push_str(piece);
-            if piece.ends_with(quote) {
-                text.push(quote);
+        let mut text = String::new();
+        match self {
+            Dialect::Postgres => {
+                PostgresQueryBuilder.prepare_iden(&Alias::new(name).into_iden(), &mut text)
+            }
+            Dialect::Mysql | Dialect::Mariadb => {
+                MysqlQueryBuilder.prepare_iden(&Alias::new(name).into_iden(), &mut text)
             }
         }
-        text.push(quote);
         text
-    }
-
-    /// What stands around an identifier, and twice for one in it.
-    const fn quote(self) -> char {
-        match self {
-            Dialect::Postgres => '"',
-            Dialect::Mysql | Dialect::Mariadb => '`',
-        }
     }
 
     /// The name of an identifier that may be quoted: the reverse of [`Dialect::ident`].
     pub fn bare(self, ident: &str) -> String {
-        let quote = self.quote();
+        let quote = match self {
+            Dialect::Postgres => '"',
+            Dialect::Mysql | Dialect::Mariadb => '`',
+        };
         match ident
             .strip_prefix(quote)
             .and_then(|rest| rest.strip_suffix(quote))

@@ -143,10 +143,6 @@ impl<'a> Press<'a> {
             }
         }
         files.sort_by(|a, b| a.path.cmp(&b.path));
-        if form == Form::Review {
-            // Nobody applies them.
-            files.iter_mut().for_each(|file| file.statements.clear());
-        }
         Ok(files)
     }
 

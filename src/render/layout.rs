@@ -102,9 +102,7 @@ fn cut<'a>(words: &[&str], line: &'a str, room: usize, depth: usize, pieces: &mu
             (b')' | b']', None) => inside = inside.saturating_sub(1),
             (b' ', None) if inside <= depth => {
                 let rest = &line.as_bytes()[at + 1..];
-                let begins = |word: &&str| {
-                    word.as_bytes().first() == rest.first() && rest.starts_with(word.as_bytes())
-                };
+                let begins = |word: &&str| rest.starts_with(word.as_bytes());
                 if line[..at].ends_with(',') || words.iter().any(begins) {
                     cuts.push(at);
                 }

@@ -97,12 +97,7 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_verdict(
 SQL SECURITY DEFINER
 COMMENT 'Writes to work_verdict which rows of work_row go (no reason) or are due and stay. Look 2 locks them first.'
 BEGIN
-{%- if rule.single.expiry %}
-    DECLARE ⟦v_now datetime(6)⟧ DEFAULT {{ rule.single.now }};
-{%- endif %}
-{%- if rule.single.aged %}
-    DECLARE ⟦v_cutoff datetime(6)⟧ DEFAULT {{ rule.single.cutoff }};
-{%- endif %}
+{{- <w.single_clock rule /> }}
 {%- if rule.single.above %}
     -- Holds of what the rows belong to keep them, too.
     DECLARE ⟦v_above boolean⟧ DEFAULT {{ <w.any_holds_beside list={rule.single.above} /> }};

@@ -889,12 +889,7 @@ COMMENT 'Fills work_bound with the last row of the batch, and deletes those that
 BEGIN
     DECLARE v_under_way boolean;
     DECLARE ⟦v_keys json⟧;
-{%- if rule.single.expiry %}
-    DECLARE ⟦v_now datetime(6)⟧ DEFAULT {{ rule.single.now }};
-{%- endif %}
-{%- if rule.single.aged %}
-    DECLARE ⟦v_cutoff datetime(6)⟧ DEFAULT {{ rule.single.cutoff }};
-{%- endif %}
+{{- <w.single_clock rule /> }}
     SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
 {%- for pass in rule.single.passes %}
 {%- for begun in [true, false] %}
@@ -943,6 +938,16 @@ BEGIN
     END IF;
 END;
 {%- endcomponent w.sweep %}
+
+{#- What the times of a rule are compared with. -#}
+{% component w.single_clock(rule) -%}
+{%- if rule.single.expiry %}
+    DECLARE ⟦v_now datetime(6)⟧ DEFAULT {{ rule.single.now }};
+{%- endif %}
+{%- if rule.single.aged %}
+    DECLARE ⟦v_cutoff datetime(6)⟧ DEFAULT {{ rule.single.cutoff }};
+{%- endif %}
+{%- endcomponent w.single_clock %}
 
 {#- The keys of a list as rows r. -#}
 {% component w.listed(rule) -%}

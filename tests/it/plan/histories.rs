@@ -1,6 +1,6 @@
 //! What `windrow plan` and `status` say of the shipped histories, beside what the runs then do.
 
-use std::process::Command;
+use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 use windrow::db;
@@ -116,17 +116,14 @@ impl Stage {
 
     /// Each statement of a rule finds its rows by an index, as far as the server plans it for tables of this size.
     fn plans_read_no_table_whole(&self) {
-        let output = Command::new(env!("CARGO_BIN_EXE_windrow"))
-            .args([
-                "check",
-                &self.spec,
-                "--threshold",
-                BIG,
-                "--database",
-                &self.url,
-            ])
-            .output()
-            .expect("windrow starts");
+        let output = output(&[
+            "check",
+            &self.spec,
+            "--threshold",
+            BIG,
+            "--database",
+            &self.url,
+        ]);
         let said = String::from_utf8_lossy(&output.stdout);
         assert!(
             said.contains("notice[missing-index]"),
@@ -142,11 +139,8 @@ impl Stage {
         let mut words: Vec<&str> = words.split_whitespace().collect();
         let at = 1 + usize::from(["policy", "settings"].contains(&words[0]));
         words.insert(at, &self.spec);
-        let output = Command::new(env!("CARGO_BIN_EXE_windrow"))
-            .args(&words)
-            .args(["--url", &self.url])
-            .output()
-            .expect("windrow starts");
+        words.extend(["--url", &self.url]);
+        let output = output(&words);
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         let err = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{words:?}: {said}{err}");
@@ -158,6 +152,11 @@ impl Stage {
         let said = self.windrow(&format!("{words} --output json"));
         serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"))
     }
+}
+
+fn output(words: &[&str]) -> Output {
+    let mut windrow = Command::new(env!("CARGO_BIN_EXE_windrow"));
+    windrow.args(words).output().expect("windrow starts")
 }
 
 /// Which rule the policies are of, where there are several.

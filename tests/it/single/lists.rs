@@ -1,19 +1,16 @@
 //! MySQL and MariaDB delete a batch by a list of keys, where nobody is in the way. What others do to its rows in between.
 
-use std::collections::BTreeSet;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use windrow::dialect::Dialect;
 use windrow::sandbox::mysql::Flavour;
 
 use super::model::{left, only};
-use super::trouble::run_aside;
-use super::world::{World, ample, due};
+use super::trouble::{beside_writers, run_aside, stays};
+use super::world::ample;
 use super::{loaded, run, set};
 use crate::harness::tests;
-use crate::support::installation::Installation;
+use crate::support::installation::{Installation, dialect_of};
 use crate::support::patience::until;
 
 tests! {
@@ -23,21 +20,6 @@ tests! {
         a_locked_row_makes_no_list_wait,
         what_writers_re_date_beside_runs_stays,
     ],
-}
-
-fn dialect_of(flavour: Flavour) -> Dialect {
-    match flavour {
-        Flavour::Mysql => Dialect::Mysql,
-        Flavour::Mariadb => Dialect::Mariadb,
-    }
-}
-
-/// What is left of the rule `task_state` by a run, if these stay besides.
-fn stays(world: &World, more: &[String]) -> BTreeSet<String> {
-    let due = due(world, "task_state");
-    let mut stays: BTreeSet<String> = world.keys("task_state").difference(&due).cloned().collect();
-    stays.extend(more.iter().cloned());
-    stays
 }
 
 /// How many rows a batch by a list finds and deletes, which is taken back: no number of deleted ones where it does not go so.
@@ -175,34 +157,8 @@ END";
 fn what_writers_re_date_beside_runs_stays(flavour: Flavour) {
     let mut installation = super::new(dialect_of(flavour));
     installation.execute(WRITER);
-    let writers: Vec<_> = [1001, 1002]
-        .into_iter()
-        .map(|first| {
-            let mut session = installation.connect();
-            thread::spawn(move || {
-                session.execute(&format!(
-                    "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; CALL writer({first})"
-                ))
-            })
-        })
-        .collect();
-    let mut rows = 0;
-    while writers.iter().any(|writer| !writer.is_finished()) {
-        let answer = run(&mut installation, "task_state");
-        // The writers may be ahead of it.
-        let reason = answer["reason"].as_str().expect("a text");
-        let ends = ["nothing left", "run_families reached"];
-        assert!(ends.contains(&reason), "{answer}");
-        rows += only(&answer)["rows"].as_i64().expect("a number");
-    }
-    for writer in writers {
-        writer.join().expect("no panic").expect("a writer");
-    }
-    let saved = installation.number("SELECT COUNT(*) FROM saved");
-    assert!(
-        rows > 100 && saved > 100,
-        "{rows} rows went, {saved} were saved"
-    );
-    let lost = "SELECT COUNT(*) FROM saved AS s WHERE NOT EXISTS (SELECT 1 FROM task_state_store AS t WHERE t.id = s.id)";
-    assert_eq!(installation.number(lost), 0);
+    let writers = [1001, 1002].map(|first| {
+        format!("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; CALL writer({first})")
+    });
+    beside_writers(&mut installation, &writers, || ());
 }

@@ -1,14 +1,13 @@
 //! PostgreSQL deletes a row where a search saw it. What others do to it, or to its place, in between.
 
 use std::collections::BTreeSet;
-use std::thread;
 
 use serde_json::json;
 use windrow::dialect::Dialect;
 
 use super::model::{left, only};
-use super::trouble::run_aside;
-use super::world::{World, ample, due};
+use super::trouble::{beside_writers, run_aside, stays};
+use super::world::{ample, due};
 use super::{AS_OF, loaded, run};
 use crate::harness::tests;
 use crate::support::graphs::graph_of;
@@ -26,14 +25,6 @@ tests! {
 }
 
 const POSTGRES: Dialect = Dialect::Postgres;
-
-/// What is left of the rule `task_state` by a run, if these stay besides.
-fn stays(world: &World, more: &[String]) -> BTreeSet<String> {
-    let due = due(world, "task_state");
-    let mut stays: BTreeSet<String> = world.keys("task_state").difference(&due).cloned().collect();
-    stays.extend(more.iter().cloned());
-    stays
-}
 
 /// What a search finds, as a batch is told it.
 fn found(rule: &str) -> String {
@@ -228,31 +219,8 @@ fn what_writers_re_date_beside_runs_stays() {
     let mut installation = super::new(POSTGRES);
     installation.execute(WRITER);
     let mut rival = installation.connect();
-    let writers: Vec<_> = (0..2)
-        .map(|_| {
-            let mut session = installation.connect();
-            thread::spawn(move || session.execute("CALL writer()"))
-        })
-        .collect();
-    let mut rows = 0;
-    while writers.iter().any(|writer| !writer.is_finished()) {
-        let answer = run(&mut installation, "task_state");
-        // The writers may be ahead of it.
-        let reason = answer["reason"].as_str().expect("a text");
-        let ends = ["nothing left", "run_families reached"];
-        assert!(ends.contains(&reason), "{answer}");
-        rows += only(&answer)["rows"].as_i64().expect("a number");
-        // What is gone makes room for what comes.
-        rival.execute("VACUUM task_state_store").expect("VACUUM");
-    }
-    for writer in writers {
-        writer.join().expect("no panic").expect("a writer");
-    }
-    let saved = installation.number("SELECT count(*) FROM saved");
-    assert!(
-        rows > 100 && saved > 100,
-        "{rows} rows went, {saved} were saved"
-    );
-    let lost = "SELECT count(*) FROM saved AS s WHERE NOT EXISTS (SELECT FROM task_state_store AS t WHERE t.id = s.id)";
-    assert_eq!(installation.number(lost), 0);
+    // What is gone makes room for what comes.
+    let vacuum = || rival.execute("VACUUM task_state_store").expect("VACUUM");
+    let writer = "CALL writer()".to_owned();
+    beside_writers(&mut installation, &[writer.clone(), writer], vacuum);
 }

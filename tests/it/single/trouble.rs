@@ -1,6 +1,7 @@
 //! Rows that are changed, poisoned, kept or locked as a run comes to them, and runs that end before they are done.
 
 use std::collections::BTreeSet;
+use std::thread;
 
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
@@ -295,16 +296,55 @@ pub(super) fn gone(installation: &mut Installation, world: &World) -> [i64; 3] {
     ]
 }
 
+/// What is left of the rule `task_state` by a run, if these stay besides.
+pub(super) fn stays(world: &World, more: &[String]) -> BTreeSet<String> {
+    let due = due(world, "task_state");
+    let mut stays: BTreeSet<String> = world.keys("task_state").difference(&due).cloned().collect();
+    stays.extend(more.iter().cloned());
+    stays
+}
+
+/// Runs go on, with something after each, as long as writers are at work, who note in `saved` which rows are not due: all of
+/// them are there.
+pub(super) fn beside_writers(
+    installation: &mut Installation,
+    writers: &[String],
+    mut after: impl FnMut(),
+) {
+    let writers: Vec<_> = writers
+        .iter()
+        .map(|sql| {
+            let (mut session, sql) = (installation.connect(), sql.clone());
+            thread::spawn(move || session.execute(&sql))
+        })
+        .collect();
+    let mut rows = 0;
+    while writers.iter().any(|writer| !writer.is_finished()) {
+        let answer = run(installation, "task_state");
+        // The writers may be ahead of it.
+        let reason = answer["reason"].as_str().expect("a text");
+        let ends = ["nothing left", "run_families reached"];
+        assert!(ends.contains(&reason), "{answer}");
+        rows += only(&answer)["rows"].as_i64().expect("a number");
+        after();
+    }
+    for writer in writers {
+        writer.join().expect("no panic").expect("a writer");
+    }
+    let saved = installation.number("SELECT COUNT(*) FROM saved");
+    assert!(
+        rows > 100 && saved > 100,
+        "{rows} rows went, {saved} were saved"
+    );
+    let lost = "SELECT COUNT(*) FROM saved AS s WHERE NOT EXISTS (SELECT 1 FROM task_state_store AS t WHERE t.id = s.id)";
+    assert_eq!(installation.number(lost), 0);
+}
+
 /// What a run leaves that gets to its end.
 fn finished(installation: &mut Installation, world: &World) {
     let answer = run(installation, "task_state");
     assert_eq!(answer["status"], "done", "{answer}");
-    let expected: BTreeSet<String> = world
-        .keys("task_state")
-        .difference(&due(world, "task_state"))
-        .cloned()
-        .collect();
-    assert_eq!(left(installation, "task_state"), expected);
+    assert_eq!(left(installation, "task_state"), stays(world, &[]));
 }
 
 pub(super) fn what_a_lost_session_leaves_is_finished_by_the_next_run(dialect: Dialect) {

@@ -540,10 +540,8 @@ CREATE PROCEDURE note_clean()
 SQL SECURITY DEFINER
 COMMENT 'Notes what read_catalog() and read_shapes() have read, after unaccounted() found nothing.'
 BEGIN
-    DECLARE v_made   datetime DEFAULT @windrow_made;
-    DECLARE v_shapes longtext;
-    CALL shapes_while_clean(v_shapes);
-    IF v_shapes IS NULL AND v_made < NOW() - INTERVAL 2 SECOND THEN
+    DECLARE v_made datetime DEFAULT @windrow_made;
+    IF v_made < NOW() - INTERVAL 2 SECOND THEN
         CALL note_catalog(-1);
     END IF;
 END;
@@ -580,7 +578,8 @@ BEGIN
     IF v_shapes IS NULL THEN
         CALL stranger(o_reason);
     ELSE
-        SET @windrow_shapes = v_shapes;
+        -- It is noted already.
+        SET @windrow_shapes = v_shapes, @windrow_made = NULL;
     END IF;
     IF o_reason IS NULL THEN
         CALL server_identity(v_identity);

@@ -355,22 +355,19 @@ BEGIN
     END IF;
 END;
 
--- run_end: closes the ledger and prunes it.
+-- run_end: closes the ledger of a run or a stamp.
 --# create procedure run_end
 CREATE PROCEDURE run_end(IN p_run bigint, IN p_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days.'
+COMMENT 'Closes run or stamp p_run: status, reason; a run prunes the ledger by ledger_days.'
 BEGIN
-    DECLARE v_days     bigint;
-    DECLARE v_ended    longtext;
-    DECLARE v_first    varchar(64);
-    DECLARE v_workers  int;
-    DECLARE v_archives boolean;
-    SELECT s.workers, s.archives INTO v_workers, v_archives FROM spec AS s;
-    IF v_workers > 1 THEN
+    DECLARE v_stamp   boolean DEFAULT EXISTS (SELECT 1 FROM run AS r WHERE r.run_id = p_run AND r.`trigger` = 'STAMP');
+    DECLARE v_workers int DEFAULT (SELECT s.workers FROM spec AS s);
+    DECLARE v_length  int;
+    IF v_workers > 1 AND NOT v_stamp THEN
         -- The end of a run writes to what is everybody's: one at a time.
         SET SESSION innodb_lock_wait_timeout = 600;
-        SELECT MAX(LENGTH(s.rule)) INTO v_days FROM sweep AS s FOR UPDATE;
+        SELECT MAX(LENGTH(s.rule)) INTO v_length FROM sweep AS s FOR UPDATE;
     END IF;
     UPDATE run AS r
     SET r.status = CASE
@@ -386,13 +383,27 @@ BEGIN
     WHERE r.run_id = p_run
       AND r.status = 'running'
       AND r.backend_pid = CONNECTION_ID();
+    IF v_stamp THEN
+        DELETE FROM catalog_state WHERE run_id = p_run;
+    ELSE
+        CALL prune_ledger();
+    END IF;
+END;
 
-    -- The ledger keeps itself small; what it counted stays in the metrics.
+-- prune_ledger: the ledger keeps itself small; what it counted stays in the metrics.
+--# create procedure prune_ledger
+CREATE PROCEDURE prune_ledger()
+SQL SECURITY DEFINER
+COMMENT 'Forgets runs, and changes of settings, that are older than ledger_days.'
+BEGIN
+    DECLARE v_days  bigint;
+    DECLARE v_ended longtext;
+    DECLARE v_first varchar(64);
     CALL tally_up();
     CALL first_rule(v_first);
     CALL setting_of(v_first, 'ledger_days', v_days);
     -- Runs whose rows are in the archive are not forgotten.
-    IF v_archives THEN
+    IF (SELECT s.archives FROM spec AS s) THEN
         CALL keep_archive(v_days);
     END IF;
     -- Read first, without a lock: a join would wait for the row of a run that is at work, which may wait for this one.

@@ -567,30 +567,6 @@ BEGIN
     END IF;
 END;
 
--- stamp_end: closes the ledger of a stamp.
---# create procedure stamp_end
-CREATE PROCEDURE stamp_end(IN p_run bigint, IN p_reason longtext)
-SQL SECURITY DEFINER
-COMMENT 'Closes stamp p_run: status and reason.'
-BEGIN
-    UPDATE run AS r
-    SET r.status = CASE
-            WHEN p_reason LIKE 'error %' THEN 'failed'
-            WHEN p_reason = 'cancelled' THEN 'cancelled'
-            WHEN EXISTS (
-                SELECT 1 FROM run_failure AS f WHERE f.run_id = p_run AND f.errno NOT IN (1205, 1213, 1020, 3101, 3572)
-            ) THEN 'failed'
-            WHEN p_reason = 'nothing left' THEN 'done'
-            ELSE 'stopped'
-        END,
-        r.reason = IF(r.status = 'stopped', CONCAT_WS(' while waiting for ', p_reason, r.waiting_for), p_reason),
-        r.finished_at = UTC_TIMESTAMP(6)
-    WHERE r.run_id = p_run
-      AND r.status = 'running'
-      AND r.backend_pid = CONNECTION_ID();
-    DELETE FROM catalog_state WHERE run_id = p_run;
-END;
-
 -- stamp_document, stamp_result: one stamp of the ledger as a document, in the form of run_result().
 --# create procedure stamp_document
 CREATE PROCEDURE stamp_document(IN p_run bigint, OUT o_document longtext)

@@ -26,26 +26,7 @@ BEGIN
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         --+ failed.sql
-        -- Another KILL QUERY may meet this (MariaDB): it is tried again.
-        SET v_number = 0;
-        REPEAT
-            closing: BEGIN
-                DECLARE EXIT HANDLER FOR SQLEXCEPTION
-                BEGIN
-                    SET v_number = v_number + 1;
-                END;
-                IF v_open THEN
-                    ROLLBACK;
-                END IF;
-                IF v_run IS NOT NULL THEN
-                    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                    START TRANSACTION;
-                    CALL stamp_end(v_run, IF(v_errno = 1317, 'cancelled', CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message)));
-                    COMMIT;
-                END IF;
-                SET v_number = 3;
-            END closing;
-        UNTIL v_number >= 3 END REPEAT;
+        --+ closing.sql
         IF v_lock IS NOT NULL THEN
             DO RELEASE_LOCK(v_lock);
         END IF;
@@ -86,7 +67,7 @@ BEGIN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         CALL stamp_leave();
-        CALL stamp_end(v_run, v_state);
+        CALL run_end(v_run, v_state);
         CALL stamp_document(v_run, v_result);
         COMMIT;
         DO RELEASE_LOCK(v_lock);

@@ -285,6 +285,16 @@ fn what_one_worker_met_locked_the_last_one_takes(dialect: Dialect) {
             &[],
         )
         .expect("a lock");
+    // As a batch has the row of its run, while it waits for what another worker may have that is about to end.
+    let run = database.number("SELECT run_id FROM W.run WHERE status = 'running'");
+    rival
+        .query(
+            &database.named(&format!(
+                "SELECT run_id FROM W.run WHERE run_id = {run} FOR UPDATE"
+            )),
+            &[],
+        )
+        .expect("the run's own row");
     // It does not tell of the locked one, which may go yet.
     let first = database.run(json!({"worker": 1})).expect("a run");
     assert_eq!(first["rules"][0]["families"], 15, "{first}");

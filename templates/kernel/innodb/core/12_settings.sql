@@ -99,10 +99,11 @@ CREATE PROCEDURE setting_of(IN p_rule varchar(64), IN p_name varchar(255), OUT o
 SQL SECURITY DEFINER
 COMMENT 'Present value of a limit: the override in table setting, else the default of the spec; NULL if there is no such limit.'
 BEGIN
-    SET o_value = COALESCE(
+    SELECT COALESCE(
         (SELECT s.value FROM setting AS s WHERE s.rule = p_rule AND s.name = p_name),
         (SELECT l.value FROM rule_limit AS l WHERE l.rule = p_rule AND l.name = p_name)
-    );
+    )
+    INTO o_value;
 END;
 
 -- log_settings: logs what has changed in setting since the last entry of the log. A trigger would see every write, but

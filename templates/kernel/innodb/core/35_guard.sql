@@ -83,17 +83,16 @@ CREATE PROCEDURE pause_document(IN p_rule varchar(64), OUT o_document longtext)
 SQL SECURITY DEFINER
 COMMENT 'The pause of a rule as a JSON document; NULL if it is not paused.'
 BEGIN
-    SET o_document = (
-        SELECT CONCAT(
-            '{"rule": ', COALESCE(JSON_QUOTE(p.rule), 'null'),
-            ', "reason": ', COALESCE(JSON_QUOTE(p.reason), 'null'),
-            ', "paused_by": ', COALESCE(JSON_QUOTE(p.paused_by), 'null'),
-            ', "paused_at": ', COALESCE(CONCAT('"', DATE_FORMAT(p.paused_at, '%Y-%m-%dT%T'),
-                TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(p.paused_at, '.%f'))), '+00:00"'), 'null'), '}'
-        )
-        FROM rule_pause AS p
-        WHERE p.rule = p_rule
-    );
+    SELECT MAX(CONCAT(
+        '{"rule": ', COALESCE(JSON_QUOTE(p.rule), 'null'),
+        ', "reason": ', COALESCE(JSON_QUOTE(p.reason), 'null'),
+        ', "paused_by": ', COALESCE(JSON_QUOTE(p.paused_by), 'null'),
+        ', "paused_at": ', COALESCE(CONCAT('"', DATE_FORMAT(p.paused_at, '%Y-%m-%dT%T'),
+            TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(p.paused_at, '.%f'))), '+00:00"'), 'null'), '}'
+    ))
+    INTO o_document
+    FROM rule_pause AS p
+    WHERE p.rule = p_rule;
 END;
 --# create procedure pause_rule
 CREATE PROCEDURE pause_rule(IN p_options longtext)
@@ -155,13 +154,11 @@ CREATE PROCEDURE rule_paused(IN p_rule varchar(64), OUT o_reason varchar(1000))
 SQL SECURITY DEFINER
 COMMENT 'Why the rule is passed over: who paused it, since when and why; NULL if nobody did.'
 BEGIN
-    SET o_reason = (
-        SELECT LEFT(CONCAT('rule ', c.rule, ' is ',
-            CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ',
-            COALESCE(c.reason, 'no reason given'))), 1000)
-        FROM rule_pause AS c
-        WHERE c.rule = p_rule
-    );
+    SELECT MAX(LEFT(CONCAT('rule ', c.rule, ' is paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ',
+        COALESCE(c.reason, 'no reason given')), 1000))
+    INTO o_reason
+    FROM rule_pause AS c
+    WHERE c.rule = p_rule;
 END;
 
 -- note_refusal: what refuses a scheduled run on this server is written down once, not at every start.
@@ -173,7 +170,7 @@ BEGIN
     DECLARE v_server varchar(700);
     DECLARE v_known text;
     CALL server_identity(v_server);
-    SET v_known = (SELECT r.reason FROM refusal AS r WHERE r.server = v_server);
+    SELECT MAX(r.reason) INTO v_known FROM refusal AS r WHERE r.server = v_server;
     IF p_reason IS NULL AND v_known IS NOT NULL THEN
         DELETE FROM refusal WHERE server = v_server;
     ELSEIF NOT p_reason <=> v_known THEN

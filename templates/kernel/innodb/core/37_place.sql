@@ -7,6 +7,7 @@ CREATE PROCEDURE server_identity(OUT o_identity varchar(700))
 SQL SECURITY DEFINER
 COMMENT 'The server and the control database; arm() stores it, and a run refuses when it has changed.'
 BEGIN
+    DECLARE v_started boolean;
     SET o_identity = LEFT(CONCAT_WS(
         ' ',
         /*!80000 @@server_uuid, */
@@ -15,7 +16,8 @@ BEGIN
         DATABASE()
     ), 600);
     -- Both are counted from the same clock at the same instant: what is left is the second of the start, exactly.
-    IF EXISTS (SELECT 1 FROM control AS c WHERE c.server_identity LIKE '% started at %') THEN
+    SELECT COUNT(*) INTO v_started FROM control AS c WHERE c.server_identity LIKE '% started at %';
+    IF v_started THEN
         SELECT CONCAT(o_identity, ' started at ', UNIX_TIMESTAMP() - CAST(v.variable_value AS signed))
         INTO o_identity
         FROM /*!80000 performance_schema.global_status */ /*M! information_schema.global_status */ AS v

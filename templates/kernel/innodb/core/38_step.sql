@@ -170,14 +170,13 @@ CREATE PROCEDURE bound_by(IN p_rule varchar(64), OUT o_bound boolean)
 SQL SECURITY DEFINER
 COMMENT 'Whether a hold of another rule may keep rows of p_rule.'
 BEGIN
-    SET o_bound = EXISTS (
-        SELECT 1
-        FROM rule AS r
-        JOIN JSON_TABLE(r.document, '$.bound[*]' COLUMNS (name varchar(64) PATH '$')) AS b
-        JOIN hold AS h ON h.rule = b.name
-        WHERE r.rule = p_rule
-          AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))
-    );
+    SELECT COUNT(*) > 0
+    INTO o_bound
+    FROM rule AS r
+    JOIN JSON_TABLE(r.document, '$.bound[*]' COLUMNS (name varchar(64) PATH '$')) AS b
+    JOIN hold AS h ON h.rule = b.name
+    WHERE r.rule = p_rule
+      AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
 END;
 
 -- take_locks: the tables, and the latch of holds and policies. What the catalog says must be what the run began with.

@@ -123,7 +123,7 @@ CREATE PROCEDURE had_its_turn(IN p_run bigint, OUT o_position int)
 SQL SECURITY DEFINER
 COMMENT 'The position of the rule at which the run before p_run had no more time; run p_run begins behind it. 0: at the first rule.'
 BEGIN
-    SET o_position = COALESCE((
+    SELECT COALESCE((
         SELECT n.position
         FROM sweeping AS r
         JOIN spec AS s ON s.workers = 1
@@ -137,7 +137,8 @@ BEGIN
           AND p.cursor_time IS NOT NULL
         ORDER BY p.updated_at DESC
         LIMIT 1
-    ), 0);
+    ), 0)
+    INTO o_position;
 END;
 
 -- run_open: the progress rows of a run.
@@ -361,9 +362,12 @@ CREATE PROCEDURE run_end(IN p_run bigint, IN p_reason longtext)
 SQL SECURITY DEFINER
 COMMENT 'Closes run or stamp p_run: status, reason; a run prunes the ledger by ledger_days.'
 BEGIN
-    DECLARE v_stamp   boolean DEFAULT EXISTS (SELECT 1 FROM run AS r WHERE r.run_id = p_run AND r.`trigger` = 'STAMP');
-    DECLARE v_workers int DEFAULT (SELECT s.workers FROM spec AS s);
+    DECLARE v_stamp   boolean;
+    DECLARE v_workers int;
     DECLARE v_length  int;
+    -- A subquery of DECLARE or SET would lock the row that it reads (MariaDB).
+    SELECT COUNT(*) INTO v_stamp FROM run AS r WHERE r.run_id = p_run AND r.`trigger` = 'STAMP';
+    SELECT s.workers INTO v_workers FROM spec AS s;
     IF v_workers > 1 AND NOT v_stamp THEN
         -- The end of a run writes to what is everybody's: one at a time.
         SET SESSION innodb_lock_wait_timeout = 600;
@@ -398,6 +402,7 @@ COMMENT 'Forgets runs, and changes of settings, that are older than ledger_days.
 BEGIN
     DECLARE v_days  bigint;
     DECLARE v_ended longtext;
+    DECLARE v_old   longtext;
     DECLARE v_first varchar(64);
     CALL tally_up();
     CALL first_rule(v_first);
@@ -406,7 +411,8 @@ BEGIN
     IF (SELECT s.archives FROM spec AS s) THEN
         CALL keep_archive(v_days);
     END IF;
-    -- Read first, without a lock: a join would wait for the row of a run that is at work, which may wait for this one.
+    -- What is to be forgotten is read first, without a lock: a join would wait for the row of a run that is at work, which may
+    -- wait for this one.
     SELECT JSON_ARRAYAGG(s.run_id)
     INTO v_ended
     FROM catalog_state AS s
@@ -416,13 +422,17 @@ BEGIN
     DELETE s
     FROM JSON_TABLE(COALESCE(v_ended, '[]'), '$[*]' COLUMNS (run_id bigint PATH '$')) AS e
     STRAIGHT_JOIN catalog_state AS s ON s.run_id = e.run_id;
-    DELETE b
+    SELECT JSON_ARRAYAGG(r.run_id)
+    INTO v_old
     FROM run AS r
-    JOIN run_backlog AS b ON b.run_id = r.run_id
     WHERE r.finished_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY
       AND NOT EXISTS (SELECT 1 FROM kept_run AS k WHERE k.run_id = r.run_id);
+    DELETE b
+    FROM JSON_TABLE(COALESCE(v_old, '[]'), '$[*]' COLUMNS (run_id bigint PATH '$')) AS e
+    STRAIGHT_JOIN run_backlog AS b ON b.run_id = e.run_id;
     DELETE r, p, t, s, f, x, y, o, c
-    FROM run AS r
+    FROM JSON_TABLE(COALESCE(v_old, '[]'), '$[*]' COLUMNS (run_id bigint PATH '$')) AS e
+    STRAIGHT_JOIN run AS r ON r.run_id = e.run_id
     LEFT JOIN run_rule AS p ON p.run_id = r.run_id
     LEFT JOIN run_table AS t ON t.run_id = r.run_id
     LEFT JOIN run_skip AS s ON s.run_id = r.run_id
@@ -430,9 +440,7 @@ BEGIN
     LEFT JOIN run_pass AS x ON x.run_id = r.run_id
     LEFT JOIN run_stamp AS y ON y.run_id = r.run_id
     LEFT JOIN run_sweep AS o ON o.run_id = r.run_id
-    LEFT JOIN run_claim AS c ON c.run_id = r.run_id
-    WHERE r.finished_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY
-      AND NOT EXISTS (SELECT 1 FROM kept_run AS k WHERE k.run_id = r.run_id);
+    LEFT JOIN run_claim AS c ON c.run_id = r.run_id;
     -- The last change of a setting stays: it says who has set the present value, and what a write by hand is compared with.
     DELETE l
     FROM setting_log AS l
@@ -587,8 +595,10 @@ BEGIN
     WHERE r.run_id = p_run;
     -- What has left the archive is the work of the run, too.
     IF (SELECT s.archives FROM spec AS s) THEN
-        SET v_head = CONCAT(v_head, ', "archive_pruned": ',
-            (SELECT COALESCE(SUM(u.table_rows), 0) FROM unarchived AS u WHERE u.by_run = p_run));
+        SELECT CONCAT(v_head, ', "archive_pruned": ', COALESCE(SUM(u.table_rows), 0))
+        INTO v_head
+        FROM unarchived AS u
+        WHERE u.by_run = p_run;
     END IF;
     SELECT MIN(k.position) INTO v_place FROM rule AS k JOIN run_rule AS p ON p.run_id = p_run AND p.rule = k.rule;
     WHILE v_place IS NOT NULL DO

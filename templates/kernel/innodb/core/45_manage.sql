@@ -10,13 +10,14 @@ BEGIN
     DECLARE v_sqlstate char(5);
     DECLARE v_message text;
     DECLARE v_last bigint;
+    DECLARE v_own boolean;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         GET DIAGNOSTICS CONDITION 1 v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
         ROLLBACK;
         SET v_message = CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message);
-        IF NOT EXISTS (SELECT 1 FROM run AS r WHERE r.backend_pid = CONNECTION_ID() AND r.started_at >= v_started) THEN
-            SELECT MAX(r.run_id) INTO v_last FROM run AS r;
+        SELECT MAX(r.run_id), MAX(r.backend_pid = CONNECTION_ID() AND r.started_at >= v_started) INTO v_last, v_own FROM run AS r;
+        IF NOT COALESCE(v_own, false) THEN
             UPDATE run AS r
             SET r.finished_at = UTC_TIMESTAMP(6)
             WHERE r.run_id = v_last
@@ -248,44 +249,42 @@ CREATE PROCEDURE policy_document(IN p_rule varchar(64), IN p_scope varchar(255),
 SQL SECURITY DEFINER
 COMMENT 'One policy as a JSON document; NULL if there is none.'
 BEGIN
-    SET o_document = (
-        SELECT CONCAT(
-            '{"rule": ', COALESCE(JSON_QUOTE(p.rule), 'null'),
-            ', "scope": ', COALESCE(JSON_QUOTE(p.scope), 'null'),
-            ', "enabled": ', IF(p.enabled, 'true', 'false'),
-            ', "retention_seconds": ', COALESCE(CAST(p.retention_seconds AS CHAR), 'null'),
-            ', "artifacts": ', IF(p.artifacts, 'true', 'false'),
-            ', "note": ', COALESCE(JSON_QUOTE(p.note), 'null'),
-            ', "changed_by": ', COALESCE(JSON_QUOTE(p.changed_by), 'null'),
-            ', "changed_at": ', COALESCE(CONCAT('"', DATE_FORMAT(p.changed_at, '%Y-%m-%dT%T'),
-                TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(p.changed_at, '.%f'))), '+00:00"'), 'null'), '}'
-        )
-        FROM policy AS p
-        WHERE p.rule = p_rule
-          AND p.scope = p_scope
-    );
+    SELECT MAX(CONCAT(
+        '{"rule": ', COALESCE(JSON_QUOTE(p.rule), 'null'),
+        ', "scope": ', COALESCE(JSON_QUOTE(p.scope), 'null'),
+        ', "enabled": ', IF(p.enabled, 'true', 'false'),
+        ', "retention_seconds": ', COALESCE(CAST(p.retention_seconds AS CHAR), 'null'),
+        ', "artifacts": ', IF(p.artifacts, 'true', 'false'),
+        ', "note": ', COALESCE(JSON_QUOTE(p.note), 'null'),
+        ', "changed_by": ', COALESCE(JSON_QUOTE(p.changed_by), 'null'),
+        ', "changed_at": ', COALESCE(CONCAT('"', DATE_FORMAT(p.changed_at, '%Y-%m-%dT%T'),
+            TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(p.changed_at, '.%f'))), '+00:00"'), 'null'), '}'
+    ))
+    INTO o_document
+    FROM policy AS p
+    WHERE p.rule = p_rule
+      AND p.scope = p_scope;
 END;
 --# create procedure hold_document
 CREATE PROCEDURE hold_document(IN p_rule varchar(64), IN p_key varchar(700), OUT o_document longtext)
 SQL SECURITY DEFINER
 COMMENT 'One hold as a JSON document; NULL if there is none.'
 BEGIN
-    SET o_document = (
-        SELECT CONCAT(
-            '{"rule": ', COALESCE(JSON_QUOTE(h.rule), 'null'),
-            ', "key": ', COALESCE(JSON_QUOTE(h.`key`), 'null'),
-            ', "reason": ', COALESCE(JSON_QUOTE(h.reason), 'null'),
-            ', "until": ', COALESCE(CONCAT('"', DATE_FORMAT(h.until, '%Y-%m-%dT%T'),
-                TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(h.until, '.%f'))), '+00:00"'), 'null'),
-            ', "placed_by": ', COALESCE(JSON_QUOTE(h.placed_by), 'null'),
-            ', "placed_at": ', COALESCE(CONCAT('"', DATE_FORMAT(h.placed_at, '%Y-%m-%dT%T'),
-                TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(h.placed_at, '.%f'))), '+00:00"'), 'null'),
-            ', "absent": ', IF(h.absent, 'true', 'false'), '}'
-        )
-        FROM hold AS h
-        WHERE h.rule = p_rule
-          AND h.`key` = p_key /*!80000 COLLATE utf8mb4_0900_bin */ /*M! COLLATE utf8mb4_nopad_bin */
-    );
+    SELECT MAX(CONCAT(
+        '{"rule": ', COALESCE(JSON_QUOTE(h.rule), 'null'),
+        ', "key": ', COALESCE(JSON_QUOTE(h.`key`), 'null'),
+        ', "reason": ', COALESCE(JSON_QUOTE(h.reason), 'null'),
+        ', "until": ', COALESCE(CONCAT('"', DATE_FORMAT(h.until, '%Y-%m-%dT%T'),
+            TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(h.until, '.%f'))), '+00:00"'), 'null'),
+        ', "placed_by": ', COALESCE(JSON_QUOTE(h.placed_by), 'null'),
+        ', "placed_at": ', COALESCE(CONCAT('"', DATE_FORMAT(h.placed_at, '%Y-%m-%dT%T'),
+            TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(h.placed_at, '.%f'))), '+00:00"'), 'null'),
+        ', "absent": ', IF(h.absent, 'true', 'false'), '}'
+    ))
+    INTO o_document
+    FROM hold AS h
+    WHERE h.rule = p_rule
+      AND h.`key` = p_key /*!80000 COLLATE utf8mb4_0900_bin */ /*M! COLLATE utf8mb4_nopad_bin */;
 END;
 
 -- set_policy, drop_policy: who is cleaned, and after how long.
@@ -323,8 +322,11 @@ BEGIN
     CALL flag_of(p_options, 'artifacts', v_artifacts);
     CALL option_of(p_options, 'note', v_note);
     SELECT r.retention, r.minimum INTO v_default, v_minimum FROM rule AS r WHERE r.rule = v_rule;
-    SET v_retention = COALESCE(v_retention, (SELECT p.retention_seconds FROM policy AS p WHERE p.rule = v_rule AND p.scope = v_scope),
-        v_default);
+    SELECT COALESCE(v_retention, MAX(p.retention_seconds), v_default)
+    INTO v_retention
+    FROM policy AS p
+    WHERE p.rule = v_rule
+      AND p.scope = v_scope;
     IF v_retention IS NULL THEN
         CALL refuse(CONCAT('rule ', v_rule, ' has no default retention'), 'name one: {"retention": "30d"}');
     END IF;

@@ -38,13 +38,11 @@ BEGIN
         FROM run_backlog AS b
         WHERE b.rule = v_rule
           AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
-        SET v_before = (SELECT b.families FROM run_backlog AS b WHERE b.rule = v_rule AND b.run_id = v_first),
-            v_hours = (
-                SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9
-                FROM run_backlog AS b
-                WHERE b.rule = v_rule
-                  AND b.run_id = v_first
-            );
+        SELECT MAX(b.families), MAX(TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9)
+        INTO v_before, v_hours
+        FROM run_backlog AS b
+        WHERE b.rule = v_rule
+          AND b.run_id = v_first;
         IF GREATEST(v_families, v_before) >= 1000000 THEN
             SET v_hours = NULL;
         END IF;

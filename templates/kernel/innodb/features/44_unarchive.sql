@@ -232,6 +232,7 @@ BEGIN
     DECLARE v_quoted varchar(140);
     DECLARE v_last   bigint;
     DECLARE v_at     datetime(6);
+    DECLARE v_goes_on boolean;
     SET o_rows = 0;
     IF io_place = 0 THEN
         IF p_only IS NULL THEN
@@ -241,7 +242,8 @@ BEGIN
             SET io_run = IF(io_run = 0, p_only, NULL);
         END IF;
         -- The oldest first, up to one that is too young, or goes on.
-        IF p_only IS NULL AND v_at >= p_before OR EXISTS (SELECT 1 FROM run AS r WHERE r.run_id = io_run AND r.status = 'running') THEN
+        SELECT COUNT(*) INTO v_goes_on FROM run AS r WHERE r.run_id = io_run AND r.status = 'running';
+        IF p_only IS NULL AND v_at >= p_before OR v_goes_on THEN
             SET io_run = NULL;
         END IF;
         SET io_place = IF(io_run IS NULL, 0, 1), io_after = 0;

@@ -59,6 +59,7 @@ BEGIN
     DECLARE v_before  datetime(6);
     DECLARE v_last    datetime(6);
     DECLARE v_dry_run boolean;
+    DECLARE v_goes_on boolean;
     DECLARE v_run     bigint DEFAULT 0;
     DECLARE v_place   integer DEFAULT 0;
     DECLARE v_after   bigint DEFAULT 0;
@@ -88,7 +89,8 @@ BEGIN
         IF v_last IS NULL THEN
             CALL refuse(CONCAT('no rows of run ', v_only, ' are archived'), 'archive_list() has the runs with archived rows');
         END IF;
-        IF EXISTS (SELECT 1 FROM run AS r WHERE r.run_id = v_only AND r.status = 'running') THEN
+        SELECT COUNT(*) INTO v_goes_on FROM run AS r WHERE r.run_id = v_only AND r.status = 'running';
+        IF v_goes_on THEN
             CALL not_ready(CONCAT('run ', v_only, ' is in progress'), 'wait for its end');
         END IF;
     END IF;

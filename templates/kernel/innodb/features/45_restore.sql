@@ -660,13 +660,15 @@ SQL SECURITY DEFINER
 COMMENT 'Raises 22023 or 55000 unless the archive has all of run p_run that it must have.'
 BEGIN
     DECLARE v_last datetime(6);
+    DECLARE v_goes_on boolean;
     DECLARE v_more bigint;
     DECLARE v_gap  varchar(64);
     CALL archive_last(p_run, v_last);
     IF v_last IS NULL THEN
         CALL refuse(CONCAT('no rows of run ', p_run, ' are archived'), 'archive_list() has the runs with archived rows');
     END IF;
-    IF EXISTS (SELECT 1 FROM run AS r WHERE r.run_id = p_run AND r.status = 'running') THEN
+    SELECT COUNT(*) INTO v_goes_on FROM run AS r WHERE r.run_id = p_run AND r.status = 'running';
+    IF v_goes_on THEN
         CALL not_ready(CONCAT('run ', p_run, ' is in progress'), 'wait for its end');
     END IF;
     SELECT SUM(u.table_rows) INTO v_more FROM unarchived AS u WHERE u.run_id = p_run AND u.action <> 'RESTORED';

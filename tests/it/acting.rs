@@ -10,7 +10,7 @@ use windrow::fit::{self, Finding, Severity};
 use windrow::sandbox::mysql::Flavour;
 
 use crate::harness::tests;
-use crate::support::effort;
+use crate::support::effort::{self, share};
 use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, bytes_of, columns_of, dialect_of, violations};
 use crate::support::patience::until;
@@ -188,7 +188,7 @@ fn assert_told(error: &anyhow::Error, told: &str) {
 fn what_acts_is_told_before_a_run(dialect: Dialect) {
     let mut installation = made(dialect);
     let before = contents(&mut installation, dialect);
-    for act in acts(dialect) {
+    for act in share(dialect, acts(dialect)) {
         let make = text_for(&mut installation, dialect, act.make);
         let undo = text_for(&mut installation, dialect, act.undo);
         let told = text_for(&mut installation, dialect, act.told).replace('`', "");
@@ -343,7 +343,7 @@ fn changed_during_a_run(installation: &mut Installation, change: &str) -> Value 
 
 fn what_comes_to_act_ends_a_run(dialect: Dialect) {
     let mut installation = made(dialect);
-    for act in acts(dialect) {
+    for act in share(dialect, acts(dialect)) {
         refill(&mut installation, SCHEMA);
         installation.arm();
         let make = text_for(&mut installation, dialect, act.make);

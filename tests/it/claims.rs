@@ -15,7 +15,7 @@ use windrow::sandbox::{self, Postgres, Settings};
 
 use crate::harness::tests;
 use crate::rig;
-use crate::support::effort::is_proof;
+use crate::support::effort::ends;
 
 tests! {
     within: [
@@ -31,12 +31,8 @@ tests! {
 /// every one.
 fn on_each_version(test: impl Fn(&Postgres) -> Result<()>) -> Result<()> {
     let versions = sandbox::installed();
-    let mut versions: Vec<_> = versions.into_iter().filter(|it| it.0 >= 15).collect();
-    let between = 1..versions.len().saturating_sub(1);
-    if !is_proof() && !between.is_empty() {
-        versions.drain(between);
-    }
-    for (major, bin_dir) in versions {
+    let versions: Vec<_> = versions.into_iter().filter(|it| it.0 >= 15).collect();
+    for (major, bin_dir) in ends(versions) {
         let server = Postgres::start(&Settings {
             bin_dir: Some(bin_dir),
             ..Settings::default()

@@ -10,6 +10,7 @@ use windrow::sandbox::{self, Postgres, Settings};
 
 use crate::harness::tests;
 use crate::rig::{self, Database, W};
+use crate::support::effort::ends;
 
 tests! {
     on_postgres: [
@@ -450,7 +451,7 @@ fn hostile_objects_of_the_caller_are_not_used() -> Result<()> {
 
 /// A database owner with CREATEROLE installs, runs and uninstalls, on every version.
 fn a_database_owner_installs_without_a_superuser() -> Result<()> {
-    for (major, bin_dir) in sandbox::installed() {
+    for (major, bin_dir) in ends(sandbox::installed()) {
         if major >= 14 {
             by_owner(bin_dir).with_context(|| format!("on PostgreSQL {major}"))?;
         }

@@ -7,6 +7,7 @@ use super::acts::{Act, DROP_KEY};
 use super::replaced::{swap, until_a_second_old};
 use super::{SPEC, assert_told, made, refill, text_for, warned};
 use crate::harness::tests;
+use crate::support::effort::share;
 use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
 
@@ -141,7 +142,7 @@ fn what_acts_is_told_before_a_stamp(dialect: Dialect) {
     let mut installation = stamped(dialect);
     let to = json!({"to": "2032-01-01T00:00:00Z", "all": true});
     let times = "SELECT COUNT(*) FROM tasks WHERE remove_at < '2031-06-01 00:00:00'";
-    for act in stamp_acts(dialect) {
+    for act in share(dialect, stamp_acts(dialect)) {
         let make = text_for(&mut installation, dialect, act.make);
         let undo = text_for(&mut installation, dialect, act.undo);
         let told = text_for(&mut installation, dialect, act.told).replace('`', "");
@@ -202,7 +203,7 @@ fn what_comes_to_act_ends_a_stamp(dialect: Dialect) {
             "CREATE TRIGGER wait BEFORE UPDATE ON tasks FOR EACH ROW DO SLEEP(IF(OLD.id = 1, 3, 0))"
         }
     });
-    for act in acts {
+    for act in share(dialect, acts) {
         refill(&mut installation, TASK_SCHEMA);
         until_a_second_old(&mut installation, dialect);
         let make = text_for(&mut installation, dialect, act.make);

@@ -59,7 +59,7 @@ fn rows_go_as_the_model_says(dialect: Dialect) {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     // Each batch takes much longer where it makes its work tables first.
     let (worlds, batches) = match dialect {
-        Dialect::Postgres => (30, 1..9),
+        Dialect::Postgres => (20, 1..9),
         Dialect::Mysql | Dialect::Mariadb => (8, 4..16),
     };
     for seed in seeds("worlds of Airflow's rows", dialect, worlds) {

@@ -84,6 +84,20 @@ pub(crate) fn share<T>(
     all.into_iter().skip(first).step_by(step)
 }
 
+/// One of so many in `make test`, all in `make prove`, and where a defect is to be noticed.
+pub(crate) fn one_of<T>(step: usize, all: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
+    let is_whole = is_proof() || defect::is_expected();
+    all.into_iter().step_by(if is_whole { 1 } else { step })
+}
+
+/// The first and the last of all in `make test`: the oldest and the newest server that is installed.
+pub(crate) fn ends<T>(mut all: Vec<T>) -> Vec<T> {
+    if !is_proof() && all.len() > 2 {
+        all.drain(1..all.len() - 1);
+    }
+    all
+}
+
 /// How many worlds a server looks at, or how much must be seen in them: one costs several times as much on MySQL and MariaDB, which
 /// look at half as many.
 pub(crate) fn fewer<T: From<u8> + Div<Output = T>>(dialect: Dialect, number: T) -> T {

@@ -77,7 +77,8 @@ FROM failures AS f
 CROSS JOIN idle AS i
 CROSS JOIN bounds AS b;
 
--- pause_rule, resume_rule: a switch for one rule. A run under way obeys before its next batch, and goes on with other rules.
+-- pause_rule, resume_rule: a switch for one rule. A run under way obeys before its next batch, and goes on with other rules. The
+-- document is of the row as it is now: the caller's transaction may have begun long ago.
 --# create procedure pause_document
 CREATE PROCEDURE pause_document(IN p_rule varchar(64), OUT o_document longtext)
 SQL SECURITY DEFINER
@@ -92,7 +93,8 @@ BEGIN
     ))
     INTO o_document
     FROM rule_pause AS p
-    WHERE p.rule = p_rule;
+    WHERE p.rule = p_rule
+    LOCK IN SHARE MODE;
 END;
 --# create procedure pause_rule
 CREATE PROCEDURE pause_rule(IN p_options longtext)

@@ -243,7 +243,7 @@ BEGIN
     END IF;
 END;
 
--- policy_document, hold_document: one row as a document.
+-- policy_document, hold_document: one row as a document, as it is now: the caller's transaction may have begun long ago.
 --# create procedure policy_document
 CREATE PROCEDURE policy_document(IN p_rule varchar(64), IN p_scope varchar(255), OUT o_document longtext)
 SQL SECURITY DEFINER
@@ -263,7 +263,8 @@ BEGIN
     INTO o_document
     FROM policy AS p
     WHERE p.rule = p_rule
-      AND p.scope = p_scope;
+      AND p.scope = p_scope
+    LOCK IN SHARE MODE;
 END;
 --# create procedure hold_document
 CREATE PROCEDURE hold_document(IN p_rule varchar(64), IN p_key varchar(700), OUT o_document longtext)
@@ -284,7 +285,8 @@ BEGIN
     INTO o_document
     FROM hold AS h
     WHERE h.rule = p_rule
-      AND h.`key` = p_key /*!80000 COLLATE utf8mb4_0900_bin */ /*M! COLLATE utf8mb4_nopad_bin */;
+      AND h.`key` = p_key /*!80000 COLLATE utf8mb4_0900_bin */ /*M! COLLATE utf8mb4_nopad_bin */
+    LOCK IN SHARE MODE;
 END;
 
 -- set_policy, drop_policy: who is cleaned, and after how long.
@@ -326,7 +328,8 @@ BEGIN
     INTO v_retention
     FROM policy AS p
     WHERE p.rule = v_rule
-      AND p.scope = v_scope;
+      AND p.scope = v_scope
+    LOCK IN SHARE MODE;
     IF v_retention IS NULL THEN
         CALL refuse(CONCAT('rule ', v_rule, ' has no default retention'), 'name one: {"retention": "30d"}');
     END IF;

@@ -17,6 +17,7 @@ use crate::support::world::World;
 tests! {
     on_several: [
         a_session_that_commits_itself_runs,
+        what_others_changed_meanwhile_is_seen_in_an_open_transaction,
     ],
     every_server: [
         the_settings_of_a_session_change_nothing,
@@ -44,6 +45,37 @@ fn a_run_inside_a_transaction_is_refused(dialect: Dialect) {
 fn a_session_that_commits_itself_runs() {
     for dialect in [Dialect::Mysql, Dialect::Mariadb] {
         commits_itself(dialect);
+    }
+}
+
+/// MySQL and MariaDB: a plain read would see what was there when the transaction began.
+fn what_others_changed_meanwhile_is_seen_in_an_open_transaction() {
+    for dialect in [Dialect::Mysql, Dialect::Mariadb] {
+        let mut database = database(dialect, Shared::Closed);
+        let control = database.control.clone();
+        let mut session = database.connect();
+        session.execute("BEGIN").expect("a transaction");
+        let counted = session.query(&database.named("SELECT COUNT(*) FROM W.policy"), &[]);
+        counted.expect("what there is now");
+        let policy = json!({"scope": "7", "retention": "50d"});
+        database.set_policy(policy).expect("a policy");
+        let hold = json!({"key": 1, "reason": "test", "even_if_absent": true});
+        database.set_hold(hold).expect("a hold");
+        database
+            .call("pause_rule", json!({"reason": "test"}))
+            .expect("a pause");
+        let mut call = |routine, options| {
+            call(&mut session, dialect, &control, routine, &options)
+                .unwrap_or_else(|error| panic!("{dialect:?}, {routine}: {error:#}"))
+        };
+        let policy = call("set_policy", json!({"scope": "7", "enabled": false}));
+        assert_eq!(policy["retention_seconds"], 50 * 86_400, "{policy}");
+        let hold = call("release_hold", json!({"key": 1}));
+        assert_eq!(hold["reason"], "test", "{hold}");
+        let pause = call("resume_rule", json!({}));
+        assert_eq!(pause["reason"], "test", "{pause}");
+        session.execute("COMMIT").expect("an end");
+        assert_eq!(database.number("SELECT COUNT(*) FROM W.hold"), 0);
     }
 }
 

@@ -10,15 +10,17 @@ use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, ensure};
+use windrow::dialect::Dialect;
 use windrow::graph::Graph;
-use windrow::sandbox::mysql::Flavour;
+use windrow::sandbox::Mysql;
+use windrow::sandbox::mysql::{Flavour, Settings};
 
 use crate::data::{self, families};
 use crate::installer::Installer;
 use crate::observe::on_time;
 use crate::plan::{CATALOG, CATALOG_BAR, LOOKS, Plan, QUIET, ROUNDS};
 use crate::report::{LIVE_RANKS, Report, percentile};
-use crate::{earlier, guard, scale};
+use crate::{earlier, guard, idle, scale};
 
 mod lab;
 mod single;
@@ -52,9 +54,7 @@ pub(crate) fn measure(flavour: Flavour, plan: &Plan) -> Result<Report> {
     ];
     if !own.into_iter().any(|part| plan.wants(part)) {
         let mut report = Report::titled(flavour.title());
-        if plan.wants("earlier") {
-            earlier(flavour, families, &mut report)?;
-        }
+        others(flavour, plan, families, &mut report)?;
         return Ok(report);
     }
     let mut lab = Lab::open(flavour, families)?;
@@ -83,7 +83,29 @@ pub(crate) fn measure(flavour: Flavour, plan: &Plan) -> Result<Report> {
     if plan.wants("single") {
         single::measure(&mut lab, &mut report)?;
     }
+    drop(lab);
+    others(flavour, plan, families, &mut report)?;
     Ok(report)
+}
+
+/// The parts that have servers of their own.
+fn others(flavour: Flavour, plan: &Plan, families: u32, report: &mut Report) -> Result<()> {
+    if plan.wants("earlier") {
+        earlier(flavour, families, report)?;
+    }
+    if plan.wants("idle") {
+        let server = Mysql::start(&Settings {
+            durable: true,
+            ..Settings::new(flavour)
+        })?;
+        let dialect = match flavour {
+            Flavour::Mysql => Dialect::Mysql,
+            Flavour::Mariadb => Dialect::Mariadb,
+        };
+        let url = |database: &str| server.url(database, "root");
+        idle::measure(dialect, url, |_| server.cpu_seconds(), report)?;
+    }
+    Ok(())
 }
 
 /// This state and an earlier one, each with a server of its own.

@@ -6,6 +6,9 @@ use std::time::Duration;
 /// The percentiles of latencies that are told.
 pub(crate) const LIVE_RANKS: [f64; 3] = [50.0, 99.0, 100.0];
 
+/// What is said of a run without work.
+const IDLE: &str = "a run of nine rules that finds nothing due, ms of CPU";
+
 /// Rows per CPU second of two workers beside those of one: 15 % more CPU time at most.
 const WORKERS_BAR: f64 = 0.87;
 
@@ -199,6 +202,13 @@ impl Report {
             &format!("the same {what} ({number} transactions)"),
             format!("{:.1} / {:.1} / {:.1}", ms[0], ms[1], ms[2]),
         );
+    }
+
+    /// CPU milliseconds of a run that finds nothing due.
+    pub(crate) fn idle(&mut self, ms: &[f64], most: f64) {
+        self.range(IDLE, ms, 1);
+        let ms = median(ms);
+        self.bar(format!("{IDLE} at most {most:.0}: {ms:.1}"), ms <= most);
     }
 
     pub(crate) fn generate(&mut self, times: &[f64], peak: Option<f64>) {

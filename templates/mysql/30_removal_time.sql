@@ -12,25 +12,37 @@ END;
 
 -- {{ rule.name }}_work: the work tables of a batch that only this rule has.
 --# create procedure {{ control }}.{{ rule.name }}_work
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_work(IN p_make boolean)
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_work(⟦IN p_make boolean, OUT o_filled longtext⟧)
 SQL SECURITY DEFINER
-COMMENT 'Drops what the rule has besides the work tables of the kernel, and makes it anew.'
+COMMENT 'Makes what is missing of them and answers which have rows, or drops them: what the rule has besides those of the kernel.'
 BEGIN
-    work: BEGIN
-{%- for work in rule.timed.works %}
-        DROP TEMPORARY TABLE IF EXISTS {{ work.name }};
-{%- endfor %}
-        IF NOT p_make THEN
-            LEAVE work;
-        END IF;
+{%- if rule.timed.works | length == 0 %}
+    SET o_filled = '';
+{%- else %}
+    IF p_make THEN
 {%- for work in rule.timed.works %}
 {%- if work.why %}
         -- {{ work.why }}
 {%- endif %}
-        CREATE TEMPORARY TABLE {{ work.name }} ({{ work.keys }}) ENGINE = InnoDB AS
+        CREATE TEMPORARY TABLE IF NOT EXISTS {{ work.name }} ({{ work.keys }}) ENGINE = InnoDB AS
         SELECT {{ work.select }} LIMIT 0;
 {%- endfor %}
-    END work;
+{%- filter fit %}
+        SELECT CONCAT_WS(', ',
+{%- for work in rule.timed.works %}
+        IF(EXISTS (SELECT 1 FROM {{ work.name }}), '{{ work.name }}', NULL){% if not loop.last %},{% endif %}
+{%- endfor %}
+        ) INTO o_filled;
+{%- endfilter %}
+    ELSE
+{%- filter fit %}
+        DROP TEMPORARY TABLE IF EXISTS
+{%- for work in rule.timed.works %}
+        {{ work.name }}{% if not loop.last %},{% endif %}
+{%- endfor %};
+{%- endfilter %}
+    END IF;
+{%- endif %}
 END;
 
 -- {{ rule.name }}_window: where the row is that has so many before it, in whichever table it comes first. Nothing is SET to a query: MySQL

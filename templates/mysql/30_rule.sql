@@ -13,23 +13,20 @@ END;
 
 -- {{ rule.name }}_keys: the work tables for the keys of tables between the members and others.
 --# create procedure {{ control }}.{{ rule.name }}_keys
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_keys(IN p_make boolean)
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_keys(⟦IN p_make boolean, OUT o_filled longtext⟧)
 SQL SECURITY DEFINER
-COMMENT 'Drops the work tables for the keys of tables between the members and others; p_make: makes them anew.'
+COMMENT 'Makes what is missing of them and answers which have rows, or drops them.'
 BEGIN
-{%- filter fit %}
-    DROP TEMPORARY TABLE IF EXISTS
-{%- for collect in rule.collects | those(attribute="joined", value=false) %}
-    {{ collect.work }}{% if not loop.last %},{% endif %}
-{%- endfor %};
-{%- endfilter %}
     IF p_make THEN
 {%- for collect in rule.collects | those(attribute="joined", value=false) %}
+        CREATE TEMPORARY TABLE IF NOT EXISTS {{ collect.work }} (PRIMARY KEY (id)) ENGINE = InnoDB AS
 {%- filter fit %}
-        CREATE TEMPORARY TABLE {{ collect.work }} (PRIMARY KEY (id)) ENGINE = InnoDB AS
         SELECT {{ collect.made.select }} LIMIT 0;
 {%- endfilter %}
 {%- endfor %}
+        {{- <w.filled rule /> }}
+    ELSE
+        {{- <w.drop_keys rule /> }}
     END IF;
 END;
 {%- endif %}

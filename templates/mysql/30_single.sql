@@ -27,17 +27,15 @@ END;
 {% if rule.between %}
 -- {{ rule.name }}_between: the keys of tables between {{ rule.table_name }} and what belongs to it.
 --# create procedure {{ control }}.{{ rule.name }}_between
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_between(IN p_anew boolean)
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_between(⟦IN p_make boolean, OUT o_filled longtext⟧)
 SQL SECURITY DEFINER
-COMMENT 'Drops the work tables for keys of tables in between; p_anew: and makes them anew, empty.'
+COMMENT 'Makes what is missing of these work tables and answers which have rows, or drops them.'
 BEGIN
-{%- for collect in rule.collects %}
-{%- if not collect.joined %}
-    DROP TEMPORARY TABLE IF EXISTS {{ control }}.{{ collect.work }};
-{%- endif %}
-{%- endfor %}
-    IF p_anew THEN
+    IF p_make THEN
         {{- <w.make_collects control rule /> | indent }}
+        {{- <w.filled rule /> }}
+    ELSE
+        {{- <w.drop_keys rule /> }}
     END IF;
 END;
 {% endif %}

@@ -397,7 +397,7 @@ AND (
 {%- for collect in rule.collects %}
 {%- if not collect.joined %}
 {%- filter fit %}
-    CREATE TEMPORARY TABLE {{ control }}.{{ collect.work }} (
+    CREATE TEMPORARY TABLE IF NOT EXISTS {{ control }}.{{ collect.work }} (
         PRIMARY KEY (id)
     ) ENGINE = InnoDB AS
     SELECT {{ collect.made.select }} LIMIT 0;
@@ -405,6 +405,25 @@ AND (
 {%- endif %}
 {%- endfor %}
 {%- endcomponent w.make_collects %}
+
+{#- Which of these have rows, and dropping them. Both begin on a new line. -#}
+{% component w.filled(rule) -%}
+{%- filter fit %}
+        SELECT CONCAT_WS(', ',
+{%- for collect in rule.collects | those(attribute="joined", value=false) %}
+        IF(EXISTS (SELECT 1 FROM {{ collect.work }}), '{{ collect.work }}', NULL){% if not loop.last %},{% endif %}
+{%- endfor %}
+        ) INTO o_filled;
+{%- endfilter %}
+{%- endcomponent w.filled %}
+{% component w.drop_keys(rule) -%}
+{%- filter fit %}
+        DROP TEMPORARY TABLE IF EXISTS
+{%- for collect in rule.collects | those(attribute="joined", value=false) %}
+        {{ collect.work }}{% if not loop.last %},{% endif %}
+{%- endfor %};
+{%- endfilter %}
+{%- endcomponent w.drop_keys %}
 
 {#- The keys of a table whose rows go, for the tables below it. Begins on a new line. -#}
 {% component w.collect(control, collect) -%}

@@ -74,6 +74,7 @@ mod told;
 mod unarchive;
 mod upgrade;
 mod windows;
+mod work_tables;
 mod workers;
 mod worlds;
 mod yworkflow;
@@ -153,6 +154,7 @@ harness::tests! {
         unarchive::tests,
         upgrade::tests,
         windows::tests,
+        work_tables::tests,
         workers::tests,
         worlds::tests,
         yworkflow::tests,

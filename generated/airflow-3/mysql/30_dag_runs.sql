@@ -18,15 +18,19 @@ END$$
 
 -- dag_runs_keys: the work tables for the keys of tables between the members and others.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_keys$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_keys(IN p_make boolean) SQL SECURITY DEFINER
-COMMENT 'Drops the work tables for the keys of tables between the members and others; p_make: makes them anew. [body 3a6aa093651d]'
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_keys(IN p_make boolean,
+    OUT o_filled longtext) SQL SECURITY DEFINER
+COMMENT 'Makes what is missing of them and answers which have rows, or drops them. [body a391e0233d75]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS work_k_task_instance, work_k_task_instance_history;
     IF p_make THEN
-        CREATE TEMPORARY TABLE work_k_task_instance (PRIMARY KEY (id)) ENGINE = InnoDB AS SELECT t.`id` AS id
-            FROM `airflow`.`task_instance` AS t LIMIT 0;
-        CREATE TEMPORARY TABLE work_k_task_instance_history (PRIMARY KEY (id)) ENGINE = InnoDB AS SELECT t.`task_instance_id` AS id
-            FROM `airflow`.`task_instance_history` AS t LIMIT 0;
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_k_task_instance (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        SELECT t.`id` AS id FROM `airflow`.`task_instance` AS t LIMIT 0;
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_k_task_instance_history (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        SELECT t.`task_instance_id` AS id FROM `airflow`.`task_instance_history` AS t LIMIT 0;
+        SELECT CONCAT_WS(', ', IF(EXISTS (SELECT 1 FROM work_k_task_instance), 'work_k_task_instance', NULL),
+            IF(EXISTS (SELECT 1 FROM work_k_task_instance_history), 'work_k_task_instance_history', NULL)) INTO o_filled;
+    ELSE
+        DROP TEMPORARY TABLE IF EXISTS work_k_task_instance, work_k_task_instance_history;
     END IF;
 END$$
 

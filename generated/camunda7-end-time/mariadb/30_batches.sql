@@ -18,13 +18,16 @@ END$$
 
 -- batches_keys: the work tables for the keys of tables between the members and others.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_keys$$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_keys(IN p_make boolean) SQL SECURITY DEFINER
-COMMENT 'Drops the work tables for the keys of tables between the members and others; p_make: makes them anew. [body d9f117499990]'
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_keys(IN p_make boolean,
+    OUT o_filled longtext) SQL SECURITY DEFINER
+COMMENT 'Makes what is missing of them and answers which have rows, or drops them. [body fe9ce37c6eac]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS work_k_act_hi_job_log;
     IF p_make THEN
-        CREATE TEMPORARY TABLE work_k_act_hi_job_log (PRIMARY KEY (id)) ENGINE = InnoDB AS SELECT t.`ID_` AS id
-            FROM `camunda7`.`ACT_HI_JOB_LOG` AS t LIMIT 0;
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_k_act_hi_job_log (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_JOB_LOG` AS t LIMIT 0;
+        SELECT CONCAT_WS(', ', IF(EXISTS (SELECT 1 FROM work_k_act_hi_job_log), 'work_k_act_hi_job_log', NULL)) INTO o_filled;
+    ELSE
+        DROP TEMPORARY TABLE IF EXISTS work_k_act_hi_job_log;
     END IF;
 END$$
 

@@ -18,18 +18,22 @@ END$$
 
 -- process_instances_keys: the work tables for the keys of tables between the members and others.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_keys$$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_keys(IN p_make boolean)
-    SQL SECURITY DEFINER
-COMMENT 'Drops the work tables for the keys of tables between the members and others; p_make: makes them anew. [body 870fff250021]'
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_keys(IN p_make boolean,
+    OUT o_filled longtext) SQL SECURITY DEFINER
+COMMENT 'Makes what is missing of them and answers which have rows, or drops them. [body e50b1b56d13a]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS work_k_act_hi_dec_out, work_k_act_hi_dec_in, work_k_act_hi_attachment;
     IF p_make THEN
-        CREATE TEMPORARY TABLE work_k_act_hi_dec_out (PRIMARY KEY (id)) ENGINE = InnoDB AS SELECT t.`ID_` AS id
-            FROM `camunda7`.`ACT_HI_DEC_OUT` AS t LIMIT 0;
-        CREATE TEMPORARY TABLE work_k_act_hi_dec_in (PRIMARY KEY (id)) ENGINE = InnoDB AS SELECT t.`ID_` AS id
-            FROM `camunda7`.`ACT_HI_DEC_IN` AS t LIMIT 0;
-        CREATE TEMPORARY TABLE work_k_act_hi_attachment (PRIMARY KEY (id)) ENGINE = InnoDB AS SELECT t.`ID_` AS id
-            FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t LIMIT 0;
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_k_act_hi_dec_out (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_DEC_OUT` AS t LIMIT 0;
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_k_act_hi_dec_in (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_DEC_IN` AS t LIMIT 0;
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_k_act_hi_attachment (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t LIMIT 0;
+        SELECT CONCAT_WS(', ', IF(EXISTS (SELECT 1 FROM work_k_act_hi_dec_out), 'work_k_act_hi_dec_out', NULL),
+            IF(EXISTS (SELECT 1 FROM work_k_act_hi_dec_in), 'work_k_act_hi_dec_in', NULL),
+            IF(EXISTS (SELECT 1 FROM work_k_act_hi_attachment), 'work_k_act_hi_attachment', NULL)) INTO o_filled;
+    ELSE
+        DROP TEMPORARY TABLE IF EXISTS work_k_act_hi_dec_out, work_k_act_hi_dec_in, work_k_act_hi_attachment;
     END IF;
 END$$
 

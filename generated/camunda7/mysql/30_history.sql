@@ -18,82 +18,82 @@ END$$
 
 -- history_work: the work tables of a batch that only this rule has.
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_work$$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_work(IN p_make boolean) SQL SECURITY DEFINER
-COMMENT 'Drops what the rule has besides the work tables of the kernel, and makes it anew. [body 4be73d6c2bfc]'
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_work(IN p_make boolean,
+    OUT o_filled longtext) SQL SECURITY DEFINER
+COMMENT 'Makes what is missing of them and answers which have rows, or drops them: what the rule has besides those of the
+    kernel. [body 0a76a3c5c26c]'
 BEGIN
-    work: BEGIN
-        DROP TEMPORARY TABLE IF EXISTS work_keep_2;
-        DROP TEMPORARY TABLE IF EXISTS work_left_5;
-        DROP TEMPORARY TABLE IF EXISTS work_pinned_5;
-        DROP TEMPORARY TABLE IF EXISTS work_left_14;
-        DROP TEMPORARY TABLE IF EXISTS work_pinned_14;
-        DROP TEMPORARY TABLE IF EXISTS work_named_15;
-        DROP TEMPORARY TABLE IF EXISTS work_adopted_15;
-        DROP TEMPORARY TABLE IF EXISTS work_left_15;
-        DROP TEMPORARY TABLE IF EXISTS work_pinned_15;
-        DROP TEMPORARY TABLE IF EXISTS work_left_18;
-        DROP TEMPORARY TABLE IF EXISTS work_pinned_18;
-        DROP TEMPORARY TABLE IF EXISTS work_other_1;
-        DROP TEMPORARY TABLE IF EXISTS work_other_2;
-        DROP TEMPORARY TABLE IF EXISTS work_held_1;
-        DROP TEMPORARY TABLE IF EXISTS work_held_2;
-        DROP TEMPORARY TABLE IF EXISTS work_held_3;
-        DROP TEMPORARY TABLE IF EXISTS work_held_4;
-        IF NOT p_make THEN
-            LEAVE work;
-        END IF;
+    IF p_make THEN
         -- The families that stay, once for every column of a table that names one.
-        CREATE TEMPORARY TABLE work_keep_2 (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_keep_2 (PRIMARY KEY (id)) ENGINE = InnoDB AS
         SELECT k.id FROM work_type AS k LIMIT 0;
         -- The rows of ACT_HI_TASKINST of no family to which others belong that go later or never.
-        CREATE TEMPORARY TABLE work_left_5 (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_left_5 (PRIMARY KEY (id)) ENGINE = InnoDB AS
         SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_TASKINST` AS t LIMIT 0;
         -- The rows of ACT_HI_TASKINST that rows name which stay.
-        CREATE TEMPORARY TABLE work_pinned_5 (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_pinned_5 (PRIMARY KEY (id)) ENGINE = InnoDB AS
         SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_TASKINST` AS t LIMIT 0;
         -- The rows of ACT_HI_DECINST of no family to which others belong that go later or never.
-        CREATE TEMPORARY TABLE work_left_14 (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_left_14 (PRIMARY KEY (id)) ENGINE = InnoDB AS
         SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_DECINST` AS t LIMIT 0;
         -- The rows of ACT_HI_DECINST that rows name which stay.
-        CREATE TEMPORARY TABLE work_pinned_14 (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_pinned_14 (PRIMARY KEY (id)) ENGINE = InnoDB AS
         SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_DECINST` AS t LIMIT 0;
         -- The rows of ACT_GE_BYTEARRAY that something refers to.
-        CREATE TEMPORARY TABLE work_named_15 (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_named_15 (PRIMARY KEY (id)) ENGINE = InnoDB AS
         SELECT t.`ID_` AS id FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t LIMIT 0;
         -- The rows of ACT_GE_BYTEARRAY that rows without a root name, each with the family of these.
-        CREATE TEMPORARY TABLE work_adopted_15 (PRIMARY KEY (id, family)) ENGINE = InnoDB AS
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_adopted_15 (PRIMARY KEY (id, family)) ENGINE = InnoDB AS
         SELECT t.`ID_` AS id, k.id AS family FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t, work_type AS k LIMIT 0;
         -- The rows of ACT_GE_BYTEARRAY of no family to which others belong that go later or never.
-        CREATE TEMPORARY TABLE work_left_15 (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_left_15 (PRIMARY KEY (id)) ENGINE = InnoDB AS
         SELECT t.`ID_` AS id FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t LIMIT 0;
         -- The rows of ACT_GE_BYTEARRAY that rows name which stay.
-        CREATE TEMPORARY TABLE work_pinned_15 (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_pinned_15 (PRIMARY KEY (id)) ENGINE = InnoDB AS
         SELECT t.`ID_` AS id FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t LIMIT 0;
         -- The rows of ACT_HI_BATCH of no family to which others belong that go later or never.
-        CREATE TEMPORARY TABLE work_left_18 (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_left_18 (PRIMARY KEY (id)) ENGINE = InnoDB AS
         SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_BATCH` AS t LIMIT 0;
         -- The rows of ACT_HI_BATCH that rows name which stay.
-        CREATE TEMPORARY TABLE work_pinned_18 (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_pinned_18 (PRIMARY KEY (id)) ENGINE = InnoDB AS
         SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_BATCH` AS t LIMIT 0;
         -- The families of rows of ACT_HI_BATCH that are held.
-        CREATE TEMPORARY TABLE work_other_1 (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_other_1 (PRIMARY KEY (id)) ENGINE = InnoDB AS
         SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_BATCH` AS t LIMIT 0;
         -- The families of rows of ACT_HI_DECINST that are held.
-        CREATE TEMPORARY TABLE work_other_2 (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_other_2 (PRIMARY KEY (id)) ENGINE = InnoDB AS
         SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_DECINST` AS t LIMIT 0;
         -- What stays with rows that are held and of no family: ACT_HI_INCIDENT.JOB_DEF_ID_, ACT_HI_JOB_LOG.JOB_DEF_ID_.
-        CREATE TEMPORARY TABLE work_held_1 (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY, UNIQUE KEY (id)) ENGINE = InnoDB AS
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_held_1 (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY, UNIQUE KEY (id)) ENGINE = InnoDB AS
         SELECT t.`JOB_DEF_ID_` AS id FROM `camunda7`.`ACT_HI_INCIDENT` AS t LIMIT 0;
         -- What stays with rows that are held and of no family: ACT_HI_DEC_IN.DEC_INST_ID_, ACT_HI_DEC_OUT.DEC_INST_ID_, ACT_HI_DECINST.ID_.
-        CREATE TEMPORARY TABLE work_held_2 (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY, UNIQUE KEY (id)) ENGINE = InnoDB AS
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_held_2 (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY, UNIQUE KEY (id)) ENGINE = InnoDB AS
         SELECT t.`DEC_INST_ID_` AS id FROM `camunda7`.`ACT_HI_DEC_IN` AS t LIMIT 0;
         -- What stays with rows that are held and of no family: ACT_GE_BYTEARRAY.ID_.
-        CREATE TEMPORARY TABLE work_held_3 (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY, UNIQUE KEY (id)) ENGINE = InnoDB AS
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_held_3 (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY, UNIQUE KEY (id)) ENGINE = InnoDB AS
         SELECT t.`ID_` AS id FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t LIMIT 0;
         -- What stays with rows that are held and of no family: ACT_HI_BATCH.ID_.
-        CREATE TEMPORARY TABLE work_held_4 (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY, UNIQUE KEY (id)) ENGINE = InnoDB AS
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_held_4 (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY, UNIQUE KEY (id)) ENGINE = InnoDB AS
         SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_BATCH` AS t LIMIT 0;
-    END work;
+        SELECT CONCAT_WS(', ', IF(EXISTS (SELECT 1 FROM work_keep_2), 'work_keep_2', NULL),
+            IF(EXISTS (SELECT 1 FROM work_left_5), 'work_left_5', NULL), IF(EXISTS (SELECT 1 FROM work_pinned_5), 'work_pinned_5', NULL),
+            IF(EXISTS (SELECT 1 FROM work_left_14), 'work_left_14', NULL),
+            IF(EXISTS (SELECT 1 FROM work_pinned_14), 'work_pinned_14', NULL),
+            IF(EXISTS (SELECT 1 FROM work_named_15), 'work_named_15', NULL),
+            IF(EXISTS (SELECT 1 FROM work_adopted_15), 'work_adopted_15', NULL),
+            IF(EXISTS (SELECT 1 FROM work_left_15), 'work_left_15', NULL),
+            IF(EXISTS (SELECT 1 FROM work_pinned_15), 'work_pinned_15', NULL),
+            IF(EXISTS (SELECT 1 FROM work_left_18), 'work_left_18', NULL),
+            IF(EXISTS (SELECT 1 FROM work_pinned_18), 'work_pinned_18', NULL),
+            IF(EXISTS (SELECT 1 FROM work_other_1), 'work_other_1', NULL), IF(EXISTS (SELECT 1 FROM work_other_2), 'work_other_2', NULL),
+            IF(EXISTS (SELECT 1 FROM work_held_1), 'work_held_1', NULL), IF(EXISTS (SELECT 1 FROM work_held_2), 'work_held_2', NULL),
+            IF(EXISTS (SELECT 1 FROM work_held_3), 'work_held_3', NULL),
+            IF(EXISTS (SELECT 1 FROM work_held_4), 'work_held_4', NULL)) INTO o_filled;
+    ELSE
+        DROP TEMPORARY TABLE IF EXISTS work_keep_2, work_left_5, work_pinned_5, work_left_14, work_pinned_14, work_named_15,
+            work_adopted_15, work_left_15, work_pinned_15, work_left_18, work_pinned_18, work_other_1, work_other_2, work_held_1,
+            work_held_2, work_held_3, work_held_4;
+    END IF;
 END$$
 
 -- history_window: where the row is that has so many before it, in whichever table it comes first. Nothing is SET to a query: MySQL

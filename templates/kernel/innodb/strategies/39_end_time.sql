@@ -1,5 +1,6 @@
--- Rules by the end of families. The temporary tables of a session begin with work_. They are dropped and made anew instead of
--- emptied: DELETE costs as much as the rows did, TRUNCATE commits. MySQL lets a statement name a temporary table once.
+-- Rules by the end of families. The temporary tables of a session begin with work_. From batch to batch an empty one stays: what
+-- names a table made anew is prepared again. One that has rows is dropped and made anew: DELETE costs as much as the rows did,
+-- TRUNCATE commits. MySQL lets a statement name a temporary table once.
 -- Of the types of keys and scopes nothing is known here: the rule makes work_type (id, root_id, scope), from which the others
 -- have them.
 --

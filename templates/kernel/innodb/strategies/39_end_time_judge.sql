@@ -11,7 +11,8 @@ BEGIN
     INTO v_key, v_time
     FROM rule AS r
     WHERE r.rule = p_rule;
-    DROP TEMPORARY TABLE IF EXISTS work_type, work_cursor, work_gone, work_skipped, work_mend, work_torn, work_holds, work_holds_of;
+    -- Those of another rule, or of a run that was killed in this session, may be of other types.
+    CALL end_time_close(p_rule);
     CALL perform(p_rule, 'types', '');
     CREATE TEMPORARY TABLE work_cursor (
         only_row integer NOT NULL DEFAULT 1,
@@ -104,158 +105,176 @@ END;
 --# create procedure work_end_time
 CREATE PROCEDURE work_end_time(IN p_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables of one batch anew, with the types of work_type.'
+COMMENT 'Makes the work tables of one batch, with the types of work_type: those that are missing, and those that have rows anew.'
 BEGIN
-    DECLARE v_scoped  boolean;
-    DECLARE v_within  boolean;
-    DECLARE v_keyed   boolean;
-    DECLARE v_source  boolean;
-    SELECT
-        r.scope_name IS NOT NULL, JSON_CONTAINS_PATH(r.document, 'one', '$.within'), JSON_CONTAINS_PATH(r.document, 'one', '$.keyed'),
-        JSON_CONTAINS_PATH(r.document, 'one', '$.source')
-    INTO v_scoped, v_within, v_keyed, v_source
+    DECLARE v_keyed  boolean;
+    DECLARE v_source boolean;
+    DECLARE v_filled longtext;
+    SELECT JSON_CONTAINS_PATH(r.document, 'one', '$.keyed'), JSON_CONTAINS_PATH(r.document, 'one', '$.source')
+    INTO v_keyed, v_source
     FROM rule AS r
     WHERE r.rule = p_rule;
-    DROP TEMPORARY TABLE IF EXISTS
-        work_held, work_root, work_seen, work_member, work_link, work_locked, work_against, work_arc, work_doubt, work_front,
-        work_case, work_rise, work_reach, work_stay, work_skip, work_silent, work_lowest;
-    IF v_keyed THEN
-        CALL perform(p_rule, 'keys', 'true');
+    -- What definitions say is read for each batch.
+    IF v_source THEN
+        CALL work_scopes();
     END IF;
-    IF v_scoped THEN
-        -- The scopes whose files are not recorded.
-        CREATE TEMPORARY TABLE work_silent (
-            pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
-            KEY (scope)
+    -- Where some have rows, these are dropped, and made in a second round.
+    work: LOOP
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_held (
+            PRIMARY KEY (id)
         ) ENGINE = InnoDB AS
-        SELECT k.scope FROM work_type AS k LIMIT 0;
-    END IF;
-    IF v_within THEN
-        -- What was deleted in which round.
-        CREATE TEMPORARY TABLE work_lowest (
+        SELECT k.id FROM work_type AS k LIMIT 0;
+        -- The roots to judge.
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_root (
+            ended datetime(6),
+            PRIMARY KEY (id),
+            KEY (ended, id)
+        ) ENGINE = InnoDB AS
+        SELECT k.root_id AS id FROM work_type AS k LIMIT 0;
+        -- Every id that the expansion met, at the depth where it met it first, with the cutoff of the row that led there.
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_seen (
+            depth integer NOT NULL DEFAULT 0,
+            upwards boolean NOT NULL DEFAULT false,
+            cutoff datetime(6),
+            PRIMARY KEY (id),
+            KEY (depth)
+        ) ENGINE = InnoDB AS
+        SELECT k.id FROM work_type AS k LIMIT 0;
+        -- The rows of the root table behind them. What is left in here after the verdict goes.
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_member (
+            depth integer NOT NULL DEFAULT 0,
+            upwards boolean NOT NULL DEFAULT false,
+            final boolean NOT NULL DEFAULT false,
+            root boolean NOT NULL DEFAULT false,
+            ended datetime(6),
+            cutoff datetime(6),
+            PRIMARY KEY (id),
+            KEY (depth)
+        ) ENGINE = InnoDB AS
+        SELECT k.id, k.scope FROM work_type AS k LIMIT 0;
+        -- The links found at each depth, seen from their upper end or, upwards, from their lower end. shares: no link, both ends
+        -- share a row.
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_link (
+            pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
+            depth integer NOT NULL DEFAULT 0,
+            upwards boolean NOT NULL DEFAULT false,
+            shares boolean NOT NULL DEFAULT false,
+            cutoff datetime(6),
+            KEY (depth, upwards)
+        ) ENGINE = InnoDB AS
+        SELECT k.id AS upper_id, k.id AS lower_id FROM work_type AS k LIMIT 0;
+        -- Rows that another session holds.
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_locked (
+            PRIMARY KEY (id)
+        ) ENGINE = InnoDB AS
+        SELECT k.id FROM work_type AS k LIMIT 0;
+        -- Rows that stay for a reason outside of their family: 4, they are among the newest of their group; 6, a row of another
+        -- table keeps them.
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_against (
+            fault integer NOT NULL DEFAULT 9,
+            PRIMARY KEY (id, fault)
+        ) ENGINE = InnoDB AS
+        SELECT k.id FROM work_type AS k LIMIT 0;
+        -- What the verdict needs where something speaks against somebody.
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_arc (
+            shares boolean NOT NULL DEFAULT false,
+            PRIMARY KEY (upper_id, lower_id),
+            KEY (lower_id)
+        ) ENGINE = InnoDB AS
+        SELECT k.id AS upper_id, k.id AS lower_id FROM work_type AS k LIMIT 0;
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_doubt (
             round integer NOT NULL DEFAULT 0,
             PRIMARY KEY (id),
             KEY (round)
         ) ENGINE = InnoDB AS
         SELECT k.id FROM work_type AS k LIMIT 0;
-    END IF;
-    -- What definitions say is read for each batch.
-    IF v_source THEN
-        CALL work_scopes();
-    END IF;
-    CREATE TEMPORARY TABLE work_held (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT k.id FROM work_type AS k LIMIT 0;
-    -- The roots to judge.
-    CREATE TEMPORARY TABLE work_root (
-        ended datetime(6),
-        PRIMARY KEY (id),
-        KEY (ended, id)
-    ) ENGINE = InnoDB AS
-    SELECT k.root_id AS id FROM work_type AS k LIMIT 0;
-    -- Every id that the expansion met, at the depth where it met it first, with the cutoff of the row that led there.
-    CREATE TEMPORARY TABLE work_seen (
-        depth integer NOT NULL DEFAULT 0,
-        upwards boolean NOT NULL DEFAULT false,
-        cutoff datetime(6),
-        PRIMARY KEY (id),
-        KEY (depth)
-    ) ENGINE = InnoDB AS
-    SELECT k.id FROM work_type AS k LIMIT 0;
-    -- The rows of the root table behind them. What is left in here after the verdict goes.
-    CREATE TEMPORARY TABLE work_member (
-        depth integer NOT NULL DEFAULT 0,
-        upwards boolean NOT NULL DEFAULT false,
-        final boolean NOT NULL DEFAULT false,
-        root boolean NOT NULL DEFAULT false,
-        ended datetime(6),
-        cutoff datetime(6),
-        PRIMARY KEY (id),
-        KEY (depth)
-    ) ENGINE = InnoDB AS
-    SELECT k.id, k.scope FROM work_type AS k LIMIT 0;
-    -- The links found at each depth, seen from their upper end or, upwards, from their lower end. shares: no link, both ends
-    -- share a row.
-    CREATE TEMPORARY TABLE work_link (
-        pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
-        depth integer NOT NULL DEFAULT 0,
-        upwards boolean NOT NULL DEFAULT false,
-        shares boolean NOT NULL DEFAULT false,
-        cutoff datetime(6),
-        KEY (depth, upwards)
-    ) ENGINE = InnoDB AS
-    SELECT k.id AS upper_id, k.id AS lower_id FROM work_type AS k LIMIT 0;
-    -- Rows that another session holds.
-    CREATE TEMPORARY TABLE work_locked (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT k.id FROM work_type AS k LIMIT 0;
-    -- Rows that stay for a reason outside of their family: 4, they are among the newest of their group; 6, a row of another
-    -- table keeps them.
-    CREATE TEMPORARY TABLE work_against (
-        fault integer NOT NULL DEFAULT 9,
-        PRIMARY KEY (id, fault)
-    ) ENGINE = InnoDB AS
-    SELECT k.id FROM work_type AS k LIMIT 0;
-    -- What the verdict needs where something speaks against somebody.
-    CREATE TEMPORARY TABLE work_arc (
-        shares boolean NOT NULL DEFAULT false,
-        PRIMARY KEY (upper_id, lower_id),
-        KEY (lower_id)
-    ) ENGINE = InnoDB AS
-    SELECT k.id AS upper_id, k.id AS lower_id FROM work_type AS k LIMIT 0;
-    CREATE TEMPORARY TABLE work_doubt (
-        round integer NOT NULL DEFAULT 0,
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT k.id FROM work_type AS k LIMIT 0;
-    CREATE TEMPORARY TABLE work_front (
-        pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
-        purpose integer NOT NULL DEFAULT 0,
-        round integer NOT NULL DEFAULT 0,
-        KEY (purpose, round)
-    ) ENGINE = InnoDB AS
-    SELECT k.id FROM work_type AS k LIMIT 0;
-    CREATE TEMPORARY TABLE work_case (
-        root boolean NOT NULL DEFAULT false,
-        locked boolean NOT NULL DEFAULT false,
-        fault integer NOT NULL DEFAULT 9,
-        verdict integer NOT NULL DEFAULT 9,
-        round integer NOT NULL DEFAULT 0,
-        cutoff datetime(6),
-        newest datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT k.id FROM work_type AS k LIMIT 0;
-    CREATE TEMPORARY TABLE work_rise (
-        fault integer NOT NULL DEFAULT 9,
-        round integer NOT NULL DEFAULT 0,
-        newest datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
-        PRIMARY KEY (round, id)
-    ) ENGINE = InnoDB AS
-    SELECT k.id FROM work_type AS k LIMIT 0;
-    CREATE TEMPORARY TABLE work_reach (
-        round integer NOT NULL DEFAULT 0,
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT k.id FROM work_type AS k LIMIT 0;
-    CREATE TEMPORARY TABLE work_stay (
-        round integer NOT NULL DEFAULT 0,
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT k.id FROM work_type AS k LIMIT 0;
-    -- The roots that stay, and why.
-    CREATE TEMPORARY TABLE work_skip (
-        position bigint NOT NULL AUTO_INCREMENT,
-        skip_key varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB;
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_front (
+            pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
+            purpose integer NOT NULL DEFAULT 0,
+            round integer NOT NULL DEFAULT 0,
+            KEY (purpose, round)
+        ) ENGINE = InnoDB AS
+        SELECT k.id FROM work_type AS k LIMIT 0;
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_case (
+            root boolean NOT NULL DEFAULT false,
+            locked boolean NOT NULL DEFAULT false,
+            fault integer NOT NULL DEFAULT 9,
+            verdict integer NOT NULL DEFAULT 9,
+            round integer NOT NULL DEFAULT 0,
+            cutoff datetime(6),
+            newest datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
+            PRIMARY KEY (id),
+            KEY (round)
+        ) ENGINE = InnoDB AS
+        SELECT k.id FROM work_type AS k LIMIT 0;
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_rise (
+            fault integer NOT NULL DEFAULT 9,
+            round integer NOT NULL DEFAULT 0,
+            newest datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
+            PRIMARY KEY (round, id)
+        ) ENGINE = InnoDB AS
+        SELECT k.id FROM work_type AS k LIMIT 0;
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_reach (
+            round integer NOT NULL DEFAULT 0,
+            PRIMARY KEY (id),
+            KEY (round)
+        ) ENGINE = InnoDB AS
+        SELECT k.id FROM work_type AS k LIMIT 0;
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_stay (
+            round integer NOT NULL DEFAULT 0,
+            PRIMARY KEY (id),
+            KEY (round)
+        ) ENGINE = InnoDB AS
+        SELECT k.id FROM work_type AS k LIMIT 0;
+        -- The roots that stay, and why.
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_skip (
+            position bigint NOT NULL AUTO_INCREMENT,
+            skip_key varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+            reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+            PRIMARY KEY (position)
+        ) ENGINE = InnoDB;
+        -- The scopes whose files are not recorded.
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_silent (
+            pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
+            KEY (scope)
+        ) ENGINE = InnoDB AS
+        SELECT k.scope FROM work_type AS k LIMIT 0;
+        -- What was deleted in which round.
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_lowest (
+            round integer NOT NULL DEFAULT 0,
+            PRIMARY KEY (id),
+            KEY (round)
+        ) ENGINE = InnoDB AS
+        SELECT k.id FROM work_type AS k LIMIT 0;
+        SELECT CONCAT_WS(', ',
+            IF(EXISTS (SELECT 1 FROM work_held), 'work_held', NULL),
+            IF(EXISTS (SELECT 1 FROM work_root), 'work_root', NULL),
+            IF(EXISTS (SELECT 1 FROM work_seen), 'work_seen', NULL),
+            IF(EXISTS (SELECT 1 FROM work_member), 'work_member', NULL),
+            IF(EXISTS (SELECT 1 FROM work_link), 'work_link', NULL),
+            IF(EXISTS (SELECT 1 FROM work_locked), 'work_locked', NULL),
+            IF(EXISTS (SELECT 1 FROM work_against), 'work_against', NULL),
+            IF(EXISTS (SELECT 1 FROM work_arc), 'work_arc', NULL),
+            IF(EXISTS (SELECT 1 FROM work_doubt), 'work_doubt', NULL),
+            IF(EXISTS (SELECT 1 FROM work_front), 'work_front', NULL),
+            IF(EXISTS (SELECT 1 FROM work_case), 'work_case', NULL),
+            IF(EXISTS (SELECT 1 FROM work_rise), 'work_rise', NULL),
+            IF(EXISTS (SELECT 1 FROM work_reach), 'work_reach', NULL),
+            IF(EXISTS (SELECT 1 FROM work_stay), 'work_stay', NULL),
+            IF(EXISTS (SELECT 1 FROM work_skip), 'work_skip', NULL),
+            IF(EXISTS (SELECT 1 FROM work_silent), 'work_silent', NULL),
+            IF(EXISTS (SELECT 1 FROM work_lowest), 'work_lowest', NULL)
+        )
+        INTO v_filled;
+        IF v_keyed THEN
+            CALL perform(p_rule, 'keys', 'true, @windrow_filled');
+            SELECT CONCAT_WS(', ', NULLIF(v_filled, ''), NULLIF(@windrow_filled, '')) INTO v_filled;
+        END IF;
+        IF v_filled = '' THEN
+            LEAVE work;
+        END IF;
+        CALL run_text(CONCAT('DROP TEMPORARY TABLE ', v_filled));
+    END LOOP work;
 END;
 
 -- end_time_close: the work tables go.
@@ -270,7 +289,7 @@ BEGIN
         work_scope, work_scope_of, work_held, work_root, work_seen, work_member, work_link, work_locked, work_against, work_arc, work_doubt,
         work_front, work_case, work_rise, work_reach, work_stay, work_skip, work_silent, work_due, work_lowest;
     IF v_keyed THEN
-        CALL perform(p_rule, 'keys', 'false');
+        CALL perform(p_rule, 'keys', 'false, @windrow_filled');
     END IF;
 END;
 

@@ -1,6 +1,6 @@
--- Rules of single rows: expiry, orphan, keep-last. The temporary tables of a session begin with work_. They are dropped and
--- made anew instead of emptied: DELETE costs as much as the rows did, TRUNCATE commits. MySQL lets a statement name a temporary
--- table once.
+-- Rules of single rows: expiry, orphan, keep-last. The temporary tables of a session begin with work_. From batch to batch an
+-- empty one stays: what names a table made anew is prepared again. One that has rows is dropped and made anew: DELETE costs as
+-- much as the rows did, TRUNCATE commits. MySQL lets a statement name a temporary table once.
 -- Of the types of keys nothing is known here: the rule makes work_type, which is like the rows to look at, and work_named, which
 -- is like a key. It also goes from row to row: work_cursor has the last one that was looked at as row 1, and that of the batch
 -- under way as row 2.
@@ -12,8 +12,9 @@ SQL SECURITY DEFINER
 COMMENT 'Makes the work tables that outlive a batch: the cursor, what is skipped, what a dry run deletes, what killed runs left.'
 BEGIN
     DECLARE v_family boolean DEFAULT (SELECT COUNT(*) > 1 FROM rule_table AS t WHERE t.rule = p_rule);
+    -- Those of another rule, or of a run that was killed in this session, may be of other types.
+    CALL single_close(p_rule);
     CALL perform(p_rule, 'types', '');
-    DROP TEMPORARY TABLE IF EXISTS work_cursor, work_skipped, work_mend, work_taken;
     CREATE TEMPORARY TABLE work_cursor LIKE work_type;
     CREATE TEMPORARY TABLE work_skipped (
         position bigint NOT NULL AUTO_INCREMENT,
@@ -40,55 +41,76 @@ END;
 --# create procedure work_single
 CREATE PROCEDURE work_single(IN p_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables of one batch anew, with the types of work_type and work_named.'
+COMMENT 'Makes the work tables of one batch, with the types of work_type and work_named: those that are missing, and those that have
+    rows anew.'
 BEGIN
-    DECLARE v_family boolean DEFAULT (SELECT COUNT(*) > 1 FROM rule_table AS t WHERE t.rule = p_rule);
-    DROP TEMPORARY TABLE IF EXISTS work_bound, work_row, work_held, work_locked, work_verdict, work_gone, work_skip, work_member;
-    -- The last row of a batch that may go by a list of keys.
-    CREATE TEMPORARY TABLE work_bound LIKE work_type;
-    -- The rows to judge, in the order of the search.
-    CREATE TEMPORARY TABLE work_row LIKE work_type;
-    CREATE TEMPORARY TABLE work_held LIKE work_named;
-    -- Those that this session has locked.
-    CREATE TEMPORARY TABLE work_locked (
-        position bigint NOT NULL,
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB;
-    -- What the first look at a row says, and the second one, under its lock: no reason, it is deleted.
-    CREATE TEMPORARY TABLE work_verdict (
-        look integer NOT NULL,
-        position bigint NOT NULL,
-        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-        due datetime(6),
-        PRIMARY KEY (look, position)
-    ) ENGINE = InnoDB;
-    CREATE TEMPORARY TABLE work_gone (
-        position bigint NOT NULL,
-        row_key text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB;
-    -- What stays, and why.
-    CREATE TEMPORARY TABLE work_skip (
-        position bigint NOT NULL AUTO_INCREMENT,
-        skip_key text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB;
-    IF v_family THEN
-        -- The keys of those that are deleted, for what belongs to them.
-        CREATE TEMPORARY TABLE work_member (
-            PRIMARY KEY (id)
-        ) ENGINE = InnoDB AS
-        SELECT k.k1 AS id FROM work_named AS k LIMIT 0;
-        CALL between_single(p_rule, true);
-    END IF;
+    DECLARE v_family  boolean DEFAULT (SELECT COUNT(*) > 1 FROM rule_table AS t WHERE t.rule = p_rule);
+    DECLARE v_filled  longtext;
+    DECLARE v_between longtext;
+    -- Where some have rows, these are dropped, and made in a second round.
+    work: LOOP
+        -- The last row of a batch that may go by a list of keys.
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_bound LIKE work_type;
+        -- The rows to judge, in the order of the search.
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_row LIKE work_type;
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_held LIKE work_named;
+        -- Those that this session has locked.
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_locked (
+            position bigint NOT NULL,
+            PRIMARY KEY (position)
+        ) ENGINE = InnoDB;
+        -- What the first look at a row says, and the second one, under its lock: no reason, it is deleted.
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_verdict (
+            look integer NOT NULL,
+            position bigint NOT NULL,
+            reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+            due datetime(6),
+            PRIMARY KEY (look, position)
+        ) ENGINE = InnoDB;
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_gone (
+            position bigint NOT NULL,
+            row_key text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+            PRIMARY KEY (position)
+        ) ENGINE = InnoDB;
+        -- What stays, and why.
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_skip (
+            position bigint NOT NULL AUTO_INCREMENT,
+            skip_key text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+            reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+            PRIMARY KEY (position)
+        ) ENGINE = InnoDB;
+        SELECT CONCAT_WS(', ',
+            IF(EXISTS (SELECT 1 FROM work_bound), 'work_bound', NULL),
+            IF(EXISTS (SELECT 1 FROM work_row), 'work_row', NULL),
+            IF(EXISTS (SELECT 1 FROM work_held), 'work_held', NULL),
+            IF(EXISTS (SELECT 1 FROM work_locked), 'work_locked', NULL),
+            IF(EXISTS (SELECT 1 FROM work_verdict), 'work_verdict', NULL),
+            IF(EXISTS (SELECT 1 FROM work_gone), 'work_gone', NULL),
+            IF(EXISTS (SELECT 1 FROM work_skip), 'work_skip', NULL)
+        )
+        INTO v_filled;
+        IF v_family THEN
+            -- The keys of those that are deleted, for what belongs to them.
+            CREATE TEMPORARY TABLE IF NOT EXISTS work_member (
+                PRIMARY KEY (id)
+            ) ENGINE = InnoDB AS
+            SELECT k.k1 AS id FROM work_named AS k LIMIT 0;
+            CALL between_single(p_rule, true, v_between);
+            SELECT CONCAT_WS(', ', NULLIF(v_filled, ''), NULLIF(v_between, ''), IF(EXISTS (SELECT 1 FROM work_member), 'work_member', NULL))
+            INTO v_filled;
+        END IF;
+        IF v_filled = '' THEN
+            LEAVE work;
+        END IF;
+        CALL run_text(CONCAT('DROP TEMPORARY TABLE ', v_filled));
+    END LOOP work;
 END;
 
--- next_single: the work tables of the next batch. What went by lists of keys left few rows in them.
+-- next_single: the work tables of the next batch. What went by lists of keys left few rows in two of them.
 --# create procedure next_single
 CREATE PROCEDURE next_single(IN p_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables of a batch anew, unless the last one wrote to work_bound and work_gone only: these are emptied.'
+COMMENT 'As work_single(), unless the last batch wrote to work_bound and work_gone only: these are emptied.'
 BEGIN
     IF EXISTS (SELECT 1 FROM work_row)
         OR EXISTS (SELECT 1 FROM work_held)
@@ -105,15 +127,17 @@ END;
 
 -- between_single: the keys of tables between the rows and what belongs to them, where a rule keeps them.
 --# create procedure between_single
-CREATE PROCEDURE between_single(IN p_rule varchar(64), IN p_anew boolean)
+CREATE PROCEDURE between_single(IN p_rule varchar(64), IN p_make boolean, OUT o_filled longtext)
 SQL SECURITY DEFINER
-COMMENT 'Drops the work tables that the rule has for keys of tables in between; p_anew: and makes them anew, empty.'
+COMMENT 'p_make: makes those that are missing of the work tables which the rule has for keys of tables in between, and answers
+    which have rows. Otherwise drops them.'
 BEGIN
     DECLARE v_any boolean;
     SELECT COALESCE(JSON_CONTAINS(r.document, 'true', '$.collects'), false) INTO v_any FROM rule AS r WHERE r.rule = p_rule;
     IF v_any THEN
-        SET @windrow_anew = p_anew;
-        CALL perform(p_rule, 'between', '@windrow_anew');
+        SET @windrow_make = p_make;
+        CALL perform(p_rule, 'between', '@windrow_make, @windrow_filled');
+        SET o_filled = @windrow_filled;
     END IF;
 END;
 
@@ -123,10 +147,11 @@ CREATE PROCEDURE single_close(IN p_rule varchar(64))
 SQL SECURITY DEFINER
 COMMENT 'Drops the work tables.'
 BEGIN
+    DECLARE v_none longtext;
     DROP TEMPORARY TABLE IF EXISTS
         work_type, work_named, work_cursor, work_skipped, work_mend, work_taken, work_target,
         work_bound, work_row, work_held, work_locked, work_verdict, work_gone, work_skip, work_member;
-    CALL between_single(p_rule, false);
+    CALL between_single(p_rule, false, v_none);
 END;
 
 -- search_single: the next rows behind the cursor.

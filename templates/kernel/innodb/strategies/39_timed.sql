@@ -1,9 +1,10 @@
 -- Rules by a stored removal time, or by age. Of one table (plain), their verbs are types, window, rows, count and delete. Of
 -- several, they are types, work, window, rows, count, keep, find, batch, judge, families, strays; and, where one transaction takes
 -- whole families, next and members.
--- The temporary tables of a session begin with work_. They are dropped and made anew instead of emptied: DELETE costs as much as
--- the rows did, TRUNCATE commits. MySQL lets a statement name a temporary table once. Of the type of keys nothing is known here:
--- the rule makes work_type (id), from which the others have it.
+-- The temporary tables of a session begin with work_. From batch to batch an empty one stays: what names a table made anew is
+-- prepared again. One that has rows is dropped and made anew: DELETE costs as much as the rows did, TRUNCATE commits. MySQL lets
+-- a statement name a temporary table once. Of the type of keys nothing is known here: the rule makes work_type (id), from which
+-- the others have it.
 
 -- timed_open: the work tables that live as long as a run, or a preview.
 --# create procedure timed_open
@@ -11,7 +12,8 @@ CREATE PROCEDURE timed_open(IN p_rule varchar(64))
 SQL SECURITY DEFINER
 COMMENT 'Makes the work tables that outlive a batch: the type of keys, what a preview skipped and counted, what killed runs left.'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS work_type, work_skipped, work_total, work_gone, work_mend, work_torn;
+    -- Those of another rule, or of a run that was killed in this session, may be of other types.
+    CALL timed_close(p_rule);
     CALL perform(p_rule, 'types', '');
     CREATE TEMPORARY TABLE work_skipped (
         position bigint NOT NULL AUTO_INCREMENT,
@@ -51,89 +53,112 @@ END;
 --# create procedure work_timed
 CREATE PROCEDURE work_timed(IN p_rule varchar(64), IN p_plain boolean)
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables of one batch anew, with the type of work_type.'
+COMMENT 'Makes the work tables of one batch, with the type of work_type: those that are missing, and those that have rows anew.'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS
-        work_due, work_row, work_keep, work_target, work_skip, work_count, work_root, work_locked, work_tied, work_cursor, work_next,
-        work_namer;
-    -- The instants of a window, by table: rows are deleted by one of them after the other, so that an index is always better than
-    -- to read the table from end to end, and nothing but these rows is locked. found: the rows that go; roots: those among them.
-    CREATE TEMPORARY TABLE work_due (
-        position integer NOT NULL DEFAULT 1,
-        due datetime(6) NOT NULL,
-        found bigint NOT NULL DEFAULT 0,
-        roots bigint NOT NULL DEFAULT 0,
-        PRIMARY KEY (position, due)
-    ) ENGINE = InnoDB;
-    -- What the rule lists of the rows of its root table.
-    CREATE TEMPORARY TABLE work_row (
-        due datetime(6),
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT k.id FROM work_type AS k LIMIT 0;
-    -- The keys that stay, and those that are named or go as families.
-    CREATE TEMPORARY TABLE work_keep (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT k.id FROM work_type AS k LIMIT 0;
-    CREATE TEMPORARY TABLE work_target (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT k.id FROM work_type AS k LIMIT 0;
-    -- What stays, and why.
-    CREATE TEMPORARY TABLE work_skip (
-        position bigint NOT NULL AUTO_INCREMENT,
-        skip_key varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB;
-    -- How many rows went, by table.
-    CREATE TEMPORARY TABLE work_count (
-        pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
-        position integer NOT NULL,
-        found bigint NOT NULL
-    ) ENGINE = InnoDB;
-    IF NOT p_plain THEN
-        -- The rows of the root table, with their family and what speaks against it; those that another session holds.
-        CREATE TEMPORARY TABLE work_root (
-            fault integer NOT NULL DEFAULT 9,
-            PRIMARY KEY (id),
-            KEY (family)
-        ) ENGINE = InnoDB AS
-        SELECT k.id, k.id AS family FROM work_type AS k LIMIT 0;
-        CREATE TEMPORARY TABLE work_locked (
-            PRIMARY KEY (id)
-        ) ENGINE = InnoDB AS
-        SELECT k.id, k.id AS family FROM work_type AS k LIMIT 0;
-        -- Families with a row that something refers to.
-        CREATE TEMPORARY TABLE work_tied (
-            PRIMARY KEY (id)
-        ) ENGINE = InnoDB AS
-        SELECT k.id FROM work_type AS k LIMIT 0;
-        -- The next roots, and behind which one they begin.
-        CREATE TEMPORARY TABLE work_cursor (
-            only_row integer NOT NULL DEFAULT 1,
-            due datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
-            PRIMARY KEY (only_row)
-        ) ENGINE = InnoDB AS
-        SELECT k.id FROM work_type AS k LIMIT 0;
-        CREATE TEMPORARY TABLE work_next (
+    DECLARE v_filled longtext;
+    -- Where some have rows, these are dropped, and made in a second round.
+    work: LOOP
+        -- The instants of a window, by table: rows are deleted by one of them after the other, so that an index is always better than
+        -- to read the table from end to end, and nothing but these rows is locked. found: the rows that go; roots: those among them.
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_due (
+            position integer NOT NULL DEFAULT 1,
+            due datetime(6) NOT NULL,
+            found bigint NOT NULL DEFAULT 0,
+            roots bigint NOT NULL DEFAULT 0,
+            PRIMARY KEY (position, due)
+        ) ENGINE = InnoDB;
+        -- What the rule lists of the rows of its root table.
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_row (
             due datetime(6),
-            asked boolean NOT NULL DEFAULT true,
-            PRIMARY KEY (id),
-            KEY (due, id)
+            PRIMARY KEY (id)
         ) ENGINE = InnoDB AS
         SELECT k.id FROM work_type AS k LIMIT 0;
-        -- Families, and those of rows that name one of theirs. binds: such a row stays.
-        CREATE TEMPORARY TABLE work_namer (
-            pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
-            binds boolean NOT NULL DEFAULT false,
-            KEY (family),
-            KEY (other)
+        -- The keys that stay, and those that are named or go as families.
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_keep (
+            PRIMARY KEY (id)
         ) ENGINE = InnoDB AS
-        SELECT k.id AS family, k.id AS other FROM work_type AS k LIMIT 0;
-        CALL perform(p_rule, 'work', 'true');
-    END IF;
+        SELECT k.id FROM work_type AS k LIMIT 0;
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_target (
+            PRIMARY KEY (id)
+        ) ENGINE = InnoDB AS
+        SELECT k.id FROM work_type AS k LIMIT 0;
+        -- What stays, and why.
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_skip (
+            position bigint NOT NULL AUTO_INCREMENT,
+            skip_key varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+            reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+            PRIMARY KEY (position)
+        ) ENGINE = InnoDB;
+        -- How many rows went, by table.
+        CREATE TEMPORARY TABLE IF NOT EXISTS work_count (
+            pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
+            position integer NOT NULL,
+            found bigint NOT NULL
+        ) ENGINE = InnoDB;
+        SELECT CONCAT_WS(', ',
+            IF(EXISTS (SELECT 1 FROM work_due), 'work_due', NULL),
+            IF(EXISTS (SELECT 1 FROM work_row), 'work_row', NULL),
+            IF(EXISTS (SELECT 1 FROM work_keep), 'work_keep', NULL),
+            IF(EXISTS (SELECT 1 FROM work_target), 'work_target', NULL),
+            IF(EXISTS (SELECT 1 FROM work_skip), 'work_skip', NULL),
+            IF(EXISTS (SELECT 1 FROM work_count), 'work_count', NULL)
+        )
+        INTO v_filled;
+        IF NOT p_plain THEN
+            -- The rows of the root table, with their family and what speaks against it; those that another session holds.
+            CREATE TEMPORARY TABLE IF NOT EXISTS work_root (
+                fault integer NOT NULL DEFAULT 9,
+                PRIMARY KEY (id),
+                KEY (family)
+            ) ENGINE = InnoDB AS
+            SELECT k.id, k.id AS family FROM work_type AS k LIMIT 0;
+            CREATE TEMPORARY TABLE IF NOT EXISTS work_locked (
+                PRIMARY KEY (id)
+            ) ENGINE = InnoDB AS
+            SELECT k.id, k.id AS family FROM work_type AS k LIMIT 0;
+            -- Families with a row that something refers to.
+            CREATE TEMPORARY TABLE IF NOT EXISTS work_tied (
+                PRIMARY KEY (id)
+            ) ENGINE = InnoDB AS
+            SELECT k.id FROM work_type AS k LIMIT 0;
+            -- The next roots, and behind which one they begin.
+            CREATE TEMPORARY TABLE IF NOT EXISTS work_cursor (
+                only_row integer NOT NULL DEFAULT 1,
+                due datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
+                PRIMARY KEY (only_row)
+            ) ENGINE = InnoDB AS
+            SELECT k.id FROM work_type AS k LIMIT 0;
+            CREATE TEMPORARY TABLE IF NOT EXISTS work_next (
+                due datetime(6),
+                asked boolean NOT NULL DEFAULT true,
+                PRIMARY KEY (id),
+                KEY (due, id)
+            ) ENGINE = InnoDB AS
+            SELECT k.id FROM work_type AS k LIMIT 0;
+            -- Families, and those of rows that name one of theirs. binds: such a row stays.
+            CREATE TEMPORARY TABLE IF NOT EXISTS work_namer (
+                pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
+                binds boolean NOT NULL DEFAULT false,
+                KEY (family),
+                KEY (other)
+            ) ENGINE = InnoDB AS
+            SELECT k.id AS family, k.id AS other FROM work_type AS k LIMIT 0;
+            CALL perform(p_rule, 'work', 'true, @windrow_filled');
+            SELECT CONCAT_WS(', ', NULLIF(v_filled, ''), NULLIF(@windrow_filled, ''),
+                IF(EXISTS (SELECT 1 FROM work_root), 'work_root', NULL),
+                IF(EXISTS (SELECT 1 FROM work_locked), 'work_locked', NULL),
+                IF(EXISTS (SELECT 1 FROM work_tied), 'work_tied', NULL),
+                IF(EXISTS (SELECT 1 FROM work_cursor), 'work_cursor', NULL),
+                IF(EXISTS (SELECT 1 FROM work_next), 'work_next', NULL),
+                IF(EXISTS (SELECT 1 FROM work_namer), 'work_namer', NULL)
+            )
+            INTO v_filled;
+        END IF;
+        IF v_filled = '' THEN
+            LEAVE work;
+        END IF;
+        CALL run_text(CONCAT('DROP TEMPORARY TABLE ', v_filled));
+    END LOOP work;
 END;
 
 -- timed_close: the work tables go.
@@ -148,7 +173,7 @@ BEGIN
         work_type, work_skipped, work_total, work_gone, work_mend, work_torn, work_due, work_row, work_keep, work_target, work_skip,
         work_count, work_root, work_locked, work_tied, work_cursor, work_next, work_namer;
     IF NOT v_plain THEN
-        CALL perform(p_rule, 'work', 'false');
+        CALL perform(p_rule, 'work', 'false, @windrow_filled');
     END IF;
 END;
 

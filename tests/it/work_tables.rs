@@ -1,0 +1,152 @@
+//! The temporary tables of a rule on MySQL and MariaDB, from batch to batch and from run to run of a session.
+
+use std::thread;
+use std::time::Duration;
+
+use serde_json::json;
+use windrow::sandbox::mysql::Flavour;
+
+use crate::harness::tests;
+use crate::support::graphs::graph_of;
+use crate::support::installation::{Installation, call, dialect_of};
+use crate::support::patience::despite_cancels;
+
+tests! {
+    mysql_and_mariadb: [
+        a_work_table_without_rows_stays,
+        what_a_killed_run_leaves_in_its_session_hinders_no_rule,
+    ],
+}
+
+/// A rule of every kind, with keys of other types.
+const SPEC: &str = r#"
+name = "kinds"
+
+[tables]
+job   = { key = "id varchar" }
+part  = { key = "id bigint", parents = ["job_id -> job.id"] }
+event = { key = "id integer" }
+visit = { key = "id bigint" }
+page  = { key = "id bigint", parents = ["visit_id -> visit.id"] }
+lease = { key = "id bigint" }
+print = { key = "id bigint", parents = ["lease_id -> lease.id"] }
+
+[rules.job]
+strategy  = "removal-time"
+root      = "job"
+time      = "removal"
+tables    = ["part: job_id", "job: id"]
+
+[rules.event]
+strategy  = "age"
+root      = "event"
+time      = "at"
+retention = { default = "30d" }
+
+[rules.visit]
+strategy  = "end-time"
+root      = "visit"
+final     = { state = "done" }
+end_time  = "ended"
+retention = { default = "30d" }
+
+[rules.lease]
+strategy = "expiry"
+root     = "lease"
+time     = "until_at"
+"#;
+
+const SCHEMA: &str = "
+CREATE TABLE job (id varchar(20) PRIMARY KEY, removal datetime(6));
+CREATE TABLE part (id bigint PRIMARY KEY, job_id varchar(20), removal datetime(6));
+CREATE TABLE event (id integer PRIMARY KEY, at datetime(6));
+CREATE TABLE visit (id bigint PRIMARY KEY, state varchar(9), ended datetime(6));
+CREATE TABLE page (id bigint PRIMARY KEY, visit_id bigint);
+CREATE TABLE lease (id bigint PRIMARY KEY, until_at datetime(6));
+CREATE TABLE print (id bigint PRIMARY KEY, lease_id bigint);
+";
+
+const ROWS: &str = "
+REPLACE INTO job VALUES ('a', '2020-01-01'), ('b', '2020-01-02');
+REPLACE INTO part VALUES (1, 'a', '2020-01-01'), (2, 'b', '2020-01-02');
+REPLACE INTO event VALUES (1, '2020-01-01'), (2, '2020-01-02');
+REPLACE INTO visit VALUES (1, 'done', '2020-01-01'), (2, 'done', '2020-01-02');
+REPLACE INTO page VALUES (1, 1), (2, 2);
+REPLACE INTO lease VALUES (1, '2020-01-01'), (2, '2020-01-02');
+REPLACE INTO print VALUES (1, 1), (2, 2);
+";
+
+const LEFT: &str = "SELECT (SELECT COUNT(*) FROM job) + (SELECT COUNT(*) FROM part) + (SELECT COUNT(*) FROM event)
+    + (SELECT COUNT(*) FROM visit) + (SELECT COUNT(*) FROM page) + (SELECT COUNT(*) FROM lease) + (SELECT COUNT(*) FROM print)";
+
+fn armed(flavour: Flavour) -> Installation {
+    let mut installation = Installation::of(dialect_of(flavour), SCHEMA, &graph_of(SPEC));
+    installation.arm();
+    installation
+}
+
+/// What names a table made anew is prepared again: an empty one stays. One with rows is made anew.
+fn a_work_table_without_rows_stays(flavour: Flavour) {
+    let mut installation = armed(flavour);
+    for (rule, kind, plain) in [
+        ("job", "timed", ", false"),
+        ("event", "timed", ", true"),
+        ("visit", "end_time", ""),
+        ("lease", "single", ""),
+    ] {
+        let work = format!("CALL W.work_{kind}('{rule}'{plain})");
+        // The numbers of its rows say whether it is another table.
+        let mut number = |before: &str| {
+            installation.execute(&format!(
+                "{before}; {work}; INSERT INTO W.work_skip (skip_key, reason) VALUES ('1', 'HELD')"
+            ));
+            installation.number("SELECT MAX(position) FROM W.work_skip")
+        };
+        assert_eq!(
+            number(&format!("CALL W.{kind}_open('{rule}')")),
+            1,
+            "{rule}"
+        );
+        assert_eq!(number("DELETE FROM W.work_skip"), 2, "{rule}");
+        assert_eq!(number("DO 1"), 1, "{rule}");
+        installation.execute(&format!("CALL W.{kind}_close('{rule}')"));
+    }
+}
+
+/// They are of other types, and have rows.
+fn what_a_killed_run_leaves_in_its_session_hinders_no_rule(flavour: Flavour) {
+    let mut installation = armed(flavour);
+    let rules = ["job", "event", "visit", "lease"];
+    for (at, rule) in rules.into_iter().enumerate() {
+        installation.execute(ROWS);
+        installation.execute(&format!(
+            "CREATE TRIGGER asleep BEFORE DELETE ON {rule} FOR EACH ROW SET @slept = SLEEP(30)"
+        ));
+        let (runner, cancel, number) = installation.call_aside("run", json!({"rule": rule}));
+        installation.until_asleep(rule, &runner, number);
+        while !runner.is_finished() {
+            cancel().expect("a cancel");
+            thread::sleep(Duration::from_millis(20));
+        }
+        let (mut session, answer) = runner.join().expect("no panic");
+        assert!(answer.is_err(), "{rule}: it survived");
+        despite_cancels(|| session.execute("COMMIT")).expect("a commit");
+        despite_cancels(|| session.execute(&installation.named("CALL W.reap()")))
+            .expect("it is over");
+        installation.execute("DROP TRIGGER asleep");
+        let control = installation.control.clone();
+        // First a rule of another kind.
+        for options in [json!({"rule": rules[(at + 1) % rules.len()]}), json!({})] {
+            let result = call(
+                &mut session,
+                installation.dialect,
+                &control,
+                "run",
+                &options,
+            )
+            .expect("a run");
+            assert_eq!(result["status"], "done", "{rule}: {result}");
+        }
+        assert_eq!(installation.number(LEFT), 0, "{rule}");
+    }
+}

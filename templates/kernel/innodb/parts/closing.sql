@@ -1,4 +1,4 @@
--- Another KILL QUERY may meet this (MariaDB): it is tried again.
+-- Others may cancel this, too (MariaDB), one KILL QUERY after the other: it is tried ten times.
 SET v_number = 0;
 REPEAT
     closing: BEGIN
@@ -15,6 +15,6 @@ REPEAT
             CALL run_end(v_run, IF(v_errno = 1317, 'cancelled', CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message)));
             COMMIT;
         END IF;
-        SET v_number = 3;
+        SET v_number = 10;
     END closing;
-UNTIL v_number >= 3 END REPEAT;
+UNTIL v_number >= 10 END REPEAT;

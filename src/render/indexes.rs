@@ -137,20 +137,19 @@ pub fn index_statements(graph: &Graph, dialect: Dialect) -> Vec<IndexStatement> 
         .into_iter()
         .map(|need| {
             let view = index_view(graph, need, dialect);
-            let mut sql = match dialect {
-                Dialect::Postgres => format!(
-                    "CREATE INDEX CONCURRENTLY IF NOT EXISTS {} ON {} ({})",
-                    view.ident, view.table, view.columns
-                ),
+            let mut holds = format!("({})", view.columns);
+            if !view.predicates.is_empty() {
+                holds += &format!(" WHERE {}", view.predicates.join(" AND "));
+            }
+            let sql = match dialect {
+                Dialect::Postgres => made_concurrently(&view.ident, &view.table, &holds),
                 Dialect::Mysql | Dialect::Mariadb => view.plain,
             };
-            if !view.predicates.is_empty() {
-                sql += &format!(" WHERE {}", view.predicates.join(" AND "));
-            }
             IndexStatement {
                 name: view.name,
                 sql,
                 need: need.clone(),
+                holds,
             }
         })
         .collect()
@@ -165,6 +164,28 @@ pub struct IndexStatement {
     pub sql: String,
     /// What it is for.
     pub need: IndexNeed,
+    /// Its columns and its condition.
+    holds: String,
+}
+
+impl IndexStatement {
+    /// PostgreSQL: the statement that makes the same index of a part of the table, quoted with its schema, while others write.
+    pub fn of_part(&self, name: &str, part: &str) -> String {
+        made_concurrently(&Dialect::Postgres.ident(name), part, &self.holds)
+    }
+
+    /// PostgreSQL: the statement that makes that of the whole table, quoted with its schema, out of those of its parts.
+    pub fn of_whole(&self, table: &str) -> String {
+        let name = Dialect::Postgres.ident(&self.name);
+        format!(
+            "CREATE INDEX IF NOT EXISTS {name} ON {table} {}",
+            self.holds
+        )
+    }
+}
+
+fn made_concurrently(name: &str, table: &str, holds: &str) -> String {
+    format!("CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON {table} {holds}")
 }
 
 /// `windrow_<table>_<columns>`, cut to the dialect's limit with a hash of the whole name at the end. PostgreSQL keeps

@@ -79,7 +79,6 @@ fn make(session: &mut Session, index: &IndexStatement, table: &str, ui: &Ui) -> 
         dialect.ident(&session.graph.schema),
         dialect.ident(table)
     );
-    let head = |name: &str, table: &str| format!(" {} ON {table} (", dialect.ident(name));
     for row in session.database.query(parts_of(), &[Some(&whole)])? {
         let cell = |at: usize| row.get(at).cloned().flatten().unwrap_or_default();
         let (part, schema) = (cell(1), dialect.ident(&cell(2)));
@@ -92,15 +91,10 @@ fn make(session: &mut Session, index: &IndexStatement, table: &str, ui: &Ui) -> 
                 .database
                 .execute(&format!("DROP INDEX CONCURRENTLY IF EXISTS {left}"))?;
         }
-        let sql = index
-            .sql
-            .replacen(&head(&index.name, &whole), &head(&name, &cell(0)), 1);
-        session.database.execute(&sql)?;
+        session.database.execute(&index.of_part(&name, &cell(0)))?;
         ui.done(&format!("create index {name}"), start.elapsed());
     }
-    session
-        .database
-        .execute(&index.sql.replacen("INDEX CONCURRENTLY ", "INDEX ", 1))?;
+    session.database.execute(&index.of_whole(&whole))?;
     ui.done(&format!("create index {}", index.name), start.elapsed());
     Ok(())
 }

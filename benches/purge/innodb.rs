@@ -10,7 +10,6 @@ use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, ensure};
-use windrow::dialect::Dialect;
 use windrow::graph::Graph;
 use windrow::sandbox::Mysql;
 use windrow::sandbox::mysql::{Flavour, Settings};
@@ -26,7 +25,7 @@ mod lab;
 mod single;
 mod ways;
 
-use lab::{Cost, Lab, at_rest, install};
+use lab::{Cost, Lab, at_rest, dialect_of, install};
 
 /// Families of a small batch, to see what the size of a transaction does to others.
 const SMALL_BATCH: usize = 100;
@@ -98,12 +97,8 @@ fn others(flavour: Flavour, plan: &Plan, families: u32, report: &mut Report) -> 
             durable: true,
             ..Settings::new(flavour)
         })?;
-        let dialect = match flavour {
-            Flavour::Mysql => Dialect::Mysql,
-            Flavour::Mariadb => Dialect::Mariadb,
-        };
         let url = |database: &str| server.url(database, "root");
-        idle::measure(dialect, url, |_| server.cpu_seconds(), report)?;
+        idle::measure(dialect_of(flavour), url, |_| server.cpu_seconds(), report)?;
     }
     Ok(())
 }

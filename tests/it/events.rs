@@ -6,7 +6,6 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use windrow::dialect::Dialect;
 use windrow::graph::{Graph, Shared};
 use windrow::sandbox::mysql::{Flavour, Mysql, Settings};
 use windrow::schedule::Schedule;
@@ -14,7 +13,7 @@ use windrow::schedule::Schedule;
 use crate::harness::tests;
 use crate::oracle::now;
 use crate::support::graphs::dolphinscheduler;
-use crate::support::installation::{Installation, apply, bundle};
+use crate::support::installation::{Installation, apply, bundle, dialect_of};
 use crate::support::oracle::{self, Outcome};
 use crate::support::patience::PATIENCE;
 use crate::support::world::{Row, SECOND, World};
@@ -351,11 +350,7 @@ fn told(installation: &mut Installation) -> Vec<String> {
 fn verify_tells_why_no_event_runs(flavour: Flavour) {
     let graph = dolphinscheduler(Shared::Closed);
     // On the server that other tests use, no events run.
-    let dialect = match flavour {
-        Flavour::Mysql => Dialect::Mysql,
-        Flavour::Mariadb => Dialect::Mariadb,
-    };
-    let mut installation = Installation::new(dialect, &graph);
+    let mut installation = Installation::new(dialect_of(flavour), &graph);
     let texts = told(&mut installation);
     assert!(
         texts

@@ -97,10 +97,7 @@ impl Lab {
         session.execute(&format!("SET {FAMILIES_VARIABLE} = {families}"))?;
         session.execute(HISTORY_34)?;
         session.execute(WITHOUT_SHARED_MEMBERS)?;
-        let dialect = match flavour {
-            Flavour::Mysql => Dialect::Mysql,
-            Flavour::Mariadb => Dialect::Mariadb,
-        };
+        let dialect = dialect_of(flavour);
         let (control, statements) = statements(dialect)?;
         if !installer.install(&server.url("dolphinscheduler", "root"))? {
             install(&mut session, &statements)?;
@@ -341,6 +338,14 @@ pub(super) fn install(session: &mut Session, statements: &[Statement]) -> Result
             .with_context(|| format!("cannot {}", statement.what))?;
     }
     Ok(())
+}
+
+/// The dialect of a server.
+pub(super) fn dialect_of(flavour: Flavour) -> Dialect {
+    match flavour {
+        Flavour::Mysql => Dialect::Mysql,
+        Flavour::Mariadb => Dialect::Mariadb,
+    }
 }
 
 /// Calls a run, which must end well.

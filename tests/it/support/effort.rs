@@ -32,6 +32,11 @@ pub(crate) fn is_proof() -> bool {
     times() > 1
 }
 
+/// Whether all is tried of what `make test` tries a part of.
+fn is_whole() -> bool {
+    is_proof() || defect::is_expected()
+}
+
 /// What random choices start from.
 pub(crate) fn first_seed() -> u64 {
     *FIRST
@@ -76,7 +81,7 @@ pub(crate) fn share<T>(
     all: impl IntoIterator<Item = T>,
 ) -> impl Iterator<Item = T> {
     let (first, step) = match dialect {
-        _ if is_proof() || defect::is_expected() => (0, 1),
+        _ if is_whole() => (0, 1),
         Dialect::Postgres => (0, 1),
         Dialect::Mysql => (0, 2),
         Dialect::Mariadb => (1, 2),
@@ -86,8 +91,7 @@ pub(crate) fn share<T>(
 
 /// One of so many in `make test`, all in `make prove`, and where a defect is to be noticed.
 pub(crate) fn one_of<T>(step: usize, all: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
-    let is_whole = is_proof() || defect::is_expected();
-    all.into_iter().step_by(if is_whole { 1 } else { step })
+    all.into_iter().step_by(if is_whole() { 1 } else { step })
 }
 
 /// The first and the last of all in `make test`: the oldest and the newest server that is installed.

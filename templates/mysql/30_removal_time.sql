@@ -14,7 +14,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_work
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_work(⟦IN p_make boolean, OUT o_filled longtext⟧)
 SQL SECURITY DEFINER
-COMMENT 'Makes what is missing of them and answers which have rows, or drops them: what the rule has besides those of the kernel.'
+COMMENT 'Makes those work tables that only this rule has, where they are missing, and answers which have rows; or drops them.'
 BEGIN
 {%- if rule.timed.works | length == 0 %}
     SET o_filled = '';

@@ -15,7 +15,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_keys
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_keys(⟦IN p_make boolean, OUT o_filled longtext⟧)
 SQL SECURITY DEFINER
-COMMENT 'Makes what is missing of them and answers which have rows, or drops them.'
+COMMENT 'Makes these work tables where they are missing, and answers which have rows; or drops them.'
 BEGIN
     IF p_make THEN
 {%- for collect in rule.collects | those(attribute="joined", value=false) %}

@@ -29,7 +29,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_between
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_between(⟦IN p_make boolean, OUT o_filled longtext⟧)
 SQL SECURITY DEFINER
-COMMENT 'Makes what is missing of these work tables and answers which have rows, or drops them.'
+COMMENT 'Makes these work tables where they are missing, and answers which have rows; or drops them.'
 BEGIN
     IF p_make THEN
         {{- <w.make_collects control rule /> | indent }}

@@ -20,7 +20,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_keys$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_keys(IN p_make boolean,
     OUT o_filled longtext) SQL SECURITY DEFINER
-COMMENT 'Makes what is missing of them and answers which have rows, or drops them. [body a391e0233d75]'
+COMMENT 'Makes these work tables where they are missing, and answers which have rows; or drops them. [body a391e0233d75]'
 BEGIN
     IF p_make THEN
         CREATE TEMPORARY TABLE IF NOT EXISTS work_k_task_instance (PRIMARY KEY (id)) ENGINE = InnoDB AS

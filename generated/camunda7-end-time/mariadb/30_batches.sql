@@ -20,7 +20,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_keys$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_keys(IN p_make boolean,
     OUT o_filled longtext) SQL SECURITY DEFINER
-COMMENT 'Makes what is missing of them and answers which have rows, or drops them. [body fe9ce37c6eac]'
+COMMENT 'Makes these work tables where they are missing, and answers which have rows; or drops them. [body fe9ce37c6eac]'
 BEGIN
     IF p_make THEN
         CREATE TEMPORARY TABLE IF NOT EXISTS work_k_act_hi_job_log (PRIMARY KEY (id)) ENGINE = InnoDB AS

@@ -20,8 +20,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_work$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_work(IN p_make boolean,
     OUT o_filled longtext) SQL SECURITY DEFINER
-COMMENT 'Makes what is missing of them and answers which have rows, or drops them: what the rule has besides those of the
-    kernel. [body 0a76a3c5c26c]'
+COMMENT 'Makes those work tables that only this rule has, where they are missing, and answers which have rows; or drops
+    them. [body 0a76a3c5c26c]'
 BEGIN
     IF p_make THEN
         -- The families that stay, once for every column of a table that names one.

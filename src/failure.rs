@@ -108,6 +108,17 @@ pub fn is_denied(error: &anyhow::Error) -> bool {
     }
 }
 
+/// Whether a statement waited too long for a lock of another session.
+pub fn is_lock_timeout(error: &anyhow::Error) -> bool {
+    match errno(error) {
+        Some(number) => number == LOCK_WAIT_TIMEOUT,
+        None => sqlstate(error) == Some("55P03"),
+    }
+}
+
+/// ER_LOCK_WAIT_TIMEOUT.
+const LOCK_WAIT_TIMEOUT: u16 = 1205;
+
 /// ER_SIGNAL_EXCEPTION.
 const SIGNALLED: u16 = 1644;
 

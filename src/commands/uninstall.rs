@@ -1,6 +1,7 @@
 //! `uninstall`: the undo of `install`, listed first, done only with `--yes`.
 
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::answer::Exit;
 use super::overlap;
@@ -8,10 +9,16 @@ use super::session::Session;
 use crate::bundle::{Statement, Verb};
 use crate::cli::Uninstall;
 use crate::dialect::Dialect;
-use crate::failure::Failure;
+use crate::failure::{Failure, is_lock_timeout};
 use crate::interrupt;
 use crate::render;
 use crate::ui::Ui;
+
+/// How often a statement is tried whose table others keep open.
+const ATTEMPTS: u32 = 20;
+
+/// The time between two attempts.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// Lists or drops what install made.
 pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
@@ -73,7 +80,8 @@ pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
         let done = match group.as_slice() {
             [statement] if statement.alone => {
                 let start = Instant::now();
-                session.database.execute(&statement.sql).map(|()| {
+                let done = patiently(|| session.database.execute(&statement.sql));
+                done.map(|()| {
                     if drops(statement) {
                         ui.done(statement.what.as_str(), start.elapsed());
                     }
@@ -100,6 +108,17 @@ pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
         bundle.control, session.url
     ));
     Ok(Exit::Clean)
+}
+
+/// Does again what waited too long for a lock of another session. In between, those get through who waited behind it.
+fn patiently(mut attempt: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<()> {
+    for _ in 1..ATTEMPTS {
+        match attempt() {
+            Err(error) if is_lock_timeout(&error) && !interrupt::hit() => thread::sleep(PAUSE),
+            done => return done,
+        }
+    }
+    attempt()
 }
 
 /// The archive tables that have rows, whatever the spec says now.

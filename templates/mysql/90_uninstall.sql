@@ -1,7 +1,8 @@
 {{ session_outside }}
--- A batch under way is waited for, and the next one finds nothing.
+-- A trigger or an index goes while no transaction is open on its table, and whoever wants the table meanwhile waits behind this
+-- session: for two seconds at most. Where they do not suffice, apply this file again; `windrow uninstall` does that itself.
 --# set lock_wait_timeout
-SET SESSION lock_wait_timeout = 60;
+SET SESSION lock_wait_timeout = 2;
 
 {% if archives -%}
 -- Archived rows exist nowhere else. They go only where someone said so, by: SET @windrow_drop_archive = 'yes';
@@ -23,15 +24,20 @@ DEALLOCATE PREPARE windrow_statement;
 {% if guards -%}
 -- The triggers first: their definer, the owner role, goes below.
 {% for guard in guards -%}
---# drop trigger {{ guard.on_insert }}
+--! drop trigger {{ guard.on_insert }}
 DROP TRIGGER IF EXISTS {{ guard.on_insert }};
---# drop trigger {{ guard.on_update }}
+--! drop trigger {{ guard.on_update }}
 DROP TRIGGER IF EXISTS {{ guard.on_update }};
 {% endfor %}
 {% endif -%}
--- The ledger, the policies and the holds go with the database, and so does the event: copy what you must keep first.
+-- The ledger, the policies and the holds go with the database, and so does the event: copy what you must keep first. A batch under
+-- way is waited for, and the next one finds nothing.
+--# set lock_wait_timeout
+SET SESSION lock_wait_timeout = 60;
 --# drop database {{ control }}
 DROP DATABASE IF EXISTS {{ control }};
+--# set lock_wait_timeout
+SET SESSION lock_wait_timeout = 2;
 {% for index in indexes_reversed %}
 {%- if maria %}
 --! drop index {{ index.name }}

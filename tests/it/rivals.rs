@@ -1,24 +1,25 @@
 //! Sessions that work on the same rows, policies and holds while a run goes on.
 
 mod at_once;
+mod uninstallation;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use serde_json::json;
 use windrow::dialect::Dialect;
 
 use crate::harness::tests;
 use crate::support::effort::first_seed;
-use crate::support::history::{Client, History, Server, joined, refused};
+use crate::support::history::{Client, History, joined, refused};
 use crate::support::patience::until;
 
 tests! {
-    within: [at_once::tests],
+    within: [at_once::tests, uninstallation::tests],
     each_server: [
         a_family_with_a_locked_member_is_skipped_without_waiting,
         a_locked_row_of_a_nearly_empty_table_is_in_nobodys_way,
@@ -30,13 +31,9 @@ tests! {
         what_writers_touch_is_never_deleted,
         a_second_run_is_refused_at_once_and_a_purge_is_not,
         a_run_beside_a_purge_lets_it_live,
-        an_uninstallation_during_a_run_is_clean,
         a_pause_refuses_runs_and_stops_those_under_way,
         a_hold_or_a_disabled_policy_counts_from_its_return,
         an_open_hold_delays_a_run_and_spoils_nothing,
-    ],
-    on_postgres: [
-        an_uninstallation_that_gives_way_in_a_deadlock_tries_again,
     ],
 }
 
@@ -428,69 +425,6 @@ fn a_second_run_is_refused_at_once_and_a_purge_is_not(dialect: Dialect) -> Resul
     ensure!(result["status"] == "done", "{result}");
     client.check_whole()?;
     client.check_unlocked()
-}
-
-fn an_uninstallation_during_a_run_is_clean(dialect: Dialect) -> Result<()> {
-    // Roles of PostgreSQL belong to a whole server, and its spec has one name: this one is its own.
-    let server = Server::start(dialect, 200)?;
-    let history = History::create(&server)?;
-    let mut client = history.connect()?;
-    client.set("batch_families", 5)?;
-    client.slow_down(100)?;
-    let runner = history.run_aside(json!({}));
-    client.until_batches(0)?;
-    history.uninstall()?;
-    if let Ok(result) = joined(runner) {
-        bail!("the run went on: {result}");
-    }
-    let torn = client.torn()?;
-    ensure!(torn.is_empty(), "{torn:?}");
-    let left = client.number(&client.either(
-        "SELECT COUNT(*) FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.relname LIKE 'windrow%' OR n.nspname LIKE 'windrow%'".to_owned(),
-        format!(
-            "SELECT (SELECT COUNT(*) FROM information_schema.statistics WHERE index_name LIKE 'windrow%' AND table_schema = '{}')
-                  + (SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name LIKE 'windrow%')
-                  + (SELECT COUNT(*) FROM mysql.user WHERE user LIKE 'windrow%')",
-            history.name
-        ),
-    ))?;
-    ensure!(left == 0, "{left}");
-    if dialect == Dialect::Postgres {
-        // The origin still uses the roles, so they stay.
-        let roles = "SELECT COUNT(*) FROM pg_roles WHERE rolname LIKE 'windrow%'";
-        ensure!(client.number(roles)? == 3);
-    }
-    history.install()?;
-    client.execute("CALL W.arm()")?;
-    client.speed_up()?;
-    ensure!(client.run(&json!({}))?["status"] == "done");
-    let torn = client.torn()?;
-    ensure!(torn.is_empty(), "{torn:?}");
-    client.check_unlocked()
-}
-
-/// On PostgreSQL, where a schema is dropped table by table.
-fn an_uninstallation_that_gives_way_in_a_deadlock_tries_again() -> Result<()> {
-    let server = Server::start(Dialect::Postgres, 50)?;
-    let history = History::create(&server)?;
-    let mut client = history.connect()?;
-    // Like a batch that has read its settings, and comes to write its progress.
-    client.execute("SET deadlock_timeout = '1min'")?;
-    client.execute("BEGIN; SELECT FROM W.setting")?;
-    let mut watcher = history.connect()?;
-    thread::scope(|scope| -> Result<()> {
-        let remover = scope.spawn(|| history.uninstall());
-        until("an uninstallation that waits", || {
-            Ok(watcher.number(
-                "SELECT count(*) FROM pg_locks WHERE relation = 'W.setting'::regclass AND NOT granted",
-            )? > 0)
-        })?;
-        client.execute("SELECT FROM W.run; COMMIT")?;
-        remover.join().expect("no panic")
-    })?;
-    let left = watcher.number("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'windrow%'")?;
-    ensure!(left == 0, "{left}");
-    Ok(())
 }
 
 /// A run that begins beside a purge does not take it for dead.

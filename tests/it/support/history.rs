@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use url::Url;
 use windrow::db;
 use windrow::dialect::Dialect;
+use windrow::failure::is_lock_timeout;
 use windrow::graph::{Graph, Shared};
 use windrow::render;
 use windrow::sandbox::mysql::{Flavour, Mysql, Settings as MysqlSettings};
@@ -383,12 +384,20 @@ impl History {
 
     /// Applies the file that undoes everything.
     pub(crate) fn uninstall(&self) -> Result<()> {
-        apply(
-            &mut open(&self.url)?,
-            self.dialect,
-            &self.graph,
-            |name, sql| name.starts_with("90").then(|| sql.to_owned()),
-        )
+        let attempt = || {
+            let mut session = open(&self.url)?;
+            apply(&mut session, self.dialect, &self.graph, |name, sql| {
+                name.starts_with("90").then(|| sql.to_owned())
+            })
+        };
+        // As its comment says where a transaction is open on a table.
+        for _ in 0..10 {
+            match attempt() {
+                Err(error) if is_lock_timeout(&error) => (),
+                done => return done,
+            }
+        }
+        attempt()
     }
 
     /// Applies some statements of the files anew, edited perhaps, given a file's name and a statement.

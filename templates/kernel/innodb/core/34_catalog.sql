@@ -169,7 +169,7 @@ BEGIN
       )
     ORDER BY f.table_name, f.constraint_name;
     -- No edge is one of another database. They are looked for one by one where there are some.
-    CALL catalog_beside(p_all, v_beside);
+    CALL keys_now(true, p_all, v_beside);
     IF v_beside <> '' THEN
         INSERT INTO work_stranger (object, detail, acts)
         SELECT
@@ -235,10 +235,10 @@ BEGIN
         END IF;
     END IF;
     IF p_all AND v_beside <> '' THEN
-        CALL catalog_beside(false, v_beside);
+        CALL keys_now(true, false, v_beside);
     END IF;
     IF v_beside <> '' THEN
-        CALL keys_beside(false, v_seen, v_count);
+        CALL keys_readable(true, false, v_seen, v_count);
         IF v_count < 1 + (CHAR_LENGTH(v_beside) - CHAR_LENGTH(REPLACE(v_beside, '|key ', ''))) / 5 THEN
             INSERT INTO work_stranger (object, detail, acts)
             VALUES ('of another database', LEFT(CONCAT('acts by a foreign key that the owner role may not read: ', v_beside), 400), true);
@@ -327,75 +327,10 @@ BEGIN
     SET SESSION group_concat_max_len = v_length;
 END;
 --# create procedure keys_now
-CREATE PROCEDURE keys_now(OUT o_keys longtext)
+CREATE PROCEDURE keys_now(IN p_beside boolean, IN p_all boolean, OUT o_keys longtext)
 SQL SECURITY DEFINER
-COMMENT 'The foreign keys that act on the tables of the spec, between bars: those of their database, then those of others.'
-BEGIN
-    DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
-    DECLARE v_schema varchar(64);
-    DECLARE v_going  longtext;
-    DECLARE v_sets   longtext;
-    DECLARE v_set    longtext;
-    DECLARE v_beside longtext;
-    SET SESSION group_concat_max_len = 67108864;
-    CALL known_names(true, v_schema, v_going);
-    CALL known_sets(v_sets, v_set);
-    SELECT GROUP_CONCAT(
-        CONCAT('key ', f.constraint_schema, '.', f.table_name, '.', f.constraint_name, ' ', f.referenced_table_name, ' ', f.delete_rule,
-            ' ', f.update_rule)
-        ORDER BY f.constraint_schema, f.table_name, f.constraint_name SEPARATOR '|'
-    )
-    INTO o_keys
-    FROM information_schema.referential_constraints AS f
-    WHERE f.constraint_schema = v_schema
-      AND f.unique_constraint_schema = v_schema
-      AND LOCATE(
-          CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, f.referenced_table_name, LOWER(f.referenced_table_name)), '|'),
-          CONCAT(
-              IF(f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT'), v_going, ''),
-              IF(f.update_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT' /*M! , 'NO ACTION', 'RESTRICT' */), v_set, '')
-          )
-      ) > 0;
-    SET SESSION group_concat_max_len = v_length;
-    CALL catalog_beside(false, v_beside);
-    SET o_keys = CONCAT_WS('|', o_keys, v_beside);
-END;
-
--- keys_beside, catalog_beside: the same of the foreign keys of other databases. To find them, MariaDB opens every table of the
--- server, but for who has the right PROCESS: he may ask InnoDB, which knows names as files have them.
---# create procedure keys_beside
-CREATE PROCEDURE keys_beside(IN p_all boolean, OUT o_keys longtext, OUT o_count bigint)
-SQL SECURITY DEFINER
-COMMENT 'What catalog_beside() answers, as far as the owner role may read it, and how many keys these are.'
-BEGIN
-    DECLARE v_schema varchar(64);
-    DECLARE v_going  longtext;
-    DECLARE v_sets   longtext;
-    DECLARE v_set    longtext;
-    CALL known_names(true, v_schema, v_going);
-    CALL known_sets(v_sets, v_set);
-    SELECT COALESCE(GROUP_CONCAT(
-        CONCAT('key ', f.constraint_schema, '.', f.table_name, '.', f.constraint_name, ' ', f.referenced_table_name, ' ', f.delete_rule,
-            ' ', f.update_rule)
-        ORDER BY f.constraint_schema, f.table_name, f.constraint_name SEPARATOR '|'
-    ), ''), COUNT(*)
-    INTO o_keys, o_count
-    FROM information_schema.referential_constraints AS f
-    WHERE f.constraint_schema <> v_schema
-      AND f.unique_constraint_schema = v_schema
-      AND LOCATE(
-          CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, f.referenced_table_name, LOWER(f.referenced_table_name)), '|'),
-          CONCAT(
-              IF(p_all OR f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT'), v_going, ''),
-              IF(f.update_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT' /*M! , 'NO ACTION', 'RESTRICT' */), v_set, '')
-          )
-      ) > 0;
-END;
---# create procedure catalog_beside
-CREATE PROCEDURE catalog_beside(IN p_all boolean, OUT o_keys longtext)
-SQL SECURITY DEFINER
-COMMENT 'The foreign keys of tables of other databases that act where rows of the spec go or are set, between bars. p_all: also
-    those that only refuse where rows go.'
+COMMENT 'The foreign keys that act where rows of the spec go or are set, between bars. p_beside: only those of tables of other
+    databases. p_all: also those that only refuse where rows go.'
 BEGIN
     DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
     DECLARE v_count  bigint;
@@ -404,11 +339,11 @@ BEGIN
     DECLARE v_set    longtext;
     DECLARE EXIT HANDLER FOR 1227
     BEGIN
-        CALL keys_beside(p_all, o_keys, v_count);
+        CALL keys_readable(p_beside, p_all, o_keys, v_count);
         SET SESSION group_concat_max_len = v_length;
     END;
     SET SESSION group_concat_max_len = 67108864;
-    /*!80000 CALL keys_beside(p_all, o_keys, v_count); */
+    /*!80000 CALL keys_readable(p_beside, p_all, o_keys, v_count); */
     -- 1: ON DELETE CASCADE, 2: ON DELETE SET NULL. ON UPDATE, whatever it does counts.
     /*M!
     SELECT
@@ -428,7 +363,7 @@ BEGIN
     SELECT COALESCE(GROUP_CONCAT(CONCAT('key ', f.id, ' ', f.for_name, ' ', f.ref_name, ' ', f.type) ORDER BY f.id SEPARATOR '|'), '')
     INTO o_keys
     FROM information_schema.innodb_sys_foreign AS f
-    WHERE CAST(LEFT(f.for_name, CHAR_LENGTH(v_here)) AS binary) <> v_here
+    WHERE NOT (p_beside AND CAST(LEFT(f.for_name, CHAR_LENGTH(v_here)) AS binary) = v_here)
       AND CAST(LEFT(f.ref_name, CHAR_LENGTH(v_here)) AS binary) = v_here
       AND LOCATE(
           CAST(CONCAT('|', SUBSTR(f.ref_name, CHAR_LENGTH(v_here) + 1), '|') AS binary),
@@ -436,6 +371,37 @@ BEGIN
       ) > 0;
     */
     SET SESSION group_concat_max_len = v_length;
+END;
+
+-- keys_readable: the same as information_schema has it. To find keys, MariaDB opens every table, so that it asks InnoDB instead,
+-- which knows names as files have them and answers who has the right PROCESS.
+--# create procedure keys_readable
+CREATE PROCEDURE keys_readable(IN p_beside boolean, IN p_all boolean, OUT o_keys longtext, OUT o_count bigint)
+SQL SECURITY DEFINER
+COMMENT 'What keys_now() answers, as far as the owner role may read it, and how many keys these are.'
+BEGIN
+    DECLARE v_schema varchar(64);
+    DECLARE v_going  longtext;
+    DECLARE v_sets   longtext;
+    DECLARE v_set    longtext;
+    CALL known_names(true, v_schema, v_going);
+    CALL known_sets(v_sets, v_set);
+    SELECT COALESCE(GROUP_CONCAT(
+        CONCAT('key ', f.constraint_schema, '.', f.table_name, '.', f.constraint_name, ' ', f.referenced_table_name, ' ', f.delete_rule,
+            ' ', f.update_rule)
+        ORDER BY f.constraint_schema, f.table_name, f.constraint_name SEPARATOR '|'
+    ), ''), COUNT(*)
+    INTO o_keys, o_count
+    FROM information_schema.referential_constraints AS f
+    WHERE NOT (p_beside AND f.constraint_schema = v_schema)
+      AND f.unique_constraint_schema = v_schema
+      AND LOCATE(
+          CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, f.referenced_table_name, LOWER(f.referenced_table_name)), '|'),
+          CONCAT(
+              IF(p_all OR f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT'), v_going, ''),
+              IF(f.update_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT' /*M! , 'NO ACTION', 'RESTRICT' */), v_set, '')
+          )
+      ) > 0;
 END;
 
 -- read_catalog: what a run begins with. It is read before it is judged: what comes meanwhile, or later, is a change that the
@@ -451,7 +417,7 @@ BEGIN
     DECLARE v_made   datetime;
     DECLARE v_beside longtext;
     CALL tables_now(v_state, v_names, v_made);
-    CALL keys_now(v_beside);
+    CALL keys_now(false, false, v_beside);
     -- Another spec may account for less.
     SET v_names = CONCAT((SELECT SHA2(s.document, 256) FROM spec AS s), v_names);
     SET @windrow_state = v_state, @windrow_names = v_names, @windrow_made = v_made, @windrow_beside = v_beside;
@@ -666,7 +632,7 @@ BEGIN
         SET o_changed = NOT v_now <=> v_then;
     END IF;
     IF NOT o_changed AND (p_last OR EXISTS (SELECT 1 FROM known_column AS k WHERE k.is_set)) THEN
-        CALL keys_now(v_now);
+        CALL keys_now(false, false, v_now);
         SET o_changed = NOT v_now <=> v_before;
     END IF;
 END;

@@ -100,7 +100,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         )],
         mysql: &[edit(
             "    REPLACE INTO catalog_state",
-            "    CALL keys_now(v_beside);\n    REPLACE INTO catalog_state",
+            "    CALL keys_now(false, false, v_beside);\n    REPLACE INTO catalog_state",
         )],
         noticed_by: &["acting::SERVER::what_comes_to_act_as_a_run_begins_ends_it"],
     },
@@ -234,8 +234,8 @@ pub(super) const DEFECTS: &[Defect] = &[
             ),
         ],
         mysql: &[edit(
-            "CALL catalog_beside(p_all, v_beside);\n    IF v_beside <> '' THEN",
-            "CALL catalog_beside(p_all, v_beside);\n    IF 1 = 0 THEN",
+            "CALL keys_now(true, p_all, v_beside);\n    IF v_beside <> '' THEN",
+            "CALL keys_now(true, p_all, v_beside);\n    IF 1 = 0 THEN",
         )],
         noticed_by: &["acting::SERVER::what_acts_is_told_before_a_run"],
     },
@@ -243,10 +243,13 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "key-of-another-schema-in-a-run",
         what: "a foreign key of another database that comes during a run is not looked for",
         postgres: &[],
-        mysql: &[edit(
-            "SET o_keys = CONCAT_WS('|', o_keys, v_beside);",
-            "SET o_keys = COALESCE(o_keys, '');",
-        )],
+        mysql: &[
+            edit("WHERE NOT (p_beside AND CAST", "WHERE (p_beside XOR CAST"),
+            edit(
+                "WHERE NOT (p_beside AND f.constraint_schema",
+                "WHERE (p_beside XOR f.constraint_schema",
+            ),
+        ],
         noticed_by: &["acting::SERVER::what_comes_to_act_ends_a_run"],
     },
     Defect {

@@ -13,9 +13,7 @@ GIB_FREE = awk '/MemAvailable/ { print int($$2 / 1048576) }' /proc/meminfo 2>/de
 GIB_SHM = df --output=avail -BG /dev/shm 2>/dev/null | tr -dc 0-9 || echo 0
 SCRATCH := $(shell [ "$$($(GIB_FREE))" -ge 16 ] && [ "$$($(GIB_SHM))" -ge 12 ] && echo /dev/shm || echo "$${TMPDIR:-/tmp}")
 
-# Tests wait for servers, and servers wait for tests; but more at a time cost more: MariaDB reads the routines of every session
-# anew when any is made.
-TEST = TMPDIR=$(SCRATCH) RUST_TEST_THREADS=$$(((3 * $$(nproc) + 1) / 2)) $(CARGO) test --quiet --test it --
+TEST = TMPDIR=$(SCRATCH) $(CARGO) test --quiet --test it --
 
 .PHONY: help setup demo demo-down lint test prove fmt generated generated-check bench build clean
 

@@ -4,6 +4,7 @@
 //! filters are those of `cargo test`. The longest tests start first and every server is kept busy, so that none is
 //! waited for at the end. A test that does not end is named, counts as failed, and is left behind.
 
+mod load;
 mod report;
 mod run;
 
@@ -305,7 +306,7 @@ struct Arguments {
     /// Leave that out
     #[arg(long, conflicts_with = "lints")]
     no_lints: bool,
-    /// How many tests run at a time
+    /// How many tests run at a time; as many as keep the machine busy if nothing is said
     #[arg(long, env = "RUST_TEST_THREADS", value_name = "NUMBER")]
     test_threads: Option<usize>,
     /// How many seconds a test may take before it counts as hanging

@@ -10,6 +10,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::load::Load;
 use super::{Arguments, Server, Test, report};
 
 /// Tests that take long, with the seconds they took when all were run: what starts first. A run of all tests writes such
@@ -51,7 +52,7 @@ struct Running {
 
 pub(super) fn all(arguments: &Arguments, tests: Vec<Test>) -> Conclusion {
     let started = Instant::now();
-    let threads = arguments.test_threads.unwrap_or_else(cores).max(1);
+    let mut load = Load::new(arguments.test_threads);
     let patience = Duration::from_secs(arguments.patience);
     listen();
     report::begin(tests.len());
@@ -61,7 +62,7 @@ pub(super) fn all(arguments: &Arguments, tests: Vec<Test>) -> Conclusion {
     let (sender, receiver) = mpsc::channel();
     let mut number = 0;
     loop {
-        while running.len() < threads
+        while load.has_room(running.len())
             && let Some(test) = waiting.next(&running)
         {
             let test = Arc::new(test);
@@ -74,7 +75,7 @@ pub(super) fn all(arguments: &Arguments, tests: Vec<Test>) -> Conclusion {
             break;
         };
         let left = patience.saturating_sub(oldest.elapsed());
-        let (number, result) = match receiver.recv_timeout(left) {
+        let (number, result) = match receiver.recv_timeout(left.min(load.pause())) {
             // One that was given up may end after all.
             Ok((number, _)) if !running.contains_key(&number) => continue,
             Ok(end) => end,
@@ -106,10 +107,6 @@ pub(super) fn all(arguments: &Arguments, tests: Vec<Test>) -> Conclusion {
         time: started.elapsed(),
         is_whole: arguments.filters.is_empty() && !arguments.lints,
     }
-}
-
-fn cores() -> usize {
-    thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Has what a panic says kept for the report, where it is a test's.

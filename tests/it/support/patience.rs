@@ -11,13 +11,16 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 /// Waits until something holds.
 pub(crate) fn until(what: &str, mut holds: impl FnMut() -> Result<bool>) -> Result<()> {
     let deadline = Instant::now() + PATIENCE;
+    let mut pause = Duration::from_millis(5);
     while !holds().with_context(|| format!("while waiting for: {what}"))? {
         ensure!(
             Instant::now() < deadline,
             "still not so after {} s: {what}",
             PATIENCE.as_secs()
         );
-        thread::sleep(Duration::from_millis(5));
+        thread::sleep(pause);
+        // Whoever asks all the time keeps from work whom he waits for.
+        pause = (pause * 5 / 4).min(Duration::from_millis(50));
     }
     Ok(())
 }

@@ -13,6 +13,7 @@ use crate::harness::tests;
 use crate::support::effort;
 use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
+use crate::support::keyed::{self, Rows};
 
 tests! {
     every_server: [
@@ -163,10 +164,7 @@ fn live(id: i64, doc: Key, part: Key) -> Row {
 
 /// Puts these rows in the place of all others, and these jobs on hold. No row but a job has a time of its own.
 fn load(database: &mut Installation, rows: &[Row], held: &[i64]) {
-    let tables = TABLES.iter().chain(&["W.hold"]);
-    let mut sql: String = tables
-        .map(|table| format!("DELETE FROM {table}; "))
-        .collect();
+    let mut sql = String::new();
     let text = |value: Key| value.map_or("NULL".to_owned(), |it| it.to_string());
     for row in rows {
         let (root, own, doc, part) = (text(row.root), text(row.own), text(row.doc), text(row.part));
@@ -197,43 +195,19 @@ fn load(database: &mut Installation, rows: &[Row], held: &[i64]) {
         };
         sql += &format!("INSERT INTO {} {values};\n", row.table);
     }
-    database.execute(&sql);
-    for key in held {
-        let hold = json!({"rule": "history", "key": key, "reason": "audit"});
-        database.set_hold(hold).expect("a hold");
-    }
+    keyed::load(database, &TABLES, &sql, held);
 }
-
-type Rows = BTreeSet<(&'static str, i64)>;
 
 fn left(database: &mut Installation) -> Rows {
-    let mut found = BTreeSet::new();
-    for table in TABLES {
-        for id in database.texts(&format!("SELECT id FROM {table}")) {
-            found.insert((table, id.parse().expect("a number")));
-        }
-    }
-    found
+    keyed::left(database, &TABLES)
 }
 
-/// Preview, dry run and run, which say the same: the families that go, and the reasons of those that stay.
+/// What a run did. Rows without a time are in every world.
 fn cleaned(database: &mut Installation, context: &str) -> (i64, Value) {
-    let documents = [
-        database.preview(json!({})),
-        database.run(json!({"dry_run": true})),
-        database.run(json!({})),
-    ];
-    let [preview, dry, run] = documents.map(|document| {
-        let document = document.expect("a document");
-        let rule = &document["rules"][0];
-        let mut skipped = rule["skipped"].clone();
-        let reasons = skipped.as_object_mut().expect("reasons");
-        // Rows without a time are in every world.
-        reasons.remove("UNDATED_MEMBER");
-        (rule["families"].as_i64().expect("a number"), skipped)
-    });
-    assert_eq!((&preview, &dry), (&run, &run), "{context}");
-    run
+    let (families, mut skipped) = keyed::cleaned(database, context);
+    let reasons = skipped.as_object_mut().expect("reasons");
+    reasons.remove("UNDATED_MEMBER");
+    (families, skipped)
 }
 
 /// What the definitions say of some rows.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
-use serde_json::{Value, json};
+use serde_json::json;
 use windrow::dialect::Dialect;
 use windrow::graph::Graph;
 
@@ -12,6 +12,7 @@ use crate::harness::tests;
 use crate::support::effort;
 use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
+use crate::support::keyed::{self, Rows};
 
 tests! {
     every_server: [
@@ -103,10 +104,7 @@ fn tie(id: i64, of: [Option<i64>; 2], task: Option<i64>, removal: Option<&'stati
 
 /// Puts these rows in the place of all others, and these jobs on hold.
 fn load(database: &mut Installation, rows: &[Row], held: &[i64]) {
-    let tables = TABLES.iter().chain(&["W.hold"]);
-    let mut sql: String = tables
-        .map(|table| format!("DELETE FROM {table}; "))
-        .collect();
+    let mut sql = String::new();
     for (table, id, of, names, removal) in rows {
         let null = |value: &Option<i64>| value.map_or("NULL".to_owned(), |it| it.to_string());
         let removal = removal.map_or("NULL".to_owned(), |it| format!("'{it}'"));
@@ -128,47 +126,15 @@ fn load(database: &mut Installation, rows: &[Row], held: &[i64]) {
         };
         sql += &format!("INSERT INTO {table} ({columns}, removal) VALUES ({values}, {removal});\n");
     }
-    database.execute(&sql);
-    for key in held {
-        let hold = json!({"rule": "history", "key": key, "reason": "audit"});
-        database.set_hold(hold).expect("a hold");
-    }
+    keyed::load(database, &TABLES, &sql, held);
 }
 
-/// The keys that are left, by table.
-fn left(database: &mut Installation) -> BTreeSet<(&'static str, i64)> {
-    let mut found = BTreeSet::new();
-    for table in TABLES {
-        for id in database.texts(&format!("SELECT id FROM {table}")) {
-            found.insert((table, id.parse().expect("a number")));
-        }
-    }
-    found
+fn left(database: &mut Installation) -> Rows {
+    keyed::left(database, &TABLES)
 }
 
-fn keys(rows: &[Row]) -> BTreeSet<(&'static str, i64)> {
+fn keys(rows: &[Row]) -> Rows {
     rows.iter().map(|row| (row.0, row.1)).collect()
-}
-
-/// Preview, dry run and run, which say the same: the families that go, and the reasons of those that stay.
-fn cleaned(database: &mut Installation) -> (i64, Value) {
-    let documents = [
-        database.preview(json!({})),
-        database.run(json!({"dry_run": true})),
-        database.run(json!({})),
-    ];
-    let [preview, dry, run] = documents.map(|document| {
-        let document = document.expect("a document");
-        let rule = &document["rules"][0];
-        let skipped = rule["skipped"].clone();
-        (
-            rule["families"].as_i64().expect("a number"),
-            rule["tables"].clone(),
-            skipped,
-        )
-    });
-    assert_eq!((&preview, &dry), (&run, &run));
-    (run.0, run.2)
 }
 
 fn a_family_stays_whose_row_something_names_that_stays(dialect: Dialect) {
@@ -236,7 +202,7 @@ fn a_family_stays_whose_row_something_names_that_stays(dialect: Dialect) {
     for (what, more, families, skipped) in cases {
         let rows = [base.clone(), more].concat();
         load(&mut database, &rows, &[2]);
-        let (found, why) = cleaned(&mut database);
+        let (found, why) = keyed::cleaned(&mut database, what);
         let mut expected: BTreeMap<&str, i64> = skipped.into_iter().collect();
         expected.insert("HELD", 1);
         assert_eq!(found, families, "{what}");
@@ -250,7 +216,7 @@ fn a_family_stays_whose_row_something_names_that_stays(dialect: Dialect) {
         );
         assert!(left.contains(&("task", 20)), "{what}: {left:?}");
         database.execute("DELETE FROM W.hold");
-        let (found, _) = cleaned(&mut database);
+        let (found, _) = keyed::cleaned(&mut database, what);
         let again = if what.contains("never") || what.contains("later") || what.contains("not due")
         {
             1
@@ -287,14 +253,14 @@ fn families_that_name_each_other_go_together(dialect: Dialect) {
         ]);
     }
     load(&mut database, &rows, &[]);
-    let (families, skipped) = cleaned(&mut database);
+    let (families, skipped) = keyed::cleaned(&mut database, "");
     assert_eq!((families, skipped), (4, json!({})));
-    assert_eq!(left(&mut database), BTreeSet::new());
+    assert_eq!(left(&mut database), Rows::new());
     let batches = "SELECT batches FROM W.run_rule ORDER BY run_id DESC LIMIT 1";
     assert_eq!(database.number(batches), 1);
     // One that is held keeps all of them.
     load(&mut database, &rows, &[3]);
-    let (families, skipped) = cleaned(&mut database);
+    let (families, skipped) = keyed::cleaned(&mut database, "");
     assert_eq!(
         (families, skipped),
         (0, json!({"HELD": 1, "REFERENCED": 3}))
@@ -317,7 +283,7 @@ fn what_belongs_to_no_family_stays_for_what_names_it(dialect: Dialect) {
     ];
     let rows = [&held[..], &chain, &due, &[task(71, None, DUE)]].concat();
     load(&mut database, &rows, &[1]);
-    let (families, skipped) = cleaned(&mut database);
+    let (families, skipped) = keyed::cleaned(&mut database, "");
     assert_eq!(
         (families, skipped),
         (0, json!({"HELD": 1, "REFERENCED": 3}))
@@ -331,7 +297,7 @@ fn what_belongs_to_no_family_stays_for_what_names_it(dialect: Dialect) {
     for _ in 0..2 {
         database.run(json!({})).expect("a run");
     }
-    assert_eq!(left(&mut database), BTreeSet::new());
+    assert_eq!(left(&mut database), Rows::new());
 }
 
 fn a_purge_takes_families_that_name_each_other_if_all_are_named(dialect: Dialect) {
@@ -368,7 +334,7 @@ fn a_purge_takes_families_that_name_each_other_if_all_are_named(dialect: Dialect
 
 /// What must be left: families first, of which one goes if it is due and unheld, and each row that names one of its rows is
 /// of it or of families that all go; then rows of no family, by their time, unless one that is left names them.
-fn expected(rows: &[Row], held: &[i64]) -> BTreeSet<(&'static str, i64)> {
+fn expected(rows: &[Row], held: &[i64]) -> Rows {
     let is_due = |removal: Option<&str>| removal.is_some_and(|it| it < "2026");
     let parent = |table: &str| match table {
         "log" | "tie" => "task",
@@ -481,7 +447,7 @@ fn rows_that_name_each_other_go_as_the_model_says(dialect: Dialect) {
         // A preview counts a row of two families with each of them.
         match with_two {
             true => drop(database.run(json!({})).expect("a run")),
-            false => drop(cleaned(&mut database)),
+            false => drop(keyed::cleaned(&mut database, &format!("seed {seed}"))),
         }
         assert_eq!(left(&mut database), stays, "seed {seed}: {held:?} {rows:?}");
         gone += rows.len() - stays.len();

@@ -8,6 +8,7 @@ mod explained;
 pub(crate) mod graphs;
 pub(crate) mod history;
 pub(crate) mod installation;
+pub(crate) mod keyed;
 pub(crate) mod oracle;
 pub(crate) mod patience;
 mod pool;

@@ -82,7 +82,7 @@ BEGIN
     v_own := ARRAY(SELECT g.id FROM unnest(v_go) AS g(id) WHERE g.id = ANY (p_roots));
     v_apart := cardinality(v_own) < cardinality(v_go) AND (SELECT r.dry_run FROM run AS r WHERE r.run_id = p_run);
     IF v_apart THEN
-        EXECUTE format('SELECT %s(%L)', routine_of(p_rule, 'count_families'), v_own) INTO v_rows;
+        v_rows := own_rows_timed(p_rule, v_go, v_own);
     END IF;
     EXECUTE format('SELECT %s($1, %L, $2)', routine_of(p_rule, 'delete_families'), v_go)
     INTO o_rows
@@ -95,6 +95,54 @@ $windrow$;
 --# comment on function timed_families
 COMMENT ON FUNCTION timed_families(bigint, text, text[], text, timestamptz) IS
     'Deletes, in the caller''s transaction, those families of these roots that may go; timed_step() calls it.';
+
+-- own_rows_timed: what a batch takes of families that go together with some of other batches: a row that belongs to several goes
+-- with the first.
+--# create function own_rows_timed
+CREATE OR REPLACE FUNCTION own_rows_timed(p_rule text, p_go text[], p_own text[]) RETURNS bigint[]
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET datestyle = 'ISO, YMD'
+SET timezone = 'UTC'
+SET row_security = off
+SET jit = off
+AS $windrow$
+DECLARE
+    v_before text[] := '{}';  -- families of batches before it
+    v_rows   bigint[];
+    v_less   bigint[];
+BEGIN
+    IF cardinality(p_own) < cardinality(p_go) THEN
+        EXECUTE format(
+            $before$
+            SELECT ARRAY(
+                SELECT n.o_key::text
+                FROM %1$s AS n
+                WHERE n.o_key = ANY (%2$L)
+                  AND (n.o_time, n.o_key) < (
+                      SELECT f.o_time, f.o_key FROM %1$s AS f WHERE f.o_key = ANY (%3$L) ORDER BY f.o_time, f.o_key LIMIT 1
+                  )
+            )
+            $before$,
+            rows_timed(p_rule), p_go, p_own
+        )
+        INTO v_before;
+    END IF;
+    EXECUTE format('SELECT %s(%L)', routine_of(p_rule, 'count_families'), v_before || p_own) INTO v_rows;
+    IF v_before <> '{}' THEN
+        EXECUTE format('SELECT %s(%L)', routine_of(p_rule, 'count_families'), v_before) INTO v_less;
+        v_rows := ARRAY(
+            SELECT n.both_rows - n.less
+            FROM unnest(v_rows, v_less) WITH ORDINALITY AS n(both_rows, less, position)
+            ORDER BY n.position
+        );
+    END IF;
+    RETURN v_rows;
+END
+$windrow$;
+--# comment on function own_rows_timed
+COMMENT ON FUNCTION own_rows_timed(text, text[], text[]) IS
+    'Rows by table that go with the families p_own of p_go and with none of an earlier batch. Reads only; a preview and a dry run call it.';
 
 -- judge_timed: which of these families may go, and why the others stay. No row is left behind that names a row which is gone:
 -- where rows of other families name rows of these, they go together, as far as all of them may, or not at all.
@@ -253,20 +301,22 @@ SET row_security = off
 SET jit = off
 AS $windrow$
 DECLARE
-    v_go text[];
+    v_go  text[];
+    v_own text[];
 BEGIN
-    SELECT ARRAY(SELECT g.id FROM unnest(j.o_go) AS g(id) WHERE g.id = ANY (p_roots)), j.o_skip_keys, j.o_skip_reasons
+    SELECT j.o_go, j.o_skip_keys, j.o_skip_reasons
     INTO v_go, o_skip_keys, o_skip_reasons
     FROM judge_timed(p_rule, p_roots, p_cutoff, p_as_of, false) AS j;
-    o_families := cardinality(v_go);
-    EXECUTE format('SELECT %s(%L)', routine_of(p_rule, 'count_families'), v_go) INTO o_rows;
+    v_own := ARRAY(SELECT g.id FROM unnest(v_go) AS g(id) WHERE g.id = ANY (p_roots));
+    o_families := cardinality(v_own);
+    o_rows := own_rows_timed(p_rule, v_go, v_own);
     EXECUTE format(
         $first$
         SELECT to_json(min(n.o_time)), to_jsonb(coalesce((array_agg(n.o_key ORDER BY n.o_time, n.o_key))[1:10], '{}'))
         FROM %s AS n
         WHERE n.o_key = ANY (%L)
         $first$,
-        rows_timed(p_rule), v_go
+        rows_timed(p_rule), v_own
     )
     INTO o_oldest, o_roots;
 END

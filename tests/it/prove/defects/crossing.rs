@@ -127,4 +127,14 @@ pub(super) const DEFECTS: &[Defect] = &[
         )],
         noticed_by: &[TASKS],
     },
+    Defect {
+        name: "shared-row-foretold-twice",
+        what: "a preview counts a row of two families that go together with each of their batches",
+        postgres: &[edit(
+            "IF cardinality(p_own) < cardinality(p_go) THEN",
+            "IF false THEN",
+        )],
+        mysql: &[],
+        noticed_by: &["adopted::SERVER::families_that_share_a_row_without_a_root_go_together"],
+    },
 ];

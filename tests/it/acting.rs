@@ -30,6 +30,8 @@ tests! {
         what_comes_to_act_ends_a_run,
         what_comes_to_act_as_a_run_begins_ends_it,
         what_comes_to_act_on_what_is_set_during_a_batch_finds_nothing_set,
+    ],
+    every_server: [
         what_acts_is_judged_by_the_spec_that_is_there,
     ],
     mysql_and_mariadb: [

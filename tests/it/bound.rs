@@ -10,10 +10,8 @@ use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
 
 tests! {
-    each_server: [
-        what_a_hold_of_one_rule_keeps_no_other_takes,
-    ],
     every_server: [
+        what_a_hold_of_one_rule_keeps_no_other_takes,
         a_removal_time_asks_for_holds_of_other_rules,
         windows_ask_for_holds_of_other_rules,
     ],

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 
 use crate::harness::tests;
-use crate::support::effort::seeds;
+use crate::support::effort::rounds_of;
 use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, bytes_of, columns_of};
 use crate::support::patience::until;
@@ -360,7 +360,7 @@ fn what_acts_is_named_and_what_does_not_is_no_matter(dialect: Dialect) {
     let classes = classes(dialect);
     let mut met: BTreeMap<&str, usize> = BTreeMap::new();
     let rounds = classes.len() + MIXED;
-    for (seed, round) in seeds("hostile catalogs", dialect, rounds as u64).zip(0..) {
+    for (seed, round) in rounds_of("hostile catalogs", dialect, rounds as u64).zip(0..) {
         let mut random = SmallRng::seed_from_u64(seed);
         let (script, going) = rows(&mut random);
         let lead = classes.get(round % rounds).copied();

@@ -15,7 +15,7 @@ use windrow::sandbox::{self, Postgres, Settings};
 
 use crate::harness::tests;
 use crate::rig;
-use crate::support::effort::ends;
+use crate::support::effort::one_end;
 
 tests! {
     within: [
@@ -27,12 +27,12 @@ tests! {
     ],
 }
 
-/// The oldest version of those from 15 on, where a superuser's COMMIT lends his rights, and the newest; in `make prove`
+/// The oldest version of those from 15 on, where a superuser's COMMIT lends his rights, or the newest; in `make prove`
 /// every one.
 fn on_each_version(test: impl Fn(&Postgres) -> Result<()>) -> Result<()> {
     let versions = sandbox::installed();
     let versions: Vec<_> = versions.into_iter().filter(|it| it.0 >= 15).collect();
-    for (major, bin_dir) in ends(versions) {
+    for (major, bin_dir) in one_end(versions) {
         let server = Postgres::start(&Settings {
             bin_dir: Some(bin_dir),
             ..Settings::default()

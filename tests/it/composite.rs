@@ -11,7 +11,7 @@ use windrow::dialect::Dialect;
 use windrow::graph::Graph;
 
 use crate::harness::tests;
-use crate::support::effort::{fewer, seeds};
+use crate::support::effort::{enough, fewer, seeds};
 use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
 
@@ -334,7 +334,7 @@ fn rows_are_told_apart_by_all_columns_of_an_edge(dialect: Dialect) {
         kept += usize::from(skipped != json!({}));
     }
     assert!(
-        families > fewer(dialect, 50) && kept > fewer(dialect, 5),
+        families > enough(fewer(dialect, 50)) && kept > enough(fewer(dialect, 5)),
         "{families} {kept}"
     );
     let verify = database.call("verify", json!({})).expect("a verification");

@@ -34,9 +34,12 @@ fn pg_cron_starts_runs_that_record_themselves() -> Result<()> {
         versions.iter().any(|(major, _)| *major == 15),
         "PostgreSQL 15 is not installed: run `make setup`"
     );
-    let threads: Vec<_> = versions
+    let versions: Vec<_> = versions
         .into_iter()
         .filter(|(major, _)| *major >= 14)
+        .collect();
+    let threads: Vec<_> = ends(versions)
+        .into_iter()
         .map(|(major, bin_dir)| (major, thread::spawn(move || scheduled(major, bin_dir))))
         .collect();
     for (major, thread) in threads {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 
 use crate::harness::tests;
-use crate::support::effort::{fewer, seeds};
+use crate::support::effort::{enough, fewer, seeds};
 use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
 
@@ -408,7 +408,7 @@ fn lost_rows_go_with_what_belongs_to_them(dialect: Dialect) {
         below += contexts;
     }
     assert!(
-        gone > fewer(dialect, 10) && below > fewer(dialect, 10),
+        gone > enough(fewer(dialect, 10)) && below > enough(fewer(dialect, 10)),
         "{gone} {below}"
     );
 }
@@ -452,7 +452,7 @@ fn expired_and_outnumbered_rows_go_with_what_belongs_to_them(dialect: Dialect) {
         below += contexts;
     }
     assert!(
-        gone > fewer(dialect, 10) && below > fewer(dialect, 10),
+        gone > enough(fewer(dialect, 10)) && below > enough(fewer(dialect, 10)),
         "{gone} {below}"
     );
 }
@@ -489,7 +489,7 @@ fn what_belongs_to_rows_of_two_batches_is_counted_once(dialect: Dialect) {
         });
         shared += both.count();
     }
-    assert!(shared > fewer(dialect, 10), "{shared}");
+    assert!(shared > enough(fewer(dialect, 10)), "{shared}");
 }
 
 /// What a lost row names comes back while what belongs to the row is already deleted: all of it stays. On MySQL and MariaDB it

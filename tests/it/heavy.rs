@@ -8,12 +8,10 @@ use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
 
 tests! {
-    each_server: [
+    every_server: [
         families_by_their_end_go_in_batches_that_fit,
         families_by_removal_time_go_in_batches_that_fit,
         single_rows_go_with_theirs_in_batches_that_fit,
-    ],
-    every_server: [
         what_a_run_saw_holds_for_the_next,
     ],
 }

@@ -11,7 +11,7 @@ use crate::support::installation::Installation;
 use crate::support::world::Row;
 
 tests! {
-    each_server: [
+    every_server: [
         words_and_other_styles_are_no_instants,
         an_instant_without_a_zone_is_in_utc,
         an_instant_lies_in_the_years_that_all_servers_have,

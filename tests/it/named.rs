@@ -9,7 +9,7 @@ use serde_json::json;
 use windrow::dialect::Dialect;
 
 use crate::harness::tests;
-use crate::support::effort::seeds;
+use crate::support::effort::{enough, seeds};
 use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
 
@@ -193,7 +193,7 @@ fn what_a_row_names_goes_with_it(dialect: Dialect) {
         let again = database.run(options).expect("a second run");
         assert_eq!(again["rules"][0]["rows"], 0, "seed {seed}: {again}");
     }
-    assert!(jobs >= 20 && values > 10, "{jobs} {values}");
+    assert!(jobs >= enough(20) && values > enough(10), "{jobs} {values}");
     let verify = database.call("verify", json!({})).expect("a verification");
     let checks = verify["checks"].as_array().expect("checks");
     let orphans: Vec<_> = checks

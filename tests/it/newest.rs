@@ -11,7 +11,7 @@ use windrow::dialect::Dialect;
 use windrow::graph::Graph;
 
 use crate::harness::tests;
-use crate::support::effort::{fewer, seeds};
+use crate::support::effort::{enough, fewer, seeds};
 use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, violations};
 
@@ -314,7 +314,7 @@ fn explore(dialect: Dialect, opt_in: bool) {
         by_change += runs.iter().filter(by_other).count();
     }
     assert!(
-        families > fewer(dialect, 30) && spared > fewer(dialect, 15),
+        families > enough(fewer(dialect, 30)) && spared > enough(fewer(dialect, 15)),
         "{families} {spared}"
     );
     assert_eq!(by_change > 0, stands_in, "{by_change}");
@@ -404,11 +404,13 @@ fn each_of_several_keeps_has_its_own_groups(dialect: Dialect) {
         families += gone.len();
     }
     assert!(
-        families > fewer(dialect, 30) && spared.len() == 3,
+        families > enough(fewer(dialect, 30)) && spared.len() == 3,
         "{families} {spared:?}"
     );
     assert!(
-        spared.values().all(|count| *count > fewer(dialect, 20)),
+        spared
+            .values()
+            .all(|count| *count > enough(fewer(dialect, 20))),
         "{spared:?}"
     );
     verified(&mut database);
@@ -534,7 +536,7 @@ fn a_family_stays_with_its_newest_root(dialect: Dialect) {
         families += gone.len();
     }
     assert!(
-        families > fewer(dialect, 30) && spared > fewer(dialect, 10),
+        families > enough(fewer(dialect, 30)) && spared > enough(fewer(dialect, 10)),
         "{families} {spared}"
     );
     verified(&mut database);

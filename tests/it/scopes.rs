@@ -9,10 +9,8 @@ use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, dialect_of, numbers};
 
 tests! {
-    each_server: [
-        a_scope_that_is_never_null_has_the_default_of_the_spec,
-    ],
     every_server: [
+        a_scope_that_is_never_null_has_the_default_of_the_spec,
         the_oldest_of_many_scopes_go_first,
         a_policy_counts_from_the_next_batch_on,
     ],

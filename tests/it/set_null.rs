@@ -12,7 +12,7 @@ use windrow::fit;
 use windrow::graph::Graph;
 
 use crate::harness::tests;
-use crate::support::effort::{fewer, seeds};
+use crate::support::effort::{enough, fewer, seeds};
 use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, violations};
 
@@ -359,7 +359,7 @@ fn rows_outlive_what_they_name(dialect: Dialect) {
         };
         let_go += expected.iter().map(changed).sum::<usize>();
     }
-    assert!(let_go > fewer(dialect, 50), "{let_go}");
+    assert!(let_go > enough(fewer(dialect, 50)), "{let_go}");
     let verify = database.call("verify", json!({})).expect("a verification");
     let wrong = violations(&verify);
     assert!(wrong.is_empty(), "{wrong:#?}");

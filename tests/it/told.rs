@@ -16,6 +16,8 @@ tests! {
     ],
     each_server: [
         verify_goes_on_where_a_table_or_a_column_is_missing,
+    ],
+    every_server: [
         each_rule_of_a_run_has_its_own_time,
     ],
 }

@@ -42,6 +42,8 @@ tests! {
     ],
     each_server: [
         generated_worlds_are_cleaned_as_the_model_says,
+    ],
+    every_server: [
         worlds_that_once_were_not_cleaned_right_are,
     ],
 }

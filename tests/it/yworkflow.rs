@@ -389,7 +389,7 @@ fn odd_histories_are_cleaned_as_the_model_says() {
     for reading in READINGS {
         let mut database = armed(reading);
         let (mut kept, mut undated) = (0, 0);
-        for seed in seeds("worlds of yWorkflow", Dialect::Postgres, 10) {
+        for seed in seeds("worlds of yWorkflow", Dialect::Postgres, 20) {
             let mut random = SmallRng::seed_from_u64(seed);
             let (cutoffs, held) = odd_history(&mut database, reading.scope, &mut random);
             let options = json!({"as_of": "2026-01-15T00:00:00Z"});

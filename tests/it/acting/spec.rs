@@ -10,7 +10,7 @@ use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
 
 tests! {
-    each_server: [
+    every_server: [
         what_the_spec_accounts_for_passes,
         a_key_on_what_is_not_set_passes,
         a_key_may_only_refuse_where_rows_stay,

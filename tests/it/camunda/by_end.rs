@@ -13,7 +13,7 @@ use super::oracle::lenient;
 use super::{NOW, options, rule};
 use crate::harness::tests;
 use crate::support::camunda::{Camunda, load};
-use crate::support::effort::{self, seeds};
+use crate::support::effort::{self, enough, seeds};
 use crate::support::graphs::graph_of;
 
 mod model;
@@ -41,7 +41,7 @@ fn instances_go_as_the_model_says(dialect: Dialect) {
     let (mut families, mut chains, mut arrays, mut reasons) =
         (BTreeMap::new(), BTreeMap::new(), 0, BTreeSet::new());
     let (mut purged, mut refused) = (BTreeMap::new(), BTreeSet::new());
-    for seed in seeds("worlds of Camunda by end time", dialect, 14) {
+    for seed in seeds("worlds of Camunda by end time", dialect, 28) {
         let mut random = SmallRng::seed_from_u64(seed);
         let world = World::random(&mut random, true);
         for (rule, root) in RULES {
@@ -78,14 +78,14 @@ fn instances_go_as_the_model_says(dialect: Dialect) {
             assert_eq!(contents(&mut camunda), left, "seed {seed}");
         }
     }
-    let enough = RULES.iter().all(|(_, root)| families[root] > 10);
+    let is_enough = RULES.iter().all(|(_, root)| families[root] > enough(10));
     let linked = [PROCESS, DECISION];
-    let enough = enough
+    let is_enough = is_enough
         && linked
             .iter()
-            .all(|root| chains[root] > 1 && purged[root] > 2);
+            .all(|root| chains[root] >= enough(3) && purged[root] >= enough(3));
     assert!(
-        enough && arrays > 30,
+        is_enough && arrays > enough(30),
         "{families:?} {chains:?} {arrays} {purged:?}"
     );
     let all = [
@@ -104,7 +104,7 @@ fn cases_go_beside_removal_times_as_the_model_says(dialect: Dialect) {
     let mut camunda = Camunda::of(dialect, &load(CASES_ONLY));
     lenient(&mut camunda);
     let (mut families, mut arrays, mut reasons) = (0, 0, BTreeSet::new());
-    for seed in seeds("worlds of Camunda's cases", dialect, 15) {
+    for seed in seeds("worlds of Camunda's cases", dialect, 30) {
         let mut random = SmallRng::seed_from_u64(seed);
         let world = World::random(&mut random, false);
         let (gone, skipped) = check(&mut camunda, &world, &RULES[1..2], RULES[1], &mut random);
@@ -112,7 +112,10 @@ fn cases_go_beside_removal_times_as_the_model_says(dialect: Dialect) {
         arrays += gone.iter().filter(|(table, _)| table == BYTES).count();
         reasons.extend(skipped.keys().copied());
     }
-    assert!(families > 30 && arrays > 10, "{families} {arrays}");
+    assert!(
+        families > enough(30) && arrays > enough(10),
+        "{families} {arrays}"
+    );
     assert_eq!(reasons, BTreeSet::from(["HELD", "UNDATED_MEMBER"]));
 }
 

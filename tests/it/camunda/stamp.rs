@@ -15,7 +15,7 @@ use crate::harness::tests;
 use crate::rights;
 use crate::support::camunda::Camunda;
 use crate::support::database;
-use crate::support::effort::{fewer, seeds};
+use crate::support::effort::{enough, fewer, seeds};
 use crate::support::installation::{Session, call};
 
 mod model;
@@ -153,7 +153,7 @@ fn a_stamp_sets_what_the_model_says_and_nothing_else(dialect: Dialect) {
     }
     // If hardly anything was set, the worlds would prove nothing.
     assert!(
-        changed > fewer(dialect, 500) && gone > fewer(dialect, 150),
+        changed > enough(fewer(dialect, 500)) && gone > enough(fewer(dialect, 150)),
         "{changed} set, {gone} gone"
     );
     let all = ["NON_FINAL_MEMBER", "POLICY_DISABLED", "UNDATED_MEMBER"];

@@ -13,7 +13,7 @@ use super::oracle::{AS_OF, BATCH, BYTES, contents, insert, instant, lenient};
 use super::stamp::{DAY, DEFINITIONS, Outcome, Stamp, What, Which, stored, told};
 use crate::harness::tests;
 use crate::support::camunda::Camunda;
-use crate::support::effort::{fewer, seeds};
+use crate::support::effort::{enough, fewer, seeds};
 
 tests! {
     every_server: [
@@ -474,10 +474,10 @@ fn a_stamp_of_others_sets_what_the_model_says_and_nothing_else(dialect: Dialect)
     // If hardly anything was set, the worlds would prove nothing.
     let few: Vec<_> = changed
         .iter()
-        .filter(|(_, rows)| **rows < fewer(dialect, 20))
+        .filter(|(_, rows)| **rows < enough(fewer(dialect, 20)))
         .collect();
     assert!(changed.len() == 7 && few.is_empty(), "{changed:?}");
-    assert!(gone > fewer(dialect, 150), "{gone}");
+    assert!(gone > enough(fewer(dialect, 150)), "{gone}");
     let all = ["NON_FINAL_MEMBER", "POLICY_DISABLED", "UNDATED_MEMBER"];
     assert_eq!(reasons.iter().collect::<Vec<_>>(), all);
 }

@@ -10,7 +10,7 @@ use windrow::dialect::Dialect;
 use windrow::fit::{self, Severity};
 
 use crate::harness::tests;
-use crate::support::effort::seeds;
+use crate::support::effort::rounds_of;
 use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
 
@@ -243,7 +243,7 @@ fn what_acts_on_a_part_or_its_whole_is_named() {
         )
     });
     let rounds = (NAMED.len() * CLASSES.len()) as u64;
-    for (seed, round) in seeds("partitions", Dialect::Postgres, rounds).zip(0..) {
+    for (seed, round) in rounds_of("partitions", Dialect::Postgres, rounds).zip(0..) {
         let mut random = SmallRng::seed_from_u64(seed);
         let (named, installation, spec) = &mut places[round % NAMED.len()];
         let thing = CLASSES[round / NAMED.len() % CLASSES.len()](&mut random, named);

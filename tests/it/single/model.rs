@@ -11,7 +11,7 @@ use windrow::dialect::{DIALECTS, Dialect};
 use super::world::{World, ample, due, json_text, model};
 use super::{AS_OF, DAY, RULES, SECOND, either, loaded, new, run, set};
 use crate::agree::anonymous;
-use crate::support::effort::seeds;
+use crate::support::effort::{enough, seeds};
 use crate::support::installation::{Installation, violations};
 
 /// The keys that are left in the table of a rule.
@@ -169,7 +169,7 @@ fn enough_happened(dialect: Dialect, seen: &BTreeMap<String, usize>) {
     ];
     for (what, least) in expected {
         let count = seen.get(what).copied().unwrap_or_default();
-        let least = either(dialect, least / 2, (least / 5).max(1));
+        let least = enough(either(dialect, least / 2, least / 5)).max(1);
         assert!(count >= least, "{what}: only {count} in {seen:?}");
     }
 }

@@ -5,6 +5,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
+use windrow::failure::errno;
 
 use super::model::{left, only};
 use super::world::{World, ample, due};
@@ -315,7 +316,16 @@ pub(super) fn beside_writers(
         .iter()
         .map(|sql| {
             let (mut session, sql) = (installation.connect(), sql.clone());
-            thread::spawn(move || session.execute(&sql))
+            // InnoDB lets the one give way in a deadlock who wrote the fewest rows: the writer. MariaDB tells its handler of it, and
+            // now and then its caller, too.
+            thread::spawn(move || {
+                loop {
+                    match session.execute(&sql) {
+                        Err(error) if errno(&error) == Some(1213) => (),
+                        done => return done,
+                    }
+                }
+            })
         })
         .collect();
     let mut rows = 0;

@@ -3,6 +3,7 @@
 use std::env;
 use std::ops::{Div, Range};
 use std::sync::LazyLock;
+use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use windrow::dialect::Dialect;
@@ -42,7 +43,7 @@ pub(crate) fn first_seed() -> u64 {
     *FIRST
 }
 
-/// Seeds of random worlds, so many in `make test`. What is looked at is counted for the report.
+/// Seeds of random worlds. What is looked at is counted for the report.
 pub(crate) fn seeds(
     class: &str,
     server: impl Into<Option<Dialect>>,
@@ -51,7 +52,20 @@ pub(crate) fn seeds(
     counted(class, server.into(), all(number))
 }
 
-/// The same, of which MySQL and MariaDB, that run the same statements, look at one half each, but at all of them in
+/// Seeds of rounds that try all of something only together: so many in `make test`, too.
+pub(crate) fn rounds_of(
+    class: &str,
+    server: impl Into<Option<Dialect>>,
+    number: u64,
+) -> impl Iterator<Item = u64> {
+    counted(
+        class,
+        server.into(),
+        first_seed()..first_seed() + number * times(),
+    )
+}
+
+/// Seeds of random worlds as [`seeds`] has them, of which MySQL and MariaDB, that run the same statements, look at one half each, but at all of them in
 /// `make prove`.
 pub(crate) fn shared_seeds(
     class: &str,
@@ -61,8 +75,13 @@ pub(crate) fn shared_seeds(
     counted(class, Some(dialect), share(dialect, all(number)))
 }
 
+/// So many for each of its times in `make prove`, half of them in `make test`.
 fn all(number: u64) -> Range<u64> {
-    first_seed()..first_seed() + number * times()
+    let number = match is_whole() {
+        true => number * times(),
+        false => number.div_ceil(2),
+    };
+    first_seed()..first_seed() + number
 }
 
 fn counted(
@@ -102,12 +121,34 @@ pub(crate) fn ends<T>(mut all: Vec<T>) -> Vec<T> {
     all
 }
 
+/// The first or the last of all in `make test`, now the one, now the other, by the name of the test.
+pub(crate) fn one_end<T>(all: Vec<T>) -> Vec<T> {
+    let mut ends = ends(all);
+    if !is_proof() {
+        let thread = thread::current();
+        let name = thread.name().unwrap_or_default();
+        let which = name.bytes().map(usize::from).sum::<usize>() % ends.len().max(1);
+        ends.drain(..which);
+        ends.truncate(1);
+    }
+    ends
+}
+
 /// How many worlds a server looks at, or how much must be seen in them: one costs several times as much on MySQL and MariaDB, which
 /// look at half as many.
 pub(crate) fn fewer<T: From<u8> + Div<Output = T>>(dialect: Dialect, number: T) -> T {
     match dialect {
         Dialect::Postgres => number,
         Dialect::Mysql | Dialect::Mariadb => number / T::from(2),
+    }
+}
+
+/// How much must be seen in all those worlds; in `make test` a third of it.
+pub(crate) fn enough<T: From<u8> + Div<Output = T>>(number: T) -> T {
+    if is_whole() {
+        number
+    } else {
+        number / T::from(3)
     }
 }
 

@@ -258,7 +258,7 @@ fn the_settings_of_a_session_change_nothing(dialect: Dialect) {
         for (name, settings) in sessions {
             let mut session = database.connect();
             session.execute(settings).expect("settings");
-            for seed in seeds("worlds in odd sessions", dialect, 3) {
+            for seed in seeds("worlds in odd sessions", dialect, 2) {
                 let world = World::random(seed, shared, now(), database.tick());
                 if let Err(difference) = odd_session(&mut database, &mut session, &world) {
                     failures.push(format!("{name}, seed {seed}: {difference}"));

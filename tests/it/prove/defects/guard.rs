@@ -373,10 +373,13 @@ pub(super) const DEFECTS: &[Defect] = &[
             "FROM keys_on AS f\n            WHERE f.confdeltype IN ('c', 'n', 'd')",
             "FROM keys_on AS f\n            WHERE false",
         )],
-        mysql: &[edit(
-            "SET o_keys = CONCAT_WS('|', o_keys, v_beside);",
-            "SET o_keys = v_beside;",
-        )],
+        mysql: &[
+            edit("WHERE NOT (p_beside AND CAST", "WHERE NOT (true AND CAST"),
+            edit(
+                "WHERE NOT (p_beside AND f.constraint_schema",
+                "WHERE NOT (true AND f.constraint_schema",
+            ),
+        ],
         noticed_by: &["acting::SERVER::what_comes_to_act_ends_a_run"],
     },
     Defect {

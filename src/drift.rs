@@ -90,8 +90,8 @@ pub enum State {
 struct Generated {
     /// What is compared; none where only the name is.
     shown: Option<Shown>,
-    /// What comments on a routine; empty where that is part of its own statement.
-    comment: String,
+    /// What comments on a routine, where that is no part of its own statement.
+    comment: Option<String>,
 }
 
 impl Generated {
@@ -202,7 +202,8 @@ pub fn compare(bundle: &Bundle, dialect: Dialect, rows: &[Row]) -> Vec<Drift> {
     installed.sort_by_key(|it| {
         let literal = format!("'{}'", it.comment.replace('\'', "''"));
         let wanted = generated.get(&it.object);
-        !wanted.is_some_and(|wanted| wanted.comment.contains(&literal))
+        let comment = wanted.and_then(|wanted| wanted.comment.as_ref());
+        !comment.is_some_and(|comment| comment.contains(&literal))
     });
     let mut known = BTreeMap::new();
     let mut others = Vec::new();
@@ -304,7 +305,7 @@ fn generated(bundle: &Bundle, dialect: Dialect) -> BTreeMap<(Kind, String), Gene
             .filter(|it| what.verb() == Verb::CommentOn && it.kind.is_routine());
         let routine = commented.map(|it| (Kind::Routine, dialect.bare(it.bare())));
         if let Some(made) = routine.and_then(|routine| objects.get_mut(&routine)) {
-            made.comment.clone_from(&statement.sql);
+            made.comment = Some(statement.sql.clone());
         }
     }
     objects

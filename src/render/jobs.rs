@@ -78,8 +78,8 @@ pub(super) struct JobView {
     pub(super) schedule: String,
     /// Its name: `run`, or `run_line_2`, `run_worker_2`, `run_line_2_worker_2`.
     pub(super) name: String,
-    /// The number of the worker; empty where there is one.
-    pub(super) worker: String,
+    /// The number of the worker, where there are several.
+    pub(super) worker: Option<i64>,
     pub(super) event: EventView,
     /// What holds of the minutes at which it starts, in UTC.
     pub(super) starts: Vec<String>,
@@ -90,7 +90,7 @@ pub(super) fn jobs(graph: &Graph, dialect: Dialect) -> Vec<JobView> {
         .map(|job| JobView {
             schedule: escaped(dialect, job.schedule),
             name: job.event(),
-            worker: job.worker().map_or_else(String::new, |it| it.to_string()),
+            worker: job.worker(),
             event: event_view(job.schedule),
             starts: starts(&job),
         })

@@ -258,8 +258,13 @@ fn forbidden(installation: &mut Installation, session: &mut Session) {
     }
     let control = installation.control.clone();
     let others = installation.rows(&format!(
-        "SELECT r.routine_name, (SELECT COUNT(*) FROM information_schema.parameters AS p WHERE p.specific_schema = r.routine_schema AND p.specific_name = r.routine_name)
-         FROM information_schema.routines AS r WHERE r.routine_schema = '{control}' ORDER BY 1"
+        "SELECT r.routine_name, COALESCE(p.parameters, 0)
+         FROM information_schema.routines AS r
+         LEFT JOIN (
+             SELECT p.specific_name, COUNT(*) AS parameters FROM information_schema.parameters AS p
+             WHERE p.specific_schema = '{control}' GROUP BY p.specific_name
+         ) AS p ON p.specific_name = r.routine_name
+         WHERE r.routine_schema = '{control}' ORDER BY 1"
     ));
     assert!(others.len() > 30, "{}", others.len());
     for row in one_of(4, others) {

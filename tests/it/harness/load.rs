@@ -12,7 +12,7 @@ const LOOK: Duration = Duration::from_millis(400);
 const IDLE: f64 = 0.1;
 
 /// How many tests a core can have at most.
-const MOST_BY_CORE: usize = 5;
+const MOST_BY_CORE: usize = 4;
 
 /// What `/proc/stat` counts in: hundredths of a second of one core.
 const TICKS: f64 = 100.0;

@@ -80,7 +80,9 @@ pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
         let done = match group.as_slice() {
             [statement] if statement.alone => {
                 let start = Instant::now();
+                let progress = ui.progress(statement.what.as_str(), None);
                 let done = patiently(|| session.database.execute(&statement.sql));
+                drop(progress);
                 done.map(|()| {
                     if drops(statement) {
                         ui.done(statement.what.as_str(), start.elapsed());

@@ -13,7 +13,7 @@ use crate::harness::tests;
 use crate::support::effort;
 use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
-use crate::support::keyed::{self, Rows};
+use crate::support::keyed::{self, Cleaned, Rows};
 
 tests! {
     every_server: [
@@ -204,7 +204,11 @@ fn left(database: &mut Installation) -> Rows {
 
 /// What a run did. Rows without a time are in every world.
 fn cleaned(database: &mut Installation, context: &str) -> (i64, Value) {
-    let (families, mut skipped) = keyed::cleaned(database, context);
+    let Cleaned {
+        families,
+        mut skipped,
+        ..
+    } = keyed::cleaned(database, context);
     let reasons = skipped.as_object_mut().expect("reasons");
     reasons.remove("UNDATED_MEMBER");
     (families, skipped)

@@ -7,6 +7,7 @@ use windrow::graph::Graph;
 use crate::harness::tests;
 use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
+use crate::support::keyed::{self, Cleaned};
 
 tests! {
     every_server: [
@@ -70,20 +71,11 @@ fn left(installation: &mut Installation, table: &str) -> Vec<String> {
     installation.texts(&format!("SELECT id FROM {table} ORDER BY id"))
 }
 
-/// What preview, a dry run and a run say, which is the same.
 fn cleaned(installation: &mut Installation) -> (Value, Value) {
-    let documents = [
-        installation.preview(json!({})),
-        installation.run(json!({"dry_run": true})),
-        installation.run(json!({})),
-    ];
-    let [preview, dry, run] = documents.map(|document| {
-        let document = document.expect("a document");
-        let rule = &document["rules"][0];
-        (rule["tables"].clone(), rule["skipped"].clone())
-    });
-    assert_eq!((&preview, &dry), (&run, &run));
-    run
+    let Cleaned {
+        tables, skipped, ..
+    } = keyed::cleaned(installation, "");
+    (tables, skipped)
 }
 
 fn by_default_a_row_goes_with_all_of_its_parents(dialect: Dialect) {

@@ -15,7 +15,7 @@ use windrow::graph::Graph;
 
 use crate::harness::tests;
 use crate::support::database::{self, Database};
-use crate::support::effort::seeds;
+use crate::support::effort::rounds_of;
 use crate::support::graphs::graph_of;
 use crate::support::installation::violations;
 
@@ -389,7 +389,7 @@ fn odd_histories_are_cleaned_as_the_model_says() {
     for reading in READINGS {
         let mut database = armed(reading);
         let (mut kept, mut undated) = (0, 0);
-        for seed in seeds("worlds of yWorkflow", Dialect::Postgres, 20) {
+        for seed in rounds_of("worlds of yWorkflow", Dialect::Postgres, 10) {
             let mut random = SmallRng::seed_from_u64(seed);
             let (cutoffs, held) = odd_history(&mut database, reading.scope, &mut random);
             let options = json!({"as_of": "2026-01-15T00:00:00Z"});

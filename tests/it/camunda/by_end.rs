@@ -13,7 +13,7 @@ use super::oracle::lenient;
 use super::{NOW, options, rule};
 use crate::harness::tests;
 use crate::support::camunda::{Camunda, load};
-use crate::support::effort::{self, enough, seeds};
+use crate::support::effort::{self, enough, rounds_of};
 use crate::support::graphs::graph_of;
 
 mod model;
@@ -41,7 +41,7 @@ fn instances_go_as_the_model_says(dialect: Dialect) {
     let (mut families, mut chains, mut arrays, mut reasons) =
         (BTreeMap::new(), BTreeMap::new(), 0, BTreeSet::new());
     let (mut purged, mut refused) = (BTreeMap::new(), BTreeSet::new());
-    for seed in seeds("worlds of Camunda by end time", dialect, 28) {
+    for seed in rounds_of("worlds of Camunda by end time", dialect, 14) {
         let mut random = SmallRng::seed_from_u64(seed);
         let world = World::random(&mut random, true);
         for (rule, root) in RULES {
@@ -104,7 +104,7 @@ fn cases_go_beside_removal_times_as_the_model_says(dialect: Dialect) {
     let mut camunda = Camunda::of(dialect, &load(CASES_ONLY));
     lenient(&mut camunda);
     let (mut families, mut arrays, mut reasons) = (0, 0, BTreeSet::new());
-    for seed in seeds("worlds of Camunda's cases", dialect, 30) {
+    for seed in rounds_of("worlds of Camunda's cases", dialect, 15) {
         let mut random = SmallRng::seed_from_u64(seed);
         let world = World::random(&mut random, false);
         let (gone, skipped) = check(&mut camunda, &world, &RULES[1..2], RULES[1], &mut random);

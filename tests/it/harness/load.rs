@@ -46,11 +46,11 @@ impl Load {
             self.look();
             return true;
         }
-        let seconds = self.since.elapsed().as_secs_f64();
-        if running >= self.cores * MOST_BY_CORE || self.since.elapsed() < LOOK {
+        let looked = self.since.elapsed();
+        if running >= self.cores * MOST_BY_CORE || looked < LOOK {
             return false;
         }
-        let share = (idle() - self.idle) / seconds / self.cores as f64;
+        let share = (idle() - self.idle) / looked.as_secs_f64() / self.cores as f64;
         self.look();
         share >= IDLE
     }

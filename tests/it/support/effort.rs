@@ -58,11 +58,7 @@ pub(crate) fn rounds_of(
     server: impl Into<Option<Dialect>>,
     number: u64,
 ) -> impl Iterator<Item = u64> {
-    counted(
-        class,
-        server.into(),
-        first_seed()..first_seed() + number * times(),
-    )
+    counted(class, server.into(), range(number))
 }
 
 /// Seeds of random worlds as [`seeds`] has them, of which MySQL and MariaDB, that run the same statements, look at one half each, but at all of them in
@@ -75,13 +71,18 @@ pub(crate) fn shared_seeds(
     counted(class, Some(dialect), share(dialect, all(number)))
 }
 
-/// So many for each of its times in `make prove`, half of them in `make test`.
+/// Half as many in `make test`.
 fn all(number: u64) -> Range<u64> {
-    let number = match is_whole() {
-        true => number * times(),
-        false => number.div_ceil(2),
-    };
-    first_seed()..first_seed() + number
+    range(if is_whole() {
+        number
+    } else {
+        number.div_ceil(2)
+    })
+}
+
+/// So many for each of the times of `make prove`.
+fn range(number: u64) -> Range<u64> {
+    first_seed()..first_seed() + number * times()
 }
 
 fn counted(
@@ -123,15 +124,14 @@ pub(crate) fn ends<T>(mut all: Vec<T>) -> Vec<T> {
 
 /// The first or the last of all in `make test`, now the one, now the other, by the name of the test.
 pub(crate) fn one_end<T>(all: Vec<T>) -> Vec<T> {
-    let mut ends = ends(all);
-    if !is_proof() {
-        let thread = thread::current();
-        let name = thread.name().unwrap_or_default();
-        let which = name.bytes().map(usize::from).sum::<usize>() % ends.len().max(1);
-        ends.drain(..which);
-        ends.truncate(1);
+    let ends = ends(all);
+    if is_proof() {
+        return ends;
     }
-    ends
+    let thread = thread::current();
+    let name = thread.name().unwrap_or_default();
+    let which = name.bytes().map(usize::from).sum::<usize>() % ends.len().max(1);
+    ends.into_iter().skip(which).take(1).collect()
 }
 
 /// How many worlds a server looks at, or how much must be seen in them: one costs several times as much on MySQL and MariaDB, which

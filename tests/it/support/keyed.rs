@@ -37,8 +37,18 @@ pub(crate) fn left(database: &mut Installation, tables: &[&'static str]) -> Rows
     found
 }
 
-/// Preview, dry run and run, which say the same: the families that go, and the reasons of those that stay.
-pub(crate) fn cleaned(database: &mut Installation, context: &str) -> (i64, Value) {
+/// What a rule did, or would do.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Cleaned {
+    pub(crate) families: i64,
+    /// Rows by table.
+    pub(crate) tables: Value,
+    /// Families that stay, by reason.
+    pub(crate) skipped: Value,
+}
+
+/// What preview, dry run and run say of the first rule, which is the same.
+pub(crate) fn cleaned(database: &mut Installation, context: &str) -> Cleaned {
     let documents = [
         database.preview(json!({})),
         database.run(json!({"dry_run": true})),
@@ -47,12 +57,12 @@ pub(crate) fn cleaned(database: &mut Installation, context: &str) -> (i64, Value
     let [preview, dry, run] = documents.map(|document| {
         let document = document.expect("a document");
         let rule = &document["rules"][0];
-        (
-            rule["families"].as_i64().expect("a number"),
-            rule["tables"].clone(),
-            rule["skipped"].clone(),
-        )
+        Cleaned {
+            families: rule["families"].as_i64().expect("a number"),
+            tables: rule["tables"].clone(),
+            skipped: rule["skipped"].clone(),
+        }
     });
     assert_eq!((&preview, &dry), (&run, &run), "{context}");
-    (run.0, run.2)
+    run
 }

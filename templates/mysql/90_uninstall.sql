@@ -1,8 +1,6 @@
 {{ session_outside }}
--- A trigger or an index goes while no transaction is open on its table, and whoever wants the table meanwhile waits behind this
--- session: for two seconds at most. Where they do not suffice, apply this file again; `windrow uninstall` does that itself.
---# set lock_wait_timeout
-SET SESSION lock_wait_timeout = 2;
+-- A trigger or an index waits for two seconds at most: it goes while no transaction is open on its table, and whoever wants the
+-- table meanwhile waits behind this session. Where they do not suffice, apply this file again; `windrow uninstall` does that itself.
 
 {% if archives -%}
 -- Archived rows exist nowhere else. They go only where someone said so, by: SET @windrow_drop_archive = 'yes';
@@ -23,6 +21,8 @@ DEALLOCATE PREPARE windrow_statement;
 {% endif -%}
 {% if guards -%}
 -- The triggers first: their definer, the owner role, goes below.
+--# set lock_wait_timeout
+SET SESSION lock_wait_timeout = 2;
 {% for guard in guards -%}
 --! drop trigger {{ guard.on_insert }}
 DROP TRIGGER IF EXISTS {{ guard.on_insert }};
@@ -36,8 +36,10 @@ DROP TRIGGER IF EXISTS {{ guard.on_update }};
 SET SESSION lock_wait_timeout = 60;
 --# drop database {{ control }}
 DROP DATABASE IF EXISTS {{ control }};
+{% if indexes_reversed -%}
 --# set lock_wait_timeout
 SET SESSION lock_wait_timeout = 2;
+{% endif -%}
 {% for index in indexes_reversed %}
 {%- if maria %}
 --! drop index {{ index.name }}

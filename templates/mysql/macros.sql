@@ -796,40 +796,40 @@ BEGIN
         ORDER BY {{ rule.held.key }} = p_key DESC LIMIT 1 LOCK IN SHARE MODE;
 {%- endfilter %}
 {%- if rule.by_end and rule.links and rule.candidates %}
-    -- Or it belongs to the family of one that is.
-    IF NOT o_found THEN
-        SET o_found = (
-            WITH RECURSIVE up AS (
-                -- A link may name what is beyond the range of the key.
-                SELECT {% if rule.id_type %}CAST(r.k1 AS signed){% else %}r.k1{% endif %} AS id
-                FROM work_hold AS r
+        -- Or it belongs to the family of one that is.
+        IF NOT o_found THEN
+            SET o_found = (
+                WITH RECURSIVE up AS (
+                    -- A link may name what is beyond the range of the key.
+                    SELECT {% if rule.id_type %}CAST(r.k1 AS signed){% else %}r.k1{% endif %} AS id
+                    FROM work_hold AS r
 {%- for link in rule.links %}
-                UNION
-                SELECT n.{{ link.parent }}
-                FROM up
-                JOIN {{ link.table }} AS n ON n.{{ link.child }} = up.id
-                WHERE n.{{ link.parent }} IS NOT NULL
+                    UNION
+                    SELECT n.{{ link.parent }}
+                    FROM up
+                    JOIN {{ link.table }} AS n ON n.{{ link.child }} = up.id
+                    WHERE n.{{ link.parent }} IS NOT NULL
 {%- endfor %}
-            )
-            SELECT COUNT(*)
-            FROM up
-            JOIN {{ rule.table }} AS i ON i.{{ rule.key }} = up.id
-            WHERE {{ rule.is_root }}
-        ) > 0;
-    END IF;
+                )
+                SELECT COUNT(*)
+                FROM up
+                JOIN {{ rule.table }} AS i ON i.{{ rule.key }} = up.id
+                WHERE {{ rule.is_root }}
+            ) > 0;
+        END IF;
 {%- endif %}
 {%- if rule.timed %}{% for other in rule.timed.others %}
-    -- Or it is one of {{ other.table_name }}.
-    IF o_found IS NOT TRUE THEN
-        SELECT COALESCE(MAX(r.{{ other.key }}), o_key), COUNT(*) > 0
-        INTO o_key, o_found
-        FROM work_hold AS h
-        STRAIGHT_JOIN {{ other.table }} AS r ON r.{{ other.key }} = h.k1
+        -- Or it is one of {{ other.table_name }}.
+        IF o_found IS NOT TRUE THEN
+            SELECT COALESCE(MAX(r.{{ other.key }}), o_key), COUNT(*) > 0
+            INTO o_key, o_found
+            FROM work_hold AS h
+            STRAIGHT_JOIN {{ other.table }} AS r ON r.{{ other.key }} = h.k1
 {%- for condition in other.conditions %}
-        {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ condition }}
+            {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ condition }}
 {%- endfor %}
-        LOCK IN SHARE MODE;
-    END IF;
+            LOCK IN SHARE MODE;
+        END IF;
 {%- endfor %}{% endif %}
     END IF;
     DROP TEMPORARY TABLE work_hold;

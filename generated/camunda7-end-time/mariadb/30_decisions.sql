@@ -341,25 +341,25 @@ BEGIN
         SELECT CAST(i.`ID_` AS CHAR), (i.`PROC_INST_ID_` IS NULL AND i.`CASE_INST_ID_` IS NULL) IS TRUE INTO o_key, o_found
             FROM work_hold AS r STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS i ON i.`ID_` = r.k1
             ORDER BY CAST(i.`ID_` AS CHAR) = p_key DESC LIMIT 1 LOCK IN SHARE MODE;
-    -- Or it belongs to the family of one that is.
-    IF NOT o_found THEN
-        SET o_found = (
-            WITH RECURSIVE up AS (
-                -- A link may name what is beyond the range of the key.
-                SELECT r.k1 AS id
-                FROM work_hold AS r
-                UNION
-                SELECT n.`ROOT_DEC_INST_ID_`
+        -- Or it belongs to the family of one that is.
+        IF NOT o_found THEN
+            SET o_found = (
+                WITH RECURSIVE up AS (
+                    -- A link may name what is beyond the range of the key.
+                    SELECT r.k1 AS id
+                    FROM work_hold AS r
+                    UNION
+                    SELECT n.`ROOT_DEC_INST_ID_`
+                    FROM up
+                    JOIN `camunda7`.`ACT_HI_DECINST` AS n ON n.`ID_` = up.id
+                    WHERE n.`ROOT_DEC_INST_ID_` IS NOT NULL
+                )
+                SELECT COUNT(*)
                 FROM up
-                JOIN `camunda7`.`ACT_HI_DECINST` AS n ON n.`ID_` = up.id
-                WHERE n.`ROOT_DEC_INST_ID_` IS NOT NULL
-            )
-            SELECT COUNT(*)
-            FROM up
-            JOIN `camunda7`.`ACT_HI_DECINST` AS i ON i.`ID_` = up.id
-            WHERE (i.`PROC_INST_ID_` IS NULL AND i.`CASE_INST_ID_` IS NULL) IS TRUE
-        ) > 0;
-    END IF;
+                JOIN `camunda7`.`ACT_HI_DECINST` AS i ON i.`ID_` = up.id
+                WHERE (i.`PROC_INST_ID_` IS NULL AND i.`CASE_INST_ID_` IS NULL) IS TRUE
+            ) > 0;
+        END IF;
     END IF;
     DROP TEMPORARY TABLE work_hold;
 END$$

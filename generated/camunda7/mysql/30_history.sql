@@ -2676,25 +2676,25 @@ BEGIN
         SELECT CAST(i.`ID_` AS CHAR), true INTO o_key, o_found FROM work_hold AS r
             STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS i ON i.`ID_` = r.k1
             ORDER BY CAST(i.`ID_` AS CHAR) = p_key DESC LIMIT 1 LOCK IN SHARE MODE;
-    -- Or it is one of ACT_HI_BATCH.
-    IF o_found IS NOT TRUE THEN
-        SELECT COALESCE(MAX(r.`ID_`), o_key), COUNT(*) > 0
-        INTO o_key, o_found
-        FROM work_hold AS h
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS r ON r.`ID_` = h.k1
-        LOCK IN SHARE MODE;
-    END IF;
-    -- Or it is one of ACT_HI_DECINST.
-    IF o_found IS NOT TRUE THEN
-        SELECT COALESCE(MAX(r.`ID_`), o_key), COUNT(*) > 0
-        INTO o_key, o_found
-        FROM work_hold AS h
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS r ON r.`ID_` = h.k1
-        WHERE r.`PROC_INST_ID_` IS NULL
-          AND r.`CASE_INST_ID_` IS NULL
-          AND r.`ROOT_PROC_INST_ID_` IS NULL
-        LOCK IN SHARE MODE;
-    END IF;
+        -- Or it is one of ACT_HI_BATCH.
+        IF o_found IS NOT TRUE THEN
+            SELECT COALESCE(MAX(r.`ID_`), o_key), COUNT(*) > 0
+            INTO o_key, o_found
+            FROM work_hold AS h
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS r ON r.`ID_` = h.k1
+            LOCK IN SHARE MODE;
+        END IF;
+        -- Or it is one of ACT_HI_DECINST.
+        IF o_found IS NOT TRUE THEN
+            SELECT COALESCE(MAX(r.`ID_`), o_key), COUNT(*) > 0
+            INTO o_key, o_found
+            FROM work_hold AS h
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS r ON r.`ID_` = h.k1
+            WHERE r.`PROC_INST_ID_` IS NULL
+              AND r.`CASE_INST_ID_` IS NULL
+              AND r.`ROOT_PROC_INST_ID_` IS NULL
+            LOCK IN SHARE MODE;
+        END IF;
     END IF;
     DROP TEMPORARY TABLE work_hold;
 END$$

@@ -373,30 +373,30 @@ BEGIN
         SELECT CAST(i.`id` AS CHAR), (i.`is_sub_workflow` = 0) IS TRUE INTO o_key, o_found FROM work_hold AS r
             STRAIGHT_JOIN `dolphinscheduler`.`t_ds_workflow_instance` AS i ON i.`id` = r.k1
             ORDER BY CAST(i.`id` AS CHAR) = p_key DESC LIMIT 1 LOCK IN SHARE MODE;
-    -- Or it belongs to the family of one that is.
-    IF NOT o_found THEN
-        SET o_found = (
-            WITH RECURSIVE up AS (
-                -- A link may name what is beyond the range of the key.
-                SELECT CAST(r.k1 AS signed) AS id
-                FROM work_hold AS r
-                UNION
-                SELECT n.`parent_workflow_instance_id`
+        -- Or it belongs to the family of one that is.
+        IF NOT o_found THEN
+            SET o_found = (
+                WITH RECURSIVE up AS (
+                    -- A link may name what is beyond the range of the key.
+                    SELECT CAST(r.k1 AS signed) AS id
+                    FROM work_hold AS r
+                    UNION
+                    SELECT n.`parent_workflow_instance_id`
+                    FROM up
+                    JOIN `dolphinscheduler`.`t_ds_relation_workflow_instance` AS n ON n.`workflow_instance_id` = up.id
+                    WHERE n.`parent_workflow_instance_id` IS NOT NULL
+                    UNION
+                    SELECT n.`parent_workflow_instance_id`
+                    FROM up
+                    JOIN `dolphinscheduler`.`t_ds_relation_sub_workflow` AS n ON n.`sub_workflow_instance_id` = up.id
+                    WHERE n.`parent_workflow_instance_id` IS NOT NULL
+                )
+                SELECT COUNT(*)
                 FROM up
-                JOIN `dolphinscheduler`.`t_ds_relation_workflow_instance` AS n ON n.`workflow_instance_id` = up.id
-                WHERE n.`parent_workflow_instance_id` IS NOT NULL
-                UNION
-                SELECT n.`parent_workflow_instance_id`
-                FROM up
-                JOIN `dolphinscheduler`.`t_ds_relation_sub_workflow` AS n ON n.`sub_workflow_instance_id` = up.id
-                WHERE n.`parent_workflow_instance_id` IS NOT NULL
-            )
-            SELECT COUNT(*)
-            FROM up
-            JOIN `dolphinscheduler`.`t_ds_workflow_instance` AS i ON i.`id` = up.id
-            WHERE (i.`is_sub_workflow` = 0) IS TRUE
-        ) > 0;
-    END IF;
+                JOIN `dolphinscheduler`.`t_ds_workflow_instance` AS i ON i.`id` = up.id
+                WHERE (i.`is_sub_workflow` = 0) IS TRUE
+            ) > 0;
+        END IF;
     END IF;
     DROP TEMPORARY TABLE work_hold;
 END$$

@@ -44,7 +44,9 @@ fn instances_go_as_the_model_says(dialect: Dialect) {
     for seed in rounds_of("worlds of Camunda by end time", dialect, 14) {
         let mut random = SmallRng::seed_from_u64(seed);
         let world = World::random(&mut random, true);
-        for (rule, root) in RULES {
+        // Two rules of each world, now these, now those.
+        let (first, step) = effort::size(((seed as usize + 1) % 2, 2), (0, 1));
+        for (rule, root) in RULES.into_iter().skip(first).step_by(step) {
             let (gone, skipped) = check(&mut camunda, &world, &RULES, (rule, root), &mut random);
             let calls = |(_, id): &&Key| world.family(root, id, false).len() > 2;
             let instances = gone.iter().filter(|(table, _)| table == root);
@@ -245,11 +247,14 @@ fn check(
     let gone = world.rows_of(&instances);
     let options = |dry_run: bool| json!({"rule": rule, "as_of": AS_OF, "dry_run": dry_run});
     let preview = camunda.call("preview", json!({"rule": rule, "as_of": AS_OF}));
-    let dry = camunda.run(options(true));
+    // A dry run and the next run, which finds nothing, are looked at for one rule of each world, now this, now that one.
+    let chosen = rules[world.rows.len() % rules.len()];
+    let is_whole = effort::is_proof() || chosen == (rule, root);
+    let dry = is_whole.then(|| camunda.run(options(true)));
     assert_eq!(contents(camunda), world.contents(), "{context}");
     let run = camunda.run(options(false));
     assert_eq!(run["status"], "done", "{run}\n{context}");
-    for document in [&preview, &dry, &run] {
+    for document in dry.iter().chain([&preview, &run]) {
         let rule = &document["rules"][0];
         assert_eq!(rule["families"], instances.len(), "{rule}\n{context}");
         assert_eq!(rule["rows"], gone.len(), "{rule}\n{context}");
@@ -257,9 +262,7 @@ fn check(
     }
     let left: BTreeSet<_> = world.contents().difference(&gone).cloned().collect();
     assert_eq!(contents(camunda), left, "{context}");
-    // The next run finds nothing: looked at for one rule of each world, now this, now that one.
-    let chosen = rules[world.rows.len() % rules.len()];
-    if effort::is_proof() || chosen == (rule, root) {
+    if is_whole {
         let again = camunda.run(options(false));
         assert_eq!(again["rules"][0]["rows"], 0, "{again}\n{context}");
     }

@@ -379,7 +379,7 @@ fn with_triggers_rivals_leave_no_orphan(dialect: Dialect) -> Result<()> {
         })
         .collect::<Result<_>>()?;
     let (start, mut deleted) = (Instant::now(), 0);
-    while start.elapsed() < Duration::from_secs(3) || deleted < 40 {
+    while start.elapsed() < Duration::from_secs(2) || deleted < 40 {
         ensure!(
             start.elapsed() < Duration::from_secs(60),
             "only {deleted} families went"

@@ -298,7 +298,7 @@ fn what_writers_touch_is_never_deleted(dialect: Dialect) -> Result<()> {
     let (start, mut deleted) = (Instant::now(), 0);
     while writers.iter().any(|writer| !writer.is_finished()) {
         let elapsed = start.elapsed().as_secs();
-        if (elapsed >= 4 && deleted > 20) || elapsed > 120 {
+        if (elapsed >= 2 && deleted > 20) || elapsed > 120 {
             enough.store(true, Ordering::Relaxed);
         }
         // A few families at a time, so that the runs last as long as the writers do.

@@ -22,7 +22,7 @@ tests! {
 }
 
 /// How long all of them work, at least and at most.
-const AT_LEAST: Duration = Duration::from_secs(3);
+const AT_LEAST: Duration = Duration::from_secs(2);
 const AT_MOST: Duration = Duration::from_secs(60);
 
 /// What a writer may wait for at most: the batch that is before him, and the lock for which that one waits. A lock timeout

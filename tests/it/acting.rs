@@ -255,7 +255,11 @@ fn is_noted(installation: &mut Installation) -> bool {
 fn until_nothing_acts(installation: &mut Installation) {
     until("a run notes that nothing acts", || {
         installation.run(json!({"dry_run": true})).expect("a run");
-        Ok(is_noted(installation))
+        let is_noted = is_noted(installation);
+        if !is_noted {
+            thread::sleep(Duration::from_millis(300));
+        }
+        Ok(is_noted)
     })
     .expect("it is noted");
 }

@@ -72,7 +72,8 @@ $windrow$;
 {{ <w.count_below control rule /> }}
 
 {% endif -%}
--- {{ rule.name }}_delete: deletes rows{% if rule.single.family %}, and before them what belongs to them{% endif %}: where a search of the time of p_before saw them; or by their keys.
+-- {{ rule.name }}_delete: deletes rows{% if rule.single.family %}, and before them what belongs to them{% endif %}: where a search of the time of p_before saw them
+-- (NULL: they were locked since); or by their keys.
 --# create function {{ control }}.{{ rule.name }}_delete
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_delete(
     ⟦p_run bigint, p_keys {{ rule.single.key_type }}[], p_places tid[], p_before xid, OUT o_below bigint[], OUT o_rows bigint⟧

@@ -14,7 +14,7 @@ use windrow::dialect::Dialect;
 
 use crate::harness::{count, tests};
 use crate::rig::{self, Database, W};
-use crate::support::effort::{first_seed, share, size};
+use crate::support::effort::{first_seed, size};
 use crate::support::history::{Client, History, joined, refused};
 use crate::support::installation::violations;
 use crate::support::patience::{despite_cancels, until};
@@ -163,8 +163,8 @@ fn what_the_session_of_a_killed_run_commits_is_told_and_finished(dialect: Dialec
         ("purge", POINTS[14]),
         ("purge", POINTS[15]),
     ]);
-    let rounds: Vec<_> = share(dialect, rounds).collect();
-    let (total, mut due, mut killed) = (rounds.len(), client.due(200)?, Vec::new());
+    let mut due = client.due(200)?;
+    let mut killed = Vec::new();
     for (routine, (table, event)) in rounds {
         if dialect == Dialect::Postgres && ["W.unfinished", "W.run_table"].contains(&table) {
             continue;
@@ -239,11 +239,6 @@ fn what_the_session_of_a_killed_run_commits_is_told_and_finished(dialect: Dialec
             "after {round}: {result}"
         );
     }
-    ensure!(
-        killed.len() * 2 > total,
-        "only {} of {total} points were met",
-        killed.len()
-    );
     finish(&mut client, &as_of, &expected, &killed)
 }
 
@@ -260,6 +255,7 @@ fn undisturbed(dialect: Dialect) -> Result<(String, Vec<String>)> {
 
 /// What is left goes with the next run, and the ledger tells of the runs that were killed.
 fn finish(client: &mut Client, as_of: &str, expected: &[String], killed: &[i64]) -> Result<()> {
+    ensure!(killed.len() > 10, "only {} points were met", killed.len());
     let run = client.run(&json!({"as_of": as_of}))?;
     ensure!(run["status"] == "done", "{run}");
     ensure!(

@@ -44,7 +44,8 @@ BEGIN
 END
 $windrow$;
 
--- asset_state_delete: deletes rows: where a search of the time of p_before saw them; or by their keys.
+-- asset_state_delete: deletes rows: where a search of the time of p_before saw them
+-- (NULL: they were locked since); or by their keys.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_state_delete(p_run bigint, p_keys text[], p_places tid[], p_before xid,
     OUT o_below bigint[], OUT o_rows bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off

@@ -51,7 +51,8 @@ BEGIN
 END
 $windrow$;
 
--- callback_delete: deletes rows, and before them what belongs to them: where a search of the time of p_before saw them; or by their keys.
+-- callback_delete: deletes rows, and before them what belongs to them: where a search of the time of p_before saw them
+-- (NULL: they were locked since); or by their keys.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.callback_delete(p_run bigint, p_keys uuid[], p_places tid[], p_before xid,
     OUT o_below bigint[], OUT o_rows bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off

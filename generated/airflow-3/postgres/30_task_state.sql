@@ -42,7 +42,8 @@ BEGIN
 END
 $windrow$;
 
--- task_state_delete: deletes rows: where a search of the time of p_before saw them; or by their keys.
+-- task_state_delete: deletes rows: where a search of the time of p_before saw them
+-- (NULL: they were locked since); or by their keys.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.task_state_delete(p_run bigint, p_keys integer[], p_places tid[], p_before xid,
     OUT o_below bigint[], OUT o_rows bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off

@@ -257,6 +257,7 @@ fn until_nothing_acts(installation: &mut Installation) {
         installation.run(json!({"dry_run": true})).expect("a run");
         let is_noted = is_noted(installation);
         if !is_noted {
+            // The tables must be two seconds old, and each run is work for the server.
             thread::sleep(Duration::from_millis(300));
         }
         Ok(is_noted)

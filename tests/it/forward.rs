@@ -14,6 +14,10 @@ tests! {
         windows_that_stay_do_not_stop_those_behind_them,
         families_by_removal_time_do_not_stop_those_behind_them,
         rows_of_one_table_do_not_stop_those_behind_them,
+        rows_that_expire_do_not_stop_those_behind_them,
+        orphans_do_not_stop_those_behind_them,
+        rows_of_a_group_do_not_stop_those_behind_them,
+        what_workers_pass_over_does_not_stop_what_is_behind,
         a_rule_without_an_end_leaves_time_to_the_next,
         a_rule_of_one_table_leaves_time_to_the_next,
         another_spec_begins_at_the_oldest,
@@ -58,8 +62,30 @@ time      = "at"
 retention = { default = "30d" }
 "#;
 
-/// A spec with the tables that its rules name.
-fn spec(rules: &str) -> Graph {
+const EXPIRY: &str = r#"[rules.jobs]
+strategy = "expiry"
+root     = "job"
+time     = "at"
+"#;
+
+/// No row of `part` is there.
+const ORPHAN: &str = r#"[rules.jobs]
+strategy  = "orphan"
+root      = "job"
+needs     = ["state -> part.id"]
+time      = "at"
+retention = { default = "30d" }
+"#;
+
+/// Later ids are newer: three rows of the same group stay besides those that are held.
+const KEEP_LAST: &str = r#"[rules.jobs]
+strategy = "keep-last"
+root     = "job"
+keep     = { newest = 3, per = ["state integer"], by = "at" }
+"#;
+
+/// A spec with the tables that its rules name, for so many workers.
+fn spec_of(workers: u32, rules: &str) -> Graph {
     let mut tables = "job = { key = \"id integer\" }\n".to_owned();
     if rules.contains("[rules.notes]") {
         tables += "note = { key = \"id integer\" }\n";
@@ -68,12 +94,16 @@ fn spec(rules: &str) -> Graph {
         tables += "part = { key = \"id integer\", parents = [\"job -> job.id\"] }\n";
     }
     graph_of(&format!(
-        "name = \"forward\"\n\n[tables]\n{tables}\n{rules}"
+        "name = \"forward\"\nworkers = {workers}\n\n[tables]\n{tables}\n{rules}"
     ))
 }
 
+fn spec(rules: &str) -> Graph {
+    spec_of(1, rules)
+}
+
 /// An installation whose runs do some five batches of one root each before their time is up: they rest after each.
-fn installation(dialect: Dialect, rules: &str) -> Installation {
+fn installation(dialect: Dialect, graph: &Graph) -> Installation {
     let time = match dialect {
         Dialect::Postgres => "timestamp",
         Dialect::Mysql | Dialect::Mariadb => "datetime(6)",
@@ -83,7 +113,7 @@ fn installation(dialect: Dialect, rules: &str) -> Installation {
          CREATE TABLE note (id integer PRIMARY KEY, state integer NOT NULL DEFAULT 1, at {time});
          CREATE TABLE part (id integer PRIMARY KEY, job integer, at {time});"
     );
-    let mut installation = Installation::of(dialect, &schema, &spec(rules));
+    let mut installation = Installation::of(dialect, &schema, graph);
     installation.arm();
     for rule in installation.texts("SELECT rule FROM W.rule") {
         let mut set = |name: &str, value: i64| {
@@ -101,9 +131,9 @@ fn installation(dialect: Dialect, rules: &str) -> Installation {
     installation
 }
 
-/// Rows that are held, and younger ones that are due.
-fn fill(installation: &mut Installation, table: &str, rule: &str) {
-    for id in 1..=STAY + 3 {
+/// Rows that are held, and some younger ones.
+fn fill(installation: &mut Installation, table: &str, rule: &str, younger: usize) {
+    for id in 1..=STAY + younger {
         let at = format!("2025-01-{id:02} 12:00:00");
         installation.execute(&format!(
             "INSERT INTO {table} (id, at) VALUES ({id}, '{at}')"
@@ -130,8 +160,8 @@ fn a_run_that_goes_around_takes_what_came_free_before_its_start(dialect: Dialect
         "default = \"30d\", per = \"state integer\", opt_in = true",
     );
     for rules in [end_time("job"), by_scope] {
-        let mut installation = installation(dialect, &rules);
-        fill(&mut installation, "job", "jobs");
+        let mut installation = installation(dialect, &spec(&rules));
+        fill(&mut installation, "job", "jobs", 3);
         if rules.contains("opt_in") {
             let policy = json!({"rule": "jobs", "scope": "1", "retention": "30d"});
             installation.set_policy(policy).expect("a policy");
@@ -152,10 +182,19 @@ fn a_run_that_goes_around_takes_what_came_free_before_its_start(dialect: Dialect
 }
 
 /// Runs until something is true of what is left.
-fn run_until(installation: &mut Installation, table: &str, enough: impl Fn(&[String]) -> bool) {
+fn run_until(
+    installation: &mut Installation,
+    table: &str,
+    workers: u32,
+    enough: impl Fn(&[String]) -> bool,
+) {
     let mut told = Vec::new();
-    for _ in 0..RUNS {
-        told.push(run(installation)["reason"].clone());
+    for worker in (1..=workers).cycle().take(RUNS) {
+        let options = match workers {
+            1 => json!({}),
+            _ => json!({"worker": worker}),
+        };
+        told.push(installation.run(options).expect("a run")["reason"].clone());
         if enough(&left(installation, table)) {
             return;
         }
@@ -169,26 +208,32 @@ fn run_until(installation: &mut Installation, table: &str, enough: impl Fn(&[Str
     );
 }
 
-fn those_behind_go(dialect: Dialect, rules: &str) {
-    let mut installation = installation(dialect, rules);
-    fill(&mut installation, "job", "jobs");
+/// All are due but those that are held and those that stay besides; runs are of one worker after the other.
+fn those_behind_go(dialect: Dialect, workers: u32, rules: &str, besides: usize) {
+    let mut installation = installation(dialect, &spec_of(workers, rules));
+    fill(&mut installation, "job", "jobs", 3 + besides);
     let first = run(&mut installation);
     assert_eq!(
         first["status"], "stopped",
         "the first run has not enough time: {first}"
     );
-    run_until(&mut installation, "job", |left| left.len() == STAY);
-    let held: Vec<String> = (1..=STAY).map(|id| id.to_string()).collect();
+    let kept = STAY + besides;
+    run_until(&mut installation, "job", workers, |left| left.len() == kept);
+    let all = kept + 3;
+    let held: Vec<String> = (1..=STAY)
+        .chain(all - besides + 1..=all)
+        .map(|id| id.to_string())
+        .collect();
     assert_eq!(left(&mut installation, "job"), held, "what is held stays");
     // What may go meanwhile is found, though it lies before the place where the last run ended.
     let release = json!({"rule": "jobs", "key": "2"});
     installation
         .call("release_hold", release)
         .expect("a release");
-    run_until(&mut installation, "job", |left| {
+    run_until(&mut installation, "job", workers, |left| {
         !left.contains(&"2".to_owned())
     });
-    assert_eq!(left(&mut installation, "job").len(), STAY - 1);
+    assert_eq!(left(&mut installation, "job").len(), kept - 1);
     // A run that has the time looks at each of them once, wherever it begins.
     for name in ["nice", "time_budget"] {
         let options = json!({"rule": "jobs", "name": name, "value": null});
@@ -205,25 +250,45 @@ fn those_behind_go(dialect: Dialect, rules: &str) {
 }
 
 fn families_that_stay_do_not_stop_those_behind_them(dialect: Dialect) {
-    those_behind_go(dialect, &end_time("job"));
+    those_behind_go(dialect, 1, &end_time("job"), 0);
 }
 
 fn windows_that_stay_do_not_stop_those_behind_them(dialect: Dialect) {
-    those_behind_go(dialect, &removal_time("window"));
+    those_behind_go(dialect, 1, &removal_time("window"), 0);
 }
 
 fn families_by_removal_time_do_not_stop_those_behind_them(dialect: Dialect) {
-    those_behind_go(dialect, &removal_time("family"));
+    those_behind_go(dialect, 1, &removal_time("family"), 0);
 }
 
 fn rows_of_one_table_do_not_stop_those_behind_them(dialect: Dialect) {
-    those_behind_go(dialect, AGE);
+    those_behind_go(dialect, 1, AGE, 0);
+}
+
+fn rows_that_expire_do_not_stop_those_behind_them(dialect: Dialect) {
+    those_behind_go(dialect, 1, EXPIRY, 0);
+}
+
+fn orphans_do_not_stop_those_behind_them(dialect: Dialect) {
+    those_behind_go(dialect, 1, ORPHAN, 0);
+}
+
+fn rows_of_a_group_do_not_stop_those_behind_them(dialect: Dialect) {
+    those_behind_go(dialect, 1, KEEP_LAST, 3);
+}
+
+fn what_workers_pass_over_does_not_stop_what_is_behind(dialect: Dialect) {
+    those_behind_go(dialect, 2, &end_time("job"), 0);
+    // One worker at a time is at these; the other rule is what several have to share out.
+    for rule in [AGE, EXPIRY] {
+        those_behind_go(dialect, 2, &format!("{rule}\n{}", end_time("note")), 0);
+    }
 }
 
 fn time_is_left_by(dialect: Dialect, first: &str) {
     let rules = format!("{first}\n{}", end_time("note"));
-    let mut installation = installation(dialect, &rules);
-    fill(&mut installation, "job", "jobs");
+    let mut installation = installation(dialect, &spec(&rules));
+    fill(&mut installation, "job", "jobs", 3);
     installation.execute("INSERT INTO note (id, at) VALUES (1, '2025-02-01 12:00:00')");
     run(&mut installation);
     run(&mut installation);
@@ -231,7 +296,7 @@ fn time_is_left_by(dialect: Dialect, first: &str) {
         left(&mut installation, "note").is_empty(),
         "the second run begins with the second rule"
     );
-    run_until(&mut installation, "job", |left| left.len() == STAY);
+    run_until(&mut installation, "job", 1, |left| left.len() == STAY);
 }
 
 fn a_rule_without_an_end_leaves_time_to_the_next(dialect: Dialect) {
@@ -243,8 +308,8 @@ fn a_rule_of_one_table_leaves_time_to_the_next(dialect: Dialect) {
 }
 
 fn another_spec_begins_at_the_oldest(dialect: Dialect) {
-    let mut installation = installation(dialect, &end_time("job"));
-    fill(&mut installation, "job", "jobs");
+    let mut installation = installation(dialect, &spec(&end_time("job")));
+    fill(&mut installation, "job", "jobs", 3);
     run(&mut installation);
     let begun = "SELECT COUNT(*) FROM W.run_rule WHERE start_key IS NOT NULL";
     run(&mut installation);

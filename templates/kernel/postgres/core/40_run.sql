@@ -163,10 +163,9 @@ WHERE r.trigger NOT IN ('PURGE', 'STAMP')
 COMMENT ON VIEW sweeping IS
     'Runs and dry runs that look at all that is due. A run goes on where the one before left off.';
 
--- left_off: where such a run goes on, if it is no dry run: at the cursor of a rule, where the one before had more to look at.
--- What stays is passed over so; the run comes to it at its end, as far as its time lasts. A spec that says something else of the
--- rule begins at the oldest, since the cursor may be of another column. So do rules of single rows, of which only what is held
--- stays, and those whose families workers share out.
+-- left_off: where such a run goes on, if it is no dry run: at the cursor of a rule, where the one before had more to look at; of
+-- several workers, where the one that was last at the rule had. What stays is passed over so; the run comes to it at its end, as far
+-- as its time lasts. A spec that says something else of the rule begins at the oldest, since the cursor may be of another column.
 --# create function left_off
 CREATE OR REPLACE FUNCTION left_off(p_run bigint, p_rule text, OUT o_time text, OUT o_key text)
 LANGUAGE sql STABLE SECURITY DEFINER
@@ -176,20 +175,25 @@ AS $windrow$
     SELECT p.cursor_time, p.cursor_key
     FROM sweeping AS r
     JOIN rule AS n ON n.rule = p_rule
-    CROSS JOIN spec AS s
     CROSS JOIN LATERAL (
         SELECT o.cursor_time, o.cursor_key, o.rule_hash
-        FROM sweeping AS b
+        FROM (
+            SELECT b.run_id
+            FROM sweeping AS b
+            WHERE b.run_id BETWEEN p_run - 1000 AND p_run - 1
+              AND NOT b.dry_run
+              AND EXISTS (SELECT FROM run_rule AS o WHERE o.run_id = b.run_id AND o.rule = p_rule)
+            ORDER BY b.run_id DESC
+            LIMIT (SELECT s.workers FROM spec AS s)
+        ) AS b
         JOIN run_rule AS o ON o.run_id = b.run_id AND o.rule = p_rule
-        WHERE b.run_id BETWEEN p_run - 1000 AND p_run - 1
-          AND NOT b.dry_run
-        ORDER BY b.run_id DESC
+        ORDER BY o.updated_at DESC
         LIMIT 1
     ) AS p
     WHERE r.run_id = p_run
       AND NOT r.dry_run
       AND p.rule_hash = md5(n.document::text)
-      AND (n.strategy IN ('removal-time', 'age') OR n.strategy = 'end-time' AND s.workers = 1)
+      AND p.cursor_time IS NOT NULL
 $windrow$;
 --# comment on function left_off
 COMMENT ON FUNCTION left_off(bigint, text) IS
@@ -540,6 +544,12 @@ BEGIN
           AND r.rule = p_rule
         RETURNING CASE WHEN o.is_through THEN v_state ELSE 'again' END
         INTO v_state;
+        IF v_state = 'again' AND v_strategy IN ('expiry', 'orphan', 'keep-last') THEN
+            -- Single rows are all looked at once more: what stays is counted anew.
+            DELETE FROM run_skip AS s
+            WHERE s.run_id = p_run
+              AND s.rule = p_rule;
+        END IF;
     END IF;
     RETURN v_state;
 END

@@ -1,17 +1,29 @@
 -- sweep: what the workers go through together, from the first root of the first rule to the last one of the last. A worker
 -- that starts while others are at work joins them, with their cutoff; else it begins a new sweep. One row for each rule:
--- behind which root the next claim begins, whether nothing is left behind it, whether what was locked was handed out once
--- more, and which run saw the end of it.
+-- behind which root the next claim begins, behind which one the first began, whether the claims have come to the end since and are
+-- of what lies before that, which roots the sweep before had claimed and not looked at, whether nothing is left behind the cursor,
+-- whether what was locked was handed out once more, and which run saw the end of it.
 --# create table sweep
 CREATE TABLE IF NOT EXISTS sweep (
     rule        text    NOT NULL PRIMARY KEY,
     sweep_id    bigint,
     cursor_time text,
     cursor_key  text,
+    start_time  text,
+    start_key   text,
+    around      boolean NOT NULL DEFAULT false,
+    inherited   text[]  NOT NULL DEFAULT '{}',
     exhausted   boolean NOT NULL DEFAULT false,
     handed_out  boolean NOT NULL DEFAULT false,
     ended_by    bigint
 );
+-- What the table of an earlier version lacks.
+--# add columns to sweep
+ALTER TABLE sweep
+    ADD COLUMN IF NOT EXISTS start_time text,
+    ADD COLUMN IF NOT EXISTS start_key text,
+    ADD COLUMN IF NOT EXISTS around boolean NOT NULL DEFAULT false,
+    ADD COLUMN IF NOT EXISTS inherited text[] NOT NULL DEFAULT '{}';
 --# fill table sweep
 INSERT INTO sweep (rule)
 SELECT r.rule
@@ -69,6 +81,38 @@ COMMENT ON FUNCTION at_others(bigint, text, boolean) IS
     'Which other worker of the sweep of run p_run is at p_rule, or with p_before at a rule before it; without a rule, which one still '
     'runs. NULL: none.';
 
+-- claims_left: what the sweep before had claimed and not looked at, where this one goes on behind that.
+--# create function claims_left
+CREATE OR REPLACE FUNCTION claims_left(p_run bigint, p_rule text)
+RETURNS text[]
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    RETURN (
+        SELECT coalesce(array_agg(DISTINCT k.key), '{}')
+        FROM run_rule AS p
+        JOIN run_sweep AS o
+            ON o.sweep_id = (
+                SELECT s.sweep_id
+                FROM run_sweep AS s
+                JOIN sweeping AS b ON b.run_id = s.run_id AND NOT b.dry_run
+                WHERE s.run_id BETWEEN p_run - 1000 AND p_run - 1
+                ORDER BY s.run_id DESC
+                LIMIT 1
+            )
+        JOIN run_claim AS c ON c.run_id = o.run_id AND c.rule = p_rule
+        CROSS JOIN LATERAL unnest(c.claimed) AS k(key)
+        WHERE p.run_id = p_run
+          AND p.rule = p_rule
+          AND p.start_time IS NOT NULL
+    );
+END
+$windrow$;
+--# comment on function claims_left
+COMMENT ON FUNCTION claims_left(bigint, text) IS
+    'The roots that the workers before run p_run claimed and did not look at, where that run goes on behind them.';
+
 -- sweep_join: a run becomes part of the sweep under way, or begins a new one.
 --# create function sweep_join
 CREATE OR REPLACE FUNCTION sweep_join(p_run bigint, p_worker integer)
@@ -94,18 +138,38 @@ BEGIN
     FROM run_rule AS p
     WHERE p.run_id = p_run;
     IF v_sweep IS NULL THEN
-        UPDATE sweep
+        UPDATE sweep AS s
         SET sweep_id = p_run,
-            cursor_time = NULL,
-            cursor_key = NULL,
+            cursor_time = p.start_time,
+            cursor_key = p.start_key,
+            start_time = p.start_time,
+            start_key = p.start_key,
+            around = false,
+            inherited = claims_left(p_run, s.rule),
             exhausted = false,
             handed_out = false,
-            ended_by = NULL;
+            ended_by = NULL
+        FROM rule AS r
+        LEFT JOIN run_rule AS p ON p.run_id = p_run AND p.rule = r.rule
+        WHERE s.rule = r.rule;
+        UPDATE run_claim AS c
+        SET claimed = s.inherited
+        FROM sweep AS s
+        WHERE s.rule = c.rule
+          AND c.run_id = p_run;
     ELSE
         UPDATE run AS r
         SET as_of = v_as_of
         WHERE r.run_id = p_run;
     END IF;
+    -- The sweep goes around, not the one worker.
+    UPDATE run_rule AS p
+    SET start_time = NULL,
+        start_key = NULL
+    FROM rule AS r
+    WHERE r.rule = p.rule
+      AND r.divided
+      AND p.run_id = p_run;
 END
 $windrow$;
 --# comment on function sweep_join
@@ -135,8 +199,9 @@ $windrow$;
 COMMENT ON FUNCTION sweep_enter(bigint, text) IS
     'Run p_run goes to p_rule; o_wait: whom it waits for first; o_over: the sweep is through with the rule.';
 
--- sweep_rest: no root is left behind the cursor. Who is the last one at the rule looks once more at what was locked when it
--- was met, by another worker perhaps, and at what workers that are gone had claimed.
+-- sweep_rest: no root is left behind the cursor. What lies before the place where the sweep began comes next. Then who is the last
+-- one at the rule looks once more at what was locked when it was met, by another worker perhaps, and at what workers that are gone
+-- had claimed.
 --# create function sweep_rest
 CREATE OR REPLACE FUNCTION sweep_rest(p_run bigint, p_rule text)
 RETURNS text
@@ -147,6 +212,16 @@ DECLARE
     v_sweep sweep%ROWTYPE;
     v_keys  text[] := '{}';
 BEGIN
+    UPDATE sweep AS s
+    SET cursor_time = NULL,
+        cursor_key = NULL,
+        around = true
+    WHERE s.rule = p_rule
+      AND s.start_time IS NOT NULL
+      AND NOT s.around;
+    IF FOUND THEN
+        RETURN 'again';
+    END IF;
     UPDATE sweep AS s
     SET exhausted = true
     WHERE s.rule = p_rule
@@ -181,8 +256,8 @@ END
 $windrow$;
 --# comment on function sweep_rest
 COMMENT ON FUNCTION sweep_rest(bigint, text) IS
-    'Called where nothing is left to claim: nothing left, or again where run p_run is the last one at p_rule and has claimed what was '
-    'locked.';
+    'Called where nothing is left to claim behind the cursor: nothing left; or again, where what lies before the start of the sweep '
+    'comes next, or run p_run is the last one at p_rule and has claimed what was locked.';
 
 -- claim_roots: the workers share the roots out: each claims those of the next four batches, in a transaction that does
 -- nothing else.
@@ -208,7 +283,8 @@ BEGIN
         INTO v_roots, v_last
         FROM next_roots(
             v_rule, p_run.as_of, seconds(p_run.options ->> 'retention'), p_run.options ->> 'scope',
-            v_sweep.cursor_time, v_sweep.cursor_key, least(4 * p_take, families_left(p_run, p_progress)), p_progress.gone, false
+            v_sweep.cursor_time, v_sweep.cursor_key, least(4 * p_take, families_left(p_run, p_progress)), p_progress.gone, false,
+            CASE WHEN v_sweep.around THEN v_sweep.start_time END, v_sweep.start_key
         ) AS n;
     END IF;
     IF v_roots IS NULL THEN
@@ -219,7 +295,16 @@ BEGIN
         cursor_key = v_roots[cardinality(v_roots)]
     WHERE s.rule = v_rule;
     UPDATE run_claim AS c
-    SET claimed = v_roots
+    SET claimed = CASE
+            -- What was looked at already is met again.
+            WHEN v_sweep.around AND v_sweep.inherited <> '{}' THEN ARRAY(
+                SELECT k.key
+                FROM unnest(v_roots) WITH ORDINALITY AS k(key, position)
+                WHERE k.key <> ALL (v_sweep.inherited)
+                ORDER BY k.position
+            )
+            ELSE v_roots
+        END
     WHERE c.run_id = p_run.run_id
       AND c.rule = v_rule;
     UPDATE run_rule AS r

@@ -24,6 +24,7 @@ DECLARE
     v_take     bigint;
     v_roots    text[];
     v_last     text;
+    v_key      text;
     v_count    integer;
     v_members  text[];
     v_rows     bigint[];
@@ -145,6 +146,10 @@ BEGIN
         FROM unnest(v_batch.o_skip_keys, v_batch.o_skip_reasons) AS k(key, reason)
         WHERE k.reason NOT IN ('LOCKED', 'SHARED_MEMBER')
            OR v_is_last;
+        -- The claims have moved the cursor already: the next sweep goes on behind the last of them.
+        SELECT s.cursor_time, s.cursor_key INTO v_last, v_key FROM sweep AS s WHERE s.rule = p_rule;
+    ELSE
+        v_key := v_roots[v_count];
     END IF;
     PERFORM end_step(
         p_run, p_rule, v_batch.o_families, v_batch.o_rows,
@@ -153,9 +158,8 @@ BEGIN
         CASE WHEN v_progress.halving AND v_count > 1 THEN v_count / 2
             ELSE least(v_progress.batch_families * 2, setting_of(p_rule, 'batch_families')) END,
         v_progress.halving AND v_count > 1,
-        -- The claim has moved the cursor of a worker already.
-        CASE WHEN v_shared THEN v_progress.cursor_time ELSE v_last END,
-        CASE WHEN v_shared THEN v_progress.cursor_key ELSE v_roots[v_count] END,
+        v_last,
+        v_key,
         v_batch.o_skip_keys, v_batch.o_skip_reasons
     );
     RETURN 'more';

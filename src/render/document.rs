@@ -274,6 +274,9 @@ struct RuleDocument<'a> {
     /// The columns along which each of them goes, on PostgreSQL.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     ways: Vec<&'a [String]>,
+    /// The columns of its cursor in the work tables, on MySQL and MariaDB.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    cursor: Vec<&'a str>,
     /// Further fields of a preview, and of the report of a run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     report_preview: Vec<Field<'a>>,
@@ -602,6 +605,7 @@ pub(super) fn of_rule(
         swept: view.single().is_some_and(|it| it.is_swept()),
         passes: view.single().map_or_else(Vec::new, |it| it.passes()),
         ways: view.single().map_or_else(Vec::new, |it| it.ways()),
+        cursor: view.single().map_or_else(Vec::new, |it| it.cursor()),
         report_preview: reported(graph, rule, graph::Document::Preview),
         report_run: reported(graph, rule, graph::Document::Run),
     };

@@ -17,6 +17,7 @@ tests! {
         rows_that_expire_do_not_stop_those_behind_them,
         orphans_do_not_stop_those_behind_them,
         rows_of_a_group_do_not_stop_those_behind_them,
+        rows_that_fail_do_not_stop_those_behind_them,
         what_workers_pass_over_does_not_stop_what_is_behind,
         a_rule_without_an_end_leaves_time_to_the_next,
         a_rule_of_one_table_leaves_time_to_the_next,
@@ -275,6 +276,36 @@ fn orphans_do_not_stop_those_behind_them(dialect: Dialect) {
 
 fn rows_of_a_group_do_not_stop_those_behind_them(dialect: Dialect) {
     those_behind_go(dialect, 1, KEEP_LAST, 3);
+}
+
+/// Each run begins at a row that cannot be deleted, and passes it over.
+fn rows_that_fail_do_not_stop_those_behind_them(dialect: Dialect) {
+    let mut installation = installation(dialect, &spec(EXPIRY));
+    fill(&mut installation, "job", "jobs", 3);
+    installation.execute("DELETE FROM W.hold");
+    let refuses = match dialect {
+        Dialect::Postgres => {
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;
+             CREATE TRIGGER refuse BEFORE DELETE ON job FOR EACH ROW EXECUTE FUNCTION refuse()"
+        }
+        Dialect::Mysql | Dialect::Mariadb => {
+            "CREATE TRIGGER refuse BEFORE DELETE ON job FOR EACH ROW SIGNAL SQLSTATE '45000'"
+        }
+    };
+    installation.execute(refuses);
+    let failed = "SELECT COUNT(DISTINCT key) FROM W.run_failure";
+    let failed = match dialect {
+        Dialect::Postgres => failed.to_owned(),
+        Dialect::Mysql | Dialect::Mariadb => failed.replace("key", "`key`"),
+    };
+    for _ in 0..RUNS {
+        let run = run(&mut installation);
+        if installation.number(&failed) == left(&mut installation, "job").len() as i64 {
+            return;
+        }
+        assert_ne!(run["reason"], "nothing left", "{run}");
+    }
+    panic!("{:?}", installation.rows("SELECT * FROM W.run_failure"));
 }
 
 fn what_workers_pass_over_does_not_stop_what_is_behind(dialect: Dialect) {

@@ -137,6 +137,12 @@ impl SingleView {
         passes.map(|pass| &pass.way[..]).collect()
     }
 
+    /// The columns of the cursor in the work tables of these servers.
+    pub(crate) fn cursor(&self) -> Vec<&str> {
+        let mysql = self.mysql.iter();
+        mysql.flat_map(|it| it.read_names.split(", ")).collect()
+    }
+
     /// Whether the rule has a verb that takes a batch by a list of keys.
     pub(crate) fn is_swept(&self) -> bool {
         self.mysql.as_ref().is_some_and(|it| it.swept)

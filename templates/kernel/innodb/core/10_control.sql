@@ -248,6 +248,7 @@ CREATE TABLE IF NOT EXISTS run_rule (
     weigh          bigint       NOT NULL DEFAULT 1,
     cursor_time    varchar(40),
     cursor_key     varchar(255),
+    place          longtext,
     start_time     varchar(40),
     start_key      varchar(255),
     around         boolean      NOT NULL DEFAULT false,
@@ -264,10 +265,13 @@ CREATE TABLE IF NOT EXISTS run_rule (
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'Progress of a run, written in the transaction that deletes: cursor, counts, present batch size; halving:
         a family that fails is being searched. weigh: of how many of the next families the rows are counted before they
-        go, below 0: those of the next batch were. paced: what pace() measures the last batch by. start: where the run before
+        go, below 0: those of the next batch were. paced: what pace() measures the last batch by. place: of a rule of single
+        rows, whose cursor_time is its pass: the row at the cursor, as work_cursor has it. start: where the run before
         left off, and this one began; around: it has come to the end since, and looks at what lies before;
         rule_hash: of what the spec said of the rule then. told: how often tell_runs() of a cluster has written the row.';
 -- What the table of an earlier version lacks.
+--# add column run_rule.place
+CALL add_column('run_rule', 'place', 'longtext AFTER cursor_key');
 --# add column run_rule.start_time
 CALL add_column('run_rule', 'start_time', 'varchar(40) AFTER cursor_key');
 --# add column run_rule.start_key

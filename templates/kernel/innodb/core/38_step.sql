@@ -563,9 +563,15 @@ BEGIN
         UPDATE run_rule AS p
         SET p.cursor_time = NULL,
             p.cursor_key = NULL,
+            p.place = NULL,
             p.around = true
         WHERE p.run_id = p_run
           AND p.rule = p_rule;
+        IF o_state = 'again' AND v_kind = 'single' THEN
+            -- Single rows are all looked at once more: what stays is counted anew.
+            DELETE FROM work_cursor;
+            DELETE FROM run_skip WHERE run_id = p_run AND rule = p_rule;
+        END IF;
         COMMIT;
     END IF;
 END;

@@ -84,36 +84,42 @@ FROM run AS r
 WHERE r.`trigger` NOT IN ('PURGE', 'STAMP')
   AND NOT JSON_CONTAINS_PATH(r.options, 'one', '$.scope', '$.retention', '$.as_of');
 
--- left_off: where such a run goes on, if it is no dry run: at the cursor of a rule, where the one before had more to look at.
--- What stays is passed over so; the run comes to it at its end, as far as its time lasts. A spec that says something else of the
--- rule begins at the oldest, since the cursor may be of another column. So do rules of single rows, of which only what is held
--- stays, and those whose families workers share out.
+-- left_off: where such a run goes on, if it is no dry run: at the cursor of a rule, where the one before had more to look at; of
+-- several workers, where the one that was last at the rule had. What stays is passed over so; the run comes to it at its end, as far
+-- as its time lasts. A spec that says something else of the rule begins at the oldest, since the cursor may be of another column.
 --# create procedure left_off
-CREATE PROCEDURE left_off(IN p_run bigint, IN p_rule varchar(64), OUT o_time varchar(40), OUT o_key varchar(255))
+CREATE PROCEDURE left_off(IN p_run bigint, IN p_rule varchar(64), OUT o_time varchar(40), OUT o_key varchar(255), OUT o_place longtext)
 SQL SECURITY DEFINER
 COMMENT 'Where run p_run takes p_rule up: the cursor of the latest run before it that had more to look at; NULL: at the oldest.'
 BEGIN
-    DECLARE v_kind varchar(20);
-    DECLARE v_last bigint;
-    CALL kind_of(p_rule, v_kind);
-    SELECT MAX(b.run_id)
+    DECLARE v_workers bigint DEFAULT (SELECT s.workers FROM spec AS s);
+    DECLARE v_last    bigint;
+    SELECT MAX(l.run_id)
     INTO v_last
-    FROM sweeping AS r
-    CROSS JOIN spec AS s
-    JOIN sweeping AS b ON b.run_id BETWEEN r.run_id - 1000 AND r.run_id - 1
-    JOIN run_rule AS o ON o.run_id = b.run_id AND o.rule = p_rule
-    WHERE r.run_id = p_run
-      AND NOT r.dry_run
-      AND NOT b.dry_run
-      AND (v_kind = 'timed' OR v_kind = 'end-time' AND s.workers = 1);
-    SET o_time = NULL, o_key = NULL;
-    SELECT MAX(p.cursor_time), MAX(p.cursor_key)
-    INTO o_time, o_key
+    FROM (
+        SELECT e.run_id
+        FROM (
+            SELECT b.run_id, o.updated_at
+            FROM sweeping AS r
+            JOIN sweeping AS b ON b.run_id BETWEEN r.run_id - 1000 AND r.run_id - 1
+            JOIN run_rule AS o ON o.run_id = b.run_id AND o.rule = p_rule
+            WHERE r.run_id = p_run
+              AND NOT r.dry_run
+              AND NOT b.dry_run
+            ORDER BY b.run_id DESC
+            LIMIT v_workers
+        ) AS e
+        ORDER BY e.updated_at DESC, e.run_id DESC
+        LIMIT 1
+    ) AS l;
+    SELECT MAX(p.cursor_time), MAX(p.cursor_key), MAX(p.place)
+    INTO o_time, o_key, o_place
     FROM run_rule AS p
     JOIN rule AS n ON n.rule = p.rule
     WHERE p.run_id = v_last
       AND p.rule = p_rule
-      AND p.rule_hash = SHA2(n.document, 256);
+      AND p.rule_hash = SHA2(n.document, 256)
+      AND p.cursor_time IS NOT NULL;
 END;
 
 -- had_its_turn: where the run before had no time for all rules, the one at which that ended comes last, so that it cannot take the
@@ -154,20 +160,21 @@ BEGIN
     DECLARE v_weigh bigint;
     DECLARE v_time  varchar(40);
     DECLARE v_key   varchar(255);
+    DECLARE v_seen  longtext;
     CALL note_catalog(p_run);
     CALL note_clean();
     SELECT MIN(r.position) INTO v_place FROM rule AS r WHERE r.rule = COALESCE(p_rule, r.rule);
     WHILE v_place IS NOT NULL DO
         SELECT r.rule, r.batch_setting INTO v_rule, v_name FROM rule AS r WHERE r.position = v_place;
         CALL setting_of(v_rule, v_name, v_batch);
-        CALL left_off(p_run, v_rule, v_time, v_key);
+        CALL left_off(p_run, v_rule, v_time, v_key, v_seen);
         -- What the last batches had; nothing is known before the first.
         SELECT COALESCE((
             SELECT ABS(b.weigh) FROM run_rule AS b WHERE b.rule = v_rule AND b.families > 0 ORDER BY b.run_id DESC LIMIT 1
         ), 1)
         INTO v_weigh;
-        INSERT INTO run_rule (run_id, rule, batch_families, weigh, cursor_time, cursor_key, start_time, start_key, rule_hash)
-        SELECT p_run, r.rule, v_batch, v_weigh, v_time, v_key, v_time, v_key, SHA2(r.document, 256)
+        INSERT INTO run_rule (run_id, rule, batch_families, weigh, cursor_time, cursor_key, place, start_time, start_key, rule_hash)
+        SELECT p_run, r.rule, v_batch, v_weigh, v_time, v_key, v_seen, v_time, v_key, SHA2(r.document, 256)
         FROM rule AS r
         WHERE r.rule = v_rule;
         INSERT INTO run_table (run_id, rule, position, table_name)

@@ -173,6 +173,51 @@ BEGIN
     SELECT COUNT(r.position) INTO o_found FROM work_row AS r WHERE r.position > 0;
 END;
 
+-- single_place, single_resume: where a run is, so that the next one goes on behind that: the row of work_cursor.
+--# create procedure single_place
+CREATE PROCEDURE single_place(IN p_rule varchar(64), OUT o_place longtext)
+SQL SECURITY DEFINER
+COMMENT 'Row 1 of work_cursor as a JSON list: the pass, the key as a text, the columns along which a pass goes.'
+BEGIN
+    DECLARE v_text longtext;
+    SELECT CONCAT(
+        'SELECT JSON_ARRAY(c.pass, c.row_key, ',
+        GROUP_CONCAT(CONCAT('CAST(c.', n.name, ' AS char)') ORDER BY n.position SEPARATOR ', '),
+        ') INTO @windrow_place FROM work_cursor AS c WHERE c.position = 1'
+    )
+    INTO v_text
+    FROM rule AS r
+    JOIN JSON_TABLE(r.document, '$.cursor[*]' COLUMNS (position FOR ORDINALITY, name varchar(64) PATH '$')) AS n
+    WHERE r.rule = p_rule;
+    CALL run_text(v_text);
+    SET o_place = @windrow_place;
+END;
+--# create procedure single_resume
+CREATE PROCEDURE single_resume(IN p_run bigint, IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Where a run has no cursor yet, makes what single_place() told of the run before row 1 of work_cursor.'
+BEGIN
+    DECLARE v_text longtext;
+    IF NOT EXISTS (SELECT 1 FROM work_cursor) THEN
+        SELECT
+            MAX(p.place),
+            CONCAT(
+                'INSERT INTO work_cursor (position, pass, row_key, ', GROUP_CONCAT(n.name ORDER BY n.position SEPARATOR ', '),
+                ') SELECT 1, p.* FROM JSON_TABLE(@windrow_place, ''$'' COLUMNS (pass integer PATH ''$[0]'', row_key longtext PATH ''$[1]'', ',
+                GROUP_CONCAT(CONCAT(n.name, ' longtext PATH ''$[', n.position + 1, ']''') ORDER BY n.position SEPARATOR ', '), ')) AS p'
+            )
+        INTO @windrow_place, v_text
+        FROM run_rule AS p
+        JOIN rule AS r ON r.rule = p.rule
+        JOIN JSON_TABLE(r.document, '$.cursor[*]' COLUMNS (position FOR ORDINALITY, name varchar(64) PATH '$')) AS n
+        WHERE p.run_id = p_run
+          AND p.rule = p_rule;
+        IF @windrow_place IS NOT NULL THEN
+            CALL run_text(v_text);
+        END IF;
+    END IF;
+END;
+
 -- single_moved: the cursor is where the batch has led it.
 --# create procedure single_moved
 CREATE PROCEDURE single_moved()
@@ -335,6 +380,7 @@ BEGIN
     DECLARE v_present   integer;
     DECLARE v_halving   boolean;
     DECLARE v_weigh     bigint;
+    DECLARE v_place     longtext;
     DECLARE v_document  longtext;
     DECLARE v_batch     bigint;
     DECLARE v_take      bigint;
@@ -364,6 +410,7 @@ BEGIN
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
             CALL next_single(p_rule);
+            CALL single_resume(p_run, p_rule);
             COMMIT;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
@@ -447,6 +494,7 @@ BEGIN
             END IF;
             UPDATE run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
             CALL single_moved();
+            CALL single_place(p_rule, v_place);
             IF v_dry_run AND (SELECT COUNT(*) > 1 FROM rule_table AS t WHERE t.rule = p_rule) THEN
                 INSERT INTO work_taken (id)
                 SELECT r.k1
@@ -468,7 +516,9 @@ BEGIN
                 p.retries_in_row = 0,
                 p.batch_families = IF(v_halving AND v_last > 1, v_last DIV 2, LEAST(v_present * 2, v_batch)),
                 p.halving = v_halving AND v_last > 1,
+                p.cursor_time = v_pass,
                 p.cursor_key = LEFT(v_key, 255),
+                p.place = v_place,
                 p.updated_at = UTC_TIMESTAMP(6)
             WHERE p.run_id = p_run
               AND p.rule = p_rule;
@@ -497,6 +547,7 @@ BEGIN
             LEAVE step;
         END IF;
         CALL single_moved();
+        CALL single_place(p_rule, v_place);
         INSERT IGNORE INTO run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
         VALUES (p_run, p_rule, LEFT(v_key, 700), v_errno, v_sqlstate, v_message);
         INSERT INTO work_skip (skip_key, reason)
@@ -507,7 +558,9 @@ BEGIN
             p.retries_in_row = 0,
             p.batch_families = LEAST(v_present * 2, v_batch),
             p.halving = false,
+            p.cursor_time = v_pass,
             p.cursor_key = LEFT(v_key, 255),
+            p.place = v_place,
             p.updated_at = UTC_TIMESTAMP(6)
         WHERE p.run_id = p_run
           AND p.rule = p_rule;

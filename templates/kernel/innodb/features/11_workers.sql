@@ -1,18 +1,32 @@
 -- sweep: what the workers go through together, from the first root of the first rule to the last one of the last. A worker
 -- that starts while others are at work joins them, with their cutoff; else it begins a new sweep. One row for each rule:
--- behind which root the next claim begins, whether nothing is left behind it, whether what was locked was handed out once
--- more, and which run saw the end of it.
+-- behind which root the next claim begins, behind which one the first began, whether the claims have come to the end since and are
+-- of what lies before that, which roots the sweep before had claimed and not looked at, whether nothing is left behind the cursor,
+-- whether what was locked was handed out once more, and which run saw the end of it.
 --# create table sweep
 CREATE TABLE IF NOT EXISTS sweep (
     rule        varchar(64) NOT NULL PRIMARY KEY,
     sweep_id    bigint,
     cursor_time varchar(40),
     cursor_key  varchar(255),
+    start_time  varchar(40),
+    start_key   varchar(255),
+    around      boolean     NOT NULL DEFAULT false,
+    inherited   longtext,
     exhausted   boolean     NOT NULL DEFAULT false,
     handed_out  boolean     NOT NULL DEFAULT false,
     ended_by    bigint
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'Where the present sweep of the workers has got to, by rule. sweep_id: the run that began it.';
+-- What the table of an earlier version lacks.
+--# add column sweep.start_time
+CALL add_column('sweep', 'start_time', 'varchar(40) AFTER cursor_key');
+--# add column sweep.start_key
+CALL add_column('sweep', 'start_key', 'varchar(255) AFTER start_time');
+--# add column sweep.around
+CALL add_column('sweep', 'around', 'boolean NOT NULL DEFAULT false AFTER start_key');
+--# add column sweep.inherited
+CALL add_column('sweep', 'inherited', 'longtext AFTER around');
 --# fill table sweep
 INSERT IGNORE INTO sweep (rule)
 SELECT r.rule
@@ -54,6 +68,7 @@ COMMENT 'Makes run p_run, of worker p_worker, part of the sweep under way, with 
 BEGIN
     DECLARE v_sweep bigint;
     DECLARE v_as_of datetime(6);
+    DECLARE v_last  bigint;
     -- Who says running is alive: the begin of a run closes the others.
     SELECT o.sweep_id, r.as_of
     INTO v_sweep, v_as_of
@@ -68,19 +83,49 @@ BEGIN
     FROM run_rule AS p
     WHERE p.run_id = p_run;
     IF v_sweep IS NULL THEN
+        SELECT MAX(s.run_id)
+        INTO v_last
+        FROM run_sweep AS s
+        JOIN sweeping AS b ON b.run_id = s.run_id
+        WHERE s.run_id BETWEEN p_run - 1000 AND p_run - 1
+          AND NOT b.dry_run;
         UPDATE sweep AS s
+        JOIN rule AS k ON k.rule = s.rule
+        LEFT JOIN run_rule AS p ON p.run_id = p_run AND p.rule = s.rule
         SET s.sweep_id = p_run,
-            s.cursor_time = NULL,
-            s.cursor_key = NULL,
+            s.cursor_time = p.start_time,
+            s.cursor_key = p.start_key,
+            s.start_time = p.start_time,
+            s.start_key = p.start_key,
+            s.around = false,
+            -- What the workers before had claimed and not looked at, where this sweep goes on behind that.
+            s.inherited = IF(p.start_time IS NULL, '[]', (
+                SELECT CONCAT('[', COALESCE(GROUP_CONCAT(DISTINCT CAST(JSON_ARRAY(l.id, l.ended) AS char) SEPARATOR ', '), ''), ']')
+                FROM run_sweep AS w
+                JOIN run_sweep AS o ON o.sweep_id = w.sweep_id
+                JOIN run_claim AS c ON c.run_id = o.run_id AND c.rule = k.rule
+                JOIN JSON_TABLE(c.claimed, '$[*]' COLUMNS (id varchar(255) PATH '$[0]', ended varchar(40) PATH '$[1]')) AS l
+                WHERE w.run_id = v_last
+            )),
             s.exhausted = false,
             s.handed_out = false,
-            s.ended_by = NULL
-        WHERE s.rule IN (SELECT k.rule FROM rule AS k);
+            s.ended_by = NULL;
+        UPDATE run_claim AS c
+        JOIN sweep AS s ON s.rule = c.rule
+        SET c.claimed = s.inherited
+        WHERE c.run_id = p_run;
     ELSE
         UPDATE run AS r
         SET r.as_of = v_as_of
         WHERE r.run_id = p_run;
     END IF;
+    -- The sweep goes around, not the one worker.
+    UPDATE run_rule AS p
+    JOIN rule AS k ON k.rule = p.rule
+    SET p.start_time = NULL,
+        p.start_key = NULL
+    WHERE p.run_id = p_run
+      AND k.divided;
 END;
 
 -- sweep_enter: a worker goes to a rule when nobody works at an earlier one any more; to one whose rows are not divided, when
@@ -102,18 +147,30 @@ BEGIN
     WHERE s.run_id = p_run;
 END;
 
--- sweep_rest: no root is left behind the cursor. Who is the last one at the rule looks once more at what was locked when it
--- was met, by another worker perhaps, and at what workers that are gone had claimed.
+-- sweep_rest: no root is left behind the cursor. What lies before the place where the sweep began comes next. Then who is the last
+-- one at the rule looks once more at what was locked when it was met, by another worker perhaps, and at what workers that are gone
+-- had claimed.
 --# create procedure sweep_rest
 CREATE PROCEDURE sweep_rest(IN p_run bigint, IN p_rule varchar(64), OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'Called where nothing is left to claim: nothing left, or again where run p_run is the last one at p_rule and has
-    claimed what was locked.'
-BEGIN
+COMMENT 'Called where nothing is left to claim behind the cursor: nothing left; or again, where what lies before the start of the
+    sweep comes next, or run p_run is the last one at p_rule and has claimed what was locked.'
+rest: BEGIN
     DECLARE v_other varchar(200);
     DECLARE v_sweep bigint;
     DECLARE v_handed_out boolean;
     DECLARE v_keys longtext DEFAULT '[]';
+    UPDATE sweep AS s
+    SET s.cursor_time = NULL,
+        s.cursor_key = NULL,
+        s.around = true
+    WHERE s.rule = p_rule
+      AND s.start_time IS NOT NULL
+      AND NOT s.around;
+    IF ROW_COUNT() > 0 THEN
+        SET o_state = 'again';
+        LEAVE rest;
+    END IF;
     SET o_state = 'nothing left';
     UPDATE sweep AS s SET s.exhausted = true WHERE s.rule = p_rule;
     CALL at_others(p_run, p_rule, false, v_other);

@@ -43,6 +43,9 @@ BEGIN
     DECLARE v_claim     longtext;
     DECLARE v_is_last   boolean;
     DECLARE v_exhausted boolean;
+    DECLARE v_inherited longtext;
+    DECLARE v_at_time   varchar(40);
+    DECLARE v_at_key    varchar(255);
     DECLARE v_shared    boolean DEFAULT (SELECT s.workers > 1 FROM spec AS s);
     DECLARE v_first     varchar(64);
     DECLARE v_least     datetime(6);
@@ -112,26 +115,32 @@ BEGIN
                             ROLLBACK;
                             SET o_state = 'again';
                         END;
-                        SELECT s.exhausted, s.cursor_time, s.cursor_key
-                        INTO v_exhausted, v_time, v_key
+                        SELECT
+                            s.exhausted, s.cursor_time, s.cursor_key, IF(s.around, s.start_time, NULL), s.start_key,
+                            IF(s.around, s.inherited, '[]')
+                        INTO v_exhausted, v_time, v_key, v_to_time, v_to_key, v_inherited
                         FROM sweep AS s
                         WHERE s.rule = p_rule
                         FOR UPDATE;
                         IF NOT v_exhausted THEN
                             REPLACE INTO work_cursor (only_row, ended, id)
                             VALUES (1, COALESCE(v_time, v_least), COALESCE(v_key, v_first));
-                            SET @windrow_limit = LEAST(4 * v_take, v_limit - v_done);
-                            CALL perform(p_rule, 'next', '@windrow_limit');
+                            CALL roots_end_time(p_rule, LEAST(4 * v_take, v_limit - v_done), v_to_time, v_to_key);
                         END IF;
                         SELECT COUNT(r.id) INTO v_present FROM work_root AS r;
                         IF v_present = 0 THEN
                             CALL sweep_rest(p_run, p_rule, o_state);
                         ELSE
                             SELECT r.ended, r.id INTO v_time, v_key FROM work_root AS r ORDER BY r.ended DESC, r.id DESC LIMIT 1;
-                            SELECT CONCAT('[', GROUP_CONCAT(CAST(JSON_ARRAY(CAST(r.id AS char), CAST(r.ended AS char)) AS char)
-                                ORDER BY r.ended, r.id SEPARATOR ', '), ']')
+                            -- What was looked at already is met again.
+                            INSERT INTO work_held (id)
+                            SELECT l.id FROM JSON_TABLE(v_inherited, '$[*]' COLUMNS (id varchar(255) PATH '$[0]')) AS l;
+                            SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CAST(JSON_ARRAY(CAST(r.id AS char), CAST(r.ended AS char)) AS char)
+                                ORDER BY r.ended, r.id SEPARATOR ', '), ''), ']')
                             INTO v_claim
-                            FROM work_root AS r;
+                            FROM work_root AS r
+                            LEFT JOIN work_held AS h ON h.id = r.id
+                            WHERE h.id IS NULL;
                             UPDATE sweep AS s
                             SET s.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_time)),
                                 s.cursor_key = v_key
@@ -167,18 +176,7 @@ BEGIN
             ELSE
                 REPLACE INTO work_cursor (only_row, ended, id)
                 VALUES (1, v_time, v_key);
-                SET @windrow_limit = v_take;
-                CALL perform(p_rule, 'next', '@windrow_limit');
-                IF v_to_time IS NOT NULL THEN
-                    -- The work table has the type and the collation of the key.
-                    REPLACE INTO work_cursor (only_row, ended, id)
-                    VALUES (1, v_to_time, v_to_key);
-                    DELETE r
-                    FROM work_root AS r
-                    STRAIGHT_JOIN work_cursor AS c
-                    WHERE r.ended > c.ended
-                       OR r.ended = c.ended AND r.id > c.id;
-                END IF;
+                CALL roots_end_time(p_rule, v_take, v_to_time, v_to_key);
                 -- COUNT(*) of a whole table would start threads on MySQL.
                 SELECT COUNT(r.id) INTO v_last FROM work_root AS r;
                 IF v_last = 0 THEN
@@ -248,6 +246,7 @@ BEGIN
                 )
                 WHERE c.run_id = p_run
                   AND c.rule = p_rule;
+                SELECT s.cursor_time, s.cursor_key INTO v_at_time, v_at_key FROM sweep AS s WHERE s.rule = p_rule;
             END IF;
             CALL record_skips(p_run, p_rule);
             CALL record_rows(p_run, p_rule, v_rows);
@@ -257,9 +256,9 @@ BEGIN
                 p.retries_in_row = 0,
                 p.batch_families = IF(v_halving AND v_last > 1, v_last DIV 2, LEAST(v_present * 2, v_batch)),
                 p.halving = v_halving AND v_last > 1,
-                -- The claim has moved the cursor of a worker already.
-                p.cursor_time = IF(v_shared, p.cursor_time, TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_time))),
-                p.cursor_key = IF(v_shared, p.cursor_key, v_key),
+                -- The claims have moved the cursor already: the next sweep goes on behind the last of them.
+                p.cursor_time = IF(v_shared, v_at_time, TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_time))),
+                p.cursor_key = IF(v_shared, v_at_key, v_key),
                 p.updated_at = UTC_TIMESTAMP(6)
             WHERE p.run_id = p_run
               AND p.rule = p_rule;
@@ -295,20 +294,41 @@ BEGIN
             )
             WHERE c.run_id = p_run
               AND c.rule = p_rule;
+            SELECT s.cursor_time, s.cursor_key INTO v_at_time, v_at_key FROM sweep AS s WHERE s.rule = p_rule;
         END IF;
         UPDATE run_rule AS p
         SET p.batches = p.batches + 1,
             p.retries_in_row = 0,
             p.batch_families = LEAST(v_present * 2, v_batch),
             p.halving = false,
-            p.cursor_time = IF(v_shared, p.cursor_time, TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_time))),
-            p.cursor_key = IF(v_shared, p.cursor_key, v_key),
+            p.cursor_time = IF(v_shared, v_at_time, TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_time))),
+            p.cursor_key = IF(v_shared, v_at_key, v_key),
             p.updated_at = UTC_TIMESTAMP(6)
         WHERE p.run_id = p_run
           AND p.rule = p_rule;
         COMMIT;
         SET o_state = 'more';
     END step;
+END;
+
+-- roots_end_time: the next roots behind the cursor, and none behind the place where this began, if that is given.
+--# create procedure roots_end_time
+CREATE PROCEDURE roots_end_time(IN p_rule varchar(64), IN p_limit bigint, IN p_to_time datetime(6), IN p_to_key varchar(255))
+SQL SECURITY DEFINER
+COMMENT 'Fills work_root with the next p_limit roots behind work_cursor, up to p_to_time and p_to_key.'
+BEGIN
+    SET @windrow_limit = p_limit;
+    CALL perform(p_rule, 'next', '@windrow_limit');
+    IF p_to_time IS NOT NULL THEN
+        -- The work table has the type and the collation of the key.
+        REPLACE INTO work_cursor (only_row, ended, id)
+        VALUES (1, p_to_time, p_to_key);
+        DELETE r
+        FROM work_root AS r
+        STRAIGHT_JOIN work_cursor AS c
+        WHERE r.ended > c.ended
+           OR r.ended = c.ended AND r.id > c.id;
+    END IF;
 END;
 
 -- weigh_end_time: how many rows would go with the roots that were found. Nothing is locked, and what a dry run noted stays noted.

@@ -203,7 +203,8 @@ BEGIN
             MAX(p.place),
             CONCAT(
                 'INSERT INTO work_cursor (position, pass, row_key, ', GROUP_CONCAT(n.name ORDER BY n.position SEPARATOR ', '),
-                ') SELECT 1, p.* FROM JSON_TABLE(@windrow_place, ''$'' COLUMNS (pass integer PATH ''$[0]'', row_key longtext PATH ''$[1]'', ',
+                ') SELECT 1, p.* FROM JSON_TABLE(@windrow_place, ''$'' COLUMNS (',
+                'pass integer PATH ''$[0]'', row_key longtext PATH ''$[1]'', ',
                 GROUP_CONCAT(CONCAT(n.name, ' longtext PATH ''$[', n.position + 1, ']''') ORDER BY n.position SEPARATOR ', '), ')) AS p'
             )
         INTO @windrow_place, v_text

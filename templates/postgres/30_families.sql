@@ -31,7 +31,13 @@ BEGIN
         ORDER BY t.{{ rule.key }}
         FOR UPDATE»;
     END IF;
-    v_held := {{ control }}.held_keys({{ rule.literal }});
+{%- if rule.timed.root_column %}
+    v_held := {{ control }}.held_among({{ rule.literal }}, ARRAY(
+        «SELECT t.{{ rule.key }}::text FROM {{ rule.table }} AS t WHERE {{ rule.timed.of_roots }}»
+    ));
+{%- else %}
+    v_held := {{ control }}.held_among({{ rule.literal }}, p_roots::text[]);
+{%- endif %}
 {%- if rule.timed.bound %}
     IF {{ control }}.bound_by({{ rule.literal }}) THEN
         v_held := v_held || {{ control }}.{{ rule.name }}_bound(p_roots);

@@ -883,7 +883,9 @@ BEGIN
         ORDER BY t."id_"
         FOR UPDATE;
     END IF;
-    v_held := windrow_camunda7.held_keys('history');
+    v_held := windrow_camunda7.held_among('history', ARRAY(
+        SELECT t."id_"::text FROM "public"."act_hi_procinst" AS t WHERE t."root_proc_inst_id_" = ANY (p_roots) OR t."id_" = ANY (p_roots)
+    ));
     v_tied := v_tied || ARRAY(
         SELECT DISTINCT t."root_proc_inst_id_"
         FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_ru_variable" AS r ON r."bytearray_id_" = t."id_"
@@ -1510,6 +1512,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 SELECT windrow_camunda7.register_verbs('history', ARRAY[
     'adopted ec4421708c46', 'at 478b58446767', 'count 454b5c794e36', 'count_families 476b310627f5', 'delete 1e69088016d9',
-    'delete_families 22a0c60d15dd', 'judge d2f8caf90ffa', 'keep 945f47e57d53', 'namers c3de1d53c796', 'names_15 4ab425b9fe5b',
+    'delete_families 22a0c60d15dd', 'judge 023bb2fe1129', 'keep 945f47e57d53', 'namers c3de1d53c796', 'names_15 4ab425b9fe5b',
     'other d97d58938ec4', 'rooted 565ea050bafb', 'roots 441df3a6e8e5', 'rows 7618c04ea817', 'strays 12abc5a64aa4']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

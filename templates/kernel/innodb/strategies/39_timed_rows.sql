@@ -90,7 +90,7 @@ BEGIN
     CALL perform(p_rule, 'rows', '@windrow_what, @windrow_from, @windrow_to, @windrow_limit');
 END;
 
--- timed_held: the keys that are held.
+-- timed_held: the keys that are held. A window needs them all: rows of a held family may be in any.
 --# create procedure timed_held
 CREATE PROCEDURE timed_held(IN p_rule varchar(64))
 SQL SECURITY DEFINER
@@ -100,6 +100,34 @@ BEGIN
     SELECT h.`key`
     FROM hold AS h
     WHERE h.rule = p_rule
+      AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+END;
+
+-- timed_held_families: which of the families to judge are held. They are found by the index of the holds, of which there may be many.
+--# create procedure timed_held_families
+CREATE PROCEDURE timed_held_families(IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Fills work_keep with the keys of rows and families of work_root that are held, and with all that was held without a row.'
+BEGIN
+    INSERT IGNORE INTO work_keep (id)
+    SELECT w.id
+    FROM work_root AS w
+    STRAIGHT_JOIN hold AS h
+        ON h.rule = p_rule
+        AND h.`key` = CAST(w.id AS char) /*!80000 COLLATE utf8mb4_0900_bin */ /*M! COLLATE utf8mb4_nopad_bin */
+    WHERE h.until IS NULL OR h.until > UTC_TIMESTAMP(6);
+    INSERT IGNORE INTO work_keep (id)
+    SELECT w.family
+    FROM work_root AS w
+    STRAIGHT_JOIN hold AS h
+        ON h.rule = p_rule
+        AND h.`key` = CAST(w.family AS char) /*!80000 COLLATE utf8mb4_0900_bin */ /*M! COLLATE utf8mb4_nopad_bin */
+    WHERE h.until IS NULL OR h.until > UTC_TIMESTAMP(6);
+    INSERT IGNORE INTO work_keep (id)
+    SELECT h.`key`
+    FROM hold AS h
+    WHERE h.rule = p_rule
+      AND h.absent
       AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
 END;
 

@@ -348,6 +348,8 @@ CREATE TABLE IF NOT EXISTS hold (
     absent    boolean     NOT NULL DEFAULT false,
     PRIMARY KEY (rule, key)
 );
+--# create index hold_absent
+CREATE INDEX IF NOT EXISTS hold_absent ON hold (rule) WHERE absent;
 --# comment on table hold
 COMMENT ON TABLE hold IS
     'Every family with a member named here stays, until the hold is released or its date has passed. absent: the rule had no such row when '

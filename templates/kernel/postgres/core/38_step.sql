@@ -162,6 +162,32 @@ $windrow$;
 COMMENT ON FUNCTION held_keys(text) IS
     'The keys of the holds of p_rule that have not passed.';
 
+-- held_among: what holds keep of some rows, found by the index of the holds, of which there may be many; and of holds that were set
+-- before their row came, all that they name.
+--# create function held_among
+CREATE OR REPLACE FUNCTION held_among(p_rule text, p_keys text[])
+RETURNS text[]
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    RETURN ARRAY(
+        SELECT h.key
+        FROM hold AS h
+        WHERE h.rule = p_rule
+          AND h.key = ANY (p_keys)
+          AND (h.until IS NULL OR h.until > clock_timestamp())
+        UNION
+        SELECT h.key FROM hold AS h WHERE h.rule = p_rule AND h.absent AND (h.until IS NULL OR h.until > clock_timestamp())
+        UNION
+        SELECT a.there FROM absent_holds(p_rule) AS a
+    );
+END
+$windrow$;
+--# comment on function held_among
+COMMENT ON FUNCTION held_among(text, text[]) IS
+    'Those of p_keys that holds of p_rule keep, and the keys of all its holds that were set without a row.';
+
 -- any_holds: whether there is a hold of one of some rules, now.
 --# create function any_holds
 CREATE OR REPLACE FUNCTION any_holds(VARIADIC p_rules text[])

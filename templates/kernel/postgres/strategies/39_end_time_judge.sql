@@ -186,7 +186,7 @@ BEGIN
            OR (NOT m.root AND m.position <= v_first)
     );
     -- The type of the keys reads what a hold names.
-    v_held := held_keys(p_rule);
+    v_held := held_among(p_rule, v_id::text[]);
     IF v_says ? 'bound' AND bound_by(p_rule) THEN
         EXECUTE format('SELECT %s($1)', routine_of(p_rule, 'bound')) INTO v_bound USING v_id;
         v_held := v_held || v_bound;

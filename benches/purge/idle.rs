@@ -35,34 +35,14 @@ const TABLES: [(&str, &str); 13] = [
     ("draft", "job integer, made TIME"),
 ];
 
-/// In a database of its own; `url` answers the address of a database, `cpu` the seconds of the server, or of the session of
-/// that number.
+/// `url` answers the address of a database, `cpu` the seconds of the server, or of the session of that number.
 pub(crate) fn measure(
     dialect: Dialect,
     url: impl Fn(&str) -> String,
     cpu: impl Fn(i64) -> f64,
     report: &mut Report,
 ) -> Result<()> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/purge/idle.toml");
-    let source = std::fs::read_to_string(path).context("cannot read the spec")?;
-    let spec = spec::parse(&source).0.context("the spec is not TOML")?;
-    let (control, statements) = data::statements_of(&graph::build(&spec, &source).0, dialect)?;
-    let first = match dialect {
-        Dialect::Postgres => "postgres",
-        Dialect::Mysql | Dialect::Mariadb => "mysql",
-    };
-    db::connect(&url(first).parse()?)?.execute("CREATE DATABASE idle")?;
-    let mut session = db::connect(&url("idle").parse()?)?;
-    fill(&mut *session, dialect)?;
-    for statement in statements {
-        session
-            .execute(&statement.sql)
-            .with_context(|| statement.what.to_string())?;
-    }
-    if dialect != Dialect::Postgres {
-        session.execute("USE idle")?;
-    }
-    session.execute(&format!("CALL {control}.arm()"))?;
+    let (mut session, control) = installed(dialect, url, "idle", fill)?;
     // What was made a moment ago is looked at anew by each run.
     std::thread::sleep(std::time::Duration::from_secs(4));
     let number = session.session()?;
@@ -82,6 +62,37 @@ pub(crate) fn measure(
     }
     report.idle(&times, BAR);
     Ok(())
+}
+
+/// A session in a new database of that name, with the rules of the spec of that name over what `fill` makes, armed; and the control
+/// schema.
+pub(crate) fn installed(
+    dialect: Dialect,
+    url: impl Fn(&str) -> String,
+    name: &str,
+    fill: impl Fn(&mut dyn Database, Dialect) -> Result<()>,
+) -> Result<(Box<dyn Database>, String)> {
+    let path = format!("{}/benches/purge/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+    let source = std::fs::read_to_string(path).context("cannot read the spec")?;
+    let spec = spec::parse(&source).0.context("the spec is not TOML")?;
+    let (control, statements) = data::statements_of(&graph::build(&spec, &source).0, dialect)?;
+    let first = match dialect {
+        Dialect::Postgres => "postgres",
+        Dialect::Mysql | Dialect::Mariadb => "mysql",
+    };
+    db::connect(&url(first).parse()?)?.execute(&format!("CREATE DATABASE {name}"))?;
+    let mut session = db::connect(&url(name).parse()?)?;
+    fill(&mut *session, dialect)?;
+    for statement in statements {
+        session
+            .execute(&statement.sql)
+            .with_context(|| statement.what.to_string())?;
+    }
+    if dialect != Dialect::Postgres {
+        session.execute(&format!("USE {name}"))?;
+    }
+    session.execute(&format!("CALL {control}.arm()"))?;
+    Ok((session, control))
 }
 
 /// Rows that are a day old, or have a day left: no rule takes any.

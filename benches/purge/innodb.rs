@@ -19,7 +19,7 @@ use crate::installer::Installer;
 use crate::observe::on_time;
 use crate::plan::{CATALOG, CATALOG_BAR, LOOKS, Plan, QUIET, ROUNDS};
 use crate::report::{LIVE_RANKS, Report, percentile};
-use crate::{earlier, guard, idle, scale};
+use crate::{crowd, earlier, guard, idle, scale};
 
 mod lab;
 mod single;
@@ -92,13 +92,19 @@ fn others(flavour: Flavour, plan: &Plan, families: u32, report: &mut Report) -> 
     if plan.wants("earlier") {
         earlier(flavour, families, report)?;
     }
-    if plan.wants("idle") {
+    if plan.wants("idle") || plan.wants("crowd") {
         let server = Mysql::start(&Settings {
             durable: true,
             ..Settings::new(flavour)
         })?;
         let url = |database: &str| server.url(database, "root");
-        idle::measure(dialect_of(flavour), url, |_| server.cpu_seconds(), report)?;
+        let cpu = |_| server.cpu_seconds();
+        if plan.wants("idle") {
+            idle::measure(dialect_of(flavour), url, cpu, report)?;
+        }
+        if plan.wants("crowd") {
+            crowd::measure(dialect_of(flavour), url, cpu, report)?;
+        }
     }
     Ok(())
 }

@@ -4,13 +4,14 @@
 //! CPU seconds are those of the one backend that does the work, so a busy machine disturbs the wall time only.
 //! `WINDROW_BENCH_FAMILIES` sets the size (`WINDROW_BENCH_SIZES` those of the part scale, `WINDROW_BENCH_ROWS` that of single), `WINDROW_BENCH_ONLY` what is measured:
 //! a list of servers (postgres, mysql, mariadb) and of parts (limit, outbox, workers, flat, live, generate,
-//! guard, catalog, camunda, airflow, single, idle, scale, and earlier: beside the state that `benches/earlier-state` names).
+//! guard, catalog, camunda, airflow, single, idle, crowd, scale, and earlier: beside the state that `benches/earlier-state` names).
 //! Exits with 1 when a bar is missed.
 
 #![allow(clippy::print_stdout)] // A report is what this program is for.
 
 mod airflow;
 mod camunda;
+mod crowd;
 mod data;
 mod earlier;
 mod guard;
@@ -163,11 +164,16 @@ fn others(plan: &Plan, report: &mut Report) -> Result<()> {
     if plan.wants("single") {
         single::measure(report)?;
     }
-    if plan.wants("idle") {
+    if plan.wants("idle") || plan.wants("crowd") {
         let server = data::server()?;
         let cpu = |session: i64| u32::try_from(session).map_or(0.0, cpu_seconds);
         let url = |database: &str| server.url(database, "postgres");
-        idle::measure(Dialect::Postgres, url, cpu, report)?;
+        if plan.wants("idle") {
+            idle::measure(Dialect::Postgres, url, cpu, report)?;
+        }
+        if plan.wants("crowd") {
+            crowd::measure(Dialect::Postgres, url, cpu, report)?;
+        }
     }
     Ok(())
 }

@@ -211,6 +211,14 @@ impl Report {
         self.bar(format!("{IDLE} at most {most:.0}: {ms:.1}"), ms <= most);
     }
 
+    /// What a row costs with many of something, times what it costs without.
+    pub(crate) fn crowd(&mut self, what: &str, ratios: &[f64], most: f64) {
+        let what = format!("CPU per row with {what}, times that without");
+        self.range(&what, ratios, 2);
+        let ratio = median(ratios);
+        self.bar(format!("{what}, at most {most}: {ratio:.2}"), ratio <= most);
+    }
+
     pub(crate) fn generate(&mut self, times: &[f64], peak: Option<f64>) {
         self.line("making the SQL of a spec, ms", range(times, 1));
         self.line(

@@ -57,7 +57,7 @@ BEGIN
 {%- endfor %}
     INSERT IGNORE INTO work_root (id, family, fault)
     SELECT l.id, l.family, 5 FROM work_locked AS l;
-    CALL timed_held_families({{ rule.literal }});
+    CALL timed_held_whole({{ rule.literal }});
 {%- if rule.timed.bound_families %}
     CALL bound_by({{ rule.literal }}, v_bound);
     IF v_bound THEN

@@ -39,7 +39,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_rows
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_rows(⟦IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint⟧)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_row: named, rows in work_target; undated, those without a {{ rule.end_time_name }}; window, the first p_limit that are not in work_keep. Reads only.'
+COMMENT 'Fills work_row: named, rows in work_target; undated, those without a {{ rule.end_time_name }}; held, those of a window that are in work_keep; window, the first p_limit that are not. Reads only.'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
@@ -58,6 +58,18 @@ BEGIN
         «SELECT t.{{ rule.key }}
         FROM {{ rule.table }} AS t
         WHERE t.{{ rule.end_time }} IS NULL
+{%- for condition in rule.timed.conditions_of_root %}
+          AND {{ condition }}
+{%- endfor %}»;
+{%- endfilter %}
+    WHEN 'held' THEN
+{%- filter fit %}
+        INSERT INTO work_row (id)
+        «SELECT t.{{ rule.key }}
+        FROM {{ rule.table }} AS t
+        STRAIGHT_JOIN work_keep AS k1 ON k1.id = t.{{ rule.key }}
+        WHERE t.{{ rule.end_time }} >= p_from
+          AND t.{{ rule.end_time }} < p_to
 {%- for condition in rule.timed.conditions_of_root %}
           AND {{ condition }}
 {%- endfor %}»;

@@ -110,13 +110,7 @@ BEGIN
         FOR UPDATE SKIP LOCKED»;
 {%- endfilter %}
     END IF;
-{%- filter fit %}
-    INSERT IGNORE INTO work_held ({{ rule.single.names }})
-    «SELECT {{ rule.single.values_of_hold }}
-    FROM hold AS h
-    WHERE h.rule = {{ rule.literal }}
-      AND {{ <w.holds_now /> }}»;
-{%- endfilter %}
+    CALL single_held({{ rule.literal }});
     INSERT INTO work_verdict (look, position, reason, due)
     «SELECT p_look, r.position,
         CASE

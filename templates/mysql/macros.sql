@@ -907,6 +907,7 @@ SQL SECURITY DEFINER
 COMMENT 'Fills work_bound with the last row of the batch, and deletes those that go; o_rows: NULL where one is locked, held or changed.'
 BEGIN
     DECLARE v_under_way boolean;
+    DECLARE v_held      boolean;
     DECLARE ⟦v_keys json⟧;
 {{- <w.single_clock rule /> }}
     SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
@@ -935,10 +936,8 @@ BEGIN
 {%- endfor %}
     END IF;
     -- Under their locks they are judged once more: what holds then holds until the end of the transaction.
-    IF NOT EXISTS (
-        SELECT 1 FROM hold AS h WHERE h.rule IN ({{ rule.literal }}
-{%- for above in rule.single.above %}, {{ above.rule }}{% endfor %}) AND {{ <w.holds_now /> }}
-    ) THEN
+    CALL listed_held({{ rule.literal }}, v_keys, v_held);
+    IF NOT v_held{% if rule.single.above %} AND NOT {{ <w.any_holds_beside list={rule.single.above} /> }}{% endif %} THEN
 {%- filter fit %}
         «SELECT COUNT(*) ‹INTO o_count›
         FROM {{ <w.listed rule /> }}

@@ -56,7 +56,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_verdict$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_verdict(IN p_look integer, IN p_pass integer,
     IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
-COMMENT 'Writes to work_verdict which rows of work_row go (no reason) or are due and stay. Look 2 locks them first. [body 52f7d5c598ce]'
+COMMENT 'Writes to work_verdict which rows of work_row go (no reason) or are due and stay. Look 2 locks them first. [body 75e7d1c097cc]'
 BEGIN
     DECLARE v_cutoff datetime(6) DEFAULT p_cutoff;
     IF p_look = 2 THEN
@@ -64,8 +64,7 @@ BEGIN
             STRAIGHT_JOIN `airflow`.`asset_state_store` AS t ON t.`asset_id` = r.k1 AND t.`key` = r.k2
             ORDER BY r.position FOR UPDATE SKIP LOCKED;
     END IF;
-    INSERT IGNORE INTO work_held (k1, k2) SELECT JSON_UNQUOTE(JSON_EXTRACT(h.`key`, '$[0]')), JSON_UNQUOTE(JSON_EXTRACT(h.`key`, '$[1]'))
-        FROM hold AS h WHERE h.rule = 'asset_state' AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+    CALL single_held('asset_state');
     INSERT INTO work_verdict (look, position, reason, due)
     SELECT p_look, r.position,
         CASE

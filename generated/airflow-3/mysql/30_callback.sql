@@ -55,15 +55,14 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.callback_verdict$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.callback_verdict(IN p_look integer, IN p_pass integer,
     IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
-COMMENT 'Writes to work_verdict which rows of work_row go (no reason) or are due and stay. Look 2 locks them first. [body d81c887ffd77]'
+COMMENT 'Writes to work_verdict which rows of work_row go (no reason) or are due and stay. Look 2 locks them first. [body e734a102ecec]'
 BEGIN
     DECLARE v_cutoff datetime(6) DEFAULT p_cutoff;
     IF p_look = 2 THEN
         INSERT INTO work_locked (position) SELECT r.position FROM work_row AS r STRAIGHT_JOIN `airflow`.`callback` AS t ON t.`id` = r.k1
             ORDER BY r.position FOR UPDATE SKIP LOCKED;
     END IF;
-    INSERT IGNORE INTO work_held (k1) SELECT h.`key` FROM hold AS h WHERE h.rule = 'callback'
-        AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+    CALL single_held('callback');
     INSERT INTO work_verdict (look, position, reason, due)
     SELECT p_look, r.position,
         CASE

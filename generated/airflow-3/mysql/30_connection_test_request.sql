@@ -36,8 +36,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.connection_test_request_rows$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.connection_test_request_rows(IN p_what varchar(10),
     IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_row: named, rows in work_target; undated, those without a updated_at; window, the first p_limit that are not in
-    work_keep. Reads only. [body 3041b471a3dd]'
+COMMENT 'Fills work_row: named, rows in work_target; undated, those without a updated_at; held, those of a window that are in work_keep;
+    window, the first p_limit that are not. Reads only. [body e7f6e1526991]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
@@ -45,6 +45,10 @@ BEGIN
             STRAIGHT_JOIN `airflow`.`connection_test_request` AS t ON t.`id` = c.id WHERE t.`state` IN ('success', 'failed');
     WHEN 'undated' THEN
         INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`connection_test_request` AS t WHERE t.`updated_at` IS NULL
+            AND t.`state` IN ('success', 'failed');
+    WHEN 'held' THEN
+        INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`connection_test_request` AS t
+            STRAIGHT_JOIN work_keep AS k1 ON k1.id = t.`id` WHERE t.`updated_at` >= p_from AND t.`updated_at` < p_to
             AND t.`state` IN ('success', 'failed');
     ELSE
         INSERT INTO work_row (id, due) SELECT t.`id`, t.`updated_at` FROM `airflow`.`connection_test_request` AS t LEFT

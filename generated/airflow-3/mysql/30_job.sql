@@ -35,8 +35,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.job_rows$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.job_rows(IN p_what varchar(10), IN p_from datetime(6),
     IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_row: named, rows in work_target; undated, those without a latest_heartbeat; window, the first p_limit that are not in
-    work_keep. Reads only. [body da6349741cf6]'
+COMMENT 'Fills work_row: named, rows in work_target; undated, those without a latest_heartbeat; held, those of a window that are in
+    work_keep; window, the first p_limit that are not. Reads only. [body f36b9441cb32]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
@@ -45,6 +45,9 @@ BEGIN
     WHEN 'undated' THEN
         INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`job` AS t WHERE t.`latest_heartbeat` IS NULL
             AND t.`state` IN ('success', 'failed');
+    WHEN 'held' THEN
+        INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`job` AS t STRAIGHT_JOIN work_keep AS k1 ON k1.id = t.`id`
+            WHERE t.`latest_heartbeat` >= p_from AND t.`latest_heartbeat` < p_to AND t.`state` IN ('success', 'failed');
     ELSE
         INSERT INTO work_row (id, due) SELECT t.`id`, t.`latest_heartbeat` FROM `airflow`.`job` AS t LEFT
             JOIN work_keep AS k1 ON k1.id = t.`id` WHERE t.`latest_heartbeat` >= p_from AND t.`latest_heartbeat` < p_to

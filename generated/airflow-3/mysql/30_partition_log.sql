@@ -55,7 +55,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.partition_log_verdict$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.partition_log_verdict(IN p_look integer, IN p_pass integer,
     IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
-COMMENT 'Writes to work_verdict which rows of work_row go (no reason) or are due and stay. Look 2 locks them first. [body 60f96d5de3e8]'
+COMMENT 'Writes to work_verdict which rows of work_row go (no reason) or are due and stay. Look 2 locks them first. [body cb508d31f9cb]'
 BEGIN
     DECLARE v_cutoff datetime(6) DEFAULT p_cutoff;
     -- Holds of what the rows belong to keep them, too.
@@ -65,8 +65,7 @@ BEGIN
         INSERT INTO work_locked (position) SELECT r.position FROM work_row AS r
             STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t ON t.`id` = r.k1 ORDER BY r.position FOR UPDATE SKIP LOCKED;
     END IF;
-    INSERT IGNORE INTO work_held (k1) SELECT h.`key` FROM hold AS h WHERE h.rule = 'partition_log'
-        AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+    CALL single_held('partition_log');
     INSERT INTO work_verdict (look, position, reason, due)
     SELECT p_look, r.position,
         CASE
@@ -90,9 +89,10 @@ CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.partition
     IN p_as_of datetime(6), IN p_cutoff datetime(6), OUT o_found bigint, OUT o_first longtext, OUT o_count bigint,
     OUT o_rows bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_bound with the last row of the batch, and deletes those that go; o_rows: NULL where one is locked, held or
-    changed. [body 81652a976d5b]'
+    changed. [body 07aa24a7af28]'
 BEGIN
     DECLARE v_under_way boolean;
+    DECLARE v_held      boolean;
     DECLARE v_keys json;
     DECLARE v_cutoff datetime(6) DEFAULT p_cutoff;
     SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
@@ -115,9 +115,9 @@ BEGIN
             FROM work_bound AS b STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t WHERE b.position = 2 AND t.`id` <= b.k1;
     END IF;
     -- Under their locks they are judged once more: what holds then holds until the end of the transaction.
-    IF NOT EXISTS (
-        SELECT 1 FROM hold AS h WHERE h.rule IN ('partition_log', 'dag_runs') AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))
-    ) THEN
+    CALL listed_held('partition_log', v_keys, v_held);
+    IF NOT v_held AND NOT EXISTS (SELECT 1 FROM hold AS h
+        WHERE h.rule IN ('dag_runs') AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))) THEN
         SELECT COUNT(*) INTO o_count FROM JSON_TABLE(v_keys, '$[*]' COLUMNS (k1 int PATH '$')) AS r
             STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t ON t.`id` = r.k1 WHERE (t.`asset_partition_dag_run_id` IS NOT NULL
             AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p1 WHERE p1.`id` = t.`asset_partition_dag_run_id`))

@@ -59,7 +59,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_verdict$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_verdict(IN p_look integer, IN p_pass integer,
     IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
-COMMENT 'Writes to work_verdict which rows of work_row go (no reason) or are due and stay. Look 2 locks them first. [body 932367541f65]'
+COMMENT 'Writes to work_verdict which rows of work_row go (no reason) or are due and stay. Look 2 locks them first. [body 1cd0e77e61ef]'
 BEGIN
     DECLARE v_now datetime(6) DEFAULT p_as_of;
     -- Holds of what the rows belong to keep them, too.
@@ -69,8 +69,7 @@ BEGIN
         INSERT INTO work_locked (position) SELECT r.position FROM work_row AS r
             STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`id` = r.k1 ORDER BY r.position FOR UPDATE SKIP LOCKED;
     END IF;
-    INSERT IGNORE INTO work_held (k1) SELECT h.`key` FROM hold AS h WHERE h.rule = 'task_state'
-        AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+    CALL single_held('task_state');
     INSERT INTO work_verdict (look, position, reason, due)
     SELECT p_look, r.position,
         CASE
@@ -90,9 +89,10 @@ CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_stat
     IN p_as_of datetime(6), IN p_cutoff datetime(6), OUT o_found bigint, OUT o_first longtext, OUT o_count bigint,
     OUT o_rows bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_bound with the last row of the batch, and deletes those that go; o_rows: NULL where one is locked, held or
-    changed. [body 5251180e3106]'
+    changed. [body a98d28ba9705]'
 BEGIN
     DECLARE v_under_way boolean;
+    DECLARE v_held      boolean;
     DECLARE v_keys json;
     DECLARE v_now datetime(6) DEFAULT p_as_of;
     SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
@@ -114,9 +114,9 @@ BEGIN
             AND (t.`expires_at` < b.c1 OR (t.`expires_at` = b.c1 AND t.`id` <= b.k1)) AND t.`expires_at` < v_now;
     END IF;
     -- Under their locks they are judged once more: what holds then holds until the end of the transaction.
-    IF NOT EXISTS (
-        SELECT 1 FROM hold AS h WHERE h.rule IN ('task_state', 'dag_runs') AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))
-    ) THEN
+    CALL listed_held('task_state', v_keys, v_held);
+    IF NOT v_held AND NOT EXISTS (SELECT 1 FROM hold AS h
+        WHERE h.rule IN ('dag_runs') AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))) THEN
         SELECT COUNT(*) INTO o_count FROM JSON_TABLE(v_keys, '$[*]' COLUMNS (k1 int PATH '$')) AS r
             STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`id` = r.k1
             WHERE (p_pass = 1 AND t.`expires_at` < v_now) FOR UPDATE OF t SKIP LOCKED;

@@ -64,7 +64,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_verdict$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_verdict(IN p_look integer, IN p_pass integer,
     IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
-COMMENT 'Writes to work_verdict which rows of work_row go (no reason) or are due and stay. Look 2 locks them first. [body 3208b702803c]'
+COMMENT 'Writes to work_verdict which rows of work_row go (no reason) or are due and stay. Look 2 locks them first. [body 91b7c0688075]'
 BEGIN
     -- Holds of what the rows belong to keep them, too.
     DECLARE v_above boolean DEFAULT EXISTS (SELECT 1 FROM hold AS h
@@ -73,8 +73,7 @@ BEGIN
         INSERT INTO work_locked (position) SELECT r.position FROM work_row AS r
             STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1 ORDER BY r.position FOR UPDATE SKIP LOCKED;
     END IF;
-    INSERT IGNORE INTO work_held (k1) SELECT h.`key` FROM hold AS h WHERE h.rule = 'tries'
-        AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+    CALL single_held('tries');
     INSERT INTO work_verdict (look, position, reason, due)
     SELECT p_look, r.position,
         CASE

@@ -1648,7 +1648,7 @@ CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_jud
     IN p_lock boolean) SQL SECURITY DEFINER
 COMMENT 'Fills work_root with the rows of the families of work_next and what speaks against them, work_keep and work_tied with what stays.
     p_lock: locks their rows of ACT_HI_PROCINST first; a family that another session holds stays. No p_cutoff: a purge waits for these rows,
-    and neither time nor retention matter. [body 81d0610202d7]'
+    and neither time nor retention matter. [body 1b4778462127]'
 BEGIN
     DECLARE v_least datetime(6) DEFAULT p_as_of - INTERVAL 90000 SECOND;
     DECLARE v_rows  bigint;
@@ -1723,7 +1723,7 @@ BEGIN
     END IF;
     INSERT IGNORE INTO work_root (id, family, fault)
     SELECT l.id, l.family, 5 FROM work_locked AS l;
-    CALL timed_held_families('history');
+    CALL timed_held_whole('history');
     INSERT IGNORE INTO work_tied (id)
     SELECT n.id
     FROM work_next AS n

@@ -35,8 +35,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.task_metrics_rows$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.task_metrics_rows(IN p_what varchar(10), IN p_from datetime(6),
     IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_row: named, rows in work_target; undated, those without a TIMESTAMP_; window, the first p_limit that are not in
-    work_keep. Reads only. [body 1e26f99eb77c]'
+COMMENT 'Fills work_row: named, rows in work_target; undated, those without a TIMESTAMP_; held, those of a window that are in work_keep;
+    window, the first p_limit that are not. Reads only. [body 8a18893c17ac]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
@@ -44,6 +44,9 @@ BEGIN
             STRAIGHT_JOIN `camunda7`.`ACT_RU_TASK_METER_LOG` AS t ON t.`ID_` = c.id;
     WHEN 'undated' THEN
         INSERT INTO work_row (id) SELECT t.`ID_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t WHERE t.`TIMESTAMP_` IS NULL;
+    WHEN 'held' THEN
+        INSERT INTO work_row (id) SELECT t.`ID_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
+            STRAIGHT_JOIN work_keep AS k1 ON k1.id = t.`ID_` WHERE t.`TIMESTAMP_` >= p_from AND t.`TIMESTAMP_` < p_to;
     ELSE
         INSERT INTO work_row (id, due) SELECT t.`ID_`, t.`TIMESTAMP_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t LEFT
             JOIN work_keep AS k1 ON k1.id = t.`ID_` WHERE t.`TIMESTAMP_` >= p_from AND t.`TIMESTAMP_` < p_to AND k1.id IS NULL

@@ -1,6 +1,6 @@
 //! What MySQL and MariaDB have in place of arrays and functions: work tables, and places as their rows.
 
-use super::parts::{now, oldest, part};
+use super::parts::{now, oldest};
 use super::views::{KeyView, MysqlView, PassView};
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Kind, Rule, Single};
@@ -61,7 +61,6 @@ pub(super) fn view(
             " AND ",
         ),
         holds_r: of_keys(&|_, key| format!("h.{0} = r.{0}", key.name), " AND "),
-        values_of_hold: of_keys(&|index, _| part("h.`key`", index, composite), ", "),
         oldest_now: now(graph, shown),
         cutoff: single
             .aged()

@@ -175,8 +175,6 @@ pub(crate) struct MysqlView {
     /// Whether row `t` has the key of row `r`, and row `h` of the holds that of row `r`.
     pub(crate) matches_r: String,
     pub(crate) holds_r: String,
-    /// The columns of the key in the text of a hold `h`.
-    pub(crate) values_of_hold: String,
     /// The present instant as the time that the documents show has it.
     pub(crate) oldest_now: String,
     /// What the time of a retention must lie before, where `p_cutoff` is that instant.

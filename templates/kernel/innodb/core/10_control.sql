@@ -270,10 +270,10 @@ CREATE TABLE IF NOT EXISTS run_rule (
         left off, and this one began; around: it has come to the end since, and looks at what lies before;
         rule_hash: of what the spec said of the rule then. told: how often tell_runs() of a cluster has written the row.';
 -- What the table of an earlier version lacks.
---# add column run_rule.place
-CALL add_column('run_rule', 'place', 'longtext AFTER cursor_key');
 --# add column run_rule.start_time
 CALL add_column('run_rule', 'start_time', 'varchar(40) AFTER cursor_key');
+--# add column run_rule.place
+CALL add_column('run_rule', 'place', 'longtext AFTER cursor_key');
 --# add column run_rule.start_key
 CALL add_column('run_rule', 'start_key', 'varchar(255) AFTER start_time');
 --# add column run_rule.around

@@ -155,55 +155,57 @@ CREATE PROCEDURE sweep_rest(IN p_run bigint, IN p_rule varchar(64), OUT o_state 
 SQL SECURITY DEFINER
 COMMENT 'Called where nothing is left to claim behind the cursor: nothing left; or again, where what lies before the start of the
     sweep comes next, or run p_run is the last one at p_rule and has claimed what was locked.'
-rest: BEGIN
+BEGIN
     DECLARE v_other varchar(200);
     DECLARE v_sweep bigint;
     DECLARE v_handed_out boolean;
     DECLARE v_keys longtext DEFAULT '[]';
-    UPDATE sweep AS s
-    SET s.cursor_time = NULL,
-        s.cursor_key = NULL,
-        s.around = true
-    WHERE s.rule = p_rule
-      AND s.start_time IS NOT NULL
-      AND NOT s.around;
-    IF ROW_COUNT() > 0 THEN
-        SET o_state = 'again';
-        LEAVE rest;
-    END IF;
-    SET o_state = 'nothing left';
-    UPDATE sweep AS s SET s.exhausted = true WHERE s.rule = p_rule;
-    CALL at_others(p_run, p_rule, false, v_other);
-    IF v_other IS NOT NULL THEN
-        UPDATE run_sweep AS s SET s.at_rule = NULL WHERE s.run_id = p_run;
-    ELSE
-        SELECT s.sweep_id, s.handed_out INTO v_sweep, v_handed_out FROM sweep AS s WHERE s.rule = p_rule;
-        IF NOT v_handed_out THEN
-            SELECT CONCAT('[', COALESCE(GROUP_CONCAT(k.entry ORDER BY k.entry SEPARATOR ', '), ''), ']')
-            INTO v_keys
-            FROM (
-                SELECT DISTINCT CAST(JSON_ARRAY(l.id, l.ended) AS char) AS entry
-                FROM run_sweep AS o
-                JOIN run_claim AS c ON c.run_id = o.run_id AND c.rule = p_rule
-                JOIN JSON_TABLE(JSON_MERGE_PRESERVE(c.claimed, c.left_keys),
-                    '$[*]' COLUMNS (id varchar(255) PATH '$[0]', ended varchar(40) PATH '$[1]')) AS l
-                WHERE o.sweep_id = v_sweep
-            ) AS k;
-        END IF;
+    rest: BEGIN
         UPDATE sweep AS s
-        SET s.handed_out = true,
-            s.ended_by = IF(v_keys = '[]', p_run, NULL)
-        WHERE s.rule = p_rule;
-        IF v_keys <> '[]' THEN
-            UPDATE run_claim AS c
-            SET c.claimed = v_keys,
-                c.left_keys = '[]',
-                c.is_last = true
-            WHERE c.run_id = p_run
-              AND c.rule = p_rule;
+        SET s.cursor_time = NULL,
+            s.cursor_key = NULL,
+            s.around = true
+        WHERE s.rule = p_rule
+          AND s.start_time IS NOT NULL
+          AND NOT s.around;
+        IF ROW_COUNT() > 0 THEN
             SET o_state = 'again';
+            LEAVE rest;
         END IF;
-    END IF;
+        SET o_state = 'nothing left';
+        UPDATE sweep AS s SET s.exhausted = true WHERE s.rule = p_rule;
+        CALL at_others(p_run, p_rule, false, v_other);
+        IF v_other IS NOT NULL THEN
+            UPDATE run_sweep AS s SET s.at_rule = NULL WHERE s.run_id = p_run;
+        ELSE
+            SELECT s.sweep_id, s.handed_out INTO v_sweep, v_handed_out FROM sweep AS s WHERE s.rule = p_rule;
+            IF NOT v_handed_out THEN
+                SELECT CONCAT('[', COALESCE(GROUP_CONCAT(k.entry ORDER BY k.entry SEPARATOR ', '), ''), ']')
+                INTO v_keys
+                FROM (
+                    SELECT DISTINCT CAST(JSON_ARRAY(l.id, l.ended) AS char) AS entry
+                    FROM run_sweep AS o
+                    JOIN run_claim AS c ON c.run_id = o.run_id AND c.rule = p_rule
+                    JOIN JSON_TABLE(JSON_MERGE_PRESERVE(c.claimed, c.left_keys),
+                        '$[*]' COLUMNS (id varchar(255) PATH '$[0]', ended varchar(40) PATH '$[1]')) AS l
+                    WHERE o.sweep_id = v_sweep
+                ) AS k;
+            END IF;
+            UPDATE sweep AS s
+            SET s.handed_out = true,
+                s.ended_by = IF(v_keys = '[]', p_run, NULL)
+            WHERE s.rule = p_rule;
+            IF v_keys <> '[]' THEN
+                UPDATE run_claim AS c
+                SET c.claimed = v_keys,
+                    c.left_keys = '[]',
+                    c.is_last = true
+                WHERE c.run_id = p_run
+                  AND c.rule = p_rule;
+                SET o_state = 'again';
+            END IF;
+        END IF;
+    END rest;
 END;
 
 -- sweep_leave: a worker is through with a rule.

@@ -266,6 +266,61 @@ BEGIN
     END IF;
 END;
 
+-- listed_held: whether a hold keeps a row of a list, or was set without a row, so that it may keep any.
+--# create procedure listed_held
+CREATE PROCEDURE listed_held(IN p_rule varchar(64), IN p_keys longtext, OUT o_held boolean)
+SQL SECURITY DEFINER
+COMMENT 'Whether one of these keys, a JSON list, may be held; called by the verb sweep.'
+BEGIN
+    SELECT MAX(h.absent)
+    INTO o_held
+    FROM hold AS h
+    WHERE h.rule = p_rule
+      AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+    IF o_held IS FALSE THEN
+        SELECT COUNT(*) > 0
+        INTO o_held
+        FROM JSON_TABLE(p_keys, '$[*]' COLUMNS (row_key varchar(20) PATH '$')) AS r
+        STRAIGHT_JOIN hold AS h
+            ON h.rule = p_rule
+            AND h.`key` = r.row_key /*!80000 COLLATE utf8mb4_0900_bin */ /*M! COLLATE utf8mb4_nopad_bin */
+        WHERE h.until IS NULL OR h.until > UTC_TIMESTAMP(6);
+    END IF;
+    SET o_held = COALESCE(o_held, false);
+END;
+
+-- single_held: which of the rows to judge are held. They are found by the index of the holds, of which there may be many. What was held
+-- without a row may spell its key otherwise than the row does.
+--# create procedure single_held
+CREATE PROCEDURE single_held(IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Fills work_held with the keys of work_row that are held, and with all that was held without a row; called by the verb verdict.'
+BEGIN
+    DECLARE v_names  longtext;
+    DECLARE v_values longtext;
+    DECLARE v_holds  longtext DEFAULT CONCAT('h.rule = ', QUOTE(p_rule), ' AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))');
+    SELECT
+        GROUP_CONCAT(CONCAT('k', k.position) ORDER BY k.position SEPARATOR ', '),
+        IF(
+            COUNT(*) = 1, 'h.`key`',
+            GROUP_CONCAT(CONCAT('JSON_UNQUOTE(JSON_EXTRACT(h.`key`, ''$[', k.position - 1, ']''))') ORDER BY k.position SEPARATOR ', ')
+        )
+    INTO v_names, v_values
+    FROM rule AS r
+    JOIN JSON_TABLE(r.document, '$.key[*]' COLUMNS (position FOR ORDINALITY, said varchar(100) PATH '$')) AS k
+    WHERE r.rule = p_rule
+      AND EXISTS (SELECT 1 FROM hold AS h WHERE h.rule = p_rule);
+    IF v_names IS NOT NULL THEN
+        CALL run_text(CONCAT(
+            'INSERT IGNORE INTO work_held (', v_names, ') SELECT ', v_names, ' FROM work_row AS r STRAIGHT_JOIN hold AS h ON ', v_holds,
+            ' AND h.`key` = r.row_key COLLATE utf8mb4_', IF(VERSION() LIKE '%MariaDB%', 'nopad', '0900'), '_bin'
+        ));
+        CALL run_text(CONCAT(
+            'INSERT IGNORE INTO work_held (', v_names, ') SELECT ', v_values, ' FROM hold AS h WHERE h.absent AND ', v_holds
+        ));
+    END IF;
+END;
+
 -- judge_single: which of the rows in work_row are deleted. p_as_of is NULL for a purge of named rows, whose time does not matter.
 --# create procedure judge_single
 CREATE PROCEDURE judge_single(

@@ -31,6 +31,10 @@ BEGIN
         PRIMARY KEY (id)
     ) ENGINE = InnoDB AS
     SELECT k.id FROM work_type AS k LIMIT 0;
+    -- What work_keep has the holds from.
+    CREATE TEMPORARY TABLE work_keep_of (
+        said varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL
+    ) ENGINE = InnoDB;
     -- What killed runs left half done, and the families that killed purges named.
     CREATE TEMPORARY TABLE work_mend (
         PRIMARY KEY (run_id)
@@ -73,11 +77,15 @@ BEGIN
             PRIMARY KEY (id)
         ) ENGINE = InnoDB AS
         SELECT k.id FROM work_type AS k LIMIT 0;
-        -- The keys that stay, and those that are named or go as families.
+        -- The keys that stay: those of all holds, which there may be many of and the next batch needs, too, and further ones.
         CREATE TEMPORARY TABLE IF NOT EXISTS work_keep (
-            PRIMARY KEY (id)
+            held boolean NOT NULL DEFAULT false,
+            PRIMARY KEY (id),
+            KEY (held)
         ) ENGINE = InnoDB AS
         SELECT k.id FROM work_type AS k LIMIT 0;
+        DELETE FROM work_keep WHERE NOT held;
+        -- Those that are named or go as families.
         CREATE TEMPORARY TABLE IF NOT EXISTS work_target (
             PRIMARY KEY (id)
         ) ENGINE = InnoDB AS
@@ -98,7 +106,6 @@ BEGIN
         SELECT CONCAT_WS(', ',
             IF(EXISTS (SELECT 1 FROM work_due), 'work_due', NULL),
             IF(EXISTS (SELECT 1 FROM work_row), 'work_row', NULL),
-            IF(EXISTS (SELECT 1 FROM work_keep), 'work_keep', NULL),
             IF(EXISTS (SELECT 1 FROM work_target), 'work_target', NULL),
             IF(EXISTS (SELECT 1 FROM work_skip), 'work_skip', NULL),
             IF(EXISTS (SELECT 1 FROM work_count), 'work_count', NULL)
@@ -170,8 +177,8 @@ BEGIN
     DECLARE v_plain boolean;
     CALL timed_is_plain(p_rule, v_plain);
     DROP TEMPORARY TABLE IF EXISTS
-        work_type, work_skipped, work_total, work_gone, work_mend, work_torn, work_due, work_row, work_keep, work_target, work_skip,
-        work_count, work_root, work_locked, work_tied, work_cursor, work_next, work_namer;
+        work_type, work_skipped, work_total, work_gone, work_mend, work_torn, work_due, work_row, work_keep, work_keep_of, work_target,
+        work_skip, work_count, work_root, work_locked, work_tied, work_cursor, work_next, work_namer;
     IF NOT v_plain THEN
         CALL perform(p_rule, 'work', 'false, @windrow_filled');
     END IF;

@@ -83,7 +83,7 @@ END;
 --# create procedure rows_timed
 CREATE PROCEDURE rows_timed(IN p_rule varchar(64), IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_row with keys and times of rows: p_what is named, undated, families, roots or window. Reads only.'
+COMMENT 'Fills work_row with keys and times of rows: p_what is named, undated, held, families, roots or window. Reads only.'
 BEGIN
     DELETE FROM work_row;
     SET @windrow_what = p_what, @windrow_from = p_from, @windrow_to = p_to, @windrow_limit = p_limit;
@@ -94,18 +94,30 @@ END;
 --# create procedure timed_held
 CREATE PROCEDURE timed_held(IN p_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Fills work_keep with the keys that are held.'
+COMMENT 'Fills work_keep with the keys that are held, unless it has them.'
 BEGIN
-    INSERT IGNORE INTO work_keep (id)
-    SELECT h.`key`
+    DECLARE v_said varchar(200);
+    SELECT CONCAT_WS('/', COUNT(*), SUM(CRC32(h.`key`)), BIT_XOR(CRC32(h.`key`)))
+    INTO v_said
     FROM hold AS h
     WHERE h.rule = p_rule
       AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+    IF NOT EXISTS (SELECT 1 FROM work_keep_of AS o WHERE o.said = v_said) THEN
+        DELETE FROM work_keep WHERE held;
+        DELETE FROM work_keep_of;
+        INSERT INTO work_keep_of (said)
+        VALUES (v_said);
+        INSERT IGNORE INTO work_keep (id, held)
+        SELECT h.`key`, true
+        FROM hold AS h
+        WHERE h.rule = p_rule
+          AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+    END IF;
 END;
 
--- timed_held_families: which of the families to judge are held. They are found by the index of the holds, of which there may be many.
---# create procedure timed_held_families
-CREATE PROCEDURE timed_held_families(IN p_rule varchar(64))
+-- timed_held_whole: which of the whole families to judge are held. They are found by the index of the holds, of which there may be many.
+--# create procedure timed_held_whole
+CREATE PROCEDURE timed_held_whole(IN p_rule varchar(64))
 SQL SECURITY DEFINER
 COMMENT 'Fills work_keep with the keys of rows and families of work_root that are held, and with all that was held without a row.'
 BEGIN
@@ -327,15 +339,11 @@ BEGIN
     IF p_plain THEN
         CALL timed_held(p_rule);
         CALL timed_beside(p_rule);
-        INSERT INTO work_target (id)
-        SELECT k.id FROM work_keep AS k;
-        IF ROW_COUNT() > 0 THEN
-            CALL rows_timed(p_rule, 'named', NULL, NULL, NULL);
+        IF EXISTS (SELECT 1 FROM work_keep) THEN
+            CALL rows_timed(p_rule, 'held', p_from, p_to, NULL);
             INSERT INTO work_skip (skip_key, reason)
             SELECT w.id, 'HELD'
             FROM work_row AS w
-            WHERE w.due >= p_from
-              AND w.due < p_to
             ORDER BY w.id;
         END IF;
     ELSE

@@ -153,7 +153,7 @@ AS $windrow$
 BEGIN
     RETURN ARRAY(
         SELECT h.key FROM hold AS h WHERE h.rule = p_rule AND (h.until IS NULL OR h.until > clock_timestamp())
-        UNION
+        UNION ALL
         SELECT a.there FROM absent_holds(p_rule) AS a
     );
 END
@@ -177,9 +177,9 @@ BEGIN
         WHERE h.rule = p_rule
           AND h.key = ANY (p_keys)
           AND (h.until IS NULL OR h.until > clock_timestamp())
-        UNION
+        UNION ALL
         SELECT h.key FROM hold AS h WHERE h.rule = p_rule AND h.absent AND (h.until IS NULL OR h.until > clock_timestamp())
-        UNION
+        UNION ALL
         SELECT a.there FROM absent_holds(p_rule) AS a
     );
 END

@@ -28,12 +28,13 @@ BEGIN
                 'SELECT coalesce(array_agg(n.o_key::text ORDER BY n.o_key), ''{}'') FROM %s AS n WHERE n.is_held',
                 rows_of(p_rule, p_from, p_to, NULL)
             )
-            INTO o_skip_keys;
+            INTO o_skip_keys
+            USING v_held;
         END IF;
         o_skip_reasons := array_fill('HELD'::text, ARRAY[cardinality(o_skip_keys)]);
-        EXECUTE format('SELECT %s($1, %L, %L, %L, NULL)', routine_of(p_rule, 'delete'), p_from, p_to, v_held)
+        EXECUTE format('SELECT %s($1, %L, %L, $2::%s[], NULL)', routine_of(p_rule, 'delete'), p_from, p_to, key_type_of(p_rule))
         INTO o_families
-        USING p_run;
+        USING p_run, v_held;
         o_rows := ARRAY[o_families];
     ELSE
         EXECUTE format(
@@ -278,7 +279,8 @@ BEGIN
         $count$,
         rows_of(p_rule, p_from, p_to, NULL)
     )
-    INTO o_families, o_oldest, o_roots, o_skip_keys;
+    INTO o_families, o_oldest, o_roots, o_skip_keys
+    USING keys_that_stay(p_rule, p_from, p_to, NULL);
     o_rows := ARRAY[o_families];
     o_skip_reasons := array_fill('HELD'::text, ARRAY[cardinality(o_skip_keys)]);
 END
@@ -345,7 +347,9 @@ DECLARE
 BEGIN
     IF is_plain(p_rule) THEN
         -- Of one table each row is alone.
-        EXECUTE format('SELECT n.is_held FROM %s AS n', rows_of(p_rule, NULL, NULL, p_keys[1])) INTO v_held;
+        EXECUTE format('SELECT n.is_held FROM %s AS n', rows_of(p_rule, NULL, NULL, p_keys[1]))
+        INTO v_held
+        USING keys_that_stay(p_rule, NULL, NULL, p_keys[1]);
         o_skipped := ARRAY[CASE WHEN v_held IS NULL THEN 'NOT_A_ROOT' WHEN v_held THEN 'HELD' END];
         IF o_skipped[1] IS NULL THEN
             EXECUTE format('SELECT %s($1, NULL, NULL, NULL, %L)', routine_of(p_rule, 'delete'), p_keys[1])

@@ -203,7 +203,7 @@ COMMENT ON FUNCTION keys_that_stay(text, text, text, text) IS
     'The keys of the rows of p_rule, which has one table, that holds keep: of other rules those in a window, or with a key.';
 
 -- rows_of: the call that lists rows of a plain rule, with their keys (o_key) and times (o_time): those of a window, or the one
--- with a key. is_held: whether a hold keeps it.
+-- with a key. is_held: whether it is among the keys $1, as keys_that_stay() has them.
 --# create function rows_of
 CREATE OR REPLACE FUNCTION rows_of(p_rule text, p_from text, p_to text, p_key text)
 RETURNS text
@@ -212,8 +212,8 @@ SET search_path FROM CURRENT
 AS $windrow$
 BEGIN
     RETURN format(
-        '(SELECT r.o_key, r.o_time, r.o_key IN (SELECT unnest(%L::%s[])) AS is_held FROM %s AS r WHERE %s)',
-        keys_that_stay(p_rule, p_from, p_to, p_key), key_type_of(p_rule), rows_timed(p_rule),
+        '(SELECT r.o_key, r.o_time, r.o_key IN (SELECT unnest($1::%s[])) AS is_held FROM %s AS r WHERE %s)',
+        key_type_of(p_rule), rows_timed(p_rule),
         coalesce('r.o_key = ' || quote_literal(p_key), format('r.o_time >= %L AND r.o_time < %L', p_from, p_to))
     );
 END

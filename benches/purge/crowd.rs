@@ -1,0 +1,193 @@
+//! What many holds and many policies cost: rows per CPU second beside runs that have none, or few.
+
+use anyhow::{Result, ensure};
+use windrow::db::Database;
+use windrow::dialect::Dialect;
+
+use crate::idle;
+use crate::plan::ROUNDS;
+use crate::report::Report;
+
+/// What a row may cost beside one without the crowd.
+const BAR: f64 = 1.5;
+
+/// How many rows are due in each run.
+const ROWS: u32 = 60_000;
+
+/// How many holds, and policies, are many, and how many policies are few.
+const MANY: u32 = 10_000;
+const FEW: u32 = 10;
+
+/// Each rule with its table.
+const RULES: [(&str, &str); 5] = [
+    ("jobs", "job"),
+    ("tasks", "task"),
+    ("visits", "visit"),
+    ("logs", "log"),
+    ("states", "state"),
+];
+
+struct Crowd {
+    session: Box<dyn Database>,
+    control: String,
+    dialect: Dialect,
+}
+
+/// `url` and `cpu` as the part `idle` takes them.
+pub(crate) fn measure(
+    dialect: Dialect,
+    url: impl Fn(&str) -> String,
+    cpu: impl Fn(i64) -> f64,
+    report: &mut Report,
+) -> Result<()> {
+    let (mut session, control) = idle::installed(dialect, url, "crowd", tables)?;
+    match dialect {
+        Dialect::Postgres => {}
+        Dialect::Mysql => session.execute("SET SESSION cte_max_recursion_depth = 1000000")?,
+        Dialect::Mariadb => session.execute("SET SESSION max_recursive_iterations = 1000000")?,
+    }
+    let mut crowd = Crowd {
+        session,
+        control,
+        dialect,
+    };
+    for (rule, table) in RULES {
+        let ratio = crowd.beside(rule, table, &cpu, |crowd, many| crowd.holds(rule, many))?;
+        report.crowd(&format!("{MANY} holds of {rule}"), &ratio, BAR);
+        crowd.holds(rule, false)?;
+    }
+    let ratio = crowd.beside("jobs", "job", &cpu, Crowd::policies)?;
+    report.crowd(&format!("{MANY} policies instead of {FEW}"), &ratio, BAR);
+    Ok(())
+}
+
+fn tables(session: &mut dyn Database, dialect: Dialect) -> Result<()> {
+    let time = match dialect {
+        Dialect::Postgres => "timestamptz",
+        Dialect::Mysql | Dialect::Mariadb => "timestamp(6) NULL",
+    };
+    for table in RULES.map(|(_, table)| table) {
+        let further = match table {
+            "job" => ", state varchar(20), tenant varchar(20)",
+            _ => "",
+        };
+        session.execute(&format!(
+            "CREATE TABLE {table} (id bigint PRIMARY KEY, made {time}{further})"
+        ))?;
+    }
+    session.execute(&format!(
+        "CREATE TABLE event (id bigint PRIMARY KEY, made {time}, task_id bigint)"
+    ))
+}
+
+impl Crowd {
+    /// The numbers from one on, as a table `s (n)`.
+    fn numbers(&self, most: u32) -> String {
+        match self.dialect {
+            Dialect::Postgres => format!("generate_series(1, {most}) AS s (n)"),
+            Dialect::Mysql | Dialect::Mariadb => format!(
+                "(WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < {most}) SELECT n FROM r) AS s"
+            ),
+        }
+    }
+
+    fn text(&self, expression: &str) -> String {
+        match self.dialect {
+            Dialect::Postgres => format!("({expression})::text"),
+            Dialect::Mysql | Dialect::Mariadb => format!("CAST({expression} AS char)"),
+        }
+    }
+
+    /// Many holds of a rule, of rows that are not due, or none.
+    fn holds(&mut self, rule: &str, many: bool) -> Result<()> {
+        let hold = format!("{}.hold", self.control);
+        self.session.execute(&format!("DELETE FROM {hold}"))?;
+        if many {
+            let key = match self.dialect {
+                Dialect::Postgres => "key",
+                Dialect::Mysql | Dialect::Mariadb => "`key`",
+            };
+            self.session.execute(&format!(
+                "INSERT INTO {hold} (rule, {key}, reason) SELECT '{rule}', {}, 'audit' FROM {}",
+                self.text("n + 10000000"),
+                self.numbers(MANY)
+            ))?;
+        }
+        self.analyzed(&hold)
+    }
+
+    /// Many policies, or few; the rows are of all scopes that have one.
+    fn policies(&mut self, many: bool) -> Result<()> {
+        let policy = format!("{}.policy", self.control);
+        let number = if many { MANY } else { FEW };
+        self.session.execute(&format!("DELETE FROM {policy}"))?;
+        self.session.execute(&format!(
+            "INSERT INTO {policy} (rule, scope, retention_seconds) SELECT 'jobs', {}, 86400 * 20 FROM {}",
+            self.text("n - 1"),
+            self.numbers(number)
+        ))?;
+        self.session.execute(&format!(
+            "UPDATE job SET tenant = {}",
+            self.text(&format!("id % {number}"))
+        ))?;
+        self.analyzed(&policy)?;
+        self.analyzed("job")
+    }
+
+    fn analyzed(&mut self, table: &str) -> Result<()> {
+        let analyze = match self.dialect {
+            Dialect::Postgres => format!("ANALYZE {table}"),
+            Dialect::Mysql | Dialect::Mariadb => format!("ANALYZE TABLE {table}"),
+        };
+        self.session.execute(&analyze)
+    }
+
+    /// The CPU time of runs with many beside those without, one after the other.
+    fn beside(
+        &mut self,
+        rule: &str,
+        table: &str,
+        cpu: &impl Fn(i64) -> f64,
+        prepare: impl Fn(&mut Self, bool) -> Result<()>,
+    ) -> Result<Vec<f64>> {
+        let number = self.session.session()?;
+        let mut ratios = Vec::new();
+        // What the first pair takes is the servers' warming up.
+        for _ in 0..=ROUNDS {
+            let mut seconds = [0.0, 0.0];
+            for (many, took) in [false, true].into_iter().zip(&mut seconds) {
+                self.due(table)?;
+                prepare(self, many)?;
+                let before = cpu(number);
+                let call = format!(
+                    "CALL {}.run('{{\"rule\": \"{rule}\", \"run_families\": 1000000}}')",
+                    self.control
+                );
+                let answer = format!("{:?}", self.session.query(&call, &[])?);
+                *took = cpu(number) - before;
+                ensure!(answer.contains("nothing left"), "{answer}");
+            }
+            ratios.push(seconds[1] / seconds[0]);
+        }
+        Ok(ratios.split_off(1))
+    }
+
+    /// Rows that are due, a second apart.
+    fn due(&mut self, table: &str) -> Result<()> {
+        let made = match self.dialect {
+            Dialect::Postgres => "now() - interval '60 days' + n * interval '1 second'",
+            Dialect::Mysql | Dialect::Mariadb => {
+                "UTC_TIMESTAMP(6) - INTERVAL 60 DAY + INTERVAL n SECOND"
+            }
+        };
+        let (columns, values) = match table {
+            "job" => (", state, tenant", ", 'done', '1'"),
+            _ => ("", ""),
+        };
+        self.session.execute(&format!(
+            "INSERT INTO {table} (id, made{columns}) SELECT n, {made}{values} FROM {}",
+            self.numbers(ROWS)
+        ))?;
+        self.analyzed(table)
+    }
+}

@@ -126,22 +126,25 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_count
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_count(⟦IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint, OUT o_rows bigint⟧)
 SQL SECURITY DEFINER
-COMMENT 'The rows of {{ rule.table_name }} in a window, counted up to p_limit. Reads only.'
+COMMENT 'The rows of {{ rule.table_name }} in a window, else those without {{ rule.end_time_name }}, up to p_limit. Reads only.'
 BEGIN
-    SELECT COUNT(*)
-    INTO o_rows
-    FROM (
+{%- for timed in [true, false] %}
+    {% if timed %}IF p_from IS NOT NULL THEN{% else %}ELSE{% endif %}
+        SELECT COUNT(*)
+        INTO o_rows
+        FROM (
 {%- filter fit %}
-        «SELECT t.{{ rule.end_time }}
-        FROM {{ rule.table }} AS t
-        WHERE t.{{ rule.end_time }} >= p_from
-          AND t.{{ rule.end_time }} < p_to
+            «SELECT t.{{ rule.end_time }}
+            FROM {{ rule.table }} AS t
+            WHERE t.{{ rule.end_time }} {% if timed %}>= p_from AND t.{{ rule.end_time }} < p_to{% else %}IS NULL{% endif %}
 {%- for condition in rule.timed.conditions_of_root %}
-          AND {{ condition }}
+              AND {{ condition }}
 {%- endfor %}
-        LIMIT p_limit»
+            LIMIT p_limit»
 {%- endfilter %}
-    ) AS x;
+        ) AS x;
+{%- endfor %}
+    END IF;
 END;
 
 -- {{ rule.name }}_delete: deletes the rows of a window but for those in work_keep; without a window, those in work_target.

@@ -85,14 +85,7 @@ BEGIN
     WHEN 'undated' THEN
         INSERT IGNORE INTO work_row (id)
         «SELECT {{ rule.timed.family_of_root }}
-        FROM {{ rule.table }} AS r
-        WHERE r.{{ rule.end_time }} IS NULL
-{%- for condition in rule.timed.root_alone %}
-          AND {{ condition }}
-{%- endfor %}
-{%- if rule.timed.ended %}
-          AND r.{{ rule.timed.ended }} IS NOT NULL
-{%- endif %}»;
+        {{ <w.undated_rows rule /> }}»;
     WHEN 'families' THEN
         INSERT IGNORE INTO work_row (id)
         «SELECT {{ rule.timed.family_of_root }}
@@ -130,21 +123,31 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_count
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_count(⟦IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint, OUT o_rows bigint⟧)
 SQL SECURITY DEFINER
-COMMENT 'The roots among the rows of {{ rule.table_name }} in a window, counted up to p_limit. Reads only.'
+COMMENT 'The roots of {{ rule.table_name }} in a window, else the rows without {{ rule.end_time_name }}, up to p_limit. Reads only.'
 BEGIN
-    SELECT COUNT(*)
-    INTO o_rows
-    FROM (
-        «SELECT t.{{ rule.end_time }}
-        FROM {{ rule.table }} AS t
-        WHERE t.{{ rule.end_time }} >= p_from
-          AND t.{{ rule.end_time }} < p_to
-          AND {{ rule.timed.is_root }}
+    IF p_from IS NULL THEN
+        SELECT COUNT(*)
+        INTO o_rows
+        FROM (
+            «SELECT r.{{ rule.end_time }}
+            {{ <w.undated_rows rule /> }}
+            LIMIT p_limit»
+        ) AS x;
+    ELSE
+        SELECT COUNT(*)
+        INTO o_rows
+        FROM (
+            «SELECT t.{{ rule.end_time }}
+            FROM {{ rule.table }} AS t
+            WHERE t.{{ rule.end_time }} >= p_from
+              AND t.{{ rule.end_time }} < p_to
+              AND {{ rule.timed.is_root }}
 {%- for condition in rule.timed.conditions_of_root %}
-          AND {{ condition }}
+              AND {{ condition }}
 {%- endfor %}
-        LIMIT p_limit»
-    ) AS x;
+            LIMIT p_limit»
+        ) AS x;
+    END IF;
 END;
 
 -- {{ rule.name }}_keep: what stays of a window, and why: families that are held{% if rule.timed.ended %}, not ended or ended too recently{% endif %}{% if rule.timed.references %}, and what others refer to{% endif %}{% for other in rule.timed.others %}{% if loop.first %}; what is held of {% else %} and {% endif %}{{ other.table_name }}{% endfor %}.

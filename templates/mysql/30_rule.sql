@@ -447,11 +447,11 @@ END;
 
 -- {{ rule.name }}_due: how much is due, counted up to a limit.
 --# create procedure {{ control }}.{{ rule.name }}_due
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_due(IN p_limit bigint, OUT o_families bigint)
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_due(IN p_limit bigint, IN p_cutoff datetime(6), IN p_undated boolean, OUT o_families bigint)
 SQL SECURITY DEFINER
-COMMENT 'How many roots work_scope lets be cleaned, counted up to p_limit. Reads only.'
+COMMENT 'How many roots are due by {% if rule.per %}work_scope{% else %}p_cutoff{% endif %}, or with p_undated have no end, up to p_limit. Reads only.'
 BEGIN
-{%- if not rule.opt_in or not rule.per %}
+{%- if rule.per and not rule.opt_in %}
     DECLARE v_newest  datetime(6);
     DECLARE v_default datetime(6);
     SELECT MAX(s.cutoff), MAX(IF(s.scope IS NULL, s.cutoff, NULL)) INTO v_newest, v_default FROM work_scope AS s;
@@ -463,17 +463,16 @@ BEGIN
 {%- if rule.per and rule.opt_in %}
         FROM work_scope AS s
         STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.per }} = s.scope
-        WHERE {{ rule.ended }} < s.cutoff
+        WHERE ({{ rule.ended }} < s.cutoff OR p_undated AND {{ rule.ended }} IS NULL)
+{%- elif rule.per %}
+        FROM {{ rule.table }} AS i
+        LEFT JOIN work_scope AS s ON s.scope = i.{{ rule.per }}
+        WHERE ({{ rule.ended }} < v_newest OR p_undated AND {{ rule.ended }} IS NULL)
+          AND ({{ rule.ended }} < COALESCE(s.cutoff, v_default) OR {{ rule.ended }} IS NULL)
 {%- else %}
         FROM {{ rule.table }} AS i
-{%- if rule.per %}
-        LEFT JOIN work_scope AS s ON s.scope = i.{{ rule.per }}
-{%- endif %}
-        WHERE {{ rule.ended }} < v_newest
-{%- if rule.per %}
-          AND {{ rule.ended }} < COALESCE(s.cutoff, v_default)
-{%- endif %}
-{%- endif %}{{ <w.due_root rule /> | indent(width=10) }}
+        WHERE ({{ rule.ended }} < p_cutoff OR p_undated AND {{ rule.ended }} IS NULL)
+{%- endif %}{{ <w.due_root rule undated={true} /> | indent(width=10) }}
         LIMIT p_limit
     ) AS n;
 END;

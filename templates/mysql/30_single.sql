@@ -206,11 +206,7 @@ BEGIN
     INSERT INTO work_skip (skip_key, reason)
     «SELECT {{ rule.single.key_text }}, 'UNDATED_MEMBER'
     FROM {{ rule.table }} AS t
-    WHERE t.{{ rule.end_time }} IS NULL
-      AND t.{{ rule.single.time }} IS NULL
-{%- for condition in rule.single.conditions %}
-      AND {{ condition }}
-{%- endfor %}
+    {{ <w.timeless rule /> }}
     ORDER BY {{ rule.single.key_order }}»;
 END;
 {%- endif %}

@@ -182,6 +182,18 @@ CASE WHEN r.{{ rule.timed.ended }} IS NULL THEN 2 WHEN r.{{ rule.timed.ended }} 
         STRAIGHT_JOIN {{ rule.table }} AS r ON r.{{ column }} = n.id»
 {%- endcomponent w.members_of_next %}
 
+{#- The rows r of the root table that have no time, though they have ended, where the rule knows when. -#}
+{% component w.undated_rows(rule) -%}
+FROM {{ rule.table }} AS r
+        WHERE r.{{ rule.end_time }} IS NULL
+{%- for condition in rule.timed.root_alone %}
+          AND {{ condition }}
+{%- endfor %}
+{%- if rule.timed.ended %}
+          AND r.{{ rule.timed.ended }} IS NOT NULL
+{%- endif %}
+{%- endcomponent w.undated_rows %}
+
 {#- The rows of the root table in a window, with what speaks against each. -#}
 {% component w.roots_of_window(rule) -%}
 «SELECT
@@ -374,14 +386,14 @@ FROM {{ member.table }} AS p
 )
 {%- endcomponent w.older_than_newest %}
 
-{#- That root i, which is final and a candidate, is not among the newest of its group. -#}
-{% component w.not_newest(rule) -%}
+{#- That root i, which is final and a candidate, is not among the newest of its group, or has no end time, where that is `undated`. -#}
+{% component w.not_newest(rule, undated=false) -%}
 {% for newest in rule.newest -%}
 {% if not newest.told -%}
 -- The newest {{ newest.count }} of each {{ newest.group_name }} stay.
 {% endif -%}
 AND (
-    {{ newest.placeless | join(sep=" OR ") }}
+    {% if undated %}{{ rule.ended }} IS NULL OR {% endif %}{{ newest.placeless | join(sep=" OR ") }}
 {%- if newest.of | length > 0 %}
     OR ({{ newest.of | join(sep=" AND ") }}) IS NOT TRUE
 {%- endif %}
@@ -574,7 +586,7 @@ END;
 {%- endcomponent w.rows_below %}
 
 {#- What root i of a rule with listed scopes must be, besides in policy p or source row and old enough. -#}
-{% component w.due_root(rule) %}
+{% component w.due_root(rule, undated=false) %}
 {%- if rule.timed and rule.timed.root_column %}
 AND COALESCE(i.{{ rule.timed.root_column }}, i.{{ rule.key }}) = i.{{ rule.key }}
 {%- endif %}
@@ -582,11 +594,11 @@ AND COALESCE(i.{{ rule.timed.root_column }}, i.{{ rule.key }}) = i.{{ rule.key }
 AND {{ predicate }}
 {%- endfor %}
 {%- if rule.newest | length > 0 %}
-{{ <w.not_newest rule /> }}
+{{ <w.not_newest rule undated /> }}
 {%- endif %}
 {%- endcomponent w.due_root %}
 
-{#- The single rows n that are due now, or that a run would look at, up to a limit in each pass. -#}
+{#- The single rows n that are due now, or that a run would look at, up to a limit in each pass; goes: NULL for want of a time. -#}
 {% component w.due_rows(rule, limit) -%}
 {% if rule.single.expiry -%}
 FROM (
@@ -608,11 +620,10 @@ FROM (
 FROM (
 {%- for pass in rule.single.passes %}
 {%- filter fit %}
-    SELECT {{ pass.due_time }} AS due, (
+    SELECT {{ pass.due_time }} AS due,
 {%- for predicate in pass.backlog %}
-            {% if not loop.first %}AND {% endif %}{{ predicate }}
-{%- endfor %}
-        ) IS TRUE AS goes
+            {% if loop.first %}({{ predicate }}) IS TRUE{% else %}AND {{ predicate }}{% endif %}
+{%- endfor %} AS goes
 {%- endfilter %}
     FROM (
 {%- filter fit %}
@@ -836,24 +847,35 @@ BEGIN
 END;
 {%- endcomponent w.row %}
 
+{#- That row t has neither an expiry nor the time of its fallback. -#}
+{% component w.timeless(rule) -%}
+WHERE t.{{ rule.end_time }} IS NULL
+      AND t.{{ rule.single.time }} IS NULL
+{%- for condition in rule.single.conditions %}
+      AND {{ condition }}
+{%- endfor %}
+{%- endcomponent w.timeless %}
+
 {#- How much is due. -#}
 {% component w.due(control, rule) -%}
 -- {{ rule.name }}_due: how much is due now, counted up to a limit.
 --# create procedure {{ control }}.{{ rule.name }}_due
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_due(IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_due(IN p_limit bigint, OUT o_families bigint, OUT o_looked bigint, OUT o_undated bigint)
 SQL SECURITY DEFINER
-COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only.'
+COMMENT 'How many of the first p_limit rows are due, how many these are, and how many only lack a time. Reads only.'
 BEGIN
-{%- if rule.single %}
-    SELECT {% if rule.single.expiry %}COUNT(*){% else %}CAST(COALESCE(SUM(n.goes), 0) AS signed){% endif %}, COUNT(*) < p_limit INTO o_families, o_complete
-    {{ <w.due_rows rule limit="p_limit" /> | indent(width=4) }};
+{%- if not rule.single.expiry %}
+    SELECT CAST(COALESCE(SUM(n.goes), 0) AS signed), COUNT(*), COUNT(*) - COUNT(n.goes) INTO o_families, o_looked, o_undated
 {%- else %}
-    SELECT n.families, n.complete
-    INTO o_families, o_complete
-    FROM (
-        {{ <w.due_now control rule limit="p_limit" /> | indent(width=8) }}
-    ) AS n;
+{%- filter fit %}
+    SELECT COUNT(*), COUNT(*),
+{%- if rule.single.aged %}
+    (SELECT COUNT(*) FROM (SELECT 1 FROM {{ rule.table }} AS t {{ <w.timeless rule /> }} LIMIT 1) AS u)
+{%- else %} 0
+{%- endif %} INTO o_families, o_looked, o_undated
+{%- endfilter %}
 {%- endif %}
+    {{ <w.due_rows rule limit="p_limit" /> | indent(width=4) }};
 END;
 {%- endcomponent w.due %}
 

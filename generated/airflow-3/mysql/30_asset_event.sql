@@ -134,19 +134,16 @@ END$$
 
 -- asset_event_due: how much is due, counted up to a limit.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_due$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_due(IN p_limit bigint,
-    OUT o_families bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots work_scope lets be cleaned, counted up to p_limit. Reads only. [body 816e1ae17357]'
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_due(IN p_limit bigint, IN p_cutoff datetime(6),
+    IN p_undated boolean, OUT o_families bigint) SQL SECURITY DEFINER
+COMMENT 'How many roots are due by p_cutoff, or with p_undated have no end, up to p_limit. Reads only. [body 6a80453a00ec]'
 BEGIN
-    DECLARE v_newest  datetime(6);
-    DECLARE v_default datetime(6);
-    SELECT MAX(s.cutoff), MAX(IF(s.scope IS NULL, s.cutoff, NULL)) INTO v_newest, v_default FROM work_scope AS s;
     SELECT COUNT(*)
     INTO o_families
     FROM (
         SELECT 1
         FROM `airflow`.`asset_event` AS i
-        WHERE i.`timestamp` < v_newest
+        WHERE (i.`timestamp` < p_cutoff OR p_undated AND i.`timestamp` IS NULL)
           AND i.`asset_id` IS NOT NULL
         LIMIT p_limit
     ) AS n;

@@ -96,14 +96,14 @@ END$$
 -- asset_state_due: how much is due now, counted up to a limit.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_due$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_due(IN p_limit bigint, OUT o_families bigint,
-    OUT o_complete boolean) SQL SECURITY DEFINER
-COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body 97bf66f080f2]'
+    OUT o_looked bigint, OUT o_undated bigint) SQL SECURITY DEFINER
+COMMENT 'How many of the first p_limit rows are due, how many these are, and how many only lack a time. Reads only. [body 7ed6481695f3]'
 BEGIN
-    SELECT CAST(COALESCE(SUM(n.goes), 0) AS signed), COUNT(*) < p_limit INTO o_families, o_complete
+    SELECT CAST(COALESCE(SUM(n.goes), 0) AS signed), COUNT(*), COUNT(*) - COUNT(n.goes) INTO o_families, o_looked, o_undated
     FROM (
         SELECT t.`updated_at` AS due, ((t.`asset_id` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset` AS p1
-            JOIN `airflow`.`asset_active` AS p2 ON p2.`name` = p1.`name` AND p2.`uri` = p1.`uri` WHERE p1.`id` = t.`asset_id`))
-            AND t.`updated_at` < NOW(6) - INTERVAL (GREATEST(1209600, 604800) + 3600) SECOND) IS TRUE AS goes
+            JOIN `airflow`.`asset_active` AS p2 ON p2.`name` = p1.`name` AND p2.`uri` = p1.`uri` WHERE p1.`id` = t.`asset_id`))) IS TRUE
+            AND t.`updated_at` < NOW(6) - INTERVAL (GREATEST(1209600, 604800) + 3600) SECOND AS goes
         FROM (
             SELECT t.`asset_id` AS k1, t.`key` AS k2 FROM `airflow`.`asset_state_store` AS t ORDER BY t.`asset_id`, t.`key` LIMIT p_limit
         ) AS r

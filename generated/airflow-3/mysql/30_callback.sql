@@ -128,14 +128,14 @@ END$$
 -- callback_due: how much is due now, counted up to a limit.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.callback_due$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.callback_due(IN p_limit bigint, OUT o_families bigint,
-    OUT o_complete boolean) SQL SECURITY DEFINER
-COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body 09c5ec6abff6]'
+    OUT o_looked bigint, OUT o_undated bigint) SQL SECURITY DEFINER
+COMMENT 'How many of the first p_limit rows are due, how many these are, and how many only lack a time. Reads only. [body 30e0ed05613b]'
 BEGIN
-    SELECT CAST(COALESCE(SUM(n.goes), 0) AS signed), COUNT(*) < p_limit INTO o_families, o_complete
+    SELECT CAST(COALESCE(SUM(n.goes), 0) AS signed), COUNT(*), COUNT(*) - COUNT(n.goes) INTO o_families, o_looked, o_undated
     FROM (
         SELECT t.`created_at` AS due,
-            ((t.`id` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `airflow`.`deadline` AS p1 WHERE p1.`callback_id` = t.`id`))
-            AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND) IS TRUE AS goes
+            ((t.`id` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `airflow`.`deadline` AS p1 WHERE p1.`callback_id` = t.`id`))) IS TRUE
+            AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND AS goes
         FROM (
             SELECT t.`id` AS k1 FROM `airflow`.`callback` AS t WHERE t.`state` IN ('scheduled', 'success', 'failed')
                 ORDER BY t.`id` LIMIT p_limit

@@ -61,14 +61,23 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.connection_test_request_count$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.connection_test_request_count(IN p_from datetime(6),
     IN p_to datetime(6), IN p_limit bigint, OUT o_rows bigint) SQL SECURITY DEFINER
-COMMENT 'The rows of connection_test_request in a window, counted up to p_limit. Reads only. [body f3a924aaaa1f]'
+COMMENT 'The rows of connection_test_request in a window, else those without updated_at, up to p_limit. Reads only. [body 9775052b6287]'
 BEGIN
-    SELECT COUNT(*)
-    INTO o_rows
-    FROM (
-        SELECT t.`updated_at` FROM `airflow`.`connection_test_request` AS t WHERE t.`updated_at` >= p_from AND t.`updated_at` < p_to
-            AND t.`state` IN ('success', 'failed') LIMIT p_limit
-    ) AS x;
+    IF p_from IS NOT NULL THEN
+        SELECT COUNT(*)
+        INTO o_rows
+        FROM (
+            SELECT t.`updated_at` FROM `airflow`.`connection_test_request` AS t WHERE t.`updated_at` >= p_from AND t.`updated_at` < p_to
+                AND t.`state` IN ('success', 'failed') LIMIT p_limit
+        ) AS x;
+    ELSE
+        SELECT COUNT(*)
+        INTO o_rows
+        FROM (
+            SELECT t.`updated_at` FROM `airflow`.`connection_test_request` AS t WHERE t.`updated_at` IS NULL
+                AND t.`state` IN ('success', 'failed') LIMIT p_limit
+        ) AS x;
+    END IF;
 END$$
 
 -- connection_test_request_delete: deletes the rows of a window but for those in work_keep; without a window, those in work_target.

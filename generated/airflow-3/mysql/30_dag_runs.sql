@@ -644,9 +644,9 @@ END$$
 
 -- dag_runs_due: how much is due, counted up to a limit.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_due$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_due(IN p_limit bigint,
-    OUT o_families bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots work_scope lets be cleaned, counted up to p_limit. Reads only. [body c69404921f01]'
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_due(IN p_limit bigint, IN p_cutoff datetime(6),
+    IN p_undated boolean, OUT o_families bigint) SQL SECURITY DEFINER
+COMMENT 'How many roots are due by work_scope, or with p_undated have no end, up to p_limit. Reads only. [body b3ff82b0b01f]'
 BEGIN
     SELECT COUNT(*)
     INTO o_families
@@ -654,11 +654,11 @@ BEGIN
         SELECT 1
         FROM work_scope AS s
         STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`dag_id` = s.scope
-        WHERE coalesce(i.`end_date`, i.`updated_at`) < s.cutoff
+        WHERE (coalesce(i.`end_date`, i.`updated_at`) < s.cutoff OR p_undated AND coalesce(i.`end_date`, i.`updated_at`) IS NULL)
           AND i.`state` IN ('success', 'failed')
           -- The newest 1 of each dag_id, run_type stay.
           AND (
-              i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`logical_date` IS NULL
+              coalesce(i.`end_date`, i.`updated_at`) IS NULL OR i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`logical_date` IS NULL
               OR (i.`run_type` IN ('scheduled', 'backfill')) IS NOT TRUE
               OR (i.`logical_date`, i.`id`) < (
                   SELECT n.`logical_date`, n.`id`
@@ -671,7 +671,8 @@ BEGIN
               )
           )
           AND (
-              i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`partition_date` IS NULL OR i.`run_after` IS NULL
+              coalesce(i.`end_date`, i.`updated_at`) IS NULL OR i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`partition_date` IS NULL
+                  OR i.`run_after` IS NULL
               OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL) IS NOT TRUE
               OR (i.`partition_date`, i.`run_after`, i.`id`) < (
                   SELECT n.`partition_date`, n.`run_after`, n.`id`
@@ -686,7 +687,7 @@ BEGIN
               )
           )
           AND (
-              i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`run_after` IS NULL
+              coalesce(i.`end_date`, i.`updated_at`) IS NULL OR i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`run_after` IS NULL
               OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL AND i.`partition_date` IS NULL) IS NOT TRUE
               OR (i.`run_after`, i.`id`) < (
                   SELECT n.`run_after`, n.`id`
@@ -702,7 +703,7 @@ BEGIN
           )
           -- The newest 1 of each dag_id stay.
           AND (
-              i.`dag_id` IS NULL OR i.`run_after` IS NULL
+              coalesce(i.`end_date`, i.`updated_at`) IS NULL OR i.`dag_id` IS NULL OR i.`run_after` IS NULL
               OR (i.`run_type` = 'asset_triggered') IS NOT TRUE
               OR (i.`run_after`, i.`id`) < (
                   SELECT n.`run_after`, n.`id`

@@ -206,23 +206,20 @@ END$$
 
 -- dag_version_due: how much is due, counted up to a limit.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_due$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_due(IN p_limit bigint,
-    OUT o_families bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots work_scope lets be cleaned, counted up to p_limit. Reads only. [body d92a7a06e198]'
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_due(IN p_limit bigint, IN p_cutoff datetime(6),
+    IN p_undated boolean, OUT o_families bigint) SQL SECURITY DEFINER
+COMMENT 'How many roots are due by p_cutoff, or with p_undated have no end, up to p_limit. Reads only. [body 285fd0e11cff]'
 BEGIN
-    DECLARE v_newest  datetime(6);
-    DECLARE v_default datetime(6);
-    SELECT MAX(s.cutoff), MAX(IF(s.scope IS NULL, s.cutoff, NULL)) INTO v_newest, v_default FROM work_scope AS s;
     SELECT COUNT(*)
     INTO o_families
     FROM (
         SELECT 1
         FROM `airflow`.`dag_version` AS i
-        WHERE i.`created_at` < v_newest
+        WHERE (i.`created_at` < p_cutoff OR p_undated AND i.`created_at` IS NULL)
           AND i.`version_number` IS NOT NULL
           -- The newest 1 of each dag_id stay.
           AND (
-              i.`dag_id` IS NULL OR i.`version_number` IS NULL
+              i.`created_at` IS NULL OR i.`dag_id` IS NULL OR i.`version_number` IS NULL
               OR (i.`version_number`, i.`id`) < (
                   SELECT n.`version_number`, n.`id`
                   FROM `airflow`.`dag_version` AS n

@@ -58,13 +58,21 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.import_error_count$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_count(IN p_from datetime(6), IN p_to datetime(6),
     IN p_limit bigint, OUT o_rows bigint) SQL SECURITY DEFINER
-COMMENT 'The rows of import_error in a window, counted up to p_limit. Reads only. [body 4de3936961ea]'
+COMMENT 'The rows of import_error in a window, else those without timestamp, up to p_limit. Reads only. [body 169f731ae015]'
 BEGIN
-    SELECT COUNT(*)
-    INTO o_rows
-    FROM (
-        SELECT t.`timestamp` FROM `airflow`.`import_error` AS t WHERE t.`timestamp` >= p_from AND t.`timestamp` < p_to LIMIT p_limit
-    ) AS x;
+    IF p_from IS NOT NULL THEN
+        SELECT COUNT(*)
+        INTO o_rows
+        FROM (
+            SELECT t.`timestamp` FROM `airflow`.`import_error` AS t WHERE t.`timestamp` >= p_from AND t.`timestamp` < p_to LIMIT p_limit
+        ) AS x;
+    ELSE
+        SELECT COUNT(*)
+        INTO o_rows
+        FROM (
+            SELECT t.`timestamp` FROM `airflow`.`import_error` AS t WHERE t.`timestamp` IS NULL LIMIT p_limit
+        ) AS x;
+    END IF;
 END$$
 
 -- import_error_delete: deletes the rows of a window but for those in work_keep; without a window, those in work_target.

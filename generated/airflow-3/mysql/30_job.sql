@@ -59,14 +59,23 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.job_count$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.job_count(IN p_from datetime(6), IN p_to datetime(6),
     IN p_limit bigint, OUT o_rows bigint) SQL SECURITY DEFINER
-COMMENT 'The rows of job in a window, counted up to p_limit. Reads only. [body 3c78f42efc50]'
+COMMENT 'The rows of job in a window, else those without latest_heartbeat, up to p_limit. Reads only. [body 14f7ef22c53f]'
 BEGIN
-    SELECT COUNT(*)
-    INTO o_rows
-    FROM (
-        SELECT t.`latest_heartbeat` FROM `airflow`.`job` AS t WHERE t.`latest_heartbeat` >= p_from AND t.`latest_heartbeat` < p_to
-            AND t.`state` IN ('success', 'failed') LIMIT p_limit
-    ) AS x;
+    IF p_from IS NOT NULL THEN
+        SELECT COUNT(*)
+        INTO o_rows
+        FROM (
+            SELECT t.`latest_heartbeat` FROM `airflow`.`job` AS t WHERE t.`latest_heartbeat` >= p_from AND t.`latest_heartbeat` < p_to
+                AND t.`state` IN ('success', 'failed') LIMIT p_limit
+        ) AS x;
+    ELSE
+        SELECT COUNT(*)
+        INTO o_rows
+        FROM (
+            SELECT t.`latest_heartbeat` FROM `airflow`.`job` AS t WHERE t.`latest_heartbeat` IS NULL
+                AND t.`state` IN ('success', 'failed') LIMIT p_limit
+        ) AS x;
+    END IF;
 END$$
 
 -- job_delete: deletes the rows of a window but for those in work_keep; without a window, those in work_target.

@@ -55,13 +55,21 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.log_count$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.log_count(IN p_from datetime(6), IN p_to datetime(6),
     IN p_limit bigint, OUT o_rows bigint) SQL SECURITY DEFINER
-COMMENT 'The rows of log in a window, counted up to p_limit. Reads only. [body 7e78bda56f22]'
+COMMENT 'The rows of log in a window, else those without dttm, up to p_limit. Reads only. [body 17bad238ecdd]'
 BEGIN
-    SELECT COUNT(*)
-    INTO o_rows
-    FROM (
-        SELECT t.`dttm` FROM `airflow`.`log` AS t WHERE t.`dttm` >= p_from AND t.`dttm` < p_to LIMIT p_limit
-    ) AS x;
+    IF p_from IS NOT NULL THEN
+        SELECT COUNT(*)
+        INTO o_rows
+        FROM (
+            SELECT t.`dttm` FROM `airflow`.`log` AS t WHERE t.`dttm` >= p_from AND t.`dttm` < p_to LIMIT p_limit
+        ) AS x;
+    ELSE
+        SELECT COUNT(*)
+        INTO o_rows
+        FROM (
+            SELECT t.`dttm` FROM `airflow`.`log` AS t WHERE t.`dttm` IS NULL LIMIT p_limit
+        ) AS x;
+    END IF;
 END$$
 
 -- log_delete: deletes the rows of a window but for those in work_keep; without a window, those in work_target.

@@ -148,14 +148,15 @@ END$$
 -- partition_log_due: how much is due now, counted up to a limit.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.partition_log_due$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.partition_log_due(IN p_limit bigint, OUT o_families bigint,
-    OUT o_complete boolean) SQL SECURITY DEFINER
-COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body 9fed88057960]'
+    OUT o_looked bigint, OUT o_undated bigint) SQL SECURITY DEFINER
+COMMENT 'How many of the first p_limit rows are due, how many these are, and how many only lack a time. Reads only. [body 523c22a7c488]'
 BEGIN
-    SELECT CAST(COALESCE(SUM(n.goes), 0) AS signed), COUNT(*) < p_limit INTO o_families, o_complete
+    SELECT CAST(COALESCE(SUM(n.goes), 0) AS signed), COUNT(*), COUNT(*) - COUNT(n.goes) INTO o_families, o_looked, o_undated
     FROM (
         SELECT t.`created_at` AS due, ((t.`asset_partition_dag_run_id` IS NOT NULL
-            AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p1 WHERE p1.`id` = t.`asset_partition_dag_run_id`))
-            AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND) IS TRUE AS goes
+            AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p1
+                WHERE p1.`id` = t.`asset_partition_dag_run_id`))) IS TRUE
+            AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND AS goes
         FROM (
             SELECT t.`id` AS k1 FROM `airflow`.`partitioned_asset_key_log` AS t ORDER BY t.`id` LIMIT p_limit
         ) AS r

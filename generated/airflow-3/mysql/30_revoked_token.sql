@@ -93,10 +93,10 @@ END$$
 -- revoked_token_due: how much is due now, counted up to a limit.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_due$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_due(IN p_limit bigint, OUT o_families bigint,
-    OUT o_complete boolean) SQL SECURITY DEFINER
-COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body 909a4e68405c]'
+    OUT o_looked bigint, OUT o_undated bigint) SQL SECURITY DEFINER
+COMMENT 'How many of the first p_limit rows are due, how many these are, and how many only lack a time. Reads only. [body 617cb23a40a4]'
 BEGIN
-    SELECT COUNT(*), COUNT(*) < p_limit INTO o_families, o_complete
+    SELECT COUNT(*), COUNT(*), 0 INTO o_families, o_looked, o_undated
     FROM (
         (SELECT t.`exp` AS due FROM `airflow`.`revoked_token` AS t WHERE t.`exp` < NOW(6) ORDER BY t.`exp` LIMIT p_limit)
     ) AS n;

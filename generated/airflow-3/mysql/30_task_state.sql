@@ -146,10 +146,10 @@ END$$
 -- task_state_due: how much is due now, counted up to a limit.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_due$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_due(IN p_limit bigint, OUT o_families bigint,
-    OUT o_complete boolean) SQL SECURITY DEFINER
-COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body f32ab6caa336]'
+    OUT o_looked bigint, OUT o_undated bigint) SQL SECURITY DEFINER
+COMMENT 'How many of the first p_limit rows are due, how many these are, and how many only lack a time. Reads only. [body ea2838f433e7]'
 BEGIN
-    SELECT COUNT(*), COUNT(*) < p_limit INTO o_families, o_complete
+    SELECT COUNT(*), COUNT(*), 0 INTO o_families, o_looked, o_undated
     FROM (
         (SELECT t.`expires_at` AS due FROM `airflow`.`task_state_store` AS t WHERE t.`expires_at` < NOW(6)
             ORDER BY t.`expires_at` LIMIT p_limit)

@@ -318,9 +318,9 @@ END$$
 
 -- batches_due: how much is due, counted up to a limit.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_due$$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_due(IN p_limit bigint,
-    OUT o_families bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots work_scope lets be cleaned, counted up to p_limit. Reads only. [body 5658b315ab75]'
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_due(IN p_limit bigint, IN p_cutoff datetime(6),
+    IN p_undated boolean, OUT o_families bigint) SQL SECURITY DEFINER
+COMMENT 'How many roots are due by work_scope, or with p_undated have no end, up to p_limit. Reads only. [body a5fc7a47f8dd]'
 BEGIN
     DECLARE v_newest  datetime(6);
     DECLARE v_default datetime(6);
@@ -331,8 +331,8 @@ BEGIN
         SELECT 1
         FROM `camunda7`.`ACT_HI_BATCH` AS i
         LEFT JOIN work_scope AS s ON s.scope = i.`TYPE_`
-        WHERE i.`END_TIME_` < v_newest
-          AND i.`END_TIME_` < COALESCE(s.cutoff, v_default)
+        WHERE (i.`END_TIME_` < v_newest OR p_undated AND i.`END_TIME_` IS NULL)
+          AND (i.`END_TIME_` < COALESCE(s.cutoff, v_default) OR i.`END_TIME_` IS NULL)
           AND i.`END_TIME_` IS NOT NULL
         LIMIT p_limit
     ) AS n;

@@ -175,18 +175,15 @@ END$$
 -- cleanup_log_due: how much is due, counted up to a limit.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_due$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_due(IN p_limit bigint,
-    OUT o_families bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots work_scope lets be cleaned, counted up to p_limit. Reads only. [body 98a97b108af9]'
+    IN p_cutoff datetime(6), IN p_undated boolean, OUT o_families bigint) SQL SECURITY DEFINER
+COMMENT 'How many roots are due by p_cutoff, or with p_undated have no end, up to p_limit. Reads only. [body b6da7f19d9f0]'
 BEGIN
-    DECLARE v_newest  datetime(6);
-    DECLARE v_default datetime(6);
-    SELECT MAX(s.cutoff), MAX(IF(s.scope IS NULL, s.cutoff, NULL)) INTO v_newest, v_default FROM work_scope AS s;
     SELECT COUNT(*)
     INTO o_families
     FROM (
         SELECT 1
         FROM `camunda7`.`ACT_HI_JOB_LOG` AS i
-        WHERE i.`TIMESTAMP_` < v_newest
+        WHERE (i.`TIMESTAMP_` < p_cutoff OR p_undated AND i.`TIMESTAMP_` IS NULL)
           AND i.`JOB_DEF_TYPE_` = 'history-cleanup'
           AND i.`PROCESS_INSTANCE_ID_` IS NULL
           AND i.`TIMESTAMP_` IS NOT NULL

@@ -299,8 +299,8 @@ END$$
 -- decisions_due: how much is due, counted up to a limit.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_due$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_due(IN p_limit bigint,
-    OUT o_families bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots work_scope lets be cleaned, counted up to p_limit. Reads only. [body f3b80d1eb4a5]'
+    IN p_cutoff datetime(6), IN p_undated boolean, OUT o_families bigint) SQL SECURITY DEFINER
+COMMENT 'How many roots are due by work_scope, or with p_undated have no end, up to p_limit. Reads only. [body db68f82669e4]'
 BEGIN
     SELECT COUNT(*)
     INTO o_families
@@ -308,7 +308,7 @@ BEGIN
         SELECT 1
         FROM work_scope AS s
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS i ON i.`DEC_DEF_ID_` = s.scope
-        WHERE i.`EVAL_TIME_` < s.cutoff
+        WHERE (i.`EVAL_TIME_` < s.cutoff OR p_undated AND i.`EVAL_TIME_` IS NULL)
           AND i.`PROC_INST_ID_` IS NULL
           AND i.`CASE_INST_ID_` IS NULL
           AND i.`EVAL_TIME_` IS NOT NULL

@@ -621,8 +621,8 @@ END$$
 -- process_instances_due: how much is due, counted up to a limit.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_due$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_due(IN p_limit bigint,
-    OUT o_families bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots work_scope lets be cleaned, counted up to p_limit. Reads only. [body 6a484b127068]'
+    IN p_cutoff datetime(6), IN p_undated boolean, OUT o_families bigint) SQL SECURITY DEFINER
+COMMENT 'How many roots are due by work_scope, or with p_undated have no end, up to p_limit. Reads only. [body 38c7cfdaffd5]'
 BEGIN
     SELECT COUNT(*)
     INTO o_families
@@ -630,7 +630,7 @@ BEGIN
         SELECT 1
         FROM work_scope AS s
         STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS i ON i.`PROC_DEF_ID_` = s.scope
-        WHERE i.`END_TIME_` < s.cutoff
+        WHERE (i.`END_TIME_` < s.cutoff OR p_undated AND i.`END_TIME_` IS NULL)
           AND i.`STATE_` IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')
         LIMIT p_limit
     ) AS n;

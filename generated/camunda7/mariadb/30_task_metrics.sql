@@ -58,14 +58,22 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.task_metrics_count$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.task_metrics_count(IN p_from datetime(6), IN p_to datetime(6),
     IN p_limit bigint, OUT o_rows bigint) SQL SECURITY DEFINER
-COMMENT 'The rows of ACT_RU_TASK_METER_LOG in a window, counted up to p_limit. Reads only. [body 08991648fbf3]'
+COMMENT 'The rows of ACT_RU_TASK_METER_LOG in a window, else those without TIMESTAMP_, up to p_limit. Reads only. [body f877e6183c13]'
 BEGIN
-    SELECT COUNT(*)
-    INTO o_rows
-    FROM (
-        SELECT t.`TIMESTAMP_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t WHERE t.`TIMESTAMP_` >= p_from
-            AND t.`TIMESTAMP_` < p_to LIMIT p_limit
-    ) AS x;
+    IF p_from IS NOT NULL THEN
+        SELECT COUNT(*)
+        INTO o_rows
+        FROM (
+            SELECT t.`TIMESTAMP_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t WHERE t.`TIMESTAMP_` >= p_from
+                AND t.`TIMESTAMP_` < p_to LIMIT p_limit
+        ) AS x;
+    ELSE
+        SELECT COUNT(*)
+        INTO o_rows
+        FROM (
+            SELECT t.`TIMESTAMP_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t WHERE t.`TIMESTAMP_` IS NULL LIMIT p_limit
+        ) AS x;
+    END IF;
 END$$
 
 -- task_metrics_delete: deletes the rows of a window but for those in work_keep; without a window, those in work_target.

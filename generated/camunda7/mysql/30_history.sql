@@ -254,18 +254,32 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_count$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_count(IN p_from datetime(6), IN p_to datetime(6),
     IN p_limit bigint, OUT o_rows bigint) SQL SECURITY DEFINER
-COMMENT 'The roots among the rows of ACT_HI_PROCINST in a window, counted up to p_limit. Reads only. [body 8e9140f267cf]'
+COMMENT 'The roots of ACT_HI_PROCINST in a window, else the rows without REMOVAL_TIME_, up to p_limit. Reads only. [body 02f27178a881]'
 BEGIN
-    SELECT COUNT(*)
-    INTO o_rows
-    FROM (
-        SELECT t.`REMOVAL_TIME_`
-        FROM `camunda7`.`ACT_HI_PROCINST` AS t
-        WHERE t.`REMOVAL_TIME_` >= p_from
-          AND t.`REMOVAL_TIME_` < p_to
-          AND COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) = t.`ID_`
-        LIMIT p_limit
-    ) AS x;
+    IF p_from IS NULL THEN
+        SELECT COUNT(*)
+        INTO o_rows
+        FROM (
+            SELECT r.`REMOVAL_TIME_`
+            FROM `camunda7`.`ACT_HI_PROCINST` AS r
+        WHERE r.`REMOVAL_TIME_` IS NULL
+          AND (COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) = r.`ID_` OR NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+              WHERE f.`ID_` = COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          AND r.`END_TIME_` IS NOT NULL
+            LIMIT p_limit
+        ) AS x;
+    ELSE
+        SELECT COUNT(*)
+        INTO o_rows
+        FROM (
+            SELECT t.`REMOVAL_TIME_`
+            FROM `camunda7`.`ACT_HI_PROCINST` AS t
+            WHERE t.`REMOVAL_TIME_` >= p_from
+              AND t.`REMOVAL_TIME_` < p_to
+              AND COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) = t.`ID_`
+            LIMIT p_limit
+        ) AS x;
+    END IF;
 END$$
 
 -- history_keep: what stays of a window, and why: families that are held, not ended or ended too recently, and what others refer to; what is

@@ -341,8 +341,8 @@ END$$
 -- process_instances_due: how much is due, counted up to a limit.
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_due$$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_due(IN p_limit bigint,
-    OUT o_families bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots work_scope lets be cleaned, counted up to p_limit. Reads only. [body 836134200132]'
+    IN p_cutoff datetime(6), IN p_undated boolean, OUT o_families bigint) SQL SECURITY DEFINER
+COMMENT 'How many roots are due by work_scope, or with p_undated have no end, up to p_limit. Reads only. [body 6acbc0a15611]'
 BEGIN
     SELECT COUNT(*)
     INTO o_families
@@ -350,7 +350,7 @@ BEGIN
         SELECT 1
         FROM work_scope AS s
         STRAIGHT_JOIN `dolphinscheduler`.`t_ds_process_instance` AS i ON i.`project_code` = s.scope
-        WHERE i.`end_time` < s.cutoff
+        WHERE (i.`end_time` < s.cutoff OR p_undated AND i.`end_time` IS NULL)
           AND i.`is_sub_process` = 0
           AND i.`state` IN (3, 5, 6, 7)
         LIMIT p_limit

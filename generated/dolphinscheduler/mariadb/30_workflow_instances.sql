@@ -332,8 +332,8 @@ END$$
 -- workflow_instances_due: how much is due, counted up to a limit.
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_due$$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_due(IN p_limit bigint,
-    OUT o_families bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots work_scope lets be cleaned, counted up to p_limit. Reads only. [body 7f333ad63255]'
+    IN p_cutoff datetime(6), IN p_undated boolean, OUT o_families bigint) SQL SECURITY DEFINER
+COMMENT 'How many roots are due by work_scope, or with p_undated have no end, up to p_limit. Reads only. [body af5341da099d]'
 BEGIN
     SELECT COUNT(*)
     INTO o_families
@@ -341,7 +341,7 @@ BEGIN
         SELECT 1
         FROM work_scope AS s
         STRAIGHT_JOIN `dolphinscheduler`.`t_ds_workflow_instance` AS i ON i.`project_code` = s.scope
-        WHERE i.`end_time` < s.cutoff
+        WHERE (i.`end_time` < s.cutoff OR p_undated AND i.`end_time` IS NULL)
           AND i.`is_sub_workflow` = 0
           AND i.`state` IN (3, 5, 6, 7)
         LIMIT p_limit

@@ -306,7 +306,7 @@ BEGIN
         SET v_last = v_run;
     END LOOP closing;
     -- A session that kept the transaction of its killed run, and committed it: the ledger cannot tell what it deleted last.
-    SELECT COUNT(*) INTO v_torn FROM unfinished AS u;
+    SELECT COUNT(u.run_id) INTO v_torn FROM unfinished AS u WHERE u.run_id > 0;
     IF v_torn > 0 THEN
         UPDATE unfinished AS u
         STRAIGHT_JOIN run AS r ON r.run_id = u.run_id

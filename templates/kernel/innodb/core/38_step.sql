@@ -514,6 +514,109 @@ BEGIN
     WHERE r.rule = p_rule;
 END;
 
+-- begin_rule: what a run does before the first batch of a rule. Most runs find nothing that is due: a look that locks nothing, and
+-- makes no work tables but those of scopes, is enough for that. Wherever more is to be done or said, or waited for, batches do it.
+-- Who drops a temporary table has MariaDB parse all routines again.
+--# create procedure begin_rule
+CREATE PROCEDURE begin_rule(IN p_run bigint, IN p_rule varchar(64), OUT o_state varchar(1000))
+SQL SECURITY DEFINER
+COMMENT 'Makes the work tables of p_rule, and answers NULL. Or answers what a batch would: nothing left, or why the run should end.'
+BEGIN
+    DECLARE v_looks    boolean;
+    DECLARE v_idle     boolean;
+    DECLARE v_number   integer;
+    DECLARE v_errno    integer;
+    DECLARE v_sqlstate varchar(5);
+    DECLARE v_message  varchar(900);
+    SET o_state = NULL;
+    look: BEGIN
+        -- A batch meets the same, and says so.
+        DECLARE EXIT HANDLER FOR SQLEXCEPTION
+        BEGIN
+            --+ failed.sql
+            ROLLBACK;
+            CALL fault_of(v_errno, v_sqlstate, v_message, 1, v_idle, o_state);
+            SET o_state = IF(o_state = 'cancelled', o_state, NULL);
+        END;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        CALL looks_first(p_run, p_rule, v_looks);
+        IF v_looks THEN
+            CALL may_go_on(p_run, p_rule, o_state);
+        END IF;
+        IF v_looks AND o_state IS NULL THEN
+            CALL find_idle(p_run, p_rule, v_idle);
+            SET o_state = IF(v_idle, 'nothing left', NULL);
+        END IF;
+        COMMIT;
+    END look;
+    IF o_state IS NULL THEN
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        CALL open_rule(p_rule);
+        COMMIT;
+    END IF;
+END;
+--# create procedure looks_first
+CREATE PROCEDURE looks_first(IN p_run bigint, IN p_rule varchar(64), OUT o_looks boolean)
+SQL SECURITY DEFINER
+COMMENT 'Whether p_run may find out without a batch that nothing is due of p_rule. What a scope, a retention or an instant of its own
+    means is left to batches, and what other runs left, what a dry run would delete, and what is shared out.'
+BEGIN
+    DECLARE v_lag      bigint;
+    DECLARE v_active   bigint;
+    DECLARE v_snapshot bigint;
+    DECLARE v_reason   longtext;
+    SELECT
+        s.workers = 1 AND NOT r.dry_run AND NOT JSON_CONTAINS_PATH(r.options, 'one', '$.scope', '$.retention', '$.as_of')
+            AND r.waiting_for IS NULL AND p.start_time IS NULL AND NOT EXISTS (SELECT 1 FROM unfinished AS u WHERE u.rule = p_rule)
+    INTO o_looks
+    FROM run AS r
+    JOIN run_rule AS p ON p.run_id = r.run_id AND p.rule = p_rule
+    CROSS JOIN spec AS s
+    WHERE r.run_id = p_run;
+    IF o_looks THEN
+        SELECT
+            MAX(IF(l.name = 'max_replica_lag', COALESCE(s.value, l.value), 0)),
+            MAX(IF(l.name = 'max_active_sessions', COALESCE(s.value, l.value), 0)),
+            MAX(IF(l.name = 'max_old_snapshot', COALESCE(s.value, l.value), 0))
+        INTO v_lag, v_active, v_snapshot
+        FROM rule_limit AS l
+        LEFT JOIN setting AS s ON s.rule = l.rule AND s.name = l.name
+        WHERE l.rule = p_rule;
+        CALL throttle(p_rule, v_lag, v_active, v_snapshot, v_reason);
+        SET o_looks = v_reason IS NULL;
+    END IF;
+END;
+--# create procedure find_idle
+CREATE PROCEDURE find_idle(IN p_run bigint, IN p_rule varchar(64), OUT o_idle boolean)
+SQL SECURITY DEFINER
+COMMENT 'Whether a run would find nothing to do of p_rule. Then writes to the ledger of p_run what batches would have written.'
+BEGIN
+    DECLARE v_now     datetime(6) DEFAULT UTC_TIMESTAMP(6);
+    DECLARE v_as_of   datetime(6);
+    DECLARE v_kind    varchar(20);
+    DECLARE v_batches bigint DEFAULT 0;
+    SELECT r.as_of INTO v_as_of FROM run AS r WHERE r.run_id = p_run;
+    CALL kind_of(p_rule, v_kind);
+    IF v_kind = 'end-time' THEN
+        CALL end_time_idle(p_rule, v_as_of, o_idle);
+    ELSEIF v_kind = 'timed' THEN
+        CALL timed_idle(p_rule, v_as_of, o_idle);
+    ELSEIF v_kind = 'single' THEN
+        CALL single_idle(p_run, p_rule, o_idle, v_batches);
+    END IF;
+    IF o_idle THEN
+        UPDATE run_rule AS p
+        SET p.batches = v_batches,
+            p.around = true,
+            p.started_at = v_now,
+            p.updated_at = v_now
+        WHERE p.run_id = p_run
+          AND p.rule = p_rule;
+    END IF;
+END;
+
 -- open_rule, step, finish, close_rule, preview_rule, purge_one, due_of, outlook_of, checks_of: what a run, a purge, the metrics, the
 -- plan and verify() do with a rule, by its strategy.
 --# create procedure open_rule
@@ -662,8 +765,8 @@ BEGIN
         CALL due_timed(p_rule, p_limit, o_families, o_complete);
     ELSE
         SET @windrow_limit = p_limit;
-        CALL perform(p_rule, 'due', '@windrow_limit, @windrow_families, @windrow_complete');
-        SET o_families = @windrow_families, o_complete = @windrow_complete;
+        CALL perform(p_rule, 'due', '@windrow_limit, @windrow_families, @windrow_looked, @windrow_undated');
+        SET o_families = @windrow_families, o_complete = @windrow_looked < p_limit;
     END IF;
 END;
 --# create procedure outlook_of

@@ -77,28 +77,27 @@ BEGIN
         );
         WHILE v_place IS NOT NULL AND COALESCE(v_state, '') NOT IN ('cancelled', 'paused', 'time budget spent', 'window closed') DO
             SELECT r.rule INTO v_rule FROM rule AS r WHERE r.position = v_place;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
-            CALL open_rule(v_rule);
-            COMMIT;
-            REPEAT
-                CALL pace(v_run, v_rule, v_rest, v_state);
-                IF v_rest > 0 THEN
-                    -- An assignment, so that a cancel ends the run and not only the sleep.
-                    SET v_slept = SLEEP(v_rest);
-                    SET v_state = 'again';
-                ELSEIF v_state IS NULL THEN
-                    CALL step(v_run, v_rule, v_state);
+            CALL begin_rule(v_run, v_rule, v_state);
+            IF v_state IS NULL THEN
+                REPEAT
+                    CALL pace(v_run, v_rule, v_rest, v_state);
+                    IF v_rest > 0 THEN
+                        -- An assignment, so that a cancel ends the run and not only the sleep.
+                        SET v_slept = SLEEP(v_rest);
+                        SET v_state = 'again';
+                    ELSEIF v_state IS NULL THEN
+                        CALL step(v_run, v_rule, v_state);
+                    END IF;
+                UNTIL v_state NOT IN ('more', 'again') END REPEAT;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+                IF v_workers > 1 THEN
+                    CALL sweep_leave(v_run, v_rule, v_state, v_ended);
                 END IF;
-            UNTIL v_state NOT IN ('more', 'again') END REPEAT;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
-            IF v_workers > 1 THEN
-                CALL sweep_leave(v_run, v_rule, v_state, v_ended);
+                CALL finish(v_run, v_rule, IF(v_ended, v_state, NULL));
+                CALL close_rule(v_rule);
+                COMMIT;
             END IF;
-            CALL finish(v_run, v_rule, IF(v_ended, v_state, NULL));
-            CALL close_rule(v_rule);
-            COMMIT;
             -- The reason of the run is the worst of its rules.
             SET v_reason = CASE
                 WHEN v_reason IS NULL OR v_state LIKE 'error %' THEN v_state

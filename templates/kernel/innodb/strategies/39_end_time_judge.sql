@@ -1008,19 +1008,50 @@ BEGIN
     CALL perform(p_rule, 'undated', '@windrow_scope');
 END;
 
--- due_end_time: how much is due now, counted up to a limit.
+-- due_end_time, end_time_idle: how much is due now, counted up to a limit; whether nothing is due, and all has a time.
 --# create procedure due_end_time
 CREATE PROCEDURE due_end_time(IN p_rule varchar(64), IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
 SQL SECURITY DEFINER
 COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only.'
 BEGIN
-    CALL end_time_open(p_rule);
-    CALL work_end_time(p_rule);
-    CALL end_time_scope(p_rule, UTC_TIMESTAMP(6), NULL, NULL);
-    SET @windrow_limit = p_limit;
-    CALL perform(p_rule, 'due', '@windrow_limit, @windrow_families');
-    SET o_families = @windrow_families, o_complete = @windrow_families < p_limit;
-    CALL end_time_close(p_rule);
+    CALL end_time_counted(p_rule, UTC_TIMESTAMP(6), p_limit, false, o_families);
+    SET o_complete = o_families < p_limit;
+END;
+--# create procedure end_time_idle
+CREATE PROCEDURE end_time_idle(IN p_rule varchar(64), IN p_as_of datetime(6), OUT o_idle boolean)
+SQL SECURITY DEFINER
+COMMENT 'Whether no root of p_rule is due at p_as_of, and none has no end time. Reads only.'
+BEGIN
+    DECLARE v_families bigint;
+    CALL end_time_counted(p_rule, p_as_of, 1, true, v_families);
+    SET o_idle = v_families = 0;
+END;
+--# create procedure end_time_counted
+CREATE PROCEDURE end_time_counted(
+    IN p_rule varchar(64), IN p_as_of datetime(6), IN p_limit bigint, IN p_undated boolean, OUT o_families bigint
+)
+SQL SECURITY DEFINER
+COMMENT 'How many roots are due at p_as_of, or with p_undated have no end time, counted up to p_limit. Makes the work tables of scopes,
+    where the rule has some.'
+BEGIN
+    DECLARE v_scoped    boolean;
+    DECLARE v_retention bigint;
+    DECLARE v_cutoff    datetime(6);
+    SELECT r.scope_name IS NOT NULL, COALESCE(r.retention, r.minimum) INTO v_scoped, v_retention FROM rule AS r WHERE r.rule = p_rule;
+    IF v_scoped THEN
+        CALL end_time_close(p_rule);
+        CALL perform(p_rule, 'types', '');
+        CALL work_scopes();
+        CALL end_time_scope(p_rule, p_as_of, NULL, NULL);
+    ELSE
+        CALL end_time_cutoff(p_rule, p_as_of, v_retention, v_cutoff);
+    END IF;
+    SET @windrow_limit = p_limit, @windrow_cutoff = v_cutoff, @windrow_undated = p_undated;
+    CALL perform(p_rule, 'due', '@windrow_limit, @windrow_cutoff, @windrow_undated, @windrow_families');
+    SET o_families = @windrow_families;
+    IF v_scoped THEN
+        CALL end_time_close(p_rule);
+    END IF;
 END;
 
 -- end_time_outlook: how what is due lies along time, and how much becomes due until p_then.

@@ -701,6 +701,27 @@ BEGIN
     END IF;
 END;
 
+-- single_idle: whether nothing is due, and nothing only lacks a time. What does not lie along a time is looked at row by row: where these
+-- are no more than the first batch would take, it is done here, and counts as a batch.
+--# create procedure single_idle
+CREATE PROCEDURE single_idle(IN p_run bigint, IN p_rule varchar(64), OUT o_idle boolean, OUT o_batches bigint)
+SQL SECURITY DEFINER
+COMMENT 'Whether p_rule has no more rows than one batch takes, and nothing due; how many batches have looked then. Reads only.'
+BEGIN
+    DECLARE v_batch bigint;
+    DECLARE v_limit bigint;
+    CALL setting_of(p_rule, 'batch_rows', v_batch);
+    CALL setting_of(p_rule, 'run_families', v_limit);
+    SELECT IF(k.strategy = 'expiry', 1, LEAST(p.batch_families, v_batch, v_limit))
+    INTO v_limit
+    FROM rule AS k
+    JOIN run_rule AS p ON p.run_id = p_run AND p.rule = k.rule
+    WHERE k.rule = p_rule;
+    SET @windrow_limit = v_limit;
+    CALL perform(p_rule, 'due', '@windrow_limit, @windrow_families, @windrow_looked, @windrow_undated');
+    SET o_idle = @windrow_families = 0 AND @windrow_undated = 0 AND @windrow_looked < v_limit, o_batches = @windrow_looked > 0;
+END;
+
 -- single_preview: the batches of a run, judged but not locked and not deleted.
 --# create procedure single_preview
 CREATE PROCEDURE single_preview(IN p_rule varchar(64), IN p_options longtext, IN p_as_of datetime(6), OUT o_document longtext)

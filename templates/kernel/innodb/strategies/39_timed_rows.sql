@@ -487,6 +487,25 @@ BEGIN
     SELECT w.id, 'UNDATED_MEMBER' FROM work_row AS w ORDER BY w.id;
 END;
 
+-- timed_idle: a rule of which nothing is due, and all has a time.
+--# create procedure timed_idle
+CREATE PROCEDURE timed_idle(IN p_rule varchar(64), IN p_as_of datetime(6), OUT o_idle boolean)
+SQL SECURITY DEFINER
+COMMENT 'Whether no row of the tables of p_rule is due at p_as_of, and none has no time. Reads only.'
+BEGIN
+    DECLARE v_least  datetime(6);
+    DECLARE v_cutoff datetime(6);
+    CALL timed_least(p_rule, v_least);
+    CALL timed_cutoff(p_rule, p_as_of, NULL, v_cutoff);
+    CALL window_timed(p_rule, v_least, v_cutoff, 0, 0, v_least, v_cutoff);
+    SET o_idle = v_least IS NULL;
+    IF o_idle THEN
+        SET @windrow_from = NULL, @windrow_to = NULL, @windrow_limit = 1;
+        CALL perform(p_rule, 'count', '@windrow_from, @windrow_to, @windrow_limit, @windrow_found');
+        SET o_idle = @windrow_found = 0;
+    END IF;
+END;
+
 -- due_timed: how much is due now, counted up to a limit.
 --# create procedure due_timed
 CREATE PROCEDURE due_timed(IN p_rule varchar(64), IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)

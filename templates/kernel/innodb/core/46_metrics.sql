@@ -13,51 +13,58 @@ BEGIN
     DECLARE v_rule     varchar(64);
     DECLARE v_families bigint;
     DECLARE v_complete boolean;
-    DECLARE v_rows     double;
-    DECLARE v_first    bigint;
-    DECLARE v_before   bigint;
-    DECLARE v_hours    double;
-    DECLARE v_gone     double;
+    DECLARE v_counts   longtext DEFAULT '';
     SELECT MIN(k.position) INTO v_place FROM rule AS k JOIN run_rule AS p ON p.run_id = p_run AND p.rule = k.rule;
     WHILE v_place IS NOT NULL DO
         SELECT k.rule INTO v_rule FROM rule AS k WHERE k.position = v_place;
         CALL due_of(v_rule, 1000000, v_families, v_complete);
-        SELECT SUM(l.deleted_rows) / SUM(l.families)
-        INTO v_rows
-        FROM (
-            SELECT p.deleted_rows, p.families
-            FROM run_rule AS p
-            WHERE p.rule = v_rule
-              AND p.families > 0
-              AND p.run_id > p_run - 1000
-            ORDER BY p.run_id DESC
-            LIMIT 5
-        ) AS l;
-        SELECT MIN(b.run_id)
-        INTO v_first
-        FROM run_backlog AS b
-        WHERE b.rule = v_rule
-          AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
-        SELECT MAX(b.families), MAX(TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9)
-        INTO v_before, v_hours
-        FROM run_backlog AS b
-        WHERE b.rule = v_rule
-          AND b.run_id = v_first;
-        IF GREATEST(v_families, v_before) >= 1000000 THEN
-            SET v_hours = NULL;
-        END IF;
-        SELECT COALESCE(SUM(p.families), 0)
-        INTO v_gone
-        FROM run_rule AS p
-        JOIN run AS r ON r.run_id = p.run_id
-        WHERE p.rule = v_rule
-          AND p.run_id > v_first
-          AND NOT r.dry_run;
-        INSERT IGNORE INTO run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
-        VALUES (v_rule, p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
+        SET v_counts = CONCAT(v_counts, IF(v_counts = '', '', ', '), '[', JSON_QUOTE(v_rule), ', ', v_families, ']');
         SELECT MIN(k.position) INTO v_place FROM rule AS k JOIN run_rule AS p ON p.run_id = p_run AND p.rule = k.rule
             WHERE k.position > v_place;
     END WHILE;
+    -- Of all rules together: the ledger is read once.
+    INSERT IGNORE INTO run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
+    WITH first_count AS (
+        SELECT b.rule, MIN(b.run_id) AS run_id
+        FROM run_backlog AS b
+        WHERE b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND
+        GROUP BY b.rule
+    ),
+    last_rows AS (
+        SELECT l.rule, SUM(l.deleted_rows) / SUM(l.families) AS rows_per_family
+        FROM (
+            SELECT p.rule, p.deleted_rows, p.families, ROW_NUMBER() OVER (PARTITION BY p.rule ORDER BY p.run_id DESC) AS place
+            FROM run_rule AS p
+            WHERE p.run_id > p_run - 1000
+              AND p.families > 0
+        ) AS l
+        WHERE l.place <= 5
+        GROUP BY l.rule
+    ),
+    gone AS (
+        SELECT p.rule, SUM(p.families) AS families
+        FROM run_rule AS p
+        STRAIGHT_JOIN first_count AS f ON f.rule = p.rule
+        STRAIGHT_JOIN run AS r ON r.run_id = p.run_id
+        WHERE p.families > 0
+          AND p.run_id > f.run_id
+          AND NOT r.dry_run
+        GROUP BY p.rule
+    )
+    SELECT
+        c.rule, p_run, c.families, c.rows_per_family, GREATEST(c.families - c.families_before + c.families_gone, 0) / c.hours,
+        c.families_gone / c.hours
+    FROM (
+        SELECT
+            w.rule, w.families, l.rows_per_family, b.families AS families_before, COALESCE(g.families, 0) AS families_gone,
+            IF(GREATEST(w.families, b.families) >= 1000000, NULL, TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9)
+                AS hours
+        FROM JSON_TABLE(CONCAT('[', v_counts, ']'), '$[*]' COLUMNS (rule varchar(64) PATH '$[0]', families bigint PATH '$[1]')) AS w
+        LEFT JOIN last_rows AS l ON l.rule = w.rule
+        LEFT JOIN first_count AS f ON f.rule = w.rule
+        LEFT JOIN run_backlog AS b ON b.rule = f.rule AND b.run_id = f.run_id
+        LEFT JOIN gone AS g ON g.rule = w.rule
+    ) AS c;
 END;
 
 -- run_count: what each run adds to the counters of the metrics; dry runs add nothing.

@@ -155,32 +155,39 @@ COMMENT 'Opens the progress rows of run p_run, for one rule or all, and notes wh
 BEGIN
     DECLARE v_place int;
     DECLARE v_rule  varchar(64);
-    DECLARE v_name  varchar(64);
-    DECLARE v_batch bigint;
-    DECLARE v_weigh bigint;
     DECLARE v_time  varchar(40);
     DECLARE v_key   varchar(255);
     DECLARE v_seen  longtext;
     CALL note_catalog(p_run);
     CALL note_clean();
+    INSERT INTO run_rule (run_id, rule, batch_families, weigh, rule_hash)
+    SELECT
+        p_run, r.rule, COALESCE(s.value, l.value),
+        -- What the last batches had: a run without any leaves it as it was. Nothing is known before the first.
+        COALESCE((SELECT ABS(b.weigh) FROM run_rule AS b WHERE b.rule = r.rule AND b.run_id < p_run ORDER BY b.run_id DESC LIMIT 1), 1),
+        SHA2(r.document, 256)
+    FROM rule AS r
+    JOIN rule_limit AS l ON l.rule = r.rule AND l.name = r.batch_setting
+    LEFT JOIN setting AS s ON s.rule = l.rule AND s.name = l.name
+    WHERE r.rule = COALESCE(p_rule, r.rule);
+    INSERT INTO run_table (run_id, rule, position, table_name)
+    SELECT p_run, t.rule, t.position, t.table_name
+    FROM rule_table AS t
+    WHERE t.rule = COALESCE(p_rule, t.rule);
     SELECT MIN(r.position) INTO v_place FROM rule AS r WHERE r.rule = COALESCE(p_rule, r.rule);
     WHILE v_place IS NOT NULL DO
-        SELECT r.rule, r.batch_setting INTO v_rule, v_name FROM rule AS r WHERE r.position = v_place;
-        CALL setting_of(v_rule, v_name, v_batch);
+        SELECT r.rule INTO v_rule FROM rule AS r WHERE r.position = v_place;
         CALL left_off(p_run, v_rule, v_time, v_key, v_seen);
-        -- What the last batches had; nothing is known before the first.
-        SELECT COALESCE((
-            SELECT ABS(b.weigh) FROM run_rule AS b WHERE b.rule = v_rule AND b.families > 0 ORDER BY b.run_id DESC LIMIT 1
-        ), 1)
-        INTO v_weigh;
-        INSERT INTO run_rule (run_id, rule, batch_families, weigh, cursor_time, cursor_key, place, start_time, start_key, rule_hash)
-        SELECT p_run, r.rule, v_batch, v_weigh, v_time, v_key, v_seen, v_time, v_key, SHA2(r.document, 256)
-        FROM rule AS r
-        WHERE r.rule = v_rule;
-        INSERT INTO run_table (run_id, rule, position, table_name)
-        SELECT p_run, t.rule, t.position, t.table_name
-        FROM rule_table AS t
-        WHERE t.rule = v_rule;
+        IF v_time IS NOT NULL THEN
+            UPDATE run_rule AS p
+            SET p.cursor_time = v_time,
+                p.cursor_key = v_key,
+                p.place = v_seen,
+                p.start_time = v_time,
+                p.start_key = v_key
+            WHERE p.run_id = p_run
+              AND p.rule = v_rule;
+        END IF;
         SELECT MIN(r.position) INTO v_place FROM rule AS r WHERE r.rule = COALESCE(p_rule, r.rule) AND r.position > v_place;
     END WHILE;
 END;

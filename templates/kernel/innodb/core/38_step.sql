@@ -545,6 +545,7 @@ BEGIN
             CALL may_go_on(p_run, p_rule, o_state);
         END IF;
         IF v_looks AND o_state IS NULL THEN
+            CALL wait_for_locks(p_rule);
             CALL find_idle(p_run, p_rule, v_idle);
             SET o_state = IF(v_idle, 'nothing left', NULL);
         END IF;

@@ -131,6 +131,31 @@ COMMENT ON FUNCTION throttle(text, bigint, bigint, bigint, bigint) IS
     'What a batch of p_rule would wait for now, by the limits max_replica_lag (seconds), max_replica_wal (megabytes), max_active_sessions, '
     'max_old_snapshot (transactions); NULL: nothing. Example: SELECT throttle(''a_rule'', 30, 512, 40, 1000000);';
 
+-- throttled: the same by the settings of a rule.
+--# create function throttled
+CREATE OR REPLACE FUNCTION throttled(p_rule text)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    RETURN (
+        SELECT throttle(
+            p_rule,
+            max(s.value) FILTER (WHERE s.name = 'max_replica_lag'),
+            max(s.value) FILTER (WHERE s.name = 'max_replica_wal'),
+            max(s.value) FILTER (WHERE s.name = 'max_active_sessions'),
+            max(s.value) FILTER (WHERE s.name = 'max_old_snapshot')
+        )
+        FROM settings AS s
+        WHERE s.rule = p_rule
+    );
+END
+$windrow$;
+--# comment on function throttled
+COMMENT ON FUNCTION throttled(text) IS
+    'What a batch of p_rule would wait for now, by its settings; NULL: nothing.';
+
 -- pace: called before every batch. How long the run rests first, in seconds: 0, or up to 1, after which it asks again, so
 -- that a pause, the end of a window and the deadline are obeyed at once. run() rests outside of the transactions that
 -- delete. What the run waits for stands in its row meanwhile.
@@ -185,11 +210,7 @@ BEGIN
         max(s.value) FILTER (WHERE s.name = 'run_rows') AS run_rows,
         max(s.value) FILTER (WHERE s.name = 'target_batch') AS target_batch,
         max(s.value) FILTER (WHERE s.name = 'rate') AS rate,
-        max(s.value) FILTER (WHERE s.name = 'nice') AS nice,
-        max(s.value) FILTER (WHERE s.name = 'max_replica_lag') AS replica_lag,
-        max(s.value) FILTER (WHERE s.name = 'max_replica_wal') AS replica_wal,
-        max(s.value) FILTER (WHERE s.name = 'max_active_sessions') AS active,
-        max(s.value) FILTER (WHERE s.name = 'max_old_snapshot') AS snapshot
+        max(s.value) FILTER (WHERE s.name = 'nice') AS nice
     INTO v_limit
     FROM settings AS s
     WHERE s.rule = p_rule;
@@ -231,7 +252,7 @@ BEGIN
         );
         o_rest := extract(epoch FROM v_until - v_now);
     ELSE
-        v_reason := coalesce(v_other, throttle(p_rule, v_limit.replica_lag, v_limit.replica_wal, v_limit.active, v_limit.snapshot));
+        v_reason := coalesce(v_other, throttled(p_rule));
         o_rest := CASE WHEN v_reason IS NULL THEN 0 WHEN v_other IS NULL THEN 1 ELSE 0.1 END;
     END IF;
     IF v_reason IS NOT NULL THEN

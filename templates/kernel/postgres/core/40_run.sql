@@ -514,6 +514,75 @@ $windrow$;
 COMMENT ON FUNCTION run_result(bigint) IS
     'One run of the ledger as a JSON document. Example: SELECT run_result(1);';
 
+-- begin_rule: what a run does before the first batch of a rule. Most runs find nothing that is due: a look that locks no row is enough
+-- for that. Wherever more is to be done or said, or waited for, batches do it.
+--# create function begin_rule
+CREATE OR REPLACE FUNCTION begin_rule(p_run bigint, p_rule text)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_now      timestamptz := clock_timestamp();
+    v_run      run%ROWTYPE;
+    v_progress run_rule%ROWTYPE;
+    v_rule     rule%ROWTYPE;
+    v_state    text;
+    v_batches  bigint;
+BEGIN
+    SELECT * INTO STRICT v_run FROM run AS r WHERE r.run_id = p_run;
+    SELECT * INTO STRICT v_progress FROM run_rule AS r WHERE r.run_id = p_run AND r.rule = p_rule;
+    -- What a scope, a retention or an instant of its own means is left to batches, and what other runs left, what a dry run would
+    -- delete, and what is shared out.
+    IF v_run.dry_run OR v_run.options ?| ARRAY['scope', 'retention', 'as_of'] OR v_run.waiting_for IS NOT NULL
+        OR v_progress.start_time IS NOT NULL OR (SELECT s.workers > 1 FROM spec AS s) THEN
+        RETURN NULL;
+    END IF;
+    v_state := begin_step(p_run, p_rule);
+    IF v_state IS NOT NULL THEN
+        RETURN v_state;
+    END IF;
+    IF throttled(p_rule) IS NOT NULL THEN
+        RETURN NULL;
+    END IF;
+    SELECT * INTO STRICT v_rule FROM rule AS r WHERE r.rule = p_rule;
+    BEGIN
+        PERFORM set_config('lock_timeout', setting_of(p_rule, 'lock_timeout') || 'ms', true);
+        -- How many batches would have looked and found nothing due; NULL: something is. A strategy that no rule has is not installed.
+        IF v_rule.strategy IN ('removal-time', 'age') THEN
+            v_batches := timed_idle(p_rule, v_run.as_of);
+        ELSIF v_rule.strategy IN ('expiry', 'orphan', 'keep-last') THEN
+            v_batches := single_idle(
+                p_rule, v_run.as_of,
+                least(v_progress.batch_families, setting_of(p_rule, 'batch_rows'), families_left(v_run, v_progress))
+            );
+        ELSE
+            v_batches := end_time_idle(p_rule, v_run.as_of);
+        END IF;
+    EXCEPTION
+        WHEN query_canceled THEN
+            RAISE;
+        WHEN OTHERS THEN
+            -- A batch meets the same, and says so.
+            RETURN NULL;
+    END;
+    IF v_batches IS NULL THEN
+        RETURN NULL;
+    END IF;
+    UPDATE run_rule AS r
+    SET batches = v_batches,
+        around = true,
+        started_at = v_now,
+        updated_at = v_now
+    WHERE r.run_id = p_run
+      AND r.rule = p_rule;
+    RETURN 'nothing left';
+END
+$windrow$;
+--# comment on function begin_rule
+COMMENT ON FUNCTION begin_rule(bigint, text) IS
+    'What a batch would answer, where that is found out without one: nothing left, or why the run should end. NULL: batches do it.';
+
 -- step: one batch of a rule, by its strategy.
 --# create function step
 CREATE OR REPLACE FUNCTION step(p_run bigint, p_rule text)

@@ -12,6 +12,7 @@ DECLARE
     v_refused pg_catalog.text;
     v_state   pg_catalog.text;
     v_rest    double precision;
+    v_begun   boolean;
     v_reasons pg_catalog.text[] := '{}';
     v_known   record;
     v_last    bigint;
@@ -31,9 +32,14 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     FOREACH v_rule IN ARRAY windrow.rules_of(v_run) LOOP
         v_rest := 0;
+        v_begun := false;
         LOOP
             BEGIN
-                IF v_rest OPERATOR(pg_catalog.>) 0 THEN
+                IF NOT v_begun THEN
+                    v_begun := true;
+                    v_state := coalesce(windrow.begin_rule(v_run, v_rule), 'again');
+                    PERFORM windrow.check_caller(current_user, false);
+                ELSIF v_rest OPERATOR(pg_catalog.>) 0 THEN
                     -- A transaction that does nothing else: no lock is held, and no snapshot for long.
                     PERFORM pg_catalog.pg_sleep(v_rest);
                     v_rest := 0;

@@ -170,6 +170,24 @@ COMMENT ON FUNCTION end_time_step(bigint, text) IS
     'One batch of run p_run by the end of families, and its progress in the ledger. Answers more, again, or why the run should end. run() '
     'calls it and commits.';
 
+-- end_time_idle: whether nothing is due.
+--# create function end_time_idle
+CREATE OR REPLACE FUNCTION end_time_idle(p_rule text, p_as_of timestamptz)
+RETURNS bigint
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    RETURN (
+        SELECT CASE WHEN n.o_roots IS NULL THEN 0 END
+        FROM next_roots(p_rule, p_as_of, NULL, NULL, NULL, NULL, 1, '{}', false) AS n
+    );
+END
+$windrow$;
+--# comment on function end_time_idle
+COMMENT ON FUNCTION end_time_idle(text, timestamptz) IS
+    '0 where no root of p_rule is due at p_as_of; else NULL. Reads only.';
+
 -- end_time_preview: the batches of a run, judged but not locked and not deleted.
 --# create function end_time_preview
 CREATE OR REPLACE FUNCTION end_time_preview(p_rule text, p_options jsonb, p_as_of timestamptz)

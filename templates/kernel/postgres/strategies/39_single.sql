@@ -451,6 +451,41 @@ COMMENT ON FUNCTION single_overdue(text, timestamptz, bigint) IS
     'Rows that are due, whether or not they may go, among the first p_limit that a run looks at in each pass, how long ago the oldest time '
     'was, and whether these are all. Reads only.';
 
+-- single_idle: whether nothing is due, and nothing only lacks a time. What does not lie along a time is looked at row by row: where these
+-- are no more than the first batch would take, it is done here, and counts as a batch.
+--# create function single_idle
+CREATE OR REPLACE FUNCTION single_idle(p_rule text, p_as_of timestamptz, p_rows bigint)
+RETURNS bigint
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET datestyle = 'ISO, YMD'
+SET timezone = 'UTC'
+AS $windrow$
+DECLARE
+    v_cutoff timestamptz := cutoff_of(p_rule, p_as_of, NULL);
+    v_passes integer := (SELECT jsonb_array_length(r.document -> 'passes') FROM rule AS r WHERE r.rule = p_rule);
+    v_found  bigint;
+    v_due    bigint;
+BEGIN
+    FOR v_pass IN 1..v_passes LOOP
+        EXECUTE format(
+            $look$SELECT count(*), count(*) FILTER (WHERE s.o_reason IS DISTINCT FROM '') FROM %s($1, NULL, NULL, $2, $3, $4) AS s$look$,
+            routine_of(p_rule, 'search')
+        )
+        INTO v_found, v_due
+        USING v_pass, p_rows, p_as_of, v_cutoff;
+        IF v_due > 0 OR v_found = p_rows THEN
+            RETURN NULL;
+        END IF;
+    END LOOP;
+    RETURN least(v_found, 1);
+END
+$windrow$;
+--# comment on function single_idle
+COMMENT ON FUNCTION single_idle(text, timestamptz, bigint) IS
+    'How many batches of p_rows would look at rows of p_rule, where there are no more rows and nothing is due: one at most; else NULL. '
+    'Reads only.';
+
 -- single_step: one batch of a run, with its progress in the ledger, in the caller's transaction. A batch that fails is tried
 -- again, then halved down to a single row, which is recorded and passed over.
 --# create function single_step

@@ -583,6 +583,29 @@ $windrow$;
 COMMENT ON FUNCTION timed_step(bigint, text) IS
     'One batch of run p_run, and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits.';
 
+-- timed_idle: whether nothing is due.
+--# create function timed_idle
+CREATE OR REPLACE FUNCTION timed_idle(p_rule text, p_as_of timestamptz)
+RETURNS bigint
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET datestyle = 'ISO, YMD'
+SET timezone = 'UTC'
+AS $windrow$
+DECLARE
+    v_cutoff text;
+BEGIN
+    EXECUTE format('SELECT (%s)::text', cutoff_call(p_rule, '$1')) INTO v_cutoff USING p_as_of;
+    RETURN (
+        SELECT CASE WHEN w.o_from IS NULL THEN 0 END
+        FROM window_timed(p_rule, '4714-11-24 00:00:00 BC', v_cutoff, 0, 0, NULL) AS w
+    );
+END
+$windrow$;
+--# comment on function timed_idle
+COMMENT ON FUNCTION timed_idle(text, timestamptz) IS
+    '0 where no row of the tables of p_rule is due at p_as_of; else NULL. Reads only.';
+
 -- timed_preview: the batches of a run, counted but not locked and not deleted.
 --# create function timed_preview
 CREATE OR REPLACE FUNCTION timed_preview(p_rule text, p_options jsonb, p_as_of timestamptz)

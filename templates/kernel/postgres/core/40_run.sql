@@ -245,9 +245,9 @@ AS $windrow$
     SELECT
         p_run, r.rule, coalesce(setting_of(r.rule, 'batch_families'), setting_of(r.rule, 'batch_rows')),
         r.tables, array_fill(0::bigint, ARRAY[cardinality(r.tables)]),
-        -- What the last batches had; nothing is known before the first.
+        -- What the last batches had: a run without any leaves it as it was. Nothing is known before the first.
         coalesce(
-            (SELECT b.weigh FROM run_rule AS b WHERE b.rule = r.rule AND b.families > 0 ORDER BY b.run_id DESC LIMIT 1),
+            (SELECT b.weigh FROM run_rule AS b WHERE b.rule = r.rule AND b.run_id < p_run ORDER BY b.run_id DESC LIMIT 1),
             1
         ),
         l.o_time, l.o_key, l.o_time, l.o_key,

@@ -72,43 +72,59 @@ COMMENT ON FUNCTION due_now(bigint) IS
 --# create function count_backlog
 CREATE OR REPLACE FUNCTION count_backlog(p_run bigint)
 RETURNS void
-LANGUAGE sql SECURITY DEFINER
+LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
 AS $windrow$
+BEGIN
+    -- Of all rules together: what they took is read once.
+    WITH first_count AS (
+        SELECT n.rule, b.run_id, b.families, b.counted_at
+        FROM rule AS n
+        CROSS JOIN LATERAL (
+            SELECT b.run_id, b.families, b.counted_at
+            FROM run_backlog AS b
+            WHERE b.rule = n.rule
+              AND b.counted_at BETWEEN clock_timestamp() - interval '7 days' AND clock_timestamp() - interval '1 second'
+            ORDER BY b.run_id
+            LIMIT 1
+        ) AS b
+    ),
+    last_rows AS (
+        SELECT l.rule, sum(l.deleted_rows)::double precision / sum(l.families) AS rows_per_family
+        FROM (
+            SELECT p.rule, p.deleted_rows, p.families, row_number() OVER (PARTITION BY p.rule ORDER BY p.run_id DESC) AS place
+            FROM run_rule AS p
+            WHERE p.run_id > p_run - 1000
+              AND p.families > 0
+        ) AS l
+        WHERE l.place <= 5
+        GROUP BY l.rule
+    ),
+    gone AS (
+        SELECT p.rule, sum(p.families)::double precision AS families
+        FROM run_rule AS p
+        JOIN first_count AS f ON f.rule = p.rule AND f.run_id < p.run_id
+        JOIN run AS r ON r.run_id = p.run_id
+        WHERE p.families > 0
+          AND NOT r.dry_run
+        GROUP BY p.rule
+    )
     INSERT INTO run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
-    SELECT d.rule, p_run, d.families, o.rows_per_family, greatest(d.families - f.families + f.gone, 0) / f.hours, f.gone / f.hours
+    SELECT
+        d.rule, p_run, d.families, l.rows_per_family,
+        greatest(d.families - f.families + coalesce(g.families, 0), 0) / h.hours,
+        CASE WHEN f.rule IS NOT NULL THEN coalesce(g.families, 0) / h.hours END
     FROM run AS c
     CROSS JOIN LATERAL due_of(c.options ->> 'rule', 1000000) AS d
-    LEFT JOIN LATERAL (
-        SELECT sum(l.deleted_rows)::double precision / sum(l.families) AS rows_per_family
-        FROM (
-            SELECT p.deleted_rows, p.families
-            FROM run_rule AS p
-            WHERE p.rule = d.rule
-              AND p.families > 0
-              AND p.run_id > p_run - 1000
-            ORDER BY p.run_id DESC
-            LIMIT 5
-        ) AS l
-    ) AS o ON true
-    LEFT JOIN LATERAL (
-        SELECT b.families, extract(epoch FROM clock_timestamp() - b.counted_at)::double precision / 3600 AS hours, (
-            SELECT coalesce(sum(p.families), 0)::double precision
-            FROM run_rule AS p
-            JOIN run AS r ON r.run_id = p.run_id
-            WHERE p.rule = d.rule
-              AND p.run_id > b.run_id
-              AND NOT r.dry_run
-        ) AS gone
-        FROM run_backlog AS b
-        WHERE b.rule = d.rule
-          AND b.counted_at BETWEEN clock_timestamp() - interval '7 days' AND clock_timestamp() - interval '1 second'
-        ORDER BY b.run_id
-        LIMIT 1
-    ) AS f ON greatest(d.families, f.families) < 1000000
+    LEFT JOIN last_rows AS l ON l.rule = d.rule
+    LEFT JOIN first_count AS f ON f.rule = d.rule AND greatest(d.families, f.families) < 1000000
+    LEFT JOIN gone AS g ON g.rule = f.rule
+    CROSS JOIN LATERAL (SELECT extract(epoch FROM clock_timestamp() - f.counted_at)::double precision / 3600 AS hours) AS h
     WHERE c.run_id = p_run
       AND c.backend_pid = pg_backend_pid()
     ON CONFLICT (rule, run_id) DO NOTHING;
+END
 $windrow$;
 --# comment on function count_backlog
 COMMENT ON FUNCTION count_backlog(bigint) IS

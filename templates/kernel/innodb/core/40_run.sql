@@ -482,46 +482,60 @@ BEGIN
     DECLARE v_batches  bigint;
     DECLARE v_retries  bigint;
     DECLARE v_work     bigint;
+    DECLARE v_found    bigint;
+    DECLARE v_single   boolean;
+    DECLARE v_report   longtext;
     DECLARE v_skips    bigint;
-    DECLARE v_skipped  longtext;
-    DECLARE v_samples  longtext;
-    DECLARE v_failures longtext;
+    DECLARE v_skipped  longtext DEFAULT '{}';
+    DECLARE v_samples  longtext DEFAULT '{}';
+    DECLARE v_failures longtext DEFAULT '[]';
     DECLARE v_tables   longtext;
     DECLARE v_passes   longtext DEFAULT '';
-    DECLARE v_fields   longtext;
+    DECLARE v_fields   longtext DEFAULT '';
     DECLARE v_artifact_failures bigint;
     SELECT p.families, p.deleted_rows, p.batches, p.retries, ROUND(TIMESTAMPDIFF(MICROSECOND, p.started_at, p.updated_at) / 1000)
     INTO v_families, v_deleted, v_batches, v_retries, v_work
     FROM run_rule AS p
     WHERE p.run_id = p_run
       AND p.rule = p_rule;
+    SELECT k.strategy IN ('expiry', 'orphan', 'keep-last'), JSON_EXTRACT(k.document, '$.report_run')
+    INTO v_single, v_report
+    FROM rule AS k
+    WHERE k.rule = p_rule;
+    -- Lists are made only of what is there: MariaDB makes a file for each that may be long.
     -- In the order of the spec's tables, whatever they were when the run began.
-    SELECT GROUP_CONCAT(CONCAT(JSON_QUOTE(k.table_name), ': ', COALESCE(t.deleted_rows, 'null')) ORDER BY k.position SEPARATOR ', ')
+    SELECT GROUP_CONCAT(CONCAT(CAST(JSON_QUOTE(k.table_name) AS char(400)), ': ', COALESCE(t.deleted_rows, 'null'))
+        ORDER BY k.position SEPARATOR ', ')
     INTO v_tables
     FROM rule_table AS k
     LEFT JOIN run_table AS t ON t.run_id = p_run AND t.rule = k.rule AND t.table_name = k.table_name
     WHERE k.rule = p_rule;
-    SELECT
-        COALESCE(SUM(k.families), 0),
-        CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(k.reason), ': ', k.families) ORDER BY k.reason SEPARATOR ', '), ''), '}'),
-        CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(k.reason), ': ', k.sample_keys) ORDER BY k.reason SEPARATOR ', '), ''), '}')
-    INTO v_skips, v_skipped, v_samples
-    FROM run_skip AS k
-    WHERE k.run_id = p_run
-      AND k.rule = p_rule;
-    SELECT CONCAT('[', COALESCE(GROUP_CONCAT(
-        CONCAT('{"key": ', JSON_QUOTE(x.`key`), ', "sqlstate": ', JSON_QUOTE(x.`sqlstate`), ', "message": ', JSON_QUOTE(x.message), '}')
-        ORDER BY x.failed_at, x.`key` SEPARATOR ', '
-    ), ''), ']')
-    INTO v_failures
-    FROM (
-        SELECT f.`key`, f.`sqlstate`, f.message, f.failed_at
-        FROM run_failure AS f
-        WHERE f.run_id = p_run
-          AND f.rule = p_rule
-        ORDER BY f.failed_at, f.`key`
-        LIMIT 100
-    ) AS x;
+    SELECT COALESCE(SUM(k.families), 0), COUNT(*) INTO v_skips, v_found FROM run_skip AS k WHERE k.run_id = p_run AND k.rule = p_rule;
+    IF v_found > 0 THEN
+        SELECT
+            CONCAT('{', GROUP_CONCAT(CONCAT(JSON_QUOTE(k.reason), ': ', k.families) ORDER BY k.reason SEPARATOR ', '), '}'),
+            CONCAT('{', GROUP_CONCAT(CONCAT(JSON_QUOTE(k.reason), ': ', k.sample_keys) ORDER BY k.reason SEPARATOR ', '), '}')
+        INTO v_skipped, v_samples
+        FROM run_skip AS k
+        WHERE k.run_id = p_run
+          AND k.rule = p_rule;
+    END IF;
+    SELECT COUNT(*) INTO v_found FROM run_failure AS f WHERE f.run_id = p_run AND f.rule = p_rule;
+    IF v_found > 0 THEN
+        SELECT CONCAT('[', GROUP_CONCAT(
+            CONCAT('{"key": ', JSON_QUOTE(x.`key`), ', "sqlstate": ', JSON_QUOTE(x.`sqlstate`), ', "message": ', JSON_QUOTE(x.message), '}')
+            ORDER BY x.failed_at, x.`key` SEPARATOR ', '
+        ), ']')
+        INTO v_failures
+        FROM (
+            SELECT f.`key`, f.`sqlstate`, f.message, f.failed_at
+            FROM run_failure AS f
+            WHERE f.run_id = p_run
+              AND f.rule = p_rule
+            ORDER BY f.failed_at, f.`key`
+            LIMIT 100
+        ) AS x;
+    END IF;
     SELECT COUNT(*)
     INTO v_artifact_failures
     FROM artifact AS a
@@ -529,35 +543,39 @@ BEGIN
       AND a.last_error IS NOT NULL
       AND a.run_id = p_run
       AND a.rule = p_rule;
-    IF (SELECT k.strategy FROM rule AS k WHERE k.rule = p_rule) IN ('expiry', 'orphan', 'keep-last') THEN
-        SELECT CONCAT(', "passes": [', COALESCE(GROUP_CONCAT(
-            CONCAT('{"pass": ', JSON_QUOTE(x.pass), ', "rows": ', x.deleted_rows, ', "sample_keys": ', x.sample_keys, '}')
-            ORDER BY x.pass SEPARATOR ', '
-        ), ''), ']')
-        INTO v_passes
-        FROM run_pass AS x
-        WHERE x.run_id = p_run
-          AND x.rule = p_rule;
+    IF v_single THEN
+        SET v_passes = ', "passes": []';
+        SELECT COUNT(*) INTO v_found FROM run_pass AS x WHERE x.run_id = p_run AND x.rule = p_rule;
+        IF v_found > 0 THEN
+            SELECT CONCAT(', "passes": [', GROUP_CONCAT(
+                CONCAT('{"pass": ', JSON_QUOTE(x.pass), ', "rows": ', x.deleted_rows, ', "sample_keys": ', x.sample_keys, '}')
+                ORDER BY x.pass SEPARATOR ', '
+            ), ']')
+            INTO v_passes
+            FROM run_pass AS x
+            WHERE x.run_id = p_run
+              AND x.rule = p_rule;
+        END IF;
     END IF;
-    SELECT COALESCE(GROUP_CONCAT(
-        CONCAT(', ', JSON_QUOTE(f.name), ': ', COALESCE(CASE f.figure
-            WHEN 'families' THEN CAST(v_families AS char)
-            WHEN 'table' THEN (SELECT CAST(t.deleted_rows AS char) FROM run_table AS t WHERE t.run_id = p_run AND t.rule = p_rule
-                AND t.table_name = f.of_table)
-            WHEN 'skipped' THEN v_skipped
-            WHEN 'skipped_families' THEN CAST(v_skips AS char)
-            WHEN 'dry_run' THEN p_dry_run
-            WHEN 'artifact_failures' THEN CAST(v_artifact_failures AS char)
-            WHEN 'duration_ms' THEN CAST(p_duration AS char)
-        END, 'null'))
-        ORDER BY f.position SEPARATOR ''
-    ), '')
-    INTO v_fields
-    FROM rule AS k
-    JOIN JSON_TABLE(COALESCE(JSON_EXTRACT(k.document, '$.report_run'), '[]'), '$[*]' COLUMNS (
-        position FOR ORDINALITY, name varchar(64) PATH '$.name', figure varchar(40) PATH '$.figure', of_table varchar(64) PATH '$.table'
-    )) AS f
-    WHERE k.rule = p_rule;
+    IF v_report IS NOT NULL THEN
+        SELECT COALESCE(GROUP_CONCAT(
+            CONCAT(', ', JSON_QUOTE(f.name), ': ', COALESCE(CASE f.figure
+                WHEN 'families' THEN CAST(v_families AS char)
+                WHEN 'table' THEN (SELECT CAST(t.deleted_rows AS char) FROM run_table AS t WHERE t.run_id = p_run AND t.rule = p_rule
+                    AND t.table_name = f.of_table)
+                WHEN 'skipped' THEN v_skipped
+                WHEN 'skipped_families' THEN CAST(v_skips AS char)
+                WHEN 'dry_run' THEN p_dry_run
+                WHEN 'artifact_failures' THEN CAST(v_artifact_failures AS char)
+                WHEN 'duration_ms' THEN CAST(p_duration AS char)
+            END, 'null'))
+            ORDER BY f.position SEPARATOR ''
+        ), '')
+        INTO v_fields
+        FROM JSON_TABLE(v_report, '$[*]' COLUMNS (
+            position FOR ORDINALITY, name varchar(64) PATH '$.name', figure varchar(40) PATH '$.figure', of_table varchar(64) PATH '$.table'
+        )) AS f;
+    END IF;
     SET o_document = CONCAT(
         '{"rule": ', JSON_QUOTE(p_rule),
         ', "families": ', v_families,

@@ -567,6 +567,7 @@ BEGIN
     DECLARE v_lag      bigint;
     DECLARE v_active   bigint;
     DECLARE v_snapshot bigint;
+    DECLARE v_waits    boolean;
     DECLARE v_reason   longtext;
     SELECT
         s.workers = 1 AND NOT r.dry_run AND NOT JSON_CONTAINS_PATH(r.options, 'one', '$.scope', '$.retention', '$.as_of')
@@ -580,13 +581,17 @@ BEGIN
         SELECT
             MAX(IF(l.name = 'max_replica_lag', COALESCE(s.value, l.value), 0)),
             MAX(IF(l.name = 'max_active_sessions', COALESCE(s.value, l.value), 0)),
-            MAX(IF(l.name = 'max_old_snapshot', COALESCE(s.value, l.value), 0))
-        INTO v_lag, v_active, v_snapshot
-        FROM rule_limit AS l
+            MAX(IF(l.name = 'max_old_snapshot', COALESCE(s.value, l.value), 0)),
+            MAX(JSON_CONTAINS_PATH(r.document, 'one', '$.wait_while_sql'))
+        INTO v_lag, v_active, v_snapshot, v_waits
+        FROM rule AS r
+        JOIN rule_limit AS l ON l.rule = r.rule
         LEFT JOIN setting AS s ON s.rule = l.rule AND s.name = l.name
-        WHERE l.rule = p_rule;
-        CALL throttle(p_rule, v_lag, v_active, v_snapshot, v_reason);
-        SET o_looks = v_reason IS NULL;
+        WHERE r.rule = p_rule;
+        IF v_waits OR v_lag + v_active + v_snapshot > 0 THEN
+            CALL throttle(p_rule, v_lag, v_active, v_snapshot, v_reason);
+            SET o_looks = v_reason IS NULL;
+        END IF;
     END IF;
 END;
 --# create procedure find_idle

@@ -536,13 +536,6 @@ BEGIN
             LIMIT 100
         ) AS x;
     END IF;
-    SELECT COUNT(*)
-    INTO v_artifact_failures
-    FROM artifact AS a
-    WHERE a.claim IS NOT NULL
-      AND a.last_error IS NOT NULL
-      AND a.run_id = p_run
-      AND a.rule = p_rule;
     IF v_single THEN
         SET v_passes = ', "passes": []';
         SELECT COUNT(*) INTO v_found FROM run_pass AS x WHERE x.run_id = p_run AND x.rule = p_rule;
@@ -558,6 +551,13 @@ BEGIN
         END IF;
     END IF;
     IF v_report IS NOT NULL THEN
+        SELECT COUNT(*)
+        INTO v_artifact_failures
+        FROM artifact AS a
+        WHERE a.claim IS NOT NULL
+          AND a.last_error IS NOT NULL
+          AND a.run_id = p_run
+          AND a.rule = p_rule;
         SELECT COALESCE(GROUP_CONCAT(
             CONCAT(', ', JSON_QUOTE(f.name), ': ', COALESCE(CASE f.figure
                 WHEN 'families' THEN CAST(v_families AS char)

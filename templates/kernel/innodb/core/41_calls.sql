@@ -23,6 +23,7 @@ BEGIN
     DECLARE v_result   longtext;
     DECLARE v_rest     double;
     DECLARE v_slept    integer;
+    DECLARE v_idle     longtext DEFAULT '';
     DECLARE v_number   integer;
     DECLARE v_errno    integer;
     DECLARE v_sqlstate varchar(5);
@@ -97,6 +98,8 @@ BEGIN
                 CALL finish(v_run, v_rule, IF(v_ended, v_state, NULL));
                 CALL close_rule(v_rule);
                 COMMIT;
+            ELSEIF v_state = 'nothing left' THEN
+                SET v_idle = CONCAT_WS(',', v_idle, v_rule);
             END IF;
             -- The reason of the run is the worst of its rules.
             SET v_reason = CASE
@@ -141,7 +144,7 @@ BEGIN
         IF v_reason <> 'cancelled' AND v_last IS NOT NULL THEN
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
-            CALL count_backlog(v_last);
+            CALL count_backlog(v_last, v_idle);
             COMMIT;
         END IF;
         DO RELEASE_LOCK(v_lock);

@@ -5,19 +5,25 @@
 
 -- count_backlog: what a run left of its rules, and what became due and went since the first count of the last seven days.
 --# create procedure count_backlog
-CREATE PROCEDURE count_backlog(IN p_run bigint)
+CREATE PROCEDURE count_backlog(IN p_run bigint, IN p_idle longtext)
 SQL SECURITY DEFINER
-COMMENT 'Counts what is due, up to 1,000,000 families for each rule of run p_run, into table run_backlog; run() calls it at its end.'
+COMMENT 'Counts what is due, up to 1,000,000 families for each rule of run p_run, into table run_backlog; run() calls it at its end. Of the
+    rules p_idle, between commas, the run has found nothing due: where it began within the last second, that is not asked again.'
 BEGIN
     DECLARE v_place    int;
     DECLARE v_rule     varchar(64);
     DECLARE v_families bigint;
     DECLARE v_complete boolean;
     DECLARE v_counts   longtext DEFAULT '';
+    DECLARE v_idle     longtext;
+    SELECT IF(r.as_of > UTC_TIMESTAMP(6) - INTERVAL 1 SECOND, p_idle, '') INTO v_idle FROM run AS r WHERE r.run_id = p_run;
     SELECT MIN(k.position) INTO v_place FROM rule AS k JOIN run_rule AS p ON p.run_id = p_run AND p.rule = k.rule;
     WHILE v_place IS NOT NULL DO
         SELECT k.rule INTO v_rule FROM rule AS k WHERE k.position = v_place;
-        CALL due_of(v_rule, 1000000, v_families, v_complete);
+        SET v_families = 0;
+        IF NOT FIND_IN_SET(v_rule, v_idle) THEN
+            CALL due_of(v_rule, 1000000, v_families, v_complete);
+        END IF;
         SET v_counts = CONCAT(v_counts, IF(v_counts = '', '', ', '), '[', JSON_QUOTE(v_rule), ', ', v_families, ']');
         SELECT MIN(k.position) INTO v_place FROM rule AS k JOIN run_rule AS p ON p.run_id = p_run AND p.rule = k.rule
             WHERE k.position > v_place;

@@ -546,8 +546,10 @@ BEGIN
         RETURN NULL;
     END IF;
     SELECT * INTO STRICT v_rule FROM rule AS r WHERE r.rule = p_rule;
+    PERFORM set_config('lock_timeout', setting_of(p_rule, 'lock_timeout') || 'ms', true);
+    -- Errors that are met here would end the session.
+    PERFORM set_config('exit_on_error', 'off', true);
     BEGIN
-        PERFORM set_config('lock_timeout', setting_of(p_rule, 'lock_timeout') || 'ms', true);
         -- How many batches would have looked and found nothing due; NULL: something is. A strategy that no rule has is not installed.
         IF v_rule.strategy IN ('removal-time', 'age') THEN
             v_batches := timed_idle(p_rule, v_run.as_of);

@@ -14,6 +14,7 @@ use crate::support::patience::despite_cancels;
 tests! {
     mysql_and_mariadb: [
         a_work_table_without_rows_stays,
+        a_run_that_finds_nothing_due_makes_none,
         what_a_killed_run_leaves_in_its_session_hinders_no_rule,
     ],
 }
@@ -110,6 +111,38 @@ fn a_work_table_without_rows_stays(flavour: Flavour) {
         assert_eq!(number("DELETE FROM W.work_skip"), 2, "{rule}");
         assert_eq!(number("DO 1"), 1, "{rule}");
         installation.execute(&format!("CALL W.{kind}_close('{rule}')"));
+    }
+}
+
+/// What has no time is not due, and is told all the same.
+fn a_run_that_finds_nothing_due_makes_none(flavour: Flavour) {
+    let mut installation = armed(flavour);
+    installation.execute(&ROWS.replace("2020", "2035"));
+    // What was made a moment ago is looked at anew by each run.
+    thread::sleep(Duration::from_secs(3));
+    let made = "Com_create_%table";
+    let mut run = || {
+        let before = installation.counted(made);
+        let result = installation.run(json!({})).expect("a run");
+        assert_eq!(result["reason"], "nothing left", "{result}");
+        (installation.counted(made) - before, result)
+    };
+    run();
+    let (number, result) = run();
+    assert_eq!(number, 0, "{result}");
+    for (rule, statement) in [
+        ("job", "UPDATE job SET removal = NULL WHERE id = 'a'"),
+        ("event", "UPDATE event SET at = NULL WHERE id = 1"),
+        ("visit", "UPDATE visit SET ended = NULL WHERE id = 1"),
+    ] {
+        installation.execute(statement);
+        let result = installation.run(json!({"rule": rule})).expect("a run");
+        assert_eq!(
+            result["rules"][0]["skipped"],
+            json!({"UNDATED_MEMBER": 1}),
+            "{result}"
+        );
+        assert_eq!(result["reason"], "nothing left", "{result}");
     }
 }
 

@@ -397,7 +397,12 @@ impl Installation {
     /// How often the session has done something with rows or entries of indexes, as MySQL and MariaDB count it: `read`,
     /// `read_next`, `write`.
     pub(crate) fn handled(&mut self, what: &str) -> i64 {
-        let counts = self.rows(&format!("SHOW SESSION STATUS LIKE 'Handler_{what}%'"));
+        self.counted(&format!("Handler_{what}%"))
+    }
+
+    /// The sum of the counters of the session with such a name.
+    pub(crate) fn counted(&mut self, name: &str) -> i64 {
+        let counts = self.rows(&format!("SHOW SESSION STATUS LIKE '{name}'"));
         let counts = counts.iter().map(|row| row[1].as_deref());
         counts
             .map(|count| count.expect("a value").parse::<i64>().expect("a number"))

@@ -1020,11 +1020,16 @@ END;
 --# create procedure end_time_idle
 CREATE PROCEDURE end_time_idle(IN p_rule varchar(64), IN p_as_of datetime(6), OUT o_idle boolean)
 SQL SECURITY DEFINER
-COMMENT 'Whether no root of p_rule is due at p_as_of, and none has no end time. Reads only.'
+COMMENT 'Whether no root of p_rule is due at p_as_of, and none has no end time, as far as a look tells. Reads only.'
 BEGIN
     DECLARE v_families bigint;
-    CALL end_time_counted(p_rule, p_as_of, 1, true, v_families);
-    SET o_idle = v_families = 0;
+    -- Where some scopes have policies and all others the default, a look would read all that is older than the shortest of these;
+    -- batches search scope by scope.
+    SELECT r.scope_name IS NULL OR r.opt_in INTO o_idle FROM rule AS r WHERE r.rule = p_rule;
+    IF o_idle THEN
+        CALL end_time_counted(p_rule, p_as_of, 1, true, v_families);
+        SET o_idle = v_families = 0;
+    END IF;
 END;
 --# create procedure end_time_counted
 CREATE PROCEDURE end_time_counted(

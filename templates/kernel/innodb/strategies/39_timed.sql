@@ -33,6 +33,7 @@ BEGIN
     SELECT k.id FROM work_type AS k LIMIT 0;
     -- What work_keep has the holds from.
     CREATE TEMPORARY TABLE work_keep_of (
+        only_row integer NOT NULL DEFAULT 1 PRIMARY KEY,
         said varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL
     ) ENGINE = InnoDB;
     -- What killed runs left half done, and the families that killed purges named.

@@ -17,6 +17,7 @@ callable (routine, role) AS (
             ('stamp_result', 'auditor'),
             ('archive_list', 'auditor'),
             ('run', 'operator'),
+            ('begin_rule', 'operator'),
             ('step', 'operator'),
             ('purge_one', 'operator'),
             ('check_caller', 'operator'),

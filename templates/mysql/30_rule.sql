@@ -449,32 +449,42 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_due
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_due(IN p_limit bigint, IN p_cutoff datetime(6), IN p_undated boolean, OUT o_families bigint)
 SQL SECURITY DEFINER
-COMMENT 'How many roots are due by {% if rule.per %}work_scope{% else %}p_cutoff{% endif %}, or with p_undated have no end, up to p_limit. Reads only.'
+COMMENT 'How many roots are due by {% if rule.per %}work_scope{% else %}p_cutoff{% endif %}, or with p_undated have no end: up to p_limit. Reads only.'
 BEGIN
 {%- if rule.per and not rule.opt_in %}
     DECLARE v_newest  datetime(6);
     DECLARE v_default datetime(6);
     SELECT MAX(s.cutoff), MAX(IF(s.scope IS NULL, s.cutoff, NULL)) INTO v_newest, v_default FROM work_scope AS s;
 {%- endif %}
-    SELECT COUNT(*)
-    INTO o_families
-    FROM (
+    IF p_undated THEN
+{%- filter fit %}
+        SELECT COUNT(*) INTO o_families FROM (
         SELECT 1
 {%- if rule.per and rule.opt_in %}
-        FROM work_scope AS s
-        STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.per }} = s.scope
-        WHERE ({{ rule.ended }} < s.cutoff OR p_undated AND {{ rule.ended }} IS NULL)
-{%- elif rule.per %}
-        FROM {{ rule.table }} AS i
-        LEFT JOIN work_scope AS s ON s.scope = i.{{ rule.per }}
-        WHERE ({{ rule.ended }} < v_newest OR p_undated AND {{ rule.ended }} IS NULL)
-          AND ({{ rule.ended }} < COALESCE(s.cutoff, v_default) OR {{ rule.ended }} IS NULL)
+        FROM work_scope AS s STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.per }} = s.scope
 {%- else %}
         FROM {{ rule.table }} AS i
-        WHERE ({{ rule.ended }} < p_cutoff OR p_undated AND {{ rule.ended }} IS NULL)
-{%- endif %}{{ <w.due_root rule undated={true} /> | indent(width=10) }}
-        LIMIT p_limit
-    ) AS n;
+{%- endif %}
+        WHERE {{ rule.ended }} IS NULL{{ <w.due_root rule newest={false} /> }}
+        LIMIT p_limit) AS n;
+{%- endfilter %}
+    ELSE
+        SELECT COUNT(*) INTO o_families FROM (
+            SELECT 1
+{%- if rule.per and rule.opt_in %}
+            FROM work_scope AS s STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.per }} = s.scope
+            WHERE {{ rule.ended }} < s.cutoff
+{%- elif rule.per %}
+            FROM {{ rule.table }} AS i
+            LEFT JOIN work_scope AS s ON s.scope = i.{{ rule.per }}
+            WHERE {{ rule.ended }} < v_newest
+              AND {{ rule.ended }} < COALESCE(s.cutoff, v_default)
+{%- else %}
+            FROM {{ rule.table }} AS i
+            WHERE {{ rule.ended }} < p_cutoff
+{%- endif %}{{ <w.due_root rule /> | indent(width=14) }}
+            LIMIT p_limit) AS n;
+    END IF;
 END;
 
 {{ <w.row control rule /> }}

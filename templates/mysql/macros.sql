@@ -386,14 +386,14 @@ FROM {{ member.table }} AS p
 )
 {%- endcomponent w.older_than_newest %}
 
-{#- That root i, which is final and a candidate, is not among the newest of its group, or has no end time, where that is `undated`. -#}
-{% component w.not_newest(rule, undated=false) -%}
+{#- That root i, which is final and a candidate, is not among the newest of its group. -#}
+{% component w.not_newest(rule) -%}
 {% for newest in rule.newest -%}
 {% if not newest.told -%}
 -- The newest {{ newest.count }} of each {{ newest.group_name }} stay.
 {% endif -%}
 AND (
-    {% if undated %}{{ rule.ended }} IS NULL OR {% endif %}{{ newest.placeless | join(sep=" OR ") }}
+    {{ newest.placeless | join(sep=" OR ") }}
 {%- if newest.of | length > 0 %}
     OR ({{ newest.of | join(sep=" AND ") }}) IS NOT TRUE
 {%- endif %}
@@ -586,15 +586,15 @@ END;
 {%- endcomponent w.rows_below %}
 
 {#- What root i of a rule with listed scopes must be, besides in policy p or source row and old enough. -#}
-{% component w.due_root(rule, undated=false) %}
+{% component w.due_root(rule, newest=true) %}
 {%- if rule.timed and rule.timed.root_column %}
 AND COALESCE(i.{{ rule.timed.root_column }}, i.{{ rule.key }}) = i.{{ rule.key }}
 {%- endif %}
 {%- for predicate in rule.eligible %}
 AND {{ predicate }}
 {%- endfor %}
-{%- if rule.newest | length > 0 %}
-{{ <w.not_newest rule undated /> }}
+{%- if newest and rule.newest | length > 0 %}
+{{ <w.not_newest rule /> }}
 {%- endif %}
 {%- endcomponent w.due_root %}
 

@@ -136,17 +136,19 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_due$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_due(IN p_limit bigint, IN p_cutoff datetime(6),
     IN p_undated boolean, OUT o_families bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots are due by p_cutoff, or with p_undated have no end, up to p_limit. Reads only. [body 6a80453a00ec]'
+COMMENT 'How many roots are due by p_cutoff, or with p_undated have no end: up to p_limit. Reads only. [body a97e39ec1498]'
 BEGIN
-    SELECT COUNT(*)
-    INTO o_families
-    FROM (
-        SELECT 1
-        FROM `airflow`.`asset_event` AS i
-        WHERE (i.`timestamp` < p_cutoff OR p_undated AND i.`timestamp` IS NULL)
-          AND i.`asset_id` IS NOT NULL
-        LIMIT p_limit
-    ) AS n;
+    IF p_undated THEN
+        SELECT COUNT(*) INTO o_families
+            FROM (SELECT 1 FROM `airflow`.`asset_event` AS i WHERE i.`timestamp` IS NULL AND i.`asset_id` IS NOT NULL LIMIT p_limit) AS n;
+    ELSE
+        SELECT COUNT(*) INTO o_families FROM (
+            SELECT 1
+            FROM `airflow`.`asset_event` AS i
+            WHERE i.`timestamp` < p_cutoff
+              AND i.`asset_id` IS NOT NULL
+            LIMIT p_limit) AS n;
+    END IF;
 END$$
 
 -- asset_event_row: the row that a key names, in whatever spelling its column reads.

@@ -646,77 +646,78 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_due$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_due(IN p_limit bigint, IN p_cutoff datetime(6),
     IN p_undated boolean, OUT o_families bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots are due by work_scope, or with p_undated have no end, up to p_limit. Reads only. [body b3ff82b0b01f]'
+COMMENT 'How many roots are due by work_scope, or with p_undated have no end: up to p_limit. Reads only. [body 9d2339f46eb4]'
 BEGIN
-    SELECT COUNT(*)
-    INTO o_families
-    FROM (
-        SELECT 1
-        FROM work_scope AS s
-        STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`dag_id` = s.scope
-        WHERE (coalesce(i.`end_date`, i.`updated_at`) < s.cutoff OR p_undated AND coalesce(i.`end_date`, i.`updated_at`) IS NULL)
-          AND i.`state` IN ('success', 'failed')
-          -- The newest 1 of each dag_id, run_type stay.
-          AND (
-              coalesce(i.`end_date`, i.`updated_at`) IS NULL OR i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`logical_date` IS NULL
-              OR (i.`run_type` IN ('scheduled', 'backfill')) IS NOT TRUE
-              OR (i.`logical_date`, i.`id`) < (
-                  SELECT n.`logical_date`, n.`id`
-                  FROM `airflow`.`dag_run` AS n
-                  WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
-                    AND n.`logical_date` IS NOT NULL
-                    AND n.`run_type` IN ('scheduled', 'backfill')
-                  ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`logical_date` DESC, n.`id` DESC
-                  LIMIT 1
+    IF p_undated THEN
+        SELECT COUNT(*) INTO o_families FROM (SELECT 1 FROM work_scope AS s STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`dag_id` = s.scope
+            WHERE coalesce(i.`end_date`, i.`updated_at`) IS NULL AND i.`state` IN ('success', 'failed') LIMIT p_limit) AS n;
+    ELSE
+        SELECT COUNT(*) INTO o_families FROM (
+            SELECT 1
+            FROM work_scope AS s STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`dag_id` = s.scope
+            WHERE coalesce(i.`end_date`, i.`updated_at`) < s.cutoff
+              AND i.`state` IN ('success', 'failed')
+              -- The newest 1 of each dag_id, run_type stay.
+              AND (
+                  i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`logical_date` IS NULL
+                  OR (i.`run_type` IN ('scheduled', 'backfill')) IS NOT TRUE
+                  OR (i.`logical_date`, i.`id`) < (
+                      SELECT n.`logical_date`, n.`id`
+                      FROM `airflow`.`dag_run` AS n
+                      WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                        AND n.`logical_date` IS NOT NULL
+                        AND n.`run_type` IN ('scheduled', 'backfill')
+                      ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`logical_date` DESC, n.`id` DESC
+                      LIMIT 1
+                  )
               )
-          )
-          AND (
-              coalesce(i.`end_date`, i.`updated_at`) IS NULL OR i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`partition_date` IS NULL
-                  OR i.`run_after` IS NULL
-              OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL) IS NOT TRUE
-              OR (i.`partition_date`, i.`run_after`, i.`id`) < (
-                  SELECT n.`partition_date`, n.`run_after`, n.`id`
-                  FROM `airflow`.`dag_run` AS n
-                  WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
-                    AND n.`partition_date` IS NOT NULL
-                    AND n.`run_after` IS NOT NULL
-                    AND n.`run_type` IN ('scheduled', 'backfill')
-                    AND n.`partition_key` IS NOT NULL
-                  ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`partition_date` DESC, n.`run_after` DESC, n.`id` DESC
-                  LIMIT 1
+              AND (
+                  i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`partition_date` IS NULL OR i.`run_after` IS NULL
+                  OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL) IS NOT TRUE
+                  OR (i.`partition_date`, i.`run_after`, i.`id`) < (
+                      SELECT n.`partition_date`, n.`run_after`, n.`id`
+                      FROM `airflow`.`dag_run` AS n
+                      WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                        AND n.`partition_date` IS NOT NULL
+                        AND n.`run_after` IS NOT NULL
+                        AND n.`run_type` IN ('scheduled', 'backfill')
+                        AND n.`partition_key` IS NOT NULL
+                      ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`partition_date` DESC, n.`run_after` DESC, n.`id` DESC
+                      LIMIT 1
+                  )
               )
-          )
-          AND (
-              coalesce(i.`end_date`, i.`updated_at`) IS NULL OR i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`run_after` IS NULL
-              OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL AND i.`partition_date` IS NULL) IS NOT TRUE
-              OR (i.`run_after`, i.`id`) < (
-                  SELECT n.`run_after`, n.`id`
-                  FROM `airflow`.`dag_run` AS n
-                  WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
-                    AND n.`run_after` IS NOT NULL
-                    AND n.`run_type` IN ('scheduled', 'backfill')
-                    AND n.`partition_key` IS NOT NULL
-                    AND n.`partition_date` IS NULL
-                  ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`run_after` DESC, n.`id` DESC
-                  LIMIT 1
+              AND (
+                  i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`run_after` IS NULL
+                  OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL
+                      AND i.`partition_date` IS NULL) IS NOT TRUE
+                  OR (i.`run_after`, i.`id`) < (
+                      SELECT n.`run_after`, n.`id`
+                      FROM `airflow`.`dag_run` AS n
+                      WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                        AND n.`run_after` IS NOT NULL
+                        AND n.`run_type` IN ('scheduled', 'backfill')
+                        AND n.`partition_key` IS NOT NULL
+                        AND n.`partition_date` IS NULL
+                      ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`run_after` DESC, n.`id` DESC
+                      LIMIT 1
+                  )
               )
-          )
-          -- The newest 1 of each dag_id stay.
-          AND (
-              coalesce(i.`end_date`, i.`updated_at`) IS NULL OR i.`dag_id` IS NULL OR i.`run_after` IS NULL
-              OR (i.`run_type` = 'asset_triggered') IS NOT TRUE
-              OR (i.`run_after`, i.`id`) < (
-                  SELECT n.`run_after`, n.`id`
-                  FROM `airflow`.`dag_run` AS n
-                  WHERE n.`dag_id` = i.`dag_id`
-                    AND n.`run_after` IS NOT NULL
-                    AND n.`run_type` = 'asset_triggered'
-                  ORDER BY n.`dag_id` DESC, n.`run_after` DESC, n.`id` DESC
-                  LIMIT 1
+              -- The newest 1 of each dag_id stay.
+              AND (
+                  i.`dag_id` IS NULL OR i.`run_after` IS NULL
+                  OR (i.`run_type` = 'asset_triggered') IS NOT TRUE
+                  OR (i.`run_after`, i.`id`) < (
+                      SELECT n.`run_after`, n.`id`
+                      FROM `airflow`.`dag_run` AS n
+                      WHERE n.`dag_id` = i.`dag_id`
+                        AND n.`run_after` IS NOT NULL
+                        AND n.`run_type` = 'asset_triggered'
+                      ORDER BY n.`dag_id` DESC, n.`run_after` DESC, n.`id` DESC
+                      LIMIT 1
+                  )
               )
-          )
-        LIMIT p_limit
-    ) AS n;
+            LIMIT p_limit) AS n;
+    END IF;
 END$$
 
 -- dag_runs_row: the row that a key names, in whatever spelling its column reads.

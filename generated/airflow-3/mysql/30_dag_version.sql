@@ -208,29 +208,31 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_due$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_due(IN p_limit bigint, IN p_cutoff datetime(6),
     IN p_undated boolean, OUT o_families bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots are due by p_cutoff, or with p_undated have no end, up to p_limit. Reads only. [body 285fd0e11cff]'
+COMMENT 'How many roots are due by p_cutoff, or with p_undated have no end: up to p_limit. Reads only. [body b2c24cf0412c]'
 BEGIN
-    SELECT COUNT(*)
-    INTO o_families
-    FROM (
-        SELECT 1
-        FROM `airflow`.`dag_version` AS i
-        WHERE (i.`created_at` < p_cutoff OR p_undated AND i.`created_at` IS NULL)
-          AND i.`version_number` IS NOT NULL
-          -- The newest 1 of each dag_id stay.
-          AND (
-              i.`created_at` IS NULL OR i.`dag_id` IS NULL OR i.`version_number` IS NULL
-              OR (i.`version_number`, i.`id`) < (
-                  SELECT n.`version_number`, n.`id`
-                  FROM `airflow`.`dag_version` AS n
-                  WHERE n.`dag_id` = i.`dag_id`
-                    AND n.`version_number` IS NOT NULL
-                  ORDER BY n.`dag_id` DESC, n.`version_number` DESC, n.`id` DESC
-                  LIMIT 1
+    IF p_undated THEN
+        SELECT COUNT(*) INTO o_families FROM (SELECT 1 FROM `airflow`.`dag_version` AS i WHERE i.`created_at` IS NULL
+            AND i.`version_number` IS NOT NULL LIMIT p_limit) AS n;
+    ELSE
+        SELECT COUNT(*) INTO o_families FROM (
+            SELECT 1
+            FROM `airflow`.`dag_version` AS i
+            WHERE i.`created_at` < p_cutoff
+              AND i.`version_number` IS NOT NULL
+              -- The newest 1 of each dag_id stay.
+              AND (
+                  i.`dag_id` IS NULL OR i.`version_number` IS NULL
+                  OR (i.`version_number`, i.`id`) < (
+                      SELECT n.`version_number`, n.`id`
+                      FROM `airflow`.`dag_version` AS n
+                      WHERE n.`dag_id` = i.`dag_id`
+                        AND n.`version_number` IS NOT NULL
+                      ORDER BY n.`dag_id` DESC, n.`version_number` DESC, n.`id` DESC
+                      LIMIT 1
+                  )
               )
-          )
-        LIMIT p_limit
-    ) AS n;
+            LIMIT p_limit) AS n;
+    END IF;
 END$$
 
 -- dag_version_row: the row that a key names, in whatever spelling its column reads.

@@ -454,18 +454,20 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_due$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_due(IN p_limit bigint,
     IN p_cutoff datetime(6), IN p_undated boolean, OUT o_families bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots are due by work_scope, or with p_undated have no end, up to p_limit. Reads only. [body 1bb3b2553423]'
+COMMENT 'How many roots are due by work_scope, or with p_undated have no end: up to p_limit. Reads only. [body 150af3cca4b5]'
 BEGIN
-    SELECT COUNT(*)
-    INTO o_families
-    FROM (
-        SELECT 1
-        FROM work_scope AS s
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`CASE_DEF_ID_` = s.scope
-        WHERE (i.`CLOSE_TIME_` < s.cutoff OR p_undated AND i.`CLOSE_TIME_` IS NULL)
-          AND i.`STATE_` = 9
-        LIMIT p_limit
-    ) AS n;
+    IF p_undated THEN
+        SELECT COUNT(*) INTO o_families FROM (SELECT 1 FROM work_scope AS s
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`CASE_DEF_ID_` = s.scope WHERE i.`CLOSE_TIME_` IS NULL
+            AND i.`STATE_` = 9 LIMIT p_limit) AS n;
+    ELSE
+        SELECT COUNT(*) INTO o_families FROM (
+            SELECT 1
+            FROM work_scope AS s STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`CASE_DEF_ID_` = s.scope
+            WHERE i.`CLOSE_TIME_` < s.cutoff
+              AND i.`STATE_` = 9
+            LIMIT p_limit) AS n;
+    END IF;
 END$$
 
 -- case_instances_row: the row that a key names, in whatever spelling its column reads.

@@ -320,22 +320,24 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_due$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_due(IN p_limit bigint, IN p_cutoff datetime(6),
     IN p_undated boolean, OUT o_families bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots are due by work_scope, or with p_undated have no end, up to p_limit. Reads only. [body a5fc7a47f8dd]'
+COMMENT 'How many roots are due by work_scope, or with p_undated have no end: up to p_limit. Reads only. [body d966d39ed641]'
 BEGIN
     DECLARE v_newest  datetime(6);
     DECLARE v_default datetime(6);
     SELECT MAX(s.cutoff), MAX(IF(s.scope IS NULL, s.cutoff, NULL)) INTO v_newest, v_default FROM work_scope AS s;
-    SELECT COUNT(*)
-    INTO o_families
-    FROM (
-        SELECT 1
-        FROM `camunda7`.`ACT_HI_BATCH` AS i
-        LEFT JOIN work_scope AS s ON s.scope = i.`TYPE_`
-        WHERE (i.`END_TIME_` < v_newest OR p_undated AND i.`END_TIME_` IS NULL)
-          AND (i.`END_TIME_` < COALESCE(s.cutoff, v_default) OR i.`END_TIME_` IS NULL)
-          AND i.`END_TIME_` IS NOT NULL
-        LIMIT p_limit
-    ) AS n;
+    IF p_undated THEN
+        SELECT COUNT(*) INTO o_families FROM (SELECT 1 FROM `camunda7`.`ACT_HI_BATCH` AS i WHERE i.`END_TIME_` IS NULL
+            AND i.`END_TIME_` IS NOT NULL LIMIT p_limit) AS n;
+    ELSE
+        SELECT COUNT(*) INTO o_families FROM (
+            SELECT 1
+            FROM `camunda7`.`ACT_HI_BATCH` AS i
+            LEFT JOIN work_scope AS s ON s.scope = i.`TYPE_`
+            WHERE i.`END_TIME_` < v_newest
+              AND i.`END_TIME_` < COALESCE(s.cutoff, v_default)
+              AND i.`END_TIME_` IS NOT NULL
+            LIMIT p_limit) AS n;
+    END IF;
 END$$
 
 -- batches_row: the row that a key names, in whatever spelling its column reads.

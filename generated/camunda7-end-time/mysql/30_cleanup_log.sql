@@ -176,19 +176,22 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_due$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_due(IN p_limit bigint,
     IN p_cutoff datetime(6), IN p_undated boolean, OUT o_families bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots are due by p_cutoff, or with p_undated have no end, up to p_limit. Reads only. [body b6da7f19d9f0]'
+COMMENT 'How many roots are due by p_cutoff, or with p_undated have no end: up to p_limit. Reads only. [body 2c6a1c2cc2a6]'
 BEGIN
-    SELECT COUNT(*)
-    INTO o_families
-    FROM (
-        SELECT 1
-        FROM `camunda7`.`ACT_HI_JOB_LOG` AS i
-        WHERE (i.`TIMESTAMP_` < p_cutoff OR p_undated AND i.`TIMESTAMP_` IS NULL)
-          AND i.`JOB_DEF_TYPE_` = 'history-cleanup'
-          AND i.`PROCESS_INSTANCE_ID_` IS NULL
-          AND i.`TIMESTAMP_` IS NOT NULL
-        LIMIT p_limit
-    ) AS n;
+    IF p_undated THEN
+        SELECT COUNT(*) INTO o_families FROM (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS i WHERE i.`TIMESTAMP_` IS NULL
+            AND i.`JOB_DEF_TYPE_` = 'history-cleanup' AND i.`PROCESS_INSTANCE_ID_` IS NULL
+            AND i.`TIMESTAMP_` IS NOT NULL LIMIT p_limit) AS n;
+    ELSE
+        SELECT COUNT(*) INTO o_families FROM (
+            SELECT 1
+            FROM `camunda7`.`ACT_HI_JOB_LOG` AS i
+            WHERE i.`TIMESTAMP_` < p_cutoff
+              AND i.`JOB_DEF_TYPE_` = 'history-cleanup'
+              AND i.`PROCESS_INSTANCE_ID_` IS NULL
+              AND i.`TIMESTAMP_` IS NOT NULL
+            LIMIT p_limit) AS n;
+    END IF;
 END$$
 
 -- cleanup_log_row: the row that a key names, in whatever spelling its column reads.

@@ -300,20 +300,22 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_due$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_due(IN p_limit bigint,
     IN p_cutoff datetime(6), IN p_undated boolean, OUT o_families bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots are due by work_scope, or with p_undated have no end, up to p_limit. Reads only. [body db68f82669e4]'
+COMMENT 'How many roots are due by work_scope, or with p_undated have no end: up to p_limit. Reads only. [body 0e11848cae09]'
 BEGIN
-    SELECT COUNT(*)
-    INTO o_families
-    FROM (
-        SELECT 1
-        FROM work_scope AS s
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS i ON i.`DEC_DEF_ID_` = s.scope
-        WHERE (i.`EVAL_TIME_` < s.cutoff OR p_undated AND i.`EVAL_TIME_` IS NULL)
-          AND i.`PROC_INST_ID_` IS NULL
-          AND i.`CASE_INST_ID_` IS NULL
-          AND i.`EVAL_TIME_` IS NOT NULL
-        LIMIT p_limit
-    ) AS n;
+    IF p_undated THEN
+        SELECT COUNT(*) INTO o_families FROM (SELECT 1 FROM work_scope AS s
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS i ON i.`DEC_DEF_ID_` = s.scope WHERE i.`EVAL_TIME_` IS NULL
+            AND i.`PROC_INST_ID_` IS NULL AND i.`CASE_INST_ID_` IS NULL AND i.`EVAL_TIME_` IS NOT NULL LIMIT p_limit) AS n;
+    ELSE
+        SELECT COUNT(*) INTO o_families FROM (
+            SELECT 1
+            FROM work_scope AS s STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS i ON i.`DEC_DEF_ID_` = s.scope
+            WHERE i.`EVAL_TIME_` < s.cutoff
+              AND i.`PROC_INST_ID_` IS NULL
+              AND i.`CASE_INST_ID_` IS NULL
+              AND i.`EVAL_TIME_` IS NOT NULL
+            LIMIT p_limit) AS n;
+    END IF;
 END$$
 
 -- decisions_row: the row that a key names, in whatever spelling its column reads.

@@ -622,18 +622,20 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_due$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_due(IN p_limit bigint,
     IN p_cutoff datetime(6), IN p_undated boolean, OUT o_families bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots are due by work_scope, or with p_undated have no end, up to p_limit. Reads only. [body 38c7cfdaffd5]'
+COMMENT 'How many roots are due by work_scope, or with p_undated have no end: up to p_limit. Reads only. [body 959896d0eac2]'
 BEGIN
-    SELECT COUNT(*)
-    INTO o_families
-    FROM (
-        SELECT 1
-        FROM work_scope AS s
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS i ON i.`PROC_DEF_ID_` = s.scope
-        WHERE (i.`END_TIME_` < s.cutoff OR p_undated AND i.`END_TIME_` IS NULL)
-          AND i.`STATE_` IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')
-        LIMIT p_limit
-    ) AS n;
+    IF p_undated THEN
+        SELECT COUNT(*) INTO o_families FROM (SELECT 1 FROM work_scope AS s
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS i ON i.`PROC_DEF_ID_` = s.scope WHERE i.`END_TIME_` IS NULL
+            AND i.`STATE_` IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED') LIMIT p_limit) AS n;
+    ELSE
+        SELECT COUNT(*) INTO o_families FROM (
+            SELECT 1
+            FROM work_scope AS s STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS i ON i.`PROC_DEF_ID_` = s.scope
+            WHERE i.`END_TIME_` < s.cutoff
+              AND i.`STATE_` IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')
+            LIMIT p_limit) AS n;
+    END IF;
 END$$
 
 -- process_instances_row: the row that a key names, in whatever spelling its column reads.

@@ -342,19 +342,21 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_due$$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_due(IN p_limit bigint,
     IN p_cutoff datetime(6), IN p_undated boolean, OUT o_families bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots are due by work_scope, or with p_undated have no end, up to p_limit. Reads only. [body 6acbc0a15611]'
+COMMENT 'How many roots are due by work_scope, or with p_undated have no end: up to p_limit. Reads only. [body 6f78e918df89]'
 BEGIN
-    SELECT COUNT(*)
-    INTO o_families
-    FROM (
-        SELECT 1
-        FROM work_scope AS s
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_process_instance` AS i ON i.`project_code` = s.scope
-        WHERE (i.`end_time` < s.cutoff OR p_undated AND i.`end_time` IS NULL)
-          AND i.`is_sub_process` = 0
-          AND i.`state` IN (3, 5, 6, 7)
-        LIMIT p_limit
-    ) AS n;
+    IF p_undated THEN
+        SELECT COUNT(*) INTO o_families FROM (SELECT 1 FROM work_scope AS s
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_process_instance` AS i ON i.`project_code` = s.scope WHERE i.`end_time` IS NULL
+            AND i.`is_sub_process` = 0 AND i.`state` IN (3, 5, 6, 7) LIMIT p_limit) AS n;
+    ELSE
+        SELECT COUNT(*) INTO o_families FROM (
+            SELECT 1
+            FROM work_scope AS s STRAIGHT_JOIN `dolphinscheduler`.`t_ds_process_instance` AS i ON i.`project_code` = s.scope
+            WHERE i.`end_time` < s.cutoff
+              AND i.`is_sub_process` = 0
+              AND i.`state` IN (3, 5, 6, 7)
+            LIMIT p_limit) AS n;
+    END IF;
 END$$
 
 -- process_instances_row: the row that a key names, in whatever spelling its column reads.

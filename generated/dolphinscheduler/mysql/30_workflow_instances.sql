@@ -333,19 +333,21 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_due$$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_due(IN p_limit bigint,
     IN p_cutoff datetime(6), IN p_undated boolean, OUT o_families bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots are due by work_scope, or with p_undated have no end, up to p_limit. Reads only. [body af5341da099d]'
+COMMENT 'How many roots are due by work_scope, or with p_undated have no end: up to p_limit. Reads only. [body a371a40c8914]'
 BEGIN
-    SELECT COUNT(*)
-    INTO o_families
-    FROM (
-        SELECT 1
-        FROM work_scope AS s
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_workflow_instance` AS i ON i.`project_code` = s.scope
-        WHERE (i.`end_time` < s.cutoff OR p_undated AND i.`end_time` IS NULL)
-          AND i.`is_sub_workflow` = 0
-          AND i.`state` IN (3, 5, 6, 7)
-        LIMIT p_limit
-    ) AS n;
+    IF p_undated THEN
+        SELECT COUNT(*) INTO o_families FROM (SELECT 1 FROM work_scope AS s
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_workflow_instance` AS i ON i.`project_code` = s.scope WHERE i.`end_time` IS NULL
+            AND i.`is_sub_workflow` = 0 AND i.`state` IN (3, 5, 6, 7) LIMIT p_limit) AS n;
+    ELSE
+        SELECT COUNT(*) INTO o_families FROM (
+            SELECT 1
+            FROM work_scope AS s STRAIGHT_JOIN `dolphinscheduler`.`t_ds_workflow_instance` AS i ON i.`project_code` = s.scope
+            WHERE i.`end_time` < s.cutoff
+              AND i.`is_sub_workflow` = 0
+              AND i.`state` IN (3, 5, 6, 7)
+            LIMIT p_limit) AS n;
+    END IF;
 END$$
 
 -- workflow_instances_row: the row that a key names, in whatever spelling its column reads.

@@ -1036,8 +1036,8 @@ CREATE PROCEDURE end_time_counted(
     IN p_rule varchar(64), IN p_as_of datetime(6), IN p_limit bigint, IN p_undated boolean, OUT o_families bigint
 )
 SQL SECURITY DEFINER
-COMMENT 'How many roots are due at p_as_of, or with p_undated have no end time, counted up to p_limit. Makes the work tables of scopes,
-    where the rule has some.'
+COMMENT 'How many roots are due at p_as_of, counted up to p_limit; with p_undated, where none is, how many have no end time. Makes the work
+    tables of scopes, where the rule has some.'
 BEGIN
     DECLARE v_scoped    boolean;
     DECLARE v_retention bigint;
@@ -1051,8 +1051,11 @@ BEGIN
     ELSE
         CALL end_time_cutoff(p_rule, p_as_of, v_retention, v_cutoff);
     END IF;
-    SET @windrow_limit = p_limit, @windrow_cutoff = v_cutoff, @windrow_undated = p_undated;
-    CALL perform(p_rule, 'due', '@windrow_limit, @windrow_cutoff, @windrow_undated, @windrow_families');
+    SET @windrow_limit = p_limit, @windrow_cutoff = v_cutoff;
+    CALL perform(p_rule, 'due', '@windrow_limit, @windrow_cutoff, false, @windrow_families');
+    IF p_undated AND @windrow_families = 0 THEN
+        CALL perform(p_rule, 'due', '@windrow_limit, @windrow_cutoff, true, @windrow_families');
+    END IF;
     SET o_families = @windrow_families;
     IF v_scoped THEN
         CALL end_time_close(p_rule);

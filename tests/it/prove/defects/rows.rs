@@ -146,10 +146,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "held-in-a-list",
         what: "MySQL, MariaDB: the rows of a list go though one is held",
         postgres: &[],
-        mysql: &[edit(
-            "IF NOT EXISTS (\n        SELECT 1 FROM hold",
-            "IF true OR NOT EXISTS (\n        SELECT 1 FROM hold",
-        )],
+        mysql: &[edit("IF NOT v_held", "IF true OR NOT v_held")],
         noticed_by: &[
             "single::lists::SERVER::a_batch_goes_by_a_list_unless_somebody_is_in_the_way",
         ],

@@ -30,7 +30,7 @@ pub(super) const DEFECTS: &[Defect] = &[
             "            1\n        ),\n        l.o_time",
             "            0\n        ),\n        l.o_time",
         )],
-        mysql: &[edit("LIMIT 1\n        ), 1)", "LIMIT 1\n        ), 0)")],
+        mysql: &[edit("DESC LIMIT 1), 1)", "DESC LIMIT 1), 0)")],
         noticed_by: &["heavy::SERVER::families_by_removal_time_go_in_batches_that_fit"],
     },
     Defect {
@@ -48,8 +48,8 @@ pub(super) const DEFECTS: &[Defect] = &[
             "NULL, NULL\n        ) AS n;\n        IF v_roots",
         )],
         mysql: &[edit(
-            "IF v_to_time IS NOT NULL THEN\n                    -- The work table",
-            "IF false THEN\n                    -- The work table",
+            "IF p_to_time IS NOT NULL THEN\n        -- The work table",
+            "IF false THEN\n        -- The work table",
         )],
         noticed_by: &["forward::SERVER::families_that_stay_do_not_stop_those_behind_them"],
     },

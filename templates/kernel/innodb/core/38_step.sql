@@ -514,6 +514,19 @@ BEGIN
     WHERE r.rule = p_rule;
 END;
 
+-- holds_said: by what a list of holds, which may be long, is known again.
+--# create procedure holds_said
+CREATE PROCEDURE holds_said(IN p_rule varchar(64), OUT o_said varchar(200))
+SQL SECURITY DEFINER
+COMMENT 'How many holds of p_rule there are now, and two sums over their keys.'
+BEGIN
+    SELECT CONCAT_WS('/', COUNT(*), SUM(CRC32(h.`key`)), BIT_XOR(CRC32(h.`key`)))
+    INTO o_said
+    FROM hold AS h
+    WHERE h.rule = p_rule
+      AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+END;
+
 -- begin_rule: what a run does before the first batch of a rule. Most runs find nothing that is due: a look that locks nothing, and
 -- makes no work tables but those of scopes, is enough for that. Wherever more is to be done or said, or waited for, batches do it.
 -- Who drops a temporary table has MariaDB parse all routines again.

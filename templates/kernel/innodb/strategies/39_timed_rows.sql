@@ -97,11 +97,7 @@ SQL SECURITY DEFINER
 COMMENT 'Fills work_keep with the keys that are held, unless it has them.'
 BEGIN
     DECLARE v_said varchar(200);
-    SELECT CONCAT_WS('/', COUNT(*), SUM(CRC32(h.`key`)), BIT_XOR(CRC32(h.`key`)))
-    INTO v_said
-    FROM hold AS h
-    WHERE h.rule = p_rule
-      AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+    CALL holds_said(p_rule, v_said);
     IF NOT EXISTS (SELECT 1 FROM work_keep_of AS o WHERE o.said = v_said) THEN
         DELETE FROM work_keep WHERE held;
         DELETE FROM work_keep_of;

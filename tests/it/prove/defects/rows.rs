@@ -152,6 +152,16 @@ pub(super) const DEFECTS: &[Defect] = &[
         ],
     },
     Defect {
+        name: "held-among-none",
+        what: "PostgreSQL: what holds keep of a batch is not found",
+        postgres: &[edit(
+            "AND h.key = ANY (p_keys)",
+            "AND h.key = ANY (p_keys) AND false",
+        )],
+        mysql: &[],
+        noticed_by: &["oracle::cases::holds::SERVER::a_held_family_stays_until_the_hold_ends"],
+    },
+    Defect {
         name: "list-that-waits",
         what: "MySQL, MariaDB: a list waits for a row that another session has locked",
         postgres: &[],

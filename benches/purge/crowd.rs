@@ -1,4 +1,4 @@
-//! What many holds and many policies cost: rows per CPU second beside runs that have none, or few.
+//! What many holds and many policies cost: CPU per row beside that of runs that have none, or few.
 
 use anyhow::{Result, ensure};
 use windrow::db::Database;
@@ -81,16 +81,6 @@ fn tables(session: &mut dyn Database, dialect: Dialect) -> Result<()> {
 }
 
 impl Crowd {
-    /// The numbers from one on, as a table `s (n)`.
-    fn numbers(&self, most: u32) -> String {
-        match self.dialect {
-            Dialect::Postgres => format!("generate_series(1, {most}) AS s (n)"),
-            Dialect::Mysql | Dialect::Mariadb => format!(
-                "(WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < {most}) SELECT n FROM r) AS s"
-            ),
-        }
-    }
-
     fn text(&self, expression: &str) -> String {
         match self.dialect {
             Dialect::Postgres => format!("({expression})::text"),
@@ -110,7 +100,7 @@ impl Crowd {
             self.session.execute(&format!(
                 "INSERT INTO {hold} (rule, {key}, reason) SELECT '{rule}', {}, 'audit' FROM {}",
                 self.text("n + 10000000"),
-                self.numbers(MANY)
+                idle::numbers(self.dialect, MANY)
             ))?;
         }
         self.analyzed(&hold)
@@ -124,7 +114,7 @@ impl Crowd {
         self.session.execute(&format!(
             "INSERT INTO {policy} (rule, scope, retention_seconds) SELECT 'jobs', {}, 86400 * 20 FROM {}",
             self.text("n - 1"),
-            self.numbers(number)
+            idle::numbers(self.dialect, number)
         ))?;
         self.session.execute(&format!(
             "UPDATE job SET tenant = {}",
@@ -186,7 +176,7 @@ impl Crowd {
         };
         self.session.execute(&format!(
             "INSERT INTO {table} (id, made{columns}) SELECT n, {made}{values} FROM {}",
-            self.numbers(ROWS)
+            idle::numbers(self.dialect, ROWS)
         ))?;
         self.analyzed(table)
     }

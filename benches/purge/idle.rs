@@ -95,22 +95,28 @@ pub(crate) fn installed(
     Ok((session, control))
 }
 
+/// The numbers from one on, as a table `s (n)`. MySQL and MariaDB make a thousand, if a session does not allow more.
+pub(crate) fn numbers(dialect: Dialect, most: u32) -> String {
+    match dialect {
+        Dialect::Postgres => format!("generate_series(1, {most}) AS s (n)"),
+        Dialect::Mysql | Dialect::Mariadb => format!(
+            "(WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < {most}) SELECT n FROM r) AS s"
+        ),
+    }
+}
+
 /// Rows that are a day old, or have a day left: no rule takes any.
 fn fill(session: &mut dyn Database, dialect: Dialect) -> Result<()> {
-    let (time, yesterday, tomorrow, series) = match dialect {
+    let (time, yesterday, tomorrow) = match dialect {
         Dialect::Postgres => (
             "timestamptz",
             "now() - interval '1 day'",
             "now() + interval '1 day'",
-            format!("SELECT n FROM generate_series(1, {ROWS}) AS n"),
         ),
         Dialect::Mysql | Dialect::Mariadb => (
             "timestamp(6) NULL",
             "UTC_TIMESTAMP(6) - INTERVAL 1 DAY",
             "UTC_TIMESTAMP(6) + INTERVAL 1 DAY",
-            format!(
-                "WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < {ROWS}) SELECT n FROM s"
-            ),
         ),
     };
     for (table, columns) in TABLES {
@@ -128,8 +134,9 @@ fn fill(session: &mut dyn Database, dialect: Dialect) -> Result<()> {
             columns.replace("TIME", time)
         ))?;
         session.execute(&format!(
-            "INSERT INTO {table} SELECT n, {} FROM ({series}) AS numbers",
-            values.join(", ")
+            "INSERT INTO {table} SELECT n, {} FROM {}",
+            values.join(", "),
+            numbers(dialect, ROWS)
         ))?;
     }
     Ok(())

@@ -363,15 +363,6 @@ IF {{ watched }} THEN
     END IF;
 {%- endcomponent w.all_gone_below %}
 
-{#- A check of a table of the ledger, made anew by each installation: one of an earlier version would refuse what a later one writes. -#}
-{% component w.check(table, name, condition) -%}
---# create constraint {{ name }}
-ALTER TABLE {{ table }}
-    DROP CONSTRAINT IF EXISTS {{ name }},
-    ADD CONSTRAINT {{ name }} CHECK ({{ condition }});
-{%- endcomponent w.check %}
-
-
 {#- The rows of the root table of a rule by time, as the kernel asks for them. -#}
 {% component w.rows(control, rule) -%}
 -- {{ rule.name }}_rows: the rows of {{ rule.table_name }}. No SECURITY DEFINER: PostgreSQL takes its text into the statements that name it.

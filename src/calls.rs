@@ -270,7 +270,8 @@ impl Calls {
         format!("SELECT {hash} FROM {}.spec AS s", self.control)
     }
 
-    /// One row of the rows, seconds and number of the last five runs of a rule that deleted some. Parameter: the rule.
+    /// One row of the rows, seconds and number of the last five runs of a rule that deleted some. Parameters: the rule, and
+    /// `true` for runs that a schedule started, `false` for the others.
     pub fn speed(&self) -> String {
         self.written(postgres::SPEED.to_owned(), || mysql::SPEED.to_owned())
     }

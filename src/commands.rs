@@ -18,6 +18,7 @@ mod run;
 mod session;
 mod show;
 mod specs;
+mod speed;
 mod uninstall;
 
 use crate::cli::Command;

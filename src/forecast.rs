@@ -28,6 +28,8 @@ pub struct Load {
     pub inflow: f64,
     /// Rows a second, rests included.
     pub speed: f64,
+    /// Percent of the time of a batch that scheduled runs rest by default; 0: none, or as long as somebody has said.
+    pub default_rest: f64,
     /// Families in one run.
     pub run_families: f64,
     /// Rows after which a run takes no further batch; infinite: however many.
@@ -250,6 +252,7 @@ mod tests {
             rows_per_family: 10.0,
             inflow: 0.0,
             speed: 1_000.0,
+            default_rest: 0.0,
             run_families: 10_000.0,
             run_rows: f64::INFINITY,
         }

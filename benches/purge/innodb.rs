@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Context as _, Result, anyhow, ensure};
 use windrow::graph::Graph;
 use windrow::sandbox::Mysql;
 use windrow::sandbox::mysql::{Flavour, Settings};
@@ -17,7 +17,9 @@ use windrow::sandbox::mysql::{Flavour, Settings};
 use crate::data::{self, families};
 use crate::installer::Installer;
 use crate::observe::on_time;
-use crate::plan::{CATALOG, CATALOG_BAR, LOOKS, Plan, QUIET, ROUNDS};
+use crate::plan::{
+    self, CATALOG, CATALOG_BAR, FLAT_BAR, LIVE_BAR, LOOKS, PACED, Plan, QUIET, ROUNDS,
+};
 use crate::report::{LIVE_RANKS, Report, percentile};
 use crate::{crowd, earlier, guard, idle, scale};
 
@@ -47,6 +49,7 @@ pub(crate) fn measure(flavour: Flavour, plan: &Plan) -> Result<Report> {
         "workers",
         "flat",
         "live",
+        "pace",
         "guard",
         "catalog",
         "single",
@@ -72,6 +75,9 @@ pub(crate) fn measure(flavour: Flavour, plan: &Plan) -> Result<Report> {
     }
     if plan.wants("live") {
         live_load(&mut lab, &mut report)?;
+    }
+    if plan.wants("pace") {
+        pace(&mut lab, &mut report)?;
     }
     if plan.wants("guard") {
         orphan_guard(&mut lab, &mut report)?;
@@ -348,8 +354,8 @@ fn flatness(lab: &mut Lab, report: &mut Report) -> Result<()> {
     lab.fresh_on_one_core()?;
     let _snapshot = lab.old_snapshot()?;
     let naive = lab.naive()?;
-    report.flat("plain", &plain, None);
-    report.flat("with an old snapshot open", &held, None);
+    report.flat("plain", &plain, FLAT_BAR);
+    report.flat("with an old snapshot open", &held, FLAT_BAR);
     report.naive(&naive.deciles(1), naive.rows, naive.wall);
     Ok(())
 }
@@ -388,7 +394,7 @@ fn live_load(lab: &mut Lab, report: &mut Report) -> Result<()> {
         LIVE_RANKS.map(|rank| percentile(&mut busy, rank)),
         &longest,
         busy.len(),
-        None,
+        LIVE_BAR,
     );
     let batches = format!("during a purge with {SMALL_BATCH} families a batch");
     for (what, latencies) in [
@@ -407,6 +413,25 @@ fn live_load(lab: &mut Lab, report: &mut Report) -> Result<()> {
         &smallest,
         0,
     );
+    Ok(())
+}
+
+/// Latencies of small transactions, without a purge and during scheduled runs with the pace that they have by default.
+fn pace(lab: &mut Lab, report: &mut Report) -> Result<()> {
+    let (mut quiet, mut paced, mut rows) = (Vec::new(), Vec::new(), 0);
+    let call = plan::scheduled(&lab.control, &format!("{}Z", lab.as_of.replace(' ', "T")));
+    for _ in 0..ROUNDS {
+        lab.fresh()?;
+        let mut session = lab.connect()?;
+        quiet.extend(on_time(writers(lab)?, || sleep(PACED / 2))?);
+        let mut run = Ok(Vec::new());
+        paced.extend(on_time(writers(lab)?, || run = session.query(&call, &[]))?);
+        let run = run?;
+        let answer = run[0][0].as_deref().context("no answer")?;
+        rows += plan::deleted(&serde_json::from_str(answer)?)?;
+        quiet.extend(on_time(writers(lab)?, || sleep(PACED / 2))?);
+    }
+    report.paced(&mut quiet, &mut paced, rows);
     Ok(())
 }
 

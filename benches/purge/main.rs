@@ -43,17 +43,11 @@ use windrow::sandbox::mysql::Flavour;
 use data::Lab;
 use installer::{Installer, SPEC};
 use observe::{Run, backend, cpu_seconds, on_time, watched};
-use plan::{CATALOG, CATALOG_BAR, LOOKS, Plan, QUIET, ROUNDS, SERVERS};
+use plan::{CATALOG, CATALOG_BAR, FLAT_BAR, LIVE_BAR, LOOKS, PACED, Plan, QUIET, ROUNDS, SERVERS};
 use report::{LIVE_RANKS, Report, median, percentile};
 
 /// Rows per CPU second beside the limit of the engine.
 const SPEED_BAR: f64 = 0.85;
-
-/// What a row may cost at the end of a run beside what it costs at the beginning.
-const FLAT_BAR: f64 = 1.1;
-
-/// The 99th percentile of a live load during a purge beside that without one.
-const LIVE_BAR: f64 = 4.0;
 
 /// How long the naive loop may take.
 const NAIVE_SECONDS: u64 = 60;
@@ -103,7 +97,7 @@ fn measure(plan: &Plan) -> Result<Report> {
     let families = data::families()?;
     // Some parts make data of their own.
     let own = [
-        "limit", "outbox", "workers", "flat", "live", "guard", "catalog",
+        "limit", "outbox", "workers", "flat", "live", "pace", "guard", "catalog",
     ];
     if !own.into_iter().any(|part| plan.wants(part)) {
         let mut report = Report::titled("PostgreSQL");
@@ -127,6 +121,9 @@ fn measure(plan: &Plan) -> Result<Report> {
     }
     if plan.wants("live") {
         live_load(&mut lab, &mut report)?;
+    }
+    if plan.wants("pace") {
+        pace(&mut lab, &mut report)?;
     }
     if plan.wants("guard") {
         guard::measure(&mut lab, &mut report)?;
@@ -338,12 +335,8 @@ fn flatness(lab: &mut Lab, mut plain: Vec<Run>, report: &mut Report) -> Result<(
     })?;
 
     let steepness = |runs: &[Run]| runs.iter().map(Run::steepness).collect::<Vec<_>>();
-    report.flat("plain", &steepness(&plain), Some(FLAT_BAR));
-    report.flat(
-        "with an old snapshot open",
-        &steepness(&held),
-        Some(FLAT_BAR),
-    );
+    report.flat("plain", &steepness(&plain), FLAT_BAR);
+    report.flat("with an old snapshot open", &steepness(&held), FLAT_BAR);
     report.naive(&naive.deciles(1), naive.rows, naive.wall);
     let middle = |runs: &[Run]| {
         let all: Vec<[f64; 10]> = runs.iter().map(|run| run.deciles(1)).collect();
@@ -386,8 +379,27 @@ fn live_load(lab: &mut Lab, report: &mut Report) -> Result<()> {
         LIVE_RANKS.map(|rank| percentile(&mut busy, rank)),
         &longest,
         busy.len(),
-        Some(LIVE_BAR),
+        LIVE_BAR,
     );
+    Ok(())
+}
+
+/// Latencies of small transactions, without a purge and during scheduled runs with the pace that they have by default.
+fn pace(lab: &mut Lab, report: &mut Report) -> Result<()> {
+    let (mut quiet, mut paced, mut rows) = (Vec::new(), Vec::new(), 0);
+    for _ in 0..ROUNDS {
+        lab.fresh(true)?;
+        let mut session = lab.connect()?;
+        let call = plan::scheduled(&lab.control, &lab.as_of);
+        quiet.extend(on_time(writers(lab)?, || sleep(PACED / 2))?);
+        let mut run = Ok(Value::Null);
+        paced.extend(on_time(writers(lab)?, || {
+            run = session.query_one(&call, &[]).map(|row| row.get(0));
+        })?);
+        rows += plan::deleted(&run?)?;
+        quiet.extend(on_time(writers(lab)?, || sleep(PACED / 2))?);
+    }
+    report.paced(&mut quiet, &mut paced, rows);
     Ok(())
 }
 

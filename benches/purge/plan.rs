@@ -3,6 +3,9 @@
 use std::env;
 use std::time::Duration;
 
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+
 /// How often a part is measured.
 pub(crate) const ROUNDS: usize = 3;
 
@@ -11,6 +14,18 @@ pub(crate) const PAIRS: usize = 7;
 
 /// How long the live load is watched without a purge, per round.
 pub(crate) const QUIET: Duration = Duration::from_secs(8);
+
+/// How long the live load is watched during a scheduled run, and as long without one, per round.
+pub(crate) const PACED: Duration = Duration::from_secs(20);
+
+/// What a row may cost at the end of a run beside what it costs at the beginning.
+pub(crate) const FLAT_BAR: f64 = 1.1;
+
+/// The 99th percentile of a live load during a purge at full speed beside that without one.
+pub(crate) const LIVE_BAR: f64 = 4.0;
+
+/// The same during a scheduled run with the pace that it has by default.
+pub(crate) const PACED_BAR: f64 = 1.5;
 
 /// How often the catalog is looked at to measure one look.
 pub(crate) const LOOKS: u32 = 500;
@@ -46,4 +61,18 @@ impl Plan {
     pub(crate) fn wants(&self, part: &str) -> bool {
         self.parts.is_empty() || self.parts.iter().any(|name| name == part)
     }
+}
+
+/// What a schedule would call, with a budget of time; `as_of` is an ISO 8601 text.
+pub(crate) fn scheduled(control: &str, as_of: &str) -> String {
+    let options = json!({
+        "trigger": "SCHEDULED", "run_families": 1_000_000_000, "time_budget": format!("{}s", PACED.as_secs()), "as_of": as_of,
+    });
+    format!("CALL {control}.run('{options}')")
+}
+
+/// The rows that such a run deleted; an error if it ended before its time.
+pub(crate) fn deleted(run: &Value) -> Result<i64> {
+    ensure!(run["status"] == "stopped", "the run ended with {run}");
+    run["rules"][0]["rows"].as_i64().context("no rows")
 }

@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use crate::plan::{PACED, PACED_BAR, ROUNDS};
+
 /// The percentiles of latencies that are told.
 pub(crate) const LIVE_RANKS: [f64; 3] = [50.0, 99.0, 100.0];
 
@@ -140,18 +142,16 @@ impl Report {
         self.line("longest batch transaction, ms", range(longest, 0));
     }
 
-    pub(crate) fn flat(&mut self, when: &str, steepness: &[f64], bar: Option<f64>) {
+    pub(crate) fn flat(&mut self, when: &str, steepness: &[f64], bar: f64) {
         self.line(
             &format!("CPU per row, last tenth of the run / first, {when}"),
             range(steepness, 2),
         );
-        if let Some(bar) = bar {
-            let ratio = median(steepness);
-            self.bar(
-                format!("cost per row at most {bar} times that at the start, {when}: {ratio:.2}"),
-                ratio <= bar,
-            );
-        }
+        let ratio = median(steepness);
+        self.bar(
+            format!("cost per row at most {bar} times that at the start, {when}: {ratio:.2}"),
+            ratio <= bar,
+        );
     }
 
     pub(crate) fn naive(&mut self, deciles: &[f64; 10], rows: i64, wall: f64) {
@@ -171,7 +171,7 @@ impl Report {
         busy: [f64; 3],
         longest: &[f64],
         number: usize,
-        bar: Option<f64>,
+        bar: f64,
     ) {
         let show = |ms: [f64; 3]| format!("{:.1} / {:.1} / {:.1}", ms[0], ms[1], ms[2]);
         self.line(
@@ -188,12 +188,34 @@ impl Report {
         );
         let ratio = busy[1] / quiet[1];
         self.line("p99 with / without a purge", format!("{ratio:.1}"));
-        if let Some(bar) = bar {
-            self.bar(
-                format!("p99 at most {bar} times that without a purge: {ratio:.1}"),
-                ratio <= bar,
-            );
-        }
+        self.bar(
+            format!("p99 at most {bar} times that without a purge: {ratio:.1}"),
+            ratio <= bar,
+        );
+    }
+
+    /// Latencies of the live load, without a purge and during scheduled runs with their default pace, and the rows that
+    /// these deleted.
+    pub(crate) fn paced(&mut self, quiet: &mut [f64], paced: &mut [f64], rows: i64) {
+        let [quiet, told] = [quiet, paced].map(|all| LIVE_RANKS.map(|rank| percentile(all, rank)));
+        let show = |ms: [f64; 3]| format!("{:.1} / {:.1} / {:.1}", ms[0], ms[1], ms[2]);
+        self.line(
+            "100 small transactions a second, no purge: p50 / p99 / longest, ms",
+            show(quiet),
+        );
+        self.line("the same during scheduled runs, default pace", show(told));
+        let seconds = PACED.as_secs_f64() * ROUNDS as f64;
+        self.line(
+            "rows an hour that these delete",
+            format!("{:.0}", rows as f64 / seconds * 3_600.0),
+        );
+        let ratio = told[1] / quiet[1];
+        self.bar(
+            format!(
+                "p99 during a scheduled run at most {PACED_BAR} times that without: {ratio:.2}"
+            ),
+            ratio <= PACED_BAR,
+        );
     }
 
     /// Latencies of the live load beside something else.

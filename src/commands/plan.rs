@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::answer::{Exit, show};
-use super::session::{ENOUGH, Session};
-use crate::answers::{self, Setting, Window};
+use super::session::Session;
+use super::speed::{self, Rests, setting_of};
+use crate::answers::{self, Window};
 use crate::calls::List;
 use crate::catalog::Catalog;
 use crate::cli::Plan;
-use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::fit;
 use crate::forecast::{
@@ -28,13 +28,6 @@ mod bytes;
 
 use backlog::Backlog;
 use bytes::Bytes;
-
-/// Rows a second where nobody knows better: slow for these servers, so that a plan that holds with it holds.
-const ASSUMED: [(Dialect, f64); 3] = [
-    (Dialect::Postgres, 20_000.0),
-    (Dialect::Mysql, 10_000.0),
-    (Dialect::Mariadb, 10_000.0),
-];
 
 /// Looks at the database, forecasts, and shows both.
 pub(super) fn plan(args: &Plan, ui: &Ui) -> anyhow::Result<Exit> {
@@ -112,14 +105,8 @@ fn forecast(
     plan: &mut Report,
     ui: &Ui,
 ) -> anyhow::Result<()> {
-    let settings = session.documents(&session.calls.list(List::Setting), &[])?;
-    let settings: Vec<Setting> = answers::read("settings", &settings.into())?;
-    // One that this version of the installation does not have is off.
-    let setting = |rule: &str, name: &str| -> f64 {
-        let mut all = settings.iter();
-        let found = all.find(|it| it.rule == rule && it.name == name);
-        found.map_or(0.0, |setting| setting.value as f64)
-    };
+    let settings = session.settings()?;
+    let setting = |rule: &str, name: &str| setting_of(&settings, rule)(name);
     let (openings, written) = openings(session)?;
     let calendar = Calendar::new(&graph.schedules, &openings);
     let Found {
@@ -220,7 +207,8 @@ fn found<'a>(
         ui.note(&format!("counting what is due of the rule {}", rule.name));
         let size = |name: &str| setting(&rule.name, name);
         let backlog = backlog::look(session, args, rule, &size)?;
-        let (speed, basis) = pace(session, rule, |name| setting(&rule.name, name))?;
+        let rests = Rests::of(size);
+        let (speed, basis) = speed::known_or_assumed(session, &rule.name, rests)?;
         for (table, rows) in &backlog.tables {
             *found.tables.entry(table.clone()).or_default() += rows;
             let mut archive = rule.archive.iter();
@@ -238,8 +226,9 @@ fn found<'a>(
             },
             inflow: backlog.inflow.unwrap_or(0.0) * backlog.share(),
             speed,
-            run_families: setting(&rule.name, "run_families").max(1.0),
-            run_rows: match setting(&rule.name, "run_rows") {
+            default_rest: rests.by_default,
+            run_families: size("run_families").max(1.0),
+            run_rows: match size("run_rows") {
                 rows if rows > 0.0 => rows,
                 _ => f64::INFINITY,
             },
@@ -357,6 +346,14 @@ fn remedies(
         let then = forecast::play(&free, calendar, budget, now)[at].clone();
         tell("run_rows", To::Off("off"), &then);
     }
+    let rest = loads[at].default_rest;
+    let less = (rest / 4.0).floor();
+    if rest > 0.0 {
+        free[at].run_rows = loads[at].run_rows;
+        free[at].speed *= (100.0 + rest) / (100.0 + less);
+        let then = forecast::play(&free, calendar, budget, now)[at].clone();
+        tell("scheduled_nice", To::Percent(less), &then);
+    }
     let long = (budget * 4.0).min(86_400.0);
     if long > budget {
         let then = forecast::play(loads, calendar, long, now)[at].clone();
@@ -370,43 +367,6 @@ fn remedies(
         &then,
     );
     found
-}
-
-/// Rows a second, and how that is known.
-fn pace(
-    session: &mut Session,
-    rule: &Rule,
-    setting: impl Fn(&str) -> f64,
-) -> anyhow::Result<(f64, Basis)> {
-    let (deleted, took, runs) = session.speed(&rule.name)?;
-    let rate = setting("rate");
-    let most = if rate > 0.0 { rate } else { f64::INFINITY };
-    if deleted >= ENOUGH && took > 0.0 {
-        let speed = (deleted / took).min(most);
-        return Ok((
-            speed,
-            Basis::Measured {
-                measured_runs: runs,
-            },
-        ));
-    }
-    let dialect = session.server.dialect;
-    let assumed = ASSUMED
-        .iter()
-        .find(|(known, _)| *known == dialect)
-        .map_or(10_000.0, |(_, speed)| *speed);
-    let nice = assumed / (1.0 + setting("nice") / 100.0);
-    Ok(if rate > 0.0 && rate <= nice {
-        (rate, Basis::Rate { rate })
-    } else {
-        (
-            nice,
-            Basis::Assumed {
-                assumed,
-                nice: setting("nice"),
-            },
-        )
-    })
 }
 
 /// The windows, and how they are written.

@@ -6,7 +6,8 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::specs::load;
-use crate::calls::Calls;
+use crate::answers::{self, Setting};
+use crate::calls::{Calls, List};
 use crate::cli::OnDatabase;
 use crate::db::url::{RawUrl, Url};
 use crate::db::{self, Database, Server};
@@ -15,9 +16,6 @@ use crate::failure::Failure;
 use crate::graph::Graph;
 use crate::render;
 use crate::ui::Ui;
-
-/// Rows that runs must have deleted before their speed says anything.
-pub(super) const ENOUGH: f64 = 1_000.0;
 
 /// The calls of the control schema of a spec, on a server that it is for.
 pub(super) fn calls(graph: &Graph, dialect: Dialect) -> anyhow::Result<Calls> {
@@ -106,14 +104,23 @@ impl Session {
         is_of_another_spec(&self.graph, &self.calls, self.database.as_mut())
     }
 
-    /// Rows that the last runs of a rule deleted, the seconds for that, and how many runs they are.
-    pub(super) fn speed(&mut self, rule: &str) -> anyhow::Result<(f64, f64, f64)> {
-        let rows = self.database.query(&self.calls.speed(), &[Some(rule)])?;
+    /// Rows that the last runs of a rule deleted, those that a schedule started or the others, the seconds for that, and how
+    /// many runs they are.
+    pub(super) fn speed(&mut self, rule: &str, scheduled: bool) -> anyhow::Result<(f64, f64, f64)> {
+        let scheduled = if scheduled { "true" } else { "false" };
+        let parameters = [Some(rule), Some(scheduled)];
+        let rows = self.database.query(&self.calls.speed(), &parameters)?;
         let figure = |at: usize| -> f64 {
             let cell = rows.first().and_then(|row| row.get(at)?.as_deref());
             cell.and_then(|text| text.parse().ok()).unwrap_or(0.0)
         };
         Ok((figure(0), figure(1), figure(2)))
+    }
+
+    /// The settings of all rules.
+    pub(super) fn settings(&mut self) -> anyhow::Result<Vec<Setting>> {
+        let settings = self.documents(&self.calls.list(List::Setting), &[])?;
+        Ok(answers::read("settings", &settings.into())?)
     }
 
     /// One JSON document that a statement answers.

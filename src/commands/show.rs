@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::answer::{Exit, show};
 use super::overlap;
-use super::session::{ENOUGH, Session};
+use super::session::Session;
+use super::speed::{self, Rests, setting_of};
 use crate::answers::{self, Check, PastRun, Verification};
 use crate::cli::{History, WithOutput};
 use crate::report;
@@ -61,19 +62,16 @@ pub(super) fn status(args: &WithOutput, ui: &Ui) -> anyhow::Result<Exit> {
     let name = session.graph.name.clone();
     let sql = session.calls.status();
     let mut document = session.document(&sql, &[Some(&name)])?;
+    let settings = session.settings()?;
     for rule in document["rules"].as_array_mut().into_iter().flatten() {
         let name = rule["rule"].as_str().unwrap_or_default().to_owned();
-        rule["rows_per_second"] = speed(&mut session, &name)?.into();
+        let rests = Rests::of(setting_of(&settings, &name));
+        let known = speed::known(&mut session, &name, rests)?;
+        rule["rows_per_second"] = known.map(|(speed, _)| speed.round()).into();
     }
     let status = answers::read("status", &document)?;
     show(ui, args.output, &document, || report::status(&status));
     Ok(Exit::Clean)
-}
-
-/// Rows a second of the last runs of a rule; none where these took too few rows to say.
-fn speed(session: &mut Session, rule: &str) -> anyhow::Result<Option<f64>> {
-    let (deleted, took, _) = session.speed(rule)?;
-    Ok((deleted >= ENOUGH && took > 0.0).then(|| (deleted / took).round()))
 }
 
 /// Shows past runs, the newest first.

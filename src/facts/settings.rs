@@ -186,7 +186,7 @@ pub const ARCHIVE_DAYS: Setting = Setting {
 };
 
 /// Every setting, in the order in which lists show them.
-pub const SETTINGS: [Setting; 20] = [
+pub const SETTINGS: [Setting; 21] = [
     BATCH_FAMILIES,
     BATCH_ROWS,
     BATCH_FAMILY_ROWS,
@@ -223,6 +223,11 @@ pub const SETTINGS: [Setting; 20] = [
         .count(0, 10_000)
         .example(100)
         .means("how long to rest after a batch, in percent of the time that it took"),
+    Setting::new("scheduled_nice", "percent", 0, 10_000)
+        .or_off()
+        .default(4_000)
+        .count(0, 10_000)
+        .means("the same for runs that a schedule starts, where neither `rate` nor `nice` says how fast they go: so that they are not felt"),
     Setting::new("back_off_max", "seconds", 0, 604_800)
         .or_off()
         .default(1_800)

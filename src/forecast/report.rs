@@ -213,6 +213,10 @@ pub enum Basis {
     Measured {
         /// How many.
         measured_runs: f64,
+        /// Whether somebody started them, and no schedule.
+        by_hand: bool,
+        /// Rests of scheduled runs that these did not have, in percent.
+        scheduled_nice: f64,
     },
     /// By the setting that limits it.
     Rate {
@@ -225,6 +229,8 @@ pub enum Basis {
         assumed: f64,
         /// Rests, in percent.
         nice: f64,
+        /// Rests that scheduled runs have by default, in percent.
+        scheduled_nice: f64,
     },
 }
 
@@ -233,6 +239,7 @@ impl Default for Basis {
         Basis::Assumed {
             assumed: 0.0,
             nice: 0.0,
+            scheduled_nice: 0.0,
         }
     }
 }
@@ -258,6 +265,8 @@ pub enum To {
     Count(i64),
     /// A duration.
     Seconds(f64),
+    /// Percent.
+    Percent(f64),
     /// No limit.
     Off(&'static str),
     /// A schedule: hourly.

@@ -211,23 +211,44 @@ fn inflow(rule: &RuleForecast) -> Option<String> {
 fn speed(speed: &Speed) -> String {
     let rate = count(speed.rows_per_second.round() as i64);
     match &speed.basis {
-        Basis::Measured { measured_runs } => {
+        Basis::Measured {
+            measured_runs,
+            by_hand,
+            scheduled_nice,
+        } => {
             let runs = counted(*measured_runs as i64, "run", "runs");
-            format!("{rate} rows/s, as the last {runs} did, rests included")
+            let by_hand = if *by_hand { " by hand" } else { "" };
+            let less = rests(&[("scheduled_nice", *scheduled_nice)]);
+            format!("{rate} rows/s, as the last {runs}{by_hand} did, rests included{less}")
         }
         Basis::Rate { .. } => {
             format!("{rate} rows/s, as the setting `rate` has it: no run has said otherwise")
         }
-        Basis::Assumed { nice, .. } => {
-            let nice = match nice.round() as i64 {
-                0 => String::new(),
-                nice => format!(", less the rests of nice = {nice} %"),
-            };
+        Basis::Assumed {
+            nice,
+            scheduled_nice,
+            ..
+        } => {
+            let less = rests(&[("nice", *nice), ("scheduled_nice", *scheduled_nice)]);
             format!(
-                "{rate} rows/s is assumed{nice}: no run has worked so far; `windrow run --run-families 1000` would measure it"
+                "{rate} rows/s is assumed{less}: no run has worked so far; `windrow run --run-families 1000` would measure it"
             )
         }
     }
+}
+
+/// By which rests it is slower than what it comes from.
+fn rests(settings: &[(&str, f64)]) -> String {
+    settings
+        .iter()
+        .filter(|(_, percent)| *percent > 0.0)
+        .map(|(name, percent)| {
+            format!(
+                ", less the rests of {name} = {} %",
+                count(percent.round() as i64)
+            )
+        })
+        .collect()
 }
 
 /// What ends the runs, and what would make them fewer.
@@ -254,6 +275,7 @@ fn remedy(remedy: &Remedy, unit: &str) -> String {
     let to = match &remedy.to {
         To::Count(number) => count(*number),
         To::Seconds(time) => seconds(*time),
+        To::Percent(part) => format!("{} %", count(part.round() as i64)),
         To::Off(word) => (*word).to_owned(),
         To::Schedule(_) => "hourly".to_owned(),
     };
@@ -432,6 +454,7 @@ mod tests {
                 basis: Basis::Assumed {
                     assumed: 10_000.0,
                     nice: 0.0,
+                    scheduled_nice: 0.0,
                 },
             },
             remedies: vec![

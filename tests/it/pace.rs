@@ -21,6 +21,7 @@ tests! {
     every_server: [
         batches_grow_slowly_and_shrink_at_once,
         a_run_rests_as_long_as_it_is_told,
+        a_scheduled_run_rests_by_default_and_one_by_hand_does_not,
     ],
 }
 
@@ -145,6 +146,51 @@ fn wait_for(installation: &mut Installation, begin: &str, end: &str) {
             .any(|reason| reason.starts_with(begin) && reason.ends_with(end)))
     });
     found.expect("a run that waits");
+}
+
+fn a_scheduled_run_rests_by_default_and_one_by_hand_does_not(dialect: Dialect) {
+    const REST: &str = "scheduled_nice, 10000 % of the time of a batch";
+    const RATE: &str = "the rate of 1 rows per second";
+    const PACED: &str = "SELECT COUNT(*) FROM W.run_rule WHERE paced_at IS NOT NULL";
+    let scheduled = json!({"trigger": "SCHEDULED"});
+    let mut installation = armed(dialect);
+    let default = "SELECT value FROM W.settings WHERE name = 'scheduled_nice'";
+    assert!(
+        installation.number(default) >= 1_000,
+        "a spec that says nothing has it"
+    );
+    set(
+        &mut installation,
+        &[
+            ("batch_families", 600),
+            ("scheduled_nice", 10_000),
+            ("time_budget", 7_200),
+        ],
+    );
+    add(&mut installation, 601);
+    let run = installation.run(json!({})).expect("a run by hand");
+    assert_eq!(figures(&run), (601, 2), "{run}");
+    assert_eq!(installation.number(PACED), 0, "{run}");
+
+    // What somebody has said counts alone, whoever starts the run.
+    set(&mut installation, &[("rate", 1)]);
+    add(&mut installation, 601);
+    let (runner, _, _) = installation.call_aside("run", scheduled.clone());
+    wait_for(&mut installation, RATE, RATE);
+    set(&mut installation, &[("rate", 0), ("scheduled_nice", 0)]);
+    let (_, run) = runner.join().expect("a session");
+    let run = run.expect("a run");
+    assert_eq!(figures(&run), (601, 2), "{run}");
+
+    set(&mut installation, &[("scheduled_nice", 10_000)]);
+    add(&mut installation, 601);
+    let (runner, _, _) = installation.call_aside("run", scheduled);
+    wait_for(&mut installation, REST, REST);
+    set(&mut installation, &[("scheduled_nice", 0)]);
+    let (_, run) = runner.join().expect("a session");
+    let run = run.expect("a run");
+    assert_eq!(run["status"], "done", "{run}");
+    assert_eq!(figures(&run), (601, 2), "{run}");
 }
 
 fn a_run_rests_as_long_as_it_is_told(dialect: Dialect) {

@@ -120,6 +120,7 @@ BEGIN
     DECLARE v_target_batch        bigint DEFAULT 0;
     DECLARE v_rate                bigint DEFAULT 0;
     DECLARE v_nice                bigint DEFAULT 0;
+    DECLARE v_scheduled_nice      bigint DEFAULT 0;
     DECLARE v_max_replica_lag     bigint DEFAULT 0;
     DECLARE v_max_active_sessions bigint DEFAULT 0;
     DECLARE v_max_old_snapshot    bigint DEFAULT 0;
@@ -131,13 +132,16 @@ BEGIN
     DECLARE v_other         varchar(200);
     DECLARE v_over          boolean;
     DECLARE v_workers       int;
+    DECLARE v_scheduled     boolean;
     DECLARE v_end           varchar(1000);
     SET o_rest = 0, o_state = NULL;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
     START TRANSACTION;
     pace: BEGIN
-        SELECT r.status = 'running' AND r.backend_pid = CONNECTION_ID(), r.deadline, r.waiting_for, c.paused, r.alive_at, s.workers
-        INTO v_own, v_deadline, v_waiting_for, v_paused, v_alive_at, v_workers
+        SELECT
+            r.status = 'running' AND r.backend_pid = CONNECTION_ID(), r.deadline, r.waiting_for, c.paused, r.alive_at, s.workers,
+            r.`trigger` = 'SCHEDULED'
+        INTO v_own, v_deadline, v_waiting_for, v_paused, v_alive_at, v_workers, v_scheduled
         FROM run AS r
         CROSS JOIN control AS c
         CROSS JOIN spec AS s
@@ -182,10 +186,11 @@ BEGIN
             MAX(IF(l.name = 'target_batch', COALESCE(s.value, l.value), 0)),
             MAX(IF(l.name = 'rate', COALESCE(s.value, l.value), 0)),
             MAX(IF(l.name = 'nice', COALESCE(s.value, l.value), 0)),
+            MAX(IF(l.name = 'scheduled_nice', COALESCE(s.value, l.value), 0)),
             MAX(IF(l.name = 'max_replica_lag', COALESCE(s.value, l.value), 0)),
             MAX(IF(l.name = 'max_active_sessions', COALESCE(s.value, l.value), 0)),
             MAX(IF(l.name = 'max_old_snapshot', COALESCE(s.value, l.value), 0))
-        INTO v_run_rows, v_target_batch, v_rate, v_nice, v_max_replica_lag,
+        INTO v_run_rows, v_target_batch, v_rate, v_nice, v_scheduled_nice, v_max_replica_lag,
             v_max_active_sessions, v_max_old_snapshot
         FROM rule_limit AS l
         LEFT JOIN setting AS s ON s.rule = l.rule AND s.name = l.name
@@ -193,6 +198,11 @@ BEGIN
         IF v_run_rows > 0 AND v_rows >= v_run_rows THEN
             SET o_state = 'run_rows reached';
             LEAVE pace;
+        END IF;
+        -- Nobody waits for a run that a schedule started, and nobody should feel it.
+        SET v_scheduled = v_scheduled AND v_rate = 0 AND v_nice = 0;
+        IF v_scheduled THEN
+            SET v_nice = v_scheduled_nice;
         END IF;
         SET v_paced = v_target_batch > 0 OR v_rate > 0 OR v_nice > 0;
 
@@ -221,7 +231,7 @@ BEGIN
         IF v_until > v_now THEN
             SET v_reason = CONCAT_WS(' and ',
                 IF(v_rate > 0, CONCAT('the rate of ', v_rate, ' rows per second'), NULL),
-                IF(v_nice > 0, CONCAT('nice, ', v_nice, ' % of the time of a batch'), NULL)
+                IF(v_nice > 0, CONCAT(IF(v_scheduled, 'scheduled_nice', 'nice'), ', ', v_nice, ' % of the time of a batch'), NULL)
             );
             SET o_rest = TIMESTAMPDIFF(MICROSECOND, v_now, v_until) / 1000000;
         ELSE

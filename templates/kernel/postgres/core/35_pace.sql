@@ -170,6 +170,7 @@ DECLARE
     v_run      run%ROWTYPE;
     v_progress run_rule%ROWTYPE;
     v_limit    record;
+    v_nice     text := 'nice';
     v_now      timestamptz := clock_timestamp();
     v_took     bigint;
     v_until    timestamptz;
@@ -210,10 +211,16 @@ BEGIN
         max(s.value) FILTER (WHERE s.name = 'run_rows') AS run_rows,
         max(s.value) FILTER (WHERE s.name = 'target_batch') AS target_batch,
         max(s.value) FILTER (WHERE s.name = 'rate') AS rate,
-        max(s.value) FILTER (WHERE s.name = 'nice') AS nice
+        max(s.value) FILTER (WHERE s.name = 'nice') AS nice,
+        max(s.value) FILTER (WHERE s.name = 'scheduled_nice') AS scheduled_nice
     INTO v_limit
     FROM settings AS s
     WHERE s.rule = p_rule;
+    -- Nobody waits for a run that a schedule started, and nobody should feel it.
+    IF v_run.trigger = 'SCHEDULED' AND v_limit.rate = 0 AND v_limit.nice = 0 THEN
+        v_nice := 'scheduled_nice';
+        v_limit.nice := v_limit.scheduled_nice;
+    END IF;
     IF v_limit.run_rows > 0 AND v_progress.deleted_rows >= v_limit.run_rows THEN
         o_state := 'run_rows reached';
         RETURN;
@@ -248,7 +255,7 @@ BEGIN
     IF v_until > v_now THEN
         v_reason := concat_ws(' and ',
             CASE WHEN v_limit.rate > 0 THEN format('the rate of %s rows per second', v_limit.rate) END,
-            CASE WHEN v_limit.nice > 0 THEN format('nice, %s %% of the time of a batch', v_limit.nice) END
+            CASE WHEN v_limit.nice > 0 THEN format('%s, %s %% of the time of a batch', v_nice, v_limit.nice) END
         );
         o_rest := extract(epoch FROM v_until - v_now);
     ELSE

@@ -422,6 +422,7 @@ fn pace(lab: &mut Lab, report: &mut Report) -> Result<()> {
     let call = plan::scheduled(&lab.control, &format!("{}Z", lab.as_of.replace(' ', "T")));
     for _ in 0..ROUNDS {
         lab.fresh()?;
+        plan::settle()?;
         let mut session = lab.connect()?;
         quiet.extend(on_time(writers(lab)?, || sleep(PACED / 2))?);
         let mut run = Ok(Vec::new());

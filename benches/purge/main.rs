@@ -389,6 +389,7 @@ fn pace(lab: &mut Lab, report: &mut Report) -> Result<()> {
     let (mut quiet, mut paced, mut rows) = (Vec::new(), Vec::new(), 0);
     for _ in 0..ROUNDS {
         lab.fresh(true)?;
+        plan::settle()?;
         let mut session = lab.connect()?;
         let call = plan::scheduled(&lab.control, &lab.as_of);
         quiet.extend(on_time(writers(lab)?, || sleep(PACED / 2))?);

@@ -1,6 +1,7 @@
 //! What is to be measured, and how often.
 
 use std::env;
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -61,6 +62,12 @@ impl Plan {
     pub(crate) fn wants(&self, part: &str) -> bool {
         self.parts.is_empty() || self.parts.iter().any(|name| name == part)
     }
+}
+
+/// Writes to the disk what it has not got yet: a fresh copy of the data is no part of what is measured.
+pub(crate) fn settle() -> Result<()> {
+    ensure!(Command::new("sync").status()?.success(), "cannot sync");
+    Ok(())
 }
 
 /// What a schedule would call, with a budget of time; `as_of` is an ISO 8601 text.

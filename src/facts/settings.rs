@@ -223,10 +223,10 @@ pub const SETTINGS: [Setting; 21] = [
         .count(0, 10_000)
         .example(100)
         .means("how long to rest after a batch, in percent of the time that it took"),
-    Setting::new("scheduled_nice", "percent", 0, 10_000)
+    Setting::new("scheduled_nice", "percent", 0, 100_000)
         .or_off()
-        .default(4_000)
-        .count(0, 10_000)
+        .default(10_000)
+        .count(0, 100_000)
         .means("the same for runs that a schedule starts, where neither `rate` nor `nice` says how fast they go: so that they are not felt"),
     Setting::new("back_off_max", "seconds", 0, 604_800)
         .or_off()

@@ -182,9 +182,9 @@ fn overlapping_events_do_no_harm(flavour: Flavour) {
     let mut installation = Installation::on(server(flavour), &every_second());
     let (world, outcome) = world();
     installation.load(&world);
-    installation
-        .set_setting("batch_families", 1)
-        .expect("a setting");
+    for (name, value) in [("batch_families", 1), ("scheduled_nice", 0)] {
+        installation.set_setting(name, value).expect("a setting");
+    }
     let before = installation.contents();
     installation.execute(
         "CREATE TRIGGER slow BEFORE DELETE ON t_ds_workflow_instance FOR EACH ROW SET @slow = SLEEP(1.5)",

@@ -10,7 +10,7 @@
 (9, 'target_batch', 'milliseconds', 0, 600000, '0 (off) to 600000 milliseconds', false),
 (10, 'rate', 'rows per second', 0, 1000000000, '0 (off) to 1000000000 rows per second', false),
 (11, 'nice', 'percent', 0, 10000, '0 (off) to 10000 percent', false),
-(12, 'scheduled_nice', 'percent', 0, 10000, '0 (off) to 10000 percent', false),
+(12, 'scheduled_nice', 'percent', 0, 100000, '0 (off) to 100000 percent', false),
 (13, 'back_off_max', 'seconds', 0, 604800, '0 (off) to 604800 seconds', false),
 (14, 'suspend_after', 'failed runs', 0, 100, '0 (off) to 100 failed runs', false),
 (15, 'max_replica_lag', 'seconds', 0, 1000000, '0 (off) to 1000000 seconds', false),

@@ -129,6 +129,15 @@ impl World {
         serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"))
     }
 
+    /// A call of a routine of the control schema.
+    fn calling(&self, routine: &str, options: &str) -> String {
+        let verb = match self.dialect {
+            Dialect::Postgres => "SELECT",
+            Dialect::Mysql | Dialect::Mariadb => "CALL",
+        };
+        format!("{verb} windrow_plan.{routine}('{options}')")
+    }
+
     #[track_caller]
     fn execute(&mut self, sql: &str) {
         if let Err(error) = self.session.execute(sql) {
@@ -262,7 +271,7 @@ fn a_plan_foretells_what_the_runs_do(dialect: Dialect) {
         world.execute("CHECKPOINT");
     }
     runs_do(&mut world, &exact);
-    speed_is_known(&world, all);
+    speed_is_known(&mut world, all);
 }
 
 /// Before the installation: the indexes, with statements that work as they stand.
@@ -395,12 +404,7 @@ fn samples(world: &World, exact: &Value) -> f64 {
 fn refuses_or_stops(world: &mut World) {
     let dialect = world.dialect;
     let refused = |world: &mut World, routine: &str, options: &str, why: &str| {
-        let call = match dialect {
-            Dialect::Postgres => format!("SELECT windrow_plan.{routine}('{options}')"),
-            Dialect::Mysql | Dialect::Mariadb => {
-                format!("CALL windrow_plan.{routine}('{options}')")
-            }
-        };
+        let call = world.calling(routine, options);
         let said = world.session.execute(&call).expect_err("it is refused");
         let said = format!("{said:#}");
         assert!(said.contains(why), "{call}: {said}");
@@ -516,7 +520,7 @@ fn runs_do(world: &mut World, exact: &Value) {
 }
 
 /// Now their speed is known.
-fn speed_is_known(world: &World, all: f64) {
+fn speed_is_known(world: &mut World, all: f64) {
     let last = world.plan("");
     let jobs = rule(&last, "jobs");
     assert_eq!(
@@ -524,8 +528,19 @@ fn speed_is_known(world: &World, all: f64) {
         [HELD as f64, 0.0, 0.0]
     );
     assert_eq!(jobs["speed"]["basis"]["measured_runs"], 3.0);
-    let [speed, deleted] = [figures(&jobs["speed"], ["rows_per_second"])[0], all];
-    assert!(speed > 0.0 && speed <= deleted * 1_000.0, "{jobs:#}");
+    let speed = |plan: &Value| figures(&rule(plan, "jobs")["speed"], ["rows_per_second"])[0];
+    assert!(
+        speed(&last) > 0.0 && speed(&last) <= all * 1_000.0,
+        "{jobs:#}"
+    );
+    // These runs were started by hand; scheduled ones will rest.
+    assert_eq!(jobs["speed"]["basis"]["by_hand"], true);
+    assert_eq!(jobs["speed"]["basis"]["scheduled_nice"], 10_000.0);
+    let options = r#"{"rule": "jobs", "name": "scheduled_nice", "value": 0}"#;
+    let call = world.calling("set_setting", options);
+    world.execute(&call);
+    let fast = speed(&world.plan("")) / speed(&last);
+    assert!((100.0..=102.0).contains(&fast), "{fast} times as fast");
     assert_eq!(
         figures(&last["total"], ["families", "rows", "work_seconds"]),
         [0.0; 3]

@@ -67,18 +67,6 @@ pub fn build(spec: &Spec, text: &str) -> (Graph, Vec<Diagnostic>) {
     let dialects = names::dialects(spec.dialects.as_ref(), &mut diagnostics);
     let upper_case = names::upper_case(spec, &dialects, &mut diagnostics);
     let heartbeat = heartbeat::resolve(spec, &dialects, &mut diagnostics);
-    if let Some(field) = &spec.workers
-        && workers > 1
-        && !rules.is_empty()
-        && !rules.iter().any(Rule::is_divided)
-    {
-        diagnostics.push(Diagnostic::error(
-            "workers-without-work",
-            field.span(),
-            "no rule has families to share out",
-            "leave it out: rules of this kind are done by one worker alone, and the others would wait for it",
-        ));
-    }
     let graph = Graph {
         title: value(&spec.title, &name),
         dialects,
@@ -97,6 +85,21 @@ pub fn build(spec: &Spec, text: &str) -> (Graph, Vec<Diagnostic>) {
         ignored,
         rules,
     };
+    if let Some(field) = &spec.workers
+        && workers > 1
+        && !graph.rules.is_empty()
+        && !graph
+            .rules
+            .iter()
+            .any(|rule| rule.is_divided(graph.table(rule.root)))
+    {
+        diagnostics.push(Diagnostic::error(
+            "workers-without-work",
+            field.span(),
+            "no rule has anything to share out",
+            "leave it out: rules of this kind are done by one worker alone, and the others would wait for it",
+        ));
+    }
     (graph, diagnostics)
 }
 

@@ -21,7 +21,7 @@ use crate::plan::{
     self, CATALOG, CATALOG_BAR, FLAT_BAR, LIVE_BAR, LOOKS, PACED, Plan, QUIET, ROUNDS,
 };
 use crate::report::{LIVE_RANKS, Report, percentile};
-use crate::{crowd, earlier, guard, idle, scale};
+use crate::{crowd, earlier, guard, idle, scale, windows};
 
 mod lab;
 mod single;
@@ -272,8 +272,17 @@ fn workers(lab: &mut Lab, report: &mut Report) -> Result<()> {
             "two workers left {left:?}, one {expected:?}"
         );
     }
-    report.workers(rows, &alone, &both);
-    Ok(())
+    report.workers("", rows, &alone, &both, None);
+    lab.fresh()?;
+    windows::measure(
+        lab.dialect,
+        |database| lab.server.url(database, "root"),
+        |_, work| {
+            let (cost, ()) = lab.costs_here(|_| work())?;
+            Ok((cost.cpu, cost.wall))
+        },
+        report,
+    )
 }
 
 /// What an inserted row costs plain, with the triggers of `orphan_guard` and with a foreign key, in turns.

@@ -24,6 +24,7 @@ mod report;
 mod scale;
 mod single;
 mod system;
+mod windows;
 
 use std::env;
 use std::fs;
@@ -246,9 +247,23 @@ fn workers(lab: &mut Lab, report: &mut Report) -> Result<()> {
             "two workers left {left:?}, one {expected:?}"
         );
     }
-    report.workers(rows, &alone, &both);
+    report.workers("", rows, &alone, &both, Some(1.6));
     report.range("share of the second worker", &shares, 2);
-    Ok(())
+    let server = data::server()?;
+    windows::measure(
+        Dialect::Postgres,
+        |database| server.url(database, "postgres"),
+        |sessions, work| {
+            let cpu = || -> f64 {
+                let pids = sessions.iter().filter_map(|id| u32::try_from(*id).ok());
+                pids.map(cpu_seconds).sum()
+            };
+            let (before, began) = (cpu(), Instant::now());
+            work()?;
+            Ok((cpu() - before, began.elapsed().as_secs_f64()))
+        },
+        report,
+    )
 }
 
 /// What each batch takes for its table locks and its two looks at the catalog, beside all that it does.

@@ -106,13 +106,30 @@ impl Report {
         );
     }
 
-    /// CPU and wall seconds of one worker and of two for the same rows.
-    pub(crate) fn workers(&mut self, rows: i64, alone: &[(f64, f64)], both: &[(f64, f64)]) {
-        let one = "one worker";
-        self.variant(one, rows, alone);
-        self.variant("two workers", rows, both);
+    /// CPU and wall seconds of one worker and of two for the same rows; `bar`: how many times as fast two must be by the clock.
+    pub(crate) fn workers(
+        &mut self,
+        what: &str,
+        rows: i64,
+        alone: &[(f64, f64)],
+        both: &[(f64, f64)],
+        bar: Option<f64>,
+    ) {
+        let (one, two) = (format!("{what}one worker"), format!("{what}two workers"));
+        self.variant(&one, rows, alone);
+        self.variant(&two, rows, both);
         let cpu = |times: &[(f64, f64)]| times.iter().map(|time| time.0).collect::<Vec<_>>();
-        self.ratio(one, &cpu(both), &cpu(alone), Some(WORKERS_BAR));
+        self.ratio(&one, &cpu(both), &cpu(alone), Some(WORKERS_BAR));
+        let rounds = alone.iter().zip(both);
+        let ratios: Vec<f64> = rounds.map(|(one, two)| one.1 / two.1).collect();
+        self.range(&format!("{two} / one, by the clock"), &ratios, 2);
+        if let Some(bar) = bar {
+            let ratio = median(&ratios);
+            self.bar(
+                format!("{two} at least {bar} times as fast as one: {ratio:.2}"),
+                ratio >= bar,
+            );
+        }
     }
 
     /// The longest transactions of windrow and of another, in milliseconds; runs of one round have the same index.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::adopt::{self, Adopter};
 use super::names::{control_name, table_name};
 use super::roots::Roots;
-use super::rules::{has_family, is_plain};
+use super::rules::has_family;
 use super::via;
 
 use crate::dialect::Dialect;
@@ -171,7 +171,7 @@ pub(super) fn binding<'a>(graph: &'a Graph, rule: &Rule, dialect: Dialect) -> BT
         !found.is_empty()
     };
     let binds = |other: &&Rule| match rule.timed() {
-        Some(timed) if !is_plain(graph, rule, timed) => {
+        Some(timed) if !rule.is_plain(graph.table(rule.root)) => {
             let mut members = timed.members.iter();
             members.any(|member| reaches(other, member.table, true))
         }
@@ -187,8 +187,7 @@ pub(super) fn binding<'a>(graph: &'a Graph, rule: &Rule, dialect: Dialect) -> BT
 }
 
 fn asks_for_many(graph: &Graph, rule: &Rule) -> bool {
-    let plain = |it| is_plain(graph, rule, it);
-    rule.by_end() || rule.timed().is_some_and(plain)
+    rule.by_end() || rule.is_plain(graph.table(rule.root))
 }
 
 /// The key of a row of a table as the text of a hold.

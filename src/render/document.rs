@@ -8,7 +8,7 @@ use super::indexes::{IndexView, index_rows, index_statements};
 use super::jobs::Job;
 use super::json::written;
 use super::names::{control_name, fixed_offset, hex12, least_key, lock_class, meaning, role_name};
-use super::rules::{batch_setting, by_calendar, clock, is_plain, nested, time_name};
+use super::rules::{batch_setting, by_calendar, clock, nested, time_name};
 use super::spelling::{key, spelled};
 use super::tables::counted;
 use super::views::StrategyView;
@@ -185,7 +185,7 @@ struct RuleDocument<'a> {
     /// Whether rows without a time are counted.
     #[serde(skip_serializing_if = "is_not")]
     counts_undated: bool,
-    /// Whether workers share its families out.
+    /// Whether workers share it out.
     #[serde(skip_serializing_if = "is_not")]
     divided: bool,
     /// What the rule waits for besides.
@@ -557,7 +557,7 @@ pub(super) fn of_rule(
             None => true,
             Some(single) => matches!(single, Single::Expiry { fallback: Some(_) }),
         },
-        divided: rule.is_divided(),
+        divided: graph.workers > 1 && rule.is_divided(graph.table(rule.root)),
         wait_while_sql: rule.limits.wait_while_sql.as_deref(),
         limits: settings::own_limits(rule, graph, dialect),
         offset: fixed_offset(&graph.time_zone)
@@ -567,7 +567,7 @@ pub(super) fn of_rule(
             Unit::Family => "family",
             Unit::Window => "window",
         }),
-        plain: timed.is_some_and(|timed| is_plain(graph, rule, timed)),
+        plain: rule.is_plain(graph.table(rule.root)),
         crosses: crosses(graph, rule),
         stamps: stamp::documents(graph, rule, dialect),
         along: families.then_some(if rule.last.is_some() {

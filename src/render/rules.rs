@@ -2,7 +2,7 @@
 
 use super::last;
 use super::names::fixed_offset;
-use crate::graph::{Graph, Kind, Rule, Timed, Unit};
+use crate::graph::{Graph, Kind, Rule, Unit};
 
 /// Whether rows of other tables go with the single rows of a rule.
 pub(super) fn has_family(rule: &Rule) -> bool {
@@ -57,21 +57,4 @@ pub(super) fn clock(graph: &Graph, kind: Kind) -> String {
             seconds.abs() / 60 % 60
         ),
     }
-}
-
-/// Whether rows of one table go, each by itself, and nothing but a hold keeps one.
-pub(super) fn is_plain(graph: &Graph, rule: &Rule, timed: &Timed) -> bool {
-    let [member] = &timed.members[..] else {
-        return false;
-    };
-    let key = &graph.table(rule.root).key;
-    member.table == rule.root
-        && member
-            .family
-            .iter()
-            .all(|column| key.iter().any(|own| own.name == *column))
-        && timed.ended.is_none()
-        && timed.references.is_empty()
-        && timed.stamps.is_empty()
-        && timed.unit == Unit::Window
 }

@@ -7,7 +7,6 @@ use super::adopt::{AdoptView, Adopter, BetweenView};
 use super::names::{local, table_name};
 use super::others::{ListView, OtherView, Others};
 use super::roots::Roots;
-use super::rules::is_plain;
 use super::sql::among;
 use super::works::WorkView;
 use crate::dialect::Dialect;
@@ -123,7 +122,7 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
         found
     };
     TimedView {
-        plain: is_plain(graph, rule, timed),
+        plain: rule.is_plain(graph.table(rule.root)),
         in_zone: match rule.end_time.kind {
             Kind::Timestamptz => String::new(),
             _ => format!(" AT TIME ZONE {}", dialect.text(&graph.time_zone)),

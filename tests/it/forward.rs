@@ -309,9 +309,11 @@ fn rows_that_fail_do_not_stop_those_behind_them(dialect: Dialect) {
 }
 
 fn what_workers_pass_over_does_not_stop_what_is_behind(dialect: Dialect) {
-    those_behind_go(dialect, 2, &end_time("job"), 0);
+    for rule in [&end_time("job"), &removal_time("family"), AGE] {
+        those_behind_go(dialect, 2, rule, 0);
+    }
     // One worker at a time is at these; the other rule is what several have to share out.
-    for rule in [AGE, EXPIRY] {
+    for rule in [&removal_time("window"), EXPIRY] {
         those_behind_go(dialect, 2, &format!("{rule}\n{}", end_time("note")), 0);
     }
 }

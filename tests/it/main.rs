@@ -155,6 +155,7 @@ harness::tests! {
         upgrade::tests,
         windows::tests,
         work_tables::tests,
+        workers::kinds::tests,
         workers::tests,
         worlds::tests,
         yworkflow::tests,

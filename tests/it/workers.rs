@@ -1,5 +1,7 @@
 //! Several workers at once: they share out what one would do, and nothing is done twice, left or half done.
 
+pub(crate) mod kinds;
+
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
@@ -58,7 +60,7 @@ fn workers_at_once_do_together_what_one_would(dialect: Dialect) {
     let mut shared_out = 0;
     for shared in [Shared::Closed, Shared::Literal] {
         let mut database = Installation::armed(dialect, &graph(shared));
-        slow_down(&mut database);
+        slow_down(&mut database, "t_ds_workflow_instance");
         let tick = database.tick();
         let worlds = (1..).map(|seed| {
             let mut world = World::random(seed, shared, now(), tick);
@@ -111,7 +113,7 @@ fn workers_at_once_do_together_what_one_would(dialect: Dialect) {
 }
 
 /// Roots go slowly enough for several workers to find some.
-fn slow_down(database: &mut Installation) {
+fn slow_down(database: &mut Installation, table: &str) {
     let slowly = match database.dialect {
         Dialect::Postgres => {
             database.execute(
@@ -122,7 +124,7 @@ fn slow_down(database: &mut Installation) {
         Dialect::Mysql | Dialect::Mariadb => "SET @slow = SLEEP(0.04)",
     };
     database.execute(&format!(
-        "CREATE TRIGGER slow BEFORE DELETE ON t_ds_workflow_instance FOR EACH ROW {slowly}"
+        "CREATE TRIGGER slow BEFORE DELETE ON {table} FOR EACH ROW {slowly}"
     ));
 }
 
@@ -405,15 +407,17 @@ workers = 3
 
 [tables]
 log  = { key = "id integer" }
+line = { key = "id integer", parents = ["log -> log.id"] }
 job  = { key = "id integer" }
 mail = { key = "id integer" }
 
 [rules.a_log]
-strategy  = "age"
-root      = "log"
-time      = "written"
-retention = { default = "30d" }
-limits    = { batch_rows = 1 }
+strategy = "removal-time"
+root     = "log"
+time     = "written"
+tables   = ["line: log", "log: id"]
+unit     = "window"
+limits   = { batch_rows = 1 }
 
 [rules.b_jobs]
 strategy  = "end-time"
@@ -436,6 +440,7 @@ fn a_worker_waits_for_the_rule_before(dialect: Dialect) {
     };
     let schema = format!(
         "CREATE TABLE log (id integer PRIMARY KEY, written {time});
+         CREATE TABLE line (id integer PRIMARY KEY, log integer, written {time});
          CREATE TABLE job (id integer PRIMARY KEY, state integer, ended {time});
          CREATE TABLE mail (id integer PRIMARY KEY, written {time})"
     );

@@ -128,7 +128,7 @@ impl Rule {
     /// this rule, which then depend on where the other leads. By an edge whose parents name the row, it may have several of
     /// them: that is both.
     pub fn joint_parents<'a>(&self, id: TableId, table: &'a Table) -> Vec<(&'a Edge, &'a Edge)> {
-        let asks = table.with == With::All && id != self.root && self.is_divided();
+        let asks = table.with == With::All && id != self.root && self.by_end();
         let edges: Vec<&Edge> = table.parents().filter(|_| asks).collect();
         let mut pairs = Vec::new();
         for one in edges
@@ -173,10 +173,31 @@ impl Rule {
             .collect()
     }
 
-    /// Whether workers share out its families. Whatever goes table by table or row by row has an order over the
-    /// transactions: there one worker does all of it.
-    pub fn is_divided(&self) -> bool {
-        self.by_end()
+    /// Whether rows of one table go by a time of theirs, each by itself, and nothing but a hold keeps one.
+    pub fn is_plain(&self, root: &Table) -> bool {
+        let Some(timed) = self.timed() else {
+            return false;
+        };
+        let [member] = &timed.members[..] else {
+            return false;
+        };
+        let mut family = member.family.iter();
+        member.table == self.root
+            && family.all(|column| root.key.iter().any(|own| own.name == *column))
+            && timed.ended.is_none()
+            && timed.references.is_empty()
+            && timed.stamps.is_empty()
+            && timed.unit == Unit::Window
+    }
+
+    /// Whether workers share it out: families, or rows of one table by their time. Windows of several tables and single rows
+    /// have an order over the transactions, and so have rows that name others of their table: one worker does all of it.
+    pub fn is_divided(&self, root: &Table) -> bool {
+        let names_itself = || root.edges.iter().any(|edge| edge.parent == self.root);
+        match self.timed() {
+            Some(timed) => timed.unit == Unit::Family || self.is_plain(root) && !names_itself(),
+            None => self.by_end(),
+        }
     }
 
     /// Rows of one table in one transaction, of those that do not go by families, where no setting says otherwise.

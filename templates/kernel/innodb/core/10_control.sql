@@ -381,10 +381,13 @@ CREATE TABLE IF NOT EXISTS run_claim (
     claimed   longtext    NOT NULL,
     left_keys longtext    NOT NULL,
     is_last   boolean     NOT NULL DEFAULT false,
+    alone     boolean     NOT NULL DEFAULT false,
     PRIMARY KEY (run_id, rule)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'The roots that a worker has claimed and not looked at yet, with their times; those that it left because a
-        row of theirs was locked, for the last claim of the sweep.';
+    COMMENT = 'The roots, with their times, or the windows that a worker has claimed and not looked at yet; those that it left because a
+        row of theirs was locked, for the last claim of the sweep. alone: it goes through windows that follow families.';
+--# add column run_claim.alone
+CALL add_column('run_claim', 'alone', 'boolean NOT NULL DEFAULT false AFTER is_last');
 
 -- kept_run: runs that the ledger would have forgotten by now, if there were no archived rows of them.
 --# create table kept_run

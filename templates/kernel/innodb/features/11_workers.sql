@@ -1,7 +1,7 @@
 -- sweep: what the workers go through together, from the first root of the first rule to the last one of the last. A worker
 -- that starts while others are at work joins them, with their cutoff; else it begins a new sweep. One row for each rule:
--- behind which root the next claim begins, behind which one the first began, whether the claims have come to the end since and are
--- of what lies before that, which roots the sweep before had claimed and not looked at, whether nothing is left behind the cursor,
+-- behind which root or window the next claim begins, behind which one the first began, whether the claims have come to the end since
+-- and are of what lies before that, what the sweep before had claimed and not looked at, whether nothing is left behind the cursor,
 -- whether what was locked was handed out once more, and which run saw the end of it.
 --# create table sweep
 CREATE TABLE IF NOT EXISTS sweep (
@@ -107,7 +107,9 @@ BEGIN
                 JOIN JSON_TABLE(c.claimed, '$[*]' COLUMNS (id varchar(255) PATH '$[0]', ended varchar(40) PATH '$[1]')) AS l
                 WHERE w.run_id = v_last
             )),
-            s.exhausted = false,
+            -- A place among the windows that follow families has no key.
+            s.exhausted = k.divided AND JSON_CONTAINS(k.document, '"family"', '$.unit') IS TRUE
+                AND p.start_time IS NOT NULL AND p.start_key IS NULL,
             s.handed_out = false,
             s.ended_by = NULL;
         UPDATE run_claim AS c
@@ -147,38 +149,67 @@ BEGIN
     WHERE s.run_id = p_run;
 END;
 
--- sweep_rest: no root is left behind the cursor. What lies before the place where the sweep began comes next. Then who is the last
+-- sweep_around: the claims have come to the end. What lies before the place where the sweep began comes next.
+--# create procedure sweep_around
+CREATE PROCEDURE sweep_around(IN p_run bigint, IN p_rule varchar(64), OUT o_state varchar(1000))
+SQL SECURITY DEFINER
+COMMENT 'again, where what lies before the start of the sweep comes next at p_rule; nothing left, where that was looked at.'
+BEGIN
+    UPDATE sweep AS s
+    SET s.cursor_time = NULL,
+        s.cursor_key = NULL,
+        s.around = true,
+        s.exhausted = false,
+        s.handed_out = false
+    WHERE s.rule = p_rule
+      AND s.start_time IS NOT NULL
+      AND NOT s.around;
+    SET o_state = IF(ROW_COUNT() > 0, 'again', 'nothing left');
+    IF o_state = 'again' THEN
+        UPDATE run_claim AS c
+        SET c.is_last = false,
+            c.alone = false
+        WHERE c.run_id = p_run
+          AND c.rule = p_rule;
+    END IF;
+END;
+
+-- sweep_rest: nothing is left behind the cursor. What lies before the place where the sweep began comes next. Then who is the last
 -- one at the rule looks once more at what was locked when it was met, by another worker perhaps, and at what workers that are gone
--- had claimed.
+-- had claimed. Where windows follow families, it goes through them after that, and before the sweep goes around.
 --# create procedure sweep_rest
 CREATE PROCEDURE sweep_rest(IN p_run bigint, IN p_rule varchar(64), OUT o_state varchar(1000))
 SQL SECURITY DEFINER
 COMMENT 'Called where nothing is left to claim behind the cursor: nothing left; or again, where what lies before the start of the
-    sweep comes next, or run p_run is the last one at p_rule and has claimed what was locked.'
+    sweep comes next, or run p_run is the last one at p_rule and has claimed what was locked, or goes through its windows.'
 BEGIN
     DECLARE v_other varchar(200);
     DECLARE v_sweep bigint;
     DECLARE v_handed_out boolean;
+    DECLARE v_around boolean;
+    DECLARE v_time varchar(40);
+    DECLARE v_key varchar(255);
+    DECLARE v_windows boolean;
+    DECLARE v_batch bigint;
+    DECLARE v_least datetime(6);
     DECLARE v_keys longtext DEFAULT '[]';
-    rest: BEGIN
-        UPDATE sweep AS s
-        SET s.cursor_time = NULL,
-            s.cursor_key = NULL,
-            s.around = true
-        WHERE s.rule = p_rule
-          AND s.start_time IS NOT NULL
-          AND NOT s.around;
-        IF ROW_COUNT() > 0 THEN
-            SET o_state = 'again';
-            LEAVE rest;
-        END IF;
-        SET o_state = 'nothing left';
+    SELECT
+        JSON_CONTAINS(k.document, '"family"', '$.unit') IS TRUE, IF(k.zoned, '1970-01-01 00:00:01', '1000-01-01 00:00:00'),
+        s.sweep_id, s.handed_out, s.around, s.start_time, s.start_key
+    INTO v_windows, v_least, v_sweep, v_handed_out, v_around, v_time, v_key
+    FROM rule AS k
+    JOIN sweep AS s ON s.rule = k.rule
+    WHERE k.rule = p_rule;
+    SET o_state = 'nothing left';
+    IF NOT v_windows THEN
+        CALL sweep_around(p_run, p_rule, o_state);
+    END IF;
+    IF o_state = 'nothing left' THEN
         UPDATE sweep AS s SET s.exhausted = true WHERE s.rule = p_rule;
         CALL at_others(p_run, p_rule, false, v_other);
         IF v_other IS NOT NULL THEN
             UPDATE run_sweep AS s SET s.at_rule = NULL WHERE s.run_id = p_run;
         ELSE
-            SELECT s.sweep_id, s.handed_out INTO v_sweep, v_handed_out FROM sweep AS s WHERE s.rule = p_rule;
             IF NOT v_handed_out THEN
                 SELECT CONCAT('[', COALESCE(GROUP_CONCAT(k.entry ORDER BY k.entry SEPARATOR ', '), ''), ']')
                 INTO v_keys
@@ -191,21 +222,291 @@ BEGIN
                     WHERE o.sweep_id = v_sweep
                 ) AS k;
             END IF;
+            -- Up to a family that a sweep began with, there are families only.
+            SET v_windows = v_windows AND v_keys = '[]' AND NOT (v_around AND v_key IS NOT NULL);
             UPDATE sweep AS s
             SET s.handed_out = true,
-                s.ended_by = IF(v_keys = '[]', p_run, NULL)
+                s.ended_by = IF(v_keys = '[]' AND NOT v_windows, p_run, NULL)
             WHERE s.rule = p_rule;
-            IF v_keys <> '[]' THEN
+            IF v_keys <> '[]' OR v_windows THEN
                 UPDATE run_claim AS c
                 SET c.claimed = v_keys,
                     c.left_keys = '[]',
-                    c.is_last = true
+                    c.is_last = true,
+                    c.alone = v_windows
                 WHERE c.run_id = p_run
                   AND c.rule = p_rule;
                 SET o_state = 'again';
             END IF;
+            IF v_windows THEN
+                CALL setting_of(p_rule, 'batch_rows', v_batch);
+                UPDATE run_rule AS p
+                SET p.batch_families = v_batch,
+                    p.halving = false,
+                    p.cursor_time = IF(
+                        v_key IS NULL AND v_time IS NOT NULL AND NOT v_around,
+                        v_time,
+                        TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_least))
+                    ),
+                    p.cursor_key = NULL,
+                    p.updated_at = UTC_TIMESTAMP(6)
+                WHERE p.run_id = p_run
+                  AND p.rule = p_rule;
+            END IF;
         END IF;
-    END rest;
+    END IF;
+END;
+
+-- next_claim: what comes next behind the cursor of a sweep: the roots of so many families; or of rows of one table that go by their
+-- time, a window.
+--# create procedure next_claim
+CREATE PROCEDURE next_claim(
+    IN    p_rule      varchar(64),
+    IN    p_cutoff    datetime(6),
+    IN    p_take      bigint,
+    IN    p_families  bigint,
+    IN    p_to_time   datetime(6),
+    IN    p_to_key    varchar(255),
+    IN    p_inherited longtext,
+    INOUT o_time      datetime(6),
+    INOUT o_key       varchar(255),
+    OUT   o_claim     longtext
+)
+SQL SECURITY DEFINER
+COMMENT 'p_take families, or rows of a window, at most p_families, behind the cursor o_time and o_key, as a JSON list, and where they end;
+    none of p_inherited, which a sweep looked at first that goes around. NULL: none are left. Reads only.'
+BEGIN
+    DECLARE v_strategy varchar(20);
+    DECLARE v_plain    boolean;
+    DECLARE v_first    varchar(255);
+    DECLARE v_least    datetime(6);
+    DECLARE v_found    bigint;
+    DECLARE v_known    datetime(6);
+    SET o_claim = NULL;
+    SELECT
+        r.strategy, JSON_CONTAINS(r.document, 'true', '$.plain') IS TRUE, JSON_VALUE(r.document, '$.first_key'),
+        IF(r.zoned, '1970-01-01 00:00:01', '1000-01-01 00:00:00')
+    INTO v_strategy, v_plain, v_first, v_least
+    FROM rule AS r
+    WHERE r.rule = p_rule;
+    SET o_time = COALESCE(o_time, v_least), o_key = COALESCE(o_key, v_first);
+    -- A strategy that no rule has is not installed.
+    IF v_strategy = 'end-time' THEN
+        REPLACE INTO work_cursor (only_row, ended, id)
+        VALUES (1, o_time, o_key);
+        CALL roots_end_time(p_rule, LEAST(p_take, p_families), p_to_time, p_to_key);
+        SELECT COUNT(r.id) INTO v_found FROM work_root AS r;
+        IF v_found > 0 THEN
+            SELECT r.ended, r.id INTO o_time, o_key FROM work_root AS r ORDER BY r.ended DESC, r.id DESC LIMIT 1;
+            -- What was looked at already is met again.
+            INSERT INTO work_held (id)
+            SELECT l.id FROM JSON_TABLE(p_inherited, '$[*]' COLUMNS (id varchar(255) PATH '$[0]')) AS l;
+            SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CAST(JSON_ARRAY(CAST(r.id AS char), CAST(r.ended AS char)) AS char)
+                ORDER BY r.ended, r.id SEPARATOR ', '), ''), ']')
+            INTO o_claim
+            FROM work_root AS r
+            LEFT JOIN work_held AS h ON h.id = r.id
+            WHERE h.id IS NULL;
+        END IF;
+    ELSEIF NOT v_plain THEN
+        CALL next_timed(p_rule, p_cutoff, LEAST(p_take, p_families), p_to_time, p_to_key, o_time, o_key, v_found);
+        IF v_found > 0 THEN
+            INSERT IGNORE INTO work_tied (id)
+            SELECT l.id FROM JSON_TABLE(p_inherited, '$[*]' COLUMNS (id varchar(255) PATH '$[0]')) AS l;
+            SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CAST(JSON_ARRAY(CAST(n.id AS char), CAST(n.due AS char)) AS char)
+                ORDER BY n.due, n.id SEPARATOR ', '), ''), ']')
+            INTO o_claim
+            FROM work_next AS n
+            LEFT JOIN work_tied AS h ON h.id = n.id
+            WHERE h.id IS NULL;
+        END IF;
+    ELSE
+        CALL window_timed(p_rule, o_time, LEAST(p_cutoff, COALESCE(p_to_time, p_cutoff)), p_take, p_families, v_known, o_time);
+        SET o_key = NULL;
+        IF v_known IS NOT NULL THEN
+            SELECT COUNT(*), MAX(l.ended)
+            INTO v_found, v_least
+            FROM JSON_TABLE(p_inherited, '$[*]' COLUMNS (begins datetime(6) PATH '$[0]', ended datetime(6) PATH '$[1]')) AS l
+            WHERE v_known >= l.begins
+              AND v_known < l.ended;
+            IF v_found > 0 THEN
+                SET o_claim = '[]', o_time = v_least;
+            ELSE
+                SELECT LEAST(o_time, COALESCE(MIN(l.begins), o_time))
+                INTO o_time
+                FROM JSON_TABLE(p_inherited, '$[*]' COLUMNS (begins datetime(6) PATH '$[0]')) AS l
+                WHERE l.begins > v_known;
+                SET o_claim = CAST(JSON_ARRAY(JSON_ARRAY(CAST(v_known AS char), CAST(o_time AS char))) AS char);
+            END IF;
+        END IF;
+    END IF;
+END;
+
+-- claim_more: the workers share out what is due: each claims what its next four batches take, in a transaction that does nothing
+-- else.
+--# create procedure claim_more
+CREATE PROCEDURE claim_more(
+    IN p_run bigint, IN p_rule varchar(64), IN p_cutoff datetime(6), IN p_take bigint, IN p_families bigint, OUT o_state varchar(1000)
+)
+SQL SECURITY DEFINER
+COMMENT 'Claims what the next four batches take for the worker of run p_run, and commits; again, or what is to do where nothing is left.'
+BEGIN
+    DECLARE v_exhausted boolean;
+    DECLARE v_time      datetime(6);
+    DECLARE v_key       varchar(255);
+    DECLARE v_to_time   datetime(6);
+    DECLARE v_to_key    varchar(255);
+    DECLARE v_inherited longtext;
+    DECLARE v_claim     longtext;
+    claim: BEGIN
+        DECLARE EXIT HANDLER FOR 1205, 1213
+        BEGIN
+            ROLLBACK;
+            SET o_state = 'again';
+        END;
+        SELECT
+            s.exhausted, s.cursor_time, s.cursor_key, IF(s.around, s.start_time, NULL), s.start_key, IF(s.around, s.inherited, '[]')
+        INTO v_exhausted, v_time, v_key, v_to_time, v_to_key, v_inherited
+        FROM sweep AS s
+        WHERE s.rule = p_rule
+        FOR UPDATE;
+        IF NOT v_exhausted THEN
+            CALL next_claim(p_rule, p_cutoff, 4 * p_take, p_families, v_to_time, v_to_key, v_inherited, v_time, v_key, v_claim);
+        END IF;
+        IF v_claim IS NULL THEN
+            CALL sweep_rest(p_run, p_rule, o_state);
+        ELSE
+            UPDATE sweep AS s
+            SET s.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_time)),
+                s.cursor_key = v_key
+            WHERE s.rule = p_rule;
+            UPDATE run_claim AS c
+            SET c.claimed = v_claim
+            WHERE c.run_id = p_run
+              AND c.rule = p_rule;
+            UPDATE run_rule AS p
+            SET p.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_time)),
+                p.cursor_key = v_key,
+                p.updated_at = UTC_TIMESTAMP(6)
+            WHERE p.run_id = p_run
+              AND p.rule = p_rule;
+            SET o_state = 'again';
+        END IF;
+        COMMIT;
+    END claim;
+END;
+
+-- is_last: whether what a worker meets locked is looked at by nobody after it.
+--# create procedure is_last
+CREATE PROCEDURE is_last(IN p_run bigint, IN p_rule varchar(64), OUT o_last boolean)
+SQL SECURITY DEFINER
+COMMENT 'Whether run p_run is the last one at p_rule, or the only one of its sweep.'
+BEGIN
+    DECLARE v_others bigint;
+    SELECT COUNT(o.run_id)
+    INTO v_others
+    FROM run_sweep AS s
+    JOIN run_sweep AS o ON o.sweep_id = s.sweep_id AND o.run_id <> s.run_id
+    WHERE s.run_id = p_run;
+    SELECT c.is_last OR v_others = 0 INTO o_last FROM run_claim AS c WHERE c.run_id = p_run AND c.rule = p_rule;
+END;
+
+-- claim_later: what was locked by another worker perhaps, or is kept by such a row, is looked at once more when all others are
+-- through.
+--# create procedure claim_later
+CREATE PROCEDURE claim_later(IN p_run bigint, IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Takes the roots that were locked from work_skip, and notes them for the last one at p_rule, unless that is run p_run.'
+BEGIN
+    DECLARE v_last    boolean;
+    DECLARE v_ends    boolean;
+    DECLARE v_crosses boolean;
+    DECLARE v_left    longtext;
+    CALL is_last(p_run, p_rule, v_last);
+    -- Of a window, only a hold keeps rows.
+    SELECT
+        r.strategy = 'end-time', JSON_CONTAINS(r.document, 'true', '$.crosses') IS TRUE,
+        v_last OR JSON_CONTAINS(r.document, 'true', '$.plain') IS TRUE
+    INTO v_ends, v_crosses, v_last
+    FROM rule AS r
+    WHERE r.rule = p_rule;
+    IF NOT v_last THEN
+        IF v_ends THEN
+            SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CAST(JSON_ARRAY(k.skip_key, CAST(r.ended AS char)) AS char)
+                ORDER BY k.position SEPARATOR ', '), ''), ']')
+            INTO v_left
+            FROM work_skip AS k
+            JOIN work_root AS r ON CAST(r.id AS char) = k.skip_key
+            WHERE k.reason IN ('LOCKED', 'SHARED_MEMBER');
+        ELSE
+            SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CAST(JSON_ARRAY(k.skip_key, CAST(n.due AS char)) AS char)
+                ORDER BY k.position SEPARATOR ', '), ''), ']')
+            INTO v_left
+            FROM work_skip AS k
+            JOIN work_next AS n ON CAST(n.id AS char) = k.skip_key
+            WHERE k.reason = 'LOCKED' OR k.reason = 'REFERENCED' AND v_crosses;
+        END IF;
+        IF v_left <> '[]' THEN
+            UPDATE run_claim AS c
+            SET c.left_keys = JSON_MERGE_PRESERVE(c.left_keys, v_left)
+            WHERE c.run_id = p_run
+              AND c.rule = p_rule;
+            DELETE FROM work_skip WHERE reason IN ('LOCKED', 'SHARED_MEMBER') OR reason = 'REFERENCED' AND v_crosses;
+        END IF;
+    END IF;
+END;
+
+-- claim_done: what a batch leaves of a claim.
+--# create procedure claim_done
+CREATE PROCEDURE claim_done(
+    IN p_run bigint, IN p_rule varchar(64), IN p_roots bigint, IN p_to datetime(6), OUT o_time varchar(40), OUT o_key varchar(255)
+)
+SQL SECURITY DEFINER
+COMMENT 'Takes the first p_roots from the claim of run p_run, or where p_to is given, what lies before that of its first window. Answers
+    the cursor of the sweep, which the claims have moved already: the next sweep goes on behind the last of them.'
+BEGIN
+    DECLARE v_claim longtext;
+    DECLARE v_end   datetime(6);
+    SELECT c.claimed, s.cursor_time, s.cursor_key
+    INTO v_claim, o_time, o_key
+    FROM run_claim AS c
+    JOIN sweep AS s ON s.rule = c.rule
+    WHERE c.run_id = p_run
+      AND c.rule = p_rule;
+    IF p_to IS NULL THEN
+        SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CAST(JSON_ARRAY(l.id, l.ended) AS char) ORDER BY l.position SEPARATOR ', '), ''), ']')
+        INTO v_claim
+        FROM JSON_TABLE(v_claim, '$[*]' COLUMNS (position FOR ORDINALITY, id varchar(255) PATH '$[0]', ended varchar(40) PATH '$[1]')) AS l
+        WHERE l.position > p_roots;
+    ELSE
+        SET v_end = JSON_VALUE(v_claim, '$[0][1]');
+        SET v_claim = IF(p_to >= v_end, JSON_REMOVE(v_claim, '$[0]'), JSON_SET(v_claim, '$[0][0]', CAST(p_to AS char)));
+    END IF;
+    UPDATE run_claim AS c
+    SET c.claimed = v_claim
+    WHERE c.run_id = p_run
+      AND c.rule = p_rule;
+END;
+
+-- claims_left: what was locked, where nobody will look at it once more.
+--# create procedure claims_left
+CREATE PROCEDURE claims_left(IN p_run bigint, IN p_rule varchar(64), OUT o_left longtext)
+SQL SECURITY DEFINER
+COMMENT 'What run p_run left in p_rule because it was locked, and nobody will take, as a JSON list.'
+BEGIN
+    DECLARE v_other varchar(200);
+    SELECT COALESCE(MAX(c.left_keys), '[]')
+    INTO o_left
+    FROM run_claim AS c
+    JOIN sweep AS s ON s.rule = c.rule AND NOT s.handed_out
+    WHERE c.run_id = p_run
+      AND c.rule = p_rule;
+    IF o_left <> '[]' THEN
+        CALL at_others(p_run, p_rule, false, v_other);
+        IF v_other IS NOT NULL THEN
+            SET o_left = '[]';
+        END IF;
+    END IF;
 END;
 
 -- sweep_leave: a worker is through with a rule.

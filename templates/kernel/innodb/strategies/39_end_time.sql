@@ -41,9 +41,6 @@ BEGIN
     DECLARE v_to_key    varchar(255);
     DECLARE v_rows      longtext;
     DECLARE v_claim     longtext;
-    DECLARE v_is_last   boolean;
-    DECLARE v_exhausted boolean;
-    DECLARE v_inherited longtext;
     DECLARE v_at_time   varchar(40);
     DECLARE v_at_key    varchar(255);
     DECLARE v_shared    boolean DEFAULT (SELECT s.workers > 1 FROM spec AS s);
@@ -101,64 +98,9 @@ BEGIN
             CALL seconds(v_text, v_retention);
             CALL end_time_scope(p_rule, v_as_of, v_retention, v_scope);
             IF v_shared THEN
-                -- The workers share the roots out: each claims those of the next four batches, in a transaction that does nothing
-                -- else.
-                SELECT c.claimed, c.is_last
-                INTO v_claim, v_is_last
-                FROM run_claim AS c
-                WHERE c.run_id = p_run
-                  AND c.rule = p_rule;
+                SELECT c.claimed INTO v_claim FROM run_claim AS c WHERE c.run_id = p_run AND c.rule = p_rule;
                 IF v_claim = '[]' THEN
-                    claim: BEGIN
-                        DECLARE EXIT HANDLER FOR 1205, 1213
-                        BEGIN
-                            ROLLBACK;
-                            SET o_state = 'again';
-                        END;
-                        SELECT
-                            s.exhausted, s.cursor_time, s.cursor_key, IF(s.around, s.start_time, NULL), s.start_key,
-                            IF(s.around, s.inherited, '[]')
-                        INTO v_exhausted, v_time, v_key, v_to_time, v_to_key, v_inherited
-                        FROM sweep AS s
-                        WHERE s.rule = p_rule
-                        FOR UPDATE;
-                        IF NOT v_exhausted THEN
-                            REPLACE INTO work_cursor (only_row, ended, id)
-                            VALUES (1, COALESCE(v_time, v_least), COALESCE(v_key, v_first));
-                            CALL roots_end_time(p_rule, LEAST(4 * v_take, v_limit - v_done), v_to_time, v_to_key);
-                        END IF;
-                        SELECT COUNT(r.id) INTO v_present FROM work_root AS r;
-                        IF v_present = 0 THEN
-                            CALL sweep_rest(p_run, p_rule, o_state);
-                        ELSE
-                            SELECT r.ended, r.id INTO v_time, v_key FROM work_root AS r ORDER BY r.ended DESC, r.id DESC LIMIT 1;
-                            -- What was looked at already is met again.
-                            INSERT INTO work_held (id)
-                            SELECT l.id FROM JSON_TABLE(v_inherited, '$[*]' COLUMNS (id varchar(255) PATH '$[0]')) AS l;
-                            SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CAST(JSON_ARRAY(CAST(r.id AS char), CAST(r.ended AS char)) AS char)
-                                ORDER BY r.ended, r.id SEPARATOR ', '), ''), ']')
-                            INTO v_claim
-                            FROM work_root AS r
-                            LEFT JOIN work_held AS h ON h.id = r.id
-                            WHERE h.id IS NULL;
-                            UPDATE sweep AS s
-                            SET s.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_time)),
-                                s.cursor_key = v_key
-                            WHERE s.rule = p_rule;
-                            UPDATE run_claim AS c
-                            SET c.claimed = v_claim
-                            WHERE c.run_id = p_run
-                              AND c.rule = p_rule;
-                            UPDATE run_rule AS p
-                            SET p.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_time)),
-                                p.cursor_key = v_key,
-                                p.updated_at = UTC_TIMESTAMP(6)
-                            WHERE p.run_id = p_run
-                              AND p.rule = p_rule;
-                            SET o_state = 'again';
-                        END IF;
-                        COMMIT;
-                    END claim;
+                    CALL claim_more(p_run, p_rule, NULL, v_take, v_limit - v_done, o_state);
                     LEAVE step;
                 END IF;
                 SET v_take = LEAST(v_take, JSON_LENGTH(v_claim));
@@ -216,37 +158,8 @@ BEGIN
             FROM work_member AS m
             STRAIGHT_JOIN work_due AS d ON d.id = m.id;
             IF v_shared THEN
-                -- What was locked by another worker perhaps, or is linked to such a row, is looked at once more when all others are
-                -- through.
-                SELECT v_is_last OR COUNT(o.run_id) = 0
-                INTO v_is_last
-                FROM run_sweep AS s
-                JOIN run_sweep AS o ON o.sweep_id = s.sweep_id AND o.run_id <> s.run_id
-                WHERE s.run_id = p_run;
-                IF NOT v_is_last THEN
-                    UPDATE run_claim AS c
-                    SET c.left_keys = JSON_MERGE_PRESERVE(c.left_keys, (
-                        SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CAST(JSON_ARRAY(k.skip_key, CAST(r.ended AS char)) AS char)
-                            ORDER BY k.position SEPARATOR ', '), ''), ']')
-                        FROM work_skip AS k
-                        JOIN work_root AS r ON CAST(r.id AS char) = k.skip_key
-                        WHERE k.reason IN ('LOCKED', 'SHARED_MEMBER')
-                    ))
-                    WHERE c.run_id = p_run
-                      AND c.rule = p_rule;
-                    DELETE FROM work_skip WHERE reason IN ('LOCKED', 'SHARED_MEMBER');
-                END IF;
-                UPDATE run_claim AS c
-                SET c.claimed = (
-                    SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CAST(JSON_ARRAY(l.id, l.ended) AS char) ORDER BY l.position SEPARATOR ', '),
-                        ''), ']')
-                    FROM JSON_TABLE(v_claim, '$[*]' COLUMNS (position FOR ORDINALITY, id varchar(255) PATH '$[0]',
-                        ended varchar(40) PATH '$[1]')) AS l
-                    WHERE l.position > v_take
-                )
-                WHERE c.run_id = p_run
-                  AND c.rule = p_rule;
-                SELECT s.cursor_time, s.cursor_key INTO v_at_time, v_at_key FROM sweep AS s WHERE s.rule = p_rule;
+                CALL claim_later(p_run, p_rule);
+                CALL claim_done(p_run, p_rule, v_take, NULL, v_at_time, v_at_key);
             END IF;
             CALL record_skips(p_run, p_rule);
             CALL record_rows(p_run, p_rule, v_rows);
@@ -284,17 +197,7 @@ BEGIN
         VALUES (v_key, IF(v_busy, 'LOCKED', 'FAILED'));
         CALL record_skips(p_run, p_rule);
         IF v_shared THEN
-            UPDATE run_claim AS c
-            SET c.claimed = (
-                SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CAST(JSON_ARRAY(l.id, l.ended) AS char) ORDER BY l.position SEPARATOR ', '), ''),
-                    ']')
-                FROM JSON_TABLE(v_claim, '$[*]' COLUMNS (position FOR ORDINALITY, id varchar(255) PATH '$[0]',
-                    ended varchar(40) PATH '$[1]')) AS l
-                WHERE l.position > v_take
-            )
-            WHERE c.run_id = p_run
-              AND c.rule = p_rule;
-            SELECT s.cursor_time, s.cursor_key INTO v_at_time, v_at_key FROM sweep AS s WHERE s.rule = p_rule;
+            CALL claim_done(p_run, p_rule, v_take, NULL, v_at_time, v_at_key);
         END IF;
         UPDATE run_rule AS p
         SET p.batches = p.batches + 1,
@@ -364,23 +267,13 @@ BEGIN
     DECLARE v_dry_run boolean;
     DECLARE v_scope   varchar(255);
     DECLARE v_rows    longtext;
-    DECLARE v_left    longtext DEFAULT '[]';
-    DECLARE v_other   varchar(200);
+    DECLARE v_left    longtext;
     SELECT r.as_of, r.dry_run, JSON_VALUE(r.options, '$.scope') INTO v_as_of, v_dry_run, v_scope
     FROM run AS r
     WHERE r.run_id = p_run;
     IF (SELECT s.workers > 1 FROM spec AS s) THEN
-        -- What was locked, where nobody will look at it once more.
-        SELECT COALESCE(MAX(c.left_keys), '[]')
-        INTO v_left
-        FROM run_claim AS c
-        JOIN sweep AS s ON s.rule = c.rule AND NOT s.handed_out
-        WHERE c.run_id = p_run
-          AND c.rule = p_rule;
+        CALL claims_left(p_run, p_rule, v_left);
         IF v_left <> '[]' THEN
-            CALL at_others(p_run, p_rule, false, v_other);
-        END IF;
-        IF v_left <> '[]' AND v_other IS NULL THEN
             CALL work_end_time(p_rule);
             INSERT INTO work_skip (skip_key, reason)
             SELECT l.id, 'LOCKED' FROM JSON_TABLE(v_left, '$[*]' COLUMNS (id varchar(255) PATH '$[0]')) AS l;

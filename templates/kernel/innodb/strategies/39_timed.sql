@@ -220,11 +220,18 @@ BEGIN
     DECLARE v_plain     boolean;
     DECLARE v_by_family boolean;
     DECLARE v_archives  boolean;
+    DECLARE v_shared    boolean;
+    DECLARE v_alone     boolean;
+    DECLARE v_final     boolean;
+    DECLARE v_claim     longtext;
+    DECLARE v_at_time   varchar(40);
+    DECLARE v_at_key    varchar(255);
     SELECT
         JSON_CONTAINS(r.document, 'true', '$.plain') IS TRUE, JSON_CONTAINS(r.document, '"family"', '$.unit') IS TRUE,
-        JSON_CONTAINS(r.document, 'true', '$.archives') IS TRUE
-    INTO v_plain, v_by_family, v_archives
+        JSON_CONTAINS(r.document, 'true', '$.archives') IS TRUE, s.workers > 1 AND r.divided
+    INTO v_plain, v_by_family, v_archives, v_shared
     FROM rule AS r
+    CROSS JOIN spec AS s
     WHERE r.rule = p_rule;
     SET o_state = NULL;
 
@@ -255,8 +262,17 @@ BEGIN
             FROM run AS r
             JOIN run_rule AS p ON p.run_id = r.run_id AND p.rule = p_rule
             WHERE r.run_id = p_run;
+            IF v_shared THEN
+                SELECT c.claimed, c.alone, IF(s.around, s.start_time, NULL), s.start_key
+                INTO v_claim, v_alone, v_to_time, v_to_key
+                FROM run_claim AS c
+                JOIN sweep AS s ON s.rule = c.rule
+                WHERE c.run_id = p_run
+                  AND c.rule = p_rule;
+                SET v_shared = NOT v_alone;
+            END IF;
             -- Families first. The cursor has a key as long as there are some.
-            SET v_by_family = v_by_family AND (v_from IS NULL OR v_key IS NOT NULL);
+            SET v_by_family = v_by_family AND (v_shared OR v_alone IS NULL AND (v_from IS NULL OR v_key IS NOT NULL));
             CALL setting_of(p_rule, IF(v_by_family, 'batch_families', 'batch_rows'), v_batch);
             IF v_limit IS NULL THEN
                 CALL setting_of(p_rule, 'run_families', v_limit);
@@ -278,9 +294,23 @@ BEGIN
             IF v_from IS NULL THEN
                 CALL timed_least(p_rule, v_from);
             END IF;
+            IF v_shared AND v_claim = '[]' THEN
+                CALL claim_more(p_run, p_rule, v_cutoff, v_take, v_limit - v_done, o_state);
+                LEAVE step;
+            END IF;
             IF v_by_family THEN
-                SET v_to = v_from;
-                CALL next_timed(p_rule, v_cutoff, LEAST(v_take, v_limit - v_done), v_to_time, v_to_key, v_to, v_key, v_last);
+                IF v_shared THEN
+                    SET v_last = LEAST(v_take, v_limit - v_done, JSON_LENGTH(v_claim));
+                    INSERT INTO work_next (id, due)
+                    SELECT l.id, l.due
+                    FROM JSON_TABLE(v_claim, '$[*]' COLUMNS (position FOR ORDINALITY, id varchar(255) PATH '$[0]',
+                        due varchar(40) PATH '$[1]')) AS l
+                    WHERE l.position <= v_last;
+                    SELECT n.due, n.id INTO v_to, v_key FROM work_next AS n ORDER BY n.due DESC, n.id DESC LIMIT 1;
+                ELSE
+                    SET v_to = v_from;
+                    CALL next_timed(p_rule, v_cutoff, LEAST(v_take, v_limit - v_done), v_to_time, v_to_key, v_to, v_key, v_last);
+                END IF;
                 IF v_last = 0 AND v_to_time IS NOT NULL AND v_to_key IS NOT NULL THEN
                     COMMIT;
                     SET o_state = 'nothing left';
@@ -312,11 +342,21 @@ BEGIN
                 END IF;
                 CALL judge_timed(p_rule, v_cutoff, v_as_of, true, v_families);
             ELSE
-                SET v_cutoff = LEAST(v_cutoff, COALESCE(v_to_time, v_cutoff));
+                SET v_cutoff = LEAST(v_cutoff, COALESCE(v_to_time, v_cutoff)), v_key = NULL;
+                IF v_shared THEN
+                    SET v_from = JSON_VALUE(v_claim, '$[0][0]'), v_cutoff = JSON_VALUE(v_claim, '$[0][1]');
+                END IF;
                 CALL window_timed(p_rule, v_from, v_cutoff, v_take, v_limit - v_done, v_from, v_to);
                 IF v_from IS NULL THEN
-                    COMMIT;
                     SET o_state = 'nothing left';
+                    IF v_shared THEN
+                        CALL claim_done(p_run, p_rule, NULL, v_cutoff, v_at_time, v_at_key);
+                        SET o_state = 'again';
+                    ELSEIF v_alone THEN
+                        -- From the windows that follow families the sweep goes around.
+                        CALL sweep_around(p_run, p_rule, o_state);
+                    END IF;
+                    COMMIT;
                     LEAVE step;
                 END IF;
                 -- One instant cannot be halved.
@@ -354,6 +394,11 @@ BEGIN
                 END IF;
             END IF;
             UPDATE run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
+            SET v_at_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_to)), v_at_key = v_key;
+            IF v_shared THEN
+                CALL claim_later(p_run, p_rule);
+                CALL claim_done(p_run, p_rule, v_last, IF(v_by_family, NULL, v_to), v_at_time, v_at_key);
+            END IF;
             CALL record_skips(p_run, p_rule);
             CALL record_rows(p_run, p_rule, v_rows);
             UPDATE run_rule AS p
@@ -362,8 +407,8 @@ BEGIN
                 p.retries_in_row = 0,
                 p.batch_families = IF(v_halving AND v_last > 1, v_take DIV 2, LEAST(GREATEST(v_take * 2, 1), v_batch)),
                 p.halving = v_halving AND v_last > 1,
-                p.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_to)),
-                p.cursor_key = v_key,
+                p.cursor_time = v_at_time,
+                p.cursor_key = v_at_key,
                 p.updated_at = UTC_TIMESTAMP(6)
             WHERE p.run_id = p_run
               AND p.rule = p_rule;
@@ -386,27 +431,42 @@ BEGIN
             LEAVE step;
         END IF;
         SET v_text = COALESCE(v_key, TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_from)));
-        INSERT IGNORE INTO run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
-        VALUES (p_run, p_rule, v_text, v_errno, v_sqlstate, v_message);
-        CALL work_timed(p_rule, v_plain);
-        IF v_key IS NULL THEN
-            CALL rows_timed(p_rule, 'families', v_from, v_to, 9223372036854775807);
+        SET v_at_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_to)), v_at_key = v_key, v_final = true;
+        IF v_shared THEN
+            IF v_busy THEN
+                CALL is_last(p_run, p_rule, v_final);
+            END IF;
+            CALL claim_done(p_run, p_rule, 1, IF(v_by_family, NULL, v_to), v_at_time, v_at_key);
         END IF;
-        -- One family, or those of an instant; if there are none, rows of no family.
-        INSERT INTO work_skip (skip_key, reason)
-        SELECT w.id, IF(v_busy, 'LOCKED', 'FAILED') FROM work_row AS w ORDER BY w.id;
-        IF ROW_COUNT() = 0 THEN
+        IF NOT v_final THEN
+            -- What others have locked may go yet: a worker looks at it once more.
+            UPDATE run_claim AS c
+            SET c.left_keys = JSON_ARRAY_APPEND(c.left_keys, '$', JSON_ARRAY(COALESCE(v_key, CAST(v_from AS char)), CAST(v_to AS char)))
+            WHERE c.run_id = p_run
+              AND c.rule = p_rule;
+        ELSE
+            INSERT IGNORE INTO run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
+            VALUES (p_run, p_rule, v_text, v_errno, v_sqlstate, v_message);
+            CALL work_timed(p_rule, v_plain);
+            IF v_key IS NULL THEN
+                CALL rows_timed(p_rule, 'families', v_from, v_to, 9223372036854775807);
+            END IF;
+            -- One family, or those of an instant; if there are none, rows of no family.
             INSERT INTO work_skip (skip_key, reason)
-            VALUES (v_text, IF(v_busy, 'LOCKED', 'FAILED'));
+            SELECT w.id, IF(v_busy, 'LOCKED', 'FAILED') FROM work_row AS w ORDER BY w.id;
+            IF ROW_COUNT() = 0 THEN
+                INSERT INTO work_skip (skip_key, reason)
+                VALUES (v_text, IF(v_busy, 'LOCKED', 'FAILED'));
+            END IF;
+            CALL record_skips(p_run, p_rule);
         END IF;
-        CALL record_skips(p_run, p_rule);
         UPDATE run_rule AS p
         SET p.batches = p.batches + 1,
             p.retries_in_row = 0,
             p.batch_families = LEAST(GREATEST(v_take * 2, 1), v_batch),
             p.halving = false,
-            p.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_to)),
-            p.cursor_key = v_key,
+            p.cursor_time = v_at_time,
+            p.cursor_key = v_at_key,
             p.updated_at = UTC_TIMESTAMP(6)
         WHERE p.run_id = p_run
           AND p.rule = p_rule;
@@ -423,8 +483,27 @@ COMMENT 'Counts what has no time where the rule looked at all that is due, and f
 BEGIN
     DECLARE v_dry_run boolean;
     DECLARE v_plain   boolean;
+    DECLARE v_left    longtext;
     SELECT r.dry_run INTO v_dry_run FROM run AS r WHERE r.run_id = p_run;
     CALL timed_is_plain(p_rule, v_plain);
+    IF (SELECT s.workers > 1 FROM spec AS s) THEN
+        CALL claims_left(p_run, p_rule, v_left);
+        WHILE v_left <> '[]' DO
+            CALL work_timed(p_rule, v_plain);
+            IF v_plain THEN
+                CALL rows_timed(
+                    p_rule, 'families', JSON_VALUE(v_left, '$[0][0]'), JSON_VALUE(v_left, '$[0][1]'), 9223372036854775807
+                );
+                INSERT INTO work_skip (skip_key, reason)
+                SELECT w.id, 'LOCKED' FROM work_row AS w ORDER BY w.id;
+            ELSE
+                INSERT INTO work_skip (skip_key, reason)
+                VALUES (JSON_VALUE(v_left, '$[0][0]'), 'LOCKED');
+            END IF;
+            CALL record_skips(p_run, p_rule);
+            SET v_left = JSON_REMOVE(v_left, '$[0]');
+        END WHILE;
+    END IF;
     IF p_reason = 'nothing left' THEN
         CALL undated_timed(p_rule);
         CALL record_skips(p_run, p_rule);

@@ -301,9 +301,10 @@ BEGIN
     END LOOP;
     IF v_spec.workers > 1 THEN
         -- What was locked, where nobody will look at it once more.
-        PERFORM record_skips(p_run, c.rule, c.left_keys, array_fill('LOCKED'::text, ARRAY[cardinality(c.left_keys)]))
+        PERFORM record_skips(p_run, c.rule, k.keys, array_fill('LOCKED'::text, ARRAY[cardinality(k.keys)]))
         FROM run_claim AS c
         JOIN sweep AS s ON s.rule = c.rule
+        CROSS JOIN LATERAL what_is_left(c.rule, c.left_keys) AS k(keys)
         WHERE c.run_id = p_run
           AND cardinality(c.left_keys) > 0
           AND NOT s.handed_out

@@ -1,7 +1,7 @@
 -- sweep: what the workers go through together, from the first root of the first rule to the last one of the last. A worker
 -- that starts while others are at work joins them, with their cutoff; else it begins a new sweep. One row for each rule:
--- behind which root the next claim begins, behind which one the first began, whether the claims have come to the end since and are
--- of what lies before that, which roots the sweep before had claimed and not looked at, whether nothing is left behind the cursor,
+-- behind which root or window the next claim begins, behind which one the first began, whether the claims have come to the end since
+-- and are of what lies before that, what the sweep before had claimed and not looked at, whether nothing is left behind the cursor,
 -- whether what was locked was handed out once more, and which run saw the end of it.
 --# create table sweep
 CREATE TABLE IF NOT EXISTS sweep (
@@ -39,12 +39,17 @@ CREATE TABLE IF NOT EXISTS run_claim (
     claimed   text[]  NOT NULL DEFAULT '{}',
     left_keys text[]  NOT NULL DEFAULT '{}',
     is_last   boolean NOT NULL DEFAULT false,
+    alone     boolean NOT NULL DEFAULT false,
     PRIMARY KEY (run_id, rule)
 );
+-- What the table of an earlier version lacks.
+--# add columns to run_claim
+ALTER TABLE run_claim
+    ADD COLUMN IF NOT EXISTS alone boolean NOT NULL DEFAULT false;
 --# comment on table run_claim
 COMMENT ON TABLE run_claim IS
-    'The roots that a worker has claimed and not looked at yet; those that it left because a row of theirs was locked, for the last claim '
-    'of the sweep.';
+    'The roots, or the windows (from/to), that a worker has claimed and not looked at yet; those that it left because a row of theirs was '
+    'locked, for the last claim of the sweep. alone: it goes through the windows that follow the families of a rule.';
 
 -- at_others: another worker of the sweep that is at work: at p_rule, or before it in the order of the rules.
 --# create function at_others
@@ -113,6 +118,21 @@ $windrow$;
 COMMENT ON FUNCTION claims_left(bigint, text) IS
     'The roots that the workers before run p_run claimed and did not look at, where that run goes on behind them.';
 
+-- has_windows: whether windows follow the families of a rule. One worker alone goes through them, before the sweep goes around.
+--# create function has_windows
+CREATE OR REPLACE FUNCTION has_windows(p_rule text)
+RETURNS boolean
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    RETURN (SELECT coalesce(r.divided AND r.document ->> 'unit' = 'family', false) FROM rule AS r WHERE r.rule = p_rule);
+END
+$windrow$;
+--# comment on function has_windows
+COMMENT ON FUNCTION has_windows(text) IS
+    'Whether windows of rows whose root is gone follow the families of p_rule.';
+
 -- sweep_join: a run becomes part of the sweep under way, or begins a new one.
 --# create function sweep_join
 CREATE OR REPLACE FUNCTION sweep_join(p_run bigint, p_worker integer)
@@ -146,7 +166,8 @@ BEGIN
             start_key = p.start_key,
             around = false,
             inherited = claims_left(p_run, s.rule),
-            exhausted = false,
+            -- A place among the windows that follow families has no key.
+            exhausted = p.start_time IS NOT NULL AND p.start_key IS NULL AND has_windows(s.rule),
             handed_out = false,
             ended_by = NULL
         FROM rule AS r
@@ -199,9 +220,41 @@ $windrow$;
 COMMENT ON FUNCTION sweep_enter(bigint, text) IS
     'Run p_run goes to p_rule; o_wait: whom it waits for first; o_over: the sweep is through with the rule.';
 
--- sweep_rest: no root is left behind the cursor. What lies before the place where the sweep began comes next. Then who is the last
+-- sweep_around: the claims have come to the end. What lies before the place where the sweep began comes next.
+--# create function sweep_around
+CREATE OR REPLACE FUNCTION sweep_around(p_run bigint, p_rule text)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    UPDATE sweep AS s
+    SET cursor_time = NULL,
+        cursor_key = NULL,
+        around = true,
+        exhausted = false,
+        handed_out = false
+    WHERE s.rule = p_rule
+      AND s.start_time IS NOT NULL
+      AND NOT s.around;
+    IF NOT FOUND THEN
+        RETURN 'nothing left';
+    END IF;
+    UPDATE run_claim AS c
+    SET is_last = false,
+        alone = false
+    WHERE c.run_id = p_run
+      AND c.rule = p_rule;
+    RETURN 'again';
+END
+$windrow$;
+--# comment on function sweep_around
+COMMENT ON FUNCTION sweep_around(bigint, text) IS
+    'again, where what lies before the start of the sweep comes next at p_rule; nothing left, where that was looked at.';
+
+-- sweep_rest: nothing is left behind the cursor. What lies before the place where the sweep began comes next. Then who is the last
 -- one at the rule looks once more at what was locked when it was met, by another worker perhaps, and at what workers that are gone
--- had claimed.
+-- had claimed. Where windows follow families, it goes through them after that, and before the sweep goes around.
 --# create function sweep_rest
 CREATE OR REPLACE FUNCTION sweep_rest(p_run bigint, p_rule text)
 RETURNS text
@@ -209,17 +262,11 @@ LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
-    v_sweep sweep%ROWTYPE;
-    v_keys  text[] := '{}';
+    v_windows boolean := has_windows(p_rule);
+    v_sweep   sweep%ROWTYPE;
+    v_keys    text[] := '{}';
 BEGIN
-    UPDATE sweep AS s
-    SET cursor_time = NULL,
-        cursor_key = NULL,
-        around = true
-    WHERE s.rule = p_rule
-      AND s.start_time IS NOT NULL
-      AND NOT s.around;
-    IF FOUND THEN
+    IF NOT v_windows AND sweep_around(p_run, p_rule) = 'again' THEN
         RETURN 'again';
     END IF;
     UPDATE sweep AS s
@@ -238,31 +285,136 @@ BEGIN
         CROSS JOIN LATERAL unnest(c.claimed || c.left_keys) AS k(key)
         WHERE o.sweep_id = v_sweep.sweep_id;
     END IF;
+    -- Up to a family that a sweep began with, there are families only.
+    v_windows := v_windows AND v_keys = '{}' AND NOT (v_sweep.around AND v_sweep.start_key IS NOT NULL);
     UPDATE sweep AS s
     SET handed_out = true,
-        ended_by = CASE WHEN v_keys = '{}' THEN p_run END
+        ended_by = CASE WHEN v_keys = '{}' AND NOT v_windows THEN p_run END
     WHERE s.rule = p_rule;
-    IF v_keys = '{}' THEN
+    IF v_keys = '{}' AND NOT v_windows THEN
         RETURN 'nothing left';
     END IF;
     UPDATE run_claim AS c
     SET claimed = v_keys,
         left_keys = '{}',
-        is_last = true
+        is_last = true,
+        alone = v_windows
     WHERE c.run_id = p_run
       AND c.rule = p_rule;
+    IF v_windows THEN
+        UPDATE run_rule AS r
+        SET batch_families = setting_of(p_rule, 'batch_rows'),
+            halving = false,
+            cursor_time = coalesce(
+                CASE WHEN v_sweep.start_key IS NULL AND NOT v_sweep.around THEN v_sweep.start_time END, '4714-11-24 00:00:00 BC'
+            ),
+            cursor_key = NULL,
+            updated_at = clock_timestamp()
+        WHERE r.run_id = p_run
+          AND r.rule = p_rule;
+    END IF;
     RETURN 'again';
 END
 $windrow$;
 --# comment on function sweep_rest
 COMMENT ON FUNCTION sweep_rest(bigint, text) IS
     'Called where nothing is left to claim behind the cursor: nothing left; or again, where what lies before the start of the sweep '
-    'comes next, or run p_run is the last one at p_rule and has claimed what was locked.';
+    'comes next, or run p_run is the last one at p_rule and has claimed what was locked, or goes through its windows.';
 
--- claim_roots: the workers share the roots out: each claims those of the next four batches, in a transaction that does
--- nothing else.
---# create function claim_roots
-CREATE OR REPLACE FUNCTION claim_roots(p_run run, p_progress run_rule, p_take bigint)
+-- next_claim: what comes next behind the cursor of a sweep: the roots of so many families; or of rows of one table that go by their
+-- time, a window.
+--# create function next_claim
+CREATE OR REPLACE FUNCTION next_claim(
+    p_run run, p_rule text, p_sweep sweep, p_take bigint, p_families bigint, p_gone text[],
+    OUT o_claim text[], OUT o_time text, OUT o_key text
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+SET datestyle = 'ISO, YMD'
+SET timezone = 'UTC'
+AS $windrow$
+DECLARE
+    c_first     constant text := '4714-11-24 00:00:00 BC';
+    v_retention constant bigint := seconds(p_run.options ->> 'retention');
+    v_rule      rule%ROWTYPE;
+    v_start     text := CASE WHEN p_sweep.around THEN p_sweep.start_time END;
+    v_cutoff    text;
+    v_from      text;
+    v_known     text;
+BEGIN
+    SELECT * INTO STRICT v_rule FROM rule AS r WHERE r.rule = p_rule;
+    -- A strategy that no rule has is not installed.
+    IF v_rule.strategy = 'end-time' THEN
+        SELECT n.o_roots, n.o_last
+        INTO o_claim, o_time
+        FROM next_roots(
+            p_rule, p_run.as_of, v_retention, p_run.options ->> 'scope', p_sweep.cursor_time, p_sweep.cursor_key,
+            least(p_take, p_families), p_gone, false, v_start, p_sweep.start_key
+        ) AS n;
+    ELSE
+        EXECUTE format('SELECT (%s)::text', cutoff_call(p_rule, '$1', '$2')) INTO v_cutoff USING p_run.as_of, v_retention;
+        IF v_rule.document ? 'plain' THEN
+            EXECUTE format('SELECT least($1::%1$s, $2::%1$s)::text', time_type_of(p_rule)) INTO v_cutoff USING v_cutoff, v_start;
+            SELECT w.o_from, w.o_to
+            INTO v_from, o_time
+            FROM window_timed(p_rule, coalesce(p_sweep.cursor_time, c_first), v_cutoff, p_take, p_families, NULL) AS w;
+            IF v_from IS NULL THEN
+                RETURN;
+            END IF;
+            -- What the sweep before had claimed was looked at first.
+            IF p_sweep.around THEN
+                SELECT split_part(i.span, '/', 2)
+                INTO v_known
+                FROM unnest(p_sweep.inherited) AS i(span)
+                WHERE v_from::timestamptz >= split_part(i.span, '/', 1)::timestamptz
+                  AND v_from::timestamptz < split_part(i.span, '/', 2)::timestamptz;
+                IF FOUND THEN
+                    o_claim := '{}';
+                    o_time := v_known;
+                    RETURN;
+                END IF;
+                SELECT i.begins
+                INTO o_time
+                FROM (
+                    SELECT split_part(k.span, '/', 1) AS begins FROM unnest(p_sweep.inherited) AS k(span)
+                    UNION ALL
+                    SELECT o_time
+                ) AS i
+                WHERE i.begins::timestamptz > v_from::timestamptz
+                ORDER BY i.begins::timestamptz
+                LIMIT 1;
+            END IF;
+            o_claim := ARRAY[v_from || '/' || o_time];
+            RETURN;
+        END IF;
+        SELECT nullif(n.o_roots, '{}'), n.o_last
+        INTO o_claim, o_time
+        FROM next_timed(
+            p_rule, coalesce(p_sweep.cursor_time, c_first), p_sweep.cursor_key, v_cutoff, least(p_take, p_families),
+            v_start, CASE WHEN p_sweep.around THEN p_sweep.start_key END
+        ) AS n;
+    END IF;
+    o_key := o_claim[cardinality(o_claim)];
+    IF p_sweep.around AND p_sweep.inherited <> '{}' THEN
+        -- What was looked at already is met again.
+        o_claim := CASE WHEN o_key IS NOT NULL THEN ARRAY(
+            SELECT k.key
+            FROM unnest(o_claim) WITH ORDINALITY AS k(key, position)
+            WHERE k.key <> ALL (p_sweep.inherited)
+            ORDER BY k.position
+        ) END;
+    END IF;
+END
+$windrow$;
+--# comment on function next_claim
+COMMENT ON FUNCTION next_claim(run, text, sweep, bigint, bigint, text[]) IS
+    'What p_take families, or rows of a window, at most p_families, are next behind the cursor of a sweep, and where they end; NULL: none '
+    'are left. Reads only.';
+
+-- claim_more: the workers share out what is due: each claims what its next four batches take, in a transaction that does nothing
+-- else.
+--# create function claim_more
+CREATE OR REPLACE FUNCTION claim_more(p_run run, p_progress run_rule, p_take bigint)
 RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -270,8 +422,9 @@ AS $windrow$
 DECLARE
     v_rule  text := p_progress.rule;
     v_sweep sweep%ROWTYPE;
-    v_roots text[];
-    v_last  text;
+    v_claim text[];
+    v_time  text;
+    v_key   text;
 BEGIN
     BEGIN
         SELECT * INTO STRICT v_sweep FROM sweep AS s WHERE s.rule = v_rule FOR UPDATE;
@@ -279,46 +432,116 @@ BEGIN
         RETURN 'again';
     END;
     IF NOT v_sweep.exhausted THEN
-        SELECT n.o_roots, n.o_last
-        INTO v_roots, v_last
-        FROM next_roots(
-            v_rule, p_run.as_of, seconds(p_run.options ->> 'retention'), p_run.options ->> 'scope',
-            v_sweep.cursor_time, v_sweep.cursor_key, least(4 * p_take, families_left(p_run, p_progress)), p_progress.gone, false,
-            CASE WHEN v_sweep.around THEN v_sweep.start_time END, v_sweep.start_key
-        ) AS n;
+        SELECT n.o_claim, n.o_time, n.o_key
+        INTO v_claim, v_time, v_key
+        FROM next_claim(p_run, v_rule, v_sweep, 4 * p_take, families_left(p_run, p_progress), p_progress.gone) AS n;
     END IF;
-    IF v_roots IS NULL THEN
+    IF v_claim IS NULL THEN
         RETURN sweep_rest(p_run.run_id, v_rule);
     END IF;
     UPDATE sweep AS s
-    SET cursor_time = v_last,
-        cursor_key = v_roots[cardinality(v_roots)]
+    SET cursor_time = v_time,
+        cursor_key = v_key
     WHERE s.rule = v_rule;
     UPDATE run_claim AS c
-    SET claimed = CASE
-            -- What was looked at already is met again.
-            WHEN v_sweep.around AND v_sweep.inherited <> '{}' THEN ARRAY(
-                SELECT k.key
-                FROM unnest(v_roots) WITH ORDINALITY AS k(key, position)
-                WHERE k.key <> ALL (v_sweep.inherited)
-                ORDER BY k.position
-            )
-            ELSE v_roots
-        END
+    SET claimed = v_claim
     WHERE c.run_id = p_run.run_id
       AND c.rule = v_rule;
     UPDATE run_rule AS r
-    SET cursor_time = v_last,
-        cursor_key = v_roots[cardinality(v_roots)],
+    SET cursor_time = v_time,
+        cursor_key = v_key,
         updated_at = clock_timestamp()
     WHERE r.run_id = p_run.run_id
       AND r.rule = v_rule;
     RETURN 'again';
 END
 $windrow$;
---# comment on function claim_roots
-COMMENT ON FUNCTION claim_roots(run, run_rule, bigint) IS
-    'Claims the roots of the next four batches for the worker of a run; again, or what is to do where none is left.';
+--# comment on function claim_more
+COMMENT ON FUNCTION claim_more(run, run_rule, bigint) IS
+    'Claims what the next four batches take for the worker of a run; again, or what is to do where nothing is left.';
+
+-- is_last: whether what a worker meets locked is looked at by nobody after it.
+--# create function is_last
+CREATE OR REPLACE FUNCTION is_last(p_run bigint, p_rule text)
+RETURNS boolean
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    RETURN (SELECT c.is_last FROM run_claim AS c WHERE c.run_id = p_run AND c.rule = p_rule) OR NOT EXISTS (
+        SELECT
+        FROM run_sweep AS s
+        JOIN run_sweep AS o ON o.sweep_id = s.sweep_id AND o.run_id <> s.run_id
+        WHERE s.run_id = p_run
+    );
+END
+$windrow$;
+--# comment on function is_last
+COMMENT ON FUNCTION is_last(bigint, text) IS
+    'Whether run p_run is the last one at p_rule, or the only one of its sweep.';
+
+-- claim_done: what a batch leaves of a claim. What was locked by another worker perhaps, or is kept by such a row, is looked at once
+-- more when all others are through.
+--# create function claim_done
+CREATE OR REPLACE FUNCTION claim_done(
+    p_run bigint, p_rule text, p_claim text[], p_keys text[], p_reasons text[],
+    OUT o_skip_keys text[], OUT o_skip_reasons text[], OUT o_time text, OUT o_key text
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_later text[] := '{}';
+BEGIN
+    IF NOT is_last(p_run, p_rule) THEN
+        SELECT ARRAY['LOCKED', 'SHARED_MEMBER'] || CASE WHEN r.document ? 'crosses' THEN 'REFERENCED' END
+        INTO v_later
+        FROM rule AS r
+        WHERE r.rule = p_rule;
+    END IF;
+    UPDATE run_claim AS c
+    SET claimed = p_claim,
+        left_keys = c.left_keys || ARRAY(
+            SELECT k.key
+            FROM unnest(p_keys, p_reasons) WITH ORDINALITY AS k(key, reason, position)
+            WHERE k.reason = ANY (v_later)
+            ORDER BY k.position
+        )
+    WHERE c.run_id = p_run
+      AND c.rule = p_rule;
+    SELECT coalesce(array_agg(k.key ORDER BY k.position), '{}'), coalesce(array_agg(k.reason ORDER BY k.position), '{}')
+    INTO o_skip_keys, o_skip_reasons
+    FROM unnest(p_keys, p_reasons) WITH ORDINALITY AS k(key, reason, position)
+    WHERE (k.reason = ANY (v_later)) IS NOT TRUE;
+    -- The claims have moved the cursor already: the next sweep goes on behind the last of them.
+    SELECT s.cursor_time, s.cursor_key INTO o_time, o_key FROM sweep AS s WHERE s.rule = p_rule;
+END
+$windrow$;
+--# comment on function claim_done
+COMMENT ON FUNCTION claim_done(bigint, text, text[], text[], text[]) IS
+    'Notes p_claim, what a batch of run p_run leaves of its claim; answers which of the skips p_keys count now, and the cursor.';
+
+-- what_is_left: what was locked, where nobody will look at it once more, as keys.
+--# create function what_is_left
+CREATE OR REPLACE FUNCTION what_is_left(p_rule text, p_left text[])
+RETURNS text[]
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    IF (SELECT r.document ? 'plain' FROM rule AS r WHERE r.rule = p_rule) THEN
+        RETURN ARRAY(
+            SELECT k.key
+            FROM unnest(p_left) AS l(span)
+            CROSS JOIN unnest(timed_in_window(p_rule, split_part(l.span, '/', 1), split_part(l.span, '/', 2))) AS k(key)
+        );
+    END IF;
+    RETURN p_left;
+END
+$windrow$;
+--# comment on function what_is_left
+COMMENT ON FUNCTION what_is_left(text, text[]) IS
+    'The keys of what a worker has left in p_rule: roots, or the rows of windows.';
 
 -- sweep_leave: a worker is through with a rule.
 --# create function sweep_leave

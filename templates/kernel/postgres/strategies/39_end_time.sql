@@ -19,7 +19,6 @@ DECLARE
     v_progress run_rule%ROWTYPE;
     v_state    text;
     v_claim    text[];
-    v_is_last  boolean := true;
     v_batch    record;
     v_take     bigint;
     v_roots    text[];
@@ -47,9 +46,9 @@ BEGIN
     END IF;
 
     IF v_shared THEN
-        SELECT c.claimed, c.is_last INTO STRICT v_claim, v_is_last FROM run_claim AS c WHERE c.run_id = p_run AND c.rule = p_rule;
-        IF cardinality(v_claim) = 0 THEN
-            RETURN claim_roots(v_run, v_progress, v_take);
+        SELECT c.claimed INTO STRICT v_claim FROM run_claim AS c WHERE c.run_id = p_run AND c.rule = p_rule;
+        IF v_claim = '{}' THEN
+            RETURN claim_more(v_run, v_progress, v_take);
         END IF;
         v_roots := v_claim[1:v_take];
     ELSE
@@ -119,35 +118,18 @@ BEGIN
     END IF;
 
     IF v_shared THEN
-        -- What was locked by another worker perhaps, or is linked to such a row, is looked at once more when all others are through.
-        v_is_last := v_is_last OR NOT EXISTS (
-            SELECT
-            FROM run_sweep AS s
-            JOIN run_sweep AS o ON o.sweep_id = s.sweep_id AND o.run_id <> s.run_id
-            WHERE s.run_id = p_run
-        );
-        UPDATE run_claim AS c
-        SET claimed = ARRAY(
+        SELECT d.o_skip_keys, d.o_skip_reasons, d.o_time, d.o_key
+        INTO v_batch.o_skip_keys, v_batch.o_skip_reasons, v_last, v_key
+        FROM claim_done(
+            p_run, p_rule,
+            ARRAY(
                 SELECT k.key
-                FROM unnest(c.claimed[v_count + 1:]) WITH ORDINALITY AS k(key, position)
+                FROM unnest(v_claim[v_count + 1:]) WITH ORDINALITY AS k(key, position)
                 WHERE k.key NOT IN (SELECT m.id FROM unnest(v_batch.o_members) AS m(id))
                 ORDER BY k.position
             ),
-            left_keys = c.left_keys || ARRAY(
-                SELECT k.key
-                FROM unnest(v_batch.o_skip_keys, v_batch.o_skip_reasons) AS k(key, reason)
-                WHERE k.reason IN ('LOCKED', 'SHARED_MEMBER')
-                  AND NOT v_is_last
-            )
-        WHERE c.run_id = p_run
-          AND c.rule = p_rule;
-        SELECT coalesce(array_agg(k.key), '{}'), coalesce(array_agg(k.reason), '{}')
-        INTO v_batch.o_skip_keys, v_batch.o_skip_reasons
-        FROM unnest(v_batch.o_skip_keys, v_batch.o_skip_reasons) AS k(key, reason)
-        WHERE k.reason NOT IN ('LOCKED', 'SHARED_MEMBER')
-           OR v_is_last;
-        -- The claims have moved the cursor already: the next sweep goes on behind the last of them.
-        SELECT s.cursor_time, s.cursor_key INTO v_last, v_key FROM sweep AS s WHERE s.rule = p_rule;
+            v_batch.o_skip_keys, v_batch.o_skip_reasons
+        ) AS d;
     ELSE
         v_key := v_roots[v_count];
     END IF;

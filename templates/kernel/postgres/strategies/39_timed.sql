@@ -435,6 +435,12 @@ DECLARE
     v_progress  run_rule%ROWTYPE;
     v_unit      text := (SELECT r.document ->> 'unit' FROM rule AS r WHERE r.rule = p_rule);
     v_by_family boolean;  -- families go first; what belongs to none goes by windows, after them
+    v_shared    boolean := (SELECT s.workers > 1 AND r.divided FROM rule AS r CROSS JOIN spec AS s WHERE r.rule = p_rule);
+    v_alone     boolean;  -- whether this one of several workers goes through windows that follow families
+    v_claim     text[];
+    v_final     boolean;  -- whether nobody will look at it once more
+    v_last      text;
+    v_key       text;
     v_state     text;
     v_batch     record;
     v_cutoff    text;
@@ -460,8 +466,20 @@ BEGIN
     IF v_families <= 0 THEN
         RETURN 'run_families reached';
     END IF;
+    IF v_shared THEN
+        SELECT c.claimed, c.alone, s.around, s.start_time, s.start_key
+        INTO STRICT v_claim, v_alone, v_progress.around, v_progress.start_time, v_progress.start_key
+        FROM run_claim AS c
+        JOIN sweep AS s ON s.rule = c.rule
+        WHERE c.run_id = p_run
+          AND c.rule = p_rule;
+        v_shared := NOT v_alone;
+    END IF;
     -- The cursor has a key as long as there are families.
-    v_by_family := v_unit = 'family' AND (v_progress.cursor_time IS NULL OR v_progress.cursor_key IS NOT NULL);
+    v_by_family := v_unit = 'family' AND CASE
+        WHEN v_alone IS NULL THEN v_progress.cursor_time IS NULL OR v_progress.cursor_key IS NOT NULL
+        ELSE v_shared
+    END;
     v_most := setting_of(p_rule, CASE WHEN v_by_family THEN 'batch_families' ELSE 'batch_rows' END);
     v_take := least(v_progress.batch_families, v_most);
     v_state := take_locks(p_run, p_rule);
@@ -472,13 +490,20 @@ BEGIN
     INTO v_cutoff
     USING v_run.as_of, seconds(v_run.options ->> 'retention');
 
+    IF v_shared AND v_claim = '{}' THEN
+        RETURN claim_more(v_run, v_progress, v_take);
+    END IF;
     IF v_by_family THEN
-        SELECT n.o_roots, n.o_last
-        INTO v_roots, v_to
-        FROM next_timed(
-            p_rule, coalesce(v_progress.cursor_time, c_first), v_progress.cursor_key, v_cutoff, least(v_take, v_families),
-            CASE WHEN v_progress.around THEN v_progress.start_time END, CASE WHEN v_progress.around THEN v_progress.start_key END
-        ) AS n;
+        IF v_shared THEN
+            v_roots := v_claim[1:least(v_take, v_families)];
+        ELSE
+            SELECT n.o_roots, n.o_last
+            INTO v_roots, v_to
+            FROM next_timed(
+                p_rule, coalesce(v_progress.cursor_time, c_first), v_progress.cursor_key, v_cutoff, least(v_take, v_families),
+                CASE WHEN v_progress.around THEN v_progress.start_time END, CASE WHEN v_progress.around THEN v_progress.start_key END
+            ) AS n;
+        END IF;
         v_take := cardinality(v_roots);
         IF v_take = 0 THEN
             IF v_progress.around AND v_progress.start_key IS NOT NULL THEN
@@ -503,7 +528,11 @@ BEGIN
             END IF;
         END IF;
     ELSE
-        IF v_progress.around THEN
+        v_last := v_progress.cursor_time;
+        IF v_shared THEN
+            v_last := split_part(v_claim[1], '/', 1);
+            v_cutoff := split_part(v_claim[1], '/', 2);
+        ELSIF v_progress.around THEN
             EXECUTE format('SELECT least($1::%1$s, $2::%1$s)::text', time_type_of(p_rule))
             INTO v_cutoff
             USING v_cutoff, v_progress.start_time;
@@ -511,9 +540,15 @@ BEGIN
         SELECT w.o_from, w.o_to
         INTO v_from, v_to
         FROM window_timed(
-            p_rule, coalesce(v_progress.cursor_time, c_first), v_cutoff, v_take, v_families, v_progress.cursor_key::bigint[]
+            p_rule, coalesce(v_last, c_first), v_cutoff, v_take, v_families, CASE WHEN NOT v_shared THEN v_progress.cursor_key::bigint[] END
         ) AS w;
-        IF v_from IS NULL THEN
+        IF v_from IS NULL AND v_shared THEN
+            PERFORM claim_done(p_run, p_rule, v_claim[2:], '{}', '{}');
+            RETURN 'again';
+        ELSIF v_from IS NULL AND v_alone THEN
+            -- From the windows that follow families the sweep goes around.
+            RETURN sweep_around(p_run, p_rule);
+        ELSIF v_from IS NULL THEN
             RETURN 'nothing left';
         END IF;
         v_instant := v_to::timestamptz <= v_from::timestamptz + interval '1 microsecond';
@@ -547,9 +582,15 @@ BEGIN
         IF v_state IS NOT NULL THEN
             RETURN v_state;
         END IF;
-        PERFORM record_failure(p_run, p_rule, coalesce(v_roots[1], v_from), v_sqlstate, v_message);
+        -- What others have locked may go yet, where a worker will look at it once more.
+        v_final := NOT v_shared OR NOT is_busy(v_sqlstate) OR is_last(p_run, p_rule);
+        IF v_final THEN
+            PERFORM record_failure(p_run, p_rule, coalesce(v_roots[1], v_from), v_sqlstate, v_message);
+        END IF;
         IF v_by_family THEN
             v_keys := v_roots;
+        ELSIF NOT v_final THEN
+            v_keys := ARRAY[v_from || '/' || v_to];
         ELSE
             v_keys := timed_in_window(p_rule, v_from, v_to);
             v_keys := CASE WHEN cardinality(v_keys) > 0 THEN v_keys ELSE ARRAY[v_from] END;
@@ -562,18 +603,32 @@ BEGIN
         INTO v_batch;
     END IF;
 
+    IF v_shared THEN
+        SELECT d.o_skip_keys, d.o_skip_reasons, d.o_time, d.o_key
+        INTO v_batch.o_skip_keys, v_batch.o_skip_reasons, v_last, v_key
+        FROM claim_done(
+            p_run, p_rule,
+            CASE
+                WHEN v_by_family THEN v_claim[v_take + 1:]
+                ELSE CASE WHEN v_to <> v_cutoff THEN ARRAY[v_to || '/' || v_cutoff] ELSE '{}' END || v_claim[2:]
+            END,
+            v_batch.o_skip_keys, v_batch.o_skip_reasons
+        ) AS d;
+    ELSE
+        v_last := v_to;
+        v_key := CASE
+            WHEN v_by_family THEN v_roots[cardinality(v_roots)]
+            -- How long the window was, and its rows by table: what the next one is measured by.
+            WHEN v_unit = 'window' THEN
+                ((extract(epoch FROM v_to::timestamptz - v_from::timestamptz) * 1000000)::bigint || v_batch.o_rows)::text
+        END;
+    END IF;
     PERFORM end_step(
         p_run, p_rule, v_batch.o_families, v_batch.o_rows, '{}',
         CASE WHEN v_by_family THEN v_take END,
         CASE WHEN v_progress.halving AND NOT v_instant THEN v_take / 2 ELSE least(greatest(v_take * 2, 1), v_most) END,
         v_progress.halving AND NOT v_instant,
-        v_to,
-        CASE
-            WHEN v_by_family THEN v_roots[cardinality(v_roots)]
-            -- How long the window was, and its rows by table: what the next one is measured by.
-            WHEN v_unit = 'window' THEN
-                ((extract(epoch FROM v_to::timestamptz - v_from::timestamptz) * 1000000)::bigint || v_batch.o_rows)::text
-        END,
+        v_last, v_key,
         v_batch.o_skip_keys, v_batch.o_skip_reasons
     );
     RETURN 'more';

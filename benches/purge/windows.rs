@@ -1,0 +1,131 @@
+//! Two workers that share out the rows of one table by windows of time, beside one of the same installation.
+
+use std::thread;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::json;
+use windrow::db::{self, Database};
+use windrow::dialect::Dialect;
+
+use crate::idle::{installed, numbers};
+use crate::plan::ROUNDS;
+use crate::report::Report;
+
+/// How many rows the table has; nine in ten go. On MySQL and MariaDB a row costs several times as much.
+fn rows(dialect: Dialect) -> u32 {
+    match dialect {
+        Dialect::Postgres => 1_600_000,
+        Dialect::Mysql | Dialect::Mariadb => 400_000,
+    }
+}
+
+/// `url` answers the address of a database, `cost` the CPU and wall seconds of work that the sessions of these numbers do.
+pub(crate) fn measure(
+    dialect: Dialect,
+    url: impl Fn(&str) -> String,
+    cost: impl Fn(&[i64], &mut dyn FnMut() -> Result<()>) -> Result<(f64, f64)>,
+    report: &mut Report,
+) -> Result<()> {
+    let (mut session, control) = installed(dialect, &url, "windows", fill)?;
+    let (mut alone, mut both) = (Vec::new(), Vec::new());
+    let mut gone = 0;
+    for _ in 0..ROUNDS {
+        let mut expected: Option<i64> = None;
+        for (workers, times) in [(1, &mut alone), (2, &mut both)] {
+            anew(&mut *session, dialect)?;
+            let mut sessions = (0..workers)
+                .map(|_| db::connect(&url("windows").parse()?))
+                .collect::<Result<Vec<_>>>()?;
+            let ids = sessions
+                .iter_mut()
+                .map(|session| session.session())
+                .collect::<Result<Vec<_>>>()?;
+            times.push(cost(&ids, &mut || at_once(&mut sessions, &control))?);
+            let left = number(&mut *session, "SELECT COUNT(*) FROM log")?;
+            let one = *expected.get_or_insert(left);
+            ensure!(left == one, "two workers left {left} rows, one {one}");
+            gone = i64::from(rows(dialect)) - left;
+        }
+    }
+    // On two cores a server of MySQL or MariaDB clears away behind the workers with a third one.
+    let bar = (dialect == Dialect::Postgres).then_some(1.6);
+    report.workers("windows of one table, ", gone, &alone, &both, bar);
+    Ok(())
+}
+
+/// A run of each worker.
+fn at_once(sessions: &mut [Box<dyn Database>], control: &str) -> Result<()> {
+    thread::scope(|scope| {
+        let runs: Vec<_> = sessions
+            .iter_mut()
+            .zip(1..)
+            .map(|(session, worker)| {
+                let options =
+                    json!({"run_families": 1_000_000_000, "time_budget": "1h", "worker": worker});
+                let call = format!("CALL {control}.run('{options}')");
+                scope.spawn(move || -> Result<()> {
+                    let answer = format!("{:?}", session.query(&call, &[])?);
+                    ensure!(answer.contains("nothing left"), "{answer}");
+                    Ok(())
+                })
+            })
+            .collect();
+        runs.into_iter()
+            .try_for_each(|run| run.join().expect("the worker does not panic"))
+    })
+}
+
+fn number(session: &mut dyn Database, sql: &str) -> Result<i64> {
+    let rows = session.query(sql, &[])?;
+    let text = rows.first().and_then(|row| row[0].clone());
+    Ok(text.context("a number")?.parse()?)
+}
+
+/// Rows a second apart; one in ten has a month left.
+fn fill(session: &mut dyn Database, dialect: Dialect) -> Result<()> {
+    let rows = rows(dialect);
+    let (time, began, later) = match dialect {
+        Dialect::Postgres => (
+            "timestamptz",
+            "now() - interval '90 days' + n * interval '1 second'",
+            "now() + interval '30 days'",
+        ),
+        Dialect::Mysql | Dialect::Mariadb => (
+            "timestamp(6) NULL",
+            "UTC_TIMESTAMP(6) - INTERVAL 90 DAY + INTERVAL n SECOND",
+            "UTC_TIMESTAMP(6) + INTERVAL 30 DAY",
+        ),
+    };
+    let allow = match dialect {
+        Dialect::Postgres => None,
+        Dialect::Mysql => Some("cte_max_recursion_depth"),
+        Dialect::Mariadb => Some("max_recursive_iterations"),
+    };
+    if let Some(name) = allow {
+        session.execute(&format!("SET SESSION {name} = {rows}"))?;
+    }
+    for table in ["log", "whole"] {
+        session.execute(&format!(
+            "CREATE TABLE {table} (id bigint PRIMARY KEY, written {time}, value varchar(100) NOT NULL)"
+        ))?;
+    }
+    session.execute(&format!(
+        "INSERT INTO whole SELECT n, CASE n % 10 WHEN 0 THEN {later} ELSE {began} END, REPEAT('v', 100) FROM {}",
+        numbers(dialect, rows)
+    ))
+}
+
+/// The rows as they were.
+fn anew(session: &mut dyn Database, dialect: Dialect) -> Result<()> {
+    session.execute("TRUNCATE TABLE log; INSERT INTO log SELECT * FROM whole")?;
+    session.execute(match dialect {
+        Dialect::Postgres => "VACUUM (ANALYZE) log",
+        Dialect::Mysql | Dialect::Mariadb => "ANALYZE TABLE log",
+    })?;
+    if dialect == Dialect::Postgres {
+        session.execute("CHECKPOINT")?;
+    }
+    // What was made a moment ago is looked at anew by each run.
+    thread::sleep(std::time::Duration::from_secs(4));
+    Ok(())
+}

@@ -1,0 +1,388 @@
+//! What workers share out besides families by their end: families by a removal time, and rows of one table by their age.
+
+use std::collections::BTreeSet;
+
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use serde_json::{Value, json};
+use windrow::dialect::Dialect;
+use windrow::graph::Graph;
+
+use super::{Gate, WORKERS, ids, slow_down, terminate, together};
+use crate::harness::tests;
+use crate::support::effort::seeds;
+use crate::support::graphs::graph_of;
+use crate::support::installation::Installation;
+
+tests! {
+    every_server: [
+        two_workers_share_a_rule_out,
+        what_a_killed_worker_had_claimed_is_taken,
+        what_is_locked_is_taken_or_told_by_the_last_one,
+        workers_at_once_do_what_the_model_says,
+        sweeps_that_end_early_do_it_piece_by_piece,
+    ],
+}
+
+const AGE: &str = r#"[rules.jobs]
+strategy  = "age"
+root      = "job"
+time      = "at"
+retention = { default = "30d" }
+"#;
+
+/// Families, and after them the parts whose job is gone.
+const FAMILIES: &str = r#"[rules.jobs]
+strategy = "removal-time"
+root     = "job"
+time     = "at"
+tables   = ["part: job", "job: id"]
+unit     = "family"
+"#;
+
+const RULES: [&str; 2] = [AGE, FAMILIES];
+
+fn graph(rule: &str) -> Graph {
+    let part = match rule {
+        FAMILIES => "part = { key = \"id integer\", parents = [\"job -> job.id\"] }\n",
+        _ => "",
+    };
+    graph_of(&format!(
+        "name = \"w\"\nworkers = {WORKERS}\n\n[tables]\njob = {{ key = \"id integer\" }}\n{part}\n{rule}"
+    ))
+}
+
+fn installation(dialect: Dialect, rule: &str) -> Installation {
+    let time = match dialect {
+        Dialect::Postgres => "timestamp",
+        Dialect::Mysql | Dialect::Mariadb => "datetime(6)",
+    };
+    let schema = format!(
+        "CREATE TABLE job (id integer PRIMARY KEY, at {time});
+         CREATE TABLE part (id integer PRIMARY KEY, job integer, at {time})"
+    );
+    let mut database = Installation::of(dialect, &schema, &graph(rule));
+    database.arm();
+    database
+}
+
+/// A batch takes so many families, or rows.
+fn in_batches(database: &mut Installation, of: i64) {
+    database
+        .set_setting("batch_rows", of)
+        .expect("a number of rows");
+    let families = json!({"rule": "jobs", "name": "batch_families", "value": of});
+    // A rule of one table has none.
+    let _ = database.call("set_setting", families);
+}
+
+/// So many due jobs, a day apart, in batches of one.
+fn with_jobs(dialect: Dialect, rule: &str, jobs: i64) -> Installation {
+    let mut database = installation(dialect, rule);
+    for id in 1..=jobs {
+        database.execute(&format!(
+            "INSERT INTO job (id, at) VALUES ({id}, '2025-01-{id:02} 12:00:00')"
+        ));
+    }
+    in_batches(&mut database, 1);
+    database
+}
+
+fn left(database: &mut Installation) -> i64 {
+    database.number("SELECT COUNT(*) FROM job")
+}
+
+fn families(run: &Value) -> i64 {
+    run["rules"][0]["families"].as_i64().expect("a number")
+}
+
+fn two_workers_share_a_rule_out(dialect: Dialect) {
+    for rule in RULES {
+        let mut database = with_jobs(dialect, rule, 20);
+        let mut gate = Gate::new(&mut database, &["job"], &[1]);
+        let (runner, _, session) = database.call_aside("run", json!({"worker": 2}));
+        database.until_asleep("worker 2 has the first job", &runner, session);
+        let first = database.run(json!({"worker": 1})).expect("a run");
+        assert_eq!(first["status"], "done", "{first}");
+        assert_eq!(families(&first), 16, "{first}");
+        assert_eq!(left(&mut database), 4, "{rule}");
+        gate.open(&[1]);
+        let second = runner.join().expect("no panic").1.expect("a run");
+        assert_eq!(second["status"], "done", "{second}");
+        assert_eq!(families(&second), 4, "{second}");
+        assert_eq!(left(&mut database), 0);
+        let sweeps = "SELECT COUNT(DISTINCT sweep_id) FROM W.run_sweep";
+        assert_eq!(database.number(sweeps), 1);
+    }
+}
+
+fn what_a_killed_worker_had_claimed_is_taken(dialect: Dialect) {
+    for rule in RULES {
+        let mut database = with_jobs(dialect, rule, 20);
+        let mut gate = Gate::new(&mut database, &["job"], &[2, 6]);
+        let (runner, _, session) = database.call_aside("run", json!({"worker": 3}));
+        database.until_asleep("worker 3 has the second job", &runner, session);
+        let (other, _, beside) = database.call_aside("run", json!({"worker": 1}));
+        database.until_asleep("worker 1 has the sixth one", &other, beside);
+        assert_eq!(left(&mut database), 18, "{rule}");
+        terminate(&mut database, session);
+        assert!(runner.join().expect("no panic").1.is_err(), "it survived");
+        gate.open(&[2, 6]);
+        let run = other.join().expect("no panic").1.expect("a run");
+        assert_eq!(run["status"], "done", "{run}");
+        assert_eq!(families(&run), 19, "{run}");
+        assert_eq!(run["rules"][0]["skipped"], json!({}), "{run}");
+        assert_eq!(left(&mut database), 0);
+
+        // Where none is left, the next sweep takes it first, and nothing twice.
+        for id in 1..=20 {
+            database.execute(&format!(
+                "INSERT INTO job (id, at) VALUES ({id}, '2025-01-{id:02} 12:00:00')"
+            ));
+        }
+        let hold = json!({"rule": "jobs", "key": "4", "reason": "audit"});
+        database.set_hold(hold).expect("a hold");
+        gate.shut(&[2]);
+        let (runner, _, session) = database.call_aside("run", json!({"worker": 3}));
+        database.until_asleep("worker 3 has the second job", &runner, session);
+        let some = database
+            .run(json!({"worker": 1, "run_families": 5}))
+            .expect("a run");
+        assert_eq!(some["reason"], "run_families reached", "{some}");
+        assert_eq!(left(&mut database), 14);
+        terminate(&mut database, session);
+        assert!(runner.join().expect("no panic").1.is_err(), "it survived");
+        gate.open(&[2]);
+        let run = database.run(json!({"worker": 2})).expect("a run");
+        assert_eq!(run["status"], "done", "{run}");
+        assert_eq!(families(&run), 13, "{run}");
+        assert_eq!(run["rules"][0]["skipped"], json!({"HELD": 1}), "{run}");
+        assert_eq!(database.texts("SELECT id FROM job"), ["4"]);
+    }
+}
+
+fn what_is_locked_is_taken_or_told_by_the_last_one(dialect: Dialect) {
+    for (rule, stays) in RULES
+        .into_iter()
+        .flat_map(|rule| [(rule, false), (rule, true)])
+    {
+        let mut database = with_jobs(dialect, rule, 20);
+        database.set_setting("retries", 0).expect("a setting");
+        database
+            .set_setting("lock_timeout", 100)
+            .expect("a setting");
+        let mut gate = Gate::new(&mut database, &["job"], &[1]);
+        let (runner, _, session) = database.call_aside("run", json!({"worker": 2}));
+        database.until_asleep("worker 2 has the first job", &runner, session);
+        let mut rival = database.connect();
+        rival.execute("BEGIN").expect("a transaction");
+        rival
+            .query("SELECT id FROM job WHERE id = 7 FOR UPDATE", &[])
+            .expect("a lock");
+        // It does not tell of the locked one, which may go yet.
+        let first = database.run(json!({"worker": 1})).expect("a run");
+        assert_eq!(first["status"], "done", "{first}");
+        assert_eq!(families(&first), 15, "{first}");
+        assert_eq!(first["rules"][0]["skipped"], json!({}), "{first}");
+        assert_eq!(first["rules"][0]["failures"], json!([]), "{first}");
+        if !stays {
+            rival.execute("ROLLBACK").expect("no lock");
+        }
+        gate.open(&[1]);
+        let last = runner.join().expect("no panic").1.expect("a run");
+        let (taken, skipped) = match stays {
+            true => (4, json!({"LOCKED": 1})),
+            false => (5, json!({})),
+        };
+        assert_eq!(families(&last), taken, "{last}");
+        assert_eq!(last["rules"][0]["skipped"], skipped, "{last}");
+        assert_eq!(left(&mut database), i64::from(stays));
+        drop(rival);
+    }
+}
+
+/// Jobs and parts with random times, some held, and what must become of them.
+struct World {
+    jobs: Vec<(i64, Option<String>)>,
+    parts: Vec<(i64, i64, Option<String>)>,
+    held: BTreeSet<i64>,
+}
+
+/// What must go: jobs, parts; and how many jobs are told to stay.
+struct Verdict {
+    jobs: BTreeSet<i64>,
+    parts: BTreeSet<i64>,
+    stay: i64,
+}
+
+const FAR: &str = "2999-01-01 12:00:00";
+
+impl World {
+    fn random(random: &mut SmallRng) -> Self {
+        let most = random.random_range(20..40);
+        let mut time = || match random.random_range(0..12) {
+            0 => None,
+            1 => Some(FAR.to_owned()),
+            _ => Some(format!(
+                "2025-01-{:02} 12:00:00",
+                random.random_range(1..=12)
+            )),
+        };
+        let jobs: Vec<_> = (1..=most).map(|id| (id, time())).collect();
+        let times: Vec<_> = (1..=most).map(|_| time()).collect();
+        let parts = times.into_iter().zip(1..);
+        // Some name a job that is not there.
+        let parts = parts
+            .map(|(time, id)| (id, random.random_range(1..=most + 10), time))
+            .collect();
+        let held = (1..=most).filter(|_| random.random_range(0..6) == 0);
+        Self {
+            jobs,
+            parts,
+            held: held.collect(),
+        }
+    }
+
+    fn load(&self, database: &mut Installation) {
+        let written = |time: &Option<String>| match time {
+            Some(time) => format!("'{time}'"),
+            None => "NULL".to_owned(),
+        };
+        for table in ["job", "part", "W.hold"] {
+            database.execute(&format!("DELETE FROM {table}"));
+        }
+        for (id, at) in &self.jobs {
+            database.execute(&format!(
+                "INSERT INTO job (id, at) VALUES ({id}, {})",
+                written(at)
+            ));
+        }
+        for (id, job, at) in &self.parts {
+            database.execute(&format!(
+                "INSERT INTO part (id, job, at) VALUES ({id}, {job}, {})",
+                written(at)
+            ));
+        }
+        for key in &self.held {
+            let hold = json!({"rule": "jobs", "key": key.to_string(), "reason": "audit"});
+            database.set_hold(hold).expect("a hold");
+        }
+    }
+
+    fn verdict(&self, rule: &str) -> Verdict {
+        let is_due = |time: &Option<String>| time.as_deref().is_some_and(|time| time != FAR);
+        let due = |(_, at): &&(i64, Option<String>)| is_due(at);
+        let jobs: BTreeSet<i64> = self.jobs.iter().filter(due).map(|(id, _)| *id).collect();
+        let undated = self.jobs.iter().filter(|(_, at)| at.is_none()).count();
+        let stay = undated + jobs.intersection(&self.held).count();
+        let jobs: BTreeSet<i64> = jobs.difference(&self.held).copied().collect();
+        let last = self.jobs.len() as i64;
+        let goes = |(_, job, at): &&(i64, i64, Option<String>)| {
+            rule == FAMILIES && (jobs.contains(job) || *job > last && is_due(at))
+        };
+        let parts = self.parts.iter().filter(goes).map(|(id, _, _)| *id);
+        Verdict {
+            parts: parts.collect(),
+            jobs,
+            stay: stay as i64,
+        }
+    }
+}
+
+impl Verdict {
+    fn rows(&self) -> i64 {
+        (self.jobs.len() + self.parts.len()) as i64
+    }
+
+    /// What is left of a world must be what does not go.
+    fn check(&self, database: &mut Installation, world: &World, told: &str) {
+        let numbers = |texts: Vec<String>| -> BTreeSet<i64> {
+            texts
+                .iter()
+                .map(|id| id.parse().expect("a number"))
+                .collect()
+        };
+        let all: BTreeSet<i64> = world.jobs.iter().map(|job| job.0).collect();
+        let left = numbers(database.texts("SELECT id FROM job"));
+        assert_eq!(
+            left,
+            all.difference(&self.jobs).copied().collect(),
+            "{told}"
+        );
+        let all: BTreeSet<i64> = world.parts.iter().map(|part| part.0).collect();
+        let left = numbers(database.texts("SELECT id FROM part"));
+        assert_eq!(
+            left,
+            all.difference(&self.parts).copied().collect(),
+            "{told}"
+        );
+    }
+}
+
+fn sum(runs: &[Value], what: &str) -> i64 {
+    let of = |run: &Value| run["rules"][0][what].as_i64().expect("a number");
+    runs.iter().map(of).sum()
+}
+
+fn workers_at_once_do_what_the_model_says(dialect: Dialect) {
+    for rule in RULES {
+        let mut database = installation(dialect, rule);
+        slow_down(&mut database, "job");
+        let mut shared_out = 0;
+        for seed in seeds("worlds of workers by time", dialect, 4) {
+            let random = &mut SmallRng::seed_from_u64(seed);
+            let world = World::random(random);
+            world.load(&mut database);
+            in_batches(&mut database, random.random_range(1..=2));
+            let verdict = world.verdict(rule);
+            let runs = together(&database, json!({}).as_object().expect("options"));
+            let told = format!("seed {seed}: {runs:#?}");
+            assert!(runs.iter().all(|run| run["status"] == "done"), "{told}");
+            verdict.check(&mut database, &world, &told);
+            assert_eq!(sum(&runs, "families"), verdict.jobs.len() as i64, "{told}");
+            assert_eq!(sum(&runs, "rows"), verdict.rows(), "{told}");
+            let sweeps = format!(
+                "SELECT COUNT(DISTINCT sweep_id) FROM W.run_sweep WHERE run_id IN ({})",
+                ids(&runs)
+            );
+            // Where a worker came so late that it began a sweep of its own, it met again what stays.
+            if database.number(&sweeps) == 1 {
+                assert_eq!(sum(&runs, "skipped_families"), verdict.stay, "{told}");
+            }
+            let busy = runs.iter().filter(|run| families(run) > 0);
+            shared_out += usize::from(busy.count() > 1);
+        }
+        assert!(
+            shared_out > 1,
+            "{shared_out} worlds were shared out: {rule}"
+        );
+    }
+}
+
+/// What a sweep has claimed and not looked at, the next one takes.
+fn sweeps_that_end_early_do_it_piece_by_piece(dialect: Dialect) {
+    for rule in RULES {
+        let mut database = installation(dialect, rule);
+        for seed in seeds("worlds of workers in pieces", dialect, 4) {
+            let random = &mut SmallRng::seed_from_u64(seed);
+            let world = World::random(random);
+            world.load(&mut database);
+            in_batches(&mut database, random.random_range(1..=2));
+            let verdict = world.verdict(rule);
+            let options = json!({"run_families": random.random_range(1..=4)});
+            let (mut rows, mut told) = (0, Vec::new());
+            for _ in 0..40 {
+                let runs = together(&database, options.as_object().expect("options"));
+                rows += sum(&runs, "rows");
+                let done = runs.iter().all(|run| run["status"] == "done");
+                told.extend(runs);
+                if done {
+                    break;
+                }
+            }
+            let told = format!("seed {seed}: {told:#?}");
+            verdict.check(&mut database, &world, &told);
+            assert_eq!(rows, verdict.rows(), "{told}");
+        }
+    }
+}

@@ -18,9 +18,8 @@ const LONGEST_SPEC_NAME: usize = 40;
 const LONGEST_RULE_NAME: usize = 30;
 
 /// What no rule may be called: with a verb behind it, it would be the name of a routine of the kernel.
-pub const RESERVED_RULES: [&str; 7] = [
-    "archived", "in", "lock", "may", "next", "record", "time_of",
-];
+pub const RESERVED_RULES: [&str; 7] =
+    ["archived", "in", "lock", "may", "next", "record", "time_of"];
 
 const KINDS: [(&str, Kind); 7] = [
     ("smallint", Kind::Smallint),

@@ -454,9 +454,9 @@ rows hold. Add the missing edge or rule, or take the table out; a table that is 
     (
         "workers-without-work",
         "\
-Workers share out families (`end-time`, and `unit = \"family\"`), and the rows of rules with one table by removal time or \
-age. Windows of several tables, rows that name others of their table, and single rows go in an order that one worker \
-keeps: the others wait for it. Where all rules are of this kind, several workers are no faster than one.",
+Workers share out families (`end-time`, and `unit = \"family\"`), the rows of rules with one table by removal time or age, \
+and single rows. Windows of several tables, and rows that name others of their table, go in an order that one worker keeps: \
+the others wait for it. Where all rules are of this kind, several workers are no faster than one.",
     ),
 ];
 

@@ -51,6 +51,7 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
         orphan: matches!(single, Single::Orphan { .. }),
         keep_last: matches!(single, Single::KeepLast { .. }),
         family: super::rules::has_family(rule),
+        shared: graph.workers > 1 && rule.is_divided(table),
         aged: aged.is_some(),
         time: aged.map_or(String::new(), |time| dialect.ident(&time.name)),
         time_name: aged.map_or(String::new(), |time| escaped(dialect, &time.name)),

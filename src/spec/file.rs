@@ -56,7 +56,7 @@ pub struct Spec {
     #[schemars(with = "Names", extend("default" = "7 * * * *"), example = &"30 seconds")]
     pub schedule: Option<Spanned<Names>>,
     /// How many workers there are, each a job of its own for every line of the schedule: those that run at a time share out
-    /// families, and the rows of rules by time that have one table. The limits of a run hold for each.
+    /// families, rows of one table by their time, and single rows. The limits of a run hold for each.
     #[serde(default)]
     #[schemars(with = "u32", range(min = 1, max = 8), extend("default" = 1), example = &2)]
     pub workers: Option<Spanned<i64>>,

@@ -52,6 +52,9 @@ SQL SECURITY DEFINER
 COMMENT 'Fills work_row with the next rows behind row 1 of work_cursor, and row 2 of that with the last of them.'
 BEGIN
     DECLARE v_under_way boolean;
+{%- if rule.single.shared %}
+    DECLARE v_claimed boolean;
+{%- endif %}
 {%- if rule.single.expiry %}
     DECLARE ⟦v_now datetime(6)⟧ DEFAULT {{ rule.single.now }};
 {%- endif %}
@@ -59,17 +62,23 @@ BEGIN
     DECLARE ⟦v_cutoff datetime(6)⟧ DEFAULT {{ rule.single.cutoff }};
 {%- endif %}
     SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
+{{- <w.is_claimed rule /> }}
     -- That row of the cursor is a constant of the statement, so that the index is read from there on.
 {%- for pass in rule.single.passes %}
+{%- for claimed in [rule.single.shared, false] %}
+{%- if claimed or loop.last %}
 {%- for begun in [true, false] %}
-    {% if loop.first and pass.number == 1 %}IF{% else %}ELSEIF{% endif %} p_pass = {{ pass.number }}{% if begun %} AND v_under_way{% endif %} THEN
+    {% if begun and pass.number == 1 and claimed == rule.single.shared %}IF{% else %}ELSEIF{% endif %} p_pass = {{ pass.number }}
+{%- if claimed %} AND v_claimed{% endif %}{% if begun %} AND v_under_way{% endif %} THEN
 {%- filter fit %}
         INSERT INTO work_row (pass, row_key, {{ pass.names }})
         «SELECT p_pass, {{ rule.single.key_text }}, {{ pass.values }}
-        {{ <w.of_pass rule pass begun ends={false} /> }}
+        {{ <w.of_pass rule pass begun ends={claimed} end="work_end" /> }}
         ORDER BY {{ pass.order }}
         LIMIT p_rows»;
 {%- endfilter %}
+{%- endfor %}
+{%- endif %}
 {%- endfor %}
 {%- endfor %}
     ELSE
@@ -131,6 +140,33 @@ BEGIN
 {%- endfilter %}
 END;
 
+{% if rule.single.shared -%}
+-- {{ rule.name }}_reach: where the next p_rows rows behind the cursor end, for a claim; up to the row of work_end, if there is one.
+--# create procedure {{ control }}.{{ rule.name }}_reach
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_reach(
+    ⟦IN p_pass integer, IN p_rows bigint, IN p_as_of datetime(6), IN p_cutoff datetime(6)⟧
+)
+SQL SECURITY DEFINER
+COMMENT 'Fills work_bound with the last of the next p_rows rows behind row 1 of work_cursor. Reads only.'
+BEGIN
+    DECLARE v_under_way boolean;
+    DECLARE v_claimed boolean;
+{{- <w.single_clock rule /> }}
+    SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
+{{- <w.is_claimed rule /> }}
+{%- for pass in rule.single.passes %}
+{%- for claimed in [true, false] %}
+{%- for begun in [true, false] %}
+    {% if begun and claimed and pass.number == 1 %}IF{% else %}ELSEIF{% endif %} p_pass = {{ pass.number }}
+{%- if claimed %} AND v_claimed{% endif %}{% if begun %} AND v_under_way{% endif %} THEN
+{{- <w.reach rule pass begun claimed /> }}
+{%- endfor %}
+{%- endfor %}
+{%- endfor %}
+    END IF;
+END;
+
+{% endif -%}
 {% if rule.single.swept -%}
 {{ <w.sweep control rule maria /> }}
 

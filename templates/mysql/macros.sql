@@ -881,9 +881,9 @@ END;
 
 
 {#- The rows t of a pass, where it is under way behind row 1 of the cursor: that is a constant of the statement, so that the index is read
-    from there on. As far as row 2 of the work table with the end of a batch, where there is one. -#}
-{% component w.of_pass(rule, pass, begun, ends) -%}
-FROM {% if begun %}work_cursor AS c STRAIGHT_JOIN {% endif %}{% if ends %}work_bound AS b STRAIGHT_JOIN {% endif %}{{ rule.table }} AS t
+    from there on. As far as row 2 of the work table with the end of a batch, or of what a worker has claimed, where there is one. -#}
+{% component w.of_pass(rule, pass, begun, ends, end) -%}
+FROM {% if begun %}work_cursor AS c STRAIGHT_JOIN {% endif %}{% if ends %}{{ end }} AS b STRAIGHT_JOIN {% endif %}{{ rule.table }} AS t
 {%- if begun %}
         WHERE c.position = 1 AND {{ pass.beyond }}
 {%- endif %}
@@ -916,6 +916,19 @@ FROM {% if begun %}work_cursor AS c STRAIGHT_JOIN {% endif %}{% if ends %}work_b
 {%- endif %}
 {%- endcomponent w.single_goes %}
 
+{#- Where the next p_rows rows of a pass end. -#}
+{% component w.reach(rule, pass, begun, claimed) -%}
+{%- filter fit %}
+        INSERT INTO work_bound (position, pass, row_key, {{ pass.names }})
+        «SELECT 2, p_pass, {{ pass.key_of_f }}, {{ pass.of_f }}
+        FROM (SELECT {{ pass.columns }} {{ <w.of_pass rule pass begun ends={claimed} end="work_end" /> }}
+        ORDER BY {{ pass.order }}
+        LIMIT p_rows) AS f
+        ORDER BY {{ pass.backwards }}
+        LIMIT 1»;
+{%- endfilter %}
+{%- endcomponent w.reach %}
+
 {#- A batch whose rows nobody is at and none of which is held: found, judged under their locks and deleted by lists of their keys, which
     cost less than rows of work tables. -#}
 {% component w.sweep(control, rule, maria) -%}
@@ -929,31 +942,31 @@ SQL SECURITY DEFINER
 COMMENT 'Fills work_bound with the last row of the batch, and deletes those that go; o_rows: NULL where one is locked, held or changed.'
 BEGIN
     DECLARE v_under_way boolean;
+{%- if rule.single.shared %}
+    DECLARE v_claimed boolean;
+{%- endif %}
     DECLARE v_held      boolean;
     DECLARE ⟦v_keys json⟧;
 {{- <w.single_clock rule /> }}
     SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
+{{- <w.is_claimed rule /> }}
 {%- for pass in rule.single.passes %}
+{%- for claimed in [rule.single.shared, false] %}
+{%- if claimed or loop.last %}
 {%- for begun in [true, false] %}
-    {% if loop.first and pass.number == 1 %}IF{% else %}ELSEIF{% endif %} p_pass = {{ pass.number }}
-{%- if begun %} AND v_under_way{% endif %} THEN
-{%- filter fit %}
-        INSERT INTO work_bound (position, pass, row_key, {{ pass.names }})
-        «SELECT 2, p_pass, CAST(f.k1 AS CHAR), {{ pass.of_f }}
-        FROM (SELECT {{ pass.columns }} {{ <w.of_pass rule pass begun ends={false} /> }}
-        ORDER BY {{ pass.order }}
-        LIMIT p_rows) AS f
-        ORDER BY {{ pass.backwards }}
-        LIMIT 1»;
-{%- endfilter %}
+    {% if begun and pass.number == 1 and claimed == rule.single.shared %}IF{% else %}ELSEIF{% endif %} p_pass = {{ pass.number }}
+{%- if claimed %} AND v_claimed{% endif %}{% if begun %} AND v_under_way{% endif %} THEN
+{{- <w.reach rule pass begun claimed /> }}
 {%- filter fit %}
         «SELECT COUNT(*), CONCAT('[', COALESCE(GROUP_CONCAT(
 {%- if rule.single.expiry %}t.{{ rule.single.keys[0].column }}{% else %}IF({{ rule.single.goes }}
 {%- if rule.single.aged %} AND (t.{{ rule.single.time }} < v_cutoff OR t.{{ rule.single.time }} IS NULL){% endif %}
 {#- -#}, t.{{ rule.single.keys[0].column }}, NULL){% endif %} ORDER BY {{ pass.order }}), ''), ']')
         ‹INTO o_found, v_keys›
-        {{ <w.of_pass rule pass begun ends={true} /> }}»;
+        {{ <w.of_pass rule pass begun ends={true} end="work_bound" /> }}»;
 {%- endfilter %}
+{%- endfor %}
+{%- endif %}
 {%- endfor %}
 {%- endfor %}
     END IF;
@@ -978,6 +991,13 @@ BEGIN
     END IF;
 END;
 {%- endcomponent w.sweep %}
+
+{#- Whether a search ends where a claim of a worker ends. -#}
+{% component w.is_claimed(rule) -%}
+{%- if rule.single.shared %}
+    SELECT COUNT(e.position) > 0 INTO v_claimed FROM work_end AS e WHERE e.position > 0;
+{%- endif %}
+{%- endcomponent w.is_claimed %}
 
 {#- What the times of a rule are compared with. -#}
 {% component w.single_clock(rule) -%}

@@ -24,17 +24,7 @@ DECLARE
 {%- if rule.single.above %}
     ⟦v_above boolean⟧ := {{ control }}.any_holds({% for above in rule.single.above %}{{ above.rule }}{% if not loop.last %}, {% endif %}{% endfor %});
 {%- endif %}
-{%- if rule.single.expiry %}
-    ⟦v_now {{ rule.time_type }}⟧ := {{ rule.single.now }};
-{%- endif %}
-{%- if rule.single.aged and rule.single.expiry or rule.single.in_zone %}
-    ⟦v_cutoff {{ rule.single.time_type }}⟧ := p_cutoff{{ rule.single.in_zone }};
-{%- endif %}
-{%- for pass in rule.single.passes %}
-{%- for place in pass.along %}
-    ⟦{{ place.variable }} {{ place.kind }}⟧ := coalesce({% if rule.single.passes | length > 1 %}CASE p_pass WHEN {{ pass.number }} THEN p_after[{{ loop.index }}] END{% else %}p_after[{{ loop.index }}]{% endif %}, {{ place.first }});
-{%- endfor %}
-{%- endfor %}
+{{- <w.along rule /> }}
 BEGIN
     IF p_keys IS NOT NULL THEN
         RETURN QUERY
@@ -60,13 +50,56 @@ BEGIN
 {%- endif %}
 {%- endfilter %}
         ORDER BY k.position»;
+{%- if rule.single.shared %}
+{%- for pass in rule.single.passes %}
+    -- What a worker has claimed ends at a second place, behind the first.
+    ELSIF p_pass = {{ pass.number }} AND cardinality(p_after) > {{ pass.along | length }} THEN
+{%- if rule.single.keep_last %}
+        {{ <w.search_claimed control rule pass /> | trim_start | indent(width=8) }}
+{%- else %}
+        {{ <w.search_pass control rule pass claimed={true} /> | trim_start | indent(width=8) }}
+{%- endif %}
+{%- endfor %}
+{%- endif %}
 {%- for pass in rule.single.passes %}
     {% if loop.last %}ELSE{% else %}ELSIF p_pass = {{ pass.number }} THEN{% endif %}
-        {{ <w.search_pass control rule pass /> | trim_start | indent(width=8) }}
+        {{ <w.search_pass control rule pass claimed={false} /> | trim_start | indent(width=8) }}
 {%- endfor %}
     END IF;
 END
 $windrow$;
+{%- if rule.single.shared %}
+
+-- {{ rule.name }}_reach: where the next p_rows rows behind p_after end, for a claim; up to a second place, if there is one.
+--# create function {{ control }}.{{ rule.name }}_reach
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_reach(
+    ⟦p_pass integer, p_after text[], p_rows bigint, p_as_of timestamptz, p_cutoff timestamptz⟧
+)
+RETURNS text[]
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET row_security = off SET datestyle = 'ISO, YMD' SET jit = off ⟦SET enable_seqscan = off
+SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off SET enable_mergejoin = off⟧
+SET plan_cache_mode = force_generic_plan
+AS $windrow$
+DECLARE
+{{- <w.along rule /> }}
+BEGIN
+{%- for pass in rule.single.passes %}
+    IF p_pass = {{ pass.number }} AND cardinality(p_after) > {{ pass.along | length }} THEN
+        RETURN (
+            {{ <w.place_reach rule pass claimed={true} last={false} /> | trim_start | indent(width=12) }}
+        );
+    ELSIF p_pass = {{ pass.number }} THEN
+        RETURN coalesce((
+            {{ <w.place_reach rule pass claimed={false} last={false} /> | trim_start | indent(width=12) }}
+        ), (
+            {{ <w.place_reach rule pass claimed={false} last={true} /> | trim_start | indent(width=12) }}
+        ));
+    END IF;
+{%- endfor %}
+END
+$windrow$;
+{%- endif %}
 
 {% if rule.single.family -%}
 {{ <w.count_below control rule /> }}

@@ -131,19 +131,84 @@ END
 {%- endcomponent w.why_it_stays %}
 
 {#- The next rows of a pass. -#}
-{% component w.search_pass(control, rule, pass) -%}
+{% component w.search_pass(control, rule, pass, claimed) -%}
 RETURN QUERY
 «SELECT {{ rule.single.key_of_t }}, t.ctid, {{ pass.due_cast }}, {{ <w.why_it_stays control rule key={rule.single.key_of_t} leaves={rule.single.leaves} /> }}
 FROM {{ rule.table }} AS t
 {%- filter fit %}
 WHERE {{ pass.reached }}
+{%- if claimed %}
+  AND {{ pass.claimed }}
+  AND (p_after[1] IS NULL OR {{ pass.passed }})
+{%- else %}
   AND (p_after IS NULL OR {{ pass.passed }})
+{%- endif %}
 {%- for predicate in pass.predicates %}
   AND {{ predicate }}
 {%- endfor %}
 {%- endfilter %}
 ORDER BY {{ pass.order }} LIMIT p_rows»;
 {%- endcomponent w.search_pass %}
+
+{#- The same as far as a worker has claimed rows, where the newest of a group stay: whether enough rows are newer, those behind the end
+of the claim say, too. -#}
+{% component w.search_claimed(control, rule, pass) -%}
+RETURN QUERY
+«SELECT s.o_key, s.o_place, s.o_due, s.o_reason FROM (
+    SELECT {{ rule.single.key_of_t }} AS o_key, t.ctid AS o_place, {{ pass.due_cast }} AS o_due,
+{{- " " }}{{ <w.why_it_stays control rule key={rule.single.key_of_t} leaves={rule.single.leaves} /> | indent }} AS o_reason, {{ pass.columns }}
+    FROM {{ rule.table }} AS t
+{%- filter fit %}
+    WHERE {{ pass.reached }}
+      AND (p_after[1] IS NULL OR {{ pass.passed }})
+{%- for predicate in pass.predicates %}
+      AND {{ predicate }}
+{%- endfor %}
+{%- endfilter %}
+    ORDER BY {{ pass.order }} LIMIT p_rows
+) AS s
+WHERE {{ pass.claimed_s }}
+ORDER BY {{ pass.order_s }}»;
+{%- endcomponent w.search_claimed %}
+
+{#- The place of a row among those behind p_after: the one with so many before it, or the last one. -#}
+{% component w.place_reach(rule, pass, claimed, last) -%}
+«SELECT ARRAY[{{ pass.texts }}] FROM {{ rule.table }} AS t
+{%- filter fit %}
+WHERE {{ pass.reached }}
+{%- if claimed %}
+  AND {{ pass.claimed }}
+{%- endif %}
+  AND (p_after[1] IS NULL OR {{ pass.passed }})
+{%- for predicate in pass.predicates %}
+  AND {{ predicate }}
+{%- endfor %}
+{%- endfilter %}
+ORDER BY {% if last %}{{ pass.backwards_t }} LIMIT 1{% else %}{{ pass.order }} OFFSET p_rows - 1 LIMIT 1{% endif %}»
+{%- endcomponent w.place_reach %}
+
+{#- What a search along a pass declares: the instants, the place behind which it begins, and the one where a claim ends. -#}
+{% component w.along(rule) -%}
+{%- if rule.single.expiry %}
+    ⟦v_now {{ rule.time_type }}⟧ := {{ rule.single.now }};
+{%- endif %}
+{%- if rule.single.aged and rule.single.expiry or rule.single.in_zone %}
+    ⟦v_cutoff {{ rule.single.time_type }}⟧ := p_cutoff{{ rule.single.in_zone }};
+{%- endif %}
+{%- for pass in rule.single.passes %}
+{%- for place in pass.along %}
+    ⟦{{ place.variable }} {{ place.kind }}⟧ := coalesce({% if rule.single.passes | length > 1 %}CASE p_pass WHEN {{ pass.number }} THEN p_after[{{ loop.index }}] END{% else %}p_after[{{ loop.index }}]{% endif %}, {{ place.first }});
+{%- endfor %}
+{%- if rule.single.shared %}
+{%- for place in pass.along %}
+    ⟦{{ place.variable }}_to {{ place.kind }}⟧ :=
+{%- if rule.single.passes | length > 1 %} CASE p_pass WHEN {{ pass.number }} THEN p_after[{{ place.behind }}] END;
+{%- else %} p_after[{{ place.behind }}];
+{%- endif %}
+{%- endfor %}
+{%- endif %}
+{%- endfor %}
+{%- endcomponent w.along %}
 
 {#- The statement that deletes the rows of a rule of single rows, by their places or by their keys; counted in o_rows, where they are
 archived. -#}

@@ -309,13 +309,19 @@ fn rows_that_fail_do_not_stop_those_behind_them(dialect: Dialect) {
 }
 
 fn what_workers_pass_over_does_not_stop_what_is_behind(dialect: Dialect) {
-    for rule in [&end_time("job"), &removal_time("family"), AGE] {
+    for rule in [
+        &end_time("job"),
+        &removal_time("family"),
+        AGE,
+        EXPIRY,
+        ORPHAN,
+    ] {
         those_behind_go(dialect, 2, rule, 0);
     }
-    // One worker at a time is at these; the other rule is what several have to share out.
-    for rule in [&removal_time("window"), EXPIRY] {
-        those_behind_go(dialect, 2, &format!("{rule}\n{}", end_time("note")), 0);
-    }
+    those_behind_go(dialect, 2, KEEP_LAST, 3);
+    // One worker at a time is at this one; the other rule is what several have to share out.
+    let rules = format!("{}\n{}", removal_time("window"), end_time("note"));
+    those_behind_go(dialect, 2, &rules, 0);
 }
 
 fn time_is_left_by(dialect: Dialect, first: &str) {

@@ -190,14 +190,15 @@ impl Rule {
             && timed.unit == Unit::Window
     }
 
-    /// Whether workers share it out: families, or rows of one table by their time. Windows of several tables and single rows
-    /// have an order over the transactions, and so have rows that name others of their table: one worker does all of it.
+    /// Whether workers share it out: families, rows of one table by their time, or single rows. Windows of several tables have
+    /// an order over the transactions, and so have rows that name others of their table: one worker does all of it.
     pub fn is_divided(&self, root: &Table) -> bool {
-        let names_itself = || root.edges.iter().any(|edge| edge.parent == self.root);
-        match self.timed() {
-            Some(timed) => timed.unit == Unit::Family || self.is_plain(root) && !names_itself(),
-            None => self.by_end(),
-        }
+        let by_family = self.timed().is_some_and(|timed| timed.unit == Unit::Family);
+        let mut needs = self.single().into_iter().flat_map(Single::needs);
+        let names_itself = root.edges.iter().any(|edge| edge.parent == self.root)
+            || needs.any(|need| need.table == root.name);
+        let one_by_one = self.single().is_some() || self.is_plain(root);
+        self.by_end() || by_family || one_by_one && !names_itself
     }
 
     /// Rows of one table in one transaction, of those that do not go by families, where no setting says otherwise.

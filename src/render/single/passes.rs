@@ -171,19 +171,22 @@ fn pass(number: usize, way: Way<'_>, key: &[Column], shown: &str, dialect: Diale
             variable: format!("v_{number}_{}", index + 1),
             kind: dialect.kind(column.kind),
             first: least_key(dialect, column.kind),
+            behind: along.len() + index + 1,
         })
         .collect();
     let columns: Vec<String> = along
         .iter()
         .map(|column| format!("t.{}", dialect.ident(&column.name)))
         .collect();
-    let compare = |sign: &str| {
-        let variables: Vec<&str> = places.iter().map(|place| place.variable.as_str()).collect();
-        match (&columns[..], &variables[..]) {
-            ([column], [variable]) => format!("{column} {sign} {variable}"),
-            _ => format!("({}) {sign} ({})", columns.join(", "), variables.join(", ")),
-        }
+    let named: Vec<String> = places
+        .iter()
+        .map(|place| format!("s.{}", place.name))
+        .collect();
+    let each = |form: &str| -> String {
+        let each: Vec<String> = columns.iter().map(|it| format!("{it}{form}")).collect();
+        each.join(", ")
     };
+    let compare = |columns: &[String], sign, of| compare(columns, sign, &places, of);
     PassView {
         way: along.iter().map(|column| column.name.clone()).collect(),
         due_cast: format!("{}::{shown}", way.due_time),
@@ -206,10 +209,16 @@ fn pass(number: usize, way: Way<'_>, key: &[Column], shown: &str, dialect: Diale
             .collect::<Vec<_>>()
             .join(", "),
         order: columns.join(", "),
-        reached: compare(">="),
-        passed: compare("<>"),
+        reached: compare(&columns, ">=", ""),
+        passed: compare(&columns, "<>", ""),
+        claimed: compare(&columns, "<=", "_to"),
+        claimed_s: compare(&named, "<=", "_to"),
+        order_s: named.join(", "),
+        texts: each("::text"),
+        backwards_t: each(" DESC"),
         beyond: bound("c", ">", &columns, &places),
         upto: bound("b", "<", &columns, &places),
+        key_of_f: key_of_f(key.len()),
         of_f: read
             .iter()
             .map(|column| format!("f.{}", name(column)))
@@ -243,4 +252,25 @@ fn bound(row: &str, sign: &str, columns: &[String], places: &[PlaceView]) -> Str
         };
     }
     found
+}
+
+/// How a place of these columns lies to that of the variables, whose names end like that.
+fn compare(columns: &[String], sign: &str, places: &[PlaceView], end: &str) -> String {
+    let variables: Vec<String> = places
+        .iter()
+        .map(|place| format!("{}{end}", place.variable))
+        .collect();
+    match (columns, &variables[..]) {
+        ([column], [variable]) => format!("{column} {sign} {variable}"),
+        _ => format!("({}) {sign} ({})", columns.join(", "), variables.join(", ")),
+    }
+}
+
+/// The key of row `f` as a text, where it has so many columns.
+fn key_of_f(columns: usize) -> String {
+    if columns == 1 {
+        return "CAST(f.k1 AS CHAR)".to_owned();
+    }
+    let names: Vec<String> = (1..=columns).map(|at| format!("f.k{at}")).collect();
+    format!("CAST(JSON_ARRAY({}) AS CHAR)", names.join(", "))
 }

@@ -13,6 +13,8 @@ pub(crate) struct SingleView {
     pub(crate) keep_last: bool,
     /// Whether rows of other tables go with those of the table.
     pub(crate) family: bool,
+    /// Whether workers share its rows out.
+    pub(crate) shared: bool,
     /// Whether there is a time from which a retention counts.
     pub(crate) aged: bool,
     /// That time.
@@ -99,6 +101,13 @@ pub(crate) struct PassView {
     /// Behind the place where the pass is, or at it; and not at it.
     pub(crate) reached: String,
     pub(crate) passed: String,
+    /// Up to the end of what a worker has claimed, of the table and of row `s`, and the order of these.
+    pub(crate) claimed: String,
+    pub(crate) claimed_s: String,
+    pub(crate) order_s: String,
+    /// The place of row `t`, and its order from the last one to the first.
+    pub(crate) texts: String,
+    pub(crate) backwards_t: String,
     /// What is read at all, what makes a row due, and the same where there are no variables.
     pub(crate) predicates: Vec<String>,
     pub(crate) due: Vec<String>,
@@ -109,7 +118,8 @@ pub(crate) struct PassView {
     /// Behind the place `c` of the cursor, where that is a row of a work table, and up to such a row `b`.
     pub(crate) beyond: String,
     pub(crate) upto: String,
-    /// What row `f` has of what is read, and its order from the last one to the first.
+    /// The key of row `f` as a text, what it has of what is read, and its order from the last one to the first.
+    pub(crate) key_of_f: String,
     pub(crate) of_f: String,
     pub(crate) backwards: String,
 }
@@ -123,6 +133,8 @@ pub(crate) struct PlaceView {
     pub(crate) kind: &'static str,
     /// Before all values, as a literal.
     pub(crate) first: String,
+    /// Where a place stands that comes behind another one.
+    pub(crate) behind: usize,
 }
 
 impl SingleView {

@@ -1,4 +1,4 @@
-//! What workers share out besides families by their end: families by a removal time, and rows of one table by their age.
+//! What workers share out besides families by their end: families by a removal time, rows of one table by their age, single rows.
 
 use std::collections::BTreeSet;
 
@@ -40,7 +40,39 @@ tables   = ["part: job", "job: id"]
 unit     = "family"
 "#;
 
-const RULES: [&str; 2] = [AGE, FAMILIES];
+const EXPIRY: &str = r#"[rules.jobs]
+strategy = "expiry"
+root     = "job"
+time     = "at"
+"#;
+
+/// Two passes: what says no time goes a while after it was made.
+const FALLBACK: &str = r#"[rules.jobs]
+strategy = "expiry"
+root     = "job"
+time     = "at"
+fallback = { time = "made", retention = { default = "30d" } }
+"#;
+
+const ORPHAN: &str = r#"[rules.jobs]
+strategy  = "orphan"
+root      = "job"
+needs     = ["state -> part.id"]
+time      = "at"
+retention = { default = "30d" }
+"#;
+
+/// The newest three jobs of a state stay.
+const KEEP_LAST: &str = r#"[rules.jobs]
+strategy = "keep-last"
+root     = "job"
+keep     = { newest = 3, per = ["state integer"], by = "at" }
+"#;
+
+/// What is left for the last worker where it is locked.
+const LATER: [&str; 2] = [AGE, FAMILIES];
+
+const RULES: [&str; 6] = [AGE, FAMILIES, EXPIRY, FALLBACK, ORPHAN, KEEP_LAST];
 
 fn graph(rule: &str) -> Graph {
     let part = match rule {
@@ -58,7 +90,9 @@ fn installation(dialect: Dialect, rule: &str) -> Installation {
         Dialect::Mysql | Dialect::Mariadb => "datetime(6)",
     };
     let schema = format!(
-        "CREATE TABLE job (id integer PRIMARY KEY, at {time});
+        "CREATE TABLE job (
+             id integer PRIMARY KEY, state integer NOT NULL DEFAULT 1, at {time}, made {time} NOT NULL DEFAULT '2025-01-05 12:00:00'
+         );
          CREATE TABLE part (id integer PRIMARY KEY, job integer, at {time})"
     );
     let mut database = Installation::of(dialect, &schema, &graph(rule));
@@ -76,20 +110,34 @@ fn in_batches(database: &mut Installation, of: i64) {
     let _ = database.call("set_setting", families);
 }
 
-/// So many due jobs, a day apart, in batches of one.
-fn with_jobs(dialect: Dialect, rule: &str, jobs: i64) -> Installation {
-    let mut database = installation(dialect, rule);
-    for id in 1..=jobs {
+/// Jobs of which no rule leaves any, a day apart.
+const JOBS: i64 = 20;
+
+fn add_jobs(database: &mut Installation) {
+    for id in 1..=JOBS {
         database.execute(&format!(
             "INSERT INTO job (id, at) VALUES ({id}, '2025-01-{id:02} 12:00:00')"
         ));
+    }
+}
+
+/// These jobs, in batches of one, and where the newest stay, three newer ones.
+fn with_jobs(dialect: Dialect, rule: &str) -> Installation {
+    let mut database = installation(dialect, rule);
+    add_jobs(&mut database);
+    if rule == KEEP_LAST {
+        for id in JOBS + 1..=JOBS + 3 {
+            database.execute(&format!(
+                "INSERT INTO job (id, at) VALUES ({id}, '2025-01-{id:02} 12:00:00')"
+            ));
+        }
     }
     in_batches(&mut database, 1);
     database
 }
 
 fn left(database: &mut Installation) -> i64 {
-    database.number("SELECT COUNT(*) FROM job")
+    database.number(&format!("SELECT COUNT(*) FROM job WHERE id <= {JOBS}"))
 }
 
 fn families(run: &Value) -> i64 {
@@ -98,7 +146,7 @@ fn families(run: &Value) -> i64 {
 
 fn two_workers_share_a_rule_out(dialect: Dialect) {
     for rule in RULES {
-        let mut database = with_jobs(dialect, rule, 20);
+        let mut database = with_jobs(dialect, rule);
         let mut gate = Gate::new(&mut database, &["job"], &[1]);
         let (runner, _, session) = database.call_aside("run", json!({"worker": 2}));
         database.until_asleep("worker 2 has the first job", &runner, session);
@@ -118,7 +166,7 @@ fn two_workers_share_a_rule_out(dialect: Dialect) {
 
 fn what_a_killed_worker_had_claimed_is_taken(dialect: Dialect) {
     for rule in RULES {
-        let mut database = with_jobs(dialect, rule, 20);
+        let mut database = with_jobs(dialect, rule);
         let mut gate = Gate::new(&mut database, &["job"], &[2, 6]);
         let (runner, _, session) = database.call_aside("run", json!({"worker": 3}));
         database.until_asleep("worker 3 has the second job", &runner, session);
@@ -135,11 +183,7 @@ fn what_a_killed_worker_had_claimed_is_taken(dialect: Dialect) {
         assert_eq!(left(&mut database), 0);
 
         // Where none is left, the next sweep takes it first, and nothing twice.
-        for id in 1..=20 {
-            database.execute(&format!(
-                "INSERT INTO job (id, at) VALUES ({id}, '2025-01-{id:02} 12:00:00')"
-            ));
-        }
+        add_jobs(&mut database);
         let hold = json!({"rule": "jobs", "key": "4", "reason": "audit"});
         database.set_hold(hold).expect("a hold");
         gate.shut(&[2]);
@@ -157,16 +201,17 @@ fn what_a_killed_worker_had_claimed_is_taken(dialect: Dialect) {
         assert_eq!(run["status"], "done", "{run}");
         assert_eq!(families(&run), 13, "{run}");
         assert_eq!(run["rules"][0]["skipped"], json!({"HELD": 1}), "{run}");
-        assert_eq!(database.texts("SELECT id FROM job"), ["4"]);
+        let left = format!("SELECT id FROM job WHERE id <= {JOBS}");
+        assert_eq!(database.texts(&left), ["4"]);
     }
 }
 
 fn what_is_locked_is_taken_or_told_by_the_last_one(dialect: Dialect) {
-    for (rule, stays) in RULES
+    for (rule, stays) in LATER
         .into_iter()
         .flat_map(|rule| [(rule, false), (rule, true)])
     {
-        let mut database = with_jobs(dialect, rule, 20);
+        let mut database = with_jobs(dialect, rule);
         database.set_setting("retries", 0).expect("a setting");
         database
             .set_setting("lock_timeout", 100)
@@ -243,7 +288,8 @@ impl World {
         }
     }
 
-    fn load(&self, database: &mut Installation) {
+    /// Parts with an odd number are not there: their jobs are orphans.
+    fn load(&self, database: &mut Installation, rule: &str) {
         let written = |time: &Option<String>| match time {
             Some(time) => format!("'{time}'"),
             None => "NULL".to_owned(),
@@ -252,12 +298,13 @@ impl World {
             database.execute(&format!("DELETE FROM {table}"));
         }
         for (id, at) in &self.jobs {
+            let state = if rule == ORPHAN { *id } else { id % 3 };
             database.execute(&format!(
-                "INSERT INTO job (id, at) VALUES ({id}, {})",
+                "INSERT INTO job (id, state, at) VALUES ({id}, {state}, {})",
                 written(at)
             ));
         }
-        for (id, job, at) in &self.parts {
+        for (id, job, at) in self.parts.iter().filter(|part| part.0 % 2 == 0) {
             database.execute(&format!(
                 "INSERT INTO part (id, job, at) VALUES ({id}, {job}, {})",
                 written(at)
@@ -271,14 +318,28 @@ impl World {
 
     fn verdict(&self, rule: &str) -> Verdict {
         let is_due = |time: &Option<String>| time.as_deref().is_some_and(|time| time != FAR);
-        let due = |(_, at): &&(i64, Option<String>)| is_due(at);
-        let jobs: BTreeSet<i64> = self.jobs.iter().filter(due).map(|(id, _)| *id).collect();
-        let undated = self.jobs.iter().filter(|(_, at)| at.is_none()).count();
-        let stay = undated + jobs.intersection(&self.held).count();
-        let jobs: BTreeSet<i64> = jobs.difference(&self.held).copied().collect();
+        let newest = self.newest();
+        let goes = |(id, at): &(i64, Option<String>)| match rule {
+            FALLBACK => at.is_none() || is_due(at),
+            ORPHAN => is_due(at) && id % 2 == 1,
+            KEEP_LAST => at.is_some() && !newest.contains(id),
+            _ => is_due(at),
+        };
+        let all: BTreeSet<i64> = self
+            .jobs
+            .iter()
+            .filter(|job| goes(job))
+            .map(|job| job.0)
+            .collect();
+        let undated = |(id, at): &&(i64, Option<String>)| {
+            at.is_none() && ([AGE, FAMILIES].contains(&rule) || rule == ORPHAN && id % 2 == 1)
+        };
+        let undated = self.jobs.iter().filter(undated).count();
+        let stay = undated + all.intersection(&self.held).count();
+        let jobs: BTreeSet<i64> = all.difference(&self.held).copied().collect();
         let last = self.jobs.len() as i64;
-        let goes = |(_, job, at): &&(i64, i64, Option<String>)| {
-            rule == FAMILIES && (jobs.contains(job) || *job > last && is_due(at))
+        let goes = |(id, job, at): &&(i64, i64, Option<String>)| {
+            id % 2 == 0 && rule == FAMILIES && (jobs.contains(job) || *job > last && is_due(at))
         };
         let parts = self.parts.iter().filter(goes).map(|(id, _, _)| *id);
         Verdict {
@@ -286,6 +347,20 @@ impl World {
             jobs,
             stay: stay as i64,
         }
+    }
+
+    /// The newest three of each state; the higher key decides between equals.
+    fn newest(&self) -> BTreeSet<i64> {
+        let mut newest = BTreeSet::new();
+        for state in 0..3 {
+            let of = self.jobs.iter().filter(|job| job.0 % 3 == state);
+            let mut of: Vec<_> = of
+                .filter_map(|(id, at)| Some((at.as_ref()?, *id)))
+                .collect();
+            of.sort();
+            newest.extend(of.iter().rev().take(3).map(|(_, id)| *id));
+        }
+        newest
     }
 }
 
@@ -309,7 +384,8 @@ impl Verdict {
             all.difference(&self.jobs).copied().collect(),
             "{told}"
         );
-        let all: BTreeSet<i64> = world.parts.iter().map(|part| part.0).collect();
+        let parts = world.parts.iter().map(|part| part.0);
+        let all: BTreeSet<i64> = parts.filter(|id| id % 2 == 0).collect();
         let left = numbers(database.texts("SELECT id FROM part"));
         assert_eq!(
             left,
@@ -332,7 +408,7 @@ fn workers_at_once_do_what_the_model_says(dialect: Dialect) {
         for seed in seeds("worlds of workers by time", dialect, 4) {
             let random = &mut SmallRng::seed_from_u64(seed);
             let world = World::random(random);
-            world.load(&mut database);
+            world.load(&mut database, rule);
             in_batches(&mut database, random.random_range(1..=2));
             let verdict = world.verdict(rule);
             let runs = together(&database, json!({}).as_object().expect("options"));
@@ -366,7 +442,7 @@ fn sweeps_that_end_early_do_it_piece_by_piece(dialect: Dialect) {
         for seed in seeds("worlds of workers in pieces", dialect, 4) {
             let random = &mut SmallRng::seed_from_u64(seed);
             let world = World::random(random);
-            world.load(&mut database);
+            world.load(&mut database, rule);
             in_batches(&mut database, random.random_range(1..=2));
             let verdict = world.verdict(rule);
             let options = json!({"run_families": random.random_range(1..=4)});

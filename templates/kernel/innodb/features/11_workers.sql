@@ -2,7 +2,8 @@
 -- that starts while others are at work joins them, with their cutoff; else it begins a new sweep. One row for each rule:
 -- behind which root or window the next claim begins, behind which one the first began, whether the claims have come to the end since
 -- and are of what lies before that, what the sweep before had claimed and not looked at, whether nothing is left behind the cursor,
--- whether what was locked was handed out once more, and which run saw the end of it.
+-- whether what was locked was handed out once more, which run saw the end of it, and how many claims there were. Of single rows the
+-- places are those that single_place() tells.
 --# create table sweep
 CREATE TABLE IF NOT EXISTS sweep (
     rule        varchar(64) NOT NULL PRIMARY KEY,
@@ -15,7 +16,10 @@ CREATE TABLE IF NOT EXISTS sweep (
     inherited   longtext,
     exhausted   boolean     NOT NULL DEFAULT false,
     handed_out  boolean     NOT NULL DEFAULT false,
-    ended_by    bigint
+    ended_by    bigint,
+    place       longtext,
+    start_place longtext,
+    claims      bigint      NOT NULL DEFAULT 0
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'Where the present sweep of the workers has got to, by rule. sweep_id: the run that began it.';
 -- What the table of an earlier version lacks.
@@ -27,6 +31,12 @@ CALL add_column('sweep', 'start_key', 'varchar(255) AFTER start_time');
 CALL add_column('sweep', 'around', 'boolean NOT NULL DEFAULT false AFTER start_key');
 --# add column sweep.inherited
 CALL add_column('sweep', 'inherited', 'longtext AFTER around');
+--# add column sweep.place
+CALL add_column('sweep', 'place', 'longtext AFTER ended_by');
+--# add column sweep.start_place
+CALL add_column('sweep', 'start_place', 'longtext AFTER place');
+--# add column sweep.claims
+CALL add_column('sweep', 'claims', 'bigint NOT NULL DEFAULT 0 AFTER start_place');
 --# fill table sweep
 INSERT IGNORE INTO sweep (rule)
 SELECT r.rule
@@ -97,14 +107,18 @@ BEGIN
             s.cursor_key = p.start_key,
             s.start_time = p.start_time,
             s.start_key = p.start_key,
+            s.place = IF(p.start_time IS NULL, NULL, p.place),
+            s.start_place = IF(p.start_time IS NULL, NULL, p.place),
             s.around = false,
             -- What the workers before had claimed and not looked at, where this sweep goes on behind that.
             s.inherited = IF(p.start_time IS NULL, '[]', (
-                SELECT CONCAT('[', COALESCE(GROUP_CONCAT(DISTINCT CAST(JSON_ARRAY(l.id, l.ended) AS char) SEPARATOR ', '), ''), ']')
+                SELECT CONCAT('[', COALESCE(GROUP_CONCAT(DISTINCT CAST(JSON_ARRAY(l.id, l.ended, l.number) AS char) SEPARATOR ', '),
+                    ''), ']')
                 FROM run_sweep AS w
                 JOIN run_sweep AS o ON o.sweep_id = w.sweep_id
                 JOIN run_claim AS c ON c.run_id = o.run_id AND c.rule = k.rule
-                JOIN JSON_TABLE(c.claimed, '$[*]' COLUMNS (id varchar(255) PATH '$[0]', ended varchar(40) PATH '$[1]')) AS l
+                JOIN JSON_TABLE(c.claimed,
+                    '$[*]' COLUMNS (id longtext PATH '$[0]', ended longtext PATH '$[1]', number bigint PATH '$[2]')) AS l
                 WHERE w.run_id = v_last
             )),
             -- A place among the windows that follow families has no key.
@@ -112,6 +126,22 @@ BEGIN
                 AND p.start_time IS NOT NULL AND p.start_key IS NULL,
             s.handed_out = false,
             s.ended_by = NULL;
+        -- Nothing here compares places of single rows: they are looked at again from the first claim on that was not looked at.
+        UPDATE sweep AS s
+        JOIN (
+            SELECT f.rule, f.place
+            FROM (
+                SELECT o.rule, l.place, ROW_NUMBER() OVER (PARTITION BY o.rule ORDER BY l.number) AS position
+                FROM rule AS k
+                JOIN sweep AS o ON o.rule = k.rule
+                JOIN JSON_TABLE(o.inherited, '$[*]' COLUMNS (place longtext PATH '$[0]', number bigint PATH '$[2]')) AS l
+                WHERE k.strategy IN ('expiry', 'orphan', 'keep-last')
+            ) AS f
+            WHERE f.position = 1
+        ) AS n ON n.rule = s.rule
+        SET s.place = n.place,
+            s.start_place = n.place,
+            s.inherited = '[]';
         UPDATE run_claim AS c
         JOIN sweep AS s ON s.rule = c.rule
         SET c.claimed = s.inherited
@@ -158,6 +188,7 @@ BEGIN
     UPDATE sweep AS s
     SET s.cursor_time = NULL,
         s.cursor_key = NULL,
+        s.place = NULL,
         s.around = true,
         s.exhausted = false,
         s.handed_out = false
@@ -214,11 +245,11 @@ BEGIN
                 SELECT CONCAT('[', COALESCE(GROUP_CONCAT(k.entry ORDER BY k.entry SEPARATOR ', '), ''), ']')
                 INTO v_keys
                 FROM (
-                    SELECT DISTINCT CAST(JSON_ARRAY(l.id, l.ended) AS char) AS entry
+                    SELECT DISTINCT CAST(JSON_ARRAY(l.id, l.ended, l.number) AS char) AS entry
                     FROM run_sweep AS o
                     JOIN run_claim AS c ON c.run_id = o.run_id AND c.rule = p_rule
                     JOIN JSON_TABLE(JSON_MERGE_PRESERVE(c.claimed, c.left_keys),
-                        '$[*]' COLUMNS (id varchar(255) PATH '$[0]', ended varchar(40) PATH '$[1]')) AS l
+                        '$[*]' COLUMNS (id longtext PATH '$[0]', ended longtext PATH '$[1]', number bigint PATH '$[2]')) AS l
                     WHERE o.sweep_id = v_sweep
                 ) AS k;
             END IF;
@@ -255,6 +286,49 @@ BEGIN
             END IF;
         END IF;
     END IF;
+END;
+
+-- next_rows: the part of a pass through single rows that comes next behind the cursor of a sweep. One that goes around ends at the
+-- place where it began.
+--# create procedure next_rows
+CREATE PROCEDURE next_rows(
+    IN p_run bigint, IN p_rule varchar(64), IN p_cutoff datetime(6), IN p_rows bigint, OUT o_claim longtext, OUT o_place longtext
+)
+SQL SECURITY DEFINER
+COMMENT 'The next p_rows rows of p_rule behind the cursor of the sweep, as a JSON list, and the place of the last; NULL: none are left.'
+BEGIN
+    DECLARE v_around boolean;
+    DECLARE v_number bigint;
+    DECLARE v_start  longtext;
+    DECLARE v_after  longtext;
+    DECLARE v_pass   int;
+    DECLARE v_last   int;
+    SET o_claim = NULL;
+    SELECT
+        s.around, s.claims, s.start_place, s.place, COALESCE(JSON_VALUE(s.place, '$[0]'), 1),
+        IF(s.around, COALESCE(JSON_VALUE(s.start_place, '$[0]'), 0), JSON_LENGTH(k.document, '$.passes')), r.as_of
+    INTO v_around, v_number, v_start, v_after, v_pass, v_last, @windrow_as_of
+    FROM sweep AS s
+    JOIN rule AS k ON k.rule = s.rule
+    JOIN run AS r ON r.run_id = p_run
+    WHERE s.rule = p_rule;
+    WHILE o_claim IS NULL AND v_pass <= v_last DO
+        -- A place that tells the pass only is before all rows of it.
+        IF v_around AND v_pass = v_last AND JSON_LENGTH(v_start) = 1 THEN
+            SET v_last = 0;
+        ELSE
+            SET v_after = COALESCE(v_after, CAST(JSON_ARRAY(v_pass) AS char));
+            CALL single_claimed(p_rule, v_after, IF(v_around AND v_pass = v_last, v_start, NULL));
+            DELETE FROM work_bound;
+            SET @windrow_pass = v_pass, @windrow_limit = p_rows, @windrow_cutoff = p_cutoff;
+            CALL perform(p_rule, 'reach', '@windrow_pass, @windrow_limit, @windrow_as_of, @windrow_cutoff');
+            CALL single_place(p_rule, 'work_bound', o_place);
+            IF o_place IS NOT NULL THEN
+                SET o_claim = CAST(JSON_ARRAY(JSON_ARRAY(v_after, o_place, v_number)) AS char);
+            END IF;
+            SET v_pass = v_pass + 1, v_after = NULL;
+        END IF;
+    END WHILE;
 END;
 
 -- next_claim: what comes next behind the cursor of a sweep: the roots of so many families; or of rows of one table that go by their
@@ -358,6 +432,10 @@ BEGIN
     DECLARE v_to_key    varchar(255);
     DECLARE v_inherited longtext;
     DECLARE v_claim     longtext;
+    DECLARE v_place     longtext;
+    DECLARE v_single    boolean;
+    DECLARE v_text      varchar(40);
+    SELECT r.strategy IN ('expiry', 'orphan', 'keep-last') INTO v_single FROM rule AS r WHERE r.rule = p_rule;
     claim: BEGIN
         DECLARE EXIT HANDLER FOR 1205, 1213
         BEGIN
@@ -365,28 +443,36 @@ BEGIN
             SET o_state = 'again';
         END;
         SELECT
-            s.exhausted, s.cursor_time, s.cursor_key, IF(s.around, s.start_time, NULL), s.start_key, IF(s.around, s.inherited, '[]')
+            s.exhausted, IF(v_single, NULL, s.cursor_time), s.cursor_key, IF(s.around AND NOT v_single, s.start_time, NULL), s.start_key,
+            IF(s.around, s.inherited, '[]')
         INTO v_exhausted, v_time, v_key, v_to_time, v_to_key, v_inherited
         FROM sweep AS s
         WHERE s.rule = p_rule
         FOR UPDATE;
-        IF NOT v_exhausted THEN
+        IF NOT v_exhausted AND v_single THEN
+            CALL next_rows(p_run, p_rule, p_cutoff, LEAST(4 * p_take, p_families), v_claim, v_place);
+            SET v_text = JSON_VALUE(v_place, '$[0]'), v_key = LEFT(JSON_UNQUOTE(JSON_EXTRACT(v_place, '$[1]')), 255);
+        ELSEIF NOT v_exhausted THEN
             CALL next_claim(p_rule, p_cutoff, 4 * p_take, p_families, v_to_time, v_to_key, v_inherited, v_time, v_key, v_claim);
         END IF;
         IF v_claim IS NULL THEN
             CALL sweep_rest(p_run, p_rule, o_state);
         ELSE
+            SET v_text = COALESCE(v_text, TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_time)));
             UPDATE sweep AS s
-            SET s.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_time)),
-                s.cursor_key = v_key
+            SET s.cursor_time = v_text,
+                s.cursor_key = v_key,
+                s.place = v_place,
+                s.claims = s.claims + 1
             WHERE s.rule = p_rule;
             UPDATE run_claim AS c
             SET c.claimed = v_claim
             WHERE c.run_id = p_run
               AND c.rule = p_rule;
             UPDATE run_rule AS p
-            SET p.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_time)),
+            SET p.cursor_time = v_text,
                 p.cursor_key = v_key,
+                p.place = v_place,
                 p.updated_at = UTC_TIMESTAMP(6)
             WHERE p.run_id = p_run
               AND p.rule = p_rule;
@@ -486,6 +572,27 @@ BEGIN
     SET c.claimed = v_claim
     WHERE c.run_id = p_run
       AND c.rule = p_rule;
+END;
+
+-- claim_moved: what a batch leaves of a part of a pass.
+--# create procedure claim_moved
+CREATE PROCEDURE claim_moved(
+    IN p_run bigint, IN p_rule varchar(64), INOUT p_place longtext, OUT o_pass varchar(40), OUT o_key varchar(255)
+)
+SQL SECURITY DEFINER
+COMMENT 'The claim of run p_run begins at p_place; NULL: nothing is left of it. Answers the cursor of the sweep.'
+BEGIN
+    DECLARE v_claim longtext;
+    SELECT c.claimed INTO v_claim FROM run_claim AS c WHERE c.run_id = p_run AND c.rule = p_rule;
+    SET v_claim = IF(
+        COALESCE(p_place = JSON_UNQUOTE(JSON_EXTRACT(v_claim, '$[0][1]')), true), JSON_REMOVE(v_claim, '$[0]'),
+        JSON_SET(v_claim, '$[0][0]', p_place)
+    );
+    UPDATE run_claim AS c
+    SET c.claimed = v_claim
+    WHERE c.run_id = p_run
+      AND c.rule = p_rule;
+    SELECT s.cursor_time, s.cursor_key, s.place INTO o_pass, o_key, p_place FROM sweep AS s WHERE s.rule = p_rule;
 END;
 
 -- claims_left: what was locked, where nobody will look at it once more.

@@ -16,6 +16,10 @@ BEGIN
     CALL single_close(p_rule);
     CALL perform(p_rule, 'types', '');
     CREATE TEMPORARY TABLE work_cursor LIKE work_type;
+    -- Where what a worker has claimed ends.
+    IF EXISTS (SELECT 1 FROM rule AS r WHERE r.rule = p_rule AND r.divided) THEN
+        CREATE TEMPORARY TABLE work_end LIKE work_type;
+    END IF;
     CREATE TEMPORARY TABLE work_skipped (
         position bigint NOT NULL AUTO_INCREMENT,
         skip_key text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
@@ -149,7 +153,7 @@ COMMENT 'Drops the work tables.'
 BEGIN
     DECLARE v_none longtext;
     DROP TEMPORARY TABLE IF EXISTS
-        work_type, work_named, work_cursor, work_skipped, work_mend, work_taken, work_target,
+        work_type, work_named, work_cursor, work_end, work_skipped, work_mend, work_taken, work_target,
         work_bound, work_row, work_held, work_locked, work_verdict, work_gone, work_skip, work_member;
     CALL between_single(p_rule, false, v_none);
 END;
@@ -175,47 +179,66 @@ END;
 
 -- single_place, single_resume: where a run is, so that the next one goes on behind that: the row of work_cursor.
 --# create procedure single_place
-CREATE PROCEDURE single_place(IN p_rule varchar(64), OUT o_place longtext)
+CREATE PROCEDURE single_place(IN p_rule varchar(64), IN p_table varchar(20), OUT o_place longtext)
 SQL SECURITY DEFINER
-COMMENT 'Row 1 of work_cursor as a JSON list: the pass, the key as a text, the columns along which a pass goes.'
+COMMENT 'Row 1 of work_cursor, or the row of work_bound, as a JSON list: the pass, the key as a text, the columns along which a pass
+    goes. NULL: there is none.'
 BEGIN
     DECLARE v_text longtext;
     SELECT CONCAT(
         'SELECT JSON_ARRAY(c.pass, c.row_key, ',
         GROUP_CONCAT(CONCAT('CAST(c.', n.name, ' AS char)') ORDER BY n.position SEPARATOR ', '),
-        ') INTO @windrow_place FROM work_cursor AS c WHERE c.position = 1'
+        ') INTO @windrow_place FROM ', p_table, ' AS c WHERE c.position = ', IF(p_table = 'work_bound', 2, 1)
     )
     INTO v_text
     FROM rule AS r
     JOIN JSON_TABLE(r.document, '$.cursor[*]' COLUMNS (position FOR ORDINALITY, name varchar(64) PATH '$')) AS n
     WHERE r.rule = p_rule;
+    SET @windrow_place = NULL;
     CALL run_text(v_text);
     SET o_place = @windrow_place;
+END;
+--# create procedure single_goto
+CREATE PROCEDURE single_goto(IN p_rule varchar(64), IN p_table varchar(20), IN p_place longtext)
+SQL SECURITY DEFINER
+COMMENT 'Makes what single_place() told the row of work_cursor or work_end; a place that tells the pass only is before all rows of it.'
+BEGIN
+    DECLARE v_text longtext;
+    IF JSON_LENGTH(p_place) > 1 THEN
+        SELECT
+            CONCAT(
+                'INSERT INTO ', p_table, ' (position, pass, row_key, ', GROUP_CONCAT(n.name ORDER BY n.position SEPARATOR ', '),
+                ') SELECT ', IF(p_table = 'work_end', 2, 1), ', p.* FROM JSON_TABLE(@windrow_place, ''$'' COLUMNS (',
+                'pass integer PATH ''$[0]'', row_key longtext PATH ''$[1]'', ',
+                GROUP_CONCAT(CONCAT(n.name, ' longtext PATH ''$[', n.position + 1, ']''') ORDER BY n.position SEPARATOR ', '), ')) AS p'
+            ),
+            p_place
+        INTO v_text, @windrow_place
+        FROM rule AS r
+        JOIN JSON_TABLE(r.document, '$.cursor[*]' COLUMNS (position FOR ORDINALITY, name varchar(64) PATH '$')) AS n
+        WHERE r.rule = p_rule;
+        CALL run_text(v_text);
+    END IF;
+END;
+--# create procedure single_claimed
+CREATE PROCEDURE single_claimed(IN p_rule varchar(64), IN p_after longtext, IN p_end longtext)
+SQL SECURITY DEFINER
+COMMENT 'A search begins behind p_after and ends at p_end, or NULL: at the last row.'
+BEGIN
+    DELETE FROM work_cursor;
+    DELETE FROM work_end;
+    CALL single_goto(p_rule, 'work_cursor', p_after);
+    CALL single_goto(p_rule, 'work_end', p_end);
 END;
 --# create procedure single_resume
 CREATE PROCEDURE single_resume(IN p_run bigint, IN p_rule varchar(64))
 SQL SECURITY DEFINER
 COMMENT 'Where a run has no cursor yet, makes what single_place() told of the run before row 1 of work_cursor.'
 BEGIN
-    DECLARE v_text longtext;
+    DECLARE v_place longtext;
     IF NOT EXISTS (SELECT 1 FROM work_cursor) THEN
-        SELECT
-            MAX(p.place),
-            CONCAT(
-                'INSERT INTO work_cursor (position, pass, row_key, ', GROUP_CONCAT(n.name ORDER BY n.position SEPARATOR ', '),
-                ') SELECT 1, p.* FROM JSON_TABLE(@windrow_place, ''$'' COLUMNS (',
-                'pass integer PATH ''$[0]'', row_key longtext PATH ''$[1]'', ',
-                GROUP_CONCAT(CONCAT(n.name, ' longtext PATH ''$[', n.position + 1, ']''') ORDER BY n.position SEPARATOR ', '), ')) AS p'
-            )
-        INTO @windrow_place, v_text
-        FROM run_rule AS p
-        JOIN rule AS r ON r.rule = p.rule
-        JOIN JSON_TABLE(r.document, '$.cursor[*]' COLUMNS (position FOR ORDINALITY, name varchar(64) PATH '$')) AS n
-        WHERE p.run_id = p_run
-          AND p.rule = p_rule;
-        IF @windrow_place IS NOT NULL THEN
-            CALL run_text(v_text);
-        END IF;
+        SELECT p.place INTO v_place FROM run_rule AS p WHERE p.run_id = p_run AND p.rule = p_rule;
+        CALL single_goto(p_rule, 'work_cursor', v_place);
     END IF;
 END;
 
@@ -452,6 +475,13 @@ BEGIN
     DECLARE v_errno     integer;
     DECLARE v_sqlstate  varchar(5);
     DECLARE v_message   varchar(900);
+    DECLARE v_shared    boolean;
+    DECLARE v_claim     longtext;
+    DECLARE v_after     longtext;
+    DECLARE v_end       longtext;
+    DECLARE v_at_pass   varchar(40);
+    DECLARE v_at_key    varchar(255);
+    SELECT s.workers > 1 AND r.divided INTO v_shared FROM rule AS r CROSS JOIN spec AS s WHERE r.rule = p_rule;
     SET o_state = NULL;
 
     step: BEGIN
@@ -466,7 +496,9 @@ BEGIN
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
             CALL next_single(p_rule);
-            CALL single_resume(p_run, p_rule);
+            IF NOT v_shared THEN
+                CALL single_resume(p_run, p_rule);
+            END IF;
             COMMIT;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
@@ -500,7 +532,18 @@ BEGIN
 
             CALL seconds(v_text, v_retention);
             CALL cutoff_of(p_rule, v_as_of, v_retention, v_cutoff);
-            SELECT COALESCE(MAX(c.pass), 1) INTO v_pass FROM work_cursor AS c WHERE c.position = 1;
+            IF v_shared THEN
+                SELECT c.claimed INTO v_claim FROM run_claim AS c WHERE c.run_id = p_run AND c.rule = p_rule;
+                IF v_claim = '[]' THEN
+                    CALL claim_more(p_run, p_rule, v_cutoff, v_take, v_limit - v_done, o_state);
+                    LEAVE step;
+                END IF;
+                SET v_after = JSON_UNQUOTE(JSON_EXTRACT(v_claim, '$[0][0]')), v_end = JSON_UNQUOTE(JSON_EXTRACT(v_claim, '$[0][1]'));
+                CALL single_claimed(p_rule, v_after, v_end);
+                SET v_pass = JSON_VALUE(v_end, '$[0]');
+            ELSE
+                SELECT COALESCE(MAX(c.pass), 1) INTO v_pass FROM work_cursor AS c WHERE c.position = 1;
+            END IF;
             -- After an error rows go by their keys one by one, so that the one that fails is known.
             SET v_sweeps = NOT v_dry_run AND NOT v_halving AND v_take > 1
                 AND COALESCE(JSON_CONTAINS(v_document, 'true', '$.swept'), false);
@@ -516,7 +559,13 @@ BEGIN
                 IF v_last > 0 THEN
                     LEAVE search;
                 END IF;
-                IF v_pass = JSON_LENGTH(v_document, '$.passes') THEN
+                IF v_shared THEN
+                    SET v_place = NULL;
+                    CALL claim_moved(p_run, p_rule, v_place, v_at_pass, v_at_key);
+                    COMMIT;
+                    SET o_state = 'again';
+                    LEAVE step;
+                ELSEIF v_pass = JSON_LENGTH(v_document, '$.passes') THEN
                     COMMIT;
                     SET o_state = 'nothing left';
                     LEAVE step;
@@ -550,7 +599,11 @@ BEGIN
             END IF;
             UPDATE run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
             CALL single_moved();
-            CALL single_place(p_rule, v_place);
+            CALL single_place(p_rule, 'work_cursor', v_place);
+            SET v_at_pass = v_pass, v_at_key = LEFT(v_key, 255);
+            IF v_shared THEN
+                CALL claim_moved(p_run, p_rule, v_place, v_at_pass, v_at_key);
+            END IF;
             IF v_dry_run AND (SELECT COUNT(*) > 1 FROM rule_table AS t WHERE t.rule = p_rule) THEN
                 INSERT INTO work_taken (id)
                 SELECT r.k1
@@ -572,8 +625,8 @@ BEGIN
                 p.retries_in_row = 0,
                 p.batch_families = IF(v_halving AND v_last > 1, v_last DIV 2, LEAST(v_present * 2, v_batch)),
                 p.halving = v_halving AND v_last > 1,
-                p.cursor_time = v_pass,
-                p.cursor_key = LEFT(v_key, 255),
+                p.cursor_time = v_at_pass,
+                p.cursor_key = v_at_key,
                 p.place = v_place,
                 p.updated_at = UTC_TIMESTAMP(6)
             WHERE p.run_id = p_run
@@ -595,6 +648,9 @@ BEGIN
         END IF;
         -- The cursor is where it was: it is led past this row, if that is still the next one.
         CALL work_single(p_rule);
+        IF v_shared THEN
+            CALL single_claimed(p_rule, v_after, v_end);
+        END IF;
         CALL search_single(p_rule, v_pass, 1, v_as_of, v_cutoff, v_last);
         SELECT MAX(r.row_key) INTO v_found FROM work_row AS r;
         IF NOT v_found <=> v_key THEN
@@ -603,7 +659,11 @@ BEGIN
             LEAVE step;
         END IF;
         CALL single_moved();
-        CALL single_place(p_rule, v_place);
+        CALL single_place(p_rule, 'work_cursor', v_place);
+        SET v_at_pass = v_pass, v_at_key = LEFT(v_key, 255);
+        IF v_shared THEN
+            CALL claim_moved(p_run, p_rule, v_place, v_at_pass, v_at_key);
+        END IF;
         INSERT IGNORE INTO run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
         VALUES (p_run, p_rule, LEFT(v_key, 700), v_errno, v_sqlstate, v_message);
         INSERT INTO work_skip (skip_key, reason)
@@ -614,8 +674,8 @@ BEGIN
             p.retries_in_row = 0,
             p.batch_families = LEAST(v_present * 2, v_batch),
             p.halving = false,
-            p.cursor_time = v_pass,
-            p.cursor_key = LEFT(v_key, 255),
+            p.cursor_time = v_at_pass,
+            p.cursor_key = v_at_key,
             p.place = v_place,
             p.updated_at = UTC_TIMESTAMP(6)
         WHERE p.run_id = p_run

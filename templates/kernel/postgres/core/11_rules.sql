@@ -260,6 +260,7 @@ AS $windrow$
         WHEN 'other' THEN 'The key of a row that belongs to no family and can be held; NULL where there is none. Reads only.'
         WHEN 'strays' THEN 'Rows that would go without their family, and rows that never go, by table. Reads whole tables.'
         WHEN 'search' THEN 'The next rows, or the named ones, and why one stays. Without p_as_of their time does not matter.'
+        WHEN 'reach' THEN 'Where the next rows end that a worker claims. Reads only.'
         WHEN 'count' THEN 'How many rows of each table would go, in the order of deletion. Reads only.'
         WHEN 'delete' THEN 'Deletes what it is given, in the transaction of the caller, and answers how many rows by table.'
         WHEN 'undated' THEN 'Rows that are over but have no time, so that no retention can ever be reached. Reads only.'

@@ -2,7 +2,7 @@
 -- that starts while others are at work joins them, with their cutoff; else it begins a new sweep. One row for each rule:
 -- behind which root or window the next claim begins, behind which one the first began, whether the claims have come to the end since
 -- and are of what lies before that, what the sweep before had claimed and not looked at, whether nothing is left behind the cursor,
--- whether what was locked was handed out once more, and which run saw the end of it.
+-- whether what was locked was handed out once more, which run saw the end of it, and how many claims there were.
 --# create table sweep
 CREATE TABLE IF NOT EXISTS sweep (
     rule        text    NOT NULL PRIMARY KEY,
@@ -15,11 +15,13 @@ CREATE TABLE IF NOT EXISTS sweep (
     inherited   text[]  NOT NULL DEFAULT '{}',
     exhausted   boolean NOT NULL DEFAULT false,
     handed_out  boolean NOT NULL DEFAULT false,
-    ended_by    bigint
+    ended_by    bigint,
+    claims      bigint  NOT NULL DEFAULT 0
 );
 -- What the table of an earlier version lacks.
 --# add columns to sweep
 ALTER TABLE sweep
+    ADD COLUMN IF NOT EXISTS claims bigint NOT NULL DEFAULT 0,
     ADD COLUMN IF NOT EXISTS start_time text,
     ADD COLUMN IF NOT EXISTS start_key text,
     ADD COLUMN IF NOT EXISTS around boolean NOT NULL DEFAULT false,
@@ -48,8 +50,8 @@ ALTER TABLE run_claim
     ADD COLUMN IF NOT EXISTS alone boolean NOT NULL DEFAULT false;
 --# comment on table run_claim
 COMMENT ON TABLE run_claim IS
-    'The roots, or the windows (from/to), that a worker has claimed and not looked at yet; those that it left because a row of theirs was '
-    'locked, for the last claim of the sweep. alone: it goes through the windows that follow the families of a rule.';
+    'The roots, windows (from/to), or parts of a pass through single rows, that a worker has claimed and not looked at yet; those that it '
+    'left because a row was locked, for the last claim of the sweep. alone: it goes through the windows that follow families.';
 
 -- at_others: another worker of the sweep that is at work: at p_rule, or before it in the order of the rules.
 --# create function at_others
@@ -173,6 +175,23 @@ BEGIN
         FROM rule AS r
         LEFT JOIN run_rule AS p ON p.run_id = p_run AND p.rule = r.rule
         WHERE s.rule = r.rule;
+        -- Nothing here compares places of single rows: they are looked at again from the first claim on that was not looked at.
+        UPDATE sweep AS s
+        SET cursor_time = f.place,
+            cursor_key = f.pass,
+            start_time = f.place,
+            start_key = f.pass,
+            inherited = '{}'
+        FROM (
+            SELECT DISTINCT ON (r.rule)
+                r.rule, c.claim ->> 'pass' AS pass, ARRAY(SELECT jsonb_array_elements_text(c.claim -> 'after'))::text AS place
+            FROM rule AS r
+            JOIN sweep AS o ON o.rule = r.rule
+            CROSS JOIN LATERAL (SELECT k.claim::jsonb FROM unnest(o.inherited) AS k(claim)) AS c
+            WHERE r.strategy IN ('expiry', 'orphan', 'keep-last')
+            ORDER BY r.rule, (c.claim ->> 'number')::bigint
+        ) AS f
+        WHERE s.rule = f.rule;
         UPDATE run_claim AS c
         SET claimed = s.inherited
         FROM sweep AS s
@@ -321,8 +340,57 @@ COMMENT ON FUNCTION sweep_rest(bigint, text) IS
     'Called where nothing is left to claim behind the cursor: nothing left; or again, where what lies before the start of the sweep '
     'comes next, or run p_run is the last one at p_rule and has claimed what was locked, or goes through its windows.';
 
--- next_claim: what comes next behind the cursor of a sweep: the roots of so many families; or of rows of one table that go by their
--- time, a window.
+-- next_rows: the part of a pass through single rows that comes next behind the cursor of a sweep. One that goes around ends at the
+-- place where it began.
+--# create function next_rows
+CREATE OR REPLACE FUNCTION next_rows(
+    p_run run, p_rule text, p_sweep sweep, p_rows bigint,
+    OUT o_claim text[], OUT o_time text, OUT o_key text
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+SET datestyle = 'ISO, YMD'
+SET timezone = 'UTC'
+AS $windrow$
+DECLARE
+    v_document constant jsonb := (SELECT r.document FROM rule AS r WHERE r.rule = p_rule);
+    v_last     constant integer :=
+        CASE WHEN p_sweep.around THEN p_sweep.start_key::integer ELSE jsonb_array_length(v_document -> 'passes') END;
+    v_pass     integer := coalesce(p_sweep.cursor_key::integer, 1);
+    v_after    text[] := nullif(p_sweep.cursor_time::text[], '{}');
+    v_end      text[];
+    v_to       text[];
+BEGIN
+    WHILE v_pass <= v_last LOOP
+        v_end := CASE WHEN p_sweep.around AND v_pass = v_last THEN p_sweep.start_time::text[] END;
+        IF v_end = coalesce(v_after, '{}') OR v_end = '{}' THEN
+            RETURN;
+        END IF;
+        EXECUTE format('SELECT %s($1, $2, $3, $4, $5)', routine_of(p_rule, 'reach'))
+        INTO v_to
+        USING
+            v_pass, coalesce(v_after, array_fill(NULL::text, ARRAY[jsonb_array_length(v_document -> 'ways' -> v_pass - 1)])) || v_end,
+            p_rows, p_run.as_of, cutoff_of(p_rule, p_run.as_of, seconds(p_run.options ->> 'retention'));
+        v_to := coalesce(v_to, v_end);
+        IF v_to IS NOT NULL THEN
+            o_claim := ARRAY[
+                jsonb_build_object('number', p_sweep.claims, 'pass', v_pass, 'after', coalesce(v_after, '{}'), 'to', v_to)::text
+            ];
+            o_time := v_to::text;
+            o_key := v_pass::text;
+            RETURN;
+        END IF;
+        v_pass := v_pass + 1;
+        v_after := NULL;
+    END LOOP;
+END
+$windrow$;
+--# comment on function next_rows
+COMMENT ON FUNCTION next_rows(run, text, sweep, bigint) IS
+    'The next p_rows rows of p_rule behind the cursor of a sweep, as a claim, and where they end; NULL: none are left. Reads only.';
+
+-- next_claim: what comes next behind the cursor of a sweep: the roots of so many families; of rows of one table that go by their
+-- time, a window; of single rows, a part of a pass.
 --# create function next_claim
 CREATE OR REPLACE FUNCTION next_claim(
     p_run run, p_rule text, p_sweep sweep, p_take bigint, p_families bigint, p_gone text[],
@@ -351,6 +419,11 @@ BEGIN
             p_rule, p_run.as_of, v_retention, p_run.options ->> 'scope', p_sweep.cursor_time, p_sweep.cursor_key,
             least(p_take, p_families), p_gone, false, v_start, p_sweep.start_key
         ) AS n;
+    ELSIF v_rule.strategy IN ('expiry', 'orphan', 'keep-last') THEN
+        SELECT n.o_claim, n.o_time, n.o_key
+        INTO o_claim, o_time, o_key
+        FROM next_rows(p_run, p_rule, p_sweep, least(p_take, p_families)) AS n;
+        RETURN;
     ELSE
         EXECUTE format('SELECT (%s)::text', cutoff_call(p_rule, '$1', '$2')) INTO v_cutoff USING p_run.as_of, v_retention;
         IF v_rule.document ? 'plain' THEN
@@ -441,7 +514,8 @@ BEGIN
     END IF;
     UPDATE sweep AS s
     SET cursor_time = v_time,
-        cursor_key = v_key
+        cursor_key = v_key,
+        claims = s.claims + 1
     WHERE s.rule = v_rule;
     UPDATE run_claim AS c
     SET claimed = v_claim
@@ -494,7 +568,12 @@ DECLARE
     v_later text[] := '{}';
 BEGIN
     IF NOT is_last(p_run, p_rule) THEN
-        SELECT ARRAY['LOCKED', 'SHARED_MEMBER'] || CASE WHEN r.document ? 'crosses' THEN 'REFERENCED' END
+        SELECT CASE
+            -- No worker has locked a single row of another one's claim.
+            WHEN r.strategy IN ('expiry', 'orphan', 'keep-last') THEN '{}'
+            WHEN r.document ? 'crosses' THEN ARRAY['LOCKED', 'REFERENCED']
+            ELSE ARRAY['LOCKED', 'SHARED_MEMBER']
+        END
         INTO v_later
         FROM rule AS r
         WHERE r.rule = p_rule;

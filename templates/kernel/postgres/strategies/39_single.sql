@@ -501,11 +501,17 @@ DECLARE
     v_progress  run_rule%ROWTYPE;
     v_passes    text[] := ARRAY(SELECT jsonb_array_elements_text(r.document -> 'passes') FROM rule AS r WHERE r.rule = p_rule);
     v_found     constant text := found_query(p_rule);
+    v_shared    boolean := (SELECT s.workers > 1 AND r.divided FROM rule AS r CROSS JOIN spec AS s WHERE r.rule = p_rule);
+    v_claimed   text[];
+    v_claim     jsonb;
     v_state     text;
     v_cutoff    timestamptz;
     v_pass      integer;
     v_after     text[];
+    v_to        text[];
     v_reached   text[];
+    v_time      text;
+    v_at        text;
     v_take      bigint;
     v_count     bigint;
     v_key       text;
@@ -534,12 +540,24 @@ BEGIN
     -- The cursor: the pass, and the place of the last row that was looked at in it.
     v_pass := coalesce(v_progress.cursor_key::integer, 1);
     v_after := v_progress.cursor_time::text[];
+    IF v_shared THEN
+        SELECT c.claimed INTO STRICT v_claimed FROM run_claim AS c WHERE c.run_id = p_run AND c.rule = p_rule;
+        IF v_claimed = '{}' THEN
+            RETURN claim_more(v_run, v_progress, v_take);
+        END IF;
+        -- Where a claim begins, and behind that where it ends.
+        v_claim := v_claimed[1];
+        v_pass := (v_claim ->> 'pass')::integer;
+        v_to := ARRAY(SELECT jsonb_array_elements_text(v_claim -> 'to'));
+        v_after := ARRAY(SELECT jsonb_array_elements_text(v_claim -> 'after'));
+        v_after := CASE WHEN v_after = '{}' THEN array_fill(NULL::text, ARRAY[cardinality(v_to)]) ELSE v_after END || v_to;
+    END IF;
     IF v_progress.weigh > 0 AND cardinality(v_progress.table_names) > 1 THEN
         LOOP
             EXECUTE format('SELECT n.o_found, n.o_keys::text[] FROM (%s) AS n', v_found)
             INTO v_count, v_members
             USING v_pass, NULL::text, v_after, v_take, v_run.as_of, v_cutoff;
-            EXIT WHEN v_count > 0 OR v_pass = cardinality(v_passes);
+            EXIT WHEN v_count > 0 OR v_shared OR v_pass = cardinality(v_passes);
             v_pass := v_pass + 1;
             v_after := NULL;
         END LOOP;
@@ -568,6 +586,10 @@ BEGIN
             INTO v_batch
             USING v_pass, NULL::text, v_after, v_take, v_run.as_of, v_cutoff, p_run, p_rule;
             EXIT WHEN v_batch.o_found > 0;
+            IF v_shared THEN
+                PERFORM claim_done(p_run, p_rule, v_claimed[2:], '{}', '{}');
+                RETURN 'again';
+            END IF;
             IF v_pass = cardinality(v_passes) THEN
                 RETURN 'nothing left';
             END IF;
@@ -607,6 +629,20 @@ BEGIN
         INTO v_batch;
     END IF;
 
+    v_time := v_reached::text;
+    v_at := v_pass::text;
+    IF v_shared THEN
+        SELECT d.o_skip_keys, d.o_skip_reasons, d.o_time, d.o_key
+        INTO v_batch.o_skip_keys, v_batch.o_skip_reasons, v_time, v_at
+        FROM claim_done(
+            p_run, p_rule,
+            CASE
+                WHEN v_reached = v_to THEN v_claimed[2:]
+                ELSE jsonb_set(v_claim, '{after}', to_jsonb(v_reached))::text || v_claimed[2:]
+            END,
+            v_batch.o_skip_keys, v_batch.o_skip_reasons
+        ) AS d;
+    END IF;
     PERFORM end_step(
         p_run, p_rule, v_batch.o_families, v_batch.o_rows,
         CASE WHEN v_run.dry_run THEN v_batch.o_members ELSE '{}' END,
@@ -614,7 +650,7 @@ BEGIN
         CASE WHEN v_progress.halving AND v_count > 1 THEN v_count / 2
             ELSE least(v_progress.batch_families * 2, setting_of(p_rule, 'batch_rows')) END,
         v_progress.halving AND v_count > 1,
-        v_reached::text, v_pass::text,
+        v_time, v_at,
         v_batch.o_skip_keys, v_batch.o_skip_reasons
     );
     IF v_batch.o_families > 0 THEN

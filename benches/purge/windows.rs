@@ -1,4 +1,4 @@
-//! Two workers that share out the rows of one table by windows of time, beside one of the same installation.
+//! Two workers that share out the rows of one table by windows of time, or single rows, beside one of the same installation.
 
 use std::thread;
 
@@ -11,7 +11,13 @@ use crate::idle::{installed, numbers};
 use crate::plan::ROUNDS;
 use crate::report::Report;
 
-/// How many rows the table has; nine in ten go. On MySQL and MariaDB a row costs several times as much.
+/// The rules, each with the name of its table, and what they are called.
+const RULES: [(&str, &str); 2] = [
+    ("log", "windows of one table, "),
+    ("state", "rows that expire, "),
+];
+
+/// How many rows a table has; nine in ten go. On MySQL and MariaDB a row costs several times as much.
 fn rows(dialect: Dialect) -> u32 {
     match dialect {
         Dialect::Postgres => 1_600_000,
@@ -27,41 +33,43 @@ pub(crate) fn measure(
     report: &mut Report,
 ) -> Result<()> {
     let (mut session, control) = installed(dialect, &url, "windows", fill)?;
-    let (mut alone, mut both) = (Vec::new(), Vec::new());
-    let mut gone = 0;
-    for _ in 0..ROUNDS {
-        let mut expected: Option<i64> = None;
-        for (workers, times) in [(1, &mut alone), (2, &mut both)] {
-            anew(&mut *session, dialect)?;
-            let mut sessions = (0..workers)
-                .map(|_| db::connect(&url("windows").parse()?))
-                .collect::<Result<Vec<_>>>()?;
-            let ids = sessions
-                .iter_mut()
-                .map(|session| session.session())
-                .collect::<Result<Vec<_>>>()?;
-            times.push(cost(&ids, &mut || at_once(&mut sessions, &control))?);
-            let left = number(&mut *session, "SELECT COUNT(*) FROM log")?;
-            let one = *expected.get_or_insert(left);
-            ensure!(left == one, "two workers left {left} rows, one {one}");
-            gone = i64::from(rows(dialect)) - left;
+    for (rule, what) in RULES {
+        let (mut alone, mut both) = (Vec::new(), Vec::new());
+        let mut gone = 0;
+        for _ in 0..ROUNDS {
+            let mut expected: Option<i64> = None;
+            for (workers, times) in [(1, &mut alone), (2, &mut both)] {
+                anew(&mut *session, dialect, rule)?;
+                let mut sessions = (0..workers)
+                    .map(|_| db::connect(&url("windows").parse()?))
+                    .collect::<Result<Vec<_>>>()?;
+                let ids = sessions
+                    .iter_mut()
+                    .map(|session| session.session())
+                    .collect::<Result<Vec<_>>>()?;
+                times.push(cost(&ids, &mut || at_once(&mut sessions, &control, rule))?);
+                let left = number(&mut *session, &format!("SELECT COUNT(*) FROM {rule}"))?;
+                let one = *expected.get_or_insert(left);
+                ensure!(left == one, "two workers left {left} rows, one {one}");
+                gone = i64::from(rows(dialect)) - left;
+            }
         }
+        // On two cores a server of MySQL or MariaDB clears away behind the workers with a third one.
+        let bar = (dialect == Dialect::Postgres).then_some(1.6);
+        report.workers(what, gone, &alone, &both, bar);
     }
-    // On two cores a server of MySQL or MariaDB clears away behind the workers with a third one.
-    let bar = (dialect == Dialect::Postgres).then_some(1.6);
-    report.workers("windows of one table, ", gone, &alone, &both, bar);
     Ok(())
 }
 
 /// A run of each worker.
-fn at_once(sessions: &mut [Box<dyn Database>], control: &str) -> Result<()> {
+fn at_once(sessions: &mut [Box<dyn Database>], control: &str, rule: &str) -> Result<()> {
     thread::scope(|scope| {
         let runs: Vec<_> = sessions
             .iter_mut()
             .zip(1..)
             .map(|(session, worker)| {
                 let options =
-                    json!({"run_families": 1_000_000_000, "time_budget": "1h", "worker": worker});
+                    json!({"rule": rule, "run_families": 1_000_000_000, "time_budget": "1h", "worker": worker});
                 let call = format!("CALL {control}.run('{options}')");
                 scope.spawn(move || -> Result<()> {
                     let answer = format!("{:?}", session.query(&call, &[])?);
@@ -104,7 +112,7 @@ fn fill(session: &mut dyn Database, dialect: Dialect) -> Result<()> {
     if let Some(name) = allow {
         session.execute(&format!("SET SESSION {name} = {rows}"))?;
     }
-    for table in ["log", "whole"] {
+    for table in ["log", "state", "whole"] {
         session.execute(&format!(
             "CREATE TABLE {table} (id bigint PRIMARY KEY, written {time}, value varchar(100) NOT NULL)"
         ))?;
@@ -116,11 +124,13 @@ fn fill(session: &mut dyn Database, dialect: Dialect) -> Result<()> {
 }
 
 /// The rows as they were.
-fn anew(session: &mut dyn Database, dialect: Dialect) -> Result<()> {
-    session.execute("TRUNCATE TABLE log; INSERT INTO log SELECT * FROM whole")?;
-    session.execute(match dialect {
-        Dialect::Postgres => "VACUUM (ANALYZE) log",
-        Dialect::Mysql | Dialect::Mariadb => "ANALYZE TABLE log",
+fn anew(session: &mut dyn Database, dialect: Dialect, table: &str) -> Result<()> {
+    session.execute(&format!(
+        "TRUNCATE TABLE {table}; INSERT INTO {table} SELECT * FROM whole"
+    ))?;
+    session.execute(&match dialect {
+        Dialect::Postgres => format!("VACUUM (ANALYZE) {table}"),
+        Dialect::Mysql | Dialect::Mariadb => format!("ANALYZE TABLE {table}"),
     })?;
     if dialect == Dialect::Postgres {
         session.execute("CHECKPOINT")?;

@@ -16,8 +16,9 @@ pub(crate) const PAIRS: usize = 7;
 /// How long the live load is watched without a purge, per round.
 pub(crate) const QUIET: Duration = Duration::from_secs(8);
 
-/// How long the live load is watched during a scheduled run, and as long without one, per round.
-pub(crate) const PACED: Duration = Duration::from_secs(20);
+/// How long the live load is watched during a scheduled run, and as long without one, per round: so long that how a run
+/// begins and ends does not weigh more than it does in one of half an hour.
+pub(crate) const PACED: Duration = Duration::from_secs(60);
 
 /// What a row may cost at the end of a run beside what it costs at the beginning.
 pub(crate) const FLAT_BAR: f64 = 1.1;

@@ -18,6 +18,7 @@ tests! {
     every_server: [
         two_workers_share_a_rule_out,
         what_a_killed_worker_had_claimed_is_taken,
+        a_claim_ends_where_the_retention_does,
         what_is_locked_is_taken_or_told_by_the_last_one,
         workers_at_once_do_what_the_model_says,
         sweeps_that_end_early_do_it_piece_by_piece,
@@ -204,6 +205,25 @@ fn what_a_killed_worker_had_claimed_is_taken(dialect: Dialect) {
         let left = format!("SELECT id FROM job WHERE id <= {JOBS}");
         assert_eq!(database.texts(&left), ["4"]);
     }
+}
+
+/// The cutoff may have gone back since a window was claimed, as an installation of a spec with a longer retention does it.
+fn a_claim_ends_where_the_retention_does(dialect: Dialect) {
+    let mut database = with_jobs(dialect, AGE);
+    let mut gate = Gate::new(&mut database, &["job"], &[2]);
+    let (runner, _, session) = database.call_aside("run", json!({"worker": 3}));
+    database.until_asleep("worker 3 has the second job", &runner, session);
+    terminate(&mut database, session);
+    assert!(runner.join().expect("no panic").1.is_err(), "it survived");
+    gate.open(&[2]);
+    assert_eq!(left(&mut database), 19);
+    for (seconds, families_gone) in [(3_155_760_000_i64, 0), (2_592_000, 19)] {
+        database.execute(&format!("UPDATE W.rule SET retention = {seconds}"));
+        let run = database.run(json!({"worker": 1})).expect("a run");
+        assert_eq!(run["status"], "done", "{run}");
+        assert_eq!(families(&run), families_gone, "{run}");
+    }
+    assert_eq!(left(&mut database), 0);
 }
 
 fn what_is_locked_is_taken_or_told_by_the_last_one(dialect: Dialect) {

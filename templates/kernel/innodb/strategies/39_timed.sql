@@ -342,15 +342,17 @@ BEGIN
                 END IF;
                 CALL judge_timed(p_rule, v_cutoff, v_as_of, true, v_families);
             ELSE
-                SET v_cutoff = LEAST(v_cutoff, COALESCE(v_to_time, v_cutoff)), v_key = NULL;
+                SET v_to = v_to_time, v_key = NULL;
                 IF v_shared THEN
-                    SET v_from = JSON_VALUE(v_claim, '$[0][0]'), v_cutoff = JSON_VALUE(v_claim, '$[0][1]');
+                    SET v_from = JSON_VALUE(v_claim, '$[0][0]'), v_to = JSON_VALUE(v_claim, '$[0][1]');
                 END IF;
+                -- A claim that was made under a later cutoff ends at this one.
+                SET v_cutoff = LEAST(v_cutoff, COALESCE(v_to, v_cutoff));
                 CALL window_timed(p_rule, v_from, v_cutoff, v_take, v_limit - v_done, v_from, v_to);
                 IF v_from IS NULL THEN
                     SET o_state = 'nothing left';
                     IF v_shared THEN
-                        CALL claim_done(p_run, p_rule, NULL, v_cutoff, v_at_time, v_at_key);
+                        CALL claim_done(p_run, p_rule, NULL, JSON_VALUE(v_claim, '$[0][1]'), v_at_time, v_at_key);
                         SET o_state = 'again';
                     ELSEIF v_alone THEN
                         -- From the windows that follow families the sweep goes around.

@@ -444,6 +444,7 @@ DECLARE
     v_state     text;
     v_batch     record;
     v_cutoff    text;
+    v_end       text;
     v_roots     text[];
     v_most      bigint;
     v_take      bigint;  -- families, or rows of one table; 0: those of one instant
@@ -528,14 +529,13 @@ BEGIN
             END IF;
         END IF;
     ELSE
-        v_last := v_progress.cursor_time;
-        IF v_shared THEN
-            v_last := split_part(v_claim[1], '/', 1);
-            v_cutoff := split_part(v_claim[1], '/', 2);
-        ELSIF v_progress.around THEN
+        -- A claim that was made under a later cutoff ends at this one.
+        v_last := CASE WHEN v_shared THEN split_part(v_claim[1], '/', 1) ELSE v_progress.cursor_time END;
+        v_end := CASE WHEN v_shared THEN split_part(v_claim[1], '/', 2) WHEN v_progress.around THEN v_progress.start_time END;
+        IF v_end IS NOT NULL THEN
             EXECUTE format('SELECT least($1::%1$s, $2::%1$s)::text', time_type_of(p_rule))
             INTO v_cutoff
-            USING v_cutoff, v_progress.start_time;
+            USING v_cutoff, v_end;
         END IF;
         SELECT w.o_from, w.o_to
         INTO v_from, v_to

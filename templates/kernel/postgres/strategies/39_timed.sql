@@ -583,7 +583,10 @@ BEGIN
             RETURN v_state;
         END IF;
         -- What others have locked may go yet, where a worker will look at it once more.
-        v_final := NOT v_shared OR NOT is_busy(v_sqlstate) OR is_last(p_run, p_rule);
+        v_final := true;
+        IF v_shared AND is_busy(v_sqlstate) THEN
+            v_final := is_last(p_run, p_rule);
+        END IF;
         IF v_final THEN
             PERFORM record_failure(p_run, p_rule, coalesce(v_roots[1], v_from), v_sqlstate, v_message);
         END IF;

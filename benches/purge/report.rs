@@ -14,6 +14,11 @@ const IDLE: &str = "a run of nine rules that finds nothing due, ms of CPU";
 /// Rows per CPU second of two workers beside those of one: 15 % more CPU time at most.
 const WORKERS_BAR: f64 = 0.87;
 
+/// Latencies by `LIVE_RANKS`, in milliseconds.
+fn percentiles(ms: [f64; 3]) -> String {
+    format!("{:.1} / {:.1} / {:.1}", ms[0], ms[1], ms[2])
+}
+
 /// Collects the figures.
 pub(crate) struct Report {
     lines: Vec<String>,
@@ -190,14 +195,13 @@ impl Report {
         number: usize,
         bar: f64,
     ) {
-        let show = |ms: [f64; 3]| format!("{:.1} / {:.1} / {:.1}", ms[0], ms[1], ms[2]);
         self.line(
             "100 small transactions a second, no purge: p50 / p99 / longest, ms",
-            show(quiet),
+            percentiles(quiet),
         );
         self.line(
             &format!("the same during a purge at full speed ({number} transactions)"),
-            show(busy),
+            percentiles(busy),
         );
         self.line(
             "longest batch transaction beside this load, ms",
@@ -215,12 +219,14 @@ impl Report {
     /// these deleted.
     pub(crate) fn paced(&mut self, quiet: &mut [f64], paced: &mut [f64], rows: i64) {
         let [quiet, told] = [quiet, paced].map(|all| LIVE_RANKS.map(|rank| percentile(all, rank)));
-        let show = |ms: [f64; 3]| format!("{:.1} / {:.1} / {:.1}", ms[0], ms[1], ms[2]);
         self.line(
             "100 small transactions a second, no purge: p50 / p99 / longest, ms",
-            show(quiet),
+            percentiles(quiet),
         );
-        self.line("the same during scheduled runs, default pace", show(told));
+        self.line(
+            "the same during scheduled runs, default pace",
+            percentiles(told),
+        );
         let seconds = PACED.as_secs_f64() * ROUNDS as f64;
         self.line(
             "rows an hour that these delete",
@@ -239,7 +245,7 @@ impl Report {
     pub(crate) fn beside(&mut self, what: &str, ms: [f64; 3], number: usize) {
         self.line(
             &format!("the same {what} ({number} transactions)"),
-            format!("{:.1} / {:.1} / {:.1}", ms[0], ms[1], ms[2]),
+            percentiles(ms),
         );
     }
 

@@ -56,21 +56,21 @@ unit     = \"{unit}\"
     )
 }
 
-const AGE: &str = r#"[rules.jobs]
+pub(crate) const AGE: &str = r#"[rules.jobs]
 strategy  = "age"
 root      = "job"
 time      = "at"
 retention = { default = "30d" }
 "#;
 
-const EXPIRY: &str = r#"[rules.jobs]
+pub(crate) const EXPIRY: &str = r#"[rules.jobs]
 strategy = "expiry"
 root     = "job"
 time     = "at"
 "#;
 
 /// No row of `part` is there.
-const ORPHAN: &str = r#"[rules.jobs]
+pub(crate) const ORPHAN: &str = r#"[rules.jobs]
 strategy  = "orphan"
 root      = "job"
 needs     = ["state -> part.id"]
@@ -79,7 +79,7 @@ retention = { default = "30d" }
 "#;
 
 /// Later ids are newer: three rows of the same group stay besides those that are held.
-const KEEP_LAST: &str = r#"[rules.jobs]
+pub(crate) const KEEP_LAST: &str = r#"[rules.jobs]
 strategy = "keep-last"
 root     = "job"
 keep     = { newest = 3, per = ["state integer"], by = "at" }

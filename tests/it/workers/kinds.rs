@@ -9,6 +9,7 @@ use windrow::dialect::Dialect;
 use windrow::graph::Graph;
 
 use super::{Gate, WORKERS, ids, slow_down, terminate, together};
+use crate::forward::{AGE, EXPIRY, KEEP_LAST, ORPHAN};
 use crate::harness::tests;
 use crate::support::effort::seeds;
 use crate::support::graphs::graph_of;
@@ -25,13 +26,6 @@ tests! {
     ],
 }
 
-const AGE: &str = r#"[rules.jobs]
-strategy  = "age"
-root      = "job"
-time      = "at"
-retention = { default = "30d" }
-"#;
-
 /// Families, and after them the parts whose job is gone.
 const FAMILIES: &str = r#"[rules.jobs]
 strategy = "removal-time"
@@ -41,33 +35,12 @@ tables   = ["part: job", "job: id"]
 unit     = "family"
 "#;
 
-const EXPIRY: &str = r#"[rules.jobs]
-strategy = "expiry"
-root     = "job"
-time     = "at"
-"#;
-
 /// Two passes: what says no time goes a while after it was made.
 const FALLBACK: &str = r#"[rules.jobs]
 strategy = "expiry"
 root     = "job"
 time     = "at"
 fallback = { time = "made", retention = { default = "30d" } }
-"#;
-
-const ORPHAN: &str = r#"[rules.jobs]
-strategy  = "orphan"
-root      = "job"
-needs     = ["state -> part.id"]
-time      = "at"
-retention = { default = "30d" }
-"#;
-
-/// The newest three jobs of a state stay.
-const KEEP_LAST: &str = r#"[rules.jobs]
-strategy = "keep-last"
-root     = "job"
-keep     = { newest = 3, per = ["state integer"], by = "at" }
 "#;
 
 /// What is left for the last worker where it is locked.

@@ -56,8 +56,15 @@ pub(crate) fn measure(
         report.crowd(&format!("{MANY} holds of {rule}"), &ratio, BAR);
         crowd.holds(rule, false)?;
     }
-    let ratio = crowd.beside("jobs", "job", &cpu, Crowd::policies)?;
-    report.crowd(&format!("{MANY} policies instead of {FEW}"), &ratio, BAR);
+    for (rule, table, what) in [
+        ("jobs", "job", "policies"),
+        ("picks", "pick", "policies, no default,"),
+    ] {
+        let ratio = crowd.beside(rule, table, &cpu, |crowd, many| {
+            crowd.policies(rule, table, many)
+        })?;
+        report.crowd(&format!("{MANY} {what} instead of {FEW}"), &ratio, BAR);
+    }
     Ok(())
 }
 
@@ -66,9 +73,9 @@ fn tables(session: &mut dyn Database, dialect: Dialect) -> Result<()> {
         Dialect::Postgres => "timestamptz",
         Dialect::Mysql | Dialect::Mariadb => "timestamp(6) NULL",
     };
-    for table in RULES.map(|(_, table)| table) {
+    for table in RULES.map(|(_, table)| table).into_iter().chain(["pick"]) {
         let further = match table {
-            "job" => ", state varchar(20), tenant varchar(20)",
+            "job" | "pick" => ", state varchar(20), tenant varchar(20)",
             _ => "",
         };
         session.execute(&format!(
@@ -107,21 +114,21 @@ impl Crowd {
     }
 
     /// Many policies, or few; the rows are of all scopes that have one.
-    fn policies(&mut self, many: bool) -> Result<()> {
+    fn policies(&mut self, rule: &str, table: &str, many: bool) -> Result<()> {
         let policy = format!("{}.policy", self.control);
         let number = if many { MANY } else { FEW };
         self.session.execute(&format!("DELETE FROM {policy}"))?;
         self.session.execute(&format!(
-            "INSERT INTO {policy} (rule, scope, retention_seconds) SELECT 'jobs', {}, 86400 * 20 FROM {}",
+            "INSERT INTO {policy} (rule, scope, retention_seconds) SELECT '{rule}', {}, 86400 * 20 FROM {}",
             self.text("n - 1"),
             idle::numbers(self.dialect, number)
         ))?;
         self.session.execute(&format!(
-            "UPDATE job SET tenant = {}",
+            "UPDATE {table} SET tenant = {}",
             self.text(&format!("id % {number}"))
         ))?;
         self.analyzed(&policy)?;
-        self.analyzed("job")
+        self.analyzed(table)
     }
 
     fn analyzed(&mut self, table: &str) -> Result<()> {
@@ -171,7 +178,7 @@ impl Crowd {
             }
         };
         let (columns, values) = match table {
-            "job" => (", state, tenant", ", 'done', '1'"),
+            "job" | "pick" => (", state, tenant", ", 'done', '1'"),
             _ => ("", ""),
         };
         self.session.execute(&format!(

@@ -6,57 +6,53 @@ SET statement_timeout = '1min';
 SET ROLE {{ owner }};
 
 -- {{ rule.name }}_scope: whom the rule may clean, and up to which end time (exclusive).
-{%- if rule.per %} One row per scope with a policy{% if rule.source %} or another retention of its own{% endif %}{% if not rule.opt_in %}; the row without a scope holds for all others{% endif %}.
+{%- if rule.per and rule.opt_in %} One row for each of p_scopes, or of all, with a policy{% if rule.source %} or another retention of its own{% endif %}.
+{%- elif rule.per %} One row for each of p_scopes; without them, one for each with a retention of its own, and for all others one without a scope.
 {%- endif %}
 --# create function {{ control }}.{{ rule.name }}_scope
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_scope(⟦p_as_of timestamptz, p_retention bigint, p_scope text⟧)
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_scope(⟦p_as_of timestamptz, p_retention bigint, p_scopes text[]⟧)
 RETURNS TABLE (⟦scope {{ rule.scope_type }}, cutoff {{ rule.time_type }}⟧)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 {%- if rule.source and rule.source.table %}
 SET row_security = off
 {%- endif %}
+{%- if rule.per and rule.opt_in and not rule.source %} SET plan_cache_mode = force_custom_plan
+{%- endif %}
 AS $windrow$
+{%- if rule.per and not rule.opt_in %}
+DECLARE
+    ⟦v_default {{ rule.time_type }}⟧ := {{ rule.cutoff_of_default }};
+{%- endif %}
 BEGIN
     RETURN QUERY
-{%- if rule.per %}
+{%- if rule.per and rule.opt_in and not rule.source %}
 {%- filter fit %}
-    SELECT p.scope::{{ rule.scope_type }},
-        {% if not rule.opt_in %}CASE WHEN p.enabled THEN {% endif %}{{ rule.cutoff_of_policy }}{% if not rule.opt_in %} ELSE '-infinity' END{% endif %}
+    SELECT p.scope::{{ rule.scope_type }}, {{ rule.cutoff_of_policy }}
     FROM {{ control }}.policy AS p
-    WHERE p.rule = {{ rule.literal }}{% if rule.opt_in %} AND p.enabled{% endif %} AND (p_scope IS NULL OR p.scope = p_scope)
+    WHERE p.rule = {{ rule.literal }} AND p.enabled AND (p_scopes IS NULL OR p.scope = ANY (p_scopes));
 {%- endfilter %}
+{%- elif rule.per %}
+    «SELECT o.scope::{{ rule.scope_type }}, c.cutoff
+    FROM unnest(coalesce(p_scopes, ARRAY(
+        SELECT p.scope FROM {{ control }}.policy AS p WHERE p.rule = {{ rule.literal }}
 {%- if rule.source %}
-    UNION ALL
-    -- {{ rule.source.why }}
-    «SELECT {{ rule.source.scope }}::{{ rule.scope_type }},
-        {% if rule.source.ends %}CASE WHEN {{ rule.source.ends }} THEN {% endif %}{{ rule.cutoff_of_source }}{% if rule.source.ends %} ELSE '-infinity' END{% endif %}
-    FROM {{ rule.source.rows }}
-    WHERE (p_scope IS NULL OR {{ rule.source.scope_text }} = p_scope)
-      {%- if rule.source.says %}
-      AND {{ rule.source.says }}
-      {%- endif %}
-      AND NOT EXISTS (
-          SELECT FROM {{ control }}.policy AS p WHERE p.rule = {{ rule.literal }} AND p.scope = {{ rule.source.scope_text }}
-      )»
+        UNION
+        SELECT {{ rule.source.scope_text }} FROM {{ rule.source.rows }}{% if rule.source.says %} WHERE {{ rule.source.says }}{% endif %}
 {%- endif %}
 {%- if not rule.opt_in %}
-    UNION ALL
-    SELECT NULL, {{ rule.cutoff_of_default }} WHERE p_scope IS NULL
-    UNION ALL
-    SELECT p_scope::{{ rule.scope_type }}, {{ rule.cutoff_of_default }}
-    WHERE p_scope IS NOT NULL
-      AND NOT EXISTS (SELECT FROM {{ control }}.policy AS p WHERE p.rule = {{ rule.literal }} AND p.scope = p_scope)
-      {%- if rule.source %}
-      AND NOT EXISTS (
-          «SELECT FROM {{ rule.source.rows }}
-          WHERE {{ rule.source.scope_text }} = p_scope
-            {%- if rule.source.says %}
-            AND {{ rule.source.says }}
-            {%- endif %}»
-      )
-      {%- endif %}
-{%- endif %};
+        UNION
+        SELECT NULL
+{%- endif %}
+    ))) AS o(scope), LATERAL (
+        SELECT {{ <w.cutoff_for control rule scope={"o.scope::" ~ rule.scope_type} text="o.scope" /> | indent(width=8) }} AS cutoff
+{%- if rule.opt_in %}
+        OFFSET 0
+    ) AS c
+    WHERE c.cutoff > '-infinity'»;
+{%- else %}
+    ) AS c»;
+{%- endif %}
 {%- else %}
     SELECT NULL::{{ rule.scope_type }}, {{ rule.cutoff_of_default }};
 {%- endif %}
@@ -109,7 +105,7 @@ DECLARE
 BEGIN
 {%- filter fit %}
     SELECT array_agg(s.scope), array_agg(s.cutoff) INTO v_scopes, v_cutoffs
-    FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s;
+    FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, {{ <w.scopes /> }}) AS s;
 {%- endfilter %}
     -- Twice as many scopes each time, and none is read beyond the oldest p_limit roots of those before.
     WHILE v_from <= cardinality(v_scopes) LOOP
@@ -148,25 +144,33 @@ BEGIN
     END LOOP;
     RETURN QUERY SELECT unnest(v_roots), unnest(v_ended){% if rule.last %}, unnest(v_started){% endif %};
 {%- else %}
+DECLARE
+    ⟦v_default {{ rule.time_type }}⟧ := {{ rule.cutoff_of_default }};
+{%- if rule.per %}
+    -- Nothing younger is due in any scope.
+    ⟦v_latest {{ rule.time_type }}⟧ := greatest(
+        v_default,
+{%- filter fit %}
+        (SELECT {{ rule.cutoff_of_policy }} FROM {{ control }}.policy AS p WHERE p.rule = {{ rule.literal }} AND p.enabled ORDER BY p.retention_seconds LIMIT 1)
+{%- endfilter %}
+{%- if rule.source %},
+        («SELECT max({{ rule.cutoff_of_source }}) FROM {{ rule.source.rows }}{% if rule.source.ends %} WHERE {{ rule.source.ends }}{% endif %}»)
+{%- endif %}
+    );
+{%- endif %}
 BEGIN
     RETURN QUERY
 {%- if rule.newest | length > 0 %}
     «SELECT i.o_key, i.o_ended{% if rule.last %}, i.o_started{% endif %} FROM ‹{{ control }}.{{ rule.name }}_roots()› AS i
-{%- if rule.per %}
-    LEFT JOIN ‹{{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope)› AS s ON s.scope = i.o_scope
-{%- endif %}
-    WHERE i.o_{{ rule.along }} < (SELECT max(c.cutoff) FROM ‹{{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope)› AS c)
-{%- if rule.per %}
-      AND i.o_{{ rule.along }} < coalesce(s.cutoff, (
-          SELECT c.cutoff FROM ‹{{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope)› AS c WHERE c.scope IS NULL
-      ))
-{%- endif %}
-{%- if rule.last %}
-      AND i.o_ended < {% if rule.per %}coalesce(s.cutoff, {% endif %}(
-          SELECT c.cutoff FROM ‹{{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope)› AS c{% if rule.per %} WHERE c.scope IS NULL{% endif %}
-      ){% if rule.per %}){% endif %}
+    WHERE i.o_{{ rule.along }} < {% if rule.per %}v_latest{% else %}v_default{% endif %}
+{%- if rule.last and not rule.per %}
+      AND i.o_ended < v_default
 {%- endif %}
       AND (i.o_{{ rule.along }}, i.o_key) > (p_after_time, p_after_key) AND NOT i.o_newest
+{%- if rule.per %}
+      AND (p_scope IS NULL OR i.o_scope::text = p_scope)
+      AND i.o_ended < {{ <w.cutoff_for control rule scope="i.o_scope" text="i.o_scope::text" /> | indent(width=6) }}
+{%- endif %}
     ORDER BY i.o_{{ rule.along }}, i.o_key LIMIT p_limit»;
 {%- else %}
     «SELECT i.{{ rule.key }}{{ rule.key_cast }}, {% if rule.last %}{{ rule.last.ended }}, {% endif %}{{ rule.ended }}
@@ -174,25 +178,18 @@ BEGIN
 {%- if rule.last %}
     {{ <w.last_end rule /> | indent }}
 {%- endif %}
-    {%- if rule.per %}
-    LEFT JOIN ‹{{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope)› AS s
-        ON s.scope = i.{{ rule.per }}
-    {%- endif %}
-    WHERE {{ rule.ended }} < (SELECT max(c.cutoff) FROM ‹{{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope)› AS c)
-      {%- if rule.per %}
-      AND {{ rule.ended }} < coalesce(s.cutoff, (
-          SELECT c.cutoff FROM ‹{{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope)› AS c WHERE c.scope IS NULL
-      ))
-      {%- endif %}
-      {%- if rule.last %}
-      AND {{ rule.last.ended }} < {% if rule.per %}coalesce(s.cutoff, {% endif %}(
-          SELECT c.cutoff FROM ‹{{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope)› AS c{% if rule.per %} WHERE c.scope IS NULL{% endif %}
-      ){% if rule.per %}){% endif %}
-      {%- endif %}
+    WHERE {{ rule.ended }} < {% if rule.per %}v_latest{% else %}v_default{% endif %}
+{%- if rule.last and not rule.per %}
+      AND {{ rule.last.ended }} < v_default
+{%- endif %}
       AND ({{ rule.ended }}, i.{{ rule.key }}) > (p_after_time, p_after_key)
 {%- for predicate in rule.eligible %}
       AND {{ predicate }}
 {%- endfor %}
+{%- if rule.per %}
+      AND (p_scope IS NULL OR i.{{ rule.per }}::text = p_scope)
+      AND {% if rule.last %}{{ rule.last.ended }}{% else %}{{ rule.ended }}{% endif %} < {{ <w.cutoff_for control rule scope={"i." ~ rule.per} text={"i." ~ rule.per ~ "::text"} /> | indent(width=6) }}
+{%- endif %}
     ORDER BY {{ rule.ended }}, i.{{ rule.key }} LIMIT p_limit»;
 {%- endif %}
 {%- endif %}
@@ -278,15 +275,15 @@ $windrow$;
 {%- endif %}
 
 -- {{ rule.name }}_members: rows of {{ rule.table_name }}, locked or not: whether they are final, and roots; when they ended{% if rule.zoned %}, in UTC{% endif %};
--- {% if rule.per %}the place of their {{ rule.per_name }} in p_scopes{% else %}they have no scope{% endif %}{% if rule.links | length > 0 %}; then the links {% if rule.closed %}of{% else %}below{% endif %} them{% endif %}.
+-- {% if rule.per %}their {{ rule.per_name }} as their scope{% else %}they have no scope{% endif %}{% if rule.links | length > 0 %}; then the links {% if rule.closed %}of{% else %}below{% endif %} them{% endif %}.
 {%- if rule.last %}
 -- They ended with the last of their rows of {{ rule.last.table_name }}, once each of these has a {{ rule.last.time_name }}{% if rule.last.otherwise %}; else at their {{ rule.last.otherwise_name }}{% endif %}. Those rows
 -- are locked as well, and read behind the lock, so that none of them changes any more.
 {%- endif %}
 --# create function {{ control }}.{{ rule.name }}_members
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_members(
-    ⟦p_ids {{ rule.id_type }}[], p_lock boolean, p_scopes text[],
-    OUT o_ids {{ rule.id_type }}[], OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[],
+    ⟦p_ids {{ rule.id_type }}[], p_lock boolean,
+    OUT o_ids {{ rule.id_type }}[], OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_scope text[],
     OUT o_upper {{ rule.id_type }}[], OUT o_lower {{ rule.id_type }}[]⟧
 )
 LANGUAGE plpgsql SECURITY DEFINER
@@ -302,8 +299,8 @@ BEGIN
         v_ids := ARRAY(«SELECT i.{{ rule.key }} FROM {{ rule.table }} AS i WHERE i.{{ rule.key }} = ANY (p_ids) ORDER BY i.{{ rule.key }} FOR UPDATE SKIP LOCKED»);
         «‹PERFORM› FROM {{ rule.last.table }} AS t WHERE t.{{ rule.last.names }} = ANY (v_ids) FOR UPDATE»;
     END IF;
-    «SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(coalesce(e.ended, m.ended){{ rule.in_utc }}), array_agg({% if rule.per %}s.place{% else %}NULL::bigint{% endif %})
-    ‹INTO o_ids, o_final, o_root, o_ended, o_place›
+    «SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(coalesce(e.ended, m.ended){{ rule.in_utc }}), array_agg({% if rule.per %}m.scope{% else %}NULL{% endif %}::text)
+    ‹INTO o_ids, o_final, o_root, o_ended, o_scope›
     FROM (
         SELECT {{ rule.level_columns }}
         FROM {{ rule.table }} AS i
@@ -314,15 +311,12 @@ BEGIN
         FROM {{ rule.last.table }} AS t
         WHERE t.{{ rule.last.names }} = ANY (v_ids)
         GROUP BY t.{{ rule.last.names }}
-    ) AS e ON e.root = m.id
-{%- if rule.per %}
-    LEFT JOIN unnest(p_scopes::{{ rule.scope_type }}[]) WITH ORDINALITY AS s(scope, place) ON s.scope = m.scope
-{%- endif %}»;
+    ) AS e ON e.root = m.id»;
 {%- else %}
 {%- for locking in [true, false] %}
     {% if locking %}IF p_lock THEN{% else %}ELSE{% endif %}
-        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended{{ rule.in_utc }}), array_agg({% if rule.per %}s.place{% else %}NULL::bigint{% endif %})
-        INTO o_ids, o_final, o_root, o_ended, o_place FROM (
+        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended{{ rule.in_utc }}), array_agg({% if rule.per %}m.scope{% else %}NULL{% endif %}::text)
+        INTO o_ids, o_final, o_root, o_ended, o_scope FROM (
 {%- filter fit %}
             «SELECT {{ rule.level_columns }}
             FROM {{ rule.table }} AS i
@@ -331,10 +325,7 @@ BEGIN
             ORDER BY i.{{ rule.key }} FOR UPDATE SKIP LOCKED
 {%- endif %}»
 {%- endfilter %}
-        ) AS m
-{%- if rule.per %}
-        LEFT JOIN unnest(p_scopes::{{ rule.scope_type }}[]) WITH ORDINALITY AS s(scope, place) ON s.scope = m.scope
-{%- endif %};
+        ) AS m;
 {%- endfor %}
     END IF;
 {%- endif %}
@@ -518,7 +509,7 @@ AS $windrow$
           AND {{ predicate }}
 {%- endfor %}
 {%- if rule.per and rule.opt_in %}
-          AND i.{{ rule.per }} IN (SELECT s.scope FROM {{ control }}.{{ rule.name }}_scope(p_as_of, NULL, p_scope) AS s)
+          AND i.{{ rule.per }} IN (SELECT s.scope FROM {{ control }}.{{ rule.name }}_scope(p_as_of, NULL, {{ <w.scopes /> }}) AS s)
 {%- elif rule.per %}
           AND (p_scope IS NULL OR i.{{ rule.per }} = p_scope::{{ rule.scope_type }})
 {%- endif %}
@@ -529,15 +520,15 @@ AS $windrow$
         SELECT i.{{ rule.key }}
         FROM {{ rule.table }} AS i
 {%- if rule.per %}
-        {% if not rule.opt_in %}LEFT {% endif %}JOIN {{ control }}.{{ rule.name }}_scope(p_as_of, NULL, p_scope) AS s ON s.scope = i.{{ rule.per }}
+        {% if not rule.opt_in %}LEFT {% endif %}JOIN {{ control }}.{{ rule.name }}_scope(p_as_of, NULL, {{ <w.scopes /> }}) AS s ON s.scope = i.{{ rule.per }}
 {%- endif %}
         {{ <w.last_end rule /> | indent(width=8) }}
         WHERE {{ rule.ended }} < {% if rule.opt_in %}s.cutoff{% else %}(
-              SELECT max(c.cutoff) FROM {{ control }}.{{ rule.name }}_scope(p_as_of, NULL, p_scope) AS c
+              SELECT max(c.cutoff) FROM {{ control }}.{{ rule.name }}_scope(p_as_of, NULL, {{ <w.scopes /> }}) AS c
           )
 {%- if rule.per %}
           AND {{ rule.ended }} < coalesce(s.cutoff, (
-              SELECT c.cutoff FROM {{ control }}.{{ rule.name }}_scope(p_as_of, NULL, p_scope) AS c WHERE c.scope IS NULL
+              SELECT c.cutoff FROM {{ control }}.{{ rule.name }}_scope(p_as_of, NULL, {{ <w.scopes /> }}) AS c WHERE c.scope IS NULL
           ))
 {%- endif %}
 {%- endif %}
@@ -561,7 +552,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
 DECLARE
-    v_default {{ rule.time_type }} := {{ rule.cutoff_of_default }};
+    ⟦v_default {{ rule.time_type }}⟧ := {{ rule.cutoff_of_default }};
 BEGIN
     RETURN (
 

@@ -451,3 +451,26 @@ AS $windrow$
 {%- endfilter %}
 $windrow$;
 {%- endcomponent w.rows %}
+
+{#- The option p_scope as the scopes that are asked for: all without it. -#}
+{% component w.scopes() -%}
+CASE WHEN p_scope IS NOT NULL THEN ARRAY[p_scope] END
+{%- endcomponent w.scopes %}
+
+{#- The cutoff for a scope, looked up by its key: it costs the same with many policies. A policy that is disabled keeps. -#}
+{% component w.cutoff_for(control, rule, scope, text) -%}
+coalesce(
+{%- filter fit %}
+    (SELECT CASE WHEN p.enabled THEN {{ rule.cutoff_of_policy }} ELSE '-infinity' END FROM {{ control }}.policy AS p WHERE p.rule = {{ rule.literal }} AND p.scope = {{ text }})
+{%- endfilter %}
+{%- if rule.source %},
+    -- {{ rule.source.why }}
+    (SELECT {% if rule.source.ends %}CASE WHEN {{ rule.source.ends }} THEN {{ rule.cutoff_of_source }} ELSE '-infinity' END{% else %}{{ rule.cutoff_of_source }}{% endif %}
+    FROM {{ rule.source.rows }}
+    WHERE {{ rule.source.scope }} = {{ scope }}{% if rule.source.says %} AND {{ rule.source.says }}{% endif %})
+{%- endif %}
+{%- if not rule.opt_in %},
+    v_default
+{%- endif %}
+)
+{%- endcomponent w.cutoff_for %}

@@ -5,7 +5,7 @@ SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_airfl
 
 -- asset_event_scope: whom the rule may clean, and up to which end time (exclusive).
 CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_scope(p_as_of timestamptz, p_retention bigint,
-    p_scope text) RETURNS TABLE (scope text, cutoff timestamptz)
+    p_scopes text[]) RETURNS TABLE (scope text, cutoff timestamptz)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $windrow$
 BEGIN
     RETURN QUERY
@@ -19,11 +19,14 @@ CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_next(p_as_of timestampt
     p_after_time timestamptz, p_after_key integer, p_limit bigint) RETURNS TABLE (root integer, ended timestamptz)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
     SET plan_cache_mode = force_generic_plan AS $windrow$
+DECLARE
+    v_default timestamptz := (p_as_of - make_interval(secs => greatest(coalesce(p_retention, windrow_airflow_3.retention_of('asset_event')),
+        604800) + 86400));
 BEGIN
     RETURN QUERY
     SELECT i."id", i."timestamp"
     FROM "public"."asset_event" AS i
-    WHERE i."timestamp" < (SELECT max(c.cutoff) FROM windrow_airflow_3.asset_event_scope(p_as_of, p_retention, p_scope) AS c)
+    WHERE i."timestamp" < v_default
       AND (i."timestamp", i."id") > (p_after_time, p_after_key)
       AND i."asset_id" IS NOT NULL
     ORDER BY i."timestamp", i."id" LIMIT p_limit;
@@ -47,20 +50,19 @@ $windrow$;
 
 -- asset_event_members: rows of asset_event, locked or not: whether they are final, and roots; when they ended, in UTC;
 -- they have no scope.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_members(p_ids integer[], p_lock boolean, p_scopes text[], OUT o_ids integer[],
-    OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[], OUT o_upper integer[],
-    OUT o_lower integer[])
+CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_members(p_ids integer[], p_lock boolean, OUT o_ids integer[],
+    OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_scope text[], OUT o_upper integer[], OUT o_lower integer[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
 BEGIN
     IF p_lock THEN
-        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended AT TIME ZONE 'UTC'), array_agg(NULL::bigint)
-        INTO o_ids, o_final, o_root, o_ended, o_place FROM (
+        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended AT TIME ZONE 'UTC'), array_agg(NULL::text)
+        INTO o_ids, o_final, o_root, o_ended, o_scope FROM (
             SELECT i."id"::integer AS id, (i."asset_id" IS NOT NULL) IS TRUE AS final, true AS root, i."timestamp" AS ended
                 FROM "public"."asset_event" AS i WHERE i."id" = ANY (p_ids) ORDER BY i."id" FOR UPDATE SKIP LOCKED
         ) AS m;
     ELSE
-        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended AT TIME ZONE 'UTC'), array_agg(NULL::bigint)
-        INTO o_ids, o_final, o_root, o_ended, o_place FROM (
+        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended AT TIME ZONE 'UTC'), array_agg(NULL::text)
+        INTO o_ids, o_final, o_root, o_ended, o_scope FROM (
             SELECT i."id"::integer AS id, (i."asset_id" IS NOT NULL) IS TRUE AS final, true AS root, i."timestamp" AS ended
                 FROM "public"."asset_event" AS i WHERE i."id" = ANY (p_ids)
         ) AS m;
@@ -108,6 +110,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_airflow_3.register_verbs('asset_event', ARRAY[
-    'count fc9f19966137', 'delete 69f4e484d25e', 'kept 17a9c770e086', 'members d867c3fe0a45', 'next 1b91fcc485e1', 'scope ec04b4b4b5ed',
+    'count fc9f19966137', 'delete 69f4e484d25e', 'kept 17a9c770e086', 'members 66762bce9f0a', 'next b7143325d962', 'scope ec04b4b4b5ed',
     'undated b3b90c1b83ca']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

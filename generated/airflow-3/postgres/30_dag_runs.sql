@@ -3,14 +3,14 @@
 
 SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_airflow_3_owner";
 
--- dag_runs_scope: whom the rule may clean, and up to which end time (exclusive). One row per scope with a policy.
+-- dag_runs_scope: whom the rule may clean, and up to which end time (exclusive). One row for each of p_scopes, or of all, with a policy.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_scope(p_as_of timestamptz, p_retention bigint,
-    p_scope text) RETURNS TABLE (scope text, cutoff timestamptz)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $windrow$
+    p_scopes text[]) RETURNS TABLE (scope text, cutoff timestamptz)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan AS $windrow$
 BEGIN
     RETURN QUERY
     SELECT p.scope::text, (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 604800) + 86400))
-        FROM windrow_airflow_3.policy AS p WHERE p.rule = 'dag_runs' AND p.enabled AND (p_scope IS NULL OR p.scope = p_scope);
+        FROM windrow_airflow_3.policy AS p WHERE p.rule = 'dag_runs' AND p.enabled AND (p_scopes IS NULL OR p.scope = ANY (p_scopes));
 END
 $windrow$;
 
@@ -76,7 +76,7 @@ DECLARE
     v_scopes text[]; v_cutoffs timestamptz[]; v_roots integer[]; v_ended timestamptz[]; v_to timestamptz := 'infinity'; v_from integer := 1;
 BEGIN
     SELECT array_agg(s.scope), array_agg(s.cutoff) INTO v_scopes, v_cutoffs
-        FROM windrow_airflow_3.dag_runs_scope(p_as_of, p_retention, p_scope) AS s;
+        FROM windrow_airflow_3.dag_runs_scope(p_as_of, p_retention, CASE WHEN p_scope IS NOT NULL THEN ARRAY[p_scope] END) AS s;
     -- Twice as many scopes each time, and none is read beyond the oldest p_limit roots of those before.
     WHILE v_from <= cardinality(v_scopes) LOOP
         SELECT array_agg(n.root), array_agg(n.ended) INTO v_roots, v_ended FROM (
@@ -123,27 +123,24 @@ BEGIN RETURN ARRAY(
 $windrow$;
 
 -- dag_runs_members: rows of dag_run, locked or not: whether they are final, and roots; when they ended, in UTC;
--- the place of their dag_id in p_scopes.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_members(p_ids integer[], p_lock boolean, p_scopes text[], OUT o_ids integer[],
-    OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[], OUT o_upper integer[],
-    OUT o_lower integer[])
+-- their dag_id as their scope.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_members(p_ids integer[], p_lock boolean, OUT o_ids integer[], OUT o_final boolean[],
+    OUT o_root boolean[], OUT o_ended timestamp[], OUT o_scope text[], OUT o_upper integer[], OUT o_lower integer[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
 BEGIN
     IF p_lock THEN
-        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended AT TIME ZONE 'UTC'), array_agg(s.place)
-        INTO o_ids, o_final, o_root, o_ended, o_place FROM (
+        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended AT TIME ZONE 'UTC'), array_agg(m.scope::text)
+        INTO o_ids, o_final, o_root, o_ended, o_scope FROM (
             SELECT i."id"::integer AS id, (i."state" IN ('success', 'failed')) IS TRUE AS final, true AS root,
                 coalesce(i."end_date", i."updated_at") AS ended, i."dag_id" AS scope FROM "public"."dag_run" AS i WHERE i."id" = ANY (p_ids)
                 ORDER BY i."id" FOR UPDATE SKIP LOCKED
-        ) AS m
-        LEFT JOIN unnest(p_scopes::text[]) WITH ORDINALITY AS s(scope, place) ON s.scope = m.scope;
+        ) AS m;
     ELSE
-        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended AT TIME ZONE 'UTC'), array_agg(s.place)
-        INTO o_ids, o_final, o_root, o_ended, o_place FROM (
+        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended AT TIME ZONE 'UTC'), array_agg(m.scope::text)
+        INTO o_ids, o_final, o_root, o_ended, o_scope FROM (
             SELECT i."id"::integer AS id, (i."state" IN ('success', 'failed')) IS TRUE AS final, true AS root,
                 coalesce(i."end_date", i."updated_at") AS ended, i."dag_id" AS scope FROM "public"."dag_run" AS i WHERE i."id" = ANY (p_ids)
-        ) AS m
-        LEFT JOIN unnest(p_scopes::text[]) WITH ORDINALITY AS s(scope, place) ON s.scope = m.scope;
+        ) AS m;
     END IF;
 END
 $windrow$;
@@ -393,8 +390,8 @@ CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_undated(p_as_of timestampt
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
     SELECT ARRAY(
         SELECT i."id" FROM "public"."dag_run" AS i WHERE coalesce(i."end_date", i."updated_at") IS NULL
-            AND i."state" IN ('success', 'failed')
-            AND i."dag_id" IN (SELECT s.scope FROM windrow_airflow_3.dag_runs_scope(p_as_of, NULL, p_scope) AS s)
+            AND i."state" IN ('success', 'failed') AND i."dag_id" IN (SELECT s.scope
+            FROM windrow_airflow_3.dag_runs_scope(p_as_of, NULL, CASE WHEN p_scope IS NOT NULL THEN ARRAY[p_scope] END) AS s)
         ORDER BY i."id"
     );
 $windrow$;
@@ -413,7 +410,7 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('dag_runs', ARRAY[
-    'bound 46f5c1a90196', 'count c7dafa618f5f', 'delete 680f595a5993', 'kept a5f93ca4b8b5', 'members 78cf7db63947',
-    'newest 717239d48fc4', 'next c7c0199e925c', 'roots e0e5ad670cc5', 'scope 10d9e3fab22d', 'undated d91db3bc893c',
+    'bound 46f5c1a90196', 'count c7dafa618f5f', 'delete 680f595a5993', 'kept a5f93ca4b8b5', 'members 9d4c6861b5e1',
+    'newest 717239d48fc4', 'next d668a2f8f03a', 'roots e0e5ad670cc5', 'scope 67a1b94751b7', 'undated d37530dc39ce',
     'unlisted 6d06ace11dd9']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -5,7 +5,7 @@ SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_airfl
 
 -- dag_version_scope: whom the rule may clean, and up to which end time (exclusive).
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_scope(p_as_of timestamptz, p_retention bigint,
-    p_scope text) RETURNS TABLE (scope text, cutoff timestamptz)
+    p_scopes text[]) RETURNS TABLE (scope text, cutoff timestamptz)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $windrow$
 BEGIN
     RETURN QUERY
@@ -40,10 +40,13 @@ CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_next(p_as_of timestampt
     p_after_time timestamptz, p_after_key uuid, p_limit bigint) RETURNS TABLE (root uuid, ended timestamptz)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
     SET plan_cache_mode = force_generic_plan AS $windrow$
+DECLARE
+    v_default timestamptz := (p_as_of - make_interval(secs => greatest(coalesce(p_retention, windrow_airflow_3.retention_of('dag_version')),
+        604800) + 86400));
 BEGIN
     RETURN QUERY
     SELECT i.o_key, i.o_ended FROM windrow_airflow_3.dag_version_roots() AS i
-    WHERE i.o_ended < (SELECT max(c.cutoff) FROM windrow_airflow_3.dag_version_scope(p_as_of, p_retention, p_scope) AS c)
+    WHERE i.o_ended < v_default
       AND (i.o_ended, i.o_key) > (p_after_time, p_after_key) AND NOT i.o_newest
     ORDER BY i.o_ended, i.o_key LIMIT p_limit;
 END
@@ -71,19 +74,19 @@ $windrow$;
 
 -- dag_version_members: rows of dag_version, locked or not: whether they are final, and roots; when they ended, in UTC;
 -- they have no scope.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_members(p_ids uuid[], p_lock boolean, p_scopes text[], OUT o_ids uuid[],
-    OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[], OUT o_upper uuid[], OUT o_lower uuid[])
+CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_members(p_ids uuid[], p_lock boolean, OUT o_ids uuid[], OUT o_final boolean[],
+    OUT o_root boolean[], OUT o_ended timestamp[], OUT o_scope text[], OUT o_upper uuid[], OUT o_lower uuid[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
 BEGIN
     IF p_lock THEN
-        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended AT TIME ZONE 'UTC'), array_agg(NULL::bigint)
-        INTO o_ids, o_final, o_root, o_ended, o_place FROM (
+        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended AT TIME ZONE 'UTC'), array_agg(NULL::text)
+        INTO o_ids, o_final, o_root, o_ended, o_scope FROM (
             SELECT i."id"::uuid AS id, (i."version_number" IS NOT NULL) IS TRUE AS final, true AS root, i."created_at" AS ended
                 FROM "public"."dag_version" AS i WHERE i."id" = ANY (p_ids) ORDER BY i."id" FOR UPDATE SKIP LOCKED
         ) AS m;
     ELSE
-        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended AT TIME ZONE 'UTC'), array_agg(NULL::bigint)
-        INTO o_ids, o_final, o_root, o_ended, o_place FROM (
+        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended AT TIME ZONE 'UTC'), array_agg(NULL::text)
+        INTO o_ids, o_final, o_root, o_ended, o_scope FROM (
             SELECT i."id"::uuid AS id, (i."version_number" IS NOT NULL) IS TRUE AS final, true AS root, i."created_at" AS ended
                 FROM "public"."dag_version" AS i WHERE i."id" = ANY (p_ids)
         ) AS m;
@@ -172,6 +175,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_airflow_3.register_verbs('dag_version', ARRAY[
-    'count b9a3f38d73de', 'delete a115ec411d96', 'kept 90e92f93e7f6', 'members 9382db03ed58', 'newest 24a0e20e212f', 'next 5f3965f0b822',
+    'count b9a3f38d73de', 'delete a115ec411d96', 'kept 90e92f93e7f6', 'members c167fbb205d0', 'newest 24a0e20e212f', 'next 35df831a2062',
     'roots e1417c904937', 'scope e33e0b07911e', 'undated ba66d624ee67']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -3,46 +3,44 @@
 
 SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_camunda7_end_time_owner";
 
--- batches_scope: whom the rule may clean, and up to which end time (exclusive). One row per scope with a policy or another retention of its
--- own; the row without a scope holds for all others.
+-- batches_scope: whom the rule may clean, and up to which end time (exclusive). One row for each of p_scopes; without them, one for each
+-- with a retention of its own, and for all others one without a scope.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_scope(p_as_of timestamptz, p_retention bigint,
-    p_scope text) RETURNS TABLE (scope text, cutoff timestamp)
+    p_scopes text[]) RETURNS TABLE (scope text, cutoff timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $windrow$
+DECLARE
+    v_default timestamp := (p_as_of - make_interval(secs => greatest(coalesce(p_retention,
+        windrow_camunda7_end_time.retention_of('batches')), 86400) + 3600)) AT TIME ZONE 'UTC';
 BEGIN
     RETURN QUERY
-    SELECT p.scope::text, CASE WHEN p.enabled
-        THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 86400) + 3600)) AT TIME ZONE 'UTC'
-        ELSE '-infinity' END FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'batches' AND (p_scope IS NULL OR p.scope = p_scope)
-    UNION ALL
-    -- Without a policy, the spec says it by value.
-    SELECT d.scope::text,
-        (p_as_of - make_interval(secs => greatest(coalesce(p_retention, d.seconds), 86400) + 3600)) AT TIME ZONE 'UTC'
-    FROM (
+    SELECT o.scope::text, c.cutoff
+    FROM unnest(coalesce(p_scopes, ARRAY(
+        SELECT p.scope FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'batches'
+        UNION
+        SELECT d.scope::text FROM (
         VALUES
             ('instance-deletion'::text, 2592000::bigint),
             ('set-job-retries', 604800)
     ) AS d(scope, seconds)
-    WHERE (p_scope IS NULL OR d.scope::text = p_scope)
-      AND NOT EXISTS (
-          SELECT FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'batches' AND p.scope = d.scope::text
-      )
-    UNION ALL
-    SELECT NULL, (p_as_of - make_interval(secs => greatest(coalesce(p_retention, windrow_camunda7_end_time.retention_of('batches')),
-        86400) + 3600)) AT TIME ZONE 'UTC' WHERE p_scope IS NULL
-    UNION ALL
-    SELECT p_scope::text,
-        (p_as_of - make_interval(secs => greatest(coalesce(p_retention, windrow_camunda7_end_time.retention_of('batches')),
-        86400) + 3600)) AT TIME ZONE 'UTC'
-    WHERE p_scope IS NOT NULL
-      AND NOT EXISTS (SELECT FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'batches' AND p.scope = p_scope)
-      AND NOT EXISTS (
-          SELECT FROM (
-        VALUES
-            ('instance-deletion'::text, 2592000::bigint),
-            ('set-job-retries', 604800)
-    ) AS d(scope, seconds)
-          WHERE d.scope::text = p_scope
-      );
+        UNION
+        SELECT NULL
+    ))) AS o(scope), LATERAL (
+        SELECT coalesce(
+            (SELECT CASE WHEN p.enabled
+                THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds),
+                    86400) + 3600)) AT TIME ZONE 'UTC'
+                ELSE '-infinity' END FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'batches' AND p.scope = o.scope),
+            -- Without a policy, the spec says it by value.
+            (SELECT (p_as_of - make_interval(secs => greatest(coalesce(p_retention, d.seconds), 86400) + 3600)) AT TIME ZONE 'UTC'
+            FROM (
+                VALUES
+                    ('instance-deletion'::text, 2592000::bigint),
+                    ('set-job-retries', 604800)
+            ) AS d(scope, seconds)
+            WHERE d.scope = o.scope::text),
+            v_default
+        ) AS cutoff
+    ) AS c;
 END
 $windrow$;
 
@@ -51,18 +49,42 @@ CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_next(p_as_of timest
     p_after_time timestamp, p_after_key text, p_limit bigint) RETURNS TABLE (root text, ended timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
     SET plan_cache_mode = force_generic_plan AS $windrow$
+DECLARE
+    v_default timestamp := (p_as_of - make_interval(secs => greatest(coalesce(p_retention,
+        windrow_camunda7_end_time.retention_of('batches')), 86400) + 3600)) AT TIME ZONE 'UTC';
+    -- Nothing younger is due in any scope.
+    v_latest timestamp := greatest(
+        v_default,
+        (SELECT (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 86400) + 3600)) AT TIME ZONE 'UTC'
+            FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'batches' AND p.enabled ORDER BY p.retention_seconds LIMIT 1),
+        (SELECT max((p_as_of - make_interval(secs => greatest(coalesce(p_retention, d.seconds), 86400) + 3600)) AT TIME ZONE 'UTC') FROM (
+        VALUES
+            ('instance-deletion'::text, 2592000::bigint),
+            ('set-job-retries', 604800)
+    ) AS d(scope, seconds))
+    );
 BEGIN
     RETURN QUERY
     SELECT i."id_"::text, i."end_time_"
     FROM "public"."act_hi_batch" AS i
-    LEFT JOIN windrow_camunda7_end_time.batches_scope(p_as_of, p_retention, p_scope) AS s
-        ON s.scope = i."type_"
-    WHERE i."end_time_" < (SELECT max(c.cutoff) FROM windrow_camunda7_end_time.batches_scope(p_as_of, p_retention, p_scope) AS c)
-      AND i."end_time_" < coalesce(s.cutoff, (
-          SELECT c.cutoff FROM windrow_camunda7_end_time.batches_scope(p_as_of, p_retention, p_scope) AS c WHERE c.scope IS NULL
-      ))
+    WHERE i."end_time_" < v_latest
       AND (i."end_time_", i."id_") > (p_after_time, p_after_key)
       AND i."end_time_" IS NOT NULL
+      AND (p_scope IS NULL OR i."type_"::text = p_scope)
+      AND i."end_time_" < coalesce(
+          (SELECT CASE WHEN p.enabled
+              THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 86400) + 3600)) AT TIME ZONE 'UTC'
+              ELSE '-infinity' END FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'batches' AND p.scope = i."type_"::text),
+          -- Without a policy, the spec says it by value.
+          (SELECT (p_as_of - make_interval(secs => greatest(coalesce(p_retention, d.seconds), 86400) + 3600)) AT TIME ZONE 'UTC'
+          FROM (
+              VALUES
+                  ('instance-deletion'::text, 2592000::bigint),
+                  ('set-job-retries', 604800)
+          ) AS d(scope, seconds)
+          WHERE d.scope = i."type_"),
+          v_default
+      )
     ORDER BY i."end_time_", i."id_" LIMIT p_limit;
 END
 $windrow$;
@@ -142,25 +164,23 @@ BEGIN RETURN ARRAY(
 $windrow$;
 
 -- batches_members: rows of act_hi_batch, locked or not: whether they are final, and roots; when they ended;
--- the place of their type_ in p_scopes.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_members(p_ids text[], p_lock boolean, p_scopes text[], OUT o_ids text[],
-    OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[], OUT o_upper text[], OUT o_lower text[])
+-- their type_ as their scope.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_members(p_ids text[], p_lock boolean, OUT o_ids text[], OUT o_final boolean[],
+    OUT o_root boolean[], OUT o_ended timestamp[], OUT o_scope text[], OUT o_upper text[], OUT o_lower text[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
 BEGIN
     IF p_lock THEN
-        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(s.place)
-        INTO o_ids, o_final, o_root, o_ended, o_place FROM (
+        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(m.scope::text)
+        INTO o_ids, o_final, o_root, o_ended, o_scope FROM (
             SELECT i."id_"::text AS id, (i."end_time_" IS NOT NULL) IS TRUE AS final, true AS root, i."end_time_" AS ended,
                 i."type_" AS scope FROM "public"."act_hi_batch" AS i WHERE i."id_" = ANY (p_ids) ORDER BY i."id_" FOR UPDATE SKIP LOCKED
-        ) AS m
-        LEFT JOIN unnest(p_scopes::text[]) WITH ORDINALITY AS s(scope, place) ON s.scope = m.scope;
+        ) AS m;
     ELSE
-        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(s.place)
-        INTO o_ids, o_final, o_root, o_ended, o_place FROM (
+        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(m.scope::text)
+        INTO o_ids, o_final, o_root, o_ended, o_scope FROM (
             SELECT i."id_"::text AS id, (i."end_time_" IS NOT NULL) IS TRUE AS final, true AS root, i."end_time_" AS ended,
                 i."type_" AS scope FROM "public"."act_hi_batch" AS i WHERE i."id_" = ANY (p_ids)
-        ) AS m
-        LEFT JOIN unnest(p_scopes::text[]) WITH ORDINALITY AS s(scope, place) ON s.scope = m.scope;
+        ) AS m;
     END IF;
 END
 $windrow$;
@@ -266,6 +286,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_camunda7_end_time.register_verbs('batches', ARRAY[
-    'bound bbb208df0025', 'count 1bb81a66b4c5', 'delete 131cc50f5cfe', 'kept 6c505195139d', 'members 3625d779e089', 'next 2ad4890b6a3f',
-    'scope 7290c09faa96', 'undated 6bbfa1cd9f30']);
+    'bound bbb208df0025', 'count 1bb81a66b4c5', 'delete 131cc50f5cfe', 'kept 6c505195139d', 'members 51917884de0b', 'next 8a6411ba259e',
+    'scope 440552586e8d', 'undated 6bbfa1cd9f30']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -5,7 +5,7 @@ SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_camun
 
 -- cleanup_log_scope: whom the rule may clean, and up to which end time (exclusive).
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_scope(p_as_of timestamptz, p_retention bigint,
-    p_scope text) RETURNS TABLE (scope text, cutoff timestamp)
+    p_scopes text[]) RETURNS TABLE (scope text, cutoff timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $windrow$
 BEGIN
     RETURN QUERY
@@ -20,11 +20,14 @@ CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_next(p_as_of ti
     p_after_time timestamp, p_after_key text, p_limit bigint) RETURNS TABLE (root text, ended timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
     SET plan_cache_mode = force_generic_plan AS $windrow$
+DECLARE
+    v_default timestamp := (p_as_of - make_interval(secs => greatest(coalesce(p_retention,
+        windrow_camunda7_end_time.retention_of('cleanup_log')), 86400) + 3600)) AT TIME ZONE 'UTC';
 BEGIN
     RETURN QUERY
     SELECT i."id_"::text, i."timestamp_"
     FROM "public"."act_hi_job_log" AS i
-    WHERE i."timestamp_" < (SELECT max(c.cutoff) FROM windrow_camunda7_end_time.cleanup_log_scope(p_as_of, p_retention, p_scope) AS c)
+    WHERE i."timestamp_" < v_default
       AND (i."timestamp_", i."id_") > (p_after_time, p_after_key)
       AND i."job_def_type_" = 'history-cleanup'
       AND i."process_instance_id_" IS NULL
@@ -72,20 +75,20 @@ $windrow$;
 
 -- cleanup_log_members: rows of act_hi_job_log, locked or not: whether they are final, and roots; when they ended;
 -- they have no scope.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_members(p_ids text[], p_lock boolean, p_scopes text[], OUT o_ids text[],
-    OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[], OUT o_upper text[], OUT o_lower text[])
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_members(p_ids text[], p_lock boolean, OUT o_ids text[],
+    OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_scope text[], OUT o_upper text[], OUT o_lower text[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
 BEGIN
     IF p_lock THEN
-        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(NULL::bigint)
-        INTO o_ids, o_final, o_root, o_ended, o_place FROM (
+        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(NULL::text)
+        INTO o_ids, o_final, o_root, o_ended, o_scope FROM (
             SELECT i."id_"::text AS id, (i."timestamp_" IS NOT NULL) IS TRUE AS final,
                 (i."job_def_type_" = 'history-cleanup' AND i."process_instance_id_" IS NULL) IS TRUE AS root, i."timestamp_" AS ended
                 FROM "public"."act_hi_job_log" AS i WHERE i."id_" = ANY (p_ids) ORDER BY i."id_" FOR UPDATE SKIP LOCKED
         ) AS m;
     ELSE
-        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(NULL::bigint)
-        INTO o_ids, o_final, o_root, o_ended, o_place FROM (
+        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(NULL::text)
+        INTO o_ids, o_final, o_root, o_ended, o_scope FROM (
             SELECT i."id_"::text AS id, (i."timestamp_" IS NOT NULL) IS TRUE AS final,
                 (i."job_def_type_" = 'history-cleanup' AND i."process_instance_id_" IS NULL) IS TRUE AS root, i."timestamp_" AS ended
                 FROM "public"."act_hi_job_log" AS i WHERE i."id_" = ANY (p_ids)
@@ -139,6 +142,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_camunda7_end_time.register_verbs('cleanup_log', ARRAY[
-    'bound 6345ff33324f', 'count 0e777c92f874', 'delete 3eb9f06ff791', 'kept e37c23628aa5', 'members 8afa031816bd', 'next feec5a3eb6d9',
+    'bound 6345ff33324f', 'count 0e777c92f874', 'delete 3eb9f06ff791', 'kept e37c23628aa5', 'members 0ce3ffc02a0c', 'next f10d411826aa',
     'scope 77a5fb788c17', 'undated 1b70316a5967']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -3,28 +3,34 @@
 
 SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_camunda7_end_time_owner";
 
--- decisions_scope: whom the rule may clean, and up to which end time (exclusive). One row per scope with a policy or another retention of
--- its own.
+-- decisions_scope: whom the rule may clean, and up to which end time (exclusive). One row for each of p_scopes, or of all, with a policy or
+-- another retention of its own.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_scope(p_as_of timestamptz, p_retention bigint,
-    p_scope text) RETURNS TABLE (scope text, cutoff timestamp)
+    p_scopes text[]) RETURNS TABLE (scope text, cutoff timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
 BEGIN
     RETURN QUERY
-    SELECT p.scope::text,
-        (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 86400) + 3600)) AT TIME ZONE 'UTC'
-        FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'decisions' AND p.enabled AND (p_scope IS NULL OR p.scope = p_scope)
-    UNION ALL
-    -- Without a policy, the definition in act_re_decision_def says it: history_ttl_, NULL is for ever. Less than 0 or more than a hundred
-    -- years is for ever.
-    SELECT d."id_"::text,
-        (p_as_of - make_interval(secs => greatest(coalesce(p_retention, d."history_ttl_"::bigint * 86400),
-            86400) + 3600)) AT TIME ZONE 'UTC'
-    FROM "public"."act_re_decision_def" AS d
-    WHERE (p_scope IS NULL OR d."id_"::text = p_scope)
-      AND d."history_ttl_" BETWEEN 0 AND 36525
-      AND NOT EXISTS (
-          SELECT FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'decisions' AND p.scope = d."id_"::text
-      );
+    SELECT o.scope::text, c.cutoff
+    FROM unnest(coalesce(p_scopes, ARRAY(
+        SELECT p.scope FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'decisions'
+        UNION
+        SELECT d."id_"::text FROM "public"."act_re_decision_def" AS d WHERE d."history_ttl_" BETWEEN 0 AND 36525
+    ))) AS o(scope), LATERAL (
+        SELECT coalesce(
+            (SELECT CASE WHEN p.enabled
+                THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds),
+                    86400) + 3600)) AT TIME ZONE 'UTC'
+                ELSE '-infinity' END FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'decisions' AND p.scope = o.scope),
+            -- Without a policy, the definition in act_re_decision_def says it: history_ttl_, NULL is for ever. Less than 0 or more than a
+            -- hundred years is for ever.
+            (SELECT (p_as_of - make_interval(secs => greatest(coalesce(p_retention, d."history_ttl_"::bigint * 86400),
+                86400) + 3600)) AT TIME ZONE 'UTC'
+            FROM "public"."act_re_decision_def" AS d
+            WHERE d."id_" = o.scope::text AND d."history_ttl_" BETWEEN 0 AND 36525)
+        ) AS cutoff
+        OFFSET 0
+    ) AS c
+    WHERE c.cutoff > '-infinity';
 END
 $windrow$;
 
@@ -37,7 +43,7 @@ DECLARE
     v_scopes text[]; v_cutoffs timestamp[]; v_roots text[]; v_ended timestamp[]; v_to timestamp := 'infinity'; v_from integer := 1;
 BEGIN
     SELECT array_agg(s.scope), array_agg(s.cutoff) INTO v_scopes, v_cutoffs
-        FROM windrow_camunda7_end_time.decisions_scope(p_as_of, p_retention, p_scope) AS s;
+        FROM windrow_camunda7_end_time.decisions_scope(p_as_of, p_retention, CASE WHEN p_scope IS NOT NULL THEN ARRAY[p_scope] END) AS s;
     -- Twice as many scopes each time, and none is read beyond the oldest p_limit roots of those before.
     WHILE v_from <= cardinality(v_scopes) LOOP
         SELECT array_agg(n.root), array_agg(n.ended) INTO v_roots, v_ended FROM (
@@ -107,27 +113,25 @@ BEGIN RETURN ARRAY(
 $windrow$;
 
 -- decisions_members: rows of act_hi_decinst, locked or not: whether they are final, and roots; when they ended;
--- the place of their dec_def_id_ in p_scopes; then the links of them.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_members(p_ids text[], p_lock boolean, p_scopes text[], OUT o_ids text[],
-    OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[], OUT o_upper text[], OUT o_lower text[])
+-- their dec_def_id_ as their scope; then the links of them.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_members(p_ids text[], p_lock boolean, OUT o_ids text[],
+    OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_scope text[], OUT o_upper text[], OUT o_lower text[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
 BEGIN
     IF p_lock THEN
-        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(s.place)
-        INTO o_ids, o_final, o_root, o_ended, o_place FROM (
+        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(m.scope::text)
+        INTO o_ids, o_final, o_root, o_ended, o_scope FROM (
             SELECT i."id_"::text AS id, (i."eval_time_" IS NOT NULL) IS TRUE AS final,
                 (i."proc_inst_id_" IS NULL AND i."case_inst_id_" IS NULL) IS TRUE AS root, i."eval_time_" AS ended, i."dec_def_id_" AS scope
                 FROM "public"."act_hi_decinst" AS i WHERE i."id_" = ANY (p_ids) ORDER BY i."id_" FOR UPDATE SKIP LOCKED
-        ) AS m
-        LEFT JOIN unnest(p_scopes::text[]) WITH ORDINALITY AS s(scope, place) ON s.scope = m.scope;
+        ) AS m;
     ELSE
-        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(s.place)
-        INTO o_ids, o_final, o_root, o_ended, o_place FROM (
+        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(m.scope::text)
+        INTO o_ids, o_final, o_root, o_ended, o_scope FROM (
             SELECT i."id_"::text AS id, (i."eval_time_" IS NOT NULL) IS TRUE AS final,
                 (i."proc_inst_id_" IS NULL AND i."case_inst_id_" IS NULL) IS TRUE AS root, i."eval_time_" AS ended, i."dec_def_id_" AS scope
                 FROM "public"."act_hi_decinst" AS i WHERE i."id_" = ANY (p_ids)
-        ) AS m
-        LEFT JOIN unnest(p_scopes::text[]) WITH ORDINALITY AS s(scope, place) ON s.scope = m.scope;
+        ) AS m;
     END IF;
     -- Read after the rows were locked: a link that was committed before is seen.
     SELECT array_agg(l.upper), array_agg(l.lower)
@@ -209,8 +213,8 @@ CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_undated(p_as_of t
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
     SELECT ARRAY(
         SELECT i."id_" FROM "public"."act_hi_decinst" AS i WHERE i."eval_time_" IS NULL AND i."proc_inst_id_" IS NULL
-            AND i."case_inst_id_" IS NULL AND i."eval_time_" IS NOT NULL
-            AND i."dec_def_id_" IN (SELECT s.scope FROM windrow_camunda7_end_time.decisions_scope(p_as_of, NULL, p_scope) AS s)
+            AND i."case_inst_id_" IS NULL AND i."eval_time_" IS NOT NULL AND i."dec_def_id_" IN (SELECT s.scope
+            FROM windrow_camunda7_end_time.decisions_scope(p_as_of, NULL, CASE WHEN p_scope IS NOT NULL THEN ARRAY[p_scope] END) AS s)
         ORDER BY i."id_"
     );
 $windrow$;
@@ -234,6 +238,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('decisions', ARRAY[
-    'bound 6ab69e33d3ec', 'count 5e3fcc68e5bf', 'delete 545da1161529', 'kept 1b0bf31864ce', 'members 7a4aeb4c9284', 'next a6912db9e9de',
-    'scope 33fb9813a202', 'undated ff5146d6d0ca', 'unlisted 21a6ef837534']);
+    'bound 6ab69e33d3ec', 'count 5e3fcc68e5bf', 'delete 545da1161529', 'kept 1b0bf31864ce', 'members 15be27454f3d', 'next 551029cb694b',
+    'scope 14f9d97bdff0', 'undated fdb7e764b37b', 'unlisted 21a6ef837534']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -3,29 +3,34 @@
 
 SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_camunda7_end_time_owner";
 
--- process_instances_scope: whom the rule may clean, and up to which end time (exclusive). One row per scope with a policy or another
--- retention of its own.
+-- process_instances_scope: whom the rule may clean, and up to which end time (exclusive). One row for each of p_scopes, or of all, with a
+-- policy or another retention of its own.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_scope(p_as_of timestamptz, p_retention bigint,
-    p_scope text) RETURNS TABLE (scope text, cutoff timestamp)
+    p_scopes text[]) RETURNS TABLE (scope text, cutoff timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
 BEGIN
     RETURN QUERY
-    SELECT p.scope::text,
-        (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 86400) + 3600)) AT TIME ZONE 'UTC'
-        FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'process_instances' AND p.enabled
-        AND (p_scope IS NULL OR p.scope = p_scope)
-    UNION ALL
-    -- Without a policy, the definition in act_re_procdef says it: history_ttl_, NULL is for ever. Less than 0 or more than a hundred years
-    -- is for ever.
-    SELECT d."id_"::text,
-        (p_as_of - make_interval(secs => greatest(coalesce(p_retention, d."history_ttl_"::bigint * 86400),
-            86400) + 3600)) AT TIME ZONE 'UTC'
-    FROM "public"."act_re_procdef" AS d
-    WHERE (p_scope IS NULL OR d."id_"::text = p_scope)
-      AND d."history_ttl_" BETWEEN 0 AND 36525
-      AND NOT EXISTS (
-          SELECT FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'process_instances' AND p.scope = d."id_"::text
-      );
+    SELECT o.scope::text, c.cutoff
+    FROM unnest(coalesce(p_scopes, ARRAY(
+        SELECT p.scope FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'process_instances'
+        UNION
+        SELECT d."id_"::text FROM "public"."act_re_procdef" AS d WHERE d."history_ttl_" BETWEEN 0 AND 36525
+    ))) AS o(scope), LATERAL (
+        SELECT coalesce(
+            (SELECT CASE WHEN p.enabled
+                THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds),
+                    86400) + 3600)) AT TIME ZONE 'UTC'
+                ELSE '-infinity' END FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'process_instances' AND p.scope = o.scope),
+            -- Without a policy, the definition in act_re_procdef says it: history_ttl_, NULL is for ever. Less than 0 or more than a
+            -- hundred years is for ever.
+            (SELECT (p_as_of - make_interval(secs => greatest(coalesce(p_retention, d."history_ttl_"::bigint * 86400),
+                86400) + 3600)) AT TIME ZONE 'UTC'
+            FROM "public"."act_re_procdef" AS d
+            WHERE d."id_" = o.scope::text AND d."history_ttl_" BETWEEN 0 AND 36525)
+        ) AS cutoff
+        OFFSET 0
+    ) AS c
+    WHERE c.cutoff > '-infinity';
 END
 $windrow$;
 
@@ -37,8 +42,8 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp S
 DECLARE
     v_scopes text[]; v_cutoffs timestamp[]; v_roots text[]; v_ended timestamp[]; v_to timestamp := 'infinity'; v_from integer := 1;
 BEGIN
-    SELECT array_agg(s.scope), array_agg(s.cutoff) INTO v_scopes, v_cutoffs
-        FROM windrow_camunda7_end_time.process_instances_scope(p_as_of, p_retention, p_scope) AS s;
+    SELECT array_agg(s.scope), array_agg(s.cutoff) INTO v_scopes, v_cutoffs FROM windrow_camunda7_end_time.process_instances_scope(p_as_of,
+        p_retention, CASE WHEN p_scope IS NOT NULL THEN ARRAY[p_scope] END) AS s;
     -- Twice as many scopes each time, and none is read beyond the oldest p_limit roots of those before.
     WHILE v_from <= cardinality(v_scopes) LOOP
         SELECT array_agg(n.root), array_agg(n.ended) INTO v_roots, v_ended FROM (
@@ -205,28 +210,25 @@ BEGIN RETURN ARRAY(
 $windrow$;
 
 -- process_instances_members: rows of act_hi_procinst, locked or not: whether they are final, and roots; when they ended;
--- the place of their proc_def_id_ in p_scopes; then the links of them.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_members(p_ids text[], p_lock boolean, p_scopes text[],
-    OUT o_ids text[], OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[], OUT o_upper text[],
-    OUT o_lower text[])
+-- their proc_def_id_ as their scope; then the links of them.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_members(p_ids text[], p_lock boolean, OUT o_ids text[],
+    OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_scope text[], OUT o_upper text[], OUT o_lower text[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
 BEGIN
     IF p_lock THEN
-        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(s.place)
-        INTO o_ids, o_final, o_root, o_ended, o_place FROM (
+        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(m.scope::text)
+        INTO o_ids, o_final, o_root, o_ended, o_scope FROM (
             SELECT i."id_"::text AS id, (i."state_" IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')) IS TRUE AS final,
                 true AS root, i."end_time_" AS ended, i."proc_def_id_" AS scope FROM "public"."act_hi_procinst" AS i
                 WHERE i."id_" = ANY (p_ids) ORDER BY i."id_" FOR UPDATE SKIP LOCKED
-        ) AS m
-        LEFT JOIN unnest(p_scopes::text[]) WITH ORDINALITY AS s(scope, place) ON s.scope = m.scope;
+        ) AS m;
     ELSE
-        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(s.place)
-        INTO o_ids, o_final, o_root, o_ended, o_place FROM (
+        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(m.scope::text)
+        INTO o_ids, o_final, o_root, o_ended, o_scope FROM (
             SELECT i."id_"::text AS id, (i."state_" IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')) IS TRUE AS final,
                 true AS root, i."end_time_" AS ended, i."proc_def_id_" AS scope FROM "public"."act_hi_procinst" AS i
                 WHERE i."id_" = ANY (p_ids)
-        ) AS m
-        LEFT JOIN unnest(p_scopes::text[]) WITH ORDINALITY AS s(scope, place) ON s.scope = m.scope;
+        ) AS m;
     END IF;
     -- Read after the rows were locked: a link that was committed before is seen.
     SELECT array_agg(l.upper), array_agg(l.lower)
@@ -425,8 +427,9 @@ CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_undated(p
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
     SELECT ARRAY(
         SELECT i."id_" FROM "public"."act_hi_procinst" AS i WHERE i."end_time_" IS NULL
-            AND i."state_" IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')
-            AND i."proc_def_id_" IN (SELECT s.scope FROM windrow_camunda7_end_time.process_instances_scope(p_as_of, NULL, p_scope) AS s)
+            AND i."state_" IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED') AND i."proc_def_id_" IN (SELECT s.scope
+            FROM windrow_camunda7_end_time.process_instances_scope(p_as_of, NULL, CASE WHEN p_scope IS NOT NULL
+            THEN ARRAY[p_scope] END) AS s)
         ORDER BY i."id_"
     );
 $windrow$;
@@ -449,6 +452,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('process_instances', ARRAY[
-    'bound 83a0529066b1', 'count b8b9738bfbd8', 'delete d8f9fbef58e6', 'kept 7ce3a5e4ab58', 'members 67cfad6a0476', 'next f8ec6ac49c2b',
-    'scope 2ea68787d70c', 'undated d8dade627abd', 'unlisted e8239227b27c']);
+    'bound 83a0529066b1', 'count b8b9738bfbd8', 'delete d8f9fbef58e6', 'kept 7ce3a5e4ab58', 'members 3559c974bb8b', 'next 3fdc012f04c8',
+    'scope 9d5f7275ea39', 'undated cb49bfe0c8a2', 'unlisted e8239227b27c']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -3,16 +3,17 @@
 
 SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_dolphinscheduler_3_2_owner";
 
--- process_instances_scope: whom the rule may clean, and up to which end time (exclusive). One row per scope with a policy.
+-- process_instances_scope: whom the rule may clean, and up to which end time (exclusive). One row for each of p_scopes, or of all, with a
+-- policy.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_scope(p_as_of timestamptz, p_retention bigint,
-    p_scope text) RETURNS TABLE (scope bigint, cutoff timestamp)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $windrow$
+    p_scopes text[]) RETURNS TABLE (scope bigint, cutoff timestamp)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan AS $windrow$
 BEGIN
     RETURN QUERY
     SELECT p.scope::bigint,
         (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 604800) + 86400)) AT TIME ZONE 'UTC'
         FROM windrow_dolphinscheduler_3_2.policy AS p WHERE p.rule = 'process_instances' AND p.enabled
-        AND (p_scope IS NULL OR p.scope = p_scope);
+        AND (p_scopes IS NULL OR p.scope = ANY (p_scopes));
 END
 $windrow$;
 
@@ -25,7 +26,8 @@ DECLARE
     v_scopes bigint[]; v_cutoffs timestamp[]; v_roots integer[]; v_ended timestamp[]; v_to timestamp := 'infinity'; v_from integer := 1;
 BEGIN
     SELECT array_agg(s.scope), array_agg(s.cutoff) INTO v_scopes, v_cutoffs
-        FROM windrow_dolphinscheduler_3_2.process_instances_scope(p_as_of, p_retention, p_scope) AS s;
+        FROM windrow_dolphinscheduler_3_2.process_instances_scope(p_as_of, p_retention, CASE WHEN p_scope IS NOT NULL
+        THEN ARRAY[p_scope] END) AS s;
     -- Twice as many scopes each time, and none is read beyond the oldest p_limit roots of those before.
     WHILE v_from <= cardinality(v_scopes) LOOP
         SELECT array_agg(n.root), array_agg(n.ended) INTO v_roots, v_ended FROM (
@@ -46,27 +48,24 @@ END
 $windrow$;
 
 -- process_instances_members: rows of t_ds_process_instance, locked or not: whether they are final, and roots; when they ended;
--- the place of their project_code in p_scopes; then the links of them.
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_members(p_ids bigint[], p_lock boolean, p_scopes text[],
-    OUT o_ids bigint[], OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[], OUT o_upper bigint[],
-    OUT o_lower bigint[])
+-- their project_code as their scope; then the links of them.
+CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_members(p_ids bigint[], p_lock boolean, OUT o_ids bigint[],
+    OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_scope text[], OUT o_upper bigint[], OUT o_lower bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
 BEGIN
     IF p_lock THEN
-        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(s.place)
-        INTO o_ids, o_final, o_root, o_ended, o_place FROM (
+        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(m.scope::text)
+        INTO o_ids, o_final, o_root, o_ended, o_scope FROM (
             SELECT i."id"::bigint AS id, (i."state" IN (3, 5, 6, 7)) IS TRUE AS final, (i."is_sub_process" = 0) IS TRUE AS root,
                 i."end_time" AS ended, i."project_code" AS scope FROM "public"."t_ds_process_instance" AS i WHERE i."id" = ANY (p_ids)
                 ORDER BY i."id" FOR UPDATE SKIP LOCKED
-        ) AS m
-        LEFT JOIN unnest(p_scopes::bigint[]) WITH ORDINALITY AS s(scope, place) ON s.scope = m.scope;
+        ) AS m;
     ELSE
-        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(s.place)
-        INTO o_ids, o_final, o_root, o_ended, o_place FROM (
+        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(m.scope::text)
+        INTO o_ids, o_final, o_root, o_ended, o_scope FROM (
             SELECT i."id"::bigint AS id, (i."state" IN (3, 5, 6, 7)) IS TRUE AS final, (i."is_sub_process" = 0) IS TRUE AS root,
                 i."end_time" AS ended, i."project_code" AS scope FROM "public"."t_ds_process_instance" AS i WHERE i."id" = ANY (p_ids)
-        ) AS m
-        LEFT JOIN unnest(p_scopes::bigint[]) WITH ORDINALITY AS s(scope, place) ON s.scope = m.scope;
+        ) AS m;
     END IF;
     -- Read after the rows were locked: a link that was committed before is seen.
     SELECT array_agg(l.upper), array_agg(l.lower)
@@ -211,8 +210,9 @@ CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_undate
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
     SELECT ARRAY(
         SELECT i."id" FROM "public"."t_ds_process_instance" AS i WHERE i."end_time" IS NULL AND i."is_sub_process" = 0
-            AND i."state" IN (3, 5, 6, 7)
-            AND i."project_code" IN (SELECT s.scope FROM windrow_dolphinscheduler_3_2.process_instances_scope(p_as_of, NULL, p_scope) AS s)
+            AND i."state" IN (3, 5, 6, 7) AND i."project_code" IN (SELECT s.scope
+            FROM windrow_dolphinscheduler_3_2.process_instances_scope(p_as_of, NULL, CASE WHEN p_scope IS NOT NULL
+            THEN ARRAY[p_scope] END) AS s)
         ORDER BY i."id"
     );
 $windrow$;
@@ -236,6 +236,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_dolphinscheduler_3_2.register_verbs('process_instances', ARRAY[
-    'count 83d8b447ccbe', 'delete 001cde68da62', 'members ea598ef1bffb', 'next dbdc570ff594', 'scope dc10f7c7a457',
-    'undated fbe002955742', 'unlisted e8789d52583d']);
+    'count 83d8b447ccbe', 'delete 001cde68da62', 'members 18cc91915838', 'next e239cadac21d', 'scope d1d28228616d',
+    'undated c6c5617df024', 'unlisted e8789d52583d']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

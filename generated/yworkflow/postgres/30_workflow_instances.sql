@@ -3,15 +3,17 @@
 
 SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_yworkflow_owner";
 
--- workflow_instances_scope: whom the rule may clean, and up to which end time (exclusive). One row per scope with a policy.
+-- workflow_instances_scope: whom the rule may clean, and up to which end time (exclusive). One row for each of p_scopes, or of all, with a
+-- policy.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_scope(p_as_of timestamptz, p_retention bigint,
-    p_scope text) RETURNS TABLE (scope text, cutoff timestamp)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $windrow$
+    p_scopes text[]) RETURNS TABLE (scope text, cutoff timestamp)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan AS $windrow$
 BEGIN
     RETURN QUERY
     SELECT p.scope::text,
         (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 604800) + 86400)) AT TIME ZONE 'UTC'
-        FROM windrow_yworkflow.policy AS p WHERE p.rule = 'workflow_instances' AND p.enabled AND (p_scope IS NULL OR p.scope = p_scope);
+        FROM windrow_yworkflow.policy AS p WHERE p.rule = 'workflow_instances' AND p.enabled
+        AND (p_scopes IS NULL OR p.scope = ANY (p_scopes));
 END
 $windrow$;
 
@@ -24,7 +26,7 @@ DECLARE
     v_scopes text[]; v_cutoffs timestamp[]; v_roots integer[]; v_ended timestamp[]; v_to timestamp := 'infinity'; v_from integer := 1;
 BEGIN
     SELECT array_agg(s.scope), array_agg(s.cutoff) INTO v_scopes, v_cutoffs
-        FROM windrow_yworkflow.workflow_instances_scope(p_as_of, p_retention, p_scope) AS s;
+        FROM windrow_yworkflow.workflow_instances_scope(p_as_of, p_retention, CASE WHEN p_scope IS NOT NULL THEN ARRAY[p_scope] END) AS s;
     -- Twice as many scopes each time, and none is read beyond the oldest p_limit roots of those before.
     WHILE v_from <= cardinality(v_scopes) LOOP
         SELECT array_agg(n.root), array_agg(n.ended) INTO v_roots, v_ended FROM (
@@ -44,27 +46,24 @@ END
 $windrow$;
 
 -- workflow_instances_members: rows of workflow_instance, locked or not: whether they are final, and roots; when they ended;
--- the place of their workflow_definition_id in p_scopes.
-CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_members(p_ids integer[], p_lock boolean, p_scopes text[],
-    OUT o_ids integer[], OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[], OUT o_upper integer[],
-    OUT o_lower integer[])
+-- their workflow_definition_id as their scope.
+CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_members(p_ids integer[], p_lock boolean, OUT o_ids integer[],
+    OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_scope text[], OUT o_upper integer[], OUT o_lower integer[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
 BEGIN
     IF p_lock THEN
-        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(s.place)
-        INTO o_ids, o_final, o_root, o_ended, o_place FROM (
+        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(m.scope::text)
+        INTO o_ids, o_final, o_root, o_ended, o_scope FROM (
             SELECT i."id"::integer AS id, (i."status" IN ('KILLED', 'COMPLETED')) IS TRUE AS final, true AS root, i."updated_at" AS ended,
                 i."workflow_definition_id" AS scope FROM "public"."workflow_instance" AS i WHERE i."id" = ANY (p_ids)
                 ORDER BY i."id" FOR UPDATE SKIP LOCKED
-        ) AS m
-        LEFT JOIN unnest(p_scopes::text[]) WITH ORDINALITY AS s(scope, place) ON s.scope = m.scope;
+        ) AS m;
     ELSE
-        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(s.place)
-        INTO o_ids, o_final, o_root, o_ended, o_place FROM (
+        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(m.scope::text)
+        INTO o_ids, o_final, o_root, o_ended, o_scope FROM (
             SELECT i."id"::integer AS id, (i."status" IN ('KILLED', 'COMPLETED')) IS TRUE AS final, true AS root, i."updated_at" AS ended,
                 i."workflow_definition_id" AS scope FROM "public"."workflow_instance" AS i WHERE i."id" = ANY (p_ids)
-        ) AS m
-        LEFT JOIN unnest(p_scopes::text[]) WITH ORDINALITY AS s(scope, place) ON s.scope = m.scope;
+        ) AS m;
     END IF;
 END
 $windrow$;
@@ -156,7 +155,8 @@ CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_undated(p_as_of 
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
     SELECT ARRAY(
         SELECT i."id" FROM "public"."workflow_instance" AS i WHERE i."updated_at" IS NULL AND i."status" IN ('KILLED', 'COMPLETED')
-            AND i."workflow_definition_id" IN (SELECT s.scope FROM windrow_yworkflow.workflow_instances_scope(p_as_of, NULL, p_scope) AS s)
+            AND i."workflow_definition_id" IN (SELECT s.scope
+            FROM windrow_yworkflow.workflow_instances_scope(p_as_of, NULL, CASE WHEN p_scope IS NOT NULL THEN ARRAY[p_scope] END) AS s)
         ORDER BY i."id"
     );
 $windrow$;
@@ -179,6 +179,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_yworkflow.register_verbs('workflow_instances', ARRAY[
-    'count 6c23ef0af881', 'delete 4c1662beb520', 'members 48cb5da5a8ee', 'next 989179e8f30a', 'scope b089f01bc112',
-    'undated 4fbd6fd1e54c', 'unlisted bec6b11f9c5b']);
+    'count 6c23ef0af881', 'delete 4c1662beb520', 'members a6cc3a3610d4', 'next 6df014a8ded1', 'scope 4c8870b2fe52',
+    'undated 20bcf91a322b', 'unlisted bec6b11f9c5b']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

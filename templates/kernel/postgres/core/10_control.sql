@@ -332,6 +332,8 @@ CREATE TABLE IF NOT EXISTS policy (
     changed_at        timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (rule, scope)
 );
+--# create index policy_shortest
+CREATE INDEX IF NOT EXISTS policy_shortest ON policy (rule, retention_seconds) WHERE enabled;
 --# comment on table policy
 COMMENT ON TABLE policy IS
     'Retention by rule and scope, in seconds. Written by set_policy() and drop_policy().';
@@ -455,6 +457,9 @@ CREATE TABLE IF NOT EXISTS run_rule (
     rest_from      timestamptz,
     started_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
     updated_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
+    ahead_keys     text[]      NOT NULL DEFAULT '{}',
+    ahead_times    text[]      NOT NULL DEFAULT '{}',
+    ahead_at       bigint      NOT NULL DEFAULT 0,
     PRIMARY KEY (run_id, rule)
 );
 -- What the table of an earlier version lacks.
@@ -468,12 +473,19 @@ ALTER TABLE run_rule ADD COLUMN IF NOT EXISTS around boolean NOT NULL DEFAULT fa
 ALTER TABLE run_rule ADD COLUMN IF NOT EXISTS rule_hash text;
 --# add column run_rule.weigh
 ALTER TABLE run_rule ADD COLUMN IF NOT EXISTS weigh bigint NOT NULL DEFAULT 1;
+--# add column run_rule.ahead_keys
+ALTER TABLE run_rule ADD COLUMN IF NOT EXISTS ahead_keys text[] NOT NULL DEFAULT '{}';
+--# add column run_rule.ahead_times
+ALTER TABLE run_rule ADD COLUMN IF NOT EXISTS ahead_times text[] NOT NULL DEFAULT '{}';
+--# add column run_rule.ahead_at
+ALTER TABLE run_rule ADD COLUMN IF NOT EXISTS ahead_at bigint NOT NULL DEFAULT 0;
 --# comment on table run_rule
 COMMENT ON TABLE run_rule IS
     'Progress of a run, written in the transaction that deletes: cursor, counts, present batch size; halving: a family that fails is being '
     'searched. weigh: of how many of the next families the rows are counted before they go. gone: what a dry run already counted. paced: '
     'what pace() measures the last batch by. start: where the run before left off, and this one began; around: it has come to the end '
-    'since, and looks at what lies before; rule_hash: of what the spec said of the rule then.';
+    'since, and looks at what lies before; rule_hash: of what the spec said of the rule then. ahead: the roots of the next batches, where '
+    'one search was made for several, their times, and how many of them were looked at; empty when the run ends.';
 --# create view run_table
 CREATE OR REPLACE VIEW run_table AS
 SELECT

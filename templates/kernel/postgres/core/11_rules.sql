@@ -209,7 +209,7 @@ BEGIN
             CASE
                 WHEN rule <> %L THEN true
                 WHEN retention_seconds < %s OR scope !~ %L THEN false
-                ELSE scope::%s IS NOT NULL
+                ELSE scope::%s::text = scope
             END
         )
         $check$,

@@ -435,6 +435,7 @@ BEGIN
         END,
         cursor_time = p_cursor_time,
         cursor_key = p_cursor_key,
+        ahead_at = r.ahead_at + coalesce(p_count, 0),
         updated_at = clock_timestamp()
     WHERE r.run_id = p_run
       AND r.rule = p_rule;

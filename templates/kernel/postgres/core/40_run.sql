@@ -310,6 +310,12 @@ BEGIN
           AND NOT s.handed_out
           AND at_others(p_run, c.rule, false) IS NULL;
     END IF;
+    UPDATE run_rule AS r
+    SET ahead_keys = '{}',
+        ahead_times = '{}',
+        ahead_at = 0
+    WHERE r.run_id = p_run
+      AND r.ahead_at > 0;
     SELECT r.reason
     INTO v_reason
     FROM unnest(p_reasons) AS r(reason)

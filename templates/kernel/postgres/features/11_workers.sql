@@ -413,7 +413,7 @@ BEGIN
     SELECT * INTO STRICT v_rule FROM rule AS r WHERE r.rule = p_rule;
     -- A strategy that no rule has is not installed.
     IF v_rule.strategy = 'end-time' THEN
-        SELECT n.o_roots, n.o_last
+        SELECT n.o_roots, n.o_times[cardinality(n.o_times)]
         INTO o_claim, o_time
         FROM next_roots(
             p_rule, p_run.as_of, v_retention, p_run.options ->> 'scope', p_sweep.cursor_time, p_sweep.cursor_key,

@@ -52,16 +52,14 @@ BEGIN
         END IF;
         v_roots := v_claim[1:v_take];
     ELSE
-        SELECT n.o_roots, n.o_last
-        INTO v_roots, v_last
-        FROM next_roots(
-            p_rule, v_run.as_of, seconds(v_run.options ->> 'retention'), v_run.options ->> 'scope',
-            v_progress.cursor_time, v_progress.cursor_key, v_take, v_progress.gone, false,
-            CASE WHEN v_progress.around THEN v_progress.start_time END, v_progress.start_key
-        ) AS n;
-        IF v_roots IS NULL THEN
+        IF v_progress.ahead_at >= cardinality(v_progress.ahead_keys) THEN
+            v_progress := search_ahead(v_run, v_progress, v_take);
+        END IF;
+        v_roots := v_progress.ahead_keys[v_progress.ahead_at + 1:v_progress.ahead_at + v_take];
+        IF v_roots = '{}' THEN
             RETURN 'nothing left';
         END IF;
+        v_last := v_progress.ahead_times[v_progress.ahead_at + cardinality(v_roots)];
     END IF;
     v_count := cardinality(v_roots);
     IF v_progress.weigh > 0 AND v_count > 1 THEN
@@ -152,6 +150,47 @@ COMMENT ON FUNCTION end_time_step(bigint, text) IS
     'One batch of run p_run by the end of families, and its progress in the ledger. Answers more, again, or why the run should end. run() '
     'calls it and commits.';
 
+-- search_ahead: the roots of the next batch of a run, behind its cursor. Where only scopes with a retention of their own are cleaned, a
+-- search asks all of them: as many scopes as there are, so many roots it finds at once, and writes down. Whether they may go, each
+-- batch judges anew. A dry run searches for each batch, beside what it counted already.
+--# create function search_ahead
+CREATE OR REPLACE FUNCTION search_ahead(p_run run, p_progress run_rule, p_take bigint)
+RETURNS run_rule
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    c_most     constant bigint := 10000;
+    v_rule     constant text := p_progress.rule;
+    v_progress run_rule%ROWTYPE := p_progress;
+    v_scopes   bigint := 0;
+BEGIN
+    IF NOT p_run.dry_run AND (SELECT (r.document ->> 'opt_in')::boolean FROM rule AS r WHERE r.rule = v_rule) THEN
+        EXECUTE format('SELECT count(*) FROM %s($1, NULL, NULL)', routine_of(v_rule, 'scope')) INTO v_scopes USING p_run.as_of;
+    END IF;
+    SELECT coalesce(n.o_roots, '{}'), coalesce(n.o_times, '{}'), 0
+    INTO v_progress.ahead_keys, v_progress.ahead_times, v_progress.ahead_at
+    FROM next_roots(
+        v_rule, p_run.as_of, seconds(p_run.options ->> 'retention'), p_run.options ->> 'scope',
+        p_progress.cursor_time, p_progress.cursor_key, greatest(p_take, least(v_scopes, c_most)), p_progress.gone, false,
+        CASE WHEN p_progress.around THEN p_progress.start_time END, p_progress.start_key
+    ) AS n;
+    IF cardinality(v_progress.ahead_keys) > p_take THEN
+        UPDATE run_rule AS r
+        SET ahead_keys = v_progress.ahead_keys,
+            ahead_times = v_progress.ahead_times,
+            ahead_at = 0
+        WHERE r.run_id = p_run.run_id
+          AND r.rule = v_rule;
+    END IF;
+    RETURN v_progress;
+END
+$windrow$;
+--# comment on function search_ahead
+COMMENT ON FUNCTION search_ahead(run, run_rule, bigint) IS
+    'p_progress with the next p_take roots or more behind its cursor; with more, they are written down for the next batches. Without any, '
+    'nothing is left.';
+
 -- end_time_idle: whether nothing is due.
 --# create function end_time_idle
 CREATE OR REPLACE FUNCTION end_time_idle(p_rule text, p_as_of timestamptz)
@@ -214,7 +253,7 @@ BEGIN
             v_more := true;
             EXIT;
         END IF;
-        v_time := v_next.o_last;
+        v_time := v_next.o_times[cardinality(v_next.o_times)];
         v_key := v_next.o_roots[cardinality(v_next.o_roots)];
         EXECUTE format(
             'SELECT j.o_families, j.o_members::text[] AS o_members, j.o_other_roots::text[] AS o_other_roots, j.o_skip_keys::text[] AS '
@@ -271,7 +310,7 @@ DECLARE
 BEGIN
     EXECUTE format('SELECT %L::%s[]::text[]', p_keys, v_type) INTO v_keys;
     FOREACH v_key IN ARRAY v_keys LOOP
-        EXECUTE format('SELECT m.o_root[1] FROM %s(%L, false, %L) AS m', routine_of(p_rule, 'members'), ARRAY[v_key], '{}') INTO v_is_root;
+        EXECUTE format('SELECT m.o_root[1] FROM %s(%L, false) AS m', routine_of(p_rule, 'members'), ARRAY[v_key]) INTO v_is_root;
         v_roots := v_roots || CASE WHEN v_is_root THEN ARRAY[v_key] END;
     END LOOP;
     IF v_roots <> '{}' THEN
@@ -321,7 +360,7 @@ BEGIN
     EXECUTE format('SELECT ARRAY[%L::%2$s::text], %3$L::%2$s[]::text[]', p_key, v_type, p_named) INTO v_level, v_named;
     WHILE v_level <> '{}' LOOP
         EXECUTE format(
-            'SELECT coalesce(m.o_ids::text[], ''{}''), m.o_root, m.o_upper::text[] || m.o_lower::text[] FROM %s(%L, false, ''{}'') AS m',
+            'SELECT coalesce(m.o_ids::text[], ''{}''), m.o_root, m.o_upper::text[] || m.o_lower::text[] FROM %s(%L, false) AS m',
             routine_of(p_rule, 'members'), v_level
         )
         INTO v_ids, v_root, v_linked;
@@ -372,9 +411,9 @@ DECLARE
     v_age  double precision;
 BEGIN
     EXECUTE format(
-        'SELECT extract(epoch FROM clock_timestamp() AT TIME ZONE $1 - m.o_ended[1]) FROM %s(%L, false, %L) AS m WHERE '
+        'SELECT extract(epoch FROM clock_timestamp() AT TIME ZONE $1 - m.o_ended[1]) FROM %s(%L, false) AS m WHERE '
         'isfinite(m.o_ended[1])',
-        routine_of(p_rule, 'members'), ARRAY[p_key], '{}'
+        routine_of(p_rule, 'members'), ARRAY[p_key]
     )
     INTO v_age
     USING v_zone;
@@ -403,7 +442,7 @@ BEGIN
     SELECT CASE
         WHEN r.document ? 'above' THEN format('SELECT a.id FROM unnest(%s(%%1$L)) AS a(id)', routine_of(p_rule, 'above'))
         WHEN r.document ? 'linked' THEN format(
-            'SELECT l.upper FROM %s(%%1$L, false, ''{}'') AS m, unnest(m.o_upper, m.o_lower) AS l(upper, lower) WHERE l.lower = ANY '
+            'SELECT l.upper FROM %s(%%1$L, false) AS m, unnest(m.o_upper, m.o_lower) AS l(upper, lower) WHERE l.lower = ANY '
             '(%%1$L)',
             v_members
         )
@@ -412,7 +451,7 @@ BEGIN
     FROM rule AS r
     WHERE r.rule = p_rule;
     LOOP
-        EXECUTE format('SELECT coalesce(true = ANY (m.o_root), false) FROM %s(%L, false, %L) AS m', v_members, v_level, '{}') INTO v_found;
+        EXECUTE format('SELECT coalesce(true = ANY (m.o_root), false) FROM %s(%L, false) AS m', v_members, v_level) INTO v_found;
         v_seen := v_seen || v_level;
         EXIT WHEN v_found OR v_above IS NULL OR v_level = '{}' OR NOT p_there;
         EXECUTE format('SELECT ARRAY(SELECT DISTINCT n.id::text FROM (%s) AS n(id) WHERE n.id::text <> ALL ($1))', format(v_above, v_level))

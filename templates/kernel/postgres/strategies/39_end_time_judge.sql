@@ -1,8 +1,8 @@
 -- judge: expands the given roots to their families and decides, row by row under lock, which may go. A member is a row of the
 -- root table; links to ids without a row are not followed. Of the rule it asks, level by level: members (the rows of some ids,
--- locked in the order of their keys, so that two batches cannot deadlock: final, root, ended, the place of their scope in
--- p_scopes; and, read behind the locks, both ends of their links), and where the document says so, met (members that share a
--- row), kept (those that a row of another table keeps) and newest (roots that stay whatever their age).
+-- locked in the order of their keys, so that two batches cannot deadlock: final, root, ended, scope; and, read behind the
+-- locks, both ends of their links), and where the document says so, met (members that share a row), kept (those that a row of
+-- another table keeps) and newest (roots that stay whatever their age); then the cutoffs of the scopes that came up.
 -- Arrays that run beside each other are unnested in the SELECT list: in FROM each is stored in a tuplestore of its own first.
 -- Closed: the rows on both ends of a link go together or not at all, so that members are collected in both directions. Else a
 -- root's own descendants decide, whoever else links to them.
@@ -40,14 +40,14 @@ DECLARE
     v_meets   constant boolean := coalesce((v_says -> 'meets')::boolean, false);
     -- A purge of a root takes the roots below it with it.
     v_nested  constant boolean := coalesce((v_says -> 'nested')::boolean, false);
-    v_members constant text := format('SELECT m.* FROM %s($1, $2, $3) AS m', routine_of(p_rule, 'members'));
+    v_members constant text := format('SELECT m.* FROM %s($1, $2) AS m', routine_of(p_rule, 'members'));
     v_met     text;
-    -- The policies, one element per scope.
-    v_scopes    text[];
-    v_cutoffs   timestamp[];
-    v_recording boolean[];  -- whether files are recorded
-    v_default timestamp;  -- the cutoff of scopes without a policy
-    v_least   timestamp;  -- the earliest cutoff
+    -- The scopes of the members that may be cleaned, and those of whose rows files are not recorded.
+    v_scopes   text[];
+    v_cutoffs  timestamp[];
+    v_silent   text[];
+    v_least    timestamp;  -- the earliest cutoff
+    v_unscoped timestamp;  -- the cutoff of rows without a scope
     v_none   p_roots%TYPE := p_roots[1:0];
     v_level  p_roots%TYPE := p_roots;  -- ids of the present level of the expansion
     v_seen   p_roots%TYPE := p_gone;  -- ids of all levels so far
@@ -69,7 +69,7 @@ DECLARE
     v_final  boolean[] := '{}';
     v_root   boolean[] := '{}';
     v_ended  timestamp[] := '{}';
-    v_place  bigint[] := '{}';  -- of their scope in v_scopes
+    v_scope  text[] := '{}';
     v_cutoff timestamp[];  -- what a root must have ended before; none for other rows
     v_record boolean[];
     -- The links so far, and members that share a row, each with each.
@@ -82,39 +82,21 @@ DECLARE
     n_final  boolean[];
     n_root   boolean[];
     n_ended  timestamp[];
-    n_place  bigint[];
+    n_scope  text[];
     n_upper  p_roots%TYPE;
     n_lower  p_roots%TYPE;
     n_one    p_roots%TYPE;
     n_other  p_roots%TYPE;
 BEGIN
-    -- Whether files are recorded is said by a policy even where it is disabled, or not the scope of this run.
-    EXECUTE format(
-        'SELECT coalesce(array_agg(c.scope::text), ''{}''), array_agg(c.cutoff%s) FROM %s($1, $2, $3) AS c',
-        CASE WHEN v_says ? 'zone' THEN '' ELSE ' AT TIME ZONE ''UTC''' END, routine_of(p_rule, 'scope')
-    )
-    INTO v_scopes, v_cutoffs
-    USING p_as_of, p_retention, p_scope;
-    SELECT
-        max(s.cutoff) FILTER (WHERE s.scope IS NULL),
-        min(s.cutoff) FILTER (WHERE s.cutoff > '-infinity'),
-        coalesce(array_agg(coalesce(s.scope, p.scope)) FILTER (WHERE num_nonnulls(s.scope, p.scope) > 0), '{}'),
-        array_agg(s.cutoff) FILTER (WHERE num_nonnulls(s.scope, p.scope) > 0),
-        array_agg(coalesce(p.artifacts, true)) FILTER (WHERE num_nonnulls(s.scope, p.scope) > 0)
-    INTO v_default, v_least, v_scopes, v_cutoffs, v_recording
-    FROM (
-        SELECT o.scope, o.artifacts FROM policy AS o WHERE o.rule = p_rule
-    ) AS p
-    FULL JOIN unnest(v_scopes, v_cutoffs) AS s(scope, cutoff) ON s.scope = p.scope;
     IF v_meets THEN
         v_met := format('SELECT array_agg(s.id), array_agg(s.other) FROM %s($1) AS s', routine_of(p_rule, 'met'));
     END IF;
 
     WHILE cardinality(v_level) > 0 LOOP
         -- The rows of this level, and their links. What another session holds is left to it.
-        EXECUTE v_members INTO n_id, n_final, n_root, n_ended, n_place, n_upper, n_lower USING v_level, p_lock, v_scopes;
+        EXECUTE v_members INTO n_id, n_final, n_root, n_ended, n_scope, n_upper, n_lower USING v_level, p_lock;
         IF p_lock AND cardinality(n_id) IS DISTINCT FROM cardinality(v_level) THEN
-            EXECUTE format('SELECT m.o_ids FROM (%s) AS m', v_members) INTO v_there USING v_level, false, v_scopes;
+            EXECUTE format('SELECT m.o_ids FROM (%s) AS m', v_members) INTO v_there USING v_level, false;
             v_locked := v_locked || ARRAY(
                 SELECT t.id FROM unnest(v_there) AS t(id)
                 EXCEPT
@@ -127,7 +109,7 @@ BEGIN
         v_final := v_final || n_final;
         v_root := v_root || n_root;
         v_ended := v_ended || n_ended;
-        v_place := v_place || n_place;
+        v_scope := v_scope || n_scope;
         EXIT WHEN NOT v_linked;
 
         IF v_meets THEN
@@ -160,17 +142,31 @@ BEGIN
         END IF;
     END LOOP;
 
+    EXECUTE format(
+        'SELECT array_agg(c.scope::text), array_agg(c.cutoff%s) FROM %s($1, $2, $3) AS c',
+        CASE WHEN v_says ? 'zone' THEN '' ELSE ' AT TIME ZONE ''UTC''' END, routine_of(p_rule, 'scope')
+    )
+    INTO v_scopes, v_cutoffs
+    USING
+        p_as_of, p_retention,
+        ARRAY(SELECT DISTINCT m.scope FROM (SELECT unnest(v_scope) AS scope) AS m WHERE p_scope IS NULL OR m.scope = p_scope);
+    SELECT min(c.cutoff) FILTER (WHERE c.cutoff > '-infinity'), max(c.cutoff) FILTER (WHERE c.scope IS NULL)
+    INTO v_least, v_unscoped
+    FROM unnest(v_scopes, v_cutoffs) AS c(scope, cutoff);
+    -- A policy says whether files are recorded even where it is disabled, or not of the scope of this run.
+    v_silent := ARRAY(SELECT o.scope FROM policy AS o WHERE o.rule = p_rule AND o.scope = ANY (v_scope) AND NOT o.artifacts);
     SELECT
-        array_agg(coalesce(v_recording[m.place], true)),
+        array_agg((m.scope = ANY (v_silent)) IS NOT TRUE ORDER BY m.position),
         array_agg(CASE
             WHEN NOT m.root THEN NULL
-            WHEN NOT p_purge THEN coalesce(v_cutoffs[m.place], v_default)
+            WHEN NOT p_purge THEN CASE WHEN m.scope IS NULL THEN v_unscoped ELSE c.cutoff END
             WHEN m.position <= v_first OR v_nested AND NOT m.id = ANY (v_beside) THEN 'infinity'::timestamp
-        END)
+        END ORDER BY m.position)
     INTO v_record, v_cutoff
     FROM (
-        SELECT unnest(v_id) AS id, unnest(v_root) AS root, unnest(v_place) AS place, generate_subscripts(v_id, 1) AS position
-    ) AS m;
+        SELECT unnest(v_id) AS id, unnest(v_root) AS root, unnest(v_scope) AS scope, generate_subscripts(v_id, 1) AS position
+    ) AS m
+    LEFT JOIN (SELECT unnest(v_scopes) AS scope, unnest(v_cutoffs) AS cutoff) AS c ON c.scope = m.scope;
     -- In doubt, generously: what is not final, undated or perhaps too young, and what is no root that may be cleaned.
     v_doubt := v_beside || ARRAY(
         SELECT m.id
@@ -377,8 +373,8 @@ COMMENT ON FUNCTION judge(text, anyarray, timestamptz, bigint, text, boolean, bo
     'member is locked first, FOR UPDATE SKIP LOCKED. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may '
     'go; o_skip_keys may not, by o_skip_reasons.';
 
--- next_roots: the next roots that a run has not looked at: their keys, the time by which the last of them is searched, and for a
--- preview their ends.
+-- next_roots: the next roots that a run has not looked at: their keys, the times by which they are searched, and for a preview
+-- their ends.
 -- What a dry run has already counted is still there, but no longer a root to look at.
 --# create function next_roots
 CREATE OR REPLACE FUNCTION next_roots(
@@ -394,7 +390,7 @@ CREATE OR REPLACE FUNCTION next_roots(
     p_to_time   text DEFAULT NULL,
     p_to_key    text DEFAULT NULL,
     OUT o_roots text[],
-    OUT o_last  text,
+    OUT o_times text[],
     OUT o_ends  text[],
     OUT o_keys  jsonb
 )
@@ -410,7 +406,7 @@ BEGIN
     EXECUTE format(
         'SELECT
             array_agg(n.root::text),
-            (array_agg(n.%1$I))[count(*)]::text,
+            array_agg(n.%1$I::text),
             %5$s
         FROM (
             SELECT g.*
@@ -424,14 +420,14 @@ BEGIN
         CASE WHEN p_ends THEN 'array_agg(to_json(n.ended)::text), jsonb_agg(n.root)' ELSE 'NULL, NULL' END,
         CASE WHEN p_to_time IS NOT NULL THEN format(' AND (g.%I, g.root) <= (%L, %L)', v_rule.document ->> 'along', p_to_time, p_to_key) END
     )
-    INTO o_roots, o_last, o_ends, o_keys
+    INTO o_roots, o_times, o_ends, o_keys
     USING p_as_of, p_retention, p_scope, p_take, p_gone;
 END
 $windrow$;
 --# comment on function next_roots
 COMMENT ON FUNCTION next_roots(text, timestamptz, bigint, text, text, text, bigint, text[], boolean, text, text) IS
-    'The next p_take roots of p_rule behind p_time and p_key, up to p_to_time and p_to_key where these are given, oldest first: keys, the '
-    'time of the last in the search, and with p_ends ends and keys as JSON has them; NULL where none is left. Reads only.';
+    'The next p_take roots of p_rule behind p_time and p_key, up to p_to_time and p_to_key where these are given, oldest first: keys, '
+    'times in the search, and with p_ends ends and keys as JSON has them; NULL where none is left. Reads only.';
 
 -- cascades_of: the tables of a rule whose rows are left to foreign keys, by their places among its tables, and what the server
 -- has counted of them in this session. Where a foreign key cascades, the server looks for the rows of a table with every row that

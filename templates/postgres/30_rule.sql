@@ -6,8 +6,10 @@ SET statement_timeout = '1min';
 SET ROLE {{ owner }};
 
 -- {{ rule.name }}_scope: whom the rule may clean, and up to which end time (exclusive).
-{%- if rule.per and rule.opt_in %} One row for each of p_scopes, or of all, with a policy{% if rule.source %} or another retention of its own{% endif %}.
-{%- elif rule.per %} One row for each of p_scopes; without them, one for each with a retention of its own, and for all others one without a scope.
+{%- if rule.per and rule.opt_in %}
+-- One row for each of p_scopes, or of all, with a policy{% if rule.source %} or another retention of its own{% endif %}.
+{%- elif rule.per %}
+-- One row for each of p_scopes; without them, one for each with a retention of its own, and for all others one without a scope.
 {%- endif %}
 --# create function {{ control }}.{{ rule.name }}_scope
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_scope(⟦p_as_of timestamptz, p_retention bigint, p_scopes text[]⟧)
@@ -151,10 +153,12 @@ DECLARE
     ⟦v_latest {{ rule.time_type }}⟧ := greatest(
         v_default,
 {%- filter fit %}
-        (SELECT {{ rule.cutoff_of_policy }} FROM {{ control }}.policy AS p WHERE p.rule = {{ rule.literal }} AND p.enabled ORDER BY p.retention_seconds LIMIT 1)
+        (SELECT {{ rule.cutoff_of_policy }} FROM {{ control }}.policy AS p
+            WHERE p.rule = {{ rule.literal }} AND p.enabled ORDER BY p.retention_seconds LIMIT 1)
 {%- endfilter %}
 {%- if rule.source %},
-        («SELECT max({{ rule.cutoff_of_source }}) FROM {{ rule.source.rows }}{% if rule.source.ends %} WHERE {{ rule.source.ends }}{% endif %}»)
+        («SELECT max({{ rule.cutoff_of_source }}) FROM {{ rule.source.rows }}
+{%- if rule.source.ends %} WHERE {{ rule.source.ends }}{% endif %}»)
 {%- endif %}
     );
 {%- endif %}
@@ -188,7 +192,8 @@ BEGIN
 {%- endfor %}
 {%- if rule.per %}
       AND (p_scope IS NULL OR i.{{ rule.per }}::text = p_scope)
-      AND {% if rule.last %}{{ rule.last.ended }}{% else %}{{ rule.ended }}{% endif %} < {{ <w.cutoff_for control rule scope={"i." ~ rule.per} text={"i." ~ rule.per ~ "::text"} /> | indent(width=6) }}
+      AND {% if rule.last %}{{ rule.last.ended }}{% else %}{{ rule.ended }}{% endif %} < {# -#}
+      {{ <w.cutoff_for control rule scope={"i." ~ rule.per} text={"i." ~ rule.per ~ "::text"} /> | indent(width=6) }}
 {%- endif %}
     ORDER BY {{ rule.ended }}, i.{{ rule.key }} LIMIT p_limit»;
 {%- endif %}

@@ -11,11 +11,13 @@ use crate::support::installation::{Installation, dialect_of, numbers};
 tests! {
     every_server: [
         a_scope_that_is_never_null_has_the_default_of_the_spec,
+        a_policy_may_be_shorter_than_the_default,
         the_oldest_of_many_scopes_go_first,
         a_policy_counts_from_the_next_batch_on,
     ],
     on_postgres: [
         a_search_of_many_scopes_reads_little_more_than_it_takes,
+        what_a_search_found_for_several_batches_is_judged_anew,
     ],
     mysql_and_mariadb: [
         batches_of_many_scopes_read_little_more,
@@ -74,6 +76,47 @@ fn a_scope_that_is_never_null_has_the_default_of_the_spec(dialect: Dialect) {
         database.call("drop_policy", policy).expect("no policy");
         database.run(json!({"rule": rule})).expect("a run");
         assert!(database.texts(&left).is_empty());
+    }
+}
+
+/// Beside others that are longer, and for its own scope alone.
+fn a_policy_may_be_shorter_than_the_default(dialect: Dialect) {
+    let (time, now) = match dialect {
+        Dialect::Postgres => ("timestamp", "(now() AT TIME ZONE 'UTC')"),
+        Dialect::Mysql | Dialect::Mariadb => ("datetime(6)", "UTC_TIMESTAMP(6)"),
+    };
+    let schema = format!(
+        "CREATE TABLE job (id bigint PRIMARY KEY, project bigint, state integer NOT NULL, at {time} NOT NULL);
+         CREATE TABLE ticket (id bigint PRIMARY KEY, team varchar(50), state integer NOT NULL, at {time} NOT NULL);"
+    );
+    let mut database = Installation::of(dialect, &schema, &graph_of(SPEC));
+    for (table, scopes) in [("job", ["1", "2", "3"]), ("ticket", ["'x'", "'y'", "'z'"])] {
+        for (position, scope) in scopes.into_iter().chain(["NULL"]).enumerate() {
+            for (number, age) in [5, 20, 50, 200].into_iter().enumerate() {
+                let days = match dialect {
+                    Dialect::Postgres => format!("'{age} days'"),
+                    Dialect::Mysql | Dialect::Mariadb => format!("{age} DAY"),
+                };
+                database.execute(&format!(
+                    "INSERT INTO {table} VALUES ({position}{number}, {scope}, 1, {now} - INTERVAL {days})"
+                ));
+            }
+        }
+    }
+    database.arm();
+    for (rule, table, scopes) in [
+        ("jobs", "job", ["1", "2"]),
+        ("tickets", "ticket", ["x", "y"]),
+    ] {
+        for (scope, retention) in scopes.into_iter().zip(["10d", "100d"]) {
+            let policy = json!({"rule": rule, "scope": scope, "retention": retention});
+            database.set_policy(policy).expect("a policy");
+        }
+        database.run(json!({"rule": rule})).expect("a run");
+        assert_eq!(
+            database.texts(&format!("SELECT CONCAT(id, '') FROM {table} ORDER BY id")),
+            ["0", "10", "11", "12", "20", "21", "30", "31"]
+        );
     }
 }
 
@@ -188,6 +231,66 @@ fn a_search_of_many_scopes_reads_little_more_than_it_takes() {
         (FAMILIES..10 * FAMILIES).contains(&rows),
         "{rows} entries of the index for {FAMILIES} families of {SCOPES} scopes"
     );
+}
+
+/// A batch of ten takes what a search has found for six of them; since then, much has changed.
+fn what_a_search_found_for_several_batches_is_judged_anew() {
+    let mut database = listed(Dialect::Postgres, SCOPES);
+    database
+        .set_setting("batch_families", 10)
+        .expect("a setting");
+    database.execute(
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'refused'; END $$;
+         CREATE TRIGGER refuse BEFORE DELETE ON job FOR EACH ROW
+             WHEN (OLD.project < 0) EXECUTE FUNCTION refuse()",
+    );
+    let run = database.number("SELECT o_run FROM W.run_begin('{}')");
+    let step = format!("SELECT W.step({run}, 'jobs')");
+    assert_eq!(database.texts(&step), ["more"]);
+    let ahead = "SELECT k.key FROM W.run_rule AS r, unnest(r.ahead_keys[r.ahead_at + 1:]) WITH ORDINALITY AS k(key, place) ORDER BY k.place";
+    let found = database.texts(ahead);
+    assert_eq!(found.len(), 50);
+
+    let unlisted = database.number(&format!("SELECT project FROM job WHERE id = {}", found[11]));
+    let of_unlisted = format!("SELECT id::text FROM job WHERE project = {unlisted} ORDER BY id");
+    let kept = database.texts(&of_unlisted);
+    let policy = json!({"rule": "jobs", "scope": unlisted.to_string()});
+    database.call("drop_policy", policy).expect("no policy");
+    let hold =
+        json!({"rule": "jobs", "key": found[12].parse::<i64>().expect("a key"), "reason": "audit"});
+    database.call("set_hold", hold).expect("a hold");
+    database.execute(&format!(
+        "UPDATE job SET state = 0 WHERE id = {};
+         UPDATE job SET at = now() WHERE id = {};
+         DELETE FROM job WHERE id = {};
+         UPDATE job SET project = -1 WHERE id = {}",
+        found[23], found[24], found[25], found[36]
+    ));
+    let policy = json!({"rule": "jobs", "scope": "-1", "retention": "30d"});
+    database.set_policy(policy).expect("a policy");
+    for batch in 0.. {
+        match &database.texts(&step)[0][..] {
+            "more" | "again" => assert!(batch < 2_000, "no end"),
+            end => {
+                assert_eq!(end, "nothing left");
+                break;
+            }
+        }
+    }
+    database.texts(&format!(
+        "SELECT status FROM json_to_record(W.run_end({run}, ARRAY['nothing left'])) AS r(status text)"
+    ));
+    assert_eq!(database.texts(&of_unlisted), kept);
+    let mut others = [12, 23, 24, 36].map(|place| found[place].clone());
+    others.sort_by_key(|key| key.parse::<i64>().expect("a key"));
+    assert_eq!(
+        database.texts(&format!(
+            "SELECT id::text FROM job WHERE project <> {unlisted} ORDER BY id"
+        )),
+        others
+    );
+    let written = "SELECT COUNT(*) FROM W.run_rule WHERE ahead_at > 0 OR ahead_keys <> '{}' OR ahead_times <> '{}'";
+    assert_eq!(database.number(written), 0);
 }
 
 /// What a run of many batches reads of rows and entries of indexes, as the server counts it.

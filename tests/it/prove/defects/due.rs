@@ -96,6 +96,36 @@ pub(super) const DEFECTS: &[Defect] = &[
         ],
     },
     Defect {
+        name: "search-ahead-passes-one-over",
+        what: "a batch begins behind the first root that a search found for it",
+        postgres: &[edit(
+            "v_progress.ahead_keys[v_progress.ahead_at + 1:",
+            "v_progress.ahead_keys[v_progress.ahead_at + 2:",
+        )],
+        mysql: &[],
+        noticed_by: &["scopes::SERVER::the_oldest_of_many_scopes_go_first"],
+    },
+    Defect {
+        name: "search-ahead-stays",
+        what: "what a search found is taken again by each batch",
+        postgres: &[edit(
+            "        ahead_at = r.ahead_at + coalesce(p_count, 0),\n",
+            "",
+        )],
+        mysql: &[],
+        noticed_by: &["scopes::what_a_search_found_for_several_batches_is_judged_anew"],
+    },
+    Defect {
+        name: "policy-of-another-scope",
+        what: "a row is searched by the longest retention of all policies",
+        postgres: &[edit(
+            "AND p.enabled ORDER BY p.retention_seconds LIMIT 1",
+            "AND p.enabled ORDER BY p.retention_seconds DESC LIMIT 1",
+        )],
+        mysql: &[],
+        noticed_by: &["scopes::SERVER::a_policy_may_be_shorter_than_the_default"],
+    },
+    Defect {
         name: "cursor-skips",
         what: "the cursor goes on behind all rows of the same time",
         postgres: &[edit(

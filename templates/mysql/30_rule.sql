@@ -100,7 +100,7 @@ BEGIN
     -- The index on the expression serves only what is compared with a constant.
     DECLARE ⟦v_after   datetime(6)⟧ DEFAULT (SELECT c.ended FROM work_cursor AS c);
 {%- endif %}
-    SELECT MAX(s.cutoff), MAX(IF(s.scope IS NULL, s.cutoff, NULL)) INTO v_newest, v_default FROM work_scope AS s;
+    SELECT o.latest, o.others INTO v_newest, v_default FROM work_scope_of AS o;
     INSERT INTO work_root (id, ended)
     «SELECT i.{{ rule.key }}, {{ rule.ended }}
     FROM work_cursor AS c
@@ -454,7 +454,7 @@ BEGIN
 {%- if rule.per and not rule.opt_in %}
     DECLARE v_newest  datetime(6);
     DECLARE v_default datetime(6);
-    SELECT MAX(s.cutoff), MAX(IF(s.scope IS NULL, s.cutoff, NULL)) INTO v_newest, v_default FROM work_scope AS s;
+    SELECT o.latest, o.others INTO v_newest, v_default FROM work_scope_of AS o;
 {%- endif %}
     IF p_undated THEN
 {%- filter fit %}

@@ -19,11 +19,11 @@ END$$
 -- dag_version_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_next$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_next(IN p_limit bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body d3ce59e638a9]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body af1c7ef498b8]'
 BEGIN
     DECLARE v_newest  datetime(6);
     DECLARE v_default datetime(6);
-    SELECT MAX(s.cutoff), MAX(IF(s.scope IS NULL, s.cutoff, NULL)) INTO v_newest, v_default FROM work_scope AS s;
+    SELECT o.latest, o.others INTO v_newest, v_default FROM work_scope_of AS o;
     INSERT INTO work_root (id, ended)
     SELECT i.`id`, i.`created_at`
     FROM work_cursor AS c

@@ -52,11 +52,11 @@ END$$
 -- batches_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_next$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_next(IN p_limit bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body ca9cf9eec881]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body 9fb8636f08ab]'
 BEGIN
     DECLARE v_newest  datetime(6);
     DECLARE v_default datetime(6);
-    SELECT MAX(s.cutoff), MAX(IF(s.scope IS NULL, s.cutoff, NULL)) INTO v_newest, v_default FROM work_scope AS s;
+    SELECT o.latest, o.others INTO v_newest, v_default FROM work_scope_of AS o;
     INSERT INTO work_root (id, ended)
     SELECT i.`ID_`, i.`END_TIME_`
     FROM work_cursor AS c
@@ -320,11 +320,11 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_due$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_due(IN p_limit bigint, IN p_cutoff datetime(6),
     IN p_undated boolean, OUT o_families bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots are due by work_scope, or with p_undated have no end: up to p_limit. Reads only. [body d966d39ed641]'
+COMMENT 'How many roots are due by work_scope, or with p_undated have no end: up to p_limit. Reads only. [body ebc5745a77fd]'
 BEGIN
     DECLARE v_newest  datetime(6);
     DECLARE v_default datetime(6);
-    SELECT MAX(s.cutoff), MAX(IF(s.scope IS NULL, s.cutoff, NULL)) INTO v_newest, v_default FROM work_scope AS s;
+    SELECT o.latest, o.others INTO v_newest, v_default FROM work_scope_of AS o;
     IF p_undated THEN
         SELECT COUNT(*) INTO o_families FROM (SELECT 1 FROM `camunda7`.`ACT_HI_BATCH` AS i WHERE i.`END_TIME_` IS NULL
             AND i.`END_TIME_` IS NOT NULL LIMIT p_limit) AS n;

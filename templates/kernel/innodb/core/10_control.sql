@@ -147,9 +147,14 @@ CREATE TABLE IF NOT EXISTS policy (
     note              text,
     changed_by        varchar(400) NOT NULL DEFAULT (USER()),
     changed_at        datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
-    PRIMARY KEY (rule, scope)
+    said              integer unsigned AS (CRC32(CONCAT_WS('/', enabled, retention_seconds, scope))) STORED,
+    PRIMARY KEY (rule, scope),
+    KEY policy_said (rule, said)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Retention by rule and scope, in seconds. Written by set_policy() and drop_policy().';
+    COMMENT = 'Retention by rule and scope, in seconds. Written by set_policy() and drop_policy(). said: by which a batch sees that it changed.';
+--# add column policy.said
+CALL add_column('policy', 'said',
+    'integer unsigned AS (CRC32(CONCAT_WS(''/'', enabled, retention_seconds, scope))) STORED, ADD KEY policy_said (rule, said)');
 
 -- hold: families that must stay, e.g. for a legal hold.
 -- No blanks are added to compare keys: the column that they are of may tell them apart.

@@ -84,10 +84,12 @@ BEGIN
     ) ENGINE = InnoDB AS
     -- Of the type of the column, but nullable.
     SELECT k.scope, NULLIF(k.root_id, k.root_id) AS ahead_id FROM (SELECT 1 AS one) AS o LEFT JOIN work_type AS k ON true LIMIT 0;
-    -- What work_scope was filled from.
+    -- What work_scope was filled from, its latest cutoff, and that of the scopes that it does not name.
     CREATE TEMPORARY TABLE work_scope_of (
         only_row integer NOT NULL DEFAULT 1 PRIMARY KEY,
-        said longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL
+        said longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        latest datetime(6),
+        others datetime(6)
     ) ENGINE = InnoDB;
     -- The next roots of the scopes, where the rule searches scope by scope. The first of them are those of the next batch.
     CREATE TEMPORARY TABLE work_due (
@@ -343,9 +345,8 @@ BEGIN
     IF v_scoped THEN
         SELECT CONCAT_WS('/', COUNT(*), SUM(p.said), BIT_XOR(p.said), v_said)
         INTO v_said
-        FROM (
-            SELECT CRC32(CONCAT_WS('/', q.enabled, q.retention_seconds, q.scope)) AS said FROM policy AS q WHERE q.rule = p_rule
-        ) AS p;
+        FROM policy AS p
+        WHERE p.rule = p_rule;
     END IF;
     IF v_source OR NOT v_said <=> v_before THEN
         IF v_before IS NOT NULL THEN
@@ -386,8 +387,8 @@ BEGIN
             UPDATE work_scope SET cutoff = v_cutoff WHERE seconds = v_seconds;
         END LOOP lengths;
         UPDATE work_scope SET cutoff = v_least WHERE seconds IS NULL;
-        INSERT INTO work_scope_of (said)
-        VALUES (v_said);
+        INSERT INTO work_scope_of (said, latest, others)
+        SELECT v_said, MAX(s.cutoff), MAX(IF(s.scope IS NULL, s.cutoff, NULL)) FROM work_scope AS s;
     END IF;
 END;
 

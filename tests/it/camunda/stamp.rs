@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use windrow::calls::Calls;
 use windrow::dialect::Dialect;
 
-use super::history;
 use super::oracle::{self, AS_OF, BATCH, BYTES, PROCESS, contents, lenient};
+use super::{Unit, history};
 use crate::harness::tests;
 use crate::rights;
 use crate::support::camunda::Camunda;
@@ -29,6 +29,7 @@ tests! {
     ],
     every_server: [
         a_stamp_of_a_realistic_history_is_finished_whatever_ends_it,
+        no_transaction_of_a_stamp_changes_more_rows_than_the_setting_says,
         a_stamp_sets_what_the_model_says_and_nothing_else,
         a_stamp_that_makes_no_sense_is_refused,
     ],
@@ -185,6 +186,37 @@ fn define(camunda: &mut Camunda) {
         camunda.execute(&format!(
             "INSERT INTO act_re_procdef (id_, key_, version_, history_ttl_) VALUES ('process_{number}:1', 'process_{number}', 1, {days})"
         ));
+    }
+}
+
+/// A batch that changed too many is rolled back, and fewer families are tried.
+fn no_transaction_of_a_stamp_changes_more_rows_than_the_setting_says(dialect: Dialect) {
+    const MOST: i64 = 400;
+    for (unit, setting) in [
+        (Unit::Window, "batch_rows"),
+        (Unit::Family, "batch_family_rows"),
+    ] {
+        let mut camunda = unit.history(dialect);
+        let told = |answer: &Value| {
+            let rule = &answer["rules"][0];
+            ["families", "rows", "batches"].map(|name| rule[name].as_i64().expect("a number"))
+        };
+        let mut stamp = json!({"to": "2040-01-01T00:00:00Z", "all": true});
+        let whole = camunda.call("stamp", stamp.clone());
+        let [families, rows, batches] = told(&whole);
+        assert!(batches < families / 20, "{whole}");
+        let most = json!({"rule": "history", "name": setting, "value": MOST});
+        camunda
+            .windrow
+            .call("set_setting", most)
+            .expect("a setting");
+        stamp["to"] = json!("2041-01-01T00:00:00Z");
+        let small = camunda.call("stamp", stamp);
+        let [again, changed, batches] = told(&small);
+        assert_eq!([again, changed], [families, rows], "{small}");
+        // Some families have more, and are batches of their own.
+        assert!(batches > rows / MOST / 2, "{small}");
+        assert!(batches < families, "{small}");
     }
 }
 

@@ -151,7 +151,7 @@ CREATE TABLE IF NOT EXISTS policy (
     PRIMARY KEY (rule, scope),
     KEY policy_said (rule, said)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Retention by rule and scope, in seconds. Written by set_policy() and drop_policy(). said: by which a batch sees that it changed.';
+    COMMENT = 'Retention by rule and scope, in seconds. Written by set_policy() and drop_policy(). said: what a batch compares.';
 --# add column policy.said
 CALL add_column('policy', 'said',
     'integer unsigned AS (CRC32(CONCAT_WS(''/'', enabled, retention_seconds, scope))) STORED, ADD KEY policy_said (rule, said)');

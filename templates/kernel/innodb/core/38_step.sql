@@ -293,6 +293,10 @@ BEGIN
     DECLARE v_most bigint;
     DECLARE v_rows bigint;
     CALL setting_of(p_rule, 'batch_family_rows', v_most);
+    IF v_most IS NULL THEN
+        -- It deletes no families, but has stamps of them.
+        CALL setting_of(p_rule, 'batch_rows', v_most);
+    END IF;
     SET o_fits = NULL;
     IF v_most IS NOT NULL AND p_rows IS NOT NULL THEN
         SELECT SUM(n.found) INTO v_rows FROM JSON_TABLE(p_rows, '$[*]' COLUMNS (found bigint PATH '$')) AS n;

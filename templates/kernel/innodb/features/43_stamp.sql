@@ -298,6 +298,7 @@ BEGIN
     DECLARE v_present  integer;
     DECLARE v_halving  boolean;
     DECLARE v_batch    bigint;
+    DECLARE v_fits     bigint;
     DECLARE v_retries  bigint;
     DECLARE v_last     bigint DEFAULT 0;
     DECLARE v_families bigint DEFAULT 0;
@@ -371,6 +372,21 @@ BEGIN
             SET @windrow_whole = p_whole;
             CALL perform(p_rule, CONCAT_WS('_', p_of, 'stamp_set'), '@windrow_whole, @windrow_rows');
             SET v_rows = @windrow_rows;
+            CALL fits(p_rule, v_last, v_rows, v_fits);
+            IF v_fits < v_last THEN
+                -- Too many rows for one transaction.
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+                UPDATE run_stamp AS p
+                SET p.batch_families = v_fits,
+                    p.updated_at = UTC_TIMESTAMP(6)
+                WHERE p.run_id = p_run
+                  AND p.rule = p_rule;
+                COMMIT;
+                SET o_state = 'again';
+                LEAVE step;
+            END IF;
             IF v_dry_run THEN
                 ROLLBACK;
                 SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
@@ -391,7 +407,7 @@ BEGIN
                 p.table_rows = v_rows,
                 p.batches = p.batches + 1,
                 p.retries_in_row = 0,
-                p.batch_families = IF(v_halving AND v_last > 1, v_last DIV 2, LEAST(v_present * 2, v_batch)),
+                p.batch_families = IF(v_halving AND v_last > 1, v_last DIV 2, LEAST(v_present * 2, v_batch, COALESCE(v_fits, v_batch))),
                 p.halving = v_halving AND v_last > 1,
                 p.cursor_key = v_place,
                 p.updated_at = UTC_TIMESTAMP(6)
@@ -556,7 +572,7 @@ BEGIN
         SET o_run = LAST_INSERT_ID();
         CALL note_catalog(o_run);
         INSERT INTO run_stamp (run_id, rule, batch_families, table_rows)
-        SELECT o_run, r.rule, COALESCE(v_text, 200), CONCAT('[', GROUP_CONCAT('0' SEPARATOR ', '), ']')
+        SELECT o_run, r.rule, LEAST(COALESCE(v_text, 200) + 0, 20), CONCAT('[', GROUP_CONCAT('0' SEPARATOR ', '), ']')
         FROM rule AS r
         JOIN JSON_TABLE(r.document, '$.stamps[*]' COLUMNS (
             of_name varchar(64) PATH '$.of', NESTED PATH '$.tables[*]' COLUMNS (position FOR ORDINALITY)

@@ -450,7 +450,7 @@ COMMENT ON FUNCTION end_step(bigint, text, bigint, bigint[], text[], bigint, big
     'the size of the next batch, the cursor, what was passed over and why.';
 
 -- fits: how many families go in one transaction, where so many have so many rows. What a batch had is what the next one is
--- expected to have; only where that would be too much, its rows are counted before.
+-- expected to have; only where that would be too much, its rows are counted before. A rule that deletes no families has stamps of them.
 --# create function fits
 CREATE OR REPLACE FUNCTION fits(p_rule text, p_families bigint, p_rows bigint)
 RETURNS bigint
@@ -460,7 +460,7 @@ AS $windrow$
 BEGIN
     RETURN (
         SELECT greatest(p_families * s.most / p_rows, 1)
-        FROM setting_of(p_rule, 'batch_family_rows') AS s(most)
+        FROM coalesce(setting_of(p_rule, 'batch_family_rows'), setting_of(p_rule, 'batch_rows')) AS s(most)
         WHERE p_families * s.most > 0
           AND p_rows > 0
     );

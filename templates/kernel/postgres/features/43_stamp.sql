@@ -271,7 +271,8 @@ COMMENT ON FUNCTION stamp_apply(text, text, jsonb, text[]) IS
     'Locks families or instances and sets the removal times that the options of a stamp say. No transaction control.';
 
 -- stamp_step: one batch of a stamp, with its progress in the ledger, in the caller's transaction.
--- A batch that fails is tried again, then halved down to one family, which is recorded and passed over.
+-- A batch that fails is tried again, then halved down to one family, which is recorded and passed over. One that changed more rows
+-- than a transaction may is rolled back, and fewer families are tried; so the first one is small.
 --# create function stamp_step
 CREATE OR REPLACE FUNCTION stamp_step(p_run bigint)
 RETURNS text
@@ -285,6 +286,7 @@ DECLARE
     v_last     text;
     v_keys     text[];
     v_batch    record;
+    v_fits     bigint;
     v_state    text;
     v_sqlstate text;
     v_message  text;
@@ -319,13 +321,22 @@ BEGIN
     BEGIN
         SELECT b.* INTO v_batch FROM stamp_apply(v_stamp.rule, v_stamp.verb, v_run.options, v_keys) AS b;
         PERFORM look_again(p_run);
-        IF v_run.dry_run THEN
+        v_fits := fits(v_stamp.rule, cardinality(v_keys), (SELECT sum(n.rows)::bigint FROM unnest(v_batch.o_rows) AS n(rows)));
+        IF v_fits < cardinality(v_keys) THEN
+            RAISE EXCEPTION 'too many rows' USING ERRCODE = 'WD003';
+        ELSIF v_run.dry_run THEN
             -- The dry run is the real batch, rolled back.
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD002';
         END IF;
     EXCEPTION
         WHEN SQLSTATE 'WD002' THEN
             NULL;
+        WHEN SQLSTATE 'WD003' THEN
+            UPDATE run_stamp AS r
+            SET batch_families = v_fits,
+                updated_at = clock_timestamp()
+            WHERE r.run_id = p_run;
+            RETURN 'again';
         WHEN query_canceled THEN
             RETURN 'cancelled';
         WHEN OTHERS THEN
@@ -372,7 +383,7 @@ BEGIN
         ),
         batches = r.batches + 1,
         retries_in_row = 0,
-        batch_families = least(r.batch_families * 2, coalesce((v_run.options ->> 'chunk')::integer, 200)),
+        batch_families = least(r.batch_families * 2, coalesce((v_run.options ->> 'chunk')::integer, 200), v_fits),
         cursor_key = v_last,
         updated_at = clock_timestamp()
     WHERE r.run_id = p_run;
@@ -438,7 +449,9 @@ BEGIN
     INSERT INTO catalog_state (run_id, state)
     VALUES (o_run, v_catalog);
     INSERT INTO run_stamp (run_id, rule, batch_families, table_names, table_rows)
-    SELECT o_run, o_rule, coalesce((p_options ->> 'chunk')::integer, 200), t.names, array_fill(0::bigint, ARRAY[cardinality(t.names)])
+    SELECT
+        o_run, o_rule, least(coalesce((p_options ->> 'chunk')::integer, 200), 20), t.names,
+        array_fill(0::bigint, ARRAY[cardinality(t.names)])
     FROM (
         SELECT s.tables
         FROM stamps AS s

@@ -162,8 +162,8 @@ $windrow$;
 COMMENT ON FUNCTION held_keys(text) IS
     'The keys of the holds of p_rule that have not passed.';
 
--- held_among: what holds keep of some rows, found by the index of the holds, of which there may be many; and of holds that were set
--- before their row came, all that they name.
+-- held_among: what holds keep of some rows, and of holds that were set before their row came, all that they name. There may be many
+-- holds: each key is looked up by their index. With = ANY the server would sort the keys first, by their collation.
 --# create function held_among
 CREATE OR REPLACE FUNCTION held_among(p_rule text, p_keys text[])
 RETURNS text[]
@@ -172,11 +172,15 @@ SET search_path FROM CURRENT
 AS $windrow$
 BEGIN
     RETURN ARRAY(
-        SELECT h.key
-        FROM hold AS h
-        WHERE h.rule = p_rule
-          AND h.key = ANY (p_keys)
-          AND (h.until IS NULL OR h.until > clock_timestamp())
+        SELECT k.key
+        FROM unnest(p_keys) AS k(key)
+        WHERE (
+            SELECT true
+            FROM hold AS h
+            WHERE h.rule = p_rule
+              AND h.key = k.key
+              AND (h.until IS NULL OR h.until > clock_timestamp())
+        )
         UNION ALL
         SELECT h.key FROM hold AS h WHERE h.rule = p_rule AND h.absent AND (h.until IS NULL OR h.until > clock_timestamp())
         UNION ALL

@@ -42,7 +42,8 @@ DECLARE
     v_nested  constant boolean := coalesce((v_says -> 'nested')::boolean, false);
     v_members constant text := format('SELECT m.* FROM %s($1, $2) AS m', routine_of(p_rule, 'members'));
     v_met     text;
-    -- The scopes of the members that may be cleaned, and those of whose rows files are not recorded.
+    -- The scopes of the members; those of them that may be cleaned, and those of whose rows files are not recorded.
+    v_among    text[];
     v_scopes   text[];
     v_cutoffs  timestamp[];
     v_silent   text[];
@@ -142,19 +143,18 @@ BEGIN
         END IF;
     END LOOP;
 
+    v_among := ARRAY(SELECT DISTINCT m.scope FROM (SELECT unnest(v_scope) AS scope) AS m);
     EXECUTE format(
         'SELECT array_agg(c.scope::text), array_agg(c.cutoff%s) FROM %s($1, $2, $3) AS c',
         CASE WHEN v_says ? 'zone' THEN '' ELSE ' AT TIME ZONE ''UTC''' END, routine_of(p_rule, 'scope')
     )
     INTO v_scopes, v_cutoffs
-    USING
-        p_as_of, p_retention,
-        ARRAY(SELECT DISTINCT m.scope FROM (SELECT unnest(v_scope) AS scope) AS m WHERE p_scope IS NULL OR m.scope = p_scope);
+    USING p_as_of, p_retention, ARRAY(SELECT a.scope FROM unnest(v_among) AS a(scope) WHERE p_scope IS NULL OR a.scope = p_scope);
     SELECT min(c.cutoff) FILTER (WHERE c.cutoff > '-infinity'), max(c.cutoff) FILTER (WHERE c.scope IS NULL)
     INTO v_least, v_unscoped
     FROM unnest(v_scopes, v_cutoffs) AS c(scope, cutoff);
     -- A policy says whether files are recorded even where it is disabled, or not of the scope of this run.
-    v_silent := ARRAY(SELECT o.scope FROM policy AS o WHERE o.rule = p_rule AND o.scope = ANY (v_scope) AND NOT o.artifacts);
+    v_silent := ARRAY(SELECT o.scope FROM policy AS o WHERE o.rule = p_rule AND o.scope = ANY (v_among) AND NOT o.artifacts);
     SELECT
         array_agg((m.scope = ANY (v_silent)) IS NOT TRUE ORDER BY m.position),
         array_agg(CASE
@@ -555,6 +555,8 @@ BEGIN
     IF cardinality(o_members) = 0 THEN
         RETURN;
     END IF;
+    -- Each statement that looks keys up sorts them first: at once, where they are sorted.
+    o_members := ARRAY(SELECT m.id FROM unnest(o_members) AS m(id) ORDER BY m.id);
     -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
     v_watched := may_keep(p_rule);
     IF v_rule.document ? 'cascades' AND NOT v_watched THEN

@@ -64,7 +64,7 @@ BEGIN
     DECLARE ⟦v_chunk    bigint⟧;
     DECLARE v_bound    datetime(6);
     DECLARE v_new      bigint DEFAULT p_limit;
-    CALL scopes_ahead(v_anew);
+    CALL scopes_ahead(p_limit, v_anew);
     -- Scope by scope: its value and where it goes on are constants of the statement then, so that the index is read from there on,
     -- and what earlier batches deleted is not passed again.
     scopes: LOOP
@@ -72,8 +72,8 @@ BEGIN
         IF v_position IS NULL THEN
             LEAVE scopes;
         END IF;
-        INSERT INTO work_due (id, ended, position)
-        «SELECT i.{{ rule.key }}, {{ rule.ended }}, v_position
+        INSERT INTO work_due (id, ended)
+        «SELECT i.{{ rule.key }}, {{ rule.ended }}
         FROM work_scope AS s
         STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.per }} = s.scope
         LEFT JOIN work_gone AS g ON g.id = i.{{ rule.key }}
@@ -165,10 +165,11 @@ BEGIN
     WHERE m.depth = p_depth
       AND l.{{ link.child }} IS NOT NULL»;
 {%- if rule.closed %}
-    INSERT INTO work_link (upper_id, lower_id, depth, upwards, cutoff)
-    «SELECT l.{{ link.parent }}, m.id, p_depth, true, NULL
+    INSERT INTO work_link (upper_id, lower_id, depth, upwards, known)
+    «SELECT l.{{ link.parent }}, m.id, p_depth, true, w.id IS NOT NULL
     FROM work_member AS m
     STRAIGHT_JOIN {{ link.table }} AS l ON l.{{ link.child }} = m.id
+    LEFT JOIN work_seen AS w ON w.id = l.{{ link.parent }}
     WHERE m.depth = p_depth
       AND l.{{ link.parent }} IS NOT NULL»;
 {%- endif %}

@@ -37,7 +37,7 @@ END$$
 -- dag_runs_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_next$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_next(IN p_limit bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body 4f6a22215cff]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body 1d4ac183cdcf]'
 BEGIN
     DECLARE v_anew     boolean;
     DECLARE v_position integer DEFAULT 0;
@@ -45,7 +45,7 @@ BEGIN
     DECLARE v_chunk    bigint;
     DECLARE v_bound    datetime(6);
     DECLARE v_new      bigint DEFAULT p_limit;
-    CALL scopes_ahead(v_anew);
+    CALL scopes_ahead(p_limit, v_anew);
     -- Scope by scope: its value and where it goes on are constants of the statement then, so that the index is read from there on,
     -- and what earlier batches deleted is not passed again.
     scopes: LOOP
@@ -53,8 +53,8 @@ BEGIN
         IF v_position IS NULL THEN
             LEAVE scopes;
         END IF;
-        INSERT INTO work_due (id, ended, position)
-        SELECT i.`id`, coalesce(i.`end_date`, i.`updated_at`), v_position
+        INSERT INTO work_due (id, ended)
+        SELECT i.`id`, coalesce(i.`end_date`, i.`updated_at`)
         FROM work_scope AS s
         STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`dag_id` = s.scope
         LEFT JOIN work_gone AS g ON g.id = i.`id`

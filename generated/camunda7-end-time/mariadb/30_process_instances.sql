@@ -58,7 +58,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_next$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_next(IN p_limit bigint)
     SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body b28383ab35b7]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body 32ccf12504e0]'
 BEGIN
     DECLARE v_anew     boolean;
     DECLARE v_position integer DEFAULT 0;
@@ -66,7 +66,7 @@ BEGIN
     DECLARE v_chunk    bigint;
     DECLARE v_bound    datetime(6);
     DECLARE v_new      bigint DEFAULT p_limit;
-    CALL scopes_ahead(v_anew);
+    CALL scopes_ahead(p_limit, v_anew);
     -- Scope by scope: its value and where it goes on are constants of the statement then, so that the index is read from there on,
     -- and what earlier batches deleted is not passed again.
     scopes: LOOP
@@ -74,8 +74,8 @@ BEGIN
         IF v_position IS NULL THEN
             LEAVE scopes;
         END IF;
-        INSERT INTO work_due (id, ended, position)
-        SELECT i.`ID_`, i.`END_TIME_`, v_position
+        INSERT INTO work_due (id, ended)
+        SELECT i.`ID_`, i.`END_TIME_`
         FROM work_scope AS s
         STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS i ON i.`PROC_DEF_ID_` = s.scope
         LEFT JOIN work_gone AS g ON g.id = i.`ID_`
@@ -97,7 +97,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_members$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_members(IN p_depth integer,
     IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_member with the rows of p_depth, and work_link with their links. p_lock: those that SKIP LOCKED gets, in the order of
-    their keys. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body 8766d2d0ccb8]'
+    their keys. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body 28df698ccd67]'
 BEGIN
     IF p_lock THEN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
@@ -131,10 +131,11 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS l ON l.`SUPER_PROCESS_INSTANCE_ID_` = m.id
     WHERE m.depth = p_depth
       AND l.`ID_` IS NOT NULL;
-    INSERT INTO work_link (upper_id, lower_id, depth, upwards, cutoff)
-    SELECT l.`SUPER_PROCESS_INSTANCE_ID_`, m.id, p_depth, true, NULL
+    INSERT INTO work_link (upper_id, lower_id, depth, upwards, known)
+    SELECT l.`SUPER_PROCESS_INSTANCE_ID_`, m.id, p_depth, true, w.id IS NOT NULL
     FROM work_member AS m
     STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS l ON l.`ID_` = m.id
+    LEFT JOIN work_seen AS w ON w.id = l.`SUPER_PROCESS_INSTANCE_ID_`
     WHERE m.depth = p_depth
       AND l.`SUPER_PROCESS_INSTANCE_ID_` IS NOT NULL;
 END$$

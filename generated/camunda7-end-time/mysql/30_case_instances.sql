@@ -58,7 +58,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_next$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_next(IN p_limit bigint)
     SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body 09311b4271c9]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body d94f5fff526e]'
 BEGIN
     DECLARE v_anew     boolean;
     DECLARE v_position integer DEFAULT 0;
@@ -66,7 +66,7 @@ BEGIN
     DECLARE v_chunk    bigint;
     DECLARE v_bound    datetime(6);
     DECLARE v_new      bigint DEFAULT p_limit;
-    CALL scopes_ahead(v_anew);
+    CALL scopes_ahead(p_limit, v_anew);
     -- Scope by scope: its value and where it goes on are constants of the statement then, so that the index is read from there on,
     -- and what earlier batches deleted is not passed again.
     scopes: LOOP
@@ -74,8 +74,8 @@ BEGIN
         IF v_position IS NULL THEN
             LEAVE scopes;
         END IF;
-        INSERT INTO work_due (id, ended, position)
-        SELECT i.`ID_`, i.`CLOSE_TIME_`, v_position
+        INSERT INTO work_due (id, ended)
+        SELECT i.`ID_`, i.`CLOSE_TIME_`
         FROM work_scope AS s
         STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`CASE_DEF_ID_` = s.scope
         LEFT JOIN work_gone AS g ON g.id = i.`ID_`

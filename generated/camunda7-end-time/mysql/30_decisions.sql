@@ -36,7 +36,7 @@ END$$
 -- decisions_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_next$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_next(IN p_limit bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body 1796d2491ddc]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body 4995af871cca]'
 BEGIN
     DECLARE v_anew     boolean;
     DECLARE v_position integer DEFAULT 0;
@@ -44,7 +44,7 @@ BEGIN
     DECLARE v_chunk    bigint;
     DECLARE v_bound    datetime(6);
     DECLARE v_new      bigint DEFAULT p_limit;
-    CALL scopes_ahead(v_anew);
+    CALL scopes_ahead(p_limit, v_anew);
     -- Scope by scope: its value and where it goes on are constants of the statement then, so that the index is read from there on,
     -- and what earlier batches deleted is not passed again.
     scopes: LOOP
@@ -52,8 +52,8 @@ BEGIN
         IF v_position IS NULL THEN
             LEAVE scopes;
         END IF;
-        INSERT INTO work_due (id, ended, position)
-        SELECT i.`ID_`, i.`EVAL_TIME_`, v_position
+        INSERT INTO work_due (id, ended)
+        SELECT i.`ID_`, i.`EVAL_TIME_`
         FROM work_scope AS s
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS i ON i.`DEC_DEF_ID_` = s.scope
         LEFT JOIN work_gone AS g ON g.id = i.`ID_`
@@ -77,7 +77,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_members$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_members(IN p_depth integer,
     IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_member with the rows of p_depth, and work_link with their links. p_lock: those that SKIP LOCKED gets, in the order of
-    their keys. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body 01b86f2f9523]'
+    their keys. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body 20f8aa2f0066]'
 BEGIN
     IF p_lock THEN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
@@ -113,10 +113,11 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS l ON l.`ROOT_DEC_INST_ID_` = m.id
     WHERE m.depth = p_depth
       AND l.`ID_` IS NOT NULL;
-    INSERT INTO work_link (upper_id, lower_id, depth, upwards, cutoff)
-    SELECT l.`ROOT_DEC_INST_ID_`, m.id, p_depth, true, NULL
+    INSERT INTO work_link (upper_id, lower_id, depth, upwards, known)
+    SELECT l.`ROOT_DEC_INST_ID_`, m.id, p_depth, true, w.id IS NOT NULL
     FROM work_member AS m
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS l ON l.`ID_` = m.id
+    LEFT JOIN work_seen AS w ON w.id = l.`ROOT_DEC_INST_ID_`
     WHERE m.depth = p_depth
       AND l.`ROOT_DEC_INST_ID_` IS NOT NULL;
 END$$

@@ -20,7 +20,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_next$$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_next(IN p_limit bigint)
     SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body cbaedb2e5a4c]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body 71d3ba9c9ef7]'
 BEGIN
     DECLARE v_anew     boolean;
     DECLARE v_position integer DEFAULT 0;
@@ -28,7 +28,7 @@ BEGIN
     DECLARE v_chunk    bigint;
     DECLARE v_bound    datetime(6);
     DECLARE v_new      bigint DEFAULT p_limit;
-    CALL scopes_ahead(v_anew);
+    CALL scopes_ahead(p_limit, v_anew);
     -- Scope by scope: its value and where it goes on are constants of the statement then, so that the index is read from there on,
     -- and what earlier batches deleted is not passed again.
     scopes: LOOP
@@ -36,8 +36,8 @@ BEGIN
         IF v_position IS NULL THEN
             LEAVE scopes;
         END IF;
-        INSERT INTO work_due (id, ended, position)
-        SELECT i.`id`, i.`end_time`, v_position
+        INSERT INTO work_due (id, ended)
+        SELECT i.`id`, i.`end_time`
         FROM work_scope AS s
         STRAIGHT_JOIN `dolphinscheduler`.`t_ds_process_instance` AS i ON i.`project_code` = s.scope
         LEFT JOIN work_gone AS g ON g.id = i.`id`
@@ -60,7 +60,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_members$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_members(IN p_depth integer,
     IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_member with the rows of p_depth, and work_link with their links. p_lock: those that SKIP LOCKED gets, in the order of
-    their keys. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body ca9ec39e104c]'
+    their keys. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body 9c6e6772565c]'
 BEGIN
     IF p_lock THEN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
@@ -92,10 +92,11 @@ BEGIN
     STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_process_instance` AS l ON l.`parent_process_instance_id` = m.id
     WHERE m.depth = p_depth
       AND l.`process_instance_id` IS NOT NULL;
-    INSERT INTO work_link (upper_id, lower_id, depth, upwards, cutoff)
-    SELECT l.`parent_process_instance_id`, m.id, p_depth, true, NULL
+    INSERT INTO work_link (upper_id, lower_id, depth, upwards, known)
+    SELECT l.`parent_process_instance_id`, m.id, p_depth, true, w.id IS NOT NULL
     FROM work_member AS m
     STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_process_instance` AS l ON l.`process_instance_id` = m.id
+    LEFT JOIN work_seen AS w ON w.id = l.`parent_process_instance_id`
     WHERE m.depth = p_depth
       AND l.`parent_process_instance_id` IS NOT NULL;
     INSERT INTO work_link (upper_id, lower_id, depth, upwards, cutoff)
@@ -104,10 +105,11 @@ BEGIN
     STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_sub_workflow` AS l ON l.`parent_workflow_instance_id` = m.id
     WHERE m.depth = p_depth
       AND l.`sub_workflow_instance_id` IS NOT NULL;
-    INSERT INTO work_link (upper_id, lower_id, depth, upwards, cutoff)
-    SELECT l.`parent_workflow_instance_id`, m.id, p_depth, true, NULL
+    INSERT INTO work_link (upper_id, lower_id, depth, upwards, known)
+    SELECT l.`parent_workflow_instance_id`, m.id, p_depth, true, w.id IS NOT NULL
     FROM work_member AS m
     STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_sub_workflow` AS l ON l.`sub_workflow_instance_id` = m.id
+    LEFT JOIN work_seen AS w ON w.id = l.`parent_workflow_instance_id`
     WHERE m.depth = p_depth
       AND l.`parent_workflow_instance_id` IS NOT NULL;
 END$$

@@ -20,7 +20,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_next$$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_next(IN p_limit bigint)
     SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body 471e39e655f8]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body bf5dd36bd099]'
 BEGIN
     DECLARE v_anew     boolean;
     DECLARE v_position integer DEFAULT 0;
@@ -28,7 +28,7 @@ BEGIN
     DECLARE v_chunk    bigint;
     DECLARE v_bound    datetime(6);
     DECLARE v_new      bigint DEFAULT p_limit;
-    CALL scopes_ahead(v_anew);
+    CALL scopes_ahead(p_limit, v_anew);
     -- Scope by scope: its value and where it goes on are constants of the statement then, so that the index is read from there on,
     -- and what earlier batches deleted is not passed again.
     scopes: LOOP
@@ -36,8 +36,8 @@ BEGIN
         IF v_position IS NULL THEN
             LEAVE scopes;
         END IF;
-        INSERT INTO work_due (id, ended, position)
-        SELECT i.`id`, i.`end_time`, v_position
+        INSERT INTO work_due (id, ended)
+        SELECT i.`id`, i.`end_time`
         FROM work_scope AS s
         STRAIGHT_JOIN `dolphinscheduler`.`t_ds_workflow_instance` AS i ON i.`project_code` = s.scope
         LEFT JOIN work_gone AS g ON g.id = i.`id`
@@ -60,7 +60,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_members$$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_members(IN p_depth integer,
     IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_member with the rows of p_depth, and work_link with their links. p_lock: those that SKIP LOCKED gets, in the order of
-    their keys. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body 7ebae18ed509]'
+    their keys. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body 4ab289bb684c]'
 BEGIN
     IF p_lock THEN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
@@ -92,10 +92,11 @@ BEGIN
     STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_workflow_instance` AS l ON l.`parent_workflow_instance_id` = m.id
     WHERE m.depth = p_depth
       AND l.`workflow_instance_id` IS NOT NULL;
-    INSERT INTO work_link (upper_id, lower_id, depth, upwards, cutoff)
-    SELECT l.`parent_workflow_instance_id`, m.id, p_depth, true, NULL
+    INSERT INTO work_link (upper_id, lower_id, depth, upwards, known)
+    SELECT l.`parent_workflow_instance_id`, m.id, p_depth, true, w.id IS NOT NULL
     FROM work_member AS m
     STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_workflow_instance` AS l ON l.`workflow_instance_id` = m.id
+    LEFT JOIN work_seen AS w ON w.id = l.`parent_workflow_instance_id`
     WHERE m.depth = p_depth
       AND l.`parent_workflow_instance_id` IS NOT NULL;
     INSERT INTO work_link (upper_id, lower_id, depth, upwards, cutoff)
@@ -104,10 +105,11 @@ BEGIN
     STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_sub_workflow` AS l ON l.`parent_workflow_instance_id` = m.id
     WHERE m.depth = p_depth
       AND l.`sub_workflow_instance_id` IS NOT NULL;
-    INSERT INTO work_link (upper_id, lower_id, depth, upwards, cutoff)
-    SELECT l.`parent_workflow_instance_id`, m.id, p_depth, true, NULL
+    INSERT INTO work_link (upper_id, lower_id, depth, upwards, known)
+    SELECT l.`parent_workflow_instance_id`, m.id, p_depth, true, w.id IS NOT NULL
     FROM work_member AS m
     STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_sub_workflow` AS l ON l.`sub_workflow_instance_id` = m.id
+    LEFT JOIN work_seen AS w ON w.id = l.`parent_workflow_instance_id`
     WHERE m.depth = p_depth
       AND l.`parent_workflow_instance_id` IS NOT NULL;
 END$$

@@ -369,7 +369,7 @@ BEGIN
         REPLACE INTO work_cursor (only_row, ended, id)
         VALUES (1, o_time, o_key);
         CALL roots_end_time(p_rule, LEAST(p_take, p_families), p_to_time, p_to_key);
-        SELECT COUNT(r.id) INTO v_found FROM work_root AS r;
+        SELECT COUNT(r.ended) INTO v_found FROM work_root AS r;
         IF v_found > 0 THEN
             SELECT r.ended, r.id INTO o_time, o_key FROM work_root AS r ORDER BY r.ended DESC, r.id DESC LIMIT 1;
             -- What was looked at already is met again.

@@ -84,7 +84,8 @@ BEGIN
             IF v_limit IS NULL THEN
                 CALL setting_of(p_rule, 'run_families', v_limit);
             END IF;
-            SET v_take = LEAST(v_present, v_batch, v_limit - v_done);
+            -- As long as nothing is known of families, the rows of some are counted.
+            SET v_take = LEAST(v_present, v_batch, v_limit - v_done, IF(ABS(v_weigh) = 1, 50, v_batch));
             IF v_take <= 0 THEN
                 SET o_state = 'run_families reached';
                 COMMIT;
@@ -114,13 +115,13 @@ BEGIN
                     FROM work_root AS r
                     JOIN work_gone AS g ON g.id = r.id;
                 END IF;
-                SELECT COUNT(r.id) INTO v_last FROM work_root AS r;
+                SELECT COUNT(r.ended) INTO v_last FROM work_root AS r;
             ELSE
                 REPLACE INTO work_cursor (only_row, ended, id)
                 VALUES (1, v_time, v_key);
                 CALL roots_end_time(p_rule, v_take, v_to_time, v_to_key);
-                -- COUNT(*) of a whole table would start threads on MySQL.
-                SELECT COUNT(r.id) INTO v_last FROM work_root AS r;
+                -- To count a whole table, MySQL starts threads, but not where it counts what may be NULL.
+                SELECT COUNT(r.ended) INTO v_last FROM work_root AS r;
                 IF v_last = 0 THEN
                     COMMIT;
                     SET o_state = 'nothing left';
@@ -156,7 +157,8 @@ BEGIN
             -- A root that went with another one is none of the next batch.
             DELETE d
             FROM work_member AS m
-            STRAIGHT_JOIN work_due AS d ON d.id = m.id;
+            STRAIGHT_JOIN work_due AS d ON d.ended = m.ended AND d.id = m.id
+            WHERE m.ended >= v_time;
             IF v_shared THEN
                 CALL claim_later(p_run, p_rule);
                 CALL claim_done(p_run, p_rule, v_take, NULL, v_at_time, v_at_key);
@@ -355,7 +357,7 @@ BEGIN
         CALL end_time_scope(p_rule, p_as_of, v_retention, v_scope);
         SET @windrow_limit = GREATEST(LEAST(v_batch, v_limit - v_families), 1);
         CALL perform(p_rule, 'next', '@windrow_limit');
-        SELECT COUNT(r.id) INTO v_found FROM work_root AS r;
+        SELECT COUNT(r.ended) INTO v_found FROM work_root AS r;
         IF v_found = 0 THEN
             LEAVE batches;
         END IF;

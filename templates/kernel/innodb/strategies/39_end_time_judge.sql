@@ -78,7 +78,7 @@ BEGIN
         ahead datetime(6),
         chunk bigint NOT NULL DEFAULT 4,
         PRIMARY KEY (position),
-        KEY (scope),
+        KEY (scope, cutoff),
         KEY (seconds),
         KEY (ahead)
     ) ENGINE = InnoDB AS
@@ -93,11 +93,10 @@ BEGIN
     ) ENGINE = InnoDB;
     -- The next roots of the scopes, where the rule searches scope by scope. The first of them are those of the next batch.
     CREATE TEMPORARY TABLE work_due (
-        position integer NOT NULL DEFAULT 0,
+        pk bigint NOT NULL AUTO_INCREMENT,
         ended datetime(6) NOT NULL DEFAULT '1970-01-01 00:00:01',
-        PRIMARY KEY (id),
-        KEY (ended, id),
-        KEY (position, ended, id)
+        PRIMARY KEY (pk),
+        KEY (ended, id)
     ) ENGINE = InnoDB AS
     SELECT k.root_id AS id FROM work_type AS k LIMIT 0;
     SET @windrow_ahead_from = NULL;
@@ -155,14 +154,14 @@ BEGIN
         ) ENGINE = InnoDB AS
         SELECT k.id, k.scope FROM work_type AS k LIMIT 0;
         -- The links found at each depth, seen from their upper end or, upwards, from their lower end. shares: no link, both ends
-        -- share a row.
+        -- share a row. known: work_seen had the other end before.
         CREATE TEMPORARY TABLE IF NOT EXISTS work_link (
             pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
             depth integer NOT NULL DEFAULT 0,
             upwards boolean NOT NULL DEFAULT false,
             shares boolean NOT NULL DEFAULT false,
-            cutoff datetime(6),
-            KEY (depth, upwards)
+            known boolean NOT NULL DEFAULT false,
+            cutoff datetime(6)
         ) ENGINE = InnoDB AS
         SELECT k.id AS upper_id, k.id AS lower_id FROM work_type AS k LIMIT 0;
         -- Rows that another session holds.
@@ -248,6 +247,13 @@ BEGIN
             KEY (round)
         ) ENGINE = InnoDB AS
         SELECT k.id FROM work_type AS k LIMIT 0;
+        SET @windrow_filled = '';
+        IF v_keyed THEN
+            CALL perform(p_rule, 'keys', 'true, @windrow_filled');
+        END IF;
+        IF v_filled IS NOT NULL THEN
+            LEAVE work;
+        END IF;
         SELECT CONCAT_WS(', ',
             IF(EXISTS (SELECT 1 FROM work_held), 'work_held', NULL),
             IF(EXISTS (SELECT 1 FROM work_root), 'work_root', NULL),
@@ -265,13 +271,10 @@ BEGIN
             IF(EXISTS (SELECT 1 FROM work_stay), 'work_stay', NULL),
             IF(EXISTS (SELECT 1 FROM work_skip), 'work_skip', NULL),
             IF(EXISTS (SELECT 1 FROM work_silent), 'work_silent', NULL),
-            IF(EXISTS (SELECT 1 FROM work_lowest), 'work_lowest', NULL)
+            IF(EXISTS (SELECT 1 FROM work_lowest), 'work_lowest', NULL),
+            NULLIF(@windrow_filled, '')
         )
         INTO v_filled;
-        IF v_keyed THEN
-            CALL perform(p_rule, 'keys', 'true, @windrow_filled');
-            SELECT CONCAT_WS(', ', NULLIF(v_filled, ''), NULLIF(@windrow_filled, '')) INTO v_filled;
-        END IF;
         IF v_filled = '' THEN
             LEAVE work;
         END IF;
@@ -396,23 +399,26 @@ END;
 -- a batch does not take, the next ones do. Where the cursor lies before that of the batch before, where the scopes are others, or
 -- where a search was broken off, it begins anew.
 --# create procedure scopes_ahead
-CREATE PROCEDURE scopes_ahead(OUT o_anew boolean)
+CREATE PROCEDURE scopes_ahead(IN p_limit bigint, OUT o_anew boolean)
 SQL SECURITY DEFINER
-COMMENT 'Takes out of work_due what lies behind work_cursor, or begins anew with it. roots_ahead() ends the search.'
+COMMENT 'Takes out of work_due what lies behind work_cursor, or begins a search for p_limit roots anew. roots_ahead() ends it.'
 BEGIN
-    DECLARE v_from datetime(6) DEFAULT (SELECT c.ended FROM work_cursor AS c WHERE c.only_row = 1);
+    DECLARE v_from  datetime(6) DEFAULT (SELECT c.ended FROM work_cursor AS c WHERE c.only_row = 1);
+    DECLARE v_chunk bigint;
     SET o_anew = (@windrow_ahead_from <= v_from) IS NOT TRUE;
     IF NOT o_anew THEN
         DELETE d
         FROM work_cursor AS c
         STRAIGHT_JOIN work_due AS d
         WHERE c.only_row = 1
-          AND (d.ended < c.ended OR d.ended = c.ended AND d.id <= c.id);
+          AND d.ended <= c.ended
+          AND (d.ended < c.ended OR d.id <= c.id);
     ELSE
         DELETE FROM work_due;
+        SELECT LEAST(GREATEST(GREATEST(p_limit, 500) DIV MAX(s.position), 4), 1024) INTO v_chunk FROM work_scope AS s;
         UPDATE work_scope AS s
         JOIN work_cursor AS c ON c.only_row = 1
-        SET s.ahead = c.ended, s.ahead_id = c.id, s.chunk = 4;
+        SET s.ahead = c.ended, s.ahead_id = c.id, s.chunk = v_chunk;
     END IF;
     SET @windrow_ahead_from = NULL;
 END;
@@ -452,9 +458,7 @@ BEGIN
         UPDATE work_scope SET ahead = NULL WHERE position = p_position;
     ELSE
         UPDATE work_scope AS s
-        JOIN (
-            SELECT d.ended, d.id FROM work_due AS d WHERE d.position = p_position ORDER BY d.ended DESC, d.id DESC LIMIT 1
-        ) AS l
+        JOIN (SELECT d.ended, d.id FROM work_due AS d ORDER BY d.pk DESC LIMIT 1) AS l
         SET s.ahead = l.ended, s.ahead_id = l.id, s.chunk = LEAST(2 * s.chunk, 1024)
         WHERE s.position = p_position;
     END IF;
@@ -494,10 +498,12 @@ BEGIN
     DECLARE v_nested  boolean;
     DECLARE v_keeps   boolean;
     DECLARE v_newest  boolean;
+    DECLARE v_mixed   boolean;
     DECLARE v_late    datetime(6);
     DECLARE v_default datetime(6);
     DECLARE v_depth   integer DEFAULT 0;
     DECLARE v_count   bigint;
+    DECLARE v_before  bigint;
     DECLARE v_found   bigint;
     DECLARE v_doubts  bigint DEFAULT 0;
     DECLARE v_torn    boolean DEFAULT EXISTS (SELECT 1 FROM work_torn AS k);
@@ -516,6 +522,7 @@ BEGIN
     SELECT r.id, 0 FROM work_root AS r;
     SET v_count = ROW_COUNT();
     expansion: WHILE v_count > 0 DO
+        SELECT COALESCE(MAX(l.pk), 0) INTO v_before FROM work_link AS l;
         -- A root that may be cleaned has a cutoff of its own, any other row that of the row which led to it. In a purge only
         -- the roots that it names may be cleaned, and, where rows below another are roots, those below.
         SET @windrow_default = IF(NOT p_purge, v_default, IF(v_depth = 0 OR v_nested, v_late, NULL)),
@@ -534,7 +541,7 @@ BEGIN
             SELECT m.id FROM work_member AS m WHERE m.depth = -2;
             SET v_doubts = v_doubts + ROW_COUNT();
             DELETE FROM work_member WHERE depth = -2;
-            DELETE FROM work_link WHERE depth = -2;
+            DELETE FROM work_link WHERE pk > v_before AND depth = -2;
             UPDATE work_seen SET depth = -1 WHERE depth = -2;
         END IF;
         IF v_found = 0 OR NOT v_linked THEN
@@ -560,7 +567,7 @@ BEGIN
         SELECT l.lower_id, v_depth + 1, false, l.cutoff
         FROM work_link AS l
         LEFT JOIN work_gone AS g ON g.id = l.lower_id
-        WHERE l.depth = v_depth
+        WHERE l.pk > v_before
           AND NOT l.upwards
           AND g.id IS NULL;
         SET v_count = ROW_COUNT();
@@ -569,8 +576,9 @@ BEGIN
             SELECT l.upper_id, v_depth + 1, true, NULL
             FROM work_link AS l
             LEFT JOIN work_gone AS g ON g.id = l.upper_id
-            WHERE l.depth = v_depth
+            WHERE l.pk > v_before
               AND l.upwards
+              AND NOT l.known
               AND g.id IS NULL;
             SET v_count = v_count + ROW_COUNT();
         END IF;
@@ -597,7 +605,8 @@ BEGIN
     INTO v_doubts, o_families, v_first, v_last
     FROM work_member AS m;
     -- A member that two cutoffs apply to was compared with one of them only.
-    IF v_doubts = 0 AND v_linked AND v_first < v_last THEN
+    SET v_mixed = v_linked AND v_first < v_last;
+    IF v_doubts = 0 AND v_mixed THEN
         SELECT COUNT(*) INTO v_doubts
         FROM work_link AS l
         STRAIGHT_JOIN work_member AS m ON m.id = l.lower_id
@@ -605,7 +614,7 @@ BEGIN
           AND m.cutoff <> l.cutoff;
     END IF;
     IF v_doubts > 0 THEN
-        CALL end_time_doubt(v_closed, p_purge);
+        CALL end_time_doubt(v_closed, p_purge, v_mixed);
         SELECT COUNT(*) INTO o_families FROM work_member AS m WHERE m.root;
     END IF;
 END;
@@ -640,25 +649,26 @@ END;
 -- end_time_doubt: the verdict where something speaks against somebody. All that is linked to a doubt is looked at
 -- with care; the others go.
 --# create procedure end_time_doubt
-CREATE PROCEDURE end_time_doubt(IN p_closed boolean, IN p_purge boolean)
+CREATE PROCEDURE end_time_doubt(IN p_closed boolean, IN p_purge boolean, IN p_mixed boolean)
 SQL SECURITY DEFINER
 COMMENT 'Takes out of work_member what stays and writes the roots among it to work_skip, by the first reason that
-    applies to any row of the family. p_closed: the rows on both ends of a link go together or not at all.'
+    applies to any row of the family. p_closed: the rows on both ends of a link go together or not at all. p_mixed: there are several
+    cutoffs.'
 BEGIN
     DECLARE v_round integer DEFAULT 0;
     DECLARE v_count bigint DEFAULT 1;
 
     -- A link to an id without a row links nothing. The end that a link was found from is a member.
     INSERT IGNORE INTO work_arc (upper_id, lower_id, shares)
-    SELECT l.upper_id, l.lower_id, l.shares
+    SELECT l.upper_id, l.lower_id, MIN(l.shares)
     FROM work_link AS l
     JOIN work_member AS m ON m.id = CASE WHEN l.upwards THEN l.upper_id ELSE l.lower_id END
-    ORDER BY l.shares;
+    GROUP BY l.upper_id, l.lower_id;
     INSERT IGNORE INTO work_arc (upper_id, lower_id, shares)
-    SELECT l.upper_id, l.lower_id, l.shares
+    SELECT l.upper_id, l.lower_id, MIN(l.shares)
     FROM work_link AS l
     JOIN work_locked AS k ON k.id = CASE WHEN l.upwards THEN l.upper_id ELSE l.lower_id END
-    ORDER BY l.shares;
+    GROUP BY l.upper_id, l.lower_id;
 
     -- The doubts, and all that is linked to them.
     INSERT INTO work_doubt (id)
@@ -676,12 +686,14 @@ BEGIN
     STRAIGHT_JOIN work_member AS m ON m.id = h.id;
     INSERT IGNORE INTO work_doubt (id)
     SELECT a.id FROM work_against AS a;
-    INSERT IGNORE INTO work_doubt (id)
-    SELECT m.id
-    FROM work_link AS l
-    STRAIGHT_JOIN work_member AS m ON m.id = l.lower_id
-    WHERE NOT l.upwards
-      AND m.cutoff <> l.cutoff;
+    IF p_mixed THEN
+        INSERT IGNORE INTO work_doubt (id)
+        SELECT m.id
+        FROM work_link AS l
+        STRAIGHT_JOIN work_member AS m ON m.id = l.lower_id
+        WHERE NOT l.upwards
+          AND m.cutoff <> l.cutoff;
+    END IF;
     WHILE v_count > 0 DO
         INSERT INTO work_front (id, purpose, round)
         SELECT a.lower_id, 1, v_round
@@ -1109,11 +1121,11 @@ BEGIN
         CALL work_end_time(p_rule);
         CALL end_time_scope(p_rule, p_now, NULL, NULL);
         CALL perform(p_rule, 'next', '@windrow_limit');
-        SELECT COUNT(r.id) INTO o_soon FROM work_root AS r;
+        SELECT COUNT(r.ended) INTO o_soon FROM work_root AS r;
         CALL work_end_time(p_rule);
         CALL end_time_scope(p_rule, p_then, NULL, NULL);
         CALL perform(p_rule, 'next', '@windrow_limit');
-        SELECT COUNT(r.id) INTO v_later FROM work_root AS r;
+        SELECT COUNT(r.ended) INTO v_later FROM work_root AS r;
         SET o_soon = IF(GREATEST(o_soon, v_later) < p_limit, v_later - o_soon, NULL);
     END IF;
     CALL end_time_close(p_rule);

@@ -433,8 +433,8 @@ BEGIN
         WHERE n.due > c.due
            OR n.due = c.due AND n.id > c.id;
     END IF;
-    -- COUNT(*) of a whole table would start threads on MySQL.
-    SELECT COUNT(n.id) INTO o_found FROM work_next AS n;
+    -- To count a whole table, MySQL starts threads, but not where it counts what may be NULL.
+    SELECT COUNT(n.due) INTO o_found FROM work_next AS n;
     IF o_found > 0 THEN
         SELECT n.due, n.id INTO o_time, o_key FROM work_next AS n ORDER BY n.due DESC, n.id DESC LIMIT 1;
     END IF;

@@ -533,7 +533,6 @@ END;
 
 -- begin_rule: what a run does before the first batch of a rule. Most runs find nothing that is due: a look that locks nothing, and
 -- makes no work tables but those of scopes, is enough for that. Wherever more is to be done or said, or waited for, batches do it.
--- Who drops a temporary table has MariaDB parse all routines again.
 --# create procedure begin_rule
 CREATE PROCEDURE begin_rule(IN p_run bigint, IN p_rule varchar(64), OUT o_state varchar(1000))
 SQL SECURITY DEFINER
@@ -579,17 +578,15 @@ END;
 CREATE PROCEDURE looks_first(IN p_run bigint, IN p_rule varchar(64), OUT o_looks boolean)
 SQL SECURITY DEFINER
 COMMENT 'Whether p_run may find out without a batch that nothing is due of p_rule. What a scope, a retention or an instant of its own
-    means is left to batches, and what other runs left, what a dry run would delete, and what is shared out. Not on MariaDB.'
+    means is left to batches, and what other runs left, what a dry run would delete, and what is shared out.'
 BEGIN
     DECLARE v_lag      bigint;
     DECLARE v_active   bigint;
     DECLARE v_snapshot bigint;
     DECLARE v_waits    boolean;
     DECLARE v_reason   longtext;
-    -- MariaDB 10.11 crashed (signal 11, a test of hostile catalogs) where the backlog was counted by statements that a look had executed
-    -- before. The end of a work table has it parse all routines again, so that this does not happen with batches in between.
     SELECT
-        VERSION() NOT LIKE '%MariaDB%' AND s.workers = 1
+        s.workers = 1
             AND NOT r.dry_run AND NOT JSON_CONTAINS_PATH(r.options, 'one', '$.scope', '$.retention', '$.as_of')
             AND r.waiting_for IS NULL AND p.start_time IS NULL AND NOT EXISTS (SELECT 1 FROM unfinished AS u WHERE u.rule = p_rule)
     INTO o_looks

@@ -30,6 +30,7 @@ BEGIN
     DECLARE v_message  varchar(900);
     DECLARE v_ended    boolean DEFAULT true;
     DECLARE v_last     bigint;
+    DECLARE v_counts   boolean;
     DECLARE v_lock     varchar(80);
     DECLARE v_workers  int;
     DECLARE v_archives boolean;
@@ -144,7 +145,11 @@ BEGIN
         IF v_reason <> 'cancelled' AND v_last IS NOT NULL THEN
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
-            CALL count_backlog(v_last, v_idle);
+            -- What a look has executed is executed again.
+            CALL no_views(v_counts);
+            IF v_counts THEN
+                CALL count_backlog(v_last, v_idle);
+            END IF;
             COMMIT;
         END IF;
         DO RELEASE_LOCK(v_lock);

@@ -627,15 +627,15 @@ FROM (
 {%- endfilter %}
     FROM (
 {%- filter fit %}
-        SELECT {{ rule.single.read_key }}
+        SELECT {% if rule.single.ranked %}{{ rule.single.ranked.columns }}{% else %}{{ rule.single.read_key }}{% endif %}
         FROM {{ rule.table }} AS t
 {%- for predicate in pass.predicates %}
         {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ predicate }}
 {%- endfor %}
         ORDER BY {{ pass.order }} LIMIT {{ limit }}
 {%- endfilter %}
-    ) AS r
-    STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.single.matches_r }}
+    ) AS {% if rule.single.ranked %}t{% else %}r
+    STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.single.matches_r }}{% endif %}
 {%- endfor %}
 ) AS n
 {%- endif %}
@@ -947,6 +947,10 @@ BEGIN
 {%- endif %}
     DECLARE v_held      boolean;
     DECLARE ⟦v_keys json⟧;
+{%- if rule.single.ranked %}
+    DECLARE v_again     json;
+{%- endif %}
+    DECLARE ⟦v_ahead bigint⟧ DEFAULT p_rows + {% if rule.single.ranked %}{{ rule.single.ranked.ahead }}{% else %}1{% endif %};
 {{- <w.single_clock rule /> }}
     SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
 {{- <w.is_claimed rule /> }}
@@ -957,19 +961,17 @@ BEGIN
     {% if begun and pass.number == 1 and claimed == rule.single.shared %}IF{% else %}ELSEIF{% endif %} p_pass = {{ pass.number }}
 {%- if claimed %} AND v_claimed{% endif %}{% if begun %} AND v_under_way{% endif %} THEN
 {{- <w.reach rule pass begun claimed /> }}
-{%- filter fit %}
-        «SELECT COUNT(*), CONCAT('[', COALESCE(GROUP_CONCAT(
-{%- if rule.single.expiry %}t.{{ rule.single.keys[0].column }}{% else %}IF({{ rule.single.goes }}
-{%- if rule.single.aged %} AND (t.{{ rule.single.time }} < v_cutoff OR t.{{ rule.single.time }} IS NULL){% endif %}
-{#- -#}, t.{{ rule.single.keys[0].column }}, NULL){% endif %} ORDER BY {{ pass.order }}), ''), ']')
-        ‹INTO o_found, v_keys›
-        {{ <w.of_pass rule pass begun ends={true} end="work_bound" /> }}»;
-{%- endfilter %}
+{%- if not rule.single.ranked %}
+{{- <w.list rule pass begun /> }}
+{%- endif %}
 {%- endfor %}
 {%- endif %}
 {%- endfor %}
 {%- endfor %}
     END IF;
+{%- if rule.single.ranked %}
+{{- <w.list_ranked rule into="v_keys" /> }}
+{%- endif %}
     -- Under their locks they are judged once more: what holds then holds until the end of the transaction.
     CALL listed_held({{ rule.literal }}, v_keys, v_held);
     IF NOT v_held{% if rule.single.above %} AND NOT {{ <w.any_holds_beside list={rule.single.above} /> }}{% endif %} THEN
@@ -977,11 +979,24 @@ BEGIN
         «SELECT COUNT(*) ‹INTO o_count›
         FROM {{ <w.listed rule /> }}
         STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.single.matches_r }}
+{%- if rule.single.ranked %}
+{%- for condition in rule.single.conditions %}
+        {% if loop.first %}WHERE{% else %}AND{% endif %} {{ condition }}
+{%- endfor %}
+{%- if rule.single.aged %}
+        {% if rule.single.conditions %}AND{% else %}WHERE{% endif %} t.{{ rule.single.time }} < v_cutoff
+{%- endif %}
+{%- else %}
         WHERE {{ <w.single_goes rule undated={false} /> }}
+{%- endif %}
         FOR UPDATE{% if not maria %} OF t{% endif %} SKIP LOCKED»;
 {%- endfilter %}
+{%- if rule.single.ranked %}
+        -- Rows of their groups may have gone meanwhile.
+{{- <w.list_ranked rule into="v_again" /> | indent(width=4) }}
+{%- endif %}
     END IF;
-    IF o_found <= p_rows AND o_count = JSON_LENGTH(v_keys) THEN
+    IF o_found <= p_rows AND o_count = JSON_LENGTH(v_keys){% if rule.single.ranked %} AND v_again = v_keys{% endif %} THEN
 {%- filter fit %}
         «DELETE t
         FROM {{ <w.listed rule /> }}
@@ -991,6 +1006,49 @@ BEGIN
     END IF;
 END;
 {%- endcomponent w.sweep %}
+
+{#- The keys of those rows of a batch that go, in the order of the pass. -#}
+{% component w.list(rule, pass, begun) -%}
+{%- if rule.single.orphan %}
+{%- filter fit %}
+        «SELECT COUNT(*) ‹INTO o_found› {{ <w.of_pass rule pass begun ends={true} end="work_bound" /> }}»;
+{%- endfilter %}
+{%- endif %}
+{%- filter fit %}
+        «SELECT {% if not rule.single.orphan %}COUNT(*), {% endif %}CONCAT('[', COALESCE(GROUP_CONCAT(t.k1), ''), ']')
+        ‹INTO {% if not rule.single.orphan %}o_found, {% endif %}v_keys›
+        FROM (SELECT t.{{ rule.single.keys[0].column }} AS k1 {{ <w.of_pass rule pass begun ends={true} end="work_bound" /> }}
+{%- if rule.single.orphan %} AND {{ rule.single.goes }}
+{%- if rule.single.aged %} AND (t.{{ rule.single.time }} < v_cutoff OR t.{{ rule.single.time }} IS NULL){% endif %}
+{%- endif %}
+        ORDER BY {{ pass.order }} LIMIT v_ahead) AS t»;
+{%- endfilter %}
+{%- endcomponent w.list %}
+
+{#- The same of those that enough rows of their group are newer than. -#}
+{% component w.list_ranked(rule, into) -%}
+{%- for begun in [true, false] %}
+    {% if begun %}IF v_under_way THEN{% else %}ELSE{% endif %}
+{%- filter fit %}
+        «SELECT COUNT(*), CONCAT('[', COALESCE(GROUP_CONCAT(IF(t.windrow_goes
+{%- if rule.single.aged %} AND (t.{{ rule.single.time }} < v_cutoff OR t.{{ rule.single.time }} IS NULL){% endif %}
+{#- -#}, t.{{ rule.single.keys[0].column }}, NULL)), ''), ']')
+        ‹INTO o_found, {{ into }}›
+        FROM work_bound AS b STRAIGHT_JOIN (
+            SELECT t.*, {{ rule.single.ranked.goes }} AS windrow_goes FROM (
+                SELECT {{ rule.single.ranked.columns }}
+                {{ <w.of_pass rule pass={rule.single.passes[0]} begun ends={false} end="" /> }}
+                ORDER BY {{ rule.single.passes[0].order }}
+                LIMIT v_ahead
+            ) AS t
+            ORDER BY {{ rule.single.passes[0].order }}
+            LIMIT v_ahead
+        ) AS t
+        WHERE b.position = 2 AND {{ rule.single.passes[0].upto }}»;
+{%- endfilter %}
+{%- endfor %}
+    END IF;
+{%- endcomponent w.list_ranked %}
 
 {#- Whether a search ends where a claim of a worker ends. -#}
 {% component w.is_claimed(rule) -%}

@@ -21,9 +21,15 @@ WHERE e.event_schema = {{ control_literal }};
 {% if rule.single and not rule.single.expiry %}-- {{ rule.name }}: rows of {{ rule.table_name }} that {% if rule.single.orphan %}name something which is gone{% else %}enough rows of their group are newer than{% endif %}, whether or not they may go.
 --# rows of {{ rule.name }}
 {%- filter fit %}
+{%- if rule.single.ranked %}
+SELECT COUNT(*) AS n FROM (SELECT {{ rule.single.ranked.goes }} AS goes FROM {{ rule.table }} AS t
+WHERE {{ rule.single.passes[0].predicates | join(sep=" AND ") }}) AS r
+WHERE r.goes;
+{%- else %}
 SELECT COUNT(*) AS n FROM {{ rule.table }} AS t
 WHERE {% for condition in rule.single.conditions %}{{ condition }}
   AND {% endfor %}{{ rule.single.goes }};
+{%- endif %}
 {%- endfilter %}
 {% else %}{% if not rule.by_end %}-- {{ rule.name }}: rows of {{ rule.table_name }} by their {{ rule.end_time_name }}, whether or not they may go.{% else %}-- {{ rule.name }}: final roots by age, whether or not their family may go.{% endif %}
 --# ages of {{ rule.name }}

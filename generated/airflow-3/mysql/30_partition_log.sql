@@ -89,30 +89,37 @@ CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.partition
     IN p_as_of datetime(6), IN p_cutoff datetime(6), OUT o_found bigint, OUT o_first longtext, OUT o_count bigint,
     OUT o_rows bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_bound with the last row of the batch, and deletes those that go; o_rows: NULL where one is locked, held or
-    changed. [body 07aa24a7af28]'
+    changed. [body bc714ec592d4]'
 BEGIN
     DECLARE v_under_way boolean;
     DECLARE v_held      boolean;
     DECLARE v_keys json;
+    DECLARE v_ahead bigint DEFAULT p_rows + 1;
     DECLARE v_cutoff datetime(6) DEFAULT p_cutoff;
     SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
     IF p_pass = 1 AND v_under_way THEN
         INSERT INTO work_bound (position, pass, row_key, k1) SELECT 2, p_pass, CAST(f.k1 AS CHAR), f.k1 FROM (SELECT t.`id` AS k1
             FROM work_cursor AS c STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t WHERE c.position = 1 AND t.`id` > c.k1
             ORDER BY t.`id` LIMIT p_rows) AS f ORDER BY f.k1 DESC LIMIT 1;
-        SELECT COUNT(*), CONCAT('[', COALESCE(GROUP_CONCAT(IF((t.`asset_partition_dag_run_id` IS NOT NULL
-            AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p1 WHERE p1.`id` = t.`asset_partition_dag_run_id`))
-            AND (t.`created_at` < v_cutoff OR t.`created_at` IS NULL), t.`id`, NULL) ORDER BY t.`id`), ''), ']') INTO o_found, v_keys
-            FROM work_cursor AS c STRAIGHT_JOIN work_bound AS b STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t
-            WHERE c.position = 1 AND t.`id` > c.k1 AND b.position = 2 AND t.`id` <= b.k1;
+        SELECT COUNT(*) INTO o_found FROM work_cursor AS c STRAIGHT_JOIN work_bound AS b
+            STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t WHERE c.position = 1 AND t.`id` > c.k1 AND b.position = 2
+            AND t.`id` <= b.k1;
+        SELECT CONCAT('[', COALESCE(GROUP_CONCAT(t.k1), ''), ']') INTO v_keys FROM (SELECT t.`id` AS k1 FROM work_cursor AS c
+            STRAIGHT_JOIN work_bound AS b STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t WHERE c.position = 1 AND t.`id` > c.k1
+            AND b.position = 2 AND t.`id` <= b.k1 AND (t.`asset_partition_dag_run_id` IS NOT NULL AND NOT EXISTS (SELECT 1
+            FROM `airflow`.`asset_partition_dag_run` AS p1 WHERE p1.`id` = t.`asset_partition_dag_run_id`))
+            AND (t.`created_at` < v_cutoff OR t.`created_at` IS NULL) ORDER BY t.`id` LIMIT v_ahead) AS t;
     ELSEIF p_pass = 1 THEN
         INSERT INTO work_bound (position, pass, row_key, k1) SELECT 2, p_pass, CAST(f.k1 AS CHAR), f.k1
             FROM (SELECT t.`id` AS k1 FROM `airflow`.`partitioned_asset_key_log` AS t ORDER BY t.`id` LIMIT p_rows) AS f
             ORDER BY f.k1 DESC LIMIT 1;
-        SELECT COUNT(*), CONCAT('[', COALESCE(GROUP_CONCAT(IF((t.`asset_partition_dag_run_id` IS NOT NULL
-            AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p1 WHERE p1.`id` = t.`asset_partition_dag_run_id`))
-            AND (t.`created_at` < v_cutoff OR t.`created_at` IS NULL), t.`id`, NULL) ORDER BY t.`id`), ''), ']') INTO o_found, v_keys
-            FROM work_bound AS b STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t WHERE b.position = 2 AND t.`id` <= b.k1;
+        SELECT COUNT(*) INTO o_found FROM work_bound AS b STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t WHERE b.position = 2
+            AND t.`id` <= b.k1;
+        SELECT CONCAT('[', COALESCE(GROUP_CONCAT(t.k1), ''), ']') INTO v_keys FROM (SELECT t.`id` AS k1 FROM work_bound AS b
+            STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t WHERE b.position = 2 AND t.`id` <= b.k1
+            AND (t.`asset_partition_dag_run_id` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p1
+            WHERE p1.`id` = t.`asset_partition_dag_run_id`)) AND (t.`created_at` < v_cutoff OR t.`created_at` IS NULL)
+            ORDER BY t.`id` LIMIT v_ahead) AS t;
     END IF;
     -- Under their locks they are judged once more: what holds then holds until the end of the transaction.
     CALL listed_held('partition_log', v_keys, v_held);

@@ -89,11 +89,12 @@ CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_stat
     IN p_as_of datetime(6), IN p_cutoff datetime(6), OUT o_found bigint, OUT o_first longtext, OUT o_count bigint,
     OUT o_rows bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_bound with the last row of the batch, and deletes those that go; o_rows: NULL where one is locked, held or
-    changed. [body a98d28ba9705]'
+    changed. [body 5effa378a367]'
 BEGIN
     DECLARE v_under_way boolean;
     DECLARE v_held      boolean;
     DECLARE v_keys json;
+    DECLARE v_ahead bigint DEFAULT p_rows + 1;
     DECLARE v_now datetime(6) DEFAULT p_as_of;
     SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
     IF p_pass = 1 AND v_under_way THEN
@@ -101,17 +102,19 @@ BEGIN
             FROM (SELECT t.`expires_at` AS c1, t.`id` AS k1 FROM work_cursor AS c STRAIGHT_JOIN `airflow`.`task_state_store` AS t
             WHERE c.position = 1 AND (t.`expires_at` > c.c1 OR (t.`expires_at` = c.c1 AND t.`id` > c.k1)) AND t.`expires_at` < v_now
             ORDER BY t.`expires_at`, t.`id` LIMIT p_rows) AS f ORDER BY f.c1 DESC, f.k1 DESC LIMIT 1;
-        SELECT COUNT(*), CONCAT('[', COALESCE(GROUP_CONCAT(t.`id` ORDER BY t.`expires_at`, t.`id`), ''), ']') INTO o_found, v_keys
+        SELECT COUNT(*), CONCAT('[', COALESCE(GROUP_CONCAT(t.k1), ''), ']') INTO o_found, v_keys FROM (SELECT t.`id` AS k1
             FROM work_cursor AS c STRAIGHT_JOIN work_bound AS b STRAIGHT_JOIN `airflow`.`task_state_store` AS t WHERE c.position = 1
             AND (t.`expires_at` > c.c1 OR (t.`expires_at` = c.c1 AND t.`id` > c.k1)) AND b.position = 2
-            AND (t.`expires_at` < b.c1 OR (t.`expires_at` = b.c1 AND t.`id` <= b.k1)) AND t.`expires_at` < v_now;
+            AND (t.`expires_at` < b.c1 OR (t.`expires_at` = b.c1 AND t.`id` <= b.k1)) AND t.`expires_at` < v_now ORDER BY t.`expires_at`,
+            t.`id` LIMIT v_ahead) AS t;
     ELSEIF p_pass = 1 THEN
         INSERT INTO work_bound (position, pass, row_key, c1, k1) SELECT 2, p_pass, CAST(f.k1 AS CHAR), f.c1, f.k1
             FROM (SELECT t.`expires_at` AS c1, t.`id` AS k1 FROM `airflow`.`task_state_store` AS t WHERE t.`expires_at` < v_now
             ORDER BY t.`expires_at`, t.`id` LIMIT p_rows) AS f ORDER BY f.c1 DESC, f.k1 DESC LIMIT 1;
-        SELECT COUNT(*), CONCAT('[', COALESCE(GROUP_CONCAT(t.`id` ORDER BY t.`expires_at`, t.`id`), ''), ']') INTO o_found, v_keys
+        SELECT COUNT(*), CONCAT('[', COALESCE(GROUP_CONCAT(t.k1), ''), ']') INTO o_found, v_keys FROM (SELECT t.`id` AS k1
             FROM work_bound AS b STRAIGHT_JOIN `airflow`.`task_state_store` AS t WHERE b.position = 2
-            AND (t.`expires_at` < b.c1 OR (t.`expires_at` = b.c1 AND t.`id` <= b.k1)) AND t.`expires_at` < v_now;
+            AND (t.`expires_at` < b.c1 OR (t.`expires_at` = b.c1 AND t.`id` <= b.k1)) AND t.`expires_at` < v_now ORDER BY t.`expires_at`,
+            t.`id` LIMIT v_ahead) AS t;
     END IF;
     -- Under their locks they are judged once more: what holds then holds until the end of the transaction.
     CALL listed_held('task_state', v_keys, v_held);

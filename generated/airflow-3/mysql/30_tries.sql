@@ -147,21 +147,19 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_due$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_due(IN p_limit bigint, OUT o_families bigint,
     OUT o_looked bigint, OUT o_undated bigint) SQL SECURITY DEFINER
-COMMENT 'How many of the first p_limit rows are due, how many these are, and how many only lack a time. Reads only. [body ffde88e4c322]'
+COMMENT 'How many of the first p_limit rows are due, how many these are, and how many only lack a time. Reads only. [body d2f866cb08d2]'
 BEGIN
     SELECT CAST(COALESCE(SUM(n.goes), 0) AS signed), COUNT(*), COUNT(*) - COUNT(n.goes) INTO o_families, o_looked, o_undated
     FROM (
-        SELECT NULL AS due,
-            (t.`try_number` < (SELECT n.`try_number` FROM `airflow`.`task_instance_history` AS n WHERE n.`dag_id` = t.`dag_id`
-            AND n.`task_id` = t.`task_id` AND n.`run_id` = t.`run_id` AND n.`map_index` = t.`map_index` AND n.`try_number` IS NOT NULL
-            ORDER BY n.`dag_id` DESC, n.`task_id` DESC, n.`run_id` DESC, n.`map_index` DESC,
-            n.`try_number` DESC LIMIT 1 OFFSET 2)) IS TRUE AS goes
+        SELECT NULL AS due, (ROW_NUMBER() OVER (PARTITION BY t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`
+            ORDER BY t.`try_number` DESC) > 3) IS TRUE AS goes
         FROM (
-            SELECT t.`task_instance_id` AS k1 FROM `airflow`.`task_instance_history` AS t WHERE t.`dag_id` IS NOT NULL
-                AND t.`task_id` IS NOT NULL AND t.`run_id` IS NOT NULL AND t.`map_index` IS NOT NULL AND t.`try_number` IS NOT NULL
-                ORDER BY t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`, t.`try_number` LIMIT p_limit
-        ) AS r
-        STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1
+            SELECT t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`, t.`try_number`, t.`task_instance_id`
+                FROM `airflow`.`task_instance_history` AS t WHERE t.`dag_id` IS NOT NULL AND t.`task_id` IS NOT NULL
+                    AND t.`run_id` IS NOT NULL
+                AND t.`map_index` IS NOT NULL AND t.`try_number` IS NOT NULL ORDER BY t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`,
+                t.`try_number` LIMIT p_limit
+        ) AS t
     ) AS n;
 END$$
 

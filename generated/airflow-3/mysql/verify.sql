@@ -24,10 +24,9 @@ SELECT DATE_FORMAT(coalesce(i.`end_date`, i.`updated_at`), '%Y-%m') AS ended, CO
     WHERE i.`state` IN ('success', 'failed') GROUP BY 1 ORDER BY 1;
 
 -- tries: rows of task_instance_history that enough rows of their group are newer than, whether or not they may go.
-SELECT COUNT(*) AS n FROM `airflow`.`task_instance_history` AS t WHERE t.`try_number` < (SELECT n.`try_number`
-    FROM `airflow`.`task_instance_history` AS n WHERE n.`dag_id` = t.`dag_id` AND n.`task_id` = t.`task_id` AND n.`run_id` = t.`run_id`
-    AND n.`map_index` = t.`map_index` AND n.`try_number` IS NOT NULL ORDER BY n.`dag_id` DESC, n.`task_id` DESC, n.`run_id` DESC,
-    n.`map_index` DESC, n.`try_number` DESC LIMIT 1 OFFSET 2);
+SELECT COUNT(*) AS n FROM (SELECT ROW_NUMBER() OVER (PARTITION BY t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`
+    ORDER BY t.`try_number` DESC) > 3 AS goes FROM `airflow`.`task_instance_history` AS t WHERE t.`dag_id` IS NOT NULL
+    AND t.`task_id` IS NOT NULL AND t.`run_id` IS NOT NULL AND t.`map_index` IS NOT NULL AND t.`try_number` IS NOT NULL) AS r WHERE r.goes;
 
 -- task_state: rows of task_state_store by their expires_at, whether or not they may go.
 SELECT DATE_FORMAT(i.`expires_at`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `airflow`.`task_state_store` AS i WHERE true GROUP BY 1

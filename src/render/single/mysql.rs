@@ -1,6 +1,6 @@
 //! What MySQL and MariaDB have in place of arrays and functions: work tables, and places as their rows.
 
-use super::parts::{now, oldest};
+use super::parts::{now, oldest, ranked};
 use super::views::{KeyView, MysqlView, PassView};
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Kind, Rule, Single};
@@ -65,6 +65,7 @@ pub(super) fn view(
         cutoff: single
             .aged()
             .map_or(String::new(), |time| local(graph, time.kind, "p_cutoff")),
+        ranked: ranked(graph, rule, single),
         swept: !composite
             && matches!(
                 graph.table(rule.root).key[0].kind,

@@ -1,6 +1,6 @@
 //! What a rule of single rows is said with, on each server.
 
-use super::views::KeyView;
+use super::views::{KeyView, RankedView};
 use crate::dialect::Dialect;
 use crate::graph::{Column, Graph, Kind, Literal, Need, Rule, Single, Table};
 use crate::render::names::{control_name, local, present, table_name};
@@ -233,6 +233,45 @@ pub(super) fn cutoff_now(graph: &Graph, rule: &Rule, single: &Single) -> String 
         }
         Single::Orphan { .. } | Single::KeepLast { .. } => before(&default.to_string()),
     }
+}
+
+/// Which rows of a pass are not among the newest of their group, where the pass reads them.
+pub(super) fn ranked(graph: &Graph, rule: &Rule, single: &Single) -> Option<RankedView> {
+    let Single::KeepLast {
+        group,
+        order,
+        keep,
+        time,
+    } = single
+    else {
+        return None;
+    };
+    let table = graph.table(rule.root);
+    let ranks: Vec<&Column> = order.iter().chain(tie(table, group, order)).collect();
+    let mut read: Vec<&Column> = group.iter().chain(ranks.iter().copied()).collect();
+    for column in table.key.iter().chain(time) {
+        if read.iter().all(|known| known.name != column.name) {
+            read.push(column);
+        }
+    }
+    let list = |columns: &[&Column], form: &str| -> String {
+        let each = columns.iter();
+        let each: Vec<String> = each
+            .map(|column| format!("t.{}{form}", EITHER.ident(&column.name)))
+            .collect();
+        each.join(", ")
+    };
+    let group: Vec<&Column> = group.iter().collect();
+    let parted = match group.len() {
+        0 => String::new(),
+        _ => format!("PARTITION BY {} ", list(&group, "")),
+    };
+    let newest = list(&ranks, " DESC");
+    Some(RankedView {
+        columns: list(&read, ""),
+        goes: format!("ROW_NUMBER() OVER ({parted}ORDER BY {newest}) > {keep}"),
+        ahead: *keep,
+    })
 }
 
 /// The last row of the group of `t` that stays, as the columns that rank it: read from the end of an index, so that a large

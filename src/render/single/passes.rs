@@ -1,6 +1,6 @@
 //! The ways through the table of a rule of single rows.
 
-use super::parts::{cutoff_now, goes, is_unique, now, oldest};
+use super::parts::{cutoff_now, goes, is_unique, now, oldest, ranked};
 use super::views::{PassView, PlaceView};
 use crate::dialect::Dialect;
 use crate::graph::{Column, Graph, Kind, Rule, Single};
@@ -108,7 +108,14 @@ fn each_row<'a>(
         _ => ("orphan", "every row, by its key.", Vec::new()),
     };
     let aged = single.aged();
-    let mut backlog = vec![goes(graph, rule, single, dialect)];
+    let judged = match dialect {
+        Dialect::Postgres => None,
+        Dialect::Mysql | Dialect::Mariadb => ranked(graph, rule, single),
+    };
+    let mut backlog = vec![match judged {
+        Some(ranked) => ranked.goes,
+        None => goes(graph, rule, single, dialect),
+    }];
     backlog.extend(aged.map(|time| format!("{} < {cutoff}", column(time))));
     Way {
         name,

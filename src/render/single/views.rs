@@ -64,6 +64,17 @@ pub(crate) struct SingleView {
     pub(crate) mysql: Option<MysqlView>,
 }
 
+/// Which rows have enough newer ones of their group, among rows `t` that follow each other along the pass: no row of a table is looked up
+/// for it. The last rows that are read have too few newer ones beside them, so that so many more must be read than are judged.
+#[derive(Serialize)]
+pub(crate) struct RankedView {
+    /// What is read of each row.
+    pub(crate) columns: String,
+    /// Whether it goes.
+    pub(crate) goes: String,
+    pub(crate) ahead: i64,
+}
+
 /// What a search asks that reads rows `t` in order.
 #[derive(Serialize)]
 pub(crate) struct SearchView {
@@ -191,6 +202,7 @@ pub(crate) struct MysqlView {
     pub(crate) oldest_now: String,
     /// What the time of a retention must lie before, where `p_cutoff` is that instant.
     pub(crate) cutoff: String,
+    pub(crate) ranked: Option<RankedView>,
     /// Whether a batch may go by a list of keys: nothing goes with its rows, nothing is kept of them, and keys are numbers, of
     /// which a list has all.
     pub(crate) swept: bool,

@@ -291,7 +291,7 @@ END;
 
 -- listed_held: whether a hold keeps a row of a list, or was set without a row, so that it may keep any.
 --# create procedure listed_held
-CREATE PROCEDURE listed_held(IN p_rule varchar(64), IN p_keys longtext, OUT o_held boolean)
+CREATE PROCEDURE listed_held(IN p_rule varchar(64), IN p_keys json, OUT o_held boolean)
 SQL SECURITY DEFINER
 COMMENT 'Whether one of these keys, a JSON list, may be held; called by the verb sweep.'
 BEGIN

@@ -1,4 +1,4 @@
-//! What many holds and many policies cost: CPU per row beside that of runs that have none, or few.
+//! What many holds, many policies and a big group cost: CPU per row beside that of runs that have none, few, or small ones.
 
 use anyhow::{Result, ensure};
 use windrow::db::Database;
@@ -17,6 +17,11 @@ const ROWS: u32 = 60_000;
 /// How many holds, and policies, are many, and how many policies are few.
 const MANY: u32 = 10_000;
 const FEW: u32 = 10;
+
+/// How many rows the big group has, how many each of the small ones, and how many of a group stay.
+const BIG: u32 = 100_000;
+const SMALL: u32 = 10;
+const KEEP: u32 = 3;
 
 /// Each rule with its table.
 const RULES: [(&str, &str); 5] = [
@@ -56,6 +61,12 @@ pub(crate) fn measure(
         report.crowd(&format!("{MANY} holds of {rule}"), &ratio, BAR);
         crowd.holds(rule, false)?;
     }
+    let ratio = crowd.beside("attempts", "attempt", &cpu, Crowd::group)?;
+    // Of the small ones fewer rows go.
+    let fewer = f64::from(BIG - BIG / SMALL * KEEP) / f64::from(BIG - KEEP);
+    let ratio: Vec<f64> = ratio.iter().map(|ratio| ratio * fewer).collect();
+    let name = format!("a group of {BIG} rows instead of groups of {SMALL}");
+    report.crowd(&name, &ratio, BAR);
     for (rule, table, what) in [
         ("jobs", "job", "policies"),
         ("picks", "pick", "policies, no default,"),
@@ -73,9 +84,15 @@ fn tables(session: &mut dyn Database, dialect: Dialect) -> Result<()> {
         Dialect::Postgres => "timestamptz",
         Dialect::Mysql | Dialect::Mariadb => "timestamp(6) NULL",
     };
-    for table in RULES.map(|(_, table)| table).into_iter().chain(["pick"]) {
+    let further_tables = ["attempt", "pick"];
+    for table in RULES
+        .map(|(_, table)| table)
+        .into_iter()
+        .chain(further_tables)
+    {
         let further = match table {
             "job" | "pick" => ", state varchar(20), tenant varchar(20)",
+            "attempt" => ", job integer",
             _ => "",
         };
         session.execute(&format!(
@@ -131,6 +148,17 @@ impl Crowd {
         self.analyzed(table)
     }
 
+    /// All rows in one group, or in small ones.
+    fn group(&mut self, big: bool) -> Result<()> {
+        let job = match big {
+            true => "0".to_owned(),
+            false => format!("id % {}", BIG / SMALL),
+        };
+        self.session
+            .execute(&format!("UPDATE attempt SET job = {job}"))?;
+        self.analyzed("attempt")
+    }
+
     fn analyzed(&mut self, table: &str) -> Result<()> {
         let analyze = match self.dialect {
             Dialect::Postgres => format!("ANALYZE {table}"),
@@ -177,13 +205,18 @@ impl Crowd {
                 "UTC_TIMESTAMP(6) - INTERVAL 60 DAY + INTERVAL n SECOND"
             }
         };
-        let (columns, values) = match table {
-            "job" | "pick" => (", state, tenant", ", 'done', '1'"),
-            _ => ("", ""),
+        let (columns, values, rows) = match table {
+            "job" | "pick" => (", state, tenant", ", 'done', '1'", ROWS),
+            "attempt" => {
+                // Some of each run stay.
+                self.session.execute("TRUNCATE TABLE attempt")?;
+                (", job", ", 0", BIG)
+            }
+            _ => ("", "", ROWS),
         };
         self.session.execute(&format!(
             "INSERT INTO {table} (id, made{columns}) SELECT n, {made}{values} FROM {}",
-            idle::numbers(self.dialect, ROWS)
+            idle::numbers(self.dialect, rows)
         ))?;
         self.analyzed(table)
     }

@@ -1,5 +1,6 @@
 //! MySQL and MariaDB delete a batch by a list of keys, where nobody is in the way. What others do to its rows in between.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -7,8 +8,8 @@ use windrow::sandbox::mysql::Flavour;
 
 use super::model::{left, only};
 use super::trouble::{beside_writers, run_aside, stays};
-use super::world::ample;
-use super::{loaded, run, set};
+use super::world::{ample, due};
+use super::{AS_OF, loaded, run, set};
 use crate::harness::tests;
 use crate::support::installation::{Installation, dialect_of};
 use crate::support::patience::until;
@@ -17,6 +18,7 @@ tests! {
     mysql_and_mariadb: [
         a_batch_goes_by_a_list_unless_somebody_is_in_the_way,
         a_row_that_changes_during_its_batch_stays,
+        a_row_whose_newer_ones_go_during_its_batch_stays,
         a_locked_row_makes_no_list_wait,
         what_writers_re_date_beside_runs_stays,
     ],
@@ -100,6 +102,50 @@ fn a_row_that_changes_during_its_batch_stays(flavour: Flavour) {
     assert_eq!(left(&mut installation, "task_state"), stays(&world, &last));
 }
 
+/// Rows that were found to go stay, where newer ones of their group go before they are locked.
+fn a_row_whose_newer_ones_go_during_its_batch_stays(flavour: Flavour) {
+    let world = ample();
+    let mut installation = loaded(dialect_of(flavour), &world);
+    let goes = due(&world, "attempts");
+    assert!(goes.len() > 3, "{goes:?}");
+    let mut newest: Vec<String> = world.keys("attempts").difference(&goes).cloned().collect();
+    newest.sort_by_key(|key| key.parse::<i64>().expect("a number"));
+    // A batch that has found its rows looks for holds before it locks them.
+    set(&mut installation, "attempts", "lock_timeout", 30_000);
+    let mut rival = installation.connect();
+    rival
+        .execute(&format!("LOCK TABLES {}.hold WRITE", installation.control))
+        .expect("a lock");
+    let (runner, _, number) =
+        installation.call_aside("run", json!({"rule": "attempts", "as_of": AS_OF}));
+    until("the run waits", || {
+        Ok(installation.number(&format!(
+            "SELECT COUNT(*) FROM information_schema.processlist WHERE id = {number} AND state = 'Waiting for table metadata lock'"
+        )) > 0)
+    })
+    .expect("it begins");
+    installation.execute(&format!(
+        "DELETE FROM attempt WHERE id IN ({})",
+        newest.join(", ")
+    ));
+    rival.execute("UNLOCK TABLES").expect("the end");
+    let (_, answer) = runner.join().expect("no panic");
+    let answer = answer.expect("a run");
+    assert_eq!(answer["status"], "done", "{answer}");
+    let mut last: Vec<i64> = goes
+        .iter()
+        .map(|key| key.parse().expect("a number"))
+        .collect();
+    last.sort_unstable();
+    let stays: BTreeSet<String> = last
+        .iter()
+        .rev()
+        .take(newest.len())
+        .map(i64::to_string)
+        .collect();
+    assert_eq!(left(&mut installation, "attempts"), stays, "{answer}");
+}
+
 fn a_locked_row_makes_no_list_wait(flavour: Flavour) {
     let world = ample();
     let mut installation = loaded(dialect_of(flavour), &world);
@@ -122,35 +168,39 @@ fn a_locked_row_makes_no_list_wait(flavour: Flavour) {
     );
 }
 
-/// Due rows get a later time, and are noted; others are changed and stay due; new ones come, due or not.
+/// Due rows get a later time, and are noted; others are changed and stay due; new ones come, due or not. A deadlock ends a round, whose
+/// notes go with it; who calls again goes on behind the last key.
 const WRITER: &str = "
 CREATE TABLE saved (id integer);
 CREATE PROCEDURE writer(p_first integer)
 BEGIN
     DECLARE v_end datetime(6) DEFAULT SYSDATE(6) + INTERVAL 3 SECOND;
     DECLARE v_id, v_times integer;
-    DECLARE CONTINUE HANDLER FOR 1213 BEGIN END;
+    SET @last = COALESCE(@last, p_first);
     WHILE SYSDATE(6) < v_end DO
-        START TRANSACTION;
-        SET v_id = NULL;
-        SELECT id INTO v_id FROM task_state_store WHERE expires_at < '2026-06-01' ORDER BY RAND() LIMIT 1 FOR UPDATE SKIP LOCKED;
-        UPDATE task_state_store SET expires_at = '2037-01-01' WHERE id = v_id;
-        INSERT INTO saved SELECT v_id FROM DUAL WHERE v_id IS NOT NULL;
-        SET v_id = SLEEP(0.004 * RAND());
-        COMMIT;
-        START TRANSACTION;
-        SELECT MAX(id) INTO v_id FROM task_state_store WHERE expires_at < '2026-06-01';
-        UPDATE task_state_store SET value = 'new' WHERE id = v_id;
-        COMMIT;
-        SET v_times = 0;
-        START TRANSACTION;
-        WHILE v_times < 20 DO
-            SET p_first = p_first + 2, v_times = v_times + 1;
-            INSERT INTO task_state_store (id, dag_run_id, task_id, name, value, expires_at)
-            VALUES (p_first, p_first, '', '', '', IF(v_times % 4 = 0, '2037-01-01', '2026-01-01'));
-            INSERT INTO saved SELECT p_first FROM DUAL WHERE v_times % 4 = 0;
-        END WHILE;
-        COMMIT;
+        round: BEGIN
+            DECLARE EXIT HANDLER FOR 1213 ROLLBACK;
+            START TRANSACTION;
+            SET v_id = NULL;
+            SELECT id INTO v_id FROM task_state_store WHERE expires_at < '2026-06-01' ORDER BY RAND() LIMIT 1 FOR UPDATE SKIP LOCKED;
+            UPDATE task_state_store SET expires_at = '2037-01-01' WHERE id = v_id;
+            INSERT INTO saved SELECT v_id FROM DUAL WHERE v_id IS NOT NULL;
+            SET v_id = SLEEP(0.004 * RAND());
+            COMMIT;
+            START TRANSACTION;
+            SELECT MAX(id) INTO v_id FROM task_state_store WHERE expires_at < '2026-06-01';
+            UPDATE task_state_store SET value = 'new' WHERE id = v_id;
+            COMMIT;
+            SET v_times = 0;
+            START TRANSACTION;
+            WHILE v_times < 20 DO
+                SET @last = @last + 2, v_times = v_times + 1;
+                INSERT INTO task_state_store (id, dag_run_id, task_id, name, value, expires_at)
+                VALUES (@last, @last, '', '', '', IF(v_times % 4 = 0, '2037-01-01', '2026-01-01'));
+                INSERT INTO saved SELECT @last FROM DUAL WHERE v_times % 4 = 0;
+            END WHILE;
+            COMMIT;
+        END round;
     END WHILE;
 END";
 

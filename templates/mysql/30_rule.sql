@@ -364,7 +364,7 @@ BEGIN
 {%- if rule.uppers | length > 0 %}
     -- A foreign key is checked row by row: first those that no row names, then those that none names any more. They are
     -- looked up before, as above.
-    SELECT COUNT(m.id), COUNT(m.id) INTO v_members, v_more FROM work_member AS m;
+    SELECT COALESCE(SUM(1), 0), COALESCE(SUM(1), 0) INTO v_members, v_more FROM work_member AS m;
     WHILE v_more > 0 AND v_rows < v_members DO
         INSERT INTO work_lowest (id, round)
         «SELECT t.{{ rule.key }}, v_round

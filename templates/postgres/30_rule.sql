@@ -173,7 +173,11 @@ BEGIN
       AND (i.o_{{ rule.along }}, i.o_key) > (p_after_time, p_after_key) AND NOT i.o_newest
 {%- if rule.per %}
       AND (p_scope IS NULL OR i.o_scope::text = p_scope)
-      AND i.o_ended < {{ <w.cutoff_for control rule scope="i.o_scope" text="i.o_scope::text" /> | indent(width=6) }}
+{%- if rule.last %}
+      AND i.o_ended IS NOT NULL
+{%- endif %}
+      AND {% if rule.last %}greatest(i.o_started, i.o_ended){% else %}i.o_ended{% endif %} < {# -#}
+      {{ <w.cutoff_for control rule scope="i.o_scope" text="i.o_scope::text" /> | indent(width=6) }}
 {%- endif %}
     ORDER BY i.o_{{ rule.along }}, i.o_key LIMIT p_limit»;
 {%- else %}
@@ -192,7 +196,10 @@ BEGIN
 {%- endfor %}
 {%- if rule.per %}
       AND (p_scope IS NULL OR i.{{ rule.per }}::text = p_scope)
-      AND {% if rule.last %}{{ rule.last.ended }}{% else %}{{ rule.ended }}{% endif %} < {# -#}
+{%- if rule.last %}
+      AND {{ rule.last.ended }} IS NOT NULL
+{%- endif %}
+      AND {% if rule.last %}greatest({{ rule.ended }}, {{ rule.last.ended }}){% else %}{{ rule.ended }}{% endif %} < {# -#}
       {{ <w.cutoff_for control rule scope={"i." ~ rule.per} text={"i." ~ rule.per ~ "::text"} /> | indent(width=6) }}
 {%- endif %}
     ORDER BY {{ rule.ended }}, i.{{ rule.key }} LIMIT p_limit»;

@@ -195,7 +195,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_delete$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
 COMMENT 'Deletes what belongs to the members, and these, in its caller''s transaction (READ COMMITTED). Answers how many by
-    table. [body 3c4e48abb0ff]'
+    table. [body a6cb5963c9e9]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean;
@@ -238,7 +238,7 @@ BEGIN
     -- ACT_HI_DECINST: the members themselves go last.
     -- A foreign key is checked row by row: first those that no row names, then those that none names any more. They are
     -- looked up before, as above.
-    SELECT COUNT(m.id), COUNT(m.id) INTO v_members, v_more FROM work_member AS m;
+    SELECT COALESCE(SUM(1), 0), COALESCE(SUM(1), 0) INTO v_members, v_more FROM work_member AS m;
     WHILE v_more > 0 AND v_rows < v_members DO
         INSERT INTO work_lowest (id, round)
         SELECT t.`ID_`, v_round

@@ -915,7 +915,8 @@ BEGIN
     DECLARE v_scoped   boolean;
     DECLARE v_archives boolean;
     DECLARE v_message  varchar(128);
-    SELECT COUNT(m.id) INTO v_members FROM work_member AS m;
+    -- COUNT of a whole table has MySQL start threads: 7 ms.
+    SELECT COALESCE(SUM(1), 0) INTO v_members FROM work_member AS m;
     SELECT
         r.root, r.scope_name IS NOT NULL, JSON_CONTAINS_PATH(r.document, 'one', '$.archives'),
         CONCAT('[0', REPEAT(', 0', JSON_LENGTH(r.document, '$.tables') - 1), ']')

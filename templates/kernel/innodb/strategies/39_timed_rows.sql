@@ -466,7 +466,7 @@ BEGIN
     END IF;
     CALL timed_blame();
     CALL timed_targets();
-    SELECT COUNT(c.id) INTO o_families FROM work_target AS c;
+    SELECT COALESCE(SUM(1), 0) INTO o_families FROM work_target AS c;
 END;
 
 -- undated_timed: rows without a time; they can never become due.

@@ -21,7 +21,9 @@ use crate::harness::tests;
 use crate::support::camunda;
 use crate::support::defect::{Defect, HARMLESS, NOTHING, VARIABLE};
 use crate::support::graphs::{dolphinscheduler, with_keepers};
-use crate::{adopted, airflow, bound, bound_of, crossing, several, single, unarchive, workers};
+use crate::{
+    adopted, airflow, bound, bound_of, crossing, scopes, several, single, unarchive, workers,
+};
 use defects::all;
 
 tests! {
@@ -136,6 +138,7 @@ fn every_defect_has_its_place_in_the_generated_sql() {
         adopted::graph(),
         bound_of::own("family"),
         bound_of::own("window"),
+        scopes::graph(),
     ];
     let mut homeless = Vec::new();
     for dialect in DIALECTS {

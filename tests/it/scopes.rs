@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use windrow::dialect::Dialect;
+use windrow::graph::Graph;
 use windrow::sandbox::mysql::Flavour;
 
 use crate::harness::tests;
@@ -46,6 +47,10 @@ end_time   = "at"
 retention  = { default = "30d", per = "team varchar" }
 "#;
 
+pub(crate) fn graph() -> Graph {
+    graph_of(SPEC)
+}
+
 fn a_scope_that_is_never_null_has_the_default_of_the_spec(dialect: Dialect) {
     let time = match dialect {
         Dialect::Postgres => "timestamp",
@@ -55,7 +60,7 @@ fn a_scope_that_is_never_null_has_the_default_of_the_spec(dialect: Dialect) {
         "CREATE TABLE job (id bigint PRIMARY KEY, project bigint NOT NULL, state integer NOT NULL, at {time} NOT NULL);
          CREATE TABLE ticket (id bigint PRIMARY KEY, team varchar(50) NOT NULL, state integer NOT NULL, at {time} NOT NULL);"
     );
-    let mut database = Installation::of(dialect, &schema, &graph_of(SPEC));
+    let mut database = Installation::of(dialect, &schema, &graph());
     for (table, kept, other) in [("job", "1", "2"), ("ticket", "'x'", "'y'")] {
         database.execute(&format!(
             "DELETE FROM {table}; INSERT INTO {table} VALUES (1, {kept}, 1, '2020-01-01'), (2, {other}, 1, '2020-01-02')"
@@ -89,7 +94,7 @@ fn a_policy_may_be_shorter_than_the_default(dialect: Dialect) {
         "CREATE TABLE job (id bigint PRIMARY KEY, project bigint, state integer NOT NULL, at {time} NOT NULL);
          CREATE TABLE ticket (id bigint PRIMARY KEY, team varchar(50), state integer NOT NULL, at {time} NOT NULL);"
     );
-    let mut database = Installation::of(dialect, &schema, &graph_of(SPEC));
+    let mut database = Installation::of(dialect, &schema, &graph());
     for (table, scopes) in [("job", ["1", "2", "3"]), ("ticket", ["'x'", "'y'", "'z'"])] {
         for (position, scope) in scopes.into_iter().chain(["NULL"]).enumerate() {
             for (number, age) in [5, 20, 50, 200].into_iter().enumerate() {

@@ -225,6 +225,8 @@ fn who_works_on_the_same_rows_spoils_nothing_and_waits_for_nobody_long(
     witness(&mut client)?;
     client.set("batch_families", 4)?;
     client.set("lock_timeout", 100)?;
+    // Nobody rests.
+    client.set("scheduled_nice", 0)?;
     // Work for as long as they are at it.
     client.slow_down(5)?;
     let due = client.due(200)?;

@@ -154,10 +154,7 @@ pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "held-among-none",
         what: "PostgreSQL: what holds keep of a batch is not found",
-        postgres: &[edit(
-            "AND h.key = ANY (p_keys)",
-            "AND h.key = ANY (p_keys) AND false",
-        )],
+        postgres: &[edit("AND h.key = k.key\n", "AND h.key = k.key AND false\n")],
         mysql: &[],
         noticed_by: &["oracle::cases::holds::SERVER::a_held_family_stays_until_the_hold_ends"],
     },

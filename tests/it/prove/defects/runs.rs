@@ -44,8 +44,8 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "looked-at-twice",
         what: "a run that went on where the one before left off does not stop there again",
         postgres: &[edit(
-            "CASE WHEN v_progress.around THEN v_progress.start_time END, v_progress.start_key\n        ) AS n;\n        IF v_roots",
-            "NULL, NULL\n        ) AS n;\n        IF v_roots",
+            "p_progress.gone, false,\n        CASE WHEN p_progress.around THEN p_progress.start_time END, p_progress.start_key\n",
+            "p_progress.gone, false,\n        NULL, NULL\n",
         )],
         mysql: &[edit(
             "IF p_to_time IS NOT NULL THEN\n        -- The work table",

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use windrow::sandbox::mysql::Flavour;
 
 use super::model::{left, only};
-use super::trouble::{beside_writers, run_aside, stays};
+use super::trouble::{beside_writers, stays};
 use super::world::{ample, due};
 use super::{AS_OF, loaded, run, set};
 use crate::harness::tests;
@@ -71,33 +71,40 @@ fn a_batch_goes_by_a_list_unless_somebody_is_in_the_way(flavour: Flavour) {
     }
 }
 
-fn a_row_that_changes_during_its_batch_stays(flavour: Flavour) {
-    let world = ample();
-    let mut installation = loaded(dialect_of(flavour), &world);
+/// Runs a rule, and makes a change after its batch has found rows, and before it locks them.
+fn changed_meanwhile(installation: &mut Installation, rule: &str, change: &str) -> Value {
+    // In between it looks for holds.
+    set(installation, rule, "lock_timeout", 30_000);
     let mut rival = installation.connect();
-    let last = installation.texts(
-        "SELECT id FROM task_state_store WHERE expires_at < '2026-06-01 12:00:00' ORDER BY expires_at DESC, id DESC LIMIT 1",
-    );
-    // A batch that has found its rows looks for holds before it locks them.
-    set(&mut installation, "task_state", "lock_timeout", 30_000);
     rival
         .execute(&format!("LOCK TABLES {}.hold WRITE", installation.control))
         .expect("a lock");
-    let (runner, _, number) = run_aside(&installation);
+    let (runner, _, number) = installation.call_aside("run", json!({"rule": rule, "as_of": AS_OF}));
     until("the run waits", || {
         Ok(installation.number(&format!(
             "SELECT COUNT(*) FROM information_schema.processlist WHERE id = {number} AND state = 'Waiting for table metadata lock'"
         )) > 0)
     })
     .expect("it begins");
-    installation.execute(&format!(
-        "UPDATE task_state_store SET expires_at = '2037-01-01' WHERE id = {}",
-        last[0]
-    ));
+    installation.execute(change);
     rival.execute("UNLOCK TABLES").expect("the end");
     let (_, answer) = runner.join().expect("no panic");
     let answer = answer.expect("a run");
     assert_eq!(answer["status"], "done", "{answer}");
+    answer
+}
+
+fn a_row_that_changes_during_its_batch_stays(flavour: Flavour) {
+    let world = ample();
+    let mut installation = loaded(dialect_of(flavour), &world);
+    let last = installation.texts(
+        "SELECT id FROM task_state_store WHERE expires_at < '2026-06-01 12:00:00' ORDER BY expires_at DESC, id DESC LIMIT 1",
+    );
+    let change = format!(
+        "UPDATE task_state_store SET expires_at = '2037-01-01' WHERE id = {}",
+        last[0]
+    );
+    let answer = changed_meanwhile(&mut installation, "task_state", &change);
     assert_eq!(only(&answer)["skipped"], json!({}), "{answer}");
     assert_eq!(left(&mut installation, "task_state"), stays(&world, &last));
 }
@@ -110,28 +117,8 @@ fn a_row_whose_newer_ones_go_during_its_batch_stays(flavour: Flavour) {
     assert!(goes.len() > 3, "{goes:?}");
     let mut newest: Vec<String> = world.keys("attempts").difference(&goes).cloned().collect();
     newest.sort_by_key(|key| key.parse::<i64>().expect("a number"));
-    // A batch that has found its rows looks for holds before it locks them.
-    set(&mut installation, "attempts", "lock_timeout", 30_000);
-    let mut rival = installation.connect();
-    rival
-        .execute(&format!("LOCK TABLES {}.hold WRITE", installation.control))
-        .expect("a lock");
-    let (runner, _, number) =
-        installation.call_aside("run", json!({"rule": "attempts", "as_of": AS_OF}));
-    until("the run waits", || {
-        Ok(installation.number(&format!(
-            "SELECT COUNT(*) FROM information_schema.processlist WHERE id = {number} AND state = 'Waiting for table metadata lock'"
-        )) > 0)
-    })
-    .expect("it begins");
-    installation.execute(&format!(
-        "DELETE FROM attempt WHERE id IN ({})",
-        newest.join(", ")
-    ));
-    rival.execute("UNLOCK TABLES").expect("the end");
-    let (_, answer) = runner.join().expect("no panic");
-    let answer = answer.expect("a run");
-    assert_eq!(answer["status"], "done", "{answer}");
+    let change = format!("DELETE FROM attempt WHERE id IN ({})", newest.join(", "));
+    let answer = changed_meanwhile(&mut installation, "attempts", &change);
     let mut last: Vec<i64> = goes
         .iter()
         .map(|key| key.parse().expect("a number"))

@@ -227,7 +227,7 @@ pub const SETTINGS: [Setting; 21] = [
         .or_off()
         .default(10_000)
         .count(0, 100_000)
-        .means("the same for runs that a schedule starts, where neither `rate` nor `nice` says how fast they go: so that they are not felt"),
+        .means("the same for runs that a schedule starts, where neither `rate` nor `nice` says how fast they go: so that they are not felt; no longer than a minute"),
     Setting::new("back_off_max", "seconds", 0, 604_800)
         .or_off()
         .default(1_800)

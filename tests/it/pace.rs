@@ -22,6 +22,7 @@ tests! {
         batches_grow_slowly_and_shrink_at_once,
         a_run_rests_as_long_as_it_is_told,
         a_scheduled_run_rests_by_default_and_one_by_hand_does_not,
+        no_rest_of_a_scheduled_run_is_longer_than_a_minute,
     ],
 }
 
@@ -191,6 +192,56 @@ fn a_scheduled_run_rests_by_default_and_one_by_hand_does_not(dialect: Dialect) {
     let run = run.expect("a run");
     assert_eq!(run["status"], "done", "{run}");
     assert_eq!(figures(&run), (601, 2), "{run}");
+}
+
+/// A batch that waited itself would cost the run the night, and every batch that takes so long is felt.
+fn no_rest_of_a_scheduled_run_is_longer_than_a_minute(dialect: Dialect) {
+    const REST: &str = "scheduled_nice, 10000 % of the time of a batch";
+    let mut installation = armed(dialect);
+    set(
+        &mut installation,
+        &[
+            ("batch_families", 600),
+            ("scheduled_nice", 10_000),
+            ("time_budget", 7_200),
+        ],
+    );
+    add(&mut installation, 1_200);
+    // Three minutes more than the longest rest.
+    let slow = match dialect {
+        Dialect::Postgres => {
+            installation.execute(
+                "CREATE FUNCTION public.slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(2.4); RETURN OLD; END $$",
+            );
+            "WHEN (OLD.id = 1) EXECUTE FUNCTION public.slow()"
+        }
+        Dialect::Mysql | Dialect::Mariadb => "IF OLD.id = 1 THEN SET @slept = SLEEP(2.4); END IF",
+    };
+    installation.execute(&format!(
+        "CREATE TRIGGER slow BEFORE DELETE ON t_ds_workflow_instance FOR EACH ROW {slow}"
+    ));
+    let (runner, _, _) = installation.call_aside("run", json!({"trigger": "SCHEDULED"}));
+    wait_for(&mut installation, REST, REST);
+    let size = installation.number("SELECT batch_families FROM W.run_rule");
+    assert!(size <= 150, "600 took 2.4 s or more, of 0.6: {size}");
+    // A minute later.
+    installation.execute(match dialect {
+        Dialect::Postgres => {
+            "UPDATE W.run_rule SET paced_at = paced_at - interval '1 min', rest_from = rest_from - interval '1 min'"
+        }
+        Dialect::Mysql | Dialect::Mariadb => {
+            "UPDATE W.run_rule SET paced_at = paced_at - INTERVAL 1 MINUTE, rest_from = rest_from - INTERVAL 1 MINUTE"
+        }
+    });
+    until("the batch behind the rest", || {
+        Ok(installation.number("SELECT batches FROM W.run_rule") > 1)
+    })
+    .expect("a batch");
+    set(&mut installation, &[("scheduled_nice", 0)]);
+    let (_, run) = runner.join().expect("a session");
+    let run = run.expect("a run");
+    let (families, batches) = figures(&run);
+    assert!(families == 1_200 && batches > 2, "{run}");
 }
 
 fn a_run_rests_as_long_as_it_is_told(dialect: Dialect) {

@@ -126,6 +126,7 @@ BEGIN
     DECLARE v_max_old_snapshot    bigint DEFAULT 0;
     DECLARE v_took          bigint;
     DECLARE v_next          bigint;
+    DECLARE v_longest_rest  bigint DEFAULT 86400000;
     DECLARE v_paced         boolean;
     DECLARE v_reason        longtext;
     DECLARE v_at            varchar(64);
@@ -199,10 +200,15 @@ BEGIN
             SET o_state = 'run_rows reached';
             LEAVE pace;
         END IF;
-        -- Nobody waits for a run that a schedule started, and nobody should feel it.
+        -- Nobody waits for a run that a schedule started, and nobody should feel it. None of these rests is longer than a
+        -- minute, since a batch may have taken long for waiting itself; batches that would need more get smaller.
         SET v_scheduled = v_scheduled AND v_rate = 0 AND v_nice = 0;
         IF v_scheduled THEN
-            SET v_nice = v_scheduled_nice;
+            SET v_nice = v_scheduled_nice,
+                v_longest_rest = 60000;
+            IF v_nice > 0 AND v_target_batch = 0 THEN
+                SET v_target_batch = v_longest_rest * 100 DIV v_nice;
+            END IF;
         END IF;
         SET v_paced = v_target_batch > 0 OR v_rate > 0 OR v_nice > 0;
 
@@ -217,7 +223,7 @@ BEGIN
             SET v_until = GREATEST(
                 IF(v_rate > 0, v_paced_at + INTERVAL LEAST((v_rows - v_paced_rows) * 1000000 DIV v_rate, 86400000000) MICROSECOND,
                     v_rest_from),
-                v_rest_from + INTERVAL v_took * v_nice * 10 MICROSECOND
+                v_rest_from + INTERVAL LEAST(v_took * v_nice DIV 100, v_longest_rest) * 1000 MICROSECOND
             );
         ELSEIF v_target_batch > 0 AND v_paced_at IS NULL THEN
             -- The first batch: as big as the last one of the run before.

@@ -174,6 +174,7 @@ DECLARE
     v_now      timestamptz := clock_timestamp();
     v_took     bigint;
     v_until    timestamptz;
+    v_longest_rest bigint := 86400000;
     v_paced    boolean;
     v_reason   text;
     v_workers  integer;
@@ -216,10 +217,15 @@ BEGIN
     INTO v_limit
     FROM settings AS s
     WHERE s.rule = p_rule;
-    -- Nobody waits for a run that a schedule started, and nobody should feel it.
+    -- Nobody waits for a run that a schedule started, and nobody should feel it. None of these rests is longer than a
+    -- minute, since a batch may have taken long for waiting itself; batches that would need more get smaller.
     IF v_run.trigger = 'SCHEDULED' AND v_limit.rate = 0 AND v_limit.nice = 0 THEN
         v_nice := 'scheduled_nice';
         v_limit.nice := v_limit.scheduled_nice;
+        v_longest_rest := 60000;
+        IF v_limit.nice > 0 AND v_limit.target_batch = 0 THEN
+            v_limit.target_batch := v_longest_rest * 100 / v_limit.nice;
+        END IF;
     END IF;
     IF v_limit.run_rows > 0 AND v_progress.deleted_rows >= v_limit.run_rows THEN
         o_state := 'run_rows reached';
@@ -240,7 +246,8 @@ BEGIN
                     + make_interval(secs => (v_progress.deleted_rows - v_progress.paced_rows) / v_limit.rate::double precision)
             END,
             CASE WHEN v_limit.nice > 0 THEN
-                v_progress.rest_from + make_interval(secs => v_took * v_limit.nice / 100000.0::double precision)
+                v_progress.rest_from
+                    + make_interval(secs => least(v_took * v_limit.nice / 100, v_longest_rest) / 1000.0::double precision)
             END
         );
     ELSIF v_limit.target_batch > 0 AND v_progress.paced_at IS NULL THEN

@@ -393,8 +393,7 @@ $windrow$;
 COMMENT ON FUNCTION check_catalog() IS
     'Raises 55000 where unaccounted() finds something.';
 
--- look_again: whether the catalog is still as it was when the run began. A batch asks when it has its locks, and before it
--- commits: a partition or a child may come in spite of them.
+-- look_again: whether the catalog is still as it was when the run began. A batch asks when it has its locks.
 --# create function look_again
 CREATE OR REPLACE FUNCTION look_again(p_run bigint)
 RETURNS void
@@ -424,6 +423,29 @@ $windrow$;
 COMMENT ON FUNCTION look_again(bigint) IS
     'Raises WD001 where the catalog is not what it was when run p_run began, and something acts that the spec does not know, or a table is '
     'another one.';
+
+-- look_at_last: the same before a batch commits. The locks keep the tables whose rows go as they are, but for partitions and
+-- tables that inherit from them. Where there is none, and the spec names no table that is not locked, nothing is to compare.
+--# create function look_at_last
+CREATE OR REPLACE FUNCTION look_at_last(p_run bigint)
+RETURNS void
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    IF EXISTS (SELECT FROM known_table AS t WHERE NOT t.goes) OR EXISTS (
+        SELECT
+        FROM known_table AS t
+        CROSS JOIN spec AS s
+        JOIN pg_inherits AS i ON i.inhparent = to_regclass(format('%I.%I', s.schema_name, t.name))
+    ) THEN
+        PERFORM look_again(p_run);
+    END IF;
+END
+$windrow$;
+--# comment on function look_at_last
+COMMENT ON FUNCTION look_at_last(bigint) IS
+    'Raises WD001 as look_again() does, where something may have come in spite of the locks of a batch of run p_run.';
 
 -- take_tables: what a batch does first. The locks let the application write, and keep foreign keys, rules and triggers from
 -- being added or dropped until the batch commits.

@@ -646,7 +646,7 @@ BEGIN
             FROM single_named(p_run, p_rule, p_keys[1]) AS n;
             v_skipped := ARRAY[v_single];
         END IF;
-        PERFORM look_again(p_run);
+        PERFORM look_at_last(p_run);
         IF v_run.dry_run THEN
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD002';
         END IF;

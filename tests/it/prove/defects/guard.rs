@@ -180,7 +180,7 @@ pub(super) const DEFECTS: &[Defect] = &[
                 "v_state := NULL;",
             ),
             edit(
-                "SELECT b.* INTO v_batch FROM stamp_apply(v_stamp.rule, v_stamp.verb, v_run.options, v_keys) AS b;\n        PERFORM look_again(p_run);",
+                "SELECT b.* INTO v_batch FROM stamp_apply(v_stamp.rule, v_stamp.verb, v_run.options, v_keys) AS b;\n        PERFORM look_at_last(p_run);",
                 "SELECT b.* INTO v_batch FROM stamp_apply(v_stamp.rule, v_stamp.verb, v_run.options, v_keys) AS b;",
             ),
         ],
@@ -469,7 +469,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "no-last-look",
         what: "a batch does not look at the catalog again before it commits",
         postgres: &[edit(
-            "        PERFORM look_again(p_run);\n        IF",
+            "        PERFORM look_at_last(p_run);\n        IF",
             "        IF",
         )],
         mysql: &[],

@@ -139,6 +139,52 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["workers::SERVER::what_one_worker_met_locked_the_last_one_takes"],
     },
     Defect {
+        name: "window-not-claimed",
+        what: "a worker claims a window of time, and the part of it before its last instant is nobody's",
+        postgres: &[edit(
+            "o_claim := ARRAY[v_from || '/' || o_time];",
+            "o_claim := ARRAY[v_from || '/' || v_from];",
+        )],
+        mysql: &[edit(
+            "JSON_ARRAY(CAST(v_known AS char), CAST(o_time AS char))",
+            "JSON_ARRAY(CAST(v_known AS char), CAST(v_known AS char))",
+        )],
+        noticed_by: &["workers::kinds::SERVER::two_workers_share_a_rule_out"],
+    },
+    Defect {
+        name: "rows-not-claimed",
+        what: "a worker claims a part of the way through single rows, and looks behind its end",
+        postgres: &[edit(
+            "'after', coalesce(v_after, '{}'), 'to', v_to",
+            "'after', v_to, 'to', v_to",
+        )],
+        mysql: &[edit(
+            "JSON_ARRAY(JSON_ARRAY(v_after, o_place, v_number))",
+            "JSON_ARRAY(JSON_ARRAY(o_place, o_place, v_number))",
+        )],
+        noticed_by: &["workers::kinds::SERVER::two_workers_share_a_rule_out"],
+    },
+    Defect {
+        name: "scheduled-at-full-speed",
+        what: "a run that a schedule starts does not rest",
+        postgres: &[edit("v_limit.nice := v_limit.scheduled_nice;", "")],
+        mysql: &[edit("SET v_nice = v_scheduled_nice,", "SET v_nice = 0,")],
+        noticed_by: &["pace::SERVER::a_scheduled_run_rests_by_default_and_one_by_hand_does_not"],
+    },
+    Defect {
+        name: "rest-of-hours",
+        what: "a run that a schedule started rests for as long as a batch that waited says",
+        postgres: &[edit(
+            "v_longest_rest := 60000;",
+            "v_longest_rest := 86400000;",
+        )],
+        mysql: &[edit(
+            "v_longest_rest = 60000;",
+            "v_longest_rest = 86400000;",
+        )],
+        noticed_by: &["pace::SERVER::no_rest_of_a_scheduled_run_is_longer_than_a_minute"],
+    },
+    Defect {
         name: "order-of-rules",
         what: "a worker goes to a rule while another one is at the rule before",
         postgres: &[edit(

@@ -19,7 +19,7 @@ pub use rules::{
     SettingsList, Window, WindowSet,
 };
 pub use runs::{Base, History, Pause, Plan, Preview, Purge, Resume, Run, Selection, Stamp};
-pub use specs::{Check, Format, Generate, Graph};
+pub use specs::{Check, Format, Generate, Graph, Inspect};
 
 /// Compile retention rules into SQL that cleans a database from inside
 ///
@@ -50,6 +50,15 @@ pub struct Cli {
 /// The subcommands, in the order in which they are used.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Draft a spec from a live database
+    ///
+    /// Reads the catalog, and samples of rows: what hangs on the root table, over foreign keys and, marked as guesses, over
+    /// names; keys and indexes; which states are final. Without a root it lists the tables that look like one. It can write
+    /// nothing, locks nothing, and needs no more than SELECT.
+    ///
+    /// Example: windrow inspect --database postgres://auditor@db/flows --root flow_run > flows.toml
+    Inspect(Inspect),
+
     /// Check a spec, alone or against a live database
     ///
     /// Example: windrow check specs/dolphinscheduler.toml --database postgres://app@db/scheduler

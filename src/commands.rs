@@ -8,6 +8,7 @@ mod demo;
 mod diff;
 mod generate;
 mod graph;
+mod inspect;
 mod install;
 mod operate;
 mod options;
@@ -30,6 +31,7 @@ pub use answer::Exit;
 pub fn dispatch(command: Command, ui: &Ui) -> anyhow::Result<Exit> {
     match command {
         Command::Check(args) => check::check(&args, ui),
+        Command::Inspect(args) => inspect::inspect(&args, ui),
         Command::Graph(args) => graph::graph(&args, ui),
         Command::Schema => graph::schema(ui),
         Command::Generate(args) => generate::generate(&args, ui),

@@ -25,6 +25,7 @@ pub mod failure;
 pub mod fit;
 pub mod forecast;
 pub mod graph;
+pub mod inspect;
 pub mod interrupt;
 pub mod lint;
 pub mod plan;

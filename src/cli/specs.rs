@@ -35,6 +35,30 @@ pub struct Check {
     pub explain: Option<String>,
 }
 
+/// Arguments of `inspect`.
+#[derive(Debug, Args)]
+pub struct Inspect {
+    /// Address of the database; a password may also come from PGPASSWORD, MYSQL_PWD or --password-file
+    #[arg(long, env = "WINDROW_URL", hide_env_values = true, value_name = "URL")]
+    pub database: Option<RawUrl>,
+
+    /// File whose first line is the password
+    #[arg(long, value_name = "FILE")]
+    pub password_file: Option<PathBuf>,
+
+    /// The table whose rows end, and take others with them
+    #[arg(long, value_name = "TABLE")]
+    pub root: Option<String>,
+
+    /// The schema of the tables, `public` if not given; of MySQL and MariaDB the database, if the address names none
+    #[arg(long, value_name = "NAME")]
+    pub schema: Option<String>,
+
+    /// How long to look at rows, in seconds; what was not looked at is a question of the draft
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub timeout: u64,
+}
+
 /// Arguments of `graph`.
 #[derive(Debug, Args)]
 pub struct Graph {

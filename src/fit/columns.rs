@@ -205,7 +205,8 @@ pub(super) fn column_finding(
     );
 }
 
-pub(super) fn live_kind(dialect: Dialect, column: &CatalogColumn) -> Option<Kind> {
+/// The type of a column, as a spec declares it; none: a spec cannot.
+pub(crate) fn live_kind(dialect: Dialect, column: &CatalogColumn) -> Option<Kind> {
     match dialect {
         Dialect::Postgres => kinds::kind_of(&column.kind),
         Dialect::Mysql | Dialect::Mariadb => mysql::kind_of(&column.kind),

@@ -22,7 +22,8 @@ pub(super) fn kind_of(printed: &str) -> Option<Kind> {
     })
 }
 
-pub(super) fn kind_name(kind: Kind) -> &'static str {
+/// The name of a type in a spec.
+pub(crate) fn kind_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Smallint => "smallint",
         Kind::Integer => "integer",
@@ -34,7 +35,8 @@ pub(super) fn kind_name(kind: Kind) -> &'static str {
     }
 }
 
-pub(super) fn is_whole(kind: Kind) -> bool {
+/// Whether it is a whole number.
+pub(crate) fn is_whole(kind: Kind) -> bool {
     matches!(kind, Kind::Smallint | Kind::Integer | Kind::Bigint)
 }
 

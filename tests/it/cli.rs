@@ -63,6 +63,7 @@ fn help_names_every_command_and_the_exit_codes() {
     Usage: windrow [OPTIONS] <COMMAND>
 
     Commands:
+      inspect    Draft a spec from a live database
       check      Check a spec, alone or against a live database
       graph      Draw the tables, what belongs to what, and the delete order
       schema     Print the JSON Schema of a spec, for editors

@@ -33,6 +33,7 @@ mod heavy;
 mod held;
 mod hostile;
 mod idempotence;
+mod inspect;
 mod instants;
 mod kernel;
 mod lent;
@@ -113,6 +114,7 @@ harness::tests! {
         held::tests,
         hostile::tests,
         idempotence::tests,
+        inspect::tests,
         instants::tests,
         kernel::tests,
         lent::tests,

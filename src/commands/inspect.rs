@@ -1,0 +1,247 @@
+//! `inspect`: a spec drafted from a live database.
+
+use std::time::{Duration, Instant};
+
+use super::answer::Exit;
+use super::session::address;
+use crate::catalog::Catalog;
+use crate::cli::Inspect;
+use crate::db::url::{Scheme, Url};
+use crate::db::{self, Database};
+use crate::failure::Failure;
+use crate::inspect::draft;
+use crate::inspect::ends::{self, Ends, State};
+use crate::inspect::family::{self, Guess, Guesses, Share};
+use crate::inspect::samples::Samples;
+use crate::ui::Ui;
+
+/// The longest that one statement may take, in seconds.
+const STATEMENT: u64 = 5;
+
+/// Drafts a spec, or lists what could be a root.
+pub(super) fn inspect(args: &Inspect, ui: &Ui) -> anyhow::Result<Exit> {
+    let url = address(args.database.as_ref(), args.password_file.as_deref())?;
+    let schema = schema(args, &url)?;
+    let mut database = db::connect(&url)?;
+    let dialect = database.server()?.dialect;
+    let samples = Samples {
+        dialect,
+        schema: &schema,
+    };
+    let catalog = database.catalog(&schema)?;
+    for setting in samples.settings(STATEMENT) {
+        database.execute(&setting)?;
+    }
+    if catalog.tables.is_empty() {
+        return Err(
+            Failure::new(format!("this account sees no table in `{schema}`"))
+                .hint("name the schema by --schema, or use an account that may read the tables")
+                .into(),
+        );
+    }
+    let mut look = Look {
+        samples: Samples {
+            dialect,
+            schema: &catalog.schema,
+        },
+        database: database.as_mut(),
+        until: Instant::now() + Duration::from_secs(args.timeout),
+    };
+    let Some(root) = &args.root else {
+        ui.data(&roots(&catalog, &mut look));
+        ui.note("name one of them: windrow inspect --root TABLE");
+        return Ok(Exit::Clean);
+    };
+    let root = named(&catalog, root)?;
+    let end = ends::end_columns(&catalog, &catalog.tables[&root])
+        .first()
+        .map(|name| (*name).to_owned());
+    let found = family::find(&catalog, &Guesses::new(&catalog), &root, &mut |guess| {
+        look.share(guess, end.as_deref().filter(|_| guess.parent == root))
+    });
+    let (ends, oldest) = look.ends(&catalog, &root);
+    let draft = draft::write(&catalog, &found, &ends, oldest).map_err(Failure::new)?;
+    ui.data(draft.trim_end());
+    Ok(Exit::Clean)
+}
+
+/// Where the tables are.
+fn schema(args: &Inspect, url: &Url) -> anyhow::Result<String> {
+    if let Some(schema) = &args.schema {
+        return Ok(schema.clone());
+    }
+    match url.scheme {
+        Scheme::Postgres => Ok("public".to_owned()),
+        Scheme::Mysql | Scheme::Mariadb if url.database.is_empty() => {
+            Err(Failure::new("no database is named")
+                .hint("end the address with its name, or use --schema")
+                .into())
+        }
+        Scheme::Mysql | Scheme::Mariadb => Ok(url.database.clone()),
+    }
+}
+
+/// The root table, as the catalog spells it.
+fn named(catalog: &Catalog, root: &str) -> anyhow::Result<String> {
+    let same = |name: &&String| name.as_str() == root || name.to_lowercase() == root.to_lowercase();
+    if catalog.tables.contains_key(root) {
+        return Ok(root.to_owned());
+    }
+    if let Some(name) = catalog.tables.keys().find(same) {
+        return Ok(name.clone());
+    }
+    Err(Failure::new(format!(
+        "there is no table `{root}` in `{}`",
+        catalog.schema
+    ))
+    .hint("without --root, windrow lists the tables that look like one")
+    .into())
+}
+
+/// Looks at rows, until it has no more time.
+struct Look<'a> {
+    samples: Samples<'a>,
+    database: &'a mut dyn Database,
+    until: Instant,
+}
+
+impl Look<'_> {
+    /// The rows of a statement, or why there are none.
+    fn rows(&mut self, sql: &str) -> Result<Vec<db::Row>, String> {
+        if Instant::now() > self.until {
+            return Err("there was no time to look (--timeout)".to_owned());
+        }
+        self.database.query(sql, &[]).map_err(|error| {
+            format!(
+                "nobody could look: {}",
+                error.to_string().trim_end_matches('.')
+            )
+        })
+    }
+
+    fn share(&mut self, guess: &Guess, end: Option<&str>) -> Share {
+        let mut share = match self.rows(&self.samples.share(guess, end)) {
+            Ok(rows) => rows.first().map_or_else(Share::default, |row| Share {
+                values: number(row, 0),
+                found: number(row, 1),
+                ended: end.map(|_| number(row, 2)),
+                ..Share::default()
+            }),
+            Err(untold) => {
+                return Share {
+                    untold: Some(untold),
+                    ..Share::default()
+                };
+            }
+        };
+        if share.found < share.values
+            && let Ok(strays) = self.rows(&self.samples.strays(guess))
+            && let Some(stray) = strays.first()
+            && let Some(Some(value)) = stray.first()
+            && ["0", "-1", ""].contains(&value.as_str())
+        {
+            share.values -= number(stray, 1);
+            share.none = Some(value.clone());
+        }
+        share
+    }
+
+    /// When rows of the root ended, by the columns that fit best, and how many days ago the first did.
+    fn ends(&mut self, catalog: &Catalog, root: &str) -> (Ends, Option<i64>) {
+        let live = &catalog.tables[root];
+        let mut found = Ends {
+            end: ends::end_columns(catalog, live)
+                .first()
+                .map(|name| (*name).to_owned()),
+            state: ends::state_columns(catalog, live)
+                .first()
+                .map(|name| (*name).to_owned()),
+            states: Vec::new(),
+        };
+        let time = found.end.clone().or_else(|| {
+            ends::other_times(catalog, live)
+                .first()
+                .map(|name| (*name).to_owned())
+        });
+        if found.end.is_some() || found.state.is_some() {
+            let sql = self
+                .samples
+                .states(root, live, found.state.as_deref(), found.end.as_deref());
+            let state = |row: &db::Row| State {
+                value: row[0].clone(),
+                rows: number(row, 1),
+                ended: found.end.as_ref().map(|_| number(row, 2)),
+            };
+            found.states = self
+                .rows(&sql)
+                .unwrap_or_default()
+                .iter()
+                .map(state)
+                .collect();
+        }
+        let oldest = time.and_then(|time| {
+            let rows = self.rows(&self.samples.oldest(root, live, &time)).ok()?;
+            rows.first()?.first()?.as_ref()?.parse().ok()
+        });
+        (found, oldest)
+    }
+}
+
+fn number(row: &db::Row, at: usize) -> i64 {
+    row.get(at)
+        .and_then(Option::as_deref)
+        .and_then(|text| text.parse().ok())
+        .unwrap_or_default()
+}
+
+/// The tables that look like roots, the likeliest first: many tables name them, they are big, and their rows end.
+fn roots(catalog: &Catalog, look: &mut Look<'_>) -> String {
+    let guesses = Guesses::new(catalog);
+    let mut found: Vec<_> = catalog
+        .tables
+        .iter()
+        .filter(|(_, live)| live.partition_of.is_none() && live.primary_key.len() == 1)
+        .map(|(name, live)| {
+            let ends = !ends::end_columns(catalog, live).is_empty();
+            let states = !ends::state_columns(catalog, live).is_empty();
+            let by = family::find(catalog, &guesses, name, &mut |_| Share::default())
+                .tables
+                .len()
+                - 1;
+            (
+                usize::from(ends) * 20 + usize::from(states) * 10 + by.min(15),
+                by,
+                name,
+                live,
+            )
+        })
+        .filter(|(score, ..)| *score >= 10)
+        .collect();
+    found.sort_by_key(|(score, _, _, live)| std::cmp::Reverse((*score, live.estimated_rows)));
+    let mut lines = vec![format!(
+        "{:<40} {:>14} {:>10} {:>8} {}",
+        "table", "rows, about", "MB", "below it", "ended since"
+    )];
+    for (_, by, name, live) in found.iter().take(10) {
+        let time = ends::end_columns(catalog, live)
+            .into_iter()
+            .chain(ends::other_times(catalog, live))
+            .next();
+        let since = time.and_then(|time| {
+            let rows = look.rows(&look.samples.oldest(name, live, time)).ok()?;
+            let days: i64 = rows.first()?.first()?.as_ref()?.parse().ok()?;
+            Some(format!("{days} days ({time})"))
+        });
+        lines.push(
+            format!(
+                "{name:<40} {:>14} {:>10} {by:>8} {}",
+                live.estimated_rows,
+                (live.table_bytes + live.index_bytes) / 1_000_000,
+                since.unwrap_or_default()
+            )
+            .trim_end()
+            .to_owned(),
+        );
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,261 @@
+//! A spec drafted from what was found.
+
+use std::fmt::Write as _;
+
+use super::ends::{self, Ends};
+use super::family::{Edge, Family, Source};
+use super::rule;
+use super::words::{bare, capital, kind, slug, small, string};
+use crate::catalog::{Catalog, CatalogTable};
+use crate::dialect::Dialect;
+use crate::fit::kind_name;
+use crate::graph::Action;
+
+/// The text of a spec, with what was found out as comments and what was not as questions (`# ?`).
+///
+/// # Errors
+/// Why no spec can be written: a sentence about the root table.
+pub fn write(
+    catalog: &Catalog,
+    family: &Family,
+    ends: &Ends,
+    oldest: Option<i64>,
+) -> Result<String, String> {
+    let root = &family.tables[0];
+    let live = &catalog.tables[root];
+    let [key] = &live.primary_key[..] else {
+        return Err(format!(
+            "the table `{root}` has {}, and a family is named by a primary key of one column",
+            if live.primary_key.is_empty() {
+                "no primary key"
+            } else {
+                "a primary key of several columns"
+            }
+        ));
+    };
+    kind(catalog, live, key).ok_or_else(|| {
+        let printed = live.column(key).map_or("", |column| &column.kind);
+        format!(
+            "the key `{root}.{key}` is {printed}; windrow knows integers, uuid and text as keys"
+        )
+    })?;
+    let instead = ends::other_times(catalog, live);
+    let Some(end) = ends.end.as_deref().or(instead.first().copied()) else {
+        return Err(format!(
+            "the table `{root}` has no column of a time, and nothing else says how old a row is"
+        ));
+    };
+    let mut text = String::new();
+    head(&mut text, catalog, root);
+    let _ = writeln!(text, "[tables]");
+    for table in listed(family) {
+        table_lines(&mut text, catalog, family, table);
+    }
+    let ignored: Vec<_> = family.ignored.iter().collect();
+    if !ignored.is_empty() {
+        let _ = writeln!(
+            text,
+            "\n# Left alone. What belongs to a family and is not listed above stays behind without it.\n[ignore]"
+        );
+        for (table, reason) in ignored {
+            let _ = writeln!(text, "{} = {}", bare(table), string(reason));
+        }
+    }
+    rule::write(&mut text, catalog, family, ends, end, oldest);
+    if !family.questions.is_empty() {
+        let _ = writeln!(text, "\n# What the database does not say:");
+        for question in &family.questions {
+            let _ = writeln!(text, "# ? {question}");
+        }
+    }
+    Ok(text)
+}
+
+fn head(text: &mut String, catalog: &Catalog, root: &str) {
+    let (title, place) = match catalog.dialect {
+        Dialect::Postgres => ("postgres", "schema"),
+        Dialect::Mysql => ("mysql", "database"),
+        Dialect::Mariadb => ("mariadb", "database"),
+    };
+    let _ = write!(
+        text,
+        "# Drafted by `windrow inspect` for the table {root}. Read each line before you use it: guesses are marked,\n\
+         # and so is what only you can say (`# ?`). Nothing is deleted before an installation is armed, and with this\n\
+         # retention nothing then.\n\n\
+         name      = {name}\n\
+         dialects  = [{title}]\n\
+         {place:<9} = {schema}\n\
+         time_zone = \"UTC\"   # ? the zone in which the application writes times that have none\n\
+         # schedule = \"7 * * * *\"   # hourly, once a run by hand did what you expect\n\n",
+        name = string(&slug(catalog, root)),
+        title = string(title),
+        schema = string(&catalog.schema),
+    );
+}
+
+/// The tables with edges, parents before their children, then those that only keep or outlive what they name.
+fn listed(family: &Family) -> Vec<&str> {
+    let mut listed: Vec<&str> = family.tables.iter().map(String::as_str).collect();
+    for edge in &family.edges {
+        if !listed.contains(&edge.table.as_str()) {
+            listed.push(&edge.table);
+        }
+    }
+    listed
+}
+
+fn table_lines(text: &mut String, catalog: &Catalog, family: &Family, table: &str) {
+    let live = &catalog.tables[table];
+    let mut fields = Vec::new();
+    let mut unique = Vec::new();
+    let named: Vec<&Vec<String>> = family
+        .edges
+        .iter()
+        .filter(|edge| edge.parent == table)
+        .map(|edge| &edge.named)
+        .collect();
+    let typed = |columns: &[String]| {
+        let columns = columns.iter().map(|name| {
+            format!(
+                "{} {}",
+                small(name),
+                kind(catalog, live, name).map_or("varchar", kind_name)
+            )
+        });
+        columns.collect::<Vec<_>>().join(", ")
+    };
+    if live.primary_key.len() == 1
+        && (family.tables[0] == table || named.contains(&&live.primary_key))
+    {
+        fields.push(format!("key = {}", string(&typed(&live.primary_key))));
+    }
+    for columns in named {
+        let one = string(&typed(columns));
+        if *columns != live.primary_key && !unique.contains(&one)
+            || live.primary_key.len() > 1 && *columns == live.primary_key && !unique.contains(&one)
+        {
+            unique.push(one);
+        }
+    }
+    if !unique.is_empty() {
+        fields.push(format!("unique = [{}]", unique.join(", ")));
+    }
+    let (mut parents, mut indexed) = (Vec::new(), Vec::new());
+    for edge in family.edges_of(table) {
+        let _ = writeln!(text, "# {}", told(edge));
+        parents.push(string(&edge_text(catalog, edge)));
+        let columns = edge.columns.join(", ");
+        if leads(live, &edge.columns) && !indexed.contains(&string(&columns)) {
+            indexed.push(string(&columns));
+        }
+    }
+    if !parents.is_empty() {
+        fields.push(format!("parents = [{}]", parents.join(", ")));
+    }
+    if family
+        .edges_of(table)
+        .filter(|edge| edge.action == Action::Delete)
+        .count()
+        > 1
+    {
+        let _ = writeln!(
+            text,
+            "# ? A row goes when all of these go. With `with = \"any\"` it goes with the first of them."
+        );
+        fields.push("with = \"all\"".to_owned());
+    }
+    if !indexed.is_empty() {
+        fields.push(format!("indexed = [{}]", indexed.join(", ")));
+    }
+    let _ = writeln!(text, "{} = {{ {} }}", bare(table), fields.join(", "));
+}
+
+/// Where an edge comes from, and why it is what it is.
+fn told(edge: &Edge) -> String {
+    let columns = edge.columns.join(", ");
+    match (&edge.source, edge.action) {
+        (Source::Guess(share), action) => {
+            let none = share
+                .none
+                .as_ref()
+                .map_or(String::new(), |none| format!("; `{none}` means none"));
+            let live = match action {
+                Action::Restrict => {
+                    " None of these has ended: it looks like what only live rows have, and keeps them."
+                }
+                _ => "",
+            };
+            format!(
+                "? guessed by its name: {columns} -> {}. {}{none}.{live}",
+                edge.parent,
+                capital(&share.told())
+            )
+        }
+        (Source::Key(name, effect), Action::Delete) => format!("{name}: on delete {effect}."),
+        (Source::Key(name, effect), Action::SetNull) => {
+            format!("{name}: on delete {effect}. The row outlives what it names.")
+        }
+        (Source::Key(name, effect), Action::Restrict) => format!(
+            "? {name}: on delete {effect}, and {columns} may be NULL, so a row can be without what it names: it keeps that. \
+             Take `restrict` away if it is to go, too."
+        ),
+    }
+}
+
+fn edge_text(catalog: &Catalog, edge: &Edge) -> String {
+    let (child, parent) = (&catalog.tables[&edge.table], &catalog.tables[&edge.parent]);
+    let pairs = || edge.columns.iter().zip(&edge.named);
+    let mut text = if edge.columns.len() == 1 {
+        let (column, named) = (&edge.columns[0], &edge.named[0]);
+        let own = kind(catalog, child, column);
+        let typed = match own {
+            Some(own) if Some(own) != kind(catalog, parent, named) => {
+                format!(" {}", kind_name(own))
+            }
+            _ => String::new(),
+        };
+        format!(
+            "{}{typed} -> {}.{}",
+            small(column),
+            small(&edge.parent),
+            small(named)
+        )
+    } else {
+        let columns: Vec<String> = pairs().map(|(column, _)| small(column)).collect();
+        let named: Vec<String> = pairs().map(|(_, named)| small(named)).collect();
+        format!(
+            "{} -> {}({})",
+            columns.join(", "),
+            small(&edge.parent),
+            named.join(", ")
+        )
+    };
+    if let Source::Guess(share) = &edge.source
+        && let Some(none) = &share.none
+    {
+        let value = if none.parse::<i64>().is_ok() {
+            none.clone()
+        } else {
+            format!("'{none}'")
+        };
+        let _ = write!(text, " unless {value}");
+    }
+    text.push_str(match edge.action {
+        Action::Delete => "",
+        Action::Restrict => " restrict",
+        Action::SetNull => " set null",
+    });
+    text
+}
+
+/// Whether an index for all rows leads with these columns, in any order.
+fn leads(live: &CatalogTable, columns: &[String]) -> bool {
+    live.indexes.iter().any(|index| {
+        let first = index.keys.get(..columns.len()).unwrap_or_default();
+        index.valid
+            && index.ready
+            && index.predicate.is_none()
+            && !first.is_empty()
+            && first.iter().all(|key| columns.contains(key))
+    })
+}

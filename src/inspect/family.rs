@@ -1,0 +1,413 @@
+//! What hangs on a root: the closure of tables over foreign keys, and over what names and rows say.
+
+use std::collections::BTreeMap;
+
+use super::names::{self, Likeness, Named};
+use crate::catalog::{Catalog, CatalogTable, ForeignKey};
+use crate::column::Kind;
+use crate::fit::{is_whole, live_kind};
+use crate::graph::Action;
+
+/// The tables that hang on a root, and by what.
+#[derive(Clone, Debug, Default)]
+pub struct Family {
+    /// The tables in the order in which they were found, the root first.
+    pub tables: Vec<String>,
+    /// What they hang by.
+    pub edges: Vec<Edge>,
+    /// Tables that look as if they hung on one of these, and were left out, each with the reason.
+    pub ignored: BTreeMap<String, String>,
+    /// Columns by foreign keys of which a row of the root table names the one above it.
+    pub hierarchy: Vec<String>,
+    /// What nobody but a person can say.
+    pub questions: Vec<String>,
+}
+
+/// One table names rows of another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// The table whose rows name others.
+    pub table: String,
+    /// Its columns.
+    pub columns: Vec<String>,
+    /// The table that is named.
+    pub parent: String,
+    /// The columns that are named.
+    pub named: Vec<String>,
+    /// What becomes of the row.
+    pub action: Action,
+    /// How it was found.
+    pub source: Source,
+}
+
+/// How an edge was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// By a foreign key: its name, and what it does.
+    Key(String, String),
+    /// By names and rows.
+    Guess(Share),
+}
+
+/// What a sample of rows says of a guess.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// How many values were looked at.
+    pub values: i64,
+    /// How many of them name a row.
+    pub found: i64,
+    /// The value that says that there is no such row, which is not among these.
+    pub none: Option<String>,
+    /// How many of those that it names have ended, where that is known.
+    pub ended: Option<i64>,
+    /// Why nothing was looked at.
+    pub untold: Option<String>,
+}
+
+/// A guess that rows can prove.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guess {
+    /// The table whose rows would name others.
+    pub table: String,
+    /// Its column.
+    pub column: String,
+    /// The table that would be named.
+    pub parent: String,
+    /// Its key.
+    pub named: String,
+    /// How well the names fit.
+    pub likeness: Likeness,
+    /// Whether the keys are numbers, of which tables have the same by accident.
+    pub counts: bool,
+}
+
+/// What names say of a schema: for each table the columns of others that could name its rows, the likeliest first.
+#[derive(Clone, Debug)]
+pub struct Guesses(BTreeMap<String, Vec<Guess>>);
+
+impl Guesses {
+    /// Compares the name of each column with those of all tables, and keeps what fits best.
+    pub fn new(catalog: &Catalog) -> Guesses {
+        let common = names::common_words(catalog.tables.keys().map(String::as_str));
+        let named: Vec<(&String, &String, Kind, Named)> = catalog
+            .tables
+            .iter()
+            .filter_map(|(table, live)| {
+                let [key] = &live.primary_key[..] else {
+                    return None;
+                };
+                let kind = live_kind(catalog.dialect, live.column(key)?)?;
+                Some((table, key, kind, Named::new(table, key, &common)))
+            })
+            .collect();
+        let mut guesses: BTreeMap<String, Vec<Guess>> = BTreeMap::new();
+        for (table, live) in catalog
+            .tables
+            .iter()
+            .filter(|(_, live)| live.partition_of.is_none())
+        {
+            for column in live.columns.iter().filter(|column| !column.generated) {
+                let by_key = live
+                    .foreign_keys
+                    .iter()
+                    .any(|key| key.columns.contains(&column.name));
+                let Some(kind) = live_kind(catalog.dialect, column).filter(|_| !by_key) else {
+                    continue;
+                };
+                let name = names::words(&column.name);
+                let fitting: Vec<(Likeness, &String, &String, Kind)> = named
+                    .iter()
+                    .filter(|(parent, key, ..)| !(*parent == table && **key == column.name))
+                    .filter_map(|(parent, key, kind, named)| {
+                        Some((named.likeness(&name)?, *parent, *key, *kind))
+                    })
+                    .collect();
+                let best = fitting.iter().map(|(likeness, ..)| *likeness).max();
+                for (likeness, parent, key, of_key) in fitting {
+                    let to_itself = parent == table && matches!(likeness, Likeness::Part(_));
+                    if Some(likeness) == best && !to_itself && is_alike(kind, of_key) {
+                        guesses.entry(parent.clone()).or_default().push(Guess {
+                            table: table.clone(),
+                            column: column.name.clone(),
+                            parent: parent.clone(),
+                            named: key.clone(),
+                            likeness,
+                            counts: is_whole(kind),
+                        });
+                    }
+                }
+            }
+        }
+        for guesses in guesses.values_mut() {
+            guesses.sort_by_key(|guess| std::cmp::Reverse(guess.likeness));
+        }
+        Guesses(guesses)
+    }
+}
+
+/// Whether a column of one type may hold keys of another.
+fn is_alike(column: Kind, key: Kind) -> bool {
+    column == key || is_whole(column) && is_whole(key)
+}
+
+/// Finds what hangs on a root. `ask` looks at the rows of a guess.
+pub fn find(
+    catalog: &Catalog,
+    guesses: &Guesses,
+    root: &str,
+    ask: &mut dyn FnMut(&Guess) -> Share,
+) -> Family {
+    let mut family = Family {
+        tables: vec![root.to_owned()],
+        ..Family::default()
+    };
+    let (mut by_key, mut by_name) = (0, 0);
+    loop {
+        if let Some(table) = family.tables.get(by_key).cloned() {
+            family.follow_keys(catalog, &table);
+            by_key += 1;
+        } else if let Some(table) = family.tables.get(by_name).cloned() {
+            for guess in guesses.0.get(&table).into_iter().flatten() {
+                family.take(guess, ask);
+            }
+            by_name += 1;
+        } else {
+            break;
+        }
+    }
+    let ignored = std::mem::take(&mut family.ignored).into_iter();
+    family.ignored = ignored.filter(|(table, _)| !family.lists(table)).collect();
+    family.name_strangers(catalog);
+    // A row goes or keeps. One that goes with another row keeps nothing longer than that.
+    let going = family.tables.clone();
+    for edge in &mut family.edges {
+        if edge.action == Action::Restrict && going.contains(&edge.table) {
+            edge.action = Action::Delete;
+        }
+    }
+    family
+}
+
+impl Family {
+    /// Whether rows of the table go with those of the root.
+    pub fn goes(&self, table: &str) -> bool {
+        self.tables.iter().any(|known| known == table)
+    }
+
+    /// The edges of a table, in the order in which they were found.
+    pub fn edges_of(&self, table: &str) -> impl Iterator<Item = &Edge> {
+        self.edges.iter().filter(move |edge| edge.table == table)
+    }
+
+    /// Whether the table has an edge, or is the root.
+    fn lists(&self, table: &str) -> bool {
+        self.goes(table) || self.edges_of(table).next().is_some()
+    }
+
+    /// Tables that have a column like one by which others name a row, and are no part of it.
+    fn name_strangers(&mut self, catalog: &Catalog) {
+        for (table, live) in catalog
+            .tables
+            .iter()
+            .filter(|(_, live)| live.partition_of.is_none())
+        {
+            if self.lists(table) {
+                continue;
+            }
+            let like = |column: &&String| {
+                let same = |edge: &Edge| {
+                    edge.action == Action::Delete && edge.columns == [(*column).clone()]
+                };
+                self.edges.iter().any(same)
+            };
+            let Some(column) = live.columns.iter().map(|column| &column.name).find(like) else {
+                continue;
+            };
+            let key = live
+                .foreign_keys
+                .iter()
+                .find(|key| key.columns.contains(column));
+            let reason = match key {
+                Some(key) => format!("{column} names rows of {}", key.target),
+                None => format!("{column} is called like what names a row elsewhere"),
+            };
+            self.ignored.entry(table.clone()).or_insert(reason);
+        }
+    }
+
+    fn follow_keys(&mut self, catalog: &Catalog, parent: &str) {
+        let own = |name: &str| {
+            name.strip_prefix(&format!("{}.", catalog.schema))
+                .map(str::to_owned)
+        };
+        for key in &catalog.tables[parent].referenced_by {
+            let Some(table) = own(&key.table) else {
+                self.questions.push(format!(
+                    "`{}` names rows of `{parent}` from elsewhere ({}, on delete {}): what becomes of its rows?",
+                    key.table, key.name, key.on_delete.to_lowercase()
+                ));
+                continue;
+            };
+            let Some(live) = catalog.tables.get(&table) else {
+                continue;
+            };
+            if table == parent {
+                match (self.action(key, live), &key.columns[..]) {
+                    (Some(Action::SetNull), _) => {}
+                    (_, [column]) if *parent == self.tables[0] => {
+                        self.hierarchy.push(column.clone());
+                        continue;
+                    }
+                    _ => {
+                        self.questions
+                            .push(below(parent, &key.columns.join(", "), &key.name));
+                        continue;
+                    }
+                }
+            }
+            let untyped = |live: &CatalogTable, columns: &[String]| {
+                let mut columns = columns.iter().filter_map(|name| live.column(name));
+                columns.any(|column| live_kind(catalog.dialect, column).is_none())
+            };
+            if untyped(live, &key.columns) || untyped(&catalog.tables[parent], &key.target_columns)
+            {
+                self.questions.push(format!(
+                    "`{table}` names rows of `{parent}` by {} ({}, on delete {}), of a type that a spec cannot say yet",
+                    key.columns.join(", "), key.name, key.on_delete.to_lowercase()
+                ));
+                continue;
+            }
+            let Some(action) = self.action(key, live) else {
+                self.questions.push(format!(
+                    "{} sets ({}) of `{table}` to its default when a row of `{parent}` goes: what is that to mean?",
+                    key.name, key.columns.join(", ")
+                ));
+                continue;
+            };
+            if action != Action::SetNull && self.is_above(&table, parent) {
+                self.questions.push(format!(
+                    "`{table}` names rows of `{parent}` by {} ({}), and is above it: what is to go first?",
+                    key.columns.join(", "), key.name
+                ));
+                continue;
+            }
+            let edge = Edge {
+                table: table.clone(),
+                columns: key.columns.clone(),
+                parent: parent.to_owned(),
+                named: key.target_columns.clone(),
+                action,
+                source: Source::Key(key.name.clone(), key.on_delete.to_lowercase()),
+            };
+            if !self.edges.contains(&edge) {
+                self.edges.push(edge);
+            }
+            if action == Action::Delete && !self.goes(&table) {
+                self.tables.push(table);
+            }
+        }
+    }
+
+    /// A row that may be without its parent keeps it, where the key refuses that the parent goes.
+    fn action(&self, key: &ForeignKey, live: &CatalogTable) -> Option<Action> {
+        let nullable = || {
+            let mut columns = key.columns.iter().filter_map(|name| live.column(name));
+            columns.any(|column| column.nullable)
+        };
+        Some(match key.on_delete.split(' ').next().unwrap_or_default() {
+            "CASCADE" => Action::Delete,
+            "SET" if key.on_delete == "SET NULL" => Action::SetNull,
+            "SET" => return None,
+            _ if nullable() => Action::Restrict,
+            _ => Action::Delete,
+        })
+    }
+
+    fn take(&mut self, guess: &Guess, ask: &mut dyn FnMut(&Guess) -> Share) {
+        let other =
+            |edge: &Edge| edge.columns == [guess.column.clone()] || edge.action != Action::Delete;
+        if self.edges_of(&guess.table).any(other) || self.is_above(&guess.table, &guess.parent) {
+            return;
+        }
+        let share = ask(guess);
+        let is_sure = match guess.likeness {
+            Likeness::Whole(_) if share.values == 0 => true,
+            Likeness::Whole(_) => share.found * 2 >= share.values,
+            Likeness::Part(_) => {
+                share.values >= if guess.counts { 20 } else { 1 }
+                    && share.found * 100 >= share.values * 95
+            }
+        };
+        let by_key = self
+            .edges_of(&guess.table)
+            .any(|edge| matches!(edge.source, Source::Key(..)));
+        if by_key || guess.table == guess.parent {
+            if is_sure && share.values > 0 {
+                self.questions.push(if guess.table == guess.parent {
+                    below(&guess.table, &guess.column, &share.told())
+                } else {
+                    format!(
+                        "`{}.{}` could name rows of `{}`, without a foreign key ({}): is that an edge, too?",
+                        guess.table, guess.column, guess.parent, share.told()
+                    )
+                });
+            }
+            return;
+        }
+        if !is_sure {
+            let reason = format!(
+                "{} could name rows of {}, but {}",
+                guess.column,
+                guess.parent,
+                share.told()
+            );
+            self.ignored.entry(guess.table.clone()).or_insert(reason);
+            return;
+        }
+        // What only those have that go on is not history.
+        let is_live = share.ended == Some(0) && share.found > 0;
+        self.edges.push(Edge {
+            table: guess.table.clone(),
+            columns: vec![guess.column.clone()],
+            parent: guess.parent.clone(),
+            named: vec![guess.named.clone()],
+            action: if is_live {
+                Action::Restrict
+            } else {
+                Action::Delete
+            },
+            source: Source::Guess(share),
+        });
+        if !is_live && !self.goes(&guess.table) {
+            self.tables.push(guess.table.clone());
+        }
+    }
+
+    /// Whether rows of a table are named by those of another, over however many tables.
+    fn is_above(&self, table: &str, below: &str) -> bool {
+        table != below
+            && self.edges_of(below).any(|edge| {
+                edge.action == Action::Delete
+                    && (edge.parent == table || self.is_above(table, &edge.parent))
+            })
+    }
+}
+
+/// The question of a table whose rows name each other.
+fn below(table: &str, column: &str, told: &str) -> String {
+    format!(
+        "rows of `{table}` name others of it by {column} ({told}): is one of these below the other, and do they go together? Then write \
+         `hierarchy = [\"{table}: {column} -> its key\"]` into the rule."
+    )
+}
+
+impl Share {
+    /// `998 of 1000 values have a row`.
+    pub fn told(&self) -> String {
+        match &self.untold {
+            Some(why) => why.clone(),
+            None if self.values == 0 => "no row says anything".to_owned(),
+            None => format!("{} of {} values have their row", self.found, self.values),
+        }
+    }
+}

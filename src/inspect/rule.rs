@@ -1,0 +1,174 @@
+//! The rule of a draft: which rows have ended, since when, and what is below what.
+
+use std::fmt::Write as _;
+
+use super::ends::{Ends, State};
+use super::family::Family;
+use super::words::{bare, capital, kind, slug, small, string};
+use crate::catalog::Catalog;
+use crate::column::Kind;
+
+/// Ten years, in days: nothing that a database of today has is older, in most.
+const LONG: i64 = 3_650;
+
+/// Writes the rule. `end` is the column of the end, or what stands in for it; `oldest` says how many days ago the first was.
+pub(super) fn write(
+    text: &mut String,
+    catalog: &Catalog,
+    family: &Family,
+    ends: &Ends,
+    end: &str,
+    oldest: Option<i64>,
+) {
+    let root = &family.tables[0];
+    let _ = write!(
+        text,
+        "\n[rules.{}]\nstrategy  = \"end-time\"\nroot      = {}\n",
+        bare(&slug(catalog, root)),
+        string(root)
+    );
+    if ends.end.is_none() {
+        let _ = writeln!(
+            text,
+            "# ? Nothing is named like the time at which a row of {root} ended. {end} stands in: is the retention to be counted from that?"
+        );
+    }
+    for state in &ends.states {
+        told(text, ends, state);
+    }
+    finals(text, catalog, root, ends, end);
+    hierarchy(text, catalog, family);
+    let typed = match kind(catalog, &catalog.tables[root], end) {
+        Some(Kind::Timestamptz) => " timestamptz",
+        _ => "",
+    };
+    let days = oldest
+        .filter(|days| *days > LONG - 30)
+        .map_or(LONG, |days| days + 365);
+    let since = oldest.map_or(String::new(), |days| {
+        format!(" The oldest that was looked at ended {days} days ago.")
+    });
+    let _ = writeln!(
+        text,
+        "end_time  = {}\n\
+         # ? How long are they to be kept? With this, nothing goes.{since}\n\
+         retention = {{ default = \"{days}d\", minimum = \"7d\", safety_lag = \"1d\" }}",
+        string(&format!("{}{typed}", small(end)))
+    );
+}
+
+/// What the rows say of a state.
+fn told(text: &mut String, ends: &Ends, state: &State) {
+    let of = match state.ended {
+        Some(ended) => format!("{ended} of {} rows have an end", state.rows),
+        None => format!("{} rows", state.rows),
+    };
+    let Some(column) = &ends.state else {
+        let _ = writeln!(text, "# {}.", capital(&of));
+        return;
+    };
+    let (mark, says) = match state.ended {
+        _ if state.value.is_none() => ("? ", "kept, since no list of states can name it"),
+        None if state.is_final() => ("? ", "final, by its name"),
+        None => ("? ", "not final, by its name"),
+        Some(0) => ("", "not final"),
+        Some(all) if all == state.rows => ("", "final"),
+        Some(_) if state.is_final() => ("? ", "final; rows without an end are kept"),
+        Some(_) => ("? ", "not taken for final"),
+    };
+    let value = state.value.as_deref().unwrap_or("NULL");
+    let _ = writeln!(text, "# {mark}{column} = {value}: {of}: {says}.");
+}
+
+/// Which rows are final: by their states, or because they have an end.
+fn finals(text: &mut String, catalog: &Catalog, root: &str, ends: &Ends, end: &str) {
+    let finals = ends.finals();
+    let Some(column) = ends.state.as_ref().filter(|_| !finals.is_empty()) else {
+        let _ = writeln!(
+            text,
+            "# ? Which rows have ended is not known but by this: does the application write {end} before it is through with a row?\n\
+             final     = {{ {} = {{ null = false }} }}",
+            bare(end)
+        );
+        return;
+    };
+    let is_text = kind(catalog, &catalog.tables[root], column) == Some(Kind::Varchar);
+    let value = |value: &str| {
+        if is_text {
+            string(value)
+        } else {
+            value.to_owned()
+        }
+    };
+    let values: Vec<String> = finals.into_iter().map(value).collect();
+    let _ = writeln!(
+        text,
+        "final     = {{ {} = [{}] }}",
+        bare(column),
+        values.join(", ")
+    );
+}
+
+/// What says which root is below which: a foreign key does, a table that names two of them may.
+fn hierarchy(text: &mut String, catalog: &Catalog, family: &Family) {
+    let root = &family.tables[0];
+    let link = |table: &str, above: &str, below: &str| {
+        string(&format!(
+            "{}: {} -> {}",
+            small(table),
+            small(above),
+            small(below)
+        ))
+    };
+    if !family.hierarchy.is_empty() {
+        let key = &catalog.tables[root].primary_key[0];
+        let links = family
+            .hierarchy
+            .iter()
+            .map(|column| link(root, column, key));
+        let _ = writeln!(
+            text,
+            "# ? By a foreign key, rows of {root} name others of it, taken for those above them. They go together or not at all.\n\
+             hierarchy = [{}]\n\
+             shared    = \"closed\"",
+            links.collect::<Vec<_>>().join(", ")
+        );
+    }
+    for (table, [above, below]) in links(family) {
+        let _ = writeln!(
+            text,
+            "# ? {table} names two rows of {root}. If one is below the other:\n\
+             # hierarchy = [{}]   # and `candidates` says which rows have none above them",
+            link(table, above, below)
+        );
+    }
+}
+
+/// The tables that name two rows of the root, each by one column: first the one whose name says that it is above.
+fn links(family: &Family) -> Vec<(&str, [&str; 2])> {
+    let tables = family.tables.iter().skip(1);
+    let two = tables.filter_map(|table| {
+        let edges: Vec<&str> = family
+            .edges_of(table)
+            .filter(|edge| edge.parent == family.tables[0] && edge.columns.len() == 1)
+            .map(|edge| edge.columns[0].as_str())
+            .collect();
+        let above = |name: &str| {
+            ["parent", "upstream", "source", "from", "prev"]
+                .iter()
+                .any(|word| name.to_lowercase().contains(word))
+        };
+        match edges[..] {
+            [one, other] if above(one) != above(other) => Some((
+                table.as_str(),
+                if above(one) {
+                    [one, other]
+                } else {
+                    [other, one]
+                },
+            )),
+            _ => None,
+        }
+    });
+    two.collect()
+}

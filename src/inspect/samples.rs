@@ -1,0 +1,157 @@
+//! The statements that look at rows: bounded by their number, along an index or none at all.
+
+use super::family::Guess;
+use crate::catalog::CatalogTable;
+use crate::dialect::Dialect;
+
+/// How many rows of a table are read for its values.
+const ROWS: u32 = 10_000;
+
+/// How many values of a column are looked for.
+const VALUES: u32 = 1_000;
+
+/// How many rows are read from each end of a root table.
+const ENDS: u32 = 20_000;
+
+/// Where the tables are, and in whose words the statements are written.
+#[derive(Clone, Copy, Debug)]
+pub struct Samples<'a> {
+    /// The server.
+    pub dialect: Dialect,
+    /// The schema, or the database of MySQL and MariaDB.
+    pub schema: &'a str,
+}
+
+impl Samples<'_> {
+    /// What a session is set to before it looks: it can write nothing, and no statement takes longer than so many seconds.
+    pub fn settings(&self, seconds: u64) -> Vec<String> {
+        match self.dialect {
+            Dialect::Postgres => vec![
+                "SET default_transaction_read_only = on".to_owned(),
+                "SET lock_timeout = '1s'".to_owned(),
+                format!("SET statement_timeout = '{seconds}s'"),
+            ],
+            Dialect::Mysql => vec![
+                "SET SESSION TRANSACTION READ ONLY".to_owned(),
+                "SET SESSION lock_wait_timeout = 1".to_owned(),
+                format!("SET SESSION max_execution_time = {}", seconds * 1_000),
+            ],
+            Dialect::Mariadb => vec![
+                "SET SESSION TRANSACTION READ ONLY".to_owned(),
+                "SET SESSION lock_wait_timeout = 1".to_owned(),
+                format!("SET SESSION max_statement_time = {seconds}"),
+            ],
+        }
+    }
+
+    /// How many values of a guess there are, how many of them name a row, and of how many of these a time is not NULL.
+    pub fn share(&self, guess: &Guess, end: Option<&str>) -> String {
+        let ended = end.map_or("NULL".to_owned(), |end| {
+            format!("COUNT(p.{})", self.dialect.ident(end))
+        });
+        format!(
+            "SELECT COUNT(*), COUNT(p.{named}), {ended} FROM {}",
+            self.values(guess),
+            named = self.dialect.ident(&guess.named),
+        )
+    }
+
+    /// The values of a guess that name no row, the most frequent first, each with its number.
+    pub fn strays(&self, guess: &Guess) -> String {
+        format!(
+            "SELECT {value}, COUNT(*) FROM {} WHERE p.{named} IS NULL GROUP BY v.name ORDER BY COUNT(*) DESC LIMIT 1",
+            self.values(guess),
+            value = self.text("v.name"),
+            named = self.dialect.ident(&guess.named),
+        )
+    }
+
+    /// The states of a root table, in how many rows each is, and in how many of these the time is not NULL.
+    pub fn states(
+        &self,
+        table: &str,
+        live: &CatalogTable,
+        state: Option<&str>,
+        end: Option<&str>,
+    ) -> String {
+        let column =
+            |name: Option<&str>| name.map_or("NULL".to_owned(), |name| self.dialect.ident(name));
+        format!(
+            "SELECT {state}, COUNT(*), COUNT(r.ended) FROM {rows} AS r GROUP BY r.state ORDER BY COUNT(*) DESC LIMIT 50",
+            state = self.text("r.state"),
+            rows = self.both_ends(
+                table,
+                live,
+                &format!("{} AS state, {} AS ended", column(state), column(end))
+            ),
+        )
+    }
+
+    /// How many whole days ago the earliest of the rows was that are looked at.
+    pub fn oldest(&self, table: &str, live: &CatalogTable, time: &str) -> String {
+        let column = self.dialect.ident(time);
+        let leads = live.indexes.iter().any(|index| {
+            index.valid
+                && index.predicate.is_none()
+                && index.keys.first().is_some_and(|key| key == time)
+        });
+        let rows = if leads {
+            format!(
+                "(SELECT {column} AS at FROM {} WHERE {column} IS NOT NULL ORDER BY {column} LIMIT 1)",
+                self.dialect.qualified(self.schema, table)
+            )
+        } else {
+            self.both_ends(table, live, &format!("{column} AS at"))
+        };
+        match self.dialect {
+            Dialect::Postgres => format!(
+                "SELECT floor(extract(epoch FROM now() - min(r.at)) / 86400)::bigint FROM {rows} AS r WHERE isfinite(r.at)"
+            ),
+            Dialect::Mysql | Dialect::Mariadb => {
+                format!("SELECT TIMESTAMPDIFF(DAY, MIN(r.at), UTC_TIMESTAMP()) FROM {rows} AS r")
+            }
+        }
+    }
+
+    /// The values of a guess as `v.name`, and what they name as `p`.
+    fn values(&self, guess: &Guess) -> String {
+        let (column, named) = (
+            self.dialect.ident(&guess.column),
+            self.dialect.ident(&guess.named),
+        );
+        format!(
+            "(SELECT r.name FROM (SELECT t.{column} AS name FROM {table} AS t LIMIT {ROWS}) AS r \
+             WHERE r.name IS NOT NULL LIMIT {VALUES}) AS v \
+             LEFT JOIN {parent} AS p ON p.{named} = v.name",
+            table = self.dialect.qualified(self.schema, &guess.table),
+            parent = self.dialect.qualified(self.schema, &guess.parent),
+        )
+    }
+
+    /// Rows of a table: all of a small one; of others as many from either end of its key.
+    fn both_ends(&self, table: &str, live: &CatalogTable, columns: &str) -> String {
+        let table = self.dialect.qualified(self.schema, table);
+        let from = format!("SELECT {columns} FROM {table}");
+        if live.primary_key.is_empty() || live.estimated_rows < i64::from(2 * ENDS) {
+            return format!("({from} LIMIT {})", 2 * ENDS);
+        }
+        let key: Vec<String> = live
+            .primary_key
+            .iter()
+            .map(|name| self.dialect.ident(name))
+            .collect();
+        let down: Vec<String> = key.iter().map(|name| format!("{name} DESC")).collect();
+        format!(
+            "((({from} ORDER BY {} LIMIT {ENDS})) UNION ALL ({from} ORDER BY {} LIMIT {ENDS}))",
+            key.join(", "),
+            down.join(", ")
+        )
+    }
+
+    fn text(&self, value: &str) -> String {
+        match self.dialect {
+            Dialect::Postgres => format!("{value}::text"),
+            Dialect::Mysql | Dialect::Mariadb => format!("CAST({value} AS char)"),
+        }
+    }
+}

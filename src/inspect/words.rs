@@ -1,0 +1,61 @@
+//! How a draft writes names, texts and types.
+
+use super::names;
+use crate::catalog::{Catalog, CatalogTable};
+use crate::column::Kind;
+use crate::fit::live_kind;
+
+/// The type of a column, as a spec declares it.
+pub(super) fn kind(catalog: &Catalog, table: &CatalogTable, column: &str) -> Option<Kind> {
+    table
+        .column(column)
+        .and_then(|column| live_kind(catalog.dialect, column))
+}
+
+/// A key of TOML.
+pub(super) fn bare(name: &str) -> String {
+    let plain = |sign: char| sign.is_ascii_alphanumeric() || sign == '_' || sign == '-';
+    if !name.is_empty() && name.chars().all(plain) {
+        name.to_owned()
+    } else {
+        string(name)
+    }
+}
+
+/// A text of TOML.
+pub(super) fn string(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
+
+/// A name within the little language of a text.
+pub(super) fn small(name: &str) -> String {
+    let plain = |sign: char| sign.is_alphanumeric() || sign == '_';
+    if name.chars().all(plain) {
+        name.to_owned()
+    } else {
+        format!("\"{name}\"")
+    }
+}
+
+/// What a spec and its rule may be called.
+pub(super) fn slug(catalog: &Catalog, root: &str) -> String {
+    let common = names::common_words(catalog.tables.keys().map(String::as_str));
+    let letters = names::short(root, &common);
+    let slug = letters.replace(
+        |sign: char| !sign.is_ascii_alphanumeric() && sign != '_',
+        "_",
+    );
+    if slug.starts_with(|sign: char| sign.is_ascii_alphabetic()) {
+        slug
+    } else {
+        format!("t_{slug}")
+    }
+}
+
+/// A sentence.
+pub(super) fn capital(text: &str) -> String {
+    let mut signs = text.chars();
+    signs.next().map_or(String::new(), |first| {
+        first.to_uppercase().chain(signs).collect()
+    })
+}

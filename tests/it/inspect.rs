@@ -1,0 +1,419 @@
+//! `inspect`: drafts of specs for databases whose specs people wrote, compared with these.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use windrow::demo::SYSTEMS;
+use windrow::dialect::Dialect;
+use windrow::graph::{Action, Graph, Test};
+
+use crate::harness::tests;
+use crate::support::graphs::graph_of;
+use crate::support::installation::Installation;
+
+tests! {
+    on_postgres: [
+        the_page_shows_a_real_draft,
+    ],
+    each_server: [
+        a_draft_says_what_people_wrote,
+        an_account_that_may_only_read_is_enough,
+    ],
+    every_server: [
+        rows_decide_what_names_suggest,
+        keys_say_what_becomes_of_rows,
+        without_a_root_those_are_listed_that_look_like_one,
+        what_cannot_be_drafted_says_why,
+        without_time_the_draft_asks,
+    ],
+}
+
+/// Two tables of an unknown application, and what a test adds.
+const SCHEMA: &str =
+    "CREATE TABLE run (id integer PRIMARY KEY, status varchar(20), started_at timestamp NULL, ended_at timestamp NULL);
+     CREATE TABLE step (id integer PRIMARY KEY, run_id integer NOT NULL);";
+
+/// A database without windrow's own tables in the way: only the application's schema is read.
+fn database(dialect: Dialect, schema: &str) -> Installation {
+    // What is installed beside the tables does not matter.
+    let graph = graph_of(
+        "name = 'beside'\nschema = 'public'\ndatabase = 'beside'\n[tables]\nbeside = { key = 'id integer' }\n\
+         [rules.beside]\nstrategy = 'end-time'\nroot = 'beside'\nfinal = { ended_at = { null = false } }\nend_time = 'ended_at'\n\
+         retention = { default = '30d', minimum = '7d', safety_lag = '1d' }\n",
+    );
+    let beside = "CREATE TABLE beside (id integer PRIMARY KEY, ended_at timestamp NULL);";
+    Installation::of(dialect, &format!("{beside}{schema}"), &graph)
+}
+
+/// What the binary says on this database, with these arguments.
+fn said(url: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_windrow"))
+        .args(arguments)
+        .args(["--database", url])
+        .output()
+        .expect("windrow runs");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    (
+        output.status.code(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+fn draft(database: &Installation, root: &str) -> String {
+    let (code, draft, told) = said(&database.superuser(), &["inspect", "--root", root]);
+    assert_eq!((code, told.as_str()), (Some(0), ""), "{draft}");
+    draft
+}
+
+/// What `check --database` has against a draft, but for what an installation mends.
+fn against(database: &Installation, draft: &str) -> String {
+    let path = std::env::temp_dir().join(format!(
+        "windrow-draft-{:?}-{}.toml",
+        database.dialect, database.name
+    ));
+    std::fs::write(&path, draft).expect("a draft is written");
+    let (code, findings, told) = said(
+        &database.superuser(),
+        &["check", path.to_str().expect("UTF-8")],
+    );
+    std::fs::remove_file(&path).expect("a draft is removed");
+    let known = ["event-scheduler", "sees-not-all"]
+        .iter()
+        .any(|code| findings.contains(code));
+    if code == Some(0) || known && !findings.contains("error[") {
+        String::new()
+    } else {
+        format!("{findings}\n{told}")
+    }
+}
+
+/// The edges below a root: table, columns and parent in lower case, and whether a row keeps what it names.
+fn edges(graph: &Graph, root: &str) -> BTreeMap<(String, String, String), bool> {
+    let mut below = BTreeSet::from([root.to_lowercase()]);
+    let mut edges = BTreeMap::new();
+    loop {
+        let before = edges.len();
+        for table in &graph.tables {
+            for edge in table
+                .edges
+                .iter()
+                .filter(|edge| edge.action != Action::SetNull)
+            {
+                let parent = graph.table(edge.parent).name.to_lowercase();
+                // That its parents name a row is another way to say that it belongs to them.
+                if below.contains(&parent) && !edge.alone {
+                    let keeps = edge.action == Action::Restrict;
+                    let name = table.name.to_lowercase();
+                    if !keeps {
+                        below.insert(name.clone());
+                    }
+                    edges.insert((name, edge.columns().to_lowercase(), parent), keeps);
+                }
+            }
+        }
+        if edges.len() == before {
+            return edges;
+        }
+    }
+}
+
+/// The final states of the rule of a root.
+fn finals(graph: &Graph, root: &str) -> BTreeSet<String> {
+    let rule = graph
+        .rules
+        .iter()
+        .find(|rule| graph.table(rule.root).name.eq_ignore_ascii_case(root));
+    let rule = rule.expect("a rule of the root");
+    let tests = rule.r#final.iter().map(|condition| &condition.test);
+    tests
+        .flat_map(|test| match test {
+            Test::OneOf(values) => values.iter().map(|value| format!("{value:?}")).collect(),
+            _ => Vec::new(),
+        })
+        .collect()
+}
+
+fn a_draft_says_what_people_wrote(dialect: Dialect) {
+    let roots = [
+        (
+            "dolphinscheduler",
+            "t_ds_workflow_instance",
+            include_str!("../../specs/dolphinscheduler.toml"),
+        ),
+        (
+            "airflow-3",
+            "dag_run",
+            include_str!("../../specs/airflow-3.toml"),
+        ),
+        (
+            "camunda7",
+            "act_hi_procinst",
+            include_str!("../../specs/camunda7-end-time.toml"),
+        ),
+        (
+            "yworkflow",
+            "workflow_instance",
+            include_str!("../../specs/yworkflow.toml"),
+        ),
+    ];
+    let mut guessed = (0, 0);
+    for (name, root, spec) in roots {
+        let system = SYSTEMS
+            .iter()
+            .find(|system| system.name == name)
+            .expect("a system");
+        let Some(scripts) = system.scripts(dialect) else {
+            continue;
+        };
+        let written = graph_of(spec);
+        let mut database = Installation::of(dialect, scripts.schema, &written);
+        database.execute(&format!("SET {} = 300", scripts.size));
+        database.execute(scripts.history);
+        let text = draft(&database, root);
+        let drafted = graph_of(&text);
+        assert_eq!(against(&database, &text), "", "{name}\n{text}");
+
+        let (ours, theirs) = (edges(&drafted, root), edges(&written, root));
+        let missed: Vec<_> = theirs
+            .keys()
+            .filter(|edge| !ours.contains_key(*edge))
+            .collect();
+        let has_keys = ["airflow-3", "yworkflow"].contains(&name);
+        assert!(
+            !has_keys || missed.is_empty(),
+            "{name}: missed {missed:#?}\n{text}"
+        );
+        if !has_keys {
+            guessed = (
+                guessed.0 + theirs.len() - missed.len(),
+                guessed.1 + theirs.len(),
+            );
+        }
+        assert!(
+            missed.len() * 5 <= theirs.len(),
+            "{name}: missed {missed:#?}\n{text}"
+        );
+        // What people keep is not deleted by a draft.
+        for (edge, keeps) in &theirs {
+            assert!(
+                !keeps || ours.get(edge) != Some(&false),
+                "{name}: {edge:?}\n{text}"
+            );
+        }
+        let (drafted, written) = (finals(&drafted, root), finals(&written, root));
+        assert!(
+            !drafted.is_empty() && drafted.is_subset(&written),
+            "{name}: {drafted:?} {written:?}\n{text}"
+        );
+        // Nothing is old enough.
+        assert!(
+            text.contains("With this, nothing goes. The oldest that was looked at ended "),
+            "{text}"
+        );
+    }
+    // Edges without a foreign key.
+    assert!(guessed.0 * 10 >= guessed.1 * 9, "{guessed:?}");
+}
+
+fn an_account_that_may_only_read_is_enough(dialect: Dialect) {
+    let mut database = database(dialect, SCHEMA);
+    database.execute("INSERT INTO run VALUES (1, 'done', '2024-01-01', '2024-01-02'); INSERT INTO step VALUES (1, 1)");
+    let reader = reader(&mut database);
+    let (code, draft, told) = said(&reader, &["inspect", "--root", "run"]);
+    assert_eq!((code, told.as_str()), (Some(0), ""), "{draft}");
+    assert!(draft.contains("1 of 1 values have their row"), "{draft}");
+    assert!(
+        draft.contains("final     = { status = [\"done\"] }"),
+        "{draft}"
+    );
+}
+
+/// The address of an account that may read the application's tables, and nothing else.
+fn reader(database: &mut Installation) -> String {
+    let name = database.name.clone();
+    match database.dialect {
+        Dialect::Postgres => {
+            database.execute(&format!(
+                "CREATE ROLE reader_{name} LOGIN; GRANT SELECT ON run, step TO reader_{name}"
+            ));
+            database
+                .superuser()
+                .replace("postgres@", &format!("reader_{name}@"))
+        }
+        Dialect::Mysql | Dialect::Mariadb => {
+            database.execute(&format!("CREATE USER '{name}_r'@'127.0.0.1'; GRANT SELECT ON `{name}`.* TO '{name}_r'@'127.0.0.1'"));
+            database.superuser().replace("root@", &format!("{name}_r@"))
+        }
+    }
+}
+
+fn rows_decide_what_names_suggest(dialect: Dialect) {
+    let mut database = database(
+        dialect,
+        &format!(
+            "{SCHEMA}
+             CREATE TABLE note (id integer PRIMARY KEY, run_id integer NOT NULL);
+             CREATE TABLE stranger (id integer PRIMARY KEY, run_id integer NOT NULL);
+             CREATE TABLE queue (id integer PRIMARY KEY, run_id integer NOT NULL);
+             CREATE TABLE nothing_yet (id integer PRIMARY KEY, parent_run_id integer NOT NULL);"
+        ),
+    );
+    let mut rows = String::new();
+    for id in 1..=40 {
+        let end = if id > 30 { "NULL" } else { "'2024-01-02'" };
+        let status = if id > 30 { "running" } else { "done" };
+        rows += &format!(
+            "INSERT INTO run VALUES ({id}, '{status}', '2024-01-01', {end}); INSERT INTO step VALUES ({id}, {id});"
+        );
+        // One in two notes belongs to no run, and says so by 0.
+        rows += &format!(
+            "INSERT INTO note VALUES ({id}, {});",
+            if id % 2 == 0 { 0 } else { id }
+        );
+        rows += &format!("INSERT INTO stranger VALUES ({id}, {});", id + 1_000);
+        if id > 30 {
+            rows += &format!("INSERT INTO queue VALUES ({id}, {id});");
+        }
+    }
+    database.execute(&rows);
+    let draft = draft(&database, "run");
+    for line in [
+        "# ? guessed by its name: run_id -> run. 40 of 40 values have their row.",
+        "step = { parents = [\"run_id -> run.id\"] }",
+        "note = { parents = [\"run_id -> run.id unless 0\"] }",
+        "# ? guessed by its name: run_id -> run. 20 of 20 values have their row; `0` means none.",
+        "# ? guessed by its name: parent_run_id -> run. No row says anything.",
+        // It holds rows of those runs alone that have not ended.
+        "queue = { parents = [\"run_id -> run.id restrict\"] }",
+        "stranger = \"run_id could name rows of run, but 0 of 40 values have their row\"",
+        "# status = done: 30 of 30 rows have an end: final.",
+        "# status = running: 0 of 10 rows have an end: not final.",
+        "final     = { status = [\"done\"] }",
+    ] {
+        assert!(
+            draft.lines().any(|drafted| drafted == line),
+            "{line}\n\n{draft}"
+        );
+    }
+    assert_eq!(against(&database, &draft), "", "{draft}");
+}
+
+fn keys_say_what_becomes_of_rows(dialect: Dialect) {
+    let key = |table: &str, column: &str, effect: &str| {
+        format!(
+            "ALTER TABLE {table} ADD CONSTRAINT {table}_{column} FOREIGN KEY ({column}) REFERENCES run (id) {effect};"
+        )
+    };
+    let schema = format!(
+        "{SCHEMA}
+         CREATE TABLE note (id integer PRIMARY KEY, made_by integer);
+         CREATE TABLE audit (id integer PRIMARY KEY, about integer);
+         CREATE TABLE detail (id integer PRIMARY KEY, step_id integer NOT NULL, run_id integer);
+         {}{}{}
+         ALTER TABLE detail ADD CONSTRAINT detail_step FOREIGN KEY (step_id) REFERENCES step (id);
+         ALTER TABLE run ADD COLUMN above integer; {}",
+        key("step", "run_id", "ON DELETE CASCADE"),
+        key("note", "made_by", "ON DELETE SET NULL"),
+        key("audit", "about", ""),
+        key("run", "above", ""),
+    );
+    let mut database = database(dialect, &schema);
+    database.execute(
+        "INSERT INTO run (id, status, started_at, ended_at) VALUES (1, 'done', '2024-01-01', '2024-01-02');
+         INSERT INTO step VALUES (1, 1); INSERT INTO detail VALUES (1, 1, 1)",
+    );
+    let draft = draft(&database, "run");
+    for part in [
+        "step = { key = \"id integer\", parents = [\"run_id -> run.id\"]",
+        "note = { parents = [\"made_by -> run.id set null\"]",
+        "audit = { parents = [\"about -> run.id restrict\"]",
+        "detail = { parents = [\"step_id -> step.id\"]",
+        "# ? `detail.run_id` could name rows of `run`, without a foreign key (1 of 1 values have their row): is that an edge, too?",
+        "hierarchy = [\"run: above -> id\"]\nshared    = \"closed\"",
+    ] {
+        assert!(draft.contains(part), "{part}\n\n{draft}");
+    }
+    assert_eq!(against(&database, &draft), "", "{draft}");
+}
+
+fn without_a_root_those_are_listed_that_look_like_one(dialect: Dialect) {
+    let mut database = database(dialect, SCHEMA);
+    database.execute("INSERT INTO run VALUES (1, 'done', '2024-01-01', '2024-01-02'); INSERT INTO step VALUES (1, 1)");
+    let (code, listed, _) = said(&database.superuser(), &["inspect"]);
+    assert_eq!(code, Some(0), "{listed}");
+    let line = listed.lines().nth(1).expect("a table");
+    assert!(
+        line.starts_with("run ") && line.ends_with(" days (ended_at)"),
+        "{listed}"
+    );
+    assert!(!listed.contains("step"), "{listed}");
+}
+
+fn what_cannot_be_drafted_says_why(dialect: Dialect) {
+    let database = database(
+        dialect,
+        "CREATE TABLE pair (a integer, b integer, ended_at timestamp NULL, PRIMARY KEY (a, b));
+         CREATE TABLE timeless (id integer PRIMARY KEY);",
+    );
+    for (root, why) in [
+        ("nowhere", "error: there is no table `nowhere` in "),
+        (
+            "pair",
+            "error: the table `pair` has a primary key of several columns, and a family is named by",
+        ),
+    ] {
+        let (code, draft, told) = said(&database.superuser(), &["inspect", "--root", root]);
+        assert_eq!((code, draft.as_str()), (Some(2), ""), "{told}");
+        assert!(told.starts_with(why), "{told}");
+    }
+}
+
+fn without_time_the_draft_asks(dialect: Dialect) {
+    let mut database = database(dialect, SCHEMA);
+    database.execute("INSERT INTO run VALUES (1, 'done', '2024-01-01', '2024-01-02'); INSERT INTO step VALUES (1, 1)");
+    let (code, draft, _) = said(
+        &database.superuser(),
+        &["inspect", "--root", "run", "--timeout", "0"],
+    );
+    assert_eq!(code, Some(0), "{draft}");
+    assert!(
+        draft.contains(
+            "# ? guessed by its name: run_id -> run. There was no time to look (--timeout)."
+        ),
+        "{draft}"
+    );
+    assert_eq!(against(&database, &draft), "", "{draft}");
+}
+
+/// Rewritten with `WINDROW_BLESS=1`.
+fn the_page_shows_a_real_draft() {
+    let mut database = database(
+        Dialect::Postgres,
+        "CREATE TABLE run (id bigint PRIMARY KEY, status text NOT NULL, started_at timestamptz NOT NULL, ended_at timestamptz);
+         CREATE TABLE step (id bigint PRIMARY KEY, run_id bigint NOT NULL REFERENCES run ON DELETE CASCADE);
+         CREATE INDEX step_run ON step (run_id);
+         CREATE TABLE note (id bigint PRIMARY KEY, run_id bigint NOT NULL, said text);
+         CREATE TABLE queue (run_id bigint PRIMARY KEY, priority integer NOT NULL);",
+    );
+    database.execute(
+        "INSERT INTO run SELECT n, CASE WHEN n > 960 THEN 'running' WHEN n % 9 = 0 THEN 'failed' ELSE 'succeeded' END,
+             now() - interval '400 days' + n * interval '8 hours', CASE WHEN n <= 960 THEN now() - interval '399.5 days' + n * interval '8 hours' END
+         FROM generate_series(1, 1000) AS n;
+         INSERT INTO step SELECT n, (n + 2) / 3 FROM generate_series(1, 3000) AS n;
+         INSERT INTO note SELECT n, CASE WHEN n % 5 = 0 THEN 0 ELSE n END, 'seen' FROM generate_series(1, 500) AS n;
+         INSERT INTO queue SELECT n, 1 FROM generate_series(971, 1000) AS n",
+    );
+    let draft = draft(&database, "run");
+    assert_eq!(against(&database, &draft), "", "{draft}");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/inspect.md");
+    let page = std::fs::read_to_string(path).expect("a page");
+    let (before, rest) = page.split_once("```toml\n").expect("a draft");
+    let (shown, after) = rest.split_once("```\n").expect("its end");
+    if std::env::var_os("WINDROW_BLESS").is_some() {
+        std::fs::write(path, format!("{before}```toml\n{draft}```\n{after}"))
+            .expect("a page is written");
+    } else {
+        assert_eq!(shown, draft);
+    }
+}

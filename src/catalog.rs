@@ -100,6 +100,8 @@ pub struct CatalogColumn {
     pub nondeterministic: bool,
     /// Whether each UPDATE of a row sets it to the time (MySQL, MariaDB).
     pub on_update: bool,
+    /// The labels of an enumerated type, in their order; none of another one (PostgreSQL).
+    pub labels: Vec<String>,
 }
 
 /// One index.

@@ -7,7 +7,7 @@ use super::kinds::{is_whole, kind_name};
 use super::{kinds, mysql};
 use crate::catalog::{Catalog, CatalogColumn, CatalogTable};
 use crate::dialect::Dialect;
-use crate::graph::{Column, Condition, Edge, Graph, Kind, Table, Test};
+use crate::graph::{Column, Condition, Edge, Graph, Kind, Literal, Table, Test};
 use crate::render::home;
 
 /// Tells the missing tables; false where so much is missing that the rest is not worth a look.
@@ -143,7 +143,13 @@ pub(super) fn condition_finding(
 ) {
     let column = &condition.column;
     match &condition.test {
-        Test::OneOf(_) => column_finding(table, column, dialect, live, found),
+        Test::OneOf(values) => match live
+            .column(&column.name)
+            .filter(|there| !there.labels.is_empty())
+        {
+            Some(there) => label_findings(table, there, values, found),
+            None => column_finding(table, column, dialect, live, found),
+        },
         // Any type has a NULL.
         _ if live.column(&column.name).is_none() => {
             found.push(missing_column(&table.name, &column.name, live));
@@ -162,6 +168,26 @@ pub(super) fn condition_finding(
             }
         }
         Test::Null | Test::NotNull => {}
+    }
+}
+
+/// The server refuses a statement with a text that is no label.
+fn label_findings(
+    table: &Table,
+    there: &CatalogColumn,
+    values: &[Literal],
+    found: &mut Vec<Finding>,
+) {
+    for value in values {
+        let text = match value {
+            Literal::Text(text) if there.labels.contains(text) => continue,
+            Literal::Text(text) => text.clone(),
+            Literal::Integer(number) => number.to_string(),
+        };
+        let object = format!("{}.{}", table.name, there.name);
+        let message = format!("is `{}`, which has no `{text}`", there.kind);
+        let help = format!("it has `{}`", there.labels.join("`, `"));
+        found.push(error("type-differs", &object, message).help(help));
     }
 }
 

@@ -8,7 +8,7 @@ use super::rule;
 use super::words::{bare, capital, kind, slug, small, string};
 use crate::catalog::{Catalog, CatalogTable};
 use crate::dialect::Dialect;
-use crate::fit::kind_name;
+use crate::fit::{is_whole, kind_name};
 use crate::graph::Action;
 
 /// The text of a spec, with what was found out as comments and what was not as questions (`# ?`).
@@ -41,9 +41,7 @@ pub fn write(
     })?;
     let instead = ends::other_times(catalog, live);
     let Some(end) = ends.end.as_deref().or(instead.first().copied()) else {
-        return Err(format!(
-            "the table `{root}` has no column of a time, and nothing else says how old a row is"
-        ));
+        return Err(timeless(catalog, root));
     };
     let mut text = String::new();
     head(&mut text, catalog, root);
@@ -69,6 +67,33 @@ pub fn write(
         }
     }
     Ok(text)
+}
+
+/// Why nothing says how old a row is.
+fn timeless(catalog: &Catalog, root: &str) -> String {
+    let live = &catalog.tables[root];
+    let numbers: Vec<String> = live
+        .columns
+        .iter()
+        .filter(|column| kind(catalog, live, &column.name).is_some_and(is_whole))
+        .map(|column| column.name.as_str())
+        .filter(|name| {
+            let name = name.to_lowercase();
+            ["time", "date", "_at"]
+                .iter()
+                .any(|word| name.contains(word))
+        })
+        .map(|name| format!("`{name}`"))
+        .collect();
+    let instead = match &numbers[..] {
+        [] => "and nothing else says how old a row is".to_owned(),
+        [one] => format!("and {one} is a number, which a spec cannot read as a time"),
+        more => format!(
+            "and {} are numbers, which a spec cannot read as times",
+            more.join(", ")
+        ),
+    };
+    format!("the table `{root}` has no column of a time, {instead}")
 }
 
 fn head(text: &mut String, catalog: &Catalog, root: &str) {

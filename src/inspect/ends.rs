@@ -2,7 +2,7 @@
 
 use crate::catalog::{Catalog, CatalogTable};
 use crate::column::Kind;
-use crate::fit::live_kind;
+use crate::fit::{is_whole, live_kind};
 
 /// What a root table says of the end of its rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -76,10 +76,10 @@ pub fn state_columns<'a>(catalog: &Catalog, table: &'a CatalogTable) -> Vec<&'a 
     let mut found: Vec<(usize, &str)> = Vec::new();
     for column in &table.columns {
         let kind = live_kind(catalog.dialect, column);
-        let fits = matches!(
-            kind,
-            Some(Kind::Varchar | Kind::Smallint | Kind::Integer | Kind::Bigint)
-        );
+        let fits = match kind {
+            Some(kind) => kind == Kind::Varchar || is_whole(kind),
+            None => !column.labels.is_empty(),
+        };
         let name = column.name.to_lowercase();
         let name = name.trim_end_matches('_');
         let place = ["state", "status", "state_type", "phase", "run_state"]

@@ -7,6 +7,7 @@ use super::family::Family;
 use super::words::{bare, capital, kind, slug, small, string};
 use crate::catalog::Catalog;
 use crate::column::Kind;
+use crate::fit::is_whole;
 
 /// Ten years, in days: nothing that a database of today has is older, in most.
 const LONG: i64 = 3_650;
@@ -92,12 +93,12 @@ fn finals(text: &mut String, catalog: &Catalog, root: &str, ends: &Ends, end: &s
         );
         return;
     };
-    let is_text = kind(catalog, &catalog.tables[root], column) == Some(Kind::Varchar);
+    let is_number = kind(catalog, &catalog.tables[root], column).is_some_and(is_whole);
     let value = |value: &str| {
-        if is_text {
-            string(value)
-        } else {
+        if is_number {
             value.to_owned()
+        } else {
+            string(value)
         }
     };
     let values: Vec<String> = finals.into_iter().map(value).collect();

@@ -354,7 +354,8 @@ fn what_cannot_be_drafted_says_why(dialect: Dialect) {
     let database = database(
         dialect,
         "CREATE TABLE pair (a integer, b integer, ended_at timestamp NULL, PRIMARY KEY (a, b));
-         CREATE TABLE timeless (id integer PRIMARY KEY);",
+         CREATE TABLE timeless (id integer PRIMARY KEY);
+         CREATE TABLE counted (id integer PRIMARY KEY, start_time bigint, end_time bigint);",
     );
     for (root, why) in [
         ("nowhere", "error: there is no table `nowhere` in "),

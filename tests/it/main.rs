@@ -36,6 +36,7 @@ mod idempotence;
 mod inspect;
 mod instants;
 mod kernel;
+mod kinds;
 mod lent;
 mod live;
 mod minimum;
@@ -117,6 +118,7 @@ harness::tests! {
         inspect::tests,
         instants::tests,
         kernel::tests,
+        kinds::tests,
         lent::tests,
         live::tests,
         minimum::tests,

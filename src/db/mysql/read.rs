@@ -58,6 +58,7 @@ pub(super) fn catalog(database: &mut dyn Database, schema: &str) -> anyhow::Resu
                 collation: row.get(7).cloned().flatten(),
                 nondeterministic: false,
                 on_update: extra.contains("on update"),
+                labels: Vec::new(),
             });
         }
     }

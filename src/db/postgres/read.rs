@@ -46,6 +46,7 @@ pub(super) fn catalog(database: &mut dyn Database, schema: &str) -> anyhow::Resu
                 generated: truth(&row, 6),
                 collation: row.get(7).cloned().flatten(),
                 nondeterministic: truth(&row, 8),
+                labels: list(&row, 9),
                 ..CatalogColumn::default()
             });
         }
@@ -155,7 +156,8 @@ const TABLES: &str = "
 const COLUMNS: &str = "
     SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), NOT a.attnotnull,
            pg_get_expr(d.adbin, d.adrelid), a.attidentity <> '', a.attgenerated <> '',
-           o.collname, coalesce(NOT o.collisdeterministic, false)
+           o.collname, coalesce(NOT o.collisdeterministic, false),
+           (SELECT json_agg(e.enumlabel ORDER BY e.enumsortorder) FROM pg_enum e WHERE e.enumtypid = a.atttypid)::text
     FROM pg_class c
     JOIN pg_namespace n ON n.oid = c.relnamespace
     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped

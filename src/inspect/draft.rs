@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::ends::{self, Ends};
-use super::family::{Edge, Family, Source};
+use super::family::{Edge, Family, Source, keys};
 use super::rule;
 use super::words::{bare, capital, kind, slug, small, string};
 use crate::catalog::{Catalog, CatalogTable};
@@ -149,17 +149,16 @@ fn table_lines(text: &mut String, catalog: &Catalog, family: &Family, table: &st
         });
         columns.collect::<Vec<_>>().join(", ")
     };
-    if live.primary_key.len() == 1
-        && (family.tables[0] == table || named.contains(&&live.primary_key))
-    {
-        fields.push(format!("key = {}", string(&typed(&live.primary_key))));
-    }
-    for columns in named {
-        let one = string(&typed(columns));
-        if *columns != live.primary_key && !unique.contains(&one)
-            || live.primary_key.len() > 1 && *columns == live.primary_key && !unique.contains(&one)
-        {
-            unique.push(one);
+    // Who names rows of a table names its key, or another one beside it.
+    if family.tables[0] == table || !named.is_empty() {
+        let key = keys(live).next().map(|key| vec![key.clone()]);
+        let key = key.as_ref();
+        fields.extend(key.map(|key| format!("key = {}", string(&typed(key)))));
+        for columns in named.into_iter().filter(|columns| Some(*columns) != key) {
+            let one = string(&typed(columns));
+            if !unique.contains(&one) {
+                unique.push(one);
+            }
         }
     }
     if !unique.is_empty() {

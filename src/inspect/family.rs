@@ -92,12 +92,11 @@ impl Guesses {
         let named: Vec<(&String, &String, Kind, Named)> = catalog
             .tables
             .iter()
-            .filter_map(|(table, live)| {
-                let [key] = &live.primary_key[..] else {
-                    return None;
-                };
+            .flat_map(|(table, live)| keys(live).map(move |key| (table, live, key)))
+            .filter_map(|(table, live, key)| {
                 let kind = live_kind(catalog.dialect, live.column(key)?)?;
-                Some((table, key, kind, Named::new(table, key, &common)))
+                let named = Named::new(table, key, live.primary_key == [key.clone()], &common);
+                Some((table, key, kind, named))
             })
             .collect();
         let mut guesses: BTreeMap<String, Vec<Guess>> = BTreeMap::new();
@@ -143,6 +142,23 @@ impl Guesses {
         }
         Guesses(guesses)
     }
+}
+
+/// The columns that name a row of a table alone: its primary key, and others that are unique.
+pub fn keys(live: &CatalogTable) -> impl Iterator<Item = &String> {
+    let primary = live
+        .primary_key
+        .iter()
+        .take(usize::from(live.primary_key.len() == 1));
+    let unique = live
+        .indexes
+        .iter()
+        .filter(|index| index.unique && index.valid && index.predicate.is_none());
+    let alone = unique.filter_map(|index| match &index.keys[..] {
+        [key] if live.primary_key != [key.clone()] => Some(key),
+        _ => None,
+    });
+    primary.chain(alone)
 }
 
 /// Whether a column of one type may hold keys of another.
@@ -284,6 +300,14 @@ impl Family {
                 ));
                 continue;
             };
+            if keys(&catalog.tables[parent]).next().is_none() {
+                self.questions.push(format!(
+                    "`{table}` names rows of `{parent}` by {} ({}, on delete {}): rows are collected by a key of one column, which `{parent}` \
+                     lacks. How are they to go?",
+                    key.columns.join(", "), key.name, key.on_delete.to_lowercase()
+                ));
+                continue;
+            }
             if action != Action::SetNull && self.is_above(&table, parent) {
                 self.questions.push(format!(
                     "`{table}` names rows of `{parent}` by {} ({}), and is above it: what is to go first?",

@@ -40,11 +40,12 @@ pub struct Named {
     /// The same from each of its words on.
     parts: Vec<String>,
     key: String,
+    is_primary: bool,
 }
 
 impl Named {
-    /// A table with a key of one column.
-    pub fn new(table: &str, key: &str, common: &[String]) -> Named {
+    /// A table with a key of one column: its primary key, or another one, which only columns of the same name may mean.
+    pub fn new(table: &str, key: &str, is_primary: bool, common: &[String]) -> Named {
         let mut all = words(table);
         if all.starts_with(common) && all.len() > common.len() {
             all.drain(..common.len());
@@ -56,6 +57,7 @@ impl Named {
             whole: all.concat(),
             parts: (0..all.len()).map(|from| all[from..].concat()).collect(),
             key: words(key).concat(),
+            is_primary,
         }
     }
 
@@ -64,12 +66,14 @@ impl Named {
         let name = column.concat();
         // A key that is named after its table is named the same by others. One that is named after another table names that.
         if name == self.key && !ENDS.contains(&name.as_str()) {
-            let of_its_own = stem(&name).is_some_and(|stem| self.whole.ends_with(stem));
-            return Some(if of_its_own {
-                Likeness::Whole(self.whole.len())
+            return if stem(&name).is_some_and(|stem| self.whole.ends_with(stem)) {
+                Some(Likeness::Whole(self.whole.len()))
             } else {
-                Likeness::Part(0)
-            });
+                self.is_primary.then_some(Likeness::Part(0))
+            };
+        }
+        if !self.is_primary {
+            return None;
         }
         let stem = name
             .strip_suffix(self.key.as_str())
@@ -148,7 +152,7 @@ mod tests {
     #[test]
     fn columns_are_named_after_tables() {
         let ds = ["t", "ds"].map(str::to_owned);
-        let of = |column, table, key| Named::new(table, key, &ds).likeness(&words(column));
+        let of = |column, table, key| Named::new(table, key, true, &ds).likeness(&words(column));
         let instance = "t_ds_workflow_instance";
         assert_eq!(
             of("workflow_instance_id", instance, "id"),
@@ -178,6 +182,10 @@ mod tests {
         assert_eq!(of("run_id", "queue", "run_id"), Some(part(0)));
         assert_eq!(of("run_id", "run", "id"), Some(whole(3)));
         assert_eq!(of("flow_run_id", "flow_run", "id"), Some(whole(7)));
+        let by = |column, table, key| Named::new(table, key, false, &ds).likeness(&words(column));
+        assert_eq!(by("run_id", "runs", "run_id"), Some(whole(3)));
+        assert_eq!(by("email", "users", "email"), None);
+        assert_eq!(by("parent_run_id", "runs", "run_id"), None);
         assert_eq!(of("id", instance, "id"), None);
         assert_eq!(of("user_id", instance, "id"), None);
         assert_eq!(of("name", instance, "id"), None);

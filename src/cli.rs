@@ -7,7 +7,10 @@ mod rules;
 mod runs;
 mod specs;
 
-use clap::{Parser, Subcommand};
+use std::ffi::OsString;
+
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand};
 
 pub use common::{OnDatabase, Output, WithOutput};
 pub use installation::{Arm, Demo, Install, Uninstall};
@@ -45,6 +48,40 @@ pub struct Cli {
     /// What to do
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// Reads the command line, or ends the process: with help, or with what is wrong. A spec that is not given is that of the
+/// environment: where something is missing, it is read once more with this one behind the words of the subcommand.
+pub fn parse(mut arguments: Vec<OsString>, spec: Option<OsString>) -> Cli {
+    let error = match Cli::try_parse_from(&arguments) {
+        Ok(cli) => return cli,
+        Err(error) => error,
+    };
+    if let Some(spec) = spec.filter(|spec| !spec.is_empty())
+        && error.kind() == ErrorKind::MissingRequiredArgument
+    {
+        arguments.insert(behind_subcommand(&arguments), spec);
+        if let Ok(cli) = Cli::try_parse_from(&arguments) {
+            return cli;
+        }
+    }
+    error.exit()
+}
+
+/// The place behind the last word of the subcommand.
+fn behind_subcommand(arguments: &[OsString]) -> usize {
+    let mut command = &Cli::command();
+    let mut place = 1;
+    for (at, argument) in arguments.iter().enumerate().skip(1) {
+        if argument.to_string_lossy().starts_with('-') {
+            continue;
+        }
+        match command.find_subcommand(argument) {
+            Some(found) => (command, place) = (found, at + 1),
+            None => break,
+        }
+    }
+    place
 }
 
 /// The subcommands, in the order in which they are used.

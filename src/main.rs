@@ -2,13 +2,15 @@
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
-use windrow::cli::Cli;
+use windrow::cli;
 use windrow::commands::{self, Exit};
 use windrow::ui::Ui;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = cli::parse(
+        std::env::args_os().collect(),
+        std::env::var_os("WINDROW_SPEC"),
+    );
     let ui = Ui { quiet: cli.quiet };
     match commands::dispatch(cli.command, &ui) {
         Ok(Exit::Clean) => ExitCode::SUCCESS,

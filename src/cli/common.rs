@@ -11,7 +11,7 @@ use crate::dialect::{DIALECTS, Dialect};
 /// Which spec, and which database.
 #[derive(Clone, Debug, Args)]
 pub struct OnDatabase {
-    /// The spec file
+    /// The spec file; WINDROW_SPEC if not given
     pub spec: PathBuf,
 
     /// Address of the database; a password may also come from PGPASSWORD, MYSQL_PWD or --password-file

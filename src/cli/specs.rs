@@ -10,12 +10,12 @@ use crate::db::url::RawUrl;
 /// Arguments of `check`.
 #[derive(Debug, Args)]
 pub struct Check {
-    /// The spec file
+    /// The spec file; WINDROW_SPEC if not given
     #[arg(required_unless_present = "explain")]
     pub spec: Option<PathBuf>,
 
     /// Compare with this live database, too
-    #[arg(long, value_name = "URL")]
+    #[arg(long, env = "WINDROW_URL", hide_env_values = true, value_name = "URL")]
     pub database: Option<RawUrl>,
 
     /// File whose first line is the password
@@ -62,7 +62,7 @@ pub struct Inspect {
 /// Arguments of `graph`.
 #[derive(Debug, Args)]
 pub struct Graph {
-    /// The spec file
+    /// The spec file; WINDROW_SPEC if not given
     pub spec: PathBuf,
 
     /// What to draw
@@ -86,7 +86,7 @@ pub enum Format {
 /// Arguments of `generate`.
 #[derive(Debug, Args)]
 pub struct Generate {
-    /// The spec files
+    /// The spec files; WINDROW_SPEC if none is given
     #[arg(required = true)]
     pub specs: Vec<PathBuf>,
 

@@ -20,6 +20,7 @@ tests! {
         a_bundle_has_every_file_whole_and_a_review_has_a_lock_in_place_of_the_kernel,
         stale_files_are_shown_and_exit_with_one,
         warnings_about_a_spec_are_shown_by_check_alone,
+        a_spec_that_is_not_given_is_that_of_the_environment,
     ],
 }
 
@@ -30,7 +31,13 @@ fn windrow(arguments: &[&str]) -> String {
         .args(arguments)
         .env("NO_COLOR", "1")
         .env("COLUMNS", "100");
-    for name in ["WINDROW_URL", "PGPASSWORD", "PGHOST", "PGUSER"] {
+    for name in [
+        "WINDROW_SPEC",
+        "WINDROW_URL",
+        "PGPASSWORD",
+        "PGHOST",
+        "PGUSER",
+    ] {
         command.env_remove(name);
     }
     let output = command
@@ -120,7 +127,7 @@ fn a_subcommand_shows_an_example() {
 
     Arguments:
       <SPEC>
-              The spec file
+              The spec file; WINDROW_SPEC if not given
 
     Options:
       -q, --quiet
@@ -540,4 +547,50 @@ fn warnings_about_a_spec_are_shown_by_check_alone() {
             && !said.contains("long-lock-timeout"),
         "{said}"
     );
+}
+
+fn a_spec_that_is_not_given_is_that_of_the_environment() {
+    let said = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_windrow"))
+            .args(arguments)
+            .env("WINDROW_SPEC", "specs/dolphinscheduler.toml")
+            .env_remove("WINDROW_URL")
+            .output()
+            .expect("windrow runs");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+        (
+            output.status.code(),
+            text(output.stdout) + &text(output.stderr),
+        )
+    };
+    for arguments in [
+        ["-q", "graph"].as_slice(),
+        &["graph"],
+        &["graph", "specs/dolphinscheduler.toml"],
+    ] {
+        let (code, text) = said(arguments);
+        assert_eq!(code, Some(0), "{arguments:?}: {text}");
+        assert!(
+            text.starts_with("dolphinscheduler: "),
+            "{arguments:?}: {text}"
+        );
+    }
+    // One that is given counts.
+    let (_, text) = said(&["graph", "specs/yworkflow.toml"]);
+    assert!(text.starts_with("yworkflow: "), "{text}");
+    // Words behind it keep their places.
+    for arguments in [
+        ["settings", "set", "batch_families", "5"].as_slice(),
+        &["settings", "reset", "batch_families"],
+        &["policy", "list"],
+    ] {
+        let (code, text) = said(arguments);
+        assert!(
+            code == Some(2) && text.starts_with("error: no database is given"),
+            "{arguments:?}: {text}"
+        );
+    }
+    // What is missing beside it is told.
+    let (code, text) = said(&["settings", "set"]);
+    assert!(code == Some(2) && text.contains("<VALUE>"), "{text}");
 }

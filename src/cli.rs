@@ -13,7 +13,7 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 pub use common::{OnDatabase, Output, WithOutput};
-pub use installation::{Arm, Demo, Install, Uninstall};
+pub use installation::{Arm, Completions, Demo, Install, Man, Uninstall};
 pub use remains::{
     Archive, ArchiveDrop, ArchiveExport, ArchiveList, ArchiveRestore, Artifacts, Drain,
 };
@@ -249,6 +249,18 @@ pub enum Command {
     ///
     /// Example: windrow uninstall specs/dolphinscheduler.toml --yes
     Uninstall(Uninstall),
+
+    /// Print a completion script for a shell
+    ///
+    /// Example: windrow completions bash > /etc/bash_completion.d/windrow
+    Completions(Completions),
+
+    /// Write manual pages
+    ///
+    /// One page for each command and each of its subcommands.
+    ///
+    /// Example: windrow man --out /usr/local/share/man/man1
+    Man(Man),
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ mod plan;
 mod preview;
 mod run;
 mod session;
+mod shell;
 mod show;
 mod specs;
 mod speed;
@@ -55,6 +56,8 @@ pub fn dispatch(command: Command, ui: &Ui) -> anyhow::Result<Exit> {
         Command::Resume(args) => operate::resume(&args, ui),
         Command::Demo(args) => demo::demo(&args, dispatch, ui),
         Command::Archive(args) => archive::archive(&args, ui),
+        Command::Completions(args) => shell::completions(&args, ui),
+        Command::Man(args) => shell::man(&args, ui),
         Command::Artifacts(args) => artifacts::artifacts(&args, ui),
     }
 }

@@ -1,7 +1,10 @@
 //! Arguments of the commands that bring windrow into a database, allow it to delete, and take it out again.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap_complete::Shell;
 
 use super::common::{OnDatabase, dialects};
 use crate::demo::{SYSTEMS, System};
@@ -82,4 +85,20 @@ pub struct Uninstall {
     /// Drop archived rows, too; without it, there must be none
     #[arg(long)]
     pub drop_archive: bool,
+}
+
+/// Arguments of `completions`.
+#[derive(Debug, Args)]
+pub struct Completions {
+    /// The shell
+    #[arg(value_enum)]
+    pub shell: Shell,
+}
+
+/// Arguments of `man`.
+#[derive(Debug, Args)]
+pub struct Man {
+    /// Folder to write to
+    #[arg(long, value_name = "FOLDER")]
+    pub out: PathBuf,
 }

@@ -21,6 +21,7 @@ tests! {
         stale_files_are_shown_and_exit_with_one,
         warnings_about_a_spec_are_shown_by_check_alone,
         a_spec_that_is_not_given_is_that_of_the_environment,
+        shells_and_manuals_know_every_command,
     ],
 }
 
@@ -70,32 +71,34 @@ fn help_names_every_command_and_the_exit_codes() {
     Usage: windrow [OPTIONS] <COMMAND>
 
     Commands:
-      inspect    Draft a spec from a live database
-      check      Check a spec, alone or against a live database
-      graph      Draw the tables, what belongs to what, and the delete order
-      schema     Print the JSON Schema of a spec, for editors
-      generate   Write the SQL files of one or more specs
-      install    Install the generated SQL into a database
-      policy     Show or set how long each scope is kept
-      preview    Show what a run would delete now, and what stays and why
-      plan       Say what a backlog asks for: indexes, batches, log, nights
-      arm        Allow runs to delete, in this database
-      run        Call the cleanup and show its progress and its result
-      verify     Check what was deleted and what stands
-      diff       Compare what is installed with what the spec generates
-      status     Show whether it keeps up, what it does and what stays
-      history    Show past runs, and plot their rows and durations
-      hold       Show, place or release holds on single families
-      settings   Show or change limits: batch size, budgets, time-outs [alias: setting]
-      window     Show or change when scheduled runs may work
-      purge      Delete named families now, whatever their age
-      stamp      Set removal times: to an instant, calculated, or cleared
-      archive    List, drop, restore or export what was archived
-      artifacts  Remove the files that deleted rows named
-      pause      Stop the run in progress after its batch, and start none
-      resume     Let runs start again
-      demo       Show the whole story on a throw-away server
-      uninstall  Remove everything that install made
+      inspect      Draft a spec from a live database
+      check        Check a spec, alone or against a live database
+      graph        Draw the tables, what belongs to what, and the delete order
+      schema       Print the JSON Schema of a spec, for editors
+      generate     Write the SQL files of one or more specs
+      install      Install the generated SQL into a database
+      policy       Show or set how long each scope is kept
+      preview      Show what a run would delete now, and what stays and why
+      plan         Say what a backlog asks for: indexes, batches, log, nights
+      arm          Allow runs to delete, in this database
+      run          Call the cleanup and show its progress and its result
+      verify       Check what was deleted and what stands
+      diff         Compare what is installed with what the spec generates
+      status       Show whether it keeps up, what it does and what stays
+      history      Show past runs, and plot their rows and durations
+      hold         Show, place or release holds on single families
+      settings     Show or change limits: batch size, budgets, time-outs [alias: setting]
+      window       Show or change when scheduled runs may work
+      purge        Delete named families now, whatever their age
+      stamp        Set removal times: to an instant, calculated, or cleared
+      archive      List, drop, restore or export what was archived
+      artifacts    Remove the files that deleted rows named
+      pause        Stop the run in progress after its batch, and start none
+      resume       Let runs start again
+      demo         Show the whole story on a throw-away server
+      uninstall    Remove everything that install made
+      completions  Print a completion script for a shell
+      man          Write manual pages
 
     Options:
       -q, --quiet
@@ -593,4 +596,45 @@ fn a_spec_that_is_not_given_is_that_of_the_environment() {
     // What is missing beside it is told.
     let (code, text) = said(&["settings", "set"]);
     assert!(code == Some(2) && text.contains("<VALUE>"), "{text}");
+}
+
+fn shells_and_manuals_know_every_command() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = windrow(&["completions", shell]);
+        assert!(
+            script.starts_with("exit: 0\n") && script.contains("run-families"),
+            "{shell}: {script}"
+        );
+    }
+    let script = windrow(&["completions", "bash"]);
+    let script = script
+        .split_once("--- stdout\n")
+        .and_then(|(_, script)| script.rsplit_once("--- stderr"))
+        .expect("a script")
+        .0;
+    let path = std::env::temp_dir().join(format!("windrow-completions-{}", std::process::id()));
+    std::fs::write(&path, script).expect("a script is written");
+    let bash = Command::new("bash")
+        .arg("-n")
+        .arg(&path)
+        .output()
+        .expect("bash runs");
+    std::fs::remove_file(&path).expect("a script is removed");
+    assert!(
+        bash.status.success(),
+        "{}",
+        String::from_utf8_lossy(&bash.stderr)
+    );
+
+    let folder = std::env::temp_dir().join(format!("windrow-man-{}", std::process::id()));
+    let said = windrow(&["man", "--out", folder.to_str().expect("UTF-8")]);
+    assert!(said.starts_with("exit: 0\n"), "{said}");
+    for page in ["windrow.1", "windrow-inspect.1", "windrow-settings-set.1"] {
+        let page = std::fs::read_to_string(folder.join(page)).expect("a page");
+        assert!(
+            page.contains(".TH windrow") && page.contains(".SH OPTIONS"),
+            "{page}"
+        );
+    }
+    std::fs::remove_dir_all(&folder).expect("the pages are removed");
 }

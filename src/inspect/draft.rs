@@ -111,7 +111,7 @@ fn head(text: &mut String, catalog: &Catalog, root: &str) {
          dialects  = [{title}]\n\
          {place:<9} = {schema}\n\
          time_zone = \"UTC\"   # ? the zone in which the application writes times that have none\n\
-         # schedule = \"7 * * * *\"   # hourly, once a run by hand did what you expect\n\n",
+         windows   = \"never\"   # scheduled runs wait until you take this line out\n\n",
         name = string(&slug(catalog, root)),
         title = string(title),
         schema = string(&catalog.schema),

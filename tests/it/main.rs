@@ -54,6 +54,7 @@ mod plan;
 mod poison;
 mod pooled;
 mod prove;
+mod reference;
 mod rig;
 mod rights;
 mod rivals;
@@ -136,6 +137,7 @@ harness::tests! {
         poison::tests,
         pooled::tests,
         prove::tests,
+        reference::tests,
         rights::tests,
         rivals::tests,
         roles::tests,

@@ -21,7 +21,7 @@ pub use rules::{
     Hold, HoldRelease, HoldSet, Policy, PolicyDrop, PolicySet, SettingReset, SettingSet, Settings,
     SettingsList, Window, WindowSet,
 };
-pub use runs::{Base, History, Pause, Plan, Preview, Purge, Resume, Run, Selection, Stamp};
+pub use runs::{Base, History, Pause, Plan, Preview, Purge, Resume, Run, Selection, Stamp, Status};
 pub use specs::{Check, Format, Generate, Graph, Inspect};
 
 /// Compile retention rules into SQL that cleans a database from inside
@@ -171,7 +171,7 @@ pub enum Command {
     /// Show whether it keeps up, what it does and what stays
     ///
     /// Example: windrow status specs/dolphinscheduler.toml
-    Status(WithOutput),
+    Status(Status),
 
     /// Show past runs, and plot their rows and durations
     ///

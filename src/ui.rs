@@ -51,6 +51,13 @@ impl Ui {
         locale.ends_with("utf-8") || locale.ends_with("utf8")
     }
 
+    /// Empties the screen, where there is one.
+    pub fn fresh_screen(&self) {
+        if std::io::stdout().is_terminal() {
+            self.data("\x1b[H\x1b[2J");
+        }
+    }
+
     /// Writes a document as JSON.
     pub fn json(&self, document: &serde_json::Value) {
         self.data(&format!("{document:#}"));

@@ -96,6 +96,18 @@ pub struct Run {
     pub no_estimate: bool,
 }
 
+/// Arguments of `status`.
+#[derive(Debug, Args)]
+pub struct Status {
+    /// Which spec, which database, which form
+    #[command(flatten)]
+    pub with: WithOutput,
+
+    /// Show it again and again, every so many seconds, until it is interrupted
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "5", value_parser = clap::value_parser!(u64).range(1..))]
+    pub watch: Option<u64>,
+}
+
 /// Arguments of `history`.
 #[derive(Debug, Args)]
 pub struct History {

@@ -1,5 +1,8 @@
 //! `verify`, `status` and `history`: what stands and what was.
 
+use std::thread;
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::answer::{Exit, show};
@@ -7,7 +10,7 @@ use super::overlap;
 use super::session::Session;
 use super::speed::{self, Rests, setting_of};
 use crate::answers::{self, Check, PastRun, Verification};
-use crate::cli::{History, WithOutput};
+use crate::cli::{History, Status, WithOutput};
 use crate::report;
 use crate::ui::Ui;
 
@@ -57,8 +60,23 @@ pub(super) fn verify(args: &WithOutput, ui: &Ui) -> anyhow::Result<Exit> {
 }
 
 /// Shows the state of the installation.
-pub(super) fn status(args: &WithOutput, ui: &Ui) -> anyhow::Result<Exit> {
-    let mut session = Session::open(&args.on, ui)?;
+pub(super) fn status(args: &Status, ui: &Ui) -> anyhow::Result<Exit> {
+    let mut session = Session::open(&args.with.on, ui)?;
+    loop {
+        let (document, status) = current(&mut session)?;
+        if args.watch.is_some() {
+            ui.fresh_screen();
+        }
+        show(ui, args.with.output, &document, || report::status(&status));
+        let Some(seconds) = args.watch else {
+            return Ok(Exit::Clean);
+        };
+        thread::sleep(Duration::from_secs(seconds));
+    }
+}
+
+/// What the status is now.
+fn current(session: &mut Session) -> anyhow::Result<(Value, answers::Status)> {
     let name = session.graph.name.clone();
     let sql = session.calls.status();
     let mut document = session.document(&sql, &[Some(&name)])?;
@@ -66,12 +84,11 @@ pub(super) fn status(args: &WithOutput, ui: &Ui) -> anyhow::Result<Exit> {
     for rule in document["rules"].as_array_mut().into_iter().flatten() {
         let name = rule["rule"].as_str().unwrap_or_default().to_owned();
         let rests = Rests::of(setting_of(&settings, &name));
-        let known = speed::known(&mut session, &name, rests)?;
+        let known = speed::known(session, &name, rests)?;
         rule["rows_per_second"] = known.map(|(speed, _)| speed.round()).into();
     }
     let status = answers::read("status", &document)?;
-    show(ui, args.output, &document, || report::status(&status));
-    Ok(Exit::Clean)
+    Ok((document, status))
 }
 
 /// Shows past runs, the newest first.

@@ -1,8 +1,9 @@
 //! `windrow plan`, from before the installation to after the last run: what it foretells is what the runs then do.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use windrow::db::{self, Database};
@@ -270,8 +271,28 @@ fn a_plan_foretells_what_the_runs_do(dialect: Dialect) {
     if dialect == Dialect::Postgres {
         world.execute("CHECKPOINT");
     }
+    status_is_shown_again(&world);
     runs_do(&mut world, &exact);
     speed_is_known(&mut world, all);
+}
+
+/// Until somebody ends it.
+fn status_is_shown_again(world: &World) {
+    let mut windrow = Command::new(env!("CARGO_BIN_EXE_windrow"))
+        .arg("status")
+        .arg(&world.spec)
+        .args(["--watch", "1", "--output", "json", "--url", &world.url])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("windrow starts");
+    let out = BufReader::new(windrow.stdout.take().expect("its output"));
+    let ends = out
+        .lines()
+        .map(|line| line.expect("a line"))
+        .filter(|line| line == "}");
+    assert_eq!(ends.take(2).count(), 2);
+    windrow.kill().expect("an end");
+    windrow.wait().expect("an end");
 }
 
 /// Before the installation: the indexes, with statements that work as they stand.

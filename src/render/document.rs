@@ -239,14 +239,16 @@ struct RuleDocument<'a> {
     #[serde(skip_serializing_if = "is_not")]
     newest: bool,
     /// Of MySQL and MariaDB: the clock of the application as CONVERT_TZ takes it; whether a day is one of the calendar there;
-    /// whether something besides policies says retentions; whether rows of the root table name each other by foreign keys; and
-    /// whether a batch keeps the keys of tables in between.
+    /// whether something besides policies says retentions; whether policies say that files are not recorded; whether rows of the
+    /// root table name each other by foreign keys; and whether a batch keeps the keys of tables in between.
     #[serde(skip_serializing_if = "Option::is_none")]
     clock: Option<String>,
     #[serde(skip_serializing_if = "is_not")]
     calendar: bool,
     #[serde(skip_serializing_if = "is_not")]
     source: bool,
+    #[serde(skip_serializing_if = "is_not")]
+    silences: bool,
     #[serde(skip_serializing_if = "is_not")]
     within: bool,
     #[serde(skip_serializing_if = "is_not")]
@@ -570,11 +572,7 @@ pub(super) fn of_rule(
         plain: rule.is_plain(graph.table(rule.root)),
         crosses: crosses(graph, rule),
         stamps: stamp::documents(graph, rule, dialect),
-        along: families.then_some(if rule.last.is_some() {
-            "started"
-        } else {
-            "ended"
-        }),
+        along: families.then(|| along(rule)),
         first_key: (families || unit == Some(Unit::Family) && !postgres).then(|| {
             let key = least_key(dialect, graph.table(rule.root).key[0].kind);
             key.trim_matches('\'').to_owned()
@@ -595,6 +593,7 @@ pub(super) fn of_rule(
         clock: (families && !postgres).then(|| clock(graph, rule.end_time.kind)),
         calendar: families && !postgres && by_calendar(graph, rule),
         source: families && !postgres && rule.retention.source.is_some() && scope.is_some(),
+        silences: families && !postgres && !rule.artifacts.is_empty() && scope.is_some(),
         within: families && !postgres && rule.links_within().next().is_some(),
         keyed: families && !postgres && has_collects(graph, purge, dialect),
         cascades: cascade::documents(graph, purge, dialect),
@@ -610,6 +609,15 @@ pub(super) fn of_rule(
         report_run: reported(graph, rule, graph::Document::Run),
     };
     written(&document)
+}
+
+/// Which time of its roots a rule goes along.
+const fn along(rule: &graph::Rule) -> &'static str {
+    if rule.last.is_some() {
+        "started"
+    } else {
+        "ended"
+    }
 }
 
 /// The fields of a rule that a document has by the names of the system that was there before.

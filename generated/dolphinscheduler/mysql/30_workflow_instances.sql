@@ -20,22 +20,18 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_next$$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_next(IN p_limit bigint)
     SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body bf5dd36bd099]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body 832de8e5e0d3]'
 BEGIN
-    DECLARE v_anew     boolean;
-    DECLARE v_position integer DEFAULT 0;
+    DECLARE v_position integer;
+    DECLARE v_last     integer;
     DECLARE v_after    datetime(6);
     DECLARE v_chunk    bigint;
     DECLARE v_bound    datetime(6);
-    DECLARE v_new      bigint DEFAULT p_limit;
-    CALL scopes_ahead(p_limit, v_anew);
+    DECLARE v_new      bigint;
+    CALL scopes_ahead(p_limit, v_position, v_last, v_after, v_chunk, v_bound, v_new);
     -- Scope by scope: its value and where it goes on are constants of the statement then, so that the index is read from there on,
     -- and what earlier batches deleted is not passed again.
-    scopes: LOOP
-        CALL next_scope(p_limit, v_anew, v_position, v_after, v_chunk, v_bound, v_new);
-        IF v_position IS NULL THEN
-            LEAVE scopes;
-        END IF;
+    WHILE v_position IS NOT NULL DO
         INSERT INTO work_due (id, ended)
         SELECT i.`id`, i.`end_time`
         FROM work_scope AS s
@@ -50,8 +46,8 @@ BEGIN
           AND g.id IS NULL
         ORDER BY i.`end_time`, i.`id`
         LIMIT v_chunk;
-        CALL scope_read(ROW_COUNT(), v_position, v_chunk, v_new);
-    END LOOP scopes;
+        CALL next_scope(p_limit, ROW_COUNT(), v_position, v_last, v_after, v_chunk, v_bound, v_new);
+    END WHILE;
     CALL roots_ahead(p_limit);
 END$$
 

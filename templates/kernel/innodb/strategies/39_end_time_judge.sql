@@ -84,12 +84,14 @@ BEGIN
     ) ENGINE = InnoDB AS
     -- Of the type of the column, but nullable.
     SELECT k.scope, NULLIF(k.root_id, k.root_id) AS ahead_id FROM (SELECT 1 AS one) AS o LEFT JOIN work_type AS k ON true LIMIT 0;
-    -- What work_scope was filled from, its latest cutoff, and that of the scopes that it does not name.
+    -- What work_scope was filled from, its latest cutoff, and that of the scopes that it does not name. ahead_from: behind which end
+    -- time work_due has the next roots; NULL: nothing was read of these scopes.
     CREATE TEMPORARY TABLE work_scope_of (
         only_row integer NOT NULL DEFAULT 1 PRIMARY KEY,
         said longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
         latest datetime(6),
-        others datetime(6)
+        others datetime(6),
+        ahead_from datetime(6)
     ) ENGINE = InnoDB;
     -- The next roots of the scopes, where the rule searches scope by scope. The first of them are those of the next batch.
     CREATE TEMPORARY TABLE work_due (
@@ -99,7 +101,6 @@ BEGIN
         KEY (ended, id)
     ) ENGINE = InnoDB AS
     SELECT k.root_id AS id FROM work_type AS k LIMIT 0;
-    SET @windrow_ahead_from = NULL;
 END;
 
 -- work_end_time: the work tables of one batch, empty.
@@ -356,11 +357,10 @@ BEGIN
             DELETE FROM work_scope;
             DELETE FROM work_scope_of;
         END IF;
-        -- Of these scopes nothing is read, also where a batch was rolled back, and its work tables with it.
-        SET @windrow_ahead_from = NULL;
         IF v_scoped THEN
-            INSERT INTO work_scope (scope, seconds)
-            SELECT p.scope, IF(p.enabled, COALESCE(p_retention, p.retention_seconds), NULL)
+            -- Without a gap, as a search counts them.
+            INSERT INTO work_scope (position, scope, seconds)
+            SELECT ROW_NUMBER() OVER (ORDER BY p.scope), p.scope, IF(p.enabled, COALESCE(p_retention, p.retention_seconds), NULL)
             FROM policy AS p
             WHERE p.rule = p_rule
               AND (p.enabled OR NOT v_opt_in)
@@ -396,71 +396,89 @@ BEGIN
 END;
 
 -- scopes_ahead: a search goes from scope to scope, and there may be thousands. So it reads some roots of a scope at a time, and what
--- a batch does not take, the next ones do. Where the cursor lies before that of the batch before, where the scopes are others, or
--- where a search was broken off, it begins anew.
+-- a batch does not take, the next ones do. Where the cursor lies before that of the batch before, or where the scopes are others, it
+-- begins anew, and reads every scope: of those that have few roots that is all. The work tables say how far a search has come, so that a
+-- batch that is rolled back takes back what it found.
 --# create procedure scopes_ahead
-CREATE PROCEDURE scopes_ahead(IN p_limit bigint, OUT o_anew boolean)
+CREATE PROCEDURE scopes_ahead(
+    IN p_limit bigint, OUT o_position integer, OUT o_last integer, OUT o_after datetime(6), OUT o_chunk bigint, OUT o_bound datetime(6),
+    OUT o_new bigint
+)
 SQL SECURITY DEFINER
-COMMENT 'Takes out of work_due what lies behind work_cursor, or begins a search for p_limit roots anew. roots_ahead() ends it.'
+COMMENT 'Takes out of work_due what lies behind work_cursor, or empties it for a search that begins anew and reads all scopes up to o_last.
+    Answers the first scope to read, as next_scope() does the others. roots_ahead() ends the search.'
 BEGIN
-    DECLARE v_from  datetime(6) DEFAULT (SELECT c.ended FROM work_cursor AS c WHERE c.only_row = 1);
-    DECLARE v_chunk bigint;
-    SET o_anew = (@windrow_ahead_from <= v_from) IS NOT TRUE;
-    IF NOT o_anew THEN
-        DELETE d
-        FROM work_cursor AS c
-        STRAIGHT_JOIN work_due AS d
-        WHERE c.only_row = 1
-          AND d.ended <= c.ended
-          AND (d.ended < c.ended OR d.id <= c.id);
-    ELSE
+    DECLARE v_anew boolean;
+    SELECT c.ended, (o.ahead_from <= c.ended) IS NOT TRUE
+    INTO o_after, v_anew
+    FROM work_cursor AS c
+    JOIN work_scope_of AS o
+    WHERE c.only_row = 1;
+    SET o_new = p_limit;
+    IF v_anew THEN
         DELETE FROM work_due;
-        SELECT LEAST(GREATEST(GREATEST(p_limit, 500) DIV MAX(s.position), 4), 1024) INTO v_chunk FROM work_scope AS s;
+        -- Of all scopes together about as many as a batch takes, and eight of each at least: a statement costs more than they do.
+        SELECT MIN(s.position), MAX(s.position), LEAST(GREATEST(GREATEST(p_limit, 500) DIV MAX(s.position), 8), 1024)
+        INTO o_position, o_last, o_chunk
+        FROM work_scope AS s;
         UPDATE work_scope AS s
         JOIN work_cursor AS c ON c.only_row = 1
-        SET s.ahead = c.ended, s.ahead_id = c.id, s.chunk = v_chunk;
+        SET s.ahead = NULL, s.ahead_id = c.id, s.chunk = o_chunk;
+    ELSE
+        -- The end is a constant of the statement, so that nothing behind it is read.
+        DELETE d
+        FROM work_cursor AS c
+        STRAIGHT_JOIN work_due AS d FORCE INDEX (ended)
+        WHERE c.only_row = 1
+          AND d.ended <= o_after
+          AND (d.ended < o_after OR d.id <= c.id);
+        -- A preview may have passed the last known root of a scope.
+        SET o_after = '1000-01-01 00:00:00';
+        CALL next_scope(p_limit, 0, o_position, o_last, o_after, o_chunk, o_bound, o_new);
     END IF;
-    SET @windrow_ahead_from = NULL;
 END;
 
--- next_scope, scope_read: the scope whose roots are read next, and what was read of it. A search that begins anew reads some of each;
--- after that, and in the batches that follow, those are read whose roots may come before the last one of the batch.
+-- next_scope: the scope whose roots are read next. A search that begins anew reads some of each; after that, and in the batches that
+-- follow, those are read whose roots may come before the last one of the batch.
 --# create procedure next_scope
 CREATE PROCEDURE next_scope(
-    IN p_limit bigint, INOUT p_anew boolean, INOUT p_position integer, OUT o_after datetime(6), OUT o_chunk bigint,
+    IN p_limit bigint, IN p_found bigint, INOUT p_position integer, INOUT p_last integer, INOUT p_after datetime(6), INOUT p_chunk bigint,
     INOUT p_bound datetime(6), INOUT p_new bigint
 )
 SQL SECURITY DEFINER
-COMMENT 'The next scope of a search for p_limit roots, where it goes on, and how many to read; NULL: all is found. p_new: how many were
-    read since p_bound, the end time of the last root of the batch, was looked up.'
+COMMENT 'Notes that p_found of p_chunk roots of a scope were found. Answers the next scope of a search for p_limit roots, where it goes on,
+    and how many to read; NULL: all is found. p_new: how many were read since p_bound, the end time of the last root of the batch,
+    was looked up.'
 BEGIN
     DECLARE v_before bigint DEFAULT p_limit - 1;
-    IF p_anew THEN
-        SET p_position = (SELECT MIN(s.position) FROM work_scope AS s WHERE s.position > p_position);
-        SET p_anew = p_position IS NOT NULL;
-    END IF;
-    IF NOT p_anew THEN
-        IF p_new * 4 >= p_limit THEN
-            SET p_bound = COALESCE((SELECT d.ended FROM work_due AS d ORDER BY d.ended, d.id LIMIT v_before, 1), '9999-12-31 23:59:59'),
-                p_new = 0;
-        END IF;
-        SET p_position = (SELECT s.position FROM work_scope AS s WHERE s.ahead <= p_bound ORDER BY s.ahead LIMIT 1);
-    END IF;
-    SELECT MAX(s.ahead), MAX(s.chunk) INTO o_after, o_chunk FROM work_scope AS s WHERE s.position = p_position;
-END;
---# create procedure scope_read
-CREATE PROCEDURE scope_read(IN p_found bigint, IN p_position integer, IN p_chunk bigint, INOUT p_new bigint)
-SQL SECURITY DEFINER
-COMMENT 'Notes that p_found of p_chunk roots of a scope were found: where the next search of it goes on, or that there are no more.'
-BEGIN
+    DECLARE v_from   datetime(6);
     SET p_new = p_new + p_found;
-    IF p_found < p_chunk THEN
-        UPDATE work_scope SET ahead = NULL WHERE position = p_position;
-    ELSE
+    IF p_found >= p_chunk THEN
         UPDATE work_scope AS s
         JOIN (SELECT d.ended, d.id FROM work_due AS d ORDER BY d.pk DESC LIMIT 1) AS l
         SET s.ahead = l.ended, s.ahead_id = l.id, s.chunk = LEAST(2 * s.chunk, 1024)
         WHERE s.position = p_position;
+    ELSEIF p_last IS NULL THEN
+        UPDATE work_scope SET ahead = NULL WHERE position = p_position;
+    END IF;
+    IF p_position < p_last THEN
+        SET p_position = p_position + 1;
+    ELSE
+        SET p_last = NULL;
+        IF p_new * 4 >= p_limit THEN
+            -- What lies before the cursor was taken out, and would be passed again.
+            SELECT c.ended INTO v_from FROM work_cursor AS c WHERE c.only_row = 1;
+            SELECT COALESCE(MAX(b.ended), '9999-12-31 23:59:59'), 0
+            INTO p_bound, p_new
+            FROM (
+                SELECT d.ended FROM work_due AS d FORCE INDEX (ended) WHERE d.ended >= v_from ORDER BY d.ended, d.id LIMIT v_before, 1
+            ) AS b;
+        END IF;
+        SELECT MAX(n.position), MAX(n.ahead), MAX(n.chunk)
+        INTO p_position, p_after, p_chunk
+        FROM (
+            SELECT s.position, s.ahead, s.chunk FROM work_scope AS s WHERE s.ahead BETWEEN p_after AND p_bound ORDER BY s.ahead LIMIT 1
+        ) AS n;
     END IF;
 END;
 
@@ -470,10 +488,12 @@ CREATE PROCEDURE roots_ahead(IN p_limit bigint)
 SQL SECURITY DEFINER
 COMMENT 'Fills work_root with the first p_limit roots of work_due.'
 BEGIN
-    SET @windrow_ahead_from = (SELECT c.ended FROM work_cursor AS c WHERE c.only_row = 1);
+    UPDATE work_scope_of AS o
+    JOIN work_cursor AS c ON c.only_row = 1
+    SET o.ahead_from = c.ended;
     INSERT INTO work_root (id, ended)
     SELECT d.id, d.ended
-    FROM work_due AS d
+    FROM work_due AS d FORCE INDEX (ended)
     LEFT JOIN work_gone AS g ON g.id = d.id
     WHERE g.id IS NULL
     ORDER BY d.ended, d.id
@@ -912,15 +932,15 @@ BEGIN
     DECLARE v_members  bigint;
     DECLARE v_rows     bigint;
     DECLARE v_root     varchar(64);
-    DECLARE v_scoped   boolean;
+    DECLARE v_silences boolean;
     DECLARE v_archives boolean;
     DECLARE v_message  varchar(128);
     -- COUNT of a whole table has MySQL start threads: 7 ms.
     SELECT COALESCE(SUM(1), 0) INTO v_members FROM work_member AS m;
     SELECT
-        r.root, r.scope_name IS NOT NULL, JSON_CONTAINS_PATH(r.document, 'one', '$.archives'),
+        r.root, JSON_CONTAINS_PATH(r.document, 'one', '$.silences'), JSON_CONTAINS_PATH(r.document, 'one', '$.archives'),
         CONCAT('[0', REPEAT(', 0', JSON_LENGTH(r.document, '$.tables') - 1), ']')
-    INTO v_root, v_scoped, v_archives, o_rows
+    INTO v_root, v_silences, v_archives, o_rows
     FROM rule AS r
     WHERE r.rule = p_rule;
     IF v_members > 0 THEN
@@ -930,7 +950,7 @@ BEGIN
         FROM work_link AS l
         STRAIGHT_JOIN work_member AS m ON m.id = l.lower_id
         WHERE NOT l.upwards;
-        IF v_scoped THEN
+        IF v_silences THEN
             INSERT INTO work_silent (scope)
             SELECT p.scope
             FROM policy AS p

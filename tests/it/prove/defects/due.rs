@@ -60,7 +60,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "scope-read-once",
         what: "a search reads a scope once, and takes it for exhausted",
         postgres: &[],
-        mysql: &[edit("IF p_found < p_chunk THEN", "IF true THEN")],
+        mysql: &[edit("IF p_found >= p_chunk THEN", "IF false THEN")],
         noticed_by: &["scopes::SERVER::a_policy_counts_from_the_next_batch_on"],
     },
     Defect {
@@ -74,25 +74,42 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["scopes::SERVER::a_policy_counts_from_the_next_batch_on"],
     },
     Defect {
-        name: "search-goes-on-after-a-rollback",
-        what: "scopes that a batch had read are taken for read, though it was rolled back",
+        name: "search-goes-on-in-other-scopes",
+        what: "scopes that nothing was read of are taken for read",
+        postgres: &[],
+        mysql: &[
+            edit(
+                "INSERT INTO work_scope_of (said, latest, others)",
+                "INSERT INTO work_scope_of (ahead_from, said, latest, others)",
+            ),
+            edit(
+                "SELECT v_said, MAX(s.cutoff),",
+                "SELECT IF(v_before IS NULL, NULL, '1970-01-01 00:00:01'), v_said, MAX(s.cutoff),",
+            ),
+        ],
+        noticed_by: &["scopes::SERVER::a_policy_counts_from_the_next_batch_on"],
+    },
+    Defect {
+        name: "search-passes-a-scope-over",
+        what: "a search that begins anew does not read the last scope",
         postgres: &[],
         mysql: &[edit(
-            "and its work tables with it. SET @windrow_ahead_from = NULL;",
-            "and its work tables with it.",
+            "IF p_position < p_last THEN",
+            "IF p_position < p_last - 1 THEN",
         )],
-        noticed_by: &["poison::SERVER::a_trigger_that_raises_for_one_family"],
+        noticed_by: &["scopes::SERVER::the_oldest_of_many_scopes_go_first"],
     },
     Defect {
         name: "search-goes-on-before-its-cursor",
         what: "a run that begins anew behind the end takes what was found there",
         postgres: &[],
         mysql: &[edit(
-            "SET o_anew = (@windrow_ahead_from <= v_from) IS NOT TRUE;",
-            "SET o_anew = @windrow_ahead_from IS NULL;",
+            "(o.ahead_from <= c.ended) IS NOT TRUE",
+            "o.ahead_from IS NULL",
         )],
         noticed_by: &[
             "forward::SERVER::a_run_that_goes_around_takes_what_came_free_before_its_start",
+            "scopes::SERVER::what_was_found_and_rolled_back_is_found_again",
         ],
     },
     Defect {
@@ -113,7 +130,7 @@ pub(super) const DEFECTS: &[Defect] = &[
             "",
         )],
         mysql: &[],
-        noticed_by: &["scopes::what_a_search_found_for_several_batches_is_judged_anew"],
+        noticed_by: &["scopes::SERVER::what_a_search_found_for_several_batches_is_judged_anew"],
     },
     Defect {
         name: "policy-of-another-scope",

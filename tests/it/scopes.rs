@@ -17,6 +17,7 @@ tests! {
         a_policy_counts_from_the_next_batch_on,
     ],
     each_server: [
+        a_preview_of_many_scopes_says_each_root_once,
         what_a_search_found_for_several_batches_is_judged_anew,
     ],
     on_postgres: [
@@ -150,14 +151,18 @@ retention  = { default = "30d", per = "project bigint", opt_in = true }
 
 /// Some scopes, of which each third has its families three times as close to each other.
 fn listed(dialect: Dialect, scopes: i64) -> Installation {
+    of_scopes(dialect, LISTED, scopes)
+}
+
+fn of_scopes(dialect: Dialect, spec: &str, scopes: i64) -> Installation {
     let time = match dialect {
         Dialect::Postgres => "timestamp",
         Dialect::Mysql | Dialect::Mariadb => "datetime(6)",
     };
     let schema = format!(
-        "CREATE TABLE job (id bigint PRIMARY KEY, project bigint NOT NULL, state integer NOT NULL, at {time} NOT NULL);"
+        "CREATE TABLE job (id bigint PRIMARY KEY, project bigint NOT NULL, state integer NOT NULL, at {time} NOT NULL, above bigint);"
     );
-    let mut database = Installation::of(dialect, &schema, &graph_of(LISTED));
+    let mut database = Installation::of(dialect, &schema, &graph_of(spec));
     let minutes = format!("n * (1 + n % {SCOPES} % 3)");
     let at = match dialect {
         Dialect::Postgres => format!("timestamp '2020-01-01' + {minutes} * interval '1 minute'"),
@@ -166,7 +171,7 @@ fn listed(dialect: Dialect, scopes: i64) -> Installation {
         }
     };
     database.execute(&format!(
-        "INSERT INTO job SELECT n, n % {scopes}, 1, {at} FROM {}",
+        "INSERT INTO job SELECT n, n % {scopes}, 1, {at}, NULL FROM {}",
         numbers(dialect, SCOPES * FAMILIES)
     ));
     for scope in 0..scopes {
@@ -175,6 +180,36 @@ fn listed(dialect: Dialect, scopes: i64) -> Installation {
     }
     database.arm();
     database
+}
+
+/// What went with others is passed over, and what was not read of other scopes yet with it.
+fn a_preview_of_many_scopes_says_each_root_once(dialect: Dialect) {
+    let spec = LISTED.replace(
+        "retention  =",
+        "hierarchy  = [\"job: above -> id\"]\nshared     = \"closed\"\nretention  =",
+    );
+    let mut database = of_scopes(dialect, &spec, SCOPES);
+    database.execute(&format!(
+        "UPDATE job SET above = id - {SCOPES} WHERE (id - id % {SCOPES}) % {} = {SCOPES}",
+        2 * SCOPES
+    ));
+    database
+        .set_setting("batch_families", 10)
+        .expect("a setting");
+    for key in (1..=SCOPES * FAMILIES).step_by(97) {
+        let hold = json!({"rule": "jobs", "key": key, "reason": "audit"});
+        database.call("set_hold", hold).expect("a hold");
+    }
+    let preview = database.preview(json!({"run_families": 10_000}));
+    let preview = preview.expect("a preview")["rules"][0].clone();
+    let dry = json!({"run_families": 10_000, "dry_run": true});
+    let dry = database.run(dry).expect("a dry run")["rules"][0].clone();
+    let run = database.run(json!({"run_families": 10_000}));
+    let run = run.expect("a run")["rules"][0].clone();
+    for what in ["families", "rows", "skipped"] {
+        assert_eq!(preview[what], run[what], "{what}: {preview}\n{run}");
+        assert_eq!(dry[what], run[what], "{what}: {dry}\n{run}");
+    }
 }
 
 fn the_oldest_of_many_scopes_go_first(dialect: Dialect) {

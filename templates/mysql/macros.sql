@@ -625,21 +625,32 @@ FROM (
             {% if loop.first %}({{ predicate }}) IS TRUE{% else %}AND {{ predicate }}{% endif %}
 {%- endfor %} AS goes
 {%- endfilter %}
+
+{%- if rule.single.ranked %}
     FROM (
 {%- filter fit %}
-        SELECT {% if rule.single.ranked %}{{ rule.single.ranked.columns }}{% else %}{{ rule.single.read_key }}{% endif %}
-        FROM {{ rule.table }} AS t
-{%- for predicate in pass.predicates %}
-        {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ predicate }}
-{%- endfor %}
-        ORDER BY {{ pass.order }} LIMIT {{ limit }}
+        SELECT {{ rule.single.ranked.columns }}
+        {{ <w.read_rows rule pass limit /> }}
 {%- endfilter %}
-    ) AS {% if rule.single.ranked %}t{% else %}r
-    STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.single.matches_r }}{% endif %}
+    ) AS t
+{%- else %}
+{%- filter fit %}
+    {{ <w.read_rows rule pass limit /> }}
+{%- endfilter %}
+{%- endif %}
 {%- endfor %}
 ) AS n
 {%- endif %}
 {%- endcomponent w.due_rows %}
+
+{#- The first rows t of a pass, in its order. -#}
+{% component w.read_rows(rule, pass, limit) -%}
+FROM {{ rule.table }} AS t
+{%- for predicate in pass.predicates %}
+    {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ predicate }}
+{%- endfor %}
+    ORDER BY {{ pass.order }} LIMIT {{ limit }}
+{%- endcomponent w.read_rows %}
 
 {#- One row: the rule, the families that are due now, counted up to a limit, seconds since the oldest ended, and whether
     these are all. -#}
@@ -929,6 +940,26 @@ FROM {% if begun %}work_cursor AS c STRAIGHT_JOIN {% endif %}{% if ends %}{{ end
 {%- endfilter %}
 {%- endcomponent w.reach %}
 
+{#- The row behind which the next batch begins, if so many are there. -#}
+{% component w.bound(rule, pass, begun, claimed) -%}
+{%- filter fit %}
+        REPLACE INTO work_bound (position, pass, row_key, {{ pass.names }})
+        «SELECT 2, p_pass, {{ rule.single.key_text }}, {{ pass.values }} {{ <w.of_pass rule pass begun ends={claimed} end="work_end" /> }}
+        ORDER BY {{ pass.order }}
+        LIMIT 1 OFFSET v_skip»;
+{%- endfilter %}
+{%- endcomponent w.bound %}
+
+{#- The last row of a pass. -#}
+{% component w.last_bound(rule, pass) -%}
+{%- filter fit %}
+        INSERT INTO work_bound (position, pass, row_key, {{ pass.names }})
+        «SELECT 2, p_pass, {{ rule.single.key_text }}, {{ pass.values }} {{ <w.of_pass rule pass begun={false} ends={false} end="" /> }}
+        ORDER BY {{ pass.backwards_t }}
+        LIMIT 1»;
+{%- endfilter %}
+{%- endcomponent w.last_bound %}
+
 {#- A batch whose rows nobody is at and none of which is held: found, judged under their locks and deleted by lists of their keys, which
     cost less than rows of work tables. -#}
 {% component w.sweep(control, rule, maria) -%}
@@ -936,31 +967,41 @@ FROM {% if begun %}work_cursor AS c STRAIGHT_JOIN {% endif %}{% if ends %}{{ end
 --# create procedure {{ control }}.{{ rule.name }}_sweep
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_sweep(
     ⟦IN p_pass integer, IN p_rows bigint, IN p_as_of datetime(6), IN p_cutoff datetime(6), OUT o_found bigint,
-    OUT o_first longtext, OUT o_count bigint, OUT o_rows bigint⟧
+    OUT o_first longtext, OUT o_count bigint, OUT o_rows bigint, OUT o_place longtext⟧
 )
 SQL SECURITY DEFINER
 COMMENT 'Fills work_bound with the last row of the batch, and deletes those that go; o_rows: NULL where one is locked, held or changed.'
 BEGIN
-    DECLARE v_under_way boolean;
-{%- if rule.single.shared %}
-    DECLARE v_claimed boolean;
-{%- endif %}
-    DECLARE v_held      boolean;
+    DECLARE v_under_way, v_held{% if rule.single.orphan %}, v_more{% endif %}{% if rule.single.shared %}, v_claimed{% endif %} boolean;
+    DECLARE v_listed, v_dated bigint;
     DECLARE ⟦v_keys json⟧;
 {%- if rule.single.ranked %}
     DECLARE v_again     json;
 {%- endif %}
+    DECLARE ⟦v_skip bigint⟧ DEFAULT p_rows - 1;
     DECLARE ⟦v_ahead bigint⟧ DEFAULT p_rows + {% if rule.single.ranked %}{{ rule.single.ranked.ahead }}{% else %}1{% endif %};
 {{- <w.single_clock rule /> }}
     SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
 {{- <w.is_claimed rule /> }}
+    -- A batch ends where the claim ends or the pass, unless there are p_rows before that.
+{%- if rule.single.shared %}
+    INSERT INTO work_bound SELECT e.* FROM work_end AS e;
+{%- endif %}
+{%- for pass in rule.single.passes %}
+    {% if loop.first %}IF{% else %}ELSEIF{% endif %} p_pass = {{ pass.number }}{% if rule.single.shared %} AND NOT v_claimed{% endif %} THEN
+{{- <w.last_bound rule pass /> }}
+{%- endfor %}
+    END IF;
 {%- for pass in rule.single.passes %}
 {%- for claimed in [rule.single.shared, false] %}
 {%- if claimed or loop.last %}
 {%- for begun in [true, false] %}
     {% if begun and pass.number == 1 and claimed == rule.single.shared %}IF{% else %}ELSEIF{% endif %} p_pass = {{ pass.number }}
 {%- if claimed %} AND v_claimed{% endif %}{% if begun %} AND v_under_way{% endif %} THEN
-{{- <w.reach rule pass begun claimed /> }}
+{{- <w.bound rule pass begun claimed /> }}
+{%- if rule.single.orphan %}
+        SET v_more = ROW_COUNT() > 0;
+{%- endif %}
 {%- if not rule.single.ranked %}
 {{- <w.list rule pass begun /> }}
 {%- endif %}
@@ -971,10 +1012,29 @@ BEGIN
     END IF;
 {%- if rule.single.ranked %}
 {{- <w.list_ranked rule into="v_keys" /> }}
+    SET v_listed = JSON_LENGTH(v_keys), v_dated = v_listed;
+{%- else %}
+    SET o_found = {% if rule.single.orphan %}IF(v_more AND v_listed = 0, p_rows, v_listed){% else %}v_listed{% endif %};
 {%- endif %}
-    -- Under their locks they are judged once more: what holds then holds until the end of the transaction.
+    -- Under their locks they are judged once more: what holds then holds until the end of the transaction. Nobody is waited for.
     CALL listed_held({{ rule.literal }}, v_keys, v_held);
-    IF NOT v_held{% if rule.single.above %} AND NOT {{ <w.any_holds_beside list={rule.single.above} /> }}{% endif %} THEN
+    IF o_found BETWEEN 1 AND p_rows AND v_dated = v_listed AND NOT v_held
+{%- if rule.single.above %}
+        AND NOT {{ <w.any_holds_beside list={rule.single.above} /> }}
+{%- endif %} THEN
+{%- if maria and rule.single.at_once %}
+        -- All are judged before any is deleted. Where one is locked this is an error, where one has changed fewer are deleted: both
+        -- are taken back.
+        SET o_count = v_listed;
+        SET STATEMENT innodb_lock_wait_timeout = 0, optimizer_switch = 'materialization=off' FOR
+{%- filter fit %}
+        «DELETE t
+        FROM {{ <w.listed rule /> }}
+        STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.single.matches_r }}
+        WHERE {{ <w.single_goes rule undated={false} /> }}»;
+{%- endfilter %}
+        SET o_rows = ROW_COUNT();
+{%- else %}
 {%- filter fit %}
         «SELECT COUNT(*) ‹INTO o_count›
         FROM {{ <w.listed rule /> }}
@@ -996,28 +1056,29 @@ BEGIN
 {{- <w.list_ranked rule into="v_again" /> | indent(width=4) }}
 {%- endif %}
     END IF;
-    IF o_found <= p_rows AND o_count = JSON_LENGTH(v_keys){% if rule.single.ranked %} AND v_again = v_keys{% endif %} THEN
+    IF o_count = v_listed{% if rule.single.ranked %} AND v_again = v_keys{% endif %} THEN
 {%- filter fit %}
         «DELETE t
         FROM {{ <w.listed rule /> }}
         STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.single.matches_r }}»;
 {%- endfilter %}
-        SET o_rows = ROW_COUNT(), o_first = JSON_EXTRACT(v_keys{% for place in range(end=10) %}, '$[{{ place }}]'{% endfor %});
+        SET o_rows = ROW_COUNT();
+{%- endif %}
+        SET o_first = {% if maria %}CONCAT(SUBSTRING_INDEX(TRIM(TRAILING ']' FROM v_keys), ',', 10), ']')
+{%- else %}JSON_EXTRACT(v_keys{% for place in range(end=10) %}, '$[{{ place }}]'{% endfor %}){% endif %};
+        SELECT JSON_ARRAY(b.pass, b.row_key, {{ rule.single.place_of_b }}) INTO o_place FROM work_bound AS b WHERE b.position = 2;
     END IF;
 END;
 {%- endcomponent w.sweep %}
 
 {#- The keys of those rows of a batch that go, in the order of the pass. -#}
 {% component w.list(rule, pass, begun) -%}
-{%- if rule.single.orphan %}
 {%- filter fit %}
-        «SELECT COUNT(*) ‹INTO o_found› {{ <w.of_pass rule pass begun ends={true} end="work_bound" /> }}»;
-{%- endfilter %}
-{%- endif %}
-{%- filter fit %}
-        «SELECT {% if not rule.single.orphan %}COUNT(*), {% endif %}CONCAT('[', COALESCE(GROUP_CONCAT(t.k1), ''), ']')
-        ‹INTO {% if not rule.single.orphan %}o_found, {% endif %}v_keys›
-        FROM (SELECT t.{{ rule.single.keys[0].column }} AS k1 {{ <w.of_pass rule pass begun ends={true} end="work_bound" /> }}
+        «SELECT COUNT(*), COUNT(t.k1), CONCAT('[', COALESCE(GROUP_CONCAT(t.k1), ''), ']')
+        ‹INTO v_listed, v_dated, v_keys›
+        FROM (SELECT {% if rule.single.orphan and rule.single.aged -%}
+            IF(t.{{ rule.single.time }} IS NULL, NULL, t.{{ rule.single.keys[0].column }})
+            {%- else %}t.{{ rule.single.keys[0].column }}{% endif %} AS k1 {{ <w.of_pass rule pass begun ends={true} end="work_bound" /> }}
 {%- if rule.single.orphan %} AND {{ rule.single.goes }}
 {%- if rule.single.aged %} AND (t.{{ rule.single.time }} < v_cutoff OR t.{{ rule.single.time }} IS NULL){% endif %}
 {%- endif %}

@@ -86,55 +86,62 @@ END$$
 -- partition_log_sweep: the next p_rows rows behind the cursor, where nobody is at one that goes, and nothing is held.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.partition_log_sweep$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.partition_log_sweep(IN p_pass integer, IN p_rows bigint,
-    IN p_as_of datetime(6), IN p_cutoff datetime(6), OUT o_found bigint, OUT o_first longtext, OUT o_count bigint,
-    OUT o_rows bigint) SQL SECURITY DEFINER
+    IN p_as_of datetime(6), IN p_cutoff datetime(6), OUT o_found bigint, OUT o_first longtext, OUT o_count bigint, OUT o_rows bigint,
+    OUT o_place longtext) SQL SECURITY DEFINER
 COMMENT 'Fills work_bound with the last row of the batch, and deletes those that go; o_rows: NULL where one is locked, held or
-    changed. [body bc714ec592d4]'
+    changed. [body 7a585561a193]'
 BEGIN
-    DECLARE v_under_way boolean;
-    DECLARE v_held      boolean;
+    DECLARE v_under_way, v_held, v_more boolean;
+    DECLARE v_listed, v_dated bigint;
     DECLARE v_keys json;
+    DECLARE v_skip bigint DEFAULT p_rows - 1;
     DECLARE v_ahead bigint DEFAULT p_rows + 1;
     DECLARE v_cutoff datetime(6) DEFAULT p_cutoff;
     SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
+    -- A batch ends where the claim ends or the pass, unless there are p_rows before that.
+    IF p_pass = 1 THEN
+        INSERT INTO work_bound (position, pass, row_key, k1) SELECT 2, p_pass, CAST(t.`id` AS CHAR), t.`id`
+            FROM `airflow`.`partitioned_asset_key_log` AS t ORDER BY t.`id` DESC LIMIT 1;
+    END IF;
     IF p_pass = 1 AND v_under_way THEN
-        INSERT INTO work_bound (position, pass, row_key, k1) SELECT 2, p_pass, CAST(f.k1 AS CHAR), f.k1 FROM (SELECT t.`id` AS k1
-            FROM work_cursor AS c STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t WHERE c.position = 1 AND t.`id` > c.k1
-            ORDER BY t.`id` LIMIT p_rows) AS f ORDER BY f.k1 DESC LIMIT 1;
-        SELECT COUNT(*) INTO o_found FROM work_cursor AS c STRAIGHT_JOIN work_bound AS b
+        REPLACE INTO work_bound (position, pass, row_key, k1) SELECT 2, p_pass, CAST(t.`id` AS CHAR), t.`id` FROM work_cursor AS c
+            STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t WHERE c.position = 1 AND t.`id` > c.k1
+            ORDER BY t.`id` LIMIT 1 OFFSET v_skip;
+        SET v_more = ROW_COUNT() > 0;
+        SELECT COUNT(*), COUNT(t.k1), CONCAT('[', COALESCE(GROUP_CONCAT(t.k1), ''), ']') INTO v_listed, v_dated, v_keys
+            FROM (SELECT IF(t.`created_at` IS NULL, NULL, t.`id`) AS k1 FROM work_cursor AS c STRAIGHT_JOIN work_bound AS b
             STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t WHERE c.position = 1 AND t.`id` > c.k1 AND b.position = 2
-            AND t.`id` <= b.k1;
-        SELECT CONCAT('[', COALESCE(GROUP_CONCAT(t.k1), ''), ']') INTO v_keys FROM (SELECT t.`id` AS k1 FROM work_cursor AS c
-            STRAIGHT_JOIN work_bound AS b STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t WHERE c.position = 1 AND t.`id` > c.k1
-            AND b.position = 2 AND t.`id` <= b.k1 AND (t.`asset_partition_dag_run_id` IS NOT NULL AND NOT EXISTS (SELECT 1
+            AND t.`id` <= b.k1 AND (t.`asset_partition_dag_run_id` IS NOT NULL AND NOT EXISTS (SELECT 1
             FROM `airflow`.`asset_partition_dag_run` AS p1 WHERE p1.`id` = t.`asset_partition_dag_run_id`))
             AND (t.`created_at` < v_cutoff OR t.`created_at` IS NULL) ORDER BY t.`id` LIMIT v_ahead) AS t;
     ELSEIF p_pass = 1 THEN
-        INSERT INTO work_bound (position, pass, row_key, k1) SELECT 2, p_pass, CAST(f.k1 AS CHAR), f.k1
-            FROM (SELECT t.`id` AS k1 FROM `airflow`.`partitioned_asset_key_log` AS t ORDER BY t.`id` LIMIT p_rows) AS f
-            ORDER BY f.k1 DESC LIMIT 1;
-        SELECT COUNT(*) INTO o_found FROM work_bound AS b STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t WHERE b.position = 2
-            AND t.`id` <= b.k1;
-        SELECT CONCAT('[', COALESCE(GROUP_CONCAT(t.k1), ''), ']') INTO v_keys FROM (SELECT t.`id` AS k1 FROM work_bound AS b
+        REPLACE INTO work_bound (position, pass, row_key, k1) SELECT 2, p_pass, CAST(t.`id` AS CHAR), t.`id`
+            FROM `airflow`.`partitioned_asset_key_log` AS t ORDER BY t.`id` LIMIT 1 OFFSET v_skip;
+        SET v_more = ROW_COUNT() > 0;
+        SELECT COUNT(*), COUNT(t.k1), CONCAT('[', COALESCE(GROUP_CONCAT(t.k1), ''), ']') INTO v_listed, v_dated, v_keys
+            FROM (SELECT IF(t.`created_at` IS NULL, NULL, t.`id`) AS k1 FROM work_bound AS b
             STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t WHERE b.position = 2 AND t.`id` <= b.k1
             AND (t.`asset_partition_dag_run_id` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p1
             WHERE p1.`id` = t.`asset_partition_dag_run_id`)) AND (t.`created_at` < v_cutoff OR t.`created_at` IS NULL)
             ORDER BY t.`id` LIMIT v_ahead) AS t;
     END IF;
-    -- Under their locks they are judged once more: what holds then holds until the end of the transaction.
+    SET o_found = IF(v_more AND v_listed = 0, p_rows, v_listed);
+    -- Under their locks they are judged once more: what holds then holds until the end of the transaction. Nobody is waited for.
     CALL listed_held('partition_log', v_keys, v_held);
-    IF NOT v_held AND NOT EXISTS (SELECT 1 FROM hold AS h
+    IF o_found BETWEEN 1 AND p_rows AND v_dated = v_listed AND NOT v_held
+        AND NOT EXISTS (SELECT 1 FROM hold AS h
         WHERE h.rule IN ('dag_runs') AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))) THEN
         SELECT COUNT(*) INTO o_count FROM JSON_TABLE(v_keys, '$[*]' COLUMNS (k1 int PATH '$')) AS r
             STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t ON t.`id` = r.k1 WHERE (t.`asset_partition_dag_run_id` IS NOT NULL
             AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p1 WHERE p1.`id` = t.`asset_partition_dag_run_id`))
             AND (t.`created_at` < v_cutoff) FOR UPDATE OF t SKIP LOCKED;
     END IF;
-    IF o_found <= p_rows AND o_count = JSON_LENGTH(v_keys) THEN
+    IF o_count = v_listed THEN
         DELETE t FROM JSON_TABLE(v_keys, '$[*]' COLUMNS (k1 int PATH '$')) AS r
             STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t ON t.`id` = r.k1;
-        SET o_rows = ROW_COUNT(),
-            o_first = JSON_EXTRACT(v_keys, '$[0]', '$[1]', '$[2]', '$[3]', '$[4]', '$[5]', '$[6]', '$[7]', '$[8]', '$[9]');
+        SET o_rows = ROW_COUNT();
+        SET o_first = JSON_EXTRACT(v_keys, '$[0]', '$[1]', '$[2]', '$[3]', '$[4]', '$[5]', '$[6]', '$[7]', '$[8]', '$[9]');
+        SELECT JSON_ARRAY(b.pass, b.row_key, CAST(b.k1 AS char)) INTO o_place FROM work_bound AS b WHERE b.position = 2;
     END IF;
 END$$
 
@@ -156,7 +163,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.partition_log_due$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.partition_log_due(IN p_limit bigint, OUT o_families bigint,
     OUT o_looked bigint, OUT o_undated bigint) SQL SECURITY DEFINER
-COMMENT 'How many of the first p_limit rows are due, how many these are, and how many only lack a time. Reads only. [body 523c22a7c488]'
+COMMENT 'How many of the first p_limit rows are due, how many these are, and how many only lack a time. Reads only. [body d53ab0edd738]'
 BEGIN
     SELECT CAST(COALESCE(SUM(n.goes), 0) AS signed), COUNT(*), COUNT(*) - COUNT(n.goes) INTO o_families, o_looked, o_undated
     FROM (
@@ -164,10 +171,7 @@ BEGIN
             AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p1
                 WHERE p1.`id` = t.`asset_partition_dag_run_id`))) IS TRUE
             AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND AS goes
-        FROM (
-            SELECT t.`id` AS k1 FROM `airflow`.`partitioned_asset_key_log` AS t ORDER BY t.`id` LIMIT p_limit
-        ) AS r
-        STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t ON t.`id` = r.k1
+        FROM `airflow`.`partitioned_asset_key_log` AS t ORDER BY t.`id` LIMIT p_limit
     ) AS n;
 END$$
 DELIMITER ;

@@ -86,49 +86,57 @@ END$$
 -- task_state_sweep: the next p_rows rows behind the cursor, where nobody is at one that goes, and nothing is held.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_sweep$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_sweep(IN p_pass integer, IN p_rows bigint,
-    IN p_as_of datetime(6), IN p_cutoff datetime(6), OUT o_found bigint, OUT o_first longtext, OUT o_count bigint,
-    OUT o_rows bigint) SQL SECURITY DEFINER
+    IN p_as_of datetime(6), IN p_cutoff datetime(6), OUT o_found bigint, OUT o_first longtext, OUT o_count bigint, OUT o_rows bigint,
+    OUT o_place longtext) SQL SECURITY DEFINER
 COMMENT 'Fills work_bound with the last row of the batch, and deletes those that go; o_rows: NULL where one is locked, held or
-    changed. [body 5effa378a367]'
+    changed. [body 7006ededa1b6]'
 BEGIN
-    DECLARE v_under_way boolean;
-    DECLARE v_held      boolean;
+    DECLARE v_under_way, v_held boolean;
+    DECLARE v_listed, v_dated bigint;
     DECLARE v_keys json;
+    DECLARE v_skip bigint DEFAULT p_rows - 1;
     DECLARE v_ahead bigint DEFAULT p_rows + 1;
     DECLARE v_now datetime(6) DEFAULT p_as_of;
     SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
+    -- A batch ends where the claim ends or the pass, unless there are p_rows before that.
+    IF p_pass = 1 THEN
+        INSERT INTO work_bound (position, pass, row_key, c1, k1) SELECT 2, p_pass, CAST(t.`id` AS CHAR), t.`expires_at`, t.`id`
+            FROM `airflow`.`task_state_store` AS t WHERE t.`expires_at` < v_now ORDER BY t.`expires_at` DESC, t.`id` DESC LIMIT 1;
+    END IF;
     IF p_pass = 1 AND v_under_way THEN
-        INSERT INTO work_bound (position, pass, row_key, c1, k1) SELECT 2, p_pass, CAST(f.k1 AS CHAR), f.c1, f.k1
-            FROM (SELECT t.`expires_at` AS c1, t.`id` AS k1 FROM work_cursor AS c STRAIGHT_JOIN `airflow`.`task_state_store` AS t
-            WHERE c.position = 1 AND (t.`expires_at` > c.c1 OR (t.`expires_at` = c.c1 AND t.`id` > c.k1)) AND t.`expires_at` < v_now
-            ORDER BY t.`expires_at`, t.`id` LIMIT p_rows) AS f ORDER BY f.c1 DESC, f.k1 DESC LIMIT 1;
-        SELECT COUNT(*), CONCAT('[', COALESCE(GROUP_CONCAT(t.k1), ''), ']') INTO o_found, v_keys FROM (SELECT t.`id` AS k1
-            FROM work_cursor AS c STRAIGHT_JOIN work_bound AS b STRAIGHT_JOIN `airflow`.`task_state_store` AS t WHERE c.position = 1
-            AND (t.`expires_at` > c.c1 OR (t.`expires_at` = c.c1 AND t.`id` > c.k1)) AND b.position = 2
+        REPLACE INTO work_bound (position, pass, row_key, c1, k1) SELECT 2, p_pass, CAST(t.`id` AS CHAR), t.`expires_at`, t.`id`
+            FROM work_cursor AS c STRAIGHT_JOIN `airflow`.`task_state_store` AS t WHERE c.position = 1
+            AND (t.`expires_at` > c.c1 OR (t.`expires_at` = c.c1 AND t.`id` > c.k1)) AND t.`expires_at` < v_now ORDER BY t.`expires_at`,
+            t.`id` LIMIT 1 OFFSET v_skip;
+        SELECT COUNT(*), COUNT(t.k1), CONCAT('[', COALESCE(GROUP_CONCAT(t.k1), ''), ']') INTO v_listed, v_dated, v_keys
+            FROM (SELECT t.`id` AS k1 FROM work_cursor AS c STRAIGHT_JOIN work_bound AS b STRAIGHT_JOIN `airflow`.`task_state_store` AS t
+            WHERE c.position = 1 AND (t.`expires_at` > c.c1 OR (t.`expires_at` = c.c1 AND t.`id` > c.k1)) AND b.position = 2
             AND (t.`expires_at` < b.c1 OR (t.`expires_at` = b.c1 AND t.`id` <= b.k1)) AND t.`expires_at` < v_now ORDER BY t.`expires_at`,
             t.`id` LIMIT v_ahead) AS t;
     ELSEIF p_pass = 1 THEN
-        INSERT INTO work_bound (position, pass, row_key, c1, k1) SELECT 2, p_pass, CAST(f.k1 AS CHAR), f.c1, f.k1
-            FROM (SELECT t.`expires_at` AS c1, t.`id` AS k1 FROM `airflow`.`task_state_store` AS t WHERE t.`expires_at` < v_now
-            ORDER BY t.`expires_at`, t.`id` LIMIT p_rows) AS f ORDER BY f.c1 DESC, f.k1 DESC LIMIT 1;
-        SELECT COUNT(*), CONCAT('[', COALESCE(GROUP_CONCAT(t.k1), ''), ']') INTO o_found, v_keys FROM (SELECT t.`id` AS k1
-            FROM work_bound AS b STRAIGHT_JOIN `airflow`.`task_state_store` AS t WHERE b.position = 2
+        REPLACE INTO work_bound (position, pass, row_key, c1, k1) SELECT 2, p_pass, CAST(t.`id` AS CHAR), t.`expires_at`, t.`id`
+            FROM `airflow`.`task_state_store` AS t WHERE t.`expires_at` < v_now ORDER BY t.`expires_at`, t.`id` LIMIT 1 OFFSET v_skip;
+        SELECT COUNT(*), COUNT(t.k1), CONCAT('[', COALESCE(GROUP_CONCAT(t.k1), ''), ']') INTO v_listed, v_dated, v_keys
+            FROM (SELECT t.`id` AS k1 FROM work_bound AS b STRAIGHT_JOIN `airflow`.`task_state_store` AS t WHERE b.position = 2
             AND (t.`expires_at` < b.c1 OR (t.`expires_at` = b.c1 AND t.`id` <= b.k1)) AND t.`expires_at` < v_now ORDER BY t.`expires_at`,
             t.`id` LIMIT v_ahead) AS t;
     END IF;
-    -- Under their locks they are judged once more: what holds then holds until the end of the transaction.
+    SET o_found = v_listed;
+    -- Under their locks they are judged once more: what holds then holds until the end of the transaction. Nobody is waited for.
     CALL listed_held('task_state', v_keys, v_held);
-    IF NOT v_held AND NOT EXISTS (SELECT 1 FROM hold AS h
+    IF o_found BETWEEN 1 AND p_rows AND v_dated = v_listed AND NOT v_held
+        AND NOT EXISTS (SELECT 1 FROM hold AS h
         WHERE h.rule IN ('dag_runs') AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))) THEN
         SELECT COUNT(*) INTO o_count FROM JSON_TABLE(v_keys, '$[*]' COLUMNS (k1 int PATH '$')) AS r
             STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`id` = r.k1
             WHERE (p_pass = 1 AND t.`expires_at` < v_now) FOR UPDATE OF t SKIP LOCKED;
     END IF;
-    IF o_found <= p_rows AND o_count = JSON_LENGTH(v_keys) THEN
+    IF o_count = v_listed THEN
         DELETE t FROM JSON_TABLE(v_keys, '$[*]' COLUMNS (k1 int PATH '$')) AS r
             STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`id` = r.k1;
-        SET o_rows = ROW_COUNT(),
-            o_first = JSON_EXTRACT(v_keys, '$[0]', '$[1]', '$[2]', '$[3]', '$[4]', '$[5]', '$[6]', '$[7]', '$[8]', '$[9]');
+        SET o_rows = ROW_COUNT();
+        SET o_first = JSON_EXTRACT(v_keys, '$[0]', '$[1]', '$[2]', '$[3]', '$[4]', '$[5]', '$[6]', '$[7]', '$[8]', '$[9]');
+        SELECT JSON_ARRAY(b.pass, b.row_key, CAST(b.k1 AS char), CAST(b.c1 AS char)) INTO o_place FROM work_bound AS b WHERE b.position = 2;
     END IF;
 END$$
 

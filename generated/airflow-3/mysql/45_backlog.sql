@@ -230,10 +230,7 @@ FROM (
     SELECT t.`updated_at` AS due, ((t.`asset_id` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset` AS p1
         JOIN `airflow`.`asset_active` AS p2 ON p2.`name` = p1.`name` AND p2.`uri` = p1.`uri` WHERE p1.`id` = t.`asset_id`))) IS TRUE
         AND t.`updated_at` < NOW(6) - INTERVAL (GREATEST(1209600, 604800) + 3600) SECOND AS goes
-    FROM (
-        SELECT t.`asset_id` AS k1, t.`key` AS k2 FROM `airflow`.`asset_state_store` AS t ORDER BY t.`asset_id`, t.`key` LIMIT 10000
-    ) AS r
-    STRAIGHT_JOIN `airflow`.`asset_state_store` AS t ON t.`asset_id` = r.k1 AND t.`key` = r.k2
+    FROM `airflow`.`asset_state_store` AS t ORDER BY t.`asset_id`, t.`key` LIMIT 10000
 ) AS n
 UNION ALL
 SELECT 'revoked_token' AS rule, COUNT(*) AS families,
@@ -284,10 +281,7 @@ FROM (
     SELECT t.`created_at` AS due,
         ((t.`id` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `airflow`.`deadline` AS p1 WHERE p1.`callback_id` = t.`id`))) IS TRUE
         AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND AS goes
-    FROM (
-        SELECT t.`id` AS k1 FROM `airflow`.`callback` AS t WHERE t.`state` IN ('scheduled', 'success', 'failed') ORDER BY t.`id` LIMIT 10000
-    ) AS r
-    STRAIGHT_JOIN `airflow`.`callback` AS t ON t.`id` = r.k1
+    FROM `airflow`.`callback` AS t WHERE t.`state` IN ('scheduled', 'success', 'failed') ORDER BY t.`id` LIMIT 10000
 ) AS n
 UNION ALL
 SELECT 'partition_log' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families,
@@ -296,10 +290,7 @@ FROM (
     SELECT t.`created_at` AS due, ((t.`asset_partition_dag_run_id` IS NOT NULL
         AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p1 WHERE p1.`id` = t.`asset_partition_dag_run_id`))) IS TRUE
         AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND AS goes
-    FROM (
-        SELECT t.`id` AS k1 FROM `airflow`.`partitioned_asset_key_log` AS t ORDER BY t.`id` LIMIT 10000
-    ) AS r
-    STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t ON t.`id` = r.k1
+    FROM `airflow`.`partitioned_asset_key_log` AS t ORDER BY t.`id` LIMIT 10000
 ) AS n
 UNION ALL
 SELECT 'asset_event' AS rule, COUNT(*) AS families,

@@ -55,6 +55,7 @@ pub(super) fn view(
         read_values: list(&|_, column| format!("t.{column}")),
         read_names: list(&|name, _| name.to_owned()),
         read_of_r: list(&|name, _| format!("r.{name}")),
+        place_of_b: list(&|name, _| format!("CAST(b.{name} AS char)")),
         read_key: of_keys(&|_, key| format!("t.{} AS {}", key.column, key.name), ", "),
         matches_r: of_keys(
             &|_, key| format!("t.{} = r.{}", key.column, key.name),
@@ -66,6 +67,7 @@ pub(super) fn view(
             .aged()
             .map_or(String::new(), |time| local(graph, time.kind, "p_cutoff")),
         ranked: ranked(graph, rule, single),
+        at_once: names_others(graph, rule, single),
         swept: !composite
             && matches!(
                 graph.table(rule.root).key[0].kind,
@@ -73,5 +75,16 @@ pub(super) fn view(
             )
             && !has_family(rule)
             && rule.archive.is_empty(),
+    }
+}
+
+/// Whether what decides of a row stands in the row and in other tables: a DELETE can judge then, as it must not read its own table
+/// besides.
+fn names_others(graph: &Graph, rule: &Rule, single: &Single) -> bool {
+    let root = &graph.table(rule.root).name;
+    match single {
+        Single::Expiry { .. } => true,
+        Single::Orphan { needs, .. } => needs.iter().flatten().all(|need| need.table != *root),
+        Single::KeepLast { .. } => false,
     }
 }

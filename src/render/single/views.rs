@@ -193,6 +193,8 @@ pub(crate) struct MysqlView {
     pub(crate) read_values: String,
     pub(crate) read_names: String,
     pub(crate) read_of_r: String,
+    /// Those of row `b` as texts, for the ledger.
+    pub(crate) place_of_b: String,
     /// The same of the key alone.
     pub(crate) read_key: String,
     /// Whether row `t` has the key of row `r`, and row `h` of the holds that of row `r`.
@@ -206,4 +208,6 @@ pub(crate) struct MysqlView {
     /// Whether a batch may go by a list of keys: nothing goes with its rows, nothing is kept of them, and keys are numbers, of
     /// which a list has all.
     pub(crate) swept: bool,
+    /// Whether a DELETE of MariaDB can judge the rows that it locks.
+    pub(crate) at_once: bool,
 }

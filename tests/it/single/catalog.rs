@@ -55,7 +55,13 @@ pub(super) fn every_statement_goes_along_an_index_and_sorts_no_table(dialect: Di
                 .any(|rule| probe.what.contains(&format!("rule {rule}:")))
         })
         .collect();
-    assert_eq!(of_rows.len(), either(dialect, 25, 60));
+    let statements = match dialect {
+        Dialect::Postgres => 25,
+        Dialect::Mysql => 64,
+        // What expires is locked, judged and deleted in one.
+        Dialect::Mariadb => 62,
+    };
+    assert_eq!(of_rows.len(), statements);
     if dialect != Dialect::Postgres {
         // As the routines do.
         installation.execute("CALL W.settle(@before)");

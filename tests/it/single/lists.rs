@@ -11,6 +11,7 @@ use super::trouble::{beside_writers, stays};
 use super::world::{ample, due};
 use super::{AS_OF, loaded, run, set};
 use crate::harness::tests;
+use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, dialect_of};
 use crate::support::patience::until;
 
@@ -21,8 +22,32 @@ tests! {
         a_row_whose_newer_ones_go_during_its_batch_stays,
         a_locked_row_makes_no_list_wait,
         what_writers_re_date_beside_runs_stays,
+        orphans_go_by_lists_and_those_that_are_none_any_more_stay,
     ],
 }
+
+/// Rows that name a row of another table, and such as name one of their own.
+const ORPHANS: &str = r#"
+name = "orphans"
+
+[tables]
+note = { key = "id bigint" }
+link = { key = "id bigint" }
+
+[rules.notes]
+strategy  = "orphan"
+root      = "note"
+needs     = ["asset_id -> asset.id"]
+time      = "updated_at timestamp"
+retention = { default = "14d", minimum = "7d", safety_lag = "1h" }
+
+[rules.links]
+strategy  = "orphan"
+root      = "link"
+needs     = ["parent_id -> link.id"]
+time      = "updated_at timestamp"
+retention = { default = "14d", minimum = "7d", safety_lag = "1h" }
+"#;
 
 /// How many rows a batch by a list finds and deletes, which is taken back: no number of deleted ones where it does not go so.
 fn listed(installation: &mut Installation, rule: &str) -> (i64, Option<String>) {
@@ -30,7 +55,7 @@ fn listed(installation: &mut Installation, rule: &str) -> (i64, Option<String>) 
     installation.execute(&format!(
         "CALL W.settle(@before); CALL W.single_open('{rule}'); CALL W.cutoff_of('{rule}', {as_of}, NULL, @cutoff);
          SET TRANSACTION ISOLATION LEVEL READ COMMITTED; START TRANSACTION;
-         CALL W.sweep_single(1, '{rule}', 1, 1000, {as_of}, @cutoff, @found, @gone); ROLLBACK;
+         CALL W.sweep_single(1, '{rule}', 1, 1000, {as_of}, @cutoff, @found, @gone, @undo); ROLLBACK;
          CALL W.single_close('{rule}'); CALL W.unsettle(@before)"
     ));
     let rows = installation.rows("SELECT @found, @gone");
@@ -131,6 +156,83 @@ fn a_row_whose_newer_ones_go_during_its_batch_stays(flavour: Flavour) {
         .map(i64::to_string)
         .collect();
     assert_eq!(left(&mut installation, "attempts"), stays, "{answer}");
+}
+
+/// Batches of four rows of 30: some are whole, of some none goes, one has a row without a time, the last one is short. Of the first one a row
+/// is found a parent for, between the search and the lock; another row is locked all along.
+fn orphans_go_by_lists_and_those_that_are_none_any_more_stay(flavour: Flavour) {
+    let table = "id bigint PRIMARY KEY, updated_at datetime(6)";
+    let schema = format!(
+        "CREATE TABLE note ({table}, asset_id bigint); CREATE TABLE link ({table}, parent_id bigint);
+         CREATE TABLE asset (id bigint PRIMARY KEY)"
+    );
+    let mut installation = Installation::of(dialect_of(flavour), &schema, &graph_of(ORPHANS));
+    installation.arm();
+    for (rule, root, column, parents) in [
+        ("notes", "note", "asset_id", "asset (id)"),
+        (
+            "links",
+            "link",
+            "parent_id",
+            "link (id, updated_at, parent_id)",
+        ),
+    ] {
+        set(&mut installation, rule, "batch_rows", 4);
+        // Row 7 has no time, row 8 is young, row 9 names nothing.
+        for id in 1..=30 {
+            let time = match id {
+                7 => "NULL",
+                8 => "'2026-05-31'",
+                _ => "'2026-01-01'",
+            };
+            let named = match id {
+                9 => "NULL".to_owned(),
+                _ => (1000 + id).to_string(),
+            };
+            installation.execute(&format!(
+                "INSERT INTO {root} (id, updated_at, {column}) VALUES ({id}, {time}, {named})"
+            ));
+        }
+        let parent = |id: i64| {
+            let others = if root == "link" { ", NULL, NULL" } else { "" };
+            format!("INSERT INTO {parents} VALUES ({}{others})", 1000 + id)
+        };
+        let kept = [5, 13, 14, 15, 16, 30];
+        for id in kept {
+            installation.execute(&parent(id));
+        }
+        let mut rival = installation.connect();
+        rival.execute("BEGIN").expect("a transaction");
+        rival
+            .query(
+                &format!("SELECT 1 FROM {root} WHERE id = 22 FOR UPDATE"),
+                &[],
+            )
+            .expect("a lock");
+        let answer = changed_meanwhile(&mut installation, rule, &parent(2));
+        rival.execute("COMMIT").expect("a commit");
+        let stays: Vec<String> = (1..=30)
+            .filter(|id| kept.contains(id) || [2, 7, 8, 9, 22].contains(id))
+            .map(|id| id.to_string())
+            .collect();
+        let left = installation.texts(&format!(
+            "SELECT id FROM {root} WHERE id < 1000 ORDER BY id"
+        ));
+        assert_eq!(left, stays, "{answer}");
+        assert_eq!(
+            only(&answer)["skipped_samples"],
+            json!({"LOCKED": ["22"], "UNDATED_MEMBER": ["7"]})
+        );
+        let told = format!(
+            "SELECT CONCAT_WS(' ', p.families, p.deleted_rows, p.retries, t.deleted_rows, s.deleted_rows, s.sample_keys)
+             FROM W.run_rule AS p JOIN W.run_table AS t USING (run_id, rule) JOIN W.run_pass AS s USING (run_id, rule) WHERE rule = '{rule}'"
+        );
+        let first = r#"["1", "3", "4", "6", "10", "11", "12", "17", "18", "19"]"#;
+        assert_eq!(
+            installation.texts(&told),
+            [format!("19 19 0 19 19 {first}")]
+        );
+    }
 }
 
 fn a_locked_row_makes_no_list_wait(flavour: Flavour) {

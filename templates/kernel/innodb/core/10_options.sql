@@ -48,7 +48,9 @@ COMMENT 'Seconds of a duration like 30d, 1d12h or P30D; NULL of NULL.'
 BEGIN
     DECLARE v_text longtext DEFAULT UPPER(p_duration);
     -- In ISO-8601 an M before the T is a month.
-    IF p_duration NOT REGEXP '^([0-9]+[wdhms])+\\z|^P([0-9]+[WD])*(T([0-9]+[HMS])+)?\\z' OR v_text NOT REGEXP '[0-9]'
+    IF p_duration IS NULL THEN
+        SET o_seconds = NULL;
+    ELSEIF p_duration NOT REGEXP '^([0-9]+[wdhms])+\\z|^P([0-9]+[WD])*(T([0-9]+[HMS])+)?\\z' OR v_text NOT REGEXP '[0-9]'
         OR v_text NOT REGEXP '^P?([0-9]{1,9}W)?([0-9]{1,9}D)?T?([0-9]{1,9}H)?([0-9]{1,9}M)?([0-9]{1,9}S)?\\z' THEN
         CALL refuse(CONCAT('not a duration: ', QUOTE(p_duration)), 'write it like 30d, 12h, 90m, 45s, 1d12h or P30D');
     END IF;

@@ -262,31 +262,59 @@ CREATE PROCEDURE sweep_single(
     IN  p_as_of  datetime(6),
     IN  p_cutoff datetime(6),
     OUT o_found  bigint,
-    OUT o_rows   bigint
+    OUT o_rows   bigint,
+    OUT o_undo   boolean
 )
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction, those of the next p_rows rows that go, and answers how many there are, and how many went;
-    work_gone has the first of them. o_rows is NULL where a row is locked by others, is held, or has changed: nothing is deleted.'
+COMMENT 'Deletes, in the caller''s transaction, those of the next p_rows rows that go, and answers how many there are, and how many went:
+    the first of them in @windrow_first, the place of the last row in @windrow_place. o_rows is NULL where nothing is deleted, as a row is
+    locked by others, is held, or has changed; with o_undo the caller rolls back.'
 BEGIN
+    DECLARE EXIT HANDLER FOR 1205
+    BEGIN
+        SET o_found = @windrow_found, o_rows = NULL, o_undo = true;
+    END;
     -- Taken out before COMMIT, as that of other batches.
     INSERT INTO unfinished (run_id, rule, links)
     VALUES (p_run, p_rule, '[]');
     SET @windrow_pass = p_pass, @windrow_limit = p_rows, @windrow_as_of = p_as_of, @windrow_cutoff = p_cutoff;
     CALL perform(
         p_rule, 'sweep',
-        '@windrow_pass, @windrow_limit, @windrow_as_of, @windrow_cutoff, @windrow_found, @windrow_first, @windrow_count, @windrow_rows'
+        '@windrow_pass, @windrow_limit, @windrow_as_of, @windrow_cutoff, @windrow_found, @windrow_first, @windrow_count, @windrow_rows, '
+        '@windrow_place'
     );
-    SET o_found = @windrow_found, o_rows = @windrow_rows;
-    IF o_rows IS NULL OR o_found = 0 THEN
+    SET o_found = @windrow_found, o_rows = @windrow_rows, o_undo = COALESCE(@windrow_rows <> @windrow_count, false);
+    IF o_undo THEN
+        SET o_rows = NULL;
+    ELSEIF o_rows IS NULL THEN
         DELETE FROM unfinished WHERE run_id = p_run AND rule = p_rule;
     ELSE
-        CALL single_gone(p_rule, o_rows, @windrow_count);
+        DELETE FROM work_cursor WHERE position = 1;
+        INSERT INTO work_cursor
+        SELECT b.* FROM work_bound AS b;
+        UPDATE work_cursor SET position = 1 WHERE position = 2;
+    END IF;
+END;
+
+-- sweep_told: what is written down of such a batch. The first rows of a pass are told once.
+--# create procedure sweep_told
+CREATE PROCEDURE sweep_told(IN p_run bigint, IN p_rule varchar(64), IN p_pass varchar(30), IN p_rows bigint)
+SQL SECURITY DEFINER
+COMMENT 'Adds p_rows, which went as sweep_single() tells, to tables run_pass and run_table.'
+BEGIN
+    UPDATE run_pass AS r
+    SET r.deleted_rows = r.deleted_rows + p_rows
+    WHERE r.run_id = p_run
+      AND r.rule = p_rule
+      AND r.pass = p_pass
+      AND JSON_LENGTH(r.sample_keys) >= 10;
+    IF ROW_COUNT() = 0 THEN
         INSERT INTO work_gone (position, row_key)
         SELECT k.position, k.row_key
         FROM JSON_TABLE(@windrow_first, '$[*]' COLUMNS (position FOR ORDINALITY, row_key varchar(20) PATH '$')) AS k;
-        INSERT INTO work_cursor
-        SELECT b.* FROM work_bound AS b;
+        CALL record_pass(p_run, p_rule, p_pass, p_rows);
     END IF;
+    UPDATE run_table AS t SET t.deleted_rows = t.deleted_rows + p_rows WHERE t.run_id = p_run AND t.rule = p_rule;
 END;
 
 -- listed_held: whether a hold keeps a row of a list, or was set without a row, so that it may keep any.
@@ -458,12 +486,15 @@ BEGIN
     DECLARE v_done      bigint;
     DECLARE v_present   integer;
     DECLARE v_halving   boolean;
+    DECLARE v_again     integer;
+    DECLARE v_undo      boolean;
     DECLARE v_weigh     bigint;
     DECLARE v_place     longtext;
     DECLARE v_document  longtext;
     DECLARE v_batch     bigint;
     DECLARE v_take      bigint;
     DECLARE v_pass      integer;
+    DECLARE v_name      varchar(30);
     DECLARE v_last      bigint DEFAULT 0;
     DECLARE v_key       longtext;
     DECLARE v_found     longtext;
@@ -509,8 +540,8 @@ BEGIN
             END IF;
             SELECT
                 r.dry_run, r.as_of, JSON_VALUE(r.options, '$.retention'), JSON_VALUE(r.options, '$.run_families'),
-                p.families, p.batch_families, p.halving, p.weigh, k.document
-            INTO v_dry_run, v_as_of, v_text, v_limit, v_done, v_present, v_halving, v_weigh, v_document
+                p.families, p.batch_families, p.halving, p.retries_in_row, p.weigh, k.document
+            INTO v_dry_run, v_as_of, v_text, v_limit, v_done, v_present, v_halving, v_again, v_weigh, v_document
             FROM run AS r
             JOIN run_rule AS p ON p.run_id = r.run_id AND p.rule = p_rule
             JOIN rule AS k ON k.rule = p.rule
@@ -545,12 +576,22 @@ BEGIN
                 SELECT COALESCE(MAX(c.pass), 1) INTO v_pass FROM work_cursor AS c WHERE c.position = 1;
             END IF;
             -- After an error rows go by their keys one by one, so that the one that fails is known.
-            SET v_sweeps = NOT v_dry_run AND NOT v_halving AND v_take > 1
+            SET v_sweeps = NOT v_dry_run AND NOT v_halving AND v_again = 0 AND v_take > 1
                 AND COALESCE(JSON_CONTAINS(v_document, 'true', '$.swept'), false);
             search: LOOP
                 IF v_sweeps THEN
                     SET v_last = v_take;
-                    CALL sweep_single(p_run, p_rule, v_pass, v_take, v_as_of, v_cutoff, v_last, v_families);
+                    CALL sweep_single(p_run, p_rule, v_pass, v_take, v_as_of, v_cutoff, v_last, v_families, v_undo);
+                    IF v_undo THEN
+                        -- Others are at its rows: they are locked and looked at one by one next.
+                        ROLLBACK;
+                        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                        START TRANSACTION;
+                        UPDATE run_rule AS p SET p.retries_in_row = p.retries_in_row + 1 WHERE p.run_id = p_run AND p.rule = p_rule;
+                        COMMIT;
+                        SET o_state = 'again';
+                        LEAVE step;
+                    END IF;
                     SET v_sweeps = v_families IS NOT NULL;
                 END IF;
                 IF NOT v_sweeps THEN
@@ -572,16 +613,18 @@ BEGIN
                 END IF;
                 SET v_pass = v_pass + 1;
             END LOOP search;
-            SELECT c.row_key INTO v_key FROM work_cursor AS c WHERE c.position = 2;
+            IF v_sweeps THEN
+                SET v_place = @windrow_place, v_key = JSON_VALUE(v_place, '$[1]');
+            ELSE
+                SELECT c.row_key INTO v_key FROM work_cursor AS c WHERE c.position = 2;
+            END IF;
             IF v_weigh > 0 AND v_last > 1 AND (SELECT COUNT(*) > 1 FROM rule_table AS t WHERE t.rule = p_rule) THEN
                 CALL weigh_single(p_rule, v_pass, v_as_of, v_cutoff, v_rows);
                 CALL weighed(p_run, p_rule, v_last, v_rows);
                 SET o_state = 'again';
                 LEAVE step;
             END IF;
-            IF v_sweeps THEN
-                SET v_rows = CONCAT('[', v_families, ']');
-            ELSE
+            IF NOT v_sweeps THEN
                 CALL single_lock(p_rule, v_pass, v_as_of, v_cutoff);
                 IF v_dry_run THEN
                     -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint
@@ -598,8 +641,10 @@ BEGIN
                 START TRANSACTION;
             END IF;
             UPDATE run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
-            CALL single_moved();
-            CALL single_place(p_rule, 'work_cursor', v_place);
+            IF NOT v_sweeps THEN
+                CALL single_moved();
+                CALL single_place(p_rule, 'work_cursor', v_place);
+            END IF;
             SET v_at_pass = v_pass, v_at_key = LEFT(v_key, 255);
             IF v_shared THEN
                 CALL claim_moved(p_run, p_rule, v_place, v_at_pass, v_at_key);
@@ -613,14 +658,16 @@ BEGIN
             IF NOT v_sweeps THEN
                 CALL record_skips(p_run, p_rule);
             END IF;
-            IF v_families > 0 THEN
-                CALL record_pass(
-                    p_run, p_rule, JSON_UNQUOTE(JSON_EXTRACT(v_document, CONCAT('$.passes[', v_pass - 1, ']'))), v_families
-                );
+            SET v_name = JSON_UNQUOTE(JSON_EXTRACT(v_document, CONCAT('$.passes[', v_pass - 1, ']')));
+            IF v_sweeps AND v_families > 0 THEN
+                CALL sweep_told(p_run, p_rule, v_name, v_families);
+            ELSEIF v_families > 0 THEN
+                CALL record_pass(p_run, p_rule, v_name, v_families);
                 CALL record_rows(p_run, p_rule, v_rows);
             END IF;
             UPDATE run_rule AS p
             SET p.families = p.families + v_families,
+                p.deleted_rows = p.deleted_rows + IF(v_sweeps, v_families, 0),
                 p.batches = p.batches + 1,
                 p.retries_in_row = 0,
                 p.batch_families = IF(v_halving AND v_last > 1, v_last DIV 2, LEAST(v_present * 2, v_batch)),
@@ -631,7 +678,9 @@ BEGIN
                 p.updated_at = UTC_TIMESTAMP(6)
             WHERE p.run_id = p_run
               AND p.rule = p_rule;
-            CALL weigh_more(p_run, p_rule, v_last, v_rows);
+            IF NOT v_sweeps THEN
+                CALL weigh_more(p_run, p_rule, v_last, v_rows);
+            END IF;
             CALL recheck_catalog(p_run, true, o_state);
             IF o_state IS NOT NULL THEN
                 LEAVE step;

@@ -146,7 +146,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "held-in-a-list",
         what: "MySQL, MariaDB: the rows of a list go though one is held",
         postgres: &[],
-        mysql: &[edit("IF NOT v_held", "IF true OR NOT v_held")],
+        mysql: &[edit("AND NOT v_held", "AND true")],
         noticed_by: &[
             "single::lists::SERVER::a_batch_goes_by_a_list_unless_somebody_is_in_the_way",
         ],
@@ -160,12 +160,34 @@ pub(super) const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "list-that-waits",
-        what: "MySQL, MariaDB: a list waits for a row that another session has locked",
+        what: "MySQL: a list waits for a row that another session has locked",
         postgres: &[],
         mysql: &[edit(
-            "SKIP LOCKED;\n    END IF;\n    IF o_found",
-            ";\n    END IF;\n    IF o_found",
+            "SKIP LOCKED;\n    END IF;\n    IF o_count",
+            ";\n    END IF;\n    IF o_count",
         )],
-        noticed_by: &["single::lists::SERVER::a_locked_row_makes_no_list_wait"],
+        noticed_by: &["single::lists::mysql::a_locked_row_makes_no_list_wait"],
+    },
+    Defect {
+        name: "list-that-waits-on-mariadb",
+        what: "MariaDB: the same, where it judges the rows that it deletes",
+        postgres: &[],
+        mysql: &[edit(
+            "innodb_lock_wait_timeout = 0,",
+            "innodb_lock_wait_timeout = 30,",
+        )],
+        noticed_by: &["single::lists::mariadb::a_locked_row_makes_no_list_wait"],
+    },
+    Defect {
+        name: "list-told-as-found",
+        what: "MariaDB: a batch of which rows have changed is told as it was listed",
+        postgres: &[],
+        mysql: &[edit(
+            "o_undo = COALESCE(@windrow_rows <> @windrow_count, false)",
+            "o_undo = false",
+        )],
+        noticed_by: &[
+            "single::lists::mariadb::orphans_go_by_lists_and_those_that_are_none_any_more_stay",
+        ],
     },
 ];

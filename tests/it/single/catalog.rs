@@ -11,6 +11,16 @@ use super::{RULES, either, graph, new};
 use crate::support::database::exclusive;
 use crate::support::installation::{Installation, apply, bundle, numbers};
 
+/// How many statements are looked at.
+fn statements(dialect: Dialect) -> usize {
+    match dialect {
+        Dialect::Postgres => 25,
+        Dialect::Mysql => 64,
+        // What expires is locked, judged and deleted in one.
+        Dialect::Mariadb => 62,
+    }
+}
+
 pub(super) fn every_statement_goes_along_an_index_and_sorts_no_table(dialect: Dialect) {
     let mut installation = new(dialect);
     match dialect {
@@ -55,13 +65,7 @@ pub(super) fn every_statement_goes_along_an_index_and_sorts_no_table(dialect: Di
                 .any(|rule| probe.what.contains(&format!("rule {rule}:")))
         })
         .collect();
-    let statements = match dialect {
-        Dialect::Postgres => 25,
-        Dialect::Mysql => 64,
-        // What expires is locked, judged and deleted in one.
-        Dialect::Mariadb => 62,
-    };
-    assert_eq!(of_rows.len(), statements);
+    assert_eq!(of_rows.len(), statements(dialect));
     if dialect != Dialect::Postgres {
         // As the routines do.
         installation.execute("CALL W.settle(@before)");

@@ -978,7 +978,7 @@ BEGIN
 {%- if rule.single.ranked %}
     DECLARE v_again     json;
 {%- endif %}
-    DECLARE ⟦v_skip bigint⟧ DEFAULT p_rows - 1;
+    DECLARE ⟦v_skip integer⟧ DEFAULT p_rows - 1;
     DECLARE ⟦v_ahead bigint⟧ DEFAULT p_rows + {% if rule.single.ranked %}{{ rule.single.ranked.ahead }}{% else %}1{% endif %};
 {{- <w.single_clock rule /> }}
     SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;

@@ -89,12 +89,12 @@ CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_stat
     IN p_as_of datetime(6), IN p_cutoff datetime(6), OUT o_found bigint, OUT o_first longtext, OUT o_count bigint, OUT o_rows bigint,
     OUT o_place longtext) SQL SECURITY DEFINER
 COMMENT 'Fills work_bound with the last row of the batch, and deletes those that go; o_rows: NULL where one is locked, held or
-    changed. [body 7006ededa1b6]'
+    changed. [body a73223c407a0]'
 BEGIN
     DECLARE v_under_way, v_held boolean;
     DECLARE v_listed, v_dated bigint;
     DECLARE v_keys json;
-    DECLARE v_skip bigint DEFAULT p_rows - 1;
+    DECLARE v_skip integer DEFAULT p_rows - 1;
     DECLARE v_ahead bigint DEFAULT p_rows + 1;
     DECLARE v_now datetime(6) DEFAULT p_as_of;
     SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::ends::{self, Ends};
 use super::family::{Edge, Family, Source, keys};
 use super::rule;
-use super::words::{bare, capital, kind, slug, small, string};
+use super::words::{bare, capital, kind, line, slug, small, string};
 use crate::catalog::{Catalog, CatalogTable};
 use crate::dialect::Dialect;
 use crate::fit::{is_whole, kind_name};
@@ -63,7 +63,7 @@ pub fn write(
     if !family.questions.is_empty() {
         let _ = writeln!(text, "\n# What the database does not say:");
         for question in &family.questions {
-            let _ = writeln!(text, "# ? {question}");
+            let _ = writeln!(text, "# ? {}", line(question));
         }
     }
     Ok(text)
@@ -113,6 +113,7 @@ fn head(text: &mut String, catalog: &Catalog, root: &str) {
          time_zone = \"UTC\"   # ? the zone in which the application writes times that have none\n\
          windows   = \"never\"   # scheduled runs wait until you take this line out\n\n",
         name = string(&slug(catalog, root)),
+        root = line(root),
         title = string(title),
         schema = string(&catalog.schema),
     );
@@ -166,7 +167,7 @@ fn table_lines(text: &mut String, catalog: &Catalog, family: &Family, table: &st
     }
     let (mut parents, mut indexed) = (Vec::new(), Vec::new());
     for edge in family.edges_of(table) {
-        let _ = writeln!(text, "# {}", told(edge));
+        let _ = writeln!(text, "# {}", line(&told(edge)));
         parents.push(string(&edge_text(catalog, edge)));
         let columns = edge.columns.join(", ");
         if leads(live, &edge.columns) && !indexed.contains(&string(&columns)) {

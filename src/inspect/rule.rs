@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::ends::{Ends, State};
 use super::family::Family;
-use super::words::{bare, capital, kind, slug, small, string};
+use super::words::{bare, capital, kind, line, slug, small, string};
 use crate::catalog::Catalog;
 use crate::column::Kind;
 use crate::fit::is_whole;
@@ -31,7 +31,9 @@ pub(super) fn write(
     if ends.end.is_none() {
         let _ = writeln!(
             text,
-            "# ? Nothing is named like the time at which a row of {root} ended. {end} stands in: is the retention to be counted from that?"
+            "# ? Nothing is named like the time at which a row of {root} ended. {end} stands in: is the retention to be counted from that?",
+            root = line(root),
+            end = line(end)
         );
     }
     for state in &ends.states {
@@ -77,7 +79,8 @@ fn told(text: &mut String, ends: &Ends, state: &State) {
         Some(_) if state.is_final() => ("? ", "final; rows without an end are kept"),
         Some(_) => ("? ", "not taken for final"),
     };
-    let value = state.value.as_deref().unwrap_or("NULL");
+    let value = line(state.value.as_deref().unwrap_or("NULL"));
+    let column = line(column);
     let _ = writeln!(text, "# {mark}{column} = {value}: {of}: {says}.");
 }
 
@@ -89,7 +92,8 @@ fn finals(text: &mut String, catalog: &Catalog, root: &str, ends: &Ends, end: &s
             text,
             "# ? Which rows have ended is not known but by this: does the application write {end} before it is through with a row?\n\
              final     = {{ {} = {{ null = false }} }}",
-            bare(end)
+            bare(end),
+            end = line(end)
         );
         return;
     };
@@ -132,7 +136,8 @@ fn hierarchy(text: &mut String, catalog: &Catalog, family: &Family) {
             "# ? By a foreign key, rows of {root} name others of it, taken for those above them. They go together or not at all.\n\
              hierarchy = [{}]\n\
              shared    = \"closed\"",
-            links.collect::<Vec<_>>().join(", ")
+            links.collect::<Vec<_>>().join(", "),
+            root = line(root)
         );
     }
     for (table, [above, below]) in links(family) {
@@ -140,7 +145,9 @@ fn hierarchy(text: &mut String, catalog: &Catalog, family: &Family) {
             text,
             "# ? {table} names two rows of {root}. If one is below the other:\n\
              # hierarchy = [{}]   # and `candidates` says which rows have none above them",
-            link(table, above, below)
+            line(&link(table, above, below)),
+            table = line(table),
+            root = line(root)
         );
     }
 }

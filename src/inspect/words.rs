@@ -24,7 +24,10 @@ pub(super) fn bare(name: &str) -> String {
 
 /// A text of TOML.
 pub(super) fn string(text: &str) -> String {
-    toml::Value::String(text.to_owned()).to_string()
+    // The escapes of JSON are some of TOML's. It is one line, whatever the text has.
+    serde_json::Value::from(text)
+        .to_string()
+        .replace('\u{7f}', "\\u007f")
 }
 
 /// A name within the little language of a text.
@@ -58,4 +61,9 @@ pub(super) fn capital(text: &str) -> String {
     signs.next().map_or(String::new(), |first| {
         first.to_uppercase().chain(signs).collect()
     })
+}
+
+/// What stands in a comment: names and values of a database may have any sign in them, and none of these ends the line.
+pub(super) fn line(text: &str) -> String {
+    text.replace(char::is_control, " ")
 }

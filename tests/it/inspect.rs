@@ -25,6 +25,7 @@ tests! {
         without_a_root_those_are_listed_that_look_like_one,
         what_cannot_be_drafted_says_why,
         without_time_the_draft_asks,
+        what_stands_in_the_database_adds_no_lines,
     ],
 }
 
@@ -429,4 +430,50 @@ fn the_page_shows_a_real_draft() {
     } else {
         assert_eq!(shown, draft);
     }
+}
+
+fn what_stands_in_the_database_adds_no_lines(dialect: Dialect) {
+    let (quote, newline) = match dialect {
+        Dialect::Postgres => ('"', "chr(10)"),
+        Dialect::Mysql | Dialect::Mariadb => ('`', "CHAR(10)"),
+    };
+    let table = format!("{quote}of\n[ignore]\nrun = 'x'\n#x{quote}");
+    let mut database = database(
+        dialect,
+        &format!(
+            "{SCHEMA} CREATE TABLE {table} (id integer PRIMARY KEY, run_id integer NOT NULL, CONSTRAINT {table} FOREIGN KEY (run_id) REFERENCES run (id));"
+        ),
+    );
+    database.execute(&format!(
+        "INSERT INTO run VALUES (1, CONCAT('a', {newline}, 'title = 1', {newline}), '2024-01-01', '2024-01-02'); INSERT INTO step VALUES (1, 1)"
+    ));
+    let draft = draft(&database, "run");
+    let drafted: toml::Table = draft.parse().expect("TOML");
+    let fields: Vec<&str> = drafted.keys().map(String::as_str).collect();
+    let place = if dialect == Dialect::Postgres {
+        "schema"
+    } else {
+        "database"
+    };
+    for field in fields {
+        assert!(
+            [
+                "name",
+                "dialects",
+                place,
+                "time_zone",
+                "windows",
+                "tables",
+                "rules"
+            ]
+            .contains(&field),
+            "{field}: {draft}"
+        );
+    }
+    assert!(
+        draft
+            .lines()
+            .all(|line| !line.starts_with("title") && !line.starts_with("run = 'x'")),
+        "{draft}"
+    );
 }

@@ -24,12 +24,8 @@ pub(super) fn inspect(args: &Inspect, ui: &Ui) -> anyhow::Result<Exit> {
     let schema = schema(args, &url)?;
     let mut database = db::connect(&url)?;
     let dialect = database.server()?.dialect;
-    let samples = Samples {
-        dialect,
-        schema: &schema,
-    };
     let catalog = database.catalog(&schema)?;
-    for setting in samples.settings(STATEMENT) {
+    for setting in Samples::settings(dialect, STATEMENT) {
         database.execute(&setting)?;
     }
     if catalog.tables.is_empty() {
@@ -53,13 +49,12 @@ pub(super) fn inspect(args: &Inspect, ui: &Ui) -> anyhow::Result<Exit> {
         return Ok(Exit::Clean);
     };
     let root = named(&catalog, root)?;
-    let end = ends::end_columns(&catalog, &catalog.tables[&root])
-        .first()
-        .map(|name| (*name).to_owned());
+    let mut ends = Ends::named(&catalog, &catalog.tables[&root]);
     let found = family::find(&catalog, &Guesses::new(&catalog), &root, &mut |guess| {
-        look.share(guess, end.as_deref().filter(|_| guess.parent == root))
+        look.share(guess, ends.end.as_deref().filter(|_| guess.parent == root))
     });
-    let (ends, oldest) = look.ends(&catalog, &root);
+    ends.states = look.states(&catalog, &root, &ends);
+    let oldest = look.oldest(&catalog, &root);
     let draft = draft::write(&catalog, &found, &ends, oldest).map_err(Failure::new)?;
     ui.data(draft.trim_end());
     Ok(Exit::Clean)
@@ -146,44 +141,28 @@ impl Look<'_> {
         share
     }
 
-    /// When rows of the root ended, by the columns that fit best, and how many days ago the first did.
-    fn ends(&mut self, catalog: &Catalog, root: &str) -> (Ends, Option<i64>) {
-        let live = &catalog.tables[root];
-        let mut found = Ends {
-            end: ends::end_columns(catalog, live)
-                .first()
-                .map(|name| (*name).to_owned()),
-            state: ends::state_columns(catalog, live)
-                .first()
-                .map(|name| (*name).to_owned()),
-            states: Vec::new(),
-        };
-        let time = found.end.clone().or_else(|| {
-            ends::other_times(catalog, live)
-                .first()
-                .map(|name| (*name).to_owned())
-        });
-        if found.end.is_some() || found.state.is_some() {
-            let sql = self
-                .samples
-                .states(root, live, found.state.as_deref(), found.end.as_deref());
-            let state = |row: &db::Row| State {
-                value: row[0].clone(),
-                rows: number(row, 1),
-                ended: found.end.as_ref().map(|_| number(row, 2)),
-            };
-            found.states = self
-                .rows(&sql)
-                .unwrap_or_default()
-                .iter()
-                .map(state)
-                .collect();
+    /// The states of the root, and how many rows of each have an end.
+    fn states(&mut self, catalog: &Catalog, root: &str, ends: &Ends) -> Vec<State> {
+        if ends.end.is_none() && ends.state.is_none() {
+            return Vec::new();
         }
-        let oldest = time.and_then(|time| {
-            let rows = self.rows(&self.samples.oldest(root, live, &time)).ok()?;
-            rows.first()?.first()?.as_ref()?.parse().ok()
+        let (state, end) = (ends.state.as_deref(), ends.end.as_deref());
+        let sql = self.samples.states(root, &catalog.tables[root], state, end);
+        let rows = self.rows(&sql).unwrap_or_default();
+        let states = rows.iter().map(|row| State {
+            value: row[0].clone(),
+            rows: number(row, 1),
+            ended: end.map(|_| number(row, 2)),
         });
-        (found, oldest)
+        states.collect()
+    }
+
+    /// How many days ago the first row of a table ended, or what stands in for that.
+    fn oldest(&mut self, catalog: &Catalog, table: &str) -> Option<i64> {
+        let live = &catalog.tables[table];
+        let sql = self.samples.oldest(table, live, ends::time(catalog, live)?);
+        let rows = self.rows(&sql).ok()?;
+        rows.first()?.first()?.as_ref()?.parse().ok()
     }
 }
 
@@ -202,14 +181,15 @@ fn roots(catalog: &Catalog, look: &mut Look<'_>) -> String {
         .iter()
         .filter(|(_, live)| live.partition_of.is_none() && live.primary_key.len() == 1)
         .map(|(name, live)| {
-            let ends = !ends::end_columns(catalog, live).is_empty();
-            let states = !ends::state_columns(catalog, live).is_empty();
+            let ends = Ends::named(catalog, live);
             let by = family::find(catalog, &guesses, name, &mut |_| Share::default())
                 .tables
                 .len()
                 - 1;
             (
-                usize::from(ends) * 20 + usize::from(states) * 10 + by.min(15),
+                usize::from(ends.end.is_some()) * 20
+                    + usize::from(ends.state.is_some()) * 10
+                    + by.min(15),
                 by,
                 name,
                 live,
@@ -223,14 +203,9 @@ fn roots(catalog: &Catalog, look: &mut Look<'_>) -> String {
         "table", "rows, about", "MB", "below it", "ended since"
     )];
     for (_, by, name, live) in found.iter().take(10) {
-        let time = ends::end_columns(catalog, live)
-            .into_iter()
-            .chain(ends::other_times(catalog, live))
-            .next();
-        let since = time.and_then(|time| {
-            let rows = look.rows(&look.samples.oldest(name, live, time)).ok()?;
-            let days: i64 = rows.first()?.first()?.as_ref()?.parse().ok()?;
-            Some(format!("{days} days ({time})"))
+        let since = look.oldest(catalog, name).map(|days| {
+            let time = ends::time(catalog, live).unwrap_or_default();
+            format!("{days} days ({time})")
         });
         lines.push(
             format!(

@@ -39,8 +39,7 @@ pub fn write(
             "the key `{root}.{key}` is {printed}; windrow knows integers, uuid and text as keys"
         )
     })?;
-    let instead = ends::other_times(catalog, live);
-    let Some(end) = ends.end.as_deref().or(instead.first().copied()) else {
+    let Some(end) = ends::time(catalog, live) else {
         return Err(timeless(catalog, root));
     };
     let mut text = String::new();

@@ -39,6 +39,16 @@ impl State {
 }
 
 impl Ends {
+    /// The columns that fit best by their names.
+    pub fn named(catalog: &Catalog, table: &CatalogTable) -> Ends {
+        let first = |names: Vec<&str>| names.first().map(|name| (*name).to_owned());
+        Ends {
+            end: first(end_columns(catalog, table)),
+            state: first(state_columns(catalog, table)),
+            states: Vec::new(),
+        }
+    }
+
     /// The final states, numbers in their order.
     pub fn finals(&self) -> Vec<&str> {
         let finals = self.states.iter().filter(|state| state.is_final());
@@ -49,7 +59,7 @@ impl Ends {
 }
 
 /// The columns that could say when a row ended, the likeliest first: times that may be NULL, then others.
-pub fn end_columns<'a>(catalog: &Catalog, table: &'a CatalogTable) -> Vec<&'a str> {
+fn end_columns<'a>(catalog: &Catalog, table: &'a CatalogTable) -> Vec<&'a str> {
     let mut found: Vec<(usize, &str)> = Vec::new();
     for column in &table.columns {
         let is_time = matches!(
@@ -72,7 +82,7 @@ pub fn end_columns<'a>(catalog: &Catalog, table: &'a CatalogTable) -> Vec<&'a st
 }
 
 /// The columns that could say what state a row is in, the likeliest first.
-pub fn state_columns<'a>(catalog: &Catalog, table: &'a CatalogTable) -> Vec<&'a str> {
+fn state_columns<'a>(catalog: &Catalog, table: &'a CatalogTable) -> Vec<&'a str> {
     let mut found: Vec<(usize, &str)> = Vec::new();
     for column in &table.columns {
         let kind = live_kind(catalog.dialect, column);
@@ -96,7 +106,7 @@ pub fn state_columns<'a>(catalog: &Catalog, table: &'a CatalogTable) -> Vec<&'a 
 }
 
 /// Whether a state is called as one that is final.
-pub fn sounds_final(state: &str) -> bool {
+fn sounds_final(state: &str) -> bool {
     let state = state.to_lowercase();
     let words = [
         "complet", "success", "succeed", "fail", "kill", "cancel", "done", "finish", "abort",
@@ -107,7 +117,7 @@ pub fn sounds_final(state: &str) -> bool {
 }
 
 /// The columns whose time can stand in for an end: the last change of a row, or when it came to be; the likeliest first.
-pub fn other_times<'a>(catalog: &Catalog, table: &'a CatalogTable) -> Vec<&'a str> {
+fn other_times<'a>(catalog: &Catalog, table: &'a CatalogTable) -> Vec<&'a str> {
     let times = table.columns.iter().filter(|column| {
         matches!(
             live_kind(catalog.dialect, column),
@@ -127,4 +137,11 @@ pub fn other_times<'a>(catalog: &Catalog, table: &'a CatalogTable) -> Vec<&'a st
         .collect();
     found.sort_by_key(|(place, _)| *place);
     found.into_iter().map(|(_, name)| name).collect()
+}
+
+/// The column of the time at which a row ended, or what stands in for it.
+pub fn time<'a>(catalog: &Catalog, table: &'a CatalogTable) -> Option<&'a str> {
+    let mut all = end_columns(catalog, table).into_iter();
+    all.next()
+        .or_else(|| other_times(catalog, table).first().copied())
 }

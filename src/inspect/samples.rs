@@ -24,8 +24,8 @@ pub struct Samples<'a> {
 
 impl Samples<'_> {
     /// What a session is set to before it looks: it can write nothing, and no statement takes longer than so many seconds.
-    pub fn settings(&self, seconds: u64) -> Vec<String> {
-        match self.dialect {
+    pub fn settings(dialect: Dialect, seconds: u64) -> Vec<String> {
+        match dialect {
             Dialect::Postgres => vec![
                 "SET default_transaction_read_only = on".to_owned(),
                 "SET lock_timeout = '1s'".to_owned(),

@@ -13,6 +13,7 @@ use crate::harness::tests;
 use crate::support::graphs::{dolphinscheduler, with_limits};
 use crate::support::installation::Installation;
 use crate::support::patience::until;
+use crate::workers::slow_down;
 
 tests! {
     each_server: [
@@ -208,18 +209,7 @@ fn no_rest_of_a_scheduled_run_is_longer_than_a_minute(dialect: Dialect) {
     );
     add(&mut installation, 1_200);
     // Three minutes more than the longest rest.
-    let slow = match dialect {
-        Dialect::Postgres => {
-            installation.execute(
-                "CREATE FUNCTION public.slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(2.4); RETURN OLD; END $$",
-            );
-            "WHEN (OLD.id = 1) EXECUTE FUNCTION public.slow()"
-        }
-        Dialect::Mysql | Dialect::Mariadb => "IF OLD.id = 1 THEN SET @slept = SLEEP(2.4); END IF",
-    };
-    installation.execute(&format!(
-        "CREATE TRIGGER slow BEFORE DELETE ON t_ds_workflow_instance FOR EACH ROW {slow}"
-    ));
+    slow_down(&mut installation, "t_ds_workflow_instance", 2.4, Some(1));
     let (runner, _, _) = installation.call_aside("run", json!({"trigger": "SCHEDULED"}));
     wait_for(&mut installation, REST, REST);
     let size = installation.number("SELECT batch_families FROM W.run_rule");

@@ -60,7 +60,8 @@ fn workers_at_once_do_together_what_one_would(dialect: Dialect) {
     let mut shared_out = 0;
     for shared in [Shared::Closed, Shared::Literal] {
         let mut database = Installation::armed(dialect, &graph(shared));
-        slow_down(&mut database, "t_ds_workflow_instance");
+        // Slowly enough for several workers to find some.
+        slow_down(&mut database, "t_ds_workflow_instance", 0.04, None);
         let tick = database.tick();
         let worlds = (1..).map(|seed| {
             let mut world = World::random(seed, shared, now(), tick);
@@ -112,16 +113,22 @@ fn workers_at_once_do_together_what_one_would(dialect: Dialect) {
     assert!(shared_out > 3, "{shared_out} worlds were shared out");
 }
 
-/// Roots go slowly enough for several workers to find some.
-fn slow_down(database: &mut Installation, table: &str) {
+/// Makes the deletion of each row of a table take so many seconds, or that of the row with an id alone.
+pub(crate) fn slow_down(database: &mut Installation, table: &str, seconds: f64, id: Option<i64>) {
     let slowly = match database.dialect {
         Dialect::Postgres => {
-            database.execute(
-                "CREATE FUNCTION public.slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.04); RETURN OLD; END $$",
-            );
-            "EXECUTE FUNCTION public.slow()"
+            database.execute(&format!(
+                "CREATE FUNCTION public.slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep({seconds}); RETURN OLD; END $$",
+            ));
+            let when = id.map_or(String::new(), |id| format!("WHEN (OLD.id = {id}) "));
+            format!("{when}EXECUTE FUNCTION public.slow()")
         }
-        Dialect::Mysql | Dialect::Mariadb => "SET @slow = SLEEP(0.04)",
+        Dialect::Mysql | Dialect::Mariadb => {
+            let sleep = format!("SET @slow = SLEEP({seconds})");
+            id.map_or(sleep.clone(), |id| {
+                format!("IF OLD.id = {id} THEN {sleep}; END IF")
+            })
+        }
     };
     database.execute(&format!(
         "CREATE TRIGGER slow BEFORE DELETE ON {table} FOR EACH ROW {slowly}"

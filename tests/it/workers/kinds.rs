@@ -396,7 +396,7 @@ fn sum(runs: &[Value], what: &str) -> i64 {
 fn workers_at_once_do_what_the_model_says(dialect: Dialect) {
     for rule in RULES {
         let mut database = installation(dialect, rule);
-        slow_down(&mut database, "job");
+        slow_down(&mut database, "job", 0.04, None);
         let mut shared_out = 0;
         for seed in seeds("worlds of workers by time", dialect, 4) {
             let random = &mut SmallRng::seed_from_u64(seed);

@@ -28,6 +28,45 @@ pub enum Kind {
     Timestamptz,
 }
 
+/// What a number counts that says when something happened: from the beginning of 1970 in UTC, without leap seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Epoch {
+    /// Seconds.
+    Seconds,
+    /// Milliseconds.
+    Milliseconds,
+    /// Microseconds.
+    Microseconds,
+}
+
+impl Epoch {
+    /// All of them, the coarsest first.
+    pub const ALL: [Epoch; 3] = [Epoch::Seconds, Epoch::Milliseconds, Epoch::Microseconds];
+
+    /// The word for it in a spec.
+    pub fn word(self) -> &'static str {
+        match self {
+            Epoch::Seconds => "epoch-s",
+            Epoch::Milliseconds => "epoch-ms",
+            Epoch::Microseconds => "epoch-us",
+        }
+    }
+
+    /// How many of them are a second.
+    pub fn per_second(self) -> i64 {
+        match self {
+            Epoch::Seconds => 1,
+            Epoch::Milliseconds => 1_000,
+            Epoch::Microseconds => 1_000_000,
+        }
+    }
+
+    /// The last minute but one of the year 9999, in UTC. What lies behind is as far away as this: no server knows later years.
+    pub fn greatest(self) -> i64 {
+        253_402_300_740 * self.per_second()
+    }
+}
+
 /// A constant of a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Literal {

@@ -7,7 +7,7 @@ use sea_query::{
 };
 use serde::Deserialize;
 
-use crate::column::{Condition, Kind, Literal, Test};
+use crate::column::{Condition, Epoch, Kind, Literal, Test};
 
 /// The servers that windrow generates for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -173,6 +173,30 @@ impl Dialect {
                 Kind::Varchar => "varchar(255)",
                 Kind::Timestamp | Kind::Timestamptz => "datetime(6)",
             },
+        }
+    }
+
+    /// The instant that a number counts, of a column or an expression; NULL where it is not above 0. What lies behind the year
+    /// 9999 is as far away as its end: so it never fails, whatever an application writes.
+    pub fn instant(self, number: &str, epoch: Epoch) -> String {
+        let greatest = epoch.greatest();
+        match self {
+            Dialect::Postgres => {
+                let seconds = match epoch.per_second() {
+                    1 => format!("least({number}, {greatest})"),
+                    per_second => format!("least({number}, {greatest}) / {per_second}.0"),
+                };
+                format!("CASE WHEN {number} > 0 THEN to_timestamp({seconds}) END")
+            }
+            Dialect::Mysql | Dialect::Mariadb => {
+                let microseconds = match 1_000_000 / epoch.per_second() {
+                    1 => format!("LEAST({number}, {greatest})"),
+                    each => format!("LEAST({number}, {greatest}) * {each}"),
+                };
+                format!(
+                    "IF({number} > 0, TIMESTAMP'1970-01-01 00:00:00' + INTERVAL {microseconds} MICROSECOND, NULL)"
+                )
+            }
         }
     }
 

@@ -19,7 +19,7 @@ mod written;
 use crate::diagnostic::Diagnostic;
 use crate::spec::{Spec, Text};
 
-pub use crate::column::{Column, Condition, Kind, Literal, Test};
+pub use crate::column::{Column, Condition, Epoch, Kind, Literal, Test};
 pub use keys::{ACTING, KnownKey};
 pub use model::{
     Action, Artifact, Definition, Document, Edge, Figure, Final, Graph, Heartbeat, Ignored, Last,

@@ -8,7 +8,7 @@ mod ways;
 use crate::graph::Graph;
 
 pub use guards::{Guard, GuardedEdge, guards};
-pub use indexes::{IndexNeed, counted, eligible};
+pub use indexes::{IndexNeed, Instead, Substitute, counted, eligible};
 pub use purge::{Keep, Meet, Purge, Release, Step};
 pub use ways::Hop;
 
@@ -27,8 +27,8 @@ impl Plan {
         let mut indexes: Vec<&IndexNeed> = Vec::new();
         for need in &self.indexes {
             let same = |other: &&IndexNeed| {
-                (other.table, &other.whole_columns, &other.otherwise)
-                    == (need.table, &need.whole_columns, &need.otherwise)
+                (other.table, &other.whole_columns, &other.instead)
+                    == (need.table, &need.whole_columns, &need.instead)
             };
             if partial || !indexes.iter().any(same) {
                 indexes.push(need);

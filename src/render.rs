@@ -13,7 +13,7 @@ use sql::tidy;
 use templates::{Shown, Templates};
 
 pub use acting::sets;
-pub use indexes::{IndexStatement, index_name, index_statements};
+pub use indexes::{IndexStatement, expressions, index_name, index_statements};
 pub use kernel::planner;
 pub use names::{control_name, home, meaning, named_zones, role_name, run_lock};
 pub use orphan_guard::guard_triggers;

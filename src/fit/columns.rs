@@ -158,7 +158,9 @@ pub(super) fn condition_finding(
             let kinds = live.column(&column.name).map(|live| &live.kind);
             let fits = |kind: &&String| match dialect {
                 Dialect::Postgres => *kind == "boolean",
-                Dialect::Mysql | Dialect::Mariadb => kind.starts_with("tinyint"),
+                Dialect::Mysql | Dialect::Mariadb => {
+                    kind.starts_with("tinyint") || *kind == "bit(1)"
+                }
             };
             for kind in kinds.into_iter().filter(|kind| !fits(kind)) {
                 let object = format!("{}.{}", table.name, column.name);

@@ -8,12 +8,13 @@ use crate::catalog::{Catalog, CatalogIndex, CatalogTable};
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Single, Strategy, Table};
 use crate::plan::{self, IndexNeed};
+use crate::render::expressions;
 
 /// The index of a table by which an index is served that the plan needs, if there is one, ready for use: one of windrow's own first.
 pub fn serving(graph: &Graph, catalog: &Catalog, need: &IndexNeed) -> Option<String> {
     let live = catalog.tables.get(&graph.table(need.table).name)?;
     let needed = needed(catalog.dialect, need);
-    let there = leading(live, &parts(needed, need.otherwise.as_ref()));
+    let there = leading(live, &parts(needed, need, catalog.dialect));
     let usable = || there.iter().filter(|index| index.valid && index.ready);
     let own = usable().find(|index| is_ours(index));
     own.or_else(|| usable().next())
@@ -66,7 +67,7 @@ pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>
         index_finding(
             &object,
             catalog.dialect,
-            leading(live, &parts(needed, need.otherwise.as_ref())),
+            leading(live, &parts(needed, need, catalog.dialect)),
             message,
             found,
         );
@@ -127,23 +128,32 @@ fn is_way(graph: &Graph, table: &Table, columns: &str) -> bool {
     })
 }
 
-/// The parts of an index as the catalog has them: a column, or what stands for it together with another one.
-fn parts(columns: &[String], otherwise: Option<&(String, String)>) -> Vec<String> {
-    let part = |name: &String| match otherwise {
-        Some((column, other)) if column == name => {
-            expression(&format!("coalesce({column},{other})"))
-        }
+/// The parts of an index as the catalog has them: a column, or what stands for it.
+fn parts(columns: &[String], need: &IndexNeed, dialect: Dialect) -> Vec<String> {
+    let expression = expressions(need, dialect);
+    let part = |name: &String| match &expression {
+        Some((column, written)) if column == name => plain(written),
         _ => name.clone(),
     };
     columns.iter().map(part).collect()
 }
 
-/// An expression without what the servers write differently: quotes, spaces, capitals.
-fn expression(printed: &str) -> String {
-    let plain = printed
-        .chars()
-        .filter(|sign| !['"', '`', ' '].contains(sign));
-    plain.collect::<String>().to_lowercase()
+/// An expression without what the servers write differently: quotes, spaces, capitals, casts, parentheses.
+fn plain(printed: &str) -> String {
+    let mut plain = printed.to_lowercase();
+    for cast in [
+        "bigint",
+        "integer",
+        "numeric",
+        "double precision",
+        "timestamp with time zone",
+    ] {
+        plain = plain.replace(&format!("::{cast}"), "");
+    }
+    // PostgreSQL says what a CASE without ELSE is.
+    plain = plain.replace("else null", "");
+    plain.retain(|sign| !sign.is_whitespace() && !"\"`'()".contains(sign));
+    plain
 }
 
 /// The indexes that start with these parts; a partial one serves only if windrow made it.
@@ -154,7 +164,7 @@ fn leading<'a>(live: &'a CatalogTable, columns: &[String]) -> Vec<&'a CatalogInd
         .filter(|index| {
             let key = |key: &String| {
                 if key.contains('(') {
-                    expression(key)
+                    plain(key)
                 } else {
                     key.clone()
                 }

@@ -8,9 +8,10 @@ use super::columns::{
 use super::finding::{Finding, error, notice};
 use super::kinds::is_whole;
 use crate::catalog::{Catalog, CatalogIndex, CatalogTable};
+use crate::dialect::Dialect;
 use crate::graph::{
-    Column, Definition, Final, Graph, Kind, Need, Newest, Rule, Single, Stamp, Strategy, Table,
-    Timed, With,
+    Column, Definition, Epoch, Final, Graph, Kind, Need, Newest, Rule, Single, Stamp, Strategy,
+    Table, Timed, With,
 };
 
 /// Adds what a rule reads and the catalog lacks.
@@ -21,7 +22,11 @@ pub(super) fn compare(graph: &Graph, rule: &Rule, catalog: &Catalog, found: &mut
         for condition in rule.candidates.iter().chain(&rule.r#final).chain(newest) {
             condition_finding(root, condition, catalog.dialect, live, found);
         }
-        for column in std::iter::once(&rule.end_time)
+        if let Some(epoch) = rule.epoch {
+            epoch_finding(root, rule, epoch, catalog.dialect, live, found);
+        }
+        let time = std::iter::once(&rule.end_time).filter(|_| rule.epoch.is_none());
+        for column in time
             .chain(&rule.otherwise)
             .chain(rule.last.iter().flat_map(|last| &last.otherwise))
             .chain(&rule.retention.per)
@@ -56,6 +61,40 @@ pub(super) fn compare(graph: &Graph, rule: &Rule, catalog: &Catalog, found: &mut
             }
         }
     }
+}
+
+/// A number of any kind says when on PostgreSQL, and a whole one on MySQL and MariaDB: there numbers are compared, and each
+/// instant has to be one of them.
+fn epoch_finding(
+    root: &Table,
+    rule: &Rule,
+    epoch: Epoch,
+    dialect: Dialect,
+    live: &CatalogTable,
+    found: &mut Vec<Finding>,
+) {
+    let name = &rule.end_time.name;
+    let Some(there) = live.column(name) else {
+        found.push(missing_column(&root.name, name, live));
+        return;
+    };
+    let bare = there.kind.split('(').next().unwrap_or_default();
+    let broken = ["numeric", "real", "double precision"].contains(&bare);
+    if live_kind(dialect, there).is_some_and(is_whole) || broken && dialect == Dialect::Postgres {
+        return;
+    }
+    let message = format!("is `{}`, and the spec says `{}`", there.kind, epoch.word());
+    let help = match dialect {
+        Dialect::Postgres => {
+            "write `timestamp` or `timestamptz` where the database has such a time"
+        }
+        Dialect::Mysql | Dialect::Mariadb => {
+            "write `timestamp` or `timestamptz` where the database has such a time; a number must be a whole one here: \
+             a generated column of type `bigint` can hold it"
+        }
+    };
+    let object = format!("{}.{name}", root.name);
+    found.push(error("type-differs", &object, message).help(help));
 }
 
 /// The columns that a rule by time needs beside those of the edges, in its tables and in those that refer to them.

@@ -114,6 +114,7 @@ fn of_rule(rule: &mut Rule) -> Vec<&mut String> {
         r#final,
         end_time,
         otherwise,
+        epoch: _,
         last,
         strategy,
         hierarchy,

@@ -5,7 +5,7 @@ use toml::Spanned;
 use crate::diagnostic::{Diagnostic, Span, did_you_mean};
 use crate::dialect::{DIALECTS, Dialect};
 use crate::facts;
-use crate::graph::{Column, Kind};
+use crate::graph::{Column, Epoch, Kind};
 use crate::schedule::{Problem, Schedule};
 use crate::spec::grammar::{ColumnText, place};
 use crate::spec::{Names, Spec, Text, duration, each};
@@ -213,8 +213,22 @@ fn kind(word: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<Kind> {
         .find(|(name, _)| name == word.get_ref())
         .map(|(_, kind)| *kind);
     if found.is_none() {
+        if let Some(epoch) = Epoch::ALL.iter().find(|it| it.word() == word.get_ref()) {
+            diagnostics.push(Diagnostic::error(
+                "epoch-elsewhere",
+                word.span(),
+                format!("`{}` cannot stand here", epoch.word()),
+                "a number can be the `end_time` of a rule of the strategy `end-time`, without `max` and `else`; \
+                 elsewhere give the table a generated column of a time type, and name that",
+            ));
+            return None;
+        }
         let names = KINDS.map(|(name, _)| name);
-        let otherwise = format!("known types: `{}`", names.join("`, `"));
+        let otherwise = format!(
+            "known types: `{}`; and for the end of a root `{}`",
+            names.join("`, `"),
+            Epoch::ALL.map(Epoch::word).join("`, `")
+        );
         diagnostics.push(Diagnostic::error(
             "unknown-type",
             word.span(),

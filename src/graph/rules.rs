@@ -155,6 +155,7 @@ fn rule(
         r#final: finals,
         end_time: end.time,
         otherwise: end.otherwise,
+        epoch: end.epoch,
         last: end.last,
         strategy: Strategy::EndTime,
         hierarchy,

@@ -222,6 +222,13 @@ The rows of a table under `named` get the removal time of the rows that name the
         "`dialects` lists the servers that the managed system runs on. Left out, the spec is for all of them.",
     ),
     (
+        "epoch-elsewhere",
+        "\
+`epoch-s`, `epoch-ms` and `epoch-us` say that a number counts from the beginning of 1970 when a root ended. Only the `end_time` \
+of a rule of the strategy `end-time` can be such a number; keys, conditions and the times of other strategies have the types \
+of the database.",
+    ),
+    (
         "no-index-on-expression",
         "\
 Where another column stands in for an end time that is NULL, roots are read in the order of both together, by an index on \

@@ -2,7 +2,8 @@
 
 use super::purge::{Keep, Purge};
 use crate::graph::{
-    Column, Condition, Graph, Link, Newest, Rule, Single, Strategy, TableId, Test, Timed, Unit,
+    Column, Condition, Epoch, Graph, Link, Newest, Rule, Single, Strategy, TableId, Test, Timed,
+    Unit,
 };
 
 /// An index that a statement needs.
@@ -12,9 +13,8 @@ pub struct IndexNeed {
     pub table: TableId,
     /// Columns in order.
     pub columns: Vec<String>,
-    /// What stands in for one of the columns where it is NULL, so that the index is on the first of both that is not:
-    /// the column, and the one that stands in.
-    pub otherwise: Option<(String, String)>,
+    /// What the index is on in place of one of the columns.
+    pub instead: Option<Instead>,
     /// Conditions of a partial index.
     pub conditions: Vec<Condition>,
     /// A column that is NULL in all rows of a partial index.
@@ -23,6 +23,34 @@ pub struct IndexNeed {
     pub whole_columns: Vec<String>,
     /// One sentence: becomes the comment above the statement.
     pub why: String,
+}
+
+/// What an index is on in place of a column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instead {
+    /// The column.
+    pub column: String,
+    /// What stands for it.
+    pub by: Substitute,
+}
+
+/// What stands for a column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Substitute {
+    /// The first of it and this column that is not NULL.
+    Otherwise(String),
+    /// PostgreSQL: the instant that its number says. The other servers compare the numbers.
+    Instant(Epoch),
+}
+
+/// What the end of a root is, where it is not a column.
+fn instead(rule: &Rule) -> Option<Instead> {
+    let otherwise = rule.otherwise.as_ref();
+    let otherwise = otherwise.map(|other| Substitute::Otherwise(other.name.clone()));
+    Some(Instead {
+        column: rule.end_time.name.clone(),
+        by: otherwise.or(rule.epoch.map(Substitute::Instant))?,
+    })
 }
 
 /// The indexes that the statements of these purges need, sorted by table and columns.
@@ -46,7 +74,7 @@ pub(super) fn needs(graph: &Graph, purges: &[Purge]) -> Vec<IndexNeed> {
     indexes.sort_by(|a, b| (a.table, &a.columns).cmp(&(b.table, &b.columns)));
     // One index for two searches has the rows of both.
     indexes.dedup_by(|a, b| {
-        let same = (a.table, &a.columns, &a.otherwise) == (b.table, &b.columns, &b.otherwise);
+        let same = (a.table, &a.columns, &a.instead) == (b.table, &b.columns, &b.instead);
         if same {
             b.conditions
                 .retain(|condition| a.conditions.contains(condition));
@@ -75,7 +103,7 @@ fn add_searched(graph: &Graph, purges: &[Purge], indexes: &mut Vec<IndexNeed>) {
                 .map(|(column, _)| column.name.clone())
                 .collect();
             let known = indexes.iter().any(|index| {
-                index.table == id && index.columns == columns && index.otherwise.is_none()
+                index.table == id && index.columns == columns && index.instead.is_none()
             });
             if known || table.indexed.contains(&edge.columns()) {
                 continue;
@@ -84,7 +112,7 @@ fn add_searched(graph: &Graph, purges: &[Purge], indexes: &mut Vec<IndexNeed>) {
                 table: id,
                 whole_columns: columns.clone(),
                 columns,
-                otherwise: None,
+                instead: None,
                 conditions: Vec::new(),
                 null: None,
                 why: format!(
@@ -117,10 +145,7 @@ fn scan_index(graph: &Graph, rule: &Rule) -> IndexNeed {
         table: rule.root,
         columns,
         whole_columns,
-        otherwise: rule
-            .otherwise
-            .as_ref()
-            .map(|other| (rule.end_time.name.clone(), other.name.clone())),
+        instead: instead(rule),
         conditions: eligible(rule),
         null: None,
         why: format!(
@@ -140,7 +165,7 @@ fn link_indexes(graph: &Graph, rule: &Rule) -> Vec<IndexNeed> {
         table: rule.root,
         columns: vec![link.parent.name.clone()],
         whole_columns: vec![link.parent.name.clone()],
-        otherwise: None,
+        instead: None,
         conditions: Vec::new(),
         null: None,
         why: format!("Rule {} finds the rows below a row.", rule.name),
@@ -170,7 +195,7 @@ fn newest_index(graph: &Graph, rule: &Rule, newest: &Newest) -> IndexNeed {
         table: rule.root,
         columns,
         whole_columns,
-        otherwise: None,
+        instead: None,
         conditions,
         null: None,
         why: format!(
@@ -205,7 +230,7 @@ fn timed_indexes(graph: &Graph, rule: &Rule, timed: &Timed) -> Vec<IndexNeed> {
             indexes.push(IndexNeed {
                 table: member.table,
                 columns,
-                otherwise: None,
+                instead: None,
                 conditions,
                 null: None,
                 whole_columns,
@@ -296,7 +321,7 @@ fn single_indexes(graph: &Graph, rule: &Rule, single: &Single) -> Vec<IndexNeed>
         Some(IndexNeed {
             table: rule.root,
             columns,
-            otherwise: None,
+            instead: None,
             conditions: conditions.clone(),
             null: null.map(|column| column.name.clone()),
             whole_columns,

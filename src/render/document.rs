@@ -165,6 +165,9 @@ struct RuleDocument<'a> {
     time_name: String,
     #[serde(skip_serializing_if = "is_not")]
     zoned: bool,
+    /// MySQL and MariaDB: whether a number says the end of a root, so that it is not bound to the years of a TIMESTAMP.
+    #[serde(skip_serializing_if = "is_not")]
+    by_number: bool,
     /// The zone of the application's clock, where the time has none of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     zone: Option<&'a str>,
@@ -402,7 +405,7 @@ struct Beside {
 pub(super) fn beside(graph: &Graph, dialect: Dialect) -> String {
     let indexes = index_statements(graph, dialect).into_iter();
     // Elsewhere than on PostgreSQL the registry has them.
-    let indexes = indexes.filter(|it| dialect == Dialect::Postgres && it.need.otherwise.is_none());
+    let indexes = indexes.filter(|it| dialect == Dialect::Postgres && it.need.instead.is_none());
     written(&Beside {
         meaning: meaning(graph, dialect),
         led_by: indexes.map(|it| (it.name, it.need.columns)).collect(),
@@ -543,6 +546,7 @@ pub(super) fn of_rule(
         time_name: time_name(graph, rule),
         zone: (time_kind != graph::Kind::Timestamptz).then_some(&graph.time_zone),
         zoned: rule.single().is_some() || rule.end_time.kind == graph::Kind::Timestamptz,
+        by_number: rule.epoch.is_some() && !postgres,
         scope_name: scope.map(|column| column.name.as_str()),
         scope_type: scope.map(|column| {
             if postgres {

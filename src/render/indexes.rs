@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::names::{sha256, table_name};
 use crate::dialect::Dialect;
 use crate::graph::Graph;
-use crate::plan::{self, IndexNeed, Plan};
+use crate::plan::{self, IndexNeed, Instead, Plan, Substitute};
 
 #[derive(Serialize, Clone)]
 pub(super) struct IndexView {
@@ -44,9 +44,13 @@ pub(super) fn index_view(graph: &Graph, index: &IndexNeed, dialect: Dialect) -> 
     } else {
         (&index.whole_columns, &[][..], &None)
     };
-    let otherwise = |column: &String| {
-        let pair = index.otherwise.as_ref();
-        pair.filter(|(of, _)| of == column).map(|(_, other)| other)
+    let expressions = expressions(index, dialect);
+    let otherwise = |column: &String| match &index.instead {
+        Some(Instead {
+            column: of,
+            by: Substitute::Otherwise(other),
+        }) if of == column => Some(other),
+        _ => None,
     };
     let named: Vec<String> = columns
         .iter()
@@ -54,31 +58,25 @@ pub(super) fn index_view(graph: &Graph, index: &IndexNeed, dialect: Dialect) -> 
         .cloned()
         .collect();
     let name = index_name(dialect, &table.name, &named);
-    let both = |column: &str, other: &str| {
-        format!(
-            "coalesce({},{})",
-            dialect.ident(column),
-            dialect.ident(other)
-        )
-    };
+    let expression = |column: &String| expressions.iter().find(|(of, _)| of == column);
     let leading: Vec<String> = columns
         .iter()
-        .map(|column| match otherwise(column) {
+        .map(|column| match expression(column) {
             None => column.clone(),
-            Some(other) => both(column, other),
+            Some((_, written)) => written.replace(", ", ","),
         })
         .collect();
     let columns = columns
         .iter()
-        .map(|column| match otherwise(column) {
+        .map(|column| match expression(column) {
             None => dialect.ident(column),
             // MySQL wants an expression between parentheses.
-            Some(other) => format!("({})", both(column, other).replace(',', ", ")),
+            Some((_, written)) => format!("({written})"),
         })
         .collect::<Vec<_>>()
         .join(", ");
     // Behind an index on an expression stands a hidden column, which MySQL adds together with it only where nobody writes.
-    let lock = match index.otherwise {
+    let lock = match expressions {
         None => "NONE",
         Some(_) => "SHARED",
     };
@@ -100,7 +98,7 @@ pub(super) fn index_view(graph: &Graph, index: &IndexNeed, dialect: Dialect) -> 
         table_literal: dialect.text(&table.name),
         columns,
         leading,
-        expression: index.otherwise.is_some(),
+        expression: expressions.is_some(),
         predicates: conditions
             .iter()
             .map(|condition| dialect.condition(condition))
@@ -112,6 +110,20 @@ pub(super) fn index_view(graph: &Graph, index: &IndexNeed, dialect: Dialect) -> 
         why: index.why.clone(),
         name,
     }
+}
+
+/// What an index is on in place of a column of it, and that column.
+pub fn expressions(index: &IndexNeed, dialect: Dialect) -> Option<(String, String)> {
+    let Instead { column, by } = index.instead.as_ref()?;
+    let ident = dialect.ident(column);
+    let written = match by {
+        Substitute::Otherwise(other) => format!("coalesce({ident}, {})", dialect.ident(other)),
+        Substitute::Instant(epoch) if dialect == Dialect::Postgres => {
+            dialect.instant(&ident, *epoch)
+        }
+        Substitute::Instant(_) => return None,
+    };
+    Some((column.clone(), written))
 }
 
 /// The indexes of the plan: table, name, and the columns by which an index serves that leads with them.

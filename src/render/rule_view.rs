@@ -7,8 +7,8 @@ use super::names::{
 };
 use super::rules::{by_calendar, time_name};
 use super::views::{
-    ArtifactView, CollectView, LinkView, RootView, RuleView, ScopeView, StepView, StrategyView,
-    TimesView, TwinView,
+    ArtifactView, CollectView, EpochView, LinkView, RootView, RuleView, ScopeView, StepView,
+    StrategyView, TimesView, TwinView,
 };
 use super::works::WorkView;
 use super::{
@@ -147,8 +147,17 @@ fn root_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RootView {
         end_time: dialect.ident(&rule.end_time.name),
         end_time_name: escaped(dialect, &time_name(graph, rule)),
         ended: ended(rule, dialect),
+        time: match rule.epoch {
+            Some(_) => format!("i.{}", dialect.ident(&rule.end_time.name)),
+            None => ended(rule, dialect),
+        },
+        epoch: rule.epoch.map(|epoch| EpochView {
+            // Up to the next whole number: what it says is before the instant if it is before that.
+            more: 1_000_000 / epoch.per_second() - 1,
+            each: 1_000_000 / epoch.per_second(),
+        }),
         ended_name: match (&rule.otherwise, &rule.last) {
-            (None, None) => dialect.ident(&rule.end_time.name),
+            (None, None) if rule.epoch.is_none() => dialect.ident(&rule.end_time.name),
             _ => "ended".to_owned(),
         },
         otherwise: rule.otherwise.is_some(),
@@ -224,7 +233,13 @@ fn times_view(
             format!("(p_as_of - make_interval(secs => {seconds})){time_zone}")
         }
     };
-    let now = present(kind);
+    // What a family without a retention is measured by.
+    let left = rule.retention.default.unwrap_or(minimum);
+    // What a number says is in UTC, whatever the session of a view shows.
+    let now = match rule.epoch {
+        Some(_) => present(Kind::Timestamp),
+        None => present(kind),
+    };
     let cutoff_now = |retention: &str| {
         let before = format!("{now} - INTERVAL GREATEST({retention}, {minimum}) + {lag} SECOND");
         local(graph, kind, &before)
@@ -233,7 +248,7 @@ fn times_view(
         time_type: dialect.kind(kind),
         zoned,
         in_utc: if zoned { " AT TIME ZONE 'UTC'" } else { "" },
-        greatest_time: if zoned {
+        greatest_time: if zoned && rule.epoch.is_none() {
             "'2038-01-19 03:14:07'"
         } else {
             "'9999-12-31 23:59:59'"
@@ -252,14 +267,25 @@ fn times_view(
         )),
         now_here: local(graph, kind, now),
         cutoff_now: cutoff_now("p.retention_seconds"),
-        cutoff_now_source: source.map_or(String::new(), |source| cutoff_now(&source.seconds)),
+        cutoff_now_said: source.map_or(String::new(), |source| {
+            source.said(&cutoff_now(&source.seconds))
+        }),
+        cutoff_now_either: {
+            let (own, default) = (
+                cutoff_now("p.retention_seconds"),
+                cutoff_now(&left.to_string()),
+            );
+            match source {
+                Some(source) => source.either(&own, &cutoff_now(&source.seconds), &default),
+                None => format!("IF(p.rule IS NULL, {default}, IF(p.enabled, {own}, NULL))"),
+            }
+        },
         cutoff_now_default: match rule.timed() {
             // The stored time holds the retention already.
             Some(timed) if timed.retention == 0 => {
                 local(graph, kind, &format!("{now} - INTERVAL {lag} SECOND"))
             }
-            // What a family without a retention is measured by.
-            _ => cutoff_now(&rule.retention.default.unwrap_or(minimum).to_string()),
+            _ => cutoff_now(&left.to_string()),
         },
         cutoff_now_minimum: cutoff_now(&minimum.to_string()),
     }
@@ -356,9 +382,10 @@ fn collect_view(
 /// When row `i` of the root table ended.
 pub(super) fn ended(rule: &Rule, dialect: Dialect) -> String {
     let column = |column: &Column| format!("i.{}", dialect.ident(&column.name));
-    match &rule.otherwise {
-        None => column(&rule.end_time),
-        Some(other) => format!("coalesce({}, {})", column(&rule.end_time), column(other)),
+    match (&rule.otherwise, rule.epoch) {
+        (None, None) => column(&rule.end_time),
+        (None, Some(epoch)) => dialect.instant(&column(&rule.end_time), epoch),
+        (Some(other), _) => format!("coalesce({}, {})", column(&rule.end_time), column(other)),
     }
 }
 

@@ -28,6 +28,39 @@ pub(super) struct SourceView {
     table: String,
 }
 
+impl SourceView {
+    /// On MySQL and MariaDB: a cutoff where the source says something, and else NULL.
+    pub(super) fn said(&self, cutoff: &str) -> String {
+        match self.says.as_str() {
+            "" => cutoff.to_owned(),
+            says => format!("IF({says}, {cutoff}, NULL)"),
+        }
+    }
+
+    /// On MySQL and MariaDB: the cutoff of a row with its policy `p`, or of the source, or the default. Of for ever there is
+    /// none.
+    pub(super) fn either(&self, own: &str, said: &str, default: &str) -> String {
+        let Self {
+            scope, says, ends, ..
+        } = self;
+        let says = match says.as_str() {
+            "" => String::new(),
+            says => format!(" AND {says}"),
+        };
+        let said = match ends.as_str() {
+            "" => said.to_owned(),
+            ends => format!("IF({ends}, {said}, NULL)"),
+        };
+        format!(
+            "CASE
+          WHEN p.rule IS NOT NULL THEN IF(p.enabled, {own}, NULL)
+          WHEN {scope} IS NOT NULL{says} THEN {said}
+          ELSE {default}
+      END"
+        )
+    }
+}
+
 pub(super) fn view(graph: &Graph, rule: &Rule, dialect: Dialect) -> Option<SourceView> {
     let per = rule.retention.per.as_ref()?;
     match rule.retention.source.as_ref()? {

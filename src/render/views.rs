@@ -224,6 +224,9 @@ pub(super) struct RootView {
     pub(super) ended: String,
     pub(super) ended_name: String,
     pub(super) otherwise: bool,
+    /// What is compared of row `i` with a time, and ordered by: the same, or on MySQL and MariaDB the number that says it.
+    pub(super) time: String,
+    pub(super) epoch: Option<EpochView>,
     /// Rows of another table that say when a root ended; `ended` is then when it began, and this the name of that.
     pub(super) last: Option<LastView>,
     pub(super) start_name: String,
@@ -234,6 +237,15 @@ pub(super) struct RootView {
     pub(super) is_root: String,
     pub(super) candidates: Vec<String>,
     pub(super) eligible: Vec<String>,
+}
+
+/// How an instant becomes a number that counts from 1970, on MySQL and MariaDB.
+#[derive(Serialize)]
+pub(super) struct EpochView {
+    /// Microseconds that are added before the division, so that it rounds up.
+    pub(super) more: i64,
+    /// Microseconds of each.
+    pub(super) each: i64,
 }
 
 /// The scopes of a rule.
@@ -268,7 +280,10 @@ pub(super) struct TimesView {
     /// The present instant as the application writes it, and the cutoff of a policy `p` counted from now.
     pub(super) now_here: String,
     pub(super) cutoff_now: String,
-    pub(super) cutoff_now_source: String,
+    /// On MySQL and MariaDB: that of what the source says, where it says something, and NULL where it does not; and what is the first to
+    /// say something of a row with its policy `p`: that, the source or the default.
+    pub(super) cutoff_now_said: String,
+    pub(super) cutoff_now_either: String,
     pub(super) cutoff_now_default: String,
     pub(super) cutoff_now_minimum: String,
 }

@@ -32,14 +32,16 @@ pub struct Rule {
     /// not NULL.
     #[schemars(with = "BTreeMap<String, Values>", extend("minProperties" = 1))]
     pub r#final: Option<Spanned<BTreeMap<Text, Spanned<Values>>>>,
-    /// When a row of the root table ended: `column [timestamp | timestamptz]`. With `else other_column` that one stands in
-    /// where the first is NULL; where both are, the row is undated. MariaDB has no index for it. `max(table.column)` is the
+    /// When a row of the root table ended: `column [timestamp | timestamptz | epoch-s | epoch-ms | epoch-us]`. A number that
+    /// counts from the beginning of 1970 in UTC says nothing where it is not above 0. With `else other_column` that one stands
+    /// in where the first is NULL; where both are, the row is undated. MariaDB has no index for it. `max(table.column)` is the
     /// time at which the last of its rows of another table was over: unknown while the column is NULL in one of them, or
     /// where there are none. For PostgreSQL, and only with `start_time`.
     #[schemars(
         with = "String",
         example = &"end_time",
         example = &"ended_at timestamptz",
+        example = &"end_time epoch-ms",
         example = &"ended_at timestamptz else updated_at",
         example = &"max(step.completed_at) else updated_at"
     )]

@@ -74,9 +74,9 @@ BEGIN
         STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.per }} = s.scope
         LEFT JOIN work_gone AS g ON g.id = i.{{ rule.key }}
         WHERE s.position = v_position
-          AND {{ rule.ended }} < s.cutoff
-          AND {{ rule.ended }} >= v_after
-          AND ({{ rule.ended }} > v_after OR i.{{ rule.key }} > s.ahead_id)
+          AND {{ <w.ended_before rule at="s.cutoff" /> }}
+          AND {{ <w.ended_from rule at="v_after" /> }}
+          AND ({{ <w.ended_after rule at="v_after" /> }} OR i.{{ rule.key }} > s.ahead_id)
 {%- for predicate in rule.eligible %}
           AND {{ predicate }}
 {%- endfor %}
@@ -84,7 +84,7 @@ BEGIN
 {%- if rule.newest | length > 0 %}
           {{ <w.not_newest rule /> | indent(width=10) }}
 {%- endif %}
-        ORDER BY {{ rule.ended }}, i.{{ rule.key }}
+        ORDER BY {{ rule.time }}, i.{{ rule.key }}
         LIMIT v_chunk»;
         CALL next_scope(p_limit, ROW_COUNT(), v_position, v_last, v_after, v_chunk, v_bound, v_new);
     END WHILE;
@@ -106,12 +106,12 @@ BEGIN
     {%- endif %}
     LEFT JOIN work_gone AS g ON g.id = i.{{ rule.key }}
     WHERE c.only_row = 1
-      AND {{ rule.ended }} < v_newest
+      AND {{ <w.ended_before rule at="v_newest" /> }}
       {%- if rule.per %}
-      AND {{ rule.ended }} < COALESCE(s.cutoff, v_default)
+      AND {{ <w.ended_before rule at="COALESCE(s.cutoff, v_default)" /> }}
       {%- endif %}
-      AND {{ rule.ended }} >= {% if rule.otherwise %}v_after{% else %}c.ended{% endif %}
-      AND ({{ rule.ended }} > c.ended OR i.{{ rule.key }} > c.id)
+      AND {% if rule.otherwise %}{{ <w.ended_from rule at="v_after" /> }}{% else %}{{ <w.ended_from rule at="c.ended" /> }}{% endif %}
+      AND ({{ <w.ended_after rule at="c.ended" /> }} OR i.{{ rule.key }} > c.id)
 {%- for predicate in rule.eligible %}
       AND {{ predicate }}
 {%- endfor %}
@@ -119,7 +119,7 @@ BEGIN
 {%- if rule.newest | length > 0 %}
       {{ <w.not_newest rule /> | indent(width=6) }}
 {%- endif %}
-    ORDER BY {{ rule.ended }}, i.{{ rule.key }}
+    ORDER BY {{ rule.time }}, i.{{ rule.key }}
     LIMIT p_limit»;
 {%- endif %}
 END;
@@ -416,7 +416,7 @@ BEGIN
 {%- else %}
     FROM {{ rule.table }} AS i
 {%- endif %}
-    WHERE {{ rule.ended }} IS NULL
+    WHERE {{ <w.not_ended rule /> }}
 {%- for predicate in rule.eligible %}
       AND {{ predicate }}
 {%- endfor %}
@@ -437,7 +437,7 @@ BEGIN
     INTO o_count
     FROM {{ rule.table }} AS i
     LEFT JOIN work_scope AS s ON s.scope = i.{{ rule.per }}
-    WHERE {{ rule.ended }} < p_before{{ <w.due_root rule /> | indent(width=6) }}
+    WHERE {{ <w.ended_before rule at="p_before" /> }}{{ <w.due_root rule /> | indent(width=6) }}
       AND s.position IS NULL;
 END;
 {%- endif %}
@@ -462,7 +462,7 @@ BEGIN
 {%- else %}
         FROM {{ rule.table }} AS i
 {%- endif %}
-        WHERE {{ rule.ended }} IS NULL{{ <w.due_root rule newest={false} /> }}
+        WHERE {{ <w.not_ended rule /> }}{{ <w.due_root rule newest={false} /> }}
         LIMIT p_limit) AS n;
 {%- endfilter %}
     ELSE
@@ -470,15 +470,15 @@ BEGIN
             SELECT 1
 {%- if rule.per and rule.opt_in %}
             FROM work_scope AS s STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.per }} = s.scope
-            WHERE {{ rule.ended }} < s.cutoff
+            WHERE {{ <w.ended_before rule at="s.cutoff" /> }}
 {%- elif rule.per %}
             FROM {{ rule.table }} AS i
             LEFT JOIN work_scope AS s ON s.scope = i.{{ rule.per }}
-            WHERE {{ rule.ended }} < v_newest
-              AND {{ rule.ended }} < COALESCE(s.cutoff, v_default)
+            WHERE {{ <w.ended_before rule at="v_newest" /> }}
+              AND {{ <w.ended_before rule at="COALESCE(s.cutoff, v_default)" /> }}
 {%- else %}
             FROM {{ rule.table }} AS i
-            WHERE {{ rule.ended }} < p_cutoff
+            WHERE {{ <w.ended_before rule at="p_cutoff" /> }}
 {%- endif %}{{ <w.due_root rule /> | indent(width=14) }}
             LIMIT p_limit) AS n;
     END IF;

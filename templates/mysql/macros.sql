@@ -586,6 +586,31 @@ END;
 {%- endcomponent w.rows_below %}
 
 {#- What root i of a rule with listed scopes must be, besides in policy p or source row and old enough. -#}
+{#- An instant as the end of row i is compared with it: as it is, or as the number, rounded up, that says it. -#}
+{% component w.as_ended(rule, at) -%}
+{%- if not rule.epoch %}{{ at }}
+{%- elif rule.epoch.each == 1 %}TIMESTAMPDIFF(MICROSECOND, '1970-01-01', {{ at }})
+{%- else %}(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', {{ at }}) + {{ rule.epoch.more }}) DIV {{ rule.epoch.each }}
+{%- endif %}
+{%- endcomponent w.as_ended %}
+
+{#- Whether row i ended before an instant, at or after it, after it, or is not known to have. -#}
+{% component w.ended_before(rule, at) -%}
+{% if rule.epoch %}{{ rule.time }} > 0 AND {% endif %}{{ rule.time }} < {{ <w.as_ended rule at={at} /> }}
+{%- endcomponent w.ended_before %}
+
+{% component w.ended_from(rule, at) -%}
+{{ rule.time }} >= {{ <w.as_ended rule at={at} /> }}
+{%- endcomponent w.ended_from %}
+
+{% component w.ended_after(rule, at) -%}
+{{ rule.time }} > {{ <w.as_ended rule at={at} /> }}
+{%- endcomponent w.ended_after %}
+
+{% component w.not_ended(rule) -%}
+{% if rule.epoch %}({{ rule.time }} IS NULL OR {{ rule.time }} <= 0){% else %}{{ rule.ended }} IS NULL{% endif %}
+{%- endcomponent w.not_ended %}
+
 {% component w.due_root(rule, newest=true) %}
 {%- if rule.timed and rule.timed.root_column %}
 AND COALESCE(i.{{ rule.timed.root_column }}, i.{{ rule.key }}) = i.{{ rule.key }}
@@ -671,8 +696,8 @@ SELECT {{ rule.literal }} AS rule, COUNT(*) AS families,
         SELECT (
             SELECT {{ rule.ended }} FROM {{ rule.table }} AS i
             WHERE i.{{ rule.per }} = {{ rule.scope_of_policy }}
-              AND {{ rule.ended }} < {{ rule.cutoff_now }}{{ <w.due_root rule /> | indent(width=14) }}
-            ORDER BY {{ rule.ended }} LIMIT 1
+              AND {{ <w.ended_before rule at={rule.cutoff_now} /> }}{{ <w.due_root rule /> | indent(width=14) }}
+            ORDER BY {{ rule.time }} LIMIT 1
         ) AS ended
         FROM {{ control }}.policy AS p WHERE p.rule = {{ rule.literal }} AND p.enabled
 {%- if rule.source %}
@@ -680,8 +705,8 @@ SELECT {{ rule.literal }} AS rule, COUNT(*) AS families,
         SELECT (
             SELECT {{ rule.ended }} FROM {{ rule.table }} AS i
             WHERE i.{{ rule.per }} = {{ rule.source.scope }}
-              AND {{ rule.ended }} < {% if rule.source.says %}IF({{ rule.source.says }}, {{ rule.cutoff_now_source }}, NULL){% else %}{{ rule.cutoff_now_source }}{% endif %}{{ <w.due_root rule /> | indent(width=14) }}
-            ORDER BY {{ rule.ended }} LIMIT 1
+              AND {{ <w.ended_before rule at={rule.cutoff_now_said} /> }}{{ <w.due_root rule /> | indent(width=14) }}
+            ORDER BY {{ rule.time }} LIMIT 1
         )
         FROM {{ rule.source.rows }}
         WHERE NOT EXISTS (SELECT 1 FROM {{ control }}.policy AS p WHERE p.rule = {{ rule.literal }} AND p.scope = {{ rule.source.scope_text }})
@@ -691,13 +716,13 @@ SELECT {{ rule.literal }} AS rule, COUNT(*) AS families,
 FROM (
     SELECT {{ rule.ended }} AS ended FROM {{ control }}.policy AS p
     STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.per }} = {{ rule.scope_of_policy }}
-    WHERE p.rule = {{ rule.literal }} AND p.enabled AND {{ rule.ended }} < {{ rule.cutoff_now }}{{ <w.due_root rule /> | indent(width=6) }}
+    WHERE p.rule = {{ rule.literal }} AND p.enabled AND {{ <w.ended_before rule at={rule.cutoff_now} /> }}{{ <w.due_root rule /> | indent(width=6) }}
 {%- if rule.source %}
     UNION ALL
     SELECT {{ rule.ended }} FROM {{ rule.source.rows }}
     STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.per }} = {{ rule.source.scope }}
     WHERE NOT EXISTS (SELECT 1 FROM {{ control }}.policy AS p WHERE p.rule = {{ rule.literal }} AND p.scope = {{ rule.source.scope_text }})
-      AND {{ rule.ended }} < {% if rule.source.says %}IF({{ rule.source.says }}, {{ rule.cutoff_now_source }}, NULL){% else %}{{ rule.cutoff_now_source }}{% endif %}{{ <w.due_root rule /> | indent(width=6) }}
+      AND {{ <w.ended_before rule at={rule.cutoff_now_said} /> }}{{ <w.due_root rule /> | indent(width=6) }}
 {%- endif %}
     LIMIT {{ limit }}
 ) AS n
@@ -711,20 +736,12 @@ FROM (
 {%- if rule.source %}
     LEFT JOIN {{ rule.source.rows }} ON {{ rule.source.scope }} = i.{{ rule.per }}
 {%- endif %}
-    WHERE {{ rule.ended }} < {{ rule.cutoff_now_minimum }}
-{%- if rule.source %}
-      AND {{ rule.ended }} < CASE
-          WHEN p.rule IS NOT NULL THEN IF(p.enabled, {{ rule.cutoff_now }}, NULL)
-          WHEN {{ rule.source.scope }} IS NOT NULL{% if rule.source.says %} AND {{ rule.source.says }}{% endif %} THEN {% if rule.source.ends %}IF({{ rule.source.ends }}, {{ rule.cutoff_now_source }}, NULL){% else %}{{ rule.cutoff_now_source }}{% endif %}
-          ELSE {{ rule.cutoff_now_default }}
-      END
+    WHERE {{ <w.ended_before rule at={rule.cutoff_now_minimum} /> }}
+      AND {{ <w.ended_before rule at={rule.cutoff_now_either} /> }}
 {%- else %}
-      AND {{ rule.ended }} < IF(p.rule IS NULL, {{ rule.cutoff_now_default }}, IF(p.enabled, {{ rule.cutoff_now }}, NULL))
-{%- endif %}
-{%- else %}
-    WHERE {{ rule.ended }} < {{ rule.cutoff_now_default }}
+    WHERE {{ <w.ended_before rule at={rule.cutoff_now_default} /> }}
 {%- endif %}{{ <w.due_root rule /> | indent(width=6) }}
-    ORDER BY {{ rule.ended }} LIMIT {{ limit }}
+    ORDER BY {{ rule.time }} LIMIT {{ limit }}
 ) AS n
 {%- endif %}
 {%- endcomponent w.due_now %}

@@ -23,6 +23,7 @@ mod debris;
 mod deeds;
 mod demo;
 mod encodings;
+mod epochs;
 mod events;
 mod facts;
 mod forward;
@@ -107,6 +108,7 @@ harness::tests! {
         deeds::tests,
         demo::tests,
         encodings::tests,
+        epochs::tests,
         events::tests,
         facts::tests,
         forward::tests,

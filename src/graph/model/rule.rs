@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::retention::{Definition, Retention, Source};
 use super::strategy::{Member, Single, Stamp, Timed, Unit};
 use super::table::{Action, Edge, Table, TableId, With};
-use crate::column::{Column, Condition};
+use crate::column::{Column, Condition, Epoch};
 use crate::dialect::Dialect;
 use crate::facts::{BATCH_ROWS, Setting};
 use crate::spec::Strategy as Written;
@@ -27,6 +27,9 @@ pub struct Rule {
     pub end_time: Column,
     /// What stands in for an end time that is NULL; of the same type.
     pub otherwise: Option<Column>,
+    /// What the end time counts, where it is a number. Its type is `Timestamptz` here: it is an instant. A number that is not
+    /// above 0 is none, as NULL is: nothing ended in 1970, and applications write 0 or -1 for what they do not know.
+    pub epoch: Option<Epoch>,
     /// The rows with whose last one a row of the root table ended, where it does not say so itself.
     pub last: Option<Last>,
     /// How its rows become due.

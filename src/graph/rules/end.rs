@@ -5,7 +5,7 @@ use super::family::Family;
 use super::fields::missing;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::dialect::Dialect;
-use crate::graph::{Column, Last, TableId, names};
+use crate::graph::{Column, Epoch, Kind, Last, TableId, names};
 use crate::spec::grammar::{self, EndTimeText};
 use crate::spec::{self, Spec, Text};
 
@@ -15,6 +15,8 @@ pub(super) struct End {
     pub(super) time: Column,
     /// What stands in where it is NULL.
     pub(super) otherwise: Option<Column>,
+    /// What it counts, if it is a number.
+    pub(super) epoch: Option<Epoch>,
     /// The other rows.
     pub(super) last: Option<Last>,
 }
@@ -31,7 +33,17 @@ pub(super) fn end(
     let read = grammar::end_time(text, written)
         .map_err(|diagnostic| diagnostics.push(*diagnostic))
         .ok()?;
-    let time = time_column(&read.column, written, diagnostics);
+    let epoch = epoch(&read);
+    let time = match epoch {
+        Some(_) => {
+            names::identifier(&read.column.name, "column", diagnostics);
+            Some(Column {
+                name: read.column.name.get_ref().clone(),
+                kind: Kind::Timestamptz,
+            })
+        }
+        None => time_column(&read.column, written, diagnostics),
+    };
     if let Some(otherwise) = &read.otherwise {
         names::identifier(otherwise, "column", diagnostics);
     }
@@ -57,6 +69,7 @@ pub(super) fn end(
         return Some(End {
             otherwise: otherwise(&time),
             time,
+            epoch,
             last: None,
         });
     };
@@ -92,6 +105,7 @@ pub(super) fn end(
     Some(End {
         time: start,
         otherwise: None,
+        epoch: None,
         last: Some(Last {
             table,
             names,
@@ -99,6 +113,13 @@ pub(super) fn end(
             time,
         }),
     })
+}
+
+/// What the end of a root counts, where a number of its own says it. Anywhere else such a word is no known type.
+fn epoch(read: &EndTimeText) -> Option<Epoch> {
+    let word = read.column.kind.as_ref()?.get_ref();
+    let mut known = Epoch::ALL.into_iter();
+    known.find(|epoch| epoch.word() == word && read.table.is_none() && read.otherwise.is_none())
 }
 
 /// When a root began, and where that stands.

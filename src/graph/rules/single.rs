@@ -88,6 +88,7 @@ pub(super) fn rule(
             None => tables.tables[root.0].key.first()?.clone(),
         },
         otherwise: None,
+        epoch: None,
         last: None,
         strategy: Strategy::Single(single),
         hierarchy: Vec::new(),

@@ -86,11 +86,7 @@ pub(super) fn rule(
     check_order_of_own(rule, text, &stamps, &order, tables, diagnostics);
     let limits = limits(&rule.limits, diagnostics);
     let candidates = conditions(&rule.candidates, diagnostics);
-    let unit = if by_family(text, rule) {
-        Unit::Family
-    } else {
-        Unit::Window
-    };
+    let unit = unit(text, rule);
     let kept = kept?;
     Some(Rule {
         name: name.get_ref().clone(),
@@ -99,6 +95,7 @@ pub(super) fn rule(
         r#final: Vec::new(),
         end_time: time?,
         otherwise: None,
+        epoch: None,
         last: None,
         strategy: Strategy::Timed(Timed {
             retention: kept.default.filter(|_| !by_removal_time).unwrap_or(0),
@@ -165,6 +162,15 @@ fn family_column<'a>(
     let key = tables.tables[member.table.0].key.first()?;
     let column = member.family.first()?;
     (*column != key.name).then_some(column)
+}
+
+/// What goes together.
+fn unit(text: &str, rule: &spec::Rule) -> Unit {
+    if by_family(text, rule) {
+        Unit::Family
+    } else {
+        Unit::Window
+    }
 }
 
 /// Families need rows that say to which one they belong.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::plan::{Action, Edge, Hierarchy, Plan, Single, Source};
+use super::plan::{Action, Edge, Hierarchy, Kind, Plan, Single, Source};
 use super::rows::{AS_OF, Row, Value, World};
 use crate::support::world::{DAY, SECOND};
 
@@ -168,7 +168,12 @@ impl Model<'_> {
         let otherwise = rule
             .otherwise
             .and_then(|column| self.value(root, column).time());
-        self.value(root, rule.ended).time().or(otherwise)
+        let ended = self.value(root, rule.ended);
+        let counted = match self.plan.tables[0].at(rule.ended).kind {
+            Kind::Number(unit) => ended.int().map(|number| number * unit),
+            _ => None,
+        };
+        ended.time().or(counted).or(otherwise)
     }
 
     /// What a root must have ended before; none where it is kept for ever, or nothing says how long.

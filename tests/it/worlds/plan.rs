@@ -14,6 +14,8 @@ pub(crate) enum Kind {
     Uuid,
     Time,
     Instant,
+    /// A number that says when: microseconds in each.
+    Number(i64),
 }
 
 #[derive(Clone, Debug)]

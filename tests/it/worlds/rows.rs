@@ -113,7 +113,7 @@ fn key(kind: Kind, number: usize) -> Value {
             number / TEXTS.len()
         )),
         Kind::Uuid => Value::Text(format!("00000000-0000-4000-8000-{number:012x}")),
-        Kind::Time | Kind::Instant => unreachable!("no key is a time"),
+        Kind::Time | Kind::Instant | Kind::Number(_) => unreachable!("no key is a time"),
     }
 }
 
@@ -315,7 +315,11 @@ impl World {
             _ => Value::Int(4),
         };
         if random.random_bool(0.92) {
-            row.values[rule.ended] = Self::time(&limits, random);
+            let time = Self::time(&limits, random);
+            row.values[rule.ended] = match (table.at(rule.ended).kind, &time) {
+                (Kind::Number(unit), Value::Time(time)) => Value::Int(time.div_euclid(unit)),
+                _ => time,
+            };
         }
         if let Some(otherwise) = rule.otherwise
             && random.random_bool(0.8)

@@ -46,7 +46,9 @@ BEGIN
     DECLARE v_shared    boolean DEFAULT (SELECT s.workers > 1 FROM spec AS s);
     DECLARE v_first     varchar(64);
     DECLARE v_least     datetime(6);
-    SELECT JSON_VALUE(r.document, '$.first_key'), IF(r.zoned, '1970-01-01 00:00:01', '1000-01-01 00:00:00')
+    SELECT
+        JSON_VALUE(r.document, '$.first_key'),
+        IF(r.zoned AND NOT JSON_CONTAINS_PATH(r.document, 'one', '$.by_number'), '1970-01-01 00:00:01', '1000-01-01 00:00:00')
     INTO v_first, v_least
     FROM rule AS r
     WHERE r.rule = p_rule;

@@ -7,7 +7,9 @@ COMMENT 'Makes the work tables that outlive a batch, with the types of work_type
 BEGIN
     DECLARE v_key  varchar(64);
     DECLARE v_time datetime(6);
-    SELECT JSON_VALUE(r.document, '$.first_key'), IF(r.zoned, '1970-01-01 00:00:01', '1000-01-01 00:00:00')
+    SELECT
+        JSON_VALUE(r.document, '$.first_key'),
+        IF(r.zoned AND NOT JSON_CONTAINS_PATH(r.document, 'one', '$.by_number'), '1970-01-01 00:00:01', '1000-01-01 00:00:00')
     INTO v_key, v_time
     FROM rule AS r
     WHERE r.rule = p_rule;
@@ -341,7 +343,8 @@ BEGIN
     DECLARE v_before  longtext DEFAULT (SELECT o.said FROM work_scope_of AS o);
     SELECT
         r.scope_name IS NOT NULL, r.opt_in, JSON_CONTAINS_PATH(r.document, 'one', '$.source'),
-        COALESCE(p_retention, r.retention, r.minimum), IF(r.zoned, '1970-01-01 00:00:01', '1000-01-01 00:00:00'),
+        COALESCE(p_retention, r.retention, r.minimum),
+        IF(r.zoned AND NOT JSON_CONTAINS_PATH(r.document, 'one', '$.by_number'), '1970-01-01 00:00:01', '1000-01-01 00:00:00'),
         CONCAT_WS('/', p_as_of, COALESCE(p_retention, ''), r.retention, r.minimum, SHA2(r.document, 256), p_scope)
     INTO v_scoped, v_opt_in, v_source, v_default, v_least, v_said
     FROM rule AS r
@@ -532,7 +535,8 @@ BEGIN
     SELECT
         JSON_CONTAINS_PATH(r.document, 'one', '$.closed'), JSON_CONTAINS_PATH(r.document, 'one', '$.linked'),
         JSON_CONTAINS_PATH(r.document, 'one', '$.nested'), JSON_CONTAINS_PATH(r.document, 'one', '$.keeps'),
-        JSON_CONTAINS_PATH(r.document, 'one', '$.newest'), IF(r.zoned, '2038-01-19 03:14:07', '9999-12-31 23:59:59')
+        JSON_CONTAINS_PATH(r.document, 'one', '$.newest'),
+        IF(r.zoned AND NOT JSON_CONTAINS_PATH(r.document, 'one', '$.by_number'), '2038-01-19 03:14:07', '9999-12-31 23:59:59')
     INTO v_closed, v_linked, v_nested, v_keeps, v_newest, v_late
     FROM rule AS r
     WHERE r.rule = p_rule;

@@ -11,7 +11,7 @@ impl Kind {
         match (dialect, self) {
             (_, Self::Small) => "smallint",
             (_, Self::Integer) => "integer",
-            (_, Self::Big) => "bigint",
+            (_, Self::Big | Self::Number(_)) => "bigint",
             (_, Self::Varchar) => "varchar(60)",
             (Dialect::Postgres, Self::Uuid) => "uuid",
             (_, Self::Uuid) => "char(36)",

@@ -17,6 +17,9 @@ impl Kind {
             Self::Uuid => "uuid",
             Self::Time => "timestamp",
             Self::Instant => "timestamptz",
+            Self::Number(1) => "epoch-us",
+            Self::Number(1_000) => "epoch-ms",
+            Self::Number(_) => "epoch-s",
         }
     }
 }

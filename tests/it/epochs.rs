@@ -1,0 +1,186 @@
+//! Ends that are numbers: what they mean, at the limits of what a column can hold, and where they cannot stand.
+
+use serde_json::json;
+use windrow::dialect::Dialect;
+
+use crate::acting::all_findings;
+use crate::harness::tests;
+use crate::support::graphs::graph_of;
+use crate::support::installation::Installation;
+
+tests! {
+    each_server: [
+        numbers_say_when_a_root_ended,
+        what_an_application_writes_never_fails,
+        a_number_of_another_kind_is_told,
+        a_search_by_numbers_goes_along_its_index,
+    ],
+    on_postgres: [
+        broken_numbers_say_it_to_the_microsecond,
+    ],
+}
+
+/// 2026-06-01 12:00 UTC, in seconds; and 30 days and one before that.
+const AS_OF: i64 = 1_780_315_200;
+const CUTOFF: i64 = AS_OF - 31 * 86_400;
+
+fn spec(word: &str) -> String {
+    format!(
+        r#"
+name = "epochs"
+schema = "public"
+database = "epochs"
+
+[tables]
+runs = {{ key = "run_id varchar" }}
+metrics = {{ parents = ["run_id varchar -> runs.run_id"] }}
+
+[rules.runs]
+strategy = "end-time"
+root = "runs"
+final = {{ status = ["FINISHED", "FAILED"] }}
+end_time = "end_time {word}"
+retention = {{ default = "30d", minimum = "7d", safety_lag = "1d" }}
+limits = {{ batch_families = 2 }}
+"#
+    )
+}
+
+fn schema(kind: &str) -> String {
+    format!(
+        "CREATE TABLE runs (run_id varchar(32) PRIMARY KEY, status varchar(20) NOT NULL, end_time {kind});
+         CREATE TABLE metrics (run_id varchar(32) NOT NULL, value integer);"
+    )
+}
+
+/// An armed installation with a run for each of these ends.
+fn installed(dialect: Dialect, word: &str, kind: &str, ends: &[String]) -> Installation {
+    let mut database = Installation::of(dialect, &schema(kind), &graph_of(&spec(word)));
+    database.arm();
+    for (at, end) in ends.iter().enumerate() {
+        database.execute(&format!(
+            "INSERT INTO runs VALUES ('r{at}', 'FINISHED', {end}), ('running{at}', 'RUNNING', {end});
+             INSERT INTO metrics VALUES ('r{at}', 1), ('running{at}', 1)"
+        ));
+    }
+    database
+}
+
+/// The ends of the finished runs that are left.
+fn left(database: &mut Installation, count: usize) -> Vec<usize> {
+    let ids = database.texts("SELECT run_id FROM runs WHERE status = 'FINISHED'");
+    let ids: Vec<usize> = (0..count)
+        .filter(|at| ids.contains(&format!("r{at}")))
+        .collect();
+    let whole = i64::try_from(ids.len() + count).expect("a few");
+    assert_eq!(
+        database.number("SELECT COUNT(*) FROM metrics"),
+        whole,
+        "with all that is theirs"
+    );
+    ids
+}
+
+const UNITS: [(&str, i64); 3] = [("epoch-s", 1), ("epoch-ms", 1_000), ("epoch-us", 1_000_000)];
+
+fn numbers_say_when_a_root_ended(dialect: Dialect) {
+    for (word, per_second) in UNITS {
+        let at = |seconds: i64| seconds * per_second;
+        let ends = [
+            at(CUTOFF) - 1,
+            at(CUTOFF),
+            at(CUTOFF) + 1,
+            at(CUTOFF - 86_400),
+            at(CUTOFF - 86_400),
+            at(CUTOFF - 86_400),
+            1,
+            at(AS_OF),
+        ];
+        let texts: Vec<String> = ends.iter().map(i64::to_string).collect();
+        let mut database = installed(dialect, word, "bigint", &texts);
+        let options = json!({ "as_of": "2026-06-01T12:00:00Z" });
+        let preview = database.preview(options.clone()).expect("a preview");
+        assert_eq!(preview["rules"][0]["families"], 5, "{word}: {preview}");
+        let run = database.run(options).expect("a run");
+        assert_eq!(run["rules"][0]["families"], 5, "{word}: {run}");
+        assert_eq!(left(&mut database, ends.len()), [1, 2, 7], "{word}");
+    }
+    // The instant of a run need not be one of them: what ended before it is due, however short before.
+    let texts = [CUTOFF, CUTOFF + 1].map(|end| end.to_string());
+    let mut database = installed(dialect, "epoch-s", "bigint", &texts);
+    let run = database.run(json!({ "as_of": "2026-06-01T12:00:00.000001Z" }));
+    assert_eq!(run.expect("a run")["rules"][0]["families"], 1);
+    assert_eq!(left(&mut database, 2), [1]);
+}
+
+/// 0 and -1 stand for what nobody knows, and the greatest number for ever.
+fn what_an_application_writes_never_fails(dialect: Dialect) {
+    for (word, per_second) in UNITS {
+        let ends = [
+            "NULL".to_owned(),
+            "0".to_owned(),
+            "-1".to_owned(),
+            "-9223372036854775807".to_owned(),
+            "9223372036854775807".to_owned(),
+            (CUTOFF * per_second - 1).to_string(),
+        ];
+        let mut database = installed(dialect, word, "bigint", &ends);
+        let options = json!({ "as_of": "2026-06-01T12:00:00Z" });
+        let preview = database.preview(options.clone()).expect("a preview");
+        let rule = &preview["rules"][0];
+        assert_eq!(rule["families"], 1, "{word}: {preview}");
+        // What has no end, and what ended in 1970 or before.
+        assert_eq!(rule["skipped"], json!({ "UNDATED_MEMBER": 4 }), "{preview}");
+        database.run(options).expect("a run");
+        assert_eq!(left(&mut database, ends.len()), [0, 1, 2, 3, 4], "{word}");
+        // Whoever names it takes it at any time.
+        let purge = database.purge(json!({ "rule": "runs", "key": ["r1"] }));
+        assert!(purge.is_ok(), "{purge:?}");
+    }
+}
+
+fn a_number_of_another_kind_is_told(dialect: Dialect) {
+    let mut database = Installation::of(dialect, &schema("integer"), &graph_of(&spec("epoch-ms")));
+    let mut told = |kind: &str| {
+        if kind != "integer" {
+            database.execute("ALTER TABLE runs DROP COLUMN end_time");
+            database.execute(&format!("ALTER TABLE runs ADD COLUMN end_time {kind}"));
+        }
+        let found = all_findings(&database, dialect, &spec("epoch-ms"));
+        let of_types = found.iter().filter(|it| it.code == "type-differs");
+        of_types.map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(told("integer"), [""; 0]);
+    let bad = match dialect {
+        Dialect::Postgres => "boolean",
+        Dialect::Mysql | Dialect::Mariadb => "double",
+    };
+    let found = told(bad).join("\n");
+    assert!(found.contains("`runs.end_time`: is `"), "{found}");
+}
+
+fn a_search_by_numbers_goes_along_its_index(dialect: Dialect) {
+    let spec = spec("epoch-ms");
+    let database = Installation::of(dialect, &schema("bigint"), &graph_of(&spec));
+    let found = all_findings(&database, dialect, &spec);
+    let plans = found
+        .iter()
+        .filter(|it| it.code.contains("index") || it.code.contains("plan"));
+    assert_eq!(plans.map(ToString::to_string).collect::<Vec<_>>(), [""; 0]);
+}
+
+fn broken_numbers_say_it_to_the_microsecond() {
+    for kind in ["numeric", "double precision"] {
+        let ends = ["NULL", "'NaN'", "'Infinity'", "'-Infinity'"];
+        let mut ends: Vec<String> = ends.iter().map(|end| (*end).to_owned()).collect();
+        ends.extend([-1, 0, 1].map(|off: i64| format!("{CUTOFF} + {off} * 0.000001")));
+        let mut database = installed(Dialect::Postgres, "epoch-s", kind, &ends);
+        let run = database.run(json!({ "as_of": "2026-06-01T12:00:00Z" }));
+        assert_eq!(run.expect("a run")["rules"][0]["families"], 1, "{kind}");
+        assert_eq!(
+            left(&mut database, ends.len()),
+            [0, 1, 2, 3, 5, 6],
+            "{kind}"
+        );
+    }
+}

@@ -73,7 +73,7 @@ pub struct Scripts {
 }
 
 /// Every system, the default first.
-pub const SYSTEMS: [System; 4] = [
+pub const SYSTEMS: [System; 5] = [
     System {
         name: "dolphinscheduler",
         database: "dolphinscheduler",
@@ -175,6 +175,30 @@ pub const SYSTEMS: [System; 4] = [
             history: include_str!("../specs/systems/airflow/mysql/history-3.3.sql"),
         }),
         mariadb: false,
+    },
+    System {
+        name: "mlflow-3",
+        database: "mlflow",
+        title: "MLflow 3.17",
+        spec: include_str!("../specs/mlflow-3.toml"),
+        spec_path: "specs/mlflow-3.toml",
+        about_schema: "65 tables with their stock indexes; keys to runs refuse, those to traces cascade; times are milliseconds",
+        about_history: "deleted runs, some of them without a time or behind a registered model; traces that never ended or wait for a reviewer",
+        families: FAMILIES,
+        decision: Decision::Policies("trace_info", "experiment_id", "experiments"),
+        further: &[(
+            "purge SPEC --rule runs --key 34e9aedefffddf04c3cf3f9e055ba714",
+            "a deleted run that made a registered model: refused",
+        )],
+        postgres: Texts {
+            schema: include_str!("../specs/systems/mlflow/postgres/schema-3.17.sql"),
+            history: include_str!("../specs/systems/mlflow/postgres/history-3.17.sql"),
+        },
+        mysql: Some(Texts {
+            schema: include_str!("../specs/systems/mlflow/mysql/schema-3.17.sql"),
+            history: include_str!("../specs/systems/mlflow/mysql/history-3.17.sql"),
+        }),
+        mariadb: true,
     },
 ];
 

@@ -24,7 +24,7 @@ pub use keys::{ACTING, KnownKey};
 pub use model::{
     Action, Artifact, Definition, Document, Edge, Figure, Final, Graph, Heartbeat, Ignored, Last,
     Limits, Link, Member, Named, Need, Newest, Own, Reference, ReportField, Retention, Rule,
-    Shared, Single, Source, Stamp, Strategy, Table, TableId, Timed, Unit, Window, With,
+    Shared, Single, Source, Stamp, Strategy, Table, TableId, Through, Timed, Unit, Window, With,
 };
 pub use names::RESERVED_RULES;
 

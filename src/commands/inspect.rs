@@ -10,7 +10,7 @@ use crate::db::url::{Scheme, Url};
 use crate::db::{self, Database};
 use crate::failure::Failure;
 use crate::inspect::draft;
-use crate::inspect::ends::{self, Ends, State};
+use crate::inspect::ends::{self, Ends, Numbers, State};
 use crate::inspect::family::{self, Guess, Guesses, Share};
 use crate::inspect::samples::Samples;
 use crate::ui::Ui;
@@ -49,12 +49,13 @@ pub(super) fn inspect(args: &Inspect, ui: &Ui) -> anyhow::Result<Exit> {
         return Ok(Exit::Clean);
     };
     let root = named(&catalog, root)?;
-    let mut ends = Ends::named(&catalog, &catalog.tables[&root]);
+    let numbers = look.numbers(&catalog, &root);
+    let mut ends = Ends::named(&catalog, &catalog.tables[&root], numbers);
     let found = family::find(&catalog, &Guesses::new(&catalog), &root, &mut |guess| {
         look.share(guess, ends.end.as_deref().filter(|_| guess.parent == root))
     });
     ends.states = look.states(&catalog, &root, &ends);
-    let oldest = look.oldest(&catalog, &root);
+    let oldest = look.oldest(&catalog, &root, &ends);
     let draft = draft::write(&catalog, &found, &ends, oldest).map_err(Failure::new)?;
     ui.data(draft.trim_end());
     Ok(Exit::Clean)
@@ -147,6 +148,7 @@ impl Look<'_> {
             return Vec::new();
         }
         let (state, end) = (ends.state.as_deref(), ends.end.as_deref());
+        let end = end.map(|end| (end, ends.epoch(end)));
         let sql = self.samples.states(root, &catalog.tables[root], state, end);
         let rows = self.rows(&sql).unwrap_or_default();
         let states = rows.iter().map(|row| State {
@@ -157,10 +159,28 @@ impl Look<'_> {
         states.collect()
     }
 
-    /// How many days ago the first row of a table ended, or what stands in for that.
-    fn oldest(&mut self, catalog: &Catalog, table: &str) -> Option<i64> {
+    /// The columns of numbers that are instants by their names and by what they hold.
+    fn numbers(&mut self, catalog: &Catalog, table: &str) -> Numbers {
         let live = &catalog.tables[table];
-        let sql = self.samples.oldest(table, live, ends::time(catalog, live)?);
+        let columns = ends::number_columns(catalog, live);
+        if columns.is_empty() {
+            return Numbers::new();
+        }
+        let sql = self.samples.greatest(table, live, &columns);
+        let rows = self.rows(&sql).unwrap_or_default();
+        let greatest = rows.first().into_iter().flatten();
+        let found = columns.iter().zip(greatest).filter_map(|(column, cell)| {
+            let greatest = cell.as_ref()?.parse().ok()?;
+            Some(((*column).to_owned(), ends::epoch_of(greatest)?))
+        });
+        found.collect()
+    }
+
+    /// How many days ago the first row of a table ended, or what stands in for that.
+    fn oldest(&mut self, catalog: &Catalog, table: &str, ends: &Ends) -> Option<i64> {
+        let live = &catalog.tables[table];
+        let time = ends.time(catalog, live)?;
+        let sql = self.samples.oldest(table, live, time, ends.epoch(time));
         let rows = self.rows(&sql).ok()?;
         rows.first()?.first()?.as_ref()?.parse().ok()
     }
@@ -181,7 +201,7 @@ fn roots(catalog: &Catalog, look: &mut Look<'_>) -> String {
         .iter()
         .filter(|(_, live)| live.partition_of.is_none() && live.primary_key.len() == 1)
         .map(|(name, live)| {
-            let ends = Ends::named(catalog, live);
+            let ends = Ends::named(catalog, live, look.numbers(catalog, name));
             let by = family::find(catalog, &guesses, name, &mut |_| Share::default())
                 .tables
                 .len()
@@ -193,18 +213,19 @@ fn roots(catalog: &Catalog, look: &mut Look<'_>) -> String {
                 by,
                 name,
                 live,
+                ends,
             )
         })
         .filter(|(score, ..)| *score >= 10)
         .collect();
-    found.sort_by_key(|(score, _, _, live)| std::cmp::Reverse((*score, live.estimated_rows)));
+    found.sort_by_key(|(score, _, _, live, _)| std::cmp::Reverse((*score, live.estimated_rows)));
     let mut lines = vec![format!(
         "{:<40} {:>14} {:>10} {:>8} {}",
         "table", "rows, about", "MB", "below it", "ended since"
     )];
-    for (_, by, name, live) in found.iter().take(10) {
-        let since = look.oldest(catalog, name).map(|days| {
-            let time = ends::time(catalog, live).unwrap_or_default();
+    for (_, by, name, live, ends) in found.iter().take(10) {
+        let since = look.oldest(catalog, name, ends).map(|days| {
+            let time = ends.time(catalog, live).unwrap_or_default();
             format!("{days} days ({time})")
         });
         lines.push(

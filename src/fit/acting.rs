@@ -202,11 +202,16 @@ fn key_finding(
         // That it keeps families is meant so.
         return None;
     }
+    let keyless = parent.key.is_empty();
     if !acts {
-        return Some(warning("unlisted-reference", name, message).help(format!(
-            "families that it names cannot go, and would FAIL; with {} among the `parents` of `{name}` they stay as REFERENCED",
-            edge(" restrict")
-        )));
+        return Some(warning("unlisted-reference", name, message).help(match keyless {
+            false => format!(
+                "families that it names cannot go, and would FAIL; with {} among the `parents` of `{name}` they stay as REFERENCED",
+                edge(" restrict")
+            ),
+            true if is_around(parent, key) => format!("with {} among the `parents` of `{name}` its rows go with them", edge("")),
+            true => unnameable(parent),
+        }));
     }
     let help = if behind.is_some_and(|edge| edge.effects.is_empty()) {
         "it would act on rows that stay by the spec: let the key do NO ACTION".to_owned()
@@ -215,6 +220,8 @@ fn key_finding(
             .to_owned()
     } else if own.is_none() {
         "windrow covers tables of one schema or database: let the key do NO ACTION there, or drop it".to_owned()
+    } else if keyless && (whole != "CASCADE" || !is_around(parent, key)) {
+        unnameable(parent)
     } else if whole == "SET DEFAULT" {
         "windrow sets no default: let the key do NO ACTION or SET NULL, and add it to the spec"
             .to_owned()
@@ -234,6 +241,23 @@ format!("an ignored table keeps its rows, and this key does not let it: take it 
 } else {
 help
 }))
+}
+
+/// Whether rows may name those of a table without a key of its own: both belong to the same parent by one of these columns.
+fn is_around(parent: &Table, key: &ForeignKey) -> bool {
+    let parents: Vec<_> = parent.parents().collect();
+    let named = |column: &String| key.target_columns.contains(column);
+    key.columns.len() > 1
+        && matches!(parents[..], [edge] if edge.further.is_empty() && named(&edge.column.name))
+}
+
+/// What to do where rows of a table go, and others name them by several columns.
+fn unnameable(parent: &Table) -> String {
+    let name = &parent.name;
+    format!(
+        "rows are named by a key of one column, and the spec gives `{name}` none: add one, and these columns under `unique`; where there \
+         is none, let `{name}` keep its parents (`restrict`)"
+    )
 }
 
 /// A row that goes is still there, as history, with all that was in it.

@@ -98,8 +98,12 @@ fn of_edge(edge: &mut Edge) -> Vec<&mut String> {
         action: _,
         alone: _,
         cascades: _,
+        through,
     } = edge;
     let mut found = vec![&mut column.name, &mut parent_column.name];
+    for (column, named) in through.iter_mut().flat_map(|through| &mut through.pairs) {
+        found.extend([column, named]);
+    }
     for (column, named) in further {
         found.extend([&mut column.name, &mut named.name]);
     }

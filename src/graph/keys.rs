@@ -49,6 +49,16 @@ impl KnownKey {
             ..KnownKey::new(table, &graph.table(edge.parent).name, pairs.collect())
         }
     }
+
+    /// The key to a row without a key of its own, after which it goes.
+    fn of_through(graph: &Graph, table: &str, edge: &Edge) -> Option<KnownKey> {
+        let through = edge.through.as_ref()?;
+        let parent = &graph.table(through.table).name;
+        Some(KnownKey {
+            effects: KnownKey::of_edge(graph, table, edge).effects,
+            ..KnownKey::new(table, parent, through.pairs.clone())
+        })
+    }
 }
 
 impl Graph {
@@ -77,7 +87,10 @@ impl Graph {
     pub fn known_keys(&self) -> Vec<KnownKey> {
         let edges = self.tables.iter().flat_map(|table| {
             let named = table.edges.iter().filter(|edge| !edge.alone);
-            named.map(|edge| KnownKey::of_edge(self, &table.name, edge))
+            named.flat_map(|edge| {
+                let through = KnownKey::of_through(self, &table.name, edge);
+                std::iter::once(KnownKey::of_edge(self, &table.name, edge)).chain(through)
+            })
         });
         let links = self.rules.iter().flat_map(|rule| {
             let root = &self.table(rule.root).name;

@@ -64,8 +64,11 @@ pub(super) fn resolve(spec: &Spec, text: &str, diagnostics: &mut Vec<Diagnostic>
             &mut resolved,
             diagnostics,
         );
-        for edge in edges.iter().filter(|edge| edge.action == Action::Delete) {
-            let siblings = &mut resolved.children[edge.parent.0];
+        let goes = edges.iter().filter(|edge| edge.action == Action::Delete);
+        let between = goes.clone().filter_map(|edge| edge.through.as_ref());
+        let between = between.map(|through| through.table);
+        for parent in goes.map(|edge| edge.parent).chain(between) {
+            let siblings = &mut resolved.children[parent.0];
             if siblings.last() != Some(&TableId(index)) {
                 siblings.push(TableId(index));
             }

@@ -8,7 +8,7 @@ use super::rule;
 use super::words::{bare, capital, kind, line, slug, small, string};
 use crate::catalog::{Catalog, CatalogTable};
 use crate::dialect::Dialect;
-use crate::fit::{is_whole, kind_name};
+use crate::fit::kind_name;
 use crate::graph::Action;
 
 /// The text of a spec, with what was found out as comments and what was not as questions (`# ?`).
@@ -39,7 +39,7 @@ pub fn write(
             "the key `{root}.{key}` is {printed}; windrow knows integers, uuid and text as keys"
         )
     })?;
-    let Some(end) = ends::time(catalog, live) else {
+    let Some(end) = ends.time(catalog, live) else {
         return Err(timeless(catalog, root));
     };
     let mut text = String::new();
@@ -70,26 +70,13 @@ pub fn write(
 
 /// Why nothing says how old a row is.
 fn timeless(catalog: &Catalog, root: &str) -> String {
-    let live = &catalog.tables[root];
-    let numbers: Vec<String> = live
-        .columns
-        .iter()
-        .filter(|column| kind(catalog, live, &column.name).is_some_and(is_whole))
-        .map(|column| column.name.as_str())
-        .filter(|name| {
-            let name = name.to_lowercase();
-            ["time", "date", "_at"]
-                .iter()
-                .any(|word| name.contains(word))
-        })
-        .map(|name| format!("`{name}`"))
-        .collect();
+    let numbers = ends::number_columns(catalog, &catalog.tables[root]);
+    let numbers: Vec<String> = numbers.iter().map(|name| format!("`{name}`")).collect();
     let instead = match &numbers[..] {
         [] => "and nothing else says how old a row is".to_owned(),
-        [one] => format!("and {one} is a number, which a spec cannot read as a time"),
-        more => format!(
-            "and {} are numbers, which a spec cannot read as times",
-            more.join(", ")
+        named => format!(
+            "and no number in {} is an instant between 2001 and 2096",
+            named.join(", ")
         ),
     };
     format!("the table `{root}` has no column of a time, {instead}")
@@ -154,7 +141,11 @@ fn table_lines(text: &mut String, catalog: &Catalog, family: &Family, table: &st
         let key = keys(live).next().map(|key| vec![key.clone()]);
         let key = key.as_ref();
         fields.extend(key.map(|key| format!("key = {}", string(&typed(key)))));
-        for columns in named.into_iter().filter(|columns| Some(*columns) != key) {
+        // Without a key of one column, its rows are named by what they belong to.
+        let others = named
+            .into_iter()
+            .filter(|columns| key.is_some_and(|key| key != *columns));
+        for columns in others {
             let one = string(&typed(columns));
             if !unique.contains(&one) {
                 unique.push(one);
@@ -168,9 +159,10 @@ fn table_lines(text: &mut String, catalog: &Catalog, family: &Family, table: &st
     for edge in family.edges_of(table) {
         let _ = writeln!(text, "# {}", line(&told(edge)));
         parents.push(string(&edge_text(catalog, edge)));
-        let columns = edge.columns.join(", ");
-        if leads(live, &edge.columns) && !indexed.contains(&string(&columns)) {
-            indexed.push(string(&columns));
+        let columns = searched(catalog, family, edge);
+        let named = string(&columns.join(", "));
+        if leads(live, columns) && !indexed.contains(&named) {
+            indexed.push(named);
         }
     }
     if !parents.is_empty() {
@@ -192,6 +184,23 @@ fn table_lines(text: &mut String, catalog: &Catalog, family: &Family, table: &st
         fields.push(format!("indexed = [{}]", indexed.join(", ")));
     }
     let _ = writeln!(text, "{} = {{ {} }}", bare(table), fields.join(", "));
+}
+
+/// The columns by which the rows of an edge are found: all, or where it names rows without a key of one column, the one that
+/// says to which row both belong.
+fn searched<'a>(catalog: &Catalog, family: &Family, edge: &'a Edge) -> &'a [String] {
+    if keys(&catalog.tables[&edge.parent]).next().is_some() {
+        return &edge.columns;
+    }
+    let shared = |above: &Edge| {
+        edge.named
+            .iter()
+            .position(|name| above.columns == [name.clone()])
+    };
+    match family.edges_of(&edge.parent).find_map(shared) {
+        Some(at) => &edge.columns[at..=at],
+        None => &edge.columns,
+    }
 }
 
 /// Where an edge comes from, and why it is what it is.

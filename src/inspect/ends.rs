@@ -1,7 +1,8 @@
 //! When a root has ended, and which of its states are final: what the rows say.
 
-use crate::catalog::{Catalog, CatalogTable};
-use crate::column::Kind;
+use crate::catalog::{Catalog, CatalogColumn, CatalogTable};
+use crate::column::{Epoch, Kind};
+use crate::dialect::Dialect;
 use crate::fit::{is_whole, live_kind};
 
 /// What a root table says of the end of its rows.
@@ -13,7 +14,12 @@ pub struct Ends {
     pub state: Option<String>,
     /// The states, and in how many of the rows that were looked at they have an end.
     pub states: Vec<State>,
+    /// The columns of numbers that are instants.
+    pub numbers: Numbers,
 }
+
+/// Columns of numbers that are instants, and what they count.
+pub type Numbers = Vec<(String, Epoch)>;
 
 /// A state.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,13 +46,31 @@ impl State {
 
 impl Ends {
     /// The columns that fit best by their names.
-    pub fn named(catalog: &Catalog, table: &CatalogTable) -> Ends {
+    pub fn named(catalog: &Catalog, table: &CatalogTable, numbers: Numbers) -> Ends {
         let first = |names: Vec<&str>| names.first().map(|name| (*name).to_owned());
         Ends {
-            end: first(end_columns(catalog, table)),
+            end: first(end_columns(catalog, table, &numbers)),
             state: first(state_columns(catalog, table)),
             states: Vec::new(),
+            numbers,
         }
+    }
+
+    /// The column of the time at which a row ended, or what stands in for it.
+    pub fn time<'a>(&self, catalog: &Catalog, table: &'a CatalogTable) -> Option<&'a str> {
+        let mut all = end_columns(catalog, table, &self.numbers).into_iter();
+        all.next().or_else(|| {
+            let others = other_times(catalog, table, &self.numbers);
+            others.first().copied()
+        })
+    }
+
+    /// What a column counts, if it is a number.
+    pub fn epoch(&self, column: &str) -> Option<Epoch> {
+        let mut numbers = self.numbers.iter();
+        numbers
+            .find(|(name, _)| name == column)
+            .map(|(_, epoch)| *epoch)
     }
 
     /// The final states, numbers in their order.
@@ -58,14 +82,51 @@ impl Ends {
     }
 }
 
+/// The columns of numbers that could be instants, by their names; their values say whether they are, and what they count.
+pub fn number_columns<'a>(catalog: &Catalog, table: &'a CatalogTable) -> Vec<&'a str> {
+    let named = |name: &str| {
+        let name = name.to_lowercase();
+        ["time", "date", "_at", "_ts", "_on"]
+            .iter()
+            .any(|word| name.contains(word))
+    };
+    let columns = table.columns.iter();
+    let numbers = columns.filter(|column| {
+        let broken = ["numeric", "double precision"];
+        let bare = column.kind.split('(').next().unwrap_or_default();
+        live_kind(catalog.dialect, column).is_some_and(is_whole)
+            || catalog.dialect == Dialect::Postgres && broken.contains(&bare)
+    });
+    numbers
+        .map(|column| column.name.as_str())
+        .filter(|name| named(name))
+        .collect()
+}
+
+/// What numbers count that are instants, by the greatest of them: from 2001 to 2096. None: they are none.
+pub fn epoch_of(greatest: f64) -> Option<Epoch> {
+    let seconds = |epoch: Epoch| greatest / 1e6 * (1_000_000 / epoch.per_second()) as f64;
+    Epoch::ALL
+        .into_iter()
+        .find(|epoch| (1e9..4e9).contains(&seconds(*epoch)))
+}
+
+/// How far behind a column stands that is no time but a number.
+const BEHIND: usize = 20;
+
+/// Whether a column is a time: no, or how far behind those it stands that are.
+fn is_time(catalog: &Catalog, column: &CatalogColumn, numbers: &Numbers) -> Option<usize> {
+    match live_kind(catalog.dialect, column) {
+        Some(Kind::Timestamp | Kind::Timestamptz) => Some(0),
+        _ if numbers.iter().any(|(name, _)| *name == column.name) => Some(BEHIND),
+        _ => None,
+    }
+}
+
 /// The columns that could say when a row ended, the likeliest first: times that may be NULL, then others.
-fn end_columns<'a>(catalog: &Catalog, table: &'a CatalogTable) -> Vec<&'a str> {
+fn end_columns<'a>(catalog: &Catalog, table: &'a CatalogTable, numbers: &Numbers) -> Vec<&'a str> {
     let mut found: Vec<(usize, &str)> = Vec::new();
     for column in &table.columns {
-        let is_time = matches!(
-            live_kind(catalog.dialect, column),
-            Some(Kind::Timestamp | Kind::Timestamptz)
-        );
         let name = column.name.to_lowercase();
         let words = [
             "end", "finish", "complet", "closed", "stopped", "terminat", "done",
@@ -73,8 +134,9 @@ fn end_columns<'a>(catalog: &Catalog, table: &'a CatalogTable) -> Vec<&'a str> {
         let place = words.iter().position(|word| {
             name.strip_prefix(word).is_some() || name.contains(&format!("_{word}"))
         });
-        if let Some(place) = place.filter(|_| is_time) {
-            found.push((place + if column.nullable { 0 } else { 10 }, &column.name));
+        if let Some((place, behind)) = place.zip(is_time(catalog, column, numbers)) {
+            let filled = if column.nullable { 0 } else { 10 };
+            found.push((place + filled + behind, &column.name));
         }
     }
     found.sort_by_key(|(place, _)| *place);
@@ -113,35 +175,24 @@ fn sounds_final(state: &str) -> bool {
         "terminat", "error", "crash", "skip", "expired", "reject", "closed", "timed",
     ];
     // What is about to be so goes on.
-    words.iter().any(|word| state.contains(word)) && !state.ends_with("ing")
+    state == "ok" || words.iter().any(|word| state.contains(word)) && !state.ends_with("ing")
 }
 
 /// The columns whose time can stand in for an end: the last change of a row, or when it came to be; the likeliest first.
-fn other_times<'a>(catalog: &Catalog, table: &'a CatalogTable) -> Vec<&'a str> {
-    let times = table.columns.iter().filter(|column| {
-        matches!(
-            live_kind(catalog.dialect, column),
-            Some(Kind::Timestamp | Kind::Timestamptz)
-        )
-    });
-    let mut found: Vec<(usize, &str)> = times
-        .map(|column| {
-            let name = column.name.to_lowercase();
-            let words = [
-                "updat", "modif", "chang", "start", "creat", "submit", "queued", "begin", "time",
-                "date",
-            ];
-            let place = words.iter().position(|word| name.contains(word));
-            (place.unwrap_or(words.len()), column.name.as_str())
-        })
-        .collect();
+fn other_times<'a>(catalog: &Catalog, table: &'a CatalogTable, numbers: &Numbers) -> Vec<&'a str> {
+    let mut found: Vec<(usize, &str)> = Vec::new();
+    for column in &table.columns {
+        let Some(behind) = is_time(catalog, column, numbers) else {
+            continue;
+        };
+        let name = column.name.to_lowercase();
+        let words = [
+            "updat", "modif", "chang", "start", "creat", "submit", "queued", "begin", "time",
+            "date",
+        ];
+        let place = words.iter().position(|word| name.contains(word));
+        found.push((place.unwrap_or(words.len()) + behind, &column.name));
+    }
     found.sort_by_key(|(place, _)| *place);
     found.into_iter().map(|(_, name)| name).collect()
-}
-
-/// The column of the time at which a row ended, or what stands in for it.
-pub fn time<'a>(catalog: &Catalog, table: &'a CatalogTable) -> Option<&'a str> {
-    let mut all = end_columns(catalog, table).into_iter();
-    all.next()
-        .or_else(|| other_times(catalog, table).first().copied())
 }

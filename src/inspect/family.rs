@@ -300,7 +300,7 @@ impl Family {
                 ));
                 continue;
             };
-            if keys(&catalog.tables[parent]).next().is_none() {
+            if keys(&catalog.tables[parent]).next().is_none() && !self.is_around(parent, key) {
                 self.questions.push(format!(
                     "`{table}` names rows of `{parent}` by {} ({}, on delete {}): rows are collected by a key of one column, which `{parent}` \
                      lacks. How are they to go?",
@@ -329,6 +329,20 @@ impl Family {
             if action == Action::Delete && !self.goes(&table) {
                 self.tables.push(table);
             }
+        }
+    }
+
+    /// Whether a key to rows without a key of one column leads past them: they belong to one parent, by one of its columns.
+    fn is_around(&self, parent: &str, key: &ForeignKey) -> bool {
+        let own = self.edges.iter();
+        let own = own.filter(|edge| edge.table == parent && edge.action == Action::Delete);
+        let own: Vec<&Edge> = own.collect();
+        match own.as_slice() {
+            [Edge { columns, .. }] => {
+                let named = |column: &String| key.target_columns.contains(column);
+                key.columns.len() > 1 && columns.len() == 1 && columns.iter().all(named)
+            }
+            _ => false,
         }
     }
 

@@ -41,9 +41,10 @@ pub(super) fn write(
     }
     finals(text, catalog, root, ends, end);
     hierarchy(text, catalog, family);
-    let typed = match kind(catalog, &catalog.tables[root], end) {
-        Some(Kind::Timestamptz) => " timestamptz",
-        _ => "",
+    let typed = match (ends.epoch(end), kind(catalog, &catalog.tables[root], end)) {
+        (Some(epoch), _) => format!(" {}", epoch.word()),
+        (None, Some(Kind::Timestamptz)) => " timestamptz".to_owned(),
+        (None, _) => String::new(),
     };
     let days = oldest
         .filter(|days| *days > LONG - 30)

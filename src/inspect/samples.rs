@@ -2,6 +2,7 @@
 
 use super::family::Guess;
 use crate::catalog::CatalogTable;
+use crate::column::Epoch;
 use crate::dialect::Dialect;
 
 /// How many rows of a table are read for its values.
@@ -72,24 +73,26 @@ impl Samples<'_> {
         table: &str,
         live: &CatalogTable,
         state: Option<&str>,
-        end: Option<&str>,
+        end: Option<(&str, Option<Epoch>)>,
     ) -> String {
-        let column =
-            |name: Option<&str>| name.map_or("NULL".to_owned(), |name| self.dialect.ident(name));
+        let state = state.map_or("NULL".to_owned(), |name| self.dialect.ident(name));
+        let end = end.map_or("NULL".to_owned(), |(name, epoch)| self.instant(name, epoch));
         format!(
             "SELECT {state}, COUNT(*), COUNT(r.ended) FROM {rows} AS r GROUP BY r.state ORDER BY COUNT(*) DESC LIMIT 50",
             state = self.text("r.state"),
-            rows = self.both_ends(
-                table,
-                live,
-                &format!("{} AS state, {} AS ended", column(state), column(end))
-            ),
+            rows = self.both_ends(table, live, &format!("{state} AS state, {end} AS ended")),
         )
     }
 
     /// How many whole days ago the earliest of the rows was that are looked at.
-    pub fn oldest(&self, table: &str, live: &CatalogTable, time: &str) -> String {
-        let column = self.dialect.ident(time);
+    pub fn oldest(
+        &self,
+        table: &str,
+        live: &CatalogTable,
+        time: &str,
+        epoch: Option<Epoch>,
+    ) -> String {
+        let (column, at) = (self.dialect.ident(time), self.instant(time, epoch));
         let leads = live.indexes.iter().any(|index| {
             index.valid
                 && index.predicate.is_none()
@@ -97,11 +100,16 @@ impl Samples<'_> {
         });
         let rows = if leads {
             format!(
-                "(SELECT {column} AS at FROM {} WHERE {column} IS NOT NULL ORDER BY {column} LIMIT 1)",
-                self.dialect.qualified(self.schema, table)
+                "(SELECT {at} AS at FROM {} WHERE {column} {} ORDER BY {column} LIMIT 1)",
+                self.dialect.qualified(self.schema, table),
+                if epoch.is_some() {
+                    "> 0"
+                } else {
+                    "IS NOT NULL"
+                }
             )
         } else {
-            self.both_ends(table, live, &format!("{column} AS at"))
+            self.both_ends(table, live, &format!("{at} AS at"))
         };
         match self.dialect {
             Dialect::Postgres => format!(
@@ -110,6 +118,31 @@ impl Samples<'_> {
             Dialect::Mysql | Dialect::Mariadb => {
                 format!("SELECT TIMESTAMPDIFF(DAY, MIN(r.at), UTC_TIMESTAMP()) FROM {rows} AS r")
             }
+        }
+    }
+
+    /// The greatest value of each of these columns of numbers, among the rows that are looked at.
+    pub fn greatest(&self, table: &str, live: &CatalogTable, columns: &[&str]) -> String {
+        let columns: Vec<String> = columns
+            .iter()
+            .map(|name| self.dialect.ident(name))
+            .collect();
+        let greatest = columns
+            .iter()
+            .map(|name| self.text(&format!("MAX(r.{name})")));
+        format!(
+            "SELECT {} FROM {} AS r",
+            greatest.collect::<Vec<_>>().join(", "),
+            self.both_ends(table, live, &columns.join(", "))
+        )
+    }
+
+    /// A column of a time, or the instant that its number says.
+    fn instant(&self, column: &str, epoch: Option<Epoch>) -> String {
+        let column = self.dialect.ident(column);
+        match epoch {
+            Some(epoch) => self.dialect.instant(&column, epoch),
+            None => column,
         }
     }
 

@@ -60,5 +60,6 @@ pub(super) fn link_edge(rule: &Rule, link: &Link) -> Edge {
         action: Action::Delete,
         alone: false,
         cascades: false,
+        through: None,
     }
 }

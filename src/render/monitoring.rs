@@ -125,7 +125,7 @@ pub const METRICS: &[Metric] = &[
     gauge(
         "windrow_backlog_families",
         &["rule"],
-        "Families that are due, whether or not they may go. Up to 10,000 are counted at the scrape; beyond, it is the count of the last run less what went since.",
+        "Families that are due, whether or not they may go. Beyond 10,000, the count of the last run less what went since.",
     ),
     gauge(
         "windrow_backlog_rows",

@@ -118,7 +118,8 @@ pub struct Table {
     /// row goes, and the column is set to NULL before. With `cascade` a batch on PostgreSQL leaves the row to its foreign key, where
     /// that deletes it, and counts what it has deleted. With `or alone` it is the other row that names this one, by any of
     /// its columns, and a row that none names is no orphan. A key of several columns is named
-    /// `column, column -> table(column, column)`.
+    /// `column, column -> table(column, column)`; where that row
+    /// has no key of its own, both must belong to the same parent by one of these columns, and go with that.
     #[serde(default)]
     #[schemars(
         with = "Vec<String>",

@@ -339,7 +339,7 @@ fn keys_say_what_becomes_of_rows(dialect: Dialect) {
         "note = { parents = [\"made_by -> run.id set null\"]",
         "audit = { parents = [\"about -> run.id restrict\"]",
         "part = { parents = [\"run_id -> run.id\"]",
-        "rows are collected by a key of one column, which `part` lacks.",
+        "piece = { parents = [\"run_id, number -> part(run_id, number)\"]",
         "detail = { parents = [\"step_id -> step.id\"]",
         "# ? `detail.run_id` could name rows of `run`, without a foreign key (1 of 1 values have their row): is that an edge, too?",
         "hierarchy = [\"run: above -> id\"]\nshared    = \"closed\"",

@@ -42,6 +42,7 @@ mod lent;
 mod live;
 mod minimum;
 
+mod mlflow;
 mod monitoring;
 mod moves;
 mod named;
@@ -125,6 +126,7 @@ harness::tests! {
         lent::tests,
         live::tests,
         minimum::tests,
+        mlflow::tests,
         monitoring::tests,
         moves::tests,
         named::tests,

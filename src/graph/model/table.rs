@@ -72,6 +72,18 @@ pub struct Edge {
     pub alone: bool,
     /// Whether a foreign key that deletes the row with its parent may be left to do so, where the server says that it does.
     pub cascades: bool,
+    /// The row that the spec says it names, where that has no key of its own: both belong to the same parent by a column that
+    /// they share.
+    pub through: Option<Through>,
+}
+
+/// A row between a row and the one to which both belong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Through {
+    /// Its table, whose rows go after those that name them.
+    pub table: TableId,
+    /// The columns that name it, each with the one that it names.
+    pub pairs: Vec<(String, String)>,
 }
 
 /// With which of its parents a row goes that has several.

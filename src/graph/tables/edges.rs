@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use toml::Spanned;
+
 use super::resolved::Resolved;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::graph::names;
-use crate::graph::{Action, Column, Edge, Kind, Literal, Table, TableId};
+use crate::graph::{Action, Column, Edge, Kind, Literal, Table, TableId, Through};
 use crate::spec::grammar::{self, ActionText, ColumnText, EdgeText, NoneText};
 use crate::spec::{self, Spec};
 
@@ -32,7 +34,7 @@ pub(super) fn edges(
             resolved.unclear_edges.insert(child);
             continue;
         };
-        let Some(found) = self::edge(spec, &edge, resolved, diagnostics) else {
+        let Some(found) = self::edge(spec, text, &edge, resolved, diagnostics) else {
             resolved.unclear_edges.insert(child);
             continue;
         };
@@ -138,29 +140,15 @@ fn check_releases(
 
 fn edge(
     spec: &Spec,
+    text: &str,
     edge: &EdgeText,
     resolved: &Resolved,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Edge> {
     let parent = resolved.require(spec, &edge.table, diagnostics)?;
     let table = &resolved.tables[parent.0];
-    let shown = table.name.escape_debug();
     let Some(key) = table.key.first() else {
-        if !resolved.key_is_unclear(parent) {
-            diagnostics.push(
-                Diagnostic::error(
-                    "parent-without-key",
-                    edge.table.span(),
-                    format!("`{shown}` has no key that a row could name"),
-                    format!(
-                        "add `key = \"{} …\"` with its type to `{shown}`",
-                        edge.parent_columns[0].get_ref().escape_debug()
-                    ),
-                )
-                .related(resolved.spans[parent.0].clone(), "defined without a key"),
-            );
-        }
-        return None;
+        return to_keyless(spec, text, edge, parent, resolved, diagnostics);
     };
     let named: BTreeSet<&str> = edge
         .parent_columns
@@ -232,7 +220,87 @@ fn edge(
         },
         alone: edge.alone,
         cascades: edge.action == ActionText::Cascade,
+        through: None,
     })
+}
+
+/// An edge to a table without a key of its own.
+fn to_keyless(
+    spec: &Spec,
+    text: &str,
+    edge: &EdgeText,
+    parent: TableId,
+    resolved: &Resolved,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Edge> {
+    let table = &resolved.tables[parent.0];
+    let shown = table.name.escape_debug();
+    if let Some(around) = around(spec, text, edge, &table.name) {
+        let pairs = edge.columns.iter().zip(&edge.parent_columns);
+        let pairs =
+            pairs.map(|(column, named)| (column.name.get_ref().clone(), named.get_ref().clone()));
+        let through = Some(Through {
+            table: parent,
+            pairs: pairs.collect(),
+        });
+        let found = self::edge(spec, text, &around, resolved, diagnostics)?;
+        return Some(Edge { through, ..found });
+    }
+    if !resolved.key_is_unclear(parent) {
+        diagnostics.push(
+            Diagnostic::error(
+                "parent-without-key",
+                edge.table.span(),
+                format!("`{shown}` has no key that a row could name"),
+                match edge.parent_columns.as_slice() {
+                    [column] => format!("add `key = \"{} …\"` with its type to `{shown}`", column.get_ref().escape_debug()),
+                    _ if !goes(edge) => format!(
+                        "a row that keeps another, or lets go of it, names it by a key: give `{shown}` a `key` of one column, and \
+                         this one under `unique`"
+                    ),
+                    _ => format!(
+                        "give `{shown}` a `key` of one column, and this one under `unique`; without one, `{shown}` itself must \
+                         belong to one parent by one of these columns"
+                    ),
+                },
+            )
+            .related(resolved.spans[parent.0].clone(), "defined without a key"),
+        );
+    }
+    None
+}
+
+/// The edge around a row without a key of its own: to the parent to which that belongs by a column which this one names, too.
+fn around(spec: &Spec, text: &str, edge: &EdgeText, between: &str) -> Option<EdgeText> {
+    let parents = &spec.tables.get(between)?.parents;
+    let parents = parents
+        .iter()
+        .filter_map(|written| grammar::edge(text, written).ok());
+    let parents: Vec<EdgeText> = parents.filter(goes).collect();
+    let ([above], true) = (&parents[..], goes(edge) && edge.columns.len() > 1) else {
+        return None;
+    };
+    let ([shared], None, false) = (&above.columns[..], &above.none, above.alone) else {
+        return None;
+    };
+    let at = edge.parent_columns.iter();
+    let at = at
+        .map(Spanned::get_ref)
+        .position(|name| name == shared.name.get_ref())?;
+    let own = &edge.columns[at];
+    Some(EdgeText {
+        columns: vec![ColumnText {
+            name: own.name.clone(),
+            kind: own.kind.clone().or_else(|| shared.kind.clone()),
+        }],
+        action: edge.action,
+        ..above.clone()
+    })
+}
+
+/// Whether a row goes with what it names.
+fn goes(edge: &EdgeText) -> bool {
+    matches!(edge.action, ActionText::Delete | ActionText::Cascade)
 }
 
 fn not_a_key(edge: &EdgeText, table: &Table, key: &Column, defined: Span) -> Diagnostic {

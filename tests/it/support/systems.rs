@@ -11,6 +11,27 @@ pub(crate) mod yworkflow {
         include_str!("../../../specs/systems/yworkflow/postgres/history.sql");
 }
 
+/// MLflow on PostgreSQL, and in `mysql` the same on MySQL and MariaDB.
+pub(crate) mod mlflow {
+    /// The whole schema of version 3.17.
+    pub(crate) const SCHEMA: &str =
+        include_str!("../../../specs/systems/mlflow/postgres/schema-3.17.sql");
+
+    /// A history for [`SCHEMA`], sized and dated by the settings of DolphinScheduler's.
+    pub(crate) const HISTORY: &str =
+        include_str!("../../../specs/systems/mlflow/postgres/history-3.17.sql");
+
+    pub(crate) mod mysql {
+        /// The whole schema of version 3.17.
+        pub(crate) const SCHEMA: &str =
+            include_str!("../../../specs/systems/mlflow/mysql/schema-3.17.sql");
+
+        /// A history for [`SCHEMA`], sized and dated by the variables of DolphinScheduler's.
+        pub(crate) const HISTORY: &str =
+            include_str!("../../../specs/systems/mlflow/mysql/history-3.17.sql");
+    }
+}
+
 /// Apache DolphinScheduler on PostgreSQL, and in `mysql` the same elsewhere.
 pub(crate) mod dolphinscheduler {
     /// The whole schema of version 3.4.

@@ -20,8 +20,14 @@ pub enum Kind {
     Bigint,
     /// 128-bit identifier.
     Uuid,
+    /// A number of any size; PostgreSQL only.
+    Numeric,
     /// Text of any declared length.
     Varchar,
+    /// Text that the server fills up with blanks to its length.
+    Char,
+    /// Bytes; PostgreSQL only.
+    Bytea,
     /// Zone-less date and time, in the spec's time zone.
     Timestamp,
     /// An instant.

@@ -161,7 +161,11 @@ impl Dialect {
                 Kind::Integer => "integer",
                 Kind::Bigint => "bigint",
                 Kind::Uuid => "uuid",
+                Kind::Numeric => "numeric",
                 Kind::Varchar => "text",
+                // Without a length, of any: `char` alone has one character.
+                Kind::Char => "bpchar",
+                Kind::Bytea => "bytea",
                 Kind::Timestamp => "timestamp",
                 Kind::Timestamptz => "timestamptz",
             },
@@ -170,7 +174,10 @@ impl Dialect {
                 Kind::Integer => "int",
                 Kind::Bigint => "bigint",
                 Kind::Uuid => "char(36)",
-                Kind::Varchar => "varchar(255)",
+                Kind::Varchar | Kind::Char => "varchar(255)",
+                // No spec for these servers has them.
+                Kind::Numeric => "decimal(65)",
+                Kind::Bytea => "varbinary(255)",
                 Kind::Timestamp | Kind::Timestamptz => "datetime(6)",
             },
         }

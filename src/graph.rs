@@ -85,6 +85,7 @@ pub fn build(spec: &Spec, text: &str) -> (Graph, Vec<Diagnostic>) {
         ignored,
         rules,
     };
+    tables::check_kinds(spec, &graph, &resolved.spans, &mut diagnostics);
     if let Some(field) = &spec.workers
         && workers > 1
         && !graph.rules.is_empty()

@@ -148,6 +148,10 @@ pub(super) fn condition_finding(
             .filter(|there| !there.labels.is_empty())
         {
             Some(there) => label_findings(table, there, values, found),
+            // It is compared with values as they are written.
+            None if live.column(&column.name).is_some_and(|there| {
+                live_kind(dialect, there).is_some_and(|kind| takes(kind, column.kind))
+            }) => {}
             None => column_finding(table, column, dialect, live, found),
         },
         // Any type has a NULL.
@@ -171,6 +175,11 @@ pub(super) fn condition_finding(
         }
         Test::Null | Test::NotNull => {}
     }
+}
+
+/// Whether a column takes values that are written as for another one: texts, or numbers.
+fn takes(there: Kind, written: Kind) -> bool {
+    there == Kind::Char && written == Kind::Varchar || there == Kind::Numeric && is_whole(written)
 }
 
 /// The server refuses a statement with a text that is no label.
@@ -209,7 +218,7 @@ pub(super) fn column_finding(
         let message = format!("is `{}`, not {}", there.kind, kind_name(column.kind));
         found.push(
             error("type-differs", &object, message)
-                .help("windrow knows integers, uuid, text and timestamps"),
+                .help("windrow knows whole numbers, uuid, text and timestamps; on PostgreSQL numeric and bytea, too"),
         );
         return;
     };

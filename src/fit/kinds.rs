@@ -10,7 +10,10 @@ pub(super) fn kind_of(printed: &str) -> Option<Kind> {
         "integer" => Kind::Integer,
         "bigint" => Kind::Bigint,
         "uuid" => Kind::Uuid,
-        "character varying" | "text" | "character" | "name" => Kind::Varchar,
+        "numeric" => Kind::Numeric,
+        "character varying" | "text" | "name" => Kind::Varchar,
+        "character" => Kind::Char,
+        "bytea" => Kind::Bytea,
         // `timestamp(3) with time zone` has its precision in the middle.
         "timestamp" | "timestamp with time zone" | "timestamp without time zone"
             if printed.ends_with("with time zone") =>
@@ -29,7 +32,10 @@ pub(crate) fn kind_name(kind: Kind) -> &'static str {
         Kind::Integer => "integer",
         Kind::Bigint => "bigint",
         Kind::Uuid => "uuid",
+        Kind::Numeric => "numeric",
         Kind::Varchar => "varchar",
+        Kind::Char => "char",
+        Kind::Bytea => "bytea",
         Kind::Timestamp => "timestamp",
         Kind::Timestamptz => "timestamptz",
     }

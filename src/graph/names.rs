@@ -21,12 +21,15 @@ const LONGEST_RULE_NAME: usize = 30;
 pub const RESERVED_RULES: [&str; 7] =
     ["archived", "in", "lock", "may", "next", "record", "time_of"];
 
-const KINDS: [(&str, Kind); 7] = [
+const KINDS: [(&str, Kind); 10] = [
     ("smallint", Kind::Smallint),
     ("integer", Kind::Integer),
     ("bigint", Kind::Bigint),
     ("uuid", Kind::Uuid),
+    ("numeric", Kind::Numeric),
     ("varchar", Kind::Varchar),
+    ("char", Kind::Char),
+    ("bytea", Kind::Bytea),
     ("timestamp", Kind::Timestamp),
     ("timestamptz", Kind::Timestamptz),
 ];

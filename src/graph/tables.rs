@@ -10,8 +10,9 @@ use std::collections::BTreeSet;
 use self::cycles::check_cycles;
 use self::edges::edges;
 use super::{names, written};
-use crate::diagnostic::{Diagnostic, did_you_mean};
-use crate::graph::{Action, Column, Edge, Final, Ignored, Kind, Table, TableId, With};
+use crate::diagnostic::{Diagnostic, Span, did_you_mean};
+use crate::dialect::Dialect;
+use crate::graph::{Action, Column, Edge, Final, Graph, Ignored, Kind, Table, TableId, With};
 use crate::spec::grammar::{self, ColumnText};
 use crate::spec::{self, Spec, Text};
 
@@ -117,6 +118,47 @@ pub(super) fn ignored(spec: &Spec, diagnostics: &mut Vec<Diagnostic>) -> Vec<Ign
         });
     }
     ignored
+}
+
+/// Finds columns of types that not all servers of the spec have.
+pub(super) fn check_kinds(
+    spec: &Spec,
+    graph: &Graph,
+    spans: &[Span],
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    if graph.dialects.iter().all(|it| *it == Dialect::Postgres) {
+        return;
+    }
+    for (index, table) in graph.tables.iter().enumerate() {
+        let edges = table.edges.iter().flat_map(Edge::pairs);
+        let rules = graph.rules.iter().filter(|rule| rule.root.0 == index);
+        let scopes = rules.filter_map(|rule| rule.retention.per.as_ref());
+        let mut columns = table
+            .key
+            .iter()
+            .chain(edges.map(|(own, _)| own))
+            .chain(scopes);
+        let alone = |column: &&Column| matches!(column.kind, Kind::Numeric | Kind::Bytea);
+        let Some(column) = columns.find(alone) else {
+            continue;
+        };
+        let mut finding = Diagnostic::error(
+            "type-of-one-dialect",
+            spans[index].clone(),
+            format!(
+                "`{}.{}` is `{}`, which windrow reads on PostgreSQL only",
+                table.name.escape_debug(),
+                column.name.escape_debug(),
+                names::kind_name(column.kind)
+            ),
+            "write `dialects = [\"postgres\"]`; on MySQL and MariaDB keys are whole numbers, uuids and texts",
+        );
+        if let Some(dialects) = &spec.dialects {
+            finding = finding.related(dialects.span(), "the servers of the spec");
+        }
+        diagnostics.push(finding);
+    }
 }
 
 /// Finds tables that no rule reaches from its root.

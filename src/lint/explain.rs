@@ -408,6 +408,12 @@ a column has one type in the whole table; keys and scopes are not times; end tim
 all whole numbers or all texts.",
     ),
     (
+        "type-of-one-dialect",
+        "\
+Numbers of any size (`numeric`) and bytes (`bytea`) are keys and scopes on PostgreSQL. MySQL and MariaDB write them otherwise, and \
+windrow does not read them there yet.",
+    ),
+    (
         "unknown-column",
         "An edge must point at the key of its parent table, and `indexed` lists columns of the table's own edges.",
     ),

@@ -308,7 +308,13 @@ fn wider(a: Kind, b: Kind) -> Kind {
         Kind::Smallint => 1,
         Kind::Integer => 2,
         Kind::Bigint => 3,
-        Kind::Uuid | Kind::Varchar | Kind::Timestamp | Kind::Timestamptz => 0,
+        Kind::Numeric => 4,
+        Kind::Uuid
+        | Kind::Varchar
+        | Kind::Char
+        | Kind::Bytea
+        | Kind::Timestamp
+        | Kind::Timestamptz => 0,
     };
     if rank(b) > rank(a) { b } else { a }
 }

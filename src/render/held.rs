@@ -114,7 +114,12 @@ fn readable(kind: Kind) -> &'static str {
     match kind {
         Kind::Smallint | Kind::Integer | Kind::Bigint => "'^ *[+-]?[0-9]{1,40} *\\\\z'",
         Kind::Uuid => "'^ *[{]?[0-9a-fA-F]{4}(-?[0-9a-fA-F]{4}){7}[}]? *\\\\z'",
-        Kind::Varchar | Kind::Timestamp | Kind::Timestamptz => "'.'",
+        Kind::Numeric
+        | Kind::Varchar
+        | Kind::Char
+        | Kind::Bytea
+        | Kind::Timestamp
+        | Kind::Timestamptz => "'.'",
     }
 }
 
@@ -147,6 +152,11 @@ fn spelled(kind: Kind, text: &str) -> String {
                 .collect();
             format!("CASE v_way{ways} ELSE {text} END")
         }
-        Kind::Varchar | Kind::Timestamp | Kind::Timestamptz => text.to_owned(),
+        Kind::Numeric
+        | Kind::Varchar
+        | Kind::Char
+        | Kind::Bytea
+        | Kind::Timestamp
+        | Kind::Timestamptz => text.to_owned(),
     }
 }

@@ -57,7 +57,7 @@ pub(super) fn hex12(text: &str) -> String {
 /// The type of a key in a work table; empty where that takes over the type and the collation of a key that is no number.
 pub(super) fn id_type(dialect: Dialect, kind: Kind) -> &'static str {
     match (dialect, kind) {
-        (Dialect::Mysql | Dialect::Mariadb, Kind::Uuid | Kind::Varchar) => "",
+        (Dialect::Mysql | Dialect::Mariadb, Kind::Uuid | Kind::Varchar | Kind::Char) => "",
         (_, kind) => dialect.kind(kind),
     }
 }
@@ -73,8 +73,8 @@ pub(super) fn least_key(dialect: Dialect, kind: Kind) -> String {
         // The column may be a text without dashes, which has no room for them.
         Kind::Uuid if dialect == Dialect::Mariadb => "00000000000000000000000000000000",
         Kind::Uuid => "00000000-0000-0000-0000-000000000000",
-        Kind::Varchar => "",
-        Kind::Timestamp | Kind::Timestamptz => "-infinity",
+        Kind::Varchar | Kind::Char | Kind::Bytea => "",
+        Kind::Numeric | Kind::Timestamp | Kind::Timestamptz => "-infinity",
     };
     first_key(dialect, kind, first)
 }

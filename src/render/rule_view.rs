@@ -139,9 +139,9 @@ fn root_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RootView {
         key_name: escaped(dialect, &key.name),
         key_type: dialect.kind(key.kind),
         id_type: id_type(dialect, purge.id_kind),
-        key_cast: match key.kind {
-            Kind::Varchar => "::text",
-            _ => "",
+        key_cast: match dialect {
+            Dialect::Postgres => format!("::{}", dialect.kind(key.kind)),
+            Dialect::Mysql | Dialect::Mariadb => String::new(),
         },
         key_of_hold: typed(key.kind, "h.`key`"),
         end_time: dialect.ident(&rule.end_time.name),

@@ -32,6 +32,11 @@ pub(super) fn spelled(kind: Kind) -> &'static str {
         Kind::Integer => "int",
         Kind::Bigint => "bigint",
         Kind::Uuid => "uuid",
-        Kind::Varchar | Kind::Timestamp | Kind::Timestamptz => "text",
+        Kind::Numeric
+        | Kind::Varchar
+        | Kind::Char
+        | Kind::Bytea
+        | Kind::Timestamp
+        | Kind::Timestamptz => "text",
     }
 }

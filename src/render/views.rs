@@ -214,8 +214,9 @@ pub(super) struct RootView {
     pub(super) key_name: String,
     pub(super) key_type: &'static str,
     pub(super) id_type: &'static str,
-    /// What makes a key that type where a function on PostgreSQL answers it: a text of some length is no `text` there.
-    pub(super) key_cast: &'static str,
+    /// What makes a key that type where a function on PostgreSQL answers it: a text of some length is no `text` there, and a
+    /// domain not what it is a domain of.
+    pub(super) key_cast: String,
     /// The key of a hold `h` as a value of the key's type.
     pub(super) key_of_hold: String,
     pub(super) end_time: String,

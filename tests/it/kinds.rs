@@ -12,6 +12,9 @@ tests! {
     each_server: [
         enumerated_states_are_asked_by_their_labels,
     ],
+    on_postgres: [
+        keys_and_scopes_of_other_types_are_found_by_their_indexes,
+    ],
 }
 
 fn spec(states: &str) -> String {
@@ -90,5 +93,141 @@ fn enumerated_states_are_asked_by_their_labels(dialect: Dialect) {
         let told = findings(&database, &spec("\"done\", \"gone\""));
         let said = "error[type-differs]: `job.state`: is `\"Job State\"`, which has no `gone`\n  help: it has `new`, `it's running`, `done`, `lost`";
         assert_eq!(told, [said]);
+    }
+}
+
+/// A type of PostgreSQL, the word for it in a spec, and values in their order.
+const KEYS: [(&str, &str, [&str; 6]); 6] = [
+    (
+        "numeric(30)",
+        "numeric",
+        [
+            "-999999999999999999999999999999",
+            "-1",
+            "0",
+            "7",
+            "9223372036854775808",
+            "999999999999999999999999999999",
+        ],
+    ),
+    (
+        "numeric",
+        "numeric",
+        ["-1.5", "0", "0.000000000000000001", "1", "1.5", "1e40"],
+    ),
+    (
+        "bytea",
+        "bytea",
+        [
+            "'\\x'",
+            "'\\x00'",
+            "'\\x0000'",
+            "'\\x01ff'",
+            "'\\x22'",
+            "'\\xffffffffffffffffffffffffffffffff'",
+        ],
+    ),
+    (
+        "char(8)",
+        "char",
+        ["''", "' a'", "'A'", "'a'", "'it''s'", "'zzzzzzzz'"],
+    ),
+    (
+        "short_text",
+        "varchar",
+        ["'A'", "'a'", "'a '", "'b\"c'", "'it''s'", "'zz'"],
+    ),
+    (
+        "small_number",
+        "integer",
+        ["-2147483648", "-1", "0", "1", "2", "2147483647"],
+    ),
+];
+
+fn keys_and_scopes_of_other_types_are_found_by_their_indexes() {
+    for (kind, word, values) in KEYS {
+        let spec = format!(
+            r#"
+name = "kinds"
+dialects = ["postgres"]
+
+[tables]
+job = {{ key = "id {word}" }}
+step = {{ key = "id {word}", parents = ["job_id -> job.id"], indexed = ["job_id"] }}
+part = {{ parents = ["step_id -> step.id"], indexed = ["step_id"] }}
+
+[rules.jobs]
+strategy = "end-time"
+root = "job"
+final = {{ state = "done" }}
+end_time = "ended_at"
+retention = {{ default = "30d", minimum = "7d", safety_lag = "1d", per = "tenant {word}", opt_in = false }}
+limits = {{ batch_families = 1 }}
+"#
+        );
+        let schema = format!(
+            "CREATE DOMAIN some_text AS varchar(10);
+             CREATE DOMAIN short_text AS some_text CHECK (value <> '');
+             CREATE DOMAIN small_number AS integer;
+             CREATE TABLE job (id {kind} PRIMARY KEY, state char(6) NOT NULL, tenant {kind}, ended_at timestamp(0));
+             CREATE TABLE step (id {kind} PRIMARY KEY, job_id {kind} NOT NULL REFERENCES job);
+             CREATE INDEX ON step (job_id);
+             CREATE TABLE part (step_id {kind} NOT NULL);
+             CREATE INDEX ON part (step_id);"
+        );
+        let mut database = Installation::of(Dialect::Postgres, &schema, &graph_of(&spec));
+        assert_eq!(findings(&database, &spec), [""; 0], "{kind}");
+        database.arm();
+        for (at, value) in values.iter().enumerate() {
+            // The first is young, the second is held, the third has a policy that keeps it, the others go.
+            let ended = if at == 0 { "now()" } else { "'2024-01-01'" };
+            let tenant = values[if at == 2 { 2 } else { 3 }];
+            database.execute(&format!(
+                "INSERT INTO job VALUES ({value}, 'done', {tenant}, {ended});
+                 INSERT INTO step VALUES ({value}, {value}); INSERT INTO part VALUES ({value}), ({value})"
+            ));
+        }
+        let text = |database: &mut Installation, value: &str| {
+            database
+                .texts(&format!("SELECT ({value}::{kind})::text"))
+                .remove(0)
+        };
+        let held = text(&mut database, values[1]);
+        database
+            .set_hold(json!({ "key": held, "reason": "audit" }))
+            .expect("a hold");
+        let kept = text(&mut database, values[2]);
+        database
+            .set_policy(json!({ "scope": kept, "retention": "3650d" }))
+            .expect("a policy");
+
+        let preview = database.preview(json!({})).expect("a preview");
+        let rule = &preview["rules"][0];
+        assert_eq!(rule["families"], 3, "{kind}: {preview}");
+        assert_eq!(rule["skipped"], json!({ "HELD": 1 }), "{kind}: {preview}");
+        let samples = rule["sample_roots"].as_array().expect("keys").iter();
+        let samples: Vec<String> = samples
+            .map(|key| key.as_str().map_or_else(|| key.to_string(), str::to_owned))
+            .collect();
+        let going = [3, 4, 5].map(|at| text(&mut database, values[at]));
+        assert_eq!(samples, going, "{kind}: {preview}");
+        let run = database.run(json!({})).expect("a run");
+        assert_eq!(
+            run["rules"][0]["tables"],
+            json!({ "part": 6, "step": 3, "job": 3 }),
+            "{kind}: {run}"
+        );
+        let left = format!(
+            "SELECT count(*) FROM job WHERE id IN ({}, {}, {})",
+            values[0], values[1], values[2]
+        );
+        assert_eq!(database.number(&left), 3, "{kind}");
+        assert_eq!(database.number("SELECT count(*) FROM part"), 6, "{kind}");
+        let plans: Vec<String> = all_findings(&database, Dialect::Postgres, &spec)
+            .iter()
+            .filter(|found| found.code == "seq-scan")
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(plans, [""; 0], "{kind}");
     }
 }

@@ -24,7 +24,7 @@ DECLARE
         604800) + 86400));
 BEGIN
     RETURN QUERY
-    SELECT i."id", i."timestamp"
+    SELECT i."id"::integer, i."timestamp"
     FROM "public"."asset_event" AS i
     WHERE i."timestamp" < v_default
       AND (i."timestamp", i."id") > (p_after_time, p_after_key)
@@ -110,6 +110,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_airflow_3.register_verbs('asset_event', ARRAY[
-    'count fc9f19966137', 'delete 69f4e484d25e', 'kept 17a9c770e086', 'members 66762bce9f0a', 'next b7143325d962', 'scope ec04b4b4b5ed',
+    'count fc9f19966137', 'delete 69f4e484d25e', 'kept 17a9c770e086', 'members 66762bce9f0a', 'next cc9b1e516840', 'scope ec04b4b4b5ed',
     'undated b3b90c1b83ca']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

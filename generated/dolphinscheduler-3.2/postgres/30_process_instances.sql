@@ -33,7 +33,7 @@ BEGIN
         SELECT array_agg(n.root), array_agg(n.ended) INTO v_roots, v_ended FROM (
             SELECT unnest(v_roots) AS root, unnest(v_ended) AS ended UNION ALL SELECT r.*
             FROM (SELECT unnest(v_scopes[v_from:2 * v_from - 1]), unnest(v_cutoffs[v_from:2 * v_from - 1])) AS s(scope, cutoff), LATERAL (
-                SELECT i."id", i."end_time"
+                SELECT i."id"::integer, i."end_time"
                 FROM "public"."t_ds_process_instance" AS i
                 WHERE i."project_code" = s.scope AND i."end_time" < s.cutoff AND i."end_time" <= v_to
                   AND (i."end_time", i."id") > (p_after_time, p_after_key)
@@ -236,6 +236,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_dolphinscheduler_3_2.register_verbs('process_instances', ARRAY[
-    'count 83d8b447ccbe', 'delete 001cde68da62', 'members 18cc91915838', 'next e239cadac21d', 'scope d1d28228616d',
+    'count 83d8b447ccbe', 'delete 001cde68da62', 'members 18cc91915838', 'next 13b1de46cad3', 'scope d1d28228616d',
     'undated c6c5617df024', 'unlisted e8789d52583d']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -32,7 +32,7 @@ BEGIN
         SELECT array_agg(n.root), array_agg(n.ended) INTO v_roots, v_ended FROM (
             SELECT unnest(v_roots) AS root, unnest(v_ended) AS ended UNION ALL SELECT r.*
             FROM (SELECT unnest(v_scopes[v_from:2 * v_from - 1]), unnest(v_cutoffs[v_from:2 * v_from - 1])) AS s(scope, cutoff), LATERAL (
-                SELECT i."id", i."end_time"
+                SELECT i."id"::integer, i."end_time"
                 FROM "public"."t_ds_workflow_instance" AS i
                 WHERE i."project_code" = s.scope AND i."end_time" < s.cutoff AND i."end_time" <= v_to
                   AND (i."end_time", i."id") > (p_after_time, p_after_key)
@@ -226,6 +226,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_dolphinscheduler.register_verbs('workflow_instances', ARRAY[
-    'count e8a341d2beb4', 'delete 8a9838027db5', 'members d1b9b41c5389', 'next 9b51a6ee5bc1', 'scope 9450f888d73b',
+    'count e8a341d2beb4', 'delete 8a9838027db5', 'members d1b9b41c5389', 'next f4322aee92dc', 'scope 9450f888d73b',
     'undated 1e982eb04265', 'unlisted 8f6d10327013']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

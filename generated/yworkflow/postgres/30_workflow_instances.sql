@@ -32,7 +32,7 @@ BEGIN
         SELECT array_agg(n.root), array_agg(n.ended) INTO v_roots, v_ended FROM (
             SELECT unnest(v_roots) AS root, unnest(v_ended) AS ended UNION ALL SELECT r.*
             FROM (SELECT unnest(v_scopes[v_from:2 * v_from - 1]), unnest(v_cutoffs[v_from:2 * v_from - 1])) AS s(scope, cutoff), LATERAL (
-                SELECT i."id", i."updated_at"
+                SELECT i."id"::integer, i."updated_at"
                 FROM "public"."workflow_instance" AS i
                 WHERE i."workflow_definition_id" = s.scope AND i."updated_at" < s.cutoff AND i."updated_at" <= v_to
                   AND (i."updated_at", i."id") > (p_after_time, p_after_key)
@@ -179,6 +179,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_yworkflow.register_verbs('workflow_instances', ARRAY[
-    'count 6c23ef0af881', 'delete 4c1662beb520', 'members a6cc3a3610d4', 'next 6df014a8ded1', 'scope 4c8870b2fe52',
+    'count 6c23ef0af881', 'delete 4c1662beb520', 'members a6cc3a3610d4', 'next 0f27ec52d8e2', 'scope 4c8870b2fe52',
     'undated 20bcf91a322b', 'unlisted bec6b11f9c5b']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -154,7 +154,16 @@ const TABLES: &str = "
     ORDER BY c.relname";
 
 const COLUMNS: &str = "
-    SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), NOT a.attnotnull,
+    WITH RECURSIVE based (domain, type, modifier) AS (
+        SELECT t.oid, t.typbasetype, t.typtypmod FROM pg_type t WHERE t.typtype = 'd'
+        UNION ALL
+        SELECT b.domain, t.typbasetype, t.typtypmod FROM based b JOIN pg_type t ON t.oid = b.type AND t.typtype = 'd'
+    )
+    SELECT c.relname, a.attname,
+           (SELECT format_type(b.type, b.modifier) FROM based b JOIN pg_type t ON t.oid = b.type AND t.typtype <> 'd'
+             WHERE b.domain = a.atttypid
+             UNION ALL SELECT format_type(a.atttypid, a.atttypmod) LIMIT 1),
+           NOT a.attnotnull,
            pg_get_expr(d.adbin, d.adrelid), a.attidentity <> '', a.attgenerated <> '',
            o.collname, coalesce(NOT o.collisdeterministic, false),
            (SELECT json_agg(e.enumlabel ORDER BY e.enumsortorder) FROM pg_enum e WHERE e.enumtypid = a.atttypid)::text

@@ -253,7 +253,8 @@ fn is_spelt(value: &str, kind: Kind) -> bool {
             parts.iter().map(|part| part.len()).eq([8, 4, 4, 4, 12])
                 && parts.iter().all(|part| part.chars().all(hexadecimal))
         }
-        Kind::Varchar | Kind::Timestamp | Kind::Timestamptz => {
+        Kind::Numeric => value.parse::<i128>().is_ok(),
+        Kind::Varchar | Kind::Char | Kind::Bytea | Kind::Timestamp | Kind::Timestamptz => {
             let is_odd = |sign: char| sign.is_control() || names::is_no_character(sign);
             !value.is_empty() && !value.contains(is_odd)
         }

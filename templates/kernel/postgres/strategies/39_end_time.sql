@@ -269,11 +269,16 @@ BEGIN
         v_gone := v_gone || CASE WHEN (v_rule.document ->> 'closed')::boolean THEN v_judged.o_other_roots ELSE v_judged.o_members END;
         v_keys := v_keys || v_judged.o_skip_keys;
         v_reasons := v_reasons || v_judged.o_skip_reasons;
-        -- Which began first need not have ended first.
+        -- Which began first need not have ended first. Readers of JSON round a number that is longer than theirs, and nobody wants
+        -- the blanks of a char.
         SELECT
             least(v_oldest COLLATE "C", min(r.ended COLLATE "C")),
-            jsonb_path_query_array(v_samples || coalesce(jsonb_agg(v_next.o_keys -> (r.position - 1)::integer ORDER BY r.position), '[]'),
-                '$[0 to 9]')
+            jsonb_path_query_array(v_samples || coalesce(jsonb_agg(
+                CASE
+                    WHEN v_rule.document ->> 'id_type' IN ('numeric', 'bpchar') THEN to_jsonb(r.root)
+                    ELSE v_next.o_keys -> (r.position - 1)::integer
+                END
+                ORDER BY r.position), '[]'), '$[0 to 9]')
         INTO v_oldest, v_samples
         FROM unnest(v_next.o_roots, v_next.o_ends) WITH ORDINALITY AS r(root, ended, position)
         WHERE r.root IN (SELECT m.id FROM unnest(v_judged.o_members) AS m(id));

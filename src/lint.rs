@@ -5,6 +5,7 @@
 mod batch_too_large;
 mod long_lock_timeout;
 mod no_opt_in;
+mod raw_condition;
 mod released_final;
 mod rule;
 mod several_parents;
@@ -19,19 +20,21 @@ use crate::spec;
 pub use rule::Rule;
 
 /// Every rule.
-pub const RULES: [Rule; 6] = [
+pub const RULES: [Rule; 7] = [
     batch_too_large::RULE,
     long_lock_timeout::RULE,
     no_opt_in::RULE,
+    raw_condition::RULE,
     released_final::RULE,
     several_parents::RULE,
     short_safety_lag::RULE,
 ];
 
 /// Codes of findings about a spec of which something else could not be read: they may only follow from that.
-const CONSEQUENCES: [&str; 15] = [
+const CONSEQUENCES: [&str; 16] = [
     "child-not-listed",
     "empty-final",
+    "link-over-nothing",
     "minimum-without-end-time",
     "missing-field",
     "no-rules",

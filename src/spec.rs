@@ -4,6 +4,7 @@
 //! is still read and everything else that is wrong with it is found too.
 
 pub mod duration;
+mod edge;
 mod file;
 pub mod grammar;
 mod keep;
@@ -20,6 +21,7 @@ use schemars::transform::RecursiveTransform;
 
 use crate::diagnostic::Diagnostic;
 
+pub use edge::{Edge, OnDelete, Parent, edge};
 pub use file::{Spec, Table, With};
 pub use keep::{Keep, Keeps, each_keep};
 pub use limits::Limits;

@@ -27,9 +27,9 @@ pub(super) fn arrows(graph: &Graph, rule: &Rule) -> Vec<Arrow> {
             });
         }
     }
-    arrows.extend(rule.links_within().map(|link| Arrow {
+    arrows.extend(rule.links_of_root().map(|link| Arrow {
         child: rule.root,
-        parent: rule.root,
+        parent: link.over.as_ref().map_or(rule.root, |over| over.table),
         label: link.parent.name.clone(),
         hierarchy: true,
     }));

@@ -162,10 +162,13 @@ impl Layout {
     fn paint_box(&self, graph: &Graph, rule: &Rule, node: &Node, id: TableId, out: &mut String) {
         let table = graph.table(id);
         let (x, top) = (self.lefts[node.layer], node.y - node.height / 2.0);
-        let within: Vec<&str> = rule
-            .links_within()
+        let within: Vec<String> = rule
+            .links_of_root()
             .filter(|link| link.table == id)
-            .map(|link| link.parent.name.as_str())
+            .map(|link| match &link.over {
+                Some(over) => format!("{} by {}", link.parent.name, graph.table(over.table).name),
+                None => link.parent.name.clone(),
+            })
             .collect();
         if !within.is_empty() {
             // Rows that name another of the same table: a loop on the box.

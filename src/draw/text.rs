@@ -10,6 +10,12 @@ pub fn text(graph: &Graph) -> String {
     let mut out = format!("{}: {}\n", graph.name, graph.title);
     for rule in &graph.rules {
         let _ = write!(out, "\nrule {}\n\n", rule.name);
+        if let Some(sql) = &rule.where_sql {
+            let _ = write!(
+                out,
+                "final where {sql} (SQL that windrow does not read)\n\n"
+            );
+        }
         let mut seen = Vec::new();
         branch(graph, rule, rule.root, "", "", &[], &mut seen, &mut out);
         // A rule by time may have tables beside the families.
@@ -54,11 +60,20 @@ fn branch(
         let _ = write!(out, "  {}", columns.join(", "));
     }
     if let Some(link) = rule.hierarchy.iter().find(|link| link.table == id) {
-        let _ = write!(
-            out,
-            "  (hierarchy: {} has {})",
-            link.parent.name, link.child.name
-        );
+        let _ = match &link.over {
+            Some(over) => write!(
+                out,
+                "  (hierarchy: {} -> {}.{})",
+                link.parent.name,
+                graph.table(over.table).name,
+                over.names.name
+            ),
+            None => write!(
+                out,
+                "  (hierarchy: {} has {})",
+                link.parent.name, link.child.name
+            ),
+        };
     }
     out.push_str(if again { "  (see above)\n" } else { "\n" });
     if again {

@@ -100,9 +100,13 @@ fn edges(
             ends(catalog, child, live, (parent, &named.name), found);
         }
     }
-    for link in graph.links_within(&table.name) {
+    for link in graph.links_of_root(&table.name) {
         let child = (table.name.as_str(), link.parent.name.as_str());
-        ends(catalog, child, live, (&table.name, &link.child.name), found);
+        let named = match &link.over {
+            Some(over) => (&graph.table(over.table).name, &over.key.name),
+            None => (&table.name, &link.child.name),
+        };
+        ends(catalog, child, live, (named.0, named.1), found);
     }
 }
 

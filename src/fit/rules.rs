@@ -31,7 +31,7 @@ pub(super) fn compare(graph: &Graph, rule: &Rule, catalog: &Catalog, found: &mut
             .chain(rule.last.iter().flat_map(|last| &last.otherwise))
             .chain(&rule.retention.per)
             .chain(rule.newest.iter().flat_map(Newest::columns))
-            .chain(rule.links_within().map(|link| &link.parent))
+            .chain(rule.links_of_root().map(|link| &link.parent))
         {
             column_finding(root, column, catalog.dialect, live, found);
         }

@@ -3,7 +3,7 @@
 use crate::dialect::Dialect;
 use crate::graph::{
     Artifact, Column, Condition, Definition, Edge, Graph, Last, Link, Member, Named, Need, Newest,
-    Own, Reference, Retention, Rule, Single, Source, Stamp, Strategy, Table, Timed,
+    Over, Own, Reference, Retention, Rule, Single, Source, Stamp, Strategy, Table, Timed,
 };
 
 impl Graph {
@@ -116,6 +116,7 @@ fn of_rule(rule: &mut Rule) -> Vec<&mut String> {
         root: _,
         candidates,
         r#final,
+        where_sql: _,
         end_time,
         otherwise,
         epoch: _,
@@ -157,8 +158,17 @@ fn of_rule(rule: &mut Rule) -> Vec<&mut String> {
             table: _,
             parent,
             child,
+            over,
         } = link;
         found.extend([&mut parent.name, &mut child.name]);
+        if let Some(over) = over {
+            let Over {
+                table: _,
+                key,
+                names,
+            } = over;
+            found.extend([&mut key.name, &mut names.name]);
+        }
     }
     found.extend(of_retention(retention));
     for newest in newest {
@@ -339,7 +349,7 @@ root = "root_"
 candidates = { kind_ = 1 }
 final = { state_ = 2 }
 end_time = "ended_ else changed_"
-hierarchy = ["link_: upper_id_ -> lower_id_", "root_: above_id_ -> id_"]
+hierarchy = ["link_: upper_id_ -> lower_id_", "root_: above_id_ -> id_", "root_: over_id_ -> part_.root_id_"]
 artifacts = [{ table = "part_", host = "host_", path = "path_" }]
 retention = { per = "shop_", from = "kinds_: id_ -> keep_ days" }
 keep = [{ newest = 1, per = "group_", by = "begun_", of = { sort_ = 3 } }, { newest = 2, per = ["group_", "kind_"], by = ["day_", "turn_ integer"] }]

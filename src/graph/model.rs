@@ -10,7 +10,8 @@ mod table;
 
 pub use retention::{Definition, Retention, Source};
 pub use rule::{
-    Artifact, Document, Figure, Last, Limits, Link, Newest, ReportField, Rule, Shared, Strategy,
+    Artifact, Document, Figure, Last, Limits, Link, Newest, Over, ReportField, Rule, Shared,
+    Strategy,
 };
 pub use strategy::{Member, Need, Own, Reference, Single, Stamp, Timed, Unit};
 pub use table::{Action, Edge, Final, Ignored, Named, Table, TableId, Through, With};
@@ -97,11 +98,11 @@ impl Graph {
         &self.tables[id.0]
     }
 
-    /// The links by which rows of a table name each other.
-    pub fn links_within(&self, table: &str) -> impl Iterator<Item = &Link> {
+    /// The links by which rows of a root table say what they are below.
+    pub fn links_of_root(&self, table: &str) -> impl Iterator<Item = &Link> {
         let rules = self.rules.iter();
         rules
-            .flat_map(Rule::links_within)
+            .flat_map(Rule::links_of_root)
             .filter(move |link| self.table(link.table).name == table)
     }
 }

@@ -9,6 +9,7 @@ mod fields;
 mod hierarchy;
 mod keep;
 mod limits;
+mod raw;
 mod report;
 mod retention;
 mod single;
@@ -30,7 +31,7 @@ use crate::diagnostic::{Diagnostic, Span};
 use crate::graph::conditions::conditions;
 use crate::graph::names;
 use crate::graph::tables::Resolved;
-use crate::graph::{Rule, Shared, Strategy, TableId};
+use crate::graph::{Condition, Rule, Shared, Strategy, TableId};
 use crate::spec::{self, Spec, Text, in_file_order};
 
 /// Resolves `[rules]`; what depends on something missing is left out.
@@ -119,17 +120,7 @@ fn rule(
         .as_ref()
         .and_then(|root| family::root(spec, root, tables, diagnostics));
     let candidates = conditions(&rule.candidates, diagnostics);
-    let finals = rule.r#final.as_ref().map_or(Vec::new(), |written| {
-        if written.get_ref().is_empty() {
-            diagnostics.push(Diagnostic::error(
-                "empty-final",
-                written.span(),
-                format!("rule `{}` does not say which rows are final", name.get_ref().escape_debug()),
-                "name a column and the values of rows that will not change any more: `{ state = [5, 6, 7] }`",
-            ));
-        }
-        conditions(written.get_ref(), diagnostics)
-    });
+    let finals = finals(name, rule, diagnostics);
     let retention = retention::retention(text, name, rule.retention.as_ref(), diagnostics);
     let newest = newest(text, name, rule, diagnostics);
     let limits = limits(&rule.limits, diagnostics);
@@ -153,6 +144,7 @@ fn rule(
         root: root?,
         candidates,
         r#final: finals,
+        where_sql: raw::condition(rule.where_sql.as_ref(), diagnostics),
         end_time: end.time,
         otherwise: end.otherwise,
         epoch: end.epoch,
@@ -172,6 +164,22 @@ fn rule(
         report,
         order,
     })
+}
+
+/// What a row holds that is final.
+fn finals(name: &Text, rule: &spec::Rule, diagnostics: &mut Vec<Diagnostic>) -> Vec<Condition> {
+    let Some(written) = &rule.r#final else {
+        return Vec::new();
+    };
+    if written.get_ref().is_empty() {
+        diagnostics.push(Diagnostic::error(
+            "empty-final",
+            written.span(),
+            format!("rule `{}` does not say which rows are final", name.get_ref().escape_debug()),
+            "name a column and the values of rows that will not change any more: `{ state = [5, 6, 7] }`",
+        ));
+    }
+    conditions(written.get_ref(), diagnostics)
 }
 
 /// Whether the rule's triggers are wanted; they have to have a table to stand on.

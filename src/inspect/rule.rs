@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 
 use super::ends::{Ends, State};
-use super::family::Family;
+use super::family::{Edge, Family};
 use super::words::{bare, capital, kind, line, slug, small, string};
 use crate::catalog::Catalog;
 use crate::column::Kind;
 use crate::fit::is_whole;
+use crate::graph::Action;
 
 /// Ten years, in days: nothing that a database of today has is older, in most.
 const LONG: i64 = 3_650;
@@ -151,6 +152,39 @@ fn hierarchy(text: &mut String, catalog: &Catalog, family: &Family) {
             root = line(root)
         );
     }
+    for (column, table, above) in links_over(family) {
+        let over = format!(
+            "{}: {} -> {}.{}",
+            small(root),
+            small(column),
+            small(table),
+            small(above)
+        );
+        let _ = writeln!(
+            text,
+            "# ? By {column} a row of {root} names one of {table}, and that belongs to a row of {root}. If this is the one above it:\n\
+             # hierarchy = [{}]",
+            line(&string(&over)),
+            column = line(column),
+            table = line(table),
+            root = line(root)
+        );
+    }
+}
+
+/// The rows that rows of the root name, and which belong to others of it: column, table, and its column for the root.
+fn links_over(family: &Family) -> Vec<(&str, &str, &str)> {
+    let root = &family.tables[0];
+    let one = |edge: &&Edge| edge.columns.len() == 1;
+    let let_go = family.edges_of(root).filter(one);
+    let let_go = let_go.filter(|edge| edge.action == Action::SetNull && edge.parent != *root);
+    let_go
+        .flat_map(|edge| {
+            let above = family.edges_of(&edge.parent).filter(one);
+            let above = above.filter(|it| it.action == Action::Delete && it.parent == *root);
+            above.map(|it| (&*edge.columns[0], &*edge.parent, &*it.columns[0]))
+        })
+        .collect()
 }
 
 /// The tables that name two rows of the root, each by one column: first the one whose name says that it is above.

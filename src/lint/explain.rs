@@ -67,6 +67,13 @@ field.",
         "A value is listed twice. Probably another one was meant.",
     ),
     (
+        "edge-at-odds",
+        "\
+An edge of `parents` that is written as a table has as many columns under `key`, and under `type`, as under `column`, and no two \
+fields that exclude each other: `unless` and `alone` are for one column, a foreign key (`on_delete = \"cascade\"`) knows no value \
+but NULL that names nothing, and a row that is named by others goes with them.",
+    ),
+    (
         "empty-archive",
         "`archive` with an empty list keeps nothing, which is what a rule without it does.",
     ),
@@ -185,6 +192,14 @@ PostgreSQL knows its replicas. A server of MySQL or MariaDB does not know how fa
 `heartbeat` names a column in which each replica has its say, and without it `max_replica_lag` would never make a run wait.",
     ),
     (
+        "link-over-nothing",
+        "\
+A row of the root table may name the one above it by a row of another table: `flow_run: parent_task_run_id -> \
+task_run.flow_run_id`. The table between has a key, which the row names, and its column is an edge to the rule's root: its rows \
+go with the member that they name, so that a link is there for as long as that. A foreign key from the root table to it is an edge with \
+`set null`.",
+    ),
+    (
         "malformed-text",
         "\
 Some texts have a small grammar: a key is `column type`; a parent is `column [type] -> table.column [unless value] [restrict | set null | or alone]`, or `a, b -> table(a, b)`; a \
@@ -216,6 +231,12 @@ no family goes before it has been over for so long. Whether it is over, only the
         "\
 The rows of a table under `named` get the removal time of the rows that name them. Which these are is said by the \
 `parents` of the rule's tables; none of them names this table.",
+    ),
+    (
+        "no-condition",
+        "\
+`where_sql` is set between brackets in the statements that look for rows and judge them: one condition, without `;` and comments, in \
+which all brackets and quotes are closed. It names columns of the row as `{root}.column`, and other tables as `{schema}.table`.",
     ),
     (
         "no-dialect",

@@ -33,7 +33,7 @@ pub fn guards(graph: &Graph) -> Vec<Guard> {
             let of_rule = |edge: &&Edge| {
                 rule.order.contains(&id) && rule.order.contains(&edge.parent) && !edge.alone
             };
-            let links = rule.links_within().filter(|_| id == rule.root);
+            let links = rule.links_of_root().filter(|_| id == rule.root);
             let within = links.map(|link| link_edge(rule, link));
             for edge in table.parents().filter(of_rule).cloned().chain(within) {
                 let ways = if edge.parent == rule.root {

@@ -159,7 +159,7 @@ fn scan_index(graph: &Graph, rule: &Rule) -> IndexNeed {
 fn link_indexes(graph: &Graph, rule: &Rule) -> Vec<IndexNeed> {
     let indexed = &graph.table(rule.root).indexed;
     let links = rule
-        .links_within()
+        .links_of_root()
         .filter(|link| !indexed.contains(&link.parent.name));
     let need = |link: &Link| IndexNeed {
         table: rule.root,

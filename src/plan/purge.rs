@@ -96,7 +96,7 @@ pub(super) fn purge(graph: &Graph, index: usize, rule: &Rule) -> Purge {
     let ends = ends.filter(|end| end.edge.names_key(graph));
     let links = rule.hierarchy.iter();
     let id_kind = links
-        .flat_map(|link| [link.parent.kind, link.child.kind])
+        .flat_map(|link| [link.upper().kind, link.child.kind])
         .chain(ends.map(|end| end.edge.column.kind))
         .fold(root_kind, wider);
     Purge {

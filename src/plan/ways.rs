@@ -49,12 +49,16 @@ pub(super) fn ways(graph: &Graph, rule: &Rule, table: TableId) -> Vec<Vec<Hop>> 
         .collect()
 }
 
-/// A link between rows of the root table, as an edge.
+/// What a row of the root table names by a link, as an edge.
 pub(super) fn link_edge(rule: &Rule, link: &Link) -> Edge {
+    let (parent, parent_column) = match &link.over {
+        Some(over) => (over.table, &over.key),
+        None => (rule.root, &link.child),
+    };
     Edge {
         column: link.parent.clone(),
-        parent: rule.root,
-        parent_column: link.child.clone(),
+        parent,
+        parent_column: parent_column.clone(),
         further: Vec::new(),
         none: None,
         action: Action::Delete,

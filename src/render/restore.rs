@@ -165,8 +165,9 @@ fn uppers(graph: &Graph, id: TableId) -> Vec<&str> {
         .edges
         .iter()
         .filter(|edge| edge.parent == id && edge.names_key(graph));
-    let links = graph
-        .links_within(&table.name)
+    let links = graph.rules.iter().filter(|rule| rule.root == id);
+    let links = links
+        .flat_map(Rule::links_within)
         .map(|link| &link.parent.name);
     let families = graph.rules.iter().filter(|rule| rule.root == id);
     let members = families
@@ -229,6 +230,10 @@ pub(super) fn of_rule<'a>(graph: &'a Graph, rule: &'a Rule) -> KeptDocument<'a> 
             })
             .collect();
     } else if !rule.hierarchy.is_empty() {
+        untold.insert(0, name(rule.root));
+    }
+    // By the time that a member is copied, the row is gone by which it names the one above it.
+    if rule.hierarchy.iter().any(|link| link.over.is_some()) {
         untold.insert(0, name(rule.root));
     }
     kept.archive_untold = untold.first().copied();

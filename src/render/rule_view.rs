@@ -3,12 +3,13 @@
 use super::edges::{EdgeView, OtherView, between, edge_view, members};
 use super::marks::own;
 use super::names::{
-    control_name, escaped, id_type, local, near, present, table_name, typed, variable, work_table,
+    control_name, escaped, home, id_type, local, near, present, table_name, typed, variable,
+    work_table,
 };
 use super::rules::{by_calendar, time_name};
 use super::views::{
-    ArtifactView, CollectView, EpochView, LinkView, RootView, RuleView, ScopeView, StepView,
-    StrategyView, TimesView, TwinView,
+    ArtifactView, CollectView, EpochView, LinkView, OverView, RootView, RuleView, ScopeView,
+    StepView, StrategyView, TimesView, TwinView,
 };
 use super::works::WorkView;
 use super::{
@@ -17,7 +18,7 @@ use super::{
 };
 use crate::dialect::Dialect;
 use crate::graph::{
-    Artifact, Column, Condition, Graph, Kind, Last, Rule, Shared, Strategy, TableId,
+    Artifact, Column, Condition, Graph, Kind, Last, Link, Rule, Shared, Strategy, TableId,
 };
 use crate::plan::{self, Purge, Step};
 
@@ -63,11 +64,7 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
         links: rule
             .hierarchy
             .iter()
-            .map(|link| LinkView {
-                table: table_name(graph, dialect, &graph.table(link.table).name),
-                parent: dialect.ident(&link.parent.name),
-                child: dialect.ident(&link.child.name),
-            })
+            .map(|link| link_view(graph, link, dialect))
             .collect(),
         linked: !rule.hierarchy.is_empty() || !meets.is_empty(),
         uppers: rule
@@ -105,6 +102,39 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
     }
 }
 
+/// What links a member to those above it.
+fn link_view(graph: &Graph, link: &Link, dialect: Dialect) -> LinkView {
+    let parent = dialect.ident(&link.parent.name);
+    let over = link.over.as_ref().map(|over| OverView {
+        table: table_name(graph, dialect, &graph.table(over.table).name),
+        key: dialect.ident(&over.key.name),
+        names: dialect.ident(&over.names.name),
+    });
+    // A query of its own for each row is looked up by the key, whatever the planner thinks of a join.
+    let upper = |row: &str| match (&over, dialect) {
+        (None, _) => format!("{row}.{parent}"),
+        (Some(OverView { table, key, names }), Dialect::Postgres) => {
+            format!("(SELECT v.{names} FROM {table} AS v WHERE v.{key} = {row}.{parent})")
+        }
+        (Some(over), Dialect::Mysql | Dialect::Mariadb) => format!("v.{}", over.names),
+    };
+    let those = match &over {
+        None => "o_ids".to_owned(),
+        Some(OverView { table, key, names }) => {
+            format!("ARRAY(SELECT v.{key} FROM {table} AS v WHERE v.{names} = ANY (o_ids))")
+        }
+    };
+    LinkView {
+        table: table_name(graph, dialect, &graph.table(link.table).name),
+        child: dialect.ident(&link.child.name),
+        upper: upper("l"),
+        upper_of_n: upper("n"),
+        below: format!("l.{parent} = ANY ({those})"),
+        over,
+        parent,
+    }
+}
+
 /// What the work tables of the kernel have their types from.
 fn types(rule: &Rule, root: &RootView, strategy: &StrategyView, dialect: Dialect) -> WorkView {
     let key = |name: &str| (name.to_owned(), root.key.clone());
@@ -132,7 +162,9 @@ fn root_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RootView {
             format!("({said}) IS TRUE")
         }
     };
+    let raw = raw_condition(graph, rule, dialect);
     RootView {
+        raw: rule.where_sql.clone().unwrap_or_default(),
         table: table_name(graph, dialect, &root.name),
         table_name: escaped(dialect, &root.name),
         key: dialect.ident(&key.name),
@@ -167,18 +199,30 @@ fn root_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RootView {
             Some(_) => "started",
             None => "ended",
         },
-        is_final: all(&rule.r#final),
+        is_final: match &raw {
+            None => all(&rule.r#final),
+            Some(raw) => {
+                let said = conditions_of(&rule.r#final, dialect).join(" AND ");
+                format!("({said} AND {raw}) IS TRUE")
+            }
+        },
         is_root: all(&rule.candidates),
         candidates: conditions_of(&rule.candidates, dialect),
         eligible: if !rule.by_end() && rule.candidates.is_empty() {
             vec!["true".to_owned()]
         } else {
-            plan::eligible(rule)
-                .iter()
-                .map(|condition| dialect.condition_of("i", condition))
-                .collect()
+            let eligible = conditions_of(&plan::eligible(rule), dialect);
+            eligible.into_iter().chain(raw.clone()).collect()
         },
     }
+}
+
+/// The SQL of the spec on row `i`.
+fn raw_condition(graph: &Graph, rule: &Rule, dialect: Dialect) -> Option<String> {
+    let sql = rule.where_sql.as_ref()?;
+    let home = dialect.ident(home(graph, dialect));
+    let sql = sql.replace("{root}", "i").replace("{schema}", &home);
+    Some(format!("({sql})"))
 }
 
 /// Conditions on row `i`.

@@ -18,6 +18,8 @@ use crate::graph::{Graph, Rule, Single};
 pub(super) struct ThrottlesView {
     /// The queries of the spec, by rule.
     queries: Vec<QueryView>,
+    /// Whether SQL of the spec reads what windrow does not know: these, or conditions.
+    reads_more: bool,
     pub(super) heartbeat: Option<HeartbeatView>,
     /// Whether the owner role must see the sessions of others, and the history list.
     pub(super) sees_sessions: bool,
@@ -76,6 +78,10 @@ pub(super) fn throttles(graph: &Graph, dialect: Dialect, home: &str) -> Throttle
     ThrottlesView {
         heartbeat,
         queries: graph.rules.iter().filter_map(query).collect(),
+        reads_more: graph
+            .rules
+            .iter()
+            .any(|rule| rule.limits.wait_while_sql.is_some() || rule.where_sql.is_some()),
         sees_sessions: [MAX_REPLICA_LAG, MAX_REPLICA_WAL, MAX_ACTIVE_SESSIONS]
             .into_iter()
             .any(declared),

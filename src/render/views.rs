@@ -238,6 +238,8 @@ pub(super) struct RootView {
     pub(super) is_root: String,
     pub(super) candidates: Vec<String>,
     pub(super) eligible: Vec<String>,
+    /// The condition of the spec that windrow does not read, as it is written; empty where there is none.
+    pub(super) raw: String,
 }
 
 /// How an instant becomes a number that counts from 1970, on MySQL and MariaDB.
@@ -294,6 +296,20 @@ pub(super) struct LinkView {
     pub(super) table: String,
     pub(super) parent: String,
     pub(super) child: String,
+    /// The key of the member above row `l`, and above row `n`; which rows `l` are below some, on PostgreSQL.
+    pub(super) upper: String,
+    pub(super) upper_of_n: String,
+    pub(super) below: String,
+    /// The table between, where a row names the one above it by a row of that.
+    pub(super) over: Option<OverView>,
+}
+
+#[derive(Serialize)]
+pub(super) struct OverView {
+    pub(super) table: String,
+    pub(super) key: String,
+    /// The column that names the upper member.
+    pub(super) names: String,
 }
 
 #[derive(Serialize)]

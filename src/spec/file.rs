@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use super::duration::PATTERN;
+use super::edge::Parent;
 use super::rule::Rule;
 use super::text::Text;
 use super::values::Names;
@@ -118,15 +119,14 @@ pub struct Table {
     /// row goes, and the column is set to NULL before. With `cascade` a batch on PostgreSQL leaves the row to its foreign key, where
     /// that deletes it, and counts what it has deleted. With `or alone` it is the other row that names this one, by any of
     /// its columns, and a row that none names is no orphan. A key of several columns is named
-    /// `column, column -> table(column, column)`; where that row
-    /// has no key of its own, both must belong to the same parent by one of these columns, and go with that.
+    /// `column, column -> table(column, column)`; where that row has no key of its own, both must belong to the same parent by
+    /// one of these columns, and go with that. A table of these parts says the same as a text.
     #[serde(default)]
     #[schemars(
-        with = "Vec<String>",
-        inner(regex(pattern = r"->.+(\..+|\(.+\))")),
+        with = "Vec<Parent>",
         example = ["parent_id -> parent.id", "owner_id bigint -> owner.id unless 0", "audited_id -> parent.id restrict", "last_id -> parent.id set null", "noted_id -> parent.id cascade", "id -> parent.blob_id or alone"]
     )]
-    pub parents: Vec<Text>,
+    pub parents: Vec<Spanned<Parent>>,
     /// With which of several parents a row goes.
     #[serde(default)]
     #[schemars(with = "With")]

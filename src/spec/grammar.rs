@@ -146,18 +146,29 @@ pub fn named(text: &str, whole: &Text) -> Result<NamedText, Box<Diagnostic>> {
     })
 }
 
-/// Reads `table: parent_column -> child_column`.
+/// Reads `table: parent_column -> child_column`, or `table: column -> other_table.parent_column`.
 pub fn link(text: &str, whole: &Text) -> Result<LinkText, Box<Diagnostic>> {
-    let mut cursor = Cursor::new(text, whole, "write `table: parent_column -> child_column`")?;
+    let mut cursor = Cursor::new(
+        text,
+        whole,
+        "write `table: parent_column -> child_column`, or `root: column -> other_table.parent_column` where a row names the \
+         one above it by a row of another table",
+    )?;
     let table = cursor.name("a table")?;
     cursor.expect(&Token::Colon)?;
     let parent = cursor.name("a column")?;
     cursor.expect(&Token::Arrow)?;
-    let child = cursor.name("a column")?;
+    let mut child = cursor.name("a column, or a table")?;
+    let over = if cursor.take(&Token::Dot) {
+        Some(std::mem::replace(&mut child, cursor.name("a column")?))
+    } else {
+        None
+    };
     cursor.end()?;
     Ok(LinkText {
         table,
         parent,
+        over,
         child,
     })
 }
@@ -193,6 +204,7 @@ pub fn reference(text: &str, whole: &Text) -> Result<LinkText, Box<Diagnostic>> 
     Ok(LinkText {
         table,
         parent,
+        over: None,
         child,
     })
 }

@@ -32,6 +32,12 @@ pub struct Rule {
     /// not NULL.
     #[schemars(with = "BTreeMap<String, Values>", extend("minProperties" = 1))]
     pub r#final: Option<Spanned<BTreeMap<Text, Spanned<Values>>>>,
+    /// SQL that must be true as well of a row that is final, beside `final`: one condition on the row `{root}`; `{schema}` is the schema
+    /// or database of the application's tables. NULL is not true: the row stays. windrow does not read it, and says so
+    /// (`raw-condition`).
+    #[serde(default)]
+    #[schemars(with = "String", example = &"{root}.paid >= {root}.owed")]
+    pub where_sql: Option<Text>,
     /// When a row of the root table ended: `column [timestamp | timestamptz | epoch-s | epoch-ms | epoch-us]`. A number that
     /// counts from the beginning of 1970 in UTC says nothing where it is not above 0. With `else other_column` that one stands
     /// in where the first is NULL; where both are, the row is undated. MariaDB has no index for it. `max(table.column)` is the
@@ -51,13 +57,15 @@ pub struct Rule {
     #[serde(default)]
     #[schemars(with = "String", example = &"created_at")]
     pub start_time: Option<Text>,
-    /// What links a member to its descendants: `table: parent_column -> child_column` for a relation table, and
-    /// `root: parent_column -> key` where rows of the root table name the one above them.
+    /// What links a member to its descendants: `table: parent_column -> child_column` for a relation table,
+    /// `root: parent_column -> key` where rows of the root table name the one above them, and `root: column -> table.parent_column`
+    /// where they name a row of another table, which belongs to the one above them.
     #[serde(default)]
     #[schemars(
         with = "Vec<String>",
         inner(regex(pattern = r":.+->")),
-        example = ["relation: parent_instance_id -> instance_id", "instance: parent_id -> id"]
+        example = ["relation: parent_instance_id -> instance_id", "instance: parent_id -> id"],
+        example = ["flow_run: parent_task_run_id -> task_run.flow_run_id"]
     )]
     pub hierarchy: Vec<Text>,
     /// What happens to a family that shares a member with another.

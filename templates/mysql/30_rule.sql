@@ -132,6 +132,9 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_members(
 SQL SECURITY DEFINER
 COMMENT 'Fills work_member with the rows of p_depth{% if rule.linked %}, and work_link with their links{% endif %}. p_lock: those that SKIP LOCKED gets, in the order of their keys. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below.'
 BEGIN
+{%- if rule.raw %}
+    -- where_sql of the spec, which windrow does not read, says of final rows: {{ rule.raw }}
+{%- endif %}
 {%- for locking in [true, false] %}
     {% if locking %}IF p_lock THEN{% else %}ELSE{% endif %}
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff{% if rule.per %}, scope{% endif %})
@@ -157,17 +160,25 @@ BEGIN
     INSERT INTO work_link (upper_id, lower_id, depth, upwards, cutoff)
     «SELECT m.id, l.{{ link.child }}, p_depth, false, m.cutoff
     FROM work_member AS m
+{%- if link.over %}
+    STRAIGHT_JOIN {{ link.over.table }} AS v ON v.{{ link.over.names }} = m.id
+    STRAIGHT_JOIN {{ link.table }} AS l ON l.{{ link.parent }} = v.{{ link.over.key }}
+{%- else %}
     STRAIGHT_JOIN {{ link.table }} AS l ON l.{{ link.parent }} = m.id
+{%- endif %}
     WHERE m.depth = p_depth
       AND l.{{ link.child }} IS NOT NULL»;
 {%- if rule.closed %}
     INSERT INTO work_link (upper_id, lower_id, depth, upwards, known)
-    «SELECT l.{{ link.parent }}, m.id, p_depth, true, w.id IS NOT NULL
+    «SELECT {{ link.upper }}, m.id, p_depth, true, w.id IS NOT NULL
     FROM work_member AS m
     STRAIGHT_JOIN {{ link.table }} AS l ON l.{{ link.child }} = m.id
-    LEFT JOIN work_seen AS w ON w.id = l.{{ link.parent }}
+{%- if link.over %}
+    STRAIGHT_JOIN {{ link.over.table }} AS v ON v.{{ link.over.key }} = l.{{ link.parent }}
+{%- endif %}
+    LEFT JOIN work_seen AS w ON w.id = {{ link.upper }}
     WHERE m.depth = p_depth
-      AND l.{{ link.parent }} IS NOT NULL»;
+      AND {{ link.upper }} IS NOT NULL»;
 {%- endif %}
 {%- endfor %}
 {%- for meet in rule.meets %}

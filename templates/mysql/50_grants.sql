@@ -39,8 +39,8 @@ SET @windrow_statement = (
     ) AS n ON n.name = h.object AND FIND_IN_SET(h.privilege_type, n.rights) > 0
     WHERE h.role = {{ owner_literal }}
       AND h.home <> {{ control_literal }}
-{%- if throttles.queries %}
-      -- What the queries of the spec read is granted by hand.
+{%- if throttles.reads_more %}
+      -- What SQL of the spec reads is granted by hand.
       AND h.privilege_type NOT LIKE 'SELECT%'
 {%- endif %}
       AND n.name IS NULL

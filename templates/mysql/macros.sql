@@ -844,10 +844,13 @@ BEGIN
                     FROM work_hold AS r
 {%- for link in rule.links %}
                     UNION
-                    SELECT n.{{ link.parent }}
+                    SELECT {{ link.upper_of_n }}
                     FROM up
                     JOIN {{ link.table }} AS n ON n.{{ link.child }} = up.id
-                    WHERE n.{{ link.parent }} IS NOT NULL
+{%- if link.over %}
+                    JOIN {{ link.over.table }} AS v ON v.{{ link.over.key }} = n.{{ link.parent }}
+{%- endif %}
+                    WHERE {{ link.upper_of_n }} IS NOT NULL
 {%- endfor %}
                 )
                 SELECT COUNT(*)

@@ -36,7 +36,7 @@ FROM (
     WHERE h.role IN ({{ owner_literal }}, {{ operator_literal }}, {{ auditor_literal }})
       AND h.home <> {{ control_literal }}
       AND (h.role <> {{ owner_literal }} OR n.name IS NULL)
-{%- if throttles.queries %}
+{%- if throttles.reads_more %}
       AND NOT (h.role = {{ owner_literal }} AND h.privilege_type LIKE 'SELECT%')
 {%- endif %}
     UNION ALL

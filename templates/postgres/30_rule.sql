@@ -306,6 +306,9 @@ DECLARE
     ⟦v_ids {{ rule.key_type }}[]⟧ := p_ids;
 {%- endif %}
 BEGIN
+{%- if rule.raw %}
+    -- where_sql of the spec, which windrow does not read, says of final rows: {{ rule.raw }}
+{%- endif %}
 {%- if rule.last %}
     IF p_lock THEN
         v_ids := ARRAY(«SELECT i.{{ rule.key }} FROM {{ rule.table }} AS i WHERE i.{{ rule.key }} = ANY (p_ids) ORDER BY i.{{ rule.key }} FOR UPDATE SKIP LOCKED»);
@@ -347,14 +350,14 @@ BEGIN
     ‹INTO o_upper, o_lower›
     FROM (
 {%- for link in rule.links %}
-        SELECT l.{{ link.parent }}{% if loop.first %}::{{ rule.id_type }} AS upper{% endif %}, l.{{ link.child }}{% if loop.first %}::{{ rule.id_type }} AS lower{% endif %}
+        SELECT {{ link.upper }}{% if loop.first %}::{{ rule.id_type }} AS upper{% endif %}, l.{{ link.child }}{% if loop.first %}::{{ rule.id_type }} AS lower{% endif %}
         FROM {{ link.table }} AS l
-        WHERE l.{{ link.parent }} = ANY (o_ids) AND l.{{ link.child }} IS NOT NULL
+        WHERE {{ link.below }} AND l.{{ link.child }} IS NOT NULL
 {%- if rule.closed %}
         UNION ALL
-        SELECT l.{{ link.parent }}, l.{{ link.child }}
+        SELECT {{ link.upper }}, l.{{ link.child }}
         FROM {{ link.table }} AS l
-        WHERE l.{{ link.child }} = ANY (o_ids) AND l.{{ link.parent }} IS NOT NULL
+        WHERE l.{{ link.child }} = ANY (o_ids) AND {{ link.upper }} IS NOT NULL
 {%- endif %}
 {%- if not loop.last %}
         UNION ALL
@@ -375,7 +378,7 @@ SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
     SELECT ARRAY(
 {%- for link in rule.links %}
-        «SELECT n.{{ link.parent }}::{{ rule.id_type }} FROM {{ link.table }} AS n WHERE n.{{ link.child }} = ANY (p_ids) AND n.{{ link.parent }} IS NOT NULL»{% if not loop.last %}
+        «SELECT {{ link.upper_of_n }}::{{ rule.id_type }} FROM {{ link.table }} AS n WHERE n.{{ link.child }} = ANY (p_ids) AND {{ link.upper_of_n }} IS NOT NULL»{% if not loop.last %}
         UNION ALL{% endif %}
 {%- endfor %}
     );

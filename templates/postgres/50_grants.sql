@@ -12,10 +12,10 @@ DECLARE
     v_right record;
 BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-{%- if throttles.queries %}
-    -- What the queries of the spec read is granted by hand.
+{%- if throttles.reads_more %}
+    -- What SQL of the spec reads is granted by hand.
 {%- endif %}
-    FOR v_right IN SELECT h.* FROM {{ control }}.held_right AS h{% if throttles.queries %} WHERE NOT h.reads{% endif %} LOOP
+    FOR v_right IN SELECT h.* FROM {{ control }}.held_right AS h{% if throttles.reads_more %} WHERE NOT h.reads{% endif %} LOOP
         -- A right is taken back by who gave it; what the owner of a thing gave, by who may act as he may. verify() tells what stays.
         CONTINUE WHEN NOT pg_has_role(current_user, v_right.grantor, CASE WHEN v_right.grantor = v_right.owner THEN 'USAGE'
             WHEN current_setting('server_version_num')::integer < 160000 THEN 'MEMBER' ELSE 'SET' END);

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use windrow::bundle::Form;
 use windrow::dialect::{DIALECTS, Dialect};
-use windrow::{lint, render};
+use windrow::spec::grammar::{ActionText, EdgeText, NoneText};
+use windrow::{lint, render, spec};
 
 use crate::harness::tests;
 use crate::support::graphs::graph_of;
@@ -19,6 +20,7 @@ tests! {
         every_statement_on_a_table_of_the_application_is_explained,
         a_small_change_of_a_spec_is_a_small_change_of_the_sql,
         no_file_leaves_a_setting_behind,
+        an_edge_as_a_table_is_the_same_edge,
     ],
 }
 
@@ -201,4 +203,109 @@ fn no_file_leaves_a_setting_behind() {
         }
     }
     assert!(looked_at > 40, "{looked_at}");
+}
+
+/// An edge as a table of its parts.
+fn as_table(edge: &EdgeText) -> String {
+    let texts = |texts: Vec<&str>| match &texts[..] {
+        [only] => format!("{only:?}"),
+        several => format!("{several:?}"),
+    };
+    let columns = edge.columns.iter();
+    let kinds: Option<Vec<&str>> = columns
+        .clone()
+        .map(|column| Some(column.kind.as_ref()?.get_ref().as_str()))
+        .collect();
+    let columns = columns.map(|column| column.name.get_ref().as_str());
+    let keys = edge.parent_columns.iter().map(|key| key.get_ref().as_str());
+    let mut parts = vec![
+        format!("column = {}", texts(columns.collect())),
+        format!("parent = {:?}", edge.table.get_ref()),
+        format!("key = {}", texts(keys.collect())),
+    ];
+    parts.extend(kinds.map(|kinds| format!("type = {}", texts(kinds))));
+    parts.extend(edge.none.as_ref().map(|none| match none.get_ref() {
+        NoneText::Integer(number) => format!("unless = {number}"),
+        NoneText::Text(text) => format!("unless = {text:?}"),
+    }));
+    let action = match edge.action {
+        ActionText::Delete => None,
+        ActionText::Cascade => Some("cascade"),
+        ActionText::Restrict => Some("restrict"),
+        ActionText::SetNull => Some("set null"),
+    };
+    parts.extend(action.map(|action| format!("on_delete = {action:?}")));
+    parts.extend(edge.alone.then(|| "alone = true".to_owned()));
+    format!("{{ {} }}", parts.join(", "))
+}
+
+/// A spec with its edges, or every second one, as tables.
+fn with_tables(text: &str, each: usize) -> (String, usize) {
+    let (spec, findings) = spec::parse(text);
+    assert!(findings.is_empty(), "{findings:#?}");
+    let spec = spec.expect("a spec");
+    let mut edges: Vec<_> = spec
+        .tables
+        .values()
+        .flat_map(|table| &table.parents)
+        .collect();
+    edges.sort_by_key(|edge| edge.span().start);
+    let mut changed = text.to_owned();
+    let (chosen, count) = (edges.iter().step_by(each), edges.len().div_ceil(each));
+    for written in chosen.rev() {
+        let edge = spec::edge(text, written).expect("an edge");
+        changed.replace_range(written.span(), &as_table(&edge));
+    }
+    (changed, count)
+}
+
+fn an_edge_as_a_table_is_the_same_edge() {
+    const ODD: &str = r#"
+name = "odd"
+[tables]
+runs  = { key = "id integer", unique = ["dag varchar, run varchar"], parents = ["blob_id bigint -> blobs.id set null"] }
+blobs = { key = "id bigint", parents = ["run -> runs.id"] }
+tasks = { key = "id uuid", parents = ["dag varchar, run varchar -> runs(dag, run)", "boss integer -> runs.id unless -1"], with = "all" }
+texts = { parents = ["of -> runs.id cascade"] }
+files = { key = "id uuid", parents = ["id -> tasks.file_id or alone"] }
+locks = { parents = ["task -> tasks.id restrict"] }
+marks = { parents = ["name varchar -> names.name unless 'it''s none'"] }
+names = { key = "name varchar", parents = ["of integer -> runs.id"] }
+[rules.runs]
+strategy = "end-time"
+root = "runs"
+final = { state = "done" }
+end_time = "ended"
+retention = { default = "30d" }
+"#;
+    let specs = [
+        "airflow-3",
+        "camunda7",
+        "camunda7-end-time",
+        "dolphinscheduler",
+        "yworkflow",
+    ];
+    let mut texts = vec![ODD.to_owned()];
+    texts.extend(specs.iter().map(|name| {
+        let path = root().join(format!("specs/{name}.toml"));
+        fs::read_to_string(path).expect("a spec")
+    }));
+    for text in texts {
+        let graph = graph_of(&text);
+        for each in [1, 2] {
+            let (changed, count) = with_tables(&text, each);
+            assert!(
+                changed.matches("parent = ").count() >= count.max(1),
+                "{changed}"
+            );
+            let changed = graph_of(&changed);
+            for dialect in &graph.dialects {
+                let files = |graph: &_| render::bundle(graph, *dialect).expect("it renders").files;
+                let pairs = files(&graph).into_iter().zip(files(&changed));
+                for (one, other) in pairs {
+                    assert_eq!((one.path, one.text), (other.path, other.text));
+                }
+            }
+        }
+    }
 }

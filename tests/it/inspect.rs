@@ -322,7 +322,9 @@ fn keys_say_what_becomes_of_rows(dialect: Dialect) {
          CREATE TABLE part (run_id integer, number integer, PRIMARY KEY (run_id, number), FOREIGN KEY (run_id) REFERENCES run (id));
          CREATE TABLE piece (id integer PRIMARY KEY, run_id integer NOT NULL, number integer NOT NULL,
              CONSTRAINT piece_part FOREIGN KEY (run_id, number) REFERENCES part (run_id, number));
-         ALTER TABLE run ADD COLUMN above integer; {}",
+         ALTER TABLE run ADD COLUMN above integer; {}
+         ALTER TABLE run ADD COLUMN of_step integer;
+         ALTER TABLE run ADD CONSTRAINT run_step FOREIGN KEY (of_step) REFERENCES step (id) ON DELETE SET NULL;",
         key("step", "run_id", "ON DELETE CASCADE"),
         key("note", "made_by", "ON DELETE SET NULL"),
         key("audit", "about", ""),
@@ -343,6 +345,9 @@ fn keys_say_what_becomes_of_rows(dialect: Dialect) {
         "detail = { parents = [\"step_id -> step.id\"]",
         "# ? `detail.run_id` could name rows of `run`, without a foreign key (1 of 1 values have their row): is that an edge, too?",
         "hierarchy = [\"run: above -> id\"]\nshared    = \"closed\"",
+        "parents = [\"of_step -> step.id set null\"]",
+        "# ? By of_step a row of run names one of step, and that belongs to a row of run. If this is the one above it:\n\
+         # hierarchy = [\"run: of_step -> step.run_id\"]\n",
     ] {
         assert!(draft.contains(part), "{part}\n\n{draft}");
     }

@@ -30,6 +30,7 @@ mod forward;
 mod generated;
 mod guard;
 mod harness;
+mod hatch;
 mod heavy;
 mod held;
 mod hostile;
@@ -73,6 +74,7 @@ mod sight;
 mod single;
 mod squats;
 mod squawk;
+mod subflows;
 mod support;
 mod tidy;
 mod told;
@@ -115,6 +117,7 @@ harness::tests! {
         forward::tests,
         generated::tests,
         guard::tests,
+        hatch::tests,
         heavy::tests,
         held::tests,
         hostile::tests,
@@ -159,6 +162,7 @@ harness::tests! {
         single::tests,
         squats::tests,
         squawk::tests,
+        subflows::tests,
         tidy::tests,
         told::tests,
         unarchive::tests,

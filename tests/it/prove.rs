@@ -22,7 +22,8 @@ use crate::support::camunda;
 use crate::support::defect::{Defect, HARMLESS, NOTHING, VARIABLE};
 use crate::support::graphs::{dolphinscheduler, with_keepers};
 use crate::{
-    adopted, airflow, bound, bound_of, crossing, scopes, several, single, unarchive, workers,
+    adopted, airflow, bound, bound_of, crossing, hatch, scopes, several, single, subflows,
+    unarchive, workers,
 };
 use defects::all;
 
@@ -139,6 +140,8 @@ fn every_defect_has_its_place_in_the_generated_sql() {
         bound_of::own("family"),
         bound_of::own("window"),
         scopes::graph(),
+        subflows::graph(),
+        hatch::graph(),
     ];
     let mut homeless = Vec::new();
     for dialect in DIALECTS {

@@ -205,7 +205,9 @@ fn the_generated_worlds_are_odd_enough() {
             Hierarchy::None => "roots alone".to_owned(),
             Hierarchy::Own(_) => "a column that names the row above".to_owned(),
             Hierarchy::Relation(..) => "a relation of two ends".to_owned(),
+            Hierarchy::Over(..) => "a row between a row and the one above it".to_owned(),
         });
+        count(format!("SQL of the spec: {}", plan.families.raw.is_some()));
         count(match &plan.families.source {
             Source::Constant => "constant".to_owned(),
             Source::Policies { opt_in } => format!("policies, opt in: {opt_in}"),

@@ -21,6 +21,8 @@ pub struct Rule {
     pub candidates: Vec<Condition>,
     /// Rows of the root table that are final: every listed column has one of the listed values.
     pub r#final: Vec<Condition>,
+    /// SQL that must be true of a final row as well, with `{root}` for the row.
+    pub where_sql: Option<String>,
     /// When a row of the root table ended, or the time by which rows go: `Timestamp` or `Timestamptz`. A rule of single rows
     /// without a time has the first column here by which a run goes through the table; one whose roots end with rows of
     /// another table, the time at which a root began.
@@ -121,10 +123,15 @@ impl Rule {
         self.timed().map_or(&[], |timed| &timed.stamps)
     }
 
-    /// The links by which rows of the root table name each other.
-    pub fn links_within(&self) -> impl Iterator<Item = &Link> {
+    /// The links by which rows of the root table say what they are below: by its key, or over a row of another table.
+    pub fn links_of_root(&self) -> impl Iterator<Item = &Link> {
         let links = self.hierarchy.iter();
         links.filter(|link| link.table == self.root)
+    }
+
+    /// Those by which rows of the root table name each other.
+    pub fn links_within(&self) -> impl Iterator<Item = &Link> {
+        self.links_of_root().filter(|link| link.over.is_none())
     }
 
     /// Two edges each, in either order, of a table whose rows go with all of their parents: the first leads to families of
@@ -246,10 +253,30 @@ pub struct Last {
 pub struct Link {
     /// A relation table, and both columns are edges of it to the root table; or the root table itself.
     pub table: TableId,
-    /// Column that names the upper member.
+    /// Column that names the upper member, or a row of the table between.
     pub parent: Column,
     /// Column that names the descendant; the key, where it is the root table itself.
     pub child: Column,
+    /// The table between the two, where a row of the root table names the one above it by a row that belongs to that.
+    pub over: Option<Over>,
+}
+
+/// The table between a member and the one above it.
+#[derive(Clone, Debug)]
+pub struct Over {
+    /// Its rows belong to those of the root table.
+    pub table: TableId,
+    /// Its key, which the member names.
+    pub key: Column,
+    /// Its column that names the upper member.
+    pub names: Column,
+}
+
+impl Link {
+    /// The column that holds the key of the upper member.
+    pub fn upper(&self) -> &Column {
+        self.over.as_ref().map_or(&self.parent, |over| &over.names)
+    }
 }
 
 /// The two readings of "a family with a shared member".

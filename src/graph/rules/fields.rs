@@ -35,7 +35,7 @@ pub(super) fn refuse(
 ) {
     let help = match strategy {
         Strategy::EndTime => {
-            "it has `root`, `candidates`, `final`, `end_time`, `start_time`, `hierarchy`, `shared`, `retention`, `keep`, `limits`, `artifacts`, `archive` and `orphan_guard`"
+            "it has `root`, `candidates`, `final`, `where_sql`, `end_time`, `start_time`, `hierarchy`, `shared`, `retention`, `keep`, `limits`, `artifacts`, `archive` and `orphan_guard`"
         }
         Strategy::RemovalTime => {
             "it has `root`, `time`, `tables`, `unit`, `end_time`, `references`, `retention` with `minimum` and `safety_lag`, `stamp`, `archive`, and `limits` with `batch_rows`, and `batch_families` and `batch_family_rows` where `unit` is `family`: the stored time holds the retention already"
@@ -102,6 +102,7 @@ pub(super) fn foreign_to_time(
 pub(super) fn fields_of_families(rule: &spec::Rule) -> Vec<(&'static str, Span)> {
     let mut found: Vec<(&str, Span)> = Vec::new();
     found.extend(rule.r#final.as_ref().map(|it| ("final", it.span())));
+    found.extend(rule.where_sql.as_ref().map(|it| ("where_sql", it.span())));
     found.extend(rule.start_time.as_ref().map(|it| ("start_time", it.span())));
     found.extend(rule.keep.as_ref().map(|it| ("keep", it.span())));
     found.extend(rule.hierarchy.first().map(|it| ("hierarchy", it.span())));

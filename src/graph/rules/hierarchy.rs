@@ -3,7 +3,7 @@
 use super::family::Family;
 use crate::diagnostic::{Diagnostic, Span, nearest};
 use crate::graph::tables::Resolved;
-use crate::graph::{Column, Link, TableId, names};
+use crate::graph::{Column, Link, Over, TableId, names};
 use crate::spec::grammar::{self, LinkText};
 use crate::spec::{self, Text};
 
@@ -24,7 +24,18 @@ pub(super) fn hierarchy(
         let (Some(table), Some(root)) = (table, root) else {
             continue;
         };
-        let (parent, child) = if table == root {
+        let mut over = None;
+        let (parent, child) = if let Some(between) = &read.over {
+            let found = over_ends(&read, between, (table, root), family, diagnostics);
+            let Some((parent, found)) = found else {
+                continue;
+            };
+            over = Some(found);
+            (
+                Some(parent),
+                family.tables.tables[root.0].key.first().cloned(),
+            )
+        } else if table == root {
             own_ends(&read, root, family.tables, diagnostics)
         } else {
             let end = |column: &Text, diagnostics: &mut Vec<Diagnostic>| {
@@ -57,9 +68,11 @@ pub(super) fn hierarchy(
             table,
             parent,
             child,
+            over,
         };
         let same = |other: &Link| {
-            (other.table, &other.parent, &other.child) == (link.table, &link.parent, &link.child)
+            (other.table, &other.parent, &other.child, other.upper())
+                == (link.table, &link.parent, &link.child, link.upper())
         };
         match links.iter().find(|(other, _)| same(other)) {
             Some((_, first)) => diagnostics.push(
@@ -111,6 +124,93 @@ fn own_ends(
         .related(tables.spans[root.0].clone(), format!("its key is `{key}`")),
     );
     (Some(parent), None)
+}
+
+/// What a row of the root table names, and the table between it and the one above it.
+fn over_ends(
+    link: &LinkText,
+    between: &Text,
+    (table, root): (TableId, TableId),
+    family: &Family<'_>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<(Column, Over)> {
+    let tables = family.tables;
+    let id = tables.require(family.spec, between, diagnostics)?;
+    names::identifier(&link.parent, "column", diagnostics);
+    let (name_of_root, name) = (&tables.tables[root.0].name, &tables.tables[id.0].name);
+    let [shown_root, shown, names, column] = [
+        name_of_root,
+        name,
+        link.child.get_ref(),
+        link.parent.get_ref(),
+    ]
+    .map(|it| it.escape_debug());
+    let mut wrong = |span: Span, message: String, help: String, defined: Option<TableId>| {
+        let finding = Diagnostic::error("link-over-nothing", span, message, help);
+        diagnostics.push(match defined {
+            Some(id) => finding.related(tables.spans[id.0].clone(), "the table between"),
+            None => finding,
+        });
+        None
+    };
+    if table != root {
+        let help = format!(
+            "write `{shown_root}: column -> {shown}.{names}`: it is a row of `{shown_root}` that names one of `{shown}`"
+        );
+        let message = "only rows of the root table name the one above them by another table";
+        return wrong(link.table.span(), message.to_owned(), help, None);
+    }
+    if id == root {
+        let key = tables.tables[root.0].key.first()?.name.escape_debug();
+        let help = format!("write `{shown_root}: {column} -> {key}`");
+        let message = format!("`{shown_root}` does not stand between its own rows");
+        return wrong(between.span(), message, help, None);
+    }
+    let key = tables.tables[root.0].key.first()?;
+    let edges = tables.tables[id.0].parents().filter(|edge| {
+        edge.parent == root && edge.further.is_empty() && edge.parent_column == *key && !edge.alone
+    });
+    let edges: Vec<&Column> = edges.map(|edge| &edge.column).collect();
+    let Some(found) = edges.iter().find(|it| it.name == *link.child.get_ref()) else {
+        if tables.edge_is_unclear(id) {
+            return None;
+        }
+        let otherwise = format!(
+            "add `{names} -> {shown_root}.{}` to the parents of `{shown}`: its rows go with the member that they name",
+            key.name.escape_debug()
+        );
+        let help = match nearest(
+            link.child.get_ref(),
+            edges.iter().map(|it| it.name.as_str()),
+        ) {
+            Some(end) => format!("did you mean `{end}`? otherwise {otherwise}"),
+            None => otherwise,
+        };
+        let message = format!("`{names}` is no edge from `{shown}` to the rule's root");
+        return wrong(link.child.span(), message, help, Some(id));
+    };
+    let Some(own) = tables.tables[id.0].key.first() else {
+        if tables.key_is_unclear(id) {
+            return None;
+        }
+        let message = format!("`{shown}` has no key that `{column}` could name");
+        let help = format!("add `key = \"column type\"` to `{shown}`");
+        return wrong(between.span(), message, help, Some(id));
+    };
+    let known = tables.tables[root.0].edges.iter();
+    let known = known
+        .map(|edge| &edge.column)
+        .find(|it| it.name == *link.parent.get_ref());
+    let parent = known.cloned().unwrap_or_else(|| Column {
+        name: link.parent.get_ref().clone(),
+        kind: own.kind,
+    });
+    let over = Over {
+        table: id,
+        key: own.clone(),
+        names: (*found).clone(),
+    };
+    Some((parent, over))
 }
 
 fn relation_end(

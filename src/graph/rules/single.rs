@@ -83,6 +83,7 @@ pub(super) fn rule(
         root,
         candidates,
         r#final: Vec::new(),
+        where_sql: None,
         end_time: match first {
             Some(column) => column,
             None => tables.tables[root.0].key.first()?.clone(),

@@ -86,20 +86,20 @@ pub(super) fn rule(
     check_order_of_own(rule, text, &stamps, &order, tables, diagnostics);
     let limits = limits(&rule.limits, diagnostics);
     let candidates = conditions(&rule.candidates, diagnostics);
-    let unit = unit(text, rule);
     let kept = kept?;
     Some(Rule {
         name: name.get_ref().clone(),
         root: root?,
         candidates,
         r#final: Vec::new(),
+        where_sql: None,
         end_time: time?,
         otherwise: None,
         epoch: None,
         last: None,
         strategy: Strategy::Timed(Timed {
             retention: kept.default.filter(|_| !by_removal_time).unwrap_or(0),
-            unit,
+            unit: unit(text, rule),
             members,
             ended,
             references,

@@ -8,7 +8,7 @@ use super::resolved::Resolved;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::graph::names;
 use crate::graph::{Action, Column, Edge, Kind, Literal, Table, TableId, Through};
-use crate::spec::grammar::{self, ActionText, ColumnText, EdgeText, NoneText};
+use crate::spec::grammar::{ActionText, ColumnText, EdgeText, NoneText};
 use crate::spec::{self, Spec};
 
 pub(super) fn edges(
@@ -27,7 +27,7 @@ pub(super) fn edges(
         kinds.insert(column.name.clone(), (column.kind, key.span()));
     }
     for written in &table.parents {
-        let edge = grammar::edge(text, written)
+        let edge = spec::edge(text, written)
             .map_err(|diagnostic| diagnostics.push(*diagnostic))
             .ok();
         let Some(edge) = edge else {
@@ -275,7 +275,7 @@ fn around(spec: &Spec, text: &str, edge: &EdgeText, between: &str) -> Option<Edg
     let parents = &spec.tables.get(between)?.parents;
     let parents = parents
         .iter()
-        .filter_map(|written| grammar::edge(text, written).ok());
+        .filter_map(|written| spec::edge(text, written).ok());
     let parents: Vec<EdgeText> = parents.filter(goes).collect();
     let ([above], true) = (&parents[..], goes(edge) && edge.columns.len() > 1) else {
         return None;

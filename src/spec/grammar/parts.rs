@@ -64,14 +64,16 @@ pub enum NoneText {
     Text(String),
 }
 
-/// `table: parent_column -> child_column`.
+/// `table: parent_column -> child_column`, or `table: column -> other_table.parent_column`.
 #[derive(Clone, Debug)]
 pub struct LinkText {
     /// The relation table.
     pub table: Text,
-    /// Column of the upper member.
+    /// Column of the upper member, or of a row of the other table.
     pub parent: Text,
-    /// Column of the descendant.
+    /// The other table, whose row names the upper member.
+    pub over: Option<Text>,
+    /// Column of the descendant, or of the other table's row for the upper member.
     pub child: Text,
 }
 

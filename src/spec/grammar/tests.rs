@@ -36,6 +36,18 @@ fn an_edge_has_all_its_parts() {
 }
 
 #[test]
+fn a_link_may_lead_over_another_table() {
+    let over = read("\"flow_run: parent_id -> task_run.flow_id\"", link).expect("a link");
+    let between = over.over.map(Spanned::into_inner);
+    assert_eq!(between.as_deref(), Some("task_run"));
+    assert_eq!(over.parent.get_ref(), "parent_id");
+    assert_eq!(over.child.get_ref(), "flow_id");
+    assert!(read("\"a: b -> c\"", link).expect("a link").over.is_none());
+    let mistake = read("\"a: b -> c.\"", link).map(|_| ());
+    assert_eq!(mistake.expect_err("a mistake").1, "expected a column here");
+}
+
+#[test]
 fn a_foreign_key_may_be_the_one_that_deletes() {
     let cascading = read("\"a, b -> t(c, d) cascade\"", edge).expect("an edge");
     assert_eq!(cascading.action, ActionText::Cascade);

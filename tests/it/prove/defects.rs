@@ -5,6 +5,7 @@ mod due;
 mod families;
 mod guard;
 mod holds;
+mod links;
 mod removal;
 mod rights;
 mod rows;
@@ -27,6 +28,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Defect> {
         families::DEFECTS,
         guard::DEFECTS,
         holds::DEFECTS,
+        links::DEFECTS,
         removal::DEFECTS,
         rights::DEFECTS,
         rows::DEFECTS,

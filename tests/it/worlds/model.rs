@@ -57,6 +57,16 @@ pub(crate) fn families(plan: &Plan, world: &World) -> Verdict {
             .enumerate()
             .filter_map(|(lower, row)| Some((at(&row.values[above])?, lower)))
             .collect(),
+        Hierarchy::Over(above, names) => {
+            let own = plan.tables[1].key[0];
+            let between = |value: &Value| world.of(1).find(|row| row.values[own] == *value);
+            let upper = |row: &Row| at(&between(&row.values[above])?.values[names]);
+            roots
+                .iter()
+                .enumerate()
+                .filter_map(|(lower, row)| Some((upper(row)?, lower)))
+                .collect()
+        }
         Hierarchy::Relation(table, upper, lower) => world
             .of(table)
             .filter_map(|row| Some((at(&row.values[upper])?, at(&row.values[lower])?)))
@@ -156,6 +166,11 @@ impl Model<'_> {
     }
 
     fn is_final(&self, root: usize) -> bool {
+        if let Some(raw) = self.plan.families.raw
+            && [Value::Null, Value::Text("a".to_owned())].contains(self.value(root, raw))
+        {
+            return false;
+        }
         match self.value(root, self.plan.families.state) {
             Value::Int(state) => [3, 5].contains(state),
             Value::Text(state) => ["done", "failed"].contains(&state.as_str()),
@@ -305,12 +320,42 @@ impl Model<'_> {
         }
     }
 
-    /// Whether a row that restricts names this one, or one that would go with it.
+    /// Whether a row that restricts names this one, or one that would go with it; or one of those waits for a row of no family.
     fn is_kept(&self, member: usize) -> bool {
         let gone = self.rows_of(&BTreeSet::from([member]));
-        self.world.rows.iter().any(|row| {
+        let restricts = |row: &Row| {
             let mut edges = self.plan.tables[row.table].edges.iter();
             edges.any(|edge| edge.action == Action::Restrict && self.names_any(edge, row, &gone))
+        };
+        self.world.rows.iter().any(restricts) || self.waits(member)
+    }
+
+    /// Whether a row that goes with all of its parents belongs to this family, and to a row that no family has.
+    fn waits(&self, member: usize) -> bool {
+        let roots: BTreeSet<usize> = (0..self.roots.len()).collect();
+        let (own, of_any) = (
+            self.rows_of(&BTreeSet::from([member])),
+            self.rows_of(&roots),
+        );
+        let mut rows =
+            self.world.rows.iter().filter(|row| {
+                self.plan.tables[row.table].with_all && !self.plan.is_link(row.table)
+            });
+        rows.any(|row| {
+            let edges = self.plan.tables[row.table].edges.iter();
+            let mut parents = edges.filter(|edge| edge.action == Action::Delete);
+            let named = |edge: &Edge, of_these: bool| {
+                self.world.of(edge.parent).any(|parent| {
+                    let place = (parent.table, parent.number());
+                    let found = if of_these {
+                        own.contains(&place)
+                    } else {
+                        !of_any.contains(&place)
+                    };
+                    found && names(edge, row, parent)
+                })
+            };
+            parents.clone().any(|edge| named(edge, true)) && parents.any(|edge| named(edge, false))
         })
     }
 

@@ -104,6 +104,8 @@ pub(crate) enum Hierarchy {
     Own(usize),
     /// A table, and its columns for the upper and the lower member.
     Relation(usize, usize, usize),
+    /// A column of the root table names a row of the second table, of which this column names the row above.
+    Over(usize, usize),
 }
 
 /// Where a retention is written, beside the default.
@@ -122,6 +124,8 @@ pub(crate) struct Families {
     /// A column that is 1 in roots.
     pub(crate) candidates: Option<usize>,
     pub(crate) state: usize,
+    /// A column of texts; a row in which it is NULL or "a" is not final, by SQL of the spec.
+    pub(crate) raw: Option<usize>,
     pub(crate) ended: usize,
     /// The column that stands in where that one is NULL.
     pub(crate) otherwise: Option<usize>,

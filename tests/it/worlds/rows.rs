@@ -173,6 +173,9 @@ impl World {
                 world.rows.push(row);
             }
         }
+        if let Hierarchy::Over(above, names) = families.hierarchy {
+            world.name_over(plan, above, names, random);
+        }
         for (rule, table, chance) in [("families", 0, 0.08), ("single", plan.single.table, 0.15)] {
             let held: Vec<Hold> = world
                 .of(table)
@@ -218,8 +221,11 @@ impl World {
             values[first] = Value::Text(TEXTS[number % 3].to_owned());
             values[second] = Value::Int(i64::try_from(number / 3).expect("a few rows"));
         }
-        let note = table.columns.len() - 1;
-        if table.at(note).name.starts_with("note") && random.random_bool(0.8) {
+        let mut columns = table.columns.iter();
+        let note = columns.rposition(|column| column.name.starts_with("note"));
+        if let Some(note) = note
+            && random.random_bool(0.8)
+        {
             values[note] = Value::Text((*TEXTS.choose(random).expect("a text")).to_owned());
         }
         for edge in &table.edges {
@@ -282,6 +288,31 @@ impl World {
             self.single(plan, &mut row, random);
         }
         row
+    }
+
+    /// Rows of the root table name others by those of the second table: mostly downwards, or nothing would ever go.
+    fn name_over(&mut self, plan: &Plan, above: usize, names: usize, random: &mut SmallRng) {
+        let (key, between) = (plan.tables[0].key[0], &plan.tables[1]);
+        let own = between.key[0];
+        let number = |value: &Value| {
+            let mut roots = self.of(0);
+            roots.find(|row| row.values[key] == *value).map(Row::number)
+        };
+        let rows: Vec<(Value, Option<i64>)> = self
+            .of(1)
+            .map(|row| (row.values[own].clone(), number(&row.values[names])))
+            .collect();
+        for root in self.rows.iter_mut().filter(|row| row.table == 0) {
+            let upwards = random.random_bool(0.1);
+            let these = rows
+                .iter()
+                .filter(|(_, of)| upwards || of.is_none_or(|of| of < root.number()));
+            root.values[above] = match these.choose(random) {
+                Some((value, _)) if random.random_bool(0.6) => value.clone(),
+                _ if random.random_bool(0.2) => self::key(between.at(own).kind, 20),
+                _ => Value::Null,
+            };
+        }
     }
 
     /// A time at one of the limits, to the microsecond, or well before.

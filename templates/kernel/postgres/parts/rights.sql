@@ -195,7 +195,8 @@ FROM (
       AND o.rolname <> w.owner
     GROUP BY r.rolname, o.rolname, h.nspname, d.defaclobjtype
     UNION ALL
-    -- The owner role has what the last installation gave it. What a query of the spec's own reads (wait_while_sql), nobody else knows.
+    -- The owner role has what the last installation gave it. What SQL of the spec's own reads (wait_while_sql, where_sql), nobody
+    -- else knows.
     SELECT
         12,
         pg_catalog.format('role %I', w.owner),
@@ -210,7 +211,11 @@ FROM (
         SELECT
             (SELECT pg_catalog.obj_description(c.oid, 'pg_class') FROM pg_catalog.pg_class AS c WHERE c.relnamespace = n.oid
                 AND c.relname = 'known_table') AS says,
-            EXISTS (SELECT FROM pg_catalog.pg_proc AS p WHERE p.pronamespace = n.oid AND p.proname LIKE '%_wait_while') AS reads_more
+            EXISTS (
+                SELECT FROM pg_catalog.pg_proc AS p
+                WHERE p.pronamespace = n.oid
+                  AND (p.proname LIKE '%_wait_while' OR p.prosrc LIKE '%-- where_sql of the spec%')
+            ) AS reads_more
     ) AS s
     CROSS JOIN LATERAL (
         SELECT pg_catalog.substring(s.says, '[[]rights (.*)[]]$')::pg_catalog.jsonb AS rights

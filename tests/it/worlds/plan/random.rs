@@ -144,11 +144,13 @@ pub(super) fn families(
         }
         Hierarchy::Own(above)
     });
-    root.add("note", Kind::Varchar, true);
+    let note = root.add("note", Kind::Varchar, true);
+    let raw = random.random_bool(0.15).then_some(note);
     tables.push(root);
     let hierarchy = match own {
         Some(own) => own,
         None if random.random_bool(0.4) => relation(tables, names, random),
+        None if random.random_bool(0.4) => over(tables, names, random),
         None => Hierarchy::None,
     };
     for _ in 0..random.random_range(1..=5) {
@@ -159,6 +161,7 @@ pub(super) fn families(
         hierarchy,
         candidates,
         state,
+        raw,
         ended,
         otherwise,
         scope,
@@ -200,6 +203,61 @@ fn relation(tables: &mut Vec<Table>, names: &mut Vec<&str>, random: &mut SmallRn
     table.with_all = random.random_bool(0.5);
     tables.push(table);
     Hierarchy::Relation(1, ends[0], ends[1])
+}
+
+/// A table between a row and the one above it.
+fn over(tables: &mut Vec<Table>, names: &mut Vec<&str>, random: &mut SmallRng) -> Hierarchy {
+    let mut free = columns(random);
+    let mut table = Table::new(name(names));
+    let kinds = [
+        Kind::Small,
+        Kind::Integer,
+        Kind::Big,
+        Kind::Varchar,
+        Kind::Uuid,
+    ];
+    let kind = any(&kinds, random);
+    let key = table.add(name(&mut free), kind, false);
+    table.key = vec![key];
+    add_unique(&mut table, &mut free, 0.25, random);
+    let root_key = tables[0].key[0];
+    let root_kind = tables[0].at(root_key).kind;
+    for at in 0..if random.random_bool(0.2) { 2 } else { 1 } {
+        let wide = root_kind == Kind::Integer && random.random_bool(0.3);
+        let column = ["belongs to", "besides"][at];
+        let column = table.add(column, if wide { Kind::Big } else { root_kind }, true);
+        table.edges.push(Edge {
+            columns: vec![column],
+            parent: 0,
+            parent_columns: vec![root_key],
+            action: Action::Delete,
+            zero: false,
+            key: (!wide && random.random_bool(0.4))
+                .then(|| any(&["NO ACTION", "CASCADE", "SET NULL"], random)),
+            cascade: random.random_bool(0.5),
+        });
+    }
+    table.with_all = random.random_bool(0.5);
+    table.add("note", Kind::Varchar, true);
+    let root = &mut tables[0];
+    let above = root.add("above", kind, true);
+    // Without a foreign key nothing needs to be set to NULL.
+    if random.random_bool(0.7) {
+        root.edges.push(Edge {
+            columns: vec![above],
+            parent: 1,
+            parent_columns: vec![key],
+            action: Action::SetNull,
+            zero: false,
+            key: random
+                .random_bool(0.6)
+                .then(|| any(&["NO ACTION", "SET NULL"], random)),
+            cascade: false,
+        });
+    }
+    let names = table.edges[0].columns[0];
+    tables.push(table);
+    Hierarchy::Over(above, names)
 }
 
 fn child(tables: &[Table], names: &mut Vec<&str>, random: &mut SmallRng) -> Table {

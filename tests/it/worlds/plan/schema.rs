@@ -27,6 +27,7 @@ impl Plan {
     /// The tables of the application, parents first.
     pub(crate) fn schema(&self, dialect: Dialect) -> String {
         let mut schema = String::new();
+        let mut later = String::new();
         for (at, table) in self.tables.iter().enumerate() {
             let mut parts = Vec::new();
             let names = |table: &Table, columns: &[usize]| {
@@ -54,12 +55,18 @@ impl Plan {
             for (place, edge) in table.edges.iter().enumerate() {
                 if let Some(on_delete) = edge.key {
                     let parent = &self.tables[edge.parent];
-                    parts.push(format!(
+                    let key = format!(
                         "CONSTRAINT fk_{at}_{place} FOREIGN KEY ({}) REFERENCES {} ({}) ON DELETE {on_delete}",
                         names(table, &edge.columns),
                         dialect.ident(&parent.name),
                         names(parent, &edge.parent_columns)
-                    ));
+                    );
+                    if edge.parent > at {
+                        let name = dialect.ident(&table.name);
+                        let _ = writeln!(later, "ALTER TABLE {name} ADD {key};");
+                    } else {
+                        parts.push(key);
+                    }
                 }
             }
             // Texts are equal where their bytes are.
@@ -80,6 +87,6 @@ impl Plan {
                 "CREATE TABLE {DEFINITIONS} (code bigint PRIMARY KEY, days integer);"
             );
         }
-        schema
+        schema + &later
     }
 }

@@ -57,13 +57,13 @@ impl Plan {
             if let Some(unique) = table.unique {
                 parts.push(format!("unique = ['''{}''']", typed(&unique)));
             }
-            let edges: Vec<String> = table
-                .edges
-                .iter()
+            // What the root table has is the foreign key of its hierarchy.
+            let edges = table.edges.iter();
+            let edges: Vec<String> = edges
+                .filter(|edge| at > 0 || edge.action == Action::SetNull)
                 .map(|edge| self.edge(table, edge))
                 .collect();
-            // What the root table has is the foreign key of its hierarchy.
-            if at > 0 && !edges.is_empty() {
+            if !edges.is_empty() {
                 parts.push(format!("parents = [{}]", edges.join(", ")));
             }
             if table.has_several_parents() {
@@ -106,6 +106,29 @@ impl Plan {
         )
     }
 
+    fn hierarchy_spec(&self) -> String {
+        let root = &self.tables[0];
+        let column = |table: &Table, at: usize| quoted(&table.at(at).name);
+        let (table, above, below) = match self.families.hierarchy {
+            Hierarchy::None => return String::new(),
+            Hierarchy::Own(above) => (root, above, column(root, root.key[0])),
+            Hierarchy::Relation(table, upper, lower) => {
+                let table = &self.tables[table];
+                (table, upper, column(table, lower))
+            }
+            Hierarchy::Over(above, names) => {
+                let over = &self.tables[1];
+                let below = format!("{}.{}", quoted(&over.name), column(over, names));
+                (root, above, below)
+            }
+        };
+        format!(
+            "hierarchy = ['''{}: {} -> {below}''']\n",
+            quoted(&table.name),
+            column(table, above)
+        )
+    }
+
     fn families_spec(&self) -> String {
         let root = &self.tables[0];
         let rule = &self.families;
@@ -130,6 +153,13 @@ impl Plan {
             "final = {{ {} = {states} }}",
             toml(&root.at(rule.state).name)
         );
+        if let Some(raw) = rule.raw {
+            let _ = writeln!(
+                spec,
+                "where_sql = \"{{root}}.{} <> 'a'\"",
+                root.at(raw).name
+            );
+        }
         let otherwise = rule.otherwise.map(|at| format!(" else {}", column(at)));
         let _ = writeln!(
             spec,
@@ -138,28 +168,7 @@ impl Plan {
             root.at(rule.ended).kind.spec(),
             otherwise.unwrap_or_default()
         );
-        match rule.hierarchy {
-            Hierarchy::None => {}
-            Hierarchy::Own(above) => {
-                let _ = writeln!(
-                    spec,
-                    "hierarchy = ['''{}: {} -> {}''']",
-                    quoted(&root.name),
-                    column(above),
-                    column(root.key[0])
-                );
-            }
-            Hierarchy::Relation(table, upper, lower) => {
-                let table = &self.tables[table];
-                let _ = writeln!(
-                    spec,
-                    "hierarchy = ['''{}: {} -> {}''']",
-                    quoted(&table.name),
-                    quoted(&table.at(upper).name),
-                    quoted(&table.at(lower).name)
-                );
-            }
-        }
+        spec += &self.hierarchy_spec();
         let mut retention = vec![
             format!("minimum = \"{}d\"", rule.minimum),
             format!("safety_lag = \"{}h\"", rule.lag),

@@ -1,0 +1,48 @@
+use super::rule::{Rule, rules};
+use crate::diagnostic::Diagnostic;
+use crate::graph::Graph;
+use crate::spec::Spec;
+
+pub(super) const RULE: Rule = Rule {
+    code: "raw-condition",
+    explanation: "\
+`where_sql` is SQL that windrow sets into its statements without reading it: `check --database` only lets the server plan it, no index \
+is made for it, `verify` says nothing of the tables that it reads, and an update of the application may change what it means. Whoever \
+reviews the spec must read it as code. What `final` can say (`column = value(s)`, NULL or not) belongs there.",
+    check,
+};
+
+fn check(spec: &Spec, graph: &Graph) -> Vec<Diagnostic> {
+    rules(spec, graph)
+        .filter_map(|(_, written, _)| written.where_sql.as_ref())
+        .map(|sql| {
+            Diagnostic::warning(
+                RULE.code,
+                sql.span(),
+                "SQL that windrow does not read decides which rows are final",
+                "say it by `final` if that can; otherwise review it as code",
+            )
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::lint::tests::{err, ok};
+
+    #[test]
+    fn a_condition_that_nobody_reads() {
+        let rule = "end_time =";
+        let raw = "where_sql = \"{root}.paid > {root}.owed\"\nend_time =";
+        insta::assert_snapshot!(err(&[(rule, raw)]), @r###"
+warning[raw-condition]: SQL that windrow does not read decides which rows are final
+ --> windrow.toml:9:13
+  |
+9 | where_sql = "{root}.paid > {root}.owed"
+  |             ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  |
+  = help: say it by `final` if that can; otherwise review it as code
+"###);
+        ok(&[(rule, rule)]);
+    }
+}

@@ -1,0 +1,257 @@
+//! `parents`: what a row names, as a text of the small language or as a table of its parts.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use toml::Spanned;
+
+use super::grammar::{self, ActionText, ColumnText, EdgeText, NoneText};
+use super::text::Text;
+use super::values::{Names, Scalar, each};
+use crate::diagnostic::{Diagnostic, Span};
+
+/// What a row names, in one of two forms.
+#[derive(Clone, Debug)]
+pub enum Parent {
+    /// A text: `column -> table.column`.
+    Text(String),
+    /// A table: `{ column = "…", parent = "…", key = "…" }`.
+    Table(Box<Edge>),
+}
+
+/// The parts of an edge, for editors that complete them. It says the same as a text.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table like `{ column = \"run_id\", parent = \"run\", key = \"id\" }`"
+)]
+#[schemars(extend("required" = ["column", "parent", "key"]))]
+pub struct Edge {
+    /// The column that names the other row, or several.
+    #[serde(default)]
+    #[schemars(with = "Names", example = &"run_id", example = ["dag_id", "run_id"])]
+    pub column: Option<Spanned<Names>>,
+    /// Its type, if it differs from that of the other table's column; of several, each.
+    #[serde(default)]
+    #[schemars(schema_with = "kinds", example = &"bigint")]
+    pub r#type: Option<Spanned<Names>>,
+    /// The other table.
+    #[serde(default)]
+    #[schemars(with = "String", example = &"run")]
+    pub parent: Option<Text>,
+    /// The column of that table which is named: its key, or as many columns, which are a unique key.
+    #[serde(default)]
+    #[schemars(with = "Names", example = &"id", example = ["dag_id", "run_id"])]
+    pub key: Option<Spanned<Names>>,
+    /// A value of the column that means that the row names none.
+    #[serde(default)]
+    #[schemars(schema_with = "none", example = 0)]
+    pub unless: Option<Spanned<Scalar>>,
+    /// What becomes of the row when the other one goes; it goes as well, if left out.
+    #[serde(default)]
+    #[schemars(with = "OnDelete")]
+    pub on_delete: Option<Spanned<OnDelete>>,
+    /// Whether it is the other row that names this one, by any of its columns, and a row that none names is no orphan.
+    #[serde(default)]
+    #[schemars(with = "bool", default)]
+    pub alone: Option<Spanned<bool>>,
+}
+
+/// What becomes of a row when the row goes that it names.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+pub enum OnDelete {
+    /// It does not belong to that row but keeps it, and its whole family, for as long as it is there.
+    #[serde(rename = "restrict")]
+    Restrict,
+    /// It stays, and the column is set to NULL before.
+    #[serde(rename = "set null")]
+    SetNull,
+    /// It goes as well: on PostgreSQL by its foreign key, where that deletes it, and it is counted.
+    #[serde(rename = "cascade")]
+    Cascade,
+}
+
+fn kinds(_: &mut SchemaGenerator) -> Schema {
+    let kind = json_schema!({ "type": "string", "enum": ["smallint", "integer", "bigint", "uuid", "varchar"] });
+    json_schema!({ "anyOf": [kind, { "type": "array", "items": kind, "minItems": 1 }] })
+}
+
+fn none(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "anyOf": [{ "type": "integer" }, { "type": "string" }] })
+}
+
+/// Reads an edge, however it is written.
+pub fn edge(text: &str, written: &Spanned<Parent>) -> Result<EdgeText, Box<Diagnostic>> {
+    match written.get_ref() {
+        Parent::Text(edge) => grammar::edge(text, &Spanned::new(written.span(), edge.clone())),
+        Parent::Table(edge) => edge.read(&written.span()),
+    }
+}
+
+impl Edge {
+    fn read(&self, whole: &Span) -> Result<EdgeText, Box<Diagnostic>> {
+        let missing = |field: &str| {
+            Box::new(Diagnostic::error(
+                "missing-field",
+                whole.clone(),
+                format!("the edge has no `{field}`"),
+                format!("add `{field} = …`"),
+            ))
+        };
+        let columns = self.column.as_ref().ok_or_else(|| missing("column"))?;
+        let table = self.parent.clone().ok_or_else(|| missing("parent"))?;
+        let key = self.key.as_ref().ok_or_else(|| missing("key"))?;
+        let count = each(columns).len();
+        let named = as_many(columns, "key", key)?;
+        let kinds = match &self.r#type {
+            Some(kinds) => as_many(columns, "type", kinds)?
+                .into_iter()
+                .map(Some)
+                .collect(),
+            None => vec![None; count],
+        };
+        let names = each(columns).into_iter().zip(kinds);
+        let edge = EdgeText {
+            columns: names
+                .map(|(name, kind)| ColumnText { name, kind })
+                .collect(),
+            table,
+            parent_columns: named,
+            none: self.unless.as_ref().map(|value| {
+                let none = match value.get_ref() {
+                    Scalar::Integer(number) => NoneText::Integer(*number),
+                    Scalar::Text(text) => NoneText::Text(text.clone()),
+                };
+                Spanned::new(value.span(), none)
+            }),
+            action: match self.on_delete.as_ref().map(|action| *action.get_ref()) {
+                None => ActionText::Delete,
+                Some(OnDelete::Restrict) => ActionText::Restrict,
+                Some(OnDelete::SetNull) => ActionText::SetNull,
+                Some(OnDelete::Cascade) => ActionText::Cascade,
+            },
+            alone: self.alone.as_ref().is_some_and(|alone| *alone.get_ref()),
+        };
+        match self.at_odds(&edge) {
+            Some(finding) => Err(Box::new(finding)),
+            None => Ok(edge),
+        }
+    }
+
+    /// Two fields of which only one can be meant: the small language has no place for both.
+    fn at_odds(&self, edge: &EdgeText) -> Option<Diagnostic> {
+        let [unless, alone, action] = [
+            self.unless.as_ref().map(Spanned::span),
+            self.alone
+                .as_ref()
+                .filter(|_| edge.alone)
+                .map(Spanned::span),
+            self.on_delete.as_ref().map(Spanned::span),
+        ];
+        let several = self.column.as_ref().map(Spanned::span);
+        let several = several.filter(|_| edge.columns.len() > 1);
+        let cascade = action
+            .clone()
+            .filter(|_| edge.action == ActionText::Cascade);
+        let pairs = [
+            (
+                &unless,
+                &several,
+                "`unless` is for one column",
+                "name a row by one column, or take `unless` out",
+            ),
+            (
+                &unless,
+                &cascade,
+                "a foreign key knows no value but NULL that names nothing",
+                "take `unless` or `on_delete` out",
+            ),
+            (
+                &alone,
+                &several,
+                "`alone` is for one column",
+                "name the row by one column, or take `alone` out",
+            ),
+            (
+                &alone,
+                &unless,
+                "a row that is named by others says nothing itself",
+                "take `unless` or `alone` out",
+            ),
+            (
+                &alone,
+                &action,
+                "a row that is named by others goes with them",
+                "take `on_delete` or `alone` out",
+            ),
+        ];
+        let found = pairs.into_iter().find_map(|(one, other, message, help)| {
+            Some((one.clone()?, other.clone()?, message, help))
+        });
+        let (one, other, message, help) = found?;
+        Some(Diagnostic::error("edge-at-odds", one, message, help).related(other, "this as well"))
+    }
+}
+
+/// The texts of a field of which there must be as many as columns.
+fn as_many(
+    columns: &Spanned<Names>,
+    field: &str,
+    names: &Spanned<Names>,
+) -> Result<Vec<Text>, Box<Diagnostic>> {
+    let (count, found) = (each(columns).len(), each(names));
+    if found.len() == count && count > 0 {
+        return Ok(found);
+    }
+    let finding = Diagnostic::error(
+        "edge-at-odds",
+        names.span(),
+        format!("`column` has {count} and `{field}` has {}", found.len()),
+        format!("write as many in `{field}` as in `column`, in the same order, at least one"),
+    );
+    Err(Box::new(finding.related(columns.span(), "the columns")))
+}
+
+// Not an untagged enum: that would lose the places of the parts and say nothing about what is wrong.
+impl<'de> Deserialize<'de> for Parent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Parent, D::Error> {
+        struct ParentVisitor;
+        impl<'de> Visitor<'de> for ParentVisitor {
+            type Value = Parent;
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str(
+                    "texts like `run_id -> run.id`, or tables like `{ column = \"run_id\", parent = \"run\", key = \"id\" }`",
+                )
+            }
+            fn visit_str<E: Error>(self, value: &str) -> Result<Parent, E> {
+                Ok(Parent::Text(value.to_owned()))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Parent, A::Error> {
+                let edge = Edge::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(Parent::Table(Box::new(edge)))
+            }
+        }
+        deserializer.deserialize_any(ParentVisitor)
+    }
+}
+
+impl JsonSchema for Parent {
+    fn schema_name() -> Cow<'static, str> {
+        "Parent".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let edge = generator.subschema_for::<Edge>();
+        json_schema!({
+            "description": "What a row names: a text, or a table of its parts. Both say the same.",
+            "anyOf": [
+                { "type": "string", "pattern": "->.+(\\..+|\\(.+\\))" },
+                edge,
+            ],
+        })
+    }
+}

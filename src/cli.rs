@@ -22,7 +22,7 @@ pub use rules::{
     SettingsList, Window, WindowSet,
 };
 pub use runs::{Base, History, Pause, Plan, Preview, Purge, Resume, Run, Selection, Stamp, Status};
-pub use specs::{Check, Format, Generate, Graph, Inspect};
+pub use specs::{Check, Format, Generate, Graph, Init, Inspect};
 
 /// Compile retention rules into SQL that cleans a database from inside
 ///
@@ -95,6 +95,15 @@ pub enum Command {
     ///
     /// Example: windrow inspect --database postgres://auditor@db/flows --root flow_run > flows.toml
     Inspect(Inspect),
+
+    /// Fit a spec to the version that a live database has
+    ///
+    /// Leaves out the tables, edges and rules of the spec that this database lacks, mends types, and asks about tables that
+    /// name rows of the spec and are not in it: each in a comment at its place, with the reason. Whatever keeps rows is left
+    /// out only if the spec says that it is optional. It can write nothing to the database, and needs no more than SELECT.
+    ///
+    /// Example: windrow init --from specs/airflow-3.toml --database postgres://auditor@db/airflow > airflow.toml
+    Init(Init),
 
     /// Check a spec, alone or against a live database
     ///

@@ -6,8 +6,10 @@ mod artifacts;
 mod check;
 mod demo;
 mod diff;
+mod fitting;
 mod generate;
 mod graph;
+mod init;
 mod inspect;
 mod install;
 mod operate;
@@ -33,6 +35,7 @@ pub fn dispatch(command: Command, ui: &Ui) -> anyhow::Result<Exit> {
     match command {
         Command::Check(args) => check::check(&args, ui),
         Command::Inspect(args) => inspect::inspect(&args, ui),
+        Command::Init(args) => init::init(&args, ui),
         Command::Graph(args) => graph::graph(&args, ui),
         Command::Schema => graph::schema(ui),
         Command::Generate(args) => generate::generate(&args, ui),

@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 use crate::catalog::Catalog;
 use crate::db::Row;
 use crate::dialect::Dialect;
-use crate::graph::Graph;
+use crate::graph::{Graph, Rule};
 use crate::render::home;
 
 pub use codes::{CODES, explain};
@@ -70,6 +70,32 @@ pub fn compare(graph: &Graph, catalog: &Catalog) -> Vec<Finding> {
             .cmp(&a.severity)
             .then_with(|| a.object.cmp(&b.object))
     });
+    found
+}
+
+/// What is told of something that is optional and absent.
+pub fn left_out(what: &str, why: &str) -> Finding {
+    notice(
+        "left-out",
+        &what.replace('"', ""),
+        format!("{why}; it is left out"),
+    )
+    .help("`windrow init --from` writes a spec without it")
+}
+
+/// What is told where what is left is no spec.
+pub fn nothing_left(name: &str, why: &str) -> Finding {
+    let message =
+        format!("what is left of the spec without what this database lacks is no spec: {why}");
+    error("left-out", name, message)
+        .help("write into a copy of the spec what this version has instead, or leave out there what hangs on what is absent")
+}
+
+/// The tables and columns that a rule names and the catalog lacks, but for the keys and edges of its tables.
+pub fn lacking(graph: &Graph, rule: &Rule, catalog: &Catalog) -> Vec<Finding> {
+    let mut found = Vec::new();
+    rules::compare(graph, rule, catalog, &mut found);
+    found.retain(|finding| ["missing-table", "missing-column"].contains(&finding.code));
     found
 }
 

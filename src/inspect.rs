@@ -9,4 +9,4 @@ pub mod family;
 pub mod names;
 mod rule;
 pub mod samples;
-mod words;
+pub(crate) mod words;

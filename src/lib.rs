@@ -7,6 +7,7 @@
 //! cli ─▶ commands ─────────────(use everything)───┘   ui ◀─ commands, main
 //! ```
 
+pub mod adapt;
 pub mod answers;
 pub mod bundle;
 pub mod calls;

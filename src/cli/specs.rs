@@ -59,6 +59,34 @@ pub struct Inspect {
     pub timeout: u64,
 }
 
+/// Arguments of `init`.
+#[derive(Debug, Args)]
+pub struct Init {
+    /// The spec to start from
+    #[arg(long, value_name = "SPEC")]
+    pub from: PathBuf,
+
+    /// Address of the database; a password may also come from PGPASSWORD, MYSQL_PWD or --password-file
+    #[arg(long, env = "WINDROW_URL", hide_env_values = true, value_name = "URL")]
+    pub database: Option<RawUrl>,
+
+    /// File whose first line is the password
+    #[arg(long, value_name = "FILE")]
+    pub password_file: Option<PathBuf>,
+
+    /// The schema of the tables, or on MySQL and MariaDB their database, if it is not the one that the spec says
+    #[arg(long, value_name = "NAME")]
+    pub schema: Option<String>,
+
+    /// The file to write, which must not be there yet; standard output if not given
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+
+    /// How long one look at the catalog may take, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub timeout: u64,
+}
+
 /// Arguments of `graph`.
 #[derive(Debug, Args)]
 pub struct Graph {

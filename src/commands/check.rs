@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::answer::Exit;
+use super::fitting::fitting;
 use super::session::{address, calls, is_of_another_spec, of_another_spec};
 use super::specs::read_spec;
 use crate::calls::Calls;
@@ -46,10 +47,20 @@ pub(super) fn check(args: &Check, ui: &Ui) -> anyhow::Result<Exit> {
             let url = address(Some(url), args.password_file.as_deref())?;
             let mut database = db::connect(&url)?;
             let calls = calls(&graph, database.server()?.dialect)?;
-            if is_of_another_spec(&graph, &calls, database.as_mut()) {
+            let (source, dialect) = (&in_spec.source, calls.dialect());
+            let fitting = fitting(graph.clone(), source, dialect, database.as_mut())?;
+            if is_of_another_spec(&fitting.graph, &calls, database.as_mut()) {
                 ui.warning(&of_another_spec(spec));
             }
-            compare(&graph, &calls, database.as_mut(), args.threshold)?
+            let mut findings = fitting.findings();
+            findings.extend(compare(
+                &fitting.graph,
+                &calls,
+                database.as_mut(),
+                args.threshold,
+            )?);
+            findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+            findings
         }
     };
     match args.output {

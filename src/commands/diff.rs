@@ -49,6 +49,9 @@ pub(super) fn diff(args: &WithOutput, ui: &Ui) -> anyhow::Result<Exit> {
             statement: String::new(),
         });
     }
+    for change in &session.left_out {
+        ui.note(&change.to_string());
+    }
     let document = json!({
         "spec": session.graph.name,
         "control": control,
@@ -140,6 +143,7 @@ fn outside(session: &mut Session) -> anyhow::Result<Vec<Drift>> {
     found.extend(
         fit::compare(graph, &catalog)
             .into_iter()
+            .chain(session.wrong.iter().cloned())
             .filter(|finding| {
                 finding.severity == Severity::Error || finding.code == "unlisted-column"
             })

@@ -31,12 +31,16 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
     interrupt::cancels(session.database.cancel())?;
     lock(&mut session, &bundle.control)?;
 
-    let findings = compare(
+    for change in &session.left_out {
+        ui.note(&change.to_string());
+    }
+    let mut findings = session.wrong.clone();
+    findings.extend(compare(
         &session.graph,
         &session.calls,
         session.database.as_mut(),
         args.threshold,
-    )?;
+    )?);
     let stopping = findings.iter().filter(|finding| stops(finding)).count();
     for finding in findings
         .iter()

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use serde_json::{Map, Value, json};
 
 use super::answer::{Exit, show};
+use super::fitting::fitting;
 use super::options::options;
 use super::overlap;
 use super::session::{Session, calls};
-use super::specs::load;
+use super::specs::load_with_text;
 use crate::answers::{self, Held, Setting};
 use crate::calls::{Calls, List};
 use crate::cli::{
@@ -145,7 +146,9 @@ impl Holds {
         let root = root_of(&graph, rule);
         let mut others = Vec::new();
         for path in also {
-            let other = load(path, ui)?.named_for(dialect);
+            let (other, text) = load_with_text(path, ui)?;
+            let other = fitting(other, &text, dialect, session.database.as_mut())?.graph;
+            let other = other.named_for(dialect);
             let refuse = |why: String| {
                 Failure::new(format!("cannot hold for `{}` as well", path.display()))
                     .caused_by(Failure::new(why))

@@ -5,7 +5,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::specs::load;
+use super::fitting::{Fitting, fitting};
+use super::specs::load_with_text;
+use crate::adapt::Change;
 use crate::answers::{self, Setting};
 use crate::calls::{Calls, List};
 use crate::cli::OnDatabase;
@@ -13,6 +15,7 @@ use crate::db::url::{RawUrl, Url};
 use crate::db::{self, Database, Server};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
+use crate::fit::Finding;
 use crate::graph::Graph;
 use crate::render;
 use crate::ui::Ui;
@@ -65,7 +68,12 @@ pub(super) fn of_another_spec(path: &Path) -> String {
 
 /// A spec and a session on the database where it is installed, or will be.
 pub(super) struct Session {
+    /// The spec without what is optional and absent.
     pub(super) graph: Graph,
+    /// That.
+    pub(super) left_out: Vec<Change>,
+    /// What cannot be left out, and is absent.
+    pub(super) wrong: Vec<Finding>,
     pub(super) server: Server,
     pub(super) calls: Calls,
     pub(super) url: Url,
@@ -84,14 +92,21 @@ impl Session {
 
     /// Opens one, whatever is installed.
     pub(super) fn connect(on: &OnDatabase, ui: &Ui) -> anyhow::Result<Session> {
-        let graph = load(&on.spec, ui)?;
+        let (graph, text) = load_with_text(&on.spec, ui)?;
         let url = address(on.url.as_ref(), on.password_file.as_deref())?;
         let mut database = db::connect(&url)?;
         // What the address says of MySQL and MariaDB does not count: the server knows which it is.
         let server = database.server()?;
         let calls = calls(&graph, server.dialect)?;
+        let Fitting {
+            graph,
+            left_out,
+            wrong,
+        } = fitting(graph, &text, server.dialect, database.as_mut())?;
         Ok(Session {
             graph,
+            left_out,
+            wrong,
             server,
             calls,
             url,

@@ -13,6 +13,11 @@ use crate::ui::{Ui, counted};
 
 /// A spec without errors. That there are warnings about it is said; `windrow check` shows them.
 pub(super) fn load(path: &Path, ui: &Ui) -> anyhow::Result<Graph> {
+    Ok(load_with_text(path, ui)?.0)
+}
+
+/// The same, and what it was read from.
+pub(super) fn load_with_text(path: &Path, ui: &Ui) -> anyhow::Result<(Graph, String)> {
     let (graph, found) = read_spec(path)?;
     match graph {
         Some(graph) => {
@@ -24,7 +29,7 @@ pub(super) fn load(path: &Path, ui: &Ui) -> anyhow::Result<Graph> {
                     path.display()
                 ));
             }
-            Ok(graph)
+            Ok((graph, found.source))
         }
         None => {
             ui.findings(&found.text());

@@ -1,10 +1,18 @@
 //! Every code of a finding with its explanation, for `check --explain`.
 
 /// Every code with its explanation.
-pub const CODES: [(&str, &str); 35] = [
+pub const CODES: [(&str, &str); 36] = [
     (
         "foreign-claim",
         "A role, a schema or an object that has one of windrow's names, or stands in its schema, belongs to somebody else, or somebody else may act as the owner role. Who owns a thing decides what happens when it is used: an installation, which often has all rights, would run what he prepared, and he could have the rights that it grants. Mend what the finding names, or drop it if windrow is not installed yet; `--force` does not overrule this.",
+    ),
+    (
+        "left-out",
+        "\
+The spec says that something is optional, and this database lacks it: a table, an edge, a rule, a `keep`. `check`, \
+`diff`, `install` and all other commands go by the spec without it, and without what hangs on it. `windrow init \
+--from` writes that spec as a file. Once the application is upgraded and has it, install again. It is an error where nothing sensible is left, since rows \
+of others wait for what would be out of reach.",
     ),
     (
         "missing-schema",
@@ -12,11 +20,15 @@ pub const CODES: [(&str, &str); 35] = [
     ),
     (
         "missing-table",
-        "A table of the spec does not exist. Most often the spec is for another version of the application. A spec that names what is not there cannot be installed.",
+        "\
+A table of the spec does not exist. Most often the spec is for another version of the application. A spec that names \
+what is not there cannot be installed, unless it says that the table is `optional`: then it is left out.",
     ),
     (
         "missing-column",
-        "A column that the spec names does not exist in its table. Most often the spec is for another version of the application.",
+        "\
+A column that the spec names does not exist in its table. Most often the spec is for another version of the \
+application. It is not left out: without a column, a condition is weaker, and rows would go that stay.",
     ),
     (
         "type-differs",

@@ -56,7 +56,12 @@ pub(super) fn notice(code: &'static str, object: &str, message: String) -> Findi
 }
 
 impl Finding {
-    pub(super) fn help(mut self, help: impl Into<String>) -> Finding {
+    /// Something that a spec names and a database lacks.
+    pub(crate) fn lacking(object: &str, message: String) -> Finding {
+        error("missing-column", object, message)
+    }
+
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Finding {
         self.help = help.into();
         self
     }

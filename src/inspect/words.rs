@@ -13,7 +13,7 @@ pub(super) fn kind(catalog: &Catalog, table: &CatalogTable, column: &str) -> Opt
 }
 
 /// A key of TOML.
-pub(super) fn bare(name: &str) -> String {
+pub(crate) fn bare(name: &str) -> String {
     let plain = |sign: char| sign.is_ascii_alphanumeric() || sign == '_' || sign == '-';
     if !name.is_empty() && name.chars().all(plain) {
         name.to_owned()
@@ -23,7 +23,7 @@ pub(super) fn bare(name: &str) -> String {
 }
 
 /// A text of TOML.
-pub(super) fn string(text: &str) -> String {
+pub(crate) fn string(text: &str) -> String {
     // The escapes of JSON are some of TOML's. It is one line, whatever the text has.
     serde_json::Value::from(text)
         .to_string()
@@ -31,7 +31,7 @@ pub(super) fn string(text: &str) -> String {
 }
 
 /// A name within the little language of a text.
-pub(super) fn small(name: &str) -> String {
+pub(crate) fn small(name: &str) -> String {
     let plain = |sign: char| sign.is_alphanumeric() || sign == '_';
     if name.chars().all(plain) {
         name.to_owned()
@@ -64,6 +64,6 @@ pub(super) fn capital(text: &str) -> String {
 }
 
 /// What stands in a comment: names and values of a database may have any sign in them, and none of these ends the line.
-pub(super) fn line(text: &str) -> String {
+pub(crate) fn line(text: &str) -> String {
     text.replace(char::is_control, " ")
 }

@@ -59,6 +59,10 @@ pub struct Edge {
     #[serde(default)]
     #[schemars(with = "bool", default)]
     pub alone: Option<Spanned<bool>>,
+    /// Whether the edge is left out where a database lacks its column, as `optional` of a table says.
+    #[serde(default)]
+    #[schemars(with = "bool", default)]
+    pub optional: Option<Spanned<bool>>,
 }
 
 /// What becomes of a row when the row goes that it names.
@@ -135,6 +139,7 @@ impl Edge {
                 Some(OnDelete::Cascade) => ActionText::Cascade,
             },
             alone: self.alone.as_ref().is_some_and(|alone| *alone.get_ref()),
+            optional: self.optional.as_ref().is_some_and(|it| *it.get_ref()),
         };
         match self.at_odds(&edge) {
             Some(finding) => Err(Box::new(finding)),

@@ -120,7 +120,8 @@ pub struct Table {
     /// that deletes it, and counts what it has deleted. With `or alone` it is the other row that names this one, by any of
     /// its columns, and a row that none names is no orphan. A key of several columns is named
     /// `column, column -> table(column, column)`; where that row has no key of its own, both must belong to the same parent by
-    /// one of these columns, and go with that. A table of these parts says the same as a text.
+    /// one of these columns, and go with that. With `optional` behind all of it, the edge is left out where a database lacks its
+    /// column, as `optional` of a table says. A table of these parts says the same as a text.
     #[serde(default)]
     #[schemars(
         with = "Vec<Parent>",
@@ -151,6 +152,11 @@ pub struct Table {
     #[serde(default)]
     #[schemars(with = "Vec<String>", example = ["audit_deletions"])]
     pub triggers: Vec<Text>,
+    /// Whether some versions of the application lack it. Where a database does, `windrow init --from` and `windrow install`
+    /// leave it out, with the edges that lead to it and the rules whose root it is.
+    #[serde(default)]
+    #[schemars(with = "bool", extend("default" = false))]
+    pub optional: Option<Spanned<bool>>,
 }
 
 /// With which of its parents a row goes that has several. A parent that is not there does not count.

@@ -20,7 +20,7 @@ const EDGE: &str = "write `column -> table.column`, with a type after the column
                     `unless value` if a value means no parent, \
                     or `a, b -> table(a, b)` for several columns, `restrict` if a row keeps its parent instead of going with it, \
                     `set null` if it stays without it, `cascade` if a foreign key deletes it with its parent, \
-                    and `or alone` if it is the parent that names the row";
+                    `or alone` if it is the parent that names the row, and `optional` if some versions lack it";
 
 const NEED: &str = "write `column -> table.column`, with `unless value` behind it if a value means that a row names nothing, \
                     or `a, b -> table(a, b)` for several columns";
@@ -79,7 +79,8 @@ pub fn end_time(text: &str, whole: &Text) -> Result<EndTimeText, Box<Diagnostic>
     })
 }
 
-/// Reads `column [type] -> table.column [unless value] [restrict | set null | cascade | or alone]`, or the form of several columns.
+/// Reads `column [type] -> table.column [unless value] [restrict | set null | cascade | or alone] [optional]`, or the form of
+/// several columns.
 pub fn edge(text: &str, whole: &Text) -> Result<EdgeText, Box<Diagnostic>> {
     let mut cursor = Cursor::new(text, whole, EDGE)?;
     let edge = cursor.edge(Cursor::column)?;
@@ -102,10 +103,12 @@ pub fn edge(text: &str, whole: &Text) -> Result<EdgeText, Box<Diagnostic>> {
     if alone && !cursor.take_word("alone") {
         return Err(cursor.expected("`alone`"));
     }
+    let optional = cursor.take_word("optional");
     cursor.end()?;
     Ok(EdgeText {
         action,
         alone,
+        optional,
         ..edge
     })
 }

@@ -39,6 +39,11 @@ pub struct Keep {
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, Values>")]
     pub of: BTreeMap<Text, Spanned<Values>>,
+    /// Of families: whether some versions of the application lack one of these columns. Where a database does, it is as if every
+    /// row were NULL there, and `windrow init --from` and `windrow install` leave out what keeps nothing then.
+    #[serde(default)]
+    #[schemars(with = "bool", extend("default" = false))]
+    pub optional: Option<Spanned<bool>>,
 }
 
 /// What stays of each group, in one way or in several.

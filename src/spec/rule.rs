@@ -138,6 +138,11 @@ pub struct Rule {
     #[serde(default)]
     #[schemars(with = "bool", extend("default" = false))]
     pub orphan_guard: Option<Spanned<bool>>,
+    /// Whether some versions of the application have no such rows. Where a database lacks a table or a column that the rule
+    /// names, `windrow init --from` and `windrow install` leave the rule out: nothing goes by it.
+    #[serde(default)]
+    #[schemars(with = "bool", extend("default" = false))]
+    pub optional: Option<Spanned<bool>>,
     /// Further names for the figures of the two documents.
     #[serde(default)]
     #[schemars(extend("default" = {}))]

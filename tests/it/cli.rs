@@ -72,6 +72,7 @@ fn help_names_every_command_and_the_exit_codes() {
 
     Commands:
       inspect      Draft a spec from a live database
+      init         Fit a spec to the version that a live database has
       check        Check a spec, alone or against a live database
       graph        Draw the tables, what belongs to what, and the delete order
       schema       Print the JSON Schema of a spec, for editors

@@ -80,6 +80,7 @@ mod tidy;
 mod told;
 mod unarchive;
 mod upgrade;
+mod versions;
 mod windows;
 mod work_tables;
 mod workers;
@@ -167,6 +168,7 @@ harness::tests! {
         told::tests,
         unarchive::tests,
         upgrade::tests,
+        versions::tests,
         windows::tests,
         work_tables::tests,
         workers::kinds::tests,

@@ -150,8 +150,11 @@ pub(super) fn foreign_to_single(
         let keeps = rule.keep.as_ref().map_or(Vec::new(), spec::each_keep);
         let of = keeps.iter().flat_map(|it| it.get_ref().of.keys());
         let of = of.min().map(|column| ("of", column.span()));
+        let mut optional = keeps.iter().filter_map(|it| it.get_ref().optional.as_ref());
+        let optional = optional.next().map(|it| ("keep.optional", it.span()));
         found.retain(|(field, _)| *field != "keep");
         found.extend(of);
+        found.extend(optional);
     }
     found.extend(rule.tables.first().map(|it| ("tables", it.span())));
     found.extend(rule.references.first().map(|it| ("references", it.span())));

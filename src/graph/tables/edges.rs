@@ -294,6 +294,7 @@ fn around(spec: &Spec, text: &str, edge: &EdgeText, between: &str) -> Option<Edg
             kind: own.kind.clone().or_else(|| shared.kind.clone()),
         }],
         action: edge.action,
+        optional: edge.optional,
         ..above.clone()
     })
 }

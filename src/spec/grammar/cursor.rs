@@ -113,6 +113,7 @@ impl<'a> Cursor<'a> {
             none,
             action: ActionText::Delete,
             alone: false,
+            optional: false,
         })
     }
 

@@ -13,8 +13,8 @@ pub struct ColumnText {
     pub kind: Option<Text>,
 }
 
-/// `column [type] -> table.column [unless value] [restrict | set null | cascade | or alone]`, or
-/// `column, column -> table(column, column) [restrict | set null | cascade]`.
+/// `column [type] -> table.column [unless value] [restrict | set null | cascade | or alone] [optional]`, or
+/// `column, column -> table(column, column) [restrict | set null | cascade] [optional]`.
 #[derive(Clone, Debug)]
 pub struct EdgeText {
     /// The child's columns; at least one.
@@ -29,6 +29,8 @@ pub struct EdgeText {
     pub action: ActionText,
     /// Whether it is the parent that names the row, and most rows are named by none.
     pub alone: bool,
+    /// Whether some versions of the application lack it.
+    pub optional: bool,
 }
 
 /// `column [type] [else column]`, or `max(table.column [type]) [else column]`.

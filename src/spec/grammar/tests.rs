@@ -57,6 +57,32 @@ fn a_foreign_key_may_be_the_one_that_deletes() {
 }
 
 #[test]
+fn an_edge_may_be_absent() {
+    for raw in [
+        "\"a -> t.b optional\"",
+        "\"a bigint -> t.b unless 0 restrict optional\"",
+        "\"a, b -> t(c, d) cascade optional\"",
+        "\"a -> t.b set null optional\"",
+        "\"id -> t.b or alone optional\"",
+    ] {
+        assert!(read(raw, edge).expect("an edge").optional, "{raw}");
+    }
+    assert!(
+        !read("\"a -> t.b restrict\"", edge)
+            .expect("an edge")
+            .optional
+    );
+    let mistake = |raw: &str| read(raw, edge).map(|_| ()).expect_err("a mistake").1;
+    assert_eq!(
+        mistake("\"a -> t.b optional restrict\""),
+        "expected the end here"
+    );
+    // What must exist for a row to stay is no edge.
+    let needed = read("\"a -> t.b optional\"", need).map(|_| ());
+    assert_eq!(needed.expect_err("a mistake").1, "expected the end here");
+}
+
+#[test]
 fn a_row_may_be_the_one_that_is_named() {
     let named = read("\"id -> t.blob_id or alone\"", edge).expect("an edge");
     assert!(named.alone && named.action == ActionText::Delete);

@@ -1,0 +1,173 @@
+//! Tables that the spec does not know and whose rows name those that it covers: asked at the place where they would stand.
+
+use std::collections::BTreeMap;
+
+use super::edits::Edits;
+use super::subject::{Change, ChangeKind, Subject};
+use crate::catalog::{CatalogTable, ForeignKey};
+use crate::fit;
+use crate::graph::ACTING;
+use crate::inspect::words::{bare, line, small, string};
+
+/// The spec with a question for each such table, and the questions.
+pub(super) fn ask(subject: &Subject<'_>) -> (String, Vec<Change>) {
+    let mut edits = Edits::of(subject.text);
+    let mut questions: BTreeMap<String, (usize, Change, String)> = BTreeMap::new();
+    let graph = subject.graph;
+    let known = |name: &str| {
+        graph.tables.iter().any(|table| table.name == name)
+            || graph.ignored.iter().any(|ignored| ignored.table == name)
+    };
+    for finding in fit::compare(graph, subject.catalog) {
+        let name = &finding.object;
+        let Some(live) = subject.catalog.tables.get(name).filter(|_| !known(name)) else {
+            continue;
+        };
+        if !["unlisted-reference", "unlisted-column"].contains(&finding.code) {
+            continue;
+        }
+        let mut edges = edges(subject, live);
+        if edges.is_empty() {
+            edges = alike(subject, live);
+        }
+        let last = edges.iter().map(|(end, _)| *end).max();
+        let Some(end) = last.or_else(|| subject.tables().map(|(id, ..)| end(subject, id.0)).max())
+        else {
+            continue;
+        };
+        let change = Change {
+            kind: ChangeKind::Unknown,
+            what: format!("table {}", string(name)),
+            why: format!("it {}", finding.message),
+            asks: true,
+        };
+        let acts = live
+            .foreign_keys
+            .iter()
+            .any(|key| covered(subject, key).is_some() && ACTING.contains(&key.on_delete.as_str()));
+        let lines = lines(name, &edges, acts);
+        questions
+            .entry(name.clone())
+            .or_insert((end, change, lines));
+    }
+    for (end, change, lines) in questions.values() {
+        edits.below(
+            *end,
+            &format!(
+                "{}. Do its rows go with those? Then write\n{lines}",
+                change.comment()
+            ),
+        );
+    }
+    let told = questions.into_values().map(|(_, change, _)| change);
+    (edits.apply(), told.collect())
+}
+
+/// What to write, as comments.
+fn lines(name: &str, edges: &[(usize, String)], acts: bool) -> String {
+    let parents: Vec<String> = edges.iter().map(|(_, edge)| string(edge)).collect();
+    let parents = if parents.is_empty() {
+        "\"column -> table.key\"".to_owned()
+    } else {
+        parents.join(", ")
+    };
+    let mut lines = format!("#   {} = {{ parents = [{parents}] }}", bare(name));
+    if !acts {
+        lines += &format!(
+            "\n# or, where they stay whatever goes, below [ignore]:\n#   {} = \"why they may stay\"",
+            bare(name)
+        );
+    }
+    line_by_line(&lines)
+}
+
+fn line_by_line(text: &str) -> String {
+    let lines = text.lines().map(line);
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The edges that foreign keys say, each with the place below which it would stand.
+fn edges(subject: &Subject<'_>, live: &CatalogTable) -> Vec<(usize, String)> {
+    let keys = live.foreign_keys.iter();
+    keys.filter_map(|key| {
+        let at = covered(subject, key)?;
+        let parent = subject.spec.tables.keys().nth(at)?.get_ref();
+        Some((end(subject, at), edge(live, key, parent)))
+    })
+    .collect()
+}
+
+/// The edges that names say: a column is called like that of an edge.
+fn alike(subject: &Subject<'_>, live: &CatalogTable) -> Vec<(usize, String)> {
+    let graph = subject.graph;
+    let edges = graph.tables.iter().flat_map(|table| &table.edges);
+    let edges = edges.filter(|edge| edge.further.is_empty() && !edge.alone);
+    let mut found: Vec<(usize, String)> = edges
+        .filter(|edge| live.column(&edge.column.name).is_some())
+        .filter_map(|edge| {
+            let at = edge.parent.0;
+            let parent = subject.spec.tables.keys().nth(at)?.get_ref();
+            let (column, named) = (&edge.column.name, &edge.parent_column.name);
+            let text = format!("{} -> {}.{}", small(column), small(parent), small(named));
+            Some((end(subject, at), text))
+        })
+        .collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+fn edge(live: &CatalogTable, key: &ForeignKey, parent: &str) -> String {
+    let nullable = || {
+        let mut columns = key.columns.iter().filter_map(|name| live.column(name));
+        columns.any(|column| column.nullable)
+    };
+    // As `inspect` reads them.
+    let action = match key.on_delete.as_str() {
+        "CASCADE" => "",
+        "SET NULL" => " set null",
+        _ if nullable() => " restrict",
+        _ => "",
+    };
+    match (&key.columns[..], &key.target_columns[..]) {
+        ([column], [named]) => {
+            format!(
+                "{} -> {}.{}{action}",
+                small(column),
+                small(parent),
+                small(named)
+            )
+        }
+        (columns, named) => {
+            let list = |names: &[String]| {
+                let names = names.iter().map(|name| small(name));
+                names.collect::<Vec<_>>().join(", ")
+            };
+            format!(
+                "{} -> {}({}){action}",
+                list(columns),
+                small(parent),
+                list(named)
+            )
+        }
+    }
+}
+
+/// The place among the tables of the spec of the one that a key names.
+fn covered(subject: &Subject<'_>, key: &ForeignKey) -> Option<usize> {
+    let own = key.target.strip_prefix(&subject.catalog.schema)?;
+    let own = own.strip_prefix('.')?;
+    let mut tables = subject.graph.tables.iter();
+    tables.position(|table| table.name == own)
+}
+
+/// Where the entry of a table ends, if it has its own lines.
+fn end(subject: &Subject<'_>, at: usize) -> usize {
+    let start = subject
+        .spec
+        .tables
+        .keys()
+        .nth(at)
+        .map_or(0, |name| name.span().start);
+    super::edits::end_of(subject.text, start)
+}

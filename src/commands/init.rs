@@ -1,0 +1,193 @@
+//! `init`: a spec made to fit the version of the application that a live database has.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{ErrorKind, Write as _};
+use std::path::Path;
+
+use super::answer::Exit;
+use super::fitting::catalog;
+use super::session::{address, calls};
+use super::specs::read_spec;
+use crate::adapt::{self, Adapted, ChangeKind, Mode};
+use crate::cli::Init;
+use crate::db;
+use crate::dialect::Dialect;
+use crate::failure::Failure;
+use crate::fit::Finding;
+use crate::inspect::samples::Samples;
+use crate::lint;
+use crate::render;
+use crate::ui::{Ui, counted};
+
+/// Writes the spec, and says what is not as it was.
+pub(super) fn init(args: &Init, ui: &Ui) -> anyhow::Result<Exit> {
+    let (graph, found) = read_spec(&args.from)?;
+    let Some(mut graph) = graph else {
+        ui.findings(&found.text());
+        let name = args.from.display();
+        return Err(Failure::new(format!("the spec `{name}` has errors")).into());
+    };
+    if let Some(out) = &args.out
+        && out.exists()
+    {
+        return Err(exists(out));
+    }
+    let url = address(args.database.as_ref(), args.password_file.as_deref())?;
+    let mut database = db::connect(&url)?;
+    let dialect = database.server()?.dialect;
+    calls(&graph, dialect)?;
+    for setting in Samples::settings(dialect, args.timeout) {
+        database.execute(&setting)?;
+    }
+    let mut text = found.source;
+    if let Some(schema) = &args.schema {
+        text = adapt::place(&text, dialect, schema);
+        graph = lint::load(&text).0.ok_or_else(|| {
+            Failure::new(format!("`{schema}` cannot name a schema or a database"))
+        })?;
+    }
+    let (catalog, unseen) = catalog(&graph, dialect, database.as_mut())?;
+    if !catalog.schema_exists || catalog.tables.is_empty() {
+        let home = render::home(&graph, dialect);
+        return Err(Failure::new(format!("this account sees no table in `{home}`"))
+            .hint("name the schema, or on MySQL and MariaDB the database, by --schema, or use an account that may read the tables")
+            .into());
+    }
+    let adapted = adapt::adapt(&text, &catalog, &unseen, Mode::Draft).map_err(|why| {
+        Failure::new("what is left of the spec without what this database lacks is no spec")
+            .detail(why)
+            .hint(another(&args.from))
+    })?;
+    refuse(&adapted.lacking(&catalog), &unseen, &args.from)?;
+    let text = format!("{}\n", headed(&adapted, dialect).trim_end());
+    match &args.out {
+        Some(out) => write(out, &text)?,
+        None => ui.data(text.trim_end()),
+    }
+    tell(&adapted, ui);
+    Ok(if adapted.changes.iter().any(|change| change.asks) {
+        Exit::Found
+    } else {
+        Exit::Clean
+    })
+}
+
+/// An error where something is lacking that cannot be left out.
+fn refuse(lacking: &[Finding], unseen: &BTreeSet<String>, from: &Path) -> anyhow::Result<()> {
+    if lacking.is_empty() {
+        return Ok(());
+    }
+    let mut failure = Failure::new(format!(
+        "this database lacks what `{}` cannot do without",
+        from.display()
+    ));
+    for finding in lacking {
+        failure = failure.detail(finding.to_string());
+    }
+    let lacks = |code: &str| lacking.iter().any(|finding| finding.code == code);
+    if lacks("missing-column") {
+        failure = failure.hint(
+            "no column is left out of what says which rows go, or are kept: without it, rows would go that stay. Write the one that says \
+             it in this version; where a rule or an edge is to be left out with it, that is `optional`",
+        );
+    }
+    if !unseen.is_empty() {
+        let names: Vec<&str> = unseen.iter().map(String::as_str).collect();
+        return Err(failure
+            .hint(format!(
+                "this account may not see whether these are there: `{}`; grant it SELECT on the whole database",
+                names.join("`, `")
+            ))
+            .into());
+    }
+    if lacks("missing-table") || lacks("missing-schema") {
+        failure = failure.hint(another(from));
+    }
+    Err(failure.into())
+}
+
+fn another(from: &Path) -> String {
+    format!(
+        "where it has another name here, this is another version or another system: try another spec of `specs/`, or write the name \
+         into a copy of `{}`; what this version does not have at all is `optional = true` there",
+        from.display()
+    )
+}
+
+/// The text with a line on top that says where it comes from.
+fn headed(adapted: &Adapted, dialect: Dialect) -> String {
+    let questions = adapted.changes.iter().filter(|change| change.asks).count() as i64;
+    let head = format!(
+        "# Fitted by `windrow init` to a database of {}: {}. Each is marked at its place{}.\n",
+        dialect.facts().title,
+        summary(adapted),
+        if questions > 0 {
+            ", questions by `# ?`"
+        } else {
+            ""
+        }
+    );
+    // An editor looks for the schema in the first line.
+    match adapted.text.split_once('\n') {
+        Some((first, rest)) if first.starts_with("#:") => format!("{first}\n{head}{rest}"),
+        _ => format!("{head}{}", adapted.text),
+    }
+}
+
+/// `3 parts are left out, 1 question is open`.
+fn summary(adapted: &Adapted) -> String {
+    let count = |kinds: &[ChangeKind]| {
+        let changes = adapted.changes.iter();
+        changes
+            .filter(|change| kinds.contains(&change.kind))
+            .count() as i64
+    };
+    let asks = adapted.changes.iter().filter(|change| change.asks).count() as i64;
+    let parts = [
+        (
+            count(&[ChangeKind::LeftOut]),
+            "part is left out",
+            "parts are left out",
+        ),
+        (
+            count(&[ChangeKind::Mended]),
+            "type is mended",
+            "types are mended",
+        ),
+        (asks, "question is open", "questions are open"),
+    ];
+    let told: Vec<String> = parts
+        .into_iter()
+        .filter(|(count, ..)| *count > 0)
+        .map(|(count, one, many)| counted(count, one, many))
+        .collect();
+    if told.is_empty() {
+        "nothing had to be changed".to_owned()
+    } else {
+        told.join(", ")
+    }
+}
+
+fn write(out: &Path, text: &str) -> anyhow::Result<()> {
+    let written = File::create_new(out).and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => exists(out),
+        _ => Failure::new(format!("cannot write `{}`", out.display()))
+            .caused_by(error)
+            .into(),
+    })
+}
+
+fn exists(out: &Path) -> anyhow::Error {
+    Failure::new(format!("`{}` is there already", out.display()))
+        .hint("name another file, or move this one away")
+        .into()
+}
+
+fn tell(adapted: &Adapted, ui: &Ui) {
+    for change in &adapted.changes {
+        ui.note(&change.to_string());
+    }
+    ui.note(&summary(adapted));
+}

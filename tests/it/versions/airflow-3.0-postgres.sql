@@ -1,0 +1,13 @@
+-- From Airflow 3.1 back to 3.0, as far as the spec is about it; by Airflow's own migrations.
+
+DROP TABLE hitl_detail;
+DROP TABLE dag_favorite;
+DROP TABLE task_inlet_asset_reference;
+ALTER TABLE dag_run DROP COLUMN triggering_user_name;
+ALTER TABLE deadline DROP COLUMN callback, DROP COLUMN callback_state, DROP COLUMN trigger_id,
+    ADD COLUMN callback varchar(500) NOT NULL, ADD COLUMN callback_kwargs json,
+    ADD COLUMN dag_id varchar(250) REFERENCES dag (dag_id) ON DELETE CASCADE;
+ALTER TABLE deadline RENAME COLUMN deadline_time TO deadline;
+ALTER TABLE task_instance DROP CONSTRAINT task_instance_dag_version_id_fkey;
+ALTER TABLE task_instance ADD CONSTRAINT task_instance_dag_version_id_fkey
+    FOREIGN KEY (dag_version_id) REFERENCES dag_version (id) ON DELETE CASCADE;

@@ -196,8 +196,8 @@ PostgreSQL knows its replicas. A server of MySQL or MariaDB does not know how fa
         "\
 A row of the root table may name the one above it by a row of another table: `flow_run: parent_task_run_id -> \
 task_run.flow_run_id`. The table between has a key, which the row names, and its column is an edge to the rule's root: its rows \
-go with the member that they name, so that a link is there for as long as that. A foreign key from the root table to it is an edge with \
-`set null`.",
+go with the member that they name, so that a link is there for as long as that; if it has several parents, with \
+all of them. A foreign key from the root table to it is an edge with `set null`.",
     ),
     (
         "malformed-text",

@@ -66,6 +66,7 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
             .iter()
             .map(|link| link_view(graph, link, dialect))
             .collect(),
+        over: rule.hierarchy.iter().any(|link| link.over.is_some()),
         linked: !rule.hierarchy.is_empty() || !meets.is_empty(),
         uppers: rule
             .links_within()

@@ -201,6 +201,9 @@ fn locked(graph: &Graph, dialect: Dialect) -> Vec<LockedView> {
         .collect();
     let lasts = graph.rules.iter().filter_map(|rule| rule.last.as_ref());
     roots.extend(lasts.map(|last| (last.table, last.names.name.as_str())));
+    let links = graph.rules.iter().flat_map(|rule| &rule.hierarchy);
+    let overs = links.filter_map(|link| link.over.as_ref());
+    roots.extend(overs.map(|over| (over.table, over.names.name.as_str())));
     roots.sort_by_key(|(table, _)| *table);
     roots.dedup_by_key(|(table, _)| *table);
     roots

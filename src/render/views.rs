@@ -104,6 +104,8 @@ pub(super) struct RuleView {
     pub(super) document: String,
     pub(super) closed: bool,
     pub(super) links: Vec<LinkView>,
+    /// Whether one of these leads over another table.
+    pub(super) over: bool,
     pub(super) meets: Vec<MeetView>,
     /// Whether families may be more than one row of the root table, by links or by rows that they share.
     pub(super) linked: bool,

@@ -132,6 +132,9 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_members(
 SQL SECURITY DEFINER
 COMMENT 'Fills work_member with the rows of p_depth{% if rule.linked %}, and work_link with their links{% endif %}. p_lock: those that SKIP LOCKED gets, in the order of their keys. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below.'
 BEGIN
+{%- if rule.over %}
+    DECLARE v_between bigint;
+{%- endif %}
 {%- if rule.raw %}
     -- where_sql of the spec, which windrow does not read, says of final rows: {{ rule.raw }}
 {%- endif %}
@@ -154,6 +157,21 @@ BEGIN
         SET o_found = ROW_COUNT();
 {%- endfor %}
     END IF;
+{%- for link in rule.links %}
+{%- if link.over %}
+    -- Members are named over these rows: who comes below one of them waits for this batch, if there is a foreign key. Those of
+    -- members that are not final are left alone: their family stays.
+    IF p_lock THEN
+        «SELECT COUNT(*)
+        ‹INTO v_between›
+        FROM work_member AS m
+        STRAIGHT_JOIN {{ link.over.table }} AS v ON v.{{ link.over.names }} = m.id
+        WHERE m.depth = p_depth
+          AND m.final
+        FOR UPDATE»;
+    END IF;
+{%- endif %}
+{%- endfor %}
 {%- if rule.linked %}
     -- Read after the rows were locked: a link that was committed before is seen.
 {%- for link in rule.links %}

@@ -344,6 +344,16 @@ BEGIN
 {%- endfor %}
     END IF;
 {%- endif %}
+{%- for link in rule.links %}
+{%- if link.over %}
+    -- Members are named over these rows: who comes below one of them waits for this batch, if there is a foreign key. Those of
+    -- members that are not final are left alone: their family stays.
+    IF p_lock THEN
+        «‹PERFORM› FROM {{ link.over.table }} AS v
+        WHERE v.{{ link.over.names }} = ANY (ARRAY(SELECT m.id FROM unnest(o_ids, o_final) AS m(id, final) WHERE m.final)) FOR UPDATE»;
+    END IF;
+{%- endif %}
+{%- endfor %}
 {%- if rule.links | length > 0 %}
     -- Read after the rows were locked: a link that was committed before is seen.
     «SELECT array_agg(l.upper), array_agg(l.lower)

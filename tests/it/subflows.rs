@@ -9,6 +9,7 @@ use windrow::render;
 use crate::harness::tests;
 use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, numbers, violations};
+use crate::workers::slow_down;
 
 const SPEC: &str = r#"
 name = "subflows"
@@ -35,6 +36,8 @@ tests! {
         a_hold_keeps_all_of_the_family,
         with_literal_families_a_member_is_held_with_its_root,
         a_sub_flow_that_comes_meanwhile_is_not_lost,
+        a_sub_flow_that_comes_after_the_judgement_waits,
+        what_goes_on_is_not_waited_for,
         the_catalog_fits,
         links_are_read_along_indexes,
         triggers_refuse_a_sub_flow_of_what_is_gone,
@@ -290,6 +293,56 @@ fn a_sub_flow_that_comes_meanwhile_is_not_lost(dialect: Dialect) {
     assert_eq!(linked(&mut database), 1);
 }
 
+/// The rows between are locked before the links are read: what would come below one of them waits, and is refused by its key.
+fn a_sub_flow_that_comes_after_the_judgement_waits(dialect: Dialect) {
+    let mut database = installation(dialect, &graph());
+    flow(&mut database, 1, None, OLD);
+    slow_down(&mut database, "flow_run_state", 2.0, None);
+    let mut application = database.connect();
+    let (runner, _, session) = database.call_aside("run", options());
+    database.until_asleep("a batch that has judged", &runner, session);
+    let late = application.execute(&format!(
+        "INSERT INTO flow_run VALUES ('{}', '{}', 'RUNNING', NULL)",
+        id(2),
+        id(10)
+    ));
+    let run = runner.join().expect("no panic").1.expect("a run");
+    assert_eq!(run["rules"][0]["families"], 1, "{run}");
+    let refused = late.expect_err("its task run is gone").to_string();
+    assert!(refused.to_lowercase().contains("foreign key"), "{refused}");
+    assert!(left(&mut database).is_empty());
+}
+
+/// A sub-flow that runs keeps the flow above it; the batch leaves its task runs to the application.
+fn what_goes_on_is_not_waited_for(dialect: Dialect) {
+    let mut database = installation(dialect, &graph());
+    flow(&mut database, 1, None, OLD);
+    flow(&mut database, 2, Some(10), None);
+    flow(&mut database, 3, None, OLD);
+    let mut application = database.connect();
+    application.execute("BEGIN").expect("a transaction");
+    let touched = format!(
+        "UPDATE task_run SET flow_run_id = flow_run_id WHERE id = '{}'",
+        id(20)
+    );
+    application.execute(&touched).expect("a row");
+    application
+        .execute(&format!(
+            "SELECT id FROM task_run WHERE id = '{}' FOR UPDATE",
+            id(21)
+        ))
+        .expect("a lock");
+    let run = database.run(options()).expect("a run");
+    assert_eq!(run["rules"][0]["retries"], 0, "{run}");
+    assert_eq!(
+        run["rules"][0]["skipped"],
+        json!({"NON_FINAL_MEMBER": 1}),
+        "{run}"
+    );
+    application.execute("COMMIT").expect("a commit");
+    assert_eq!(left(&mut database), [1, 2]);
+}
+
 fn the_catalog_fits(dialect: Dialect) {
     let mut database = installation(dialect, &graph());
     let verify = database.call("verify", json!({})).expect("a verification");
@@ -325,7 +378,7 @@ fn links_are_read_along_indexes(dialect: Dialect) {
     let probes = render::probes(&graph, dialect).expect("the statements");
     let mut links = probes
         .iter()
-        .filter(|probe| probe.sql.contains("parent_task_run_id"))
+        .filter(|probe| probe.sql.contains("parent_task_run_id") || probe.sql.contains(" AS v "))
         .peekable();
     assert!(links.peek().is_some());
     if dialect == Dialect::Postgres {

@@ -3,7 +3,7 @@
 use super::family::Family;
 use crate::diagnostic::{Diagnostic, Span, nearest};
 use crate::graph::tables::Resolved;
-use crate::graph::{Column, Link, Over, TableId, names};
+use crate::graph::{Column, Link, Over, TableId, With, names};
 use crate::spec::grammar::{self, LinkText};
 use crate::spec::{self, Text};
 
@@ -197,6 +197,13 @@ fn over_ends(
         let help = format!("add `key = \"column type\"` to `{shown}`");
         return wrong(between.span(), message, help, Some(id));
     };
+    if tables.tables[id.0].with == With::Any {
+        let message = format!("a row of `{shown}` may go without the member that `{names}` names");
+        let help = format!(
+            "write `with = \"all\"` at `{shown}`: with `any` it would take the link with it"
+        );
+        return wrong(link.child.span(), message, help, Some(id));
+    }
     let known = tables.tables[root.0].edges.iter();
     let known = known
         .map(|edge| &edge.column)

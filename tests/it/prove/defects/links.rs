@@ -34,6 +34,26 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &[OVER],
     },
     Defect {
+        name: "two-hops-not-locked",
+        what: "a row between two members is not locked while the links are read",
+        postgres: &[edit(
+            "AS m(id, final) WHERE m.final)) FOR UPDATE;",
+            "AS m(id, final) WHERE m.final));",
+        )],
+        mysql: &[edit("AND m.final\n        FOR UPDATE;", "AND m.final;")],
+        noticed_by: &["subflows::SERVER::a_sub_flow_that_comes_after_the_judgement_waits"],
+    },
+    Defect {
+        name: "two-hops-of-what-runs",
+        what: "a batch locks the rows of members that are not final, too",
+        postgres: &[edit(
+            "AS m(id, final) WHERE m.final)) FOR UPDATE;",
+            "AS m(id, final))) FOR UPDATE;",
+        )],
+        mysql: &[edit("AND m.final\n        FOR UPDATE;", "FOR UPDATE;")],
+        noticed_by: &["subflows::SERVER::what_goes_on_is_not_waited_for"],
+    },
+    Defect {
         name: "raw-condition-not-judged",
         what: "SQL of the spec is asked where roots are looked for, and not where a row is judged",
         postgres: &[edit(

@@ -27,7 +27,7 @@ build: ## Build the release binary
 	@.ci/setup build
 	@$(CARGO) build --release --quiet
 
-demo: build ## The main job on a throw-away server: SYSTEM=dolphinscheduler, yworkflow, camunda7, airflow-3 or mlflow-3, DIALECT=postgres, mysql or mariadb
+demo: build ## The main job on a throw-away server: SYSTEM=dolphinscheduler, yworkflow, camunda7, airflow-3, mlflow-3 or prefect-3, DIALECT=postgres, mysql or mariadb
 	@.ci/servers $(DIALECT)
 	@$(WINDROW) demo --system $(SYSTEM) --dialect $(DIALECT)
 

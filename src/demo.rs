@@ -73,7 +73,7 @@ pub struct Scripts {
 }
 
 /// Every system, the default first.
-pub const SYSTEMS: [System; 5] = [
+pub const SYSTEMS: [System; 6] = [
     System {
         name: "dolphinscheduler",
         database: "dolphinscheduler",
@@ -174,6 +174,24 @@ pub const SYSTEMS: [System; 5] = [
             schema: include_str!("../specs/systems/airflow/mysql/schema-3.3.sql"),
             history: include_str!("../specs/systems/airflow/mysql/history-3.3.sql"),
         }),
+        mariadb: false,
+    },
+    System {
+        name: "prefect-3",
+        database: "prefect",
+        title: "Prefect 3.8",
+        spec: include_str!("../specs/prefect-3.toml"),
+        spec_path: "specs/prefect-3.toml",
+        about_schema: "36 tables with their stock indexes; keys in a circle, and sub-flows that only a task run leads to",
+        about_history: "sub-flows that still run or were retried lately; crashed runs without an end; artifacts that are still shown",
+        families: FAMILIES,
+        decision: Decision::Policies("flow_run", "flow_id", "flows"),
+        further: &[("graph SPEC", "who belongs to whom, as a picture")],
+        postgres: Texts {
+            schema: include_str!("../specs/systems/prefect/postgres/schema-3.8.sql"),
+            history: include_str!("../specs/systems/prefect/postgres/history-3.8.sql"),
+        },
+        mysql: None,
         mariadb: false,
     },
     System {

@@ -56,6 +56,7 @@ mod pace;
 mod plan;
 mod poison;
 mod pooled;
+mod prefect;
 mod prove;
 mod reference;
 mod rig;
@@ -144,6 +145,7 @@ harness::tests! {
         plan::histories::tests,
         poison::tests,
         pooled::tests,
+        prefect::tests,
         prove::tests,
         reference::tests,
         rights::tests,

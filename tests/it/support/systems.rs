@@ -11,6 +11,17 @@ pub(crate) mod yworkflow {
         include_str!("../../../specs/systems/yworkflow/postgres/history.sql");
 }
 
+/// Prefect on PostgreSQL.
+pub(crate) mod prefect {
+    /// The whole schema of version 3.8.
+    pub(crate) const SCHEMA: &str =
+        include_str!("../../../specs/systems/prefect/postgres/schema-3.8.sql");
+
+    /// A history for [`SCHEMA`], sized and dated by the settings of DolphinScheduler's.
+    pub(crate) const HISTORY: &str =
+        include_str!("../../../specs/systems/prefect/postgres/history-3.8.sql");
+}
+
 /// MLflow on PostgreSQL, and in `mysql` the same on MySQL and MariaDB.
 pub(crate) mod mlflow {
     /// The whole schema of version 3.17.

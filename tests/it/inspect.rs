@@ -157,6 +157,11 @@ fn a_draft_says_what_people_wrote(dialect: Dialect) {
             "workflow_instance",
             include_str!("../../specs/yworkflow.toml"),
         ),
+        (
+            "prefect-3",
+            "flow_run",
+            include_str!("../../specs/prefect-3.toml"),
+        ),
     ];
     let mut guessed = (0, 0);
     for (name, root, spec) in roots {

@@ -33,7 +33,7 @@ pub use specs::{Check, Format, Generate, Graph, Init, Inspect};
 #[command(
     name = "windrow",
     version,
-    after_help = "Exit codes:\n  0  done and clean\n  1  done, but something was found: findings, stale files, violations, failed families\n  2  could not be done: usage, connection, SQL"
+    after_help = "Exit codes:\n  0  done and clean\n  1  done, but something was found: findings, stale files, violations, failed families\n  2  could not be done: usage, connection, SQL; with `--output json` the error is a document, too"
 )]
 #[command(
     subcommand_required = true,
@@ -66,6 +66,14 @@ pub fn parse(mut arguments: Vec<OsString>, spec: Option<OsString>) -> Cli {
         }
     }
     error.exit()
+}
+
+/// Whether a program reads the answer: then an error is a document, too.
+pub fn asks_for_json(arguments: &[OsString]) -> bool {
+    let words = arguments.iter().take_while(|argument| *argument != "--");
+    let words: Vec<_> = words.map(|argument| argument.to_string_lossy()).collect();
+    words.contains(&"--output=json".into())
+        || words.windows(2).any(|pair| pair == ["--output", "json"])
 }
 
 /// The place behind the last word of the subcommand.

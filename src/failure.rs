@@ -86,6 +86,31 @@ impl Error for Failure {
     }
 }
 
+/// An error for programs: what `--output json` prints in place of an answer. `error` has the `message`, what it was `caused_by`,
+/// `details` and `hints`, each a list of texts, and the server's `sqlstate` and `errno`, or null.
+pub fn document(error: &anyhow::Error) -> serde_json::Value {
+    let failures = || {
+        error
+            .chain()
+            .filter_map(|cause| cause.downcast_ref::<Failure>())
+    };
+    let mut hints: Vec<&String> = Vec::new();
+    for hint in failures().flat_map(Failure::hints) {
+        if !hints.contains(&hint) {
+            hints.push(hint);
+        }
+    }
+    let causes = error.chain().skip(1).map(ToString::to_string);
+    serde_json::json!({ "error": {
+        "message": error.to_string(),
+        "caused_by": causes.collect::<Vec<_>>(),
+        "details": failures().flat_map(Failure::details).collect::<Vec<_>>(),
+        "hints": hints,
+        "sqlstate": sqlstate(error),
+        "errno": errno(error),
+    } })
+}
+
 /// The SQLSTATE that an error carries, if a server raised it.
 pub fn sqlstate(error: &anyhow::Error) -> Option<&str> {
     error

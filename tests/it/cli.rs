@@ -10,6 +10,7 @@ tests! {
         help_names_every_command_and_the_exit_codes,
         a_subcommand_shows_an_example,
         wrong_usage_exits_with_two,
+        an_error_is_a_document_where_a_program_reads,
         a_code_is_explained,
         no_error_shows_a_password,
         the_graph_is_drawn_as_a_tree,
@@ -114,7 +115,7 @@ fn help_names_every_command_and_the_exit_codes() {
     Exit codes:
       0  done and clean
       1  done, but something was found: findings, stale files, violations, failed families
-      2  could not be done: usage, connection, SQL
+      2  could not be done: usage, connection, SQL; with `--output json` the error is a document, too
     --- stderr
     ");
 }
@@ -238,6 +239,27 @@ fn wrong_usage_exits_with_two() {
 
     hint: a code stands in brackets after `error`, `warning` or `notice`
     ");
+}
+
+fn an_error_is_a_document_where_a_program_reads() {
+    let said = windrow(&["status", SPEC, "--output", "json"]);
+    assert_eq!(said, windrow(&["status", "--output=json", SPEC]));
+    let document = said
+        .strip_prefix("exit: 2\n--- stdout\n")
+        .and_then(|rest| rest.strip_suffix("--- stderr\n"))
+        .unwrap_or_else(|| panic!("{said}"));
+    let document: serde_json::Value = serde_json::from_str(document).expect("a document");
+    assert_eq!(
+        document,
+        serde_json::json!({ "error": {
+            "message": "no database is given",
+            "caused_by": [],
+            "details": [],
+            "hints": ["add `--url postgres://user@host/database` or `--url mysql://user@host/`, or set WINDROW_URL"],
+            "sqlstate": null,
+            "errno": null,
+        } })
+    );
 }
 
 fn a_code_is_explained() {

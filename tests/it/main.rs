@@ -79,6 +79,7 @@ mod subflows;
 mod support;
 mod tidy;
 mod told;
+mod tutorial;
 mod unarchive;
 mod upgrade;
 mod versions;
@@ -168,6 +169,7 @@ harness::tests! {
         subflows::tests,
         tidy::tests,
         told::tests,
+        tutorial::tests,
         unarchive::tests,
         upgrade::tests,
         versions::tests,

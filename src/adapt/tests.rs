@@ -9,13 +9,15 @@ use super::*;
 use crate::catalog::{CatalogColumn, CatalogTable};
 use crate::graph::{Action, Rule, Single, Table, Test, With};
 
-const SPECS: [&str; 9] = [
+const SPECS: [&str; 11] = [
     include_str!("../../specs/airflow-3.toml"),
     include_str!("../../specs/camunda7.toml"),
     include_str!("../../specs/camunda7-cases.toml"),
     include_str!("../../specs/camunda7-end-time.toml"),
     include_str!("../../specs/dolphinscheduler.toml"),
     include_str!("../../specs/dolphinscheduler-3.2.toml"),
+    include_str!("../../specs/mlflow-3.toml"),
+    include_str!("../../specs/prefect-3.toml"),
     include_str!("../../specs/yworkflow.toml"),
     OPTIONAL,
     WAITS,

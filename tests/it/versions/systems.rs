@@ -19,6 +19,7 @@ tests! {
     each_server: [
         a_spec_that_fits_stays_as_it_is,
         dolphinscheduler_3_2,
+        mlflow_without_what_came_later,
     ],
 }
 
@@ -280,4 +281,34 @@ fn a_spec_that_fits_stays_as_it_is(dialect: Dialect) {
             .filter(|line| !line.starts_with("# Fitted by ") && !place(line));
         assert!(expected.eq(written), "{spec}");
     }
+}
+
+/// What has come with minor versions is left out by `install` itself, and the rest goes as ever.
+fn mlflow_without_what_came_later(dialect: Dialect) {
+    let system = SYSTEMS.iter().find(|system| system.name == "mlflow-3");
+    let scripts = system.and_then(|system| system.scripts(dialect));
+    let schema = scripts.expect("MLflow").schema.to_owned()
+        + "DROP TABLE review_queue_items; DROP TABLE span_metrics; DROP TABLE spans; DROP TABLE assessments;
+           DROP TABLE trace_metrics; DROP TABLE entity_associations; DROP TABLE issues; DROP TABLE logged_model_metrics;";
+    let database = database(dialect, &schema);
+    let (code, spec, told) = init(&database, "specs/mlflow-3.toml");
+    assert_eq!(code, Some(0), "{told}\n{spec}");
+    for table in ["review_queue_items", "span_metrics", "spans", "issues"] {
+        let line = format!("# left out: table \"{table}\": not in this database");
+        assert!(spec.lines().any(|it| it == line), "{line}\n\n{spec}");
+    }
+    let wrong = against(&database, &spec);
+    assert!(wrong.is_empty(), "{wrong:#?}\n{spec}");
+
+    let mut database = Installation::of(dialect, &schema, &graph_of(&spec));
+    database.arm();
+    database.execute(
+        "INSERT INTO experiments (experiment_id, name) VALUES (1, 'one');
+         INSERT INTO runs (run_uuid, lifecycle_stage, experiment_id, deleted_time) VALUES
+             ('old', 'deleted', 1, 1700000000000), ('live', 'active', 1, NULL);
+         INSERT INTO tags VALUES ('name', 'a', 'old'), ('name', 'b', 'live')",
+    );
+    let run = database.run(json!({"rule": "runs"})).expect("a run");
+    assert_eq!(run["rules"][0]["families"], 1, "{run}");
+    assert_eq!(database.texts("SELECT run_uuid FROM tags"), ["live"]);
 }

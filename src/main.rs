@@ -18,9 +18,8 @@ fn main() -> ExitCode {
         Err(error) => {
             if json {
                 ui.data(&failure::document(&error).to_string());
-            } else {
-                ui.error(&error);
             }
+            ui.error(&error);
             ExitCode::from(2)
         }
     }

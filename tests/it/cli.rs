@@ -244,10 +244,12 @@ fn wrong_usage_exits_with_two() {
 fn an_error_is_a_document_where_a_program_reads() {
     let said = windrow(&["status", SPEC, "--output", "json"]);
     assert_eq!(said, windrow(&["status", "--output=json", SPEC]));
-    let document = said
+    // Who reads what is not the answer reads it as ever.
+    let (document, told) = said
         .strip_prefix("exit: 2\n--- stdout\n")
-        .and_then(|rest| rest.strip_suffix("--- stderr\n"))
+        .and_then(|rest| rest.split_once("--- stderr\n"))
         .unwrap_or_else(|| panic!("{said}"));
+    assert!(told.starts_with("error: no database is given\n"), "{told}");
     let document: serde_json::Value = serde_json::from_str(document).expect("a document");
     assert_eq!(
         document,

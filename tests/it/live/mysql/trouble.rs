@@ -38,7 +38,17 @@ fn an_interrupt_ends_the_run_and_the_next_goes_on() {
                 "hint: what was committed stays, nothing is half done",
             ],
         );
-        assert_eq!(said.out, "", "a program that reads the document gets none");
+        // A program that reads the document gets the error, and no answer.
+        let document: serde_json::Value = serde_json::from_str(&said.out).expect("a document");
+        assert_eq!(
+            document.as_object().map(serde_json::Map::len),
+            Some(1),
+            "{document}"
+        );
+        assert_eq!(
+            document["error"]["message"],
+            "interrupted while running `CALL windrow_dolphinscheduler.run('{}')`"
+        );
         let first = server.text(&format!("SELECT status FROM {W}.run WHERE run_id = 1"));
         assert_eq!(first, "cancelled", "{flavour:?}");
         server.sql("DROP TRIGGER slow");

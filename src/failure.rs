@@ -86,26 +86,32 @@ impl Error for Failure {
     }
 }
 
-/// An error for programs: what `--output json` prints in place of an answer. `error` has the `message`, what it was `caused_by`,
-/// `details` and `hints`, each a list of texts, and the server's `sqlstate` and `errno`, or null.
-pub fn document(error: &anyhow::Error) -> serde_json::Value {
-    let failures = || {
-        error
-            .chain()
-            .filter_map(|cause| cause.downcast_ref::<Failure>())
-    };
-    let mut hints: Vec<&String> = Vec::new();
-    for hint in failures().flat_map(Failure::hints) {
-        if !hints.contains(&hint) {
+/// The failures among an error and its causes.
+fn failures(error: &anyhow::Error) -> impl Iterator<Item = &Failure> {
+    let causes = error.chain();
+    causes.filter_map(|cause| cause.downcast_ref::<Failure>())
+}
+
+/// The hints of an error and of its causes, each once.
+pub fn hints(error: &anyhow::Error) -> Vec<&str> {
+    let mut hints: Vec<&str> = Vec::new();
+    for hint in failures(error).flat_map(Failure::hints) {
+        if !hints.contains(&hint.as_str()) {
             hints.push(hint);
         }
     }
+    hints
+}
+
+/// An error for programs: what `--output json` prints in place of an answer. `error` has the `message`, what it was `caused_by`,
+/// `details` and `hints`, each a list of texts, and the server's `sqlstate` and `errno`, or null.
+pub fn document(error: &anyhow::Error) -> serde_json::Value {
     let causes = error.chain().skip(1).map(ToString::to_string);
     serde_json::json!({ "error": {
         "message": error.to_string(),
         "caused_by": causes.collect::<Vec<_>>(),
-        "details": failures().flat_map(Failure::details).collect::<Vec<_>>(),
-        "hints": hints,
+        "details": failures(error).flat_map(Failure::details).collect::<Vec<_>>(),
+        "hints": hints(error),
         "sqlstate": sqlstate(error),
         "errno": errno(error),
     } })

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, hints};
 
 const RED: Style = AnsiColor::Red.on_default().bold();
 const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
@@ -105,7 +105,6 @@ impl Ui {
     /// Prints an error: what, why, and how to mend it.
     pub fn error(&self, error: &anyhow::Error) {
         let mut text = format!("{RED}error{RED:#}: {error}");
-        let mut hints: Vec<&str> = Vec::new();
         for (depth, cause) in error.chain().enumerate() {
             if depth > 0 {
                 text += &format!("\n  caused by: {cause}");
@@ -114,15 +113,10 @@ impl Ui {
                 for detail in failure.details() {
                     text += &format!("\n  detail: {detail}");
                 }
-                for hint in failure.hints() {
-                    if !hints.contains(&hint.as_str()) {
-                        hints.push(hint);
-                    }
-                }
             }
         }
         self.line(&text);
-        for hint in hints {
+        for hint in hints(error) {
             self.hint(hint);
         }
     }

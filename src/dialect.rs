@@ -207,6 +207,15 @@ impl Dialect {
         }
     }
 
+    /// On MySQL and MariaDB: the least number that says this instant or a later one, so that what a column has is compared as it is.
+    pub fn number(self, instant: &str, epoch: Epoch) -> String {
+        let microseconds = format!("TIMESTAMPDIFF(MICROSECOND, '1970-01-01', {instant})");
+        match 1_000_000 / epoch.per_second() {
+            1 => microseconds,
+            each => format!("({microseconds} + {}) DIV {each}", each - 1),
+        }
+    }
+
     fn expression(self, expression: SimpleExpr) -> String {
         let mut text = String::new();
         match self {

@@ -22,10 +22,11 @@ pub(super) fn compare(graph: &Graph, rule: &Rule, catalog: &Catalog, found: &mut
         for condition in rule.candidates.iter().chain(&rule.r#final).chain(newest) {
             condition_finding(root, condition, catalog.dialect, live, found);
         }
-        if let Some(epoch) = rule.epoch {
-            epoch_finding(root, rule, epoch, catalog.dialect, live, found);
+        if let Some((time, epoch)) = rule.counted() {
+            epoch_finding(root, time, epoch, catalog.dialect, live, found);
         }
-        let time = std::iter::once(&rule.end_time).filter(|_| rule.epoch.is_none());
+        let counted = rule.counted().map(|(time, _)| time);
+        let time = std::iter::once(&rule.end_time).filter(|time| counted != Some(*time));
         for column in time
             .chain(&rule.otherwise)
             .chain(rule.last.iter().flat_map(|last| &last.otherwise))
@@ -67,13 +68,13 @@ pub(super) fn compare(graph: &Graph, rule: &Rule, catalog: &Catalog, found: &mut
 /// instant has to be one of them.
 fn epoch_finding(
     root: &Table,
-    rule: &Rule,
+    time: &Column,
     epoch: Epoch,
     dialect: Dialect,
     live: &CatalogTable,
     found: &mut Vec<Finding>,
 ) {
-    let name = &rule.end_time.name;
+    let name = &time.name;
     let Some(there) = live.column(name) else {
         found.push(missing_column(&root.name, name, live));
         return;
@@ -111,7 +112,8 @@ fn timed_findings(
             continue;
         };
         let ended = timed.ended.iter().filter(|_| member.table == rule.root);
-        for column in std::iter::once(&rule.end_time).chain(ended) {
+        let time = std::iter::once(&rule.end_time).filter(|_| rule.epoch.is_none());
+        for column in time.chain(ended) {
             column_finding(table, column, catalog.dialect, live, found);
         }
         for column in &member.family {
@@ -234,7 +236,9 @@ fn single_findings(
     let Some(live) = catalog.tables.get(&table.name) else {
         return;
     };
-    for column in single.columns() {
+    let counted = rule.counted().map(|(time, _)| time);
+    let columns = single.columns().into_iter();
+    for column in columns.filter(|column| counted != Some(*column)) {
         column_finding(table, column, catalog.dialect, live, found);
     }
     if let Single::KeepLast { group, order, .. } = single {

@@ -221,14 +221,14 @@ fn kind(word: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<Kind> {
                 "epoch-elsewhere",
                 word.span(),
                 format!("`{}` cannot stand here", epoch.word()),
-                "a number can be the `end_time` of a rule of the strategy `end-time`, without `max` and `else`; \
-                 elsewhere give the table a generated column of a time type, and name that",
+                "a number can be the `end_time` of a rule of the strategy `end-time`, without `max` and `else`, or the `time` of \
+                 any other but `removal-time`; elsewhere give the table a generated column of a time type, and name that",
             ));
             return None;
         }
         let names = KINDS.map(|(name, _)| name);
         let otherwise = format!(
-            "known types: `{}`; and for the end of a root `{}`",
+            "known types: `{}`; and for the time of a rule `{}`",
             names.join("`, `"),
             Epoch::ALL.map(Epoch::word).join("`, `")
         );

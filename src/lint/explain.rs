@@ -245,9 +245,9 @@ which all brackets and quotes are closed. It names columns of the row as `{root}
     (
         "epoch-elsewhere",
         "\
-`epoch-s`, `epoch-ms` and `epoch-us` say that a number counts from the beginning of 1970 when a root ended. Only the `end_time` \
-of a rule of the strategy `end-time` can be such a number; keys, conditions and the times of other strategies have the types \
-of the database.",
+`epoch-s`, `epoch-ms` and `epoch-us` say that a number counts from the beginning of 1970 in UTC. The `end_time` of a rule of \
+the strategy `end-time` can be such a number, and the `time` of any other but `removal-time`; a rule of the strategy `expiry` \
+then has no `fallback`. Keys, conditions and other times have the types of the database.",
     ),
     (
         "no-index-on-expression",

@@ -47,9 +47,11 @@ pub enum Substitute {
 fn instead(rule: &Rule) -> Option<Instead> {
     let otherwise = rule.otherwise.as_ref();
     let otherwise = otherwise.map(|other| Substitute::Otherwise(other.name.clone()));
+    let counted = rule.counted();
+    let number = counted.and_then(|(time, epoch)| (*time == rule.end_time).then_some(epoch));
     Some(Instead {
         column: rule.end_time.name.clone(),
-        by: otherwise.or(rule.epoch.map(Substitute::Instant))?,
+        by: otherwise.or(number.map(Substitute::Instant))?,
     })
 }
 
@@ -229,8 +231,9 @@ fn timed_indexes(graph: &Graph, rule: &Rule, timed: &Timed) -> Vec<IndexNeed> {
             whole_columns.extend(columns.iter().cloned());
             indexes.push(IndexNeed {
                 table: member.table,
+                // A rule of several tables has a time of its own kind.
+                instead: instead(rule).filter(|it| columns.contains(&it.column)),
                 columns,
-                instead: None,
                 conditions,
                 null: None,
                 whole_columns,
@@ -321,7 +324,7 @@ fn single_indexes(graph: &Graph, rule: &Rule, single: &Single) -> Vec<IndexNeed>
         Some(IndexNeed {
             table: rule.root,
             columns,
-            instead: None,
+            instead: instead(rule).filter(|it| along.iter().any(|column| column.name == it.column)),
             conditions: conditions.clone(),
             null: null.map(|column| column.name.clone()),
             whole_columns,

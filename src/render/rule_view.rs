@@ -8,8 +8,8 @@ use super::names::{
 };
 use super::rules::{by_calendar, time_name};
 use super::views::{
-    ArtifactView, CollectView, EpochView, LinkView, OverView, RootView, RuleView, ScopeView,
-    StepView, StrategyView, TimesView, TwinView,
+    ArtifactView, CollectView, LinkView, OverView, RootView, RuleView, ScopeView, StepView,
+    StrategyView, TimesView, TwinView,
 };
 use super::works::WorkView;
 use super::{
@@ -184,11 +184,8 @@ fn root_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RootView {
             Some(_) => format!("i.{}", dialect.ident(&rule.end_time.name)),
             None => ended(rule, dialect),
         },
-        epoch: rule.epoch.map(|epoch| EpochView {
-            // Up to the next whole number: what it says is before the instant if it is before that.
-            more: 1_000_000 / epoch.per_second() - 1,
-            each: 1_000_000 / epoch.per_second(),
-        }),
+        epoch: rule.epoch.is_some(),
+        number_of: number_of(rule, dialect),
         ended_name: match (&rule.otherwise, &rule.last) {
             (None, None) if rule.epoch.is_none() => dialect.ident(&rule.end_time.name),
             _ => "ended".to_owned(),
@@ -422,6 +419,15 @@ fn collect_view(
         joined: between(graph, rule, id, dialect).is_some(),
         users: left::users(graph, purge, steps, id),
     }
+}
+
+/// What stands before an instant and behind it where it becomes what the time of the rule is compared with.
+fn number_of(rule: &Rule, dialect: Dialect) -> (String, String) {
+    const INSTANT: &str = "{}";
+    let number = rule.epoch.map(|epoch| dialect.number(INSTANT, epoch));
+    let around = number.as_deref().and_then(|it| it.split_once(INSTANT));
+    let (before, behind) = around.unwrap_or_default();
+    (before.to_owned(), behind.to_owned())
 }
 
 /// When row `i` of the root table ended.

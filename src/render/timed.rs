@@ -20,6 +20,8 @@ mod member;
 pub(super) struct TimedView {
     /// Whether rows of one table go, of which only a hold keeps one: most of that is the kernel's.
     pub(super) plain: bool,
+    /// When a row of such a table is due.
+    due: DueView,
     /// What turns an instant into the clock of the application on PostgreSQL.
     in_zone: String,
     /// What must be over for a family to go, in the zone of the application, and the column that says when it ended;
@@ -95,6 +97,34 @@ pub(super) struct TimedView {
     held: Vec<ListView>,
 }
 
+/// The time of a row of one table.
+#[derive(Serialize)]
+struct DueView {
+    /// That of row `t`, and of row `r`: a column, or what its number says.
+    of_t: String,
+    of_r: String,
+    /// What is compared of row `t`, and ordered by: the same, or on MySQL and MariaDB the number.
+    time: String,
+}
+
+impl DueView {
+    fn new(rule: &Rule, dialect: Dialect) -> Self {
+        let column = |row: &str| format!("{row}.{}", dialect.ident(&rule.end_time.name));
+        let time = |row: &str| match rule.epoch {
+            Some(epoch) => dialect.instant(&column(row), epoch),
+            None => column(row),
+        };
+        Self {
+            of_t: time("t"),
+            of_r: time("r"),
+            time: match dialect {
+                Dialect::Postgres => time("t"),
+                Dialect::Mysql | Dialect::Mariadb => column("t"),
+            },
+        }
+    }
+}
+
 pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) -> TimedView {
     let key = dialect.ident(&graph.table(rule.root).key[0].name);
     let roots = Roots::new(graph, rule, timed, dialect);
@@ -123,6 +153,7 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
     };
     TimedView {
         plain: rule.is_plain(graph.table(rule.root)),
+        due: DueView::new(rule, dialect),
         in_zone: match rule.end_time.kind {
             Kind::Timestamptz => String::new(),
             _ => format!(" AT TIME ZONE {}", dialect.text(&graph.time_zone)),

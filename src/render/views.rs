@@ -229,7 +229,9 @@ pub(super) struct RootView {
     pub(super) otherwise: bool,
     /// What is compared of row `i` with a time, and ordered by: the same, or on MySQL and MariaDB the number that says it.
     pub(super) time: String,
-    pub(super) epoch: Option<EpochView>,
+    /// Whether it is a number, and what stands before an instant and behind it where it becomes one.
+    pub(super) epoch: bool,
+    pub(super) number_of: (String, String),
     /// Rows of another table that say when a root ended; `ended` is then when it began, and this the name of that.
     pub(super) last: Option<LastView>,
     pub(super) start_name: String,
@@ -242,15 +244,6 @@ pub(super) struct RootView {
     pub(super) eligible: Vec<String>,
     /// The condition of the spec that windrow does not read, as it is written; empty where there is none.
     pub(super) raw: String,
-}
-
-/// How an instant becomes a number that counts from 1970, on MySQL and MariaDB.
-#[derive(Serialize)]
-pub(super) struct EpochView {
-    /// Microseconds that are added before the division, so that it rounds up.
-    pub(super) more: i64,
-    /// Microseconds of each.
-    pub(super) each: i64,
 }
 
 /// The scopes of a rule.

@@ -72,9 +72,10 @@ pub struct Rule {
     #[serde(default)]
     pub shared: Shared,
     /// Which column says when a row goes (`removal-time`, `expiry`) or how old it is (`age`, `orphan`, `keep-last`):
-    /// `column [timestamp | timestamptz]`.
+    /// `column [timestamp | timestamptz | epoch-s | epoch-ms | epoch-us]`. A number that counts from the beginning of 1970 in UTC
+    /// says nothing where it is not above 0; a removal time is none.
     #[serde(default)]
-    #[schemars(with = "String", example = &"removal_time")]
+    #[schemars(with = "String", example = &"removal_time", example = &"event_time epoch-ms")]
     pub time: Option<Text>,
     /// The tables of a rule by removal time, in the order in which their rows go: `table`, or `table: column, …` with the
     /// columns that name the root of a row's family.

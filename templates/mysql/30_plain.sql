@@ -22,14 +22,13 @@ BEGIN
     INTO o_to
     FROM (
 {%- filter fit %}
-        «SELECT t.{{ rule.end_time }} AS due
+        «SELECT {{ rule.timed.due.of_t }} AS due
         FROM {{ rule.table }} AS t
-        WHERE t.{{ rule.end_time }} >= p_from
-          AND t.{{ rule.end_time }} < o_to
+        WHERE {{ <w.within rule to="o_to" /> | indent(width=10) }}
 {%- for condition in rule.timed.conditions_of_root %}
           AND {{ condition }}
 {%- endfor %}
-        ORDER BY t.{{ rule.end_time }}
+        ORDER BY {{ rule.timed.due.time }}
         LIMIT p_families, 1»
 {%- endfilter %}
     ) AS x;
@@ -45,7 +44,7 @@ BEGIN
     WHEN 'named' THEN
 {%- filter fit %}
         INSERT INTO work_row (id, due)
-        «SELECT t.{{ rule.key }}, t.{{ rule.end_time }}
+        «SELECT t.{{ rule.key }}, {{ rule.timed.due.of_t }}
         FROM work_target AS c
         STRAIGHT_JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = c.id
 {%- for condition in rule.timed.conditions_of_root %}
@@ -57,7 +56,7 @@ BEGIN
         INSERT INTO work_row (id)
         «SELECT t.{{ rule.key }}
         FROM {{ rule.table }} AS t
-        WHERE t.{{ rule.end_time }} IS NULL
+        WHERE {{ <w.undated rule /> }}
 {%- for condition in rule.timed.conditions_of_root %}
           AND {{ condition }}
 {%- endfor %}»;
@@ -68,8 +67,7 @@ BEGIN
         «SELECT t.{{ rule.key }}
         FROM {{ rule.table }} AS t
         STRAIGHT_JOIN work_keep AS k1 ON k1.id = t.{{ rule.key }}
-        WHERE t.{{ rule.end_time }} >= p_from
-          AND t.{{ rule.end_time }} < p_to
+        WHERE {{ <w.within rule /> | indent(width=10) }}
 {%- for condition in rule.timed.conditions_of_root %}
           AND {{ condition }}
 {%- endfor %}»;
@@ -77,16 +75,15 @@ BEGIN
     ELSE
 {%- filter fit %}
         INSERT INTO work_row (id, due)
-        «SELECT t.{{ rule.key }}, t.{{ rule.end_time }}
+        «SELECT t.{{ rule.key }}, {{ rule.timed.due.of_t }}
         FROM {{ rule.table }} AS t
         LEFT JOIN work_keep AS k1 ON k1.id = t.{{ rule.key }}
-        WHERE t.{{ rule.end_time }} >= p_from
-          AND t.{{ rule.end_time }} < p_to
+        WHERE {{ <w.within rule /> | indent(width=10) }}
 {%- for condition in rule.timed.conditions_of_root %}
           AND {{ condition }}
 {%- endfor %}
           AND k1.id IS NULL
-        ORDER BY t.{{ rule.end_time }}, t.{{ rule.key }}
+        ORDER BY {{ rule.timed.due.time }}, t.{{ rule.key }}
         LIMIT p_limit»;
 {%- endfilter %}
     END CASE;
@@ -109,7 +106,7 @@ BEGIN
         WHERE (
 {%- else %}
         FROM {{ rule.table }} AS t
-        WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to AND (
+        WHERE {{ <w.within rule /> | indent(width=10) }} AND (
 {%- endif %}
 {%- for above in rule.bound %}
 {%- filter fit %}
@@ -134,9 +131,9 @@ BEGIN
         INTO o_rows
         FROM (
 {%- filter fit %}
-            «SELECT t.{{ rule.end_time }}
+            «SELECT {{ rule.timed.due.of_t }}
             FROM {{ rule.table }} AS t
-            WHERE t.{{ rule.end_time }} {% if timed %}>= p_from AND t.{{ rule.end_time }} < p_to{% else %}IS NULL{% endif %}
+            WHERE {% if timed %}{{ <w.within rule /> | indent(width=14) }}{% else %}{{ <w.undated rule /> }}{% endif %}
 {%- for condition in rule.timed.conditions_of_root %}
               AND {{ condition }}
 {%- endfor %}
@@ -172,10 +169,9 @@ BEGIN
     ELSE
 {%- filter fit %}
         INSERT INTO work_due (due)
-        «SELECT DISTINCT t.{{ rule.end_time }}
+        «SELECT DISTINCT {{ rule.timed.due.of_t }}
         FROM {{ rule.table }} AS t
-        WHERE t.{{ rule.end_time }} >= p_from
-          AND t.{{ rule.end_time }} < p_to
+        WHERE {{ <w.within rule /> | indent(width=10) }}
 {%- for condition in rule.timed.conditions_of_root %}
           AND {{ condition }}
 {%- endfor %}»;

@@ -126,7 +126,7 @@ BEGIN
             WHEN h.{{ rule.single.keys[0].name }} IS NOT NULL THEN 'HELD'
 {{- <w.held_above control rule pad="            " /> }}
 {%- if rule.single.aged and not rule.single.expiry %}
-            WHEN p_as_of IS NOT NULL AND t.{{ rule.single.time }} IS NULL THEN 'UNDATED_MEMBER'
+            WHEN p_as_of IS NOT NULL AND {{ rule.single.time }} IS NULL THEN 'UNDATED_MEMBER'
 {%- endif %}
         END,
         {{ rule.single.due }}

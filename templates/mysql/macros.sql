@@ -585,14 +585,21 @@ BEGIN
 END;
 {%- endcomponent w.rows_below %}
 
-{#- What root i of a rule with listed scopes must be, besides in policy p or source row and old enough. -#}
-{#- An instant as the end of row i is compared with it: as it is, or as the number, rounded up, that says it. -#}
+{#- An instant as a time of the rule is compared with it: as it is, or as the number, rounded up, that says it. -#}
 {% component w.as_ended(rule, at) -%}
-{%- if not rule.epoch %}{{ at }}
-{%- elif rule.epoch.each == 1 %}TIMESTAMPDIFF(MICROSECOND, '1970-01-01', {{ at }})
-{%- else %}(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', {{ at }}) + {{ rule.epoch.more }}) DIV {{ rule.epoch.each }}
-{%- endif %}
+{{ rule.number_of[0] }}{{ at }}{{ rule.number_of[1] }}
 {%- endcomponent w.as_ended %}
+
+{#- Whether row t of one table has its time in a window, or has none. -#}
+{% component w.within(rule, to="p_to") -%}
+{% if rule.epoch %}{{ rule.timed.due.time }} > 0
+AND {% endif %}{{ rule.timed.due.time }} >= {{ <w.as_ended rule at="p_from" /> }}
+AND {{ rule.timed.due.time }} < {{ <w.as_ended rule at={to} /> }}
+{%- endcomponent w.within %}
+
+{% component w.undated(rule) -%}
+{% if rule.epoch %}({{ rule.timed.due.time }} IS NULL OR {{ rule.timed.due.time }} <= 0){% else %}{{ rule.timed.due.time }} IS NULL{% endif %}
+{%- endcomponent w.undated %}
 
 {#- Whether row i ended before an instant, at or after it, after it, or is not known to have. -#}
 {% component w.ended_before(rule, at) -%}
@@ -611,6 +618,7 @@ END;
 {% if rule.epoch %}({{ rule.time }} IS NULL OR {{ rule.time }} <= 0){% else %}{{ rule.ended }} IS NULL{% endif %}
 {%- endcomponent w.not_ended %}
 
+{#- What root i of a rule with listed scopes must be, besides in policy p or source row and old enough. -#}
 {% component w.due_root(rule, newest=true) %}
 {%- if rule.timed and rule.timed.root_column %}
 AND COALESCE(i.{{ rule.timed.root_column }}, i.{{ rule.key }}) = i.{{ rule.key }}
@@ -635,7 +643,7 @@ FROM (
 {%- for predicate in pass.backlog %}
         {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ predicate }}
 {%- endfor %}
-        ORDER BY {{ pass.due_time }} LIMIT {{ limit }}
+        ORDER BY t.{{ pass.along[0].column }} LIMIT {{ limit }}
     ){% if not loop.last %}
     UNION ALL{% endif %}
 {%- endfilter %}
@@ -787,7 +795,7 @@ STRAIGHT_JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = c.id
 
 {% component w.plain_window(rule) -%}
 FROM work_due AS w
-STRAIGHT_JOIN {{ rule.table }} AS t ON t.{{ rule.end_time }} = w.due
+STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.timed.due.time }} = {{ <w.as_ended rule at="w.due" /> }}
 LEFT JOIN work_keep AS k1 ON k1.id = t.{{ rule.key }}
 WHERE k1.id IS NULL
 {%- for condition in rule.timed.conditions_of_root %}
@@ -881,7 +889,7 @@ END;
 {#- That row t has neither an expiry nor the time of its fallback. -#}
 {% component w.timeless(rule) -%}
 WHERE t.{{ rule.end_time }} IS NULL
-      AND t.{{ rule.single.time }} IS NULL
+      AND {{ rule.single.time }} IS NULL
 {%- for condition in rule.single.conditions %}
       AND {{ condition }}
 {%- endfor %}
@@ -941,8 +949,8 @@ FROM {% if begun %}work_cursor AS c STRAIGHT_JOIN {% endif %}{% if ends %}{{ end
 {%- else -%}
 {{ rule.single.goes }}
 {%- if rule.single.aged %}
-      AND ({% if undated %}p_as_of IS NULL OR {% endif %}t.{{ rule.single.time }} < v_cutoff
-{%- if undated %} OR t.{{ rule.single.time }} IS NULL{% endif %})
+      AND ({% if undated %}p_as_of IS NULL OR {% endif %}{{ rule.single.time }} < v_cutoff
+{%- if undated %} OR {{ rule.single.time }} IS NULL{% endif %})
 {%- endif %}
 {%- endif %}
 {%- endcomponent w.single_goes %}
@@ -1064,7 +1072,7 @@ BEGIN
         {% if loop.first %}WHERE{% else %}AND{% endif %} {{ condition }}
 {%- endfor %}
 {%- if rule.single.aged %}
-        {% if rule.single.conditions %}AND{% else %}WHERE{% endif %} t.{{ rule.single.time }} < v_cutoff
+        {% if rule.single.conditions %}AND{% else %}WHERE{% endif %} {{ rule.single.time }} < v_cutoff
 {%- endif %}
 {%- else %}
         WHERE {{ <w.single_goes rule undated={false} /> }}
@@ -1097,10 +1105,10 @@ END;
         «SELECT COUNT(*), COUNT(t.k1), CONCAT('[', COALESCE(GROUP_CONCAT(t.k1), ''), ']')
         ‹INTO v_listed, v_dated, v_keys›
         FROM (SELECT {% if rule.single.orphan and rule.single.aged -%}
-            IF(t.{{ rule.single.time }} IS NULL, NULL, t.{{ rule.single.keys[0].column }})
+            IF({{ rule.single.time }} IS NULL, NULL, t.{{ rule.single.keys[0].column }})
             {%- else %}t.{{ rule.single.keys[0].column }}{% endif %} AS k1 {{ <w.of_pass rule pass begun ends={true} end="work_bound" /> }}
 {%- if rule.single.orphan %} AND {{ rule.single.goes }}
-{%- if rule.single.aged %} AND (t.{{ rule.single.time }} < v_cutoff OR t.{{ rule.single.time }} IS NULL){% endif %}
+{%- if rule.single.aged %} AND ({{ rule.single.time }} < v_cutoff OR {{ rule.single.time }} IS NULL){% endif %}
 {%- endif %}
         ORDER BY {{ pass.order }} LIMIT v_ahead) AS t»;
 {%- endfilter %}
@@ -1112,7 +1120,7 @@ END;
     {% if begun %}IF v_under_way THEN{% else %}ELSE{% endif %}
 {%- filter fit %}
         «SELECT COUNT(*), CONCAT('[', COALESCE(GROUP_CONCAT(IF(t.windrow_goes
-{%- if rule.single.aged %} AND (t.{{ rule.single.time }} < v_cutoff OR t.{{ rule.single.time }} IS NULL){% endif %}
+{%- if rule.single.aged %} AND ({{ rule.single.time }} < v_cutoff OR {{ rule.single.time }} IS NULL){% endif %}
 {#- -#}, t.{{ rule.single.keys[0].column }}, NULL)), ''), ']')
         ‹INTO o_found, {{ into }}›
         FROM work_bound AS b STRAIGHT_JOIN (

@@ -18,13 +18,13 @@ AS $windrow$
 BEGIN
     RETURN ARRAY[(
 {%- filter fit %}
-        «SELECT t.{{ rule.end_time }} FROM {{ rule.table }} AS t
-        WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to[1]
+        «SELECT {{ rule.timed.due.time }} FROM {{ rule.table }} AS t
+        WHERE {{ rule.timed.due.time }} >= p_from AND {{ rule.timed.due.time }} < p_to[1]
 {%- for condition in rule.timed.conditions_of_root %}
           AND {{ condition }}
 {%- endfor %}
 {%- endfilter %}
-        ORDER BY t.{{ rule.end_time }} OFFSET p_skip[1] LIMIT 1»
+        ORDER BY {{ rule.timed.due.time }} OFFSET p_skip[1] LIMIT 1»
     )];
 END
 $windrow$;
@@ -53,7 +53,7 @@ BEGIN
     END IF;
     RETURN ARRAY(
         «SELECT t.{{ rule.key }}::text FROM {{ rule.table }} AS t
-        WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to AND (
+        WHERE {{ rule.timed.due.time }} >= p_from AND {{ rule.timed.due.time }} < p_to AND (
 {%- for above in rule.bound %}
 {%- filter fit %}
             {% if not loop.first %}OR {% endif %}{{ <w.held_beside control above /> | indent(width=12) }}

@@ -170,7 +170,7 @@ AS $windrow$
 BEGIN
     RETURN ARRAY(
         SELECT {{ rule.single.key_text }} FROM {{ rule.table }} AS t
-        WHERE t.{{ rule.end_time }} IS NULL AND t.{{ rule.single.time }} IS NULL
+        WHERE t.{{ rule.end_time }} IS NULL AND {{ rule.single.time }} IS NULL
 {%- for condition in rule.single.conditions %}
           AND {{ condition }}
 {%- endfor %}

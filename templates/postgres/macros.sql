@@ -125,7 +125,7 @@ CASE
     WHEN {{ key }} IN (SELECT unnest(‹{{ control }}.held_keys({{ rule.literal }})›::{{ rule.single.key_type }}[])) THEN 'HELD'
 {{- <w.held_above control rule pad="    " /> }}
 {%- if rule.single.aged and not rule.single.expiry %}
-    WHEN p_as_of IS NOT NULL AND t.{{ rule.single.time }} IS NULL THEN 'UNDATED_MEMBER'
+    WHEN p_as_of IS NOT NULL AND {{ rule.single.time }} IS NULL THEN 'UNDATED_MEMBER'
 {%- endif %}
 END
 {%- endcomponent w.why_it_stays %}
@@ -354,7 +354,7 @@ WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
 {% component w.delete_plain(rule) -%}
 {%- filter fit %}
 «DELETE FROM {{ rule.table }} AS t
-WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
+WHERE {{ rule.timed.due.time }} >= p_from AND {{ rule.timed.due.time }} < p_to
 {%- for condition in rule.timed.conditions_of_root %}
   AND {{ condition }}
 {%- endfor %}
@@ -440,7 +440,7 @@ LANGUAGE sql STABLE
 AS $windrow$
 
 {%- filter fit %}
-    ⟪SELECT r.{{ rule.key }}::{{ rule.key_type }}, ({{ rule.timed.family_of_root }})::{{ rule.key_type }}, r.{{ rule.end_time }}::{{ rule.time_type }},
+    ⟪SELECT r.{{ rule.key }}::{{ rule.key_type }}, ({{ rule.timed.family_of_root }})::{{ rule.key_type }}, {{ rule.timed.due.of_r }}::{{ rule.time_type }},
         {{ rule.timed.is_root_r }},
         {{ rule.timed.is_alone_r }},
         {% if rule.timed.ended %}r.{{ rule.timed.ended }} IS NOT NULL{% else %}true{% endif %}

@@ -14,6 +14,8 @@ tests! {
         what_an_application_writes_never_fails,
         a_number_of_another_kind_is_told,
         a_search_by_numbers_goes_along_its_index,
+        rows_go_by_the_age_that_a_number_says,
+        single_rows_go_by_the_time_that_a_number_says,
     ],
     on_postgres: [
         broken_numbers_say_it_to_the_microsecond,
@@ -182,5 +184,139 @@ fn broken_numbers_say_it_to_the_microsecond() {
             [0, 1, 2, 3, 5, 6],
             "{kind}"
         );
+    }
+}
+
+/// Rows of one table whose time is a number, as many systems keep it.
+fn rows(rule: &str) -> String {
+    format!(
+        r#"
+name = "epochs"
+schema = "public"
+database = "epochs"
+
+[tables]
+event = {{ key = "id bigint" }}
+
+[rules.events]
+root = "event"
+{rule}
+limits = {{ batch_rows = 2 }}
+"#
+    )
+}
+
+const RETENTION: &str = "retention = { default = \"30d\", minimum = \"7d\", safety_lag = \"1d\" }";
+
+/// What a run must make of rows with these numbers, all of one group: those that stay by their time, or want of one, come first.
+struct Numbers {
+    times: Vec<String>,
+    goes: usize,
+    undated: bool,
+}
+
+/// An installation with these rows, of which one that would go is held; a run takes the others.
+fn takes_those_that_are_due(dialect: Dialect, word: &str, spec: &str, numbers: &Numbers) {
+    let schema = "CREATE TABLE event (id bigint PRIMARY KEY, at bigint, kind varchar(10) NOT NULL, other bigint);
+         CREATE TABLE other (id bigint PRIMARY KEY)";
+    let mut database = Installation::of(dialect, schema, &graph_of(spec));
+    database.arm();
+    let count = numbers.times.len();
+    for (id, time) in numbers.times.iter().enumerate() {
+        database.execute(&format!(
+            "INSERT INTO event VALUES ({id}, {time}, 'step', 7)"
+        ));
+    }
+    // The newest of the group of a rule that keeps it.
+    database.execute("INSERT INTO event VALUES (99, NULL, 'step', NULL)");
+    let held = count - 1;
+    database
+        .set_hold(json!({ "key": held.to_string(), "reason": "audit" }))
+        .expect("a hold");
+    let options = json!({ "as_of": "2026-06-01T12:00:00Z" });
+    let preview = database.preview(options.clone()).expect("a preview");
+    let rule = &preview["rules"][0];
+    let goes = json!({ "event": numbers.goes - 1 });
+    assert_eq!(rule["tables"], goes, "{word}: {preview}");
+    assert_eq!(rule["skipped"]["HELD"], 1, "{word}: {preview}");
+    let undated = rule["skipped"].get("UNDATED_MEMBER").is_some();
+    assert_eq!(undated, numbers.undated, "{word}: {preview}");
+    let run = database.run(options).expect("a run");
+    assert_eq!(run["rules"][0]["tables"], goes, "{word}: {run}");
+    let left = database.texts("SELECT CAST(id AS char(2)) FROM event WHERE id < 99 ORDER BY id");
+    let left: Vec<&str> = left.iter().map(|id| id.trim()).collect();
+    let mut stays: Vec<String> = (0..count - numbers.goes).map(|id| id.to_string()).collect();
+    stays.push(held.to_string());
+    let order = |mut ids: Vec<String>| {
+        ids.sort();
+        ids
+    };
+    let left = order(left.into_iter().map(str::to_owned).collect());
+    assert_eq!(left, order(stays), "{word}");
+    // Nothing is left that a further run would take, and whoever names a row takes it whatever its time.
+    let again = database.run(json!({ "as_of": "2026-06-01T12:00:00Z" }));
+    let again = again.expect("a run");
+    assert_eq!(
+        again["rules"][0]["tables"],
+        json!({ "event": 0 }),
+        "{again}"
+    );
+    let told: Vec<String> = all_findings(&database, dialect, spec)
+        .iter()
+        .filter(|found| ["type-differs", "seq-scan", "missing-index"].contains(&found.code))
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(told, [""; 0], "{word}");
+}
+
+/// Numbers on both sides of an instant, and what stands for none.
+fn around(instant: i64, per_second: i64, undated: bool) -> Numbers {
+    let at = instant * per_second;
+    Numbers {
+        times: vec![
+            "NULL".to_owned(),
+            "0".to_owned(),
+            "-1".to_owned(),
+            i64::MIN.to_string(),
+            i64::MAX.to_string(),
+            at.to_string(),
+            (at + 1).to_string(),
+            // These go, but for the last one.
+            (at - 1).to_string(),
+            (at - 1).to_string(),
+            (at - 86_400 * per_second).to_string(),
+            "1".to_owned(),
+            (at - 1).to_string(),
+        ],
+        goes: 5,
+        undated,
+    }
+}
+
+fn rows_go_by_the_age_that_a_number_says(dialect: Dialect) {
+    for (word, per_second) in UNITS {
+        let spec = rows(&format!(
+            "strategy = \"age\"\ntime = \"at {word}\"\n{RETENTION}"
+        ));
+        takes_those_that_are_due(dialect, word, &spec, &around(CUTOFF, per_second, true));
+    }
+}
+
+fn single_rows_go_by_the_time_that_a_number_says(dialect: Dialect) {
+    let time = |word: &str| format!("time = \"at {word}\"");
+    for (word, per_second) in UNITS {
+        let expiry = rows(&format!("strategy = \"expiry\"\n{}", time(word)));
+        takes_those_that_are_due(dialect, word, &expiry, &around(AS_OF, per_second, false));
+    }
+    let (word, per_second) = UNITS[1];
+    let aged = format!("{}\n{RETENTION}", time(word));
+    for rule in [
+        format!("strategy = \"orphan\"\nneeds = [\"other -> other.id\"]\n{aged}"),
+        format!(
+            "strategy = \"keep-last\"\nkeep = {{ newest = 1, per = \"kind varchar\", by = \"id bigint\" }}\n{aged}"
+        ),
+    ] {
+        let numbers = around(CUTOFF, per_second, true);
+        takes_those_that_are_due(dialect, word, &rows(&rule), &numbers);
     }
 }

@@ -29,7 +29,8 @@ pub struct Rule {
     pub end_time: Column,
     /// What stands in for an end time that is NULL; of the same type.
     pub otherwise: Option<Column>,
-    /// What the end time counts, where it is a number. Its type is `Timestamptz` here: it is an instant. A number that is not
+    /// What the end time counts, where it is a number; of orphans and of rows outnumbered by newer ones, what the time counts from which
+    /// the retention does. Its type is `Timestamptz` here: it is an instant. A number that is not
     /// above 0 is none, as NULL is: nothing ended in 1970, and applications write 0 or -1 for what they do not know.
     pub epoch: Option<Epoch>,
     /// The rows with whose last one a row of the root table ended, where it does not say so itself.
@@ -198,6 +199,15 @@ impl Rule {
             && timed.references.is_empty()
             && timed.stamps.is_empty()
             && timed.unit == Unit::Window
+    }
+
+    /// The time that is a number, and what that counts.
+    pub fn counted(&self) -> Option<(&Column, Epoch)> {
+        let time = match self.single() {
+            Some(Single::Orphan { time, .. } | Single::KeepLast { time, .. }) => time.as_ref()?,
+            Some(Single::Expiry { .. }) | None => &self.end_time,
+        };
+        Some((time, self.epoch?))
     }
 
     /// Whether workers share it out: families, rows of one table by their time, or single rows. Windows of several tables have

@@ -1,7 +1,7 @@
 //! The columns that a rule names: times, and those that group and order rows.
 
 use crate::diagnostic::{Diagnostic, Span};
-use crate::graph::{Column, Kind, names};
+use crate::graph::{Column, Epoch, Kind, names};
 use crate::spec::Text;
 use crate::spec::grammar::{self, ColumnText};
 
@@ -14,6 +14,36 @@ pub(super) fn end_time(
         .map_err(|diagnostic| diagnostics.push(*diagnostic))
         .ok()?;
     time_column(&read, written, diagnostics)
+}
+
+/// A time that may be a number, with what that counts.
+pub(super) fn time_or_number(
+    text: &str,
+    written: &Text,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<(Column, Option<Epoch>)> {
+    let read = grammar::column(text, written)
+        .map_err(|diagnostic| diagnostics.push(*diagnostic))
+        .ok()?;
+    match epoch(&read) {
+        Some(epoch) => Some((number(&read, diagnostics), Some(epoch))),
+        None => Some((time_column(&read, written, diagnostics)?, None)),
+    }
+}
+
+/// What a column counts, if it is a number that says an instant.
+pub(super) fn epoch(read: &ColumnText) -> Option<Epoch> {
+    let word = read.kind.as_ref()?.get_ref();
+    Epoch::ALL.into_iter().find(|epoch| epoch.word() == word)
+}
+
+/// A column whose number says an instant, by which it is known: one of UTC.
+pub(super) fn number(read: &ColumnText, diagnostics: &mut Vec<Diagnostic>) -> Column {
+    names::identifier(&read.name, "column", diagnostics);
+    Column {
+        name: read.name.get_ref().clone(),
+        kind: Kind::Timestamptz,
+    }
 }
 
 pub(super) fn time_column(

@@ -1,11 +1,11 @@
 //! When a row of the root table ended: a column of its own says it, or the last of its rows of another table.
 
-use super::columns::{end_time, time_column};
+use super::columns::{end_time, epoch, number, time_column};
 use super::family::Family;
 use super::fields::missing;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::dialect::Dialect;
-use crate::graph::{Column, Epoch, Kind, Last, TableId, names};
+use crate::graph::{Column, Epoch, Last, TableId, names};
 use crate::spec::grammar::{self, EndTimeText};
 use crate::spec::{self, Spec, Text};
 
@@ -33,15 +33,11 @@ pub(super) fn end(
     let read = grammar::end_time(text, written)
         .map_err(|diagnostic| diagnostics.push(*diagnostic))
         .ok()?;
-    let epoch = epoch(&read);
+    // Anywhere else such a word is no known type.
+    let alone = read.table.is_none() && read.otherwise.is_none();
+    let epoch = epoch(&read.column).filter(|_| alone);
     let time = match epoch {
-        Some(_) => {
-            names::identifier(&read.column.name, "column", diagnostics);
-            Some(Column {
-                name: read.column.name.get_ref().clone(),
-                kind: Kind::Timestamptz,
-            })
-        }
+        Some(_) => Some(number(&read.column, diagnostics)),
         None => time_column(&read.column, written, diagnostics),
     };
     if let Some(otherwise) = &read.otherwise {
@@ -113,13 +109,6 @@ pub(super) fn end(
             time,
         }),
     })
-}
-
-/// What the end of a root counts, where a number of its own says it. Anywhere else such a word is no known type.
-fn epoch(read: &EndTimeText) -> Option<Epoch> {
-    let word = read.column.kind.as_ref()?.get_ref();
-    let mut known = Epoch::ALL.into_iter();
-    known.find(|epoch| epoch.word() == word && read.table.is_none() && read.otherwise.is_none())
 }
 
 /// When a root began, and where that stands.

@@ -4,7 +4,7 @@ use grammar::{EdgeText, NoneText};
 use toml::Spanned;
 
 use super::archive;
-use super::columns::{columns, end_time};
+use super::columns::{columns, end_time, time_or_number};
 use super::family::{Family, root};
 use super::fields::{foreign_to_single, missing, refuse};
 use super::limits::limits;
@@ -57,10 +57,18 @@ pub(super) fn rule(
     if !tables.edges_are_unclear() {
         check_children(name, &order, tables, diagnostics);
     }
-    let time = rule
-        .time
-        .as_ref()
-        .and_then(|written| end_time(text, written, diagnostics));
+    let time = rule.time.as_ref();
+    let time = time.and_then(|written| time_or_number(text, written, diagnostics));
+    let (time, epoch) = time.map_or((None, None), |(time, epoch)| (Some(time), epoch));
+    if let (Some(epoch), Some(fallback)) = (epoch, &rule.fallback) {
+        diagnostics.push(Diagnostic::error(
+            "epoch-elsewhere",
+            fallback.span(),
+            format!("`{}` cannot have a fallback", epoch.word()),
+            "rows in which the number is not above 0 have no expiry, and stay; give the table a generated column of a time type, \
+             and name that",
+        ));
+    }
     let resolved = match strategy {
         spec::Strategy::Expiry => expiry(text, name, rule, time, diagnostics),
         spec::Strategy::Orphan => orphan(text, name, rule, time, root, tables, diagnostics),
@@ -89,7 +97,7 @@ pub(super) fn rule(
             None => tables.tables[root.0].key.first()?.clone(),
         },
         otherwise: None,
-        epoch: None,
+        epoch,
         last: None,
         strategy: Strategy::Single(single),
         hierarchy: Vec::new(),

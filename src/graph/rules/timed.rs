@@ -3,7 +3,7 @@
 use toml::Spanned;
 
 use super::archive;
-use super::columns::end_time;
+use super::columns::{end_time, time_or_number};
 use super::family::{Family, root};
 use super::fields::{foreign_to_time, missing, refuse};
 use super::limits::limits;
@@ -38,9 +38,14 @@ pub(super) fn rule(
     check_written(name, rule, by_removal_time, diagnostics);
     let written = rule.root.as_ref();
     let root = written.and_then(|written| root(spec, written, tables, diagnostics));
-    let mut read = |written: &Option<Text>| end_time(text, written.as_ref()?, diagnostics);
-    let time = read(&rule.time);
-    let ended = read(&rule.end_time);
+    let (time, epoch) = match &rule.time {
+        Some(written) if by_removal_time => (end_time(text, written, diagnostics), None),
+        Some(written) => time_or_number(text, written, diagnostics)
+            .map_or((None, None), |(time, epoch)| (Some(time), epoch)),
+        None => (None, None),
+    };
+    let ended = rule.end_time.as_ref();
+    let ended = ended.and_then(|written| end_time(text, written, diagnostics));
     let members = if by_removal_time {
         members(spec, text, rule, root, tables, diagnostics)
     } else {
@@ -95,7 +100,7 @@ pub(super) fn rule(
         where_sql: None,
         end_time: time?,
         otherwise: None,
-        epoch: None,
+        epoch,
         last: None,
         strategy: Strategy::Timed(Timed {
             retention: kept.default.filter(|_| !by_removal_time).unwrap_or(0),

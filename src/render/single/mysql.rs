@@ -62,7 +62,7 @@ pub(super) fn view(
             " AND ",
         ),
         holds_r: of_keys(&|_, key| format!("h.{0} = r.{0}", key.name), " AND "),
-        oldest_now: now(graph, shown),
+        oldest_now: now(graph, rule, shown),
         cutoff: single
             .aged()
             .map_or(String::new(), |time| local(graph, time.kind, "p_cutoff")),

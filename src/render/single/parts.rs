@@ -200,9 +200,14 @@ pub(super) fn part(text: &str, index: usize, composite: bool) -> String {
     }
 }
 
+/// The present instant for a view: what a number says is in UTC, whatever the session shows.
+fn present_of(rule: &Rule, kind: Kind) -> &'static str {
+    present(rule.epoch.map_or(kind, |_| Kind::Timestamp))
+}
+
 /// The present instant as a column of this kind has it.
-pub(super) fn now(graph: &Graph, kind: Kind) -> String {
-    local(graph, kind, present(kind))
+pub(super) fn now(graph: &Graph, rule: &Rule, kind: Kind) -> String {
+    local(graph, kind, present_of(rule, kind))
 }
 
 /// What the time of a row must lie before now, for a view; empty where rows go whatever their age.
@@ -213,7 +218,7 @@ pub(super) fn cutoff_now(graph: &Graph, rule: &Rule, single: &Single) -> String 
     let default = rule.retention.default.unwrap_or_default();
     let (minimum, lag) = (rule.retention.minimum, rule.retention.safety_lag);
     let before = |retention: &str| {
-        let instant = present(time.kind);
+        let instant = present_of(rule, time.kind);
         let seconds = format!("GREATEST({retention}, {minimum}) + {lag}");
         local(
             graph,

@@ -1,6 +1,7 @@
 //! The ways through the table of a rule of single rows.
 
 use super::parts::{cutoff_now, goes, is_unique, now, oldest, ranked};
+use super::time_of;
 use super::views::{PassView, PlaceView};
 use crate::dialect::Dialect;
 use crate::graph::{Column, Graph, Kind, Rule, Single};
@@ -49,31 +50,45 @@ pub(super) fn passes(
 }
 
 /// Rows that have expired.
-fn expired<'a>(graph: &Graph, rule: &'a Rule, dialect: Dialect) -> Way<'a> {
-    let time = format!("t.{}", dialect.ident(&rule.end_time.name));
+fn expired(graph: &Graph, rule: &Rule, dialect: Dialect) -> Way {
+    let column = format!("t.{}", dialect.ident(&rule.end_time.name));
+    let time = time_of(rule, "t", &rule.end_time, dialect);
     let now = match (dialect, rule.end_time.kind) {
         (Dialect::Postgres, Kind::Timestamptz) => "p_as_of".to_owned(),
         (Dialect::Postgres, _) => {
             format!("(p_as_of AT TIME ZONE {})", dialect.text(&graph.time_zone))
         }
-        (Dialect::Mysql | Dialect::Mariadb, kind) => now(graph, kind),
+        (Dialect::Mysql | Dialect::Mariadb, kind) => now(graph, rule, kind),
     };
-    let due = vec![format!("{time} < v_now")];
+    // MySQL and MariaDB compare numbers as they are, along an index of the column.
+    let numbers = rule.epoch.filter(|_| dialect != Dialect::Postgres);
+    let before = |instant: &str| match numbers {
+        Some(epoch) => vec![
+            format!("{column} > 0"),
+            format!("{column} < {}", dialect.number(instant, epoch)),
+        ],
+        None => vec![format!("{time} < {instant}")],
+    };
+    let due = before("v_now");
     let name = escaped(dialect, &rule.end_time.name);
     Way {
         name: "expired",
         why: format!("rows whose {name} has passed."),
-        along: vec![&rule.end_time],
+        along: vec![Column {
+            name: rule.end_time.name.clone(),
+            kind: numbers.map_or(rule.end_time.kind, |_| Kind::Bigint),
+        }],
+        instant: numbers.is_none() && rule.epoch.is_some(),
         unique: false,
         predicates: due.clone(),
         due,
-        backlog: vec![format!("{time} < {now}")],
+        backlog: before(&now),
         due_time: time,
     }
 }
 
 /// Rows that say no expiry.
-fn fallen_back<'a>(rule: &Rule, fallback: &'a Column, cutoff: &str, dialect: Dialect) -> Way<'a> {
+fn fallen_back(rule: &Rule, fallback: &Column, cutoff: &str, dialect: Dialect) -> Way {
     let none = format!("t.{} IS NULL", dialect.ident(&rule.end_time.name));
     let time = format!("t.{}", dialect.ident(&fallback.name));
     let due = vec![none.clone(), format!("{time} < v_cutoff")];
@@ -81,7 +96,8 @@ fn fallen_back<'a>(rule: &Rule, fallback: &'a Column, cutoff: &str, dialect: Dia
     Way {
         name: "fallback",
         why: format!("rows without one, a retention after their {name}."),
-        along: vec![fallback],
+        along: vec![fallback.clone()],
+        instant: false,
         unique: false,
         predicates: due.clone(),
         due,
@@ -91,23 +107,18 @@ fn fallen_back<'a>(rule: &Rule, fallback: &'a Column, cutoff: &str, dialect: Dia
 }
 
 /// All rows, by their key, or group by group.
-fn each_row<'a>(
-    graph: &Graph,
-    rule: &Rule,
-    single: &'a Single,
-    cutoff: &str,
-    dialect: Dialect,
-) -> Way<'a> {
+fn each_row(graph: &Graph, rule: &Rule, single: &Single, cutoff: &str, dialect: Dialect) -> Way {
     let column = |column: &Column| format!("t.{}", dialect.ident(&column.name));
-    let (name, why, along): (_, _, Vec<&Column>) = match single {
+    let (name, why, along): (_, _, Vec<Column>) = match single {
         Single::KeepLast { group, order, .. } => (
             "surplus",
             "group by group, the newest row last.",
-            group.iter().chain(order).collect(),
+            group.iter().chain(order).cloned().collect(),
         ),
         _ => ("orphan", "every row, by its key.", Vec::new()),
     };
     let aged = single.aged();
+    let aged = aged.map(|time| time_of(rule, "t", time, dialect));
     let judged = match dialect {
         Dialect::Postgres => None,
         Dialect::Mysql | Dialect::Mariadb => ranked(graph, rule, single),
@@ -116,7 +127,7 @@ fn each_row<'a>(
         Some(ranked) => ranked.goes,
         None => goes(graph, rule, single, dialect),
     }];
-    backlog.extend(aged.map(|time| format!("{} < {cutoff}", column(time))));
+    backlog.extend(aged.iter().map(|time| format!("{time} < {cutoff}")));
     Way {
         name,
         why: why.to_owned(),
@@ -124,19 +135,22 @@ fn each_row<'a>(
             .iter()
             .map(|one| format!("{} IS NOT NULL", column(one)))
             .collect(),
-        unique: is_unique(graph.table(rule.root), &along),
+        unique: is_unique(graph.table(rule.root), &along.iter().collect::<Vec<_>>()),
+        instant: false,
         along,
         due: Vec::new(),
         backlog,
-        due_time: aged.map_or("NULL".to_owned(), column),
+        due_time: aged.unwrap_or_else(|| "NULL".to_owned()),
     }
 }
 
 /// What tells one pass from another.
-struct Way<'a> {
+struct Way {
     name: &'static str,
     why: String,
-    along: Vec<&'a Column>,
+    along: Vec<Column>,
+    /// Whether the first of them is what its number says: the time by which a row is due.
+    instant: bool,
     /// Whether no two rows are at the same place, so that the key need not tell them apart: where an index of the application
     /// is unique, some servers do not see that it has the key behind it.
     unique: bool,
@@ -146,8 +160,8 @@ struct Way<'a> {
     due_time: String,
 }
 
-fn pass(number: usize, way: Way<'_>, key: &[Column], shown: &str, dialect: Dialect) -> PassView {
-    let mut along = way.along;
+fn pass(number: usize, way: Way, key: &[Column], shown: &str, dialect: Dialect) -> PassView {
+    let mut along: Vec<&Column> = way.along.iter().collect();
     let rest: Vec<&Column> = key
         .iter()
         .filter(|column| along.iter().all(|known| known.name != column.name))
@@ -169,6 +183,14 @@ fn pass(number: usize, way: Way<'_>, key: &[Column], shown: &str, dialect: Diale
             }
         }
     };
+    let instant = along[0].name.clone();
+    let of_t = |column: &Column| {
+        if way.instant && column.name == instant {
+            way.due_time.clone()
+        } else {
+            format!("t.{}", dialect.ident(&column.name))
+        }
+    };
     let places: Vec<PlaceView> = along
         .iter()
         .enumerate()
@@ -181,10 +203,7 @@ fn pass(number: usize, way: Way<'_>, key: &[Column], shown: &str, dialect: Diale
             behind: along.len() + index + 1,
         })
         .collect();
-    let columns: Vec<String> = along
-        .iter()
-        .map(|column| format!("t.{}", dialect.ident(&column.name)))
-        .collect();
+    let columns: Vec<String> = along.iter().map(|column| of_t(column)).collect();
     let named: Vec<String> = places
         .iter()
         .map(|place| format!("s.{}", place.name))
@@ -195,19 +214,19 @@ fn pass(number: usize, way: Way<'_>, key: &[Column], shown: &str, dialect: Diale
     };
     let compare = |columns: &[String], sign, of| compare(columns, sign, &places, of);
     PassView {
-        way: along.iter().map(|column| column.name.clone()).collect(),
+        way: columns.clone(),
         due_cast: format!("{}::{shown}", way.due_time),
         number,
         name: way.name,
         why: way.why,
         columns: read
             .iter()
-            .map(|column| format!("t.{} AS {}", dialect.ident(&column.name), name(column)))
+            .map(|column| format!("{} AS {}", of_t(column), name(column)))
             .collect::<Vec<_>>()
             .join(", "),
         values: read
             .iter()
-            .map(|column| format!("t.{}", dialect.ident(&column.name)))
+            .map(|column| of_t(column))
             .collect::<Vec<_>>()
             .join(", "),
         names: read

@@ -17,7 +17,7 @@ pub(crate) struct SingleView {
     pub(crate) shared: bool,
     /// Whether there is a time from which a retention counts.
     pub(crate) aged: bool,
-    /// That time.
+    /// That time of row `t`.
     pub(crate) time: String,
     pub(crate) time_name: String,
     pub(crate) time_type: &'static str,

@@ -183,12 +183,8 @@ impl Model<'_> {
         let otherwise = rule
             .otherwise
             .and_then(|column| self.value(root, column).time());
-        let ended = self.value(root, rule.ended);
-        let counted = match self.plan.tables[0].at(rule.ended).kind {
-            Kind::Number(unit) => ended.int().map(|number| number * unit),
-            _ => None,
-        };
-        ended.time().or(counted).or(otherwise)
+        let kind = self.plan.tables[0].at(rule.ended).kind;
+        instant(self.value(root, rule.ended), kind).or(otherwise)
     }
 
     /// What a root must have ended before; none where it is kept for ever, or nothing says how long.
@@ -431,6 +427,14 @@ fn groups<'a>(rows: Vec<&'a Row>, per: &[usize], by: usize) -> BTreeMap<Vec<Valu
     groups
 }
 
+/// The instant of a time that may be a number of this kind.
+fn instant(value: &Value, kind: Kind) -> Option<i64> {
+    match kind {
+        Kind::Number(unit) => value.int().map(|number| number * unit),
+        _ => value.time(),
+    }
+}
+
 pub(crate) fn single(plan: &Plan, world: &World) -> Verdict {
     let rule = &plan.single;
     let mut verdict = Verdict::default();
@@ -456,7 +460,8 @@ pub(crate) fn single(plan: &Plan, world: &World) -> Verdict {
             .filter(|hold| hold.rule == "single" && hold.active)
             .any(|hold| hold.key.iter().collect::<Vec<_>>() == key)
     };
-    let time = |row: &Row, column: usize| row.values[column].time();
+    let table = &plan.tables[rule.table];
+    let time = |row: &Row, column: usize| instant(&row.values[column], table.at(column).kind);
     let old = |when: Option<i64>| when.map(|when| when < cutoff);
     // What has no time is neither due nor not.
     let mut judge = |row: &Row, due: Option<bool>, hold_first: bool| {

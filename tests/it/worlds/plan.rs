@@ -162,6 +162,21 @@ pub(crate) enum Single {
     },
 }
 
+impl Single {
+    /// The time that may be a number.
+    pub(crate) fn counted(&self) -> Option<usize> {
+        match self {
+            Self::Age { time }
+            | Self::Expiry {
+                time,
+                fallback: None,
+            } => Some(*time),
+            Self::Expiry { .. } => None,
+            Self::KeepLast { time, .. } | Self::Orphan { time, .. } => *time,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct SingleRule {
     pub(crate) table: usize,

@@ -51,6 +51,14 @@ impl Value {
         }
     }
 
+    /// A time as a column of this kind has it.
+    fn counted(self, kind: Kind) -> Self {
+        match (kind, &self) {
+            (Kind::Number(unit), Self::Time(time)) => Self::Int(time.div_euclid(unit)),
+            _ => self,
+        }
+    }
+
     pub(crate) fn time(&self) -> Option<i64> {
         match self {
             Self::Time(time) => Some(*time),
@@ -346,11 +354,7 @@ impl World {
             _ => Value::Int(4),
         };
         if random.random_bool(0.92) {
-            let time = Self::time(&limits, random);
-            row.values[rule.ended] = match (table.at(rule.ended).kind, &time) {
-                (Kind::Number(unit), Value::Time(time)) => Value::Int(time.div_euclid(unit)),
-                _ => time,
-            };
+            row.values[rule.ended] = Self::time(&limits, random).counted(table.at(rule.ended).kind);
         }
         if let Some(otherwise) = rule.otherwise
             && random.random_bool(0.8)
@@ -390,7 +394,8 @@ impl World {
         }
         let mut set = |column: usize, limits: &[i64], random: &mut SmallRng| {
             if random.random_bool(0.8) {
-                row.values[column] = Self::time(limits, random);
+                row.values[column] =
+                    Self::time(limits, random).counted(plan.tables[rule.table].at(column).kind);
             }
         };
         match &rule.what {

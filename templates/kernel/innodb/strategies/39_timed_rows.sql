@@ -41,7 +41,10 @@ CREATE PROCEDURE timed_least(IN p_rule varchar(64), OUT o_time datetime(6))
 SQL SECURITY DEFINER
 COMMENT 'The time before all others that the column of p_rule can hold.'
 BEGIN
-    SELECT IF(r.zoned, '1970-01-01 00:00:01', '1000-01-01 00:00:00') INTO o_time FROM rule AS r WHERE r.rule = p_rule;
+    SELECT IF(r.zoned AND NOT JSON_CONTAINS_PATH(r.document, 'one', '$.by_number'), '1970-01-01 00:00:01', '1000-01-01 00:00:00')
+    INTO o_time
+    FROM rule AS r
+    WHERE r.rule = p_rule;
 END;
 
 -- window_timed: the next window of time, from its oldest row on (inclusive) to o_to (exclusive): no more than p_rows, and of the

@@ -100,8 +100,8 @@ BEGIN
         SELECT format(
             'SELECT ARRAY[%s] FROM (SELECT $1) AS k(key) JOIN %I.%I AS t ON %s',
             (
-                SELECT string_agg(format('t.%I::text', a.name), ', ' ORDER BY a.position)
-                FROM jsonb_array_elements_text(r.document -> 'ways' -> p_pass - 1) WITH ORDINALITY AS a(name, position)
+                SELECT string_agg(a.of_t || '::text', ', ' ORDER BY a.position)
+                FROM jsonb_array_elements_text(r.document -> 'ways' -> p_pass - 1) WITH ORDINALITY AS a(of_t, position)
             ),
             s.schema_name, r.root, key_match(p_rule)
         )

@@ -57,12 +57,15 @@ impl Plan {
         let mut tables = Vec::new();
         let families = families(&mut tables, &mut names, random);
         // Without a draw: the other plans stay what they are.
+        let unit = [1_000_000, 1_000, 1][usize::try_from(seed / 4 % 3).expect("a few")];
         if seed % 4 == 1 && families.otherwise.is_none() {
-            let unit = [1_000_000, 1_000, 1][usize::try_from(seed / 4 % 3).expect("a few")];
             tables[0].columns[families.ended].kind = Kind::Number(unit);
         }
         let mut unmanaged = Vec::new();
         let single = single(&mut tables, &mut unmanaged, &mut names, random);
+        if let (3, Some(time)) = (seed % 4, single.what.counted()) {
+            tables[single.table].columns[time].kind = Kind::Number(unit);
+        }
         Self {
             seed,
             tables,

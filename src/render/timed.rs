@@ -144,6 +144,7 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
         let candidates = rule.candidates.iter();
         candidates.map(|it| dialect.condition_of(row, it)).collect()
     };
+    let ended = timed.ended.as_ref();
     let by_family = timed.unit == Unit::Family;
     let rootless = |row: &str| roots.missing(&roots.family_of(row, dialect), dialect);
     let at_window = |row: &str| {
@@ -159,15 +160,8 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
             _ => format!(" AT TIME ZONE {}", dialect.text(&graph.time_zone)),
         },
         least: least(graph, rule, timed, dialect),
-        end_type: timed
-            .ended
-            .as_ref()
-            .map_or("", |ended| dialect.kind(ended.kind)),
-        ended: timed
-            .ended
-            .as_ref()
-            .map(|ended| dialect.ident(&ended.name))
-            .unwrap_or_default(),
+        end_type: ended.map_or("", |it| dialect.kind(it.kind)),
+        ended: ended.map_or(String::new(), |it| dialect.ident(&it.name)),
         by_family,
         tied_by_name: members.iter().any(MemberView::is_tied_by_name),
         crosses: members.iter().any(|it| !it.namers.is_empty()),

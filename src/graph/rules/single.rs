@@ -59,7 +59,8 @@ pub(super) fn rule(
     }
     let time = rule.time.as_ref();
     let time = time.and_then(|written| time_or_number(text, written, diagnostics));
-    let (time, epoch) = time.map_or((None, None), |(time, epoch)| (Some(time), epoch));
+    let (time, epoch) = time.unzip();
+    let epoch = epoch.flatten();
     if let (Some(epoch), Some(fallback)) = (epoch, &rule.fallback) {
         diagnostics.push(Diagnostic::error(
             "epoch-elsewhere",

@@ -15,7 +15,8 @@ use crate::graph::conditions::conditions;
 use crate::graph::tables::Resolved;
 use crate::graph::written::by_family;
 use crate::graph::{
-    Member, Reference, Retention, Rule, Shared, Stamp, Strategy, TableId, Timed, Unit, names,
+    Column, Epoch, Member, Reference, Retention, Rule, Shared, Stamp, Strategy, TableId, Timed,
+    Unit, names,
 };
 use crate::spec::{self, Spec, Text, duration::DAY, grammar};
 
@@ -38,12 +39,7 @@ pub(super) fn rule(
     check_written(name, rule, by_removal_time, diagnostics);
     let written = rule.root.as_ref();
     let root = written.and_then(|written| root(spec, written, tables, diagnostics));
-    let (time, epoch) = match &rule.time {
-        Some(written) if by_removal_time => (end_time(text, written, diagnostics), None),
-        Some(written) => time_or_number(text, written, diagnostics)
-            .map_or((None, None), |(time, epoch)| (Some(time), epoch)),
-        None => (None, None),
-    };
+    let (time, epoch) = time(text, rule, by_removal_time, diagnostics).unzip();
     let ended = rule.end_time.as_ref();
     let ended = ended.and_then(|written| end_time(text, written, diagnostics));
     let members = if by_removal_time {
@@ -100,7 +96,7 @@ pub(super) fn rule(
         where_sql: None,
         end_time: time?,
         otherwise: None,
-        epoch,
+        epoch: epoch?,
         last: None,
         strategy: Strategy::Timed(Timed {
             retention: kept.default.filter(|_| !by_removal_time).unwrap_or(0),
@@ -121,6 +117,20 @@ pub(super) fn rule(
         report,
         order,
     })
+}
+
+/// The time of the rows, and what it counts if it is a number, which no removal time is.
+fn time(
+    text: &str,
+    rule: &spec::Rule,
+    by_removal_time: bool,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<(Column, Option<Epoch>)> {
+    let written = rule.time.as_ref()?;
+    if by_removal_time {
+        return Some((end_time(text, written, diagnostics)?, None));
+    }
+    time_or_number(text, written, diagnostics)
 }
 
 /// Tells which of the fields are missing that every rule by time needs.

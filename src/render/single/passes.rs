@@ -1,7 +1,6 @@
 //! The ways through the table of a rule of single rows.
 
-use super::parts::{cutoff_now, goes, is_unique, now, oldest, ranked};
-use super::time_of;
+use super::parts::{cutoff_now, goes, is_unique, now, oldest, ranked, time_of};
 use super::views::{PassView, PlaceView};
 use crate::dialect::Dialect;
 use crate::graph::{Column, Graph, Kind, Rule, Single};
@@ -52,7 +51,7 @@ pub(super) fn passes(
 /// Rows that have expired.
 fn expired(graph: &Graph, rule: &Rule, dialect: Dialect) -> Way {
     let column = format!("t.{}", dialect.ident(&rule.end_time.name));
-    let time = time_of(rule, "t", &rule.end_time, dialect);
+    let time = time_of(rule, &rule.end_time, dialect);
     let now = match (dialect, rule.end_time.kind) {
         (Dialect::Postgres, Kind::Timestamptz) => "p_as_of".to_owned(),
         (Dialect::Postgres, _) => {
@@ -118,7 +117,7 @@ fn each_row(graph: &Graph, rule: &Rule, single: &Single, cutoff: &str, dialect: 
         _ => ("orphan", "every row, by its key.", Vec::new()),
     };
     let aged = single.aged();
-    let aged = aged.map(|time| time_of(rule, "t", time, dialect));
+    let aged = aged.map(|time| time_of(rule, time, dialect));
     let judged = match dialect {
         Dialect::Postgres => None,
         Dialect::Mysql | Dialect::Mariadb => ranked(graph, rule, single),
@@ -191,6 +190,10 @@ fn pass(number: usize, way: Way, key: &[Column], shown: &str, dialect: Dialect) 
             format!("t.{}", dialect.ident(&column.name))
         }
     };
+    let listed = |form: &dyn Fn(&Column) -> String| -> String {
+        let each: Vec<String> = read.iter().map(|column| form(column)).collect();
+        each.join(", ")
+    };
     let places: Vec<PlaceView> = along
         .iter()
         .enumerate()
@@ -219,21 +222,9 @@ fn pass(number: usize, way: Way, key: &[Column], shown: &str, dialect: Dialect) 
         number,
         name: way.name,
         why: way.why,
-        columns: read
-            .iter()
-            .map(|column| format!("{} AS {}", of_t(column), name(column)))
-            .collect::<Vec<_>>()
-            .join(", "),
-        values: read
-            .iter()
-            .map(|column| of_t(column))
-            .collect::<Vec<_>>()
-            .join(", "),
-        names: read
-            .iter()
-            .map(|column| name(column))
-            .collect::<Vec<_>>()
-            .join(", "),
+        columns: listed(&|column| format!("{} AS {}", of_t(column), name(column))),
+        values: listed(&of_t),
+        names: listed(&name),
         order: columns.join(", "),
         reached: compare(&columns, ">=", ""),
         passed: compare(&columns, "<>", ""),
@@ -245,11 +236,7 @@ fn pass(number: usize, way: Way, key: &[Column], shown: &str, dialect: Dialect) 
         beyond: bound("c", ">", &columns, &places),
         upto: bound("b", "<", &columns, &places),
         key_of_f: key_of_f(key.len()),
-        of_f: read
-            .iter()
-            .map(|column| format!("f.{}", name(column)))
-            .collect::<Vec<_>>()
-            .join(", "),
+        of_f: listed(&|column| format!("f.{}", name(column))),
         backwards: places
             .iter()
             .map(|place| format!("f.{} DESC", place.name))

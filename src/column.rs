@@ -34,7 +34,7 @@ pub enum Kind {
     Timestamptz,
 }
 
-/// What a number counts that says when something happened: from the beginning of 1970 in UTC, without leap seconds.
+/// What a column counts that is no time and says one: a number counts from the beginning of 1970 in UTC, without leap seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Epoch {
     /// Seconds.
@@ -43,11 +43,21 @@ pub enum Epoch {
     Milliseconds,
     /// Microseconds.
     Microseconds,
+    /// Days, as a date: it says the end of that day in the zone of the application, so that nothing goes a day too early.
+    Date,
 }
 
 impl Epoch {
-    /// All of them, the coarsest first.
-    pub const ALL: [Epoch; 3] = [Epoch::Seconds, Epoch::Milliseconds, Epoch::Microseconds];
+    /// Those that are numbers, the coarsest first.
+    pub const NUMBERS: [Epoch; 3] = [Epoch::Seconds, Epoch::Milliseconds, Epoch::Microseconds];
+
+    /// All of them.
+    pub const ALL: [Epoch; 4] = [
+        Epoch::Date,
+        Epoch::Seconds,
+        Epoch::Milliseconds,
+        Epoch::Microseconds,
+    ];
 
     /// The word for it in a spec.
     pub fn word(self) -> &'static str {
@@ -55,21 +65,26 @@ impl Epoch {
             Epoch::Seconds => "epoch-s",
             Epoch::Milliseconds => "epoch-ms",
             Epoch::Microseconds => "epoch-us",
+            Epoch::Date => "date",
         }
     }
 
-    /// How many of them are a second.
-    pub fn per_second(self) -> i64 {
+    /// How many of them are a second, if it is a number.
+    pub fn per_second(self) -> Option<i64> {
         match self {
-            Epoch::Seconds => 1,
-            Epoch::Milliseconds => 1_000,
-            Epoch::Microseconds => 1_000_000,
+            Epoch::Seconds => Some(1),
+            Epoch::Milliseconds => Some(1_000),
+            Epoch::Microseconds => Some(1_000_000),
+            Epoch::Date => None,
         }
     }
 
-    /// The last minute but one of the year 9999, in UTC. What lies behind is as far away as this: no server knows later years.
-    pub fn greatest(self) -> i64 {
-        253_402_300_740 * self.per_second()
+    /// The kind of the instant that it says: a number counts in UTC.
+    pub fn kind(self) -> Kind {
+        match self {
+            Epoch::Seconds | Epoch::Milliseconds | Epoch::Microseconds => Kind::Timestamptz,
+            Epoch::Date => Kind::Timestamp,
+        }
     }
 }
 

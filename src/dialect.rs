@@ -183,34 +183,49 @@ impl Dialect {
         }
     }
 
-    /// The instant that a number counts, of a column or an expression; NULL where it is not above 0. What lies behind the year
-    /// 9999 is as far away as its end: so it never fails, whatever an application writes.
-    pub fn instant(self, number: &str, epoch: Epoch) -> String {
-        let greatest = epoch.greatest();
-        match self {
-            Dialect::Postgres => {
-                let seconds = match epoch.per_second() {
-                    1 => format!("least({number}, {greatest})"),
-                    per_second => format!("least({number}, {greatest}) / {per_second}.0"),
+    /// The instant that a number counts, of a column or an expression, NULL where it is not above 0; or the end of the day that a
+    /// date is. What lies behind the year 9999 is as far away as its end: so it never fails, whatever an application writes.
+    pub fn instant(self, value: &str, epoch: Epoch) -> String {
+        // The last minute but one of the year 9999, in UTC: no server knows later years.
+        let capped = |per_second: i64| 253_402_300_740 * per_second;
+        match (self, epoch.per_second()) {
+            (Dialect::Postgres, Some(per_second)) => {
+                let least = format!("least({value}, {})", capped(per_second));
+                let seconds = match per_second {
+                    1 => least,
+                    _ => format!("{least} / {per_second}.0"),
                 };
-                format!("CASE WHEN {number} > 0 THEN to_timestamp({seconds}) END")
+                format!("CASE WHEN {value} > 0 THEN to_timestamp({seconds}) END")
             }
-            Dialect::Mysql | Dialect::Mariadb => {
-                let microseconds = match 1_000_000 / epoch.per_second() {
-                    1 => format!("LEAST({number}, {greatest})"),
-                    each => format!("LEAST({number}, {greatest}) * {each}"),
+            (Dialect::Postgres, None) => {
+                format!(
+                    "CASE WHEN {value} IS NOT NULL THEN (least({value}, '9999-12-30'::date) + 1)::timestamp END"
+                )
+            }
+            (Dialect::Mysql | Dialect::Mariadb, Some(per_second)) => {
+                let least = format!("LEAST({value}, {})", capped(per_second));
+                let microseconds = match 1_000_000 / per_second {
+                    1 => least,
+                    each => format!("{least} * {each}"),
                 };
                 format!(
-                    "IF({number} > 0, TIMESTAMP'1970-01-01 00:00:00' + INTERVAL {microseconds} MICROSECOND, NULL)"
+                    "IF({value} > 0, TIMESTAMP'1970-01-01 00:00:00' + INTERVAL {microseconds} MICROSECOND, NULL)"
                 )
+            }
+            (Dialect::Mysql | Dialect::Mariadb, None) => {
+                format!("CAST(LEAST({value}, DATE'9999-12-30') + INTERVAL 1 DAY AS datetime(6))")
             }
         }
     }
 
-    /// On MySQL and MariaDB: the least number that says this instant or a later one, so that what a column has is compared as it is.
+    /// On MySQL and MariaDB: the least number or date that says this instant or a later one, so that what a column has is compared as
+    /// it is.
     pub fn number(self, instant: &str, epoch: Epoch) -> String {
+        let Some(per_second) = epoch.per_second() else {
+            return format!("DATE({instant} - INTERVAL 1 MICROSECOND)");
+        };
         let microseconds = format!("TIMESTAMPDIFF(MICROSECOND, '1970-01-01', {instant})");
-        match 1_000_000 / epoch.per_second() {
+        match 1_000_000 / per_second {
             1 => microseconds,
             each => format!("({microseconds} + {}) DIV {each}", each - 1),
         }

@@ -216,10 +216,16 @@ pub(super) fn column_finding(
     };
     let Some(kind) = live_kind(dialect, there) else {
         let message = format!("is `{}`, not {}", there.kind, kind_name(column.kind));
-        found.push(
-            error("type-differs", &object, message)
-                .help("windrow knows whole numbers, uuid, text and timestamps; on PostgreSQL numeric and bytea, too"),
-        );
+        let is_time = matches!(column.kind, Kind::Timestamp | Kind::Timestamptz);
+        let help = if is_time && there.kind == "date" {
+            format!(
+                "write `{} date` in the spec: it says the end of that day",
+                column.name
+            )
+        } else {
+            "windrow knows whole numbers, uuid, text and timestamps; on PostgreSQL numeric and bytea, too".to_owned()
+        };
+        found.push(error("type-differs", &object, message).help(help));
         return;
     };
     if kind == column.kind || dialect != Dialect::Postgres && mysql::is_near(kind, column.kind) {

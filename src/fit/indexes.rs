@@ -147,6 +147,9 @@ fn plain(printed: &str) -> String {
         "numeric",
         "double precision",
         "timestamp with time zone",
+        "timestamp without time zone",
+        "timestamp",
+        "date",
     ] {
         plain = plain.replace(&format!("::{cast}"), "");
     }

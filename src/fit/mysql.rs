@@ -298,6 +298,7 @@ pub(super) fn kind_of(printed: &str) -> Option<Kind> {
         "mediumint" | "int" => Kind::Integer,
         "bigint" => Kind::Bigint,
         "uuid" => Kind::Uuid,
+        "decimal" => Kind::Numeric,
         "char" | "varchar" | "tinytext" | "text" | "mediumtext" | "longtext" | "enum" => {
             Kind::Varchar
         }
@@ -349,7 +350,8 @@ mod tests {
                 Some(Kind::Timestamptz)
             ]
         );
-        assert_eq!(kind_of("decimal(10,0)"), None);
+        assert_eq!(kind_of("decimal(10,0)"), Some(Kind::Numeric));
+        assert_eq!(kind_of("json"), None);
         assert!(is_near(Kind::Smallint, Kind::Bigint) && is_near(Kind::Varchar, Kind::Uuid));
         assert!(!is_near(Kind::Timestamptz, Kind::Timestamp));
     }

@@ -64,7 +64,7 @@ pub(super) fn compare(graph: &Graph, rule: &Rule, catalog: &Catalog, found: &mut
     }
 }
 
-/// A number of any kind says when on PostgreSQL, and a whole one on MySQL and MariaDB: there numbers are compared, and each
+/// A date says the day. A number of any kind says when on PostgreSQL, and a whole one on MySQL and MariaDB: there numbers are compared, and each
 /// instant has to be one of them.
 fn epoch_finding(
     root: &Table,
@@ -81,11 +81,20 @@ fn epoch_finding(
     };
     let bare = there.kind.split('(').next().unwrap_or_default();
     let broken = ["numeric", "real", "double precision"].contains(&bare);
-    if live_kind(dialect, there).is_some_and(is_whole) || broken && dialect == Dialect::Postgres {
+    let number =
+        live_kind(dialect, there).is_some_and(is_whole) || broken && dialect == Dialect::Postgres;
+    let fits = match epoch.per_second() {
+        Some(_) => number,
+        None => bare == "date",
+    };
+    if fits {
         return;
     }
     let message = format!("is `{}`, and the spec says `{}`", there.kind, epoch.word());
     let help = match dialect {
+        _ if epoch == Epoch::Date => {
+            "write `timestamp` or `timestamptz`, or for a number `epoch-s`, `epoch-ms` or `epoch-us`"
+        }
         Dialect::Postgres => {
             "write `timestamp` or `timestamptz` where the database has such a time"
         }

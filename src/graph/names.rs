@@ -221,8 +221,8 @@ fn kind(word: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<Kind> {
                 "epoch-elsewhere",
                 word.span(),
                 format!("`{}` cannot stand here", epoch.word()),
-                "a number can be the `end_time` of a rule of the strategy `end-time`, without `max` and `else`, or the `time` of \
-                 any other but `removal-time`; elsewhere give the table a generated column of a time type, and name that",
+                "a number or a date can be the `end_time` of a rule of the strategy `end-time`, without `max` and `else`, or the \
+                 `time` of any other but `removal-time`; elsewhere give the table a generated column of a time type, and name that",
             ));
             return None;
         }

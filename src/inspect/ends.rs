@@ -105,8 +105,9 @@ pub fn number_columns<'a>(catalog: &Catalog, table: &'a CatalogTable) -> Vec<&'a
 
 /// What numbers count that are instants, by the greatest of them: from 2001 to 2096. None: they are none.
 pub fn epoch_of(greatest: f64) -> Option<Epoch> {
-    let seconds = |epoch: Epoch| greatest / 1e6 * (1_000_000 / epoch.per_second()) as f64;
-    Epoch::ALL
+    let seconds =
+        |epoch: Epoch| greatest / 1e6 * (1_000_000 / epoch.per_second().unwrap_or(1)) as f64;
+    Epoch::NUMBERS
         .into_iter()
         .find(|epoch| (1e9..4e9).contains(&seconds(*epoch)))
 }

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::dialect::Dialect;
 use crate::graph::{
-    Artifact, Column, Condition, Graph, Kind, Last, Link, Rule, Shared, Strategy, TableId,
+    Artifact, Column, Condition, Epoch, Graph, Kind, Last, Link, Rule, Shared, Strategy, TableId,
 };
 use crate::plan::{self, Purge, Step};
 
@@ -184,7 +184,7 @@ fn root_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RootView {
             Some(_) => format!("i.{}", dialect.ident(&rule.end_time.name)),
             None => ended(rule, dialect),
         },
-        epoch: rule.epoch.is_some(),
+        numbered: rule.epoch.and_then(Epoch::per_second).is_some(),
         number_of: number_of(rule, dialect),
         ended_name: match (&rule.otherwise, &rule.last) {
             (None, None) if rule.epoch.is_none() => dialect.ident(&rule.end_time.name),

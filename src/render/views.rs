@@ -227,10 +227,10 @@ pub(super) struct RootView {
     pub(super) ended: String,
     pub(super) ended_name: String,
     pub(super) otherwise: bool,
-    /// What is compared of row `i` with a time, and ordered by: the same, or on MySQL and MariaDB the number that says it.
+    /// What is compared of row `i` with a time, and ordered by: the same, or on MySQL and MariaDB the number or date that says it.
     pub(super) time: String,
-    /// Whether it is a number, and what stands before an instant and behind it where it becomes one.
-    pub(super) epoch: bool,
+    /// Whether it is a number; what stands before an instant and behind it where it becomes what it is compared with.
+    pub(super) numbered: bool,
     pub(super) number_of: (String, String),
     /// Rows of another table that say when a root ended; `ended` is then when it began, and this the name of that.
     pub(super) last: Option<LastView>,

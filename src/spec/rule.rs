@@ -38,7 +38,8 @@ pub struct Rule {
     #[serde(default)]
     #[schemars(with = "String", example = &"{root}.paid >= {root}.owed")]
     pub where_sql: Option<Text>,
-    /// When a row of the root table ended: `column [timestamp | timestamptz | epoch-s | epoch-ms | epoch-us]`. A number that
+    /// When a row of the root table ended: `column [timestamp | timestamptz | date | epoch-s | epoch-ms | epoch-us]`. A date says
+    /// the end of that day in the spec's `time_zone`. A number that
     /// counts from the beginning of 1970 in UTC says nothing where it is not above 0. With `else other_column` that one stands
     /// in where the first is NULL; where both are, the row is undated. MariaDB has no index for it. `max(table.column)` is the
     /// time at which the last of its rows of another table was over: unknown while the column is NULL in one of them, or
@@ -72,7 +73,7 @@ pub struct Rule {
     #[serde(default)]
     pub shared: Shared,
     /// Which column says when a row goes (`removal-time`, `expiry`) or how old it is (`age`, `orphan`, `keep-last`):
-    /// `column [timestamp | timestamptz | epoch-s | epoch-ms | epoch-us]`. A number that counts from the beginning of 1970 in UTC
+    /// `column [timestamp | timestamptz | date | epoch-s | epoch-ms | epoch-us]`. A date says the end of that day. A number that counts from the beginning of 1970 in UTC
     /// says nothing where it is not above 0; a removal time is none.
     #[serde(default)]
     #[schemars(with = "String", example = &"removal_time", example = &"event_time epoch-ms")]

@@ -592,18 +592,18 @@ END;
 
 {#- Whether row t of one table has its time in a window, or has none. -#}
 {% component w.within(rule, to="p_to") -%}
-{% if rule.epoch %}{{ rule.timed.due.time }} > 0
+{% if rule.numbered %}{{ rule.timed.due.time }} > 0
 AND {% endif %}{{ rule.timed.due.time }} >= {{ <w.as_ended rule at="p_from" /> }}
 AND {{ rule.timed.due.time }} < {{ <w.as_ended rule at={to} /> }}
 {%- endcomponent w.within %}
 
 {% component w.undated(rule) -%}
-{% if rule.epoch %}({{ rule.timed.due.time }} IS NULL OR {{ rule.timed.due.time }} <= 0){% else %}{{ rule.timed.due.time }} IS NULL{% endif %}
+{% if rule.numbered %}({{ rule.timed.due.time }} IS NULL OR {{ rule.timed.due.time }} <= 0){% else %}{{ rule.timed.due.time }} IS NULL{% endif %}
 {%- endcomponent w.undated %}
 
 {#- Whether row i ended before an instant, at or after it, after it, or is not known to have. -#}
 {% component w.ended_before(rule, at) -%}
-{% if rule.epoch %}{{ rule.time }} > 0 AND {% endif %}{{ rule.time }} < {{ <w.as_ended rule at={at} /> }}
+{% if rule.numbered %}{{ rule.time }} > 0 AND {% endif %}{{ rule.time }} < {{ <w.as_ended rule at={at} /> }}
 {%- endcomponent w.ended_before %}
 
 {% component w.ended_from(rule, at) -%}
@@ -615,7 +615,7 @@ AND {{ rule.timed.due.time }} < {{ <w.as_ended rule at={to} /> }}
 {%- endcomponent w.ended_after %}
 
 {% component w.not_ended(rule) -%}
-{% if rule.epoch %}({{ rule.time }} IS NULL OR {{ rule.time }} <= 0){% else %}{{ rule.ended }} IS NULL{% endif %}
+{% if rule.numbered %}({{ rule.time }} IS NULL OR {{ rule.time }} <= 0){% else %}{{ rule.ended }} IS NULL{% endif %}
 {%- endcomponent w.not_ended %}
 
 {#- What root i of a rule with listed scopes must be, besides in policy p or source row and old enough. -#}

@@ -16,6 +16,7 @@ tests! {
         a_search_by_numbers_goes_along_its_index,
         rows_go_by_the_age_that_a_number_says,
         single_rows_go_by_the_time_that_a_number_says,
+        a_date_is_the_end_of_its_day,
     ],
     on_postgres: [
         broken_numbers_say_it_to_the_microsecond,
@@ -267,6 +268,109 @@ fn takes_those_that_are_due(dialect: Dialect, word: &str, spec: &str, numbers: &
         .map(ToString::to_string)
         .collect();
     assert_eq!(told, [""; 0], "{word}");
+}
+
+/// Whether a rule takes rows with these dates, and none of those that stay; by `as_of`.
+fn takes_days(dialect: Dialect, rule: &str, as_of: &str, stays: &[&str], goes: &[&str]) {
+    let by_end = rule.contains("end-time");
+    let spec = rows(rule).replace(
+        "schema = \"public\"",
+        "schema = \"public\"\ntime_zone = \"Asia/Tokyo\"",
+    );
+    let spec = if by_end {
+        spec.replace("batch_rows", "batch_families")
+    } else {
+        spec
+    };
+    let schema = "CREATE TABLE event (id bigint PRIMARY KEY, at date, kind varchar(10) NOT NULL, other bigint);
+         CREATE TABLE other (id bigint PRIMARY KEY)";
+    let mut database = Installation::of(dialect, schema, &graph_of(&spec));
+    database.arm();
+    for (id, day) in stays.iter().chain(goes).enumerate() {
+        let day = match *day {
+            "NULL" => "NULL".to_owned(),
+            day => format!("'{day}'"),
+        };
+        database.execute(&format!(
+            "INSERT INTO event VALUES ({id}, {day}, 'step', 7)"
+        ));
+    }
+    database.execute("INSERT INTO event VALUES (99, NULL, 'step', NULL)");
+    let options = json!({ "as_of": as_of });
+    let rows = if rule.contains("end-time") {
+        "families"
+    } else {
+        "rows"
+    };
+    let preview = database.preview(options.clone()).expect("a preview");
+    assert_eq!(preview["rules"][0][rows], goes.len(), "{rule}: {preview}");
+    let run = database.run(options).expect("a run");
+    assert_eq!(
+        run["rules"][0]["tables"]["event"],
+        goes.len(),
+        "{rule}: {run}"
+    );
+    let staying = format!("SELECT COUNT(*) FROM event WHERE id < {}", stays.len());
+    let count = i64::try_from(stays.len()).expect("a few");
+    assert_eq!(database.number(&staying), count, "{rule}");
+    let told: Vec<String> = all_findings(&database, dialect, &spec)
+        .iter()
+        .filter(|found| ["type-differs", "seq-scan", "missing-index"].contains(&found.code))
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(told, [""; 0], "{rule}");
+}
+
+/// Of what happened on a day nobody knows when: the retention counts from its end, in the zone of the application.
+fn a_date_is_the_end_of_its_day(dialect: Dialect) {
+    let mut ever = vec!["NULL", "9999-12-31", "2026-06-01"];
+    if dialect == Dialect::Postgres {
+        ever.extend(["infinity", "5874897-12-31"]);
+    }
+    let aged = format!("time = \"at date\"\n{RETENTION}");
+    let ended = format!(
+        "strategy = \"end-time\"\nfinal = {{ kind = \"step\" }}\nend_time = \"at date\"\n{RETENTION}"
+    );
+    let rules = [
+        format!("strategy = \"age\"\n{aged}"),
+        format!("strategy = \"orphan\"\nneeds = [\"other -> other.id\"]\n{aged}"),
+        format!(
+            "strategy = \"keep-last\"\nkeep = {{ newest = 1, per = \"kind varchar\", by = \"id bigint\" }}\n{aged}"
+        ),
+        ended,
+    ];
+    // Half past midnight of 2 June in Tokyo, and the instant at which that day begins.
+    let instants = [
+        ("2026-06-01T15:30:00Z", "2026-05-02", "2026-05-01"),
+        ("2026-06-01T15:00:00Z", "2026-05-01", "2026-04-30"),
+    ];
+    for rule in &rules {
+        for (as_of, stays, goes) in instants {
+            let mut days = ever.clone();
+            days.push(stays);
+            takes_days(
+                dialect,
+                rule,
+                as_of,
+                &days,
+                &[goes, "2026-01-01", "1000-01-02"],
+            );
+        }
+    }
+    let expiry = "strategy = \"expiry\"\ntime = \"at date\"";
+    for (as_of, stays, goes) in [
+        ("2026-06-02T15:30:00Z", "2026-06-03", "2026-06-02"),
+        ("2026-06-02T15:00:00Z", "2026-06-02", "2026-06-01"),
+    ] {
+        let days = ["NULL", "9999-12-31", stays];
+        takes_days(
+            dialect,
+            expiry,
+            as_of,
+            &days,
+            &[goes, "2026-01-01", "1000-01-02"],
+        );
+    }
 }
 
 /// Numbers on both sides of an instant, and what stands for none.

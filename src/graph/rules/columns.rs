@@ -16,7 +16,7 @@ pub(super) fn end_time(
     time_column(&read, written, diagnostics)
 }
 
-/// A time that may be a number, with what that counts.
+/// A time that may be a number or a date, with what that counts.
 pub(super) fn time_or_number(
     text: &str,
     written: &Text,
@@ -26,23 +26,27 @@ pub(super) fn time_or_number(
         .map_err(|diagnostic| diagnostics.push(*diagnostic))
         .ok()?;
     match epoch(&read) {
-        Some(epoch) => Some((number(&read, diagnostics), Some(epoch))),
+        Some(epoch) => Some((counted(&read, epoch, diagnostics), Some(epoch))),
         None => Some((time_column(&read, written, diagnostics)?, None)),
     }
 }
 
-/// What a column counts, if it is a number that says an instant.
+/// What a column counts, if it is a number or a date that says an instant.
 pub(super) fn epoch(read: &ColumnText) -> Option<Epoch> {
     let word = read.kind.as_ref()?.get_ref();
     Epoch::ALL.into_iter().find(|epoch| epoch.word() == word)
 }
 
-/// A column whose number says an instant, by which it is known: one of UTC.
-pub(super) fn number(read: &ColumnText, diagnostics: &mut Vec<Diagnostic>) -> Column {
+/// A column whose number or date says an instant, by which it is known.
+pub(super) fn counted(
+    read: &ColumnText,
+    epoch: Epoch,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Column {
     names::identifier(&read.name, "column", diagnostics);
     Column {
         name: read.name.get_ref().clone(),
-        kind: Kind::Timestamptz,
+        kind: epoch.kind(),
     }
 }
 

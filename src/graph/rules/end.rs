@@ -1,6 +1,6 @@
 //! When a row of the root table ended: a column of its own says it, or the last of its rows of another table.
 
-use super::columns::{end_time, epoch, number, time_column};
+use super::columns::{counted, end_time, epoch, time_column};
 use super::family::Family;
 use super::fields::missing;
 use crate::diagnostic::{Diagnostic, Span};
@@ -37,7 +37,7 @@ pub(super) fn end(
     let alone = read.table.is_none() && read.otherwise.is_none();
     let epoch = epoch(&read.column).filter(|_| alone);
     let time = match epoch {
-        Some(_) => Some(number(&read.column, diagnostics)),
+        Some(epoch) => Some(counted(&read.column, epoch, diagnostics)),
         None => time_column(&read.column, written, diagnostics),
     };
     if let Some(otherwise) = &read.otherwise {

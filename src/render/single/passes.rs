@@ -3,7 +3,7 @@
 use super::parts::{cutoff_now, goes, is_unique, now, oldest, ranked, time_of};
 use super::views::{PassView, PlaceView};
 use crate::dialect::Dialect;
-use crate::graph::{Column, Graph, Kind, Rule, Single};
+use crate::graph::{Column, Epoch, Graph, Kind, Rule, Single};
 use crate::render::names::{control_name, escaped, least_key};
 
 /// The ways through the table: two where rows without an expiry have a fallback.
@@ -62,10 +62,11 @@ fn expired(graph: &Graph, rule: &Rule, dialect: Dialect) -> Way {
     // MySQL and MariaDB compare numbers as they are, along an index of the column.
     let numbers = rule.epoch.filter(|_| dialect != Dialect::Postgres);
     let before = |instant: &str| match numbers {
-        Some(epoch) => vec![
-            format!("{column} > 0"),
-            format!("{column} < {}", dialect.number(instant, epoch)),
-        ],
+        Some(epoch) => {
+            let counts = epoch.per_second().map(|_| format!("{column} > 0"));
+            let before = format!("{column} < {}", dialect.number(instant, epoch));
+            counts.into_iter().chain([before]).collect()
+        }
         None => vec![format!("{time} < {instant}")],
     };
     let due = before("v_now");
@@ -75,7 +76,10 @@ fn expired(graph: &Graph, rule: &Rule, dialect: Dialect) -> Way {
         why: format!("rows whose {name} has passed."),
         along: vec![Column {
             name: rule.end_time.name.clone(),
-            kind: numbers.map_or(rule.end_time.kind, |_| Kind::Bigint),
+            kind: match numbers.and_then(Epoch::per_second) {
+                Some(_) => Kind::Bigint,
+                None => rule.end_time.kind,
+            },
         }],
         instant: numbers.is_none() && rule.epoch.is_some(),
         unique: false,

@@ -317,7 +317,7 @@ pub(super) fn is_near(live: Kind, declared: Kind) -> bool {
 }
 
 fn is_number(kind: Kind) -> bool {
-    is_whole(kind)
+    is_whole(kind) || kind == Kind::Numeric
 }
 
 fn is_unsigned(column: &CatalogColumn) -> bool {

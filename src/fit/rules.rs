@@ -64,8 +64,8 @@ pub(super) fn compare(graph: &Graph, rule: &Rule, catalog: &Catalog, found: &mut
     }
 }
 
-/// A date says the day. A number of any kind says when on PostgreSQL, and a whole one on MySQL and MariaDB: there numbers are compared, and each
-/// instant has to be one of them.
+/// A date says the day. A number of any kind says when on PostgreSQL, and a whole one on MySQL and MariaDB: there numbers are
+/// compared, and each instant has to be one of them.
 fn epoch_finding(
     root: &Table,
     time: &Column,

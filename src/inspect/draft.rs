@@ -207,19 +207,34 @@ fn searched<'a>(catalog: &Catalog, family: &Family, edge: &'a Edge) -> &'a [Stri
 fn told(edge: &Edge) -> String {
     let columns = edge.columns.join(", ");
     match (&edge.source, edge.action) {
-        (Source::Guess(share), action) => {
+        (
+            Source::Guess {
+                share,
+                by_values,
+                owner,
+            },
+            action,
+        ) => {
             let none = share
                 .none
                 .as_ref()
                 .map_or(String::new(), |none| format!("; `{none}` means none"));
-            let live = match action {
-                Action::Restrict => {
+            let by = if *by_values { "values" } else { "name" };
+            let besides = match (owner, action) {
+                (Some(owner), _) => format!(
+                    " It belongs to {owner} by a foreign key, so it keeps the row that it names. Take `restrict` away if it is to go, too."
+                ),
+                (_, Action::Restrict) => {
                     " None of these has ended: it looks like what only live rows have, and keeps them."
+                        .to_owned()
                 }
-                _ => "",
+                _ if *by_values && share.found < share.values => {
+                    " The others may name rows of other tables.".to_owned()
+                }
+                _ => String::new(),
             };
             format!(
-                "? guessed by its name: {columns} -> {}. {}{none}.{live}",
+                "? guessed by its {by}: {columns} -> {}. {}{none}.{besides}",
                 edge.parent,
                 capital(&share.told())
             )
@@ -263,7 +278,7 @@ fn edge_text(catalog: &Catalog, edge: &Edge) -> String {
             named.join(", ")
         )
     };
-    if let Source::Guess(share) = &edge.source
+    if let Source::Guess { share, .. } = &edge.source
         && let Some(none) = &share.none
     {
         let value = if none.parse::<i64>().is_ok() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::names::{self, Likeness, Named};
-use crate::catalog::{Catalog, CatalogTable, ForeignKey};
+use crate::catalog::{Catalog, CatalogColumn, CatalogTable, ForeignKey};
 use crate::column::Kind;
 use crate::fit::{is_whole, live_kind};
 use crate::graph::Action;
@@ -45,8 +45,15 @@ pub struct Edge {
 pub enum Source {
     /// By a foreign key: its name, and what it does.
     Key(String, String),
-    /// By names and rows.
-    Guess(Share),
+    /// By names and rows, or by rows alone.
+    Guess {
+        /// What the rows say.
+        share: Share,
+        /// Whether nothing else speaks for it.
+        by_values: bool,
+        /// The table that does not go to which a row belongs by a foreign key.
+        owner: Option<String>,
+    },
 }
 
 /// What a sample of rows says of a guess.
@@ -79,6 +86,8 @@ pub struct Guess {
     pub likeness: Likeness,
     /// Whether the keys are numbers, of which tables have the same by accident.
     pub counts: bool,
+    /// Whether its values alone speak for it: texts count then that no other row is named by chance.
+    pub by_values: bool,
 }
 
 /// What names say of a schema: for each table the columns of others that could name its rows, the likeliest first.
@@ -132,6 +141,7 @@ impl Guesses {
                             named: key.clone(),
                             likeness,
                             counts: is_whole(kind),
+                            by_values: false,
                         });
                     }
                 }
@@ -141,6 +151,12 @@ impl Guesses {
             guesses.sort_by_key(|guess| std::cmp::Reverse(guess.likeness));
         }
         Guesses(guesses)
+    }
+
+    /// Whether a column is called like a table.
+    fn names(&self, table: &str, column: &str) -> bool {
+        let mut all = self.0.values().flatten();
+        all.any(|guess| guess.table == table && guess.column == column)
     }
 }
 
@@ -184,11 +200,17 @@ pub fn find(
             by_key += 1;
         } else if let Some(table) = family.tables.get(by_name).cloned() {
             for guess in guesses.0.get(&table).into_iter().flatten() {
-                family.take(guess, ask);
+                family.take(catalog, guess, ask);
             }
             by_name += 1;
         } else {
             break;
+        }
+    }
+    for guess in family.unnamed(catalog, guesses) {
+        let share = ask(&guess);
+        if share.found > 0 {
+            family.add(catalog, &guess, share);
         }
     }
     let ignored = std::mem::take(&mut family.ignored).into_iter();
@@ -218,6 +240,88 @@ impl Family {
     /// Whether the table has an edge, or is the root.
     fn lists(&self, table: &str) -> bool {
         self.goes(table) || self.edges_of(table).next().is_some()
+    }
+
+    /// Columns that could hold keys of the root, whatever they are called: a table that lists rows of several others calls them source
+    /// and destination, or item. Numbers say nothing of whose they are.
+    fn unnamed(&self, catalog: &Catalog, guesses: &Guesses) -> Vec<Guess> {
+        let root = &self.tables[0];
+        let live = &catalog.tables[root];
+        let Some((named, of_key)) = keys(live).next().and_then(|key| {
+            let kind = live_kind(catalog.dialect, live.column(key)?)?;
+            (!is_whole(kind)).then_some((key, kind))
+        }) else {
+            return Vec::new();
+        };
+        let fits = |table: &String, live: &CatalogTable, column: &CatalogColumn| {
+            let is_key = live.primary_key == [column.name.clone()];
+            let mut keys = live.foreign_keys.iter();
+            let by_key = keys.any(|key| key.columns.contains(&column.name));
+            let kind = live_kind(catalog.dialect, column);
+            !is_key
+                && !by_key
+                && !column.generated
+                && kind.is_some_and(|kind| is_alike(kind, of_key))
+                && names::is_reference(&column.name)
+                && !guesses.names(table, &column.name)
+        };
+        let tables = catalog.tables.iter();
+        let tables =
+            tables.filter(|(table, live)| live.partition_of.is_none() && !self.lists(table));
+        tables
+            .flat_map(|(table, live)| {
+                let columns = live.columns.iter();
+                columns
+                    .filter(|column| fits(table, live, column))
+                    .map(|column| Guess {
+                        table: table.clone(),
+                        column: column.name.clone(),
+                        parent: root.clone(),
+                        named: named.clone(),
+                        likeness: Likeness::Part(0),
+                        counts: false,
+                        by_values: true,
+                    })
+            })
+            .collect()
+    }
+
+    /// Takes a guess that what was looked at speaks for. What only those have that go on is not history, and what belongs to another
+    /// table that stays is not the root's alone: such a row keeps what it names.
+    fn add(&mut self, catalog: &Catalog, guess: &Guess, share: Share) {
+        let is_live = share.ended == Some(0) && share.found > 0;
+        let owner = self.owner(catalog, &guess.table);
+        let stays = is_live || owner.is_some();
+        self.edges.push(Edge {
+            table: guess.table.clone(),
+            columns: vec![guess.column.clone()],
+            parent: guess.parent.clone(),
+            named: vec![guess.named.clone()],
+            action: if stays {
+                Action::Restrict
+            } else {
+                Action::Delete
+            },
+            source: Source::Guess {
+                share,
+                by_values: guess.by_values,
+                owner,
+            },
+        });
+        if !stays && !self.goes(&guess.table) {
+            self.tables.push(guess.table.clone());
+        }
+    }
+
+    /// The table that does not go to which a row belongs by a foreign key, unless it sets that to NULL.
+    fn owner(&self, catalog: &Catalog, table: &str) -> Option<String> {
+        let keys = catalog.tables[table].foreign_keys.iter();
+        let own = format!("{}.", catalog.schema);
+        let mut owners = keys
+            .filter(|key| key.on_delete != "SET NULL")
+            .map(|key| key.target.strip_prefix(&own).unwrap_or(&key.target))
+            .filter(|target| *target != table && !self.goes(target));
+        owners.next().map(str::to_owned)
     }
 
     /// Tables that have a column like one by which others name a row, and are no part of it.
@@ -361,7 +465,7 @@ impl Family {
         })
     }
 
-    fn take(&mut self, guess: &Guess, ask: &mut dyn FnMut(&Guess) -> Share) {
+    fn take(&mut self, catalog: &Catalog, guess: &Guess, ask: &mut dyn FnMut(&Guess) -> Share) {
         let other =
             |edge: &Edge| edge.columns == [guess.column.clone()] || edge.action != Action::Delete;
         if self.edges_of(&guess.table).any(other) || self.is_above(&guess.table, &guess.parent) {
@@ -402,23 +506,7 @@ impl Family {
             self.ignored.entry(guess.table.clone()).or_insert(reason);
             return;
         }
-        // What only those have that go on is not history.
-        let is_live = share.ended == Some(0) && share.found > 0;
-        self.edges.push(Edge {
-            table: guess.table.clone(),
-            columns: vec![guess.column.clone()],
-            parent: guess.parent.clone(),
-            named: vec![guess.named.clone()],
-            action: if is_live {
-                Action::Restrict
-            } else {
-                Action::Delete
-            },
-            source: Source::Guess(share),
-        });
-        if !is_live && !self.goes(&guess.table) {
-            self.tables.push(guess.table.clone());
-        }
+        self.add(catalog, guess, share);
     }
 
     /// Whether rows of a table are named by those of another, over however many tables.

@@ -104,6 +104,16 @@ fn stem(name: &str) -> Option<&str> {
     stems.min_by_key(|stem| stem.len())
 }
 
+/// Whether a column says by its name that it names something.
+pub fn is_reference(column: &str) -> bool {
+    let words = words(column);
+    let ends = ["id", "uuid", "guid", "key", "ref"];
+    words.len() > 1
+        && words
+            .last()
+            .is_some_and(|last| ends.contains(&last.as_str()))
+}
+
 /// Whether a word is made of the beginnings of these: `procinst` of `process` and `instance`.
 fn is_short_for(word: &str, words: &[String]) -> bool {
     let Some((first, rest)) = words.split_first() else {

@@ -152,9 +152,14 @@ impl Samples<'_> {
             self.dialect.ident(&guess.column),
             self.dialect.ident(&guess.named),
         );
+        let long = if guess.by_values {
+            format!(" AND CHAR_LENGTH({}) >= 16", self.text("r.name"))
+        } else {
+            String::new()
+        };
         format!(
             "(SELECT r.name FROM (SELECT t.{column} AS name FROM {table} AS t LIMIT {ROWS}) AS r \
-             WHERE r.name IS NOT NULL LIMIT {VALUES}) AS v \
+             WHERE r.name IS NOT NULL{long} LIMIT {VALUES}) AS v \
              LEFT JOIN {parent} AS p ON p.{named} = v.name",
             table = self.dialect.qualified(self.schema, &guess.table),
             parent = self.dialect.qualified(self.schema, &guess.parent),

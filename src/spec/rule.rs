@@ -73,8 +73,8 @@ pub struct Rule {
     #[serde(default)]
     pub shared: Shared,
     /// Which column says when a row goes (`removal-time`, `expiry`) or how old it is (`age`, `orphan`, `keep-last`):
-    /// `column [timestamp | timestamptz | date | epoch-s | epoch-ms | epoch-us]`. A date says the end of that day. A number that counts from the beginning of 1970 in UTC
-    /// says nothing where it is not above 0; a removal time is none.
+    /// `column [timestamp | timestamptz | date | epoch-s | epoch-ms | epoch-us]`. A date says the end of that day. A number that
+    /// counts from the beginning of 1970 in UTC says nothing where it is not above 0. A removal time is neither.
     #[serde(default)]
     #[schemars(with = "String", example = &"removal_time", example = &"event_time epoch-ms")]
     pub time: Option<Text>,

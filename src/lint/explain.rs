@@ -246,8 +246,9 @@ which all brackets and quotes are closed. It names columns of the row as `{root}
         "epoch-elsewhere",
         "\
 `epoch-s`, `epoch-ms` and `epoch-us` say that a number counts from the beginning of 1970 in UTC, and `date` that a column says \
-the day. The `end_time` of a rule of the strategy `end-time` can be such a number or date, and the `time` of any other but `removal-time`; a rule of the strategy \
-`expiry` then has no `fallback`. Keys, conditions and other times have the types of the database.",
+the day. The `end_time` of a rule of the strategy `end-time` can be such a number or date, and the `time` of any other but \
+`removal-time`; a rule of the strategy `expiry` then has no `fallback`. Keys, conditions and other times have the types of the \
+database.",
     ),
     (
         "no-index-on-expression",

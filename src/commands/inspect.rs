@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::answer::Exit;
 use super::session::address;
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, CatalogTable};
 use crate::cli::Inspect;
 use crate::db::url::{Scheme, Url};
 use crate::db::{self, Database};
@@ -163,8 +163,9 @@ impl Look<'_> {
     fn numbers(&mut self, catalog: &Catalog, table: &str) -> Numbers {
         let live = &catalog.tables[table];
         let columns = ends::number_columns(catalog, live);
+        let dates = ends::dates(live);
         if columns.is_empty() {
-            return Numbers::new();
+            return dates.collect();
         }
         let sql = self.samples.greatest(table, live, &columns);
         let rows = self.rows(&sql).unwrap_or_default();
@@ -173,7 +174,7 @@ impl Look<'_> {
             let greatest = cell.as_ref()?.parse().ok()?;
             Some(((*column).to_owned(), ends::epoch_of(greatest)?))
         });
-        found.collect()
+        found.chain(dates).collect()
     }
 
     /// How many days ago the first row of a table ended, or what stands in for that.
@@ -193,7 +194,12 @@ fn number(row: &db::Row, at: usize) -> i64 {
         .unwrap_or_default()
 }
 
-/// The tables that look like roots, the likeliest first: many tables name them, they are big, and their rows end.
+/// Whether a table may be a log, whose rows go one by one.
+fn is_log(live: &CatalogTable) -> bool {
+    live.estimated_rows >= 1_000 && live.referenced_by.is_empty()
+}
+
+/// The tables that look like roots, the likeliest first: many tables name them, they are big, and their rows end. Logs come last.
 fn roots(catalog: &Catalog, look: &mut Look<'_>) -> String {
     let guesses = Guesses::new(catalog);
     let mut found: Vec<_> = catalog
@@ -216,7 +222,9 @@ fn roots(catalog: &Catalog, look: &mut Look<'_>) -> String {
                 ends,
             )
         })
-        .filter(|(score, ..)| *score >= 10)
+        .filter(|(score, .., live, ends)| {
+            *score >= 10 || ends.time(catalog, live).is_some() && is_log(live)
+        })
         .collect();
     found.sort_by_key(|(score, _, _, live, _)| std::cmp::Reverse((*score, live.estimated_rows)));
     let mut lines = vec![format!(

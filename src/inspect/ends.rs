@@ -14,11 +14,11 @@ pub struct Ends {
     pub state: Option<String>,
     /// The states, and in how many of the rows that were looked at they have an end.
     pub states: Vec<State>,
-    /// The columns of numbers that are instants.
+    /// The columns of numbers and dates that are instants.
     pub numbers: Numbers,
 }
 
-/// Columns of numbers that are instants, and what they count.
+/// Columns of numbers and dates that are instants, and what they count.
 pub type Numbers = Vec<(String, Epoch)>;
 
 /// A state.
@@ -33,11 +33,13 @@ pub struct State {
 }
 
 impl State {
-    /// Whether nearly every row in it has an end. The others lack a time, and stay. Where no column says when a row ended, its
-    /// name does.
+    /// Whether nearly every row in it has an end, and its name does not say that it goes on: some applications write a time at every
+    /// change. The others lack a time, and stay. Where no column says when a row ended, its name does.
     pub fn is_final(&self) -> bool {
         match (&self.value, self.ended) {
-            (Some(_), Some(ended)) => ended > 0 && ended * 100 >= self.rows * 95,
+            (Some(value), Some(ended)) => {
+                ended > 0 && ended * 100 >= self.rows * 95 && !sounds_live(value)
+            }
             (Some(value), None) => sounds_final(value),
             (None, _) => false,
         }
@@ -65,7 +67,7 @@ impl Ends {
         })
     }
 
-    /// What a column counts, if it is a number.
+    /// What a column counts, if it is a number or a date.
     pub fn epoch(&self, column: &str) -> Option<Epoch> {
         let mut numbers = self.numbers.iter();
         numbers
@@ -80,6 +82,14 @@ impl Ends {
         values.sort_by_key(|value| (value.parse::<i64>().unwrap_or(i64::MAX), *value));
         values
     }
+}
+
+/// The columns that are dates.
+pub fn dates(table: &CatalogTable) -> impl Iterator<Item = (String, Epoch)> {
+    let columns = table.columns.iter();
+    columns
+        .filter(|column| column.kind == "date")
+        .map(|column| (column.name.clone(), Epoch::Date))
 }
 
 /// The columns of numbers that could be instants, by their names; their values say whether they are, and what they count.
@@ -177,6 +187,35 @@ fn sounds_final(state: &str) -> bool {
     ];
     // What is about to be so goes on.
     state == "ok" || words.iter().any(|word| state.contains(word)) && !state.ends_with("ing")
+}
+
+/// Whether a state is called as one that goes on.
+pub fn sounds_live(state: &str) -> bool {
+    let state = state.to_lowercase();
+    let words = [
+        "pending",
+        "running",
+        "queued",
+        "created",
+        "started",
+        "active",
+        "waiting",
+        "scheduled",
+        "new",
+        "open",
+        "progress",
+        "retry",
+        "paused",
+        "ready",
+        "submitted",
+        "executing",
+        "processing",
+        "received",
+        "suspended",
+    ];
+    state
+        .split(|sign: char| !sign.is_alphanumeric())
+        .any(|word| words.contains(&word))
 }
 
 /// The columns whose time can stand in for an end: the last change of a row, or when it came to be; the likeliest first.

@@ -131,6 +131,14 @@ impl Guesses {
                     })
                     .collect();
                 let best = fitting.iter().map(|(likeness, ..)| *likeness).max();
+                // A key that is called after its own table names no row of another.
+                let own = named.iter().find(|(parent, key, ..)| {
+                    *parent == table && **key == column.name && live.primary_key == [(*key).clone()]
+                });
+                let own = own.and_then(|(.., own)| own.likeness(&name));
+                if own.is_some_and(|own| Some(own) >= best) {
+                    continue;
+                }
                 for (likeness, parent, key, of_key) in fitting {
                     let to_itself = parent == table && matches!(likeness, Likeness::Part(_));
                     if Some(likeness) == best && !to_itself && is_alike(kind, of_key) {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::ends::{Ends, State};
+use super::ends::{Ends, State, sounds_live};
 use super::family::{Edge, Family};
 use super::words::{bare, capital, kind, line, slug, small, string};
 use crate::catalog::Catalog;
@@ -23,13 +23,23 @@ pub(super) fn write(
     oldest: Option<i64>,
 ) {
     let root = &family.tables[0];
+    // Nothing but its time is known of a row, and nothing else goes with it.
+    let by_age = ends.end.is_none() && ends.state.is_none() && family.edges.is_empty();
+    let by_age = by_age && family.hierarchy.is_empty();
+    let strategy = if by_age { "age" } else { "end-time" };
     let _ = write!(
         text,
-        "\n[rules.{}]\nstrategy  = \"end-time\"\nroot      = {}\n",
+        "\n[rules.{}]\nstrategy  = \"{strategy}\"\nroot      = {}\n",
         bare(&slug(catalog, root)),
         string(root)
     );
-    if ends.end.is_none() {
+    if by_age {
+        let _ = writeln!(
+            text,
+            "# ? No column says a state or an end, and nothing belongs to a row: it goes by its age. Does that count from {end}?",
+            end = line(end)
+        );
+    } else if ends.end.is_none() {
         let _ = writeln!(
             text,
             "# ? Nothing is named like the time at which a row of {root} ended. {end} stands in: is the retention to be counted from that?",
@@ -37,11 +47,13 @@ pub(super) fn write(
             end = line(end)
         );
     }
-    for state in &ends.states {
-        told(text, ends, state);
+    if !by_age {
+        for state in &ends.states {
+            told(text, ends, state);
+        }
+        finals(text, catalog, root, ends, end);
+        hierarchy(text, catalog, family);
     }
-    finals(text, catalog, root, ends, end);
-    hierarchy(text, catalog, family);
     let typed = match (ends.epoch(end), kind(catalog, &catalog.tables[root], end)) {
         (Some(epoch), _) => format!(" {}", epoch.word()),
         (None, Some(Kind::Timestamptz)) => " timestamptz".to_owned(),
@@ -51,11 +63,13 @@ pub(super) fn write(
         .filter(|days| *days > LONG - 30)
         .map_or(LONG, |days| days + 365);
     let since = oldest.map_or(String::new(), |days| {
-        format!(" The oldest that was looked at ended {days} days ago.")
+        let ended = if by_age { "is of" } else { "ended" };
+        format!(" The oldest that was looked at {ended} {days} days ago.")
     });
+    let time = if by_age { "time" } else { "end_time" };
     let _ = writeln!(
         text,
-        "end_time  = {}\n\
+        "{time:<9} = {}\n\
          # ? How long are they to be kept? With this, nothing goes.{since}\n\
          retention = {{ default = \"{days}d\", minimum = \"7d\", safety_lag = \"1d\" }}",
         string(&format!("{}{typed}", small(end)))
@@ -77,6 +91,9 @@ fn told(text: &mut String, ends: &Ends, state: &State) {
         None if state.is_final() => ("? ", "final, by its name"),
         None => ("? ", "not final, by its name"),
         Some(0) => ("", "not final"),
+        Some(_) if state.value.as_deref().is_some_and(sounds_live) => {
+            ("? ", "not taken for final, since by its name it goes on")
+        }
         Some(all) if all == state.rows => ("", "final"),
         Some(_) if state.is_final() => ("? ", "final; rows without an end are kept"),
         Some(_) => ("? ", "not taken for final"),

@@ -102,7 +102,7 @@ impl Samples<'_> {
             format!(
                 "(SELECT {at} AS at FROM {} WHERE {column} {} ORDER BY {column} LIMIT 1)",
                 self.dialect.qualified(self.schema, table),
-                if epoch.is_some() {
+                if epoch.and_then(Epoch::per_second).is_some() {
                     "> 0"
                 } else {
                     "IS NOT NULL"

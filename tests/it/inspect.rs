@@ -23,6 +23,9 @@ tests! {
         rows_decide_what_names_suggest,
         keys_say_what_becomes_of_rows,
         long_texts_say_whose_they_are,
+        a_log_goes_by_its_age,
+        states_are_believed_that_say_they_go_on,
+        a_key_called_after_its_own_table_names_no_other,
         without_a_root_those_are_listed_that_look_like_one,
         what_cannot_be_drafted_says_why,
         without_time_the_draft_asks,
@@ -379,6 +382,80 @@ fn long_texts_say_whose_they_are(dialect: Dialect) {
         assert!(!draft.contains(stranger), "{draft}");
     }
     assert_eq!(against(&database, &draft), "", "{draft}");
+}
+
+fn a_log_goes_by_its_age(dialect: Dialect) {
+    let instant = match dialect {
+        Dialect::Postgres => "said_at",
+        Dialect::Mysql | Dialect::Mariadb => "said_at timestamptz",
+    };
+    for (kind, time, written) in [
+        ("timestamp NULL", "'2024-01-01'", instant),
+        ("bigint", "1704067200000", "said_at epoch-ms"),
+        ("date", "'2024-01-01'", "said_at date"),
+    ] {
+        let mut database = database(
+            dialect,
+            &format!(
+                "CREATE TABLE event (id bigint PRIMARY KEY, kind varchar(20), said_at {kind})"
+            ),
+        );
+        database.execute(&format!("INSERT INTO event VALUES (1, 'login', {time})"));
+        let draft = draft(&database, "event");
+        for part in [
+            "strategy  = \"age\"\nroot      = \"event\"\n# ? No column says a state or an end, and nothing belongs to a row: it goes by its age. \
+             Does that count from said_at?\n",
+            &format!(
+                "\ntime      = \"{written}\"\n# ? How long are they to be kept? With this, nothing goes. The oldest that was looked at is of "
+            ),
+        ] {
+            assert!(draft.contains(part), "{part}\n\n{draft}");
+        }
+        assert_eq!(against(&database, &draft), "", "{draft}");
+    }
+}
+
+/// Some applications write the time at each change of a row.
+fn states_are_believed_that_say_they_go_on(dialect: Dialect) {
+    let mut database = database(dialect, SCHEMA);
+    for (id, state) in ["done", "PENDING", "in_progress", "Running"]
+        .iter()
+        .enumerate()
+    {
+        database.execute(&format!(
+            "INSERT INTO run VALUES ({id}, '{state}', '2024-01-01', '2024-01-02')"
+        ));
+    }
+    let draft = draft(&database, "run");
+    let line = "# ? status = PENDING: 1 of 1 rows have an end: not taken for final, since by its name it goes on.";
+    assert!(draft.contains(line), "{draft}");
+    assert!(
+        draft.contains("\nfinal     = { status = [\"done\"] }\n"),
+        "{draft}"
+    );
+}
+
+fn a_key_called_after_its_own_table_names_no_other(dialect: Dialect) {
+    let mut database = database(
+        dialect,
+        "CREATE TABLE job_run (job_run_id bigint PRIMARY KEY, status varchar(10), ended_at timestamp NULL);
+         CREATE TABLE step_run (step_run_id bigint PRIMARY KEY, job_run_id bigint NOT NULL,
+             CONSTRAINT step_of FOREIGN KEY (job_run_id) REFERENCES job_run (job_run_id));",
+    );
+    for id in 1..=30 {
+        database.execute(&format!(
+            "INSERT INTO job_run VALUES ({id}, 'done', '2024-01-02'); INSERT INTO step_run VALUES ({id}, {id})"
+        ));
+    }
+    let draft = draft(&database, "job_run");
+    assert!(
+        !draft.contains("step_run_id ->") && !draft.contains("could name"),
+        "{draft}"
+    );
+    assert!(
+        draft.contains("job_run_id -> job_run.job_run_id"),
+        "{draft}"
+    );
 }
 
 fn keys_say_what_becomes_of_rows(dialect: Dialect) {

@@ -231,6 +231,12 @@ impl Catalog {
 }
 
 impl CatalogTable {
+    /// Whether a column is the primary key under a name of one word, like `id`: that says nothing of what else it names.
+    pub fn is_mere_key(&self, column: &str) -> bool {
+        let words = column.split('_').filter(|word| !word.is_empty());
+        self.primary_key == [column] && words.count() == 1
+    }
+
     /// The column of this name.
     pub fn column(&self, name: &str) -> Option<&CatalogColumn> {
         self.columns.iter().find(|column| column.name == name)

@@ -177,6 +177,7 @@ fn outsiders(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
             .columns
             .iter()
             .filter(|column| columns.contains(column.name.as_str()))
+            .filter(|column| !live.is_mere_key(&column.name))
         {
             let message = format!(
                 "has the column `{}`, like an edge of the spec, but is not in the spec",

@@ -214,7 +214,8 @@ fn roots(catalog: &Catalog, look: &mut Look<'_>) -> String {
                 - 1;
             (
                 usize::from(ends.end.is_some()) * 20
-                    + usize::from(ends.state.is_some()) * 10
+                    + usize::from(ends.state.is_some() || ends.expiry(catalog, live).is_some())
+                        * 10
                     + by.min(15),
                 by,
                 name,

@@ -67,6 +67,20 @@ impl Ends {
         })
     }
 
+    /// The column that by its name says when a row expires.
+    pub fn expiry<'a>(&self, catalog: &Catalog, table: &'a CatalogTable) -> Option<&'a str> {
+        let columns = table.columns.iter();
+        let mut times = columns.filter(|it| is_time(catalog, it, &self.numbers).is_some());
+        let named = |name: &str| {
+            let name = name.to_lowercase();
+            ["expir", "valid_until", "removal_time"]
+                .iter()
+                .any(|word| name.contains(word))
+        };
+        let found = times.find(|column| named(&column.name));
+        found.map(|column| column.name.as_str())
+    }
+
     /// What a column counts, if it is a number or a date.
     pub fn epoch(&self, column: &str) -> Option<Epoch> {
         let mut numbers = self.numbers.iter();
@@ -165,9 +179,17 @@ fn state_columns<'a>(catalog: &Catalog, table: &'a CatalogTable) -> Vec<&'a str>
         };
         let name = column.name.to_lowercase();
         let name = name.trim_end_matches('_');
-        let place = ["state", "status", "state_type", "phase", "run_state"]
-            .iter()
-            .position(|word| name == *word);
+        let words = [
+            "state",
+            "status",
+            "state_type",
+            "phase",
+            "run_state",
+            "state_name",
+            "statename",
+            "status_name",
+        ];
+        let place = words.iter().position(|word| name == *word);
         let place =
             place.or_else(|| (name.ends_with("_state") || name.ends_with("_status")).then_some(7));
         if let Some(place) = place.filter(|_| fits) {

@@ -262,12 +262,10 @@ impl Family {
             return Vec::new();
         };
         let fits = |table: &String, live: &CatalogTable, column: &CatalogColumn| {
-            let is_key = live.primary_key == [column.name.clone()];
             let mut keys = live.foreign_keys.iter();
             let by_key = keys.any(|key| key.columns.contains(&column.name));
             let kind = live_kind(catalog.dialect, column);
-            !is_key
-                && !by_key
+            !by_key
                 && !column.generated
                 && kind.is_some_and(|kind| is_alike(kind, of_key))
                 && names::is_reference(&column.name)
@@ -348,7 +346,9 @@ impl Family {
                 };
                 self.edges.iter().any(same)
             };
-            let Some(column) = live.columns.iter().map(|column| &column.name).find(like) else {
+            let columns = live.columns.iter().map(|column| &column.name);
+            let mut columns = columns.filter(|name| !live.is_mere_key(name));
+            let Some(column) = columns.find(like) else {
                 continue;
             };
             let key = live

@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 
-use super::ends::{Ends, State, sounds_live};
+use super::ends::{Ends, Numbers, State, sounds_live};
 use super::family::{Edge, Family};
 use super::words::{bare, capital, kind, line, slug, small, string};
 use crate::catalog::Catalog;
 use crate::column::Kind;
+use crate::dialect::Dialect;
 use crate::fit::is_whole;
 use crate::graph::Action;
 
@@ -54,11 +55,9 @@ pub(super) fn write(
         finals(text, catalog, root, ends, end);
         hierarchy(text, catalog, family);
     }
-    let typed = match (ends.epoch(end), kind(catalog, &catalog.tables[root], end)) {
-        (Some(epoch), _) => format!(" {}", epoch.word()),
-        (None, Some(Kind::Timestamptz)) => " timestamptz".to_owned(),
-        (None, _) => String::new(),
-    };
+    if ends.end.is_none() {
+        others(text, catalog, family, ends, end);
+    }
     let days = oldest
         .filter(|days| *days > LONG - 30)
         .map_or(LONG, |days| days + 365);
@@ -72,8 +71,60 @@ pub(super) fn write(
         "{time:<9} = {}\n\
          # ? How long are they to be kept? With this, nothing goes.{since}\n\
          retention = {{ default = \"{days}d\", minimum = \"7d\", safety_lag = \"1d\" }}",
-        string(&format!("{}{typed}", small(end)))
+        string(&typed(catalog, root, ends, end))
     );
+}
+
+/// A time as a spec writes it.
+fn typed(catalog: &Catalog, table: &str, ends: &Ends, time: &str) -> String {
+    let kind = match (
+        ends.epoch(time),
+        kind(catalog, &catalog.tables[table], time),
+    ) {
+        (Some(epoch), _) => format!(" {}", epoch.word()),
+        (None, Some(Kind::Timestamptz)) => " timestamptz".to_owned(),
+        (None, _) => String::new(),
+    };
+    format!("{}{kind}", small(time))
+}
+
+/// What else may say when a row has ended that has no end: its expiry, or rows of another table.
+fn others(text: &mut String, catalog: &Catalog, family: &Family, ends: &Ends, start: &str) {
+    let root = &family.tables[0];
+    if let Some(expiry) = ends.expiry(catalog, &catalog.tables[root]) {
+        let time = string(&typed(catalog, root, ends, expiry));
+        let _ = writeln!(
+            text,
+            "# ? {expiry} is called like an expiry. If rows go when it has passed, write this instead, without final, end_time and retention:\n\
+             # strategy = \"expiry\"\n\
+             # time     = {}",
+            line(&time),
+            expiry = line(expiry),
+        );
+    }
+    if catalog.dialect != Dialect::Postgres {
+        return;
+    }
+    let below = family.edges.iter().filter(|edge| edge.parent == *root);
+    let below = below.filter(|edge| edge.action == Action::Delete && edge.columns.len() == 1);
+    for edge in below {
+        let live = &catalog.tables[&edge.table];
+        let theirs = Ends::named(catalog, live, Numbers::new());
+        if let Some(end) = &theirs.end {
+            let time = typed(catalog, &edge.table, &theirs, end);
+            let _ = writeln!(
+                text,
+                "# ? {table}.{end} may say when a row of {root} ended. If it does, write this instead:\n\
+                 # end_time   = {}\n\
+                 # start_time = {}",
+                line(&string(&format!("max({}.{time})", small(&edge.table)))),
+                line(&string(&typed(catalog, root, ends, start))),
+                table = line(&edge.table),
+                end = line(end),
+                root = line(root),
+            );
+        }
+    }
 }
 
 /// What the rows say of a state.

@@ -24,6 +24,7 @@ tests! {
         keys_say_what_becomes_of_rows,
         long_texts_say_whose_they_are,
         a_log_goes_by_its_age,
+        what_else_may_say_the_end_is_told,
         states_are_believed_that_say_they_go_on,
         a_key_called_after_its_own_table_names_no_other,
         without_a_root_those_are_listed_that_look_like_one,
@@ -412,6 +413,51 @@ fn a_log_goes_by_its_age(dialect: Dialect) {
             assert!(draft.contains(part), "{part}\n\n{draft}");
         }
         assert_eq!(against(&database, &draft), "", "{draft}");
+    }
+}
+
+fn what_else_may_say_the_end_is_told(dialect: Dialect) {
+    let mut database = database(
+        dialect,
+        "CREATE TABLE work (id varchar(36) PRIMARY KEY, created_at timestamp NOT NULL, expires_at timestamp NULL);
+         CREATE TABLE completed (id varchar(36) PRIMARY KEY, completed_at timestamp NOT NULL,
+             CONSTRAINT completed_work FOREIGN KEY (id) REFERENCES work (id) ON DELETE CASCADE);
+         CREATE TABLE work_text (item_ref varchar(36) PRIMARY KEY, said varchar(20));
+         CREATE TABLE stranger (id varchar(36) PRIMARY KEY, said varchar(20));",
+    );
+    for id in 1..=20 {
+        let key = format!("00000000-0000-0000-0000-{id:012}");
+        database.execute(&format!(
+            "INSERT INTO work VALUES ('{key}', '2024-01-01', NULL); INSERT INTO completed VALUES ('{key}', '2024-01-02');
+             INSERT INTO work_text VALUES ('{key}', 'x')"
+        ));
+    }
+    let draft = draft(&database, "work");
+    let (zone, by_rows) = match dialect {
+        Dialect::Postgres => ("", true),
+        Dialect::Mysql | Dialect::Mariadb => (" timestamptz", false),
+    };
+    for part in [
+        // One row for each, by its own key.
+        "work_text = { parents = [\"item_ref -> work.id\"]".to_owned(),
+        format!(
+            "# ? expires_at is called like an expiry. If rows go when it has passed, write this instead, without final, end_time and retention:\n\
+             # strategy = \"expiry\"\n# time     = \"expires_at{zone}\"\n"
+        ),
+    ] {
+        assert!(draft.contains(&part), "{part}\n\n{draft}");
+    }
+    let told = "# ? completed.completed_at may say when a row of work ended. If it does, write this instead:\n\
+                # end_time   = \"max(completed.completed_at)\"\n# start_time = \"created_at\"\n";
+    assert_eq!(draft.contains(told), by_rows, "{draft}");
+    assert!(!draft.contains("stranger"), "{draft}");
+    assert_eq!(against(&database, &draft), "", "{draft}");
+    if by_rows {
+        let instead = draft
+            .replace("\nend_time  = \"created_at\"", "")
+            .replace("# end_time ", "end_time ")
+            .replace("# start_time", "start_time");
+        assert_eq!(against(&database, &instead), "", "{instead}");
     }
 }
 

@@ -1,15 +1,20 @@
-//! What an installation answers, as types: of each document the fields that windrow looks at.
+//! What commands answer, as types: what they print as text is made of these, and so is the JSON Schema of `--output json`.
 //!
-//! A field that is missing is an error that names the document and the field. What may be NULL is an `Option` and has to
-//! be there nevertheless; what only some specs or servers have says so.
+//! What an installation answers is read into them and printed as it is. A field that windrow looks at and that is missing is an
+//! error that names the document and the field; what may be NULL is an `Option` and has to be there nevertheless. Fields that it
+//! only passes on have a default, since an installation of an earlier version may lack them.
 
 mod archive;
+mod decided;
+mod deeds;
 mod fields;
 mod history;
 mod outlook;
 mod preview;
 mod run;
+mod schema;
 mod setting;
+mod specs;
 mod status;
 mod verify;
 
@@ -18,13 +23,23 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 
-pub use archive::{Archived, ArchivedRun, Held, Restored};
+pub use archive::{Archived, ArchivedRun, Restored};
+pub use decided::{Artifact, HeldFor, Hold, Holds, Policy};
+pub use deeds::{
+    AppliedFile, Armed, Deed, DemoStep, Demonstrated, Drained, DrainedFile, DroppedObject,
+    Exported, ExportedTable, Installed, KeptIndex, Overlapping, Paused, Uninstalled,
+};
 pub use fields::Pairs;
 pub use history::PastRun;
 pub use outlook::{Outlook, OutlookPart, OutlookRule};
 pub use preview::{Preview, PreviewRule};
-pub use run::{Failed, Figures, Pass, Run, RunAnswer, RunRule};
-pub use setting::{Setting, Window};
+pub use run::{Failed, Figures, NoRun, Pass, Run, RunAnswer, RunRule};
+pub use schema::{WITHOUT, definition, json_schema};
+pub use setting::{Setting, SettingChange, SettingNow, Window, WindowsNow};
+pub use specs::{
+    Candidate, Candidates, Checked, Differences, Drafted, Drawn, Explained, FileChange, Fitted,
+    Generated, GeneratedFile, Question,
+};
 pub use status::{Due, Running, Status, Undeletable};
 pub use verify::{Check, Verification};
 

@@ -12,8 +12,10 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
+use crate::failure::Failure;
+
 pub use common::{OnDatabase, Output, WithOutput};
-pub use installation::{Arm, Completions, Demo, Install, Man, Uninstall};
+pub use installation::{Arm, Completions, Demo, Install, Man, Schema, SchemaOf, Uninstall};
 pub use remains::{
     Archive, ArchiveDrop, ArchiveExport, ArchiveList, ArchiveRestore, Artifacts, Drain,
 };
@@ -50,22 +52,48 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// Reads the command line, or ends the process: with help, or with what is wrong. A spec that is not given is that of the
-/// environment: where something is missing, it is read once more with this one behind the words of the subcommand.
-pub fn parse(mut arguments: Vec<OsString>, spec: Option<OsString>) -> Cli {
-    let error = match Cli::try_parse_from(&arguments) {
-        Ok(cli) => return cli,
-        Err(error) => error,
+/// Reads the command line. A spec that is not given is that of the environment: where something is missing, or words are taken
+/// for a spec that are none, it is read once more with this one behind the words of the subcommand.
+///
+/// # Errors
+///
+/// Fails with what is wrong, or with the help that was asked for.
+pub fn parse(arguments: &[OsString], spec: Option<OsString>) -> Result<Cli, clap::Error> {
+    let read = Cli::try_parse_from(arguments);
+    let lacks_spec = match &read {
+        Ok(cli) => takes_a_window_for_the_spec(cli),
+        Err(error) => error.kind() == ErrorKind::MissingRequiredArgument,
     };
-    if let Some(spec) = spec.filter(|spec| !spec.is_empty())
-        && error.kind() == ErrorKind::MissingRequiredArgument
-    {
-        arguments.insert(behind_subcommand(&arguments), spec);
-        if let Ok(cli) = Cli::try_parse_from(&arguments) {
-            return cli;
-        }
+    let Some(spec) = spec.filter(|spec| lacks_spec && !spec.is_empty()) else {
+        return read;
+    };
+    let place = behind_subcommand(arguments);
+    // `init` takes its spec by name.
+    [vec![spec.clone()], vec!["--from".into(), spec]]
+        .into_iter()
+        .find_map(|words| {
+            let mut arguments = arguments.to_vec();
+            arguments.splice(place..place, words);
+            Cli::try_parse_from(arguments).ok()
+        })
+        .map_or(read, Ok)
+}
+
+/// Of several windows without a spec, the first stands where the spec would: it is no file.
+fn takes_a_window_for_the_spec(cli: &Cli) -> bool {
+    match &cli.command {
+        Command::Window(Window::Set(args)) => !args.with.on.spec.exists(),
+        _ => false,
     }
-    error.exit()
+}
+
+/// What is wrong with a command line, as all other errors are told.
+pub fn failure(error: &clap::Error) -> Failure {
+    let text = error.to_string();
+    let text = text.trim_start_matches("error: ");
+    let (message, rest) = text.split_once("\n\n").unwrap_or((text, ""));
+    let lines = rest.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.fold(Failure::new(message.trim()), Failure::detail)
 }
 
 /// Whether a program reads the answer: then an error is a document, too.
@@ -123,10 +151,13 @@ pub enum Command {
     /// Example: windrow graph specs/dolphinscheduler.toml --format svg > graph.svg
     Graph(Graph),
 
-    /// Print the JSON Schema of a spec, for editors
+    /// Print the JSON Schema of specs, or of answers
+    ///
+    /// Editors complete and check a spec with the first. The second has a definition for each command: what it prints on
+    /// standard output with `--output json`. It is in `specs/answers.schema.json`.
     ///
     /// Example: windrow schema > windrow.schema.json
-    Schema,
+    Schema(Schema),
 
     /// Write the SQL files of one or more specs
     ///

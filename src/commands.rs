@@ -37,7 +37,7 @@ pub fn dispatch(command: Command, ui: &Ui) -> anyhow::Result<Exit> {
         Command::Inspect(args) => inspect::inspect(&args, ui),
         Command::Init(args) => init::init(&args, ui),
         Command::Graph(args) => graph::graph(&args, ui),
-        Command::Schema => graph::schema(ui),
+        Command::Schema(args) => graph::schema(&args, ui),
         Command::Generate(args) => generate::generate(&args, ui),
         Command::Install(args) => install::install(&args, ui),
         Command::Uninstall(args) => uninstall::uninstall(&args, ui),

@@ -5,13 +5,16 @@
 use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// Byte range in the text of the spec.
 pub type Span = Range<usize>;
 
 /// How bad it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "DiagnosticSeverity")]
 pub enum Severity {
     /// Nothing can be generated from this spec.
     Error,
@@ -34,6 +37,25 @@ pub struct Diagnostic {
     pub label: String,
     /// Further places that belong to the finding, e.g. the first definition of a duplicate.
     pub related: Vec<(Span, String)>,
+    /// How to mend it.
+    pub help: String,
+}
+
+/// A finding with its place, for programs.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Located {
+    /// Stable name in kebab case; `windrow check --explain` takes it.
+    pub code: &'static str,
+    /// How bad it is.
+    pub severity: Severity,
+    /// What is wrong.
+    pub message: String,
+    /// The spec file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
     /// How to mend it.
     pub help: String,
 }
@@ -114,24 +136,21 @@ pub fn render(diagnostics: &[Diagnostic], path: &str, text: &str, colour: Colour
     rendered.join("\n\n")
 }
 
-/// The findings as JSON for programs: an array of flat objects.
-pub fn to_json(diagnostics: &[Diagnostic], path: &str, text: &str) -> Value {
+/// The findings with their places, for programs.
+pub fn located(diagnostics: &[Diagnostic], path: &str, text: &str) -> Vec<Located> {
     diagnostics
         .iter()
         .map(|diagnostic| {
             let (line, column) = line_and_column(text, diagnostic.span.start);
-            json!({
-                "code": diagnostic.code,
-                "severity": match diagnostic.severity {
-                    Severity::Error => "error",
-                    Severity::Warning => "warning",
-                },
-                "message": diagnostic.message,
-                "file": path,
-                "line": line,
-                "column": column,
-                "help": diagnostic.help,
-            })
+            Located {
+                code: diagnostic.code,
+                severity: diagnostic.severity,
+                message: diagnostic.message.clone(),
+                file: path.to_owned(),
+                line,
+                column,
+                help: diagnostic.help.clone(),
+            }
         })
         .collect()
 }
@@ -267,7 +286,8 @@ error[unknown-field]: unknown field `rots`
   |
   = help: did you mean `root`?
 "###);
-        insta::assert_snapshot!(to_json(&findings, "a.toml", text), @r###"
+        let json = serde_json::to_string(&located(&findings, "a.toml", text)).unwrap_or_default();
+        insta::assert_snapshot!(json, @r###"
 [{"code":"unknown-field","severity":"error","message":"unknown field `rots`","file":"a.toml","line":2,"column":1,"help":"did you mean `root`?"}]
 "###);
     }

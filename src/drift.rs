@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use similar::TextDiff;
 
@@ -11,7 +12,7 @@ use crate::dialect::Dialect;
 use crate::render;
 
 /// One object that is not as generated.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Drift {
     /// What kind of object it is.
     pub kind: Kind,
@@ -28,8 +29,9 @@ pub struct Drift {
 }
 
 /// The objects that are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "DriftKind")]
 pub enum Kind {
     /// A function or a procedure.
     Routine,
@@ -72,8 +74,9 @@ impl Kind {
 }
 
 /// How an object differs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "DriftState")]
 pub enum State {
     /// It is not there.
     Missing,

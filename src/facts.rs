@@ -1,8 +1,10 @@
-//! Facts that several parts name, each in one place: settings, the reasons for which families stay.
+//! Facts that several parts name, each in one place: settings, the reasons for which families stay, how runs end.
 
+mod outcomes;
 mod reasons;
 mod settings;
 
+pub use outcomes::{CHECKS, Outcome, REFUSALS, STATUSES, STOPS};
 pub use reasons::{REASONS, Reason, meaning};
 pub use settings::{
     ARCHIVE_DAYS, BATCH_FAMILIES, BATCH_FAMILY_ROWS, BATCH_ROWS, FALLBACK_RETENTION, LEDGER_DAYS,

@@ -5,6 +5,9 @@
 use std::error::Error;
 use std::fmt;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 /// An error with details and hints; an [`anyhow::Error`] is made from it by `?` or `.into()`.
 #[derive(Debug, Default)]
 pub struct Failure {
@@ -103,18 +106,46 @@ pub fn hints(error: &anyhow::Error) -> Vec<&str> {
     hints
 }
 
-/// An error for programs: what `--output json` prints in place of an answer. `error` has the `message`, what it was `caused_by`,
-/// `details` and `hints`, each a list of texts, and the server's `sqlstate` and `errno`, or null.
-pub fn document(error: &anyhow::Error) -> serde_json::Value {
-    let causes = error.chain().skip(1).map(ToString::to_string);
-    serde_json::json!({ "error": {
-        "message": error.to_string(),
-        "caused_by": causes.collect::<Vec<_>>(),
-        "details": failures(error).flat_map(Failure::details).collect::<Vec<_>>(),
-        "hints": hints(error),
-        "sqlstate": sqlstate(error),
-        "errno": errno(error),
-    } })
+/// An error for programs: what `--output json` prints in place of an answer.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ErrorDocument")]
+pub struct Document {
+    /// What could not be done, and why.
+    pub error: Told,
+}
+
+/// What could not be done, and why.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Error")]
+pub struct Told {
+    /// What could not be done.
+    pub message: String,
+    /// What that was caused by, the nearest first.
+    pub caused_by: Vec<String>,
+    /// What the server or windrow adds.
+    pub details: Vec<String>,
+    /// How to go on.
+    pub hints: Vec<String>,
+    /// The server's SQLSTATE, if a server raised it.
+    pub sqlstate: Option<String>,
+    /// The number of an error of MySQL or MariaDB.
+    pub errno: Option<u16>,
+}
+
+/// An error for programs.
+pub fn document(error: &anyhow::Error) -> Document {
+    let owned = |texts: Vec<&str>| texts.into_iter().map(str::to_owned).collect();
+    let details = failures(error).flat_map(Failure::details).cloned();
+    Document {
+        error: Told {
+            message: error.to_string(),
+            caused_by: error.chain().skip(1).map(ToString::to_string).collect(),
+            details: details.collect(),
+            hints: owned(hints(error)),
+            sqlstate: sqlstate(error).map(str::to_owned),
+            errno: errno(error),
+        },
+    }
 }
 
 /// The SQLSTATE that an error carries, if a server raised it.

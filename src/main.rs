@@ -4,20 +4,30 @@ use std::process::ExitCode;
 
 use windrow::cli;
 use windrow::commands::{self, Exit};
-use windrow::failure;
 use windrow::ui::Ui;
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
     let json = cli::asks_for_json(&arguments);
-    let cli = cli::parse(arguments, std::env::var_os("WINDROW_SPEC"));
-    let ui = Ui { quiet: cli.quiet };
+    let cli = match cli::parse(&arguments, std::env::var_os("WINDROW_SPEC")) {
+        Ok(cli) => cli,
+        Err(error) => {
+            if json && error.use_stderr() {
+                Ui::default().error_document(&cli::failure(&error).into());
+            }
+            error.exit()
+        }
+    };
+    let ui = Ui {
+        quiet: cli.quiet,
+        ..Ui::default()
+    };
     match commands::dispatch(cli.command, &ui) {
         Ok(Exit::Clean) => ExitCode::SUCCESS,
         Ok(Exit::Found) => ExitCode::from(1),
         Err(error) => {
             if json {
-                ui.data(&failure::document(&error).to_string());
+                ui.error_document(&error);
             }
             ui.error(&error);
             ExitCode::from(2)

@@ -11,7 +11,9 @@ mod words;
 
 pub use drift::drift;
 pub use history::history;
-pub use list::{rows, settings};
+pub use list::{
+    archived, artifacts, candidates, changes, holds, policies, restored, settings, windows,
+};
 pub use plan::plan;
 pub use run::{preview, run};
 pub use status::status;

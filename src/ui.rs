@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::failure::{Failure, hints};
+use serde::Serialize;
+
+use crate::failure::{Failure, document, hints};
 
 const RED: Style = AnsiColor::Red.on_default().bold();
 const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
@@ -19,15 +21,20 @@ const CYAN: Style = AnsiColor::Cyan.on_default();
 const PLAIN_EVERY: Duration = Duration::from_secs(15);
 
 /// What the user sees, and how much of it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Ui {
     /// Only data, warnings and errors.
     pub quiet: bool,
+    /// Data goes to stderr, too: on stdout is to be a document of what all of it comes to.
+    pub aside: bool,
 }
 
 impl Ui {
     /// Writes data: what another program may read.
     pub fn data(&self, text: &str) {
+        if self.aside {
+            return self.line(text.trim_end_matches('\n'));
+        }
         let mut out = anstream::stdout().lock();
         let _ = out.write_all(text.as_bytes());
         if !text.is_empty() && !text.ends_with('\n') {
@@ -59,8 +66,19 @@ impl Ui {
     }
 
     /// Writes a document as JSON.
-    pub fn json(&self, document: &serde_json::Value) {
-        self.data(&format!("{document:#}"));
+    pub fn json(&self, document: &impl Serialize) {
+        // Nothing in a document can fail to be printed.
+        self.data(&serde_json::to_string_pretty(document).unwrap_or_default());
+    }
+
+    /// Writes a document as one line: another one follows.
+    pub fn json_line(&self, document: &impl Serialize) {
+        self.data(&serde_json::to_string(document).unwrap_or_default());
+    }
+
+    /// Writes an error for programs.
+    pub fn error_document(&self, error: &anyhow::Error) {
+        self.json_line(&document(error));
     }
 
     /// Says something in passing.

@@ -3,13 +3,16 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::catalog::{Catalog, CatalogTable};
 use crate::graph::{Graph, Rule, TableId};
 use crate::spec::grammar::EdgeText;
 use crate::spec::{self, Spec, Text, in_file_order};
 
 /// Something that is left out, or written otherwise.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Change {
     /// What has been done about it.
     pub kind: ChangeKind,
@@ -22,7 +25,8 @@ pub struct Change {
 }
 
 /// What has been done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum ChangeKind {
     /// It is no longer there.
     LeftOut,

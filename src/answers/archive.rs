@@ -1,24 +1,40 @@
-//! What the routines of the archive, and those of holds, answer.
+//! What the routines of the archive answer.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::fields::{Pairs, nullable};
 
 /// Which runs have archived rows, or had.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Archived {
     /// Rows of all these runs.
     pub rows: i64,
+    /// Whether nothing was dropped yet; of `archive drop` alone.
+    #[serde(default)]
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    pub dry_run: Option<bool>,
     /// Run by run.
     pub runs: Vec<ArchivedRun>,
 }
 
 /// The archived rows of a run.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct ArchivedRun {
     /// Number of the run.
     pub run: i64,
+    /// What began it; NULL where the ledger has forgotten it.
+    #[serde(default)]
+    pub trigger: Option<String>,
+    /// How it ended.
+    #[serde(default)]
+    pub status: Option<String>,
+    /// When it began.
+    #[serde(default)]
+    #[schemars(extend("format" = "date-time"))]
+    pub started_at: Option<String>,
     /// When its last row was archived.
+    #[schemars(extend("format" = "date-time"))]
     #[serde(deserialize_with = "nullable")]
     pub archived_at: Option<String>,
     /// Who began it; NULL where the ledger has forgotten it.
@@ -40,8 +56,11 @@ pub struct ArchivedRun {
 }
 
 /// What `archive_restore` brought back.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Restored {
+    /// The run that deleted the rows.
+    #[serde(default)]
+    pub run: i64,
     /// Rows.
     pub rows: i64,
     /// The same by table.
@@ -53,16 +72,4 @@ pub struct Restored {
     pub not_held: i64,
     /// Tables of the rule without an archive, whose rows are gone.
     pub not_archived: Vec<String>,
-}
-
-/// What `set_hold` and `release_hold` answer.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Held {
-    /// The rule.
-    pub rule: String,
-    /// The key as the table has it.
-    pub key: String,
-    /// Whether no row has the key now; of `set_hold` alone.
-    #[serde(default)]
-    pub absent: bool,
 }

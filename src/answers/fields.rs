@@ -1,8 +1,11 @@
 //! Forms of fields.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
 /// Reads a field that may be NULL and must be there; an `Option` alone would take a missing one for NULL.
@@ -19,6 +22,11 @@ where
 pub struct Pairs<T>(pub Vec<(String, T)>);
 
 impl<T> Pairs<T> {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The value under a name.
     pub fn get(&self, name: &str) -> Option<&T> {
         self.0
@@ -31,6 +39,20 @@ impl<T> Pairs<T> {
 impl<T> Default for Pairs<T> {
     fn default() -> Pairs<T> {
         Pairs(Vec::new())
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Pairs<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        BTreeMap::<String, T>::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        BTreeMap::<String, T>::json_schema(generator)
     }
 }
 

@@ -1,12 +1,33 @@
 //! Past runs.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::fields::nullable;
 
 /// A run of the ledger, in one line.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub struct PastRun {
+    /// Its number.
+    pub run_id: i64,
+    /// What began it: `MANUAL`, `SCHEDULED`, `PURGE`, `STAMP`.
+    pub trigger: String,
+    /// Whether all was rolled back.
+    pub dry_run: bool,
+    /// How it ended: `running`, `done`, `stopped`, `failed`, `cancelled`, `crashed`.
+    pub status: String,
+    /// Why it ended then.
+    #[serde(deserialize_with = "nullable")]
+    pub reason: Option<String>,
+    /// Who began it.
+    pub started_by: String,
+    /// When it began.
+    #[schemars(extend("format" = "date-time"))]
+    pub started_at: String,
+    /// Families.
+    pub families: i64,
+    /// Transactions.
+    pub batches: i64,
     /// How long it took; NULL while it is under way.
     #[serde(deserialize_with = "nullable")]
     pub seconds: Option<f64>,

@@ -1,17 +1,19 @@
 //! What `preview` answers.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::fields::nullable;
+use super::fields::{Pairs, nullable};
 use super::run::Figures;
 
 /// What a run would delete now.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Preview {
     /// Name of the spec.
     pub spec: String,
     /// The instant at which it looked.
+    #[schemars(extend("format" = "date-time"))]
     pub as_of: String,
     /// Whether a run would be refused as paused.
     pub paused: bool,
@@ -19,26 +21,30 @@ pub struct Preview {
     pub armed: bool,
     /// By rule.
     pub rules: Vec<PreviewRule>,
+    /// The rules that each count a row of a table which goes once; only where several take rows of one table.
+    #[serde(default)]
+    #[schemars(skip_serializing_if = "Pairs::is_empty")]
+    pub counted_by_several: Pairs<Vec<String>>,
 }
 
-/// What would go by one rule.
-#[derive(Clone, Debug, Deserialize)]
+/// What would go by one rule, and the fields that `report` of the spec asks for.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("additionalProperties" = true))]
 pub struct PreviewRule {
     /// What would go, and what stays.
     #[serde(flatten)]
     pub figures: Figures,
     /// Name of the root table.
     pub root: String,
-    /// When the oldest family ended that would go.
+    /// When the oldest family ended that would go, by the clock of the application.
     #[serde(deserialize_with = "nullable")]
     pub oldest_end_time: Option<String>,
     /// The first keys that would go.
     #[serde(deserialize_with = "nullable")]
     pub sample_roots: Option<Vec<Value>>,
-    /// Families that stay, for whatever reason.
-    pub skipped_families: i64,
     /// Families that would be due if a policy said so; only where the spec asks scopes to opt in.
     #[serde(default)]
+    #[schemars(skip_serializing_if = "Option::is_none")]
     pub without_policy: Option<i64>,
     /// How many families one run takes at most.
     pub run_families: i64,

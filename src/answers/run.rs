@@ -1,5 +1,6 @@
 //! What `run`, `purge` and `stamp` answer.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use serde_json::Value;
@@ -7,19 +8,29 @@ use serde_json::Value;
 use super::fields::{Pairs, nullable};
 
 /// What such a call answers: a run, or why there is none.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, JsonSchema)]
+#[schemars(untagged)]
 pub enum RunAnswer {
     /// No run was begun.
-    Refused {
-        /// Why.
-        reason: String,
-    },
+    Refused(NoRun),
     /// A run of the ledger.
     Run(Box<Run>),
 }
 
+/// Why no run was begun.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub struct NoRun {
+    /// Null: it has no number.
+    #[serde(default)]
+    pub run: Option<i64>,
+    /// `refused`.
+    pub status: String,
+    /// Why.
+    pub reason: String,
+}
+
 /// A run of the ledger.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Run {
     /// Its number.
     pub run: i64,
@@ -32,22 +43,40 @@ pub struct Run {
     pub dry_run: bool,
     /// What began it: `MANUAL`, `SCHEDULED`, `PURGE`, `STAMP`.
     pub trigger: String,
+    /// The instant that its cutoffs are counted from.
+    #[serde(default)]
+    #[schemars(extend("format" = "date-time"))]
+    pub as_of: String,
+    /// When it began.
+    #[serde(default)]
+    #[schemars(extend("format" = "date-time"))]
+    pub started_at: String,
+    /// When it ended.
+    #[serde(default)]
+    #[schemars(extend("format" = "date-time"))]
+    pub finished_at: Option<String>,
     /// How long it took, in milliseconds; NULL while it is under way.
     #[serde(deserialize_with = "nullable")]
     pub duration_ms: Option<f64>,
+    /// Archived rows that went since they were old enough; only where the spec archives.
+    #[serde(default)]
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    pub archive_pruned: Option<i64>,
     /// What it did by rule; NULL or empty where it came to none.
     #[serde(deserialize_with = "nullable")]
     pub rules: Option<Vec<RunRule>>,
     /// Keys that were named and left, with the reason; of `purge` and `stamp` alone.
     #[serde(default)]
+    #[schemars(skip_serializing_if = "Pairs::is_empty")]
     pub refused: Pairs<String>,
     /// Of those, such as stay for another family; of `purge` alone.
     #[serde(default)]
+    #[schemars(skip_serializing_if = "Pairs::is_empty")]
     pub refused_with: Pairs<Keeper>,
 }
 
 /// The family for which one stays that was named.
-#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, JsonSchema)]
 pub struct Keeper {
     /// Key of its root.
     pub key: String,
@@ -55,14 +84,16 @@ pub struct Keeper {
     pub reason: String,
 }
 
-/// What a run did by one rule.
-#[derive(Clone, Debug, Deserialize)]
+/// What a run did by one rule, and the fields that `report` of the spec asks for.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("additionalProperties" = true))]
 pub struct RunRule {
     /// What went, or was set, and what stayed.
     #[serde(flatten)]
     pub figures: Figures,
     /// What of the rule was stamped besides its families; of stamps alone, and only where the spec has such.
     #[serde(default)]
+    #[schemars(skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
     /// How often a batch was tried again.
     pub retries: i64,
@@ -70,11 +101,12 @@ pub struct RunRule {
     pub failures: Vec<Failed>,
     /// From its first batch to the end of its last one, in milliseconds; an earlier version does not say.
     #[serde(default)]
+    #[schemars(skip_serializing_if = "Option::is_none")]
     pub work_ms: Option<f64>,
 }
 
 /// What goes by a rule, and what stays: the same in the documents of runs and previews.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Figures {
     /// Name of the rule.
     pub rule: String,
@@ -89,7 +121,10 @@ pub struct Figures {
     pub tables: Option<Pairs<i64>>,
     /// Why rows go, where they go one by one; rules of families have none.
     #[serde(default)]
+    #[schemars(skip_serializing_if = "Vec::is_empty")]
     pub passes: Vec<Pass>,
+    /// Families that stay, for whatever reason.
+    pub skipped_families: i64,
     /// Families that stay, by reason.
     pub skipped: Pairs<i64>,
     /// The first keys of these, by reason.
@@ -97,18 +132,22 @@ pub struct Figures {
 }
 
 /// Rows that go for one reason.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Pass {
     /// Its name.
     pub pass: String,
     /// How many.
     pub rows: i64,
+    /// When the oldest was due, by the clock of the application; of previews alone.
+    #[serde(default)]
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    pub oldest_end_time: Option<String>,
     /// The first keys.
     pub sample_keys: Vec<Value>,
 }
 
 /// A family that could not be deleted.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Failed {
     /// Key of its root.
     pub key: String,
@@ -123,7 +162,7 @@ impl RunAnswer {
     pub fn is_found(&self) -> bool {
         match self {
             // A scheduled run that only waits for its time is as it should be.
-            RunAnswer::Refused { reason } => !["no window is open", "nothing left"]
+            RunAnswer::Refused(NoRun { reason, .. }) => !["no window is open", "nothing left"]
                 .iter()
                 .any(|start| reason.starts_with(start)),
             RunAnswer::Run(run) => {
@@ -149,13 +188,9 @@ impl Run {
 
 impl<'de> Deserialize<'de> for RunAnswer {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<RunAnswer, D::Error> {
-        #[derive(Deserialize)]
-        struct Refusal {
-            reason: String,
-        }
         let document = Value::deserialize(deserializer)?;
         let read = if document["status"] == "refused" {
-            Refusal::deserialize(document).map(|it| RunAnswer::Refused { reason: it.reason })
+            NoRun::deserialize(document).map(RunAnswer::Refused)
         } else {
             Run::deserialize(document).map(|run| RunAnswer::Run(Box::new(run)))
         };

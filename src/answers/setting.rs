@@ -1,13 +1,17 @@
 //! Limits and windows as they are in force.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
 use super::fields::nullable;
 
 /// A limit of a rule.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Setting {
+    /// Its place in the list.
+    #[serde(default)]
+    pub position: i64,
     /// The rule.
     pub rule: String,
     /// Its name.
@@ -19,31 +23,91 @@ pub struct Setting {
     pub unit: Option<String>,
     /// What the spec says.
     pub spec_value: i64,
+    /// The least that it may be set to.
+    #[serde(default)]
+    pub least_value: i64,
+    /// The most.
+    #[serde(default)]
+    pub greatest_value: i64,
     /// What it may be, in words.
     pub takes: String,
     /// When it was changed last; NULL where it is the spec's.
     #[serde(deserialize_with = "nullable")]
+    #[schemars(extend("format" = "date-time"))]
     pub changed_at: Option<String>,
     /// By whom.
     #[serde(deserialize_with = "nullable")]
     pub changed_by: Option<String>,
 }
 
+/// What `set_setting` answers.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub struct SettingNow {
+    /// The rule.
+    pub rule: String,
+    /// Its name.
+    pub name: String,
+    /// What is in force now.
+    pub value: i64,
+}
+
+/// A change of a setting.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub struct SettingChange {
+    /// Its place among all changes.
+    #[serde(default)]
+    pub log_id: i64,
+    /// The rule.
+    pub rule: String,
+    /// The name of the setting.
+    pub name: String,
+    /// What was in force before; NULL: what the spec says.
+    #[serde(deserialize_with = "nullable")]
+    pub old_value: Option<i64>,
+    /// What was in force then; NULL: what the spec says.
+    #[serde(deserialize_with = "nullable")]
+    pub new_value: Option<i64>,
+    /// When.
+    #[schemars(extend("format" = "date-time"))]
+    pub changed_at: String,
+    /// By whom.
+    pub changed_by: String,
+}
+
+/// What `set_windows` answers.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub struct WindowsNow {
+    /// When scheduled runs may work, as written.
+    pub windows: Vec<String>,
+}
+
 /// When scheduled runs may work.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Window {
+    /// Its place in the list.
+    #[serde(default)]
+    pub position: i64,
     /// As it was written.
     pub written: String,
     /// The days on which it begins: numbers from 1, which is Monday, to 7.
     pub days: String,
-    /// The minute of the day at which it begins, inclusive.
+    /// The time of the clock at which it begins, inclusive: `HH:MM`, perhaps with seconds.
     #[serde(deserialize_with = "minute")]
+    #[schemars(with = "String")]
     pub begins: i64,
-    /// The minute of the day at which it ends, exclusive; on the next day, unless it is later.
+    /// The time of the clock at which it ends, exclusive; on the next day, unless it is later.
     #[serde(deserialize_with = "minute")]
+    #[schemars(with = "String")]
     pub ends: i64,
     /// The zone of that clock.
     pub zone: String,
+    /// When it was changed; NULL where it is the spec's.
+    #[serde(default)]
+    #[schemars(extend("format" = "date-time"))]
+    pub changed_at: Option<String>,
+    /// By whom.
+    #[serde(default)]
+    pub changed_by: Option<String>,
 }
 
 /// Reads a time of the clock, `HH:MM`, perhaps with seconds.

@@ -1,13 +1,19 @@
 //! How an installation does.
 
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::fields::nullable;
 
 /// How an installation does.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Status {
+    /// Name of the spec.
+    #[serde(default)]
+    pub spec: String,
     /// The switches.
     pub control: Control,
     /// Rules that are paused.
@@ -40,12 +46,28 @@ pub struct Status {
     pub rules: Vec<Due>,
     /// What is due and stays, by rule and reason.
     pub undeletable: Vec<Undeletable>,
+    /// What monitoring reads: the view `metrics`.
+    #[serde(default)]
+    pub metrics: Vec<Metric>,
+}
+
+/// A figure of the view `metrics`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub struct Metric {
+    /// Its name.
+    pub name: String,
+    /// What it is about, by name.
+    pub labels: BTreeMap<String, String>,
+    /// Its value; NULL where nobody knows it.
+    #[serde(deserialize_with = "nullable")]
+    pub value: Option<f64>,
 }
 
 /// The switches of an installation.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Control {
     /// When it was installed last.
+    #[schemars(extend("format" = "date-time"))]
     pub installed_at: String,
     /// By whom.
     pub installed_by: String,
@@ -53,6 +75,7 @@ pub struct Control {
     pub armed: bool,
     /// Since when.
     #[serde(deserialize_with = "nullable")]
+    #[schemars(extend("format" = "date-time"))]
     pub armed_at: Option<String>,
     /// Who said so.
     #[serde(deserialize_with = "nullable")]
@@ -61,6 +84,7 @@ pub struct Control {
     pub paused: bool,
     /// Since when.
     #[serde(deserialize_with = "nullable")]
+    #[schemars(extend("format" = "date-time"))]
     pub paused_at: Option<String>,
     /// Who said so.
     #[serde(deserialize_with = "nullable")]
@@ -71,12 +95,25 @@ pub struct Control {
     /// What `install --force` overruled.
     #[serde(deserialize_with = "nullable")]
     pub forced_install: Option<ForcedInstall>,
+    /// The rules that there were when somebody armed it: no other deletes.
+    #[serde(default)]
+    pub armed_rules: Option<Vec<String>>,
+    /// The server on which somebody armed it.
+    #[serde(default)]
+    pub server_identity: Option<String>,
+    /// Orphans that there were then, by edge.
+    #[serde(default)]
+    pub orphans_at_arm: Option<BTreeMap<String, Option<i64>>>,
+    /// True: the table has one row.
+    #[serde(default)]
+    pub only_row: bool,
 }
 
 /// An installation in spite of findings.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct ForcedInstall {
     /// When.
+    #[schemars(extend("format" = "date-time"))]
     pub at: String,
     /// By whom.
     pub by: String,
@@ -85,11 +122,12 @@ pub struct ForcedInstall {
 }
 
 /// A rule that runs pass over.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct PausedRule {
     /// The rule.
     pub rule: String,
     /// Since when.
+    #[schemars(extend("format" = "date-time"))]
     pub paused_at: String,
     /// Who said so.
     pub paused_by: String,
@@ -99,18 +137,19 @@ pub struct PausedRule {
 }
 
 /// Why no scheduled run starts on a server.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Refusal {
     /// The server.
     pub server: String,
     /// Since when.
+    #[schemars(extend("format" = "date-time"))]
     pub since: String,
     /// Why.
     pub reason: String,
 }
 
 /// What the latest runs mean for scheduled ones.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Scheduling {
     /// Whether none starts any more.
     pub suspended: bool,
@@ -119,10 +158,17 @@ pub struct Scheduling {
     /// The error of the last of these.
     #[serde(deserialize_with = "nullable")]
     pub last_error: Option<String>,
+    /// How many in a row found nothing to do.
+    #[serde(default)]
+    pub empty_runs: i64,
+    /// Until when none starts after these.
+    #[serde(default)]
+    #[schemars(extend("format" = "date-time"))]
+    pub idle_until: Option<String>,
 }
 
 /// A run under way, at one rule.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Running {
     /// Its number.
     pub run_id: i64,
@@ -139,23 +185,35 @@ pub struct Running {
     #[serde(deserialize_with = "nullable")]
     pub batches: Option<i64>,
     /// When it began.
+    #[schemars(extend("format" = "date-time"))]
     pub started_at: String,
     /// What it waits for before its next batch.
     #[serde(deserialize_with = "nullable")]
     pub waiting_for: Option<String>,
     /// Since when.
     #[serde(deserialize_with = "nullable")]
+    #[schemars(extend("format" = "date-time"))]
     pub waiting_since: Option<String>,
     /// Which of several workers it is.
     #[serde(deserialize_with = "nullable")]
     pub worker: Option<i64>,
+    /// What began it: `MANUAL`, `SCHEDULED`, `PURGE`, `STAMP`.
+    #[serde(default)]
+    pub trigger: String,
+    /// The session that works.
+    #[serde(default)]
+    pub backend_pid: i64,
+    /// Who began it.
+    #[serde(default)]
+    pub started_by: String,
     /// The other server of a cluster on which it runs; MySQL and MariaDB alone.
     #[serde(default)]
+    #[schemars(skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
 }
 
 /// The last run that has ended.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct LastRun {
     /// Its number.
     pub run_id: i64,
@@ -166,11 +224,45 @@ pub struct LastRun {
     pub reason: Option<String>,
     /// When.
     #[serde(deserialize_with = "nullable")]
+    #[schemars(extend("format" = "date-time"))]
     pub finished_at: Option<String>,
+    /// What began it: `MANUAL`, `SCHEDULED`, `PURGE`, `STAMP`.
+    #[serde(default)]
+    pub trigger: String,
+    /// Whether all was rolled back.
+    #[serde(default)]
+    pub dry_run: bool,
+    /// The options it was called with.
+    #[serde(default)]
+    pub options: Value,
+    /// The instant that its cutoffs are counted from.
+    #[serde(default)]
+    #[schemars(extend("format" = "date-time"))]
+    pub as_of: String,
+    /// When it had to end; null or `infinity`: a purge has all the time that it needs.
+    #[serde(default)]
+    pub deadline: Option<String>,
+    /// What it waited for as it ended.
+    #[serde(default)]
+    pub waiting_for: Option<String>,
+    /// Since when.
+    #[serde(default)]
+    #[schemars(extend("format" = "date-time"))]
+    pub waiting_since: Option<String>,
+    /// The session that worked.
+    #[serde(default)]
+    pub backend_pid: i64,
+    /// Who began it.
+    #[serde(default)]
+    pub started_by: String,
+    /// When it began.
+    #[serde(default)]
+    #[schemars(extend("format" = "date-time"))]
+    pub started_at: String,
 }
 
 /// What of a rule is due, and how fast more becomes due and goes.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Due {
     /// The rule.
     pub rule: String,
@@ -184,6 +276,7 @@ pub struct Due {
     pub oldest_age_seconds: Option<f64>,
     /// When all were counted; NULL: there are at least so many.
     #[serde(deserialize_with = "nullable")]
+    #[schemars(extend("format" = "date-time"))]
     pub counted_at: Option<String>,
     /// Families an hour that become due.
     #[serde(deserialize_with = "nullable")]
@@ -197,6 +290,10 @@ pub struct Due {
     /// How that ended.
     #[serde(deserialize_with = "nullable")]
     pub last_look_status: Option<String>,
+    /// When that ended.
+    #[serde(default)]
+    #[schemars(extend("format" = "date-time"))]
+    pub last_look_at: Option<String>,
     /// Whether that run rolled all back.
     #[serde(default)]
     pub last_look_dry_run: Option<bool>,
@@ -206,7 +303,7 @@ pub struct Due {
 }
 
 /// What is due and stays.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Undeletable {
     /// The rule.
     pub rule: String,
@@ -217,6 +314,9 @@ pub struct Undeletable {
     /// The key of the first.
     #[serde(deserialize_with = "nullable")]
     pub sample_key: Option<String>,
+    /// The run that saw it.
+    #[serde(default)]
+    pub run_id: i64,
     /// Its age.
     #[serde(deserialize_with = "nullable")]
     pub oldest_age_seconds: Option<f64>,

@@ -66,7 +66,7 @@ fn a_document_that_lacks_a_field_is_an_error_and_not_a_0() {
         "run",
         &json!({"run": 12, "status": "done", "reason": null, "dry_run": false, "trigger": "MANUAL", "duration_ms": 2000,
             "rules": [{"rule": "r", "families": 1, "rows": 2, "batches": 1, "retries": 0, "tables": {"t": 2},
-                "passes": [{"pass": "orphan", "rows": 1, "sample_keys": [1]}], "skipped": {"HELD": 3},
+                "passes": [{"pass": "orphan", "rows": 1, "sample_keys": [1]}], "skipped_families": 3, "skipped": {"HELD": 3},
                 "skipped_samples": {"HELD": ["17"]}, "failures": [{"key": "1", "sqlstate": "23503", "message": "no"}]}],
             "refused": {"5": "HELD"}}),
         &["/passes", "/refused"],
@@ -115,14 +115,34 @@ fn a_document_that_lacks_a_field_is_an_error_and_not_a_0() {
         &json!({"rows": 1, "tables": {"t": 1}, "holds": 1, "not_held": 0, "not_archived": ["u"]}),
         &[],
     );
-    each_field_is_missed::<Held>(
+    each_field_is_missed::<Hold>(
         "set_hold",
-        &json!({"rule": "r", "key": "1", "absent": true}),
-        &["/absent"],
+        &json!({"rule": "r", "key": "1", "reason": "audit", "until": null, "placed_by": "a",
+            "placed_at": "2026-01-01", "absent": true}),
+        &[],
+    );
+    each_field_is_missed::<Policy>(
+        "set_policy",
+        &json!({"rule": "r", "scope": "1", "enabled": true, "retention_seconds": 1, "artifacts": true, "note": null,
+            "changed_by": "a", "changed_at": "2026-01-01"}),
+        &[],
+    );
+    each_field_is_missed::<Vec<SettingChange>>(
+        "changes of settings",
+        &json!([{"rule": "r", "name": "rate", "old_value": null, "new_value": 1, "changed_by": "a", "changed_at": "2026-01-01"}]),
+        &[],
+    );
+    each_field_is_missed::<Vec<Artifact>>(
+        "artifacts",
+        &json!([{"artifact_id": 1, "run_id": 1, "host": null, "path": "/p", "attempts": 0,
+            "next_attempt_at": null, "last_error": null, "given_up": false}]),
+        &[],
     );
     each_field_is_missed::<Vec<PastRun>>(
         "history",
-        &json!([{"seconds": null, "deleted_rows": 1, "changed_rows": 0}]),
+        &json!([{"run_id": 1, "trigger": "MANUAL", "dry_run": false, "status": "done", "reason": null, "started_by": "a",
+            "started_at": "2026-01-01",
+            "seconds": null, "families": 1, "batches": 1, "deleted_rows": 1, "changed_rows": 0}]),
         &[],
     );
 }

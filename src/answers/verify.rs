@@ -1,11 +1,12 @@
 //! What `verify` answers.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::fields::nullable;
 
 /// What was checked, and what of it is not as it should be.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Verification {
     /// Whether nothing is violated.
     pub clean: bool,
@@ -14,7 +15,7 @@ pub struct Verification {
 }
 
 /// One check.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Check {
     /// Its name; many objects may be checked for the same.
     pub check: String,

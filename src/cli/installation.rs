@@ -2,20 +2,20 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
 use clap_complete::Shell;
 
-use super::common::{OnDatabase, dialects};
+use super::common::{Output, WithOutput, dialects};
 use crate::demo::{SYSTEMS, System};
 use crate::dialect::Dialect;
 
 /// Options of `arm`.
 #[derive(Clone, Debug, Args)]
 pub struct Arm {
-    /// Which spec, and which database
+    /// Which spec, which database, which form
     #[command(flatten)]
-    pub on: OnDatabase,
+    pub with: WithOutput,
 
     /// When runs may no longer delete: after the next start of the server, for those who clone by snapshots of the storage
     #[arg(long, value_name = "WHEN", value_parser = ["restart"])]
@@ -25,9 +25,9 @@ pub struct Arm {
 /// Arguments of `install`.
 #[derive(Debug, Args)]
 pub struct Install {
-    /// Which spec, and which database
+    /// Which spec, which database, which form
     #[command(flatten)]
-    pub on: OnDatabase,
+    pub with: WithOutput,
 
     /// Install in spite of errors that the check found; they are recorded
     #[arg(long)]
@@ -69,14 +69,18 @@ pub struct Demo {
     /// Families of workflow instances to load; left out, about a quarter of a million rows
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1_000..=1_000_000))]
     pub families: Option<u32>,
+
+    /// How to show the answer
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    pub output: Output,
 }
 
 /// Arguments of `uninstall`.
 #[derive(Debug, Args)]
 pub struct Uninstall {
-    /// Which spec, and which database
+    /// Which spec, which database, which form
     #[command(flatten)]
-    pub on: OnDatabase,
+    pub with: WithOutput,
 
     /// Drop it
     #[arg(long)]
@@ -85,6 +89,23 @@ pub struct Uninstall {
     /// Drop archived rows, too; without it, there must be none
     #[arg(long)]
     pub drop_archive: bool,
+}
+
+/// Arguments of `schema`.
+#[derive(Debug, Args)]
+pub struct Schema {
+    /// Of what
+    #[arg(long, value_enum, default_value_t = SchemaOf::Spec)]
+    pub of: SchemaOf,
+}
+
+/// What there is a schema of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SchemaOf {
+    /// A spec, for editors
+    Spec,
+    /// What `--output json` prints, for programs
+    Answers,
 }
 
 /// Arguments of `completions`.

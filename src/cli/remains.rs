@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Subcommand};
 
-use super::common::{OnDatabase, WithOutput};
+use super::common::WithOutput;
 
 /// What to do with the archive.
 #[derive(Debug, Subcommand)]
@@ -38,7 +38,7 @@ pub enum Archive {
 /// Arguments of `archive restore`.
 #[derive(Debug, Args)]
 pub struct ArchiveRestore {
-    /// Which spec, which database, and how to show the answer
+    /// Which spec, which database, which form
     #[command(flatten)]
     pub with: WithOutput,
 
@@ -62,9 +62,9 @@ pub struct ArchiveRestore {
 /// Arguments of `archive export`.
 #[derive(Debug, Args)]
 pub struct ArchiveExport {
-    /// Which spec, and which database
+    /// Which spec, which database, which form
     #[command(flatten)]
-    pub on: OnDatabase,
+    pub with: WithOutput,
 
     /// Only the rows of this run
     #[arg(long, value_name = "RUN")]
@@ -82,7 +82,7 @@ pub struct ArchiveExport {
 /// Arguments of `archive list`.
 #[derive(Debug, Args)]
 pub struct ArchiveList {
-    /// Which spec, which database, and how to show the answer
+    /// Which spec, which database, which form
     #[command(flatten)]
     pub with: WithOutput,
 
@@ -95,7 +95,7 @@ pub struct ArchiveList {
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("which_runs").required(true).args(["run", "older_than"])))]
 pub struct ArchiveDrop {
-    /// Which spec, which database, and how to show the answer
+    /// Which spec, which database, which form
     #[command(flatten)]
     pub with: WithOutput,
 
@@ -130,9 +130,9 @@ pub enum Artifacts {
 /// Arguments of `artifacts drain`.
 #[derive(Debug, Args)]
 pub struct Drain {
-    /// Which spec, and which database
+    /// Which spec, which database, which form
     #[command(flatten)]
-    pub on: OnDatabase,
+    pub with: WithOutput,
 
     /// The command, with {host}, {host:name}, {path} or {path:q}
     ///

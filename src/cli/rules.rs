@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::common::{OnDatabase, WithOutput};
+use super::common::WithOutput;
 
 /// What to do with policies.
 #[derive(Debug, Subcommand)]
@@ -22,9 +22,9 @@ pub enum Policy {
 /// Arguments of `policy set`.
 #[derive(Debug, Args)]
 pub struct PolicySet {
-    /// Which spec, and which database
+    /// Which spec, which database, which form
     #[command(flatten)]
-    pub on: OnDatabase,
+    pub with: WithOutput,
 
     /// The rule, where the spec has more than one
     #[arg(long)]
@@ -54,9 +54,9 @@ pub struct PolicySet {
 /// Arguments of `policy drop`.
 #[derive(Debug, Args)]
 pub struct PolicyDrop {
-    /// Which spec, and which database
+    /// Which spec, which database, which form
     #[command(flatten)]
-    pub on: OnDatabase,
+    pub with: WithOutput,
 
     /// The rule, where the spec has more than one
     #[arg(long)]
@@ -81,9 +81,9 @@ pub enum Hold {
 /// Arguments of `hold set`.
 #[derive(Debug, Args)]
 pub struct HoldSet {
-    /// Which spec, and which database
+    /// Which spec, which database, which form
     #[command(flatten)]
-    pub on: OnDatabase,
+    pub with: WithOutput,
 
     /// The rule, where the spec has more than one
     #[arg(long)]
@@ -113,9 +113,9 @@ pub struct HoldSet {
 /// Arguments of `hold release`.
 #[derive(Debug, Args)]
 pub struct HoldRelease {
-    /// Which spec, and which database
+    /// Which spec, which database, which form
     #[command(flatten)]
-    pub on: OnDatabase,
+    pub with: WithOutput,
 
     /// The rule, where the spec has more than one
     #[arg(long)]
@@ -148,7 +148,7 @@ pub enum Settings {
 /// Arguments of `settings list`.
 #[derive(Debug, Args)]
 pub struct SettingsList {
-    /// Which spec, which database, and how to show the answer
+    /// Which spec, which database, which form
     #[command(flatten)]
     pub with: WithOutput,
 
@@ -160,9 +160,9 @@ pub struct SettingsList {
 /// Arguments of `settings set`.
 #[derive(Debug, Args)]
 pub struct SettingSet {
-    /// Which spec, and which database
+    /// Which spec, which database, which form
     #[command(flatten)]
-    pub on: OnDatabase,
+    pub with: WithOutput,
 
     /// Name, e.g. batch_families
     pub name: String,
@@ -178,9 +178,9 @@ pub struct SettingSet {
 /// Arguments of `settings reset`.
 #[derive(Debug, Args)]
 pub struct SettingReset {
-    /// Which spec, and which database
+    /// Which spec, which database, which form
     #[command(flatten)]
-    pub on: OnDatabase,
+    pub with: WithOutput,
 
     /// Name, e.g. batch_families
     pub name: String,
@@ -203,15 +203,15 @@ pub enum Window {
     /// Example: windrow window set specs/dolphinscheduler.toml 'mon-fri 22:00-06:00 Europe/Berlin' 'sat,sun 00:00-00:00'
     Set(WindowSet),
     /// Go back to the spec's windows
-    Reset(OnDatabase),
+    Reset(WithOutput),
 }
 
 /// Arguments of `window set`.
 #[derive(Debug, Args)]
 pub struct WindowSet {
-    /// Which spec, and which database
+    /// Which spec, which database, which form
     #[command(flatten)]
-    pub on: OnDatabase,
+    pub with: WithOutput,
 
     /// Windows, `always` or `never`
     #[arg(required = true)]

@@ -2,7 +2,7 @@
 
 use clap::{ArgGroup, Args, ValueEnum};
 
-use super::common::{OnDatabase, WithOutput};
+use super::common::WithOutput;
 
 /// Which families a preview or a run looks at.
 #[derive(Clone, Debug, Default, Args)]
@@ -210,9 +210,9 @@ pub enum Base {
 /// Arguments of `pause`.
 #[derive(Debug, Args)]
 pub struct Pause {
-    /// Which spec, and which database
+    /// Which spec, which database, which form
     #[command(flatten)]
-    pub on: OnDatabase,
+    pub with: WithOutput,
 
     /// This rule alone
     #[arg(long)]
@@ -226,9 +226,9 @@ pub struct Pause {
 /// Arguments of `resume`.
 #[derive(Debug, Args)]
 pub struct Resume {
-    /// Which spec, and which database
+    /// Which spec, which database, which form
     #[command(flatten)]
-    pub on: OnDatabase,
+    pub with: WithOutput,
 
     /// This rule, which was paused alone
     #[arg(long)]

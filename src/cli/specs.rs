@@ -26,7 +26,7 @@ pub struct Check {
     #[arg(long, value_name = "ROWS", default_value_t = 10_000)]
     pub threshold: i64,
 
-    /// How to show the findings
+    /// How to show the answer
     #[arg(long, value_enum, default_value_t = Output::Text)]
     pub output: Output,
 
@@ -57,6 +57,10 @@ pub struct Inspect {
     /// How long to look at rows, in seconds; what was not looked at is a question of the draft
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub timeout: u64,
+
+    /// How to show the answer
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    pub output: Output,
 }
 
 /// Arguments of `init`.
@@ -85,6 +89,10 @@ pub struct Init {
     /// How long one look at the catalog may take, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub timeout: u64,
+
+    /// How to show the answer
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    pub output: Output,
 }
 
 /// Arguments of `graph`.
@@ -96,6 +104,10 @@ pub struct Graph {
     /// What to draw
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
+
+    /// How to show the answer
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    pub output: Output,
 }
 
 /// The forms of a drawing.
@@ -129,4 +141,8 @@ pub struct Generate {
     /// Write nothing; show what is stale and exit 1
     #[arg(long)]
     pub check: bool,
+
+    /// How to show the answer
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    pub output: Output,
 }

@@ -1,6 +1,6 @@
 //! How a command ends, and in which form it answers.
 
-use serde_json::Value;
+use serde::Serialize;
 
 use crate::cli::Output;
 use crate::ui::Ui;
@@ -14,10 +14,30 @@ pub enum Exit {
     Found,
 }
 
-/// Shows a document in the form that was asked for; `text` tells it to people.
-pub(super) fn show(ui: &Ui, output: Output, document: &Value, text: impl FnOnce() -> String) {
+impl Exit {
+    /// Found, where something asks for a look.
+    pub(super) fn found(found: bool) -> Exit {
+        if found { Exit::Found } else { Exit::Clean }
+    }
+}
+
+/// Shows an answer in the form that was asked for; `text` tells it to people.
+pub(super) fn show(
+    ui: &Ui,
+    output: Output,
+    answer: &impl Serialize,
+    text: impl FnOnce() -> String,
+) {
     match output {
-        Output::Json => ui.json(document),
+        Output::Json => ui.json(answer),
         Output::Text => ui.data(&text()),
     }
+}
+
+/// The same of a deed that people are told on stderr alone.
+pub(super) fn tell(ui: &Ui, output: Output, answer: &impl Serialize, text: &str) {
+    if output == Output::Json {
+        ui.json(answer);
+    }
+    ui.note(text);
 }

@@ -6,17 +6,19 @@ use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::answer::{Exit, show};
 use super::options::options;
 use super::session::Session;
-use crate::answers::{self, Archived, ArchivedRun, Restored};
-use crate::cli::{Archive, ArchiveDrop, ArchiveExport, ArchiveList, ArchiveRestore, OnDatabase};
+use crate::answers::{self, Archived, Exported, ExportedTable, Restored};
+use crate::cli::{
+    Archive, ArchiveDrop, ArchiveExport, ArchiveList, ArchiveRestore, OnDatabase, Output,
+};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::report;
-use crate::ui::{Ui, count, counted};
+use crate::ui::{Ui, counted};
 
 /// Does what the command line says.
 pub(super) fn archive(command: &Archive, ui: &Ui) -> anyhow::Result<Exit> {
@@ -33,8 +35,9 @@ fn list(args: &ArchiveList, ui: &Ui) -> anyhow::Result<Exit> {
     let chosen = options([("run", args.run.map(Value::from))]);
     let document = session.ask("archive_list", &chosen.into())?;
     let archived: Archived = answers::read("archive_list", &document)?;
-    let text = runs(&archived)?;
-    show(ui, args.with.output, &document, || text);
+    show(ui, args.with.output, &document, || {
+        report::archived(&archived)
+    });
     Ok(Exit::Clean)
 }
 
@@ -47,8 +50,9 @@ fn drop(args: &ArchiveDrop, ui: &Ui) -> anyhow::Result<Exit> {
     ]);
     let document = perform(&mut session, "archive_drop", chosen)?;
     let archived: Archived = answers::read("archive_drop", &document)?;
-    let text = runs(&archived)?;
-    show(ui, args.with.output, &document, || text);
+    show(ui, args.with.output, &document, || {
+        report::archived(&archived)
+    });
     let rows = counted(archived.rows, "row", "rows");
     if args.yes {
         ui.note(&format!(
@@ -78,8 +82,7 @@ fn restore(args: &ArchiveRestore, ui: &Ui) -> anyhow::Result<Exit> {
         .ask("archive_restore", &chosen.into())
         .map_err(|error| interrupt::explain(error, "archive_restore"))?;
     let back: Restored = answers::read("archive_restore", &document)?;
-    let text = restored(&back)?;
-    show(ui, args.with.output, &document, || text);
+    show(ui, args.with.output, &document, || report::restored(&back));
     ui.note(&format!(
         "restored {} of run {} in {}; {} placed, so that no run deletes them again",
         counted(back.rows, "row", "rows"),
@@ -102,19 +105,15 @@ fn restore(args: &ArchiveRestore, ui: &Ui) -> anyhow::Result<Exit> {
     Ok(Exit::Clean)
 }
 
-/// What came back, by table.
-fn restored(back: &Restored) -> Result<String, Failure> {
-    let rows: Vec<Value> = back
-        .tables
-        .iter()
-        .flat_map(|tables| &tables.0)
-        .map(|(table, rows)| json!({"table": table, "rows": rows}))
-        .collect();
-    report::rows("tables", &rows, &[("table", "table"), ("rows", "rows")])
-}
-
 fn export(args: &ArchiveExport, ui: &Ui) -> anyhow::Result<Exit> {
-    let mut session = open(&args.on, ui)?;
+    if args.with.output == Output::Json && args.to.is_none() {
+        return Err(
+            Failure::new("rows and a document cannot both go to standard output")
+                .hint("name a folder for the rows by --to")
+                .into(),
+        );
+    }
+    let mut session = open(&args.with.on, ui)?;
     interrupt::cancels(session.database.cancel())?;
     let tables = tables(&mut session, args.table.as_deref())?;
     let Some(folder) = &args.to else {
@@ -140,6 +139,10 @@ fn export(args: &ArchiveExport, ui: &Ui) -> anyhow::Result<Exit> {
         return Err(exists(file));
     }
     fs::create_dir_all(folder).map_err(|error| unwritable(folder, error))?;
+    let mut exported = Exported {
+        run: args.run,
+        tables: Vec::new(),
+    };
     for (table, file) in &files {
         let started = Instant::now();
         let part = file.with_extension("csv.part");
@@ -156,6 +159,15 @@ fn export(args: &ArchiveExport, ui: &Ui) -> anyhow::Result<Exit> {
         removed.map_err(|error| unwritable(&part, error))?;
         let what = format!("{}  {}", file.display(), counted(rows, "row", "rows"));
         ui.done(&what, started.elapsed());
+        exported.tables.push(ExportedTable {
+            table: table.clone(),
+            file: file.display().to_string(),
+            rows,
+            seconds: started.elapsed().as_secs_f64(),
+        });
+    }
+    if args.with.output == Output::Json {
+        ui.json(&exported);
     }
     Ok(Exit::Clean)
 }
@@ -267,40 +279,4 @@ fn perform(
     session
         .document(&sql, &[Some(&options)])
         .map_err(|error| interrupt::explain(error, procedure))
-}
-
-/// The runs of a document as a table.
-fn runs(archived: &Archived) -> Result<String, Failure> {
-    let tables = |run: &ArchivedRun| {
-        let tables = run.tables.iter().flat_map(|tables| &tables.0);
-        let tables = tables.map(|(name, rows)| format!("{name} {}", count(*rows)));
-        tables.collect::<Vec<_>>().join(", ")
-    };
-    let rows: Vec<Value> = archived
-        .runs
-        .iter()
-        .map(|run| {
-            json!({
-                "run_id": run.run,
-                "archived": run.archived_at,
-                "by": run.started_by,
-                "rules": run.rules.join(", "),
-                "rows": run.rows,
-                "tables": tables(run),
-                "restored": run.restored,
-                "dropped": run.dropped,
-            })
-        })
-        .collect();
-    let columns = [
-        ("run", "run_id"),
-        ("archived", "archived"),
-        ("by", "by"),
-        ("rules", "rules"),
-        ("rows", "rows"),
-        ("restored", "restored"),
-        ("dropped", "dropped"),
-        ("tables", "tables"),
-    ];
-    report::rows("archived runs", &rows, &columns)
 }

@@ -8,8 +8,11 @@ use std::time::{Duration, Instant};
 
 use self::root::Root;
 use self::template::Template;
-use super::answer::{Exit, show};
+use serde_json::Value;
+
+use super::answer::{Exit, show, tell};
 use super::session::Session;
+use crate::answers::{self, Artifact, Drained, DrainedFile};
 use crate::calls::List;
 use crate::cli::{Artifacts, Drain, WithOutput};
 use crate::interrupt;
@@ -38,18 +41,9 @@ pub(super) fn artifacts(command: &Artifacts, ui: &Ui) -> anyhow::Result<Exit> {
 fn list(args: &WithOutput, ui: &Ui) -> anyhow::Result<Exit> {
     let mut session = Session::open(&args.on, ui)?;
     let document = session.documents(&session.calls.list(List::Artifact), &[])?;
-    let columns = [
-        ("artifact", "artifact_id"),
-        ("run", "run_id"),
-        ("host", "host"),
-        ("path", "path"),
-        ("attempts", "attempts"),
-        ("next", "next_attempt_at"),
-        ("given up", "given_up"),
-        ("last error", "last_error"),
-    ];
-    let text = report::rows(List::Artifact.title(), &document, &columns)?;
-    show(ui, args.output, &document.into(), || text);
+    let document = Value::from(document);
+    let files: Vec<Artifact> = answers::read(List::Artifact.title(), &document)?;
+    show(ui, args.output, &document, || report::artifacts(&files));
     Ok(Exit::Clean)
 }
 
@@ -60,16 +54,16 @@ fn drain(args: &Drain, ui: &Ui) -> anyhow::Result<Exit> {
         .as_deref()
         .map(|folder| Root::new(folder, template.files))
         .transpose()?;
-    let mut session = Session::open(&args.on, ui)?;
+    let mut session = Session::open(&args.with.on, ui)?;
     interrupt::cancels(session.database.cancel())?;
     let (claim, finish) = (
         session.calls.claim_artifacts(),
         session.calls.finish_artifact(),
     );
-    let (mut removed, mut failed) = (0, 0);
+    let mut drained = Drained::default();
     let mut progress = ui.progress("artifacts", None);
-    'claims: while removed + failed < i64::from(args.limit) {
-        let left = (i64::from(args.limit) - removed - failed).min(i64::from(CLAIM));
+    'claims: while drained.removed + drained.failed < i64::from(args.limit) {
+        let left = (i64::from(args.limit) - drained.removed - drained.failed).min(i64::from(CLAIM));
         let claimed = session.database.query(&claim, &[Some(&left.to_string())])?;
         if claimed.is_empty() {
             break;
@@ -94,18 +88,29 @@ fn drain(args: &Drain, ui: &Ui) -> anyhow::Result<Exit> {
                 .and_then(|words| call(&words, Duration::from_secs(args.timeout))),
             };
             match outcome {
-                Ok(()) => removed += 1,
+                Ok(()) => drained.removed += 1,
                 Err(ref error) => {
-                    failed += 1;
+                    drained.failed += 1;
                     ui.warning(&format!(
                         "cannot remove `{path}` of `{}`: {error}",
                         host.as_deref().unwrap_or("")
                     ));
                 }
             }
+            let error = outcome.err();
             session
                 .database
-                .query(&finish, &[Some(id), outcome.err().as_deref()])?;
+                .query(&finish, &[Some(id), error.as_deref()])?;
+            drained.files.push(DrainedFile {
+                artifact_id: id.parse().unwrap_or_default(),
+                host: host.clone(),
+                path: path.clone(),
+                removed: error.is_none(),
+                error,
+            });
+            let Drained {
+                removed, failed, ..
+            } = drained;
             progress.set(
                 (removed + failed) as u64,
                 &format!("{removed} removed, {failed} failed"),
@@ -113,15 +118,17 @@ fn drain(args: &Drain, ui: &Ui) -> anyhow::Result<Exit> {
         }
     }
     drop(progress);
-    ui.note(&format!(
+    let text = format!(
         "{} removed, {} failed",
-        counted(removed, "file", "files"),
-        failed
-    ));
+        counted(drained.removed, "file", "files"),
+        drained.failed
+    );
     if interrupt::hit() {
+        ui.note(&text);
         return Err(interrupt::failure("artifacts drain").into());
     }
-    Ok(if failed > 0 { Exit::Found } else { Exit::Clean })
+    tell(ui, args.with.output, &drained, &text);
+    Ok(Exit::found(drained.failed > 0))
 }
 
 /// A file of the outbox.

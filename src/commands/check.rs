@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::answer::Exit;
+use super::answer::{Exit, show};
 use super::fitting::fitting;
 use super::session::{address, calls, is_of_another_spec, of_another_spec};
 use super::specs::read_spec;
+use crate::answers::{Checked, Explained};
 use crate::calls::Calls;
 use crate::cli::{Check, Output};
 use crate::db::{self, Database};
@@ -25,7 +26,11 @@ pub(super) fn check(args: &Check, ui: &Ui) -> anyhow::Result<Exit> {
                 .hint("a code stands in brackets after `error`, `warning` or `notice`")
                 .into());
         };
-        ui.data(text);
+        let explained = Explained {
+            code: code.clone(),
+            explanation: text,
+        };
+        show(ui, args.output, &explained, || text.to_owned());
         return Ok(Exit::Clean);
     }
     let Some(spec) = &args.spec else {
@@ -37,11 +42,17 @@ pub(super) fn check(args: &Check, ui: &Ui) -> anyhow::Result<Exit> {
     }
     let Some(graph) = graph else {
         if args.output == Output::Json {
-            ui.json(&json!({"spec": null, "diagnostics": in_spec.json(), "findings": []}));
+            ui.json(&Checked {
+                spec: None,
+                diagnostics: in_spec.located(),
+                findings: Vec::new(),
+            });
         }
         return Ok(Exit::Found);
     };
-    let findings = match &args.database {
+    // An empty WINDROW_URL is none.
+    let given = args.database.as_ref().filter(|url| !url.is_empty());
+    let findings = match given {
         None => Vec::new(),
         Some(url) => {
             let url = address(Some(url), args.password_file.as_deref())?;
@@ -63,29 +74,24 @@ pub(super) fn check(args: &Check, ui: &Ui) -> anyhow::Result<Exit> {
             findings
         }
     };
+    let checked = Checked {
+        spec: Some(graph.name),
+        diagnostics: in_spec.located(),
+        findings,
+    };
     match args.output {
-        Output::Json => ui.json(
-            &json!({"spec": graph.name, "diagnostics": in_spec.json(), "findings": findings}),
-        ),
+        Output::Json => ui.json(&checked),
         Output::Text => {
-            let texts: Vec<String> = findings.iter().map(ToString::to_string).collect();
+            let texts: Vec<String> = checked.findings.iter().map(ToString::to_string).collect();
             if !texts.is_empty() {
                 ui.data(&texts.join("\n\n"));
             }
         }
     }
-    ui.note(&with_spec(&in_spec.diagnostics, &findings));
-    Ok(
-        if !in_spec.diagnostics.is_empty()
-            || findings
-                .iter()
-                .any(|finding| finding.severity > Severity::Notice)
-        {
-            Exit::Found
-        } else {
-            Exit::Clean
-        },
-    )
+    ui.note(&with_spec(&in_spec.diagnostics, &checked.findings));
+    let mut findings = checked.findings.iter();
+    let to_look_at = findings.any(|finding| finding.severity > Severity::Notice);
+    Ok(Exit::found(to_look_at || !in_spec.diagnostics.is_empty()))
 }
 
 /// Everything that the live database says about the spec.

@@ -1,5 +1,6 @@
 //! `demo`: the main job on a throw-away server, told as a story. Every step is a command that the user can repeat.
 
+use std::cell::RefCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -9,8 +10,9 @@ use clap::Parser as _;
 use super::answer::Exit;
 use super::session::calls;
 use super::specs::load;
+use crate::answers::{DemoStep, Demonstrated};
 use crate::bundle::{Bundle, Kind};
-use crate::cli::{Cli, Command, Demo};
+use crate::cli::{Cli, Command, Demo, Output};
 use crate::demo::{Decision, System};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
@@ -32,14 +34,31 @@ struct Teller<'a> {
     url: &'a str,
     dispatch: Dispatch,
     ui: &'a Ui,
+    /// The commands so far.
+    steps: RefCell<Vec<DemoStep>>,
 }
 
 /// Tells the story, or ends it.
 pub(super) fn demo(args: &Demo, dispatch: Dispatch, ui: &Ui) -> anyhow::Result<Exit> {
-    let dir = directory();
-    if args.down {
-        return down(&dir, ui);
+    // What the commands of the story print is no part of the document.
+    let aside = Ui {
+        aside: args.output == Output::Json,
+        ..*ui
+    };
+    let done = if args.down {
+        down(&directory(), &aside)?
+    } else {
+        play(args, dispatch, &aside)?
+    };
+    if args.output == Output::Json {
+        ui.json(&done);
     }
+    Ok(Exit::Clean)
+}
+
+/// Starts a server and tells the story.
+fn play(args: &Demo, dispatch: Dispatch, ui: &Ui) -> anyhow::Result<Demonstrated> {
+    let dir = directory();
     let started = Instant::now();
     let graph = lint::load(args.system.spec).0;
     let graph = graph.ok_or_else(|| Failure::new("the spec of the demo has errors"))?;
@@ -52,10 +71,22 @@ pub(super) fn demo(args: &Demo, dispatch: Dispatch, ui: &Ui) -> anyhow::Result<E
         url: &stage.url,
         dispatch,
         ui,
+        steps: RefCell::default(),
     };
     tell(&dir, &stage, &teller)?;
     farewell(&stage, started.elapsed(), ui);
-    Ok(Exit::Clean)
+    Ok(Demonstrated {
+        running: true,
+        system: Some(args.system.name),
+        steps: teller.steps.take(),
+        url: Some(stage.url),
+        seconds: started.elapsed().as_secs_f64(),
+    })
+}
+
+/// A printer that says no more than it has to.
+fn quiet(ui: &Ui) -> Ui {
+    Ui { quiet: true, ..*ui }
 }
 
 fn unfit(graph: &Graph, dialect: Dialect) -> Failure {
@@ -76,14 +107,18 @@ fn unfit(graph: &Graph, dialect: Dialect) -> Failure {
     ))
 }
 
-fn down(dir: &Path, ui: &Ui) -> anyhow::Result<Exit> {
-    if !dir.exists() {
+fn down(dir: &Path, ui: &Ui) -> anyhow::Result<Demonstrated> {
+    let started = Instant::now();
+    if dir.exists() {
+        clear(dir)?;
+        ui.note("the demo's server is stopped and removed");
+    } else {
         ui.note("no demo is running");
-        return Ok(Exit::Clean);
     }
-    clear(dir)?;
-    ui.note("the demo's server is stopped and removed");
-    Ok(Exit::Clean)
+    Ok(Demonstrated {
+        seconds: started.elapsed().as_secs_f64(),
+        ..Demonstrated::default()
+    })
 }
 
 /// Ends the server of an earlier demo, if there is one, and removes its directory with the files it generated.
@@ -130,8 +165,8 @@ fn tell(dir: &Path, stage: &Stage, teller: &Teller<'_>) -> anyhow::Result<()> {
     ui.heading("Install it: nothing is deleted before someone arms it");
     ui.command(&format!("windrow install {spec}"));
     let clock = Instant::now();
-    teller.run(&["install", spec], &Ui { quiet: true })?;
-    let graph = load(Path::new(spec), &Ui { quiet: true })?;
+    teller.run(&["install", spec], &quiet(ui))?;
+    let graph = load(Path::new(spec), &quiet(ui))?;
     let bundle = render::bundle(&graph, stage.dialect)?;
     ui.done(
         &format!(
@@ -185,7 +220,7 @@ fn decide(spec: &str, graph: &Graph, stage: &Stage, teller: &Teller<'_>) -> anyh
     ui.heading(&format!(
         "Nine of ten {called} opt in; the others are never touched"
     ));
-    let quiet = Ui { quiet: true };
+    let quiet = quiet(ui);
     for (index, scope) in scopes
         .iter()
         .take(scopes.len().saturating_sub(1))
@@ -269,12 +304,17 @@ impl Teller<'_> {
             .chain(words.iter().copied())
             .chain(url.into_iter().flatten());
         let cli = Cli::try_parse_from(all)?;
-        match (self.dispatch)(cli.command, ui)? {
-            Exit::Clean => Ok(()),
-            Exit::Found => {
-                ui.warning(&format!("`windrow {}` found something", words.join(" ")));
-                Ok(())
-            }
+        let started = Instant::now();
+        let found = (self.dispatch)(cli.command, ui)? == Exit::Found;
+        let command = format!("windrow {}", words.join(" "));
+        if found {
+            ui.warning(&format!("`{command}` found something"));
         }
+        self.steps.borrow_mut().push(DemoStep {
+            command,
+            found,
+            seconds: started.elapsed().as_secs_f64(),
+        });
+        Ok(())
     }
 }

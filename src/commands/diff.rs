@@ -1,9 +1,8 @@
 //! `diff`: what is installed against what the spec generates.
 
-use serde_json::json;
-
 use super::answer::{Exit, show};
 use super::session::Session;
+use crate::answers::Differences;
 use crate::bundle::Bundle;
 use crate::cli::WithOutput;
 use crate::drift::{self, Drift, Kind, State};
@@ -52,13 +51,14 @@ pub(super) fn diff(args: &WithOutput, ui: &Ui) -> anyhow::Result<Exit> {
     for change in &session.left_out {
         ui.note(&change.to_string());
     }
-    let document = json!({
-        "spec": session.graph.name,
-        "control": control,
-        "clean": found.is_empty(),
-        "drift": found,
-    });
-    show(ui, args.output, &document, || report::drift(&found));
+    let differences = Differences {
+        spec: session.graph.name.clone(),
+        control,
+        clean: found.is_empty(),
+        drift: found,
+    };
+    let found = &differences.drift;
+    show(ui, args.output, &differences, || report::drift(found));
     Ok(if found.is_empty() {
         let all = drift::counts(&bundle, dialect);
         let parts: Vec<String> = all

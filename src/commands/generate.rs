@@ -1,13 +1,15 @@
 //! `generate`: the SQL files of each spec, written where they differ, or compared.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use similar::TextDiff;
 
 use super::answer::Exit;
 use super::specs::load;
-use crate::bundle::{Form, Stale};
-use crate::cli::Generate;
+use crate::answers::{FileChange, Generated, GeneratedFile};
+use crate::bundle::{File, Form, Stale};
+use crate::cli::{Generate, Output};
 use crate::failure::Failure;
 use crate::render;
 use crate::ui::{Ui, counted};
@@ -45,63 +47,104 @@ pub(super) fn generate(args: &Generate, ui: &Ui) -> anyhow::Result<Exit> {
     // Alert rules and dashboard are of the spec, whatever the dialect.
     stale.sort_by(|a, b| a.path.cmp(&b.path));
     stale.dedup_by(|a, b| a.path == b.path);
-    let files: usize = bundles.iter().map(|bundle| bundle.form(form).count()).sum();
-    if args.check {
-        return Ok(report_stale(&stale, args, folder, files, ui));
+    let all = bundles.iter().flat_map(|bundle| bundle.form(form));
+    let generated = generated(all, &stale, folder, !args.check);
+    if args.output == Output::Json {
+        ui.json(&generated);
     }
-    for change in &stale {
-        let what = match (&change.before, &change.after) {
-            (None, _) => "created",
-            (_, None) => "removed",
-            _ => "changed",
-        };
-        ui.note(&format!("{what}  {}", folder.join(&change.path).display()));
-    }
-    if stale.is_empty() {
+    if generated.stale == 0 {
         ui.note(&format!(
             "{} up to date in `{}`",
-            counted(files as i64, "file is", "files are"),
-            folder.display()
+            counted(generated.files.len() as i64, "file is", "files are"),
+            generated.folder
         ));
+        return Ok(Exit::Clean);
+    }
+    if args.check {
+        report_stale(&generated, args, ui);
+        return Ok(Exit::Found);
+    }
+    for file in &generated.files {
+        let what = match file.change {
+            FileChange::None => continue,
+            FileChange::Created => "created",
+            FileChange::Changed => "changed",
+            FileChange::Removed => "removed",
+        };
+        ui.note(&format!("{what}  {}", folder.join(&file.path).display()));
     }
     Ok(Exit::Clean)
 }
 
-fn report_stale(stale: &[Stale], args: &Generate, folder: &Path, files: usize, ui: &Ui) -> Exit {
-    if stale.is_empty() {
-        ui.note(&format!(
-            "{} up to date in `{}`",
-            counted(files as i64, "file is", "files are"),
-            folder.display()
-        ));
-        return Exit::Clean;
-    }
+/// Every file of the bundles, and what is left of earlier ones, with what becomes of it.
+fn generated<'a>(
+    all: impl Iterator<Item = &'a File>,
+    stale: &[Stale],
+    folder: &Path,
+    written: bool,
+) -> Generated {
+    let mut files: BTreeMap<String, GeneratedFile> = all
+        .map(|file| &file.path)
+        .chain(stale.iter().map(|it| &it.path))
+        .map(|path| {
+            let file = GeneratedFile {
+                path: path.clone(),
+                change: FileChange::None,
+                diff: None,
+            };
+            (path.clone(), file)
+        })
+        .collect();
     for change in stale {
-        let (before, after) = (
-            change.before.as_deref().unwrap_or(""),
-            change.after.as_deref().unwrap_or(""),
-        );
-        let name = |side: &str, exists: bool| {
-            if exists {
-                format!("{side}/{}", change.path)
-            } else {
-                "/dev/null".to_owned()
-            }
-        };
-        let (old, new) = (
-            name("a", change.before.is_some()),
-            name("b", change.after.is_some()),
-        );
-        ui.data(
-            &TextDiff::from_lines(before, after)
-                .unified_diff()
-                .header(&old, &new)
-                .to_string(),
-        );
+        if let Some(file) = files.get_mut(&change.path) {
+            file.change = match (&change.before, &change.after) {
+                (None, _) => FileChange::Created,
+                (_, None) => FileChange::Removed,
+                _ => FileChange::Changed,
+            };
+            file.diff = (!written).then(|| diff(change));
+        }
+    }
+    Generated {
+        folder: folder.display().to_string(),
+        written,
+        stale: stale.len(),
+        files: files.into_values().collect(),
+    }
+}
+
+/// From what is there to what is generated.
+fn diff(change: &Stale) -> String {
+    let (before, after) = (
+        change.before.as_deref().unwrap_or(""),
+        change.after.as_deref().unwrap_or(""),
+    );
+    let name = |side: &str, exists: bool| {
+        if exists {
+            format!("{side}/{}", change.path)
+        } else {
+            "/dev/null".to_owned()
+        }
+    };
+    let (old, new) = (
+        name("a", change.before.is_some()),
+        name("b", change.after.is_some()),
+    );
+    TextDiff::from_lines(before, after)
+        .unified_diff()
+        .header(&old, &new)
+        .to_string()
+}
+
+fn report_stale(generated: &Generated, args: &Generate, ui: &Ui) {
+    if args.output == Output::Text {
+        for diff in generated.files.iter().filter_map(|file| file.diff.as_ref()) {
+            ui.data(diff);
+        }
     }
     ui.warning(&format!(
         "{} stale",
-        counted(stale.len() as i64, "file is", "files are")
+        counted(generated.stale as i64, "file is", "files are")
     ));
     let specs: Vec<String> = args
         .specs
@@ -116,7 +159,6 @@ fn report_stale(stale: &[Stale], args: &Generate, folder: &Path, files: usize, u
         } else {
             "out"
         },
-        folder.display()
+        generated.folder
     ));
-    Exit::Found
 }

@@ -1,16 +1,24 @@
 //! `graph` and `schema`: what a spec means, and what it may say.
 
-use super::answer::Exit;
+use super::answer::{Exit, show};
 use super::specs::load;
-use crate::cli::{Format, Graph};
+use crate::answers::{self, Drawn};
+use crate::cli::{Format, Graph, Output, Schema, SchemaOf};
 use crate::draw;
+use crate::failure::Failure;
 use crate::spec;
 use crate::ui::Ui;
 
 /// Draws a spec.
 pub(super) fn graph(args: &Graph, ui: &Ui) -> anyhow::Result<Exit> {
     let graph = load(&args.spec, ui)?;
-    ui.data(&match args.format {
+    if args.output == Output::Json && args.format != Format::Text {
+        return Err(Failure::new("a drawing is no JSON document")
+            .hint("leave out `--format` or `--output`")
+            .into());
+    }
+    let drawn = Drawn::of(&graph);
+    show(ui, args.output, &drawn, || match args.format {
         Format::Text => draw::text(&graph),
         Format::Dot => draw::dot(&graph),
         Format::Svg => draw::svg(&graph),
@@ -19,8 +27,11 @@ pub(super) fn graph(args: &Graph, ui: &Ui) -> anyhow::Result<Exit> {
     Ok(Exit::Clean)
 }
 
-/// Prints the JSON Schema.
-pub(super) fn schema(ui: &Ui) -> anyhow::Result<Exit> {
-    ui.data(&spec::json_schema());
+/// Prints a JSON Schema.
+pub(super) fn schema(args: &Schema, ui: &Ui) -> anyhow::Result<Exit> {
+    ui.data(&match args.of {
+        SchemaOf::Spec => spec::json_schema(),
+        SchemaOf::Answers => answers::json_schema(),
+    });
     Ok(Exit::Clean)
 }

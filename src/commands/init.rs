@@ -5,12 +5,13 @@ use std::fs::File;
 use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 
-use super::answer::Exit;
+use super::answer::{Exit, show};
 use super::fitting::catalog;
 use super::session::{address, calls};
 use super::specs::read_spec;
 use crate::adapt::{self, Adapted, ChangeKind, Mode};
-use crate::cli::Init;
+use crate::answers::Fitted;
+use crate::cli::{Init, Output};
 use crate::db;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
@@ -61,16 +62,22 @@ pub(super) fn init(args: &Init, ui: &Ui) -> anyhow::Result<Exit> {
     })?;
     refuse(&adapted.lacking(&catalog), &unseen, &args.from)?;
     let text = format!("{}\n", headed(&adapted, dialect).trim_end());
-    match &args.out {
-        Some(out) => write(out, &text)?,
-        None => ui.data(text.trim_end()),
+    if let Some(out) = &args.out {
+        write(out, &text)?;
     }
     tell(&adapted, ui);
-    Ok(if adapted.changes.iter().any(|change| change.asks) {
-        Exit::Found
-    } else {
-        Exit::Clean
-    })
+    let fitted = Fitted {
+        from: args.from.display().to_string(),
+        out: args.out.as_ref().map(|out| out.display().to_string()),
+        draft: text,
+        changes: adapted.changes,
+    };
+    if args.output == Output::Json || fitted.out.is_none() {
+        show(ui, args.output, &fitted, || {
+            fitted.draft.trim_end().to_owned()
+        });
+    }
+    Ok(Exit::found(fitted.changes.iter().any(|change| change.asks)))
 }
 
 /// An error where something is lacking that cannot be left out.

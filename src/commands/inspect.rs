@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::answer::Exit;
+use super::answer::{Exit, show};
 use super::session::address;
+use crate::answers::{Candidate, Candidates, Drafted};
 use crate::catalog::{Catalog, CatalogTable};
 use crate::cli::Inspect;
 use crate::db::url::{Scheme, Url};
@@ -13,6 +14,7 @@ use crate::inspect::draft;
 use crate::inspect::ends::{self, Ends, Numbers, State};
 use crate::inspect::family::{self, Guess, Guesses, Share};
 use crate::inspect::samples::Samples;
+use crate::report;
 use crate::ui::Ui;
 
 /// The longest that one statement may take, in seconds.
@@ -44,7 +46,8 @@ pub(super) fn inspect(args: &Inspect, ui: &Ui) -> anyhow::Result<Exit> {
         until: Instant::now() + Duration::from_secs(args.timeout),
     };
     let Some(root) = &args.root else {
-        ui.data(&roots(&catalog, &mut look));
+        let found = roots(&catalog, &mut look);
+        show(ui, args.output, &found, || report::candidates(&found));
         ui.note("name one of them: windrow inspect --root TABLE");
         return Ok(Exit::Clean);
     };
@@ -57,7 +60,10 @@ pub(super) fn inspect(args: &Inspect, ui: &Ui) -> anyhow::Result<Exit> {
     ends.states = look.states(&catalog, &root, &ends);
     let oldest = look.oldest(&catalog, &root, &ends);
     let draft = draft::write(&catalog, &found, &ends, oldest).map_err(Failure::new)?;
-    ui.data(draft.trim_end());
+    let drafted = Drafted::new(root, draft);
+    show(ui, args.output, &drafted, || {
+        drafted.draft.trim_end().to_owned()
+    });
     Ok(Exit::Clean)
 }
 
@@ -200,7 +206,7 @@ fn is_log(live: &CatalogTable) -> bool {
 }
 
 /// The tables that look like roots, the likeliest first: many tables name them, they are big, and their rows end. Logs come last.
-fn roots(catalog: &Catalog, look: &mut Look<'_>) -> String {
+fn roots(catalog: &Catalog, look: &mut Look<'_>) -> Candidates {
     let guesses = Guesses::new(catalog);
     let mut found: Vec<_> = catalog
         .tables
@@ -228,25 +234,19 @@ fn roots(catalog: &Catalog, look: &mut Look<'_>) -> String {
         })
         .collect();
     found.sort_by_key(|(score, _, _, live, _)| std::cmp::Reverse((*score, live.estimated_rows)));
-    let mut lines = vec![format!(
-        "{:<40} {:>14} {:>10} {:>8} {}",
-        "table", "rows, about", "MB", "below it", "ended since"
-    )];
-    for (_, by, name, live, ends) in found.iter().take(10) {
-        let since = look.oldest(catalog, name, ends).map(|days| {
-            let time = ends.time(catalog, live).unwrap_or_default();
-            format!("{days} days ({time})")
-        });
-        lines.push(
-            format!(
-                "{name:<40} {:>14} {:>10} {by:>8} {}",
-                live.estimated_rows,
-                (live.table_bytes + live.index_bytes) / 1_000_000,
-                since.unwrap_or_default()
-            )
-            .trim_end()
-            .to_owned(),
-        );
+    let tables = found.into_iter().take(10).map(|(_, by, name, live, ends)| {
+        let ended_days_ago = look.oldest(catalog, name, &ends);
+        Candidate {
+            table: name.clone(),
+            estimated_rows: live.estimated_rows,
+            bytes: live.table_bytes + live.index_bytes,
+            tables_below: by,
+            time: ended_days_ago.and_then(|_| Some(ends.time(catalog, live)?.to_owned())),
+            ended_days_ago,
+        }
+    });
+    Candidates {
+        schema: catalog.schema.clone(),
+        tables: tables.collect(),
     }
-    lines.join("\n")
 }

@@ -1,30 +1,33 @@
 //! `install`: check the database, apply the numbered files in order, say what comes next.
 
 mod indexes;
+mod journal;
 
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::answer::Exit;
+use super::answer::{Exit, tell};
 use super::check::{compare, record, stops, summary};
 use super::overlap;
 use super::session::Session;
 use indexes::Ways;
+use journal::Journal;
 
+use crate::answers::{AppliedFile, Installed, Overlapping};
 use crate::bundle::{self, Bundle, File, Statement, Verb, What};
 use crate::cli::Install;
 use crate::db::Server;
 use crate::dialect::Dialect;
 use crate::drift::{self, Kind};
 use crate::failure::{self, Failure};
-use crate::fit::Severity;
+use crate::fit::{Finding, Severity};
 use crate::interrupt;
 use crate::render;
 use crate::ui::Ui;
 
 /// Applies the bundle.
 pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
-    let mut session = Session::connect(&args.on, ui)?;
+    let mut session = Session::connect(&args.with.on, ui)?;
     let bundle = render::bundle(&session.graph, session.server.dialect)?;
     let files = chosen(&bundle.files, &args.skip)?;
     fit_server(&session.server)?;
@@ -41,7 +44,66 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
         session.database.as_mut(),
         args.threshold,
     )?);
-    let stopping = findings.iter().filter(|finding| stops(finding)).count();
+    let forced = judge(&findings, args, ui)?;
+
+    let joins = joins(&mut session, &bundle.control)?;
+    let ways = Ways::look(&mut session)?;
+    let mut journal = Journal::new(ui);
+    let applied = apply_all(&mut session, &files, &ways, &mut journal)?;
+    let mut kinds = vec![Kind::Trigger, Kind::Routine];
+    if files.iter().any(|file| name(file) == "60_schedule.sql") {
+        // pg_cron's jobs go with that file.
+        kinds.push(Kind::Event);
+    }
+    drop_left_over(&mut session, &bundle, &kinds, &mut journal)?;
+    // An installation without overruled findings takes the note of an earlier one away.
+    let overruled = forced.then(|| record(&findings).to_string());
+    if overruled.is_some() || is_forced(&mut session) {
+        let sql = session.calls.ask("record_forced_install");
+        session.database.query(&sql, &[overruled.as_deref()])?;
+    }
+    if joins {
+        leave(&mut session, &bundle.control)?;
+    }
+    if forced {
+        ui.warning(
+            "installed in spite of errors; they are recorded, and `windrow status` shows it",
+        );
+    }
+    let overlaps = overlap::overlaps(&mut session)?;
+    let installed = Installed {
+        spec: session.graph.name.clone(),
+        control: bundle.control.clone(),
+        server: session.server.dialect.facts().title,
+        left_out: session.left_out.clone(),
+        findings,
+        forced,
+        files: applied,
+        dropped: journal.read(),
+        overlaps: overlaps
+            .iter()
+            .map(|it| Overlapping {
+                owner: it.owner.clone(),
+                tables: it.tables.clone(),
+            })
+            .collect(),
+        armed: is_armed(&mut session),
+    };
+    let text = format!("`{}` is installed in {}", installed.control, session.url);
+    tell(ui, args.with.output, &installed, &text);
+    for overlap in overlaps {
+        ui.warning(&format!("{}; {}", overlap.text(), overlap::HINT));
+    }
+    next_steps(&session, args, installed.armed, ui);
+    Ok(Exit::found(forced))
+}
+
+/// Shows what the check found, and answers whether errors among it are overruled.
+///
+/// # Errors
+///
+/// Fails where something speaks against an installation that was not overruled, or cannot be.
+fn judge(findings: &[Finding], args: &Install, ui: &Ui) -> anyhow::Result<bool> {
     for finding in findings
         .iter()
         .filter(|finding| finding.severity > Severity::Notice)
@@ -56,64 +118,45 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
             .hint(format!("nothing is installed beside what somebody else may change, with `--force` neither: {}", finding.help))
             .into());
     }
-    let stays = findings
-        .iter()
-        .filter(|it| it.code == "policy-under-minimum")
-        .count();
-    if stopping > 0 && (!args.force || stays > 0) {
-        return Err(Failure::new(format!("the spec does not fit this database: {}", summary(&findings)))
-            .hint(match stays {
-                0 => "mend the spec or the database; `--force` installs anyway, and records what it overruled",
-                _ => "set these policies anew, or lower `minimum`; `--force` does not overrule this",
+    let stopping = findings.iter().any(stops);
+    let stays = findings.iter().any(|it| it.code == "policy-under-minimum");
+    if stopping && (!args.force || stays) {
+        return Err(Failure::new(format!("the spec does not fit this database: {}", summary(findings)))
+            .hint(if stays {
+                "set these policies anew, or lower `minimum`; `--force` does not overrule this"
+            } else {
+                "mend the spec or the database; `--force` installs anyway, and records what it overruled"
             })
             .into());
     }
+    Ok(stopping)
+}
 
-    let joins = joins(&mut session, &bundle.control)?;
-    let ways = Ways::look(&mut session)?;
-    let mut applied: Vec<&str> = Vec::new();
-    for file in &files {
-        apply(&mut session, file, &ways, ui)
+/// Applies the files in order.
+fn apply_all(
+    session: &mut Session,
+    files: &[&File],
+    ways: &Ways,
+    journal: &mut Journal<'_>,
+) -> anyhow::Result<Vec<AppliedFile>> {
+    let mut applied: Vec<AppliedFile> = Vec::new();
+    for file in files {
+        let begin = Instant::now();
+        apply(session, file, ways, journal)
             .map_err(|error| interrupt::explain(error, &file.path))
             .map_err(|error| failed(file, session.server.dialect, &applied, error))?;
+        let objects = journal.read();
+        journal.ui.done(name(file), begin.elapsed());
+        applied.push(AppliedFile {
+            file: name(file).to_owned(),
+            seconds: begin.elapsed().as_secs_f64(),
+            objects,
+        });
         for notice in session.database.notices() {
-            ui.warning(&notice);
+            journal.ui.warning(&notice);
         }
-        applied.push(name(file));
     }
-    let mut kinds = vec![Kind::Trigger, Kind::Routine];
-    if files.iter().any(|file| name(file) == "60_schedule.sql") {
-        // pg_cron's jobs go with that file.
-        kinds.push(Kind::Event);
-    }
-    drop_left_over(&mut session, &bundle, &kinds, ui)?;
-    // An installation without overruled findings takes the note of an earlier one away.
-    let overruled = (stopping > 0).then(|| record(&findings).to_string());
-    if overruled.is_some() || is_forced(&mut session) {
-        let sql = session.calls.ask("record_forced_install");
-        session.database.query(&sql, &[overruled.as_deref()])?;
-    }
-    if joins {
-        leave(&mut session, &bundle.control)?;
-    }
-    if stopping > 0 {
-        ui.warning(
-            "installed in spite of errors; they are recorded, and `windrow status` shows it",
-        );
-    }
-    ui.note(&format!(
-        "`{}` is installed in {}",
-        bundle.control, session.url
-    ));
-    for overlap in overlap::overlaps(&mut session)? {
-        ui.warning(&format!("{}; {}", overlap.text(), overlap::HINT));
-    }
-    next_steps(&mut session, args, ui);
-    Ok(if stopping > 0 {
-        Exit::Found
-    } else {
-        Exit::Clean
-    })
+    Ok(applied)
 }
 
 /// Whether who installs becomes a member of the owner role on PostgreSQL only for that.
@@ -145,7 +188,7 @@ fn drop_left_over(
     session: &mut Session,
     bundle: &Bundle,
     kinds: &[Kind],
-    ui: &Ui,
+    journal: &mut Journal<'_>,
 ) -> anyhow::Result<()> {
     let objects = session.calls.objects();
     let rows = session.database.query(objects, &[Some(&bundle.control)])?;
@@ -165,7 +208,7 @@ fn drop_left_over(
                         .caused_by(error)
                         .detail(drift.statement.clone())
                 })?;
-            ui.done(&what, begin.elapsed());
+            journal.done(&what, begin.elapsed());
         }
     }
     Ok(())
@@ -284,8 +327,12 @@ fn lock(session: &mut Session, control: &str) -> anyhow::Result<()> {
         .into())
 }
 
-fn apply(session: &mut Session, file: &File, ways: &Ways, ui: &Ui) -> anyhow::Result<()> {
-    let begin = Instant::now();
+fn apply(
+    session: &mut Session,
+    file: &File,
+    ways: &Ways,
+    journal: &mut Journal<'_>,
+) -> anyhow::Result<()> {
     // Order counts: what may share a transaction does so between those statements that may not.
     for group in file.statements.chunk_by(|a, b| !a.alone && !b.alone) {
         if interrupt::hit() {
@@ -293,18 +340,21 @@ fn apply(session: &mut Session, file: &File, ways: &Ways, ui: &Ui) -> anyhow::Re
         }
         let group: Vec<&Statement> = group.iter().collect();
         match group.as_slice() {
-            [statement] if statement.alone => apply_alone(session, statement, ways, ui)?,
-            group => apply_together(session, group, ui)?,
+            [statement] if statement.alone => apply_alone(session, statement, ways, journal)?,
+            group => apply_together(session, group, journal)?,
         }
     }
-    ui.done(name(file), begin.elapsed());
     Ok(())
 }
 
 /// Applies statements in one transaction, where the server can. A routine or view of an earlier version whose parameters,
 /// results or columns are others cannot be replaced: it is dropped in front of its statement, with the views upon it, which
 /// a later statement makes anew.
-fn apply_together(session: &mut Session, group: &[&Statement], ui: &Ui) -> anyhow::Result<()> {
+fn apply_together(
+    session: &mut Session,
+    group: &[&Statement],
+    journal: &mut Journal<'_>,
+) -> anyhow::Result<()> {
     let mut statements: Vec<Statement> = group.iter().copied().cloned().collect();
     loop {
         let mut done = Vec::new();
@@ -327,7 +377,7 @@ fn apply_together(session: &mut Session, group: &[&Statement], ui: &Ui) -> anyho
         if result.is_ok() || session.server.dialect != Dialect::Postgres {
             let done = statements.iter().zip(done);
             for (statement, took) in done.filter(|(statement, _)| is_object(statement)) {
-                ui.done(statement.what.as_str(), took);
+                journal.done(statement.what.as_str(), took);
             }
         }
         return result;
@@ -360,25 +410,29 @@ fn apply_alone(
     session: &mut Session,
     statement: &Statement,
     ways: &Ways,
-    ui: &Ui,
+    journal: &mut Journal<'_>,
 ) -> anyhow::Result<()> {
-    drop_leftovers(session, statement, ui)?;
-    if ways.done(session, statement, ui)? {
+    drop_leftovers(session, statement, journal)?;
+    if ways.done(session, statement, journal)? {
         return Ok(());
     }
     let start = Instant::now();
-    let progress = ui.progress(statement.what.as_str(), None);
+    let progress = journal.ui.progress(statement.what.as_str(), None);
     let done = session.database.execute(&statement.sql);
     drop(progress);
     done.map_err(|error| Failure::new(format!("cannot {}", statement.what)).caused_by(error))?;
     if is_object(statement) {
-        ui.done(statement.what.as_str(), start.elapsed());
+        journal.done(statement.what.as_str(), start.elapsed());
     }
     Ok(())
 }
 
 /// CREATE INDEX CONCURRENTLY that failed leaves an invalid index, which IF NOT EXISTS would then take for the real one.
-fn drop_leftovers(session: &mut Session, statement: &Statement, ui: &Ui) -> anyhow::Result<()> {
+fn drop_leftovers(
+    session: &mut Session,
+    statement: &Statement,
+    journal: &mut Journal<'_>,
+) -> anyhow::Result<()> {
     let Some(sql) = session.calls.unfinished_indexes() else {
         return Ok(());
     };
@@ -401,7 +455,7 @@ fn drop_leftovers(session: &mut Session, statement: &Statement, ui: &Ui) -> anyh
         session
             .database
             .execute(&format!("DROP INDEX CONCURRENTLY IF EXISTS {index}"))?;
-        ui.done(
+        journal.done(
             &format!("drop the invalid index {index} that an earlier attempt left"),
             start.elapsed(),
         );
@@ -409,8 +463,9 @@ fn drop_leftovers(session: &mut Session, statement: &Statement, ui: &Ui) -> anyh
     Ok(())
 }
 
-fn failed(file: &File, dialect: Dialect, applied: &[&str], error: anyhow::Error) -> Failure {
-    let state = match applied {
+fn failed(file: &File, dialect: Dialect, applied: &[AppliedFile], error: anyhow::Error) -> Failure {
+    let applied: Vec<&str> = applied.iter().map(|it| it.file.as_str()).collect();
+    let state = match &applied[..] {
         [] => "no file is applied".to_owned(),
         [one] => format!("`{one}` is applied"),
         many => format!("`{}` are applied", many.join("`, `")),
@@ -441,20 +496,22 @@ fn failed(file: &File, dialect: Dialect, applied: &[&str], error: anyhow::Error)
         .hint("running `windrow install` again is safe: it goes over what stands and on from there")
 }
 
-fn next_steps(session: &mut Session, args: &Install, ui: &Ui) {
+/// Whether runs may delete; nothing where this account may not look.
+fn is_armed(session: &mut Session) -> Option<bool> {
+    let rows = session.database.query(&session.calls.armed(), &[]).ok()?;
+    let armed = rows.first()?.first()?.clone();
+    Some(armed.as_deref() == Some("true"))
+}
+
+fn next_steps(session: &Session, args: &Install, armed: Option<bool>, ui: &Ui) {
     if ui.quiet {
         return;
     }
-    let armed = session
-        .database
-        .query(&session.calls.armed(), &[])
-        .ok()
-        .and_then(|rows| rows.first()?.first()?.clone());
-    if armed.as_deref() == Some("true") {
+    if armed == Some(true) {
         ui.hint("it is armed already: `windrow preview` shows what the next run deletes");
         return;
     }
-    let spec = args.on.spec.display();
+    let spec = args.with.on.spec.display();
     let mut steps = Vec::new();
     for rule in session
         .graph

@@ -2,18 +2,22 @@
 
 use std::path::PathBuf;
 
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use super::answer::{Exit, show};
+use super::answer::{Exit, show, tell};
 use super::fitting::fitting;
 use super::options::options;
 use super::overlap;
 use super::session::{Session, calls};
 use super::specs::load_with_text;
-use crate::answers::{self, Held, Setting};
+use crate::answers::{
+    self, Armed, HeldFor, Hold as Held, Holds as Answer, Paused, Policy as Kept, Setting,
+    SettingChange, SettingNow, Window as Opening, WindowsNow,
+};
 use crate::calls::{Calls, List};
 use crate::cli::{
-    Arm, Hold, OnDatabase, Pause, Policy, Resume, SettingSet, Settings, Window, WithOutput,
+    Arm, Hold, OnDatabase, Output, Pause, Policy, Resume, SettingSet, Settings, Window, WithOutput,
 };
 use crate::dialect::Dialect;
 use crate::facts::SETTINGS;
@@ -22,24 +26,12 @@ use crate::graph::{Graph, Rule, Timed};
 use crate::render;
 use crate::report;
 use crate::spec::duration;
-use crate::ui::{Ui, retention};
+use crate::ui::Ui;
 
 /// Policies: how long each scope is kept.
 pub(super) fn policy(command: &Policy, ui: &Ui) -> anyhow::Result<Exit> {
     match command {
-        Policy::List(args) => {
-            let columns = [
-                ("rule", "rule"),
-                ("scope", "scope"),
-                ("enabled", "enabled"),
-                ("retention", "retention"),
-                ("artifacts", "artifacts"),
-                ("changed", "changed_at"),
-                ("by", "changed_by"),
-                ("note", "note"),
-            ];
-            list(args, List::Policy, &columns, ui)
-        }
+        Policy::List(args) => list::<Kept>(args, List::Policy, report::policies, ui),
         Policy::Set(args) => {
             let document = options([
                 ("rule", args.rule.clone().map(Value::from)),
@@ -49,8 +41,8 @@ pub(super) fn policy(command: &Policy, ui: &Ui) -> anyhow::Result<Exit> {
                 ("artifacts", args.artifacts.map(Value::from)),
                 ("note", args.note.clone().map(Value::from)),
             ]);
-            set(
-                &args.on,
+            set::<Kept>(
+                &args.with,
                 "set_policy",
                 document.into(),
                 &format!("policy of scope `{}` is set", args.scope),
@@ -62,8 +54,8 @@ pub(super) fn policy(command: &Policy, ui: &Ui) -> anyhow::Result<Exit> {
                 ("rule", args.rule.clone().map(Value::from)),
                 ("scope", Some(args.scope.clone().into())),
             ]);
-            set(
-                &args.on,
+            set::<Kept>(
+                &args.with,
                 "drop_policy",
                 document.into(),
                 &format!("policy of scope `{}` is dropped", args.scope),
@@ -76,18 +68,7 @@ pub(super) fn policy(command: &Policy, ui: &Ui) -> anyhow::Result<Exit> {
 /// Holds: families that must stay.
 pub(super) fn hold(command: &Hold, ui: &Ui) -> anyhow::Result<Exit> {
     match command {
-        Hold::List(args) => {
-            let columns = [
-                ("rule", "rule"),
-                ("key", "key"),
-                ("until", "until"),
-                ("placed", "placed_at"),
-                ("by", "placed_by"),
-                ("absent", "absent"),
-                ("reason", "reason"),
-            ];
-            list(args, List::Hold, &columns, ui)
-        }
+        Hold::List(args) => list::<Held>(args, List::Hold, report::holds, ui),
         Hold::Set(args) => {
             let document = options([
                 ("key", Some(args.key.clone().into())),
@@ -95,8 +76,13 @@ pub(super) fn hold(command: &Hold, ui: &Ui) -> anyhow::Result<Exit> {
                 ("until", args.until.clone().map(Value::from)),
                 ("even_if_absent", args.even_if_absent.then_some(true.into())),
             ]);
-            let holds = Holds::open(&args.on, args.rule.as_deref(), &args.also, ui)?;
-            for (rule, hold) in holds.each("set_hold", &document, ui)? {
+            let holds = Holds::open(&args.with.on, args.rule.as_deref(), &args.also, ui)?;
+            let answer = holds.each("set_hold", &document, ui)?;
+            if args.with.output == Output::Json {
+                ui.json(&answer);
+            }
+            for HeldFor { spec, hold } in &answer.holds {
+                let rule = format!("rule `{}` of `{spec}`", hold.rule);
                 if hold.absent {
                     ui.warning(&format!(
                         "{rule} has no row with the key `{}` now: the hold keeps one that comes",
@@ -109,9 +95,16 @@ pub(super) fn hold(command: &Hold, ui: &Ui) -> anyhow::Result<Exit> {
         }
         Hold::Release(args) => {
             let document = options([("key", Some(args.key.clone().into()))]);
-            let holds = Holds::open(&args.on, args.rule.as_deref(), &args.also, ui)?;
-            for (rule, hold) in holds.each("release_hold", &document, ui)? {
-                ui.note(&format!("family `{}` is released for {rule}", hold.key));
+            let holds = Holds::open(&args.with.on, args.rule.as_deref(), &args.also, ui)?;
+            let answer = holds.each("release_hold", &document, ui)?;
+            if args.with.output == Output::Json {
+                ui.json(&answer);
+            }
+            for HeldFor { spec, hold } in &answer.holds {
+                let (key, rule) = (&hold.key, &hold.rule);
+                ui.note(&format!(
+                    "family `{key}` is released for rule `{rule}` of `{spec}`"
+                ));
             }
             Ok(Exit::Clean)
         }
@@ -200,13 +193,13 @@ impl Holds {
         })
     }
 
-    /// Calls a routine for each of them, for all or for none; answers what each is called, and what it answered.
+    /// Calls a routine for each of them, for all or for none.
     fn each(
         mut self,
         routine: &str,
         options: &Map<String, Value>,
         ui: &Ui,
-    ) -> anyhow::Result<Vec<(String, Held)>> {
+    ) -> anyhow::Result<Answer> {
         let first = Other {
             calls: self.session.calls.clone(),
             rules: self.rule.take().into_iter().collect(),
@@ -217,10 +210,10 @@ impl Holds {
         if together {
             self.session.database.execute("BEGIN")?;
         }
-        let mut answers = Vec::new();
+        let mut holds = Vec::new();
         for of in std::iter::once(first).chain(others) {
             match self.of_one(routine, options, &of) {
-                Ok(held) => answers.extend(held),
+                Ok(held) => holds.extend(held),
                 Err(error) => {
                     if together {
                         self.session.database.execute("ROLLBACK")?;
@@ -240,7 +233,7 @@ impl Holds {
         if together {
             self.session.database.execute("COMMIT")?;
         }
-        Ok(answers)
+        Ok(Answer { holds })
     }
 
     /// Calls it for the rules of one spec: for at least one of several, as a key names rows of some tables only.
@@ -249,7 +242,7 @@ impl Holds {
         routine: &str,
         options: &Map<String, Value>,
         of: &Other,
-    ) -> anyhow::Result<Vec<(String, Held)>> {
+    ) -> anyhow::Result<Vec<HeldFor>> {
         let all: Vec<Option<&String>> = match &of.rules[..] {
             [] => vec![None],
             rules => rules.iter().map(Some).collect(),
@@ -275,7 +268,7 @@ impl Holds {
         calls: &Calls,
         spec: &str,
         rules: &[Option<&String>],
-    ) -> anyhow::Result<Vec<(String, Held)>> {
+    ) -> anyhow::Result<Vec<HeldFor>> {
         let sql = calls.ask(routine);
         // An error ends a transaction of PostgreSQL but for what a savepoint keeps.
         let saves = rules.len() > 1 && self.session.server.dialect == Dialect::Postgres;
@@ -293,9 +286,10 @@ impl Holds {
                 .document(&sql, &[Some(&Value::from(options).to_string())])
                 .and_then(|document| Ok(answers::read::<Held>(routine, &document)?));
             match answer {
-                Ok(held) => {
-                    answers.push((format!("rule `{}` of `{spec}`", held.rule), held));
-                }
+                Ok(hold) => answers.push(HeldFor {
+                    spec: spec.to_owned(),
+                    hold,
+                }),
                 Err(error) if is_of_no_row(&error) => {
                     if saves {
                         self.session
@@ -376,8 +370,8 @@ pub(super) fn settings(command: &Settings, ui: &Ui) -> anyhow::Result<Exit> {
     match command {
         Settings::Set(args) => {
             let document = document(&args.rule, &args.name, in_its_unit(args).into());
-            set(
-                &args.on,
+            set::<SettingNow>(
+                &args.with,
                 "set_setting",
                 document,
                 &format!("`{}` is {}", args.name, args.value),
@@ -386,8 +380,8 @@ pub(super) fn settings(command: &Settings, ui: &Ui) -> anyhow::Result<Exit> {
         }
         Settings::Reset(args) => {
             let document = document(&args.rule, &args.name, Value::Null);
-            set(
-                &args.on,
+            set::<SettingNow>(
+                &args.with,
                 "set_setting",
                 document,
                 &format!("`{}` is the spec's again", args.name),
@@ -395,49 +389,25 @@ pub(super) fn settings(command: &Settings, ui: &Ui) -> anyhow::Result<Exit> {
             )
         }
         Settings::List(args) if args.log => {
-            let columns = [
-                ("changed", "changed_at"),
-                ("by", "changed_by"),
-                ("rule", "rule"),
-                ("name", "name"),
-                ("before", "old_value"),
-                ("after", "new_value"),
-            ];
-            list(&args.with, List::SettingLog, &columns, ui)
+            list::<SettingChange>(&args.with, List::SettingLog, report::changes, ui)
         }
-        Settings::List(args) => {
-            let mut session = Session::open(&args.with.on, ui)?;
-            let document = session.documents(&session.calls.list(List::Setting), &[])?;
-            let document = Value::from(document);
-            let settings: Vec<Setting> = answers::read("settings", &document)?;
-            let text = || report::settings(&settings);
-            show(ui, args.with.output, &document, text);
-            Ok(Exit::Clean)
-        }
+        Settings::List(args) => list::<Setting>(&args.with, List::Setting, report::settings, ui),
     }
 }
 
 /// Windows: when scheduled runs may work.
 pub(super) fn window(command: &Window, ui: &Ui) -> anyhow::Result<Exit> {
     match command {
-        Window::List(args) => {
-            let columns = [
-                ("window", "written"),
-                ("zone", "zone"),
-                ("changed", "changed_at"),
-                ("by", "changed_by"),
-            ];
-            list(args, List::Window, &columns, ui)
-        }
-        Window::Set(args) => set(
-            &args.on,
+        Window::List(args) => list::<Opening>(args, List::Window, report::windows, ui),
+        Window::Set(args) => set::<WindowsNow>(
+            &args.with,
             "set_windows",
             json!({"windows": args.windows}),
             &format!("scheduled runs work: {}", args.windows.join(", ")),
             ui,
         ),
-        Window::Reset(on) => set(
-            on,
+        Window::Reset(with) => set::<WindowsNow>(
+            with,
             "set_windows",
             json!({"windows": null}),
             "the windows are the spec's again",
@@ -448,84 +418,110 @@ pub(super) fn window(command: &Window, ui: &Ui) -> anyhow::Result<Exit> {
 
 /// Allows runs to delete.
 pub(super) fn arm(args: &Arm, ui: &Ui) -> anyhow::Result<Exit> {
-    let mut session = Session::open(&args.on, ui)?;
+    let mut session = Session::open(&args.with.on, ui)?;
     let until_restart = args.until.is_some();
     session
         .database
         .query(&session.calls.arm(until_restart), &[])?;
-    ui.note(&format!(
+    let armed = Armed {
+        spec: session.graph.name.clone(),
+        control: session.calls.name().to_owned(),
+        armed: true,
+        until: args.until.clone(),
+    };
+    let text = format!(
         "armed: runs of `{}` delete from now on in {}{}",
-        session.graph.name,
+        armed.spec,
         session.url,
         if until_restart {
             ", until the server restarts"
         } else {
             ""
         }
-    ));
+    );
+    tell(ui, args.with.output, &armed, &text);
     Ok(Exit::Clean)
 }
 
 /// Stops the run in progress after its batch, and lets none start; or makes runs pass a rule over.
 pub(super) fn pause(args: &Pause, ui: &Ui) -> anyhow::Result<Exit> {
-    if let Some(rule) = &args.rule {
+    let mut session = Session::open(&args.with.on, ui)?;
+    let text = if let Some(rule) = &args.rule {
         let document = options([
             ("rule", Some(rule.clone().into())),
             ("reason", args.reason.clone().map(Value::from)),
         ]);
-        let done = format!("rule `{rule}` is paused: runs pass it over");
-        return set(&args.on, "pause_rule", document.into(), &done, ui);
-    }
-    let mut session = Session::open(&args.on, ui)?;
-    session.database.query(
-        &session.calls.pause(),
-        &[Some(args.reason.as_deref().unwrap_or("no reason given"))],
-    )?;
-    ui.note("paused: a run in progress stops after its batch");
+        session.ask("pause_rule", &document.into())?;
+        format!("rule `{rule}` is paused: runs pass it over")
+    } else {
+        session.database.query(
+            &session.calls.pause(),
+            &[Some(args.reason.as_deref().unwrap_or("no reason given"))],
+        )?;
+        "paused: a run in progress stops after its batch".to_owned()
+    };
+    let paused = Paused {
+        spec: session.graph.name.clone(),
+        control: session.calls.name().to_owned(),
+        paused: true,
+        rule: args.rule.clone(),
+        reason: args.reason.clone(),
+    };
+    tell(ui, args.with.output, &paused, &text);
     Ok(Exit::Clean)
 }
 
 /// Lets runs start again, or work on a rule again.
 pub(super) fn resume(args: &Resume, ui: &Ui) -> anyhow::Result<Exit> {
-    if let Some(rule) = &args.rule {
-        let done = format!("rule `{rule}` is resumed");
-        return set(&args.on, "resume_rule", json!({"rule": rule}), &done, ui);
-    }
-    let mut session = Session::open(&args.on, ui)?;
-    session
-        .database
-        .query(&session.calls.order("resume"), &[])?;
-    ui.note("resumed");
+    let mut session = Session::open(&args.with.on, ui)?;
+    let text = if let Some(rule) = &args.rule {
+        session.ask("resume_rule", &json!({"rule": rule}))?;
+        format!("rule `{rule}` is resumed")
+    } else {
+        session
+            .database
+            .query(&session.calls.order("resume"), &[])?;
+        "resumed".to_owned()
+    };
+    let resumed = Paused {
+        spec: session.graph.name.clone(),
+        control: session.calls.name().to_owned(),
+        paused: false,
+        rule: args.rule.clone(),
+        reason: None,
+    };
+    tell(ui, args.with.output, &resumed, &text);
     Ok(Exit::Clean)
 }
 
-fn set(
-    on: &OnDatabase,
+/// Calls a routine that answers what is in force now; people are told what was done.
+fn set<T: DeserializeOwned>(
+    with: &WithOutput,
     routine: &str,
-    document: Value,
+    options: Value,
     done: &str,
     ui: &Ui,
 ) -> anyhow::Result<Exit> {
-    let mut session = Session::open(on, ui)?;
-    // What such a routine answers, if anything, is not for people.
-    session
-        .database
-        .query(&session.calls.ask(routine), &[Some(&document.to_string())])?;
-    ui.note(done);
+    let mut session = Session::open(&with.on, ui)?;
+    let document = session.ask(routine, &options)?;
+    if with.output == Output::Json {
+        answers::read::<T>(routine, &document)?;
+    }
+    tell(ui, with.output, &document, done);
     Ok(Exit::Clean)
 }
 
-fn list(args: &WithOutput, what: List, columns: &[(&str, &str)], ui: &Ui) -> anyhow::Result<Exit> {
-    let mut session = Session::open(&args.on, ui)?;
+/// Shows the rows of a table of the control schema.
+fn list<T: DeserializeOwned>(
+    with: &WithOutput,
+    what: List,
+    text: impl FnOnce(&[T]) -> String,
+    ui: &Ui,
+) -> anyhow::Result<Exit> {
+    let mut session = Session::open(&with.on, ui)?;
     let document = session.documents(&session.calls.list(what), &[])?;
-    let mut rows = document.clone();
-    for row in rows.iter_mut().filter(|_| what == List::Policy) {
-        row["retention"] = match row["retention_seconds"].as_i64() {
-            Some(seconds) => retention(seconds).into(),
-            None => Value::Null,
-        };
-    }
-    let text = report::rows(what.title(), &rows, columns)?;
-    show(ui, args.output, &document.into(), || text);
+    let document = Value::from(document);
+    let rows: Vec<T> = answers::read(what.title(), &document)?;
+    show(ui, with.output, &document, || text(&rows));
     Ok(Exit::Clean)
 }

@@ -10,7 +10,7 @@ use super::overlap;
 use super::session::Session;
 use super::speed::{self, Rests, setting_of};
 use crate::answers::{self, Check, PastRun, Verification};
-use crate::cli::{History, Status, WithOutput};
+use crate::cli::{History, Output, Status, WithOutput};
 use crate::report;
 use crate::ui::Ui;
 
@@ -64,13 +64,18 @@ pub(super) fn status(args: &Status, ui: &Ui) -> anyhow::Result<Exit> {
     let mut session = Session::open(&args.with.on, ui)?;
     loop {
         let (document, status) = current(&mut session)?;
-        if args.watch.is_some() {
-            ui.fresh_screen();
-        }
-        show(ui, args.with.output, &document, || report::status(&status));
         let Some(seconds) = args.watch else {
+            show(ui, args.with.output, &document, || report::status(&status));
             return Ok(Exit::Clean);
         };
+        match args.with.output {
+            // A document a line: a program reads one after the other.
+            Output::Json => ui.json_line(&document),
+            Output::Text => {
+                ui.fresh_screen();
+                ui.data(&format!("{}\n", report::status(&status)));
+            }
+        }
         thread::sleep(Duration::from_secs(seconds));
     }
 }
@@ -97,9 +102,10 @@ pub(super) fn history(args: &History, ui: &Ui) -> anyhow::Result<Exit> {
     let stamps = session.graph.has_stamps();
     let sql = session.calls.history(stamps);
     let document = session.documents(&sql, &[Some(&args.limit.to_string())])?;
-    let all = Value::from(document.clone());
-    let runs: Vec<PastRun> = answers::read("history", &all)?;
-    let text = report::history(&document, &runs, Ui::knows_blocks())?;
-    show(ui, args.with.output, &all, || text);
+    let document = Value::from(document);
+    let runs: Vec<PastRun> = answers::read("history", &document)?;
+    show(ui, args.with.output, &document, || {
+        report::history(&runs, Ui::knows_blocks())
+    });
     Ok(Exit::Clean)
 }

@@ -3,9 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use serde_json::Value;
-
-use crate::diagnostic::{self, Colour, Diagnostic};
+use crate::diagnostic::{self, Colour, Diagnostic, Located};
 use crate::failure::Failure;
 use crate::graph::Graph;
 use crate::lint;
@@ -57,8 +55,8 @@ impl Found {
         diagnostic::render(&self.diagnostics, &self.path, &self.source, Colour::Always)
     }
 
-    pub(super) fn json(&self) -> Value {
-        diagnostic::to_json(&self.diagnostics, &self.path, &self.source)
+    pub(super) fn located(&self) -> Vec<Located> {
+        diagnostic::located(&self.diagnostics, &self.path, &self.source)
     }
 }
 

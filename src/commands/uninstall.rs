@@ -3,9 +3,10 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::answer::Exit;
+use super::answer::{Exit, show, tell};
 use super::overlap;
 use super::session::Session;
+use crate::answers::{DroppedObject, KeptIndex, Uninstalled};
 use crate::bundle::{Statement, Verb};
 use crate::cli::Uninstall;
 use crate::dialect::Dialect;
@@ -22,7 +23,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// Lists or drops what install made.
 pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
-    let mut session = Session::open(&args.on, ui)?;
+    let mut session = Session::open(&args.with.on, ui)?;
     let bundle = render::bundle(&session.graph, session.server.dialect)?;
     let file = bundle.files.iter().find(|file| {
         file.path
@@ -35,6 +36,14 @@ pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
     };
     let archived = archived(&mut session, &bundle.control)?;
     let needed = overlap::needed_indexes(&mut session, ui)?;
+    let mut answer = Uninstalled {
+        spec: session.graph.name.clone(),
+        control: bundle.control.clone(),
+        dropped: args.yes,
+        objects: Vec::new(),
+        kept_indexes: Vec::new(),
+        archives: archived.clone(),
+    };
     let mut statements = Vec::new();
     for statement in &file.statements {
         match index_of(statement).and_then(|name| Some((name, needed.get(name)?))) {
@@ -42,21 +51,28 @@ pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
             Some((name, control)) => {
                 if drops(statement) {
                     ui.note(&format!("index {name} stays: `{control}` needs it, too"));
+                    answer.kept_indexes.push(KeptIndex {
+                        index: name.to_owned(),
+                        needed_by: control.clone(),
+                    });
                 }
             }
             None => statements.push(as_it_can_go(&mut session, statement)?),
         }
     }
     if !args.yes {
-        for table in &archived {
-            ui.data(&format!(
-                "drop the rows of {}.{table} (only with --drop-archive)",
-                bundle.control
-            ));
-        }
-        for statement in statements.iter().filter(|statement| drops(statement)) {
-            ui.data(statement.what.as_str());
-        }
+        let drops = statements.iter().filter(|statement| drops(statement));
+        answer.objects = drops.map(|it| object(it, None)).collect();
+        show(ui, args.with.output, &answer, || {
+            let rows = answer.archives.iter().map(|table| {
+                format!(
+                    "drop the rows of {}.{table} (only with --drop-archive)",
+                    answer.control
+                )
+            });
+            let objects = answer.objects.iter().map(|it| it.drop.clone());
+            rows.chain(objects).collect::<Vec<_>>().join("\n")
+        });
         ui.hint(&format!(
             "this is what would be dropped in {}; add --yes to drop it",
             session.url
@@ -74,6 +90,26 @@ pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
         .hint("they exist nowhere else: copy them first; `--drop-archive` drops them with the rest")
         .into());
     }
+    answer.objects = drop_all(&mut session, &statements, ui).map_err(|error| {
+        Failure::new(format!("cannot apply `{}`", file.path))
+            .caused_by(error)
+            .hint("running it again is safe")
+    })?;
+    for notice in session.database.notices() {
+        ui.warning(&notice);
+    }
+    let text = format!("`{}` is gone from {}", bundle.control, session.url);
+    tell(ui, args.with.output, &answer, &text);
+    Ok(Exit::Clean)
+}
+
+/// Does all of it, and tells what was dropped.
+fn drop_all(
+    session: &mut Session,
+    statements: &[Statement],
+    ui: &Ui,
+) -> anyhow::Result<Vec<DroppedObject>> {
+    let mut dropped = Vec::new();
     // Runs of statements that may share a transaction do, so that the undo is whole or not at all.
     for group in statements.chunk_by(|a, b| !a.alone && !b.alone) {
         let group: Vec<&Statement> = group.iter().collect();
@@ -86,30 +122,27 @@ pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
                 done.map(|()| {
                     if drops(statement) {
                         ui.done(statement.what.as_str(), start.elapsed());
+                        dropped.push(object(statement, Some(start.elapsed())));
                     }
                 })
             }
             group => session.database.transaction(group, &mut |statement, took| {
                 if drops(statement) {
                     ui.done(statement.what.as_str(), took);
+                    dropped.push(object(statement, Some(took)));
                 }
             }),
         };
-        done.map_err(|error| interrupt::explain(error, "uninstall"))
-            .map_err(|error| {
-                Failure::new(format!("cannot apply `{}`", file.path))
-                    .caused_by(error)
-                    .hint("running it again is safe")
-            })?;
+        done.map_err(|error| interrupt::explain(error, "uninstall"))?;
     }
-    for notice in session.database.notices() {
-        ui.warning(&notice);
+    Ok(dropped)
+}
+
+fn object(statement: &Statement, took: Option<Duration>) -> DroppedObject {
+    DroppedObject {
+        drop: statement.what.as_str().to_owned(),
+        seconds: took.map(|took| took.as_secs_f64()),
     }
-    ui.note(&format!(
-        "`{}` is gone from {}",
-        bundle.control, session.url
-    ));
-    Ok(Exit::Clean)
 }
 
 /// Does again what waited too long for a lock of another session. In between, those get through who waited behind it.

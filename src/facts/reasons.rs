@@ -10,6 +10,8 @@ pub struct Reason {
     pub meaning: &'static str,
     /// The same at length; nothing: no family stays for it, it is told of keys that somebody has named.
     pub explained: Option<&'static str>,
+    /// What to do about it.
+    pub remedy: &'static str,
 }
 
 const fn reason(name: &'static str, meaning: &'static str, explained: &'static str) -> Reason {
@@ -17,56 +19,85 @@ const fn reason(name: &'static str, meaning: &'static str, explained: &'static s
         name,
         meaning,
         explained: Some(explained),
+        remedy: "",
+    }
+}
+
+impl Reason {
+    const fn or(self, remedy: &'static str) -> Reason {
+        Reason { remedy, ..self }
     }
 }
 
 /// Every reason.
 pub const REASONS: [Reason; 10] = [
-    reason("HELD", "a hold keeps it", "a member is on hold"),
+    reason("HELD", "a hold keeps it", "a member is on hold").or(
+        "Nothing, until the hold ends: `windrow hold list` says who placed it and why, `windrow hold release` lets the family go.",
+    ),
     reason(
         "NON_FINAL_MEMBER",
         "a member has not ended",
         "a member has not ended; NULL states count as not ended",
+    ).or(
+        "Nothing, if the application will end it. A row that was left behind never ends: mend its state in the application, or see \
+         whether `final` of the spec lacks a state.",
     ),
     reason(
         "UNDATED_MEMBER",
         "it has no time to count from: no end time, or no removal time",
         "a member is final but has no end time, nor what stands in for it (`end_time = \"end_date else updated_at\"`); or, where rows of another table say when it ended (`end_time = \"max(step.completed_at)\"`), one of these is not over, or there are none. In a rule by removal time: it has no removal time; by age or expiry: the row has no time",
+    ).or(
+        "Find out why the row has no time; set it, or say what stands in (`else`). By removal time: `windrow stamp --calculated \
+         --missing`.",
     ),
     reason(
         "RETENTION_NOT_REACHED",
         "a member ended too recently",
         "a member ended too recently; or it became one of the newest roots of its group (`keep`) during the run",
+    ).or(
+        "Nothing: it becomes due by itself.",
     ),
     reason(
         "SHARED_MEMBER",
         "shares a member with a family that stays",
         "linked to something that stays (`shared = \"closed\"`)",
+    ).or(
+        "Nothing: it goes with the family that keeps it. Look for that one's reason.",
     ),
     reason(
         "LOCKED",
         "another session had it locked; the next run tries again",
         "another session holds a member",
+    ).or(
+        "Nothing. If it comes back with each run, some session keeps rows of it locked for long: look for old transactions.",
     ),
     reason(
         "POLICY_DISABLED",
         "no enabled policy and no definition says how long",
         "its policy went away during the run",
+    ).or(
+        "`windrow policy set`, if the scope is to be cleaned.",
     ),
     reason(
         "FAILED",
         "deleting it raised an error",
         "its deletion raised an error, which is in the ledger",
+    ).or(
+        "Read table `run_failure`, or `failures` of the run: each has the server's error. Most often something refers to the family \
+         that the spec does not know.",
     ),
     reason(
         "REFERENCED",
         "a row that stays refers to it",
         "a row of another table keeps a member (an edge with `restrict`, or a row that is not `final`), or, in a rule by removal time, a row that stays names one of the family's rows, or one of the family's rows belongs to something else as well that no rule takes",
+    ).or(
+        "Nothing, if that row is to keep it. Otherwise end or remove that row in the application, or change its edge in the spec.",
     ),
     Reason {
         name: "NOT_A_ROOT",
         meaning: "no family has this root",
         explained: None,
+        remedy: "Look at the key: `purge` and `stamp` want the key of a root.",
     },
 ];
 

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What a backlog asks for.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+#[schemars(rename = "Plan")]
 pub struct Report {
     /// Name of the spec.
     pub spec: String,
@@ -27,7 +29,7 @@ pub struct Report {
 }
 
 /// An index that is still to be made.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MissingIndex {
     /// Its name.
     pub index: String,
@@ -42,7 +44,7 @@ pub struct MissingIndex {
 }
 
 /// When runs work, and what they do all together.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Forecast {
     /// The instant at which was counted.
     pub as_of: Option<String>,
@@ -57,7 +59,7 @@ pub struct Forecast {
 }
 
 /// When runs work.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct WorkingHours {
     /// The schedules.
     pub cron: String,
@@ -70,7 +72,7 @@ pub struct WorkingHours {
 }
 
 /// What is written to the logs.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum LogVolume {
     /// PostgreSQL's.
@@ -108,7 +110,7 @@ impl Default for LogVolume {
 }
 
 /// All rules together.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Total {
     /// Families that may go.
     pub families: f64,
@@ -125,7 +127,7 @@ pub struct Total {
 }
 
 /// How a rule fares.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct RuleForecast {
     /// Its name.
     pub rule: String,
@@ -184,7 +186,7 @@ pub struct RuleForecast {
 }
 
 /// How it is known how many families become due.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum InflowFrom {
     /// By rows that are there already and become due within this time.
@@ -197,7 +199,7 @@ pub enum InflowFrom {
 }
 
 /// How fast it goes.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Speed {
     /// Rows a second.
     pub rows_per_second: f64,
@@ -206,7 +208,7 @@ pub struct Speed {
 }
 
 /// How it is known how fast it goes.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Basis {
     /// By runs.
@@ -245,7 +247,7 @@ impl Default for Basis {
 }
 
 /// A change that would make a backlog shorter.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Remedy {
     /// The setting.
     pub change: &'static str,
@@ -258,7 +260,7 @@ pub struct Remedy {
 }
 
 /// The value of a remedy.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum To {
     /// A number.
@@ -274,7 +276,7 @@ pub enum To {
 }
 
 /// What goes of a table.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TableForecast {
     /// The table.
     pub table: String,

@@ -95,7 +95,7 @@ fn others(text: &mut String, catalog: &Catalog, family: &Family, ends: &Ends, st
         let time = string(&typed(catalog, root, ends, expiry));
         let _ = writeln!(
             text,
-            "# ? {expiry} is called like an expiry. If rows go when it has passed, write this instead (without final, end_time, retention):\n\
+            "# ? {expiry} is called like an expiry. If rows go by it, write this instead (without final, end_time, retention):\n\
              # strategy = \"expiry\"\n\
              # time     = {}",
             line(&time),

@@ -517,7 +517,7 @@ pub(super) fn artifact_view(
     let column = table
         .parents()
         .find(|edge| edge.parent == rule.root && edge.names_key(graph))
-        .map_or(&table.key[0].name, |edge| &edge.column.name);
+        .map_or_else(|| &table.key[0].name, |edge| &edge.column.name);
     ArtifactView {
         table: table_name(graph, dialect, &table.name),
         table_name: escaped(dialect, &table.name),

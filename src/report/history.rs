@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
-
-use super::list::rows;
+use super::words::{instant, text, truth};
 use crate::answers::PastRun;
-use crate::failure::Failure;
-use crate::ui::{count, duration};
+use crate::ui::Align::{Left, Right};
+use crate::ui::{Table, count, duration};
 
 /// Steps of a bar, from what is almost nothing to the most.
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -19,33 +17,36 @@ const WIDEST: usize = 60;
 /// Past runs, the newest first, as a table and as bars.
 ///
 /// `blocks` says whether the terminal knows more than ASCII.
-///
-/// # Errors
-///
-/// Fails where a run lacks a field.
-pub fn history(all: &[Value], runs: &[PastRun], blocks: bool) -> Result<String, Failure> {
-    let mut listed = all.to_vec();
-    for (run, read) in listed.iter_mut().zip(runs) {
-        run["rows"] = read.rows().into();
+pub fn history(runs: &[PastRun], blocks: bool) -> String {
+    let mut table = Table::new(&[
+        ("run", Right),
+        ("started", Left),
+        ("by", Left),
+        ("trigger", Left),
+        ("dry", Left),
+        ("families", Right),
+        ("rows", Right),
+        ("batches", Right),
+        ("seconds", Right),
+        ("status", Left),
+        ("reason", Left),
+    ]);
+    for run in runs {
+        table.row([
+            run.run_id.to_string(),
+            instant(&run.started_at),
+            run.started_by.clone(),
+            run.trigger.clone(),
+            truth(run.dry_run).to_owned(),
+            count(run.families),
+            count(run.rows()),
+            count(run.batches),
+            run.seconds.map(|it| it.to_string()).unwrap_or_default(),
+            run.status.clone(),
+            text(run.reason.as_ref()),
+        ]);
     }
-    let table = rows(
-        "past runs",
-        &listed,
-        &[
-            ("run", "run_id"),
-            ("started", "started_at"),
-            ("by", "started_by"),
-            ("trigger", "trigger"),
-            ("dry", "dry_run"),
-            ("families", "families"),
-            ("rows", "rows"),
-            ("batches", "batches"),
-            ("seconds", "seconds"),
-            ("status", "status"),
-            ("reason", "reason"),
-        ],
-    )?;
-    Ok(table + &plot(runs, blocks))
+    table.to_string() + &plot(runs, blocks)
 }
 
 /// Rows and durations of past runs as bars, the oldest run first; empty where there are less than two runs.
@@ -96,6 +97,7 @@ mod tests {
             seconds,
             deleted_rows,
             changed_rows,
+            ..PastRun::default()
         };
         let runs = [
             run(5, 0, None),

@@ -1,12 +1,11 @@
 //! Lists: settings, policies, holds and the like.
 
-use serde_json::Value;
-
-use super::words::{plain, text};
-use crate::answers::Setting;
-use crate::failure::Failure;
+use super::words::{instant, text, truth};
+use crate::answers::{
+    Archived, Artifact, Candidates, Hold, Policy, Restored, Setting, SettingChange, Window,
+};
 use crate::ui::Align::{Left, Right};
-use crate::ui::{Table, count};
+use crate::ui::{Table, count, retention};
 
 /// Every limit: its value, the default where that is another one, and what it may be.
 pub fn settings(settings: &[Setting]) -> String {
@@ -37,52 +36,185 @@ pub fn settings(settings: &[Setting]) -> String {
     table.to_string()
 }
 
-/// A list of flat objects as a table; `columns` are (heading, key).
-///
-/// # Errors
-///
-/// Fails where an object lacks one of the keys; `what` then names the list.
-pub fn rows(what: &str, all: &[Value], columns: &[(&str, &str)]) -> Result<String, Failure> {
-    for (_, key) in columns {
-        if all.iter().any(|row| row.get(key).is_none()) {
-            return Err(Failure::new(format!("cannot read the list of {what}"))
-                .caused_by(Failure::new(format!("missing field `{key}`")))
-                .hint("the installation may be of another version than this windrow: run `windrow install` again"));
-        }
+/// How long each scope is kept.
+pub fn policies(policies: &[Policy]) -> String {
+    let mut table = Table::new(&[
+        ("rule", Left),
+        ("scope", Left),
+        ("enabled", Left),
+        ("retention", Left),
+        ("artifacts", Left),
+        ("changed", Left),
+        ("by", Left),
+        ("note", Left),
+    ]);
+    for policy in policies {
+        table.row([
+            policy.rule.as_str(),
+            &policy.scope,
+            truth(policy.enabled),
+            &retention(policy.retention_seconds),
+            truth(policy.artifacts),
+            &instant(&policy.changed_at),
+            &policy.changed_by,
+            policy.note.as_deref().unwrap_or_default(),
+        ]);
     }
-    let headings: Vec<_> = columns
-        .iter()
-        .map(|(heading, key)| {
-            let is_number = all.iter().any(|row| row[*key].is_number());
-            (*heading, if is_number { Right } else { Left })
-        })
-        .collect();
-    let mut table = Table::new(&headings);
-    for row in all {
-        table.row(columns.iter().map(|(_, key)| match &row[*key] {
-            // Keys and numbers of runs are names, not amounts.
-            Value::Number(number) if !key.ends_with("_id") && !key.ends_with("pid") => {
-                number.as_i64().map_or_else(|| number.to_string(), count)
-            }
-            value => plain(value),
-        }));
-    }
-    Ok(table.to_string())
+    table.to_string()
 }
 
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn a_list_that_lacks_a_column_is_an_error() {
-        let all = [json!({"rule": "a", "key": null}), json!({"rule": "b"})];
-        let table = rows("holds", &all[..1], &[("rule", "rule"), ("key", "key")]);
-        assert!(table.is_ok_and(|text| text.contains("rule")));
-        let error = rows("holds", &all, &[("rule", "rule"), ("key", "key")]).err();
-        let text = format!("{:#}", anyhow::Error::from(error.unwrap_or_default()));
-        assert_eq!(text, "cannot read the list of holds: missing field `key`");
+/// Families that stay.
+pub fn holds(holds: &[Hold]) -> String {
+    let mut table = Table::new(&[
+        ("rule", Left),
+        ("key", Left),
+        ("until", Left),
+        ("placed", Left),
+        ("by", Left),
+        ("absent", Left),
+        ("reason", Left),
+    ]);
+    for hold in holds {
+        table.row([
+            hold.rule.as_str(),
+            &hold.key,
+            &text(hold.until.as_ref()),
+            &instant(&hold.placed_at),
+            &hold.placed_by,
+            truth(hold.absent),
+            &hold.reason,
+        ]);
     }
+    table.to_string()
+}
+
+/// Every change of a setting.
+pub fn changes(changes: &[SettingChange]) -> String {
+    let mut table = Table::new(&[
+        ("changed", Left),
+        ("by", Left),
+        ("rule", Left),
+        ("name", Left),
+        ("before", Right),
+        ("after", Right),
+    ]);
+    for change in changes {
+        table.row([
+            instant(&change.changed_at),
+            change.changed_by.clone(),
+            change.rule.clone(),
+            change.name.clone(),
+            change.old_value.map(count).unwrap_or_default(),
+            change.new_value.map(count).unwrap_or_default(),
+        ]);
+    }
+    table.to_string()
+}
+
+/// When scheduled runs may work.
+pub fn windows(windows: &[Window]) -> String {
+    let mut table = Table::new(&[
+        ("window", Left),
+        ("zone", Left),
+        ("changed", Left),
+        ("by", Left),
+    ]);
+    for window in windows {
+        table.row([
+            window.written.clone(),
+            window.zone.clone(),
+            text(window.changed_at.as_ref()),
+            text(window.changed_by.as_ref()),
+        ]);
+    }
+    table.to_string()
+}
+
+/// Files that wait to be removed.
+pub fn artifacts(files: &[Artifact]) -> String {
+    let mut table = Table::new(&[
+        ("artifact", Right),
+        ("run", Right),
+        ("host", Left),
+        ("path", Left),
+        ("attempts", Right),
+        ("next", Left),
+        ("given up", Left),
+        ("last error", Left),
+    ]);
+    for file in files {
+        table.row([
+            file.artifact_id.to_string(),
+            file.run_id.to_string(),
+            text(file.host.as_ref()),
+            file.path.clone(),
+            count(file.attempts),
+            text(file.next_attempt_at.as_ref()),
+            truth(file.given_up).to_owned(),
+            text(file.last_error.as_ref()),
+        ]);
+    }
+    table.to_string()
+}
+
+/// The runs of which rows are archived.
+pub fn archived(archived: &Archived) -> String {
+    let mut table = Table::new(&[
+        ("run", Right),
+        ("archived", Left),
+        ("by", Left),
+        ("rules", Left),
+        ("rows", Right),
+        ("restored", Right),
+        ("dropped", Right),
+        ("tables", Left),
+    ]);
+    for run in &archived.runs {
+        let tables = run.tables.iter().flat_map(|tables| &tables.0);
+        let tables = tables.map(|(name, rows)| format!("{name} {}", count(*rows)));
+        table.row([
+            run.run.to_string(),
+            text(run.archived_at.as_ref()),
+            text(run.started_by.as_ref()),
+            run.rules.join(", "),
+            count(run.rows),
+            run.restored.map(count).unwrap_or_default(),
+            run.dropped.map(count).unwrap_or_default(),
+            tables.collect::<Vec<_>>().join(", "),
+        ]);
+    }
+    table.to_string()
+}
+
+/// What came back, by table.
+pub fn restored(back: &Restored) -> String {
+    let mut table = Table::new(&[("table", Left), ("rows", Right)]);
+    for (name, rows) in back.tables.iter().flat_map(|tables| &tables.0) {
+        table.row([name.clone(), count(*rows)]);
+    }
+    table.to_string()
+}
+
+/// The tables that look like roots.
+pub fn candidates(found: &Candidates) -> String {
+    let mut lines = vec![format!(
+        "{:<40} {:>14} {:>10} {:>8} {}",
+        "table", "rows, about", "MB", "below it", "ended since"
+    )];
+    for candidate in &found.tables {
+        let since = candidate.ended_days_ago.map(|days| {
+            let time = candidate.time.as_deref().unwrap_or_default();
+            format!("{days} days ({time})")
+        });
+        let line = format!(
+            "{:<40} {:>14} {:>10} {:>8} {}",
+            candidate.table,
+            candidate.estimated_rows,
+            candidate.bytes / 1_000_000,
+            candidate.tables_below,
+            since.unwrap_or_default()
+        );
+        lines.push(line.trim_end().to_owned());
+    }
+    lines.join("\n")
 }

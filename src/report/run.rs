@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::words::{instant, keys, text};
-use crate::answers::{Figures, Preview, Run, RunAnswer, RunRule};
+use crate::answers::{Figures, NoRun, Preview, Run, RunAnswer, RunRule};
 use crate::facts::meaning;
 use crate::ui::Align::{Left, Right};
 use crate::ui::{Table, count, counted, duration};
@@ -13,7 +13,7 @@ use crate::ui::{Table, count, counted, duration};
 /// What `run`, `purge` and `stamp` answer.
 pub fn run(answer: &RunAnswer) -> String {
     let run = match answer {
-        RunAnswer::Refused { reason } => return format!("refused: {reason}\n"),
+        RunAnswer::Refused(NoRun { reason, .. }) => return format!("refused: {reason}\n"),
         RunAnswer::Run(run) => run,
     };
     let dry = if run.dry_run {
@@ -283,7 +283,7 @@ mod tests {
     #[test]
     fn rows_that_go_one_by_one_are_told_by_pass() {
         let mut out = String::new();
-        let document = json!({"rule": "r", "families": 1201, "rows": 1201, "batches": 1, "tables": {}, "skipped": {},
+        let document = json!({"rule": "r", "families": 1201, "rows": 1201, "batches": 1, "tables": {}, "skipped_families": 0, "skipped": {},
             "skipped_samples": {}, "passes": [
                 {"pass": "expired", "rows": 1200, "sample_keys": ["1", "2"]},
                 {"pass": "fallback", "rows": 1, "sample_keys": ["[7, \"a\"]"]}]});

@@ -20,12 +20,17 @@ pub(super) fn text(text: Option<&String>) -> String {
     text.map(|text| instant(text)).unwrap_or_default()
 }
 
+/// A truth in a word.
+pub(super) fn truth(is_so: bool) -> &'static str {
+    if is_so { "yes" } else { "no" }
+}
+
 /// A value of a list without its quotes.
 pub(super) fn plain(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => instant(text),
-        Value::Bool(truth) => if *truth { "yes" } else { "no" }.to_owned(),
+        Value::Bool(is_so) => truth(*is_so).to_owned(),
         other => other.to_string(),
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
-use windrow::diagnostic::{Colour, has_errors, render, to_json};
+use windrow::diagnostic::{Colour, has_errors, located, render};
 use windrow::{lint, spec};
 
 use crate::harness::tests;
@@ -104,7 +104,7 @@ fn a_broken_spec_never_panics() {
             );
         }
         render(&diagnostics, "windrow.toml", &text, Colour::Never);
-        to_json(&diagnostics, "windrow.toml", &text);
+        located(&diagnostics, "windrow.toml", &text);
         clean += usize::from(graph.is_some());
     }
     // If hardly any got through, the mutations would only test the TOML parser.

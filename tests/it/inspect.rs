@@ -441,7 +441,7 @@ fn what_else_may_say_the_end_is_told(dialect: Dialect) {
         // One row for each, by its own key.
         "work_text = { parents = [\"item_ref -> work.id\"]".to_owned(),
         format!(
-            "# ? expires_at is called like an expiry. If rows go when it has passed, write this instead (without final, end_time, retention):\n\
+            "# ? expires_at is called like an expiry. If rows go by it, write this instead (without final, end_time, retention):\n\
              # strategy = \"expiry\"\n# time     = \"expires_at{zone}\"\n"
         ),
     ] {

@@ -4,6 +4,7 @@ mod acting;
 mod adopted;
 mod agree;
 mod airflow;
+mod answers;
 mod archive;
 mod binlog;
 mod bound;
@@ -95,6 +96,7 @@ harness::tests! {
         adopted::tests,
         agree::tests,
         airflow::tests,
+        answers::tests,
         archive::tests,
         binlog::tests,
         bound::tests,

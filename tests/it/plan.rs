@@ -276,23 +276,32 @@ fn a_plan_foretells_what_the_runs_do(dialect: Dialect) {
     speed_is_known(&mut world, all);
 }
 
-/// Until somebody ends it.
+/// Until somebody ends it: for programs a document a line, for people what one status says, and an empty line.
 fn status_is_shown_again(world: &World) {
-    let mut windrow = Command::new(env!("CARGO_BIN_EXE_windrow"))
-        .arg("status")
-        .arg(&world.spec)
-        .args(["--watch", "1", "--output", "json", "--url", &world.url])
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("windrow starts");
-    let out = BufReader::new(windrow.stdout.take().expect("its output"));
-    let ends = out
-        .lines()
-        .map(|line| line.expect("a line"))
-        .filter(|line| line == "}");
-    assert_eq!(ends.take(2).count(), 2);
-    windrow.kill().expect("an end");
-    windrow.wait().expect("an end");
+    let mut once: Vec<String> = Vec::new();
+    for (form, most) in [("json", 3), ("text", usize::MAX)] {
+        let mut windrow = Command::new(env!("CARGO_BIN_EXE_windrow"))
+            .arg("status")
+            .arg(&world.spec)
+            .args(["--watch", "1", "--output", form, "--url", &world.url])
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("windrow starts");
+        let out = BufReader::new(windrow.stdout.take().expect("its output"));
+        for line in out.lines().take(most) {
+            let line = line.expect("a line");
+            if form == "json" {
+                let document: Value = serde_json::from_str(&line).expect("a document");
+                assert_eq!(document["control"]["armed"], true);
+            } else if once.contains(&line) && line.starts_with("armed ") {
+                break;
+            }
+            once.push(line);
+        }
+        windrow.kill().expect("an end");
+        windrow.wait().expect("an end");
+    }
+    assert!(once.iter().any(String::is_empty), "{once:?}");
 }
 
 /// Before the installation: the indexes, with statements that work as they stand.

@@ -1,5 +1,9 @@
 //! `docs/reference/`: what the code says of the language and of the command line, as pages. Written by `WINDROW_BLESS=1`.
 
+mod reasons;
+mod settings;
+mod sql;
+
 use std::fmt::Write as _;
 use std::fs;
 
@@ -13,11 +17,22 @@ use crate::harness::tests;
 tests! {
     lint: [
         the_pages_say_what_the_code_does,
+        every_reason_of_the_kernels_is_told,
     ],
 }
 
+fn every_reason_of_the_kernels_is_told() {
+    reasons::every_reason_of_the_kernels_is_told();
+}
+
 fn the_pages_say_what_the_code_does() {
-    for (name, made) in [("spec", language()), ("cli", commands())] {
+    for (name, made) in [
+        ("spec", language()),
+        ("cli", commands()),
+        ("sql", sql::page()),
+        ("settings", settings::page()),
+        ("reasons", reasons::page()),
+    ] {
         let path = format!("{}/docs/reference/{name}.md", env!("CARGO_MANIFEST_DIR"));
         if std::env::var_os("WINDROW_BLESS").is_some() {
             fs::create_dir_all(format!("{}/docs/reference", env!("CARGO_MANIFEST_DIR")))
@@ -194,7 +209,12 @@ fn choices(page: &mut String, of: &Value) {
 /// Every command with its arguments.
 fn commands() -> String {
     let mut page = String::from(
-        "# The command line\n\nMade of the code that reads it; `windrow COMMAND --help` says the same.\n",
+        "# The command line\n\nMade of the code that reads it; `windrow COMMAND --help` says the same.\n\n\
+         With `--output json`, a command prints one JSON document on standard output and nothing else; messages go to standard error, and \
+         exit codes are the same. Instants are in UTC (RFC 3339), the name of a duration ends in its unit, and null is what nobody knows. \
+         An error is a document, too. [The JSON Schema](../../specs/answers.schema.json) has a definition for each command \
+         (`windrow schema --of answers`): a field of an answer keeps its name, and further ones may come. `schema`, `completions` and `man` \
+         print what is for programs anyway.\n",
     );
     let mut cli = Cli::command();
     cli.build();

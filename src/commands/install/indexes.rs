@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use super::journal::Journal;
 use crate::bundle::Statement;
 use crate::calls::parts_of;
 use crate::commands::session::Session;
 use crate::dialect::Dialect;
 use crate::fit;
 use crate::render::{self, IndexStatement};
-use crate::ui::Ui;
 
 /// What is done instead of a statement that makes an index.
 enum Way {
@@ -56,22 +56,27 @@ impl Ways {
         &self,
         session: &mut Session,
         statement: &Statement,
-        ui: &Ui,
+        journal: &mut Journal<'_>,
     ) -> anyhow::Result<bool> {
         match self.0.get(statement.what.as_str()) {
             None => return Ok(false),
-            Some(Way::Served(name)) => ui.note(&format!(
+            Some(Way::Served(name)) => journal.ui.note(&format!(
                 "no index is made in place of `{name}`, which serves: {}",
                 statement.what
             )),
-            Some(Way::Parted(index, table)) => make(session, index, table, ui)?,
+            Some(Way::Parted(index, table)) => make(session, index, table, journal)?,
         }
         Ok(true)
     }
 }
 
 /// Makes an index of each part while others write, and then that of the table, which takes these for its own.
-fn make(session: &mut Session, index: &IndexStatement, table: &str, ui: &Ui) -> anyhow::Result<()> {
+fn make(
+    session: &mut Session,
+    index: &IndexStatement,
+    table: &str,
+    journal: &mut Journal<'_>,
+) -> anyhow::Result<()> {
     let start = Instant::now();
     let dialect = Dialect::Postgres;
     let whole = format!(
@@ -92,9 +97,9 @@ fn make(session: &mut Session, index: &IndexStatement, table: &str, ui: &Ui) -> 
                 .execute(&format!("DROP INDEX CONCURRENTLY IF EXISTS {left}"))?;
         }
         session.database.execute(&index.of_part(&name, &cell(0)))?;
-        ui.done(&format!("create index {name}"), start.elapsed());
+        journal.done(&format!("create index {name}"), start.elapsed());
     }
     session.database.execute(&index.of_whole(&whole))?;
-    ui.done(&format!("create index {}", index.name), start.elapsed());
+    journal.done(&format!("create index {}", index.name), start.elapsed());
     Ok(())
 }

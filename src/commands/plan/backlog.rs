@@ -205,7 +205,7 @@ fn sample(
         let figures = preview.figures;
         let slice = Slice {
             stands_for,
-            looked: (figures.families + preview.skipped_families) as f64,
+            looked: (figures.families + figures.skipped_families) as f64,
             going: figures.families as f64,
             rows: figures.rows as f64,
             batches: figures.batches as f64,

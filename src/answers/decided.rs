@@ -1,0 +1,99 @@
+//! What people have decided: policies, holds, pauses; and the files that wait to be removed.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::fields::nullable;
+
+/// How long a scope is kept.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub struct Policy {
+    /// The rule.
+    pub rule: String,
+    /// The scope.
+    pub scope: String,
+    /// Whether it counts; otherwise everything of the scope is kept.
+    pub enabled: bool,
+    /// How long its families are kept.
+    pub retention_seconds: i64,
+    /// Whether files that deleted rows name are removed, too.
+    pub artifacts: bool,
+    /// Why.
+    #[serde(deserialize_with = "nullable")]
+    pub note: Option<String>,
+    /// Who changed it last.
+    pub changed_by: String,
+    /// When.
+    #[schemars(extend("format" = "date-time"))]
+    pub changed_at: String,
+}
+
+/// A family that stays.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+pub struct Hold {
+    /// The rule.
+    pub rule: String,
+    /// The key as the table has it.
+    pub key: String,
+    /// Why it must stay.
+    pub reason: String,
+    /// When the hold ends; NULL: never.
+    #[serde(deserialize_with = "nullable")]
+    #[schemars(extend("format" = "date-time"))]
+    pub until: Option<String>,
+    /// Who placed it.
+    pub placed_by: String,
+    /// When.
+    #[schemars(extend("format" = "date-time"))]
+    pub placed_at: String,
+    /// Whether no row had the key when it was placed.
+    pub absent: bool,
+}
+
+/// A hold that was placed or released, with its spec.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct HeldFor {
+    /// Name of the spec.
+    pub spec: String,
+    /// The hold.
+    #[serde(flatten)]
+    pub hold: Hold,
+}
+
+/// What `hold set` and `hold release` did: for the rule of the spec, and for those of other specs that were named.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Holds {
+    /// The holds.
+    pub holds: Vec<HeldFor>,
+}
+
+/// A file outside of the database that waits to be removed.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub struct Artifact {
+    /// Its number.
+    pub artifact_id: i64,
+    /// The run that deleted the row which named it.
+    pub run_id: i64,
+    /// The rule.
+    #[serde(default)]
+    pub rule: String,
+    /// The host, where the row named one.
+    #[serde(deserialize_with = "nullable")]
+    pub host: Option<String>,
+    /// The path.
+    pub path: String,
+    /// When the row went.
+    #[serde(default)]
+    #[schemars(extend("format" = "date-time"))]
+    pub recorded_at: String,
+    /// How often somebody tried to remove it.
+    pub attempts: i64,
+    /// When it may be tried again; `-infinity`: at once.
+    #[serde(deserialize_with = "nullable")]
+    pub next_attempt_at: Option<String>,
+    /// What went wrong the last time.
+    #[serde(deserialize_with = "nullable")]
+    pub last_error: Option<String>,
+    /// Whether nobody tries it any more.
+    pub given_up: bool,
+}

@@ -1,0 +1,198 @@
+//! What a command did to an installation or to files, told by the command itself.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::adapt::Change;
+use crate::fit::Finding;
+
+/// What `arm` did.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Armed {
+    /// Name of the spec.
+    pub spec: String,
+    /// Name of the control schema.
+    pub control: String,
+    /// True: runs delete from now on.
+    pub armed: bool,
+    /// When they may no longer: `restart` of the server; null: never.
+    pub until: Option<String>,
+}
+
+/// What `pause` and `resume` did.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Paused {
+    /// Name of the spec.
+    pub spec: String,
+    /// Name of the control schema.
+    pub control: String,
+    /// Whether no run starts, or whether runs pass the rule over.
+    pub paused: bool,
+    /// The rule; null: all runs.
+    pub rule: Option<String>,
+    /// Why, where somebody said so.
+    pub reason: Option<String>,
+}
+
+/// What was made or dropped, and how long it took.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Deed {
+    /// What was done, e.g. `create table windrow_x.run`.
+    pub done: String,
+    /// How long it took; of an index of many parts, all of them so far.
+    pub seconds: f64,
+}
+
+/// What `install` did.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Installed {
+    /// Name of the spec.
+    pub spec: String,
+    /// Name of the control schema.
+    pub control: String,
+    /// The kind of server, by the name for people.
+    pub server: &'static str,
+    /// What of the spec is left out, since it is optional and absent.
+    pub left_out: Vec<Change>,
+    /// What the check found.
+    pub findings: Vec<Finding>,
+    /// Whether errors among the findings were overruled (`--force`).
+    pub forced: bool,
+    /// The files that were applied, in order.
+    pub files: Vec<AppliedFile>,
+    /// What an earlier spec or version had left, and was dropped.
+    pub dropped: Vec<Deed>,
+    /// Other installations that delete from the same tables.
+    pub overlaps: Vec<Overlapping>,
+    /// Whether runs may delete; null where this account may not look.
+    pub armed: Option<bool>,
+}
+
+/// A file that was applied.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct AppliedFile {
+    /// Its name.
+    pub file: String,
+    /// How long it took.
+    pub seconds: f64,
+    /// The objects that it made. Settings, comments and grants are left out.
+    pub objects: Vec<Deed>,
+}
+
+/// Another installation that deletes from the same tables.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Overlapping {
+    /// Its owner role.
+    pub owner: String,
+    /// The tables.
+    pub tables: Vec<String>,
+}
+
+/// What `uninstall` dropped, or would drop.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Uninstalled {
+    /// Name of the spec.
+    pub spec: String,
+    /// Name of the control schema.
+    pub control: String,
+    /// Whether it was dropped; otherwise it would be with `--yes`.
+    pub dropped: bool,
+    /// What, in order.
+    pub objects: Vec<DroppedObject>,
+    /// Indexes that stay, since another installation needs them.
+    pub kept_indexes: Vec<KeptIndex>,
+    /// Archive tables that have rows, or had.
+    pub archives: Vec<String>,
+}
+
+/// An object that was dropped, or would be.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DroppedObject {
+    /// What is done, e.g. `drop table windrow_x.run`.
+    pub drop: String,
+    /// How long it took; null where nothing was done yet.
+    pub seconds: Option<f64>,
+}
+
+/// An index that stays.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct KeptIndex {
+    /// Its name.
+    pub index: String,
+    /// The control schema of the installation that needs it.
+    pub needed_by: String,
+}
+
+/// What `archive export` wrote.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Exported {
+    /// The run; null: all of them.
+    pub run: Option<u64>,
+    /// Table by table.
+    pub tables: Vec<ExportedTable>,
+}
+
+/// The archive of a table as a file.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ExportedTable {
+    /// The archive table.
+    pub table: String,
+    /// The file.
+    pub file: String,
+    /// Rows in it.
+    pub rows: i64,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+/// What `artifacts drain` did.
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+pub struct Drained {
+    /// Files that are removed.
+    pub removed: i64,
+    /// Files that could not be.
+    pub failed: i64,
+    /// File by file.
+    pub files: Vec<DrainedFile>,
+}
+
+/// A file that was to be removed.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DrainedFile {
+    /// Its number.
+    pub artifact_id: i64,
+    /// The host, where the row named one.
+    pub host: Option<String>,
+    /// The path.
+    pub path: String,
+    /// Whether it is removed.
+    pub removed: bool,
+    /// Why not.
+    pub error: Option<String>,
+}
+
+/// What `demo` did.
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+pub struct Demonstrated {
+    /// Whether its server runs now.
+    pub running: bool,
+    /// The system; null where the demo was ended.
+    pub system: Option<&'static str>,
+    /// The address of the server.
+    pub url: Option<String>,
+    /// The commands of the story, in order.
+    pub steps: Vec<DemoStep>,
+    /// How long all of it took.
+    pub seconds: f64,
+}
+
+/// A command of the story.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DemoStep {
+    /// As a user would type it.
+    pub command: String,
+    /// Whether it found something that asks for a look.
+    pub found: bool,
+    /// How long it took.
+    pub seconds: f64,
+}

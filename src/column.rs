@@ -1,5 +1,7 @@
 //! Columns, their types, and what they must hold: the words that the servers' SQL and the graph share.
 
+use std::fmt;
+
 /// A column with the type that the spec declares for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
@@ -117,6 +119,26 @@ pub enum Test {
     NotNull,
     /// A truth value. NULL is neither.
     Is(bool),
+}
+
+impl fmt::Display for Condition {
+    /// For people: `state = 1 or 2`.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = &self.column.name;
+        match &self.test {
+            Test::Null => write!(out, "{name} is NULL"),
+            Test::NotNull => write!(out, "{name} is not NULL"),
+            Test::Is(value) => write!(out, "{name} = {value}"),
+            Test::OneOf(values) => {
+                let values = values.iter().map(|value| match value {
+                    Literal::Integer(number) => number.to_string(),
+                    Literal::Text(text) => text.escape_debug().to_string(),
+                });
+                let values: Vec<String> = values.collect();
+                write!(out, "{name} = {}", values.join(" or "))
+            }
+        }
+    }
 }
 
 impl Condition {

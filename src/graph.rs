@@ -7,6 +7,7 @@ mod case;
 mod conditions;
 mod finals;
 mod heartbeat;
+mod kept;
 mod keys;
 mod model;
 mod names;
@@ -64,6 +65,7 @@ pub fn build(spec: &Spec, text: &str) -> (Graph, Vec<Diagnostic>) {
     tables::check_reached(spec, text, &resolved, &mut diagnostics);
     several::check(spec, &resolved, &rules, &mut diagnostics);
     finals::check(spec, &resolved, &rules, &mut diagnostics);
+    kept::check(spec, &resolved, &rules, &mut diagnostics);
     let dialects = names::dialects(spec.dialects.as_ref(), &mut diagnostics);
     let upper_case = names::upper_case(spec, &dialects, &mut diagnostics);
     let heartbeat = heartbeat::resolve(spec, &dialects, &mut diagnostics);

@@ -31,9 +31,10 @@ pub const RULES: [Rule; 7] = [
 ];
 
 /// Codes of findings about a spec of which something else could not be read: they may only follow from that.
-const CONSEQUENCES: [&str; 16] = [
+const CONSEQUENCES: [&str; 17] = [
     "child-not-listed",
     "empty-final",
+    "empty-kept",
     "link-over-nothing",
     "minimum-without-end-time",
     "missing-field",

@@ -36,6 +36,7 @@ mod innodb_probes;
 mod jobs;
 mod json;
 mod keeps;
+mod kept;
 mod kernel;
 mod last;
 mod layout;

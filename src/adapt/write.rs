@@ -143,6 +143,12 @@ impl Writing<'_, '_> {
         {
             self.edits.remove(with.span().start);
         }
+        if let Some(kept) = &written.kept
+            && left.len() < edges.len()
+            && parents().next().is_none()
+        {
+            self.edits.remove(kept.span().start);
+        }
         for columns in &written.indexed {
             // On some servers, the names of the graph are in upper case.
             let by = |edge: &Edge| edge.columns().eq_ignore_ascii_case(columns.get_ref());

@@ -22,7 +22,7 @@ pub(super) fn arrows(graph: &Graph, rule: &Rule) -> Vec<Arrow> {
             arrows.push(Arrow {
                 child,
                 parent: edge.parent,
-                label: edge_label(edge),
+                label: label_of(graph.table(child), edge),
                 hierarchy,
             });
         }
@@ -99,6 +99,25 @@ pub(super) fn edge_label(edge: &Edge) -> String {
         None => edge.columns(),
         Some(Literal::Integer(value)) => format!("{} unless {value}", edge.column.name),
         Some(Literal::Text(value)) => format!("{} unless '{value}'", edge.column.name),
+    }
+}
+
+/// The same of an edge of whose rows some may stay.
+fn label_of(table: &Table, edge: &Edge) -> String {
+    let label = edge_label(edge);
+    match table.kept.is_empty() {
+        true => label,
+        false => format!("{label}, some kept"),
+    }
+}
+
+/// Which rows of a table stay when those go that they belong to, for a line of text; empty where none does.
+pub(super) fn kept(table: &Table) -> String {
+    let kept: Vec<String> = table.kept.iter().map(ToString::to_string).collect();
+    if kept.is_empty() {
+        String::new()
+    } else {
+        format!("  (kept: {})", kept.join(" and "))
     }
 }
 

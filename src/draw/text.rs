@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::labels::{beside, edge_label, heading, order};
+use super::labels::{beside, edge_label, heading, kept, order};
 use crate::graph::{Edge, Graph, Rule, TableId};
 
 /// Draws trees for the terminal, one per rule, with the delete order in brackets.
@@ -58,6 +58,9 @@ fn branch(
     let _ = write!(out, "{lead}{fork}[{}] {}", order(rule, id), heading(table));
     if !columns.is_empty() {
         let _ = write!(out, "  {}", columns.join(", "));
+    }
+    if id != rule.root {
+        out.push_str(&kept(table));
     }
     if let Some(link) = rule.hierarchy.iter().find(|link| link.table == id) {
         let _ = match &link.over {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::finding::{Finding, error, notice, warning};
 use crate::catalog::{Catalog, CatalogTable, ForeignKey, Trigger};
 use crate::dialect::Dialect;
-use crate::graph::{ACTING, Graph, KnownKey, Table, TableId};
+use crate::graph::{ACTING, Action, Edge, Graph, KnownKey, Table, TableId};
 use crate::{plan, render};
 
 /// Adds what acts on the tables whose rows go and is not in the spec.
@@ -154,15 +154,7 @@ fn key_finding(
         .strip_prefix(&catalog.schema)
         .and_then(|rest| rest.strip_prefix('.'));
     let name = own.unwrap_or(&key.table);
-    let mut pairs: Vec<(String, String)> = std::iter::zip(&key.columns, &key.target_columns)
-        .map(|(column, named)| (column.clone(), named.clone()))
-        .collect();
-    pairs.sort();
-    let behind = own.and_then(|name| {
-        known
-            .iter()
-            .find(|edge| edge.table == name && edge.parent == parent.name && edge.pairs == pairs)
-    });
+    let behind = own.and_then(|name| behind(known, name, parent, key));
     // `SET NULL (column)` sets some of the columns only.
     let whole = key.on_delete.split(" (").next().unwrap_or_default();
     let acts = ACTING.contains(&whole);
@@ -171,9 +163,6 @@ fn key_finding(
             || edge.effects.contains(&whole)
                 && (whole == key.on_delete || edge.effects.len() == ACTING.len())
     };
-    if behind.is_some_and(allowed) {
-        return None;
-    }
     let message = format!(
         "references `{}` by `{}` ({}, on delete {})",
         parent.name,
@@ -181,6 +170,13 @@ fn key_finding(
         key.columns.join(", "),
         key.on_delete.to_lowercase()
     );
+    if let Some(help) = behind.and_then(|edge| does_to_kept(graph, edge, acts)) {
+        let message = message + ", and rows of it are kept when that goes";
+        return Some(error("kept-reference", name, message).help(help));
+    }
+    if behind.is_some_and(allowed) {
+        return None;
+    }
     let edge = |action: &str| match key.columns.as_slice() {
         [column] => format!(
             "`{column} -> {}.{}{action}`",
@@ -241,6 +237,43 @@ format!("an ignored table keeps its rows, and this key does not let it: take it 
 } else {
 help
 }))
+}
+
+/// What the spec says of a foreign key of a table.
+fn behind<'a>(
+    known: &'a [KnownKey],
+    table: &str,
+    parent: &Table,
+    key: &ForeignKey,
+) -> Option<&'a KnownKey> {
+    let mut pairs: Vec<(String, String)> = std::iter::zip(&key.columns, &key.target_columns)
+        .map(|(column, named)| (column.clone(), named.clone()))
+        .collect();
+    pairs.sort();
+    let mut known = known.iter();
+    known.find(|edge| edge.table == table && edge.parent == parent.name && edge.pairs == pairs)
+}
+
+/// What a foreign key does to rows that are kept when the row goes which they name, and what helps; none where no row is.
+fn does_to_kept(graph: &Graph, key: &KnownKey, acts: bool) -> Option<String> {
+    let mut tables = graph.tables.iter();
+    let table = tables.find(|table| table.name == key.table && !table.kept.is_empty())?;
+    // What a row lets go of, and what it keeps itself, is another matter.
+    let mut others = table.edges.iter().filter(|it| it.action != Action::Delete);
+    let named = |edge: &Edge| KnownKey::of_edge(graph, &table.name, edge);
+    if others.any(|edge| {
+        (named(edge).pairs, named(edge).parent) == (key.pairs.clone(), key.parent.clone())
+    }) {
+        return None;
+    }
+    let does = if acts {
+        "it would delete or change them"
+    } else {
+        "it lets no row go that one of them names: each such batch would fail"
+    };
+    Some(format!(
+        "{does}: drop the key, or take `kept` out of the spec, so that these rows go, too"
+    ))
 }
 
 /// Whether rows may name those of a table without a key of its own: both belong to the same parent by one of these columns.

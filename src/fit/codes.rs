@@ -1,7 +1,7 @@
 //! Every code of a finding with its explanation, for `check --explain`.
 
 /// Every code with its explanation.
-pub const CODES: [(&str, &str); 36] = [
+pub const CODES: [(&str, &str); 37] = [
     (
         "foreign-claim",
         "A role, a schema or an object that has one of windrow's names, or stands in its schema, belongs to somebody else, or somebody else may act as the owner role. Who owns a thing decides what happens when it is used: an installation, which often has all rights, would run what he prepared, and he could have the rights that it grants. Mend what the finding names, or drop it if windrow is not installed yet; `--force` does not overrule this.",
@@ -45,6 +45,13 @@ application. It is not left out: without a column, a condition is weaker, and ro
     (
         "unlisted-reference",
         "A foreign key to a covered table that is no edge of the spec: of a managed table (a second key, one to itself), of an ignored one, of one that the spec does not name, from another schema or database. Where it does something by itself (CASCADE, SET NULL, SET DEFAULT), rows would go or change without a rule, a count or a copy: an error, and runs refuse. Where it refuses (NO ACTION, RESTRICT), nothing is lost, but families that it names cannot go. Make it an edge: `column -> table.key`, with `set null` where the key does that, with `restrict` where the rows are to stay. `[ignore]` is no remedy: an ignored table keeps its rows.",
+    ),
+    (
+        "kept-reference",
+        "\
+A foreign key stands behind an edge of a table with `kept`. It knows nothing of that: as a row goes, the key deletes or \
+changes the rows that name it and are kept (CASCADE, SET NULL, SET DEFAULT), or does not let it go as long as one of them is \
+there (NO ACTION, RESTRICT). Drop the key, or let these rows go with the others. An edge with `set null` may have one.",
     ),
     (
         "rule",

@@ -72,7 +72,7 @@ pub(super) fn table_findings(
     for edge in others.filter(|edge| edge.alone && graph.table(edge.parent).name == table.name) {
         column_finding(table, &edge.parent_column, dialect, live, found);
     }
-    for condition in &table.r#final.own {
+    for condition in table.r#final.own.iter().chain(&table.kept) {
         condition_finding(table, condition, dialect, live, found);
     }
     // A column of this table may say which rows of others are final.

@@ -212,6 +212,7 @@ fn definition_findings(definition: &Definition, catalog: &Catalog, found: &mut V
     };
     let table = Table {
         r#final: Final::default(),
+        kept: Vec::new(),
         name: definition.table.clone(),
         key: vec![definition.key.clone()],
         unique: Vec::new(),

@@ -67,6 +67,7 @@ fn of_table(table: &mut Table) -> Vec<&mut String> {
         edges,
         with: _,
         r#final,
+        kept,
     } = table;
     let mut found = vec![name];
     found.extend(of_columns(key));
@@ -79,6 +80,7 @@ fn of_table(table: &mut Table) -> Vec<&mut String> {
         found.extend(of_edge(edge));
         found.push(&mut condition.column.name);
     }
+    found.extend(of_conditions(kept));
     found
 }
 

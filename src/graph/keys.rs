@@ -32,8 +32,8 @@ impl KnownKey {
     /// The key that stands behind an edge. Rows that belong to what goes are deleted first, and rows that keep a root are
     /// looked for under its lock: nothing is left for the key, whatever it does. A row that is let go of stays, so that
     /// nothing but SET NULL may happen to it. The key may only refuse where it would act on rows that stay: those with the
-    /// value that means "no parent", and those whose own time has not come; nor may it take those that come to keep a row
-    /// that nobody has locked.
+    /// value that means "no parent", those whose own time has not come, and those that are kept; nor may it take those that
+    /// come to keep a row that nobody has locked.
     pub fn of_edge(graph: &Graph, table: &str, edge: &Edge) -> KnownKey {
         let pairs = edge
             .pairs()
@@ -43,6 +43,7 @@ impl KnownKey {
                 _ if edge.none.is_some() => &[],
                 Action::Restrict if !graph.locks(edge) => &["SET NULL"],
                 Action::Delete if graph.goes_by_itself(table, edge) => &[],
+                Action::Delete if graph.keeps_some(table) => &[],
                 Action::Delete | Action::Restrict => &ACTING,
                 Action::SetNull => &["SET NULL"],
             },
@@ -67,6 +68,12 @@ impl Graph {
         let mut edges = self.table(edge.parent).edges.iter();
         self.rules.iter().any(|rule| rule.root == edge.parent)
             && edges.all(|own| own.action != Action::Delete || own.parent == edge.parent)
+    }
+
+    /// Whether some rows of a table stay when their parents go.
+    fn keeps_some(&self, table: &str) -> bool {
+        let mut tables = self.tables.iter();
+        tables.any(|it| it.name == table && !it.kept.is_empty())
     }
 
     /// Whether the rows of a table go by a time of their own, and not with those that they name.
@@ -96,7 +103,12 @@ impl Graph {
             let root = &self.table(rule.root).name;
             rule.links_within().map(move |link| {
                 let pair = (link.parent.name.clone(), link.child.name.clone());
-                KnownKey::new(root, root, vec![pair])
+                let known = KnownKey::new(root, root, vec![pair]);
+                let kept = self.keeps_some(root);
+                KnownKey {
+                    effects: if kept { &[] } else { known.effects },
+                    ..known
+                }
             })
         });
         let timed = self.rules.iter().filter_map(|rule| rule.timed());

@@ -3,6 +3,7 @@
 mod cycles;
 mod edges;
 mod finals;
+mod kept;
 mod resolved;
 
 use std::collections::BTreeSet;
@@ -52,6 +53,7 @@ pub(super) fn resolve(spec: &Spec, text: &str, diagnostics: &mut Vec<Diagnostic>
                 Some(spec::With::All) | None => With::All,
             },
             r#final: Final::default(),
+            kept: kept::resolve(table, diagnostics),
         });
         resolved.spans.push(name_span);
     }

@@ -88,6 +88,11 @@ but NULL that names nothing, and a row that is named by others goes with them.",
 column and its final values.",
     ),
     (
+        "empty-kept",
+        "\
+`kept` of a table says which of its rows stay when what they belong to goes: name a column, and the values of these rows.",
+    ),
+    (
         "end-outside-root",
         "\
 `max(table.column)` must name a table whose rows name the key of the rule's root by one column: with the last of them a \
@@ -184,6 +189,42 @@ ranges and lists of these, or `daily`; they are those on which the window begins
 A parent with `restrict` keeps its family as long as the row is there. The rows of this table also belong to families of \
 the same rule, so that some would go and set free what they kept a moment before: a preview could not tell what a run \
 will do. A row goes with a family or keeps one.",
+    ),
+    (
+        "kept-by-another",
+        "\
+`kept` asks for columns of the row itself. What another row holds nobody can ask once that is gone, and the row is to be kept \
+then.",
+    ),
+    (
+        "kept-cascades",
+        "\
+With `cascade` the rows of a table go by its foreign key, which deletes all of them, kept or not. A table with `kept` has no \
+foreign key to what it belongs to.",
+    ),
+    (
+        "kept-hierarchy",
+        "\
+Rows that link members (`hierarchy`) go with these. One that stayed would name a member that is gone, and hold together what \
+is left of the family.",
+    ),
+    (
+        "kept-not-asked",
+        "\
+`kept` says which rows stay when what they belong to goes. A rule by removal time takes each row by a stored time, or with its \
+family, and does not ask.",
+    ),
+    (
+        "kept-with-others",
+        "\
+What belongs to a row that is kept stays with it. So none of the tables below may have a second way to go: another parent, \
+several rows that name it (`or alone`), or a parent without a key of its own, around which its rows go.",
+    ),
+    (
+        "kept-without-parent",
+        "\
+`kept` of a table says which of its rows stay when what they belong to goes. A row of this table belongs to nothing: one that \
+names others by `restrict` or `set null` stays in any case. Which rows a rule takes whose root it is, the rule's `candidates` say.",
     ),
     (
         "lag-without-heartbeat",

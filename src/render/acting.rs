@@ -3,9 +3,9 @@
 
 use serde::Serialize;
 
-use super::stamp;
+use super::{kept, stamp};
 use crate::dialect::Dialect;
-use crate::graph::{Edge, Graph, KnownKey, Literal, Table, TableId};
+use crate::graph::{Action, Edge, Graph, KnownKey, Literal, Table, TableId};
 
 /// A foreign key that the spec accounts for, as the kernel knows it.
 #[derive(Serialize)]
@@ -77,10 +77,17 @@ pub(super) struct EdgeDocument<'a> {
     /// What a foreign key of these columns may do, in letters as PostgreSQL's catalog has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     effects: Option<String>,
+    /// That row `c` of the table is not one of those that stay without the parent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kept: Option<String>,
 }
 
 /// Both ends of every edge. Orphans are looked for in some tables.
-pub(super) fn edges<'a>(graph: &'a Graph, counted: &[TableId]) -> Vec<EdgeDocument<'a>> {
+pub(super) fn edges<'a>(
+    graph: &'a Graph,
+    counted: &[TableId],
+    dialect: Dialect,
+) -> Vec<EdgeDocument<'a>> {
     let tables = graph.tables.iter().zip(0..);
     let of = |(table, at): (&'a Table, usize)| {
         let counts = counted.contains(&TableId(at));
@@ -96,6 +103,8 @@ pub(super) fn edges<'a>(graph: &'a Graph, counted: &[TableId]) -> Vec<EdgeDocume
             }),
             beside: !counts || edge.alone,
             effects: (!edge.alone).then(|| letters(&KnownKey::of_edge(graph, &table.name, edge))),
+            kept: kept::said(graph, TableId(at), "c", dialect)
+                .filter(|_| edge.action == Action::Delete),
         })
     };
     tables.flat_map(of).collect()

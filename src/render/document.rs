@@ -383,7 +383,7 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
         sees_sessions: throttles.sees_sessions,
         tables: tables.collect(),
         keys: acting::documents(graph),
-        edges: acting::edges(graph, &counted(plan)),
+        edges: acting::edges(graph, &counted(plan), dialect),
         files: files(graph),
         ignored: graph.ignored.iter().map(|it| it.table.as_str()).collect(),
         indexes,

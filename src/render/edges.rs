@@ -26,8 +26,10 @@ pub(super) struct EdgeView {
     pub(super) between: Option<BetweenView>,
     /// The value of the column that means that a row belongs to nothing; empty where every value names a row.
     pub(super) none: String,
-    /// What keeps out such rows: ` AND …`, or empty.
+    /// What keeps out such rows, and those that stay: ` AND …`, or empty.
     pub(super) unless: String,
+    /// What keeps out those that stay.
+    pub(super) kept: String,
 }
 
 /// A table whose rows belong to the members and nothing else: its column with their keys, and its own key.
@@ -51,21 +53,10 @@ pub(super) fn edge_view(graph: &Graph, rule: &Rule, edge: &Edge, dialect: Dialec
     let keys = if edge.parent == rule.root {
         members(rule, dialect)
     } else {
-        let variable = match dialect {
-            Dialect::Postgres => variable(graph, edge.parent),
-            Dialect::Mysql | Dialect::Mariadb => work_table(graph, edge.parent),
-        };
         EdgeView {
-            column: String::new(),
-            keys: variable.clone(),
-            keys_of_rows: variable,
             near: near(graph, edge.parent),
             key_type: dialect.kind(edge.parent_column.kind),
-            via: None,
-            others: Vec::new(),
-            between: None,
-            none: String::new(),
-            unless: String::new(),
+            ..collected(graph, edge.parent, dialect)
         }
     };
     let via = via::view(graph, edge, dialect);
@@ -131,10 +122,11 @@ pub(super) fn between(
     id: TableId,
     dialect: Dialect,
 ) -> Option<BetweenView> {
-    if dialect == Dialect::Postgres || id == rule.root {
+    let table = graph.table(id);
+    // Where some rows stay, those that go are listed under their locks.
+    if dialect == Dialect::Postgres || id == rule.root || !table.kept.is_empty() {
         return None;
     }
-    let table = graph.table(id);
     let mut edges = table
         .parents()
         .filter(|edge| rule.order.contains(&edge.parent));
@@ -159,9 +151,17 @@ pub(super) fn members(rule: &Rule, dialect: Dialect) -> EdgeView {
         (Dialect::Mysql | Dialect::Mariadb, Some(_)) => ("work_member", "work_taken"),
     };
     EdgeView {
+        keys_of_rows: keys_of_rows.to_owned(),
+        ..by_keys(keys)
+    }
+}
+
+/// What compares a column with some keys.
+fn by_keys(keys: &str) -> EdgeView {
+    EdgeView {
         column: String::new(),
         keys: keys.to_owned(),
-        keys_of_rows: keys_of_rows.to_owned(),
+        keys_of_rows: keys.to_owned(),
         near: String::new(),
         key_type: "",
         via: None,
@@ -169,5 +169,15 @@ pub(super) fn members(rule: &Rule, dialect: Dialect) -> EdgeView {
         between: None,
         none: String::new(),
         unless: String::new(),
+        kept: String::new(),
     }
+}
+
+/// What compares a column with the keys of a table that were collected: a variable on PostgreSQL, a work table elsewhere.
+pub(super) fn collected(graph: &Graph, id: TableId, dialect: Dialect) -> EdgeView {
+    let keys = match dialect {
+        Dialect::Postgres => variable(graph, id),
+        Dialect::Mysql | Dialect::Mariadb => work_table(graph, id),
+    };
+    by_keys(&keys)
 }

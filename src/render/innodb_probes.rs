@@ -4,6 +4,10 @@
 use super::marks::{Routine, replaced, said};
 use super::works::Works;
 use crate::bundle::Probe;
+use crate::dialect::Dialect;
+
+/// MySQL and MariaDB read texts alike.
+const SERVER: Dialect = Dialect::Mysql;
 
 const TIME: &str = "TIMESTAMP'2000-01-01 00:00:00'";
 
@@ -52,11 +56,11 @@ impl Named<'_> {
         };
         let query = self.named_in_full(&query);
         let mut columns = Vec::new();
-        replaced(&query, |word| {
+        replaced(&query, SERVER, |word| {
             columns.extend(word.split_once('.').map(|(_, column)| column.to_owned()));
             None
         });
-        replaced(&query, |word| {
+        replaced(&query, SERVER, |word| {
             let name = word.strip_prefix(&self.control).unwrap_or(word);
             if name.starts_with("work_") {
                 return Some(self.work(name, &columns));
@@ -80,7 +84,9 @@ impl Named<'_> {
             return query.to_owned();
         };
         let rest = rest.replace(&format!("{table} AS t"), table);
-        let rest = replaced(&rest, |word| (word == "t.").then(|| format!("{table}.")));
+        let rest = replaced(&rest, SERVER, |word| {
+            (word == "t.").then(|| format!("{table}."))
+        });
         format!("DELETE {table} {rest}")
     }
 

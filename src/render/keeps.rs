@@ -3,10 +3,11 @@
 use serde::Serialize;
 
 use super::edges::excluded;
+use super::kept;
 use super::names::table_name;
 use super::via;
 use crate::dialect::Dialect;
-use crate::graph::{Final, Graph, TableId};
+use crate::graph::{Action, Final, Graph, TableId};
 use crate::plan::{Hop, Keep, Meet, Purge};
 
 /// A query whose rows keep the member that they were found from.
@@ -46,7 +47,7 @@ struct HopView {
 
 pub(super) fn keeps(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<KeepView> {
     let view = |keep: &Keep| {
-        let mut hops = hops(graph, purge, &keep.hops, dialect);
+        let mut hops = hops(graph, purge, &keep.hops, !keep.unless.is_empty(), dialect);
         if let Some(last) = hops.last_mut() {
             let above = keep.without.iter();
             let above: String = above
@@ -141,7 +142,7 @@ pub(super) fn ways(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<WayVie
 
 pub(super) fn meets(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<MeetView> {
     let view = |meet: &Meet| {
-        let mut hops = hops(graph, purge, &meet.hops, dialect);
+        let mut hops = hops(graph, purge, &meet.hops, false, dialect);
         let last = meet.hops.last()?;
         let other = if last.edge.names_key(graph) && last.edge.none.is_none() {
             // The key stands in the row below.
@@ -164,7 +165,14 @@ pub(super) fn meets(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<MeetV
     purge.meets.iter().filter_map(view).collect()
 }
 
-fn hops(graph: &Graph, purge: &Purge, way: &[Hop], dialect: Dialect) -> Vec<HopView> {
+/// The tables of a way. Rows that stay when their parents go are on none, but at the end of one to rows that may not be final.
+fn hops(
+    graph: &Graph,
+    purge: &Purge,
+    way: &[Hop],
+    ends_with_any: bool,
+    dialect: Dialect,
+) -> Vec<HopView> {
     let qualified = |table: TableId| table_name(graph, dialect, &graph.table(table).name);
     let mut hops = Vec::new();
     for (at, hop) in way.iter().enumerate() {
@@ -191,6 +199,10 @@ fn hops(graph: &Graph, purge: &Purge, way: &[Hop], dialect: Dialect) -> Vec<HopV
             via::same(edge, dialect, &alias, &before)
         };
         on.push_str(&excluded(edge, dialect, &asked));
+        let is_last = at + 1 == way.len();
+        if !hop.up && edge.action == Action::Delete && !(ends_with_any && is_last) {
+            on.push_str(&kept::unless(graph, hop.table, &alias, dialect));
+        }
         hops.push(HopView {
             table: qualified(hop.table),
             alias,

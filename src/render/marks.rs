@@ -7,6 +7,7 @@
 //! - `⟪` and `⟫` stand around the text of a function that PostgreSQL takes into the statements that call it.
 
 use crate::bundle::{Probe, What};
+use crate::dialect::Dialect;
 
 /// What a template is read as: signs that Unicode says are no characters. The one that closes follows the one that opens.
 const SIGNS: [(char, char); 8] = [
@@ -184,8 +185,13 @@ pub(super) fn said(statement: &str, other: impl Fn(&str) -> String) -> String {
     unmarked(&words.join(" "))
 }
 
-/// A text with something else for some of its words, dots and all; texts and quoted names stay.
-pub(super) fn replaced(text: &str, mut other: impl FnMut(&str) -> Option<String>) -> String {
+/// A text with something else for some of its words, dots and all; texts and quoted names stay. A backslash in a text escapes
+/// what follows it: on PostgreSQL in those with an E in front.
+pub(super) fn replaced(
+    text: &str,
+    dialect: Dialect,
+    mut other: impl FnMut(&str) -> Option<String>,
+) -> String {
     let mut made = String::new();
     let (mut rest, mut quote) = (text, None);
     while let Some(sign) = rest.chars().next() {
@@ -194,16 +200,22 @@ pub(super) fn replaced(text: &str, mut other: impl FnMut(&str) -> Option<String>
             None => &rest[..rest.find(ends).unwrap_or(rest.len())],
             Some(_) => "",
         };
-        match quote {
-            None if "'\"`".contains(sign) => quote = Some(sign),
-            Some(open) if open == sign => quote = None,
-            _ => {}
-        }
-        let taken = if word.is_empty() {
+        let mut taken = if word.is_empty() {
             &rest[..sign.len_utf8()]
         } else {
             word
         };
+        match quote {
+            None if "'\"`".contains(sign) => {
+                let escapes = dialect != Dialect::Postgres || made.ends_with('E');
+                quote = Some((sign, sign == '\'' && escapes));
+            }
+            Some((_, true)) if sign == '\\' => {
+                taken = &rest[..rest.char_indices().nth(2).map_or(rest.len(), |(at, _)| at)];
+            }
+            Some((open, _)) if open == sign => quote = None,
+            _ => {}
+        }
         made += &other(word).unwrap_or_else(|| taken.to_owned());
         rest = &rest[taken.len()..];
     }
@@ -256,8 +268,21 @@ mod tests {
     #[test]
     fn texts_and_quoted_names_stay() {
         let text = "p_a, t.p_a, \"p_a\".p_a, `p_a`, 'p_a ''p_a', p_ab('\"', p_a)";
-        let made = replaced(text, |word| (word == "p_a").then(|| "1".to_owned()));
+        let one = |word: &str| (word == "p_a").then(|| "1".to_owned());
         let expected = "1, t.p_a, \"p_a\".p_a, `p_a`, 'p_a ''p_a', p_ab('\"', 1)";
-        assert_eq!(made, expected);
+        for dialect in [Dialect::Postgres, Dialect::Mysql] {
+            assert_eq!(replaced(text, dialect, one), expected);
+        }
+    }
+
+    #[test]
+    fn a_text_ends_where_the_server_says() {
+        let one = |word: &str| (word == "p_a").then(|| "1".to_owned());
+        let of = |text: &str, dialect| replaced(text, dialect, one);
+        let escaped = "'it\\'s p_a \\\\', p_a";
+        assert_eq!(of(escaped, Dialect::Mysql), "'it\\'s p_a \\\\', 1");
+        let (escaped, plain) = ("E'it\\'s p_a', p_a", "'p_a\\', p_a");
+        assert_eq!(of(escaped, Dialect::Postgres), "E'it\\'s p_a', 1");
+        assert_eq!(of(plain, Dialect::Postgres), "'p_a\\', 1");
     }
 }

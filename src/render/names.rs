@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use sha2::{Digest, Sha256};
 
 use crate::dialect::Dialect;
-use crate::graph::{Graph, Kind, TableId};
+use crate::graph::{Graph, Kind, Rule, TableId};
 
 /// The name of the control schema of a spec.
 pub fn control_name(graph: &Graph) -> String {
@@ -121,9 +121,12 @@ pub(super) fn variable(graph: &Graph, id: TableId) -> String {
     }
 }
 
-/// The variable for those keys of a table of which there may be rows; empty where keys are no numbers.
+/// The variable for those keys of a table of which there may be rows; empty where keys are no numbers, or no rule is by the end
+/// of families: what looks for such keys is in the kernel of these.
 pub(super) fn near(graph: &Graph, id: TableId) -> String {
-    match graph.table(id).key.first().map(|key| key.kind) {
+    let key = graph.table(id).key.first();
+    let key = key.filter(|_| graph.rules.iter().any(Rule::by_end));
+    match key.map(|key| key.kind) {
         Some(Kind::Smallint | Kind::Integer | Kind::Bigint) => {
             variable(graph, id).replacen('k', "n", 1)
         }

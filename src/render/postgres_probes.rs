@@ -2,6 +2,7 @@
 //! the parameters of a generic plan.
 
 use super::marks::{Routine, replaced, said};
+use crate::dialect::Dialect;
 
 /// What the rule files name of the kernel: tables with their columns, functions with what they answer.
 const KERNEL_TABLES: [(&str, &[(&str, &str)]); 2] = [
@@ -48,7 +49,7 @@ impl Routines<'_> {
             // What a routine asks or assigns, or looks for.
             _ => format!("SELECT {}", said.trim_start()),
         };
-        replaced(&query, |word| self.value(routine, word))
+        replaced(&query, Dialect::Postgres, |word| self.value(routine, word))
     }
 
     /// What stands for a word, if it is no other's.

@@ -168,7 +168,7 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
         windows: document::windows(graph),
         tables: tables.collect(),
         keys: acting::documents(graph),
-        edges: acting::edges(graph, &counted(plan)),
+        edges: acting::edges(graph, &counted(plan), dialect),
         files: document::files(graph),
         ignored: graph.ignored.iter().map(|it| it.table.as_str()).collect(),
         indexes: indexes.collect(),

@@ -13,8 +13,8 @@ use super::views::{
 };
 use super::works::WorkView;
 use super::{
-    above, archive, cascade, document, held, keeps, last, left, newest, releases, single, source,
-    timed,
+    above, archive, cascade, document, edges, held, keeps, kept, last, left, newest, releases,
+    single, source, timed,
 };
 use crate::dialect::Dialect;
 use crate::graph::{
@@ -31,10 +31,6 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
         .map(|(index, step)| step_view(graph, purge, index + 1, step, dialect))
         .collect();
     let twins = count_once(&mut steps);
-    for step in &mut steps {
-        let plain = step.edges.iter().filter(|edge| edge.via.is_none());
-        step.plain = plain.cloned().collect();
-    }
     let meets = keeps::meets(graph, purge, dialect);
     let collects: Vec<CollectView> = purge
         .collects
@@ -360,13 +356,27 @@ fn step_view(
 ) -> StepView {
     let rule = &graph.rules[purge.rule];
     let table = graph.table(step.table);
+    let edges = if step.edges.is_empty() {
+        vec![EdgeView {
+            column: dialect.ident(&graph.table(rule.root).key[0].name),
+            ..members(rule, dialect)
+        }]
+    } else {
+        let edges = step.edges.iter();
+        edges
+            .map(|edge| edge_view(graph, rule, edge, dialect))
+            .map(|edge| kept::spared(graph, step.table, edge, dialect))
+            .collect()
+    };
+    let listed = edges::collected(graph, step.table, dialect);
     StepView {
         position,
         table: table_name(graph, dialect, &table.name),
         table_literal: dialect.text(&table.name),
-        why: step.why.clone(),
+        why: step.why.clone() + kept::why(graph, step.table, &step.edges),
+        spares: !kept::why(graph, step.table, &step.edges).is_empty(),
         releases: releases::views(graph, purge, step.table, dialect),
-        plain: Vec::new(),
+        taken: kept::taken(graph, purge, step, &edges, listed, dialect),
         key: table
             .key
             .first()
@@ -374,17 +384,7 @@ fn step_view(
         collected: collected(graph, purge, step),
         archive: archive::view(graph, rule, step.table, dialect),
         cascade: cascade::view(rule, step, dialect),
-        edges: if step.edges.is_empty() {
-            vec![EdgeView {
-                column: dialect.ident(&graph.table(rule.root).key[0].name),
-                ..members(rule, dialect)
-            }]
-        } else {
-            step.edges
-                .iter()
-                .map(|edge| edge_view(graph, rule, edge, dialect))
-                .collect()
-        },
+        edges,
     }
 }
 
@@ -415,7 +415,9 @@ fn collect_view(
             .parents()
             .filter(|edge| rule.order.contains(&edge.parent))
             .map(|edge| edge_view(graph, rule, edge, dialect))
+            .map(|edge| kept::spared(graph, id, edge, dialect))
             .collect(),
+        locks: kept::is_listed(graph, purge, id),
         joined: between(graph, rule, id, dialect).is_some(),
         users: left::users(graph, purge, steps, id),
     }
@@ -460,6 +462,7 @@ pub(super) fn collected(graph: &Graph, purge: &Purge, step: &Step) -> String {
         {
             variable(graph, step.table)
         }
+        [_, ..] if kept::is_listed(graph, purge, step.table) => variable(graph, step.table),
         _ => String::new(),
     }
 }
@@ -526,5 +529,9 @@ pub(super) fn artifact_view(
             format!("t.{}", dialect.ident(host))
         }),
         path: dialect.ident(&artifact.path),
+        kept: match artifact.table == rule.root {
+            true => String::new(),
+            false => kept::unless(graph, artifact.table, "t", dialect),
+        },
     }
 }

@@ -8,7 +8,7 @@ use super::rule_view::rule_view;
 use super::rules::by_calendar;
 use super::tables::{counted, deleted, looked_into, referring, updates};
 use super::views::{AccountsView, LockedView, RuleView, SpecView, TableView};
-use super::{archive, document, grants, kernel, orphan_guard, registry, settings, stamp};
+use super::{archive, document, grants, kept, kernel, orphan_guard, registry, settings, stamp};
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Rule, TableId};
 use crate::plan::Plan;
@@ -204,6 +204,8 @@ fn locked(graph: &Graph, dialect: Dialect) -> Vec<LockedView> {
     let links = graph.rules.iter().flat_map(|rule| &rule.hierarchy);
     let overs = links.filter_map(|link| link.over.as_ref());
     roots.extend(overs.map(|over| (over.table, over.names.name.as_str())));
+    let listed = kept::listed(graph).map(|id| (id, graph.table(id).key.first()));
+    roots.extend(listed.filter_map(|(id, key)| Some((id, key?.name.as_str()))));
     roots.sort_by_key(|(table, _)| *table);
     roots.dedup_by_key(|(table, _)| *table);
     roots

@@ -222,6 +222,7 @@ fn a_row_with_several_parents_is_counted_once() {
         between: None,
         none: String::new(),
         unless: String::new(),
+        kept: String::new(),
     };
     steps.push(StepView {
         position: 1,
@@ -233,7 +234,8 @@ fn a_row_with_several_parents_is_counted_once() {
         collected: String::new(),
         archive: None,
         cascade: None,
-        plain: Vec::new(),
+        taken: Vec::new(),
+        spares: false,
         edges: vec![
             edge("a", "w"),
             edge("b", "w"),

@@ -319,6 +319,8 @@ pub(super) struct CollectView {
     pub(super) key_type: &'static str,
     pub(super) table: String,
     pub(super) edges: Vec<EdgeView>,
+    /// Whether the rows are locked, as some of the table stay.
+    pub(super) locks: bool,
     /// Whether a batch reaches the rows by joining the table itself, so that it needs no work table for their keys.
     pub(super) joined: bool,
     /// The positions of the steps that alone need them, between commas, where their deletions may be left to foreign keys.
@@ -334,8 +336,10 @@ pub(super) struct StepView {
     /// What lets go of its rows before they are deleted.
     pub(super) releases: Vec<ReleaseView>,
     pub(super) edges: Vec<EdgeView>,
-    /// Those that name the key of the parent, or are of the root table itself.
-    pub(super) plain: Vec<EdgeView>,
+    /// By what its rows are deleted: these, or their own keys, where those that go were listed.
+    pub(super) taken: Vec<EdgeView>,
+    /// Whether some of its rows stay.
+    pub(super) spares: bool,
     /// The table's own key, if it has one.
     pub(super) key: String,
     /// The variable with the keys of its rows, where that is a shorter way to them than through their parents.
@@ -359,6 +363,8 @@ pub(super) struct ArtifactView {
     pub(super) column: String,
     pub(super) host: String,
     pub(super) path: String,
+    /// What keeps out rows that stay: ` AND …`, or empty.
+    pub(super) kept: String,
 }
 
 #[derive(Serialize)]

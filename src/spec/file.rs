@@ -142,6 +142,15 @@ pub struct Table {
         example = serde_json::json!({"missed": true, "callback_id -> callback.state": ["success", "failed"]})
     )]
     pub r#final: Option<Spanned<BTreeMap<Text, Spanned<Values>>>>,
+    /// Which rows are kept when the row goes that they belong to: `column = value(s)`, all of which must hold. They stay as they
+    /// are, and so does what belongs to them, until a rule deletes them whose root this table is. A row in which the column is
+    /// NULL is not kept, unless that is what it says: `column = { null = true }`. No row is kept if left out.
+    #[serde(default)]
+    #[schemars(
+        with = "BTreeMap<String, Values>",
+        example = serde_json::json!({"dagster_event_type": ["ASSET_MATERIALIZATION", "ASSET_OBSERVATION"]})
+    )]
+    pub kept: Option<Spanned<BTreeMap<Text, Spanned<Values>>>>,
     /// Columns of `parents` (of several: as written there) that an index of the application leads with, so that none needs to be added.
     #[serde(default)]
     #[schemars(with = "Vec<String>")]

@@ -355,7 +355,10 @@ BEGIN
 {%- for edge in collect.edges %}
 {%- filter fit %}
     INSERT {% if collect.edges | length > 1 %}IGNORE {% endif %}INTO {{ collect.work }} (id)
-    «SELECT t.{{ collect.key }} FROM {{ <b.rows edge table={collect.table} /> }}»;
+    «SELECT t.{{ collect.key }} FROM {{ <b.rows edge table={collect.table} /> }}
+{%- if collect.locks %}
+    FOR UPDATE
+{%- endif %}»;
 {%- endfilter %}
 {%- endfor %}
 {%- endfor %}
@@ -368,7 +371,7 @@ BEGIN
     LEFT JOIN work_silent AS s ON s.scope = w.scope
     {%- endif %}
     STRAIGHT_JOIN {{ artifact.table }} AS t ON t.{{ artifact.column }} = w.id
-    WHERE t.{{ artifact.path }} <> ''{% if rule.per %}
+    WHERE t.{{ artifact.path }} <> ''{{ artifact.kept }}{% if rule.per %}
       AND s.scope IS NULL{% endif %}»;
 {%- endfor %}
     -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look first, by

@@ -15,7 +15,7 @@ STRAIGHT_JOIN {{ table }} AS t ON {% if edge.via %}{{ edge.via.on }}{% elif edge
 {%- if edge.via %}
 STRAIGHT_JOIN {{ edge.via.table }} AS p ON p.{{ edge.via.key }} = w.id
 {%- endif %}
-STRAIGHT_JOIN {{ table }} AS t ON {% if edge.via %}{{ edge.via.on }}{{ edge.unless }}{% else %}t.{{ edge.column }} = w.id{% if edge.none %} AND w.id <> {{ edge.none }}{% endif %}{% endif %}
+STRAIGHT_JOIN {{ table }} AS t ON {% if edge.via %}{{ edge.via.on }}{{ edge.unless }}{% else %}t.{{ edge.column }} = w.id{% if edge.none %} AND w.id <> {{ edge.none }}{% endif %}{{ edge.kept }}{% endif %}
 {%- endcomponent b.rows_of_keys %}
 
 {#- The same rows `t`, each of them once where several others name it. -#}
@@ -52,7 +52,7 @@ FOR UPDATE{% if not maria %} OF t{% endif %}»;
 {%- if step.archive %}
     SET v_copied = 0;
 {%- endif %}
-{%- for edge in step.edges %}
+{%- for edge in step.taken %}
 {{- <b.look edge table={step.table} pad="    " /> }}
     IF v_any THEN
 {%- if step.archive %}

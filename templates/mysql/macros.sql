@@ -444,7 +444,10 @@ AND (
 INSERT {% if collect.edges | length > 1 %}IGNORE {% endif %}INTO {{ control }}.{{ collect.work }} (id)
 «SELECT t.{{ collect.key }}
 {{ <w.named control edge table={collect.table} break="
-" /> }}»;
+" /> }}
+{%- if collect.locks %}
+FOR UPDATE
+{%- endif %}»;
 {%- endfilter %}
 {%- endfor %}
 {%- endcomponent w.collect %}
@@ -475,7 +478,7 @@ SET v_rows = 0;
 {%- if step.archive %}
 SET v_copied = 0;
 {%- endif %}
-{%- for edge in step.edges %}
+{%- for edge in step.taken %}
 {%- filter fit %}
 SELECT EXISTS (
     «SELECT 1
@@ -532,7 +535,7 @@ BEGIN
 {%- if edge.via %}
     STRAIGHT_JOIN {{ edge.via.table }} AS p ON p.{{ edge.via.key }} = w.id
 {%- endif %}
-    STRAIGHT_JOIN {{ collect.table }} AS t ON {% if edge.via %}{{ edge.via.on }}{{ edge.unless }}{% else %}t.{{ edge.column }} = w.id{% if edge.none %} AND w.id <> {{ edge.none }}{% endif %}{% endif %}»;
+    STRAIGHT_JOIN {{ collect.table }} AS t ON {% if edge.via %}{{ edge.via.on }}{{ edge.unless }}{% else %}t.{{ edge.column }} = w.id{% if edge.none %} AND w.id <> {{ edge.none }}{% endif %}{{ edge.kept }}{% endif %}»;
 {%- endfilter %}
 {%- endfor %}
 {%- endfor %}
@@ -558,7 +561,7 @@ BEGIN
 {%- if edge.via %}
     STRAIGHT_JOIN {{ edge.via.table }} AS p ON p.{{ edge.via.key }} = w.id
 {%- endif %}
-    STRAIGHT_JOIN {{ step.table }} AS t ON {% if edge.via %}{{ edge.via.on }}{{ edge.unless }}{% else %}t.{{ edge.column }} = w.id{% if edge.none %} AND w.id <> {{ edge.none }}{% endif %}{% endif %}
+    STRAIGHT_JOIN {{ step.table }} AS t ON {% if edge.via %}{{ edge.via.on }}{{ edge.unless }}{% else %}t.{{ edge.column }} = w.id{% if edge.none %} AND w.id <> {{ edge.none }}{% endif %}{{ edge.kept }}{% endif %}
 {%- for other in edge.others %}
 {%- if other.via %}
     LEFT JOIN {{ other.via.table }} AS p{{ loop.index }} ON {{ other.via.on }}

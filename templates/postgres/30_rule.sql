@@ -482,7 +482,7 @@ BEGIN
     «SELECT p_run, {{ rule.literal }}, {{ artifact.host }}, t.{{ artifact.path }}
     FROM {{ artifact.table }} AS t
     WHERE t.{{ artifact.column }} = ANY (p_artifacts)
-      AND t.{{ artifact.path }} <> ''»;
+      AND t.{{ artifact.path }} <> ''{{ artifact.kept }}»;
 {%- endfor %}
 {%- for step in rule.steps %}
 {%- for release in step.releases %}

@@ -290,12 +290,17 @@ $windrow$;
 WHERE p.{{ edge.via.key }}{% else %}WHERE t.{{ edge.column }}{% endif %} = ANY ({{ keys }}){{ edge.unless }}
 {%- endcomponent w.named_by %}
 
-{#- The keys of a table whose rows go, for the tables below it. -#}
+{#- The keys of a table whose rows go, for the tables below it. Where some stay, those that go are locked: they still go then. -#}
 {% component w.collect(collect) -%}
 {%- filter fit %}
 {{ collect.variable }} := ARRAY(
 {%- for edge in collect.edges %}
+{%- if collect.locks %}
+        «SELECT l.id FROM (SELECT t.{{ collect.key }} AS id FROM {{ collect.table }} AS t {{ <w.named_by edge keys={edge.keys} /> }}
+            FOR UPDATE OF t) AS l»
+{%- else %}
         «SELECT t.{{ collect.key }} FROM {{ collect.table }} AS t {{ <w.named_by edge keys={edge.keys} /> }}»
+{%- endif %}
 {%- if not loop.last %}
         UNION{% endif %}
 {%- endfor %}
@@ -375,7 +380,7 @@ WHERE {{ rule.timed.due.time }} >= p_from AND {{ rule.timed.due.time }} < p_to
 {% component w.delete_by(step, edge) -%}
 {%- filter fit %}
 «DELETE FROM {{ step.table }} AS t
-{%- if step.collected %} WHERE t.{{ step.key }} = ANY ({{ step.collected }})
+{%- if step.collected %} WHERE t.{{ step.key }} = ANY ({{ step.collected }}){{ edge.kept }}
 {%- elif edge.via %} USING {{ edge.via.table }} AS p
 WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }}) AND {{ edge.via.on }}{{ edge.unless }}
 {%- else %} WHERE t.{{ edge.column }} = ANY ({% if edge.near %}{{ edge.near }}{% else %}{{ edge.keys }}{% endif %}){{ edge.unless }}
@@ -396,7 +401,12 @@ WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }}) AND {{ edge.via.on }}{{ edge.
 
 {#- The deletion from one table, and how many rows it took. -#}
 {% component w.delete_rows(step, control, watched) -%}
+{%- if step.spares %}
+    -- {{ step.why }}
+
+{%- endif %}
 {%- for edge in step.edges %}
+{%- if loop.first or not step.collected %}
 {%- if edge.near %}
 {%- filter fit %}
     {{ edge.near }} := CASE WHEN {{ control }}.are_close({{ edge.keys }}) THEN {{ control }}.those_found({{ edge.keys }}, ARRAY(
@@ -412,6 +422,7 @@ WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }}) AND {{ edge.via.on }}{{ edge.
     {{ <w.delete_by step edge /> | trim_start | indent }};
     GET DIAGNOSTICS v_rows = ROW_COUNT;
 {%- endif %} o_rows[{{ step.position }}] := o_rows[{{ step.position }}] + v_rows;
+{%- endif %}
 {%- if edge.via %}
 {%- filter fit %}
     PERFORM {{ control }}.none_left({{ step.table_literal }}, {{ watched }} AND EXISTS (

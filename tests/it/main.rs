@@ -38,6 +38,7 @@ mod hostile;
 mod idempotence;
 mod inspect;
 mod instants;
+mod kept;
 mod kernel;
 mod kinds;
 mod lent;
@@ -129,6 +130,7 @@ harness::tests! {
         idempotence::tests,
         inspect::tests,
         instants::tests,
+        kept::tests,
         kernel::tests,
         kinds::tests,
         lent::tests,

@@ -22,7 +22,7 @@ use crate::support::camunda;
 use crate::support::defect::{Defect, HARMLESS, NOTHING, VARIABLE};
 use crate::support::graphs::{dolphinscheduler, with_keepers};
 use crate::{
-    adopted, airflow, bound, bound_of, crossing, hatch, scopes, several, single, subflows,
+    adopted, airflow, bound, bound_of, crossing, hatch, kept, scopes, several, single, subflows,
     unarchive, workers,
 };
 use defects::all;
@@ -138,6 +138,7 @@ fn every_defect_has_its_place_in_the_generated_sql() {
         crossing::graph(),
         adopted::graph(),
         bound_of::own("family"),
+        kept::graph(),
         bound_of::own("window"),
         scopes::graph(),
         subflows::graph(),

@@ -26,6 +26,8 @@ pub struct Table {
     pub with: With,
     /// What a row must hold to go with its parents; any other keeps them. Empty where every row goes.
     pub r#final: Final,
+    /// What a row holds that stays when its parents go; empty where none does.
+    pub kept: Vec<Condition>,
 }
 
 /// What a row must hold to keep nothing.

@@ -5,6 +5,7 @@ mod due;
 mod families;
 mod guard;
 mod holds;
+mod kept;
 mod links;
 mod removal;
 mod rights;
@@ -28,6 +29,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Defect> {
         families::DEFECTS,
         guard::DEFECTS,
         holds::DEFECTS,
+        kept::DEFECTS,
         links::DEFECTS,
         removal::DEFECTS,
         rights::DEFECTS,

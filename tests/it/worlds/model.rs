@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::plan::{Action, Edge, Hierarchy, Kind, Plan, Single, Source};
+use super::plan::{Action, Edge, Hierarchy, Kept, Kind, Plan, Single, Source};
 use super::rows::{AS_OF, Row, Value, World};
 use crate::support::world::{DAY, SECOND};
 
@@ -126,7 +126,7 @@ impl Model<'_> {
         let mut shared = Vec::new();
         for row in &self.world.rows {
             let table = &self.plan.tables[row.table];
-            if !table.with_all || self.plan.is_link(row.table) {
+            if !table.with_all || self.plan.is_link(row.table) || self.stays(row) {
                 continue;
             }
             let parents = table
@@ -333,10 +333,11 @@ impl Model<'_> {
             self.rows_of(&BTreeSet::from([member])),
             self.rows_of(&roots),
         );
-        let mut rows =
-            self.world.rows.iter().filter(|row| {
-                self.plan.tables[row.table].with_all && !self.plan.is_link(row.table)
-            });
+        let mut rows = self.world.rows.iter().filter(|row| {
+            self.plan.tables[row.table].with_all
+                && !self.plan.is_link(row.table)
+                && !self.stays(row)
+        });
         rows.any(|row| {
             let edges = self.plan.tables[row.table].edges.iter();
             let mut parents = edges.filter(|edge| edge.action == Action::Delete);
@@ -353,6 +354,18 @@ impl Model<'_> {
             };
             parents.clone().any(|edge| named(edge, true)) && parents.any(|edge| named(edge, false))
         })
+    }
+
+    /// Whether a row stays when its parents go.
+    fn stays(&self, row: &Row) -> bool {
+        self.plan.tables[row.table]
+            .kept
+            .is_some_and(|(column, kept)| match (&row.values[column], kept) {
+                (Value::Text(text), Kept::Texts(texts)) => texts.contains(&text.as_str()),
+                (value, Kept::Null) => *value == Value::Null,
+                (value, Kept::NotNull) => *value != Value::Null,
+                (_, Kept::Texts(_)) => false,
+            })
     }
 
     fn names_any(&self, edge: &Edge, row: &Row, gone: &BTreeSet<Place>) -> bool {
@@ -391,7 +404,8 @@ impl Model<'_> {
             .collect();
         loop {
             let before = gone.len();
-            for row in self.world.rows.iter().filter(|row| row.table > 0) {
+            let rows = self.world.rows.iter();
+            for row in rows.filter(|row| row.table > 0 && !self.stays(row)) {
                 let mut edges = self.plan.tables[row.table].edges.iter();
                 if edges
                     .any(|edge| edge.action == Action::Delete && self.names_any(edge, row, &gone))

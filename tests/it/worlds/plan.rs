@@ -57,6 +57,17 @@ pub(crate) struct Table {
     pub(crate) edges: Vec<Edge>,
     /// Whether a row of several parents goes with all of them, and not with any.
     pub(crate) with_all: bool,
+    /// A column of texts, and what it holds in rows that stay when their parents go.
+    pub(crate) kept: Option<(usize, Kept)>,
+}
+
+/// What a row holds that stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// One of these texts, whose like are there as well.
+    Texts(&'static [&'static str]),
+    Null,
+    NotNull,
 }
 
 impl Table {
@@ -68,6 +79,7 @@ impl Table {
             unique: None,
             edges: Vec::new(),
             with_all: false,
+            kept: None,
         };
         table.add("no", Kind::Integer, false);
         table

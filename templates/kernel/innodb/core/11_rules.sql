@@ -100,9 +100,12 @@ CREATE TABLE IF NOT EXISTS known_edge (
     none       text,
     counts     boolean     NOT NULL,
     effects    varchar(3),
+    kept       text,
     PRIMARY KEY (edge, place)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'The edges of the spec, column by column. none: means no parent; counts: orphans are looked for. From an installation.';
+--# add column known_edge.kept
+CALL add_column('known_edge', 'kept', 'text AFTER effects');
 
 -- known_index: the indexes that the statements need. known_window: when scheduled runs may work, by the spec.
 --# create table known_index
@@ -212,13 +215,13 @@ BEGIN
     WHERE t.column_name IS NOT NULL
     ON DUPLICATE KEY UPDATE is_set = true;
     DELETE FROM known_edge WHERE edge > 0;
-    INSERT INTO known_edge (edge, place, table_name, own, parent, named, none, counts, effects)
+    INSERT INTO known_edge (edge, place, table_name, own, parent, named, none, counts, effects, kept)
     SELECT
         e.edge, COALESCE(e.place, e.place_named), MAX(e.table_name), MAX(e.own), MAX(e.parent), MAX(e.named), MAX(e.none),
-        MAX(e.beside) = 0, MAX(e.effects)
+        MAX(e.beside) = 0, MAX(e.effects), MAX(e.kept)
     FROM JSON_TABLE(v_document, '$.edges[*]' COLUMNS (
         edge FOR ORDINALITY, table_name varchar(64) PATH '$.table', parent varchar(64) PATH '$.parent', none text PATH '$.none',
-        beside int EXISTS PATH '$.beside', effects varchar(3) PATH '$.effects',
+        beside int EXISTS PATH '$.beside', effects varchar(3) PATH '$.effects', kept text PATH '$.kept',
         NESTED PATH '$.columns[*]' COLUMNS (place FOR ORDINALITY, own varchar(64) PATH '$'),
         NESTED PATH '$.named[*]' COLUMNS (place_named FOR ORDINALITY, named varchar(64) PATH '$')
     )) AS e

@@ -108,13 +108,14 @@ BEGIN
                 'SELECT COUNT(*) INTO @windrow_count FROM ', MAX(e.own_table), ' AS c WHERE ',
                 GROUP_CONCAT(CONCAT('c.', e.own_column, ' IS NOT NULL') ORDER BY e.place SEPARATOR ' AND '),
                 COALESCE(MAX(IF(e.place = 1 AND e.none IS NOT NULL, CONCAT(' AND c.', e.own_column, ' <> ', QUOTE(e.none)), NULL)), ''),
+                COALESCE(CONCAT(' AND ', MAX(e.kept)), ''),
                 ' AND NOT EXISTS (SELECT 1 FROM ', MAX(e.parent_table), ' AS p WHERE ',
                 GROUP_CONCAT(CONCAT('p.', e.named_column, ' = c.', e.own_column) ORDER BY e.place SEPARATOR ' AND '), ')'
             )
         INTO v_name, v_text
         FROM (
             SELECT
-                k.place, k.table_name, k.own, k.none,
+                k.place, k.table_name, k.own, k.none, k.kept,
                 CONCAT_WS(
                     '.', CONCAT('`', REPLACE(s.schema_name, '`', '``'), '`'), CONCAT('`', REPLACE(k.table_name, '`', '``'), '`')
                 ) AS own_table,

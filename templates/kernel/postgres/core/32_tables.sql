@@ -129,13 +129,15 @@ BEGIN
         SELECT format('%s.%s', e."table", p.columns), format(
             'SELECT count(*) FROM %I.%I AS c WHERE %s%s AND NOT EXISTS (SELECT FROM %I.%I AS p WHERE %s)',
             s.schema_name, e."table", p.present,
-            -- A value that means "no parent".
-            format(' AND c.%I <> ', e.columns ->> 0) || quote_literal(e."none"),
+            -- A value that means "no parent", and rows that stay without one.
+            concat(format(' AND c.%I <> ', e.columns ->> 0) || quote_literal(e."none"), ' AND ' || e.kept),
             s.schema_name, e.parent, p.same
         )
         FROM spec AS s
         CROSS JOIN LATERAL jsonb_array_elements(s.document -> 'edges') WITH ORDINALITY AS d(edge, place)
-        CROSS JOIN LATERAL jsonb_to_record(d.edge) AS e("table" text, columns jsonb, parent text, named jsonb, "none" text, beside boolean)
+        CROSS JOIN LATERAL jsonb_to_record(d.edge) AS e(
+            "table" text, columns jsonb, parent text, named jsonb, "none" text, beside boolean, kept text
+        )
         CROSS JOIN LATERAL (
             SELECT
                 string_agg(x.own, ', ' ORDER BY x.place) AS columns,

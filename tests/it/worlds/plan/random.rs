@@ -4,7 +4,9 @@ use rand::Rng;
 use rand::rngs::SmallRng;
 use rand::seq::{IndexedRandom, SliceRandom};
 
-use super::{Action, Edge, Families, Hierarchy, Kind, Plan, Single, SingleRule, Source, Table};
+use super::{
+    Action, Edge, Families, Hierarchy, Kept, Kind, Plan, Single, SingleRule, Source, Table,
+};
 
 /// Names that want quotes, words of SQL, and what the templates, their files or a client might take for their own.
 const TABLES: [&str; 21] = [
@@ -61,6 +63,17 @@ impl Plan {
         if seed % 4 == 1 && families.otherwise.is_none() {
             tables[0].columns[families.ended].kind = Kind::Number(unit);
         }
+        if seed % 3 == 1 {
+            let first = match families.hierarchy {
+                Hierarchy::None | Hierarchy::Own(_) => 1,
+                Hierarchy::Relation(..) | Hierarchy::Over(..) => 2,
+            };
+            keep_some(
+                &mut tables,
+                first,
+                usize::try_from(seed / 3).expect("a few"),
+            );
+        }
         let mut unmanaged = Vec::new();
         let single = single(&mut tables, &mut unmanaged, &mut names, random);
         if let (3, Some(time)) = (seed % 4, single.what.counted()) {
@@ -74,6 +87,62 @@ impl Plan {
             unmanaged,
             batch: random.random_range(1..6),
         }
+    }
+}
+
+/// Lets some rows of a table stay when their parents go, where nothing below has another way to go.
+fn keep_some(tables: &mut [Table], first: usize, choice: usize) {
+    let goes = |edge: &&Edge| edge.action == Action::Delete;
+    let fits = |at: &usize| {
+        let mut below = vec![*at];
+        for (child, table) in tables.iter().enumerate().skip(at + 1) {
+            if table
+                .edges
+                .iter()
+                .filter(goes)
+                .any(|edge| below.contains(&edge.parent))
+            {
+                if table.has_several_parents() {
+                    return false;
+                }
+                below.push(child);
+            }
+        }
+        tables[*at].edges.iter().any(|edge| goes(&edge))
+    };
+    let fit: Vec<usize> = (first..tables.len()).filter(fits).collect();
+    // Rather one with rows below it.
+    let named = |at: &usize| {
+        tables
+            .iter()
+            .any(|table| table.edges.iter().any(|edge| edge.parent == *at))
+    };
+    let parents: Vec<usize> = fit.iter().copied().filter(|at| named(at)).collect();
+    let of = if parents.is_empty() { fit } else { parents };
+    if of.is_empty() {
+        return;
+    }
+    let table = &mut tables[of[choice % of.len()]];
+    let columns = table.columns.iter();
+    let note = columns
+        .rev()
+        .position(|column| column.name.starts_with("note"));
+    let note = table.columns.len() - 1 - note.expect("each has one");
+    let kept = [
+        Kept::Texts(&["a", "it's", "back\\slash"]),
+        Kept::Null,
+        Kept::Texts(&["A"]),
+        Kept::NotNull,
+    ];
+    table.kept = Some((note, kept[choice / 2 % kept.len()]));
+    // What is kept no foreign key may touch.
+    for edge in table
+        .edges
+        .iter_mut()
+        .filter(|edge| edge.action == Action::Delete)
+    {
+        edge.key = None;
+        edge.cascade = false;
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use windrow::dialect::{DIALECTS, Dialect};
 
-use super::{Action, DEFINITIONS, Edge, Hierarchy, Kind, Plan, Single, Source, Table};
+use super::{Action, DEFINITIONS, Edge, Hierarchy, Kept, Kind, Plan, Single, Source, Table};
 
 impl Kind {
     /// As a spec writes it.
@@ -69,6 +69,17 @@ impl Plan {
             if table.has_several_parents() {
                 let with = if table.with_all { "all" } else { "any" };
                 parts.push(format!("with = \"{with}\""));
+            }
+            if let Some((column, kept)) = table.kept {
+                let kept = match kept {
+                    Kept::Texts(texts) => format!("{texts:?}"),
+                    Kept::Null => "{ null = true }".to_owned(),
+                    Kept::NotNull => "{ null = false }".to_owned(),
+                };
+                parts.push(format!(
+                    "kept = {{ {} = {kept} }}",
+                    toml(&table.at(column).name)
+                ));
             }
             let _ = writeln!(spec, "{} = {{ {} }}", toml(&table.name), parts.join(", "));
         }

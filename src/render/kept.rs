@@ -1,0 +1,83 @@
+//! Rows that stay when those go that they belong to, for the templates.
+
+use super::edges::EdgeView;
+use crate::dialect::Dialect;
+use crate::graph::{Edge, Graph, Rule, TableId};
+use crate::plan::{Purge, Step};
+
+/// That a row, by its alias, is not one of those that stay, behind other conditions; empty where no row of its table does.
+pub(super) fn unless(graph: &Graph, table: TableId, row: &str, dialect: Dialect) -> String {
+    match said(graph, table, row, dialect) {
+        None => String::new(),
+        Some(said) => format!(" AND {said}"),
+    }
+}
+
+/// The same as a condition of its own.
+pub(super) fn said(graph: &Graph, table: TableId, row: &str, dialect: Dialect) -> Option<String> {
+    let kept = graph.table(table).kept.iter();
+    let kept: Vec<String> = kept
+        .map(|condition| dialect.condition_of(row, condition))
+        .collect();
+    (!kept.is_empty()).then(|| format!("({}) IS NOT TRUE", kept.join(" AND ")))
+}
+
+/// Whether the rows of a table that go are listed under their locks before anything is deleted, and deleted by that list: some
+/// stay, and what belongs to those must stay with them, whatever becomes of the row meanwhile.
+pub(super) fn is_listed(graph: &Graph, purge: &Purge, table: TableId) -> bool {
+    !graph.table(table).kept.is_empty() && purge.collects.contains(&table)
+}
+
+/// The tables whose rows rules list so.
+pub(super) fn listed<'a>(graph: &'a Graph) -> impl Iterator<Item = TableId> {
+    let names = |id: TableId| {
+        let mut edges = graph.tables.iter().flat_map(|table| &table.edges);
+        edges.any(|edge| edge.parent == id)
+    };
+    let below = move |rule: &'a Rule| rule.order.iter().filter(|id| **id != rule.root);
+    let tables = graph.rules.iter().flat_map(below).copied();
+    tables.filter(move |id| !graph.table(*id).kept.is_empty() && names(*id))
+}
+
+/// An edge of a table whose rows go, without those that stay.
+pub(super) fn spared(graph: &Graph, table: TableId, edge: EdgeView, dialect: Dialect) -> EdgeView {
+    let kept = unless(graph, table, "t", dialect);
+    EdgeView {
+        unless: edge.unless.clone() + &kept,
+        kept,
+        ..edge
+    }
+}
+
+/// By what the rows of a step are deleted, where these are `edges`.
+pub(super) fn taken(
+    graph: &Graph,
+    purge: &Purge,
+    step: &Step,
+    edges: &[EdgeView],
+    listed: EdgeView,
+    dialect: Dialect,
+) -> Vec<EdgeView> {
+    let key = graph.table(step.table).key.first();
+    match key.filter(|_| !step.edges.is_empty() && is_listed(graph, purge, step.table)) {
+        None => edges.to_vec(),
+        Some(key) => vec![spared(
+            graph,
+            step.table,
+            EdgeView {
+                column: dialect.ident(&key.name),
+                ..listed
+            },
+            dialect,
+        )],
+    }
+}
+
+/// What the comment of a step adds.
+pub(super) fn why(graph: &Graph, table: TableId, edges: &[Edge]) -> &'static str {
+    if graph.table(table).kept.is_empty() || edges.is_empty() {
+        ""
+    } else {
+        " Those that `kept` of the spec names stay."
+    }
+}

@@ -15,7 +15,13 @@ pub struct OnDatabase {
     pub spec: PathBuf,
 
     /// Address of the database; a password may also come from PGPASSWORD, MYSQL_PWD or --password-file
-    #[arg(long, env = "WINDROW_URL", hide_env_values = true, value_name = "URL")]
+    #[arg(
+        long,
+        alias = "database",
+        env = "WINDROW_URL",
+        hide_env_values = true,
+        value_name = "URL"
+    )]
     pub url: Option<RawUrl>,
 
     /// File whose first line is the password

@@ -15,7 +15,13 @@ pub struct Check {
     pub spec: Option<PathBuf>,
 
     /// Compare with this live database, too
-    #[arg(long, env = "WINDROW_URL", hide_env_values = true, value_name = "URL")]
+    #[arg(
+        long,
+        alias = "url",
+        env = "WINDROW_URL",
+        hide_env_values = true,
+        value_name = "URL"
+    )]
     pub database: Option<RawUrl>,
 
     /// File whose first line is the password
@@ -39,7 +45,13 @@ pub struct Check {
 #[derive(Debug, Args)]
 pub struct Inspect {
     /// Address of the database; a password may also come from PGPASSWORD, MYSQL_PWD or --password-file
-    #[arg(long, env = "WINDROW_URL", hide_env_values = true, value_name = "URL")]
+    #[arg(
+        long,
+        alias = "url",
+        env = "WINDROW_URL",
+        hide_env_values = true,
+        value_name = "URL"
+    )]
     pub database: Option<RawUrl>,
 
     /// File whose first line is the password
@@ -71,7 +83,13 @@ pub struct Init {
     pub from: PathBuf,
 
     /// Address of the database; a password may also come from PGPASSWORD, MYSQL_PWD or --password-file
-    #[arg(long, env = "WINDROW_URL", hide_env_values = true, value_name = "URL")]
+    #[arg(
+        long,
+        alias = "url",
+        env = "WINDROW_URL",
+        hide_env_values = true,
+        value_name = "URL"
+    )]
     pub database: Option<RawUrl>,
 
     /// File whose first line is the password

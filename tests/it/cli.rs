@@ -10,6 +10,7 @@ tests! {
         help_names_every_command_and_the_exit_codes,
         a_subcommand_shows_an_example,
         wrong_usage_exits_with_two,
+        every_command_reads_an_address_by_either_word,
         an_error_is_a_document_where_a_program_reads,
         a_code_is_explained,
         no_error_shows_a_password,
@@ -58,6 +59,17 @@ fn windrow(arguments: &[&str]) -> String {
 }
 
 const SPEC: &str = "specs/dolphinscheduler.toml";
+
+/// `check`, `inspect` and `init` call it the database, the others the address: whoever takes one word for the other means the same.
+fn every_command_reads_an_address_by_either_word() {
+    let nowhere = "postgres://nobody@127.0.0.1:1/nothing";
+    for command in ["check", "verify", "preview"] {
+        let said = |word: &str| windrow(&[command, SPEC, word, nowhere]);
+        let by_url = said("--url");
+        assert_eq!(by_url, said("--database"), "{command}");
+        assert!(by_url.contains("127.0.0.1"), "{command}: {by_url}");
+    }
+}
 
 fn help_names_every_command_and_the_exit_codes() {
     insta::assert_snapshot!(windrow(&["--help"]), @r"

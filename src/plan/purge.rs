@@ -10,6 +10,8 @@ pub struct Purge {
     pub rule: usize,
     /// Type that holds every id of a member: the widest of the key and of the columns that link members.
     pub id_kind: Kind,
+    /// Whether other columns than the key hold such ids.
+    pub linked: bool,
     /// Tables whose keys are collected before anything is deleted, parents first.
     pub collects: Vec<TableId>,
     /// The deletions, children first, the root last.
@@ -95,13 +97,15 @@ pub(super) fn purge(graph: &Graph, index: usize, rule: &Rule) -> Purge {
     let ends = meets.iter().filter_map(|meet| meet.hops.last());
     let ends = ends.filter(|end| end.edge.names_key(graph));
     let links = rule.hierarchy.iter();
-    let id_kind = links
+    let others: Vec<Kind> = links
         .flat_map(|link| [link.upper().kind, link.child.kind])
         .chain(ends.map(|end| end.edge.column.kind))
-        .fold(root_kind, wider);
+        .collect();
+    let id_kind = others.iter().copied().fold(root_kind, wider);
     Purge {
         rule: index,
         id_kind,
+        linked: !others.is_empty(),
         collects,
         steps,
         keeps: keeps(graph, rule),

@@ -54,11 +54,14 @@ pub(super) fn hex12(text: &str) -> String {
     sha256(text)[..12].to_owned()
 }
 
-/// The type of a key in a work table; empty where that takes over the type and the collation of a key that is no number.
-pub(super) fn id_type(dialect: Dialect, kind: Kind) -> &'static str {
-    match (dialect, kind) {
-        (Dialect::Mysql | Dialect::Mariadb, Kind::Uuid | Kind::Varchar | Kind::Char) => "",
-        (_, kind) => dialect.kind(kind),
+/// The type of a key in a work table. MySQL and MariaDB: empty where that takes over the type of the key itself, which may be without a
+/// sign; not where other columns name the key (`linked`), which may be wider.
+pub(super) fn id_type(dialect: Dialect, kind: Kind, linked: bool) -> &'static str {
+    let whole = matches!(kind, Kind::Smallint | Kind::Integer | Kind::Bigint);
+    match dialect {
+        Dialect::Postgres => dialect.kind(kind),
+        Dialect::Mysql | Dialect::Mariadb if linked && whole => "bigint",
+        Dialect::Mysql | Dialect::Mariadb => "",
     }
 }
 

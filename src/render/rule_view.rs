@@ -167,7 +167,7 @@ fn root_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RootView {
         key: dialect.ident(&key.name),
         key_name: escaped(dialect, &key.name),
         key_type: dialect.kind(key.kind),
-        id_type: id_type(dialect, purge.id_kind),
+        id_type: id_type(dialect, purge.id_kind, purge.linked),
         key_cast: match dialect {
             Dialect::Postgres => format!("::{}", dialect.kind(key.kind)),
             Dialect::Mysql | Dialect::Mariadb => String::new(),

@@ -193,7 +193,7 @@ fn view(rule: &Rule, finder: &Finder) -> StampView {
         table_name: escaped(dialect, &table.name),
         key: dialect.ident(&key.name),
         key_type: dialect.kind(key.kind),
-        id_type: id_type(dialect, key.kind),
+        id_type: id_type(dialect, key.kind, false),
         family_of_root: family_of(family.as_deref(), &dialect.ident(&key.name), dialect),
         root_column: family.unwrap_or_default(),
         conditions: conditions("r").collect(),

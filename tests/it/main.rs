@@ -83,6 +83,7 @@ mod tidy;
 mod told;
 mod tutorial;
 mod unarchive;
+mod unsigned;
 mod upgrade;
 mod versions;
 mod windows;
@@ -175,7 +176,8 @@ harness::tests! {
         told::tests,
         tutorial::tests,
         unarchive::tests,
-        upgrade::tests,
+        unsigned::tests,
+    upgrade::tests,
         versions::tests,
         windows::tests,
         work_tables::tests,

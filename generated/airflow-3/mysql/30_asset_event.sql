@@ -10,9 +10,9 @@ USE windrow_airflow_3;
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_types$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_types() SQL SECURITY DEFINER
-COMMENT 'Makes work_type, with the types and collations of the keys and scopes of asset_event. [body 95ddf4f71f23]'
+COMMENT 'Makes work_type, with the types and collations of the keys and scopes of asset_event. [body afa35de4f892]'
 BEGIN
-    CREATE TEMPORARY TABLE work_type (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY, id int NOT NULL) ENGINE = InnoDB AS
+    CREATE TEMPORARY TABLE work_type (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY) ENGINE = InnoDB AS
     SELECT t.`id` AS id, t.`id` AS root_id, CAST(NULL AS signed) AS scope FROM `airflow`.`asset_event` AS t LIMIT 0;
 END$$
 

@@ -10,9 +10,9 @@ USE windrow_airflow_3;
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_types$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_types() SQL SECURITY DEFINER
-COMMENT 'Makes work_type, with the types and collations of the keys and scopes of dag_run. [body 10467b04849d]'
+COMMENT 'Makes work_type, with the types and collations of the keys and scopes of dag_run. [body d6f5469146d0]'
 BEGIN
-    CREATE TEMPORARY TABLE work_type (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY, id int NOT NULL) ENGINE = InnoDB AS
+    CREATE TEMPORARY TABLE work_type (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY) ENGINE = InnoDB AS
     SELECT t.`id` AS id, t.`id` AS root_id, t.`dag_id` AS scope FROM `airflow`.`dag_run` AS t LIMIT 0;
 END$$
 

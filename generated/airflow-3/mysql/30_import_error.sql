@@ -10,9 +10,9 @@ USE windrow_airflow_3;
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.import_error_types$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_types() SQL SECURITY DEFINER
-COMMENT 'Makes work_type, whose id has the type and the collation of import_error.id. [body f4f5fe9d38d8]'
+COMMENT 'Makes work_type, whose id has the type and the collation of import_error.id. [body 4aed16bd3a4a]'
 BEGIN
-    CREATE TEMPORARY TABLE work_type (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY, id int NOT NULL) ENGINE = InnoDB AS
+    CREATE TEMPORARY TABLE work_type (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY) ENGINE = InnoDB AS
     SELECT t.`id` AS id FROM `airflow`.`import_error` AS t LIMIT 0;
 END$$
 

@@ -10,9 +10,9 @@ USE windrow_airflow_3;
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.log_types$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.log_types() SQL SECURITY DEFINER
-COMMENT 'Makes work_type, whose id has the type and the collation of log.id. [body 36cfe7b5ee0b]'
+COMMENT 'Makes work_type, whose id has the type and the collation of log.id. [body 9708dd600e2a]'
 BEGIN
-    CREATE TEMPORARY TABLE work_type (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY, id int NOT NULL) ENGINE = InnoDB AS
+    CREATE TEMPORARY TABLE work_type (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY) ENGINE = InnoDB AS
     SELECT t.`id` AS id FROM `airflow`.`log` AS t LIMIT 0;
 END$$
 

@@ -367,8 +367,7 @@ BEGIN
     SET o_time = COALESCE(o_time, v_least), o_key = COALESCE(o_key, v_first);
     -- A strategy that no rule has is not installed.
     IF v_strategy = 'end-time' THEN
-        REPLACE INTO work_cursor (only_row, ended, id)
-        VALUES (1, o_time, o_key);
+        CALL end_time_behind(o_time, o_key);
         CALL roots_end_time(p_rule, LEAST(p_take, p_families), p_to_time, p_to_key);
         SELECT COUNT(r.ended) INTO v_found FROM work_root AS r;
         IF v_found > 0 THEN

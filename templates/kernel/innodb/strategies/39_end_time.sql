@@ -119,8 +119,7 @@ BEGIN
                 END IF;
                 SELECT COUNT(r.ended) INTO v_last FROM work_root AS r;
             ELSE
-                REPLACE INTO work_cursor (only_row, ended, id)
-                VALUES (1, v_time, v_key);
+                CALL end_time_behind(v_time, v_key);
                 CALL roots_end_time(p_rule, v_take, v_to_time, v_to_key);
                 -- To count a whole table, MySQL starts threads, but not where it counts what may be NULL.
                 SELECT COUNT(r.ended) INTO v_last FROM work_root AS r;

@@ -1,3 +1,15 @@
+-- end_time_behind: where a search goes on. The key before all others is that of a type with a sign: without one, the least is 0, and
+-- IGNORE takes that.
+--# create procedure end_time_behind
+CREATE PROCEDURE end_time_behind(IN p_time datetime(6), IN p_key varchar(255))
+SQL SECURITY DEFINER
+COMMENT 'Puts work_cursor, whose id has the type and the collation of the key, at a place: a search reads what lies behind it.'
+BEGIN
+    DELETE FROM work_cursor;
+    INSERT IGNORE INTO work_cursor (only_row, ended, id)
+    VALUES (1, p_time, p_key);
+END;
+
 -- end_time_open: the work tables that live as long as a run, or a preview.
 --# create procedure end_time_open
 CREATE PROCEDURE end_time_open(IN p_rule varchar(64))
@@ -22,8 +34,7 @@ BEGIN
         PRIMARY KEY (only_row)
     ) ENGINE = InnoDB AS
     SELECT k.root_id AS id FROM work_type AS k LIMIT 0;
-    INSERT INTO work_cursor (only_row, ended, id)
-    VALUES (1, v_time, v_key);
+    CALL end_time_behind(v_time, v_key);
     CALL work_scopes();
     CREATE TEMPORARY TABLE work_gone (
         PRIMARY KEY (id)

@@ -421,8 +421,8 @@ BEGIN
     IF o_key IS NULL THEN
         SELECT JSON_VALUE(r.document, '$.first_key') INTO o_key FROM rule AS r WHERE r.rule = p_rule;
     END IF;
-    -- The work table has the type and the collation of the key.
-    INSERT INTO work_cursor (only_row, due, id)
+    -- The work table has the type and the collation of the key. Without a sign, the least key is 0, and IGNORE takes that.
+    INSERT IGNORE INTO work_cursor (only_row, due, id)
     VALUES (1, o_time, o_key);
     SET @windrow_cutoff = p_cutoff, @windrow_limit = p_limit;
     CALL perform(p_rule, 'next', '@windrow_cutoff, @windrow_limit');

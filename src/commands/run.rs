@@ -175,10 +175,18 @@ fn call(
             .into());
     }
     let answer: RunAnswer = answers::read(procedure, &document)?;
-    show(ui, output, &document, || report::run(&answer));
     if interrupt::hit() {
-        return Err(interrupt::failure(&name).into());
+        // The answer has come nevertheless. For programs there is one document, and that is the error.
+        let told = report::run(&answer);
+        let failure = interrupt::failure(&name);
+        if output == Output::Json {
+            let first = told.lines().next().unwrap_or_default().to_owned();
+            return Err(failure.detail(first).into());
+        }
+        ui.data(&told);
+        return Err(failure.into());
     }
+    show(ui, output, &document, || report::run(&answer));
     Ok(if answer.is_found() {
         Exit::Found
     } else {

@@ -27,7 +27,7 @@ pub use archive::{Archived, ArchivedRun, Restored};
 pub use decided::{Artifact, HeldFor, Hold, Holds, Policy};
 pub use deeds::{
     AppliedFile, Armed, Deed, DemoStep, Demonstrated, Drained, DrainedFile, DroppedObject,
-    Exported, ExportedTable, Installed, KeptIndex, Overlapping, Paused, Uninstalled,
+    Exported, ExportedTable, Installed, KeptIndex, Overlap, Paused, Uninstalled,
 };
 pub use fields::Pairs;
 pub use history::PastRun;

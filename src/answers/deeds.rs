@@ -63,7 +63,7 @@ pub struct Installed {
     /// What an earlier spec or version had left, and was dropped.
     pub dropped: Vec<Deed>,
     /// Other installations that delete from the same tables.
-    pub overlaps: Vec<Overlapping>,
+    pub overlaps: Vec<Overlap>,
     /// Whether runs may delete; null where this account may not look.
     pub armed: Option<bool>,
 }
@@ -81,11 +81,23 @@ pub struct AppliedFile {
 
 /// Another installation that deletes from the same tables.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Overlapping {
+pub struct Overlap {
     /// Its owner role.
     pub owner: String,
     /// The tables.
     pub tables: Vec<String>,
+}
+
+impl Overlap {
+    /// What it means, for people.
+    pub fn text(&self) -> String {
+        let tables = self.tables.iter().map(|table| format!("`{table}`"));
+        format!(
+            "the installation of `{}` deletes from {}, too: a hold that is set here does not bind it, nor one there this one",
+            self.owner,
+            tables.collect::<Vec<_>>().join(", ")
+        )
+    }
 }
 
 /// What `uninstall` dropped, or would drop.

@@ -103,7 +103,7 @@ pub struct Status {
     #[command(flatten)]
     pub with: WithOutput,
 
-    /// Show it again and again, every so many seconds, until it is interrupted
+    /// Show it again and again, every so many seconds, until it is interrupted; as JSON, a document a line
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "5", value_parser = clap::value_parser!(u64).range(1..))]
     pub watch: Option<u64>,
 }

@@ -13,7 +13,7 @@ use super::session::Session;
 use indexes::Ways;
 use journal::Journal;
 
-use crate::answers::{AppliedFile, Installed, Overlapping};
+use crate::answers::{AppliedFile, Installed};
 use crate::bundle::{self, Bundle, File, Statement, Verb, What};
 use crate::cli::Install;
 use crate::db::Server;
@@ -70,7 +70,6 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
             "installed in spite of errors; they are recorded, and `windrow status` shows it",
         );
     }
-    let overlaps = overlap::overlaps(&mut session)?;
     let installed = Installed {
         spec: session.graph.name.clone(),
         control: bundle.control.clone(),
@@ -80,18 +79,12 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
         forced,
         files: applied,
         dropped: journal.read(),
-        overlaps: overlaps
-            .iter()
-            .map(|it| Overlapping {
-                owner: it.owner.clone(),
-                tables: it.tables.clone(),
-            })
-            .collect(),
+        overlaps: overlap::overlaps(&mut session)?,
         armed: is_armed(&mut session),
     };
     let text = format!("`{}` is installed in {}", installed.control, session.url);
     tell(ui, args.with.output, &installed, &text);
-    for overlap in overlaps {
+    for overlap in &installed.overlaps {
         ui.warning(&format!("{}; {}", overlap.text(), overlap::HINT));
     }
     next_steps(&session, args, installed.armed, ui);

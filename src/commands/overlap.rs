@@ -3,30 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::session::Session;
+use crate::answers::Overlap;
 use crate::graph::Graph;
 use crate::render;
 use crate::ui::Ui;
-
-/// Another installation, by its owner role, and the tables that both delete from.
-pub(super) struct Overlap {
-    pub(super) owner: String,
-    pub(super) tables: Vec<String>,
-}
-
-impl Overlap {
-    /// What it means, for people.
-    pub(super) fn text(&self) -> String {
-        format!(
-            "the installation of `{}` deletes from {}, too: a hold that is set here does not bind it, nor one there this one",
-            self.owner,
-            self.tables
-                .iter()
-                .map(|table| format!("`{table}`"))
-                .collect::<Vec<_>>()
-                .join(", ")
-        )
-    }
-}
 
 /// What to do about it.
 pub(super) const HINT: &str =

@@ -166,6 +166,7 @@ fn every_command_answers_as_the_schema_says(dialect: Dialect) {
     what_people_decide(&mut place);
     what_people_set(&mut place);
     what_runs_do(&mut place, dialect);
+    what_is_said_of_a_run_under_way(&mut place, dialect);
     what_is_left_of_rows(&mut place);
     what_ends_it(&mut place);
     // With its server, the demo has a test of its own.
@@ -393,6 +394,48 @@ fn what_runs_do(place: &mut Place, dialect: Dialect) {
     place.ask(0, "history", &["SPEC"]);
     place.ask(no_events(dialect), "verify", &["SPEC"]);
     place.ask(0, "diff", &["SPEC"]);
+}
+
+/// A run that this session pretends to have begun.
+fn what_is_said_of_a_run_under_way(place: &mut Place, dialect: Dialect) {
+    let mut other = db::connect(&place.url.parse().expect("an address")).expect("a session");
+    other
+        .execute(match dialect {
+            Dialect::Postgres => {
+                "SELECT windrow_answers.take_lock();
+                 INSERT INTO windrow_answers.run (trigger, dry_run, options, as_of, deadline)
+                 VALUES ('MANUAL', false, '{}', now(), now());
+                 INSERT INTO windrow_answers.run_rule (run_id, rule, batch_families, table_names, table_rows)
+                 SELECT max(run_id), 'jobs', 1, '{}', '{}' FROM windrow_answers.run"
+            }
+            Dialect::Mysql | Dialect::Mariadb => {
+                "SET @windrow_lock = GET_LOCK('windrow_answers.run', 0);
+                 INSERT INTO windrow_answers.run (`trigger`, dry_run, options, as_of, backend_pid)
+                 VALUES ('MANUAL', false, '{}', UTC_TIMESTAMP(6), CONNECTION_ID());
+                 INSERT INTO windrow_answers.run_rule (run_id, rule, batch_families)
+                 SELECT MAX(run_id), 'jobs', 1 FROM windrow_answers.run"
+            }
+        })
+        .expect("a run under way");
+    // A session at work has a transaction.
+    other.execute("BEGIN").expect("a transaction");
+    let status = place.ask(0, "status", &["SPEC"]);
+    assert_eq!(status["running"][0]["rule"], "jobs");
+    let history = place.ask(0, "history", &["SPEC"]);
+    assert_eq!(history[0]["seconds"], Value::Null);
+    let refused = place.ask(1, "run", &["SPEC"]);
+    let reason = refused["reason"].as_str().expect("a reason");
+    assert!(reason.contains("is in progress"), "{refused:#}");
+    // Its call is over without an end, and the next run says so.
+    let over = match dialect {
+        Dialect::Postgres => "ROLLBACK; SELECT pg_advisory_unlock_all()",
+        Dialect::Mysql | Dialect::Mariadb => "ROLLBACK; SET @windrow_lock = RELEASE_ALL_LOCKS()",
+    };
+    other.execute(over).expect("an end");
+    place.ask(0, "run", &["SPEC"]);
+    let history = place.ask(0, "history", &["SPEC"]);
+    assert_eq!(history[1]["status"], "crashed");
+    place.ask(0, "status", &["SPEC"]);
 }
 
 fn what_is_left_of_rows(place: &mut Place) {

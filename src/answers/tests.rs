@@ -92,7 +92,8 @@ fn a_document_that_lacks_a_field_is_an_error_and_not_a_0() {
     );
     each_field_is_missed::<Vec<Setting>>(
         "settings",
-        &json!([{"rule": "r", "name": "nice", "value": 1, "unit": "%", "spec_value": 0, "takes": "0 to 10000", "changed_at": null, "changed_by": null}]),
+        &json!([{"rule": "r", "name": "nice", "value": 1, "unit": "%", "spec_value": 0, "takes": "0 to 10000",
+            "changed_at": null, "changed_by": null}]),
         &[],
     );
     each_field_is_missed::<Vec<Window>>(
@@ -107,7 +108,8 @@ fn a_document_that_lacks_a_field_is_an_error_and_not_a_0() {
     );
     each_field_is_missed::<Archived>(
         "archive_list",
-        &json!({"rows": 1, "runs": [{"run": 1, "archived_at": null, "started_by": null, "rules": ["r"], "rows": 1, "tables": {"t": 1}, "restored": null, "dropped": null}]}),
+        &json!({"rows": 1, "runs": [{"run": 1, "archived_at": null, "started_by": null, "rules": ["r"], "rows": 1,
+            "tables": {"t": 1}, "restored": null, "dropped": null}]}),
         &[],
     );
     each_field_is_missed::<Restored>(

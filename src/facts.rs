@@ -4,7 +4,7 @@ mod outcomes;
 mod reasons;
 mod settings;
 
-pub use outcomes::{CHECKS, Outcome, REFUSALS, STATUSES, STOPS};
+pub use outcomes::{CHECKS, Outcome, REFUSALS, STATUSES, STOPS, WAITS};
 pub use reasons::{REASONS, Reason, meaning};
 pub use settings::{
     ARCHIVE_DAYS, BATCH_FAMILIES, BATCH_FAMILY_ROWS, BATCH_ROWS, FALLBACK_RETENTION, LEDGER_DAYS,

@@ -124,6 +124,65 @@ pub const STOPS: [Outcome; 14] = [
     ),
 ];
 
+/// What a run waits for before its next batch: `waiting_for`.
+pub const WAITS: [Outcome; 11] = [
+    outcome(
+        "%s, %s %% of the time of a batch",
+        "It rests so that it is not felt: `nice`, or `scheduled_nice` of runs that a schedule starts.",
+        "Nothing. Where the backlog grows, lower the setting that is named.",
+    ),
+    outcome(
+        "the rate of %s rows per second",
+        "It may delete so many rows a second.",
+        "Nothing. Where the backlog grows, raise `rate`.",
+    ),
+    outcome(
+        "replica %s, which is %s seconds behind",
+        "PostgreSQL: a replica is further behind than `max_replica_lag`.",
+        "See why the replica does not keep up; the run goes on when it does.",
+    ),
+    outcome(
+        "the slowest replica in %s, which is %s seconds behind",
+        "By the `heartbeat` of the spec, a replica is further behind than `max_replica_lag`. `unknown`: the table has no row.",
+        "As above; or see whether what writes the heartbeat runs.",
+    ),
+    outcome(
+        "%s, which is %s MB of WAL behind",
+        "PostgreSQL: a replica or a replication slot is further behind than `max_replica_wal`.",
+        "As above; drop a slot that nobody reads.",
+    ),
+    outcome(
+        "other sessions, of which %s are active",
+        "The server has more to do than `max_active_sessions` allows.",
+        "Nothing: it goes on when the others are through.",
+    ),
+    outcome(
+        "%s, whose snapshot is %s transactions old",
+        "PostgreSQL: an old transaction keeps VACUUM from cleaning up behind the run (`max_old_snapshot`).",
+        "End the session, the slot or the prepared transaction that is named, if nobody needs it.",
+    ),
+    outcome(
+        "an old snapshot, with %s transactions in the history list",
+        "MySQL and MariaDB: an old transaction keeps the purge of InnoDB from cleaning up behind the run (`max_old_snapshot`).",
+        "Look for it in `information_schema.innodb_trx`.",
+    ),
+    outcome(
+        "the query of the spec, which says %s",
+        "`wait_while` of the spec says that it is to wait.",
+        "Nothing, or look at what that asks.",
+    ),
+    outcome(
+        "the right to see",
+        "The owner role may not see what the run is to look at before each batch; the GRANT that it lacks follows.",
+        "Grant it, or turn the setting off that needs it.",
+    ),
+    outcome(
+        "worker %s, which is at rule %s",
+        "Of several workers, another one has not ended the rule before.",
+        "Nothing.",
+    ),
+];
+
 /// Why no run begins: `reason` of a document with the status `refused`, and table `refusal` for scheduled runs.
 pub const REFUSALS: [Outcome; 14] = [
     outcome(

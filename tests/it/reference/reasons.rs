@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 
-use windrow::facts::{CHECKS, Outcome, REASONS, REFUSALS, STATUSES, STOPS};
+use windrow::facts::{CHECKS, Outcome, REASONS, REFUSALS, STATUSES, STOPS, WAITS};
 use windrow::{fit, lint};
 
 use super::cell;
@@ -46,9 +46,16 @@ pub(super) fn page() -> String {
         &mut page,
         "Why a run ended",
         "`reason` of a run. Of several rules, the reason that asks most for a look counts. ` while waiting for` behind it says what the \
-         run waited for as it ended: a replica, other sessions, an old snapshot, or what `wait_while` of the spec asks.",
+         run waited for as it ended.",
         "reason",
         &STOPS,
+    );
+    outcomes(
+        &mut page,
+        "What a run waits for",
+        "`waiting_for` of a run under way, in `windrow status` and table `run`; `windrow settings` has what they obey.",
+        "waiting for",
+        &WAITS,
     );
     outcomes(
         &mut page,
@@ -88,7 +95,7 @@ fn outcomes(page: &mut String, title: &str, where_: &str, head: &str, all: &[Out
         "\n## {title}\n\n{where_}\n\n| {head} | meaning | what to do |\n|---|---|---|"
     );
     for outcome in all {
-        let words = outcome.words.replace("%s", "…");
+        let words = outcome.words.replace("%s", "…").replace("%%", "%");
         let _ = writeln!(
             page,
             "| `{words}` | {} | {} |",
@@ -171,6 +178,7 @@ pub(super) fn every_reason_of_the_kernels_is_told() {
             assert!(said, "{name} does not say `{}`", outcome.words);
         }
         refusals(name, &texts);
+        waits(name, &texts);
         let found = checks(&texts);
         let told = CHECKS.iter().map(|check| check.words.to_owned());
         let others = ["time zone", "unfinished"];
@@ -191,7 +199,44 @@ pub(super) fn every_reason_of_the_kernels_is_told() {
             .collect();
         assert_eq!(statuses, told.join(", "), "{name}");
     }
+    let both = [kernel("postgres"), kernel("innodb")].concat();
+    for outcome in &WAITS {
+        assert!(
+            is_said(&both, outcome),
+            "no kernel says `{}`",
+            outcome.words
+        );
+    }
     assert!(REASONS.iter().all(|reason| !reason.remedy.is_empty()));
+}
+
+/// What a run says that it waits for.
+fn waits(name: &str, texts: &[String]) {
+    let mut seen = 0;
+    for text in texts {
+        for routine in text.split("\n--# create ").skip(1) {
+            let head = routine.lines().next().unwrap_or_default();
+            let of_pace = ["throttle", "throttled", "pace", "at_others"];
+            if !of_pace.iter().any(|it| head.ends_with(&format!(" {it}"))) {
+                continue;
+            }
+            let lines = routine.lines().filter(|line| !line.contains("RAISE"));
+            let body = lines.collect::<Vec<_>>().join("\n");
+            for before in [
+                "RETURN format(",
+                "text := format(",
+                "THEN format(",
+                "o_reason = CONCAT(",
+                "0, CONCAT(",
+            ] {
+                for literal in behind(&body, before) {
+                    assert!(is_told(&WAITS, literal), "{name}: {head}: `{literal}`");
+                    seen += 1;
+                }
+            }
+        }
+    }
+    assert!(seen > 5, "{name}: {seen}");
 }
 
 /// What the routines say that let no run begin.

@@ -3,6 +3,7 @@
 //! One rule, one file; each carries the explanation that `windrow check --explain` prints.
 
 mod batch_too_large;
+mod kept_at_once;
 mod long_lock_timeout;
 mod no_opt_in;
 mod raw_condition;
@@ -20,8 +21,9 @@ use crate::spec;
 pub use rule::Rule;
 
 /// Every rule.
-pub const RULES: [Rule; 7] = [
+pub const RULES: [Rule; 8] = [
     batch_too_large::RULE,
+    kept_at_once::RULE,
     long_lock_timeout::RULE,
     no_opt_in::RULE,
     raw_condition::RULE,

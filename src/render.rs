@@ -49,6 +49,7 @@ mod orphan_guard;
 mod others;
 mod postgres_probes;
 mod probes;
+mod raw;
 mod registry;
 mod releases;
 mod restore;

@@ -35,6 +35,7 @@ mark = { parents = ["run_id -> run.id set null", "step_id -> step.id restrict op
 task = { parents = ["run_id -> run.id", "part_id -> part.id"], with = "any", final = { done = true, "run_id -> run.over" = true } }
 link = { optional = true, parents = ["upper -> run.id", "lower -> run.id"], with = "any" }
 kind = { optional = true, key = "id integer" }
+note = { key = "id integer", parents = ["part_id -> part.id"], kept = { sort = "x" } }
 
 [tables.part]
 optional = true
@@ -68,6 +69,14 @@ optional = true
 strategy = "orphan"
 root = "kind"
 needs = ["id -> run.kind_id"]
+at_once = true
+
+[rules.notes]
+strategy = "orphan"
+root = "note"
+needs = ["run_id -> run.id"]
+candidates = { sort = "x" }
+where_sql = "{root}.lot = 1"
 at_once = true
 "#;
 
@@ -174,8 +183,13 @@ enum Action2 {
 /// What says which rows of a rule go.
 fn conditions(rule: &Rule) -> String {
     format!(
-        "{:?} {:?} {:?} {:?} {:?}",
-        rule.candidates, rule.r#final, rule.end_time, rule.otherwise, rule.retention
+        "{:?} {:?} {:?} {:?} {:?} {:?}",
+        rule.candidates,
+        rule.r#final,
+        rule.where_sql,
+        rule.end_time,
+        rule.otherwise,
+        rule.retention
     )
 }
 
@@ -261,6 +275,9 @@ fn keeps_as_much(before: &Graph, after: &Graph, catalog: &Catalog, told: &str) {
                 original.name,
                 edge.columns()
             );
+        }
+        if now.parents().next().is_some() {
+            assert_eq!(now.kept, original.kept, "{}\n{told}", original.name);
         }
         if !original.r#final.is_empty() && now.parents().next().is_some() {
             let same = now.r#final.own.len() == original.r#final.own.len()
@@ -370,6 +387,8 @@ mark = { parents = ["run_id -> run.id set null"] }
 task = { parents = ["run_id -> run.id"], final = { done = true, "run_id -> run.over" = true } }
 # left out: table "link": not in this database
 # left out: table "kind": not in this database
+# left out: "part_id -> part.id" of "note": `part` is left out
+note = { key = "id integer" }
 
 # left out: table "part": not in this database
 
@@ -396,6 +415,14 @@ archive = ["run"]
 runs = "rows of run"
 
 # left out: rule "kinds": its rows are those of `kind`, which is not in this database
+
+[rules.notes]
+strategy = "orphan"
+root = "note"
+needs = ["run_id -> run.id"]
+candidates = { sort = "x" }
+where_sql = "{root}.lot = 1"
+at_once = true
 "#
     );
 }

@@ -150,7 +150,7 @@ fn outside(session: &mut Session) -> anyhow::Result<Vec<Drift>> {
             .map(|finding| Drift {
                 kind: Kind::Application,
                 state: match finding.code {
-                    "unlisted-reference" | "unlisted-column" => State::Extra,
+                    "unlisted-reference" | "unlisted-column" | "kept-reference" => State::Extra,
                     _ => State::Other,
                 },
                 detail: format!("{}: {}; {}", finding.code, finding.message, finding.help),

@@ -11,9 +11,10 @@ pub fn text(graph: &Graph) -> String {
     for rule in &graph.rules {
         let _ = write!(out, "\nrule {}\n\n", rule.name);
         if let Some(sql) = &rule.where_sql {
+            let what = if rule.by_end() { "final" } else { "rows" };
             let _ = write!(
                 out,
-                "final where {sql} (SQL that windrow does not read)\n\n"
+                "{what} where {sql} (SQL that windrow does not read)\n\n"
             );
         }
         let mut seen = Vec::new();

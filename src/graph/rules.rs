@@ -144,7 +144,7 @@ fn rule(
         root: root?,
         candidates,
         r#final: finals,
-        where_sql: raw::condition(rule.where_sql.as_ref(), diagnostics),
+        where_sql: raw::condition(rule.where_sql.as_ref(), raw::OF_FAMILIES, diagnostics),
         end_time: end.time,
         otherwise: end.otherwise,
         epoch: end.epoch,

@@ -524,6 +524,12 @@ rows hold. Add the missing edge or rule, or take the table out; a table that is 
 `always` and `never` leave nothing to say for another window in the same list.",
     ),
     (
+        "where-beside-references",
+        "\
+A rule by age that asks foreign keys (`references`) judges its rows table by table, where SQL of the spec has no place. `where_sql` \
+can say the same: `NOT EXISTS (SELECT 1 FROM {schema}.other AS o WHERE o.row_id = {root}.id)`.",
+    ),
+    (
         "wrong-type",
         "The field takes another kind of TOML value, e.g. a text instead of a number.",
     ),

@@ -8,19 +8,23 @@ pub(super) const RULE: Rule = Rule {
     explanation: "\
 `where_sql` is SQL that windrow sets into its statements without reading it: `check --database` only lets the server plan it, no index \
 is made for it, `verify` says nothing of the tables that it reads, and an update of the application may change what it means. Whoever \
-reviews the spec must read it as code. What `final` can say (`column = value(s)`, NULL or not) belongs there.",
+reviews the spec must read it as code. What `final` or `candidates` can say (`column = value(s)`, NULL or not) belongs there.",
     check,
 };
 
 fn check(spec: &Spec, graph: &Graph) -> Vec<Diagnostic> {
     rules(spec, graph)
-        .filter_map(|(_, written, _)| written.where_sql.as_ref())
-        .map(|sql| {
+        .filter_map(|(_, written, rule)| Some((written.where_sql.as_ref()?, rule.by_end())))
+        .map(|(sql, by_end)| {
+            let (which, field) = match by_end {
+                true => ("are final", "final"),
+                false => ("a rule is about", "candidates"),
+            };
             Diagnostic::warning(
                 RULE.code,
                 sql.span(),
-                "SQL that windrow does not read decides which rows are final",
-                "say it by `final` if that can; otherwise review it as code",
+                format!("SQL that windrow does not read decides which rows {which}"),
+                format!("say it by `{field}` if that can; otherwise review it as code"),
             )
         })
         .collect()

@@ -3,8 +3,7 @@
 use super::edges::{EdgeView, OtherView, between, edge_view, members};
 use super::marks::own;
 use super::names::{
-    control_name, escaped, home, id_type, local, near, present, table_name, typed, variable,
-    work_table,
+    control_name, escaped, id_type, local, near, present, table_name, typed, variable, work_table,
 };
 use super::rules::{by_calendar, time_name};
 use super::views::{
@@ -13,7 +12,7 @@ use super::views::{
 };
 use super::works::WorkView;
 use super::{
-    above, archive, cascade, document, edges, held, keeps, kept, last, left, newest, releases,
+    above, archive, cascade, document, edges, held, keeps, kept, last, left, newest, raw, releases,
     single, source, timed,
 };
 use crate::dialect::Dialect;
@@ -159,7 +158,7 @@ fn root_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RootView {
             format!("({said}) IS TRUE")
         }
     };
-    let raw = raw_condition(graph, rule, dialect);
+    let raw = raw::condition(graph, rule, "i", dialect);
     RootView {
         raw: rule.where_sql.clone().unwrap_or_default(),
         table: table_name(graph, dialect, &root.name),
@@ -202,21 +201,13 @@ fn root_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RootView {
         },
         is_root: all(&rule.candidates),
         candidates: conditions_of(&rule.candidates, dialect),
-        eligible: if !rule.by_end() && rule.candidates.is_empty() {
+        eligible: if !rule.by_end() && rule.candidates.is_empty() && raw.is_none() {
             vec!["true".to_owned()]
         } else {
             let eligible = conditions_of(&plan::eligible(rule), dialect);
             eligible.into_iter().chain(raw.clone()).collect()
         },
     }
-}
-
-/// The SQL of the spec on row `i`.
-fn raw_condition(graph: &Graph, rule: &Rule, dialect: Dialect) -> Option<String> {
-    let sql = rule.where_sql.as_ref()?;
-    let home = dialect.ident(home(graph, dialect));
-    let sql = sql.replace("{root}", "i").replace("{schema}", &home);
-    Some(format!("({sql})"))
 }
 
 /// Conditions on row `i`.

@@ -2,8 +2,8 @@
 
 use self::parts::{goes, key_views, tie, time_of};
 use self::passes::passes;
-use super::above;
 use super::names::{escaped, local, table_name};
+use super::{above, raw};
 use crate::dialect::Dialect;
 use crate::graph::{Column, Graph, Kind, Rule, Single};
 
@@ -41,6 +41,7 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
         .candidates
         .iter()
         .map(|condition| dialect.condition_of("t", condition))
+        .chain(raw::condition(graph, rule, "t", dialect))
         .collect();
     let key_text = text(&|key| format!("t.{}", key.column));
     let aged = single.aged();
@@ -84,6 +85,7 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
         in_zone: aged.map_or(String::new(), |time| here(time.kind)),
         names: list(&|key| key.name.clone()),
         goes: goes(graph, rule, single, dialect),
+        asked: raw::condition(graph, rule, "t", dialect),
         search: (dialect == Dialect::Postgres).then(|| search(graph, rule, single)),
         unranked: unranked(single, dialect),
         due_cast: format!("{due}::{}", dialect.kind(oldest(rule, single))),

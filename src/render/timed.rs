@@ -6,6 +6,7 @@ use self::member::{MemberView, Tables, any_of};
 use super::adopt::{AdoptView, Adopter, BetweenView};
 use super::names::{local, table_name};
 use super::others::{ListView, OtherView, Others};
+use super::raw;
 use super::roots::Roots;
 use super::sql::among;
 use super::works::WorkView;
@@ -125,6 +126,14 @@ impl DueView {
     }
 }
 
+/// What a row of the root table must be to be of the rule.
+fn conditions(graph: &Graph, rule: &Rule, row: &str, dialect: Dialect) -> Vec<String> {
+    let candidates = rule.candidates.iter();
+    let said = candidates.map(|it| dialect.condition_of(row, it));
+    said.chain(raw::condition(graph, rule, row, dialect))
+        .collect()
+}
+
 pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) -> TimedView {
     let key = dialect.ident(&graph.table(rule.root).key[0].name);
     let roots = Roots::new(graph, rule, timed, dialect);
@@ -140,11 +149,8 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
     let members = tables.members();
     let adopter = Adopter::new(graph, rule, timed, &roots, dialect);
     let root = members.iter().find(|member| member.root);
-    let conditions = |row: &str| -> Vec<String> {
-        let candidates = rule.candidates.iter();
-        candidates.map(|it| dialect.condition_of(row, it)).collect()
-    };
     let ended = timed.ended.as_ref();
+    let conditions = |row: &str| conditions(graph, rule, row, dialect);
     let by_family = timed.unit == Unit::Family;
     let rootless = |row: &str| roots.missing(&roots.family_of(row, dialect), dialect);
     let at_window = |row: &str| {

@@ -32,8 +32,9 @@ pub struct Rule {
     /// not NULL.
     #[schemars(with = "BTreeMap<String, Values>", extend("minProperties" = 1))]
     pub r#final: Option<Spanned<BTreeMap<Text, Spanned<Values>>>>,
-    /// SQL that must be true as well of a row that is final, beside `final`: one condition on the row `{root}`; `{schema}` is the schema
-    /// or database of the application's tables. NULL is not true: the row stays. windrow does not read it, and says so
+    /// SQL that must be true as well of a row that is final, beside `final`, or of a row that is the rule's at all, beside
+    /// `candidates` (`age`, `expiry`, `orphan`, `keep-last`): one condition on the row `{root}`; `{schema}` is the schema or
+    /// database of the application's tables. NULL is not true: the row stays. windrow does not read it, and says so
     /// (`raw-condition`).
     #[serde(default)]
     #[schemars(with = "String", example = &"{root}.paid >= {root}.owed")]

@@ -145,6 +145,10 @@ BEGIN
 END;
 
 -- {{ rule.name }}_delete: deletes the rows of a window but for those in work_keep; without a window, those in work_target.
+{%- if rule.raw %}
+-- where_sql of the spec, which windrow does not read, says of all that the rule is about: {{ rule.raw }}
+-- It is asked of rows that are locked, and these are deleted then: a DELETE would lock what it reads, and must not read its own table.
+{%- endif %}
 --# create procedure {{ control }}.{{ rule.name }}_delete
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_delete(⟦IN p_run bigint, IN p_from datetime(6), IN p_to datetime(6), OUT o_rows bigint⟧)
 SQL SECURITY DEFINER
@@ -154,16 +158,19 @@ BEGIN
     DECLARE v_copied bigint;
 {%- endif %}
     IF p_from IS NULL THEN
+{%- if rule.raw %}
+{{- <w.plain_listed rule rows={<w.plain_target rule />} /> }}
+{%- endif %}
 {%- if rule.archive %}
         INSERT INTO {{ rule.archive.entry }}
         «SELECT p_run, UTC_TIMESTAMP(6), t.*
-        {{ <w.plain_target rule /> }}
+        {% if rule.raw %}{{ <w.plain_rows rule /> }}{% else %}{{ <w.plain_target rule /> }}{% endif %}
         FOR UPDATE{% if not maria %} OF t{% endif %}»;
         SET v_copied = ROW_COUNT();
 {%- endif %}
 {%- filter fit %}
         «DELETE t
-        {{ <w.plain_target rule /> }}»;
+        {% if rule.raw %}{{ <w.plain_rows rule /> }}{% else %}{{ <w.plain_target rule /> }}{% endif %}»;
 {%- endfilter %}
         SET o_rows = ROW_COUNT();
     ELSE
@@ -176,16 +183,19 @@ BEGIN
           AND {{ condition }}
 {%- endfor %}»;
 {%- endfilter %}
+{%- if rule.raw %}
+{{- <w.plain_listed rule rows={<w.plain_window rule />} /> }}
+{%- endif %}
 {%- if rule.archive %}
         INSERT INTO {{ rule.archive.entry }}
         «SELECT p_run, UTC_TIMESTAMP(6), t.*
-        {{ <w.plain_window rule /> }}
+        {% if rule.raw %}{{ <w.plain_rows rule /> }}{% else %}{{ <w.plain_window rule /> }}{% endif %}
         FOR UPDATE{% if not maria %} OF t{% endif %}»;
         SET v_copied = ROW_COUNT();
 {%- endif %}
 {%- filter fit %}
         «DELETE t
-        {{ <w.plain_window rule /> }}»;
+        {% if rule.raw %}{{ <w.plain_rows rule /> }}{% else %}{{ <w.plain_window rule /> }}{% endif %}»;
 {%- endfilter %}
         SET o_rows = ROW_COUNT();
     END IF;

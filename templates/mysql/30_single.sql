@@ -96,6 +96,9 @@ END;
 
 -- {{ rule.name }}_verdict: which of the rows in work_row are deleted:
 -- {{ rule.single.why }}
+{%- if rule.raw %}
+-- where_sql of the spec, which windrow does not read, says of all that the rule is about: {{ rule.raw }}
+{%- endif %}
 -- p_as_of is NULL for a purge of named rows, whose time does not matter. The second look is under the locks of the rows.
 --# create procedure {{ control }}.{{ rule.name }}_verdict
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_verdict(

@@ -806,6 +806,22 @@ AND {{ condition }}
 {%- endfor %}
 {%- endcomponent w.plain_window %}
 
+{#- Lists rows t in work_row, locked. Begins on a new line. -#}
+{% component w.plain_listed(rule, rows) %}
+        DELETE FROM work_row;
+{%- filter fit %}
+        INSERT INTO work_row (id)
+        «SELECT t.{{ rule.key }}
+        {{ rows }}
+        FOR UPDATE»;
+{%- endfilter %}
+{%- endcomponent w.plain_listed %}
+
+{% component w.plain_rows(rule) -%}
+FROM work_row AS w
+STRAIGHT_JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = w.id
+{%- endcomponent w.plain_rows %}
+
 {#- What the kernel asks every rule: the row that a key names. -#}
 {% component w.row(control, rule) -%}
 -- {{ rule.name }}_row: the row that a key names, in whatever spelling its column reads.

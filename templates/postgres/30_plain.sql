@@ -66,6 +66,9 @@ $windrow$;
 
 {% endif -%}
 -- {{ rule.name }}_delete: deletes the rows of a window but for those in p_keep; or the one with a key.
+{%- if rule.raw %}
+-- where_sql of the spec, which windrow does not read, says of all that the rule is about: {{ rule.raw }}
+{%- endif %}
 --# create function {{ control }}.{{ rule.name }}_delete
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_delete(
     ⟦p_run bigint, p_from {{ rule.time_type }}, p_to {{ rule.time_type }}, p_keep {{ rule.key_type }}[], p_key text, OUT o_rows bigint⟧

@@ -227,6 +227,9 @@ WHERE {{ rule.single.same_key }}
 {%- if rule.single.orphan %}
   AND {{ rule.single.goes }}
 {%- endif %}
+{%- if rule.single.asked %}
+  AND {{ rule.single.asked }}
+{%- endif %}
 {%- if rule.archive %}
     RETURNING t.*»
 ),

@@ -15,6 +15,9 @@ use crate::support::keyed::{Cleaned, cleaned};
 use crate::support::patience::until;
 
 tests! {
+    lint: [
+        a_picture_says_that_some_rows_are_kept,
+    ],
     each_server: [
         the_example_of_the_docs_keeps_the_history_of_assets,
         rows_are_kept_by_values_of_every_kind,
@@ -37,6 +40,18 @@ fn dagster() -> String {
         .expect("a section");
     let (_, block) = section.split_once("```toml\n").expect("a spec");
     block.split_once("```").expect("its end").0.to_owned()
+}
+
+fn a_picture_says_that_some_rows_are_kept() {
+    let graph = graph_of(&dagster());
+    let text = windrow::draw::text(&graph);
+    let line = "─ [2] event_logs (id)  run_id  (kept: dagster_event_type = ASSET_MATERIALIZATION or ASSET_OBSERVATION)\n";
+    assert!(text.contains(line), "{text}");
+    // Where the table is the root itself, nothing is kept.
+    assert_eq!(text.matches("kept").count(), 1, "{text}");
+    for picture in [windrow::draw::dot(&graph), windrow::draw::mermaid(&graph)] {
+        assert!(picture.contains("run_id, some kept"), "{picture}");
+    }
 }
 
 /// With and without fractions, as the servers have it.
@@ -388,15 +403,13 @@ fn what_is_kept_ties_and_keeps_no_family(dialect: Dialect) {
     assert_eq!(left(&mut database, "steps"), [11, 22]);
 }
 
-/// Whoever changes a row while a batch is about to take it comes first.
-fn a_row_that_is_kept_meanwhile_stays_with_what_is_its(dialect: Dialect) {
-    let mut database = family(dialect, "any");
-    let mut writer = database.connect();
-    writer.execute("BEGIN").expect("a transaction");
-    let begun = "UPDATE steps SET kind = 'kept' WHERE id = 21";
-    writer.execute(&database.named(begun)).expect("an update");
-    let (runner, _, session) = database.call_aside("run", json!({}));
-    let waits = match dialect {
+/// Waits until a call aside waits for a row that somebody holds.
+pub(crate) fn until_waiting<T>(
+    database: &mut Installation,
+    runner: &thread::JoinHandle<T>,
+    session: i64,
+) {
+    let waits = match database.dialect {
         Dialect::Postgres => {
             format!(
                 "SELECT COUNT(*) FROM pg_stat_activity WHERE pid = {session} AND wait_event_type = 'Lock'"
@@ -413,6 +426,17 @@ fn a_row_that_is_kept_meanwhile_stays_with_what_is_its(dialect: Dialect) {
         Ok(database.number(&waits) == 1)
     })
     .expect("it gets there");
+}
+
+/// Whoever changes a row while a batch is about to take it comes first.
+fn a_row_that_is_kept_meanwhile_stays_with_what_is_its(dialect: Dialect) {
+    let mut database = family(dialect, "any");
+    let mut writer = database.connect();
+    writer.execute("BEGIN").expect("a transaction");
+    let begun = "UPDATE steps SET kind = 'kept' WHERE id = 21";
+    writer.execute(&database.named(begun)).expect("an update");
+    let (runner, _, session) = database.call_aside("run", json!({}));
+    until_waiting(&mut database, &runner, session);
     writer.execute("COMMIT").expect("a commit");
     let run = runner.join().expect("no panic").1.expect("a run");
     assert_eq!(run["status"], "done", "{run}");

@@ -143,6 +143,7 @@ fn every_defect_has_its_place_in_the_generated_sql() {
         scopes::graph(),
         subflows::graph(),
         hatch::graph(),
+        hatch::graph_of_rows(""),
     ];
     let mut homeless = Vec::new();
     for dialect in DIALECTS {

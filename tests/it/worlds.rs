@@ -208,6 +208,11 @@ fn the_generated_worlds_are_odd_enough() {
             Hierarchy::Over(..) => "a row between a row and the one above it".to_owned(),
         });
         count(format!("SQL of the spec: {}", plan.families.raw.is_some()));
+        if plan.single.raw.is_some() {
+            let name = format!("{:?}", plan.single.what);
+            let name = name.split(' ').next().unwrap_or_default();
+            count(format!("SQL of the spec of single rows: {name}"));
+        }
         count(match &plan.families.source {
             Source::Constant => "constant".to_owned(),
             Source::Policies { opt_in } => format!("policies, opt in: {opt_in}"),

@@ -21,7 +21,7 @@ pub struct Rule {
     pub candidates: Vec<Condition>,
     /// Rows of the root table that are final: every listed column has one of the listed values.
     pub r#final: Vec<Condition>,
-    /// SQL that must be true of a final row as well, with `{root}` for the row.
+    /// SQL that must be true as well of a final row, or of a row that goes by itself, with `{root}` for the row.
     pub where_sql: Option<String>,
     /// When a row of the root table ended, or the time by which rows go: `Timestamp` or `Timestamptz`. A rule of single rows
     /// without a time has the first column here by which a run goes through the table; one whose roots end with rows of

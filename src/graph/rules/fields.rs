@@ -41,16 +41,18 @@ pub(super) fn refuse(
             "it has `root`, `time`, `tables`, `unit`, `end_time`, `references`, `retention` with `minimum` and `safety_lag`, `stamp`, `archive`, and `limits` with `batch_rows`, and `batch_families` and `batch_family_rows` where `unit` is `family`: the stored time holds the retention already"
         }
         Strategy::Age => {
-            "it has `root`, `time`, `candidates`, `references`, `retention`, `archive` and `limits` with `batch_rows`"
+            "it has `root`, `time`, `candidates`, `where_sql`, `references`, `retention`, `archive` and `limits` with \
+             `batch_rows`"
         }
         Strategy::Expiry => {
-            "it has `root`, `time`, `candidates`, `fallback` with a time and a retention, `archive`, and `limits` with `batch_rows` and `batch_family_rows`"
+            "it has `root`, `time`, `candidates`, `where_sql`, `fallback` with a time and a retention, `archive`, and `limits` with `batch_rows` and `batch_family_rows`"
         }
         Strategy::Orphan => {
-            "it has `root`, `needs`, `candidates`, `time` and `retention` or `at_once`, `archive`, and `limits` with `batch_rows` and `batch_family_rows`"
+            "it has `root`, `needs`, `candidates`, `where_sql`, `time` and `retention` or `at_once`, `archive`, and `limits` with `batch_rows` and `batch_family_rows`"
         }
         Strategy::KeepLast => {
-            "it has `root`, `keep`, `candidates`, `time` and `retention`, `archive`, and `limits` with `batch_rows` and `batch_family_rows`"
+            "it has `root`, `keep`, `candidates`, `where_sql`, `time` and `retention`, `archive`, and `limits` with \
+             `batch_rows` and `batch_family_rows`"
         }
     };
     for (field, span) in found {
@@ -102,7 +104,6 @@ pub(super) fn foreign_to_time(
 pub(super) fn fields_of_families(rule: &spec::Rule) -> Vec<(&'static str, Span)> {
     let mut found: Vec<(&str, Span)> = Vec::new();
     found.extend(rule.r#final.as_ref().map(|it| ("final", it.span())));
-    found.extend(rule.where_sql.as_ref().map(|it| ("where_sql", it.span())));
     found.extend(rule.start_time.as_ref().map(|it| ("start_time", it.span())));
     found.extend(rule.keep.as_ref().map(|it| ("keep", it.span())));
     found.extend(rule.hierarchy.first().map(|it| ("hierarchy", it.span())));

@@ -2,16 +2,31 @@
 
 use crate::diagnostic::Diagnostic;
 use crate::graph::names;
-use crate::spec::Text;
+use crate::spec::{self, Strategy, Text};
 
-/// A condition on a row of the root table, on one line. It is set between brackets in many statements, and must not end them.
+/// What statements call the row that is judged: those of rules by end time, and those of the others.
+pub(super) const OF_FAMILIES: &[&str] = &["i"];
+pub(super) const OF_ROWS: &[&str] = &["i", "n", "r", "t"];
+
+/// A condition on a row of the root table, on one line. It is set between brackets in many statements, and must not end them; in
+/// these the row has one of some names.
 pub(super) fn condition(
     written: Option<&Text>,
+    rows: &[&str],
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<String> {
     let written = written?;
     names::value(written.get_ref(), "where_sql", written.span(), diagnostics);
     match on_one_line(written.get_ref()) {
+        Ok(sql) if let Some(name) = taken(&sql, rows) => {
+            diagnostics.push(Diagnostic::error(
+                "no-condition",
+                written.span(),
+                format!("`{name}` is a name that windrow gives the row that is judged"),
+                "name tables otherwise, and write `{root}.column` for a column of that row",
+            ));
+            None
+        }
         Ok(sql) => Some(sql),
         Err(message) => {
             let help = "write one condition without comments, in which all brackets and quotes are closed, with `{root}.column` for a \
@@ -25,6 +40,55 @@ pub(super) fn condition(
             None
         }
     }
+}
+
+/// One of these names, where it is not that of a column behind a dot: within the condition it would be another row.
+fn taken<'a>(sql: &str, rows: &[&'a str]) -> Option<&'a str> {
+    let is_part = |sign: char| sign.is_alphanumeric() || "_.{}".contains(sign);
+    // What stands between single quotes is a text; other quotes stand around names.
+    let outside: Vec<&str> = sql.split('\'').step_by(2).collect();
+    let outside = outside.join(" ").replace(['"', '`'], "");
+    let mut words = outside.split(|sign| !is_part(sign));
+    words.find_map(|word| {
+        let first = word.split('.').next().unwrap_or_default();
+        let mut rows = rows.iter();
+        rows.find(|row| row.eq_ignore_ascii_case(first)).copied()
+    })
+}
+
+/// The same of a rule by time: by age of one table, where no foreign key is asked besides.
+pub(super) fn of_time(
+    rule: &spec::Rule,
+    strategy: Strategy,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<String> {
+    let written = rule.where_sql.as_ref()?;
+    let why = if strategy == Strategy::RemovalTime {
+        (
+            "a rule of the strategy `removal-time` has no `where_sql`: each row goes by a stored time, with its family or without, \
+             and a condition on the root would leave others of its rows to that",
+            "let the application leave the time of what is to stay NULL, set one that is far away (`stamp`), or hold the family",
+        )
+    } else if let Some(reference) = rule.references.first() {
+        let finding = Diagnostic::error(
+            "where-beside-references",
+            written.span(),
+            "`where_sql` and `references` do not go together",
+            "let `where_sql` say the other, too: `NOT EXISTS (SELECT 1 FROM {schema}.other AS o WHERE o.row_id = {root}.id)`",
+        );
+        diagnostics.push(finding.related(reference.span(), "the references"));
+        return None;
+    } else {
+        return condition(Some(written), OF_ROWS, diagnostics);
+    };
+    let (message, help) = why;
+    diagnostics.push(Diagnostic::error(
+        "field-of-other-strategy",
+        written.span(),
+        message,
+        help,
+    ));
+    None
 }
 
 /// The condition, or what is wrong with it. Where the servers read quotes in several ways, it is refused.
@@ -84,6 +148,24 @@ mod tests {
 
     fn wrong(sql: &str) -> String {
         on_one_line(sql).expect_err(sql)
+    }
+
+    #[test]
+    fn no_table_is_named_as_the_row_that_is_judged() {
+        let taken = |sql: &str| taken(sql, OF_ROWS);
+        for sql in [
+            "EXISTS (SELECT 1 FROM b AS n WHERE n.a = {root}.a)",
+            "EXISTS (SELECT 1 FROM b T WHERE {root}.a = 1)",
+            "EXISTS (SELECT 1 FROM b AS \"r\" WHERE \"r\".a = {root}.a)",
+        ] {
+            assert!(taken(sql).is_some(), "{sql}");
+        }
+        for sql in [
+            "{root}.n = 't' AND {root}.\"t\" = 1",
+            "EXISTS (SELECT 1 FROM {schema}.t AS note WHERE note.t = {root}.tn)",
+        ] {
+            assert_eq!(taken(sql), None, "{sql}");
+        }
     }
 
     #[test]

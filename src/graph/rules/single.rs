@@ -8,6 +8,7 @@ use super::columns::{columns, end_time, time_or_number};
 use super::family::{Family, root};
 use super::fields::{foreign_to_single, missing, refuse};
 use super::limits::limits;
+use super::raw;
 use super::report::reports;
 use super::retention::retention;
 use crate::diagnostic::{Diagnostic, Span};
@@ -85,6 +86,7 @@ pub(super) fn rule(
     let report = reports(text, rule, &family, diagnostics);
     let limits = limits(&rule.limits, diagnostics);
     let candidates = conditions(&rule.candidates, diagnostics);
+    let where_sql = raw::condition(rule.where_sql.as_ref(), raw::OF_ROWS, diagnostics);
     let (single, first, retention) = resolved?;
     let root = root?;
     Some(Rule {
@@ -92,7 +94,7 @@ pub(super) fn rule(
         root,
         candidates,
         r#final: Vec::new(),
-        where_sql: None,
+        where_sql,
         end_time: match first {
             Some(column) => column,
             None => tables.tables[root.0].key.first()?.clone(),

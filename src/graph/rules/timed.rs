@@ -7,6 +7,7 @@ use super::columns::{end_time, time_or_number};
 use super::family::{Family, root};
 use super::fields::{foreign_to_time, missing, refuse};
 use super::limits::limits;
+use super::raw;
 use super::report::reports;
 use super::retention::retention;
 use super::stamp::{Around, stamps};
@@ -50,7 +51,7 @@ pub(super) fn rule(
     let order: Vec<TableId> = members.iter().map(|member| member.table).collect();
     // A table that could not be read may be the one that is missed.
     if members.len() >= rule.tables.len() && !tables.edges_are_unclear() {
-        check_children(name, &order, tables, diagnostics);
+        check_children(name, &order, by_removal_time, tables, diagnostics);
     }
     let references = references(text, spec, rule, &order, tables, diagnostics);
     let around = Around {
@@ -87,13 +88,14 @@ pub(super) fn rule(
     check_order_of_own(rule, text, &stamps, &order, tables, diagnostics);
     let limits = limits(&rule.limits, diagnostics);
     let candidates = conditions(&rule.candidates, diagnostics);
+    let where_sql = raw::of_time(rule, strategy, diagnostics);
     let kept = kept?;
     Some(Rule {
         name: name.get_ref().clone(),
         root: root?,
         candidates,
         r#final: Vec::new(),
-        where_sql: None,
+        where_sql,
         end_time: time?,
         otherwise: None,
         epoch: epoch?,
@@ -379,6 +381,7 @@ fn members(
 fn check_children(
     name: &Text,
     order: &[TableId],
+    by_removal_time: bool,
     tables: &Resolved,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
@@ -410,7 +413,13 @@ fn check_children(
                     "child-not-listed",
                     name.span(),
                     format!("the rows of `{child}` belong to `{parent}`, and the rule leaves them behind"),
-                    format!("list `{child}` before `{parent}` under `tables`, or take the edge out"),
+                    if by_removal_time {
+                        format!("list `{child}` before `{parent}` under `tables`, or take the edge out")
+                    } else {
+                        "a rule by age takes rows of one table: write one of the strategy `orphan` or `expiry`, whose rows take along what \
+                         belongs to them, or take the edge out"
+                            .to_owned()
+                    },
                 )
                 .related(tables.spans[index].clone(), "the table"),
             );

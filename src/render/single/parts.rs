@@ -4,6 +4,7 @@ use super::views::{KeyView, RankedView};
 use crate::dialect::Dialect;
 use crate::graph::{Column, Graph, Kind, Literal, Need, Rule, Single, Table};
 use crate::render::names::{control_name, local, present, table_name};
+use crate::render::raw;
 
 /// Where a text is written for both MySQL and MariaDB.
 const EITHER: Dialect = Dialect::Mysql;
@@ -114,7 +115,8 @@ pub(super) fn goes(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
             same.extend(
                 rule.candidates
                     .iter()
-                    .map(|condition| dialect.condition_of("n", condition)),
+                    .map(|condition| dialect.condition_of("n", condition))
+                    .chain(raw::condition(graph, rule, "n", dialect)),
             );
             let from = table_name(graph, dialect, &table.name);
             let same = same.join("\n      AND ");

@@ -47,6 +47,8 @@ pub(crate) struct SingleView {
     pub(crate) conditions: Vec<String>,
     /// What makes it go: what it names is gone, or enough rows are newer.
     pub(crate) goes: String,
+    /// SQL of the spec, which is among the conditions, too.
+    pub(crate) asked: Option<String>,
     /// What a search asks on PostgreSQL.
     #[serde(flatten)]
     pub(crate) search: Option<SearchView>,

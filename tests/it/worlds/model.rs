@@ -449,20 +449,29 @@ fn instant(value: &Value, kind: Kind) -> Option<i64> {
     }
 }
 
+/// The rows that the rule of single rows is about.
+fn rows_of_rule<'a>(plan: &Plan, world: &'a World) -> Vec<&'a Row> {
+    let rule = &plan.single;
+    let none = [Value::Null, Value::Text("a".to_owned())];
+    let kinds = [Value::Int(1), Value::Int(2)];
+    world
+        .of(rule.table)
+        .filter(|row| {
+            let is_candidate = |column| kinds.contains(&row.values[column]);
+            rule.candidates.is_none_or(is_candidate)
+        })
+        .filter(|row| {
+            rule.raw
+                .is_none_or(|column| !none.contains(&row.values[column]))
+        })
+        .collect()
+}
+
 pub(crate) fn single(plan: &Plan, world: &World) -> Verdict {
     let rule = &plan.single;
     let mut verdict = Verdict::default();
     let cutoff = AS_OF - rule.days.max(rule.minimum) * DAY - rule.lag * HOUR;
-    let rows: Vec<&Row> = world
-        .of(rule.table)
-        .filter(|row| {
-            rule.candidates.is_none_or(|column| {
-                row.values[column]
-                    .int()
-                    .is_some_and(|kind| [1, 2].contains(&kind))
-            })
-        })
-        .collect();
+    let rows = rows_of_rule(plan, world);
     let is_held = |row: &Row| {
         let key: Vec<&Value> = plan.tables[rule.table]
             .key

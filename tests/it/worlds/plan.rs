@@ -195,6 +195,8 @@ pub(crate) struct SingleRule {
     pub(crate) what: Single,
     /// A column that is 1 or 2 in rows that the rule is about.
     pub(crate) candidates: Option<usize>,
+    /// A column of texts; a row in which it is NULL or "a" is none of the rule's, by SQL of the spec.
+    pub(crate) raw: Option<usize>,
     pub(crate) days: i64,
     pub(crate) minimum: i64,
     pub(crate) lag: i64,

@@ -4,6 +4,7 @@ use super::edit;
 use crate::support::defect::Defect;
 
 const OVER: &str = "subflows::SERVER::a_family_over_task_runs_goes_together_or_not_at_all";
+const ROWS: &str = "hatch::SERVER::what_the_condition_of_single_rows_is_not_true_of_stays";
 const RAW: &str = "hatch::SERVER::what_the_condition_is_not_true_of_stays";
 
 pub(super) const DEFECTS: &[Defect] = &[
@@ -78,5 +79,31 @@ pub(super) const DEFECTS: &[Defect] = &[
             "      AND (true OR NOT EXISTS",
         )],
         noticed_by: &[RAW],
+    },
+    Defect {
+        name: "raw-condition-of-rows-forgotten",
+        what: "SQL of the spec is not asked of single rows and rows by age",
+        postgres: &[edit(
+            "(t.paid >= t.owed AND NOT EXISTS",
+            "(true OR NOT EXISTS",
+        )],
+        mysql: &[edit(
+            "(t.paid >= t.owed AND NOT EXISTS",
+            "(true OR NOT EXISTS",
+        )],
+        noticed_by: &[ROWS],
+    },
+    Defect {
+        name: "raw-condition-of-the-newest-forgotten",
+        what: "rows of which SQL of the spec is not true count among the newest",
+        postgres: &[edit(
+            "(n.paid >= n.owed AND NOT EXISTS",
+            "(true OR NOT EXISTS",
+        )],
+        mysql: &[edit(
+            "(n.paid >= n.owed AND NOT EXISTS",
+            "(true OR NOT EXISTS",
+        )],
+        noticed_by: &["hatch::SERVER::a_row_that_the_condition_is_not_true_of_is_not_the_newest"],
     },
 ];

@@ -75,10 +75,11 @@ impl Plan {
             );
         }
         let mut unmanaged = Vec::new();
-        let single = single(&mut tables, &mut unmanaged, &mut names, random);
+        let mut single = single(&mut tables, &mut unmanaged, &mut names, random);
         if let (3, Some(time)) = (seed % 4, single.what.counted()) {
             tables[single.table].columns[time].kind = Kind::Number(unit);
         }
+        single.raw = (seed % 5 == 2).then(|| tables[single.table].columns.len() - 1);
         Self {
             seed,
             tables,
@@ -499,6 +500,7 @@ pub(super) fn single(
         table: tables.len() - 1,
         what,
         candidates,
+        raw: None,
         days: random.random_range(7..40),
         minimum: random.random_range(1..8),
         lag: random.random_range(1..30),

@@ -232,6 +232,13 @@ impl Plan {
                 toml(&table.at(candidates).name)
             );
         }
+        if let Some(raw) = rule.raw {
+            let _ = writeln!(
+                spec,
+                "where_sql = \"{{root}}.{} <> 'a'\"",
+                table.at(raw).name
+            );
+        }
         let timed = |spec: &mut String, time: usize| {
             let _ = writeln!(
                 spec,

@@ -293,7 +293,11 @@ pub(super) fn collect_scans(
 /// The kind of a type as these servers print it.
 pub(super) fn kind_of(printed: &str) -> Option<Kind> {
     let bare = printed.split(['(', ' ']).next().unwrap_or(printed);
+    // Without a sign, a number has the range of the next wider type, of those that a spec knows.
+    let unsigned = printed.to_ascii_lowercase().contains("unsigned");
     Some(match bare.to_ascii_lowercase().as_str() {
+        "int" if unsigned => Kind::Bigint,
+        "smallint" if unsigned => Kind::Integer,
         "tinyint" | "smallint" => Kind::Smallint,
         "mediumint" | "int" => Kind::Integer,
         "bigint" => Kind::Bigint,
@@ -334,6 +338,7 @@ mod tests {
         let kinds = [
             "int(11)",
             "bigint unsigned",
+            "int(10) unsigned",
             "tinyint(4)",
             "varchar(64)",
             "datetime(3)",
@@ -343,6 +348,7 @@ mod tests {
             kinds.map(kind_of),
             [
                 Some(Kind::Integer),
+                Some(Kind::Bigint),
                 Some(Kind::Bigint),
                 Some(Kind::Smallint),
                 Some(Kind::Varchar),

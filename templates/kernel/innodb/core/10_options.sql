@@ -246,21 +246,24 @@ END;
 --# create procedure is_value
 CREATE PROCEDURE is_value(IN p_text longtext, IN p_type varchar(64), OUT o_valid boolean)
 SQL SECURITY DEFINER
-COMMENT 'Whether a text is a value of a type, as the server writes it: smallint, int, bigint, uuid, dashless (a uuid
+COMMENT 'Whether a text is a value of a type, as the server writes it: smallint, int, bigint, each perhaps unsigned, uuid, dashless (a uuid
     with dashes or without), or text.'
 BEGIN
     SET o_valid = COALESCE(CHAR_LENGTH(p_text) <= 255 AND CASE
-        WHEN p_type IN ('smallint', 'int', 'bigint') THEN p_text REGEXP '^(0|-?[1-9][0-9]{0,19})\\z'
+        WHEN p_type REGEXP '^(smallint|int|bigint)' THEN p_text REGEXP '^(0|-?[1-9][0-9]{0,19})\\z'
         WHEN p_type = 'uuid' THEN p_text REGEXP '^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}\\z'
         WHEN p_type = 'dashless' THEN p_text REGEXP '^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}\\z'
         ELSE p_text REGEXP '^.+\\z'
     END, false);
-    -- A number that looks like one may still be beyond the range of its type, with a sign or without. Twenty digits fit a decimal.
-    IF o_valid AND p_type IN ('smallint', 'int', 'bigint') THEN
+    -- A number that looks like one may still be beyond the range of its type. Twenty digits and a sign fit a decimal.
+    IF o_valid AND p_type REGEXP '^(smallint|int|bigint)' THEN
         SET o_valid = CASE p_type
-            WHEN 'smallint' THEN CAST(p_text AS DECIMAL(20)) BETWEEN -32768 AND 65535
-            WHEN 'int' THEN CAST(p_text AS DECIMAL(20)) BETWEEN -2147483648 AND 4294967295
-            ELSE CAST(p_text AS DECIMAL(20)) BETWEEN -9223372036854775808 AND 18446744073709551615
+            WHEN 'smallint' THEN CAST(p_text AS DECIMAL(20)) BETWEEN -32768 AND 32767
+            WHEN 'int' THEN CAST(p_text AS DECIMAL(20)) BETWEEN -2147483648 AND 2147483647
+            WHEN 'bigint' THEN CAST(p_text AS DECIMAL(20)) BETWEEN -9223372036854775808 AND 9223372036854775807
+            WHEN 'smallint unsigned' THEN CAST(p_text AS DECIMAL(20)) BETWEEN 0 AND 65535
+            WHEN 'int unsigned' THEN CAST(p_text AS DECIMAL(20)) BETWEEN 0 AND 4294967295
+            WHEN 'bigint unsigned' THEN CAST(p_text AS DECIMAL(20)) BETWEEN 0 AND 18446744073709551615
         END;
     END IF;
 END;
@@ -283,8 +286,7 @@ BEGIN
             CONCAT('leave the option scope out', IF(v_rules > 1, ', or name another rule', '')));
     END IF;
     CALL is_value(p_scope, v_type, v_valid);
-    -- Scopes are compared as numbers with a sign.
-    IF NOT v_valid OR v_type = 'bigint' AND CAST(p_scope AS DECIMAL(20)) > 9223372036854775807 THEN
+    IF NOT v_valid THEN
         CALL refuse(CONCAT('not a scope of rule ', p_rule, ': ', QUOTE(p_scope)), CONCAT('a scope is a value of ', v_root, '.', v_name));
     END IF;
 END;

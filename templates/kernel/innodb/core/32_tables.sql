@@ -22,6 +22,26 @@ BEGIN
     CALL run_text(v_text);
 END;
 
+-- key_type: the type of a column of a key; a spec has no word for numbers without a sign, so that the catalog says it.
+--# create procedure key_type
+CREATE PROCEDURE key_type(IN p_table varchar(64), IN p_part varchar(100), OUT o_type varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'The type of a column of p_table that a spec writes as `column type`; a number, with `unsigned` behind it where it has no sign.'
+BEGIN
+    DECLARE v_unsigned bigint;
+    SET o_type = SUBSTRING_INDEX(p_part, ' ', -1);
+    SELECT COUNT(c.column_name)
+    INTO v_unsigned
+    FROM spec AS s
+    STRAIGHT_JOIN information_schema.columns AS c ON c.table_schema = s.schema_name
+    WHERE c.table_name = p_table
+      AND c.column_name = LEFT(p_part, CHAR_LENGTH(p_part) - CHAR_LENGTH(o_type) - 1)
+      AND c.column_type LIKE '%unsigned%';
+    IF v_unsigned > 0 THEN
+        SET o_type = CONCAT(o_type, ' unsigned');
+    END IF;
+END;
+
 -- check_key: a key is a value of the key of the rule's root table; of several columns, a JSON array as the server writes it.
 --# create procedure check_key
 CREATE PROCEDURE check_key(IN p_rule varchar(64), IN p_key longtext)
@@ -33,7 +53,7 @@ BEGIN
     DECLARE v_root  varchar(64);
     DECLARE v_part  longtext;
     DECLARE v_form  longtext;
-    DECLARE v_type  varchar(20);
+    DECLARE v_type  varchar(64);
     DECLARE v_again longtext DEFAULT '';
     DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
     DECLARE v_place int DEFAULT 0;
@@ -54,7 +74,8 @@ BEGIN
     FROM JSON_TABLE(v_key, '$[*]' COLUMNS (position FOR ORDINALITY, part varchar(100) PATH '$')) AS c;
     SET SESSION group_concat_max_len = v_length;
     IF JSON_LENGTH(v_key) = 1 THEN
-        CALL is_value(p_key, SUBSTRING_INDEX(JSON_VALUE(v_key, '$[0]'), ' ', -1), v_valid);
+        CALL key_type(v_root, JSON_VALUE(v_key, '$[0]'), v_type);
+        CALL is_value(p_key, v_type, v_valid);
         IF NOT v_valid THEN
             CALL refuse(CONCAT('not a key of ', v_root, ': ', QUOTE(p_key)), CONCAT('a key is a value of ', v_form));
         END IF;
@@ -64,10 +85,10 @@ BEGIN
         END IF;
         WHILE v_valid AND v_place < JSON_LENGTH(v_key) DO
             SET v_part = JSON_EXTRACT(p_key, CONCAT('$[', v_place, ']'));
-            SET v_type = SUBSTRING_INDEX(JSON_UNQUOTE(JSON_EXTRACT(v_key, CONCAT('$[', v_place, ']'))), ' ', -1);
+            CALL key_type(v_root, JSON_UNQUOTE(JSON_EXTRACT(v_key, CONCAT('$[', v_place, ']'))), v_type);
             -- MySQL calls a number from 2^32 on UNSIGNED INTEGER.
             SET v_valid = IF(
-                v_type IN ('smallint', 'int', 'bigint'),
+                v_type REGEXP '^(smallint|int|bigint)',
                 JSON_TYPE(v_part) IN ('INTEGER', 'UNSIGNED INTEGER'),
                 JSON_TYPE(v_part) = 'STRING'
             );

@@ -65,25 +65,31 @@ impl Mending<'_, '_> {
             return;
         };
         let said = match &column.kind {
-            Some(said) if said.get_ref() == kind_name(kind) => return,
+            Some(said) if said.get_ref() == kind_name(kind, self.subject.catalog.dialect) => return,
             Some(said) => format!("the spec said {}", said.get_ref()),
             None => "the spec named no type".to_owned(),
         };
         match &column.kind {
-            Some(written) => self
-                .edits
-                .replace(written.span(), kind_name(kind).to_owned()),
+            Some(written) => self.edits.replace(
+                written.span(),
+                kind_name(kind, self.subject.catalog.dialect).to_owned(),
+            ),
             None => {
                 let end = column.name.span().end;
-                self.edits
-                    .replace(end..end, format!(" {}", kind_name(kind)));
+                self.edits.replace(
+                    end..end,
+                    format!(" {}", kind_name(kind, self.subject.catalog.dialect)),
+                );
             }
         }
         if !self.told.contains_key(&object) {
             let change = Change {
                 kind: ChangeKind::Mended,
                 what: format!("type of `{object}`"),
-                why: format!("it is {} in this database, and {said}", kind_name(kind)),
+                why: format!(
+                    "it is {} in this database, and {said}",
+                    kind_name(kind, self.subject.catalog.dialect)
+                ),
                 asks: false,
             };
             self.edits

@@ -215,7 +215,11 @@ pub(super) fn column_finding(
         return;
     };
     let Some(kind) = live_kind(dialect, there) else {
-        let message = format!("is `{}`, not {}", there.kind, kind_name(column.kind));
+        let message = format!(
+            "is `{}`, not {}",
+            there.kind,
+            kind_name(column.kind, dialect)
+        );
         let is_time = matches!(column.kind, Kind::Timestamp | Kind::Timestamptz);
         let help = if is_time && there.kind == "date" {
             format!(
@@ -223,7 +227,15 @@ pub(super) fn column_finding(
                 column.name
             )
         } else {
-            "windrow knows whole numbers, uuid, text and timestamps; on PostgreSQL numeric and bytea, too".to_owned()
+            match dialect {
+                Dialect::Postgres => {
+                    "windrow knows whole numbers, numeric, uuid, text, bytea and timestamps"
+                }
+                Dialect::Mysql | Dialect::Mariadb => {
+                    "windrow knows whole numbers, uuid, text, binary and times here"
+                }
+            }
+            .to_owned()
         };
         found.push(error("type-differs", &object, message).help(help));
         return;
@@ -234,9 +246,13 @@ pub(super) fn column_finding(
     let message = format!(
         "is `{}`, and the spec says {}",
         there.kind,
-        kind_name(column.kind)
+        kind_name(column.kind, dialect)
     );
-    let help = format!("write `{} {}` in the spec", column.name, kind_name(kind));
+    let help = format!(
+        "write `{} {}` in the spec",
+        column.name,
+        kind_name(kind, dialect)
+    );
     let both_whole = is_whole(kind) && is_whole(column.kind);
     found.push(
         if both_whole {

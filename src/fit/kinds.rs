@@ -1,5 +1,6 @@
 //! The types of columns as a server prints them, and as a spec declares them.
 
+use crate::dialect::Dialect;
 use crate::graph::Kind;
 
 /// The kind of a type as the server prints it.
@@ -25,8 +26,8 @@ pub(super) fn kind_of(printed: &str) -> Option<Kind> {
     })
 }
 
-/// The name of a type in a spec.
-pub(crate) fn kind_name(kind: Kind) -> &'static str {
+/// The name of a type in a spec for a server.
+pub(crate) fn kind_name(kind: Kind, dialect: Dialect) -> &'static str {
     match kind {
         Kind::Smallint => "smallint",
         Kind::Integer => "integer",
@@ -35,6 +36,7 @@ pub(crate) fn kind_name(kind: Kind) -> &'static str {
         Kind::Numeric => "numeric",
         Kind::Varchar => "varchar",
         Kind::Char => "char",
+        Kind::Bytea if dialect != Dialect::Postgres => "binary",
         Kind::Bytea => "bytea",
         Kind::Timestamp => "timestamp",
         Kind::Timestamptz => "timestamptz",

@@ -160,6 +160,11 @@ fn ends(
             error("edge-type-differs", &object, message)
                 .help("give both ends the same type: such a comparison uses no index"),
         );
+    } else if left == Kind::Bytea && right == Kind::Bytea && pads_otherwise(child, key) {
+        let message = format!("is `{}`, and {other} is `{}`", child.kind, key.kind);
+        found.push(error("edge-type-differs", &object, message).help(
+            "give both ends the same length: BINARY adds zeros, which such a comparison sees",
+        ));
     } else if is_unsigned(child) != is_unsigned(key) {
         let message = format!("is `{}`, and {other} is `{}`", child.kind, key.kind);
         found.push(
@@ -306,6 +311,7 @@ pub(super) fn kind_of(printed: &str) -> Option<Kind> {
         "char" | "varchar" | "tinytext" | "text" | "mediumtext" | "longtext" | "enum" => {
             Kind::Varchar
         }
+        "binary" | "varbinary" => Kind::Bytea,
         "datetime" => Kind::Timestamp,
         // An instant, which each session sees in its own zone.
         "timestamp" => Kind::Timestamptz,
@@ -322,6 +328,14 @@ pub(super) fn is_near(live: Kind, declared: Kind) -> bool {
 
 fn is_number(kind: Kind) -> bool {
     is_whole(kind) || kind == Kind::Numeric
+}
+
+/// Whether one of two columns of bytes adds zeros where the other does not.
+fn pads_otherwise(one: &CatalogColumn, other: &CatalogColumn) -> bool {
+    let [one, other] = [one, other].map(|column| column.kind.to_ascii_lowercase());
+    let length = |kind: &str| kind.split_once('(').map(|(_, rest)| rest.to_owned());
+    let fixed = |kind: &str| kind.starts_with("binary");
+    (fixed(&one) || fixed(&other)) && length(&one) != length(&other)
 }
 
 fn is_unsigned(column: &CatalogColumn) -> bool {

@@ -21,7 +21,7 @@ const LONGEST_RULE_NAME: usize = 30;
 pub const RESERVED_RULES: [&str; 7] =
     ["archived", "in", "lock", "may", "next", "record", "time_of"];
 
-const KINDS: [(&str, Kind); 10] = [
+const KINDS: [(&str, Kind); 11] = [
     ("smallint", Kind::Smallint),
     ("integer", Kind::Integer),
     ("bigint", Kind::Bigint),
@@ -30,6 +30,8 @@ const KINDS: [(&str, Kind); 10] = [
     ("varchar", Kind::Varchar),
     ("char", Kind::Char),
     ("bytea", Kind::Bytea),
+    // The word of MySQL and MariaDB.
+    ("binary", Kind::Bytea),
     ("timestamp", Kind::Timestamp),
     ("timestamptz", Kind::Timestamptz),
 ];

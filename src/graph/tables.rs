@@ -13,7 +13,9 @@ use self::edges::edges;
 use super::{names, written};
 use crate::diagnostic::{Diagnostic, Span, did_you_mean};
 use crate::dialect::Dialect;
-use crate::graph::{Action, Column, Edge, Final, Graph, Ignored, Kind, Table, TableId, With};
+use crate::graph::{
+    Action, Column, Edge, Final, Graph, Ignored, Kind, Source, Table, TableId, With,
+};
 use crate::spec::grammar::{self, ColumnText};
 use crate::spec::{self, Spec, Text};
 
@@ -141,26 +143,70 @@ pub(super) fn check_kinds(
             .iter()
             .chain(edges.map(|(own, _)| own))
             .chain(scopes);
-        let alone = |column: &&Column| matches!(column.kind, Kind::Numeric | Kind::Bytea);
-        let Some(column) = columns.find(alone) else {
-            continue;
+        let (column, what, help) = match columns.find(|column| column.kind == Kind::Numeric) {
+            Some(column) => (
+                column,
+                "which windrow reads on PostgreSQL only",
+                "write `dialects = [\"postgres\"]`; on MySQL and MariaDB keys are whole numbers, uuids, texts and `binary`",
+            ),
+            None => match bytes_elsewhere(graph, index) {
+                Some((column, what)) => (
+                    column,
+                    what,
+                    "write `dialects = [\"postgres\"]`, or leave that out of the spec",
+                ),
+                None => continue,
+            },
         };
         let mut finding = Diagnostic::error(
             "type-of-one-dialect",
             spans[index].clone(),
             format!(
-                "`{}.{}` is `{}`, which windrow reads on PostgreSQL only",
+                "`{}.{}` is `{}`, {what}",
                 table.name.escape_debug(),
                 column.name.escape_debug(),
-                names::kind_name(column.kind)
+                match column.kind {
+                    Kind::Bytea => "binary",
+                    kind => names::kind_name(kind),
+                }
             ),
-            "write `dialects = [\"postgres\"]`; on MySQL and MariaDB keys are whole numbers, uuids and texts",
+            help,
         );
         if let Some(dialects) = &spec.dialects {
             finding = finding.related(dialects.span(), "the servers of the spec");
         }
         diagnostics.push(finding);
     }
+}
+
+/// A column of bytes of a table, and for what windrow does not read it on MySQL and MariaDB.
+fn bytes_elsewhere(graph: &Graph, index: usize) -> Option<(&Column, &'static str)> {
+    let table = &graph.tables[index];
+    let is_bytes = |column: &&Column| column.kind == Kind::Bytea;
+    let mut edges = table.edges.iter();
+    let lacking = edges.find(|edge| edge.none.is_some() && is_bytes(&&edge.column));
+    if let Some(edge) = lacking {
+        return Some((
+            &edge.column,
+            "and a value that names no row is compared with it on PostgreSQL only",
+        ));
+    }
+    for rule in &graph.rules {
+        let stamps = rule.timed().is_some_and(|timed| !timed.stamps.is_empty());
+        if stamps && rule.order.contains(&TableId(index)) {
+            let edges = table.edges.iter().flat_map(Edge::pairs);
+            let mut columns = table.key.iter().chain(edges.map(|(own, _)| own));
+            if let Some(column) = columns.find(is_bytes) {
+                return Some((column, "and a rule with stamps reads it on PostgreSQL only"));
+            }
+        }
+        let values = matches!(rule.retention.source, Some(Source::Values(_)));
+        let per = rule.retention.per.as_ref().filter(is_bytes);
+        if let Some(per) = per.filter(|_| values && rule.root.0 == index) {
+            return Some((per, "and `by_value` tells its values on PostgreSQL only"));
+        }
+    }
+    None
 }
 
 /// Finds tables that no rule reaches from its root.

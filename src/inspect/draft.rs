@@ -36,7 +36,7 @@ pub fn write(
     kind(catalog, live, key).ok_or_else(|| {
         let printed = live.column(key).map_or("", |column| &column.kind);
         format!(
-            "the key `{root}.{key}` is {printed}; windrow knows whole numbers, uuid and text as keys, and on PostgreSQL numeric and bytea"
+            "the key `{root}.{key}` is {printed}; windrow knows whole numbers, uuid, text and bytes as keys, and on PostgreSQL numeric"
         )
     })?;
     let Some(end) = ends.time(catalog, live) else {
@@ -131,7 +131,8 @@ fn table_lines(text: &mut String, catalog: &Catalog, family: &Family, table: &st
             format!(
                 "{} {}",
                 small(name),
-                kind(catalog, live, name).map_or("varchar", kind_name)
+                kind(catalog, live, name)
+                    .map_or("varchar", |kind| kind_name(kind, catalog.dialect))
             )
         });
         columns.collect::<Vec<_>>().join(", ")
@@ -258,7 +259,7 @@ fn edge_text(catalog: &Catalog, edge: &Edge) -> String {
         let own = kind(catalog, child, column);
         let typed = match own {
             Some(own) if Some(own) != kind(catalog, parent, named) => {
-                format!(" {}", kind_name(own))
+                format!(" {}", kind_name(own, catalog.dialect))
             }
             _ => String::new(),
         };

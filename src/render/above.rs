@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::adopt::{self, Adopter};
-use super::names::{control_name, table_name};
+use super::names::{control_name, key_spelled_out, table_name};
 use super::roots::Roots;
 use super::rules::has_family;
 use super::via;
 
 use crate::dialect::Dialect;
-use crate::graph::{Edge, Graph, Member, Rule, TableId, Timed};
+use crate::graph::{Edge, Graph, Kind, Member, Rule, TableId, Timed};
 
 /// A way from row `t` of the rule's table to the rows that another rule's holds name.
 #[derive(Serialize)]
@@ -193,16 +193,21 @@ fn asks_for_many(graph: &Graph, rule: &Rule) -> bool {
 /// The key of a row of a table as the text of a hold.
 fn key_text(graph: &Graph, table: TableId, alias: &str, dialect: Dialect) -> String {
     let key = graph.table(table).key.iter();
-    let columns: Vec<String> = key
-        .map(|column| format!("{alias}.{}", dialect.ident(&column.name)))
+    let columns: Vec<(Kind, String)> = key
+        .map(|column| {
+            let name = format!("{alias}.{}", dialect.ident(&column.name));
+            (column.kind, name)
+        })
         .collect();
-    let all = columns.join(", ");
-    let text = match (dialect, columns.len()) {
-        (Dialect::Postgres, 1) => return format!("{all}::text"),
-        (Dialect::Postgres, _) => return format!("jsonb_build_array({all})::text"),
-        (_, 1) => format!("CAST({all} AS CHAR)"),
-        _ => format!("CAST(JSON_ARRAY({all}) AS CHAR)"),
-    };
+    if dialect == Dialect::Postgres {
+        let names: Vec<&str> = columns.iter().map(|(_, name)| name.as_str()).collect();
+        let all = names.join(", ");
+        return match names.len() {
+            1 => format!("{all}::text"),
+            _ => format!("jsonb_build_array({all})::text"),
+        };
+    }
+    let text = key_spelled_out(columns);
     match dialect {
         Dialect::Mariadb => format!("{text} COLLATE utf8mb4_nopad_bin"),
         _ => format!("{text} COLLATE utf8mb4_0900_bin"),

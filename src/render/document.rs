@@ -9,7 +9,7 @@ use super::jobs::Job;
 use super::json::written;
 use super::names::{control_name, fixed_offset, hex12, least_key, lock_class, meaning, role_name};
 use super::rules::{batch_setting, by_calendar, clock, nested, time_name};
-use super::spelling::{key, spelled};
+use super::spelling::{hexed, key, spelled};
 use super::tables::counted;
 use super::views::StrategyView;
 use super::{
@@ -282,6 +282,9 @@ struct RuleDocument<'a> {
     /// The columns of its cursor in the work tables, on MySQL and MariaDB.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     cursor: Vec<&'a str>,
+    /// Those columns of its work tables that are bytes there, on MySQL and MariaDB: texts have them as hexadecimal digits.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    hexed: Vec<&'a str>,
     /// Further fields of a preview, and of the report of a run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     report_preview: Vec<Field<'a>>,
@@ -609,6 +612,7 @@ pub(super) fn of_rule(
         passes: view.single().map_or_else(Vec::new, |it| it.passes()),
         ways: view.single().map_or_else(Vec::new, |it| it.ways()),
         cursor: view.single().map_or_else(Vec::new, |it| it.cursor()),
+        hexed: hexed(graph, rule, view.single(), dialect),
         report_preview: reported(graph, rule, graph::Document::Preview),
         report_run: reported(graph, rule, graph::Document::Run),
     };

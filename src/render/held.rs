@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::names::table_name;
+use super::names::{key_spelled_out, table_name};
 use crate::dialect::Dialect;
 use crate::graph::{Column, Graph, Kind, Rule};
 
@@ -48,11 +48,10 @@ pub(super) fn view(graph: &Graph, number: usize, rule: &Rule, dialect: Dialect) 
     };
     let variable = |index: usize| format!("v_key_{}_{}", number + 1, index + 1);
     let column = |column: &Column| format!("i.{}", dialect.ident(&column.name));
-    let text = |values: String| match (dialect, composite) {
-        (Dialect::Postgres, true) => format!("jsonb_build_array({values})::text"),
-        (Dialect::Postgres, false) => format!("{values}::text"),
-        (_, true) => format!("CAST(JSON_ARRAY({values}) AS CHAR)"),
-        (_, false) => format!("CAST({values} AS CHAR)"),
+    // On PostgreSQL.
+    let text = |values: String| match composite {
+        true => format!("jsonb_build_array({values})::text"),
+        false => format!("{values}::text"),
     };
     let value = |index: usize| match (dialect, composite) {
         (Dialect::Postgres, true) => format!("p_key::jsonb ->> {index}"),
@@ -75,11 +74,18 @@ pub(super) fn view(graph: &Graph, number: usize, rule: &Rule, dialect: Dialect) 
                 value: value(index),
             })
             .collect(),
-        key: text(list(&|_, it| column(it), ", ")),
-        key_as_read: text(match dialect {
-            Dialect::Postgres => list(&|index, _| variable(index), ", "),
-            _ => list(&|index, _| format!("r.k{}", index + 1), ", "),
-        }),
+        key: match dialect {
+            Dialect::Postgres => text(list(&|_, it| column(it), ", ")),
+            _ => key_spelled_out(table.key.iter().map(|it| (it.kind, column(it)))),
+        },
+        key_as_read: match dialect {
+            Dialect::Postgres => text(list(&|index, _| variable(index), ", ")),
+            _ => key_spelled_out(
+                (1..)
+                    .zip(&table.key)
+                    .map(|(at, it)| (it.kind, format!("r.k{at}"))),
+            ),
+        },
         matches: match dialect {
             Dialect::Postgres => list(
                 &|index, it| format!("{} = {}", column(it), variable(index)),
@@ -114,12 +120,10 @@ fn readable(kind: Kind) -> &'static str {
     match kind {
         Kind::Smallint | Kind::Integer | Kind::Bigint => "'^ *[+-]?[0-9]{1,40} *\\\\z'",
         Kind::Uuid => "'^ *[{]?[0-9a-fA-F]{4}(-?[0-9a-fA-F]{4}){7}[}]? *\\\\z'",
-        Kind::Numeric
-        | Kind::Varchar
-        | Kind::Char
-        | Kind::Bytea
-        | Kind::Timestamp
-        | Kind::Timestamptz => "'.'",
+        Kind::Bytea => {
+            "'^ *((0[xX])?([0-9a-fA-F]{2})+|[{]?[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}[}]?) *\\\\z'"
+        }
+        Kind::Numeric | Kind::Varchar | Kind::Char | Kind::Timestamp | Kind::Timestamptz => "'.'",
     }
 }
 
@@ -152,11 +156,9 @@ fn spelled(kind: Kind, text: &str) -> String {
                 .collect();
             format!("CASE v_way{ways} ELSE {text} END")
         }
-        Kind::Numeric
-        | Kind::Varchar
-        | Kind::Char
-        | Kind::Bytea
-        | Kind::Timestamp
-        | Kind::Timestamptz => text.to_owned(),
+        Kind::Bytea => format!("UNHEX(REGEXP_REPLACE({text}, '^ *0[xX]|[^0-9a-fA-F]', ''))"),
+        Kind::Numeric | Kind::Varchar | Kind::Char | Kind::Timestamp | Kind::Timestamptz => {
+            text.to_owned()
+        }
     }
 }

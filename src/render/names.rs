@@ -142,12 +142,42 @@ pub(super) fn work_table(graph: &Graph, id: TableId) -> String {
     format!("work_{}", variable(graph, id))
 }
 
-/// A text that looks like a value of a kind, as such a value, as an expression of MySQL.
+/// A text that spells a value of a kind, as such a value, as an expression of MySQL.
 pub(super) fn typed(kind: Kind, text: &str) -> String {
     match kind {
         Kind::Smallint | Kind::Integer | Kind::Bigint => format!("CAST({text} AS SIGNED)"),
+        Kind::Bytea => format!("UNHEX({text})"),
         _ => text.to_owned(),
     }
+}
+
+/// A value of a kind as the text by which holds and the ledger know it, as an expression of MySQL: bytes are hexadecimal digits.
+pub(super) fn spelled_out(kind: Kind, value: &str) -> String {
+    match kind {
+        Kind::Bytea => format!("HEX({value})"),
+        _ => format!("CAST({value} AS CHAR)"),
+    }
+}
+
+/// A value of a kind for a column that takes texts, as an expression of MySQL.
+pub(super) fn told(kind: Kind, value: &str) -> String {
+    match kind {
+        Kind::Bytea => spelled_out(kind, value),
+        _ => value.to_owned(),
+    }
+}
+
+/// The same of a key, whose columns may be several: a JSON array then.
+pub(super) fn key_spelled_out(key: impl IntoIterator<Item = (Kind, String)>) -> String {
+    let key: Vec<(Kind, String)> = key.into_iter().collect();
+    if let [(kind, value)] = &key[..] {
+        return spelled_out(*kind, value);
+    }
+    let parts: Vec<String> = key
+        .into_iter()
+        .map(|(kind, value)| told(kind, &value))
+        .collect();
+    format!("CAST(JSON_ARRAY({}) AS CHAR)", parts.join(", "))
 }
 
 /// A name inside a comment or inside a quoted text.

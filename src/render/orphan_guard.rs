@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::edges::none;
 use super::indexes::within_limit;
-use super::names::{control_name, escaped, table_name, variable};
+use super::names::{control_name, escaped, table_name, told, variable};
 use super::via;
 use crate::bundle::{File, Kind};
 use crate::dialect::Dialect;
@@ -162,6 +162,12 @@ fn view(graph: &Graph, table: TableId, guarded: &GuardedEdge, dialect: Dialect) 
         present.push_str(&format!(" AND NEW.{} <> {none}", columns[0]));
     }
     let qualified = |id: TableId| table_name(graph, dialect, &graph.table(id).name);
+    // As the message tells them.
+    let named: Vec<String> = edge
+        .pairs()
+        .zip(&columns)
+        .map(|((column, _), name)| told(column.kind, &format!("NEW.{name}")))
+        .collect();
     GuardEdgeView {
         child: escaped(
             dialect,
@@ -181,10 +187,7 @@ fn view(graph: &Graph, table: TableId, guarded: &GuardedEdge, dialect: Dialect) 
                 "concat_ws(', ', {})",
                 each(|it, _| format!("NEW.{it}"), ", ")
             ),
-            _ => format!(
-                "CONCAT_WS(', ', {})",
-                each(|it, _| format!("NEW.{it}"), ", ")
-            ),
+            _ => format!("CONCAT_WS(', ', {})", named.join(", ")),
         },
         parent: qualified(edge.parent),
         same: via::same(edge, dialect, "NEW", "p"),

@@ -3,7 +3,8 @@
 use super::edges::{EdgeView, OtherView, between, edge_view, members};
 use super::marks::own;
 use super::names::{
-    control_name, escaped, id_type, local, near, present, table_name, typed, variable, work_table,
+    control_name, escaped, id_type, local, near, present, table_name, told, typed, variable,
+    work_table,
 };
 use super::rules::{by_calendar, time_name};
 use super::views::{
@@ -172,6 +173,7 @@ fn root_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RootView {
             Dialect::Mysql | Dialect::Mariadb => String::new(),
         },
         key_of_hold: typed(key.kind, "h.`key`"),
+        key_told: told(key.kind, &format!("i.{}", dialect.ident(&key.name))),
         end_time: dialect.ident(&rule.end_time.name),
         end_time_name: escaped(dialect, &time_name(graph, rule)),
         ended: ended(rule, dialect),

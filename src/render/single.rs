@@ -2,7 +2,7 @@
 
 use self::parts::{goes, key_views, tie, time_of};
 use self::passes::passes;
-use super::names::{escaped, local, table_name};
+use super::names::{escaped, key_spelled_out, local, table_name};
 use super::{above, raw};
 use crate::dialect::Dialect;
 use crate::graph::{Column, Graph, Kind, Rule, Single};
@@ -32,10 +32,9 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
     let text = |form: &dyn Fn(&KeyView) -> String| match (dialect, composite) {
         (Dialect::Postgres, true) => format!("jsonb_build_array({})::text", list(form)),
         (Dialect::Postgres, false) => format!("({})::text", list(form)),
-        (Dialect::Mysql | Dialect::Mariadb, true) => {
-            format!("CAST(JSON_ARRAY({}) AS CHAR)", list(form))
+        (Dialect::Mysql | Dialect::Mariadb, _) => {
+            key_spelled_out(keys.iter().map(|key| (key.is, form(key))))
         }
-        (Dialect::Mysql | Dialect::Mariadb, false) => format!("CAST({} AS CHAR)", list(form)),
     };
     let conditions: Vec<String> = rule
         .candidates

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::names::{escaped, table_name};
+use super::names::{escaped, spelled_out, table_name};
 use crate::dialect::Dialect;
 use crate::graph::{Column, Definition, Graph, Kind, Rule, Source};
 
@@ -67,6 +67,7 @@ pub(super) fn view(graph: &Graph, rule: &Rule, dialect: Dialect) -> Option<Sourc
         Source::Definition(definition) => Some(of_definition(
             graph,
             definition,
+            per,
             rule.retention.listed(),
             dialect,
         )),
@@ -77,6 +78,7 @@ pub(super) fn view(graph: &Graph, rule: &Rule, dialect: Dialect) -> Option<Sourc
 fn of_definition(
     graph: &Graph,
     definition: &Definition,
+    per: &Column,
     listed: bool,
     dialect: Dialect,
 ) -> SourceView {
@@ -92,7 +94,7 @@ fn of_definition(
             if listed { "for ever" } else { "the default" },
         ),
         rows: format!("{table} AS d"),
-        scope_text: as_text(&scope, dialect),
+        scope_text: as_text(&scope, per, dialect),
         scope,
         // What is kept for ever need not be listed where only what is listed goes.
         says: if listed {
@@ -141,7 +143,7 @@ fn of_values(values: &[(String, i64)], per: &Column, dialect: Dialect) -> Source
         why: "Without a policy, the spec says it by value.".to_owned(),
         rows,
         scope: "d.scope".to_owned(),
-        scope_text: as_text("d.scope", dialect),
+        scope_text: as_text("d.scope", per, dialect),
         says: String::new(),
         ends: String::new(),
         seconds: "d.seconds".to_owned(),
@@ -149,9 +151,9 @@ fn of_values(values: &[(String, i64)], per: &Column, dialect: Dialect) -> Source
     }
 }
 
-fn as_text(value: &str, dialect: Dialect) -> String {
+fn as_text(value: &str, per: &Column, dialect: Dialect) -> String {
     match dialect {
         Dialect::Postgres => format!("{value}::text"),
-        Dialect::Mysql | Dialect::Mariadb => format!("CAST({value} AS CHAR)"),
+        Dialect::Mysql | Dialect::Mariadb => spelled_out(per.kind, value),
     }
 }

@@ -1,7 +1,8 @@
 //! How the kernel is told what a value of a column looks like.
 
+use super::single::SingleView;
 use crate::dialect::Dialect;
-use crate::graph::{self, Kind};
+use crate::graph::{self, Graph, Kind, Rule};
 
 /// The columns of a key, with their types.
 pub(super) fn key(table: &graph::Table, dialect: Dialect) -> Vec<String> {
@@ -32,11 +33,29 @@ pub(super) fn spelled(kind: Kind) -> &'static str {
         Kind::Integer => "int",
         Kind::Bigint => "bigint",
         Kind::Uuid => "uuid",
-        Kind::Numeric
-        | Kind::Varchar
-        | Kind::Char
-        | Kind::Bytea
-        | Kind::Timestamp
-        | Kind::Timestamptz => "text",
+        // Hexadecimal digits.
+        Kind::Bytea => "binary",
+        Kind::Numeric | Kind::Varchar | Kind::Char | Kind::Timestamp | Kind::Timestamptz => "text",
     }
+}
+
+/// The columns of the work tables of a rule that are bytes; of rules by families or by time, these are keys and scopes.
+pub(super) fn hexed<'a>(
+    graph: &Graph,
+    rule: &Rule,
+    single: Option<&'a SingleView>,
+    dialect: Dialect,
+) -> Vec<&'a str> {
+    if let Some(single) = single {
+        return single.hexed();
+    }
+    if dialect == Dialect::Postgres {
+        return Vec::new();
+    }
+    let key = graph.table(rule.root).key.first();
+    [(key, "id"), (rule.retention.per.as_ref(), "scope")]
+        .into_iter()
+        .filter(|(column, _)| column.is_some_and(|it| it.kind == Kind::Bytea))
+        .map(|(_, name)| name)
+        .collect()
 }

@@ -221,6 +221,8 @@ pub(super) struct RootView {
     pub(super) key_cast: String,
     /// The key of a hold `h` as a value of the key's type.
     pub(super) key_of_hold: String,
+    /// On MySQL and MariaDB: the key of row `i`, for a column that takes texts.
+    pub(super) key_told: String,
     pub(super) end_time: String,
     pub(super) end_time_name: String,
     /// When row `i` of the root table ended, and what that is called in a subquery; whether a second column stands in.

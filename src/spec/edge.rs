@@ -80,7 +80,10 @@ pub enum OnDelete {
 }
 
 fn kinds(_: &mut SchemaGenerator) -> Schema {
-    let kind = json_schema!({ "type": "string", "enum": ["smallint", "integer", "bigint", "uuid", "varchar"] });
+    let kind = json_schema!({
+        "type": "string",
+        "enum": ["smallint", "integer", "bigint", "numeric", "uuid", "varchar", "char", "bytea", "binary"]
+    });
     json_schema!({ "anyOf": [kind, { "type": "array", "items": kind, "minItems": 1 }] })
 }
 

@@ -102,11 +102,12 @@ pub struct Spec {
     expecting = "a table like `{ key = \"id integer\" }`"
 )]
 pub struct Table {
-    /// The key that children name: `column type`.
+    /// The key that children name: `column type`. Bytes are `binary` on MySQL and MariaDB, `bytea` on PostgreSQL: on the former, holds,
+    /// purges and the ledger have such a key as the hexadecimal digits that HEX() writes.
     #[serde(default)]
     #[schemars(
         with = "String",
-        regex(pattern = r#"^\s*("[^"]+"|\S+)\s+(smallint|integer|bigint|uuid|varchar)\s*$"#),
+        regex(pattern = r#"^\s*("[^"]+"|\S+)\s+(smallint|integer|bigint|numeric|uuid|varchar|char|bytea|binary)\s*$"#),
         example = &"id integer"
     )]
     pub key: Option<Text>,

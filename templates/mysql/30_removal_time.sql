@@ -205,7 +205,7 @@ BEGIN
         {{ <w.bound_families member work="work_tied" /> | indent(width=8) }}
 {%- if member.bound | length > 0 and member.key %}
         INSERT INTO work_skip (skip_key, reason)
-        «SELECT t.{{ member.key }}, 'HELD'
+        «SELECT {{ member.key_told }}, 'HELD'
         FROM {{ member.table }} AS t
         WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
 {%- for condition in member.conditions %}
@@ -296,7 +296,7 @@ BEGIN
 {%- for member in rule.timed.members %}
 {%- if member.referrers %}
     INSERT INTO work_skip (skip_key, reason)
-    «SELECT t.{{ member.key }}, 'REFERENCED'
+    «SELECT {{ member.key_told }}, 'REFERENCED'
     FROM {{ member.named }} AS n
     STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ member.key }} = n.id
 {%- for column in member.family %}
@@ -358,7 +358,7 @@ BEGIN
     {{ <w.rows_of_window rule member stays={member.stays_before} /> }}
       AND EXISTS (SELECT 1 FROM {{ member.pinned }} AS x WHERE x.id = t.{{ member.key }})»;
     INSERT INTO work_skip (skip_key, reason)
-    SELECT l.id, 'REFERENCED' FROM {{ member.left }} AS l ORDER BY l.id;
+    SELECT {{ member.id_told }}, 'REFERENCED' FROM {{ member.left }} AS l ORDER BY l.id;
 {%- endif %}
 {%- endfor %}
 END;

@@ -441,7 +441,7 @@ SQL SECURITY DEFINER
 COMMENT 'Writes to work_skip the roots that are final but have no {{ rule.end_time_name }}. Reads only.'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
-    SELECT i.{{ rule.key }}, 'UNDATED_MEMBER'
+    SELECT {{ rule.key_told }}, 'UNDATED_MEMBER'
 {%- if rule.per and rule.opt_in %}
     FROM work_scope AS s
     STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.per }} = s.scope

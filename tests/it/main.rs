@@ -9,6 +9,7 @@ mod archive;
 mod binlog;
 mod bound;
 mod bound_of;
+mod bytes;
 mod camunda;
 mod cases;
 mod catalogs;
@@ -103,6 +104,7 @@ harness::tests! {
         binlog::tests,
         bound::tests,
         bound_of::tests,
+        bytes::tests,
         camunda::tests,
         cases::tests,
         catalogs::tests,

@@ -20,9 +20,18 @@ pub(super) fn view(
         .map(|key| (key.name.as_str(), key.column.as_str()))
         .collect();
     let mut times = Vec::new();
+    let mut hexed: Vec<String> = Vec::new();
+    hexed.extend(
+        keys.iter()
+            .filter(|key| key.is == Kind::Bytea)
+            .map(|key| key.name.clone()),
+    );
     for place in passes.iter().flat_map(|pass| &pass.along) {
         if columns.iter().all(|(name, _)| *name != place.name) {
             columns.push((&place.name, &place.column));
+            if place.is == Kind::Bytea {
+                hexed.push(place.name.clone());
+            }
             if place.kind == Dialect::Mysql.kind(Kind::Timestamp) {
                 times.push(place.name.clone());
             }
@@ -55,7 +64,13 @@ pub(super) fn view(
         read_values: list(&|_, column| format!("t.{column}")),
         read_names: list(&|name, _| name.to_owned()),
         read_of_r: list(&|name, _| format!("r.{name}")),
-        place_of_b: list(&|name, _| format!("CAST(b.{name} AS char)")),
+        place_of_b: list(&|name, _| {
+            if hexed.iter().any(|it| it == name) {
+                format!("HEX(b.{name})")
+            } else {
+                format!("CAST(b.{name} AS char)")
+            }
+        }),
         read_key: of_keys(&|_, key| format!("t.{} AS {}", key.column, key.name), ", "),
         matches_r: of_keys(
             &|_, key| format!("t.{} = r.{}", key.column, key.name),
@@ -77,6 +92,7 @@ pub(super) fn view(
             && rule.archive.is_empty()
             // Nobody knows what it reads, which a DELETE would lock.
             && rule.where_sql.is_none(),
+        hexed,
     }
 }
 

@@ -20,6 +20,7 @@ pub(super) fn key_views(table: &Table, dialect: Dialect) -> Vec<KeyView> {
             name: format!("k{}", index + 1),
             column: dialect.ident(&column.name),
             kind: dialect.kind(column.kind),
+            is: column.kind,
             of_text: match (dialect, composite) {
                 (Dialect::Postgres, true) => {
                     format!("(p_key::jsonb ->> {index})::{}", dialect.kind(column.kind))

@@ -4,7 +4,7 @@ use super::parts::{cutoff_now, goes, is_unique, now, oldest, ranked, time_of};
 use super::views::{PassView, PlaceView};
 use crate::dialect::Dialect;
 use crate::graph::{Column, Epoch, Graph, Kind, Rule, Single};
-use crate::render::names::{control_name, escaped, least_key};
+use crate::render::names::{control_name, escaped, key_spelled_out, least_key};
 
 /// The ways through the table: two where rows without an expiry have a fallback.
 pub(super) fn passes(
@@ -206,6 +206,7 @@ fn pass(number: usize, way: Way, key: &[Column], shown: &str, dialect: Dialect) 
             column: dialect.ident(&column.name),
             variable: format!("v_{number}_{}", index + 1),
             kind: dialect.kind(column.kind),
+            is: column.kind,
             first: least_key(dialect, column.kind),
             behind: along.len() + index + 1,
         })
@@ -239,7 +240,11 @@ fn pass(number: usize, way: Way, key: &[Column], shown: &str, dialect: Dialect) 
         backwards_t: each(" DESC"),
         beyond: bound("c", ">", &columns, &places),
         upto: bound("b", "<", &columns, &places),
-        key_of_f: key_of_f(key.len()),
+        key_of_f: key_spelled_out(
+            (1..)
+                .zip(key)
+                .map(|(at, column)| (column.kind, format!("f.k{at}"))),
+        ),
         of_f: listed(&|column| format!("f.{}", name(column))),
         backwards: places
             .iter()
@@ -281,13 +286,4 @@ fn compare(columns: &[String], sign: &str, places: &[PlaceView], end: &str) -> S
         ([column], [variable]) => format!("{column} {sign} {variable}"),
         _ => format!("({}) {sign} ({})", columns.join(", "), variables.join(", ")),
     }
-}
-
-/// The key of row `f` as a text, where it has so many columns.
-fn key_of_f(columns: usize) -> String {
-    if columns == 1 {
-        return "CAST(f.k1 AS CHAR)".to_owned();
-    }
-    let names: Vec<String> = (1..=columns).map(|at| format!("f.k{at}")).collect();
-    format!("CAST(JSON_ARRAY({}) AS CHAR)", names.join(", "))
 }

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::graph::Kind;
 use crate::render::above::AboveView;
 use crate::render::works::WorkView;
 
@@ -91,6 +92,8 @@ pub(crate) struct KeyView {
     pub(crate) name: String,
     pub(crate) column: String,
     pub(crate) kind: &'static str,
+    #[serde(skip)]
+    pub(crate) is: Kind,
     /// Its value in a text `p_key`.
     #[serde(skip)]
     pub(crate) of_text: String,
@@ -144,6 +147,8 @@ pub(crate) struct PlaceView {
     pub(crate) column: String,
     pub(crate) variable: String,
     pub(crate) kind: &'static str,
+    #[serde(skip)]
+    pub(crate) is: Kind,
     /// Before all values, as a literal.
     pub(crate) first: String,
     /// Where a place stands that comes behind another one.
@@ -166,6 +171,14 @@ impl SingleView {
     pub(crate) fn cursor(&self) -> Vec<&str> {
         let mysql = self.mysql.iter();
         mysql.flat_map(|it| it.read_names.split(", ")).collect()
+    }
+
+    /// Those of them that are bytes, which texts have as hexadecimal digits.
+    pub(crate) fn hexed(&self) -> Vec<&str> {
+        let mysql = self.mysql.iter();
+        mysql
+            .flat_map(|it| it.hexed.iter().map(String::as_str))
+            .collect()
     }
 
     /// Whether the rule has a verb that takes a batch by a list of keys.
@@ -192,6 +205,9 @@ pub(crate) struct MysqlView {
     #[serde(skip)]
     pub(crate) read: Vec<(String, String)>,
     pub(crate) read_times: Vec<String>,
+    /// Those that are bytes.
+    #[serde(skip)]
+    pub(crate) hexed: Vec<String>,
     pub(crate) read_values: String,
     pub(crate) read_names: String,
     pub(crate) read_of_r: String,

@@ -3,11 +3,11 @@
 use serde::Serialize;
 
 use crate::dialect::Dialect;
-use crate::graph::{Graph, Member, Own, Rule, TableId, Timed, Unit};
+use crate::graph::{Graph, Kind, Member, Own, Rule, Table, TableId, Timed, Unit};
 use crate::render::above;
 use crate::render::adopt::{self, AdoptView, Adopter};
 use crate::render::archive::{self, ArchiveView};
-use crate::render::names::{escaped, table_name};
+use crate::render::names::{escaped, table_name, told};
 use crate::render::others::{Kept, Others};
 use crate::render::roots::Roots;
 use crate::render::sql::among;
@@ -28,6 +28,9 @@ pub(super) struct MemberView {
     /// The key; empty where it is not needed.
     pub(super) key: String,
     pub(super) key_type: &'static str,
+    /// On MySQL and MariaDB: that of row `t`, and of row `l` of a work table, for a column that takes texts.
+    key_told: String,
+    id_told: String,
     /// The columns that name the root of a row's family.
     pub(super) family: Vec<String>,
     /// The one of them that names the root of the whole family, unless this is where it stands itself.
@@ -294,6 +297,8 @@ impl Tables<'_> {
             why: escaped(dialect, &self.why(member, &table.name)),
             root,
             key_type: table.key.first().map_or("", |key| dialect.kind(key.kind)),
+            key_told: key_told(table, &format!("t.{key}")),
+            id_told: key_told(table, "l.id"),
             with_root: match family.first() {
                 Some(first) if *first != key => first.clone(),
                 _ => String::new(),
@@ -657,4 +662,10 @@ fn stays(view: &MemberView, of_others: &[&Kept]) -> Vec<StayView> {
         });
     }
     stays
+}
+
+/// The key of a row of a table for a column that takes texts, on MySQL and MariaDB.
+fn key_told(table: &Table, value: &str) -> String {
+    let kind = table.key.first().map_or(Kind::Varchar, |key| key.kind);
+    told(kind, value)
 }

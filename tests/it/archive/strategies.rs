@@ -9,16 +9,20 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
+use windrow::sandbox::mysql::Flavour;
 
 use super::{Rows, without};
 use crate::harness::tests;
 use crate::support::graphs::graph_of;
 use crate::support::history::{Client, History, Server};
-use crate::support::installation::Installation;
+use crate::support::installation::{Installation, dialect_of};
 
 tests! {
     every_server: [
         whatever_makes_a_row_go_it_is_archived_and_comes_back,
+    ],
+    mysql_and_mariadb: [
+        so_do_rows_whose_keys_are_bytes,
     ],
 }
 
@@ -118,7 +122,38 @@ const RULES: [(&str, &str, &str); 7] = [
     ("mails", "mail", "true"),
 ];
 
-fn schema(dialect: Dialect) -> String {
+/// What keys are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keys {
+    Numbers,
+    /// Of a type of MySQL and MariaDB; of 16 bytes, or of any number.
+    Bytes(&'static str),
+}
+
+impl Keys {
+    /// The key with this number, as SQL.
+    fn written(self, number: i64) -> String {
+        let Keys::Bytes(kind) = self else {
+            return number.to_string();
+        };
+        // Neither in the order of the numbers nor a text in any character set, with what a text may not have or a comparison may
+        // not see at its end.
+        let mixed = (number as u64)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            .rotate_left(29);
+        let [first, end] = [
+            ["00", "ff", "27", "5c"][number as usize % 4],
+            ["00", "20", "2000", "ff5c", "0a"][number as usize % 5],
+        ];
+        let bytes = format!("{first}{mixed:016x}c3{end}");
+        match kind {
+            "binary(16)" => format!("X'{bytes:0<32}'"),
+            _ => format!("X'{bytes}'"),
+        }
+    }
+}
+
+fn schema(dialect: Dialect, keys: Keys) -> String {
     let (time, bytes, text) = match dialect {
         Dialect::Postgres => ("timestamp", "bytea", "varchar(40)"),
         Dialect::Mysql | Dialect::Mariadb => (
@@ -128,7 +163,7 @@ fn schema(dialect: Dialect) -> String {
         ),
     };
     let rest = format!("data {bytes}, note {text}, fate varchar(5)");
-    format!(
+    let schema = format!(
         "CREATE TABLE anchor (id bigint PRIMARY KEY);
 CREATE TABLE node (id bigint PRIMARY KEY, parent_id bigint, state varchar(20), ended {time}, {rest}, FOREIGN KEY (parent_id) REFERENCES node (id));
 CREATE TABLE leaf (node_id bigint, {rest}, FOREIGN KEY (node_id) REFERENCES node (id));
@@ -143,13 +178,18 @@ CREATE TABLE shot (id bigint PRIMARY KEY, name varchar(20), part integer, {rest}
 CREATE TABLE pixel (shot_id bigint, {rest}, FOREIGN KEY (shot_id) REFERENCES shot (id));
 CREATE TABLE mail (id bigint PRIMARY KEY, expires {time}, sent {time}, {rest});
 "
-    )
+    );
+    match keys {
+        Keys::Numbers => schema,
+        Keys::Bytes(kind) => schema.replace("bigint", kind),
+    }
 }
 
 /// So many families of each kind, as a script. `fate` says of each row whether it goes.
-fn rows(dialect: Dialect, families: i64) -> String {
+fn rows(dialect: Dialect, keys: Keys, families: i64) -> String {
     let script = Script {
         dialect,
+        keys,
         random: SmallRng::seed_from_u64(8),
         sql: String::new(),
     };
@@ -163,6 +203,7 @@ fn month(family: i64) -> i64 {
 
 struct Script {
     dialect: Dialect,
+    keys: Keys,
     random: SmallRng,
     sql: String,
 }
@@ -183,6 +224,10 @@ impl Script {
         self.sql += &format!("INSERT INTO {table} VALUES ({values}, {data}, {note}, '{fate}');\n");
     }
 
+    fn key(&self, number: i64) -> String {
+        self.keys.written(number)
+    }
+
     fn goes(&mut self) -> bool {
         self.random.random_bool(0.6)
     }
@@ -197,11 +242,14 @@ impl Script {
         let members = self.some(1);
         let bad = (!goes).then(|| self.random.random_range(0..members));
         for member in 0..members {
-            let id = 10 * family + member;
+            let id = self.key(10 * family + member);
             // Below the root, or below the one before.
             let above = match member {
                 0 => "NULL".to_owned(),
-                _ => (10 * family + self.random.random_range(0..member)).to_string(),
+                _ => {
+                    let above = self.random.random_range(0..member);
+                    self.key(10 * family + above)
+                }
             };
             let end = match bad == Some(member) {
                 true if member == 0 && family % 2 == 0 => "'done', '2999-01-01'",
@@ -210,7 +258,7 @@ impl Script {
             };
             self.row("node", &format!("{id}, {above}, {end}"), goes);
             for _ in 0..self.some(0) {
-                self.row("leaf", &id.to_string(), goes);
+                self.row("leaf", &id, goes);
             }
         }
     }
@@ -224,12 +272,13 @@ impl Script {
             month(family),
             1 + family % 9
         );
+        let named = self.key(10 * family);
         for member in 0..self.some(1) {
-            let id = 10 * family + member;
-            self.row(root, &format!("{id}, {}, {time}", 10 * family), goes);
+            let id = self.key(10 * family + member);
+            self.row(root, &format!("{id}, {named}, {time}"), goes);
         }
         for _ in 0..self.some(0) {
-            self.row(child, &format!("{}, {time}", 10 * family), goes);
+            self.row(child, &format!("{named}, {time}"), goes);
         }
         let goes = self.goes();
         let time = match goes {
@@ -241,15 +290,16 @@ impl Script {
 
     fn single(&mut self, number: i64) {
         let goes = self.goes();
-        let anchor = if goes { number + 1_000 } else { 1 };
-        self.row("lost", &format!("{number}, {anchor}"), goes);
+        let anchor = self.key(if goes { number + 1_000 } else { 1 });
+        let id = self.key(number);
+        self.row("lost", &format!("{id}, {anchor}"), goes);
         for _ in 0..self.some(0) {
-            self.row("rag", &number.to_string(), goes);
+            self.row("rag", &id, goes);
         }
         let goes = self.goes();
         let year = if goes { 2020 } else { 2999 };
         let written = format!("'{year}-{:02}-{:02}'", month(number), 1 + number % 3);
-        self.row("line", &format!("{number}, {written}"), goes);
+        self.row("line", &format!("{id}, {written}"), goes);
         let goes = self.goes();
         let year = if goes { 2020 } else { 2999 };
         // By its expiry, or, where it has none, by when it was sent.
@@ -257,7 +307,7 @@ impl Script {
             0 => format!("'{year}-{:02}-01', '2021-01-01'", month(number)),
             _ => format!("NULL, '{year}-{:02}-{:02}'", month(number), 1 + number % 9),
         };
-        self.row("mail", &format!("{number}, {times}"), goes);
+        self.row("mail", &format!("{id}, {times}"), goes);
     }
 
     /// A group of which the two newest stay.
@@ -265,16 +315,16 @@ impl Script {
         let parts = self.random.random_range(1..7);
         for part in 1..=parts {
             let goes = part <= parts - 2;
-            let id = 10 * number + part;
+            let id = self.key(10 * number + part);
             self.row("shot", &format!("{id}, 'no, \"{number}\"', {part}"), goes);
             for _ in 0..self.some(0) {
-                self.row("pixel", &id.to_string(), goes);
+                self.row("pixel", &id, goes);
             }
         }
     }
 
     fn all(mut self, numbers: i64) -> String {
-        self.sql += "INSERT INTO anchor VALUES (1);\n";
+        self.sql += &format!("INSERT INTO anchor VALUES ({});\n", self.key(1));
         for number in 1..=numbers {
             self.nodes(number);
             self.timed("task", "event", number);
@@ -308,9 +358,9 @@ pub(crate) fn history(server: &Server, families: i64) -> Result<History> {
     let counts =
         TABLES.map(|table| format!("SELECT '{table}' AS tab, COUNT(*) AS many FROM {table}"));
     let counts = counts.join(" UNION ALL ");
-    let rows = rows(dialect, families);
+    let rows = rows(dialect, Keys::Numbers, families);
     let rows = format!("{rows}CREATE TABLE before_count AS {counts};\n");
-    History::of(server, SPEC, &schema(dialect), &rows)
+    History::of(server, SPEC, &schema(dialect, Keys::Numbers), &rows)
 }
 
 /// Every row is there or archived, the ledger accounts for those that are archived, and no family is torn apart.
@@ -397,9 +447,24 @@ fn told(document: &Value) -> Value {
 }
 
 fn whatever_makes_a_row_go_it_is_archived_and_comes_back(dialect: Dialect) {
-    let graph = graph_of(SPEC);
-    let mut windrow = Installation::of(dialect, &schema(dialect), &graph);
-    windrow.execute(&rows(dialect, 14));
+    goes_and_comes_back(dialect, SPEC, Keys::Numbers);
+}
+
+fn so_do_rows_whose_keys_are_bytes(flavour: Flavour) {
+    let dialect = dialect_of(flavour);
+    let spec = SPEC.replace("bigint", "binary").replace(
+        "name = \"strategies\"",
+        "name = \"strategies\"\ndialects = [\"mysql\", \"mariadb\"]",
+    );
+    goes_and_comes_back(dialect, &spec, Keys::Bytes("binary(16)"));
+    let shared = spec.replace("\n[tables]", "workers = 2\n\n[tables]");
+    goes_and_comes_back(dialect, &shared, Keys::Bytes("varbinary(20)"));
+}
+
+fn goes_and_comes_back(dialect: Dialect, as_written: &str, keys: Keys) {
+    let graph = graph_of(as_written);
+    let mut windrow = Installation::of(dialect, &schema(dialect, keys), &graph);
+    windrow.execute(&rows(dialect, keys, 14));
     windrow.arm();
     let whole = contents(&mut windrow, "");
     let preview = windrow.preview(json!({})).expect("a preview");
@@ -427,9 +492,16 @@ fn whatever_makes_a_row_go_it_is_archived_and_comes_back(dialect: Dialect) {
 
     // One family, or one row with what belongs to it, of each rule.
     for (rule, root, is_root) in RULES {
-        let key = windrow.number(&format!(
-            "SELECT max(id) FROM W.archive_{root} WHERE {is_root}"
-        ));
+        let key = match keys {
+            Keys::Numbers => json!(windrow.number(&format!(
+                "SELECT max(id) FROM W.archive_{root} WHERE {is_root}"
+            ))),
+            Keys::Bytes(_) => json!(
+                windrow.texts(&format!(
+                    "SELECT LOWER(HEX(MAX(id))) FROM W.archive_{root} WHERE {is_root}"
+                ))[0]
+            ),
+        };
         let before = (contents(&mut windrow, ""), archived(&mut windrow));
         let options = json!({"run": run["run"], "rule": rule, "key": [key]});
         let back = windrow.call("archive_restore", options).expect("a family");
@@ -444,7 +516,7 @@ fn whatever_makes_a_row_go_it_is_archived_and_comes_back(dialect: Dialect) {
     let spec = folder.path().join("spec.toml");
     let name = windrow.control.replacen("windrow_", "", 1);
     let named = format!("name = \"{name}\"\ndatabase = \"{}\"", windrow.name);
-    fs::write(&spec, SPEC.replace("name = \"strategies\"", &named)).expect("a spec");
+    fs::write(&spec, as_written.replace("name = \"strategies\"", &named)).expect("a spec");
     let rest = archived(&mut windrow);
     let output = Command::new(env!("CARGO_BIN_EXE_windrow"))
         .args(["archive", "restore"])

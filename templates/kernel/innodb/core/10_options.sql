@@ -247,12 +247,13 @@ END;
 CREATE PROCEDURE is_value(IN p_text longtext, IN p_type varchar(64), OUT o_valid boolean)
 SQL SECURITY DEFINER
 COMMENT 'Whether a text is a value of a type, as the server writes it: smallint, int, bigint, each perhaps unsigned, uuid, dashless (a uuid
-    with dashes or without), or text.'
+    with dashes or without), binary (hexadecimal digits), or text.'
 BEGIN
     SET o_valid = COALESCE(CHAR_LENGTH(p_text) <= 255 AND CASE
         WHEN p_type REGEXP '^(smallint|int|bigint)' THEN p_text REGEXP '^(0|-?[1-9][0-9]{0,19})\\z'
         WHEN p_type = 'uuid' THEN p_text REGEXP '^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}\\z'
         WHEN p_type = 'dashless' THEN p_text REGEXP '^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}\\z'
+        WHEN p_type = 'binary' THEN BINARY p_text REGEXP '^([0-9A-F]{2})+\\z'
         ELSE p_text REGEXP '^.+\\z'
     END, false);
     -- A number that looks like one may still be beyond the range of its type. Twenty digits and a sign fit a decimal.
@@ -287,7 +288,10 @@ BEGIN
     END IF;
     CALL is_value(p_scope, v_type, v_valid);
     IF NOT v_valid THEN
-        CALL refuse(CONCAT('not a scope of rule ', p_rule, ': ', QUOTE(p_scope)), CONCAT('a scope is a value of ', v_root, '.', v_name));
+        CALL refuse(
+            CONCAT('not a scope of rule ', p_rule, ': ', QUOTE(p_scope)),
+            CONCAT('a scope is a value of ', v_root, '.', v_name, IF(v_type = 'binary', ', as HEX() writes it', ''))
+        );
     END IF;
 END;
 

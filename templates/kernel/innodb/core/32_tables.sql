@@ -44,9 +44,9 @@ END;
 
 -- check_key: a key is a value of the key of the rule's root table; of several columns, a JSON array as the server writes it.
 --# create procedure check_key
-CREATE PROCEDURE check_key(IN p_rule varchar(64), IN p_key longtext)
+CREATE PROCEDURE check_key(IN p_rule varchar(64), INOUT p_key longtext)
 SQL SECURITY DEFINER
-COMMENT 'Raises 22023 for what cannot be a key of the root table of the rule.'
+COMMENT 'Raises 22023 for what cannot be a key of the root table of the rule. A key of bytes is made what HEX() writes.'
 BEGIN
     DECLARE v_valid boolean DEFAULT false;
     DECLARE v_key   longtext;
@@ -75,9 +75,15 @@ BEGIN
     SET SESSION group_concat_max_len = v_length;
     IF JSON_LENGTH(v_key) = 1 THEN
         CALL key_type(v_root, JSON_VALUE(v_key, '$[0]'), v_type);
+        IF v_type = 'binary' AND p_key REGEXP '^(0[xX])?([0-9a-fA-F]{2})+\\z|^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\\z' THEN
+            SET p_key = UPPER(REGEXP_REPLACE(p_key, '^0[xX]|-', ''));
+        END IF;
         CALL is_value(p_key, v_type, v_valid);
         IF NOT v_valid THEN
-            CALL refuse(CONCAT('not a key of ', v_root, ': ', QUOTE(p_key)), CONCAT('a key is a value of ', v_form));
+            CALL refuse(
+                CONCAT('not a key of ', v_root, ': ', QUOTE(p_key)),
+                CONCAT('a key is a value of ', v_form, IF(v_type = 'binary', ', as HEX() writes it', ''))
+            );
         END IF;
     ELSEIF v_key IS NOT NULL THEN
         IF JSON_VALID(p_key) AND CHAR_LENGTH(p_key) <= 700 THEN
@@ -180,7 +186,8 @@ BEGIN
 END;
 
 -- row_by_key: the row of the table of a rule that a key names, in whatever spelling its columns read: these would take the number
--- in front of letters, too, and round fractions. A uuid, which is a text in most tables, has dashes or none, in either case.
+-- in front of letters, too, and round fractions. A uuid, which is a text in most tables, has dashes or none, in either case; bytes are
+-- hexadecimal digits in either case, behind 0x or not, or a uuid.
 --# create procedure row_by_key
 CREATE PROCEDURE row_by_key(IN p_rule varchar(64))
 SQL SECURITY DEFINER
@@ -208,6 +215,10 @@ BEGIN
             CASE
                 WHEN w.kind IN ('smallint', 'int', 'bigint') THEN '''^ *[+-]?[0-9]{1,40} *\\\\z'''
                 WHEN w.kind IN ('uuid', 'dashless') THEN '''^ *[{]?[0-9a-fA-F]{4}(-?[0-9a-fA-F]{4}){7}[}]? *\\\\z'''
+                WHEN w.kind = 'binary' THEN CONCAT(
+                    '''^ *((0[xX])?([0-9a-fA-F]{2})+|',
+                    '[{]?[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}[}]?) *\\\\z'''
+                )
                 ELSE '''.'''
             END
         ) ORDER BY w.position SEPARATOR ' AND '),
@@ -217,11 +228,12 @@ BEGIN
                 'CASE @windrow_way WHEN 1 THEN LOWER(', w.digits, ') WHEN 2 THEN UPPER(', w.digits,
                 ') WHEN 3 THEN LOWER(', w.dashes, ') WHEN 4 THEN UPPER(', w.dashes, ') ELSE ', w.value, ' END'
             )
+            WHEN w.kind = 'binary' THEN CONCAT('UNHEX(REGEXP_REPLACE(', w.value, ', ''^ *0[xX]|[^0-9a-fA-F]'', ''''))')
             ELSE w.value
         END ORDER BY w.position SEPARATOR ', '),
         GROUP_CONCAT(CONCAT(w.own, ' = r.', w.name) ORDER BY w.position SEPARATOR ' AND '),
-        GROUP_CONCAT(w.own ORDER BY w.position SEPARATOR ', '),
-        GROUP_CONCAT(CONCAT('r.', w.name) ORDER BY w.position SEPARATOR ', '),
+        GROUP_CONCAT(IF(w.kind = 'binary', CONCAT('HEX(', w.own, ')'), w.own) ORDER BY w.position SEPARATOR ', '),
+        GROUP_CONCAT(IF(w.kind = 'binary', CONCAT('HEX(r.', w.name, ')'), CONCAT('r.', w.name)) ORDER BY w.position SEPARATOR ', '),
         MAX(IF(w.kind IN ('uuid', 'dashless'), 4, 0))
     INTO v_table, v_parts, v_names, v_columns, v_readable, v_values, v_matches, v_key, v_as_read, v_last
     FROM (

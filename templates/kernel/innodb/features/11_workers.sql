@@ -367,15 +367,25 @@ BEGIN
     SET o_time = COALESCE(o_time, v_least), o_key = COALESCE(o_key, v_first);
     -- A strategy that no rule has is not installed.
     IF v_strategy = 'end-time' THEN
-        CALL end_time_behind(o_time, o_key);
+        CALL end_time_from(o_time, o_key);
         CALL roots_end_time(p_rule, LEAST(p_take, p_families), p_to_time, p_to_key);
         SELECT COUNT(r.ended) INTO v_found FROM work_root AS r;
         IF v_found > 0 THEN
-            SELECT r.ended, r.id INTO o_time, o_key FROM work_root AS r ORDER BY r.ended DESC, r.id DESC LIMIT 1;
+            SELECT r.ended, IF(@windrow_hexed, HEX(r.id), r.id)
+            INTO o_time, o_key
+            FROM work_root AS r
+            ORDER BY r.ended DESC, r.id DESC
+            LIMIT 1;
             -- What was looked at already is met again.
-            INSERT INTO work_held (id)
-            SELECT l.id FROM JSON_TABLE(p_inherited, '$[*]' COLUMNS (id varchar(255) PATH '$[0]')) AS l;
-            SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CAST(JSON_ARRAY(CAST(r.id AS char), CAST(r.ended AS char)) AS char)
+            IF @windrow_hexed THEN
+                INSERT INTO work_held (id)
+                SELECT UNHEX(l.id) FROM JSON_TABLE(p_inherited, '$[*]' COLUMNS (id varchar(255) PATH '$[0]')) AS l;
+            ELSE
+                INSERT INTO work_held (id)
+                SELECT l.id FROM JSON_TABLE(p_inherited, '$[*]' COLUMNS (id varchar(255) PATH '$[0]')) AS l;
+            END IF;
+            SELECT CONCAT('[', COALESCE(GROUP_CONCAT(
+                CAST(JSON_ARRAY(IF(@windrow_hexed, HEX(r.id), CAST(r.id AS CHAR)), CAST(r.ended AS char)) AS char)
                 ORDER BY r.ended, r.id SEPARATOR ', '), ''), ']')
             INTO o_claim
             FROM work_root AS r
@@ -385,9 +395,15 @@ BEGIN
     ELSEIF NOT v_plain THEN
         CALL next_timed(p_rule, p_cutoff, LEAST(p_take, p_families), p_to_time, p_to_key, o_time, o_key, v_found);
         IF v_found > 0 THEN
-            INSERT IGNORE INTO work_tied (id)
-            SELECT l.id FROM JSON_TABLE(p_inherited, '$[*]' COLUMNS (id varchar(255) PATH '$[0]')) AS l;
-            SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CAST(JSON_ARRAY(CAST(n.id AS char), CAST(n.due AS char)) AS char)
+            IF @windrow_hexed THEN
+                INSERT IGNORE INTO work_tied (id)
+                SELECT UNHEX(l.id) FROM JSON_TABLE(p_inherited, '$[*]' COLUMNS (id varchar(255) PATH '$[0]')) AS l;
+            ELSE
+                INSERT IGNORE INTO work_tied (id)
+                SELECT l.id FROM JSON_TABLE(p_inherited, '$[*]' COLUMNS (id varchar(255) PATH '$[0]')) AS l;
+            END IF;
+            SELECT CONCAT('[', COALESCE(GROUP_CONCAT(
+                CAST(JSON_ARRAY(IF(@windrow_hexed, HEX(n.id), CAST(n.id AS CHAR)), CAST(n.due AS char)) AS char)
                 ORDER BY n.due, n.id SEPARATOR ', '), ''), ']')
             INTO o_claim
             FROM work_next AS n
@@ -522,14 +538,14 @@ BEGIN
                 ORDER BY k.position SEPARATOR ', '), ''), ']')
             INTO v_left
             FROM work_skip AS k
-            JOIN work_root AS r ON CAST(r.id AS char) = k.skip_key
+            JOIN work_root AS r ON IF(@windrow_hexed, HEX(r.id), CAST(r.id AS CHAR)) = k.skip_key
             WHERE k.reason IN ('LOCKED', 'SHARED_MEMBER');
         ELSE
             SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CAST(JSON_ARRAY(k.skip_key, CAST(n.due AS char)) AS char)
                 ORDER BY k.position SEPARATOR ', '), ''), ']')
             INTO v_left
             FROM work_skip AS k
-            JOIN work_next AS n ON CAST(n.id AS char) = k.skip_key
+            JOIN work_next AS n ON IF(@windrow_hexed, HEX(n.id), CAST(n.id AS CHAR)) = k.skip_key
             WHERE k.reason = 'LOCKED' OR k.reason = 'REFERENCED' AND v_crosses;
         END IF;
         IF v_left <> '[]' THEN

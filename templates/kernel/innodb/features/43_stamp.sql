@@ -121,7 +121,8 @@ BEGIN
             CALL refuse('the option key is not a list of keys', 'write it like {"key": [17, 18]}');
         END IF;
         WHILE v_place < v_count DO
-            CALL check_key(CONCAT_WS('.', o_rule, o_of), JSON_UNQUOTE(JSON_EXTRACT(p_options, CONCAT('$.key[', v_place, ']'))));
+            SET v_text = JSON_UNQUOTE(JSON_EXTRACT(p_options, CONCAT('$.key[', v_place, ']')));
+            CALL check_key(CONCAT_WS('.', o_rule, o_of), v_text);
             SET v_place = v_place + 1;
         END WHILE;
     END IF;

@@ -94,14 +94,19 @@ BEGIN
     SELECT
         IF(
             COUNT(*) = 1,
-            CONCAT('CAST(t.', MAX(c.name), ' AS CHAR)'),
-            CONCAT('CAST(JSON_ARRAY(', GROUP_CONCAT(CONCAT('t.', c.name) ORDER BY c.place SEPARATOR ', '), ') AS CHAR)')
+            IF(MAX(c.hexed), CONCAT('HEX(t.', MAX(c.name), ')'), CONCAT('CAST(t.', MAX(c.name), ' AS CHAR)')),
+            CONCAT(
+                'CAST(JSON_ARRAY(',
+                GROUP_CONCAT(IF(c.hexed, CONCAT('HEX(t.', c.name, ')'), CONCAT('t.', c.name)) ORDER BY c.place SEPARATOR ', '),
+                ') AS CHAR)'
+            )
         ),
         MAX(IF(c.place = 1, c.name, NULL))
     INTO o_key, o_column
     FROM (
         SELECT
             k.place,
+            k.said LIKE '% binary' AS hexed,
             CONCAT(
                 '`', REPLACE(LEFT(k.said, CHAR_LENGTH(k.said) - CHAR_LENGTH(SUBSTRING_INDEX(k.said, ' ', -1)) - 1), '`', '``'), '`'
             ) AS name
@@ -182,15 +187,15 @@ END;
 
 -- archived_by: the archived rows that have a key in work_named in a column.
 --# create procedure archived_by
-CREATE PROCEDURE archived_by(IN p_place int, IN p_quoted varchar(140), IN p_column varchar(64), IN p_run bigint)
+CREATE PROCEDURE archived_by(IN p_place int, IN p_quoted varchar(140), IN p_column varchar(64), IN p_hexed boolean, IN p_run bigint)
 SQL SECURITY DEFINER
-COMMENT 'Adds to work_back the rows of an archive whose column names one of the keys in work_named.'
+COMMENT 'Adds to work_back the rows of an archive whose column names one of the keys in work_named. p_hexed: these are bytes.'
 BEGIN
     DECLARE v_rows bigint;
     CALL archive_do(CONCAT(
         'INSERT INTO work_back (place, row_id) SELECT ', p_place, ', t.windrow_row_id FROM ', p_quoted,
-        ' AS t STRAIGHT_JOIN work_named AS k ON k.named = CAST(t.`', REPLACE(p_column, '`', '``'), '` AS CHAR) ',
-        'WHERE t.windrow_run_id = ', p_run, ' ON DUPLICATE KEY UPDATE row_id = VALUES(row_id)'
+        ' AS t STRAIGHT_JOIN work_named AS k ON k.named = ', IF(p_hexed, 'HEX', 'CAST'), '(t.`', REPLACE(p_column, '`', '``'),
+        IF(p_hexed, '`) ', '` AS CHAR) '), 'WHERE t.windrow_run_id = ', p_run, ' ON DUPLICATE KEY UPDATE row_id = VALUES(row_id)'
     ), v_rows);
 END;
 
@@ -201,6 +206,7 @@ SQL SECURITY DEFINER
 COMMENT 'Adds to work_back the archived rows of the root table of a rule that belong to the families in work_named, in run p_run.'
 BEGIN
     DECLARE v_told   longtext;
+    DECLARE v_hexed  boolean;
     DECLARE v_timed  boolean;
     DECLARE v_root   varchar(64);
     DECLARE v_place  int;
@@ -210,8 +216,9 @@ BEGIN
     DECLARE v_where  longtext;
     DECLARE v_at     int DEFAULT 0;
     DECLARE v_rows   bigint;
-    SELECT r.document, r.strategy IN ('removal-time', 'age'), r.root, k.place, k.quoted
-    INTO v_told, v_timed, v_root, v_place, v_quoted
+    SELECT
+        r.document, JSON_CONTAINS(r.document, '"id"', '$.hexed') IS TRUE, r.strategy IN ('removal-time', 'age'), r.root, k.place, k.quoted
+    INTO v_told, v_hexed, v_timed, v_root, v_place, v_quoted
     FROM rule AS r
     JOIN known_archive AS k ON k.name = r.root
     WHERE r.rule = p_rule;
@@ -234,7 +241,7 @@ BEGIN
     END IF;
     IF v_timed THEN
         WHILE v_at < JSON_LENGTH(v_told, '$.archive_within') DO
-            CALL archived_by(v_place, v_quoted, JSON_UNQUOTE(JSON_EXTRACT(v_told, CONCAT('$.archive_within[', v_at, ']'))), p_run);
+            CALL archived_by(v_place, v_quoted, JSON_UNQUOTE(JSON_EXTRACT(v_told, CONCAT('$.archive_within[', v_at, ']'))), v_hexed, p_run);
             SET v_at = v_at + 1;
         END WHILE;
     ELSEIF JSON_CONTAINS_PATH(v_told, 'one', '$.archive_within', '$.archive_links') THEN
@@ -286,13 +293,17 @@ SQL SECURITY DEFINER
 COMMENT 'Writes the archived rows of run p_run that belong to the families in work_named to the work tables of a restoration.'
 BEGIN
     DECLARE v_told   longtext;
+    DECLARE v_hexed  boolean;
     DECLARE v_root   varchar(64);
     DECLARE v_way    longtext;
     DECLARE v_place  int;
     DECLARE v_quoted varchar(140);
     DECLARE v_at     int DEFAULT 0;
     DECLARE v_each   int;
-    SELECT r.document, r.root INTO v_told, v_root FROM rule AS r WHERE r.rule = p_rule;
+    SELECT r.document, JSON_CONTAINS(r.document, '"id"', '$.hexed') IS TRUE, r.root
+    INTO v_told, v_hexed, v_root
+    FROM rule AS r
+    WHERE r.rule = p_rule;
     IF JSON_CONTAINS(v_told, JSON_QUOTE(v_root), '$.archive') THEN
         CALL archived_roots(p_rule, p_run);
     END IF;
@@ -304,7 +315,7 @@ BEGIN
         WHERE k.name = JSON_UNQUOTE(JSON_EXTRACT(v_way, '$.table'));
         SET v_each = 0;
         WHILE v_each < JSON_LENGTH(v_way, '$.family') DO
-            CALL archived_by(v_place, v_quoted, JSON_UNQUOTE(JSON_EXTRACT(v_way, CONCAT('$.family[', v_each, ']'))), p_run);
+            CALL archived_by(v_place, v_quoted, JSON_UNQUOTE(JSON_EXTRACT(v_way, CONCAT('$.family[', v_each, ']'))), v_hexed, p_run);
             SET v_each = v_each + 1;
         END WHILE;
         SET v_each = 0;
@@ -401,6 +412,7 @@ BEGIN
     DECLARE v_root   varchar(64);
     DECLARE v_timed  boolean;
     DECLARE v_told   longtext;
+    DECLARE v_hexed  boolean;
     DECLARE v_member longtext;
     DECLARE v_table  varchar(64);
     DECLARE v_key    longtext;
@@ -414,8 +426,8 @@ BEGIN
     WHILE v_rules IS NOT NULL DO
         SELECT MIN(r.position) INTO v_rules FROM rule AS r WHERE r.position > v_rules;
         SET v_told = NULL;
-        SELECT r.rule, r.root, r.strategy IN ('removal-time', 'age'), r.document
-        INTO v_rule, v_root, v_timed, v_told
+        SELECT r.rule, r.root, r.strategy IN ('removal-time', 'age'), r.document, JSON_CONTAINS(r.document, '"id"', '$.hexed') IS TRUE
+        INTO v_rule, v_root, v_timed, v_told, v_hexed
         FROM rule AS r
         WHERE r.position = v_rules;
         IF v_told IS NOT NULL AND NOT v_timed THEN
@@ -431,11 +443,11 @@ BEGIN
             SELECT GROUP_CONCAT(CONCAT('t.`', REPLACE(f.name, '`', '``'), '`') ORDER BY f.place SEPARATOR ', ')
             INTO v_key
             FROM JSON_TABLE(v_member, '$.family[*]' COLUMNS (place FOR ORDINALITY, name varchar(64) PATH '$')) AS f;
-            SET v_key = CONCAT('CAST(COALESCE(', CONCAT_WS(', ',
+            SET v_key = CONCAT(IF(v_hexed, 'HEX(COALESCE(', 'CAST(COALESCE('), CONCAT_WS(', ',
                 v_key,
                 CONCAT('CASE WHEN true', v_own, ' THEN t.`', REPLACE(JSON_UNQUOTE(JSON_EXTRACT(v_member, '$.key')), '`', '``'), '` END'),
                 'NULL'
-            ), ') AS CHAR)');
+            ), IF(v_hexed, '))', ') AS CHAR)'));
             CALL archive_hold_by(p_run, v_rule, v_table, v_key, '', o_holds, o_unheld);
             SET v_at = v_at + 1;
         END WHILE;

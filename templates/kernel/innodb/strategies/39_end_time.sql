@@ -2,7 +2,7 @@
 -- names a table made anew is prepared again. One that has rows is dropped and made anew: DELETE costs as much as the rows did,
 -- TRUNCATE commits. MySQL lets a statement name a temporary table once.
 -- Of the types of keys and scopes nothing is known here: the rule makes work_type (id, root_id, scope), from which the others
--- have them.
+-- have them. Where keys are bytes, @windrow_hexed is true: what is a text, as in the ledger, has them as hexadecimal digits.
 --
 -- The verbs of a rule: types and keys make work tables, source says the retentions of scopes without a policy, next searches
 -- roots, members reads rows and their links, against says which of them stay for a reason outside of their family, delete and
@@ -107,11 +107,19 @@ BEGIN
                     LEAVE step;
                 END IF;
                 SET v_take = LEAST(v_take, JSON_LENGTH(v_claim));
-                INSERT INTO work_root (id, ended)
-                SELECT l.id, l.ended
-                FROM JSON_TABLE(v_claim, '$[*]' COLUMNS (position FOR ORDINALITY, id varchar(255) PATH '$[0]',
-                    ended varchar(40) PATH '$[1]')) AS l
-                WHERE l.position <= v_take;
+                IF @windrow_hexed THEN
+                    INSERT INTO work_root (id, ended)
+                    SELECT UNHEX(l.id), l.ended
+                    FROM JSON_TABLE(v_claim, '$[*]' COLUMNS (position FOR ORDINALITY, id varchar(255) PATH '$[0]',
+                        ended varchar(40) PATH '$[1]')) AS l
+                    WHERE l.position <= v_take;
+                ELSE
+                    INSERT INTO work_root (id, ended)
+                    SELECT l.id, l.ended
+                    FROM JSON_TABLE(v_claim, '$[*]' COLUMNS (position FOR ORDINALITY, id varchar(255) PATH '$[0]',
+                        ended varchar(40) PATH '$[1]')) AS l
+                    WHERE l.position <= v_take;
+                END IF;
                 IF v_dry_run THEN
                     DELETE r
                     FROM work_root AS r
@@ -119,7 +127,7 @@ BEGIN
                 END IF;
                 SELECT COUNT(r.ended) INTO v_last FROM work_root AS r;
             ELSE
-                CALL end_time_behind(v_time, v_key);
+                CALL end_time_from(v_time, v_key);
                 CALL roots_end_time(p_rule, v_take, v_to_time, v_to_key);
                 -- To count a whole table, MySQL starts threads, but not where it counts what may be NULL.
                 SELECT COUNT(r.ended) INTO v_last FROM work_root AS r;
@@ -129,7 +137,11 @@ BEGIN
                     LEAVE step;
                 END IF;
             END IF;
-            SELECT r.ended, r.id INTO v_time, v_key FROM work_root AS r ORDER BY r.ended DESC, r.id DESC LIMIT 1;
+            SELECT r.ended, IF(@windrow_hexed, HEX(r.id), r.id)
+            INTO v_time, v_key
+            FROM work_root AS r
+            ORDER BY r.ended DESC, r.id DESC
+            LIMIT 1;
             IF v_weigh > 0 AND v_last > 1 THEN
                 CALL weigh_end_time(p_rule, v_rows);
                 CALL weighed(p_run, p_rule, v_last, v_rows);
@@ -217,6 +229,23 @@ BEGIN
     END step;
 END;
 
+-- end_time_from: a place in the order of a search.
+--# create procedure end_time_from
+CREATE PROCEDURE end_time_from(IN p_time datetime(6), IN p_key varchar(255))
+SQL SECURITY DEFINER
+COMMENT 'Writes a place to work_cursor, which has the type and the collation of the key.'
+BEGIN
+    DELETE FROM work_cursor;
+    IF @windrow_hexed THEN
+        INSERT INTO work_cursor (only_row, ended, id)
+        VALUES (1, p_time, UNHEX(p_key));
+    ELSE
+        -- The key before all others has a sign: where the column has none, the least is 0, and IGNORE takes that.
+        INSERT IGNORE INTO work_cursor (only_row, ended, id)
+        VALUES (1, p_time, p_key);
+    END IF;
+END;
+
 -- roots_end_time: the next roots behind the cursor, and none behind the place where this began, if that is given.
 --# create procedure roots_end_time
 CREATE PROCEDURE roots_end_time(IN p_rule varchar(64), IN p_limit bigint, IN p_to_time datetime(6), IN p_to_key varchar(255))
@@ -226,9 +255,7 @@ BEGIN
     SET @windrow_limit = p_limit;
     CALL perform(p_rule, 'next', '@windrow_limit');
     IF p_to_time IS NOT NULL THEN
-        -- The work table has the type and the collation of the key.
-        REPLACE INTO work_cursor (only_row, ended, id)
-        VALUES (1, p_to_time, p_to_key);
+        CALL end_time_from(p_to_time, p_to_key);
         DELETE r
         FROM work_root AS r
         STRAIGHT_JOIN work_cursor AS c
@@ -376,8 +403,8 @@ BEGIN
         INSERT INTO work_skipped (skip_key, reason)
         SELECT k.skip_key, k.reason FROM work_skip AS k ORDER BY k.position;
         IF v_room > 0 THEN
-            SELECT COUNT(*), GROUP_CONCAT(IF(v_number, CAST(g.id AS CHAR), JSON_QUOTE(CAST(g.id AS CHAR))) ORDER BY g.ended,
-                g.id SEPARATOR ', '), MIN(g.ended)
+            SELECT COUNT(*), GROUP_CONCAT(IF(v_number, CAST(g.id AS CHAR), JSON_QUOTE(IF(@windrow_hexed, HEX(g.id), CAST(g.id AS CHAR))))
+                ORDER BY g.ended, g.id SEPARATOR ', '), MIN(g.ended)
             INTO v_found, v_part, v_time
             FROM (
                 SELECT r.id, r.ended
@@ -466,7 +493,7 @@ BEGIN
         SELECT MIN(k.reason) INTO o_reason FROM work_skip AS k;
         IF p_key IS NOT NULL AND o_reason = 'SHARED_MEMBER' THEN
             UPDATE work_key AS k
-            SET k.found = (SELECT CAST(r.id AS CHAR) FROM work_root AS r)
+            SET k.found = (SELECT IF(@windrow_hexed, HEX(r.id), CAST(r.id AS CHAR)) FROM work_root AS r)
             WHERE k.named = p_key;
             COMMIT;
             SET o_reason = 'AGAIN';

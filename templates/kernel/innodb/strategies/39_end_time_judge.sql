@@ -1,15 +1,3 @@
--- end_time_behind: where a search goes on. The key before all others is that of a type with a sign: without one, the least is 0, and
--- IGNORE takes that.
---# create procedure end_time_behind
-CREATE PROCEDURE end_time_behind(IN p_time datetime(6), IN p_key varchar(255))
-SQL SECURITY DEFINER
-COMMENT 'Puts work_cursor, whose id has the type and the collation of the key, at a place: a search reads what lies behind it.'
-BEGIN
-    DELETE FROM work_cursor;
-    INSERT IGNORE INTO work_cursor (only_row, ended, id)
-    VALUES (1, p_time, p_key);
-END;
-
 -- end_time_open: the work tables that live as long as a run, or a preview.
 --# create procedure end_time_open
 CREATE PROCEDURE end_time_open(IN p_rule varchar(64))
@@ -21,8 +9,9 @@ BEGIN
     DECLARE v_time datetime(6);
     SELECT
         JSON_VALUE(r.document, '$.first_key'),
-        IF(r.zoned AND NOT JSON_CONTAINS_PATH(r.document, 'one', '$.by_number'), '1970-01-01 00:00:01', '1000-01-01 00:00:00')
-    INTO v_key, v_time
+        IF(r.zoned AND NOT JSON_CONTAINS_PATH(r.document, 'one', '$.by_number'), '1970-01-01 00:00:01', '1000-01-01 00:00:00'),
+        JSON_CONTAINS(r.document, '"id"', '$.hexed') IS TRUE
+    INTO v_key, v_time, @windrow_hexed
     FROM rule AS r
     WHERE r.rule = p_rule;
     -- Those of another rule, or of a run that was killed in this session, may be of other types.
@@ -34,7 +23,7 @@ BEGIN
         PRIMARY KEY (only_row)
     ) ENGINE = InnoDB AS
     SELECT k.root_id AS id FROM work_type AS k LIMIT 0;
-    CALL end_time_behind(v_time, v_key);
+    CALL end_time_from(v_time, v_key);
     CALL work_scopes();
     CREATE TEMPORARY TABLE work_gone (
         PRIMARY KEY (id)
@@ -67,11 +56,19 @@ BEGIN
         KEY (lower_id)
     ) ENGINE = InnoDB AS
     SELECT k.id AS upper_id, k.id AS lower_id FROM work_type AS k LIMIT 0;
-    INSERT INTO work_torn (run_id, upper_id, lower_id)
-    SELECT u.run_id, l.upper_id, l.lower_id
-    FROM unfinished AS u
-    JOIN JSON_TABLE(u.links, '$[*]' COLUMNS (upper_id varchar(255) PATH '$[0]', lower_id varchar(255) PATH '$[1]')) AS l
-    WHERE u.rule = p_rule;
+    IF @windrow_hexed THEN
+        INSERT INTO work_torn (run_id, upper_id, lower_id)
+        SELECT u.run_id, UNHEX(l.upper_id), UNHEX(l.lower_id)
+        FROM unfinished AS u
+        JOIN JSON_TABLE(u.links, '$[*]' COLUMNS (upper_id varchar(255) PATH '$[0]', lower_id varchar(255) PATH '$[1]')) AS l
+        WHERE u.rule = p_rule;
+    ELSE
+        INSERT INTO work_torn (run_id, upper_id, lower_id)
+        SELECT u.run_id, l.upper_id, l.lower_id
+        FROM unfinished AS u
+        JOIN JSON_TABLE(u.links, '$[*]' COLUMNS (upper_id varchar(255) PATH '$[0]', lower_id varchar(255) PATH '$[1]')) AS l
+        WHERE u.rule = p_rule;
+    END IF;
 END;
 
 -- work_scopes: the work tables of scopes.
@@ -351,13 +348,15 @@ BEGIN
     DECLARE v_seconds bigint DEFAULT -1;
     DECLARE v_cutoff  datetime(6);
     DECLARE v_said    longtext;
+    DECLARE v_hexed   boolean;
     DECLARE v_before  longtext DEFAULT (SELECT o.said FROM work_scope_of AS o);
     SELECT
         r.scope_name IS NOT NULL, r.opt_in, JSON_CONTAINS_PATH(r.document, 'one', '$.source'),
+        JSON_CONTAINS(r.document, '"scope"', '$.hexed') IS TRUE,
         COALESCE(p_retention, r.retention, r.minimum),
         IF(r.zoned AND NOT JSON_CONTAINS_PATH(r.document, 'one', '$.by_number'), '1970-01-01 00:00:01', '1000-01-01 00:00:00'),
         CONCAT_WS('/', p_as_of, COALESCE(p_retention, ''), r.retention, r.minimum, SHA2(r.document, 256), p_scope)
-    INTO v_scoped, v_opt_in, v_source, v_default, v_least, v_said
+    INTO v_scoped, v_opt_in, v_source, v_hexed, v_default, v_least, v_said
     FROM rule AS r
     WHERE r.rule = p_rule;
     IF v_scoped THEN
@@ -373,13 +372,23 @@ BEGIN
         END IF;
         IF v_scoped THEN
             -- Without a gap, as a search counts them.
-            INSERT INTO work_scope (position, scope, seconds)
-            SELECT ROW_NUMBER() OVER (ORDER BY p.scope), p.scope, IF(p.enabled, COALESCE(p_retention, p.retention_seconds), NULL)
-            FROM policy AS p
-            WHERE p.rule = p_rule
-              AND (p.enabled OR NOT v_opt_in)
-              AND (p_scope IS NULL OR p.scope = p_scope)
-            ORDER BY p.scope;
+            IF v_hexed THEN
+                INSERT INTO work_scope (position, scope, seconds)
+                SELECT ROW_NUMBER() OVER (ORDER BY p.scope), UNHEX(p.scope), IF(p.enabled, COALESCE(p_retention, p.retention_seconds), NULL)
+                FROM policy AS p
+                WHERE p.rule = p_rule
+                  AND (p.enabled OR NOT v_opt_in)
+                  AND (p_scope IS NULL OR p.scope = p_scope)
+                ORDER BY p.scope;
+            ELSE
+                INSERT INTO work_scope (position, scope, seconds)
+                SELECT ROW_NUMBER() OVER (ORDER BY p.scope), p.scope, IF(p.enabled, COALESCE(p_retention, p.retention_seconds), NULL)
+                FROM policy AS p
+                WHERE p.rule = p_rule
+                  AND (p.enabled OR NOT v_opt_in)
+                  AND (p_scope IS NULL OR p.scope = p_scope)
+                ORDER BY p.scope;
+            END IF;
             IF v_source THEN
                 SET @windrow_retention = p_retention, @windrow_scope = p_scope;
                 CALL perform(p_rule, 'source', '@windrow_retention, @windrow_scope');
@@ -389,7 +398,10 @@ BEGIN
             IF v_scoped AND p_scope IS NOT NULL THEN
                 SELECT COUNT(s.position) INTO v_listed FROM work_scope AS s;
             END IF;
-            IF v_listed = 0 THEN
+            IF v_listed = 0 AND v_hexed THEN
+                INSERT INTO work_scope (scope, seconds)
+                VALUES (UNHEX(p_scope), v_default);
+            ELSEIF v_listed = 0 THEN
                 INSERT INTO work_scope (scope, seconds)
                 VALUES (IF(v_scoped, p_scope, NULL), v_default);
             END IF;
@@ -665,11 +677,19 @@ BEGIN
     IF NOT EXISTS (SELECT 1 FROM work_holds_of AS o WHERE o.said = v_said) THEN
         DELETE FROM work_holds;
         DELETE FROM work_holds_of;
-        INSERT IGNORE INTO work_holds (id)
-        SELECT h.`key`
-        FROM hold AS h
-        WHERE h.rule = p_rule
-          AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+        IF @windrow_hexed THEN
+            INSERT IGNORE INTO work_holds (id)
+            SELECT UNHEX(h.`key`)
+            FROM hold AS h
+            WHERE h.rule = p_rule
+              AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+        ELSE
+            INSERT IGNORE INTO work_holds (id)
+            SELECT h.`key`
+            FROM hold AS h
+            WHERE h.rule = p_rule
+              AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+        END IF;
         INSERT INTO work_holds_of (said)
         VALUES (v_said);
     END IF;
@@ -865,7 +885,7 @@ BEGIN
 
     INSERT INTO work_skip (skip_key, reason)
     SELECT
-        r.id,
+        IF(@windrow_hexed, HEX(r.id), r.id),
         CASE
             WHEN c.locked THEN 'LOCKED'
             WHEN c.cutoff IS NULL THEN 'POLICY_DISABLED'
@@ -896,8 +916,13 @@ BEGIN
     WHILE v_place IS NOT NULL DO
         DELETE FROM work_reach;
         DELETE FROM work_front;
-        INSERT INTO work_reach (id)
-        SELECT k.found FROM work_key AS k WHERE k.position = v_place;
+        IF @windrow_hexed THEN
+            INSERT INTO work_reach (id)
+            SELECT UNHEX(k.found) FROM work_key AS k WHERE k.position = v_place;
+        ELSE
+            INSERT INTO work_reach (id)
+            SELECT k.found FROM work_key AS k WHERE k.position = v_place;
+        END IF;
         SET v_round = 0, v_count = 1;
         WHILE v_count > 0 DO
             INSERT INTO work_front (id, purpose, round)
@@ -920,7 +945,7 @@ BEGIN
         END WHILE;
         SET v_key = NULL, v_why = NULL;
         SELECT
-            c.id,
+            IF(@windrow_hexed, HEX(c.id), c.id),
             CASE
                 WHEN c.locked THEN 'LOCKED'
                 ELSE COALESCE(ELT(c.fault, 'HELD', 'NON_FINAL_MEMBER', 'UNDATED_MEMBER', 'RETENTION_NOT_REACHED', 'LOCKED', 'REFERENCED'),
@@ -931,7 +956,7 @@ BEGIN
         STRAIGHT_JOIN work_case AS c ON c.id = s.id
         WHERE c.locked
            OR (c.root AND (c.fault < 9 OR c.cutoff IS NULL))
-        ORDER BY NOT c.locked AND c.fault = 9, s.round, CAST(c.id AS CHAR)
+        ORDER BY NOT c.locked AND c.fault = 9, s.round, IF(@windrow_hexed, HEX(c.id), CAST(c.id AS CHAR))
         LIMIT 1;
         UPDATE work_key SET keeper = v_key, keeper_reason = v_why WHERE position = v_place;
         SELECT MIN(k.position) INTO v_place FROM work_key AS k WHERE k.reason = 'SHARED_MEMBER' AND k.position > v_place;
@@ -949,28 +974,39 @@ BEGIN
     DECLARE v_root     varchar(64);
     DECLARE v_silences boolean;
     DECLARE v_archives boolean;
+    DECLARE v_hexed    boolean;
     DECLARE v_message  varchar(128);
     -- COUNT of a whole table has MySQL start threads: 7 ms.
     SELECT COALESCE(SUM(1), 0) INTO v_members FROM work_member AS m;
     SELECT
         r.root, JSON_CONTAINS_PATH(r.document, 'one', '$.silences'), JSON_CONTAINS_PATH(r.document, 'one', '$.archives'),
-        CONCAT('[0', REPEAT(', 0', JSON_LENGTH(r.document, '$.tables') - 1), ']')
-    INTO v_root, v_silences, v_archives, o_rows
+        JSON_CONTAINS(r.document, '"scope"', '$.hexed') IS TRUE, CONCAT('[0', REPEAT(', 0', JSON_LENGTH(r.document, '$.tables') - 1), ']')
+    INTO v_root, v_silences, v_archives, v_hexed, o_rows
     FROM rule AS r
     WHERE r.rule = p_rule;
     IF v_members > 0 THEN
         -- Taken out before COMMIT: should the session of a killed run commit what it began, the next run knows what to finish.
         INSERT INTO unfinished (run_id, rule, links)
-        SELECT p_run, p_rule, COALESCE(JSON_ARRAYAGG(JSON_ARRAY(l.upper_id, l.lower_id)), '[]')
+        SELECT p_run, p_rule, COALESCE(
+            JSON_ARRAYAGG(IF(@windrow_hexed, JSON_ARRAY(HEX(l.upper_id), HEX(l.lower_id)), JSON_ARRAY(l.upper_id, l.lower_id))), '[]'
+        )
         FROM work_link AS l
         STRAIGHT_JOIN work_member AS m ON m.id = l.lower_id
         WHERE NOT l.upwards;
         IF v_silences THEN
-            INSERT INTO work_silent (scope)
-            SELECT p.scope
-            FROM policy AS p
-            WHERE p.rule = p_rule
-              AND NOT p.artifacts;
+            IF v_hexed THEN
+                INSERT INTO work_silent (scope)
+                SELECT UNHEX(p.scope)
+                FROM policy AS p
+                WHERE p.rule = p_rule
+                  AND NOT p.artifacts;
+            ELSE
+                INSERT INTO work_silent (scope)
+                SELECT p.scope
+                FROM policy AS p
+                WHERE p.rule = p_rule
+                  AND NOT p.artifacts;
+            END IF;
         END IF;
         SET @windrow_run = p_run;
         CALL perform(p_rule, 'delete', '@windrow_run, @windrow_rows');
@@ -996,9 +1032,15 @@ SQL SECURITY DEFINER
 COMMENT 'Writes the root with this key to work_root, or those to be tried again, and whether there is one.'
 BEGIN
     -- The work tables have the type and the collation of the key.
-    IF p_key IS NULL THEN
+    IF p_key IS NULL AND @windrow_hexed THEN
+        INSERT IGNORE INTO work_seen (id, depth)
+        SELECT UNHEX(k.found), 0 FROM work_key AS k WHERE k.reason = 'AGAIN';
+    ELSEIF p_key IS NULL THEN
         INSERT IGNORE INTO work_seen (id, depth)
         SELECT k.found, 0 FROM work_key AS k WHERE k.reason = 'AGAIN';
+    ELSEIF @windrow_hexed THEN
+        INSERT INTO work_seen (id, depth)
+        VALUES (UNHEX(p_key), 0);
     ELSE
         INSERT INTO work_seen (id, depth)
         VALUES (p_key, 0);

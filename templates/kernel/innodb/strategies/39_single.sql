@@ -3,7 +3,7 @@
 -- much as the rows did, TRUNCATE commits. MySQL lets a statement name a temporary table once.
 -- Of the types of keys nothing is known here: the rule makes work_type, which is like the rows to look at, and work_named, which
 -- is like a key. It also goes from row to row: work_cursor has the last one that was looked at as row 1, and that of the batch
--- under way as row 2.
+-- under way as row 2. Columns that the document of the rule calls hexed are bytes: what is a text has them as hexadecimal digits.
 
 -- single_open: the work tables that live as long as a run, or a preview.
 --# create procedure single_open
@@ -187,7 +187,12 @@ BEGIN
     DECLARE v_text longtext;
     SELECT CONCAT(
         'SELECT JSON_ARRAY(c.pass, c.row_key, ',
-        GROUP_CONCAT(CONCAT('CAST(c.', n.name, ' AS char)') ORDER BY n.position SEPARATOR ', '),
+        GROUP_CONCAT(
+            CONCAT(IF(JSON_CONTAINS(r.document, JSON_QUOTE(n.name), '$.hexed'), 'HEX(c.', 'CAST(c.'), n.name,
+            IF(JSON_CONTAINS(r.document, JSON_QUOTE(n.name), '$.hexed'), ')', ' AS char)'))
+            ORDER BY n.position
+            SEPARATOR ', '
+        ),
         ') INTO @windrow_place FROM ', p_table, ' AS c WHERE c.position = ', IF(p_table = 'work_bound', 2, 1)
     )
     INTO v_text
@@ -208,7 +213,13 @@ BEGIN
         SELECT
             CONCAT(
                 'INSERT INTO ', p_table, ' (position, pass, row_key, ', GROUP_CONCAT(n.name ORDER BY n.position SEPARATOR ', '),
-                ') SELECT ', IF(p_table = 'work_end', 2, 1), ', p.* FROM JSON_TABLE(@windrow_place, ''$'' COLUMNS (',
+                ') SELECT ', IF(p_table = 'work_end', 2, 1), ', p.pass, p.row_key, ',
+                GROUP_CONCAT(
+                    IF(JSON_CONTAINS(r.document, JSON_QUOTE(n.name), '$.hexed'), CONCAT('UNHEX(p.', n.name, ')'), CONCAT('p.', n.name))
+                    ORDER BY n.position
+                    SEPARATOR ', '
+                ),
+                ' FROM JSON_TABLE(@windrow_place, ''$'' COLUMNS (',
                 'pass integer PATH ''$[0]'', row_key longtext PATH ''$[1]'', ',
                 GROUP_CONCAT(CONCAT(n.name, ' longtext PATH ''$[', n.position + 1, ']''') ORDER BY n.position SEPARATOR ', '), ')) AS p'
             ),
@@ -352,9 +363,16 @@ BEGIN
     DECLARE v_holds  longtext DEFAULT CONCAT('h.rule = ', QUOTE(p_rule), ' AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))');
     SELECT
         GROUP_CONCAT(CONCAT('k', k.position) ORDER BY k.position SEPARATOR ', '),
-        IF(
-            COUNT(*) = 1, 'h.`key`',
-            GROUP_CONCAT(CONCAT('JSON_UNQUOTE(JSON_EXTRACT(h.`key`, ''$[', k.position - 1, ']''))') ORDER BY k.position SEPARATOR ', ')
+        GROUP_CONCAT(
+            CONCAT(
+                IF(k.said LIKE '% binary', 'UNHEX(', '('),
+                IF(
+                    JSON_LENGTH(r.document, '$.key') = 1, 'h.`key`',
+                    CONCAT('JSON_UNQUOTE(JSON_EXTRACT(h.`key`, ''$[', k.position - 1, ']''))')
+                ), ')'
+            )
+            ORDER BY k.position
+            SEPARATOR ', '
         )
     INTO v_names, v_values
     FROM rule AS r
@@ -972,9 +990,16 @@ BEGIN
     DECLARE v_text longtext;
     SELECT CONCAT(
         'INSERT INTO work_target (', GROUP_CONCAT(CONCAT('k', k.position) ORDER BY k.position SEPARATOR ', '), ') VALUES (',
-        IF(
-            COUNT(*) = 1, '@windrow_key',
-            GROUP_CONCAT(CONCAT('JSON_UNQUOTE(JSON_EXTRACT(@windrow_key, ''$[', k.position - 1, ']''))') ORDER BY k.position SEPARATOR ', ')
+        GROUP_CONCAT(
+            CONCAT(
+                IF(k.said LIKE '% binary', 'UNHEX(', '('),
+                IF(
+                    JSON_LENGTH(r.document, '$.key') = 1, '@windrow_key',
+                    CONCAT('JSON_UNQUOTE(JSON_EXTRACT(@windrow_key, ''$[', k.position - 1, ']''))')
+                ), ')'
+            )
+            ORDER BY k.position
+            SEPARATOR ', '
         ), ')'
     )
     INTO v_text

@@ -4,7 +4,8 @@
 -- The temporary tables of a session begin with work_. From batch to batch an empty one stays: what names a table made anew is
 -- prepared again. One that has rows is dropped and made anew: DELETE costs as much as the rows did, TRUNCATE commits. MySQL lets
 -- a statement name a temporary table once. Of the type of keys nothing is known here: the rule makes work_type (id), from which
--- the others have it.
+-- the others have it. Where keys are bytes, @windrow_hexed is true:
+-- what is a text, as in the ledger, has them as hexadecimal digits.
 
 -- timed_open: the work tables that live as long as a run, or a preview.
 --# create procedure timed_open
@@ -14,6 +15,7 @@ COMMENT 'Makes the work tables that outlive a batch: the type of keys, what a pr
 BEGIN
     -- Those of another rule, or of a run that was killed in this session, may be of other types.
     CALL timed_close(p_rule);
+    SELECT JSON_CONTAINS(r.document, '"id"', '$.hexed') IS TRUE INTO @windrow_hexed FROM rule AS r WHERE r.rule = p_rule;
     CALL perform(p_rule, 'types', '');
     CREATE TEMPORARY TABLE work_skipped (
         position bigint NOT NULL AUTO_INCREMENT,
@@ -47,11 +49,19 @@ BEGIN
         KEY (id)
     ) ENGINE = InnoDB AS
     SELECT k.id FROM work_type AS k LIMIT 0;
-    INSERT INTO work_torn (run_id, id)
-    SELECT u.run_id, l.id
-    FROM unfinished AS u
-    JOIN JSON_TABLE(u.links, '$[*]' COLUMNS (id varchar(255) PATH '$')) AS l
-    WHERE u.rule = p_rule;
+    IF @windrow_hexed THEN
+        INSERT INTO work_torn (run_id, id)
+        SELECT u.run_id, UNHEX(l.id)
+        FROM unfinished AS u
+        JOIN JSON_TABLE(u.links, '$[*]' COLUMNS (id varchar(255) PATH '$')) AS l
+        WHERE u.rule = p_rule;
+    ELSE
+        INSERT INTO work_torn (run_id, id)
+        SELECT u.run_id, l.id
+        FROM unfinished AS u
+        JOIN JSON_TABLE(u.links, '$[*]' COLUMNS (id varchar(255) PATH '$')) AS l
+        WHERE u.rule = p_rule;
+    END IF;
 END;
 
 -- work_timed: the work tables of one batch, empty.
@@ -301,12 +311,24 @@ BEGIN
             IF v_by_family THEN
                 IF v_shared THEN
                     SET v_last = LEAST(v_take, v_limit - v_done, JSON_LENGTH(v_claim));
-                    INSERT INTO work_next (id, due)
-                    SELECT l.id, l.due
-                    FROM JSON_TABLE(v_claim, '$[*]' COLUMNS (position FOR ORDINALITY, id varchar(255) PATH '$[0]',
-                        due varchar(40) PATH '$[1]')) AS l
-                    WHERE l.position <= v_last;
-                    SELECT n.due, n.id INTO v_to, v_key FROM work_next AS n ORDER BY n.due DESC, n.id DESC LIMIT 1;
+                    IF @windrow_hexed THEN
+                        INSERT INTO work_next (id, due)
+                        SELECT UNHEX(l.id), l.due
+                        FROM JSON_TABLE(v_claim, '$[*]' COLUMNS (position FOR ORDINALITY, id varchar(255) PATH '$[0]',
+                            due varchar(40) PATH '$[1]')) AS l
+                        WHERE l.position <= v_last;
+                    ELSE
+                        INSERT INTO work_next (id, due)
+                        SELECT l.id, l.due
+                        FROM JSON_TABLE(v_claim, '$[*]' COLUMNS (position FOR ORDINALITY, id varchar(255) PATH '$[0]',
+                            due varchar(40) PATH '$[1]')) AS l
+                        WHERE l.position <= v_last;
+                    END IF;
+                    SELECT n.due, IF(@windrow_hexed, HEX(n.id), n.id)
+                    INTO v_to, v_key
+                    FROM work_next AS n
+                    ORDER BY n.due DESC, n.id DESC
+                    LIMIT 1;
                 ELSE
                     SET v_to = v_from;
                     CALL next_timed(p_rule, v_cutoff, LEAST(v_take, v_limit - v_done), v_to_time, v_to_key, v_to, v_key, v_last);
@@ -455,7 +477,7 @@ BEGIN
             END IF;
             -- One family, or those of an instant; if there are none, rows of no family.
             INSERT INTO work_skip (skip_key, reason)
-            SELECT w.id, IF(v_busy, 'LOCKED', 'FAILED') FROM work_row AS w ORDER BY w.id;
+            SELECT IF(@windrow_hexed, HEX(w.id), w.id), IF(v_busy, 'LOCKED', 'FAILED') FROM work_row AS w ORDER BY w.id;
             IF ROW_COUNT() = 0 THEN
                 INSERT INTO work_skip (skip_key, reason)
                 VALUES (v_text, IF(v_busy, 'LOCKED', 'FAILED'));
@@ -497,7 +519,7 @@ BEGIN
                     p_rule, 'families', JSON_VALUE(v_left, '$[0][0]'), JSON_VALUE(v_left, '$[0][1]'), 9223372036854775807
                 );
                 INSERT INTO work_skip (skip_key, reason)
-                SELECT w.id, 'LOCKED' FROM work_row AS w ORDER BY w.id;
+                SELECT IF(@windrow_hexed, HEX(w.id), w.id), 'LOCKED' FROM work_row AS w ORDER BY w.id;
             ELSE
                 INSERT INTO work_skip (skip_key, reason)
                 VALUES (JSON_VALUE(v_left, '$[0][0]'), 'LOCKED');
@@ -634,7 +656,8 @@ BEGIN
             END IF;
             SELECT
                 COUNT(*),
-                GROUP_CONCAT(IF(v_number, CAST(g.id AS CHAR), JSON_QUOTE(CAST(g.id AS CHAR))) ORDER BY g.due, g.id SEPARATOR ', '),
+                GROUP_CONCAT(IF(v_number, CAST(g.id AS CHAR), JSON_QUOTE(IF(@windrow_hexed, HEX(g.id), CAST(g.id AS CHAR))))
+                    ORDER BY g.due, g.id SEPARATOR ', '),
                 MIN(g.due)
             INTO v_found, v_part, v_time
             FROM work_row AS g;
@@ -707,9 +730,15 @@ BEGIN
         JOIN rule AS k ON k.rule = p_rule
         WHERE r.run_id = p_run;
         -- The work table has the type and the collation of the key.
-        IF p_key IS NULL THEN
+        IF p_key IS NULL AND @windrow_hexed THEN
+            INSERT IGNORE INTO work_target (id)
+            SELECT UNHEX(k.found) FROM work_key AS k WHERE k.reason = 'AGAIN';
+        ELSEIF p_key IS NULL THEN
             INSERT IGNORE INTO work_target (id)
             SELECT k.found FROM work_key AS k WHERE k.reason = 'AGAIN';
+        ELSEIF @windrow_hexed THEN
+            INSERT INTO work_target (id)
+            VALUES (UNHEX(p_key));
         ELSE
             INSERT INTO work_target (id)
             VALUES (p_key);
@@ -749,7 +778,7 @@ BEGIN
                     AND EXISTS (SELECT 1 FROM rule AS r WHERE r.rule = p_rule AND JSON_CONTAINS_PATH(r.document, 'one', '$.crosses'))
                 THEN
                     UPDATE work_key AS k
-                    SET k.found = (SELECT CAST(w.id AS CHAR) FROM work_row AS w)
+                    SET k.found = (SELECT IF(@windrow_hexed, HEX(w.id), CAST(w.id AS CHAR)) FROM work_row AS w)
                     WHERE k.named = p_key;
                     COMMIT;
                     SET o_reason = 'AGAIN';
@@ -774,7 +803,9 @@ BEGIN
             START TRANSACTION;
         END IF;
         INSERT INTO unfinished (run_id, rule, links)
-        VALUES (p_run, p_rule, COALESCE((SELECT JSON_ARRAYAGG(CAST(c.id AS CHAR)) FROM work_target AS c), JSON_ARRAY(p_key)));
+        VALUES (p_run, p_rule, COALESCE(
+            (SELECT JSON_ARRAYAGG(IF(@windrow_hexed, HEX(c.id), CAST(c.id AS CHAR))) FROM work_target AS c), JSON_ARRAY(p_key)
+        ));
         SET @windrow_run = p_run, @windrow_found = COALESCE(v_found, 1);
         IF v_plain THEN
             CALL perform(p_rule, 'delete', '@windrow_run, NULL, NULL, @windrow_found');

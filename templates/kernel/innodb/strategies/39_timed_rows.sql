@@ -106,11 +106,19 @@ BEGIN
         DELETE FROM work_keep_of;
         INSERT INTO work_keep_of (said)
         VALUES (v_said);
-        INSERT IGNORE INTO work_keep (id, held)
-        SELECT h.`key`, true
-        FROM hold AS h
-        WHERE h.rule = p_rule
-          AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+        IF @windrow_hexed THEN
+            INSERT IGNORE INTO work_keep (id, held)
+            SELECT UNHEX(h.`key`), true
+            FROM hold AS h
+            WHERE h.rule = p_rule
+              AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+        ELSE
+            INSERT IGNORE INTO work_keep (id, held)
+            SELECT h.`key`, true
+            FROM hold AS h
+            WHERE h.rule = p_rule
+              AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+        END IF;
     END IF;
 END;
 
@@ -125,21 +133,32 @@ BEGIN
     FROM work_root AS w
     STRAIGHT_JOIN hold AS h
         ON h.rule = p_rule
-        AND h.`key` = CAST(w.id AS char) /*!80000 COLLATE utf8mb4_0900_bin */ /*M! COLLATE utf8mb4_nopad_bin */
+        AND h.`key` = IF(@windrow_hexed, HEX(w.id), CAST(w.id AS CHAR))
+            /*!80000 COLLATE utf8mb4_0900_bin */ /*M! COLLATE utf8mb4_nopad_bin */
     WHERE h.until IS NULL OR h.until > UTC_TIMESTAMP(6);
     INSERT IGNORE INTO work_keep (id)
     SELECT w.family
     FROM work_root AS w
     STRAIGHT_JOIN hold AS h
         ON h.rule = p_rule
-        AND h.`key` = CAST(w.family AS char) /*!80000 COLLATE utf8mb4_0900_bin */ /*M! COLLATE utf8mb4_nopad_bin */
+        AND h.`key` = IF(@windrow_hexed, HEX(w.family), CAST(w.family AS CHAR))
+            /*!80000 COLLATE utf8mb4_0900_bin */ /*M! COLLATE utf8mb4_nopad_bin */
     WHERE h.until IS NULL OR h.until > UTC_TIMESTAMP(6);
-    INSERT IGNORE INTO work_keep (id)
-    SELECT h.`key`
-    FROM hold AS h
-    WHERE h.rule = p_rule
-      AND h.absent
-      AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+    IF @windrow_hexed THEN
+        INSERT IGNORE INTO work_keep (id)
+        SELECT UNHEX(h.`key`)
+        FROM hold AS h
+        WHERE h.rule = p_rule
+          AND h.absent
+          AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+    ELSE
+        INSERT IGNORE INTO work_keep (id)
+        SELECT h.`key`
+        FROM hold AS h
+        WHERE h.rule = p_rule
+          AND h.absent
+          AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+    END IF;
 END;
 
 -- timed_beside: what holds of other rules keep.
@@ -226,7 +245,9 @@ COMMENT 'Writes the families of work_root that stay to work_skip, by the first r
     work_keep, which has what is held. What was added to work_next is told when its turn comes.'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
-    SELECT f.family, ELT(f.fault, 'HELD', 'NON_FINAL_MEMBER', 'RETENTION_NOT_REACHED', 'REFERENCED', 'LOCKED')
+    SELECT
+        IF(@windrow_hexed, HEX(f.family), f.family),
+        ELT(f.fault, 'HELD', 'NON_FINAL_MEMBER', 'RETENTION_NOT_REACHED', 'REFERENCED', 'LOCKED')
     FROM (
         SELECT w.family, MIN(w.fault) AS fault
         FROM work_root AS w
@@ -272,16 +293,17 @@ BEGIN
     WHILE v_place IS NOT NULL DO
         SET v_key = NULL, v_why = NULL;
         SELECT
-            n.other, COALESCE(ELT(MIN(w.fault), 'HELD', 'NON_FINAL_MEMBER', 'RETENTION_NOT_REACHED', 'REFERENCED', 'LOCKED'), 'NOT_NAMED')
+            IF(@windrow_hexed, HEX(n.other), n.other),
+            COALESCE(ELT(MIN(w.fault), 'HELD', 'NON_FINAL_MEMBER', 'RETENTION_NOT_REACHED', 'REFERENCED', 'LOCKED'), 'NOT_NAMED')
         INTO v_key, v_why
         FROM work_key AS k
-        STRAIGHT_JOIN work_namer AS n ON n.family = k.found
+        STRAIGHT_JOIN work_namer AS n ON IF(@windrow_hexed, HEX(n.family), n.family) = k.found
         LEFT JOIN work_root AS w ON w.family = n.other
         WHERE k.position = v_place
           AND n.other IS NOT NULL
           AND (w.id IS NULL OR w.fault < 9)
         GROUP BY n.other
-        ORDER BY COALESCE(MIN(w.fault), 9) = 4, MIN(w.fault) IS NULL, CAST(n.other AS CHAR)
+        ORDER BY COALESCE(MIN(w.fault), 9) = 4, MIN(w.fault) IS NULL, IF(@windrow_hexed, HEX(n.other), CAST(n.other AS CHAR))
         LIMIT 1;
         -- It may have been named and have stayed already.
         IF v_why = 'NOT_NAMED' THEN
@@ -341,7 +363,7 @@ BEGIN
         IF EXISTS (SELECT 1 FROM work_keep) THEN
             CALL rows_timed(p_rule, 'held', p_from, p_to, NULL);
             INSERT INTO work_skip (skip_key, reason)
-            SELECT w.id, 'HELD'
+            SELECT IF(@windrow_hexed, HEX(w.id), w.id), 'HELD'
             FROM work_row AS w
             ORDER BY w.id;
         END IF;
@@ -422,14 +444,24 @@ BEGIN
         SELECT JSON_VALUE(r.document, '$.first_key') INTO o_key FROM rule AS r WHERE r.rule = p_rule;
     END IF;
     -- The work table has the type and the collation of the key. Without a sign, the least key is 0, and IGNORE takes that.
-    INSERT IGNORE INTO work_cursor (only_row, due, id)
-    VALUES (1, o_time, o_key);
+    IF @windrow_hexed THEN
+        INSERT INTO work_cursor (only_row, due, id)
+        VALUES (1, o_time, UNHEX(o_key));
+    ELSE
+        INSERT IGNORE INTO work_cursor (only_row, due, id)
+        VALUES (1, o_time, o_key);
+    END IF;
     SET @windrow_cutoff = p_cutoff, @windrow_limit = p_limit;
     CALL perform(p_rule, 'next', '@windrow_cutoff, @windrow_limit');
     -- A place among the windows has no key.
     IF p_to_time IS NOT NULL AND p_to_key IS NOT NULL THEN
-        REPLACE INTO work_cursor (only_row, due, id)
-        VALUES (1, p_to_time, p_to_key);
+        IF @windrow_hexed THEN
+            REPLACE INTO work_cursor (only_row, due, id)
+            VALUES (1, p_to_time, UNHEX(p_to_key));
+        ELSE
+            REPLACE INTO work_cursor (only_row, due, id)
+            VALUES (1, p_to_time, p_to_key);
+        END IF;
         DELETE n
         FROM work_next AS n
         STRAIGHT_JOIN work_cursor AS c
@@ -439,7 +471,7 @@ BEGIN
     -- To count a whole table, MySQL starts threads, but not where it counts what may be NULL.
     SELECT COUNT(n.due) INTO o_found FROM work_next AS n;
     IF o_found > 0 THEN
-        SELECT n.due, n.id INTO o_time, o_key FROM work_next AS n ORDER BY n.due DESC, n.id DESC LIMIT 1;
+        SELECT n.due, IF(@windrow_hexed, HEX(n.id), n.id) INTO o_time, o_key FROM work_next AS n ORDER BY n.due DESC, n.id DESC LIMIT 1;
     END IF;
 END;
 
@@ -483,7 +515,7 @@ BEGIN
     CALL work_timed(p_rule, v_plain);
     CALL rows_timed(p_rule, 'undated', NULL, NULL, NULL);
     INSERT INTO work_skip (skip_key, reason)
-    SELECT w.id, 'UNDATED_MEMBER' FROM work_row AS w ORDER BY w.id;
+    SELECT IF(@windrow_hexed, HEX(w.id), w.id), 'UNDATED_MEMBER' FROM work_row AS w ORDER BY w.id;
 END;
 
 -- timed_idle: a rule of which nothing is due, and all has a time.

@@ -48,8 +48,8 @@ pub(super) const DEFECTS: &[Defect] = &[
             "p_progress.gone, false,\n        NULL, NULL\n",
         )],
         mysql: &[edit(
-            "IF p_to_time IS NOT NULL THEN\n        -- The work table",
-            "IF false THEN\n        -- The work table",
+            "IF p_to_time IS NOT NULL THEN\n        CALL end_time_from",
+            "IF false THEN\n        CALL end_time_from",
         )],
         noticed_by: &["forward::SERVER::families_that_stay_do_not_stop_those_behind_them"],
     },

@@ -11,6 +11,7 @@ use crate::support::installation::Installation;
 tests! {
     each_server: [
         enumerated_states_are_asked_by_their_labels,
+        decimal_states_are_asked_by_whole_numbers,
     ],
     on_postgres: [
         keys_and_scopes_of_other_types_are_found_by_their_indexes,
@@ -94,6 +95,29 @@ fn enumerated_states_are_asked_by_their_labels(dialect: Dialect) {
         let said = "error[type-differs]: `job.state`: is `\"Job State\"`, which has no `gone`\n  help: it has `new`, `it's running`, `done`, `lost`";
         assert_eq!(told, [said]);
     }
+}
+
+fn decimal_states_are_asked_by_whole_numbers(dialect: Dialect) {
+    let spec = spec("3, 7").replace("\"batch\"", "1");
+    let schema = "CREATE TABLE job (id integer PRIMARY KEY, sort decimal(3) NOT NULL, state decimal(5, 2), ended_at timestamp NULL);
+         CREATE TABLE step (id integer PRIMARY KEY, job_id integer NOT NULL);";
+    let spec = match dialect {
+        Dialect::Postgres => spec,
+        Dialect::Mysql | Dialect::Mariadb => spec.replace("ended_at", "ended_at timestamptz"),
+    };
+    let mut database = Installation::of(dialect, schema, &graph_of(&spec));
+    assert_eq!(findings(&database, &spec), [""; 0]);
+    database.arm();
+    database.execute(
+        "INSERT INTO job VALUES (1, 1, 3, '2024-01-01'), (2, 1, 7.00, '2024-01-01'), (3, 1, 3.01, '2024-01-01'),
+             (4, 2, 3, '2024-01-01'), (5, 1, NULL, '2024-01-01')",
+    );
+    let run = database.run(json!({})).expect("a run");
+    assert_eq!(run["rules"][0]["families"], 2, "{run}");
+    assert_eq!(
+        database.texts("SELECT CAST(id AS char(1)) FROM job ORDER BY id"),
+        ["3", "4", "5"]
+    );
 }
 
 /// A type of PostgreSQL, the word for it in a spec, and values in their order.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use sha2::{Digest, Sha256};
 
 use crate::dialect::Dialect;
-use crate::graph::{Graph, Kind, Rule, TableId};
+use crate::graph::{Column, Graph, Kind, Rule, TableId};
 
 /// The name of the control schema of a spec.
 pub fn control_name(graph: &Graph) -> String {
@@ -212,6 +212,15 @@ pub fn role_name(dialect: Dialect, control: &str, suffix: &str) -> String {
     }
     let hash = &hex12(control)[..8];
     format!("{}_{hash}_{suffix}", &control[..limit - hash.len() - 1])
+}
+
+/// The time of a rule in a row: a column, or the instant that its number or date says.
+pub(super) fn time_of(rule: &Rule, row: &str, column: &Column, dialect: Dialect) -> String {
+    let written = format!("{row}.{}", dialect.ident(&column.name));
+    match rule.epoch {
+        Some(epoch) => dialect.instant(&written, epoch),
+        None => written,
+    }
 }
 
 /// The present instant on MySQL, for a view, which knows no variable and no session: NOW() is in its zone, as a TIMESTAMP is

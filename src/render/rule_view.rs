@@ -3,8 +3,8 @@
 use super::edges::{EdgeView, OtherView, between, edge_view, members};
 use super::marks::own;
 use super::names::{
-    control_name, escaped, id_type, local, near, present, table_name, told, typed, variable,
-    work_table,
+    control_name, escaped, id_type, local, near, present, table_name, time_of, told, typed,
+    variable, work_table,
 };
 use super::rules::{by_calendar, time_name};
 use super::views::{
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::dialect::Dialect;
 use crate::graph::{
-    Artifact, Column, Condition, Epoch, Graph, Kind, Last, Link, Rule, Shared, Strategy, TableId,
+    Artifact, Condition, Epoch, Graph, Kind, Last, Link, Rule, Shared, Strategy, TableId,
 };
 use crate::plan::{self, Purge, Step};
 
@@ -427,11 +427,10 @@ fn number_of(rule: &Rule, dialect: Dialect) -> (String, String) {
 
 /// When row `i` of the root table ended.
 pub(super) fn ended(rule: &Rule, dialect: Dialect) -> String {
-    let column = |column: &Column| format!("i.{}", dialect.ident(&column.name));
-    match (&rule.otherwise, rule.epoch) {
-        (None, None) => column(&rule.end_time),
-        (None, Some(epoch)) => dialect.instant(&column(&rule.end_time), epoch),
-        (Some(other), _) => format!("coalesce({}, {})", column(&rule.end_time), column(other)),
+    let time = time_of(rule, "i", &rule.end_time, dialect);
+    match &rule.otherwise {
+        None => time,
+        Some(other) => format!("coalesce({time}, i.{})", dialect.ident(&other.name)),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Views of a rule whose rows go one by one.
 
-use self::parts::{goes, key_views, tie, time_of};
+use self::parts::{goes, key_views, tie};
 use self::passes::passes;
-use super::names::{escaped, key_spelled_out, local, table_name};
+use super::names::{escaped, key_spelled_out, local, table_name, time_of};
 use super::{above, raw};
 use crate::dialect::Dialect;
 use crate::graph::{Column, Graph, Kind, Rule, Single};
@@ -53,7 +53,7 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
         family: super::rules::has_family(rule),
         shared: graph.workers > 1 && rule.is_divided(table),
         aged: aged.is_some(),
-        time: aged.map_or(String::new(), |time| time_of(rule, time, dialect)),
+        time: aged.map_or(String::new(), |time| time_of(rule, "t", time, dialect)),
         time_name: aged.map_or(String::new(), |time| escaped(dialect, &time.name)),
         time_type: aged.map_or("", |time| dialect.kind(time.kind)),
         now: match dialect {
@@ -116,7 +116,7 @@ fn in_zone(graph: &Graph, kind: Kind, dialect: Dialect) -> String {
 
 /// The time of row `t` by which it is due in pass `p_pass`.
 fn due(rule: &Rule, single: &Single, dialect: Dialect) -> String {
-    let column = |column: &Column| time_of(rule, column, dialect);
+    let column = |column: &Column| time_of(rule, "t", column, dialect);
     match (single, single.aged()) {
         // Such a rule knows no numbers.
         (Single::Expiry { .. }, Some(fallback)) => format!(
@@ -160,7 +160,7 @@ fn search(graph: &Graph, rule: &Rule, single: &Single) -> SearchView {
             "" => "p_cutoff",
             _ => "v_cutoff",
         };
-        let time = time_of(rule, time, Dialect::Postgres);
+        let time = time_of(rule, "t", time, Dialect::Postgres);
         format!("({time} < {cutoff} OR {time} IS NULL)")
     });
     SearchView {

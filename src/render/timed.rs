@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use self::member::{MemberView, Tables, any_of};
 use super::adopt::{AdoptView, Adopter, BetweenView};
-use super::names::{local, table_name};
+use super::names::{local, table_name, time_of};
 use super::others::{ListView, OtherView, Others};
 use super::raw;
 use super::roots::Roots;
@@ -110,17 +110,15 @@ struct DueView {
 
 impl DueView {
     fn new(rule: &Rule, dialect: Dialect) -> Self {
-        let column = |row: &str| format!("{row}.{}", dialect.ident(&rule.end_time.name));
-        let time = |row: &str| match rule.epoch {
-            Some(epoch) => dialect.instant(&column(row), epoch),
-            None => column(row),
-        };
+        let time = |row: &str| time_of(rule, row, &rule.end_time, dialect);
         Self {
             of_t: time("t"),
             of_r: time("r"),
             time: match dialect {
                 Dialect::Postgres => time("t"),
-                Dialect::Mysql | Dialect::Mariadb => column("t"),
+                Dialect::Mysql | Dialect::Mariadb => {
+                    format!("t.{}", dialect.ident(&rule.end_time.name))
+                }
             },
         }
     }

@@ -32,15 +32,6 @@ pub(super) fn key_views(table: &Table, dialect: Dialect) -> Vec<KeyView> {
         .collect()
 }
 
-/// The time of a rule in row `t`: a column, or what its number says.
-pub(super) fn time_of(rule: &Rule, column: &Column, dialect: Dialect) -> String {
-    let written = format!("t.{}", dialect.ident(&column.name));
-    match rule.epoch {
-        Some(epoch) => dialect.instant(&written, epoch),
-        None => written,
-    }
-}
-
 /// The type of the time that the documents show.
 pub(crate) fn oldest(rule: &Rule, single: &Single) -> Kind {
     match single {

@@ -1,10 +1,10 @@
 //! The ways through the table of a rule of single rows.
 
-use super::parts::{cutoff_now, goes, is_unique, now, oldest, ranked, time_of};
+use super::parts::{cutoff_now, goes, is_unique, now, oldest, ranked};
 use super::views::{PassView, PlaceView};
 use crate::dialect::Dialect;
 use crate::graph::{Column, Epoch, Graph, Kind, Rule, Single};
-use crate::render::names::{control_name, escaped, key_spelled_out, least_key};
+use crate::render::names::{control_name, escaped, key_spelled_out, least_key, time_of};
 
 /// The ways through the table: two where rows without an expiry have a fallback.
 pub(super) fn passes(
@@ -51,7 +51,7 @@ pub(super) fn passes(
 /// Rows that have expired.
 fn expired(graph: &Graph, rule: &Rule, dialect: Dialect) -> Way {
     let column = format!("t.{}", dialect.ident(&rule.end_time.name));
-    let time = time_of(rule, &rule.end_time, dialect);
+    let time = time_of(rule, "t", &rule.end_time, dialect);
     let now = match (dialect, rule.end_time.kind) {
         (Dialect::Postgres, Kind::Timestamptz) => "p_as_of".to_owned(),
         (Dialect::Postgres, _) => {
@@ -121,7 +121,7 @@ fn each_row(graph: &Graph, rule: &Rule, single: &Single, cutoff: &str, dialect: 
         _ => ("orphan", "every row, by its key.", Vec::new()),
     };
     let aged = single.aged();
-    let aged = aged.map(|time| time_of(rule, time, dialect));
+    let aged = aged.map(|time| time_of(rule, "t", time, dialect));
     let judged = match dialect {
         Dialect::Postgres => None,
         Dialect::Mysql | Dialect::Mariadb => ranked(graph, rule, single),

@@ -41,9 +41,9 @@ pub struct Check {
     pub explain: Option<String>,
 }
 
-/// Arguments of `inspect`.
+/// A database that is looked at before there is an installation.
 #[derive(Debug, Args)]
-pub struct Inspect {
+pub struct AtDatabase {
     /// Address of the database; a password may also come from PGPASSWORD, MYSQL_PWD or --password-file
     #[arg(
         long,
@@ -57,6 +57,14 @@ pub struct Inspect {
     /// File whose first line is the password
     #[arg(long, value_name = "FILE")]
     pub password_file: Option<PathBuf>,
+}
+
+/// Arguments of `inspect`.
+#[derive(Debug, Args)]
+pub struct Inspect {
+    /// Which database
+    #[command(flatten)]
+    pub at: AtDatabase,
 
     /// The table whose rows end, and take others with them
     #[arg(long, value_name = "TABLE")]
@@ -82,19 +90,9 @@ pub struct Init {
     #[arg(long, value_name = "SPEC")]
     pub from: PathBuf,
 
-    /// Address of the database; a password may also come from PGPASSWORD, MYSQL_PWD or --password-file
-    #[arg(
-        long,
-        alias = "url",
-        env = "WINDROW_URL",
-        hide_env_values = true,
-        value_name = "URL"
-    )]
-    pub database: Option<RawUrl>,
-
-    /// File whose first line is the password
-    #[arg(long, value_name = "FILE")]
-    pub password_file: Option<PathBuf>,
+    /// Which database
+    #[command(flatten)]
+    pub at: AtDatabase,
 
     /// The schema of the tables, or on MySQL and MariaDB their database, if it is not the one that the spec says
     #[arg(long, value_name = "NAME")]

@@ -34,7 +34,7 @@ pub(super) fn init(args: &Init, ui: &Ui) -> anyhow::Result<Exit> {
     {
         return Err(exists(out));
     }
-    let url = address(args.database.as_ref(), args.password_file.as_deref())?;
+    let url = address(args.at.database.as_ref(), args.at.password_file.as_deref())?;
     let mut database = db::connect(&url)?;
     let dialect = database.server()?.dialect;
     calls(&graph, dialect)?;

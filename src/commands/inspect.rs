@@ -22,7 +22,7 @@ const STATEMENT: u64 = 5;
 
 /// Drafts a spec, or lists what could be a root.
 pub(super) fn inspect(args: &Inspect, ui: &Ui) -> anyhow::Result<Exit> {
-    let url = address(args.database.as_ref(), args.password_file.as_deref())?;
+    let url = address(args.at.database.as_ref(), args.at.password_file.as_deref())?;
     let schema = schema(args, &url)?;
     let mut database = db::connect(&url)?;
     let dialect = database.server()?.dialect;

@@ -251,7 +251,8 @@ SELECT count(*), (SELECT count(*) FROM kept) INTO o_rows, v_kept FROM gone;
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_count(⟦p_members {{ rule.id_type }}[]{% for collect in rule.collects %}, {{ collect.variable }} {{ collect.key_type }}[] DEFAULT NULL{% endfor %}⟧)
 RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off⟧
+SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
 {%- for collect in rule.collects %}

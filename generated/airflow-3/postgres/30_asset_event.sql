@@ -72,7 +72,8 @@ $windrow$;
 
 -- asset_event_count: how many rows of each table belong to the given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_count(p_members integer[]) RETURNS bigint[]
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off AS $windrow$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+    SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
     RETURN ARRAY[
         (SELECT count(*) FROM "public"."asset_alias_asset_event" AS t WHERE t."event_id" = ANY (p_members)),
@@ -110,6 +111,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_airflow_3.register_verbs('asset_event', ARRAY[
-    'count fc9f19966137', 'delete 69f4e484d25e', 'kept 17a9c770e086', 'members 66762bce9f0a', 'next cc9b1e516840', 'scope ec04b4b4b5ed',
+    'count 4d83eaf83260', 'delete 69f4e484d25e', 'kept 17a9c770e086', 'members 66762bce9f0a', 'next cc9b1e516840', 'scope ec04b4b4b5ed',
     'undated b3b90c1b83ca']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

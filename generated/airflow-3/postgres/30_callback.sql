@@ -42,7 +42,8 @@ $windrow$;
 
 -- callback_count: how many rows of each table belong to the given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.callback_count(p_members uuid[]) RETURNS bigint[]
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off AS $windrow$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+    SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
     RETURN ARRAY[
         (SELECT count(*) FROM "public"."deadline" AS t WHERE t."callback_id" = ANY (p_members)),
@@ -79,5 +80,5 @@ BEGIN
     GET DIAGNOSTICS o_rows = ROW_COUNT;
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('callback', ARRAY['count 247d8966102e', 'delete 970492b14777', 'search db00becbe376']);
+SELECT windrow_airflow_3.register_verbs('callback', ARRAY['count 96d7d4700286', 'delete 970492b14777', 'search db00becbe376']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -231,7 +231,8 @@ $windrow$;
 -- in between are read where they are not given.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_count(p_members integer[], k_task_instance uuid[] DEFAULT NULL,
     k_task_instance_history uuid[] DEFAULT NULL, k_asset_partition_dag_run integer[] DEFAULT NULL) RETURNS bigint[]
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off AS $windrow$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+    SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
     k_task_instance := coalesce(k_task_instance, ARRAY(SELECT t."id" FROM "public"."task_instance" AS t
         JOIN "public"."dag_run" AS p ON t."dag_id" = p."dag_id" AND t."run_id" = p."run_id" WHERE p."id" = ANY (p_members)));
@@ -411,7 +412,7 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('dag_runs', ARRAY[
-    'bound 46f5c1a90196', 'count c7dafa618f5f', 'delete 680f595a5993', 'kept a5f93ca4b8b5', 'members 9d4c6861b5e1',
+    'bound 46f5c1a90196', 'count 2744fd706ae3', 'delete 680f595a5993', 'kept a5f93ca4b8b5', 'members 9d4c6861b5e1',
     'newest 717239d48fc4', 'next d668a2f8f03a', 'roots e0e5ad670cc5', 'scope 67a1b94751b7', 'undated d37530dc39ce',
     'unlisted 6d06ace11dd9']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -125,7 +125,8 @@ $windrow$;
 -- dag_version_count: how many rows of each table belong to the given members, in the order of deletion. The keys of tables
 -- in between are read where they are not given.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_count(p_members uuid[], k_serialized_dag uuid[] DEFAULT NULL) RETURNS bigint[]
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off AS $windrow$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+    SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
     k_serialized_dag := coalesce(k_serialized_dag,
         ARRAY(SELECT t."id" FROM "public"."serialized_dag" AS t WHERE t."dag_version_id" = ANY (p_members)));
@@ -175,6 +176,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_airflow_3.register_verbs('dag_version', ARRAY[
-    'count b9a3f38d73de', 'delete a115ec411d96', 'kept 90e92f93e7f6', 'members c167fbb205d0', 'newest 24a0e20e212f', 'next 35df831a2062',
+    'count 1835031aaf05', 'delete a115ec411d96', 'kept 90e92f93e7f6', 'members c167fbb205d0', 'newest 24a0e20e212f', 'next 35df831a2062',
     'roots e1417c904937', 'scope e33e0b07911e', 'undated ba66d624ee67']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

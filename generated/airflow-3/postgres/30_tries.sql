@@ -59,7 +59,8 @@ $windrow$;
 
 -- tries_count: how many rows of each table belong to the given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_count(p_members uuid[]) RETURNS bigint[]
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off AS $windrow$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+    SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
     RETURN ARRAY[
         (SELECT count(*) FROM "public"."hitl_detail_history" AS t WHERE t."ti_history_id" = ANY (p_members)),
@@ -102,5 +103,5 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
     WHERE (t."dag_id" IS NULL OR t."task_id" IS NULL OR t."run_id" IS NULL OR t."map_index" IS NULL OR t."try_number" IS NULL);
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('tries', ARRAY[
-    'count c0b785204464', 'delete 25f40ad78221', 'search ce7928c01eca', 'unranked f49ee98f22c1']);
+    'count 31329c4d56fd', 'delete 25f40ad78221', 'search ce7928c01eca', 'unranked f49ee98f22c1']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

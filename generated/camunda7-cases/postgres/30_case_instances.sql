@@ -89,7 +89,8 @@ $windrow$;
 CREATE OR REPLACE FUNCTION windrow_camunda7_cases.case_instances_count(p_members text[], k_act_hi_varinst text[] DEFAULT NULL,
     k_act_hi_taskinst text[] DEFAULT NULL, k_act_hi_attachment text[] DEFAULT NULL, k_act_hi_detail text[] DEFAULT NULL,
     k_act_hi_decinst text[] DEFAULT NULL, k_act_hi_dec_out text[] DEFAULT NULL, k_act_hi_dec_in text[] DEFAULT NULL) RETURNS bigint[]
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off AS $windrow$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+    SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
     k_act_hi_varinst := coalesce(k_act_hi_varinst,
         ARRAY(SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."case_inst_id_" = ANY (p_members)));
@@ -243,6 +244,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_camunda7_cases.register_verbs('case_instances', ARRAY[
-    'count 4547f8b09fc9', 'delete ce2d82f48bd3', 'members 4342a8f196c0', 'next 320e226c991e', 'scope 45fcd71471f2',
+    'count 9149e326a146', 'delete ce2d82f48bd3', 'members 4342a8f196c0', 'next 320e226c991e', 'scope 45fcd71471f2',
     'undated 5d56abdea3d7', 'unlisted c78e33c795b1']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

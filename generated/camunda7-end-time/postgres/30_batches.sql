@@ -188,7 +188,8 @@ $windrow$;
 -- batches_count: how many rows of each table belong to the given members, in the order of deletion. The keys of tables
 -- in between are read where they are not given.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_count(p_members text[], k_act_hi_job_log text[] DEFAULT NULL) RETURNS bigint[]
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off AS $windrow$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+    SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
     k_act_hi_job_log := coalesce(k_act_hi_job_log, ARRAY(SELECT t."id_" FROM "public"."act_hi_job_log" AS t
         JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."seed_job_def_id_" WHERE p."id_" = ANY (p_members) UNION SELECT t."id_"
@@ -286,6 +287,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_camunda7_end_time.register_verbs('batches', ARRAY[
-    'bound bbb208df0025', 'count 1bb81a66b4c5', 'delete 131cc50f5cfe', 'kept 6c505195139d', 'members 51917884de0b', 'next 8a6411ba259e',
+    'bound bbb208df0025', 'count 0b713f121e69', 'delete 131cc50f5cfe', 'kept 6c505195139d', 'members 51917884de0b', 'next 8a6411ba259e',
     'scope 440552586e8d', 'undated 6bbfa1cd9f30']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

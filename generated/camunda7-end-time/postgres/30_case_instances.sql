@@ -189,7 +189,8 @@ $windrow$;
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_count(p_members text[], k_act_hi_varinst text[] DEFAULT NULL,
     k_act_hi_taskinst text[] DEFAULT NULL, k_act_hi_attachment text[] DEFAULT NULL, k_act_hi_detail text[] DEFAULT NULL,
     k_act_hi_decinst text[] DEFAULT NULL, k_act_hi_dec_out text[] DEFAULT NULL, k_act_hi_dec_in text[] DEFAULT NULL) RETURNS bigint[]
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off AS $windrow$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+    SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
     k_act_hi_varinst := coalesce(k_act_hi_varinst,
         ARRAY(SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."case_inst_id_" = ANY (p_members)));
@@ -344,6 +345,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('case_instances', ARRAY[
-    'bound df3d94d85894', 'count 4547f8b09fc9', 'delete 2a337035ef6d', 'kept 458fd1c7fe9c', 'members 4342a8f196c0', 'next cef42b006bf5',
+    'bound df3d94d85894', 'count 9149e326a146', 'delete 2a337035ef6d', 'kept 458fd1c7fe9c', 'members 4342a8f196c0', 'next cef42b006bf5',
     'scope 577761210832', 'undated 3f4cd76f168d', 'unlisted e598b721984b']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

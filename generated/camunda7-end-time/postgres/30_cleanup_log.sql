@@ -99,7 +99,8 @@ $windrow$;
 
 -- cleanup_log_count: how many rows of each table belong to the given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_count(p_members text[]) RETURNS bigint[]
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off AS $windrow$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+    SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
     RETURN ARRAY[
         (SELECT count(*) FROM (SELECT DISTINCT t.tableoid, t.ctid FROM "public"."act_ge_bytearray" AS t
@@ -142,6 +143,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_camunda7_end_time.register_verbs('cleanup_log', ARRAY[
-    'bound 6345ff33324f', 'count 0e777c92f874', 'delete 3eb9f06ff791', 'kept e37c23628aa5', 'members 0ce3ffc02a0c', 'next f10d411826aa',
+    'bound 6345ff33324f', 'count 9026782150ca', 'delete 3eb9f06ff791', 'kept e37c23628aa5', 'members 0ce3ffc02a0c', 'next f10d411826aa',
     'scope 77a5fb788c17', 'undated 1b70316a5967']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -152,7 +152,8 @@ $windrow$;
 -- in between are read where they are not given.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_count(p_members text[], k_act_hi_dec_out text[] DEFAULT NULL,
     k_act_hi_dec_in text[] DEFAULT NULL) RETURNS bigint[]
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off AS $windrow$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+    SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
     k_act_hi_dec_out := coalesce(k_act_hi_dec_out,
         ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (p_members)));
@@ -238,6 +239,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('decisions', ARRAY[
-    'bound 6ab69e33d3ec', 'count 5e3fcc68e5bf', 'delete 545da1161529', 'kept 1b0bf31864ce', 'members 15be27454f3d', 'next 551029cb694b',
+    'bound 6ab69e33d3ec', 'count fcb9037ddef4', 'delete 545da1161529', 'kept 1b0bf31864ce', 'members 15be27454f3d', 'next 551029cb694b',
     'scope 14f9d97bdff0', 'undated fdb7e764b37b', 'unlisted 21a6ef837534']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -251,7 +251,8 @@ CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_count(p_m
     k_act_hi_taskinst text[] DEFAULT NULL, k_act_hi_job_log text[] DEFAULT NULL, k_act_hi_ext_task_log text[] DEFAULT NULL,
     k_act_hi_detail text[] DEFAULT NULL, k_act_hi_decinst text[] DEFAULT NULL, k_act_hi_dec_out text[] DEFAULT NULL,
     k_act_hi_dec_in text[] DEFAULT NULL, k_act_hi_attachment text[] DEFAULT NULL) RETURNS bigint[]
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off AS $windrow$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+    SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
     k_act_hi_varinst := coalesce(k_act_hi_varinst,
         ARRAY(SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."proc_inst_id_" = ANY (p_members)));
@@ -452,6 +453,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('process_instances', ARRAY[
-    'bound 83a0529066b1', 'count b8b9738bfbd8', 'delete d8f9fbef58e6', 'kept 7ce3a5e4ab58', 'members 3559c974bb8b', 'next 3fdc012f04c8',
+    'bound 83a0529066b1', 'count d70db8371bae', 'delete d8f9fbef58e6', 'kept 7ce3a5e4ab58', 'members 3559c974bb8b', 'next 3fdc012f04c8',
     'scope 9d5f7275ea39', 'undated cb49bfe0c8a2', 'unlisted e8239227b27c']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -94,7 +94,8 @@ $windrow$;
 -- in between are read where they are not given.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_count(p_members bigint[],
     k_t_ds_task_instance integer[] DEFAULT NULL, k_t_ds_alert integer[] DEFAULT NULL) RETURNS bigint[]
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off AS $windrow$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+    SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
     k_t_ds_task_instance := coalesce(k_t_ds_task_instance,
         ARRAY(SELECT t."id" FROM "public"."t_ds_task_instance" AS t WHERE t."process_instance_id" = ANY (p_members)));
@@ -236,6 +237,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_dolphinscheduler_3_2.register_verbs('process_instances', ARRAY[
-    'count 83d8b447ccbe', 'delete 001cde68da62', 'members 18cc91915838', 'next 13b1de46cad3', 'scope d1d28228616d',
+    'count a50596f91e99', 'delete 001cde68da62', 'members 18cc91915838', 'next 13b1de46cad3', 'scope d1d28228616d',
     'undated c6c5617df024', 'unlisted e8789d52583d']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

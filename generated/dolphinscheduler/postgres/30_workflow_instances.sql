@@ -93,7 +93,8 @@ $windrow$;
 -- in between are read where they are not given.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_count(p_members bigint[],
     k_t_ds_task_instance integer[] DEFAULT NULL, k_t_ds_alert integer[] DEFAULT NULL) RETURNS bigint[]
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off AS $windrow$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+    SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
     k_t_ds_task_instance := coalesce(k_t_ds_task_instance,
         ARRAY(SELECT t."id" FROM "public"."t_ds_task_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members)));
@@ -226,6 +227,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_dolphinscheduler.register_verbs('workflow_instances', ARRAY[
-    'count e8a341d2beb4', 'delete 8a9838027db5', 'members d1b9b41c5389', 'next f4322aee92dc', 'scope 9450f888d73b',
+    'count 68a74587eb3e', 'delete 8a9838027db5', 'members d1b9b41c5389', 'next f4322aee92dc', 'scope 9450f888d73b',
     'undated 1e982eb04265', 'unlisted 8f6d10327013']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

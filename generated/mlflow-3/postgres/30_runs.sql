@@ -71,7 +71,8 @@ $windrow$;
 
 -- runs_count: how many rows of each table belong to the given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_mlflow_3.runs_count(p_members text[]) RETURNS bigint[]
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off AS $windrow$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+    SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
     RETURN ARRAY[
         (SELECT count(*) FROM "public"."entity_associations" AS t WHERE t."destination_id" = ANY (p_members)),
@@ -144,6 +145,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_mlflow_3.register_verbs('runs', ARRAY[
-    'count 28b39f21b7eb', 'delete 98958d9a5233', 'kept c254bfe8afe4', 'members 58e15376db78', 'next 2a705bb32142', 'scope 21dbba5a4574',
+    'count 38d989393b99', 'delete 98958d9a5233', 'kept c254bfe8afe4', 'members 58e15376db78', 'next 2a705bb32142', 'scope 21dbba5a4574',
     'undated b3b7effa2e69']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -85,7 +85,8 @@ $windrow$;
 
 -- traces_count: how many rows of each table belong to the given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_mlflow_3.traces_count(p_members text[]) RETURNS bigint[]
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off AS $windrow$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+    SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
     RETURN ARRAY[
         (SELECT count(*) FROM "public"."assessments" AS t WHERE t."trace_id" = ANY (p_members)),
@@ -161,6 +162,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_mlflow_3.register_verbs('traces', ARRAY[
-    'count 3435a33f1fcf', 'delete be6390674dca', 'kept 9f89be9527d6', 'members 5a64fe3a3b91', 'next ac03b789125a', 'scope 942dfee1c106',
+    'count 3143ca966a1c', 'delete be6390674dca', 'kept 9f89be9527d6', 'members 5a64fe3a3b91', 'next ac03b789125a', 'scope 942dfee1c106',
     'undated 0aeb725606ce', 'unlisted bda0b404a752']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -109,7 +109,8 @@ $windrow$;
 -- in between are read where they are not given.
 CREATE OR REPLACE FUNCTION windrow_prefect_3.flow_runs_count(p_members uuid[], k_task_run uuid[] DEFAULT NULL,
     k_task_run_state uuid[] DEFAULT NULL, k_flow_run_state uuid[] DEFAULT NULL, k_artifact uuid[] DEFAULT NULL) RETURNS bigint[]
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off AS $windrow$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+    SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
     k_task_run := coalesce(k_task_run, ARRAY(SELECT t."id" FROM "public"."task_run" AS t WHERE t."flow_run_id" = ANY (p_members)));
     k_task_run_state := coalesce(k_task_run_state,
@@ -237,6 +238,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_prefect_3.register_verbs('flow_runs', ARRAY[
-    'count bba445d509cb', 'delete 9c3120dddea6', 'kept 64c4f3eb5985', 'members 890b2f8166df', 'next 962ede4691f7', 'scope 847ea520564d',
+    'count 353f9aa43384', 'delete 9c3120dddea6', 'kept 64c4f3eb5985', 'members 890b2f8166df', 'next 962ede4691f7', 'scope 847ea520564d',
     'undated d6d347ac9406', 'unlisted 1540b00f1c0d']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -72,7 +72,8 @@ $windrow$;
 -- in between are read where they are not given.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_count(p_members integer[],
     k_state_instance integer[] DEFAULT NULL) RETURNS bigint[]
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off AS $windrow$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+    SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
     k_state_instance := coalesce(k_state_instance,
         ARRAY(SELECT t."id" FROM "public"."state_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members)));
@@ -179,6 +180,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_yworkflow.register_verbs('workflow_instances', ARRAY[
-    'count 6c23ef0af881', 'delete 4c1662beb520', 'members a6cc3a3610d4', 'next 0f27ec52d8e2', 'scope 4c8870b2fe52',
+    'count 0fbcff291eb1', 'delete 4c1662beb520', 'members a6cc3a3610d4', 'next 0f27ec52d8e2', 'scope 4c8870b2fe52',
     'undated 20bcf91a322b', 'unlisted bec6b11f9c5b']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -171,6 +171,9 @@ LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
 BEGIN
+    IF NOT EXISTS (SELECT FROM hold AS h WHERE h.rule = p_rule) THEN
+        RETURN '{}';
+    END IF;
     RETURN ARRAY(
         SELECT k.key
         FROM unnest(p_keys) AS k(key)

@@ -22,13 +22,13 @@ pub enum Kind {
     Bigint,
     /// 128-bit identifier.
     Uuid,
-    /// A number of any size; PostgreSQL only.
+    /// A number of any size; on MySQL and MariaDB a decimal without a fraction.
     Numeric,
     /// Text of any declared length.
     Varchar,
     /// Text that the server fills up with blanks to its length.
     Char,
-    /// Bytes; PostgreSQL only.
+    /// Bytes; on MySQL and MariaDB their hexadecimal digits wherever they are texts.
     Bytea,
     /// Zone-less date and time, in the spec's time zone.
     Timestamp,

@@ -232,7 +232,7 @@ pub(super) fn column_finding(
                     "windrow knows whole numbers, numeric, uuid, text, bytea and timestamps"
                 }
                 Dialect::Mysql | Dialect::Mariadb => {
-                    "windrow knows whole numbers, uuid, text, binary and times here"
+                    "windrow knows numbers, uuid, text, binary and times here"
                 }
             }
             .to_owned()
@@ -240,6 +240,13 @@ pub(super) fn column_finding(
         found.push(error("type-differs", &object, message).help(help));
         return;
     };
+    let whole = is_whole(column.kind) || column.kind == Kind::Numeric;
+    if whole && dialect != Dialect::Postgres && mysql::has_fraction(there) {
+        let message = format!("is `{}`, and what it names is whole", there.kind);
+        let help = "keys, edges and scopes are decimals without a fraction here: `decimal(20,0)`";
+        found.push(error("type-differs", &object, message).help(help));
+        return;
+    }
     if kind == column.kind || dialect != Dialect::Postgres && mysql::is_near(kind, column.kind) {
         return;
     }

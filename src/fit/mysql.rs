@@ -323,7 +323,15 @@ pub(super) fn kind_of(printed: &str) -> Option<Kind> {
 /// the real column, and where there is no uuid it is a text.
 pub(super) fn is_near(live: Kind, declared: Kind) -> bool {
     let text = [Kind::Uuid, Kind::Varchar, Kind::Char];
-    is_whole(live) && is_whole(declared) || text.contains(&live) && text.contains(&declared)
+    is_whole(live) && (is_whole(declared) || declared == Kind::Numeric)
+        || text.contains(&live) && text.contains(&declared)
+}
+
+/// Whether a column is a decimal that has a fraction: a key and a scope are whole.
+pub(super) fn has_fraction(column: &CatalogColumn) -> bool {
+    let digits = column.kind.split_once(',').map(|(_, rest)| rest);
+    kind_of(&column.kind) == Some(Kind::Numeric)
+        && digits.is_some_and(|rest| !rest.trim_start().starts_with("0)"))
 }
 
 fn is_number(kind: Kind) -> bool {

@@ -135,42 +135,18 @@ pub(super) fn check_kinds(
         return;
     }
     for (index, table) in graph.tables.iter().enumerate() {
-        let edges = table.edges.iter().flat_map(Edge::pairs);
-        let rules = graph.rules.iter().filter(|rule| rule.root.0 == index);
-        let scopes = rules.filter_map(|rule| rule.retention.per.as_ref());
-        let mut columns = table
-            .key
-            .iter()
-            .chain(edges.map(|(own, _)| own))
-            .chain(scopes);
-        let (column, what, help) = match columns.find(|column| column.kind == Kind::Numeric) {
-            Some(column) => (
-                column,
-                "which windrow reads on PostgreSQL only",
-                "write `dialects = [\"postgres\"]`; on MySQL and MariaDB keys are whole numbers, uuids, texts and `binary`",
-            ),
-            None => match bytes_elsewhere(graph, index) {
-                Some((column, what)) => (
-                    column,
-                    what,
-                    "write `dialects = [\"postgres\"]`, or leave that out of the spec",
-                ),
-                None => continue,
-            },
+        let Some((column, what)) = bytes_elsewhere(graph, index) else {
+            continue;
         };
         let mut finding = Diagnostic::error(
             "type-of-one-dialect",
             spans[index].clone(),
             format!(
-                "`{}.{}` is `{}`, {what}",
+                "`{}.{}` is `binary`, {what}",
                 table.name.escape_debug(),
                 column.name.escape_debug(),
-                match column.kind {
-                    Kind::Bytea => "binary",
-                    kind => names::kind_name(kind),
-                }
             ),
-            help,
+            "write `dialects = [\"postgres\"]`, or leave that out of the spec",
         );
         if let Some(dialects) = &spec.dialects {
             finding = finding.related(dialects.span(), "the servers of the spec");

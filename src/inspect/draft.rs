@@ -36,7 +36,7 @@ pub fn write(
     kind(catalog, live, key).ok_or_else(|| {
         let printed = live.column(key).map_or("", |column| &column.kind);
         format!(
-            "the key `{root}.{key}` is {printed}; windrow knows whole numbers, uuid, text and bytes as keys, and on PostgreSQL numeric"
+            "the key `{root}.{key}` is {printed}; windrow knows numbers, uuid, text and bytes as keys"
         )
     })?;
     let Some(end) = ends.time(catalog, live) else {

@@ -473,8 +473,7 @@ all whole numbers or all texts.",
     (
         "type-of-one-dialect",
         "\
-Numbers of any size (`numeric`) are keys and scopes on PostgreSQL. MySQL and MariaDB write them otherwise, and windrow does not read \
-them there yet. Bytes (`binary`, on PostgreSQL `bytea`) are keys and scopes there, too, but in a rule with stamps, in an edge with a \
+Bytes (`binary`, on PostgreSQL `bytea`) are keys and scopes on MySQL and MariaDB, too, but in a rule with stamps, in an edge with a \
 value that names no row, and in `by_value`.",
     ),
     (

@@ -119,11 +119,12 @@ pub(super) fn view(graph: &Graph, number: usize, rule: &Rule, dialect: Dialect) 
 fn readable(kind: Kind) -> &'static str {
     match kind {
         Kind::Smallint | Kind::Integer | Kind::Bigint => "'^ *[+-]?[0-9]{1,40} *\\\\z'",
+        Kind::Numeric => "'^ *[+-]?[0-9]{1,65} *\\\\z'",
         Kind::Uuid => "'^ *[{]?[0-9a-fA-F]{4}(-?[0-9a-fA-F]{4}){7}[}]? *\\\\z'",
         Kind::Bytea => {
             "'^ *((0[xX])?([0-9a-fA-F]{2})+|[{]?[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}[}]?) *\\\\z'"
         }
-        Kind::Numeric | Kind::Varchar | Kind::Char | Kind::Timestamp | Kind::Timestamptz => "'.'",
+        Kind::Varchar | Kind::Char | Kind::Timestamp | Kind::Timestamptz => "'.'",
     }
 }
 
@@ -141,6 +142,7 @@ fn spelled(kind: Kind, text: &str) -> String {
         Kind::Smallint | Kind::Integer | Kind::Bigint => {
             format!("CAST(TRIM({text}) AS DECIMAL(41))")
         }
+        Kind::Numeric => format!("CAST(TRIM({text}) AS DECIMAL(65))"),
         Kind::Uuid => {
             let digits = format!("REGEXP_REPLACE({text}, '[^0-9a-fA-F]', '')");
             let dashes = [21, 17, 13, 9].iter().fold(digits.clone(), |text, place| {
@@ -157,8 +159,6 @@ fn spelled(kind: Kind, text: &str) -> String {
             format!("CASE v_way{ways} ELSE {text} END")
         }
         Kind::Bytea => format!("UNHEX(REGEXP_REPLACE({text}, '^ *0[xX]|[^0-9a-fA-F]', ''))"),
-        Kind::Numeric | Kind::Varchar | Kind::Char | Kind::Timestamp | Kind::Timestamptz => {
-            text.to_owned()
-        }
+        Kind::Varchar | Kind::Char | Kind::Timestamp | Kind::Timestamptz => text.to_owned(),
     }
 }

@@ -65,6 +65,9 @@ pub(super) fn id_type(dialect: Dialect, kind: Kind, linked: bool) -> &'static st
     }
 }
 
+/// On MySQL and MariaDB: before all decimals of at most 62 digits.
+const LEAST_DECIMAL: &str = "-99999999999999999999999999999999999999999999999999999999999999";
+
 /// The key before all others of its type, as a literal.
 pub(super) fn least_key(dialect: Dialect, kind: Kind) -> String {
     let first = match kind {
@@ -77,6 +80,7 @@ pub(super) fn least_key(dialect: Dialect, kind: Kind) -> String {
         Kind::Uuid if dialect == Dialect::Mariadb => "00000000000000000000000000000000",
         Kind::Uuid => "00000000-0000-0000-0000-000000000000",
         Kind::Varchar | Kind::Char | Kind::Bytea => "",
+        Kind::Numeric if dialect != Dialect::Postgres => LEAST_DECIMAL,
         Kind::Numeric | Kind::Timestamp | Kind::Timestamptz => "-infinity",
     };
     first_key(dialect, kind, first)
@@ -84,7 +88,10 @@ pub(super) fn least_key(dialect: Dialect, kind: Kind) -> String {
 
 /// A key before all others, as a literal.
 pub(super) fn first_key(dialect: Dialect, kind: Kind, first: &str) -> String {
-    let number = matches!(kind, Kind::Smallint | Kind::Integer | Kind::Bigint);
+    let number = matches!(
+        kind,
+        Kind::Smallint | Kind::Integer | Kind::Bigint | Kind::Numeric
+    );
     if number && dialect != Dialect::Postgres {
         // A text would be compared as a floating-point number.
         return first.to_owned();
@@ -146,6 +153,7 @@ pub(super) fn work_table(graph: &Graph, id: TableId) -> String {
 pub(super) fn typed(kind: Kind, text: &str) -> String {
     match kind {
         Kind::Smallint | Kind::Integer | Kind::Bigint => format!("CAST({text} AS SIGNED)"),
+        Kind::Numeric => format!("CAST({text} AS DECIMAL(65))"),
         Kind::Bytea => format!("UNHEX({text})"),
         _ => text.to_owned(),
     }

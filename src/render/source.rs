@@ -116,7 +116,7 @@ fn of_definition(
 fn of_values(values: &[(String, i64)], per: &Column, dialect: Dialect) -> SourceView {
     let kind = dialect.kind(per.kind);
     let literal = |value: &str| match per.kind {
-        Kind::Smallint | Kind::Integer | Kind::Bigint => value.to_owned(),
+        Kind::Smallint | Kind::Integer | Kind::Bigint | Kind::Numeric => value.to_owned(),
         _ => dialect.text(value),
     };
     let rows: Vec<String> = values

@@ -35,7 +35,8 @@ pub(super) fn spelled(kind: Kind) -> &'static str {
         Kind::Uuid => "uuid",
         // Hexadecimal digits.
         Kind::Bytea => "binary",
-        Kind::Numeric | Kind::Varchar | Kind::Char | Kind::Timestamp | Kind::Timestamptz => "text",
+        Kind::Numeric => "decimal",
+        Kind::Varchar | Kind::Char | Kind::Timestamp | Kind::Timestamptz => "text",
     }
 }
 

@@ -272,7 +272,9 @@ impl SourceView {
             Source::Values(values) => {
                 let cases = values.iter().map(|(value, seconds)| {
                     let value = match stamp.per.kind {
-                        Kind::Smallint | Kind::Integer | Kind::Bigint => value.clone(),
+                        Kind::Smallint | Kind::Integer | Kind::Bigint | Kind::Numeric => {
+                            value.clone()
+                        }
                         _ => dialect.text(value),
                     };
                     format!(" WHEN {value} THEN {seconds}")

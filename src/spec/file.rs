@@ -103,7 +103,8 @@ pub struct Spec {
 )]
 pub struct Table {
     /// The key that children name: `column type`. Bytes are `binary` on MySQL and MariaDB, `bytea` on PostgreSQL: on the former, holds,
-    /// purges and the ledger have such a key as the hexadecimal digits that HEX() writes.
+    /// purges and the ledger have such a key as the hexadecimal digits that HEX() writes. `numeric` is a number of any size, on MySQL and
+    /// MariaDB a DECIMAL without a fraction.
     #[serde(default)]
     #[schemars(
         with = "String",

@@ -243,10 +243,9 @@ SELECT count(*), (SELECT count(*) FROM kept) INTO o_rows, v_kept FROM gone;
 
 {#- How many rows of each table belong to given rows of the root table. -#}
 {% component w.count_below(control, rule) -%}
--- {{ rule.name }}_count: how many rows of each table belong to the given members, in the order of deletion.
-{%- if rule.collects %} The keys of tables
--- in between are read where they are not given.
-{%- endif %}
+-- {{ rule.name }}_count: the rows of each table that belong to given members, in the order of deletion
+{%- if rule.collects %}; keys not given are read
+{%- endif %}.
 --# create function {{ control }}.{{ rule.name }}_count
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_count(⟦p_members {{ rule.id_type }}[]{% for collect in rule.collects %}, {{ collect.variable }} {{ collect.key_type }}[] DEFAULT NULL{% endfor %}⟧)
 RETURNS bigint[]

@@ -1,8 +1,10 @@
-//! Keys without a sign, which many applications of MySQL and MariaDB have (Laravel's are `bigint unsigned`), at both ends of their range.
+//! Keys without a sign, which many applications of MySQL and MariaDB have (Laravel's are `bigint unsigned`), and decimals, at both ends
+//! of their range.
 
 use serde_json::{Value, json};
 use windrow::sandbox::mysql::Flavour;
 
+use crate::acting::all_findings;
 use crate::harness::tests;
 use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, dialect_of};
@@ -13,16 +15,23 @@ tests! {
         rows_are_found_by_keys_without_a_sign,
         members_are_found_by_keys_without_a_sign,
         links_and_claims_have_keys_without_a_sign,
+        a_decimal_with_a_fraction_is_no_key,
     ],
 }
 
 /// Types, the words for them in a spec, and their greatest value.
-const KINDS: [(&str, &str, &str); 5] = [
+const KINDS: [(&str, &str, &str); 7] = [
     ("tinyint unsigned", "smallint", "255"),
     ("smallint unsigned", "smallint", "65535"),
     ("mediumint unsigned", "integer", "16777215"),
     ("int unsigned", "integer", "4294967295"),
     ("bigint unsigned", "bigint", "18446744073709551615"),
+    ("decimal(20,0)", "numeric", "99999999999999999999"),
+    (
+        "decimal(62,0)",
+        "numeric",
+        "99999999999999999999999999999999999999999999999999999999999999",
+    ),
 ];
 
 const RETENTION: &str = "retention = { default = \"30d\", minimum = \"7d\", safety_lag = \"1d\" }";
@@ -53,11 +62,11 @@ fn cleaned(database: &mut Installation, greatest: &str) -> (Value, Value, Vec<St
         .expect("a hold");
     let preview = database.preview(json!({})).expect("a preview");
     let run = database.run(json!({})).expect("a run");
-    let left = database.texts("SELECT CAST(id AS char(20)) FROM job ORDER BY id");
+    let left = database.texts("SELECT CAST(id AS char(62)) FROM job ORDER BY id");
     // Whoever is not held goes by name, too.
     database.execute(&format!("INSERT INTO job SELECT {greatest}, j.state, j.ended_at, j.gone FROM job AS j WHERE j.id = 1"));
     // A spec knows no type that has the range of these two.
-    if !["255", "16777215"].contains(&greatest) {
+    if !["255", "16777215"].contains(&greatest) && !greatest.starts_with("999") {
         let refused = database.purge(json!({ "rule": "jobs", "key": [format!("{greatest}0")] }));
         let told = format!("{refused:?}");
         assert!(told.contains("not a key of job"), "{told}");
@@ -128,6 +137,29 @@ fn links_and_claims_have_keys_without_a_sign(flavour: Flavour) {
             assert_eq!(run["rules"][0]["tables"]["job"], 3, "{kind} {links}: {run}");
             assert_eq!(left, ["1"], "{kind} {links}");
         }
+    }
+}
+
+fn a_decimal_with_a_fraction_is_no_key(flavour: Flavour) {
+    let dialect = dialect_of(flavour);
+    let rule = format!("strategy = \"age\"\ntime = \"ended_at\"\n{RETENTION}");
+    let spec = spec("numeric", "", &rule);
+    for (kind, refused) in [("decimal(12)", false), ("decimal(12,2)", true)] {
+        let schema = schema(kind, "1000");
+        let database = Installation::of(dialect, &schema, &graph_of(&spec));
+        let found = all_findings(&database, dialect, &spec);
+        let found: Vec<String> = found
+            .iter()
+            .filter(|it| it.code == "type-differs")
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(!found.is_empty(), refused, "{kind}: {found:?}");
+        assert!(
+            found
+                .iter()
+                .all(|it| it.contains("is `decimal(12,2)`, and what it names is whole")),
+            "{found:?}"
+        );
     }
 }
 

@@ -227,8 +227,7 @@ BEGIN
 END
 $windrow$;
 
--- dag_runs_count: how many rows of each table belong to the given members, in the order of deletion. The keys of tables
--- in between are read where they are not given.
+-- dag_runs_count: the rows of each table that belong to given members, in the order of deletion; keys not given are read.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_count(p_members integer[], k_task_instance uuid[] DEFAULT NULL,
     k_task_instance_history uuid[] DEFAULT NULL, k_asset_partition_dag_run integer[] DEFAULT NULL) RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off

@@ -122,8 +122,7 @@ BEGIN
 END
 $windrow$;
 
--- dag_version_count: how many rows of each table belong to the given members, in the order of deletion. The keys of tables
--- in between are read where they are not given.
+-- dag_version_count: the rows of each table that belong to given members, in the order of deletion; keys not given are read.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_count(p_members uuid[], k_serialized_dag uuid[] DEFAULT NULL) RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET plan_cache_mode = force_generic_plan AS $windrow$

@@ -245,8 +245,7 @@ BEGIN
 END
 $windrow$;
 
--- process_instances_count: how many rows of each table belong to the given members, in the order of deletion. The keys of tables
--- in between are read where they are not given.
+-- process_instances_count: the rows of each table that belong to given members, in the order of deletion; keys not given are read.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_count(p_members text[], k_act_hi_varinst text[] DEFAULT NULL,
     k_act_hi_taskinst text[] DEFAULT NULL, k_act_hi_job_log text[] DEFAULT NULL, k_act_hi_ext_task_log text[] DEFAULT NULL,
     k_act_hi_detail text[] DEFAULT NULL, k_act_hi_decinst text[] DEFAULT NULL, k_act_hi_dec_out text[] DEFAULT NULL,

@@ -89,8 +89,7 @@ BEGIN
 END
 $windrow$;
 
--- workflow_instances_count: how many rows of each table belong to the given members, in the order of deletion. The keys of tables
--- in between are read where they are not given.
+-- workflow_instances_count: the rows of each table that belong to given members, in the order of deletion; keys not given are read.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_count(p_members bigint[],
     k_t_ds_task_instance integer[] DEFAULT NULL, k_t_ds_alert integer[] DEFAULT NULL) RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off

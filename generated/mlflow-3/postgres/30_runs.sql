@@ -69,7 +69,7 @@ BEGIN
 END
 $windrow$;
 
--- runs_count: how many rows of each table belong to the given members, in the order of deletion.
+-- runs_count: the rows of each table that belong to given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_mlflow_3.runs_count(p_members text[]) RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET plan_cache_mode = force_generic_plan AS $windrow$

@@ -105,8 +105,7 @@ BEGIN
 END
 $windrow$;
 
--- flow_runs_count: how many rows of each table belong to the given members, in the order of deletion. The keys of tables
--- in between are read where they are not given.
+-- flow_runs_count: the rows of each table that belong to given members, in the order of deletion; keys not given are read.
 CREATE OR REPLACE FUNCTION windrow_prefect_3.flow_runs_count(p_members uuid[], k_task_run uuid[] DEFAULT NULL,
     k_task_run_state uuid[] DEFAULT NULL, k_flow_run_state uuid[] DEFAULT NULL, k_artifact uuid[] DEFAULT NULL) RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off

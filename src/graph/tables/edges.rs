@@ -195,7 +195,13 @@ fn edge(
                     Literal::Text(text.clone())
                 }
             };
-            if matches!(literal, Literal::Integer(_)) != names::is_integer(column.kind) {
+            let fits = match &literal {
+                Literal::Integer(_) => {
+                    names::is_integer(column.kind) || column.kind == Kind::Numeric
+                }
+                Literal::Text(_) => !names::is_integer(column.kind),
+            };
+            if !fits {
                 diagnostics.push(Diagnostic::error(
                     "type-mismatch",
                     value.span(),

@@ -10,6 +10,8 @@ pub(crate) enum Kind {
     Small,
     Integer,
     Big,
+    /// A number without a fraction that may have more digits than 64 bits.
+    Decimal,
     Varchar,
     Uuid,
     Time,

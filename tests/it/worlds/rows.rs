@@ -113,7 +113,7 @@ pub(crate) struct World {
 fn key(kind: Kind, number: usize) -> Value {
     let small = i64::try_from(number).expect("a few rows");
     match kind {
-        Kind::Small | Kind::Integer => Value::Int(small * 7 - 20),
+        Kind::Small | Kind::Integer | Kind::Decimal => Value::Int(small * 7 - 20),
         Kind::Big => Value::Int((small - 3) << 33),
         Kind::Varchar => Value::Text(format!(
             "{}{}",

@@ -251,6 +251,7 @@ COMMENT 'Whether a text is a value of a type, as the server writes it: smallint,
 BEGIN
     SET o_valid = COALESCE(CHAR_LENGTH(p_text) <= 255 AND CASE
         WHEN p_type REGEXP '^(smallint|int|bigint)' THEN p_text REGEXP '^(0|-?[1-9][0-9]{0,19})\\z'
+        WHEN p_type = 'decimal' THEN p_text REGEXP '^(0|-?[1-9][0-9]{0,64})\\z'
         WHEN p_type = 'uuid' THEN p_text REGEXP '^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}\\z'
         WHEN p_type = 'dashless' THEN p_text REGEXP '^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}\\z'
         WHEN p_type = 'binary' THEN BINARY p_text REGEXP '^([0-9A-F]{2})+\\z'

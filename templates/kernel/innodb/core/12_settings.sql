@@ -216,6 +216,7 @@ SET @windrow_statement = (
             ' OR CONCAT(scope, ''.'') NOT REGEXP ''^',
             CASE
                 WHEN r.scope_type IN ('smallint', 'int', 'bigint') THEN '(0|-?[1-9][0-9]{0,18})'
+                WHEN r.scope_type = 'decimal' THEN '(0|-?[1-9][0-9]{0,64})'
                 WHEN r.scope_type = 'uuid' THEN '[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}'
                 WHEN r.scope_type IS NULL THEN ''
                 ELSE '.+'

@@ -214,6 +214,7 @@ BEGIN
             '(', w.value, ') REGEXP ',
             CASE
                 WHEN w.kind IN ('smallint', 'int', 'bigint') THEN '''^ *[+-]?[0-9]{1,40} *\\\\z'''
+                WHEN w.kind = 'decimal' THEN '''^ *[+-]?[0-9]{1,65} *\\\\z'''
                 WHEN w.kind IN ('uuid', 'dashless') THEN '''^ *[{]?[0-9a-fA-F]{4}(-?[0-9a-fA-F]{4}){7}[}]? *\\\\z'''
                 WHEN w.kind = 'binary' THEN CONCAT(
                     '''^ *((0[xX])?([0-9a-fA-F]{2})+|',
@@ -224,6 +225,7 @@ BEGIN
         ) ORDER BY w.position SEPARATOR ' AND '),
         GROUP_CONCAT(CASE
             WHEN w.kind IN ('smallint', 'int', 'bigint') THEN CONCAT('CAST(TRIM(', w.value, ') AS decimal(41))')
+            WHEN w.kind = 'decimal' THEN CONCAT('CAST(TRIM(', w.value, ') AS decimal(65))')
             WHEN w.kind IN ('uuid', 'dashless') THEN CONCAT(
                 'CASE @windrow_way WHEN 1 THEN LOWER(', w.digits, ') WHEN 2 THEN UPPER(', w.digits,
                 ') WHEN 3 THEN LOWER(', w.dashes, ') WHEN 4 THEN UPPER(', w.dashes, ') ELSE ', w.value, ' END'

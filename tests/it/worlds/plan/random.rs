@@ -80,6 +80,13 @@ impl Plan {
             tables[single.table].columns[time].kind = Kind::Number(unit);
         }
         single.raw = (seed % 5 == 2).then(|| tables[single.table].columns.len() - 1);
+        if seed % 5 == 4 {
+            for column in tables.iter_mut().flat_map(|table| &mut table.columns) {
+                if matches!(column.kind, Kind::Small | Kind::Integer | Kind::Big) {
+                    column.kind = Kind::Decimal;
+                }
+            }
+        }
         Self {
             seed,
             tables,

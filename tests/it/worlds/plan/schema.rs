@@ -12,6 +12,7 @@ impl Kind {
             (_, Self::Small) => "smallint",
             (_, Self::Integer) => "integer",
             (_, Self::Big | Self::Number(_)) => "bigint",
+            (_, Self::Decimal) => "decimal(20,0)",
             (_, Self::Varchar) => "varchar(60)",
             (Dialect::Postgres, Self::Uuid) => "uuid",
             (_, Self::Uuid) => "char(36)",

@@ -13,6 +13,7 @@ impl Kind {
             Self::Small => "smallint",
             Self::Integer => "integer",
             Self::Big => "bigint",
+            Self::Decimal => "numeric",
             Self::Varchar => "varchar",
             Self::Uuid => "uuid",
             Self::Time => "timestamp",

@@ -1,5 +1,5 @@
-//! Why families stay: a closed list. What the ledgers take (`templates/kernel/parts/reasons.sql`) and the table in `README.md`
-//! come from here.
+//! Why families stay: a closed list. What the ledgers take (`templates/kernel/parts/reasons.sql`) and the table in
+//! `docs/reference/reasons.md` come from here.
 
 /// Why a family stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

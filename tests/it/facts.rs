@@ -11,7 +11,7 @@ tests! {
     lint: [
         what_is_made_of_the_facts_is_fresh,
         no_fact_is_told_twice,
-        the_readme_has_the_options_that_both_kernels_take,
+        the_page_has_the_options_that_both_kernels_take,
     ],
 }
 
@@ -87,15 +87,6 @@ fn pace() -> String {
     SETTINGS.iter().map(row).collect()
 }
 
-/// The rows of the table in `README.md`.
-fn why() -> String {
-    let rows = REASONS
-        .iter()
-        .filter_map(|reason| Some((reason.name, reason.explained?)));
-    rows.map(|(name, explained)| format!("| `{name}` | {explained} |\n"))
-        .collect()
-}
-
 /// A page with other rows below the head of a table.
 fn with_rows(page: &str, head: &str, rows: &str) -> String {
     let (before, after) = page
@@ -118,7 +109,6 @@ fn what_is_made_of_the_facts_is_fresh() {
             "| setting | counts | default | takes | meaning |",
             &pace(),
         ),
-        page("README.md", "| reason | meaning |", &why()),
     ];
     for (name, text) in fresh {
         if std::env::var_os("WINDROW_BLESS").is_some() {
@@ -161,11 +151,9 @@ fn quoted(text: &str, quote: char) -> Vec<&str> {
     text.split(quote).skip(1).step_by(2).collect()
 }
 
-fn the_readme_has_the_options_that_both_kernels_take() {
-    let readme = read("README.md");
-    let (_, section) = readme
-        .split_once("### Options of a run")
-        .expect("a section");
+fn the_page_has_the_options_that_both_kernels_take() {
+    let page = read("docs/operations.md");
+    let (_, section) = page.split_once("## Options of a run").expect("a section");
     let rows = section.lines().skip_while(|line| !line.starts_with("|---"));
     let rows = rows.skip(1).take_while(|line| line.starts_with('|'));
     let mut told: Vec<&str> = rows.map(|row| quoted(row, '`')[0]).collect();

@@ -56,6 +56,7 @@ mod oddities;
 mod oracle;
 mod orphan_guard;
 mod pace;
+mod pages;
 mod plan;
 mod poison;
 mod pooled;
@@ -149,6 +150,7 @@ harness::tests! {
         oracle::tests,
         orphan_guard::tests,
         pace::tests,
+        pages::tests,
         plan::tests,
         plan::histories::tests,
         poison::tests,

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use crate::harness::tests;
 
@@ -17,9 +16,6 @@ tests! {
         no_modules_name_each_other_in_a_circle,
         the_reader_of_modules_sees_every_path,
         every_template_is_embedded_and_decides_nothing,
-        the_readme_names_only_targets_and_commands_that_exist,
-        every_test_that_a_promise_names_exists,
-        the_readme_shows_sql_that_is_generated,
         templates_are_ascii,
         functions_and_files_are_short,
         lines_are_short,
@@ -125,7 +121,7 @@ fn the_pure_part_knows_no_world() {
 }
 
 /// What a page says below a heading of the second level, up to the next one.
-fn section<'a>(page: &'a str, title: &str) -> &'a str {
+pub(crate) fn section<'a>(page: &'a str, title: &str) -> &'a str {
     let (_, text) = page
         .split_once(&format!("\n## {title}\n"))
         .unwrap_or_else(|| panic!("no section `{title}`"));
@@ -347,85 +343,6 @@ fn every_template_is_embedded_and_decides_nothing() {
         "only {} templates were found",
         found.len()
     );
-}
-
-fn the_readme_names_only_targets_and_commands_that_exist() {
-    let readme = fs::read_to_string(root().join("README.md")).expect("a README");
-    let makefile = fs::read_to_string(root().join("Makefile")).expect("a Makefile");
-    let mut targets = 0;
-    // In running text or as a line of an example.
-    for word in readme
-        .replace("\nmake ", "\n`make ")
-        .split("`make ")
-        .skip(1)
-    {
-        let target = word.split(['`', ' ', '\n']).next().unwrap_or_default();
-        assert!(
-            makefile.contains(&format!("\n{target}:")),
-            "the README names `make {target}`"
-        );
-        targets += 1;
-    }
-    assert!(targets >= 3, "the README should name the targets");
-}
-
-/// Names of tests stand between backticks, without the server: `claims::superusers::a_superuser_lends_the_application_nothing`.
-fn every_test_that_a_promise_names_exists() {
-    let output = Command::new(std::env::current_exe().expect("this program"))
-        .arg("--list")
-        .output()
-        .expect("this program starts");
-    let list = String::from_utf8_lossy(&output.stdout);
-    let tests: BTreeSet<String> = list
-        .lines()
-        .filter_map(|line| line.strip_suffix(": test"))
-        .flat_map(|name| {
-            let servers = ["::postgres::", "::mysql::", "::mariadb::"];
-            let short = servers.map(|server| name.replace(server, "::"));
-            short.into_iter().chain([name.to_owned()])
-        })
-        .collect();
-    for (page, least) in [
-        ("SECURITY.md", 40),
-        ("README.md", 8),
-        ("ARCHITECTURE.md", 40),
-    ] {
-        let whole = fs::read_to_string(root().join(page)).expect("a page");
-        // The rest of this page names modules in the same form.
-        let text = match page {
-            "ARCHITECTURE.md" => section(&whole, "Invariants"),
-            _ => &whole,
-        };
-        let is_name = |word: &&str| {
-            word.contains("::")
-                && word
-                    .chars()
-                    .all(|letter| letter.is_ascii_lowercase() || "_:".contains(letter))
-        };
-        let named: Vec<&str> = text.split('`').filter(is_name).collect();
-        if page == "ARCHITECTURE.md" {
-            let rows = text.lines().skip_while(|line| !line.starts_with("|---"));
-            for row in rows.skip(1).take_while(|line| line.starts_with('|')) {
-                assert!(row.split('`').any(|word| is_name(&word)), "no test: {row}");
-            }
-        }
-        assert!(named.len() >= least, "{page} names {} tests", named.len());
-        for test in named {
-            assert!(tests.contains(test), "{page} names `{test}`: no such test");
-        }
-    }
-}
-
-/// The first SQL of the README, in the file that it links to.
-fn the_readme_shows_sql_that_is_generated() {
-    let readme = fs::read_to_string(root().join("README.md")).expect("a README");
-    let (before, after) = readme.split_once("\n```sql\n").expect("a block of SQL");
-    let (shown, _) = after.split_once("```").expect("its end");
-    let (_, link) = before.rsplit_once("](").expect("a link before it");
-    let (path, _) = link.split_once(')').expect("its end");
-    let text = fs::read_to_string(root().join(path)).expect("the file of the link");
-    assert!(shown.contains("DELETE FROM "), "{shown}");
-    assert!(text.contains(shown), "{path} has other SQL than the README");
 }
 
 /// A database of PostgreSQL in another encoding than UTF-8 takes only what it has a letter for. No file has the marks.

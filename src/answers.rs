@@ -38,7 +38,7 @@ pub use schema::{WITHOUT, definition, json_schema};
 pub use setting::{Setting, SettingChange, SettingNow, Window, WindowsNow};
 pub use specs::{
     Candidate, Candidates, Checked, Differences, Drafted, Drawn, Explained, FileChange, Fitted,
-    Generated, GeneratedFile, Question,
+    Generated, GeneratedFile, MissingPart, Question, Reported,
 };
 pub use status::{Due, Running, Status, Undeletable};
 pub use verify::{Check, Verification};

@@ -24,7 +24,7 @@ pub use rules::{
     SettingsList, Window, WindowSet,
 };
 pub use runs::{Base, History, Pause, Plan, Preview, Purge, Resume, Run, Selection, Stamp, Status};
-pub use specs::{Check, Format, Generate, Graph, Init, Inspect};
+pub use specs::{Check, Format, Generate, Graph, Init, Inspect, Report};
 
 /// Compile retention rules into SQL that cleans a database from inside
 ///
@@ -150,6 +150,15 @@ pub enum Command {
     ///
     /// Example: windrow graph specs/dolphinscheduler.toml --format svg > graph.svg
     Graph(Graph),
+
+    /// Write one page for a change ticket: what goes, what stays, why
+    ///
+    /// A single HTML file without scripts: a picture of the tables, what each rule deletes and keeps in words, the statements,
+    /// the indexes. With a database also what `check`, `plan`, `preview` and `diff` say of it; it reads only. What cannot be
+    /// read is told on the page. Exits 1 where the spec or the database has findings, as `check` does.
+    ///
+    /// Example: windrow report specs/dolphinscheduler.toml --database postgres://auditor@db/scheduler --out change.html
+    Report(Report),
 
     /// Print the JSON Schema of specs, or of answers
     ///

@@ -17,6 +17,7 @@ mod options;
 mod overlap;
 mod plan;
 mod preview;
+mod report;
 mod run;
 mod session;
 mod shell;
@@ -37,6 +38,7 @@ pub fn dispatch(command: Command, ui: &Ui) -> anyhow::Result<Exit> {
         Command::Inspect(args) => inspect::inspect(&args, ui),
         Command::Init(args) => init::init(&args, ui),
         Command::Graph(args) => graph::graph(&args, ui),
+        Command::Report(args) => report::report(&args, ui),
         Command::Schema(args) => graph::schema(&args, ui),
         Command::Generate(args) => generate::generate(&args, ui),
         Command::Install(args) => install::install(&args, ui),

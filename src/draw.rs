@@ -2,6 +2,7 @@
 //!
 //! Pure functions from a graph to text. An arrow leads from a table to what its rows belong to.
 
+mod card;
 mod labels;
 mod layout;
 mod source;
@@ -9,5 +10,8 @@ mod svg;
 mod text;
 
 pub use source::{dot, mermaid};
-pub use svg::svg;
+pub use svg::{Part, STYLE, parts, svg};
 pub use text::text;
+
+#[cfg(test)]
+mod tests;

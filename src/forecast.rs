@@ -74,6 +74,8 @@ pub struct Course {
     pub limit: Option<Limit>,
     /// Families of the biggest run.
     pub most: f64,
+    /// Families left now, and after each day on which runs took some, until nothing is.
+    pub left: Vec<f64>,
 }
 
 /// How far a course is followed, in minutes.
@@ -88,6 +90,7 @@ pub fn play(loads: &[Load], calendar: &Calendar, budget: f64, now: i64) -> Vec<C
     let mut last_day = vec![None; loads.len()];
     let mut tries = vec![0; loads.len()];
     for (load, course) in loads.iter().zip(&mut courses) {
+        course.left.push(load.families);
         if load.families < 0.5 {
             course.runs = Some(0);
         }
@@ -125,6 +128,9 @@ pub fn play(loads: &[Load], calendar: &Calendar, budget: f64, now: i64) -> Vec<C
             if takes > 0.0 && last_day[at] != Some(calendar.day(minute)) {
                 last_day[at] = Some(calendar.day(minute));
                 courses[at].days += 1;
+                courses[at].left.push(left[at]);
+            } else if let Some(rest) = courses[at].left.last_mut() {
+                *rest = left[at];
             }
             if left[at] < 0.5 {
                 courses[at].runs = Some(tries[at]);

@@ -29,6 +29,8 @@ pub mod graph;
 pub mod inspect;
 pub mod interrupt;
 pub mod lint;
+pub mod markup;
+pub mod page;
 pub mod plan;
 pub mod render;
 pub mod report;

@@ -1,6 +1,7 @@
 //! The documents of an installation as text for people. Pure functions.
 
 mod drift;
+mod findings;
 mod history;
 mod list;
 mod plan;
@@ -10,11 +11,13 @@ mod verify;
 mod words;
 
 pub use drift::drift;
+pub use findings::summary;
 pub use history::history;
 pub use list::{
     archived, artifacts, candidates, changes, holds, policies, restored, settings, windows,
 };
-pub use plan::plan;
-pub use run::{preview, run};
+pub use plan::{done, log, notes, plan, seconds, size};
+pub use run::{because, preview, run, several};
 pub use status::status;
 pub use verify::verify;
+pub use words::{instant, plain};

@@ -12,7 +12,7 @@ use super::preview::Preview;
 use super::run::RunAnswer;
 use super::setting::{Setting, SettingChange, SettingNow, Window, WindowsNow};
 use super::specs::{
-    Candidates, Checked, Differences, Drafted, Drawn, Explained, Fitted, Generated,
+    Candidates, Checked, Differences, Drafted, Drawn, Explained, Fitted, Generated, Reported,
 };
 use super::status::Status;
 use super::verify::Verification;
@@ -39,11 +39,12 @@ fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
 }
 
 /// What each command answers, by its words.
-const ANSWERS: [Entry; 39] = [
+const ANSWERS: [Entry; 40] = [
     ("inspect", of::<Either<Drafted, Candidates>>),
     ("init", of::<Fitted>),
     ("check", of::<Either<Checked, Explained>>),
     ("graph", of::<Drawn>),
+    ("report", of::<Reported>),
     ("generate", of::<Generated>),
     ("install", of::<Installed>),
     ("policy list", of::<Vec<Policy>>),

@@ -42,6 +42,36 @@ pub struct Differences {
     pub drift: Vec<Drift>,
 }
 
+/// What `report` wrote.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Reported {
+    /// Name of the spec.
+    pub spec: String,
+    /// The file that was written.
+    pub out: String,
+    /// Its size.
+    pub bytes: usize,
+    /// Whether a database was read.
+    pub database: bool,
+    /// What was found in the spec itself.
+    pub diagnostics: Vec<Located>,
+    /// What the database says about it.
+    pub findings: Vec<Finding>,
+    /// How many objects differ from what the spec generates; null where that could not be compared.
+    pub differences: Option<usize>,
+    /// What of the database could not be read.
+    pub missing: Vec<MissingPart>,
+}
+
+/// A part that is not on the page.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct MissingPart {
+    /// The command that would say it: `check`, `plan`, `preview` or `diff`.
+    pub part: &'static str,
+    /// Why not.
+    pub reason: String,
+}
+
 /// What `generate` wrote, or would write.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Generated {

@@ -2,7 +2,7 @@
 
 use clap::{ArgGroup, Args, ValueEnum};
 
-use super::common::WithOutput;
+use super::common::{OnDatabase, Output, WithOutput};
 
 /// Which families a preview or a run looks at.
 #[derive(Clone, Debug, Default, Args)]
@@ -52,16 +52,36 @@ pub struct Plan {
     pub rule: Option<String>,
 
     /// Up to how many families of a rule to count
-    #[arg(long, value_name = "COUNT", default_value_t = 1_000_000, value_parser = clap::value_parser!(i64).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = Plan::COUNT, value_parser = clap::value_parser!(i64).range(1..))]
     pub count: i64,
 
     /// Up to how many families of a rule to look at; where more are due, slices of them
-    #[arg(long, value_name = "COUNT", default_value_t = 5_000, value_parser = clap::value_parser!(i64).range(10..))]
+    #[arg(long, value_name = "COUNT", default_value_t = Plan::SAMPLE, value_parser = clap::value_parser!(i64).range(10..))]
     pub sample: i64,
 
     /// Stop a question to the database after this time, and do without its answer
-    #[arg(long, value_name = "DURATION", default_value = "60s")]
+    #[arg(long, value_name = "DURATION", default_value = Plan::TIMEOUT)]
     pub timeout: String,
+}
+
+impl Plan {
+    const COUNT: i64 = 1_000_000;
+    const SAMPLE: i64 = 5_000;
+    const TIMEOUT: &'static str = "60s";
+
+    /// What nobody has said anything of.
+    pub fn by_default(on: OnDatabase) -> Plan {
+        Plan {
+            with: WithOutput {
+                on,
+                output: Output::Text,
+            },
+            rule: None,
+            count: Plan::COUNT,
+            sample: Plan::SAMPLE,
+            timeout: Plan::TIMEOUT.to_owned(),
+        }
+    }
 }
 
 /// Arguments of `run`.

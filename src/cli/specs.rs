@@ -1,4 +1,4 @@
-//! Arguments of the commands that read specs: `check`, `graph`, `generate`.
+//! Arguments of the commands that read specs: `check`, `graph`, `report`, `generate`.
 
 use std::path::PathBuf;
 
@@ -29,7 +29,7 @@ pub struct Check {
     pub password_file: Option<PathBuf>,
 
     /// Tables with fewer estimated rows may be read from end to end
-    #[arg(long, value_name = "ROWS", default_value_t = 10_000)]
+    #[arg(long, value_name = "ROWS", default_value_t = Check::THRESHOLD)]
     pub threshold: i64,
 
     /// How to show the answer
@@ -39,6 +39,11 @@ pub struct Check {
     /// Explain a code instead of checking
     #[arg(long, value_name = "CODE")]
     pub explain: Option<String>,
+}
+
+impl Check {
+    /// Rows of a table that may be read from end to end, where nobody says otherwise.
+    pub const THRESHOLD: i64 = 10_000;
 }
 
 /// A database that is looked at before there is an installation.
@@ -137,6 +142,25 @@ pub enum Format {
     Svg,
     /// For Markdown
     Mermaid,
+}
+
+/// Arguments of `report`.
+#[derive(Debug, Args)]
+pub struct Report {
+    /// The spec file; WINDROW_SPEC if not given
+    pub spec: PathBuf,
+
+    /// The database to read; without one, the page knows the spec alone
+    #[command(flatten)]
+    pub at: AtDatabase,
+
+    /// The file to write
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+
+    /// How to show the answer
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    pub output: Output,
 }
 
 /// Arguments of `generate`.

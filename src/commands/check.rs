@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::answer::{Exit, show};
-use super::fitting::fitting;
-use super::session::{address, calls, is_of_another_spec, of_another_spec};
+use super::fitting::{findings, fitting};
+use super::session::{Session, address, calls, is_of_another_spec, of_another_spec};
 use super::specs::read_spec;
 use crate::answers::{Checked, Explained};
 use crate::calls::Calls;
@@ -16,6 +16,7 @@ use crate::fit::{self, Finding, Severity};
 use crate::graph::Graph;
 use crate::lint;
 use crate::render;
+use crate::report::summary;
 use crate::ui::{Ui, counted};
 
 /// Checks, or explains a code.
@@ -63,7 +64,7 @@ pub(super) fn check(args: &Check, ui: &Ui) -> anyhow::Result<Exit> {
             if is_of_another_spec(&fitting.graph, &calls, database.as_mut()) {
                 ui.warning(&of_another_spec(spec));
             }
-            let mut findings = fitting.findings();
+            let mut findings = findings(&fitting.left_out, &fitting.wrong);
             findings.extend(compare(
                 &fitting.graph,
                 &calls,
@@ -92,6 +93,20 @@ pub(super) fn check(args: &Check, ui: &Ui) -> anyhow::Result<Exit> {
     let mut findings = checked.findings.iter();
     let to_look_at = findings.any(|finding| finding.severity > Severity::Notice);
     Ok(Exit::found(to_look_at || !in_spec.diagnostics.is_empty()))
+}
+
+/// The same of the database of a session. It sets how this one plans: nothing else is to be asked of it afterwards.
+pub(super) fn of_session(session: &mut Session, threshold: i64) -> anyhow::Result<Vec<Finding>> {
+    let mut found = findings(&session.left_out, &session.wrong);
+    let database = session.database.as_mut();
+    found.extend(compare(
+        &session.graph,
+        &session.calls,
+        database,
+        threshold,
+    )?);
+    found.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    Ok(found)
 }
 
 /// Everything that the live database says about the spec.
@@ -193,30 +208,6 @@ fn with_spec(in_spec: &[Diagnostic], findings: &[Finding]) -> String {
         of_spec
     } else {
         format!("{of_spec}, {found}")
-    }
-}
-
-/// `2 errors, 1 warning`; notices count where there is nothing else.
-pub(super) fn summary(findings: &[Finding]) -> String {
-    let count = |severity| {
-        findings
-            .iter()
-            .filter(|finding| finding.severity == severity)
-            .count() as i64
-    };
-    let parts: Vec<String> = [
-        (Severity::Error, "error", "errors"),
-        (Severity::Warning, "warning", "warnings"),
-        (Severity::Notice, "notice", "notices"),
-    ]
-    .into_iter()
-    .filter(|(severity, ..)| count(*severity) > 0)
-    .map(|(severity, one, many)| counted(count(severity), one, many))
-    .collect();
-    if parts.is_empty() {
-        "no findings".to_owned()
-    } else {
-        parts.join(", ")
     }
 }
 

@@ -1,5 +1,7 @@
 //! `diff`: what is installed against what the spec generates.
 
+use std::path::Path;
+
 use super::answer::{Exit, show};
 use super::session::Session;
 use crate::answers::Differences;
@@ -17,46 +19,10 @@ pub(super) fn diff(args: &WithOutput, ui: &Ui) -> anyhow::Result<Exit> {
     let mut session = Session::connect(&args.on, ui)?;
     let dialect = session.server.dialect;
     let bundle = render::bundle(&session.graph, dialect)?;
-    let control = render::control_name(&session.graph);
-    let installed = session.calls.installed();
-    if session
-        .database
-        .query(installed, &[Some(&control)])?
-        .is_empty()
-    {
-        return Err(Failure::new(format!(
-            "`{control}` is not installed in {}, or this account does not see it",
-            session.url
-        ))
-        .hint(format!("windrow install {}", args.on.spec.display()))
-        .into());
-    }
-    let objects = session.calls.objects();
-    let rows = session.database.query(objects, &[Some(&control)])?;
-    let mut found = drift::compare(&bundle, dialect, &rows);
-    found.extend(deviations(&mut session, &bundle, ui)?);
-    found.extend(outside(&mut session)?);
-    if session.is_of_another_spec() {
-        found.push(Drift {
-            kind: Kind::Spec,
-            name: session.graph.name.clone(),
-            state: State::Other,
-            detail: "another one is installed, or another version of windrow installed it: its limits, its windows and all \
-                     else of it count; run windrow install"
-                .to_owned(),
-            diff: String::new(),
-            statement: String::new(),
-        });
-    }
+    let differences = differences(&mut session, &bundle, &args.on.spec, ui)?;
     for change in &session.left_out {
         ui.note(&change.to_string());
     }
-    let differences = Differences {
-        spec: session.graph.name.clone(),
-        control,
-        clean: found.is_empty(),
-        drift: found,
-    };
     let found = &differences.drift;
     show(ui, args.output, &differences, || report::drift(found));
     Ok(if found.is_empty() {
@@ -74,6 +40,52 @@ pub(super) fn diff(args: &WithOutput, ui: &Ui) -> anyhow::Result<Exit> {
             "objects differ",
         ));
         Exit::Found
+    })
+}
+
+/// What differs from a bundle; an error where nothing is installed.
+pub(super) fn differences(
+    session: &mut Session,
+    bundle: &Bundle,
+    spec: &Path,
+    ui: &Ui,
+) -> anyhow::Result<Differences> {
+    let control = render::control_name(&session.graph);
+    let installed = session.calls.installed();
+    if session
+        .database
+        .query(installed, &[Some(&control)])?
+        .is_empty()
+    {
+        return Err(Failure::new(format!(
+            "`{control}` is not installed in {}, or this account does not see it",
+            session.url
+        ))
+        .hint(format!("windrow install {}", spec.display()))
+        .into());
+    }
+    let objects = session.calls.objects();
+    let rows = session.database.query(objects, &[Some(&control)])?;
+    let mut found = drift::compare(bundle, session.server.dialect, &rows);
+    found.extend(deviations(session, bundle, ui)?);
+    found.extend(outside(session)?);
+    if session.is_of_another_spec() {
+        found.push(Drift {
+            kind: Kind::Spec,
+            name: session.graph.name.clone(),
+            state: State::Other,
+            detail: "another one is installed, or another version of windrow installed it: its limits, its windows and all \
+                     else of it count; run windrow install"
+                .to_owned(),
+            diff: String::new(),
+            statement: String::new(),
+        });
+    }
+    Ok(Differences {
+        spec: session.graph.name.clone(),
+        control,
+        clean: found.is_empty(),
+        drift: found,
     })
 }
 

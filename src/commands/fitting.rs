@@ -21,13 +21,11 @@ pub(super) struct Fitting {
     pub(super) wrong: Vec<Finding>,
 }
 
-impl Fitting {
-    /// What `check` and `install` find.
-    pub(super) fn findings(&self) -> Vec<Finding> {
-        let left_out = self.left_out.iter();
-        let left_out = left_out.map(|change| fit::left_out(&change.what, &change.why));
-        left_out.chain(self.wrong.iter().cloned()).collect()
-    }
+/// What `check` tells of that.
+pub(super) fn findings(left_out: &[Change], wrong: &[Finding]) -> Vec<Finding> {
+    let left_out = left_out.iter();
+    let left_out = left_out.map(|change| fit::left_out(&change.what, &change.why));
+    left_out.chain(wrong.iter().cloned()).collect()
 }
 
 /// Leaves out what is optional and absent; what the database lacks besides is found by a comparison.

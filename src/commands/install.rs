@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::answer::{Exit, tell};
-use super::check::{compare, record, stops, summary};
+use super::check::{compare, record, stops};
 use super::overlap;
 use super::session::Session;
 use indexes::Ways;
@@ -23,6 +23,7 @@ use crate::failure::{self, Failure};
 use crate::fit::{Finding, Severity};
 use crate::interrupt;
 use crate::render;
+use crate::report;
 use crate::ui::Ui;
 
 /// Applies the bundle.
@@ -114,7 +115,7 @@ fn judge(findings: &[Finding], args: &Install, ui: &Ui) -> anyhow::Result<bool> 
     let stopping = findings.iter().any(stops);
     let stays = findings.iter().any(|it| it.code == "policy-under-minimum");
     if stopping && (!args.force || stays) {
-        return Err(Failure::new(format!("the spec does not fit this database: {}", summary(findings)))
+        return Err(Failure::new(format!("the spec does not fit this database: {}", report::summary(findings)))
             .hint(if stays {
                 "set these policies anew, or lower `minimum`; `--force` does not overrule this"
             } else {

@@ -45,7 +45,8 @@ pub(super) fn plan(args: &Plan, ui: &Ui) -> anyhow::Result<Exit> {
     })
 }
 
-fn document(session: &mut Session, args: &Plan, ui: &Ui) -> anyhow::Result<Report> {
+/// What the plan says.
+pub(super) fn document(session: &mut Session, args: &Plan, ui: &Ui) -> anyhow::Result<Report> {
     let dialect = session.server.dialect;
     let graph = session.graph.named_for(dialect);
     if let Some(name) = &args.rule
@@ -300,6 +301,11 @@ fn told(rule: &Rule, backlog: &Backlog, load: &Load, course: &Course) -> RuleFor
         work_seconds: known.then(|| seconds(load).ceil()),
         runs,
         days: runs.map(|_| course.days),
+        left: if known {
+            course.left.clone()
+        } else {
+            Vec::new()
+        },
         done_in_seconds: runs.map(|_| course.wait),
         limit: course.limit.map(forecast::Limit::name),
         run_families: load.run_families,

@@ -29,18 +29,19 @@ pub(super) fn load_with_text(path: &Path, ui: &Ui) -> anyhow::Result<(Graph, Str
             }
             Ok((graph, found.source))
         }
-        None => {
-            ui.findings(&found.text());
-            Err(
-                Failure::new(format!("the spec `{}` has errors", path.display()))
-                    .hint(format!(
-                        "`windrow check {}` shows them alone",
-                        path.display()
-                    ))
-                    .into(),
-            )
-        }
+        None => Err(refused(&found, path, ui)),
     }
+}
+
+/// Shows what is wrong with a spec that has errors.
+pub(super) fn refused(found: &Found, path: &Path, ui: &Ui) -> anyhow::Error {
+    ui.findings(&found.text());
+    Failure::new(format!("the spec `{}` has errors", path.display()))
+        .hint(format!(
+            "`windrow check {}` shows them alone",
+            path.display()
+        ))
+        .into()
 }
 
 /// What was found in a spec, with what is needed to show it.

@@ -36,10 +36,46 @@ pub(super) fn arrows(graph: &Graph, rule: &Rule) -> Vec<Arrow> {
     arrows
 }
 
+/// What a line of a box says of another table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Port {
+    /// The row goes with the one that it names.
+    Belongs,
+    /// It says what the row is below.
+    Link,
+    /// It keeps the one that it names.
+    Keeps,
+    /// It is set to NULL when that goes.
+    Releases,
+}
+
+impl Port {
+    /// The class of its text and of its arrow.
+    pub(super) fn class(self) -> &'static str {
+        match self {
+            Port::Belongs => "belongs",
+            Port::Link => "link",
+            Port::Keeps => "keeps",
+            Port::Releases => "releases",
+        }
+    }
+
+    /// What the legend says of it.
+    pub(super) fn told(self) -> &'static str {
+        match self {
+            Port::Belongs => "deleted with the row that the column names",
+            Port::Link => "says which row is below which: one family",
+            Port::Keeps => "keeps the row that it names",
+            Port::Releases => "stays, and the column is set to NULL",
+        }
+    }
+}
+
 /// What names a row of a rule and does not go with it: its table keeps the row, or lets go of it.
 pub(super) struct Beside<'a> {
     pub(super) child: TableId,
     pub(super) edge: &'a Edge,
+    pub(super) port: Port,
     /// What an arrow says, behind the columns.
     pub(super) said: &'static str,
     /// What a line of text says between them and the parent.
@@ -50,14 +86,16 @@ pub(super) struct Beside<'a> {
 pub(super) fn beside<'a>(graph: &'a Graph, rule: &Rule) -> Vec<Beside<'a>> {
     let mut found = Vec::new();
     for (at, table) in graph.tables.iter().enumerate() {
-        let keeps = table.keeps().map(|edge| (edge, "keeps it", "keeps"));
+        let keeps = table.keeps();
+        let keeps = keeps.map(|edge| (edge, Port::Keeps, "keeps it", "keeps"));
         let releases = table.releases();
-        let releases = releases.map(|edge| (edge, "set null", "lets go of"));
-        for (edge, said, verb) in keeps.chain(releases) {
+        let releases = releases.map(|edge| (edge, Port::Releases, "set null", "lets go of"));
+        for (edge, port, said, verb) in keeps.chain(releases) {
             if is_within(rule, edge) {
                 found.push(Beside {
                     child: TableId(at),
                     edge,
+                    port,
                     said,
                     verb,
                 });
@@ -104,10 +142,15 @@ pub(super) fn edge_label(edge: &Edge) -> String {
 
 /// The same of an edge of whose rows some may stay.
 fn label_of(table: &Table, edge: &Edge) -> String {
-    let label = edge_label(edge);
-    match table.kept.is_empty() {
-        true => label,
-        false => format!("{label}, some kept"),
+    format!("{}{}", edge_label(edge), some_kept(table))
+}
+
+/// What is said behind the columns of such an edge.
+pub(super) fn some_kept(table: &Table) -> &'static str {
+    if table.kept.is_empty() {
+        ""
+    } else {
+        ", some kept"
     }
 }
 

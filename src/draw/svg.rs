@@ -1,271 +1,338 @@
-//! The graph as a picture.
+//! The graph as a picture: a card for each rule.
 
 use std::fmt::Write as _;
 
-use super::labels::{beside, order};
-use super::layout::{CHARACTER, Layout, Node, Piece};
-use crate::graph::{Graph, Rule, TableId};
+use super::card::{Boxed, Card, LINE, SMALL, Whose, long, short};
+use super::labels::Port;
+use super::layout::{Area, Arrow, HEAD, Layout, PAD, WIDE};
+use crate::graph::{Graph, Rule};
+use crate::markup::escaped;
 
-/// Draws the graph as a picture.
+/// Room between cards.
+const BETWEEN: f64 = 14.0;
+
+/// Draws the graph as a picture of its own.
 pub fn svg(graph: &Graph) -> String {
+    let drawn: Vec<Drawn> = graph
+        .rules
+        .iter()
+        .map(|rule| Drawn::of(graph, rule))
+        .collect();
+    let widest = drawn.iter().map(|it| it.layout.width);
+    let wide = widest.fold(WIDE, f64::max);
     let mut body = String::new();
-    let (mut width, mut y) = (640.0_f64, MARGIN);
-    for rule in &graph.rules {
-        let layout = Layout::of(graph, rule);
-        let heading = format!("{}: rule {}", graph.title, rule.name);
-        let _ = writeln!(
-            body,
-            "  <text class=\"title\" x=\"{MARGIN}\" y=\"{}\">{}</text>",
-            tidy(y + 16.0),
-            xml_text(&heading)
-        );
-        y += 44.0;
-        let _ = writeln!(body, "  <g transform=\"translate({MARGIN} {})\">", tidy(y));
-        layout.paint(graph, rule, &mut body);
-        body += "  </g>\n";
-        y += layout.height + 24.0;
-        width = width.max(layout.width + 2.0 * MARGIN);
-        for it in beside(graph, rule) {
-            let line = it.line(graph);
-            let _ = writeln!(
-                body,
-                "  <text class=\"legend\" x=\"{MARGIN}\" y=\"{}\">{}</text>",
-                tidy(y),
-                xml_text(&line)
-            );
-            y += 18.0;
-            width = width.max(line.chars().count() as f64 * CHARACTER + 2.0 * MARGIN);
+    let (mut x, mut y, mut row, mut width) = (0.0_f64, 46.0_f64, 0.0_f64, 0.0_f64);
+    for it in &drawn {
+        if x > 0.0 && x + it.layout.width > wide {
+            (x, y, row) = (0.0, y + row + BETWEEN, 0.0);
         }
+        let (left, top) = (tidy(x + MARGIN), tidy(y));
+        let _ = writeln!(body, "  <g transform=\"translate({left} {top})\">");
+        it.paint(&mut body);
+        body += "  </g>\n";
+        x += it.layout.width + BETWEEN;
+        row = row.max(it.layout.height);
+        width = width.max(x - BETWEEN);
     }
-    paint_legend(
-        y,
-        graph.rules.iter().any(|rule| !rule.hierarchy.is_empty()),
-        &mut body,
+    y += row + BETWEEN;
+    let title = short(&format!("{}: what is deleted, and with what", graph.title));
+    width = width.max(long(&title, 16.0)) + 2.0 * MARGIN;
+    let mut legend = Legend::of(&drawn, width - 2.0 * MARGIN);
+    let _ = write!(
+        body,
+        "  <g transform=\"translate({MARGIN} {})\">\n{}  </g>\n",
+        tidy(y),
+        std::mem::take(&mut legend.body)
     );
-    y += 28.0 + MARGIN;
-    let (width, height) = (tidy(width), tidy(y));
+    let (width, height) = (tidy(width), tidy(y + legend.height + MARGIN));
     format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\">\n\
-         {STYLE}  <rect class=\"paper\" width=\"{width}\" height=\"{height}\"/>\n{body}</svg>\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"graph\" role=\"img\" width=\"{width}\" height=\"{height}\" \
+         viewBox=\"0 0 {width} {height}\">\n  <title>{}</title>\n  <style>\n{STYLE}  </style>\n  \
+         <rect class=\"paper\" width=\"{width}\" height=\"{height}\"/>\n  \
+         <text class=\"heading\" x=\"{MARGIN}\" y=\"30\">{}</text>\n{body}</svg>\n",
+        escaped(&title),
+        escaped(&title)
     )
 }
 
-fn xml_text(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
+/// A part of a picture that stands alone on a page, which has the style.
+pub struct Part {
+    /// The rule; none: the legend.
+    pub rule: Option<String>,
+    /// The `svg` element.
+    pub svg: String,
 }
 
-const MARGIN: f64 = 24.0;
-
-const STYLE: &str = "  <style>
-    .paper { fill: #ffffff }
-    text { font: 12px 'DejaVu Sans Mono', Menlo, Consolas, monospace; fill: #1f2937 }
-    .title { font: bold 15px system-ui, 'DejaVu Sans', sans-serif }
-    .legend { font: 12px system-ui, 'DejaVu Sans', sans-serif; fill: #4b5563 }
-    .box { fill: #f8fafc; stroke: #94a3b8; stroke-width: 1.2 }
-    .root { fill: #fef3c7; stroke: #b45309; stroke-width: 2 }
-    .name { font-weight: bold }
-    .key { fill: #64748b; font-size: 11px }
-    .badge { fill: #334155 }
-    .number { fill: #ffffff; font-size: 11px; text-anchor: middle }
-    .arrow { fill: none; stroke: #64748b; stroke-width: 1.3 }
-    .link { stroke: #b45309; stroke-dasharray: 5 3 }
-    .head { fill: #64748b }
-    .column { font-size: 11px; fill: #475569 }
-    .linked { fill: #b45309 }
-  </style>
-";
-
-impl Layout {
-    fn paint(&self, graph: &Graph, rule: &Rule, out: &mut String) {
-        for piece in &self.pieces {
-            self.paint_arrow(piece, out);
-        }
-        for node in &self.nodes {
-            if let Some(id) = node.table {
-                self.paint_box(graph, rule, node, id, out);
+/// The same picture in parts, one for each rule and one for the legend.
+pub fn parts(graph: &Graph) -> Vec<Part> {
+    let drawn: Vec<Drawn> = graph
+        .rules
+        .iter()
+        .map(|rule| Drawn::of(graph, rule))
+        .collect();
+    let mut parts: Vec<Part> = drawn
+        .iter()
+        .map(|it| {
+            let mut body = String::new();
+            it.paint(&mut body);
+            let title = format!("rule {}: {}", it.card.rule, it.card.told);
+            Part {
+                rule: Some(it.card.rule.clone()),
+                svg: part(
+                    it.layout.width,
+                    it.layout.height,
+                    &title,
+                    &it.described(),
+                    &body,
+                ),
             }
-        }
+        })
+        .collect();
+    let legend = Legend::of(&drawn, 330.0);
+    parts.push(Part {
+        rule: None,
+        svg: part(
+            legend.width,
+            legend.height,
+            "what the picture's signs mean",
+            "",
+            &legend.body,
+        ),
+    });
+    parts
+}
+
+fn part(width: f64, height: f64, title: &str, described: &str, body: &str) -> String {
+    let (width, height) = (tidy(width), tidy(height));
+    let described = match described {
+        "" => String::new(),
+        text => format!("  <desc>{}</desc>\n", escaped(text)),
+    };
+    format!(
+        "<svg class=\"graph\" role=\"img\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\">\n  \
+         <title>{}</title>\n{described}{body}</svg>\n",
+        escaped(title)
+    )
+}
+
+const MARGIN: f64 = 20.0;
+
+/// How pictures look, in light and in dark.
+pub const STYLE: &str = include_str!("style.css");
+
+/// A rule with what is drawn of it.
+struct Drawn {
+    card: Card,
+    layout: Layout,
+}
+
+impl Drawn {
+    fn of(graph: &Graph, rule: &Rule) -> Drawn {
+        let card = Card::of(graph, rule);
+        let layout = Layout::of(&card, rule.root);
+        Drawn { card, layout }
     }
 
-    fn paint_arrow(&self, piece: &Piece, out: &mut String) {
-        let (from, to) = (&self.nodes[piece.from], &self.nodes[piece.to]);
-        let class = if piece.hierarchy {
-            "arrow link"
-        } else {
-            "arrow"
+    /// The same in words, for those who hear it.
+    fn described(&self) -> String {
+        let name = |table| {
+            let mut boxes = self.card.boxes.iter();
+            boxes.find(|it| it.table == table).map_or("", |it| &it.name)
         };
-        let start = self.lefts[from.layer];
-        let y = from.y + piece.offset;
-        // All arrows of a layer bend left of its longest label, so that none crosses a text.
-        let bend = start - self.labels[from.layer];
-        let right = self.lefts[to.layer]
-            + if to.table.is_some() {
-                to.width
-            } else {
-                self.widths[to.layer]
+        let mut told = Vec::new();
+        for it in &self.card.boxes {
+            let lines = it.lines.iter().map(|line| match line.to {
+                Some(to) => format!("{} names {}", line.text, name(to)),
+                None => line.text.clone(),
+            });
+            let lines: Vec<String> = lines.collect();
+            let goes = match it.number {
+                Some(number) => format!("deleted as number {number}"),
+                None => "stays".to_owned(),
             };
-        let end = if piece.last { right + 8.0 } else { right };
-        let middle = (bend + end) / 2.0;
-        let mut path = String::new();
-        if from.table.is_none() {
-            // Through the layer that a long arrow passes.
-            let _ = write!(
-                path,
-                "M{} {} H{} ",
-                tidy(start + self.widths[from.layer]),
-                tidy(y),
-                tidy(start)
-            );
-        } else {
-            let _ = write!(path, "M{} {} ", tidy(start), tidy(y));
+            told.push(match lines.is_empty() {
+                true => format!("{}: {goes}.", it.name),
+                false => format!("{}: {goes}; {}.", it.name, lines.join("; ")),
+            });
         }
+        told.join(" ")
+    }
+
+    fn paint(&self, out: &mut String) {
+        let (width, height) = (tidy(self.layout.width), tidy(self.layout.height));
+        let (title, told) = (escaped(&self.card.rule), escaped(&self.card.told));
         let _ = write!(
-            path,
-            "H{} C{} {} {} {} {} {}",
-            tidy(bend),
-            tidy(middle),
-            tidy(y),
-            tidy(middle),
-            tidy(to.y),
-            tidy(end),
-            tidy(to.y)
+            out,
+            "    <rect class=\"card\" x=\"0.5\" y=\"0.5\" width=\"{}\" height=\"{}\" rx=\"8\"/>\n    \
+             <text class=\"title\" x=\"{PAD}\" y=\"{}\">{title}</text>\n    \
+             <text class=\"told\" x=\"{PAD}\" y=\"{}\">{told}</text>\n",
+            width - 1.0,
+            height - 1.0,
+            PAD + 14.0,
+            PAD + HEAD - 14.0
         );
-        let _ = writeln!(out, "    <path class=\"{class}\" d=\"{path}\"/>");
-        if piece.last {
-            let (tip, y) = (tidy(right), to.y);
-            let _ = writeln!(
-                out,
-                "    <path class=\"head\" d=\"M{tip} {} l9 -4.5 v9 z\"/>",
-                tidy(y)
-            );
+        for arrow in &self.layout.arrows {
+            paint_arrow(arrow, out);
         }
-        if let Some(label) = &piece.label {
-            let width = label.chars().count() as f64 * CHARACTER * 11.0 / 12.0 + 6.0;
-            let class = if piece.hierarchy {
-                "column linked"
-            } else {
-                "column"
-            };
-            let _ = writeln!(
-                out,
-                "    <text class=\"{class}\" x=\"{}\" y=\"{}\">{}</text>",
-                tidy(start - width),
-                tidy(y - 4.0),
-                xml_text(label)
-            );
-        }
-    }
-
-    fn paint_box(&self, graph: &Graph, rule: &Rule, node: &Node, id: TableId, out: &mut String) {
-        let table = graph.table(id);
-        let (x, top) = (self.lefts[node.layer], node.y - node.height / 2.0);
-        let within: Vec<String> = rule
-            .links_of_root()
-            .filter(|link| link.table == id)
-            .map(|link| match &link.over {
-                Some(over) => format!("{} by {}", link.parent.name, graph.table(over.table).name),
-                None => link.parent.name.clone(),
-            })
-            .collect();
-        if !within.is_empty() {
-            // Rows that name another of the same table: a loop on the box.
-            let _ = writeln!(
-                out,
-                "    <path class=\"arrow link\" d=\"M{} {} v-14 h-24 v6\"/>\n    <path class=\"head\" d=\"M{} {} l-4.5 -9 h9 z\"/>\n    \
-                 <text class=\"column linked\" x=\"{}\" y=\"{}\">{}</text>",
-                tidy(x + 36.0),
-                tidy(top),
-                tidy(x + 12.0),
-                tidy(top),
-                tidy(x + 42.0),
-                tidy(top - 5.0),
-                xml_text(&within.join(", "))
-            );
-        }
-        let class = if id == rule.root { "box root" } else { "box" };
-        let _ = writeln!(
-            out,
-            "    <rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"6\"/>",
-            tidy(x),
-            tidy(top),
-            tidy(node.width),
-            tidy(node.height)
-        );
-        let badge = x + node.width - 18.0;
-        let _ = writeln!(
-            out,
-            "    <circle class=\"badge\" cx=\"{}\" cy=\"{}\" r=\"10\"/>",
-            tidy(badge),
-            tidy(node.y)
-        );
-        let _ = writeln!(
-            out,
-            "    <text class=\"number\" x=\"{}\" y=\"{}\">{}</text>",
-            tidy(badge),
-            tidy(node.y + 4.0),
-            order(rule, id)
-        );
-        let key: Vec<&str> = table
-            .key
-            .iter()
-            .map(|column| column.name.as_str())
-            .collect();
-        let name = if key.is_empty() {
-            node.y + 4.0
-        } else {
-            node.y - 3.0
-        };
-        let _ = writeln!(
-            out,
-            "    <text class=\"name\" x=\"{}\" y=\"{}\">{}</text>",
-            tidy(x + 10.0),
-            tidy(name),
-            xml_text(&table.name)
-        );
-        if !key.is_empty() {
-            let _ = writeln!(
-                out,
-                "    <text class=\"key\" x=\"{}\" y=\"{}\">{}</text>",
-                tidy(x + 10.0),
-                tidy(node.y + 13.0),
-                xml_text(&key.join(", "))
-            );
+        for (shown, area) in self.card.boxes.iter().zip(&self.layout.boxes) {
+            paint_box(shown, *area, out);
         }
     }
 }
 
-fn paint_legend(y: f64, hierarchy: bool, out: &mut String) {
-    let y = y + 8.0;
+fn paint_arrow(arrow: &Arrow, out: &mut String) {
+    let class = arrow.port.class();
+    let mut path = String::new();
+    let last = arrow.points.len() - 1;
+    for (at, pair) in arrow.points.windows(2).enumerate() {
+        let [(x, y), (to_x, to_y)] = *pair else {
+            continue;
+        };
+        if at == 0 {
+            let _ = write!(path, "M{} {}", tidy(x), tidy(y));
+        }
+        // The head takes the last few pixels.
+        let to_x = if at + 1 == last { to_x + 8.0 } else { to_x };
+        if (y - to_y).abs() < 0.05 {
+            let _ = write!(path, " H{}", tidy(to_x));
+        } else {
+            let middle = tidy((x + to_x) / 2.0);
+            let (y, to_x, to_y) = (tidy(y), tidy(to_x), tidy(to_y));
+            let _ = write!(path, " C{middle} {y} {middle} {to_y} {to_x} {to_y}");
+        }
+    }
+    let (tip, y) = arrow.points[last];
     let _ = writeln!(
         out,
-        "  <path class=\"arrow\" d=\"M{} {} h-24\"/>\n  <path class=\"head\" d=\"M{MARGIN} {} l9 -4.5 v9 z\"/>\n  \
-         <text class=\"legend\" x=\"{}\" y=\"{}\">a row goes with the row that its column names</text>",
-        MARGIN + 32.0,
-        tidy(y),
-        tidy(y),
-        MARGIN + 42.0,
-        tidy(y + 4.0)
+        "    <path class=\"arrow {class}\" d=\"{path}\"/>\n    <path class=\"head {class}\" d=\"M{} {} l9 -4.5 v9 z\"/>",
+        tidy(tip),
+        tidy(y)
     );
-    let x = MARGIN + 352.0;
+}
+
+fn paint_box(shown: &Boxed, area: Area, out: &mut String) {
+    let class = match shown.whose {
+        Whose::Root => "box root",
+        Whose::Own => "box",
+        Whose::Beside => "box beside",
+    };
+    let (left, top) = (tidy(area.x), tidy(area.y));
     let _ = writeln!(
         out,
-        "  <circle class=\"badge\" cx=\"{x}\" cy=\"{}\" r=\"8\"/>\n  <text class=\"legend\" x=\"{}\" y=\"{}\">delete order</text>",
-        tidy(y),
-        x + 16.0,
-        tidy(y + 4.0)
+        "    <g class=\"table\"><rect class=\"{class}\" x=\"{left}\" y=\"{top}\" width=\"{}\" height=\"{}\" rx=\"5\"/>",
+        tidy(area.width),
+        tidy(area.height)
     );
-    if hierarchy {
-        let x = x + 130.0;
+    let mut write = |class: &str, y: f64, text: &str| {
+        let (x, y) = (tidy(area.x + 11.0), tidy(area.y + y));
+        let text = escaped(text);
         let _ = writeln!(
             out,
-            "  <path class=\"arrow link\" d=\"M{x} {} h32\"/>\n  <text class=\"legend\" x=\"{}\" y=\"{}\">links a member to its descendants</text>",
-            tidy(y),
-            x + 42.0,
+            "    <text class=\"{class}\" x=\"{x}\" y=\"{y}\">{text}</text>"
+        );
+    };
+    write("name", 18.0, &shown.name);
+    if !shown.key.is_empty() {
+        write("key", 17.0 + LINE, &shown.key);
+    }
+    for (at, line) in shown.lines.iter().enumerate() {
+        let class = format!("column {}", line.port.class());
+        write(&class, shown.baseline(at), &line.text);
+    }
+    if let Some(number) = shown.number {
+        let (x, y) = (tidy(area.x + area.width - 16.0), tidy(area.y + 14.0));
+        let _ = writeln!(
+            out,
+            "    <circle class=\"badge\" cx=\"{x}\" cy=\"{y}\" r=\"9.5\"/><text class=\"number\" x=\"{x}\" y=\"{}\">{number}</text>",
             tidy(y + 4.0)
         );
+    }
+    *out += "    </g>\n";
+}
+
+/// What the signs mean, in as many lines as its width asks for.
+struct Legend {
+    body: String,
+    width: f64,
+    height: f64,
+}
+
+impl Legend {
+    fn of(drawn: &[Drawn], wide: f64) -> Legend {
+        let mut legend = Legend {
+            body: String::new(),
+            width: 0.0,
+            height: 12.0,
+        };
+        let mut x = 0.0;
+        let mut put = |sign: &dyn Fn(f64, f64) -> String, text: &str| {
+            let width = 44.0 + long(text, SMALL);
+            if x > 0.0 && x + width > wide {
+                (x, legend.height) = (0.0, legend.height + 22.0);
+            }
+            let y = legend.height;
+            legend.body += &sign(x, y);
+            let _ = writeln!(
+                legend.body,
+                "    <text class=\"legend\" x=\"{}\" y=\"{}\">{text}</text>",
+                tidy(x + 40.0),
+                tidy(y + 4.0)
+            );
+            x += width + 16.0;
+            legend.width = f64::max(legend.width, x - 16.0);
+        };
+        put(
+            &|x, y| {
+                format!(
+                    "    <rect class=\"box root\" x=\"{}\" y=\"{}\" width=\"30\" height=\"14\" rx=\"3\"/>\n",
+                    x + 1.0,
+                    y - 7.0
+                )
+            },
+            "the table whose rows are judged",
+        );
+        put(
+            &|x, y| {
+                let (x, text) = (x + 16.0, y + 4.0);
+                format!(
+                    "    <circle class=\"badge\" cx=\"{x}\" cy=\"{y}\" r=\"9.5\"/><text class=\"number\" x=\"{x}\" y=\"{text}\">1</text>\n"
+                )
+            },
+            "the order in which tables are deleted from",
+        );
+        let mut ports: Vec<Port> = drawn.iter().flat_map(|it| it.card.ports()).collect();
+        ports.sort_unstable();
+        ports.dedup();
+        for port in ports {
+            let class = port.class();
+            put(
+                &|x, y| {
+                    format!(
+                        "    <path class=\"arrow {class}\" d=\"M{} {y} H{}\"/><path class=\"head {class}\" d=\"M{x} {y} l9 -4.5 v9 z\"/>\n",
+                        x + 32.0,
+                        x + 8.0
+                    )
+                },
+                port.told(),
+            );
+        }
+        if drawn
+            .iter()
+            .any(|it| it.card.boxes.iter().any(|it| it.whose == Whose::Beside))
+        {
+            put(
+                &|x, y| {
+                    format!(
+                        "    <rect class=\"box beside\" x=\"{}\" y=\"{}\" width=\"30\" height=\"14\" rx=\"3\"/>\n",
+                        x + 1.0,
+                        y - 7.0
+                    )
+                },
+                "a table whose rows stay",
+            );
+        }
+        legend.height += 14.0;
+        legend
     }
 }
 

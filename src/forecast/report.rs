@@ -167,6 +167,9 @@ pub struct RuleForecast {
     pub runs: Option<i64>,
     /// Days on which they work.
     pub days: Option<i64>,
+    /// Families left now, and after each of these days; for pictures.
+    #[serde(skip)]
+    pub left: Vec<f64>,
     /// Seconds from now.
     pub done_in_seconds: Option<i64>,
     /// What ends the runs.

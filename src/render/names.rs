@@ -24,7 +24,7 @@ pub fn run_lock(control: &str) -> String {
 }
 
 /// The SHA-256 of a text in hexadecimal digits.
-pub(super) fn sha256(text: &str) -> String {
+pub fn sha256(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
     let digits = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]);
     digits

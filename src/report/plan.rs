@@ -109,7 +109,7 @@ fn rules(all: &[RuleForecast], unit: &str) -> String {
 }
 
 /// When nothing of a rule is left.
-fn done(rule: &RuleForecast, unit: &str) -> String {
+pub fn done(rule: &RuleForecast, unit: &str) -> String {
     match (rule.runs, rule.days) {
         (Some(0), _) => "nothing to do".to_owned(),
         (Some(_), Some(days)) => counted(days, unit, &format!("{unit}s")),
@@ -119,6 +119,19 @@ fn done(rule: &RuleForecast, unit: &str) -> String {
 
 /// How a rule's figures were found, what stays, what limits its runs, and whether they keep up afterwards.
 fn details(rule: &RuleForecast, unit: &str, with_speed: bool) -> String {
+    let mut out = format!("\n{}\n", rule.rule);
+    for line in lines(rule, unit, with_speed) {
+        let _ = writeln!(out, "  {line}");
+    }
+    out
+}
+
+/// The same, a line for each thing.
+pub fn notes(rule: &RuleForecast, unit: &str) -> Vec<String> {
+    lines(rule, unit, true)
+}
+
+fn lines(rule: &RuleForecast, unit: &str, with_speed: bool) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(basis(rule));
     let stays: Vec<String> = rule
@@ -147,11 +160,7 @@ fn details(rule: &RuleForecast, unit: &str, with_speed: bool) -> String {
     }
     lines.extend(inflow(rule));
     lines.extend(rule.notes.iter().map(|note| format!("not known: {note}")));
-    let mut out = format!("\n{}\n", rule.rule);
-    for line in lines {
-        let _ = writeln!(out, "  {line}");
-    }
-    out
+    lines
 }
 
 /// How many of the due families were looked at.
@@ -314,7 +323,7 @@ fn tables(all: &[TableForecast]) -> String {
 }
 
 /// What is written to the logs, and what becomes of the room on the disk.
-fn log(outlook: &Forecast, tables: &[TableForecast]) -> String {
+pub fn log(outlook: &Forecast, tables: &[TableForecast]) -> String {
     let amount = |bytes: Option<f64>| match bytes {
         Some(bytes) => format!("about {}", size(bytes)),
         None => "an unknown amount (never analysed, or not to be read by this account)".to_owned(),
@@ -395,7 +404,7 @@ fn indexes(all: &[MissingIndex]) -> String {
 }
 
 /// A size as people say it.
-fn size(bytes: f64) -> String {
+pub fn size(bytes: f64) -> String {
     let units = ["B", "kB", "MB", "GB", "TB"];
     let mut bytes = bytes;
     let mut unit = 0;
@@ -410,7 +419,8 @@ fn size(bytes: f64) -> String {
     }
 }
 
-fn seconds(seconds: f64) -> String {
+/// Seconds as people say them.
+pub fn seconds(seconds: f64) -> String {
     long(Duration::from_secs_f64(seconds.clamp(0.0, 1e11)))
 }
 

@@ -33,7 +33,7 @@ pub fn run(answer: &RunAnswer) -> String {
         out += &rule_of(run, rule);
     }
     if run.dry_run {
-        out += &several(run.rules().iter().map(|rule| &rule.figures));
+        out += &told_once(run.rules().iter().map(|rule| &rule.figures));
     }
     let mut refused = Table::new(&[("refused", Left), ("reason", Left), ("meaning", Left)]);
     for (key, reason) in &run.refused.0 {
@@ -148,12 +148,17 @@ pub fn preview(preview: &Preview) -> String {
         }
         told(figures, &mut out);
     }
-    out += &several(preview.rules.iter().map(|rule| &rule.figures));
+    out += &told_once(preview.rules.iter().map(|rule| &rule.figures));
     out
 }
 
+/// The same on a line of its own.
+fn told_once<'a>(rules: impl Iterator<Item = &'a Figures>) -> String {
+    several(rules).map_or_else(String::new, |told| format!("\n{told}\n"))
+}
+
 /// Which rows more than one rule counts, in a document of what would go.
-fn several<'a>(rules: impl Iterator<Item = &'a Figures>) -> String {
+pub fn several<'a>(rules: impl Iterator<Item = &'a Figures>) -> Option<String> {
     let mut tables: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for rule in rules {
         for (table, rows) in rule.tables.iter().flat_map(|tables| &tables.0) {
@@ -167,13 +172,12 @@ fn several<'a>(rules: impl Iterator<Item = &'a Figures>) -> String {
         .filter(|(_, rules)| rules.len() > 1)
         .map(|(table, rules)| format!("{table} ({})", rules.join(", ")))
         .collect();
-    if tables.is_empty() {
-        return String::new();
-    }
-    format!(
-        "\na row that several rules would take goes once, and is counted by each of them: {}\n",
-        tables.join(", ")
-    )
+    (!tables.is_empty()).then(|| {
+        format!(
+            "a row that several rules would take goes once, and is counted by each of them: {}",
+            tables.join(", ")
+        )
+    })
 }
 
 /// Rows by table, why they go, and what stays.
@@ -189,11 +193,10 @@ fn told(figures: &Figures, out: &mut String) {
         ("first keys", Left),
     ]);
     for pass in &figures.passes {
-        let because = PASSES.iter().find(|(known, _)| *known == pass.pass);
         passes.row([
             pass.pass.as_str(),
             &count(pass.rows),
-            because.map_or("", |(_, because)| because),
+            because(&pass.pass),
             &keys(&pass.sample_keys),
         ]);
     }
@@ -226,6 +229,12 @@ const PASSES: [(&str, &str); 4] = [
     ("orphan", "what it names is gone"),
     ("surplus", "enough rows of its group are newer"),
 ];
+
+/// Why rows of a pass go; nothing where it is not known.
+pub fn because(pass: &str) -> &'static str {
+    let known = PASSES.iter().find(|(known, _)| *known == pass);
+    known.map_or("", |(_, because)| because)
+}
 
 #[cfg(test)]
 mod tests {

@@ -26,7 +26,7 @@ pub(super) fn truth(is_so: bool) -> &'static str {
 }
 
 /// A value of a list without its quotes.
-pub(super) fn plain(value: &Value) -> String {
+pub fn plain(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => instant(text),
@@ -36,7 +36,7 @@ pub(super) fn plain(value: &Value) -> String {
 }
 
 /// An instant to the second; any other text as it is.
-pub(super) fn instant(text: &str) -> String {
+pub fn instant(text: &str) -> String {
     let bytes = text.as_bytes();
     let dated = bytes.len() > 19
         && [bytes[4], bytes[7], bytes[10], bytes[13], bytes[16]] == *b"--T::"

@@ -57,6 +57,7 @@ mod oracle;
 mod orphan_guard;
 mod pace;
 mod pages;
+mod page;
 mod plan;
 mod poison;
 mod pooled;
@@ -151,6 +152,7 @@ harness::tests! {
         orphan_guard::tests,
         pace::tests,
         pages::tests,
+        page::tests,
         plan::tests,
         plan::histories::tests,
         poison::tests,

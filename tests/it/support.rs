@@ -1,5 +1,6 @@
 //! What several tests share: databases, the graph under test, and the model that says what should happen.
 
+pub(crate) mod browser;
 pub(crate) mod camunda;
 pub(crate) mod database;
 pub(crate) mod defect;

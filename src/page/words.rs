@@ -1,0 +1,543 @@
+//! What a rule deletes and what it keeps, in sentences.
+
+use super::html::{Line, Word, code, names, said};
+use crate::graph::{
+    Action, Condition, Edge, Epoch, Graph, Literal, Need, Retention, Rule, Shared, Single, Source,
+    Strategy, Table, TableId, Unit, With,
+};
+use crate::ui::{count, retention as span};
+
+/// A sentence of words.
+macro_rules! line {
+    ($($word:expr),* $(,)?) => { vec![$($word),*] };
+}
+
+/// Conditions that must all be true.
+fn conditions(all: &[Condition]) -> Line {
+    let mut line = Line::new();
+    for condition in all {
+        if !line.is_empty() {
+            line.push(said(" and "));
+        }
+        line.push(code(condition.to_string()));
+    }
+    line
+}
+
+/// What stands behind a sentence where there are conditions.
+fn only(lead: &str, all: &[Condition], sql: Option<&str>) -> Line {
+    let mut line = Line::new();
+    if !all.is_empty() {
+        line.push(said(lead));
+        line.extend(conditions(all));
+    }
+    if let Some(sql) = sql {
+        line.push(said(if all.is_empty() { lead } else { " and " }));
+        line.push(code(sql));
+        line.push(said(" (SQL of the spec, which windrow does not read)"));
+    }
+    line
+}
+
+/// In one sentence, which rows a rule deletes and when.
+pub(super) fn deleted(graph: &Graph, rule: &Rule) -> Line {
+    let root = code(&graph.table(rule.root).name);
+    let mut line = match &rule.strategy {
+        Strategy::EndTime => {
+            let mut line = line![said("Whole families: a row of "), root];
+            line.extend(only(" with ", &rule.candidates, None));
+            line.push(said(", with everything that belongs to it, once it "));
+            let is_final = only("is final (", &rule.r#final, rule.where_sql.as_deref());
+            if !is_final.is_empty() {
+                line.extend(is_final);
+                line.push(said(") and "));
+            }
+            line.push(said("ended "));
+            line.extend(after(&rule.retention));
+            line.push(said(" ago"));
+            return line;
+        }
+        Strategy::Timed(timed) => {
+            let mut line = match timed.unit {
+                Unit::Family => line![said("Whole families of "), root],
+                Unit::Window if rule.order.len() > 1 => {
+                    line![said("Rows of "), root, said(" and of the tables below")]
+                }
+                Unit::Window => line![said("Rows of "), root],
+            };
+            if timed.retention == 0 {
+                line.extend(line![
+                    said(" whose removal time ("),
+                    code(&rule.end_time.name),
+                    said(") has passed")
+                ]);
+                if rule.retention.safety_lag > 0 {
+                    line.push(said(format!(" by {}", span(rule.retention.safety_lag))));
+                }
+            } else {
+                line.extend(line![
+                    said(" whose "),
+                    code(&rule.end_time.name),
+                    said(" is ")
+                ]);
+                line.extend(after(&rule.retention));
+                line.push(said(" ago"));
+            }
+            line
+        }
+        Strategy::Single(single) => single_rows(rule, single, root),
+    };
+    line.extend(only(
+        ", of those with ",
+        &rule.candidates,
+        rule.where_sql.as_deref(),
+    ));
+    line
+}
+
+fn single_rows(rule: &Rule, single: &Single, root: Word) -> Line {
+    let aged = single.aged().map(|column| {
+        let mut line = after(&rule.retention);
+        line.extend(line![said(" after "), code(&column.name)]);
+        line
+    });
+    let mut line = line![said("Single rows of "), root];
+    match single {
+        Single::Expiry { .. } => {
+            line.extend(line![
+                said(" whose "),
+                code(&rule.end_time.name),
+                said(" has passed")
+            ]);
+            line.push(said("; rows without one "));
+            match aged {
+                Some(aged) => line.extend(std::iter::once(said("are deleted ")).chain(aged)),
+                None => line.push(said("stay")),
+            }
+            return line;
+        }
+        Single::Orphan { needs, .. } => {
+            line.push(said(" for which a row is missing that they need ("));
+            for (at, chain) in needs.iter().enumerate() {
+                line.push(said(if at > 0 { ", or " } else { "" }));
+                line.extend(needed(chain));
+            }
+            line.push(said(")"));
+        }
+        Single::KeepLast {
+            group, order, keep, ..
+        } => {
+            line.push(said(format!(" beyond the newest {}", count(*keep))));
+            if !group.is_empty() {
+                line.push(said(" of each "));
+                line.extend(names(group.iter().map(|it| it.name.as_str())));
+            }
+            line.push(said(", in the order of "));
+            line.extend(names(order.iter().map(|it| it.name.as_str())));
+        }
+    }
+    if let Some(aged) = aged {
+        line.push(said(", and not before "));
+        line.extend(aged);
+    }
+    line
+}
+
+/// What must exist for a row to stay.
+fn needed(chain: &[Need]) -> Line {
+    let mut line = Line::new();
+    for need in chain {
+        if !line.is_empty() {
+            line.push(said(" and on to "));
+        }
+        let own: Vec<&str> = need.pairs.iter().map(|(own, _)| own.as_str()).collect();
+        let named: Vec<&str> = need.pairs.iter().map(|(_, named)| named.as_str()).collect();
+        line.push(code(format!(
+            "{} → {}({})",
+            own.join(", "),
+            need.table,
+            named.join(", ")
+        )));
+    }
+    line
+}
+
+/// How long after a time something is deleted.
+fn after(retention: &Retention) -> Line {
+    let lag = match retention.safety_lag {
+        0 => String::new(),
+        lag => format!(" (and {} of safety)", span(lag)),
+    };
+    match (retention.default, &retention.per) {
+        (Some(default), _) => line![said(format!("more than {}{lag}", span(default)))],
+        (None, _) => line![said(format!("longer than a policy says{lag}"))],
+    }
+}
+
+/// How long a rule keeps what ended, in sentences.
+pub(super) fn kept_how_long(rule: &Rule) -> Vec<Line> {
+    let retention = &rule.retention;
+    let is_aged = rule.single().is_none_or(|single| single.aged().is_some());
+    let is_removal = rule.timed().is_some_and(|timed| timed.retention == 0);
+    if !is_aged {
+        return Vec::new();
+    }
+    let mut lines = Vec::new();
+    if !is_removal {
+        let default = match retention.default {
+            Some(default) => format!("By default it is kept for {}", span(default)),
+            None => "Without a policy it is kept for ever".to_owned(),
+        };
+        let lag = match retention.safety_lag {
+            0 => String::new(),
+            lag => format!(", and {} of safety are added to every retention", span(lag)),
+        };
+        lines.push(line![said(format!("{default}{lag}."))]);
+    }
+    if retention.minimum > 0 {
+        lines.push(line![said(format!(
+            "No policy, option or call can go below {}.",
+            span(retention.minimum)
+        ))]);
+    }
+    if let Some(per) = &retention.per {
+        let column = code(&per.name);
+        lines.push(match retention.opt_in {
+            true => line![
+                said("Only values of "),
+                column,
+                said(" that have an enabled policy are cleaned; all others are left alone.")
+            ],
+            false => line![
+                said("A policy can set another retention for each "),
+                column,
+                said(", or keep all of it.")
+            ],
+        });
+    }
+    match &retention.source {
+        Some(Source::Definition(it)) => lines.push(line![
+            said("Where no policy says otherwise, "),
+            code(format!("{}.{}", it.table, it.column)),
+            said(" says how long (the row that is named by "),
+            code(&it.key.name),
+            said("; NULL: for ever)."),
+        ]),
+        Some(Source::Values(values)) => {
+            let told = values
+                .iter()
+                .map(|(value, seconds)| format!("{value}: {}", span(*seconds)));
+            lines.push(line![
+                said("The spec itself says for some of them: "),
+                code(told.collect::<Vec<_>>().join("; "))
+            ]);
+        }
+        None => {}
+    }
+    if retention.calendar {
+        lines.push(line![said("A day is a day of the calendar in the application's zone, to the same time of the clock.")]);
+    }
+    lines
+}
+
+/// What a rule keeps although its time has come, each with the reason.
+pub(super) fn kept(graph: &Graph, rule: &Rule) -> Vec<Line> {
+    let root = || code(&graph.table(rule.root).name);
+    let mut lines = vec![line![
+        said("What is on hold: "),
+        code("windrow hold set"),
+        said(" keeps it until it is released or the hold ends."),
+    ]];
+    lines.extend(time_keeps(graph, rule));
+    for newest in &rule.newest {
+        let mut line = line![said(format!("The newest {} of each ", count(newest.count)))];
+        line.extend(names(newest.per.iter().map(|it| it.name.as_str())));
+        line.push(said(", by "));
+        line.extend(names(newest.by.iter().map(|it| it.name.as_str())));
+        line.extend(only(", among those with ", &newest.of, None));
+        line.push(said("."));
+        lines.push(line);
+    }
+    for table in &graph.tables {
+        for edge in table
+            .keeps()
+            .filter(|edge| rule.order.contains(&edge.parent))
+        {
+            let mut line = line![
+                said("What a row of "),
+                code(&table.name),
+                said(" names by "),
+                code(named_by(edge)),
+                said(" (of ")
+            ];
+            line.extend(line![
+                code(&graph.table(edge.parent).name),
+                said("), with its family, until that row is gone.")
+            ]);
+            lines.push(line);
+        }
+    }
+    for id in &rule.order {
+        lines.extend(table_keeps(graph, rule, *id));
+    }
+    if let Some(timed) = rule.timed() {
+        for reference in &timed.references {
+            lines.push(line![
+                said("Rows of "),
+                code(&graph.table(reference.to).name),
+                said(" that "),
+                code(format!("{}.{}", reference.table, reference.column)),
+                said(" names."),
+            ]);
+        }
+    }
+    if rule.by_end() && rule.shared == Shared::Closed && !rule.hierarchy.is_empty() {
+        lines.push(line![said(
+            "Families that are linked to one that stays: they are deleted together, or not at all."
+        )]);
+    }
+    if rule.by_end() {
+        lines.push(line![said("Families of which another session has a row locked: the next run tries again. Nothing waits for long.")]);
+    } else {
+        lines.push(line![
+            said("Rows of "),
+            root(),
+            said(
+                " that changed meanwhile: each is judged again in the transaction that deletes it."
+            )
+        ]);
+    }
+    lines
+}
+
+/// What is kept for want of an end, or of time.
+fn time_keeps(graph: &Graph, rule: &Rule) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let time = || code(&rule.end_time.name);
+    if rule.by_end() {
+        let mut line = line![
+            said("Families in which any row of "),
+            code(&graph.table(rule.root).name),
+            said(" has not ended (ended is: ")
+        ];
+        line.extend(only("", &rule.r#final, rule.where_sql.as_deref()));
+        line.push(said("; NULL is not)."));
+        lines.push(line);
+        let mut line = match &rule.last {
+            Some(last) => line![
+                said("Families without a known end: it is the last "),
+                code(format!(
+                    "{}.{}",
+                    graph.table(last.table).name,
+                    last.time.name
+                )),
+            ],
+            None => line![
+                said("Families without an end time: "),
+                time(),
+                said(" is NULL")
+            ],
+        };
+        let otherwise = match &rule.last {
+            Some(last) => last.otherwise.as_ref(),
+            None => rule.otherwise.as_ref(),
+        };
+        if let Some(otherwise) = otherwise {
+            line.extend(line![
+                said(", and so is "),
+                code(&otherwise.name),
+                said(", which stands in for it")
+            ]);
+        }
+        line.push(said("."));
+        lines.push(line);
+    } else if let Some(timed) = rule.timed() {
+        lines.push(line![said("What has no time: "), time(), said(" is NULL.")]);
+        if let Some(ended) = &timed.ended {
+            lines.push(line![
+                said("Families whose root has not ended ("),
+                code(&ended.name),
+                said(format!("), or not {} ago.", span(rule.retention.minimum))),
+            ]);
+        }
+    }
+    if let Some(Epoch::Seconds | Epoch::Milliseconds | Epoch::Microseconds) = rule.epoch {
+        lines.push(line![said(
+            "What has a time that is not above 0: that is none."
+        )]);
+    }
+    lines
+}
+
+/// What the rows of one of its tables keep, and which of them stay.
+fn table_keeps(graph: &Graph, rule: &Rule, id: TableId) -> Vec<Line> {
+    let table = graph.table(id);
+    let mut lines = Vec::new();
+    if !table.r#final.is_empty() {
+        let mut line = line![
+            said("Families with a row of "),
+            code(&table.name),
+            said(" that is not final (final is: ")
+        ];
+        line.extend(conditions(&table.r#final.own));
+        for named in &table.r#final.named {
+            if line.len() > 3 {
+                line.push(said(" and "));
+            }
+            line.push(code(format!(
+                "{} → {}",
+                named.edge.columns(),
+                named.condition
+            )));
+        }
+        line.push(said(")."));
+        lines.push(line);
+    }
+    if !table.kept.is_empty() {
+        let mut line = line![said("Rows of "), code(&table.name), said(" with ")];
+        for (at, condition) in table.kept.iter().enumerate() {
+            line.push(said(if at > 0 { " or " } else { "" }));
+            line.push(code(condition.to_string()));
+        }
+        line.push(said(": they stay when what they belong to is deleted."));
+        lines.push(line);
+    }
+    if table.with == With::All && table.parents().count() > 1 && rule.by_end() {
+        let mut line = line![
+            said("Families with a row of "),
+            code(&table.name),
+            said(" that belongs to something else as well which stays ")
+        ];
+        line.push(said("("));
+        line.extend(names(
+            table
+                .parents()
+                .map(|edge| graph.table(edge.parent).name.as_str()),
+        ));
+        line.push(said(
+            "): such a row is deleted with all of them, or not at all.",
+        ));
+        lines.push(line);
+    }
+    lines
+}
+
+/// The columns of an edge, and the value that means that there is none.
+fn named_by(edge: &Edge) -> String {
+    match &edge.none {
+        None => edge.columns(),
+        Some(Literal::Integer(value)) => format!("{} (unless {value})", edge.columns()),
+        Some(Literal::Text(value)) => format!("{} (unless '{value}')", edge.columns()),
+    }
+}
+
+/// What else happens to rows: archived, set to NULL, files.
+pub(super) fn besides(graph: &Graph, rule: &Rule) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for table in &graph.tables {
+        for edge in table
+            .releases()
+            .filter(|edge| rule.order.contains(&edge.parent))
+        {
+            lines.push(line![
+                said("Rows of "),
+                code(&table.name),
+                said(" stay; "),
+                code(named_by(edge)),
+                said(" is set to NULL where the row of "),
+                code(&graph.table(edge.parent).name),
+                said(" that it names is deleted."),
+            ]);
+        }
+    }
+    if !rule.archive.is_empty() {
+        let mut line = line![said(
+            "Copied into the archive before they are deleted: rows of "
+        )];
+        line.extend(names(
+            rule.archive.iter().map(|id| graph.table(*id).name.as_str()),
+        ));
+        line.push(said("."));
+        lines.push(line);
+    }
+    for artifact in &rule.artifacts {
+        lines.push(line![
+            said("Files that deleted rows name ("),
+            code(format!(
+                "{}.{}",
+                graph.table(artifact.table).name,
+                artifact.path
+            )),
+            said(") are noted; only "),
+            code("windrow artifacts drain"),
+            said(" removes them."),
+        ]);
+    }
+    if let Some(sql) = &rule.limits.wait_while_sql {
+        lines.push(line![said("Runs wait while this is true: "), code(sql)]);
+    }
+    lines
+}
+
+/// How a table of a rule hangs on the others.
+pub(super) fn belongs(graph: &Graph, rule: &Rule, table: &Table, id: TableId) -> Line {
+    let mut line = Line::new();
+    if id == rule.root {
+        return line![said("the rows that are judged")];
+    }
+    for edge in table
+        .edges
+        .iter()
+        .filter(|edge| edge.action == Action::Delete && rule.order.contains(&edge.parent))
+    {
+        if !line.is_empty() {
+            line.push(said(" or "));
+        }
+        line.extend(line![
+            code(named_by(edge)),
+            said(" → "),
+            code(&graph.table(edge.parent).name)
+        ]);
+    }
+    let members = rule.timed().into_iter().flat_map(|timed| &timed.members);
+    if let Some(member) = members
+        .into_iter()
+        .find(|it| it.table == id && line.is_empty())
+    {
+        line.extend(line![said("by its own "), code(&rule.end_time.name)]);
+        if !member.family.is_empty() {
+            line.push(said("; family: "));
+            line.extend(names(member.family.iter().map(String::as_str)));
+        }
+    }
+    line
+}
+
+/// The limits of a run that a board asks for, by name and value.
+pub(super) fn limits(rule: &Rule) -> Line {
+    let mut line = Line::new();
+    for name in [
+        "run_families",
+        "run_rows",
+        "time_budget",
+        "batch_families",
+        "batch_rows",
+        "lock_timeout",
+        "scheduled_nice",
+    ] {
+        let Some(setting) = crate::facts::limit(name) else {
+            continue;
+        };
+        let value = rule.limits.of(*setting);
+        let is_of_families = name == "batch_families" && !rule.by_end();
+        if value == 0 || is_of_families {
+            continue;
+        }
+        if !line.is_empty() {
+            line.push(said(", "));
+        }
+        line.push(code(format!("{name} = {}", count(value))));
+        line.push(said(format!(" {}", setting.unit)));
+    }
+    line
+}

@@ -4,83 +4,18 @@
 
 mod database;
 mod html;
+mod parts;
 mod sql;
 mod words;
 
-use std::fmt::Write as _;
-
-use crate::answers::{Differences, Preview};
-use crate::diagnostic::Located;
-use crate::dialect::Dialect;
 use crate::draw;
-use crate::fit::Finding;
-use crate::forecast::Report;
-use crate::graph::{Graph, Rule};
-use crate::render::{Change, IndexStatement};
+use crate::graph::Rule;
+use crate::render::Change;
 use crate::ui::{count, counted};
 use html::{Cell, Html, Line, code, names, said, table, ticked};
+use parts::Tone;
 
-/// What the page is made of.
-pub struct Page<'a> {
-    /// What the spec means.
-    pub graph: &'a Graph,
-    /// The file of the spec.
-    pub file: &'a str,
-    /// The SHA-256 of the file.
-    pub hash: &'a str,
-    /// What was found in the spec.
-    pub warnings: &'a [Located],
-    /// What is generated, for each server.
-    pub servers: &'a [Generated],
-    /// What a database answered, if one was asked.
-    pub reading: Option<&'a Reading>,
-}
-
-/// What is generated for a server.
-pub struct Generated {
-    /// The server.
-    pub dialect: Dialect,
-    /// The control schema.
-    pub control: String,
-    /// Where the application's tables are.
-    pub home: String,
-    /// The statements that change rows.
-    pub changes: Vec<Change>,
-    /// Those that make indexes.
-    pub indexes: Vec<IndexStatement>,
-}
-
-/// What could be read, or why it could not, with what to do about it.
-pub type Part<T> = Result<T, Missing>;
-
-/// Why something is not on the page.
-#[derive(Clone, Debug)]
-pub struct Missing {
-    /// The reason.
-    pub reason: String,
-    /// What to do about it; empty: nothing is known.
-    pub hint: String,
-}
-
-/// What a database answered.
-pub struct Reading {
-    /// When, in UTC.
-    pub at: String,
-    /// The server with its version.
-    pub server: String,
-    /// Its address, without a password.
-    pub address: String,
-    /// What the spec is without in this database, in words.
-    pub left_out: Vec<String>,
-    /// What `check` found.
-    pub findings: Part<Vec<Finding>>,
-    /// What `plan` says.
-    pub plan: Part<Report>,
-    /// What `preview` says.
-    pub preview: Part<Preview>,
-    /// What `diff` found.
-    pub differences: Part<Differences>,
-}
+pub use parts::{Generated, Missing, Page, Part, Reading};
 
 /// The page.
 pub fn html(page: &Page) -> String {
@@ -103,7 +38,8 @@ pub fn html(page: &Page) -> String {
     database::sections(&mut html, page);
     html.put("</main>\n<footer><p>Made by <code>windrow report</code> ")
         .text(VERSION);
-    html.put(". The statements are those of <code>windrow generate</code>; the spec and the generated files are what counts.</p></footer>\n");
+    html.put(". The statements are those of <code>windrow generate</code>; the spec and the generated files are what \
+         counts.</p></footer>\n");
     html.put("</body>\n</html>\n");
     html.finish()
 }
@@ -112,7 +48,8 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 fn head(html: &mut Html, page: &Page) {
     html.put("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
-    html.put("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\">\n");
+    html.put("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src \
+         data:; base-uri 'none'; form-action 'none'\">\n");
     html.put("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
     html.put("<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"generator\" content=\"windrow\">\n<title>");
     html.text(&page.graph.title)
@@ -167,15 +104,6 @@ fn title(html: &mut Html, page: &Page) {
     fact("SHA-256", vec![code(page.hash)]);
     fact("windrow", vec![said(VERSION)]);
     html.put("</dl>\n");
-}
-
-/// How a state is shown.
-#[derive(Clone, Copy)]
-enum Tone {
-    Good,
-    Look,
-    Bad,
-    Open,
 }
 
 /// What the first screen says of the state of things.
@@ -312,11 +240,13 @@ fn never(html: &mut Html, page: &Page) {
     let graph = page.graph;
     html.put("<section id=\"never\"><h2>What is not deleted</h2>\n");
     html.list(&[
-        vec![said("Anything, before "), code("windrow arm"), said(" has been run in this very database: an installation alone deletes nothing.")],
+        vec![said("Anything, before "), code("windrow arm"), said(" has been run in this very database: an installation alone \
+             deletes nothing.")],
         vec![said("A part of a family: what belongs together is deleted as a whole, in one transaction, or stays as a whole.")],
         vec![said("What is on hold, what is still running, and what has no end or no time.")],
         vec![said("What is younger than the minimum retention of its rule, whatever a policy, an option or a call says.")],
-        vec![said("Anything, while the database has a foreign key, trigger or rule on these tables that the spec does not know: runs stop.")],
+        vec![said("Anything, while the database has a foreign key, trigger or rule on these tables that the spec does not know: \
+             runs stop.")],
         vec![said("Rows of tables that the spec does not name.")],
     ]);
     let mut stays: Vec<Vec<Cell>> = Vec::new();
@@ -362,7 +292,8 @@ fn never(html: &mut Html, page: &Page) {
 
 fn picture(html: &mut Html, page: &Page) {
     html.put("<section id=\"picture\"><h2>Picture</h2>\n");
-    html.put("<p>One card for each rule. An arrow leads from a table to the one that its column names; the numbers are the order in which tables are deleted from.</p>\n");
+    html.put("<p>One card for each rule. An arrow leads from a table to the one that its column names; the numbers are the order \
+         in which tables are deleted from.</p>\n");
     html.put("<div class=\"cards\">\n");
     for part in draw::parts(page.graph) {
         html.put(match part.rule {
@@ -507,7 +438,8 @@ fn statements(html: &mut Html, page: &Page, generated: &Generated, rule: &Rule) 
 
 fn indexes(html: &mut Html, page: &Page) {
     html.put("<section id=\"indexes\"><h2>Indexes</h2>\n");
-    html.put("<p>The statements go along these. <code>windrow install</code> makes those that no other index serves, on PostgreSQL while others write.</p>\n");
+    html.put("<p>The statements go along these. <code>windrow install</code> makes those that no other index serves, on \
+         PostgreSQL while others write.</p>\n");
     for generated in page.servers {
         let title = generated.dialect.facts().title;
         html.put("<details><summary>").text(title).put(": ");
@@ -570,21 +502,10 @@ fn when(html: &mut Html, page: &Page) {
         said("."),
     ]);
     lines.push(vec![
-        code("windrow pause"), said(" stops a run after its batch, and "), code("windrow uninstall"),
-        said(" removes everything but what was deleted: that comes back from the archive or a backup alone."),
+        code("windrow pause"),
+        said(" stops a run after its batch; "),
+        code("windrow uninstall"),
+        said(" takes windrow away. Deleted rows come back from the archive or a backup alone."),
     ]);
     html.list(&lines).put("</section>\n");
-}
-
-/// What a section says that needs a database.
-fn without(what: &str, command: &str, file: &str) -> String {
-    let mut text = String::new();
-    let _ = write!(
-        text,
-        "{what} needs a database: `windrow report {file} --database URL --out page.html`"
-    );
-    if !command.is_empty() {
-        let _ = write!(text, ", or `windrow {command} {file} --url URL` alone");
-    }
-    text + "."
 }

@@ -284,7 +284,7 @@ impl Legend {
         put(
             &|x, y| {
                 format!(
-                    "    <rect class=\"box root\" x=\"{}\" y=\"{}\" width=\"30\" height=\"14\" rx=\"3\"/>\n",
+                    "    <rect class=\"root box\" x=\"{}\" y=\"{}\" width=\"30\" height=\"14\" rx=\"3\"/>\n",
                     x + 1.0,
                     y - 7.0
                 )
@@ -323,7 +323,7 @@ impl Legend {
             put(
                 &|x, y| {
                     format!(
-                        "    <rect class=\"box beside\" x=\"{}\" y=\"{}\" width=\"30\" height=\"14\" rx=\"3\"/>\n",
+                        "    <rect class=\"beside box\" x=\"{}\" y=\"{}\" width=\"30\" height=\"14\" rx=\"3\"/>\n",
                         x + 1.0,
                         y - 7.0
                     )

@@ -1,7 +1,7 @@
 //! What a database says: the findings, the plan, the preview and the differences.
 
 use super::html::{Cell, Html, Line, code, names, said, table, ticked};
-use super::{Missing, Page, Part, Reading, Tone, without};
+use super::parts::{Missing, Page, Part, Reading, Tone, without};
 use crate::answers::{Differences, Preview, PreviewRule};
 use crate::diagnostic::Located;
 use crate::facts::meaning;
@@ -108,7 +108,7 @@ pub(super) fn sections(html: &mut Html, page: &Page) {
         |it| &it.findings,
         "What does not fit the database",
         "check",
-        findings,
+        |html, found| findings(html, found),
     );
     left_out(html, page);
     html.put("</section>\n<section id=\"plan\"><h2>Plan</h2>\n");
@@ -194,7 +194,7 @@ fn warnings(html: &mut Html, found: &[Located]) {
     );
 }
 
-fn findings(html: &mut Html, found: &Vec<Finding>) {
+fn findings(html: &mut Html, found: &[Finding]) {
     if found.is_empty() {
         html.put("<p>The spec fits the database: no findings.</p>\n");
         return;
@@ -239,7 +239,8 @@ fn plan(html: &mut Html, plan: &Report) {
             html.put("<p class=\"open\">This account sees none of the tables of the spec.</p>\n");
         }
         None => {
-            html.put("<p class=\"open\">What is due is counted by a routine of the installation, and there is none: only the indexes can be told. <code>windrow install</code> deletes nothing.</p>\n");
+            html.put("<p class=\"open\">What is due is counted by a routine of the installation, and there is none: only the \
+                 indexes can be told. <code>windrow install</code> deletes nothing.</p>\n");
         }
         Some(outlook) => outlook_of(html, plan, outlook),
     }
@@ -266,16 +267,17 @@ fn outlook_of(html: &mut Html, plan: &Report, outlook: &Forecast) {
         "rule", "due", "may go", "rows", "batches", "work", "runs", "done in",
     ];
     table(html, "The backlog by rule", &heads, &rows);
-    for rule in plan.rules.iter().filter(|rule| rule.left.len() > 1) {
+    for rule in plan.rules.iter().filter(|rule| rule.left.len() > 2) {
         backlog(html, rule, unit);
     }
     if total.rows.round() > 0.0 {
         tables(html, &plan.tables);
-        for text in report::log(outlook, &plan.tables)
-            .lines()
-            .filter(|line| !line.is_empty())
-        {
-            html.put("<p>").line(&ticked(text)).put("</p>\n");
+        let log = report::log(outlook, &plan.tables);
+        // The last line is the sum, which stands above.
+        let lines = log.lines().filter_map(|line| line.split_once("  "));
+        for (name, text) in lines.filter(|(name, _)| *name != "together") {
+            html.put("<p><strong>").text(name).put("</strong>: ");
+            html.line(&ticked(text.trim())).put("</p>\n");
         }
     }
     for rule in &plan.rules {
@@ -284,7 +286,10 @@ fn outlook_of(html: &mut Html, plan: &Report, outlook: &Forecast) {
             .put("</code></h3>\n");
         let lines: Vec<Line> = report::notes(rule, unit)
             .iter()
-            .map(|it| ticked(it.trim()))
+            .map(|it| match it.strip_prefix("  ") {
+                Some(remedy) => ticked(&format!("with {remedy}")),
+                None => ticked(it),
+            })
             .collect();
         html.list(&lines);
     }
@@ -331,7 +336,8 @@ fn backlog(html: &mut Html, rule: &RuleForecast, unit: &str) {
     html.put("</figcaption>\n<div class=\"axis\"><span>")
         .text(&count(most.round() as i64))
         .put("</span></div>\n");
-    html.put("<svg viewBox=\"0 0 100 100\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><path class=\"grid\" d=\"M0 25H100M0 50H100M0 75H100\"/><path class=\"fill\" d=\"");
+    html.put("<svg viewBox=\"0 0 100 100\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><path class=\"grid\" d=\"M0 25H100M0 \
+         50H100M0 75H100\"/><path class=\"fill\" d=\"");
     let height = |families: f64| format!("{:.2}", 100.0 - families / most * 100.0);
     let mut path = format!("M0 100 V{}", height(left[0]));
     for (day, families) in left.iter().enumerate().skip(1) {
@@ -569,7 +575,7 @@ fn stays(html: &mut Html, rule: &PreviewRule) {
         })
         .collect();
     if rows.is_empty() {
-        html.put("<p>Nothing whose time has come stays.</p>\n");
+        html.put("<p>Nothing that is due stays.</p>\n");
     } else {
         table(
             html,

@@ -158,7 +158,8 @@ fn bar<'a>(html: &'a mut Html, part: f64, text: &str) -> &'a mut Html {
         0.0
     };
     let width = format!("{:.1}", part * 100.0);
-    html.put("<svg class=\"bar\" viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect class=\"track\" width=\"100\" height=\"10\"/><rect width=\"");
+    html.put("<svg class=\"bar\" viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect class=\"track\" \
+         width=\"100\" height=\"10\"/><rect width=\"");
     html.text(&width).put("\" height=\"10\"/></svg><span>");
     html.text(text).put("</span>")
 }

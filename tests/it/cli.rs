@@ -88,6 +88,7 @@ fn help_names_every_command_and_the_exit_codes() {
       init         Fit a spec to the version that a live database has
       check        Check a spec, alone or against a live database
       graph        Draw the tables, what belongs to what, and the delete order
+      report       Write one page for a change ticket: what goes, what stays, why
       schema       Print the JSON Schema of specs, or of answers
       generate     Write the SQL files of one or more specs
       install      Install the generated SQL into a database
@@ -481,9 +482,11 @@ retention = { default = "30d" }
             "r0_t2 -> r0_t3 [label=\"order_id, set null\", style=dotted];",
         ),
         ("dot", "r0_t2 [label=\"memos\"];"),
-        ("svg", ">disputes: order_id  keeps orders<"),
-        ("svg", ">prices: line_id  lets go of lines<"),
-        ("svg", ">orders: previous  lets go of orders<"),
+        ("svg", ">order_id, keeps it<"),
+        ("svg", ">line_id, set null<"),
+        ("svg", ">previous, set null → orders<"),
+        ("svg", "<path class=\"arrow keeps\""),
+        ("svg", "<path class=\"arrow releases\""),
         ("text", "\nprices: line_id  lets go of lines\n"),
     ];
     for (format, arrow) in arrows {

@@ -26,6 +26,7 @@ fn words(command: &str) -> Vec<&str> {
         "init" => &["--from", SPEC, "--database", NOWHERE],
         "check" => &[SPEC, "--database", NOWHERE],
         "graph" => &["specs/nothing.toml"],
+        "report" => &[SPEC, "--database", NOWHERE, "--out", "target/nothing.html"],
         "generate" => &["specs/nothing.toml", "--check"],
         "policy set" | "policy drop" => &[SPEC, "--url", NOWHERE, "--scope", "1"],
         "hold set" => &[SPEC, "--url", NOWHERE, "--key", "1", "--reason", "audit"],

@@ -239,6 +239,13 @@ fn before_the_installation(place: &mut Place, dialect: Dialect) {
         (&Value::from(0), &"none".into())
     );
     place.ask(0, "plan", &["SPEC"]);
+    let page = ["SPEC", "--out", "FOLDER/page.html"];
+    let reported = place.ask(no_events(dialect), "report", &page);
+    assert_eq!(
+        (&reported["database"], &reported["differences"]),
+        (&true.into(), &Value::Null)
+    );
+    assert!(place.folder.path().join("page.html").exists());
     let installed = place.ask(0, "install", &["SPEC"]);
     let files = installed["files"].as_array().expect("files");
     let objects = files

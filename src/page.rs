@@ -2,6 +2,7 @@
 //!
 //! Pure: what a spec means and what a database answered come in as values. The page has no script, and loads nothing.
 
+mod backlog;
 mod database;
 mod html;
 mod parts;
@@ -15,7 +16,7 @@ use crate::ui::{count, counted};
 use html::{Cell, Html, Line, code, names, said, table, ticked};
 use parts::Tone;
 
-pub use parts::{Generated, Missing, Page, Part, Reading};
+pub use parts::{Decisions, Generated, Missing, Page, Part, Reading};
 
 /// The page.
 pub fn html(page: &Page) -> String {
@@ -189,6 +190,7 @@ fn contents(html: &mut Html, page: &Page) {
         ("#indexes", "Indexes"),
         ("#when", "Schedule"),
         ("#check", "Check"),
+        ("#decided", "Policies and holds"),
         ("#plan", "Plan"),
         ("#preview", "Preview"),
         ("#diff", "Differences"),

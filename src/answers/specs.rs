@@ -66,7 +66,7 @@ pub struct Reported {
 /// A part that is not on the page.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MissingPart {
-    /// The command that would say it: `check`, `plan`, `preview` or `diff`.
+    /// The command that would say it: `check`, `policy list` (and `hold list`), `plan`, `preview` or `diff`.
     pub part: &'static str,
     /// Why not.
     pub reason: String,

@@ -13,14 +13,15 @@ use super::diff;
 use super::plan;
 use super::session::Session;
 use super::specs::{Found, read_spec, refused};
-use crate::answers::{self, MissingPart, Reported};
+use crate::answers::{self, MissingPart, Preview, Reported};
+use crate::calls::List;
 use crate::cli::{Check, OnDatabase, Plan, Report};
 use crate::dialect::Dialect;
 use crate::failure::{self, Failure};
 use crate::fit::Severity;
 use crate::graph::Graph;
 use crate::interrupt;
-use crate::page::{self, Generated, Missing, Page, Part, Reading};
+use crate::page::{self, Decisions, Generated, Missing, Page, Part, Reading};
 use crate::render;
 use crate::report::summary;
 use crate::ui::{Ui, counted};
@@ -109,20 +110,20 @@ fn read(session: &mut Session, on: OnDatabase, ui: &Ui) -> anyhow::Result<Readin
     let installed = session.calls.installed();
     let is_installed = part(session.database.query(installed, &[Some(&control)]))?;
     let is_installed = is_installed.map(|rows| !rows.is_empty());
-    let preview = match is_installed {
-        Ok(false) => Err(Missing {
+    let absent = match is_installed {
+        Ok(true) => None,
+        Ok(false) => Some(Missing {
             reason: format!("`{control}` is not installed here, or this account does not see it"),
             hint: "`windrow install` deletes nothing; run `windrow report` again after it"
                 .to_owned(),
         }),
-        Err(missing) => Err(missing),
-        Ok(true) => {
+        Err(missing) => Some(missing),
+    };
+    let (decisions, preview) = match absent {
+        Some(absent) => (Err(absent.clone()), Err(absent)),
+        None => {
             ui.note("asking for the preview");
-            part(
-                session
-                    .ask("preview", &serde_json::json!({}))
-                    .and_then(|document| Ok(answers::read("preview", &document)?)),
-            )?
+            (part(decisions(session))?, part(preview(session))?)
         }
     };
     let plan = part(plan::document(session, &Plan::by_default(on), ui))?;
@@ -136,10 +137,25 @@ fn read(session: &mut Session, on: OnDatabase, ui: &Ui) -> anyhow::Result<Readin
         address: session.url.to_string(),
         left_out: session.left_out.iter().map(ToString::to_string).collect(),
         findings,
+        decisions,
         plan,
         preview,
         differences,
     })
+}
+
+fn decisions(session: &mut Session) -> anyhow::Result<Decisions> {
+    let policies = session.documents(&session.calls.list(List::Policy), &[])?;
+    let holds = session.documents(&session.calls.list(List::Hold), &[])?;
+    Ok(Decisions {
+        policies: answers::read("policy list", &policies.into())?,
+        holds: answers::read("hold list", &holds.into())?,
+    })
+}
+
+fn preview(session: &mut Session) -> anyhow::Result<Preview> {
+    let document = session.ask("preview", &serde_json::json!({}))?;
+    Ok(answers::read("preview", &document)?)
 }
 
 /// An answer, or why there is none. An interrupt is an error.
@@ -189,6 +205,7 @@ fn reported(
     };
     if let Some(reading) = &reading {
         note("check", reading.findings.as_ref().err());
+        note("policy list", reading.decisions.as_ref().err());
         note("plan", reading.plan.as_ref().err());
         note("preview", reading.preview.as_ref().err());
         note("diff", reading.differences.as_ref().err());

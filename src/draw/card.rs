@@ -188,7 +188,12 @@ fn own_lines(graph: &Graph, rule: &Rule, id: TableId) -> Vec<Line> {
     let edges = edges.filter(|edge| id != rule.root || port(edge) != Port::Link);
     let mut lines: Vec<Line> = edges
         .map(|edge| Line {
-            text: short(&format!("{}{}", edge_label(edge), some_kept(table))),
+            text: short(&format!(
+                "{}{}{}",
+                edge_label(edge),
+                named(edge),
+                some_kept(table)
+            )),
             port: port(edge),
             to: Some(edge.parent),
         })
@@ -211,6 +216,15 @@ fn own_lines(graph: &Graph, rule: &Rule, id: TableId) -> Vec<Line> {
         to: None,
     }));
     lines
+}
+
+/// The column by which the parent names the row, where it is the parent that does.
+fn named(edge: &Edge) -> String {
+    if edge.alone {
+        format!(" = {}", edge.parent_column.name)
+    } else {
+        String::new()
+    }
 }
 
 /// A name or a list that is not too long for a picture.

@@ -276,10 +276,25 @@ impl Net {
                 self.stack(&layer, Some(&wish));
             }
         }
-        let tops = self.nodes.iter().map(|node| node.y - node.height / 2.0);
-        let top = tops.fold(f64::INFINITY, f64::min);
-        for node in &mut self.nodes {
-            node.y -= top;
+        self.close_up();
+    }
+
+    /// Takes out what is empty from left to right, and lets the first box begin at the top.
+    fn close_up(&mut self) {
+        let top = |node: &Node| node.y - node.height / 2.0;
+        let mut order: Vec<usize> = (0..self.nodes.len()).collect();
+        order.sort_by(|a, b| top(&self.nodes[*a]).total_cmp(&top(&self.nodes[*b])));
+        let (mut bottom, mut shift) = (f64::NEG_INFINITY, 0.0);
+        for at in order {
+            let node = &mut self.nodes[at];
+            let begin = node.y - node.height / 2.0;
+            if bottom == f64::NEG_INFINITY {
+                shift = begin;
+            } else if begin - bottom > 2.0 * GAP {
+                shift += begin - bottom - 2.0 * GAP;
+            }
+            bottom = bottom.max(begin + node.height);
+            node.y -= shift;
         }
     }
 

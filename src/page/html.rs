@@ -136,7 +136,12 @@ pub(super) fn table(html: &mut Html, caption: &str, heads: &[&str], rows: &[Vec<
         for (at, cell) in row.iter().enumerate() {
             match (cell, at) {
                 (Cell::Words(line), 0) => html.put("<th scope=\"row\">").line(line).put("</th>"),
-                (Cell::Words(line), _) => html.put("<td>").line(line).put("</td>"),
+                (Cell::Words(line), _) => {
+                    // Where rows become blocks, each cell says what it is.
+                    let head = heads.get(at).copied().unwrap_or_default();
+                    html.put("<td data-head=\"").text(head).put("\">");
+                    html.line(line).put("</td>")
+                }
                 (Cell::Figure(text), _) => {
                     html.put("<td class=\"figure\">").text(text).put("</td>")
                 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::answers::{Differences, Preview};
+use crate::answers::{Differences, Hold, Policy, Preview};
 use crate::diagnostic::Located;
 use crate::dialect::Dialect;
 use crate::fit::Finding;
@@ -64,12 +64,22 @@ pub struct Reading {
     pub left_out: Vec<String>,
     /// What `check` found.
     pub findings: Part<Vec<Finding>>,
+    /// What people have decided.
+    pub decisions: Part<Decisions>,
     /// What `plan` says.
     pub plan: Part<Report>,
     /// What `preview` says.
     pub preview: Part<Preview>,
     /// What `diff` found.
     pub differences: Part<Differences>,
+}
+
+/// What people have decided in a database: policies, and what stays for a reason of theirs.
+pub struct Decisions {
+    /// How long scopes are kept.
+    pub policies: Vec<Policy>,
+    /// Families that stay.
+    pub holds: Vec<Hold>,
 }
 
 /// How a state is shown.

@@ -498,6 +498,13 @@ pub(super) fn belongs(graph: &Graph, rule: &Rule, table: &Table, id: TableId) ->
             said(" → "),
             code(&graph.table(edge.parent).name)
         ]);
+        if edge.alone {
+            line.extend(line![
+                said(" (its "),
+                code(&edge.parent_column.name),
+                said(" names the row)")
+            ]);
+        }
     }
     let members = rule.timed().into_iter().flat_map(|timed| &timed.members);
     if let Some(member) = members

@@ -107,6 +107,19 @@ fn every_spec_has_a_page_that_is_legible() {
         let page = written(&spec, folder.path());
         is_sound(&mut browser, &page, &name, name == "airflow-3");
     }
+    for spec in specs() {
+        let drawn = windrow(&["graph", &spec.to_string_lossy(), "--format", "svg"]);
+        let path = folder.path().join("graph.svg");
+        fs::write(&path, drawn.stdout).expect("a picture");
+        browser.show(&path, 1280, false);
+        let found = browser.evaluate(LOOK);
+        assert_eq!(
+            found["wrong"],
+            Value::Array(Vec::new()),
+            "{}",
+            spec.display()
+        );
+    }
     // A page on which something is wrong is noticed.
     let bad = folder.path().join("bad.html");
     let texts = "<p>text</p>".repeat(60);

@@ -12,7 +12,7 @@ use windrow::fit::{Finding, Severity};
 use windrow::forecast::{Forecast, MissingIndex, Report, RuleForecast, TableForecast, Total};
 use windrow::graph::{Graph, Literal, Test};
 use windrow::lint;
-use windrow::page::{self, Generated, Missing, Page, Reading};
+use windrow::page::{self, Decisions, Generated, Missing, Page, Reading};
 use windrow::render;
 
 use super::is_sound;
@@ -175,6 +175,10 @@ fn reading(graph: &Graph, mut next: impl FnMut() -> String) -> Reading {
         }),
         ..Report::default()
     };
+    let policies = json!([{"rule": rule, "scope": next(), "enabled": true, "retention_seconds": 86_400, "artifacts": true,
+        "note": next(), "changed_by": next(), "changed_at": next()}]);
+    let holds = json!([{"rule": rule, "key": next(), "reason": next(), "until": next(), "placed_by": next(),
+        "placed_at": next(), "absent": false}]);
     let drift = Drift {
         kind: Kind::Routine,
         name: next(),
@@ -192,6 +196,10 @@ fn reading(graph: &Graph, mut next: impl FnMut() -> String) -> Reading {
             finding(Severity::Error, next(), next()),
             finding(Severity::Notice, next(), next()),
         ]),
+        decisions: Ok(Decisions {
+            policies: answers::read("policies", &policies).expect("policies"),
+            holds: answers::read("holds", &holds).expect("holds"),
+        }),
         plan: Ok(plan),
         preview: Ok(answers::read("preview", &preview).expect("a preview")),
         differences: Ok(Differences {
@@ -223,6 +231,7 @@ fn nothing_that_is_said_becomes_markup() {
                 hint: TEXTS[6].to_owned(),
             };
             reading.plan = Err(missing());
+            reading.decisions = Err(missing());
             reading.preview = Err(missing());
             reading.differences = Err(missing());
             reading.findings = Err(missing());

@@ -24,6 +24,7 @@ mod crossing;
 mod debris;
 mod deeds;
 mod demo;
+mod docs;
 mod encodings;
 mod epochs;
 mod events;
@@ -56,7 +57,6 @@ mod oddities;
 mod oracle;
 mod orphan_guard;
 mod pace;
-mod pages;
 mod page;
 mod plan;
 mod poison;
@@ -121,6 +121,7 @@ harness::tests! {
         debris::tests,
         deeds::tests,
         demo::tests,
+        docs::tests,
         encodings::tests,
         epochs::tests,
         events::tests,
@@ -151,7 +152,6 @@ harness::tests! {
         oracle::tests,
         orphan_guard::tests,
         pace::tests,
-        pages::tests,
         page::tests,
         plan::tests,
         plan::histories::tests,

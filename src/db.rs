@@ -6,6 +6,7 @@ mod csv;
 mod mysql;
 mod postgres;
 mod session;
+mod tls;
 pub mod url;
 
 pub use session::{Cancel, Database, Row, Server};

@@ -186,7 +186,8 @@ pub(super) fn document(rows: Vec<db::Row>) -> anyhow::Result<Value> {
     })
 }
 
-/// The address, with a password from where there is one: the address itself, the file, PGPASSWORD or MYSQL_PWD.
+/// The address, with a password from where there is one: the address itself, the file, the files of settings of the servers' own
+/// clients, PGPASSWORD or MYSQL_PWD, and last `.pgpass`.
 pub(super) fn address(url: Option<&RawUrl>, password_file: Option<&Path>) -> anyhow::Result<Url> {
     let Some(url) = url.filter(|url| !url.is_empty()) else {
         return Err(Failure::new("no database is given")
@@ -205,7 +206,7 @@ pub(super) fn address(url: Option<&RawUrl>, password_file: Option<&Path>) -> any
         url = url.or_password(text.lines().next().map(str::to_owned));
     }
     let variable = url.scheme.password_variable();
-    Ok(url.or_password(
+    Ok(url.or_last_password(
         std::env::var(variable)
             .ok()
             .filter(|password| !password.is_empty()),

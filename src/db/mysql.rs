@@ -1,34 +1,35 @@
 //! MySQL and MariaDB through the blocking driver; the only file that knows it. Both speak one protocol: which of the
 //! two answers, the server says.
 
-use std::fs;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use mysql::consts::ColumnType;
 use mysql::prelude::Queryable as _;
 use mysql::{
-    Column, Conn, DriverError, Error, MySqlError, Opts, OptsBuilder, Params, QueryResult, SslOpts,
-    Value,
+    Column, Conn, DriverError, Error, MySqlError, Opts, OptsBuilder, Params, QueryResult, Value,
 };
 
 use super::cells::{number, text};
 use super::csv;
 use super::session::{Cancel, Database, Row, Server, not_written};
-use super::url::{Host, ServerKey, SslMode, Url};
+use super::tls;
+use super::url::{Host, ServerKey, Url};
 use crate::bundle::Statement;
 use crate::catalog::Catalog;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 
+mod open;
 mod read;
 
 /// Opens a session on the first server that answers.
 pub(super) fn connect(url: &Url) -> anyhow::Result<Box<dyn Database>> {
-    check_authority(url)?;
+    open::check_files(url)?;
+    tls::choose_provider();
     let mut last = Failure::new(format!("`{url}` names no server"));
     for host in &url.hosts {
-        match connect_to(url, host) {
+        match open::connect(url, host) {
             Ok((connection, opts)) => return Ok(Box::new(Mysql::new(connection, opts)?)),
             Err(error) => last = connect_failure(url, host, error),
         }
@@ -313,108 +314,17 @@ fn version_num(version: &str) -> u32 {
         .fold(0, |number, part| number * 100 + part)
 }
 
-fn connect_to(url: &Url, host: &Host) -> Result<(Conn, Opts), Error> {
-    let opts = opts(url, host, tls(url, host));
-    match Conn::new(opts) {
-        // Like MySQL's own clients: what only prefers TLS does without where there is none to be had.
-        Err(Error::DriverError(DriverError::TlsNotSupported) | Error::TlsError(_))
-            if url.ssl_mode == SslMode::Prefer =>
-        {
-            let opts = self::opts(url, host, None);
-            Ok((Conn::new(opts.clone())?, opts))
-        }
-        Err(error) => Err(error),
-        Ok(connection) => Ok((connection, self::opts(url, host, tls(url, host)))),
-    }
-}
-
-fn opts(url: &Url, host: &Host, tls: Option<SslOpts>) -> Opts {
-    let name = if host.name.contains(':') && !host.is_socket() {
-        format!("[{}]", host.name)
-    } else {
-        host.name.clone()
-    };
-    let mut opts = OptsBuilder::new()
-        .user(Some(&url.user))
-        .pass(url.password())
-        .db_name(Some(&url.database).filter(|name| !name.is_empty()))
-        .tcp_connect_timeout(Some(url.connect_timeout))
-        // A session may be silent for as long as a run takes: a firewall must not forget it.
-        .tcp_keepalive_time_ms(Some(60_000))
-        // A host means TCP; a socket is meant where it is named.
-        .prefer_socket(false)
-        // What leaves the cache is closed; what never was in it would stay prepared as long as the session, and counts
-        // against a limit of the whole server.
-        .stmt_cache_size(10)
-        .connect_attrs(Some(
-            [("program_name", url.application_name.as_str())].into(),
-        ))
-        .ssl_opts(tls)
-        .server_key_path(match &url.server_key {
-            ServerKey::Asked => None,
-            ServerKey::File(path) => Some(path.clone()),
-            // The driver would ask whoever answers for a key; a file that cannot be read makes it stop instead.
-            ServerKey::Refused => Some(NO_KEY.into()),
-        });
-    opts = if host.is_socket() {
-        opts.socket(Some(&host.name))
-    } else {
-        opts.ip_or_hostname(Some(name)).tcp_port(host.port)
-    };
-    opts.into()
-}
-
-/// No file can have this path: it goes through something that is no folder.
-const NO_KEY: &str = "/dev/null/server-public-key";
-
-/// What TLS has to prove; nothing on a socket.
-fn tls(url: &Url, host: &Host) -> Option<SslOpts> {
-    let (authority, identity) = match url.ssl_mode {
-        _ if host.is_socket() => return None,
-        SslMode::Disable => return None,
-        SslMode::Prefer | SslMode::Require => (false, false),
-        SslMode::VerifyCa => (true, false),
-        SslMode::VerifyFull => (true, true),
-    };
-    let file = url.ssl_root_cert.clone().filter(|_| authority);
-    Some(
-        SslOpts::default()
-            .with_root_cert_path(file)
-            .with_danger_accept_invalid_certs(!authority)
-            .with_danger_skip_domain_validation(!identity),
-    )
-}
-
-/// The driver would take a file without a certificate for one that trusts nobody.
-fn check_authority(url: &Url) -> anyhow::Result<()> {
-    let Some(file) = &url.ssl_root_cert else {
-        if url.ssl_mode == SslMode::VerifyCa {
-            return Err(Failure::new("`ssl-mode=VERIFY_CA` needs the certificate of the authority")
-                .hint("add `ssl-ca=/path/to/ca.pem`, or use `ssl-mode=VERIFY_IDENTITY` with the authorities of the system")
-                .into());
-        }
-        return Ok(());
-    };
-    let cannot = || format!("cannot read the certificates of `{}`", file.display());
-    let bytes = fs::read(file).map_err(|error| Failure::new(cannot()).caused_by(error))?;
-    let pem = String::from_utf8_lossy(&bytes).contains("-----BEGIN CERTIFICATE-----");
-    // A certificate in DER form is a sequence.
-    if pem || bytes.first() == Some(&0x30) {
-        return Ok(());
-    }
-    Err(Failure::new(cannot())
-        .caused_by(Failure::new("there is none in PEM or DER form"))
-        .into())
-}
-
 fn connect_failure(url: &Url, host: &Host, error: Error) -> Failure {
-    let failure = Failure::new(format!("cannot connect to `{url}`"));
+    let failure = url.notes().iter().fold(
+        Failure::new(format!("cannot connect to `{url}`")),
+        |failure, note| failure.detail(note),
+    );
+    let is_tls = open::tls_words(&error).is_some();
     let cause = cause(&error);
     match error {
         Error::MySqlError(server) => failure.caused_by(server_failure(&server, LOGIN)),
-        Error::TlsError(_) => failure.caused_by(Failure::new(cause)).hint(
-            "check `ssl-mode` and `ssl-ca`: `REQUIRED` asks for TLS alone, `VERIFY_IDENTITY` also for a trusted certificate of this host",
-        ),
+        Error::TlsError(_) => failure.caused_by(Failure::new(cause)).hint(TLS),
+        _ if is_tls => failure.caused_by(Failure::new(cause)).hint(TLS),
         Error::DriverError(DriverError::TlsNotSupported) => failure
             .caused_by(Failure::new("the server has no TLS"))
             .hint("give it a certificate, or use `ssl-mode=PREFERRED`, or a socket"),
@@ -469,6 +379,9 @@ fn server_failure(server: &MySqlError, denied: &'static str) -> Failure {
     }
 }
 
+const TLS: &str = "check `ssl-mode` and `ssl-ca`: `REQUIRED` asks for TLS alone, `VERIFY_IDENTITY` also for a trusted certificate \
+                   of this host; a client's own certificate is named by `ssl-cert` and `ssl-key`";
+
 const LOGIN: &str = "check user, password, and from which host the account may connect; the password may come from MYSQL_PWD or --password-file";
 
 /// MariaDB alone says so in a statement.
@@ -499,6 +412,9 @@ const SIGNALLED: u16 = 1644;
 
 /// The driver's words without the names of its types.
 fn cause(error: &Error) -> String {
+    if let Some(words) = open::tls_words(error) {
+        return words;
+    }
     match error {
         Error::IoError(error) => error.to_string(),
         Error::CodecError(error) => error.to_string(),
@@ -633,18 +549,6 @@ mod tests {
         assert!(said("no").hints().is_empty());
         let long = format!("no; {}", "x".repeat(124));
         assert!(said(&long).hints()[0].ends_with("x…"));
-    }
-
-    #[test]
-    fn an_authority_is_read_before_it_is_needed() {
-        let url = |text: &str| {
-            text.parse::<Url>()
-                .unwrap_or_else(|error| panic!("{error}"))
-        };
-        assert!(check_authority(&url("mysql://db/?ssl-mode=REQUIRED")).is_ok());
-        assert!(check_authority(&url("mysql://db/?ssl-mode=VERIFY_CA")).is_err());
-        assert!(check_authority(&url("mysql://db/?ssl-ca=/dev/null")).is_err());
-        assert!(check_authority(&url("mysql://db/?ssl-mode=VERIFY_IDENTITY")).is_ok());
     }
 
     #[test]

@@ -1,24 +1,24 @@
-//! PostgreSQL through the blocking driver; the only file that knows the driver and the TLS library.
+//! PostgreSQL through the blocking driver; the only file that knows the driver.
 
 use std::env;
 use std::error::Error as _;
 use std::fs;
 use std::io::{self, BufRead as _, Write};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use native_tls::{Certificate, TlsConnector};
 use postgres::config::{SslMode as DriverSslMode, TargetSessionAttrs};
 use postgres::error::SqlState;
 use postgres::types::{FromSql, Type};
 use postgres::{Client, Config, NoTls};
-use postgres_native_tls::MakeTlsConnector;
 
 use super::cells::{number, text};
 use super::csv::Lines;
 use super::session::{Cancel, Database, Row, Server, not_written};
-use super::url::{SslMode, Url};
+use super::tls::{self, Authority, Connector, Terms};
+use super::url::{Host, SslMode, Url};
 use crate::bundle::Statement;
 use crate::catalog::Catalog;
 use crate::dialect::Dialect;
@@ -26,52 +26,22 @@ use crate::failure::Failure;
 
 mod read;
 
-/// Opens a session.
+/// Opens a session on the first server that answers.
 pub(super) fn connect(url: &Url) -> anyhow::Result<Box<dyn Database>> {
     // To set TLS up takes a tenth of a second: the authorities of the system are read.
-    let tls = (ssl_mode(url) != DriverSslMode::Disable)
+    let is_local = url.hosts.iter().all(Host::is_socket);
+    let tls = (!is_local && url.ssl_mode != SslMode::Disable)
         .then(|| tls(url))
         .transpose()?;
-    let notices = Notices::default();
-    let mut config = config(url);
-    let heard = Arc::clone(&notices);
-    config.notice_callback(move |notice| {
-        // IF EXISTS, IF NOT EXISTS, CASCADE and a repeated GRANT are answered by what was asked for.
-        let is_routine = notice.message().ends_with(", skipping")
-            || notice.message().starts_with("drop cascades to ")
-            || *notice.code() == SqlState::DUPLICATE_OBJECT
-            || notice.message().contains(" is already a member of role ")
-            || notice
-                .message()
-                .contains(" has already been granted membership in role ");
-        if !is_routine && ["NOTICE", "WARNING"].contains(&notice.severity()) {
-            let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
-            heard.push(notice.message().to_owned());
+    let mut last = Failure::new(format!("`{url}` names no server"));
+    for host in &url.hosts {
+        let tls = tls.clone().filter(|_| !host.is_socket());
+        match Postgres::open(url, host, tls) {
+            Ok(session) => return Ok(Box::new(session)),
+            Err(error) => last = connect_failure(url, error),
         }
-    });
-    let open = |config: &Config| match &tls {
-        Some(tls) => config.connect(tls.clone()),
-        None => config.connect(NoTls),
-    };
-    let mut client = open(&config);
-    // Like libpq: what only prefers TLS does without where TLS, or a login over it, does not work.
-    if url.ssl_mode == SslMode::Prefer
-        && let Err(error) = &client
-        && is_worth_plain_text(error)
-    {
-        client = open(config.ssl_mode(DriverSslMode::Disable));
     }
-    let mut client = client.map_err(|error| connect_failure(url, error))?;
-    // Instants without a zone, in options and in answers, are meant in UTC. To compile a query of the catalog takes longer
-    // than to answer it.
-    client
-        .batch_execute("SET TIME ZONE 'UTC'; SET jit = off; SET quote_all_identifiers = off")
-        .map_err(statement_failure)?;
-    Ok(Box::new(Postgres {
-        client,
-        tls,
-        notices,
-    }))
+    Err(last.into())
 }
 
 type Notices = Arc<Mutex<Vec<String>>>;
@@ -80,7 +50,64 @@ struct Postgres {
     notices: Notices,
     client: Client,
     /// None where the session goes without.
-    tls: Option<MakeTlsConnector>,
+    tls: Option<Connector>,
+}
+
+impl Postgres {
+    fn open(url: &Url, host: &Host, tls: Option<Connector>) -> Result<Postgres, postgres::Error> {
+        let notices = Notices::default();
+        let mut config = config(url, host);
+        let heard = Arc::clone(&notices);
+        config.notice_callback(move |notice| {
+            // IF EXISTS, IF NOT EXISTS, CASCADE and a repeated GRANT are answered by what was asked for.
+            let is_routine = notice.message().ends_with(", skipping")
+                || notice.message().starts_with("drop cascades to ")
+                || *notice.code() == SqlState::DUPLICATE_OBJECT
+                || notice.message().contains(" is already a member of role ")
+                || notice
+                    .message()
+                    .contains(" has already been granted membership in role ");
+            if !is_routine && ["NOTICE", "WARNING"].contains(&notice.severity()) {
+                let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
+                heard.push(notice.message().to_owned());
+            }
+        });
+        let mut open = |mode: DriverSslMode| match &tls {
+            Some(tls) => config.ssl_mode(mode).connect(tls.clone()),
+            None => config.ssl_mode(DriverSslMode::Disable).connect(NoTls),
+        };
+        let mut client = match url.ssl_mode {
+            SslMode::Disable | SslMode::Allow => open(DriverSslMode::Disable),
+            SslMode::Prefer => open(DriverSslMode::Prefer),
+            SslMode::Require | SslMode::VerifyCa | SslMode::VerifyFull => {
+                open(DriverSslMode::Require)
+            }
+        };
+        // Like libpq: what prefers TLS, or only allows it, takes the other way where the first, or a login by it, does not work.
+        if tls.is_some()
+            && let Err(error) = &client
+        {
+            match url.ssl_mode {
+                SslMode::Prefer if is_worth_the_other_way(error) => {
+                    client = open(DriverSslMode::Disable);
+                }
+                SslMode::Allow if is_worth_the_other_way(error) => {
+                    client = open(DriverSslMode::Require);
+                }
+                _ => {}
+            }
+        }
+        let mut client = client?;
+        // Instants without a zone, in options and in answers, are meant in UTC. To compile a query of the catalog takes longer
+        // than to answer it.
+        client
+            .batch_execute("SET TIME ZONE 'UTC'; SET jit = off; SET quote_all_identifiers = off")?;
+        Ok(Postgres {
+            client,
+            tls,
+            notices,
+        })
+    }
 }
 
 impl Database for Postgres {
@@ -243,19 +270,18 @@ impl<'a> FromSql<'a> for Text {
     }
 }
 
-fn config(url: &Url) -> Config {
+fn config(url: &Url, host: &Host) -> Config {
     let mut config = Config::new();
     config
+        .host(&host.name)
+        .port(host.port)
         .user(&url.user)
         .dbname(&url.database)
         .application_name(&url.application_name)
         .connect_timeout(url.connect_timeout)
         // A session may be silent for as long as a run takes: a firewall must not forget it.
         .keepalives_idle(Duration::from_secs(60));
-    for host in &url.hosts {
-        config.host(&host.name).port(host.port);
-    }
-    if let Some(password) = url.password() {
+    if let Some(password) = url.password_for(host) {
         config.password(password);
     }
     if let Some(options) = &url.options {
@@ -264,98 +290,105 @@ fn config(url: &Url) -> Config {
     if url.read_write {
         config.target_session_attrs(TargetSessionAttrs::ReadWrite);
     }
-    config.ssl_mode(ssl_mode(url));
     config
 }
 
-fn ssl_mode(url: &Url) -> DriverSslMode {
-    if url.hosts.iter().all(|host| host.is_socket()) {
-        return DriverSslMode::Disable;
-    }
-    match url.ssl_mode {
-        SslMode::Disable => DriverSslMode::Disable,
-        SslMode::Prefer => DriverSslMode::Prefer,
-        SslMode::Require | SslMode::VerifyCa | SslMode::VerifyFull => DriverSslMode::Require,
-    }
-}
-
-/// What TLS has to prove. As with libpq, `require` with a certificate file is as good as `verify-ca`.
-fn tls(url: &Url) -> anyhow::Result<MakeTlsConnector> {
-    let system = url.ssl_root_cert.as_deref() == Some(Path::new("system"));
+/// What TLS has to prove, and to show. As with libpq, `require` with a file of authorities is as good as `verify-ca`.
+fn tls(url: &Url) -> anyhow::Result<Connector> {
+    let is_system = url.ssl_root_cert.as_deref() == Some(Path::new("system"));
     let file = url
         .ssl_root_cert
         .clone()
-        .filter(|_| !system)
-        .or_else(default_root_cert);
-    let (authority, host) = match url.ssl_mode {
-        SslMode::Disable | SslMode::Prefer => (false, false),
-        SslMode::Require => (url.ssl_root_cert.is_some(), system),
-        SslMode::VerifyCa => (true, system),
-        SslMode::VerifyFull => (true, true),
-    };
-    if authority && !host && file.is_none() {
-        return Err(Failure::new("`sslmode=verify-ca` needs the certificate of the authority")
-            .hint("add `sslrootcert=/path/to/ca.pem`, or use `sslmode=verify-full` with the authorities of the system")
-            .into());
-    }
-    let mut builder = TlsConnector::builder();
-    builder
-        .danger_accept_invalid_certs(!authority)
-        .danger_accept_invalid_hostnames(!host);
-    if authority
-        && !system
-        && let Some(file) = file
-    {
-        let cannot = || format!("cannot read the certificates of `{}`", file.display());
-        let pem = fs::read(&file).map_err(|error| Failure::new(cannot()).caused_by(error))?;
-        let certificates = Certificate::stack_from_pem(&pem)
-            .map_err(|error| Failure::new(cannot()).caused_by(error))?;
-        if certificates.is_empty() {
-            return Err(Failure::new(cannot())
-                .caused_by(Failure::new("there is none in PEM form"))
+        .filter(|_| !is_system)
+        .or_else(|| own_file("root.crt").filter(|_| !is_system));
+    let authority = match (url.ssl_mode, &file) {
+        (SslMode::Disable | SslMode::Allow | SslMode::Prefer, _) => Authority::Unasked,
+        (SslMode::Require, None) => Authority::Unasked,
+        (SslMode::VerifyFull, None) => Authority::System,
+        (SslMode::VerifyCa, None) => {
+            return Err(Failure::new("`sslmode=verify-ca` needs the certificate of the authority")
+                .hint("add `sslrootcert=/path/to/ca.pem`, or use `sslmode=verify-full` with the authorities of the system")
                 .into());
         }
-        builder.disable_built_in_roots(true);
-        for certificate in certificates {
-            builder.add_root_certificate(certificate);
+        (SslMode::Require | SslMode::VerifyCa | SslMode::VerifyFull, Some(file)) => {
+            Authority::File(file)
         }
-    }
-    let connector = builder
-        .build()
-        .map_err(|error| Failure::new("cannot set up TLS").caused_by(error))?;
-    Ok(MakeTlsConnector::new(connector))
+    };
+    let certificate = url.ssl_cert.clone().or_else(|| own_file("postgresql.crt"));
+    let key = url.ssl_key.clone().or_else(|| own_file("postgresql.key"));
+    let identity = match (&certificate, &key) {
+        (None, _) => None,
+        (Some(certificate), Some(key)) => {
+            check_mode(key)?;
+            Some((certificate.as_path(), key.as_path()))
+        }
+        (Some(certificate), None) => {
+            return Err(Failure::new(format!(
+                "there is no key for the client's certificate `{}`",
+                certificate.display()
+            ))
+            .hint("add `sslkey=/path/to/client.key`")
+            .into());
+        }
+    };
+    Connector::new(&Terms {
+        authority,
+        host: url.ssl_mode == SslMode::VerifyFull,
+        identity,
+    })
 }
 
-fn default_root_cert() -> Option<PathBuf> {
-    let file = PathBuf::from(env::var_os("HOME")?).join(".postgresql/root.crt");
+/// A file that libpq takes unasked, if it is there.
+fn own_file(name: &str) -> Option<PathBuf> {
+    let file = PathBuf::from(env::var_os("HOME")?)
+        .join(".postgresql")
+        .join(name);
     file.exists().then_some(file)
 }
 
-fn is_worth_plain_text(error: &postgres::Error) -> bool {
+/// Like libpq: a key that others may read is none. One of root's own may be readable for a group.
+fn check_mode(key: &Path) -> anyhow::Result<()> {
+    let cannot = || format!("cannot read the key `{}`", key.display());
+    let meta = fs::metadata(key).map_err(|error| Failure::new(cannot()).caused_by(error))?;
+    let forbidden = if meta.uid() == 0 { 0o037 } else { 0o077 };
+    if meta.mode() & forbidden == 0 {
+        return Ok(());
+    }
+    Err(Failure::new(cannot())
+        .caused_by(Failure::new("others than its owner may read it"))
+        .hint(format!("`chmod 0600 {}`", key.display()))
+        .into())
+}
+
+fn is_worth_the_other_way(error: &postgres::Error) -> bool {
     error
         .source()
-        .is_some_and(|source| source.is::<native_tls::Error>())
+        .is_some_and(|source| tls::words(source).is_some())
         || error.code() == Some(&SqlState::INVALID_AUTHORIZATION_SPECIFICATION)
 }
 
 fn connect_failure(url: &Url, error: postgres::Error) -> Failure {
-    let failure = Failure::new(format!("cannot connect to `{url}`"));
+    let failure = url.notes().iter().fold(
+        Failure::new(format!("cannot connect to `{url}`")),
+        |failure, note| failure.detail(note),
+    );
     if error.as_db_error().is_some() {
         return failure.caused_by(statement_failure(error));
     }
     let is_tls = error
         .source()
-        .is_some_and(|source| source.is::<native_tls::Error>());
+        .is_some_and(|source| tls::words(source).is_some());
     let cause = cause(&error);
     if is_tls || cause.contains("TLS") {
         return failure.caused_by(Failure::new(cause)).hint(
-            "check `sslmode` and `sslrootcert`: `require` asks for TLS alone, `verify-full` also for a trusted certificate",
+            "check `sslmode` and `sslrootcert`: `require` asks for TLS alone, `verify-full` also for a trusted certificate of this host; \
+             a client's own certificate is named by `sslcert` and `sslkey`",
         );
     }
     let failure = failure.caused_by(Failure::new(cause.clone()));
     if cause.contains("password missing") {
         return failure
-            .hint("give the password in PGPASSWORD, by --password-file, or in the address");
+            .hint("give the password in PGPASSWORD, by --password-file, or in the address; `.pgpass` may have it");
     }
     failure.hint("check host, port and network, and that the server is running")
 }
@@ -457,11 +490,11 @@ fn cause(error: &postgres::Error) -> String {
     let mut reason = error.to_string();
     let mut source = error.source();
     while let Some(inner) = source {
-        reason = inner.to_string();
         // It alone tells what is wrong with a certificate.
-        if inner.is::<native_tls::Error>() {
-            break;
+        if let Some(words) = tls::words(inner) {
+            return words;
         }
+        reason = inner.to_string();
         source = inner.source();
     }
     reason

@@ -1,12 +1,16 @@
 //! The address of a database. Neither its `Display` nor its `Debug` shows a password, and no error repeats one.
 
 mod address;
+mod files;
+mod given;
+mod passfile;
 mod read;
 mod redact;
 
 use std::fmt;
 use std::str::FromStr;
 
+use self::given::Surroundings;
 use self::read::read;
 use self::redact::redact;
 use crate::failure::Failure;
@@ -53,7 +57,14 @@ impl fmt::Debug for RawUrl {
 impl FromStr for Url {
     type Err = Failure;
 
+    /// Reads an address with what the environment and the files of the servers' own clients add to it.
     fn from_str(text: &str) -> Result<Url, Failure> {
+        Url::within(text, &Surroundings::of_process())
+    }
+}
+
+impl Url {
+    fn within(text: &str, around: &Surroundings) -> Result<Url, Failure> {
         let text = text.trim();
         let refuse = |why: String, hint: &str| {
             Failure::new(format!(
@@ -70,7 +81,7 @@ impl FromStr for Url {
                  the password may come from PGPASSWORD, MYSQL_PWD or --password-file",
             ));
         };
-        read(scheme, rest).map_err(|why| refuse(why, scheme.example()))
+        read(scheme, rest, around).map_err(|why| refuse(why, scheme.example()))
     }
 }
 

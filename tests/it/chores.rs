@@ -26,7 +26,8 @@ fn setup(arguments: &[&str]) -> (bool, String) {
         ("rustc", "echo rustc 1.999.0"),
         ("cargo", "exit 1"),
         ("cc", ""),
-        ("pkg-config", ""),
+        // What OpenSSL would be looked for by.
+        ("pkg-config", "exit 1"),
     ];
     for (name, script) in programs {
         let path = folder.path().join(name);

@@ -83,6 +83,7 @@ mod squawk;
 mod subflows;
 mod support;
 mod tidy;
+mod tls;
 mod told;
 mod tutorial;
 mod unarchive;
@@ -179,6 +180,7 @@ harness::tests! {
         squawk::tests,
         subflows::tests,
         tidy::tests,
+        tls::tests,
         told::tests,
         tutorial::tests,
         unarchive::tests,

@@ -78,7 +78,7 @@ fn each_foreign_crate_has_one_door() {
     for (what, door) in [
         ("sea_query::", "src/dialect.rs"),
         ("tera::", "src/render/templates.rs"),
-        ("native_tls::", "src/db/postgres.rs"),
+        ("rustls::", "src/db/tls.rs"),
         ("use mysql::{", "src/db/mysql.rs"),
         ("indicatif::", "src/ui.rs"),
         ("anstyle::", "src/ui.rs"),

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::passfile::Passwords;
+
 /// The address of a database: `postgres://user@host:5432/database?sslmode=verify-full` or
 /// `mysql://user@host:3306/?ssl-mode=VERIFY_IDENTITY`.
 #[derive(Clone)]
@@ -20,6 +22,10 @@ pub struct Url {
     pub ssl_mode: SslMode,
     /// File with the certificates that are trusted, or (PostgreSQL) `system`.
     pub ssl_root_cert: Option<PathBuf>,
+    /// File with the client's certificate.
+    pub ssl_cert: Option<PathBuf>,
+    /// File with the key of it.
+    pub ssl_key: Option<PathBuf>,
     /// How long to wait for one server.
     pub connect_timeout: Duration,
     /// Name under which the session shows in the server's list of sessions.
@@ -31,6 +37,14 @@ pub struct Url {
     /// With which key a password is encrypted where TLS does not protect it (MySQL).
     pub server_key: ServerKey,
     pub(super) password: Option<String>,
+    /// The password of a file that the address names, or that the servers' own clients read.
+    pub(super) stored: Option<String>,
+    /// File with passwords by host, until it is read.
+    pub(super) passfile: Option<PathBuf>,
+    /// Passwords by host.
+    pub(super) passwords: Passwords,
+    /// What was read besides the address, or was not, as lines for an error.
+    pub(super) notes: Vec<String>,
 }
 
 /// The protocol that an address names. MySQL and MariaDB share one: which of the two it is, the server says.
@@ -69,12 +83,14 @@ pub struct Host {
 pub enum SslMode {
     /// Plain text.
     Disable,
+    /// Plain text, but TLS where the server wants it (PostgreSQL).
+    Allow,
     /// TLS if it can be had, else plain text.
     Prefer,
-    /// TLS; the certificate is looked at only where `sslrootcert` is given (PostgreSQL).
+    /// TLS; the certificate is looked at only where there is a file of authorities (PostgreSQL).
     Require,
-    /// TLS with a certificate of a trusted authority. On MySQL and MariaDB, the driver trusts the authorities of the
-    /// system besides `ssl-ca`; only `VERIFY_IDENTITY` then proves whose certificate it is.
+    /// TLS with a certificate of a trusted authority. On MySQL and MariaDB, the driver trusts the public authorities
+    /// besides `ssl-ca`; only `VERIFY_IDENTITY` then proves whose certificate it is.
     VerifyCa,
     /// TLS with a trusted certificate for the very host.
     VerifyFull,
@@ -111,11 +127,11 @@ impl Scheme {
     pub(super) const fn example(self) -> &'static str {
         match self {
             Scheme::Postgres => {
-                "write it as `postgres://user@host:5432/database`; the password may come from PGPASSWORD or --password-file"
+                "write it as `postgres://user@host:5432/database`; the password may come from PGPASSWORD, `.pgpass` or --password-file"
             }
             Scheme::Mysql | Scheme::Mariadb => {
                 "write it as `mysql://user@host:3306/` or `mysql://user@localhost/?socket=/run/mysqld/mysqld.sock`; \
-                 the password may come from MYSQL_PWD or --password-file"
+                 the password may come from MYSQL_PWD, `.my.cnf` or --password-file"
             }
         }
     }
@@ -134,12 +150,31 @@ impl fmt::Display for Scheme {
 impl Url {
     /// The password, for the driver alone.
     pub fn password(&self) -> Option<&str> {
-        self.password.as_deref()
+        self.password.as_deref().or(self.stored.as_deref())
+    }
+
+    /// The password for one of the servers, for the driver alone.
+    pub fn password_for(&self, host: &Host) -> Option<&str> {
+        self.password().or_else(|| {
+            self.passwords
+                .find((&host.name, host.port), &self.database, &self.user)
+        })
+    }
+
+    /// What else was read than the address, and what was not and why, as lines for an error.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// Sets the password where the address has none.
     pub fn or_password(mut self, password: Option<String>) -> Url {
         self.password = self.password.or(password);
+        self
+    }
+
+    /// Sets the password where neither the address nor a file of settings has one.
+    pub fn or_last_password(mut self, password: Option<String>) -> Url {
+        self.stored = self.stored.or(password);
         self
     }
 }
@@ -154,7 +189,7 @@ impl Host {
 impl fmt::Display for Url {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}://{}", self.scheme, self.user)?;
-        if self.password.is_some() {
+        if self.password().is_some() {
             out.write_str(":***")?;
         }
         out.write_str("@")?;

@@ -1,16 +1,19 @@
-//! How an address is read; no error repeats a value.
+//! How an address is read, with what files and the environment add to it; no error repeats a value.
 
-use std::env;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::address::{Host, Scheme, ServerKey, SslMode, Url};
+use super::files;
+use super::given::{Given, Origin, Setting, Surroundings};
+use super::passfile::Passwords;
 use super::redact::redact;
 
 type Words<T> = &'static [(&'static str, T)];
 
 const POSTGRES_SSL_MODES: Words<SslMode> = &[
     ("disable", SslMode::Disable),
+    ("allow", SslMode::Allow),
     ("prefer", SslMode::Prefer),
     ("require", SslMode::Require),
     ("verify-ca", SslMode::VerifyCa),
@@ -31,16 +34,38 @@ const POSTGRES_PARAMETERS: &[&str] = &[
     "dbname",
     "host",
     "options",
+    "passfile",
     "password",
     "port",
+    "service",
+    "sslcert",
+    "sslkey",
     "sslmode",
     "sslrootcert",
     "target_session_attrs",
     "user",
 ];
 
+/// The variables of libpq.
+const POSTGRES_VARIABLES: &[(&str, &str)] = &[
+    ("PGHOST", "host"),
+    ("PGPORT", "port"),
+    ("PGUSER", "user"),
+    ("PGDATABASE", "dbname"),
+    ("PGPASSFILE", "passfile"),
+    ("PGSSLMODE", "sslmode"),
+    ("PGSSLROOTCERT", "sslrootcert"),
+    ("PGSSLCERT", "sslcert"),
+    ("PGSSLKEY", "sslkey"),
+    ("PGCONNECT_TIMEOUT", "connect_timeout"),
+    ("PGAPPNAME", "application_name"),
+    ("PGOPTIONS", "options"),
+    ("PGTARGETSESSIONATTRS", "target_session_attrs"),
+];
+
 const MYSQL_PARAMETERS: &[&str] = &[
     "connect-timeout",
+    "defaults-file",
     "get-server-public-key",
     "host",
     "password",
@@ -48,12 +73,68 @@ const MYSQL_PARAMETERS: &[&str] = &[
     "server-public-key-path",
     "socket",
     "ssl-ca",
+    "ssl-cert",
+    "ssl-key",
     "ssl-mode",
     "user",
 ];
 
 /// Reads what follows the scheme; an error says why in words that repeat no value.
-pub(super) fn read(scheme: Scheme, rest: &str) -> Result<Url, String> {
+pub(super) fn read(scheme: Scheme, rest: &str, around: &Surroundings) -> Result<Url, String> {
+    let mut given = address(scheme, rest)?;
+    let mut notes = Vec::new();
+    match scheme {
+        Scheme::Postgres => {
+            let service = given
+                .take("service")
+                .map(|setting| setting.value)
+                .or_else(|| around.variable("PGSERVICE").map(str::to_owned));
+            if let Some(service) = service {
+                files::service(&service, around, &mut given, &mut notes)?;
+            }
+            for (variable, name) in POSTGRES_VARIABLES {
+                if let Some(value) = around.variable(variable) {
+                    given.offer(name, value.to_owned(), Origin::Variable(variable));
+                }
+            }
+        }
+        Scheme::Mysql | Scheme::Mariadb => {
+            let file = given.take("defaults-file").map(|setting| setting.value);
+            let has_host = given.get("host").is_some();
+            files::options(scheme, file, around, &mut given, &mut notes)?;
+            // A host of the address is meant, whatever socket a file names for others.
+            if has_host && !given.is_of_address("socket") {
+                given.take("socket");
+            }
+            for (variable, name) in [("MYSQL_HOST", "host"), ("MYSQL_TCP_PORT", "port")] {
+                if let Some(value) = around.variable(variable) {
+                    given.offer(name, value.to_owned(), Origin::Variable(variable));
+                }
+            }
+        }
+    }
+    if let Some(user) = around.variable("USER") {
+        given.offer("user", user.to_owned(), Origin::Variable("USER"));
+    }
+    let mut url = applied(scheme, given)?;
+    url.notes = notes;
+    if scheme == Scheme::Postgres {
+        if url.database.is_empty() {
+            url.database.clone_from(&url.user);
+        }
+        let file = url.passfile.take();
+        if let Some(file) = file.or_else(|| around.at_home(".pgpass")) {
+            let (passwords, note) = Passwords::read(&file);
+            url.passwords = passwords;
+            url.notes.extend(note);
+        }
+    }
+    Ok(url)
+}
+
+/// What the address itself says.
+fn address(scheme: Scheme, rest: &str) -> Result<Given, String> {
+    let mut given = Given::default();
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
     let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
     let (login, hosts) = authority.rsplit_once('@').unwrap_or(("", authority));
@@ -61,61 +142,104 @@ pub(super) fn read(scheme: Scheme, rest: &str) -> Result<Url, String> {
         Some((user, password)) => (user, Some(password)),
         None => (login, None),
     };
+    let database_name = match scheme {
+        Scheme::Postgres => "dbname",
+        Scheme::Mysql | Scheme::Mariadb => "database",
+    };
+    for (name, text) in [("user", user), (database_name, database)] {
+        if !text.is_empty() {
+            given.insert(name, decode(text)?);
+        }
+    }
+    if let Some(password) = password {
+        given.insert("password", decode(password)?);
+    }
+    let hosts: Vec<_> = hosts.split(',').filter(|host| !host.is_empty()).collect();
+    if !hosts.is_empty() {
+        let mut names = Vec::new();
+        let mut ports = Vec::new();
+        for host in hosts {
+            let (name, port) = split_port(host);
+            names.push(decode(name)?);
+            ports.push(port);
+        }
+        given.insert("host", names.join(","));
+        if ports.iter().any(|port| !port.is_empty()) {
+            given.insert("port", ports.join(","));
+        }
+    }
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let value = decode(value)?;
+        // As in option files, `ssl_mode` is `ssl-mode`.
+        let (known, name) = match scheme {
+            Scheme::Postgres => (POSTGRES_PARAMETERS, name.to_owned()),
+            Scheme::Mysql | Scheme::Mariadb => (MYSQL_PARAMETERS, name.replace('_', "-")),
+        };
+        if scheme == Scheme::Postgres && files::IGNORED_POSTGRES.contains(&&*name) {
+            continue;
+        }
+        if !known.contains(&&*name) {
+            return Err(unknown_parameter(&name, known));
+        }
+        given.insert(&name, value);
+    }
+    Ok(given)
+}
+
+/// An address of all settings.
+fn applied(scheme: Scheme, given: Given) -> Result<Url, String> {
     let mut url = Url {
         scheme,
-        user: decode(user)?,
-        database: decode(database)?,
+        user: match scheme {
+            Scheme::Postgres => "postgres".to_owned(),
+            Scheme::Mysql | Scheme::Mariadb => "root".to_owned(),
+        },
+        database: String::new(),
         hosts: Vec::new(),
         ssl_mode: SslMode::Prefer,
         ssl_root_cert: None,
+        ssl_cert: None,
+        ssl_key: None,
         connect_timeout: Duration::from_secs(10),
         application_name: "windrow".to_owned(),
         options: None,
         read_write: false,
         server_key: ServerKey::Refused,
-        password: password.map(decode).transpose()?,
+        password: None,
+        stored: None,
+        passfile: None,
+        passwords: Passwords::default(),
+        notes: Vec::new(),
     };
     let mut places = Places::default();
-    for host in hosts.split(',').filter(|host| !host.is_empty()) {
-        let (name, port) = split_port(host);
-        places.hosts.push(decode(name)?);
-        places.ports.push(port.to_owned());
-    }
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let value = decode(value)?;
-        match scheme {
-            Scheme::Postgres => postgres_parameter(&mut url, &mut places, name, value)?,
-            Scheme::Mysql | Scheme::Mariadb => {
-                mysql_parameter(&mut url, &mut places, name, value)?;
-            }
+    let mut port_origin = Origin::Address;
+    for Setting {
+        name,
+        value,
+        origin,
+    } in given.into_settings()
+    {
+        if name == "port" {
+            port_origin = origin.clone();
         }
+        let is_stored = name == "password" && !matches!(origin, Origin::Address);
+        if is_stored {
+            url.stored = Some(value);
+            continue;
+        }
+        match scheme {
+            Scheme::Postgres => postgres_parameter(&mut url, &mut places, &name, value),
+            Scheme::Mysql | Scheme::Mariadb => mysql_parameter(&mut url, &mut places, &name, value),
+        }
+        .map_err(|why| origin.blame(why))?;
+    }
+    if places.hosts.is_empty() {
+        places.hosts.push("localhost".to_owned());
     }
     match scheme {
-        Scheme::Postgres => {
-            if url.user.is_empty() {
-                url.user = env::var("PGUSER")
-                    .or_else(|_| env::var("USER"))
-                    .unwrap_or_else(|_| "postgres".to_owned());
-            }
-            if url.database.is_empty() {
-                url.database.clone_from(&url.user);
-            }
-            if places.hosts.is_empty() {
-                places
-                    .hosts
-                    .push(env::var("PGHOST").unwrap_or_else(|_| "localhost".to_owned()));
-            }
-        }
+        Scheme::Postgres => system_authorities(&mut url, &places)?,
         Scheme::Mysql | Scheme::Mariadb => {
-            if url.user.is_empty() {
-                url.user = env::var("USER").unwrap_or_else(|_| "root".to_owned());
-            }
-            if places.hosts.is_empty() {
-                places
-                    .hosts
-                    .push(env::var("MYSQL_HOST").unwrap_or_else(|_| "localhost".to_owned()));
-            }
             // As for MySQL's own clients: who names an authority wants to see its certificate.
             if url.ssl_root_cert.is_some() && !places.ssl_mode_is_given {
                 url.ssl_mode = SslMode::VerifyCa;
@@ -127,8 +251,24 @@ pub(super) fn read(scheme: Scheme, rest: &str) -> Result<Url, String> {
             }
         }
     }
-    url.hosts = places.hosts(scheme.default_port())?;
+    url.hosts = places
+        .hosts(scheme.default_port())
+        .map_err(|why| port_origin.blame(why))?;
     Ok(url)
+}
+
+/// Like libpq: the authorities of the system are many, so that only the name of the host proves something.
+fn system_authorities(url: &mut Url, places: &Places) -> Result<(), String> {
+    if url.ssl_root_cert.as_deref() != Some("system".as_ref()) {
+        return Ok(());
+    }
+    if !places.ssl_mode_is_given {
+        url.ssl_mode = SslMode::VerifyFull;
+    }
+    if url.ssl_mode == SslMode::VerifyFull {
+        return Ok(());
+    }
+    Err("`sslrootcert=system` needs `sslmode=verify-full`".to_owned())
 }
 
 /// Where the servers are, as far as it was read.
@@ -172,8 +312,14 @@ fn postgres_parameter(
         "user" => url.user = value,
         "password" => url.password = Some(value),
         "dbname" => url.database = value,
-        "sslmode" => url.ssl_mode = word(name, &value, POSTGRES_SSL_MODES)?,
+        "sslmode" => {
+            url.ssl_mode = word(name, &value, POSTGRES_SSL_MODES)?;
+            places.ssl_mode_is_given = true;
+        }
         "sslrootcert" => url.ssl_root_cert = Some(PathBuf::from(value)),
+        "sslcert" => url.ssl_cert = Some(PathBuf::from(value)),
+        "sslkey" => url.ssl_key = Some(PathBuf::from(value)),
+        "passfile" => url.passfile = Some(PathBuf::from(value)),
         "connect_timeout" => url.connect_timeout = seconds(name, &value)?,
         "application_name" => url.application_name = value,
         "options" => url.options = Some(value),
@@ -193,23 +339,26 @@ fn mysql_parameter(
     name: &str,
     value: String,
 ) -> Result<(), String> {
-    // As in option files, `ssl_mode` is `ssl-mode`, and the words of a mode have no case.
-    match name.replace('_', "-").as_str() {
+    match name {
         "host" => places.hosts = value.split(',').map(str::to_owned).collect(),
         "port" => places.ports = value.split(',').map(str::to_owned).collect(),
         "user" => url.user = value,
         "password" => url.password = Some(value),
+        "database" => url.database = value,
         "socket" => {
             if !value.starts_with('/') {
                 return Err("`socket` is not a path that starts with `/`".to_owned());
             }
             places.socket = Some(value);
         }
+        // The words of a mode have no case.
         "ssl-mode" => {
             url.ssl_mode = word("ssl-mode", &value.to_ascii_uppercase(), MYSQL_SSL_MODES)?;
             places.ssl_mode_is_given = true;
         }
         "ssl-ca" => url.ssl_root_cert = Some(PathBuf::from(value)),
+        "ssl-cert" => url.ssl_cert = Some(PathBuf::from(value)),
+        "ssl-key" => url.ssl_key = Some(PathBuf::from(value)),
         "connect-timeout" => url.connect_timeout = seconds(name, &value)?,
         "server-public-key-path" => url.server_key = ServerKey::File(PathBuf::from(value)),
         "get-server-public-key" => {

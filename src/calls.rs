@@ -330,6 +330,29 @@ impl Calls {
         )
     }
 
+    /// Tells the session which windrow installs. Parameter: its version.
+    pub fn tell_version(&self) -> &'static str {
+        match self.dialect {
+            Dialect::Postgres => "SELECT set_config('windrow.version', $1, false)",
+            Dialect::Mysql | Dialect::Mariadb => "SET @windrow_version = ?",
+        }
+    }
+
+    /// Rows of an instant and the version of windrow that has installed since, the newest first. An installation of an earlier
+    /// version has no such table.
+    pub fn versions(&self) -> String {
+        let since = match self.dialect {
+            Dialect::Postgres => {
+                "to_char(v.since AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')"
+            }
+            Dialect::Mysql | Dialect::Mariadb => "DATE_FORMAT(v.since, '%Y-%m-%dT%H:%i:%sZ')",
+        };
+        format!(
+            "SELECT {since}, v.version FROM {}.installed_version AS v ORDER BY v.since DESC",
+            self.control
+        )
+    }
+
     /// A row where an earlier installation overruled something.
     pub fn forced_install(&self) -> String {
         format!(

@@ -13,6 +13,7 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::failure::Failure;
+use crate::version::VERSION;
 
 pub use common::{OnDatabase, Output, WithOutput};
 pub use installation::{Arm, Completions, Demo, Install, Man, Schema, SchemaOf, Uninstall};
@@ -34,7 +35,7 @@ pub use specs::{Check, Format, Generate, Graph, Init, Inspect, Report};
 #[derive(Debug, Parser)]
 #[command(
     name = "windrow",
-    version,
+    version = VERSION,
     after_help = "Exit codes:\n  0  done and clean\n  1  done, but something was found: findings, stale files, violations, failed families\n  2  could not be done: usage, connection, SQL; with `--output json` the error is a document, too"
 )]
 #[command(

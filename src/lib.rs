@@ -38,3 +38,4 @@ pub mod sandbox;
 pub mod schedule;
 pub mod spec;
 pub mod ui;
+pub mod version;

@@ -19,6 +19,9 @@ pub struct PastRun {
     /// Why it ended then.
     #[serde(deserialize_with = "nullable")]
     pub reason: Option<String>,
+    /// Which windrow had installed what ran; NULL where that is not known.
+    #[serde(default)]
+    pub version: Option<String>,
     /// Who began it.
     pub started_by: String,
     /// When it began.

@@ -71,6 +71,9 @@ pub struct Control {
     pub installed_at: String,
     /// By whom.
     pub installed_by: String,
+    /// By which version of windrow; NULL where files were applied without it.
+    #[serde(default)]
+    pub version: Option<String>,
     /// Whether runs may delete.
     pub armed: bool,
     /// Since when.

@@ -25,6 +25,7 @@ use crate::interrupt;
 use crate::render;
 use crate::report;
 use crate::ui::Ui;
+use crate::version::VERSION;
 
 /// Applies the bundle.
 pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
@@ -49,6 +50,9 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
 
     let joins = joins(&mut session, &bundle.control)?;
     let ways = Ways::look(&mut session)?;
+    session
+        .database
+        .query(session.calls.tell_version(), &[Some(VERSION)])?;
     let mut journal = Journal::new(ui);
     let applied = apply_all(&mut session, &files, &ways, &mut journal)?;
     let mut kinds = vec![Kind::Trigger, Kind::Routine];

@@ -92,8 +92,22 @@ fn current(session: &mut Session) -> anyhow::Result<(Value, answers::Status)> {
         let known = speed::known(session, &name, rests)?;
         rule["rows_per_second"] = known.map(|(speed, _)| speed.round()).into();
     }
+    let newest = versions(session).into_iter().next();
+    document["control"]["version"] = newest.and_then(|(_, version)| version).into();
     let status = answers::read("status", &document)?;
     Ok((document, status))
+}
+
+/// Since when which windrow has installed, the newest first. Nobody knows where an earlier version has installed last.
+fn versions(session: &mut Session) -> Vec<(String, Option<String>)> {
+    let rows = session.database.query(&session.calls.versions(), &[]);
+    rows.unwrap_or_default()
+        .into_iter()
+        .filter_map(|row| {
+            let mut cells = row.into_iter();
+            Some((cells.next()??, cells.next()?))
+        })
+        .collect()
 }
 
 /// Shows past runs, the newest first.
@@ -101,7 +115,13 @@ pub(super) fn history(args: &History, ui: &Ui) -> anyhow::Result<Exit> {
     let mut session = Session::open(&args.with.on, ui)?;
     let stamps = session.graph.has_stamps();
     let sql = session.calls.history(stamps);
-    let document = session.documents(&sql, &[Some(&args.limit.to_string())])?;
+    let mut document = session.documents(&sql, &[Some(&args.limit.to_string())])?;
+    let versions = versions(&mut session);
+    for run in &mut document {
+        let started = run["started_at"].as_str().unwrap_or_default();
+        let then = versions.iter().find(|(since, _)| since.as_str() <= started);
+        run["version"] = then.and_then(|(_, version)| version.clone()).into();
+    }
     let document = Value::from(document);
     let runs: Vec<PastRun> = answers::read("history", &document)?;
     show(ui, args.with.output, &document, || {

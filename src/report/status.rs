@@ -38,6 +38,9 @@ fn switches(status: &Status) -> String {
         instant(&control.installed_at),
         control.installed_by
     );
+    if let Some(version) = &control.version {
+        let _ = writeln!(out, "windrow    {version}");
+    }
     let by = |at: &Option<String>, who: &Option<String>| {
         format!("yes, {} by {}", text(at.as_ref()), text(who.as_ref()))
     };

@@ -11,6 +11,7 @@ mod modules;
 tests! {
     lint: [
         each_foreign_crate_has_one_door,
+        what_is_generated_knows_no_version,
         the_pure_part_knows_no_world,
         each_module_names_only_those_before_it,
         no_modules_name_each_other_in_a_circle,
@@ -79,6 +80,7 @@ fn each_foreign_crate_has_one_door() {
         ("sea_query::", "src/dialect.rs"),
         ("tera::", "src/render/templates.rs"),
         ("rustls::", "src/db/tls.rs"),
+        ("CARGO_PKG_VERSION", "src/version.rs"),
         ("use mysql::{", "src/db/mysql.rs"),
         ("indicatif::", "src/ui.rs"),
         ("anstyle::", "src/ui.rs"),
@@ -86,6 +88,15 @@ fn each_foreign_crate_has_one_door() {
     ] {
         assert_eq!(naming(what), [door], "who names `{what}`");
     }
+}
+
+/// Else generated files would change with every commit.
+fn what_is_generated_knows_no_version() {
+    assert_eq!(
+        naming("version::VERSION"),
+        ["src/cli.rs", "src/commands/install.rs"],
+        "who names the version of windrow"
+    );
 }
 
 fn the_pure_part_knows_no_world() {

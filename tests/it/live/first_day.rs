@@ -274,6 +274,12 @@ fn is_told_afterwards(database: &mut Database, done: &Value) {
     let history = database
         .windrow("history SPEC --limit 3 --output json")
         .json();
+    // Which windrow had installed what ran.
+    assert_eq!(
+        history[0]["version"],
+        windrow::version::VERSION,
+        "{history}"
+    );
     assert_eq!(
         outcomes(&history),
         [
@@ -288,6 +294,7 @@ fn is_told_afterwards(database: &mut Database, done: &Value) {
     database.windrow("status SPEC").expect(
         0,
         &[
+            &format!("windrow    {}", windrow::version::VERSION),
             "armed      yes",
             "policies   10 enabled",
             "last run   4: done, nothing left",

@@ -21,6 +21,20 @@ CREATE TABLE IF NOT EXISTS control (
     installed_at    datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6))
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'windrow: the state of the installation. Everything in this database is generated from a spec, except the rows.';
+-- installed_version: which windrow has installed this, and since when. The SQL of a spec is the same whichever writes it.
+--# create table installed_version
+CREATE TABLE IF NOT EXISTS installed_version (
+    since   datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)) PRIMARY KEY,
+    version varchar(200)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'Which version of windrow has installed this, and since when; NULL where the files were applied without it.';
+--# fill table installed_version
+INSERT INTO installed_version (version)
+SELECT n.version
+FROM (SELECT LEFT(CAST(@windrow_version AS char), 200) COLLATE utf8mb4_bin AS version, 1 AS one) AS n
+LEFT JOIN (SELECT v.version, 1 AS one FROM installed_version AS v ORDER BY v.since DESC LIMIT 1) AS l USING (one)
+WHERE l.one IS NULL
+   OR NOT l.version <=> n.version;
 -- spec: what the spec says of the whole installation.
 --# create table spec
 CREATE TABLE IF NOT EXISTS spec (
@@ -466,6 +480,6 @@ BEGIN
         known_table, known_column, known_key, known_edge, known_index, known_window, known_job, known_trigger, known_setting,
         setting, setting_log, settings, rule_pause, refusal, scheduling, catalog_state, open_hours, last_look, undeletable, backlog,
         run_count, metrics, unarchived, index_state, left_behind, last_left, due_now, backlog_now, kept_run, known_archive,
-        known_shape, sweeping;
+        known_shape, sweeping, installed_version;
     CALL drop_shadows_of_tables();
 END;

@@ -284,6 +284,22 @@ FROM spec AS s
 WHERE c.armed
   AND (to_jsonb(c.armed_rules) @> (s.document -> 'rules')) IS NOT TRUE;
 
+-- installed_version: which windrow has installed this, and since when. The SQL of a spec is the same whichever writes it.
+--# create table installed_version
+CREATE TABLE IF NOT EXISTS installed_version (
+    since   timestamptz NOT NULL DEFAULT clock_timestamp() PRIMARY KEY,
+    version text
+);
+--# comment on table installed_version
+COMMENT ON TABLE installed_version IS
+    'Which version of windrow has installed this, and since when; NULL where the files were applied without it.';
+--# fill table installed_version
+INSERT INTO installed_version (version)
+SELECT n.version
+FROM (SELECT nullif(current_setting('windrow.version', true), '') AS version) AS n
+WHERE (SELECT array_agg(v.version ORDER BY v.since DESC) FROM installed_version AS v)[1] IS DISTINCT FROM n.version
+   OR NOT EXISTS (SELECT FROM installed_version);
+
 -- installation: what it is called, and what belongs to it.
 --# create view installation
 CREATE OR REPLACE VIEW installation AS

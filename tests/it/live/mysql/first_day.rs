@@ -214,6 +214,12 @@ fn history_and_files(server: &mut Server, families: i64) {
     let history = server
         .windrow("history SPEC --limit 3 --output json")
         .json();
+    // Which windrow had installed what ran.
+    assert_eq!(
+        history[0]["version"],
+        windrow::version::VERSION,
+        "{history}"
+    );
     assert_eq!(
         outcomes(&history),
         [

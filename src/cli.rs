@@ -171,6 +171,9 @@ pub enum Command {
 
     /// Write the SQL files of one or more specs
     ///
+    /// For review and version control; with --bundle for a client; with --for as migrations of a runner, of which the next
+    /// version is written where a spec changed.
+    ///
     /// Example: windrow generate specs/*.toml --out generated
     Generate(Generate),
 

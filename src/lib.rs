@@ -30,6 +30,7 @@ pub mod inspect;
 pub mod interrupt;
 pub mod lint;
 pub mod markup;
+pub mod migrations;
 pub mod page;
 pub mod plan;
 pub mod render;

@@ -2,10 +2,13 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
-use super::common::Output;
+use super::common::{Output, dialects};
 use crate::db::url::RawUrl;
+use crate::dialect::Dialect;
+use crate::migrations::runner::{RUNNERS, Runner};
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]
@@ -163,6 +166,14 @@ pub struct Report {
     pub output: Output,
 }
 
+/// A runner of migrations by its name.
+fn runners() -> impl TypedValueParser<Value = &'static Runner> {
+    PossibleValuesParser::new(RUNNERS.iter().map(|runner| runner.name)).map(|name| {
+        let named = RUNNERS.iter().find(|runner| runner.name == name);
+        named.unwrap_or(&RUNNERS[0])
+    })
+}
+
 /// Arguments of `generate`.
 #[derive(Debug, Args)]
 pub struct Generate {
@@ -170,13 +181,25 @@ pub struct Generate {
     #[arg(required = true)]
     pub specs: Vec<PathBuf>,
 
-    /// Folder to write to
-    #[arg(long, default_value = "generated", value_name = "FOLDER")]
-    pub out: PathBuf,
+    /// Folder to write to; `generated` if not given
+    #[arg(long, value_name = "FOLDER")]
+    pub out: Option<PathBuf>,
 
     /// Write every file whole, kernel included, to this folder: what psql, mysql and mariadb apply in the order of the names
     #[arg(long, value_name = "FOLDER", conflicts_with = "out")]
     pub bundle: Option<PathBuf>,
+
+    /// Write migrations for this runner: the next version of each spec, where it changed
+    #[arg(long = "for", value_name = "RUNNER", requires = "out", conflicts_with = "bundle", value_parser = runners())]
+    pub runner: Option<&'static Runner>,
+
+    /// Of a spec for several servers, the one whose migrations are written; else each has a folder
+    #[arg(long, value_name = "DIALECT", requires = "runner", value_parser = dialects())]
+    pub dialect: Option<Dialect>,
+
+    /// Number of the first migration, where it is not the one behind the last in the folder
+    #[arg(long, value_name = "NUMBER", requires = "runner")]
+    pub number: Option<u64>,
 
     /// Write nothing; show what is stale and exit 1
     #[arg(long)]

@@ -45,6 +45,7 @@ mod kernel;
 mod kinds;
 mod lent;
 mod live;
+mod migrations;
 mod minimum;
 
 mod mlflow;
@@ -142,6 +143,7 @@ harness::tests! {
         kinds::tests,
         lent::tests,
         live::tests,
+        migrations::tests,
         minimum::tests,
         mlflow::tests,
         monitoring::tests,

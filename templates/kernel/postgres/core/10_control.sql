@@ -191,7 +191,7 @@ COMMENT ON TABLE spec IS
     'Written by an installation.';
 --# fill table spec
 INSERT INTO spec (schema_name, workers, archives, lock_class, document)
-SELECT d.schema, d.workers, s.document ? 'archives', d.lock_class, s.document
+SELECT d.schema, d.workers, s.document -> 'archives' IS NOT NULL, d.lock_class, s.document
 FROM (SELECT current_setting('windrow.document')::jsonb AS document) AS s
 CROSS JOIN LATERAL jsonb_to_record(s.document) AS d(schema text, workers integer, lock_class integer)
 ON CONFLICT (only_row) DO UPDATE

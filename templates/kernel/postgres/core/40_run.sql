@@ -158,7 +158,7 @@ CREATE OR REPLACE VIEW sweeping AS
 SELECT r.run_id, r.status, r.dry_run, r.finished_at
 FROM run AS r
 WHERE r.trigger NOT IN ('PURGE', 'STAMP')
-  AND NOT r.options ?| ARRAY['scope', 'retention', 'as_of'];
+  AND coalesce(r.options -> 'scope', r.options -> 'retention', r.options -> 'as_of') IS NULL;
 --# comment on view sweeping
 COMMENT ON VIEW sweeping IS
     'Runs and dry runs that look at all that is due. A run goes on where the one before left off.';

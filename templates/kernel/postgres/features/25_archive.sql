@@ -21,7 +21,7 @@ COMMENT ON TABLE known_archive IS
 INSERT INTO known_archive AS k (name, position, place, archive, entry, rules)
 SELECT
     a."table", d.position, a.place, a.archive, a.entry,
-    ARRAY(SELECT r.rule FROM rule AS r WHERE r.document -> 'archive' ? a."table" ORDER BY r.position)
+    ARRAY(SELECT r.rule FROM rule AS r WHERE r.document -> 'archive' @> to_jsonb(a."table") ORDER BY r.position)
 FROM spec AS s
 CROSS JOIN LATERAL jsonb_array_elements(s.document -> 'archives') WITH ORDINALITY AS d(archive, position)
 CROSS JOIN LATERAL jsonb_to_record(d.archive) AS a("table" text, place integer, archive text, entry text)

@@ -1,0 +1,156 @@
+//! Migrations: the files of every runner, and two versions of a spec there and back.
+
+mod forms;
+mod runners;
+mod stage;
+
+use windrow::dialect::Dialect;
+
+use crate::harness::tests;
+use crate::support::database;
+use crate::support::installation::{Session, connect, server};
+use stage::Stage;
+
+tests! {
+    within: [
+        forms::tests,
+        runners::tests,
+    ],
+    every_server: [
+        two_versions_go_up_and_down_again,
+    ],
+}
+
+/// The address of a server for the superuser, with `DATABASE` to fill in.
+fn address(dialect: Dialect) -> String {
+    match dialect {
+        Dialect::Postgres => database::server().url("DATABASE", "postgres"),
+        Dialect::Mysql | Dialect::Mariadb => server(dialect).url("DATABASE", "root"),
+    }
+}
+
+/// The settings of a session, and what else it goes on with.
+fn settings(session: &mut Session, dialect: Dialect) -> Vec<String> {
+    let queries = match dialect {
+        Dialect::Postgres => &[
+            "SELECT name, setting FROM pg_settings WHERE name NOT LIKE 'plpgsql.%' ORDER BY name",
+            "SELECT 'role', current_setting('role')",
+            "SELECT 'document', concat(current_setting('windrow.document', true), current_setting('windrow.before', true))",
+        ][..],
+        Dialect::Mysql | Dialect::Mariadb => &[
+            "SHOW SESSION VARIABLES WHERE variable_name NOT IN
+             ('timestamp', 'last_insert_id', 'identity', 'insert_id', 'error_count', 'warning_count', 'rand_seed1', 'rand_seed2', 'statement_id')
+             AND variable_name NOT LIKE '%gtid%'",
+            "SELECT 'database', DATABASE()",
+        ][..],
+    };
+    let rows = queries
+        .iter()
+        .flat_map(|query| session.query(query, &[]).expect("settings"));
+    rows.map(|row| row.into_iter().flatten().collect::<Vec<_>>().join(" = "))
+        .collect()
+}
+
+/// Applies a file as goose does: the statements between its marks, in a transaction unless it says otherwise.
+fn apply(session: &mut Session, text: &str, up: bool) {
+    let (there, back) = text.split_once("-- +goose Down\n").expect("two parts");
+    let alone = there.contains("-- +goose NO TRANSACTION\n");
+    let part = if up { there } else { back };
+    if !alone {
+        session.execute("START TRANSACTION").expect("it begins");
+    }
+    for statement in part.split("-- +goose StatementBegin\n").skip(1) {
+        let (sql, _) = statement
+            .split_once(";\n-- +goose StatementEnd\n")
+            .expect("an end");
+        if let Err(error) = session.execute(sql) {
+            panic!("{error:#}\n{sql}");
+        }
+    }
+    if !alone {
+        session.execute("COMMIT").expect("it ends");
+    }
+}
+
+/// A session that was told this and that before.
+fn told(stage: &Stage) -> Session {
+    let mut session = connect(&stage.url);
+    let settings = match stage.dialect {
+        Dialect::Postgres => &[
+            "SET search_path = public, pg_catalog",
+            "SET lock_timeout = '77s'",
+            "SET statement_timeout = '88s'",
+            "SET ROLE deployer",
+        ][..],
+        Dialect::Mysql | Dialect::Mariadb => &[
+            "SET NAMES latin1",
+            "SET SESSION sql_mode = 'PIPES_AS_CONCAT'",
+            "SET SESSION time_zone = '+05:00'",
+            "SET SESSION lock_wait_timeout = 77",
+        ][..],
+    };
+    for setting in settings {
+        session.execute(setting).expect("a setting");
+    }
+    session
+}
+
+fn two_versions_go_up_and_down_again(dialect: Dialect) {
+    let _exclusive = (dialect == Dialect::Postgres).then(database::exclusive);
+    let mut stage = Stage::new(dialect, "moved", &address(dialect));
+    if dialect == Dialect::Postgres {
+        let made = stage.session.execute("CREATE ROLE deployer SUPERUSER");
+        made.expect("a role");
+    }
+    let mut session = told(&stage);
+    let before = settings(&mut session, dialect);
+    let mut go = |stage: &Stage, version: usize, up: bool| {
+        let mut files = stage.files_of(version);
+        if !up {
+            files.reverse();
+        }
+        let texts = stage.files();
+        for file in files {
+            apply(&mut session, &texts[&file], up);
+            let after = settings(&mut session, dialect);
+            let left: Vec<_> = after.iter().zip(&before).filter(|(a, b)| a != b).collect();
+            assert!(left.is_empty(), "{file}, up: {up}: {left:?}");
+        }
+    };
+
+    stage.generate("goose");
+    go(&stage, 1, true);
+    stage.is_as_generated("version 1");
+    stage.purge("1");
+
+    // The same spec again: nothing is written.
+    let written = stage.files();
+    assert!(stage.generate("goose").contains("as generated: version 1"));
+    assert_eq!(stage.files(), written);
+
+    stage.edit(2);
+    stage.generate("goose");
+    for (name, text) in written.iter().filter(|(name, _)| !name.ends_with(".lock")) {
+        assert_eq!(&stage.files()[name], text, "{name} was written again");
+    }
+    go(&stage, 2, true);
+    stage.is_as_generated("version 2");
+    stage.purge("2");
+    let runs = stage.count("windrow_moved.run");
+    assert!(runs >= 2, "{runs} in the ledger");
+
+    go(&stage, 2, false);
+    stage.edit(1);
+    stage.is_as_generated("version 1 again");
+    stage.purge("3");
+    assert!(stage.count("windrow_moved.run") > runs);
+
+    go(&stage, 1, false);
+    assert!(!stage.is_installed());
+    assert_eq!(stage.indexes(), 0);
+    if dialect == Dialect::Postgres {
+        drop(session);
+        let gone = stage.session.execute("DROP ROLE deployer");
+        gone.expect("a role goes");
+    }
+}

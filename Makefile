@@ -44,11 +44,12 @@ test: lint ## Check all that, and every test on real servers
 	@$(CARGO) test --quiet --lib --bins
 	@$(TEST) --quiet --no-lints
 
-prove: setup ## Attack the promises for hours: ten times as many random worlds (TIMES=5), other ones each time (SEED=), an end at every statement of a run, clusters, then defects slipped into the SQL
+prove: setup ## Attack the promises for hours: ten times as many random worlds (TIMES=5), other ones each time (SEED=), an end at every statement of a run, clusters, runners of migrations, then defects slipped into the SQL
 	@.ci/servers
 	@.ci/servers galera
 	@WINDROW_TEST_TIMES=$(TIMES) WINDROW_TEST_SEED=$(SEED) WINDROW_TEST_PATIENCE=14400 $(TEST)
 	@WINDROW_TEST_PATIENCE=1800 $(TEST) --ignored cluster::
+	@runners=$$(.ci/runners) && WINDROW_RUNNERS=$$runners WINDROW_TEST_PATIENCE=1800 $(TEST) --ignored migrations::
 	@WINDROW_TEST_PATIENCE=14400 $(TEST) --ignored --exact prove::every_defect_is_noticed
 
 generated: build ## Write generated/ and the JSON Schema anew

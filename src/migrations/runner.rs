@@ -1,6 +1,6 @@
 //! The runners of migrations: how each wants its files. A runner is a row of a table, and templates of its files.
 
-use crate::dialect::Dialect;
+use crate::dialect::{DIALECTS, Dialect};
 
 /// A runner of migrations.
 #[derive(Debug)]
@@ -17,6 +17,10 @@ pub struct Runner {
     modes: [&'static str; 2],
     /// What begins and ends the transaction on PostgreSQL, where the runner does not.
     transaction: [&'static str; 2],
+    /// The file of what must stand outside of a transaction, where the runner knows no such migration: a client applies it.
+    by_hand: Option<&'static str>,
+    /// The servers on which it can be relied on.
+    pub servers: &'static [Dialect],
 }
 
 /// How the migrations of a runner are told apart.
@@ -57,6 +61,9 @@ const END: &str = "-- end of the statement";
 /// A file with the SQL of one direction.
 const UP: &str = "{mode}{head}\n{up}";
 const DOWN: &str = "{mode}{head}\n{down}";
+
+/// A file that no runner applies.
+const BY_HAND: &str = "{head}-- The runner makes a transaction of each of its files: a client applies this one beside them.\n\n{up}";
 
 /// What Flyway is to know of a file beside it.
 const FLYWAY: &str = "executeInTransaction={mode}\nplaceholderReplacement=false\nencoding=UTF-8\n";
@@ -147,6 +154,8 @@ pub const RUNNERS: &[Runner] = &[
         marks: Marks::Delimiter,
         modes: ["true", "false"],
         transaction: ["", ""],
+        by_hand: None,
+        servers: DIALECTS,
     },
     Runner {
         name: "liquibase",
@@ -155,6 +164,8 @@ pub const RUNNERS: &[Runner] = &[
         marks: Marks::Xml,
         modes: ["true", "false"],
         transaction: ["", ""],
+        by_hand: None,
+        servers: DIALECTS,
     },
     Runner {
         name: "sqitch",
@@ -163,6 +174,8 @@ pub const RUNNERS: &[Runner] = &[
         marks: Marks::Delimiter,
         modes: ["", ""],
         transaction: ["BEGIN;\n\n", "\nCOMMIT;\n"],
+        by_hand: None,
+        servers: DIALECTS,
     },
     Runner {
         name: "dbmate",
@@ -171,6 +184,8 @@ pub const RUNNERS: &[Runner] = &[
         marks: Marks::Semicolon,
         modes: ["", " transaction:false"],
         transaction: ["", ""],
+        by_hand: None,
+        servers: DIALECTS,
     },
     Runner {
         name: "golang-migrate",
@@ -179,6 +194,8 @@ pub const RUNNERS: &[Runner] = &[
         marks: Marks::Semicolon,
         modes: ["", ""],
         transaction: ["", ""],
+        by_hand: None,
+        servers: DIALECTS,
     },
     Runner {
         name: "goose",
@@ -187,6 +204,8 @@ pub const RUNNERS: &[Runner] = &[
         marks: Marks::Goose,
         modes: ["", "-- +goose NO TRANSACTION\n"],
         transaction: ["", ""],
+        by_hand: None,
+        servers: DIALECTS,
     },
     Runner {
         name: "atlas",
@@ -198,6 +217,8 @@ pub const RUNNERS: &[Runner] = &[
             "-- atlas:txmode none\n\n",
         ],
         transaction: ["", ""],
+        by_hand: None,
+        servers: DIALECTS,
     },
     Runner {
         name: "alembic",
@@ -206,6 +227,8 @@ pub const RUNNERS: &[Runner] = &[
         marks: Marks::Python,
         modes: ["", "    with op.get_context().autocommit_block():\n    "],
         transaction: ["", ""],
+        by_hand: None,
+        servers: DIALECTS,
     },
     Runner {
         name: "django",
@@ -214,6 +237,8 @@ pub const RUNNERS: &[Runner] = &[
         marks: Marks::Python,
         modes: ["True", "False"],
         transaction: ["", ""],
+        by_hand: None,
+        servers: DIALECTS,
     },
     Runner {
         name: "rails",
@@ -222,6 +247,8 @@ pub const RUNNERS: &[Runner] = &[
         marks: Marks::Ruby,
         modes: ["", "  disable_ddl_transaction!\n\n"],
         transaction: ["", ""],
+        by_hand: None,
+        servers: DIALECTS,
     },
     Runner {
         name: "sqlx",
@@ -230,14 +257,19 @@ pub const RUNNERS: &[Runner] = &[
         marks: Marks::Semicolon,
         modes: ["", "-- no-transaction\n"],
         transaction: ["", ""],
+        by_hand: None,
+        servers: DIALECTS,
     },
     Runner {
         name: "refinery",
         files: &[("V{n}__{slug}.sql", UP)],
         order: Order::Number("V", 1),
         marks: Marks::Semicolon,
-        modes: ["", "-- refinery:noTransaction\n"],
+        modes: ["", ""],
         transaction: ["", ""],
+        by_hand: Some("{slug}.sql"),
+        // Of a file for MySQL or MariaDB it takes no notice of an error behind the first statement, and notes it as applied.
+        servers: &[Dialect::Postgres],
     },
 ];
 
@@ -278,7 +310,10 @@ impl Runner {
             ("up", self.statements(dialect, told, told.up)),
             ("down", self.statements(dialect, told, told.down)),
         ];
-        let files = self.files.iter();
+        let by_hand = self.by_hand.filter(|_| told.alone);
+        let by_hand = by_hand.map(|name| [(name, BY_HAND)]);
+        let files = by_hand.as_ref().map_or(self.files, |file| file.as_slice());
+        let files = files.iter();
         files
             .map(|(name, template)| (fill(name, &holes), fill(template, &holes)))
             .collect()

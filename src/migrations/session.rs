@@ -60,8 +60,10 @@ fn noted() -> Line {
     Line::new(
         "note what the session was told",
         format!(
-            "DO $windrow$\nBEGIN\n    PERFORM pg_catalog.set_config('windrow.before', pg_catalog.jsonb_build_object({})::text, false);\nEND\n$windrow$",
-            settings.join(", ")
+            "DO $windrow$\nBEGIN\n    \
+             PERFORM pg_catalog.set_config('windrow.before', pg_catalog.jsonb_build_object(\n        {}\n    )::text, false);\n\
+             END\n$windrow$",
+            settings.join(",\n        ")
         ),
     )
 }

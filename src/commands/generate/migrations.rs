@@ -21,6 +21,7 @@ pub(super) fn generate(runner: &Runner, args: &Generate, ui: &Ui) -> anyhow::Res
     for spec in &args.specs {
         let graph = load(spec, ui)?;
         for (dialect, below) in places(&graph, args.dialect, out)? {
+            speaks(runner, dialect)?;
             wanted.push((graph.clone(), dialect, below));
         }
     }
@@ -71,6 +72,26 @@ pub(super) fn generate(runner: &Runner, args: &Generate, ui: &Ui) -> anyhow::Res
     }
     tell_changes(&generated, out, ui);
     Ok(Exit::Clean)
+}
+
+/// A runner must do on the server what it says.
+fn speaks(runner: &Runner, dialect: Dialect) -> anyhow::Result<()> {
+    if runner.servers.contains(&dialect) {
+        return Ok(());
+    }
+    let servers: Vec<_> = runner.servers.iter().map(|it| it.facts().title).collect();
+    let folders: Vec<_> = runner.servers.iter().map(|it| it.facts().folder).collect();
+    Err(Failure::new(format!(
+        "there are no migrations of {} for {}, only for {}",
+        runner.name,
+        dialect.facts().title,
+        servers.join(", ")
+    ))
+    .hint(format!(
+        "take another runner, or of a spec for several servers `--dialect {}`",
+        folders.join("` or `--dialect ")
+    ))
+    .into())
 }
 
 /// How the file differs that remembers a version, the files of that version tell better.

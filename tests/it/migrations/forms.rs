@@ -18,6 +18,7 @@ tests! {
         a_version_is_written_once,
         what_does_not_fit_is_refused,
         a_spec_for_several_servers_has_a_folder_for_each,
+        an_index_of_another_spec_stays,
         python_and_ruby_read_what_the_spec_says,
     ],
 }
@@ -126,8 +127,8 @@ const FORMS: &[Form] = &[
     },
     Form {
         runner: "refinery",
-        files: ["V1__windrow_x_v1_index_1.sql", "V4__windrow_x_v1.sql"],
-        alone: "-- refinery:noTransaction\n",
+        files: ["/windrow_x_v1_index_1.sql", "V4__windrow_x_v1.sql"],
+        alone: "a client applies this one",
         marks: &[],
     },
 ];
@@ -191,7 +192,9 @@ impl Desk {
 
 /// The only file whose name ends so.
 fn file<'a>(files: &'a BTreeMap<String, String>, end: &str) -> &'a str {
-    let mut found = files.iter().filter(|(name, _)| name.ends_with(end));
+    let mut found = files
+        .iter()
+        .filter(|(name, _)| format!("/{name}").ends_with(end));
     let (_, text) = found
         .next()
         .unwrap_or_else(|| panic!("no {end} in {:?}", files.keys()));
@@ -207,6 +210,11 @@ fn every_runner_gets_its_form() {
             let title = format!("{} on {}", form.runner, dialect.facts().title);
             let desk = Desk::new();
             desk.write(&spec(1, "x", *dialect));
+            if form.runner == "refinery" && *dialect != Dialect::Postgres {
+                let words = ["--for", form.runner, "--out", "m"];
+                desk.refused(&words, "only for PostgreSQL");
+                continue;
+            }
             desk.done(&["--for", form.runner, "--out", "m"]);
             let files = desk.files("m");
             if *dialect == Dialect::Postgres {
@@ -314,7 +322,11 @@ fn a_version_is_written_once() {
             let any = first.values().any(|text| text.contains(&next));
             assert!(any, "{}: no {next}", form.runner);
         }
-        let numbers = ["42_windrow_x_v1_index_1", "42__windrow_x_v1_index_1"];
+        let numbers = [
+            "42_windrow_x_v1_index_1",
+            "42__windrow_x_v1_index_1",
+            "V45__windrow_x_v1",
+        ];
         let numbered = !["alembic", "sqitch"].contains(&form.runner);
         let comes = first
             .keys()
@@ -432,6 +444,32 @@ fn a_spec_for_several_servers_has_a_folder_for_each() {
     desk.done(&["--for", "sqlx", "--out", "one", "--dialect", "mysql"]);
     assert!(desk.files("one").contains_key("0001_windrow_x_v1.up.sql"));
     desk.refused(&["--for", "sqlx", "--out", "one"], "are in `one`");
+}
+
+/// Both specs make the same indexes: the way back of one leaves those of the other.
+fn an_index_of_another_spec_stays() {
+    for (dialect, drop) in [
+        (Dialect::Postgres, "DROP INDEX CONCURRENTLY"),
+        (Dialect::Mariadb, "DROP INDEX IF EXISTS"),
+    ] {
+        let desk = Desk::new();
+        let mut drops = Vec::new();
+        for name in ["x", "y"] {
+            // Another installation on the same tables.
+            let text = spec(1, name, dialect).replace("y_app", "x_app");
+            desk.write(&text);
+            desk.done(&["--for", "sqlx", "--out", "m"]);
+            let files = desk.files("m");
+            let down = files.iter().filter(|(file, _)| {
+                file.contains(&format!("windrow_{name}_v1")) && file.ends_with(".down.sql")
+            });
+            drops.push(
+                down.map(|(_, text)| text.matches(drop).count())
+                    .sum::<usize>(),
+            );
+        }
+        assert_eq!(drops, [3, 0], "{}", dialect.facts().title);
+    }
 }
 
 /// The text between quotes of another language is the SQL, byte by byte.

@@ -13,6 +13,7 @@ use crate::draw;
 use crate::graph::Rule;
 use crate::render::Change;
 use crate::ui::{count, counted};
+use crate::version::VERSION;
 use html::{Cell, Html, Line, code, names, said, table, ticked};
 use parts::Tone;
 
@@ -44,8 +45,6 @@ pub fn html(page: &Page) -> String {
     html.put("</body>\n</html>\n");
     html.finish()
 }
-
-const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 fn head(html: &mut Html, page: &Page) {
     html.put("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");

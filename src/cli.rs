@@ -152,7 +152,7 @@ pub enum Command {
     /// Example: windrow graph specs/dolphinscheduler.toml --format svg > graph.svg
     Graph(Graph),
 
-    /// Write one page for a change ticket: deleted, kept, and why
+    /// Write one page for a change ticket, to read and to print
     ///
     /// A single HTML file without scripts: a picture of the tables, what each rule deletes and keeps in words, the statements,
     /// the indexes. With a database also what `check`, `plan`, `preview` and `diff` say of it; it reads only. What cannot be

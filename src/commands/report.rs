@@ -110,6 +110,7 @@ fn read(session: &mut Session, on: OnDatabase, ui: &Ui) -> anyhow::Result<Readin
     let installed = session.calls.installed();
     let is_installed = part(session.database.query(installed, &[Some(&control)]))?;
     let is_installed = is_installed.map(|rows| !rows.is_empty());
+    let known = is_installed.as_ref().ok().copied();
     let absent = match is_installed {
         Ok(true) => None,
         Ok(false) => Some(Missing {
@@ -135,6 +136,7 @@ fn read(session: &mut Session, on: OnDatabase, ui: &Ui) -> anyhow::Result<Readin
         at,
         server: format!("{} {version}", server.dialect.facts().title),
         address: session.url.to_string(),
+        installed: known,
         left_out: session.left_out.iter().map(ToString::to_string).collect(),
         findings,
         decisions,

@@ -54,6 +54,11 @@ fn installed_state(reading: &Reading) -> Card {
             let differ = counted(it.drift.len() as i64, "object differs", "objects differ");
             (Tone::Look, differ, "from what this spec makes".to_owned())
         }
+        Err(_) if reading.installed == Some(false) => (
+            Tone::Open,
+            "no".to_owned(),
+            "or this account does not see it".to_owned(),
+        ),
         Err(missing) => (
             Tone::Open,
             "no comparison".to_owned(),

@@ -60,6 +60,8 @@ pub struct Reading {
     pub server: String,
     /// Its address, without a password.
     pub address: String,
+    /// Whether windrow is installed there, if this account may know.
+    pub installed: Option<bool>,
     /// What the spec is without in this database, in words.
     pub left_out: Vec<String>,
     /// What `check` found.

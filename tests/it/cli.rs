@@ -88,7 +88,7 @@ fn help_names_every_command_and_the_exit_codes() {
       init         Fit a spec to the version that a live database has
       check        Check a spec, alone or against a live database
       graph        Draw the tables, what belongs to what, and the delete order
-      report       Write one page for a change ticket: deleted, kept, and why
+      report       Write one page for a change ticket, to read and to print
       schema       Print the JSON Schema of specs, or of answers
       generate     Write the SQL files of one or more specs
       install      Install the generated SQL into a database

@@ -191,6 +191,7 @@ fn reading(graph: &Graph, mut next: impl FnMut() -> String) -> Reading {
         at: next(),
         server: next(),
         address: next(),
+        installed: Some(true),
         left_out: vec![next()],
         findings: Ok(vec![
             finding(Severity::Error, next(), next()),

@@ -10,7 +10,7 @@ mod sql;
 mod words;
 
 use crate::draw;
-use crate::graph::Rule;
+use crate::graph::{Rule, TableId, Unit};
 use crate::render::Change;
 use crate::ui::{count, counted};
 use crate::version::VERSION;
@@ -240,22 +240,41 @@ fn deleted(html: &mut Html, page: &Page) {
 fn never(html: &mut Html, page: &Page) {
     let graph = page.graph;
     html.put("<section id=\"never\"><h2>What is not deleted</h2>\n");
-    html.list(&[
-        vec![said("Anything, before "), code("windrow arm"), said(" has been run in this very database: an installation alone \
-             deletes nothing.")],
-        vec![said("A part of a family: what belongs together is deleted as a whole, in one transaction, or stays as a whole.")],
-        vec![said("What is on hold, what is still running, and what has no end or no time.")],
-        vec![said("What is younger than the minimum retention of its rule, whatever a policy, an option or a call says.")],
-        vec![said("Anything, while the database has a foreign key, trigger or rule on these tables that the spec does not know: \
-             runs stop.")],
-        vec![said("Rows of tables that the spec does not name.")],
-    ]);
+    let mut lines = vec![vec![
+        said("Anything, before "),
+        code("windrow arm"),
+        said(" has been run in this very database: an installation alone deletes nothing."),
+    ]];
+    let is_of_families = |rule: &&Rule| {
+        rule.by_end() || rule.timed().is_some_and(|timed| timed.unit == Unit::Family)
+    };
+    let families = graph.rules.iter().filter(is_of_families);
+    let families: Vec<&str> = families.map(|rule| rule.name.as_str()).collect();
+    if !families.is_empty() {
+        let mut line = vec![said(
+            "A part of a family, by the rules that delete families (",
+        )];
+        line.extend(names(families));
+        line.push(said(
+            "): one transaction deletes all of it, or nothing of it.",
+        ));
+        lines.push(line);
+    }
+    lines.extend([
+        "What is on hold, what is still running, and what has no end or no time.",
+        "What is younger than the minimum retention of its rule, whatever a policy, an option or a call says.",
+        "Anything, while the database has a foreign key that deletes or sets rows, a trigger or a rule on these tables that the \
+         spec does not know: runs stop.",
+        "Rows of tables that the spec does not name.",
+    ]
+    .map(|text| vec![said(text)]));
+    html.list(&lines);
     let mut stays: Vec<Vec<Cell>> = Vec::new();
     for (at, it) in graph.tables.iter().enumerate() {
         let goes = graph
             .rules
             .iter()
-            .any(|rule| rule.order.contains(&crate::graph::TableId(at)));
+            .any(|rule| rule.order.contains(&TableId(at)));
         if goes {
             continue;
         }

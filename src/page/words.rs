@@ -1,6 +1,6 @@
 //! What a rule deletes and what it keeps, in sentences.
 
-use super::html::{Line, Word, code, names, said};
+use super::html::{Line, code, names, said};
 use crate::graph::{
     Action, Condition, Edge, Epoch, Graph, Literal, Need, Retention, Rule, Shared, Single, Source,
     Strategy, Table, TableId, Unit, With,
@@ -41,75 +41,72 @@ fn only(lead: &str, all: &[Condition], sql: Option<&str>) -> Line {
 
 /// In one sentence, which rows a rule deletes and when.
 pub(super) fn deleted(graph: &Graph, rule: &Rule) -> Line {
-    let root = code(&graph.table(rule.root).name);
-    let mut line = match &rule.strategy {
-        Strategy::EndTime => {
-            let mut line = line![said("Whole families: a row of "), root];
-            line.extend(only(" with ", &rule.candidates, None));
-            line.push(said(", with everything that belongs to it, once it "));
-            let is_final = only("is final (", &rule.r#final, rule.where_sql.as_deref());
-            if !is_final.is_empty() {
-                line.extend(is_final);
-                line.push(said(") and "));
-            }
-            line.push(said("ended "));
-            line.extend(after(&rule.retention));
-            line.push(said(" ago"));
-            return line;
-        }
+    let mut root = line![code(&graph.table(rule.root).name)];
+    let sql = rule.where_sql.as_deref().filter(|_| !rule.by_end());
+    root.extend(only(" with ", &rule.candidates, sql));
+    match &rule.strategy {
+        Strategy::EndTime => ended(rule, root),
         Strategy::Timed(timed) => {
-            let mut line = match timed.unit {
-                Unit::Family => line![said("Whole families of "), root],
-                Unit::Window if rule.order.len() > 1 => {
-                    line![said("Rows of "), root, said(" and of the tables below")]
-                }
-                Unit::Window => line![said("Rows of "), root],
-            };
+            let mut line = line![said(match timed.unit {
+                Unit::Family => "Whole families of ",
+                Unit::Window => "Rows of ",
+            })];
+            line.extend(root);
+            if timed.unit == Unit::Window && rule.order.len() > 1 {
+                line.push(said(" and of the tables that belong to it"));
+            }
+            let time = code(&rule.end_time.name);
             if timed.retention == 0 {
                 line.extend(line![
-                    said(" whose removal time ("),
-                    code(&rule.end_time.name),
+                    said(", once their removal time ("),
+                    time,
                     said(") has passed")
                 ]);
                 if rule.retention.safety_lag > 0 {
                     line.push(said(format!(" by {}", span(rule.retention.safety_lag))));
                 }
             } else {
-                line.extend(line![
-                    said(" whose "),
-                    code(&rule.end_time.name),
-                    said(" is ")
-                ]);
+                line.extend(line![said(", once their "), time, said(" is ")]);
                 line.extend(after(&rule.retention));
                 line.push(said(" ago"));
             }
             line
         }
         Strategy::Single(single) => single_rows(rule, single, root),
-    };
-    line.extend(only(
-        ", of those with ",
-        &rule.candidates,
-        rule.where_sql.as_deref(),
-    ));
+    }
+}
+
+fn ended(rule: &Rule, root: Line) -> Line {
+    let mut line = line![said("Whole families: a row of ")];
+    line.extend(root);
+    line.push(said(", with everything that belongs to it, once it "));
+    let is_final = only("is final (", &rule.r#final, rule.where_sql.as_deref());
+    if !is_final.is_empty() {
+        line.extend(is_final);
+        line.push(said(") and "));
+    }
+    line.push(said("ended "));
+    line.extend(after(&rule.retention));
+    line.push(said(" ago"));
     line
 }
 
-fn single_rows(rule: &Rule, single: &Single, root: Word) -> Line {
-    let aged = single.aged().map(|column| {
+fn single_rows(rule: &Rule, single: &Single, root: Line) -> Line {
+    let aged = single.aged().filter(|_| !is_off(rule)).map(|column| {
         let mut line = after(&rule.retention);
         line.extend(line![said(" after "), code(&column.name)]);
         line
     });
-    let mut line = line![said("Single rows of "), root];
+    let mut line = line![said("Single rows of ")];
+    line.extend(root);
     match single {
         Single::Expiry { .. } => {
+            let time = code(&rule.end_time.name);
             line.extend(line![
-                said(" whose "),
-                code(&rule.end_time.name),
-                said(" has passed")
+                said(", once their "),
+                time,
+                said(" has passed; rows without one ")
             ]);
-            line.push(said("; rows without one "));
             match aged {
                 Some(aged) => line.extend(std::iter::once(said("are deleted ")).chain(aged)),
                 None => line.push(said("stay")),
@@ -117,7 +114,7 @@ fn single_rows(rule: &Rule, single: &Single, root: Word) -> Line {
             return line;
         }
         Single::Orphan { needs, .. } => {
-            line.push(said(" for which a row is missing that they need ("));
+            line.push(said(", for which a row is missing that they need ("));
             for (at, chain) in needs.iter().enumerate() {
                 line.push(said(if at > 0 { ", or " } else { "" }));
                 line.extend(needed(chain));
@@ -127,7 +124,7 @@ fn single_rows(rule: &Rule, single: &Single, root: Word) -> Line {
         Single::KeepLast {
             group, order, keep, ..
         } => {
-            line.push(said(format!(" beyond the newest {}", count(*keep))));
+            line.push(said(format!(", beyond the newest {}", count(*keep))));
             if !group.is_empty() {
                 line.push(said(" of each "));
                 line.extend(names(group.iter().map(|it| it.name.as_str())));
@@ -137,10 +134,16 @@ fn single_rows(rule: &Rule, single: &Single, root: Word) -> Line {
         }
     }
     if let Some(aged) = aged {
-        line.push(said(", and not before "));
+        line.push(said(", "));
         line.extend(aged);
     }
     line
+}
+
+/// Whether rows without an expiry time stay although there is something that could stand in for it.
+fn is_off(rule: &Rule) -> bool {
+    let is_expiry = matches!(rule.single(), Some(Single::Expiry { .. }));
+    is_expiry && rule.retention.default == Some(0)
 }
 
 /// What must exist for a row to stay.
@@ -164,20 +167,28 @@ fn needed(chain: &[Need]) -> Line {
 
 /// How long after a time something is deleted.
 fn after(retention: &Retention) -> Line {
-    let lag = match retention.safety_lag {
-        0 => String::new(),
-        lag => format!(" (and {} of safety)", span(lag)),
+    let mut line = match (retention.default, retention.definition()) {
+        (Some(default), _) => line![said(format!("more than {}", span(default)))],
+        (None, Some(it)) => line![
+            said("longer than "),
+            code(format!("{}.{}", it.table, it.column)),
+            said(" or a policy says"),
+        ],
+        (None, None) => line![said("longer than a policy says")],
     };
-    match (retention.default, &retention.per) {
-        (Some(default), _) => line![said(format!("more than {}{lag}", span(default)))],
-        (None, _) => line![said(format!("longer than a policy says{lag}"))],
+    if retention.safety_lag > 0 {
+        line.push(said(format!(
+            " (and {} of safety)",
+            span(retention.safety_lag)
+        )));
     }
+    line
 }
 
 /// How long a rule keeps what ended, in sentences.
 pub(super) fn kept_how_long(rule: &Rule) -> Vec<Line> {
     let retention = &rule.retention;
-    let is_aged = rule.single().is_none_or(|single| single.aged().is_some());
+    let is_aged = rule.single().is_none_or(|single| single.aged().is_some()) && !is_off(rule);
     let is_removal = rule.timed().is_some_and(|timed| timed.retention == 0);
     if !is_aged {
         return Vec::new();
@@ -219,9 +230,9 @@ pub(super) fn kept_how_long(rule: &Rule) -> Vec<Line> {
         Some(Source::Definition(it)) => lines.push(line![
             said("Where no policy says otherwise, "),
             code(format!("{}.{}", it.table, it.column)),
-            said(" says how long (the row that is named by "),
+            said(" says how long (of the row whose "),
             code(&it.key.name),
-            said("; NULL: for ever)."),
+            said(" it is; NULL: for ever)."),
         ]),
         Some(Source::Values(values)) => {
             let told = values

@@ -559,3 +559,88 @@ pub(super) fn limits(rule: &Rule) -> Line {
     }
     line
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lint;
+    use crate::page::html::Word;
+
+    /// The sentences of a rule of a shipped spec as one text.
+    fn told(spec: &str, rule: &str) -> String {
+        let graph = lint::load(spec).0.expect("a spec without errors");
+        let rule = graph.rules.iter().find(|it| it.name == rule);
+        let rule = rule.expect("the rule");
+        let mut lines = vec![deleted(&graph, rule)];
+        lines.extend(kept_how_long(rule));
+        lines.extend(kept(&graph, rule));
+        lines.extend(besides(&graph, rule));
+        let line = |line: &Line| -> String {
+            let words = line.iter().map(|word| match word {
+                Word::Said(text) => text.clone(),
+                Word::Code(text) => format!("`{text}`"),
+            });
+            words.chain(["\n".to_owned()]).collect()
+        };
+        lines.iter().map(line).collect()
+    }
+
+    #[test]
+    fn rules_are_told_as_the_spec_means_them() {
+        let airflow = include_str!("../../specs/airflow-3.toml");
+        let camunda = include_str!("../../specs/camunda7.toml");
+        for (spec, rule, sentences) in [
+            (
+                airflow,
+                "dag_runs",
+                &[
+                    "once it is final (`state = success or failed`) and ended more than 90 days (and 1 day of safety) ago\n",
+                    "\nNo policy, option or call can go below 7 days.\n",
+                    "\nOnly values of `dag_id` that have an enabled policy are cleaned; all others are left alone.\n",
+                    "\nFamilies without an end time: `end_date` is NULL, and so is `updated_at`, which stands in for it.\n",
+                    "\nThe newest 1 of each `dag_id`, by `run_after`, among those with `run_type = asset_triggered`.\n",
+                    "\nRows of `backfill_dag_run` stay; `dag_run_id` is set to NULL where",
+                ][..],
+            ),
+            (
+                airflow,
+                "tries",
+                &[
+                    "Single rows of `task_instance_history`, beyond the newest 3 of each `dag_id`, `task_id`",
+                ],
+            ),
+            (
+                airflow,
+                "task_state",
+                &["once their `expires_at` has passed; rows without one stay\n"],
+            ),
+            (
+                airflow,
+                "callback",
+                &[
+                    "`callback` with `state = scheduled or success or failed`, for which a row is missing that they need \
+                 (`id → deadline(callback_id)`), more than 7 days (and 1 hour of safety) after `created_at`\n",
+                ],
+            ),
+            (
+                airflow,
+                "asset_event",
+                &[
+                    "\nWhat a row of `dagrun_asset_event` names by `event_id` (of `asset_event`), with its family",
+                ],
+            ),
+            (
+                camunda,
+                "history",
+                &[
+                    "Whole families of `act_hi_procinst`, once their removal time (`removal_time_`) has passed by 1 hour\n",
+                ],
+            ),
+        ] {
+            let told = told(spec, rule);
+            for sentence in sentences {
+                assert!(told.contains(sentence), "{sentence} is not in {told}");
+            }
+        }
+    }
+}

@@ -73,6 +73,8 @@ impl Browser {
             .env("IN", &to)
             .env("OUT", &from)
             .env("HOME", folder.path())
+            // It leaves files there.
+            .env("TMPDIR", folder.path())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())

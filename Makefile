@@ -15,7 +15,7 @@ SCRATCH := $(shell [ "$$($(GIB_FREE))" -ge 16 ] && [ "$$($(GIB_SHM))" -ge 12 ] &
 
 TEST = TMPDIR=$(SCRATCH) $(CARGO) test --quiet --test it --
 
-.PHONY: help setup demo demo-down lint test prove fmt generated generated-check bench build clean
+.PHONY: help setup demo demo-down dist lint test prove fmt generated generated-check bench build clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 20
@@ -27,12 +27,18 @@ build: ## Build the release binary
 	@.ci/setup build
 	@$(CARGO) build --release --quiet
 
-demo: build ## The main job on a throw-away server: SYSTEM=dolphinscheduler, yworkflow, camunda7, airflow-3, mlflow-3 or prefect-3, DIALECT=postgres, mysql or mariadb
+dist: ## Build what is handed out, into dist/: the program, a Debian package, a container file, checksums
+	@.ci/setup build
+	@.ci/dist
+
+demo: ## The main job on a throw-away server: SYSTEM=dolphinscheduler, yworkflow, camunda7, airflow-3, mlflow-3 or prefect-3, DIALECT=postgres, mysql or mariadb
+	@.ci/setup build
+	@$(CARGO) build --profile demo --quiet
 	@.ci/servers $(DIALECT)
-	@$(WINDROW) demo --system $(SYSTEM) --dialect $(DIALECT)
+	@target/demo/windrow demo --system $(SYSTEM) --dialect $(DIALECT)
 
 demo-down: ## Stop the demo's server and remove it
-	@$(WINDROW) demo --down
+	@target/demo/windrow demo --down
 
 lint: setup ## Check formatting, lints, goldens, generated files and the rules for the sources: no server, a minute
 	@$(CARGO) fmt --all --check

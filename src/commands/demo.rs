@@ -271,10 +271,21 @@ fn farewell(stage: &Stage, took: Duration, ui: &Ui) {
         .collect();
     ui.data(&format!(
         "  export WINDROW_URL='{}'\n{lines}  {}\n\n\
-         `windrow` is target/release/windrow. `make demo-down` stops the server and removes it.",
+         `windrow` is {}. `windrow demo --down`, or `make demo-down`, stops the server and removes it.",
         stage.url,
-        stage.list_routines()
+        stage.list_routines(),
+        program()
     ));
+}
+
+/// Where this program is, as short as it can be said.
+fn program() -> String {
+    let path = std::env::current_exe().unwrap_or_else(|_| "windrow".into());
+    let here = std::env::current_dir().unwrap_or_default();
+    path.strip_prefix(&here)
+        .unwrap_or(&path)
+        .display()
+        .to_string()
 }
 
 /// The spec of the checkout, or a copy of it beside the server.

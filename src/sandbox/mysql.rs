@@ -641,11 +641,12 @@ fn find_program(settings: &Settings) -> Result<PathBuf> {
         .and_then(|found| program_in(&found.bin_dir, flavour))
         .ok_or_else(|| {
             let how = match flavour {
-                Flavour::Mysql => "`.ci/servers mysql`",
-                Flavour::Mariadb => "`apt-get install mariadb-server-core mariadb-client-core` or `make setup`",
+                Flavour::Mysql => "install one",
+                Flavour::Mariadb => "install one, such as Debian's `mariadb-server-core` and `mariadb-client-core`",
             };
             anyhow!(
-                "no {} server is installed\n\nhint: run {how}, or set {} to the folder with its programs",
+                "no {} server is installed\n\nhint: {how}, or set {} to the folder with its programs; in a clone \
+                 `make demo` unpacks one without root",
                 flavour.title(),
                 flavour.variable()
             )

@@ -263,19 +263,30 @@ fn hint_at_pg_cron(error: anyhow::Error) -> anyhow::Error {
     error
 }
 
-/// Every PostgreSQL on this machine, by major version: the distribution's, the unpacked ones of `.ci/servers`, and the
-/// one on the PATH. The first of a version wins.
+/// Every PostgreSQL on this machine, by major version: those of the distributions and of PostgreSQL's own packages, the unpacked
+/// ones of `.ci/servers`, and the one on the PATH. The first of a version wins.
 pub fn installed() -> Vec<(u32, PathBuf)> {
-    let system = numbered("/usr/lib/postgresql".as_ref(), "");
+    let usual = [
+        ("/usr/lib/postgresql", ""),
+        ("/usr", "pgsql-"),
+        ("/usr/lib", "postgresql"),
+        ("/usr/libexec", "postgresql"),
+        ("/opt/homebrew/opt", "postgresql@"),
+        ("/usr/local/opt", "postgresql@"),
+    ];
+    let system = usual
+        .into_iter()
+        .flat_map(|(folder, prefix)| numbered(folder.as_ref(), prefix));
     let cached = cache_dirs()
         .into_iter()
         .flat_map(|cache| numbered(&cache, "postgres-"));
     let on_path = path_dirs()
         .into_iter()
+        .chain(["/usr/local/pgsql/bin".into()])
         .filter(|dir| is_bin_dir(dir))
         .filter_map(|dir| Some((major_version(&dir)?, dir)));
     let mut found: Vec<(u32, PathBuf)> = Vec::new();
-    for (major, dir) in system.into_iter().chain(cached).chain(on_path) {
+    for (major, dir) in system.chain(cached).chain(on_path) {
         if is_bin_dir(&dir) && !found.iter().any(|(known, _)| *known == major) {
             found.push((major, dir.canonicalize().unwrap_or(dir)));
         }
@@ -308,8 +319,8 @@ fn find_bin_dir(settings: &Settings) -> Result<PathBuf> {
         .or(found.last());
     chosen.map(|(_, dir)| dir.clone()).ok_or_else(|| {
         anyhow!(
-            "no PostgreSQL server is installed\n\nhint: run `apt-get install postgresql-15` or `make setup`, or set \
-             WINDROW_POSTGRES_BIN to the folder with its programs"
+            "no PostgreSQL server is installed\n\nhint: install one, such as Debian's `postgresql-15` and `postgresql-15-cron`, or set \
+             WINDROW_POSTGRES_BIN to the folder with its programs; in a clone `make demo` unpacks one without root"
         )
     })
 }

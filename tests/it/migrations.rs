@@ -19,6 +19,9 @@ tests! {
     every_server: [
         two_versions_go_up_and_down_again,
     ],
+    on_postgres: [
+        what_has_another_shape_is_made_anew,
+    ],
 }
 
 /// The address of a server for the superuser, with `DATABASE` to fill in.
@@ -153,4 +156,51 @@ fn two_versions_go_up_and_down_again(dialect: Dialect) {
         let gone = stage.session.execute("DROP ROLE deployer");
         gone.expect("a role goes");
     }
+}
+
+/// PostgreSQL replaces neither a view of other columns nor a function of another result. What was installed is changed here, and so is
+/// what the folder remembers.
+fn what_has_another_shape_is_made_anew() {
+    let dialect = Dialect::Postgres;
+    let _exclusive = database::exclusive();
+    let mut stage = Stage::new(dialect, "shaped", &address(dialect));
+    let mut session = connect(&stage.url);
+    let go = |stage: &Stage, session: &mut Session, version: usize| {
+        let texts = stage.files();
+        for file in stage.files_of(version) {
+            apply(session, &texts[&file], true);
+        }
+    };
+    stage.generate("goose");
+    go(&stage, &mut session, 1);
+    for sql in [
+        "SET search_path = windrow_shaped",
+        "SET ROLE windrow_shaped_owner",
+        "DROP VIEW sweeping CASCADE",
+        "CREATE VIEW sweeping AS SELECT 1 AS other",
+        "DROP PROCEDURE arm",
+        "CREATE FUNCTION arm() RETURNS integer LANGUAGE sql AS 'SELECT 1'",
+        "RESET ROLE",
+        "RESET search_path",
+    ] {
+        session.execute(sql).expect("another shape");
+    }
+    let lock = stage.migrations().join("windrow.shaped.lock");
+    let text = std::fs::read_to_string(&lock).expect("a text");
+    let other = text
+        .replace(
+            "CREATE OR REPLACE VIEW sweeping AS",
+            "CREATE OR REPLACE VIEW sweeping AS /* once */",
+        )
+        .replace(
+            "CREATE OR REPLACE PROCEDURE arm(",
+            "CREATE OR REPLACE FUNCTION arm(",
+        );
+    assert_ne!(text, other);
+    std::fs::write(&lock, other).expect("a file");
+    stage.edit(2);
+    stage.generate("goose");
+    go(&stage, &mut session, 2);
+    stage.is_as_generated("version 2");
+    stage.purge("1");
 }

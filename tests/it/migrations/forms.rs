@@ -8,11 +8,16 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 use windrow::dialect::{DIALECTS, Dialect};
 use windrow::migrations::runner::RUNNERS;
+use windrow::render;
 
 use super::stage::{said, spec};
 use crate::harness::tests;
+use crate::support::graphs::graph_of;
 
 tests! {
+    lint: [
+        no_statement_has_what_a_runner_reads,
+    ],
     alone: [
         every_runner_gets_its_form,
         a_version_is_written_once,
@@ -510,4 +515,42 @@ fn python_and_ruby_read_what_the_spec_says() {
         texts.push(format!("{text};\n"));
     }
     assert!(texts.join("\n") == wanted, "Ruby reads another text");
+}
+
+/// Marks of runners, and the question mark, which JDBC takes for a parameter; it looks neither between dollars nor between quotes.
+fn no_statement_has_what_a_runner_reads() {
+    let mut seen = 0;
+    let specs = Path::new(env!("CARGO_MANIFEST_DIR")).join("specs");
+    for spec in fs::read_dir(specs).expect("the specs") {
+        let path = spec.expect("an entry").path();
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        let graph = graph_of(&fs::read_to_string(&path).expect("a spec"));
+        for dialect in &graph.dialects {
+            let bundle = render::bundle(&graph, *dialect).expect("it renders");
+            for statement in bundle.files.iter().flat_map(|file| &file.statements) {
+                let what = format!("{}, {:?}: {}", path.display(), dialect, statement.what);
+                for mark in [
+                    "-- +goose",
+                    "-- migrate:",
+                    "-- end of the statement",
+                    "DELIMITER",
+                ] {
+                    let marked = statement.sql.lines().any(|line| line.starts_with(mark));
+                    assert!(!marked, "{what}: {mark}");
+                }
+                if *dialect == Dialect::Postgres {
+                    let code = statement.sql.split("$windrow$").step_by(2);
+                    let code = code.flat_map(str::lines);
+                    let code = code.filter(|line| !line.trim_start().starts_with("--"));
+                    let code = code.collect::<Vec<_>>().join("\n");
+                    let asks = code.split('\'').step_by(2).any(|part| part.contains('?'));
+                    assert!(!asks, "{what}: a question mark");
+                    seen += 1;
+                }
+            }
+        }
+    }
+    assert!(seen > 1000, "{seen}");
 }

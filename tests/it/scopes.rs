@@ -27,6 +27,7 @@ tests! {
         batches_of_many_scopes_read_little_more,
         a_search_of_many_scopes_is_one_statement_for_each,
         what_was_found_and_rolled_back_is_found_again,
+        a_scope_that_its_column_has_no_room_for_is_refused,
     ],
 }
 
@@ -417,4 +418,55 @@ fn what_was_found_and_rolled_back_is_found_again(flavour: Flavour) {
     assert_eq!(run["reason"], "nothing left", "{run}");
     assert_eq!(database.number("SELECT @vetoed"), 1);
     assert!(database.texts("SELECT CONCAT(id, '') FROM job").is_empty());
+}
+
+/// No row has it, and neither a preview nor a run could compare it with what rows have.
+fn a_scope_that_its_column_has_no_room_for_is_refused(flavour: Flavour) {
+    let dialect = dialect_of(flavour);
+    for (kind, word, fits, too_much) in [
+        ("varchar(5)", "varchar", "abcde", "abcdef"),
+        ("enum('a', 'it''s')", "varchar", "it's", "b"),
+        ("binary(2)", "binary", "4142", "414243"),
+        ("tinyint", "smallint", "-128", "128"),
+        ("tinyint", "smallint", "127", "-129"),
+        ("smallint unsigned", "integer", "65535", "-1"),
+        ("int", "bigint", "-2147483648", "2147483648"),
+        ("bigint unsigned", "bigint", "9223372036854775807", "-1"),
+        ("decimal(3)", "numeric", "-999", "1000"),
+    ] {
+        let spec = format!(
+            r#"
+name = "scopes"
+dialects = ["mysql", "mariadb"]
+database = "scopes"
+
+[tables]
+job = {{ key = "id bigint" }}
+
+[rules.jobs]
+strategy = "end-time"
+root = "job"
+final = {{ state = "done" }}
+end_time = "ended_at"
+retention = {{ default = "30d", minimum = "7d", safety_lag = "1d", per = "tenant {word}" }}
+"#
+        );
+        let written = match word {
+            "varchar" => format!("'{}'", fits.replace('\'', "''")),
+            "binary" => format!("X'{fits}'"),
+            _ => fits.to_owned(),
+        };
+        let schema = format!(
+            "CREATE TABLE job (id bigint PRIMARY KEY, state varchar(9) NOT NULL, tenant {kind} NOT NULL, ended_at datetime);
+             INSERT INTO job VALUES (1, 'done', {written}, '2024-01-01')"
+        );
+        let mut database = Installation::of(dialect, &schema, &graph_of(&spec));
+        let told = database.set_policy(json!({ "scope": too_much, "retention": "90d" }));
+        let told = format!("{told:?}");
+        assert!(told.contains("not a scope of rule jobs"), "{kind}: {told}");
+        let set = database.set_policy(json!({ "scope": fits, "retention": "90d" }));
+        assert!(set.is_ok(), "{kind}: {set:?}");
+        let preview = database.preview(json!({})).expect("a preview");
+        assert_eq!(preview["rules"][0]["families"], 1, "{kind}: {preview}");
+    }
 }

@@ -288,6 +288,33 @@ BEGIN
             CONCAT('leave the option scope out', IF(v_rules > 1, ', or name another rule', '')));
     END IF;
     CALL is_value(p_scope, v_type, v_valid);
+    IF v_valid THEN
+        -- What the column has no room for is the scope of no row; a run could not compare the two.
+        SELECT COALESCE(
+            CASE
+                WHEN c.data_type = 'enum' THEN LOCATE(CONCAT('\'', REPLACE(p_scope, '\'', '\'\''), '\''), c.column_type) > 0
+                WHEN c.data_type IN ('binary', 'varbinary') THEN CHAR_LENGTH(p_scope) <= 2 * c.character_maximum_length
+                WHEN c.character_maximum_length IS NOT NULL THEN CHAR_LENGTH(p_scope) <= c.character_maximum_length
+                WHEN c.numeric_precision IS NULL THEN true
+                WHEN c.data_type = 'decimal' THEN CHAR_LENGTH(TRIM(LEADING '-' FROM p_scope)) <= c.numeric_precision
+                WHEN c.column_type LIKE '%unsigned%' THEN CAST(p_scope AS DECIMAL(65)) BETWEEN 0 AND ELT(
+                    FIELD(c.data_type, 'tinyint', 'smallint', 'mediumint', 'int', 'bigint'),
+                    255, 65535, 16777215, 4294967295, 9223372036854775807
+                )
+                ELSE ABS(CAST(p_scope AS DECIMAL(65)) + 0.5) < ELT(
+                    FIELD(c.data_type, 'tinyint', 'smallint', 'mediumint', 'int', 'bigint'),
+                    128, 32768, 8388608, 2147483648, 9223372036854775808
+                )
+            END,
+            true
+        )
+        INTO v_valid
+        FROM spec AS s
+        LEFT JOIN information_schema.columns AS c
+            ON c.table_schema = s.schema_name
+            AND c.table_name = v_root
+            AND c.column_name = v_name;
+    END IF;
     IF NOT v_valid THEN
         CALL refuse(
             CONCAT('not a scope of rule ', p_rule, ': ', QUOTE(p_scope)),

@@ -281,6 +281,7 @@ BEGIN
     DECLARE v_type  varchar(64);
     DECLARE v_root  varchar(64);
     DECLARE v_rules bigint;
+    DECLARE v_schema varchar(64) DEFAULT (SELECT s.schema_name FROM spec AS s);
     SELECT r.root, r.scope_name, r.scope_type INTO v_root, v_name, v_type FROM rule AS r WHERE r.rule = p_rule;
     IF v_name IS NULL THEN
         SELECT COUNT(r.rule) INTO v_rules FROM rule AS r;
@@ -289,9 +290,10 @@ BEGIN
     END IF;
     CALL is_value(p_scope, v_type, v_valid);
     IF v_valid THEN
-        -- What the column has no room for is the scope of no row; a run could not compare the two.
+        -- What the column has no room for is the scope of no row; a run could not compare the two. The names are variables, since
+        -- MariaDB else opens the tables of all databases.
         SELECT COALESCE(
-            CASE
+            MIN(CASE
                 WHEN c.data_type = 'enum' THEN LOCATE(CONCAT('\'', REPLACE(p_scope, '\'', '\'\''), '\''), c.column_type) > 0
                 WHEN c.data_type IN ('binary', 'varbinary') THEN CHAR_LENGTH(p_scope) <= 2 * c.character_maximum_length
                 WHEN c.character_maximum_length IS NOT NULL THEN CHAR_LENGTH(p_scope) <= c.character_maximum_length
@@ -305,15 +307,14 @@ BEGIN
                     FIELD(c.data_type, 'tinyint', 'smallint', 'mediumint', 'int', 'bigint'),
                     128, 32768, 8388608, 2147483648, 9223372036854775808
                 )
-            END,
+            END),
             true
         )
         INTO v_valid
-        FROM spec AS s
-        LEFT JOIN information_schema.columns AS c
-            ON c.table_schema = s.schema_name
-            AND c.table_name = v_root
-            AND c.column_name = v_name;
+        FROM information_schema.columns AS c
+        WHERE c.table_schema = v_schema
+          AND c.table_name = v_root
+          AND c.column_name = v_name;
     END IF;
     IF NOT v_valid THEN
         CALL refuse(

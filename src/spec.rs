@@ -35,6 +35,20 @@ pub fn parse(text: &str) -> (Option<Spec>, Vec<Diagnostic>) {
     parse::spec(text)
 }
 
+/// The shipped specs.
+#[cfg(test)]
+pub(crate) const SHIPPED: [&str; 9] = [
+    include_str!("../specs/airflow-3.toml"),
+    include_str!("../specs/camunda7.toml"),
+    include_str!("../specs/camunda7-cases.toml"),
+    include_str!("../specs/camunda7-end-time.toml"),
+    include_str!("../specs/dolphinscheduler.toml"),
+    include_str!("../specs/dolphinscheduler-3.2.toml"),
+    include_str!("../specs/mlflow-3.toml"),
+    include_str!("../specs/prefect-3.toml"),
+    include_str!("../specs/yworkflow.toml"),
+];
+
 /// The JSON Schema of a spec, for editors.
 pub fn json_schema() -> String {
     let settings = SchemaSettings::draft2020_12().with_transform(RecursiveTransform(forget_null));

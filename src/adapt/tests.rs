@@ -8,20 +8,12 @@ use rand::{Rng, SeedableRng};
 use super::*;
 use crate::catalog::{CatalogColumn, CatalogTable};
 use crate::graph::{Action, Rule, Single, Table, Test, With};
+use crate::spec::SHIPPED;
 
-const SPECS: [&str; 11] = [
-    include_str!("../../specs/airflow-3.toml"),
-    include_str!("../../specs/camunda7.toml"),
-    include_str!("../../specs/camunda7-cases.toml"),
-    include_str!("../../specs/camunda7-end-time.toml"),
-    include_str!("../../specs/dolphinscheduler.toml"),
-    include_str!("../../specs/dolphinscheduler-3.2.toml"),
-    include_str!("../../specs/mlflow-3.toml"),
-    include_str!("../../specs/prefect-3.toml"),
-    include_str!("../../specs/yworkflow.toml"),
-    OPTIONAL,
-    WAITS,
-];
+/// The shipped specs, and two that say more.
+fn specs() -> impl Iterator<Item = &'static str> {
+    SHIPPED.into_iter().chain([OPTIONAL, WAITS])
+}
 
 /// Everything that may be absent, in every way of writing.
 const OPTIONAL: &str = r#"
@@ -296,7 +288,7 @@ fn nothing_goes_that_stayed() {
     let seed = 20_26;
     let random = &mut SmallRng::seed_from_u64(seed);
     let (mut fitted, mut less) = (0, 0);
-    for text in SPECS {
+    for text in specs() {
         let before = graph_of(text);
         let names: Vec<String> = before.names();
         for _ in 0..12 {
@@ -354,7 +346,7 @@ fn nothing_goes_that_stayed() {
 
 #[test]
 fn a_spec_that_fits_is_not_touched() {
-    for text in SPECS {
+    for text in specs() {
         let catalog = catalog(&graph_of(text), &BTreeSet::new(), &BTreeSet::new());
         let adapted = adapt(text, &catalog, &BTreeSet::new(), Mode::Strict).expect("a spec");
         assert_eq!(adapted.text, text);

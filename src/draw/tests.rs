@@ -11,19 +11,7 @@ use super::layout::{Area, HEAD, Layout, PAD};
 use super::{parts, svg};
 use crate::graph::Graph;
 use crate::lint;
-
-/// The shipped specs.
-const SPECS: [&str; 9] = [
-    include_str!("../../specs/airflow-3.toml"),
-    include_str!("../../specs/camunda7.toml"),
-    include_str!("../../specs/camunda7-cases.toml"),
-    include_str!("../../specs/camunda7-end-time.toml"),
-    include_str!("../../specs/dolphinscheduler.toml"),
-    include_str!("../../specs/dolphinscheduler-3.2.toml"),
-    include_str!("../../specs/mlflow-3.toml"),
-    include_str!("../../specs/prefect-3.toml"),
-    include_str!("../../specs/yworkflow.toml"),
-];
+use crate::spec::SHIPPED;
 
 /// A spec with tables that name each other at random.
 fn random(random: &mut SmallRng) -> String {
@@ -133,7 +121,7 @@ fn is_legible(graph: &Graph) {
 
 #[test]
 fn nothing_lies_on_something_else() {
-    for text in SPECS {
+    for text in SHIPPED {
         is_legible(&lint::load(text).0.expect("a spec without errors"));
     }
     let mut drawn = 0;

@@ -99,6 +99,14 @@ pub(super) fn first_key(dialect: Dialect, kind: Kind, first: &str) -> String {
     dialect.text(first)
 }
 
+/// A value of a kind that a spec lists, as a literal: numbers without quotes.
+pub(super) fn listed(dialect: Dialect, kind: Kind, value: &str) -> String {
+    match kind {
+        Kind::Smallint | Kind::Integer | Kind::Bigint | Kind::Numeric => value.to_owned(),
+        _ => dialect.text(value),
+    }
+}
+
 /// The class of the advisory locks of one control schema, by which a session says that its run goes on.
 pub(super) fn lock_class(control: &str) -> i32 {
     let digest = Sha256::digest(control.as_bytes());

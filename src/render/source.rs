@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::names::{escaped, spelled_out, table_name};
+use super::names::{escaped, listed, spelled_out, table_name};
 use crate::dialect::Dialect;
-use crate::graph::{Column, Definition, Graph, Kind, Rule, Source};
+use crate::graph::{Column, Definition, Graph, Rule, Source};
 
 /// A definition that says more days than a hundred years has, or less than none, means for ever.
 const LONGEST: i64 = 36_525 * 86_400;
@@ -115,10 +115,7 @@ fn of_definition(
 
 fn of_values(values: &[(String, i64)], per: &Column, dialect: Dialect) -> SourceView {
     let kind = dialect.kind(per.kind);
-    let literal = |value: &str| match per.kind {
-        Kind::Smallint | Kind::Integer | Kind::Bigint | Kind::Numeric => value.to_owned(),
-        _ => dialect.text(value),
-    };
+    let literal = |value: &str| listed(dialect, per.kind, value);
     let rows: Vec<String> = values
         .iter()
         .enumerate()

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::names::{escaped, fixed_offset, id_type, least_key, table_name};
+use super::names::{escaped, fixed_offset, id_type, least_key, listed, table_name};
 use super::works::WorkView;
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Kind, Member, Rule, Source, Stamp, TableId};
@@ -271,12 +271,7 @@ impl SourceView {
             }
             Source::Values(values) => {
                 let cases = values.iter().map(|(value, seconds)| {
-                    let value = match stamp.per.kind {
-                        Kind::Smallint | Kind::Integer | Kind::Bigint | Kind::Numeric => {
-                            value.clone()
-                        }
-                        _ => dialect.text(value),
-                    };
+                    let value = listed(dialect, stamp.per.kind, value);
                     format!(" WHEN {value} THEN {seconds}")
                 });
                 let cases: String = cases.collect();

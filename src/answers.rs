@@ -8,6 +8,7 @@ mod archive;
 mod decided;
 mod deeds;
 mod fields;
+mod fleet;
 mod history;
 mod outlook;
 mod preview;
@@ -30,6 +31,7 @@ pub use deeds::{
     Exported, ExportedTable, Installed, KeptIndex, Overlap, Paused, Uninstalled,
 };
 pub use fields::Pairs;
+pub use fleet::{Fleet, FleetDatabase, FleetOutcome};
 pub use history::PastRun;
 pub use outlook::{Outlook, OutlookPart, OutlookRule};
 pub use preview::{Preview, PreviewRule};

@@ -1,6 +1,7 @@
 //! The command line. The doc comments are the help text; nothing is decided here.
 
 mod common;
+mod fleet;
 mod installation;
 mod remains;
 mod rules;
@@ -16,6 +17,7 @@ use crate::failure::Failure;
 use crate::version::VERSION;
 
 pub use common::{OnDatabase, Output, WithOutput};
+pub use fleet::{Fleet, FleetCommand};
 pub use installation::{Arm, Completions, Demo, Install, Man, Schema, SchemaOf, Uninstall};
 pub use remains::{
     Archive, ArchiveDrop, ArchiveExport, ArchiveList, ArchiveRestore, Artifacts, Drain,
@@ -295,6 +297,15 @@ pub enum Command {
     ///
     /// Example: windrow resume specs/dolphinscheduler.toml
     Resume(Resume),
+
+    /// Call a command on every database of an inventory
+    ///
+    /// Each database is worked on by a windrow of its own, at most `--jobs` at once: a server that is down, or slow, stops no
+    /// other. Ends with a table of all databases, and with the exit code of the worst. After an interrupt, or after canaries
+    /// that found something, `--resume` goes on with what is left.
+    ///
+    /// Example: windrow fleet status --inventory fleet.toml --group eu
+    Fleet(Fleet),
 
     /// Show the whole story on a throw-away server
     ///

@@ -7,6 +7,7 @@ mod check;
 mod demo;
 mod diff;
 mod fitting;
+mod fleet;
 mod generate;
 mod graph;
 mod init;
@@ -59,6 +60,7 @@ pub fn dispatch(command: Command, ui: &Ui) -> anyhow::Result<Exit> {
         Command::Arm(args) => operate::arm(&args, ui),
         Command::Pause(args) => operate::pause(&args, ui),
         Command::Resume(args) => operate::resume(&args, ui),
+        Command::Fleet(args) => fleet::fleet(&args, ui),
         Command::Demo(args) => demo::demo(&args, dispatch, ui),
         Command::Archive(args) => archive::archive(&args, ui),
         Command::Completions(args) => shell::completions(&args, ui),

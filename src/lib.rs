@@ -24,6 +24,7 @@ pub mod drift;
 pub mod facts;
 pub mod failure;
 pub mod fit;
+pub mod fleet;
 pub mod forecast;
 pub mod graph;
 pub mod inspect;

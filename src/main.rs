@@ -25,6 +25,7 @@ fn main() -> ExitCode {
     match commands::dispatch(cli.command, &ui) {
         Ok(Exit::Clean) => ExitCode::SUCCESS,
         Ok(Exit::Found) => ExitCode::from(1),
+        Ok(Exit::Failed) => ExitCode::from(2),
         Err(error) => {
             if json {
                 ui.error_document(&error);

@@ -2,6 +2,7 @@
 
 mod drift;
 mod findings;
+mod fleet;
 mod history;
 mod list;
 mod plan;
@@ -12,6 +13,7 @@ mod words;
 
 pub use drift::drift;
 pub use findings::summary;
+pub use fleet::{fleet, fleet_says};
 pub use history::history;
 pub use list::{
     archived, artifacts, candidates, changes, holds, policies, restored, settings, windows,

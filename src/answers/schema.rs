@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::archive::{Archived, Restored};
 use super::decided::{Artifact, Hold, Holds, Policy};
 use super::deeds::{Armed, Demonstrated, Drained, Exported, Installed, Paused, Uninstalled};
+use super::fleet::Fleet;
 use super::history::PastRun;
 use super::preview::Preview;
 use super::run::RunAnswer;
@@ -39,7 +40,7 @@ fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
 }
 
 /// What each command answers, by its words.
-const ANSWERS: [Entry; 40] = [
+const ANSWERS: [Entry; 41] = [
     ("inspect", of::<Either<Drafted, Candidates>>),
     ("init", of::<Fitted>),
     ("check", of::<Either<Checked, Explained>>),
@@ -80,6 +81,7 @@ const ANSWERS: [Entry; 40] = [
     ("artifacts drain", of::<Drained>),
     ("pause", of::<Paused>),
     ("resume", of::<Paused>),
+    ("fleet", of::<Fleet>),
     ("demo", of::<Demonstrated>),
     ("uninstall", of::<Uninstalled>),
     ("error", of::<failure::Document>),

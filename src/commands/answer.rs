@@ -12,6 +12,8 @@ pub enum Exit {
     Clean,
     /// Done, but something was found.
     Found,
+    /// Of many things some could not be done; the answer says which.
+    Failed,
 }
 
 impl Exit {

@@ -29,6 +29,7 @@ mod encodings;
 mod epochs;
 mod events;
 mod facts;
+mod fleet;
 mod forward;
 mod generated;
 mod guard;
@@ -128,6 +129,7 @@ harness::tests! {
         epochs::tests,
         events::tests,
         facts::tests,
+        fleet::tests,
         forward::tests,
         generated::tests,
         guard::tests,

@@ -1,0 +1,266 @@
+//! `fleet`: one command on many databases, each by a windrow of its own, so that none can hold up or bring down another.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use super::answer::{Exit, show};
+use crate::answers::{self, FleetDatabase, FleetOutcome};
+use crate::cli::{Fleet, FleetCommand, Output};
+use crate::diagnostic::{self, Colour};
+use crate::failure::Failure;
+use crate::fleet::{self, Inventory, Target, Unknown};
+use crate::interrupt;
+use crate::report;
+use crate::spec::duration;
+use crate::ui::{Ui, counted};
+
+mod child;
+mod journal;
+mod queue;
+
+use child::Call;
+use journal::Journal;
+use queue::Queue;
+
+/// How many names the line of the progress shows.
+const SHOWN: usize = 4;
+
+/// Calls a command on every database of the inventory that is meant.
+pub(super) fn fleet(args: &Fleet, ui: &Ui) -> anyhow::Result<Exit> {
+    let inventory = load(&args.inventory, ui)?;
+    let mut targets = inventory
+        .select(&args.group, &args.only)
+        .map_err(|unknown| unknown_word(&unknown))?;
+    if args.command == FleetCommand::Generate {
+        targets = one_for_each_spec(targets);
+    }
+    let call = Call {
+        command: args.command,
+        arguments: &args.arguments,
+        timeout: args.timeout.as_deref().map(timeout).transpose()?,
+    };
+    let journal = Journal::of(args);
+    let done: BTreeSet<String> = match args.resume {
+        true => journal.read()?,
+        false => BTreeSet::new(),
+    };
+    // The first interrupt ends what is under way, by the handlers of those that work; the second ends this program.
+    interrupt::cancels(Box::new(|| Ok(())))?;
+    let left: Vec<usize> = (0..targets.len())
+        .filter(|at| !done.contains(&targets[*at].name))
+        .collect();
+    let (canaries, others) = left.split_at(args.canary.min(left.len()));
+    let mut ended: Vec<Option<FleetDatabase>> = targets.iter().map(|_| None).collect();
+    let title = format!("fleet {}", args.command.name());
+    for (at, round) in [canaries, others].into_iter().enumerate() {
+        let stopped = ended.iter().flatten().any(|it| !it.is_clean());
+        if at == 1 && !canaries.is_empty() && stopped {
+            break;
+        }
+        on_each(
+            &targets,
+            round,
+            args.jobs.into(),
+            &call,
+            (&title, ui),
+            &mut ended,
+        );
+    }
+    let databases: Vec<FleetDatabase> = targets
+        .iter()
+        .zip(ended)
+        .map(|(target, ended)| {
+            ended.unwrap_or_else(|| match done.contains(&target.name) {
+                true => without_a_call(target, FleetOutcome::DoneBefore),
+                false => without_a_call(target, FleetOutcome::NotStarted),
+            })
+        })
+        .collect();
+    let answer = answer(args, databases);
+    let halted = answer.not_started > 0 || interrupt::hit();
+    journal.write(halted, &answer.databases)?;
+    let document = serde_json::to_value(&answer)?;
+    show(ui, args.output, &document, || report::fleet(&answer));
+    if halted && args.output == Output::Text {
+        ui.hint("call it again with `--resume` to go on with the others");
+    }
+    Ok(match (answer.failed + answer.not_started, answer.found) {
+        (0, 0) => Exit::Clean,
+        (0, _) => Exit::Found,
+        _ => Exit::Failed,
+    })
+}
+
+fn load(path: &Path, ui: &Ui) -> anyhow::Result<Inventory> {
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        Failure::new(format!("cannot read the inventory `{name}`"))
+            .caused_by(error)
+            .hint("`--inventory FILE` names it; docs/fleet.md says what is in it")
+    })?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    Ok(fleet::parse(&text, folder).map_err(|wrong| {
+        ui.findings(&diagnostic::render(&wrong, &name, &text, Colour::Always));
+        let places = diagnostic::located(&wrong, &name, &text);
+        places.iter().fold(
+            Failure::new(format!("the inventory `{name}` has errors")),
+            |failure, it| {
+                failure.detail(format!(
+                    "{}:{}:{}: {}",
+                    it.file, it.line, it.column, it.message
+                ))
+            },
+        )
+    })?)
+}
+
+fn unknown_word(unknown: &Unknown) -> Failure {
+    let Unknown { kind, word, known } = unknown;
+    let failure = Failure::new(format!("the inventory has no {kind} `{word}`"));
+    match (
+        diagnostic::nearest(word, known.iter().map(String::as_str)),
+        known.is_empty(),
+    ) {
+        (Some(near), _) => failure.hint(format!("did you mean `{near}`?")),
+        (None, false) => failure.hint(format!("there are: {}", known.join(", "))),
+        (None, true) => failure.hint("no server has one"),
+    }
+}
+
+fn timeout(text: &str) -> Result<Duration, Failure> {
+    let problem =
+        |message: String, help: &str| Failure::new(format!("--timeout: {message}")).hint(help);
+    match duration::parse(text) {
+        Ok(milliseconds) if milliseconds > 0 => {
+            Ok(Duration::from_millis(milliseconds.unsigned_abs()))
+        }
+        Ok(_) => Err(problem(
+            "nothing can be done in no time".into(),
+            "leave it out for no limit",
+        )),
+        Err(wrong) => Err(problem(wrong.message, wrong.help)),
+    }
+}
+
+/// What is generated depends on the spec alone.
+fn one_for_each_spec(targets: Vec<Target>) -> Vec<Target> {
+    let mut seen = BTreeSet::new();
+    let mut specs: Vec<Target> = targets
+        .into_iter()
+        .filter(|it| seen.insert(it.spec.clone()))
+        .collect();
+    for target in &mut specs {
+        target.name = target.spec.display().to_string();
+        target.groups.clear();
+    }
+    specs
+}
+
+/// What happens to a database.
+enum Event {
+    Begins(usize),
+    Ends(usize, FleetDatabase),
+}
+
+/// Calls the command on each of these targets, so many at once and one of each server. After an interrupt none is begun.
+fn on_each(
+    targets: &[Target],
+    round: &[usize],
+    jobs: usize,
+    call: &Call<'_>,
+    (title, ui): (&str, &Ui),
+    ended: &mut [Option<FleetDatabase>],
+) {
+    let queue = Queue::new(targets, round);
+    let (sender, events) = mpsc::channel();
+    thread::scope(|scope| {
+        for _ in 0..jobs.min(round.len()) {
+            let (sender, queue) = (sender.clone(), &queue);
+            scope.spawn(move || {
+                while let Some(at) = queue.take() {
+                    // The main thread hears every event, until all of these threads have ended.
+                    let _ = sender.send(Event::Begins(at));
+                    let ended = call.on(&targets[at]);
+                    queue.free(at);
+                    let _ = sender.send(Event::Ends(at, ended));
+                }
+            });
+        }
+        drop(sender);
+        let mut progress = ui.progress(title, Some(round.len() as u64));
+        let (mut at_work, mut count) = (BTreeSet::new(), 0);
+        for event in events {
+            match event {
+                Event::Begins(at) => {
+                    at_work.insert(at);
+                }
+                Event::Ends(at, outcome) => {
+                    at_work.remove(&at);
+                    count += 1;
+                    ended[at] = Some(outcome);
+                }
+            }
+            progress.set(count, &far(targets, round.len(), &at_work, ended));
+        }
+    });
+}
+
+/// How far a call is, in a line: `12 of 60, 1 failed; at work: a, b and 3 others`.
+fn far(
+    targets: &[Target],
+    total: usize,
+    at_work: &BTreeSet<usize>,
+    ended: &[Option<FleetDatabase>],
+) -> String {
+    let failed = ended.iter().flatten().filter(|it| it.is_failed()).count();
+    let found = ended.iter().flatten().filter(|it| it.is_found()).count();
+    let count = ended.iter().flatten().count();
+    let mut text = format!("{count} of {total}");
+    for (number, word) in [(failed, "failed"), (found, "with findings")] {
+        if number > 0 {
+            text += &format!(", {number} {word}");
+        }
+    }
+    let names: Vec<&str> = at_work
+        .iter()
+        .take(SHOWN)
+        .map(|at| targets[*at].name.as_str())
+        .collect();
+    if !names.is_empty() {
+        text += &format!("; at work: {}", names.join(", "));
+    }
+    if at_work.len() > SHOWN {
+        let others = counted((at_work.len() - SHOWN) as i64, "other", "others");
+        text += &format!(" and {others}");
+    }
+    text
+}
+
+fn without_a_call(target: &Target, outcome: FleetOutcome) -> FleetDatabase {
+    FleetDatabase {
+        name: target.name.clone(),
+        groups: target.groups.clone(),
+        spec: target.spec.display().to_string(),
+        outcome,
+        exit_code: None,
+        seconds: 0.0,
+        says: String::new(),
+        answer: None,
+    }
+}
+
+fn answer(args: &Fleet, databases: Vec<FleetDatabase>) -> answers::Fleet {
+    let count = |is: fn(&FleetDatabase) -> bool| databases.iter().filter(|it| is(it)).count();
+    answers::Fleet {
+        command: args.command.name(),
+        inventory: args.inventory.display().to_string(),
+        clean: count(FleetDatabase::is_clean),
+        found: count(FleetDatabase::is_found),
+        failed: count(FleetDatabase::is_failed),
+        not_started: count(|it| it.outcome == FleetOutcome::NotStarted),
+        databases,
+    }
+}

@@ -1,0 +1,106 @@
+//! What a call that did not come to its end has done, so that the next one can go on.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
+
+use crate::answers::FleetDatabase;
+use crate::cli::Fleet;
+use crate::failure::Failure;
+
+/// The file beside the inventory, and the call that it is about.
+pub(super) struct Journal {
+    path: PathBuf,
+    call: Kept,
+}
+
+/// What the file holds.
+#[derive(Deserialize, Serialize)]
+struct Kept {
+    command: String,
+    arguments: Vec<String>,
+    /// The databases on which the command ended clean.
+    clean: BTreeSet<String>,
+}
+
+impl Journal {
+    /// That of a call: `fleet.toml.run.json` beside `fleet.toml`.
+    pub(super) fn of(args: &Fleet) -> Journal {
+        let mut path = args.inventory.clone().into_os_string();
+        path.push(format!(".{}.json", args.command.name()));
+        Journal {
+            path: path.into(),
+            call: Kept {
+                command: args.command.name().to_owned(),
+                arguments: args.arguments.clone(),
+                clean: BTreeSet::new(),
+            },
+        }
+    }
+
+    /// The databases that need no further call.
+    pub(super) fn read(&self) -> Result<BTreeSet<String>, Failure> {
+        let name = self.path.display();
+        let text = fs::read_to_string(&self.path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => Failure::new(format!(
+                "nothing to resume: no call of `{}` was interrupted",
+                self.call.command
+            ))
+            .hint("leave `--resume` out"),
+            _ => Failure::new(format!("cannot read `{name}`")).caused_by(error),
+        })?;
+        let kept: Kept = serde_json::from_str(&text)
+            .map_err(|error| Failure::new(format!("cannot read `{name}`")).caused_by(error))?;
+        if kept.arguments != self.call.arguments {
+            return Err(Failure::new("the interrupted call had other arguments")
+                .detail(format!("they were: {}", words(&kept.arguments)))
+                .hint("give the same ones behind `--`, or leave `--resume` out"));
+        }
+        Ok(kept.clean)
+    }
+
+    /// Keeps what is clean, where databases are left; else there is nothing to go on with.
+    pub(super) fn write(self, left: bool, databases: &[FleetDatabase]) -> anyhow::Result<()> {
+        let name = self.path.display().to_string();
+        if !left {
+            return match fs::remove_file(&self.path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    Err(Failure::new(format!("cannot remove `{name}`"))
+                        .caused_by(error)
+                        .into())
+                }
+                _ => Ok(()),
+            };
+        }
+        let clean = databases.iter().filter(|it| it.is_clean());
+        let kept = Kept {
+            clean: clean.map(|it| it.name.clone()).collect(),
+            ..self.call
+        };
+        put(&self.path, &serde_json::to_string_pretty(&kept)?).map_err(|error| {
+            Failure::new(format!("cannot write `{name}`: `--resume` will not work"))
+                .caused_by(error)
+                .into()
+        })
+    }
+}
+
+/// Writes a file whole, or leaves it as it was.
+fn put(path: &Path, text: &str) -> std::io::Result<()> {
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+    let mut file = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
+    file.write_all(text.as_bytes())?;
+    file.persist(path)?;
+    Ok(())
+}
+
+fn words(arguments: &[String]) -> String {
+    match arguments.is_empty() {
+        true => "none".to_owned(),
+        false => shell_words::join(arguments),
+    }
+}

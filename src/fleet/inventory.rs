@@ -1,0 +1,241 @@
+//! From the text of an inventory to its databases. Whatever is wrong is told with its place.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::{Password, Target};
+use crate::db::url::RawUrl;
+use crate::diagnostic::Diagnostic;
+
+/// The code of all diagnostics of an inventory.
+const CODE: &str = "inventory";
+
+/// The databases of an inventory, in the order of the file.
+#[derive(Debug)]
+pub struct Inventory {
+    pub(super) targets: Vec<Target>,
+}
+
+/// The file as written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    /// The spec of servers that name none.
+    spec: Option<Spanned<String>>,
+    /// The servers.
+    server: Vec<Server>,
+}
+
+/// A server as written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Server {
+    name: Spanned<String>,
+    url: Spanned<String>,
+    #[serde(default)]
+    groups: Vec<String>,
+    /// The databases of the server; without them it is the one of the address.
+    databases: Option<Spanned<Vec<String>>>,
+    spec: Option<Spanned<String>>,
+    password_env: Option<Spanned<String>>,
+    password_file: Option<Spanned<PathBuf>>,
+    password_command: Option<Spanned<String>>,
+}
+
+/// Reads an inventory; files that it names are looked for in `folder`.
+///
+/// # Errors
+///
+/// Everything that is wrong with the text.
+pub fn parse(text: &str, folder: &Path) -> Result<Inventory, Vec<Diagnostic>> {
+    let file: File = toml::from_str(text).map_err(|error| {
+        let help = "an inventory has `spec`, and for each server `[[server]]` with `name`, `url`, and where needed `databases`, \
+                    `groups`, `spec`, `password_env`, `password_file` or `password_command`";
+        let span = error.span().unwrap_or(0..0);
+        vec![Diagnostic::error(CODE, span, error.message(), help)]
+    })?;
+    let mut reader = Reader {
+        folder,
+        spec: file.spec.as_ref(),
+        names: BTreeSet::new(),
+        wrong: Vec::new(),
+    };
+    let mut targets = Vec::new();
+    for server in &file.server {
+        targets.extend(reader.targets(server));
+    }
+    if targets.is_empty() && reader.wrong.is_empty() {
+        reader.error(0..0, "the inventory has no server", "add a `[[server]]`");
+    }
+    match reader.wrong.is_empty() {
+        true => Ok(Inventory { targets }),
+        false => Err(reader.wrong),
+    }
+}
+
+struct Reader<'a> {
+    folder: &'a Path,
+    spec: Option<&'a Spanned<String>>,
+    names: BTreeSet<String>,
+    wrong: Vec<Diagnostic>,
+}
+
+impl Reader<'_> {
+    fn error(&mut self, span: std::ops::Range<usize>, message: &str, help: &str) {
+        self.wrong
+            .push(Diagnostic::error(CODE, span, message, help));
+    }
+
+    fn targets(&mut self, server: &Server) -> Vec<Target> {
+        let name = server.name.get_ref();
+        let known = |it: char| it.is_ascii_alphanumeric() || "-_.".contains(it);
+        if name.is_empty() || !name.chars().all(known) {
+            self.error(
+                server.name.span(),
+                "a server is named by letters, digits, `-`, `_` and `.`",
+                "the name is yours to choose: it stands in the table of `windrow fleet`",
+            );
+        } else if !self.names.insert(name.clone()) {
+            let message = format!("two servers are called `{name}`");
+            self.error(server.name.span(), &message, "give each a name of its own");
+        }
+        self.address(server);
+        let password = self.password(server);
+        let Some(spec) = server.spec.as_ref().or(self.spec) else {
+            self.error(
+                server.name.span(),
+                "the server has no spec",
+                "write `spec = \"FILE\"` here, or above the servers for all of them",
+            );
+            return Vec::new();
+        };
+        let target = |database: Option<&String>| Target {
+            name: database.map_or(name.clone(), |it| format!("{name}/{it}")),
+            server: name.clone(),
+            groups: server.groups.clone(),
+            spec: self.folder.join(
+                spec.get_ref()
+                    .replace("{server}", name)
+                    .replace("{database}", database.map_or("", String::as_str)),
+            ),
+            url: database.map_or(server.url.get_ref().clone(), |it| {
+                with_database(server.url.get_ref(), it)
+            }),
+            password: password.clone(),
+        };
+        match &server.databases {
+            None => vec![target(None)],
+            Some(list) => list.get_ref().iter().map(|it| target(Some(it))).collect(),
+        }
+    }
+
+    /// Looks at the address, and at the databases that stand for the one in it. An excerpt of the file never shows a password.
+    fn address(&mut self, server: &Server) {
+        let text = server.url.get_ref();
+        let raw: RawUrl = match text.parse() {
+            Ok(raw) => raw,
+            Err(never) => match never {},
+        };
+        let secret = raw.to_string() != *text;
+        let place = match secret {
+            true => server.name.span(),
+            false => server.url.span(),
+        };
+        if secret {
+            self.error(
+                place.clone(),
+                "the address of the server holds a password",
+                "leave it out, and write `password_env`, `password_file` or `password_command`",
+            );
+        } else if !text.contains("://") {
+            let help = "write `postgres://user@host/database` or `mysql://user@host/database`";
+            self.error(place.clone(), "the address is none", help);
+        } else if let Err(error) = raw.parse() {
+            self.error(place.clone(), &error.to_string(), &error.hints().join("; "));
+        }
+        let given = !parts(text).1.trim_start_matches('/').is_empty();
+        match &server.databases {
+            None if !given => self.error(
+                place,
+                "the address names no database",
+                "write it behind the host: `postgres://user@host/database`; or list `databases`",
+            ),
+            Some(list) if given => self.error(
+                list.span(),
+                "the address names a database, too",
+                "leave it out of the address, or list no databases",
+            ),
+            Some(list) => {
+                let names = list.get_ref();
+                if names.is_empty() || names.iter().any(String::is_empty) {
+                    let help = "name each database of the server";
+                    self.error(list.span(), "a database without a name", help);
+                } else if names.iter().collect::<BTreeSet<_>>().len() < names.len() {
+                    self.error(list.span(), "a database is named twice", "name it once");
+                }
+            }
+            None => {}
+        }
+    }
+
+    fn password(&mut self, server: &Server) -> Password {
+        let sources = [
+            server.password_env.as_ref().map(|it| {
+                let name = it.get_ref().clone();
+                (it.span(), Password::Variable(name))
+            }),
+            server.password_file.as_ref().map(|it| {
+                let path = self.folder.join(it.get_ref());
+                (it.span(), Password::File(path))
+            }),
+            server.password_command.as_ref().map(|it| {
+                let command = it.get_ref().clone();
+                (it.span(), Password::Command(command))
+            }),
+        ];
+        let mut sources = sources.into_iter().flatten();
+        let Some((_, password)) = sources.next() else {
+            return Password::Elsewhere;
+        };
+        if let Some((span, _)) = sources.next() {
+            self.error(
+                span,
+                "the password comes from two places",
+                "leave one of `password_env`, `password_file` and `password_command`",
+            );
+        }
+        password
+    }
+}
+
+/// An address in three parts: scheme and host, path, query.
+fn parts(url: &str) -> (&str, &str, &str) {
+    let (url, query) = match url.find('?') {
+        Some(at) => url.split_at(at),
+        None => (url, ""),
+    };
+    let host = url.find("://").map_or(0, |at| at + 3);
+    match url[host..].find('/') {
+        Some(at) => {
+            let (before, path) = url.split_at(host + at);
+            (before, path, query)
+        }
+        None => (url, "", query),
+    }
+}
+
+/// The address of another database of the same server.
+fn with_database(url: &str, database: &str) -> String {
+    let (before, _, query) = parts(url);
+    let mut path = String::new();
+    for byte in database.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => path.push(byte.into()),
+            _ => path += &format!("%{byte:02X}"),
+        }
+    }
+    format!("{before}/{path}{query}")
+}

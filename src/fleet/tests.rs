@@ -1,0 +1,140 @@
+use std::path::Path;
+
+use super::{Password, parse};
+use crate::diagnostic::located;
+
+const TEXT: &str = r#"
+spec = "specs/flows.toml"
+
+[[server]]
+name = "alpha"
+url = "postgres://windrow@alpha.example/flows?sslmode=require"
+groups = ["eu", "big"]
+password_env = "ALPHA"
+
+[[server]]
+name = "beta"
+url = "mysql://windrow@beta.example:3307?ssl-mode=REQUIRED"
+databases = ["tenant_1", "naïve tenant/2"]
+groups = ["us"]
+spec = "specs/{server}/{database}.toml"
+password_command = "pass show beta"
+"#;
+
+#[test]
+fn servers_and_their_databases_are_targets_in_the_order_of_the_file() {
+    let targets = parse(TEXT, Path::new("/fleet"))
+        .expect("it is sound")
+        .select(&[], &[])
+        .expect("all");
+    let told: Vec<_> = targets
+        .iter()
+        .map(|it| {
+            let spec = it.spec.display().to_string();
+            (it.name.as_str(), spec, it.url.as_str())
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (
+                "alpha",
+                "/fleet/specs/flows.toml".to_owned(),
+                "postgres://windrow@alpha.example/flows?sslmode=require"
+            ),
+            (
+                "beta/tenant_1",
+                "/fleet/specs/beta/tenant_1.toml".to_owned(),
+                "mysql://windrow@beta.example:3307/tenant_1?ssl-mode=REQUIRED"
+            ),
+            (
+                "beta/naïve tenant/2",
+                "/fleet/specs/beta/naïve tenant/2.toml".to_owned(),
+                "mysql://windrow@beta.example:3307/na%C3%AFve%20tenant%2F2?ssl-mode=REQUIRED"
+            ),
+        ]
+    );
+    assert_eq!(targets[0].password, Password::Variable("ALPHA".to_owned()));
+}
+
+#[test]
+fn groups_and_names_choose() {
+    let names = |groups: &[&str], only: &[&str]| {
+        let words = |list: &[&str]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
+        parse(TEXT, Path::new(""))
+            .expect("it is sound")
+            .select(&words(groups), &words(only))
+            .map(|all| all.into_iter().map(|it| it.name).collect::<Vec<_>>())
+            .map_err(|unknown| (unknown.kind, unknown.known))
+    };
+    assert_eq!(
+        names(&["us"], &["beta/tenant_1"]).unwrap(),
+        ["beta/tenant_1"]
+    );
+    assert_eq!(names(&["eu", "us"], &["alpha"]).unwrap(), ["alpha"]);
+    assert_eq!(names(&["eu"], &["beta"]).unwrap(), [""; 0]);
+    assert_eq!(
+        names(&["asia"], &[]).unwrap_err(),
+        ("group", ["big", "eu", "us"].map(str::to_owned).into())
+    );
+    assert_eq!(names(&[], &["gamma"]).unwrap_err().0, "server or database");
+}
+
+/// What is wrong with an inventory, by lines.
+fn wrong(text: &str) -> Vec<(usize, String)> {
+    let wrong = parse(text, Path::new("")).expect_err("it has errors");
+    let places = located(&wrong, "fleet.toml", text);
+    places.into_iter().map(|it| (it.line, it.message)).collect()
+}
+
+#[test]
+fn what_is_wrong_is_told_at_its_place() {
+    let text = "[[server]]
+name = 'a b'
+url = 'postgres://db'
+[[server]]
+name = 'c'
+url = 'oracle://db/x'
+spec = 'c.toml'
+password_env = 'A'
+password_file = 'b'
+[[server]]
+name = 'c'
+url = 'mysql://u:secret@db/x'
+databases = ['x', 'x']
+spec = 'c.toml'
+";
+    let wrong = wrong(text);
+    let lines: Vec<usize> = wrong.iter().map(|it| it.0).collect();
+    assert_eq!(lines, [2, 3, 2, 6, 9, 11, 11, 13], "{wrong:#?}");
+    assert!(
+        wrong.iter().all(|it| !it.1.contains("secret")),
+        "{wrong:#?}"
+    );
+}
+
+#[test]
+fn what_is_no_inventory_is_told_at_its_place() {
+    assert_eq!(wrong("[[server]]\nname = 'a'\nport = 3")[0].0, 3);
+    assert_eq!(wrong("server = []")[0].1, "the inventory has no server");
+}
+
+#[test]
+fn a_password_is_the_first_line_or_an_error() {
+    let command = |text: &str| Password::Command(text.to_owned()).read();
+    assert_eq!(
+        command("printf 'secret\\nuser: me\\n'").expect("a line"),
+        Some("secret".to_owned())
+    );
+    assert_eq!(Password::Elsewhere.read().expect("none is needed"), None);
+    for password in [
+        Password::Variable("WINDROW_NOBODY_SETS_THIS".to_owned()),
+        Password::File("/nowhere/at/all".into()),
+        Password::Command("echo secret; exit 3".to_owned()),
+        Password::Command("true".to_owned()),
+    ] {
+        let error = password.read().expect_err("there is none");
+        assert!(error.to_string().starts_with("no password: "), "{error}");
+        assert!(!format!("{:?}", error.details()).contains("secret"));
+    }
+}

@@ -1,0 +1,205 @@
+//! What a command did on many databases, one line for each.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::answers::{Fleet, FleetOutcome};
+use crate::cli::FleetCommand;
+use crate::ui::Align::{Left, Right};
+use crate::ui::{Table, count, counted, duration};
+
+/// Characters of a line that is told of a database.
+const SAYS: usize = 100;
+
+/// The table of all databases, and what it comes to.
+pub fn fleet(fleet: &Fleet) -> String {
+    let mut table = Table::new(&[
+        ("database", Left),
+        ("outcome", Left),
+        ("took", Right),
+        ("says", Left),
+    ]);
+    for it in &fleet.databases {
+        let took = match it.seconds {
+            0.0 => String::new(),
+            seconds => duration(Duration::from_secs_f64(seconds)),
+        };
+        let says: String = it.says.chars().take(SAYS).collect();
+        table.row([it.name.clone(), word(it.outcome).to_owned(), took, says]);
+    }
+    let parts = [
+        (fleet.clean, "clean"),
+        (fleet.found, "with findings"),
+        (fleet.failed, "failed"),
+        (fleet.not_started, "not started"),
+    ];
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, word)| format!("{number} {word}"))
+        .collect();
+    let all = counted(fleet.databases.len() as i64, "database", "databases");
+    format!("{table}\n{all}: {}\n", parts.join(", "))
+}
+
+fn word(outcome: FleetOutcome) -> &'static str {
+    match outcome {
+        FleetOutcome::Clean => "clean",
+        FleetOutcome::Found => "found",
+        FleetOutcome::Failed => "FAILED",
+        FleetOutcome::TimedOut => "TIMED OUT",
+        FleetOutcome::Interrupted => "interrupted",
+        FleetOutcome::NotStarted => "not started",
+        FleetOutcome::DoneBefore => "done before",
+    }
+}
+
+/// What the document of a command comes to, in a line.
+pub fn fleet_says(command: FleetCommand, answer: &Value) -> String {
+    if let Some(message) = answer.pointer("/error/message") {
+        let cause = answer.pointer("/error/caused_by/0").and_then(Value::as_str);
+        return match cause {
+            Some(cause) => format!("{}: {cause}", string(message)),
+            None => string(message),
+        };
+    }
+    match command {
+        FleetCommand::Check => check(answer),
+        FleetCommand::Install => install(answer),
+        FleetCommand::Diff => first(list(answer, "drift"), "as generated", |it| {
+            format!(
+                "{} {} {}",
+                string(&it["kind"]),
+                string(&it["name"]),
+                string(&it["state"])
+            )
+        }),
+        FleetCommand::Verify => {
+            let wrong = list(answer, "checks").into_iter();
+            let wrong = wrong.filter(|it| it["severity"] == "violation").collect();
+            first(wrong, "nothing is violated", |it| {
+                format!("{} {}", string(&it["check"]), string(&it["object"]))
+            })
+        }
+        FleetCommand::Status => status(answer),
+        FleetCommand::Plan => plan(answer),
+        FleetCommand::Run => run(answer),
+        FleetCommand::Generate => {
+            let stale = answer["stale"].as_i64().unwrap_or_default();
+            counted(stale, "file changed", "files changed")
+        }
+        FleetCommand::Pause => "paused".to_owned(),
+        FleetCommand::Resume => "runs may start".to_owned(),
+        FleetCommand::Arm => "armed".to_owned(),
+    }
+}
+
+fn string(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+fn list<'a>(answer: &'a Value, field: &str) -> Vec<&'a Value> {
+    answer[field].as_array().into_iter().flatten().collect()
+}
+
+/// How many there are, and the first of them.
+fn first(all: Vec<&Value>, none: &str, told: impl Fn(&Value) -> String) -> String {
+    match all.first() {
+        None => none.to_owned(),
+        Some(first) if all.len() == 1 => told(first),
+        Some(first) => format!(
+            "{} of them, the first: {}",
+            count(all.len() as i64),
+            told(first)
+        ),
+    }
+}
+
+fn check(answer: &Value) -> String {
+    let mut all = list(answer, "diagnostics");
+    all.extend(list(answer, "findings"));
+    all.retain(|it| it["severity"] != "notice");
+    first(all, "nothing found", |it| {
+        format!("{}: {}", string(&it["code"]), string(&it["message"]))
+    })
+}
+
+fn install(answer: &Value) -> String {
+    let files = list(answer, "files");
+    let seconds: f64 = files.iter().filter_map(|it| it["seconds"].as_f64()).sum();
+    let armed = match answer["armed"].as_bool() {
+        Some(true) => "armed",
+        Some(false) => "not armed",
+        None => "armed or not: this account may not see it",
+    };
+    format!("{} files in {seconds:.1} s, {armed}", files.len())
+}
+
+/// Whether it can work, and which rule is late.
+fn status(answer: &Value) -> String {
+    let mut parts = Vec::new();
+    let control = &answer["control"];
+    if control["armed"] == false {
+        parts.push("NOT ARMED".to_owned());
+    }
+    if control["paused"] == true {
+        parts.push(
+            format!("PAUSED {}", string(&control["paused_reason"]))
+                .trim()
+                .to_owned(),
+        );
+    }
+    for refusal in list(answer, "refusals") {
+        parts.push(format!("refuses: {}", string(&refusal["reason"])));
+    }
+    let rules = list(answer, "rules");
+    let due: i64 = rules.iter().filter_map(|it| it["families"].as_i64()).sum();
+    parts.push(format!("{} due", counted(due, "family", "families")));
+    let age = |it: &&Value| it["oldest_age_seconds"].as_f64().unwrap_or_default();
+    if let Some(late) = rules
+        .iter()
+        .copied()
+        .filter(|it| it["families"].as_i64() > Some(0))
+        .max_by(|a, b| age(a).total_cmp(&age(b)))
+    {
+        let days = (age(&late) / 86_400.0).floor() as i64;
+        parts.push(format!(
+            "the oldest in `{}` for {}",
+            string(&late["rule"]),
+            counted(days, "day", "days")
+        ));
+    }
+    match &answer["last_run"] {
+        Value::Null => parts.push("never ran".to_owned()),
+        last => parts.push(format!("last run {}", string(&last["status"]))),
+    }
+    parts.join(", ")
+}
+
+fn plan(answer: &Value) -> String {
+    let total = &answer["total"];
+    let number = |field: &str| total[field].as_f64().unwrap_or_default() as i64;
+    let work = counted(number("families"), "family", "families");
+    let rows = counted(number("rows"), "row", "rows");
+    match total["days"].as_i64() {
+        None => format!("{work}, {rows}: never done"),
+        Some(days) => format!("{work}, {rows}, in {}", counted(days, "day", "days")),
+    }
+}
+
+fn run(answer: &Value) -> String {
+    let rules = list(answer, "rules");
+    let sum = |field: &str| -> i64 { rules.iter().filter_map(|it| it[field].as_i64()).sum() };
+    format!(
+        "{} ({}): {}, {}",
+        string(&answer["status"]),
+        string(&answer["reason"]),
+        counted(sum("families"), "family", "families"),
+        counted(sum("rows"), "row", "rows")
+    )
+}

@@ -1,0 +1,250 @@
+//! `fleet`: one command on many databases of servers of every kind, of which one is down, one is slow, one was edited by hand,
+//! and one may not delete.
+
+mod stage;
+
+use std::process::Stdio;
+
+use serde_json::Value;
+use windrow::dialect::Dialect;
+use windrow::sandbox::mysql::{self, Flavour, Mysql};
+use windrow::sandbox::{self, Postgres};
+
+use crate::harness::tests;
+use crate::support::database;
+use crate::support::installation::server;
+use crate::support::patience::until;
+use stage::{Stage, of};
+
+tests! {
+    alone: [
+        what_cannot_be_read_is_an_error,
+    ],
+    on_several: [
+        a_few_databases_of_every_kind,
+    ],
+    when_asked: [
+        sixty_databases_of_six_servers,
+    ],
+}
+
+/// Servers of the test process, one of each kind.
+fn a_few_databases_of_every_kind() {
+    let address = |dialect| match dialect {
+        Dialect::Postgres => database::server().url("DATABASE", "postgres"),
+        Dialect::Mysql | Dialect::Mariadb => server(dialect).url("DATABASE", "root"),
+    };
+    let kinds = [Dialect::Postgres, Dialect::Mysql, Dialect::Mariadb];
+    let servers = kinds.map(|dialect| (dialect, address(dialect)));
+    everything(&mut Stage::new("few", &servers, 2));
+}
+
+/// Two servers of each kind, of their own.
+fn sixty_databases_of_six_servers() {
+    let start =
+        |flavour| Mysql::start(&mysql::Settings::new(flavour)).expect("a throw-away server starts");
+    let postgres = [(); 2].map(|()| {
+        Postgres::start(&sandbox::Settings::default()).expect("a throw-away server starts")
+    });
+    let mysql = [(); 2].map(|()| start(Flavour::Mysql));
+    let mariadb = [(); 2].map(|()| start(Flavour::Mariadb));
+    let mut servers = Vec::new();
+    servers.extend(
+        postgres
+            .iter()
+            .map(|it| (Dialect::Postgres, it.url("DATABASE", "postgres"))),
+    );
+    servers.extend(
+        mysql
+            .iter()
+            .map(|it| (Dialect::Mysql, it.url("DATABASE", "root"))),
+    );
+    servers.extend(
+        mariadb
+            .iter()
+            .map(|it| (Dialect::Mariadb, it.url("DATABASE", "root"))),
+    );
+    everything(&mut Stage::new("sixty", &servers, 10));
+}
+
+/// From the first check to the last run, with all that goes wrong between.
+fn everything(stage: &mut Stage) {
+    let all = stage.databases.len();
+    let (_, generated) = stage.fleet("generate", &["--", "--out", "out"]);
+    assert_eq!(
+        of(&generated, "clean").len(),
+        stage.specs(),
+        "{generated:#}"
+    );
+
+    // The server that is down stops no other.
+    let (code, checked) = stage.fleet("check", &[]);
+    assert_eq!(
+        (code, checked["failed"].as_i64()),
+        (2, Some(1)),
+        "{checked:#}"
+    );
+    assert_eq!(of(&checked, "failed"), ["down"]);
+    let says = checked["databases"]
+        .as_array()
+        .expect("a list")
+        .last()
+        .expect("one")["says"]
+        .to_string();
+    assert!(says.contains("connect"), "{says}");
+
+    let (code, installed) = stage.fleet("install", &["--jobs", "4"]);
+    assert_eq!(
+        (code, of(&installed, "clean").len()),
+        (2, all),
+        "{installed:#}"
+    );
+    assert!(
+        installed["databases"][0]["says"]
+            .as_str()
+            .expect("a text")
+            .contains("not armed")
+    );
+
+    // Only the group is armed; the last database is in none.
+    let (code, armed) = stage.fleet("arm", &["--group", "armed"]);
+    assert_eq!((code, of(&armed, "clean").len()), (0, all - 1), "{armed:#}");
+    let (code, ran) = stage.fleet("run", &["--group", "live"]);
+    assert_eq!(code, 2, "{ran:#}");
+    assert_eq!(of(&ran, "clean").len(), all - 1, "{ran:#}");
+    let disarmed = stage.databases[all - 1].clone();
+    assert_eq!(of(&ran, "failed"), [disarmed.as_str()], "{ran:#}");
+    for name in stage.databases.clone() {
+        let left = if name == disarmed { 9 } else { 3 };
+        assert_eq!(stage.rows(&name), left, "{name}");
+    }
+    let (_, status) = stage.fleet("status", &["--group", "live"]);
+    let says = |document: &Value, name: &str| {
+        let databases = document["databases"].as_array().expect("a list");
+        let one = databases.iter().find(|it| it["name"] == name);
+        one.expect("it is there")["says"].to_string()
+    };
+    assert!(
+        says(&status, &disarmed).contains("NOT ARMED, 6 families due"),
+        "{status:#}"
+    );
+    assert!(
+        says(&status, &stage.databases[0]).contains("0 families due"),
+        "{status:#}"
+    );
+
+    a_canary_that_finds_something(stage);
+    a_slow_one(stage);
+    an_interrupt(stage);
+
+    // The servers of MySQL and MariaDB are started without their event scheduler, which is a finding.
+    let (code, verified) = stage.fleet("verify", &["--group", "live"]);
+    let without_events = stage.without_events();
+    assert_eq!(
+        (code, of(&verified, "found")),
+        (1, without_events),
+        "{verified:#}"
+    );
+    assert_eq!(verified["failed"], 0, "{verified:#}");
+}
+
+/// What was edited by hand is found first, and nothing is done elsewhere until it is mended.
+fn a_canary_that_finds_something(stage: &mut Stage) {
+    let all = stage.databases.len();
+    let first = stage.databases[0].clone();
+    stage.edit(&first);
+    let canary = ["--group", "live", "--canary", "1"];
+    let (code, found) = stage.fleet("diff", &canary);
+    assert_eq!(
+        (code, of(&found, "found")),
+        (2, vec![first.clone()]),
+        "{found:#}"
+    );
+    assert_eq!(of(&found, "not_started").len(), all - 1, "{found:#}");
+    let (code, _) = stage.fleet("install", &["--only", &first]);
+    assert_eq!(code, 0);
+    let (code, mended) = stage.fleet("diff", &["--group", "live", "--resume"]);
+    assert_eq!((code, of(&mended, "clean").len()), (0, all), "{mended:#}");
+    // Nothing is left to go on with.
+    let (code, refused) = stage.fleet("diff", &["--group", "live", "--resume"]);
+    assert_eq!(code, 2);
+    assert!(
+        refused["error"]["message"]
+            .to_string()
+            .contains("nothing to resume"),
+        "{refused:#}"
+    );
+}
+
+/// One that waits for a lock is ended; the others are done.
+fn a_slow_one(stage: &mut Stage) {
+    let all = stage.databases.len();
+    let slow = stage.databases[0].clone();
+    let lock = stage.lock(&slow);
+    let (code, status) = stage.fleet("status", &["--group", "live", "--timeout", "20s"]);
+    drop(lock);
+    assert_eq!(
+        (code, of(&status, "timed_out")),
+        (2, vec![slow]),
+        "{status:#}"
+    );
+    assert_eq!(of(&status, "clean").len(), all - 1, "{status:#}");
+}
+
+/// An interrupt ends what is under way, begins nothing more, and is gone on from.
+fn an_interrupt(stage: &mut Stage) {
+    let all = stage.databases.len();
+    let slow = stage.databases[1].clone();
+    let lock = stage.lock(&slow);
+    let mut child = stage
+        .command("status", &["--group", "live", "--jobs", "1"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("windrow runs");
+    stage.wait_for_a_waiter(&slow);
+    let pid = child.id().to_string();
+    let sent = std::process::Command::new("sh")
+        .args(["-c", "kill -s INT $1", "sh", &pid])
+        .status()
+        .expect("a shell");
+    assert!(sent.success());
+    until("the end of an interrupted call", || {
+        Ok(child.try_wait()?.is_some())
+    })
+    .expect("an end");
+    drop(lock);
+    let output = child.wait_with_output().expect("what it said");
+    let ended: Value = serde_json::from_slice(&output.stdout).expect("a document");
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        of(&ended, "clean"),
+        [stage.databases[0].as_str()],
+        "{ended:#}"
+    );
+    assert_eq!(of(&ended, "interrupted"), [slow.as_str()], "{ended:#}");
+    assert_eq!(of(&ended, "not_started").len(), all - 2, "{ended:#}");
+    let (code, resumed) = stage.fleet("status", &["--group", "live", "--resume"]);
+    assert_eq!(
+        (code, of(&resumed, "clean").len()),
+        (0, all - 1),
+        "{resumed:#}"
+    );
+    assert_eq!(of(&resumed, "done_before").len(), 1, "{resumed:#}");
+}
+
+/// Each error says where and what.
+fn what_cannot_be_read_is_an_error() {
+    let stage = Stage::without_servers(
+        "[[server]]\nname = 'a'\nurl = 'mysql://u:geheim@db/x'\nspec = 'x.toml'\n",
+    );
+    let (code, error) = stage.fleet("status", &[]);
+    let text = error.to_string();
+    assert_eq!(code, 2);
+    assert!(
+        text.contains(":2:8: the address of the server holds a password"),
+        "{text}"
+    );
+    assert!(!text.contains("geheim"), "{text}");
+    let (code, error) = stage.fleet("status", &["--timeout", "3 parsecs"]);
+    assert_eq!(code, 2, "{error}");
+}

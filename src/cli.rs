@@ -31,14 +31,14 @@ pub use specs::{Check, Format, Generate, Graph, Init, Inspect, Report};
 
 /// Compile retention rules into SQL that cleans a database from inside
 ///
-/// windrow reads a spec (one TOML file: the tables of an application, what belongs to what, what may go when) and
+/// windrow reads a spec (one TOML file: an application's tables, what belongs to what, and retention rules) and
 /// writes SQL that a DBA can read: procedures, indexes, schedules. The cleanup runs inside the database; windrow
 /// generates, installs, calls and verifies it, and never deletes a row itself.
 #[derive(Debug, Parser)]
 #[command(
     name = "windrow",
     version = VERSION,
-    after_help = "Exit codes:\n  0  done and clean\n  1  done, but something was found: findings, stale files, violations, failed families\n  2  could not be done: usage, connection, SQL; with `--output json` the error is a document, too"
+    after_help = "Exit codes:\n  0  done and clean\n  1  done, with findings, stale files, violations or failed families\n  2  failed: usage, connection, SQL; with `--output json` the error is a document, too"
 )]
 #[command(
     subcommand_required = true,
@@ -46,7 +46,7 @@ pub use specs::{Check, Format, Generate, Graph, Init, Inspect, Report};
     disable_help_subcommand = true
 )]
 pub struct Cli {
-    /// Say nothing but data, warnings and errors
+    /// Print only data, warnings and errors
     #[arg(short, long, global = true)]
     pub quiet: bool,
 
@@ -55,8 +55,8 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// Reads the command line. A spec that is not given is that of the environment: where something is missing, or words are taken
-/// for a spec that are none, it is read once more with this one behind the words of the subcommand.
+/// Reads the command line. If no spec is given, the one from the environment is used: where an argument is missing, or a word is
+/// mistaken for a spec, the line is parsed once more with that spec inserted after the words of the subcommand.
 ///
 /// # Errors
 ///
@@ -82,7 +82,7 @@ pub fn parse(arguments: &[OsString], spec: Option<OsString>) -> Result<Cli, clap
         .map_or(read, Ok)
 }
 
-/// Of several windows without a spec, the first stands where the spec would: it is no file.
+/// Several windows without a spec: the first one is parsed as the spec, but is no file.
 fn takes_a_window_for_the_spec(cli: &Cli) -> bool {
     match &cli.command {
         Command::Window(Window::Set(args)) => !args.with.on.spec.exists(),
@@ -90,7 +90,7 @@ fn takes_a_window_for_the_spec(cli: &Cli) -> bool {
     }
 }
 
-/// What is wrong with a command line, as all other errors are told.
+/// What is wrong with a command line, in the form of all other errors.
 pub fn failure(error: &clap::Error) -> Failure {
     let text = error.to_string();
     let text = text.trim_start_matches("error: ");
@@ -99,7 +99,7 @@ pub fn failure(error: &clap::Error) -> Failure {
     lines.fold(Failure::new(message.trim()), Failure::detail)
 }
 
-/// Whether a program reads the answer: then an error is a document, too.
+/// Whether a program reads the answer; then an error is a document, too.
 pub fn asks_for_json(arguments: &[OsString]) -> bool {
     let words = arguments.iter().take_while(|argument| *argument != "--");
     let words: Vec<_> = words.map(|argument| argument.to_string_lossy()).collect();
@@ -107,7 +107,7 @@ pub fn asks_for_json(arguments: &[OsString]) -> bool {
         || words.windows(2).any(|pair| pair == ["--output", "json"])
 }
 
-/// The place behind the last word of the subcommand.
+/// The position after the last word of the subcommand.
 fn behind_subcommand(arguments: &[OsString]) -> usize {
     let mut command = &Cli::command();
     let mut place = 1;
@@ -128,18 +128,18 @@ fn behind_subcommand(arguments: &[OsString]) -> usize {
 pub enum Command {
     /// Draft a spec from a live database
     ///
-    /// Reads the catalog, and samples of rows: what hangs on the root table, over foreign keys and, marked as guesses, over
-    /// names; keys and indexes; which states are final. Without a root it lists the tables that look like one. It can write
-    /// nothing, locks nothing, and needs no more than SELECT.
+    /// Reads the catalog and samples of rows: the tables that belong to the root table, by foreign keys and (marked as
+    /// guesses) by names; keys and indexes; which states are final. Without a root it lists the tables that look like one. It
+    /// cannot write, locks nothing, and needs only SELECT.
     ///
     /// Example: windrow inspect --database postgres://auditor@db/flows --root flow_run > flows.toml
     Inspect(Inspect),
 
-    /// Fit a spec to the version that a live database has
+    /// Fit a spec to the application version of a live database
     ///
-    /// Leaves out the tables, edges and rules of the spec that this database lacks, mends types, and asks about tables that
-    /// name rows of the spec and are not in it: each in a comment at its place, with the reason. Whatever keeps rows is left
-    /// out only if the spec says that it is optional. It can write nothing to the database, and needs no more than SELECT.
+    /// Leaves out the tables, edges and rules that this database lacks, corrects types, and asks about tables that refer to
+    /// tables of the spec and are not in it: each in a comment at its place, with the reason. A part of the spec that keeps rows
+    /// is left out only if the spec marks it as optional. It cannot write to the database, and needs only SELECT.
     ///
     /// Example: windrow init --from specs/airflow-3.toml --database postgres://auditor@db/airflow > airflow.toml
     Init(Init),
@@ -157,51 +157,51 @@ pub enum Command {
     /// Write one page for a change ticket, to read and to print
     ///
     /// A single HTML file without scripts: a picture of the tables, what each rule deletes and keeps in words, the statements,
-    /// the indexes. With a database also what `check`, `plan`, `preview` and `diff` say of it; it reads only. What cannot be
-    /// read is told on the page. Exits 1 where the spec or the database has findings, as `check` does.
+    /// the indexes. With a database, also the results of `check`, `plan`, `preview` and `diff`; it only reads. The page says
+    /// what could not be read. Exits 1 if the spec or the database has findings, as `check` does.
     ///
     /// Example: windrow report specs/dolphinscheduler.toml --database postgres://auditor@db/scheduler --out change.html
     Report(Report),
 
     /// Print the JSON Schema of specs, or of answers
     ///
-    /// Editors complete and check a spec with the first. The second has a definition for each command: what it prints on
-    /// standard output with `--output json`. It is in `specs/answers.schema.json`.
+    /// Editors complete and check specs with the first. The second has a definition for each command: what it prints on
+    /// standard output with `--output json`. It is also in `specs/answers.schema.json`.
     ///
     /// Example: windrow schema > windrow.schema.json
     Schema(Schema),
 
     /// Write the SQL files of one or more specs
     ///
-    /// For review and version control; with --bundle for a client; with --for as migrations of a runner, of which the next
-    /// version is written where a spec changed.
+    /// For review and version control. With --bundle, files for a client such as psql; with --for, migrations for a runner:
+    /// the next version of each spec that changed.
     ///
     /// Example: windrow generate specs/*.toml --out generated
     Generate(Generate),
 
     /// Install the generated SQL into a database
     ///
-    /// Safe to run again: what stands is replaced, settings and history stay. Nothing is deleted from the
-    /// application's tables, and nothing will be until the installation is armed.
+    /// Safe to re-run: routines and views are replaced, settings and history are kept. Nothing is deleted from the
+    /// application's tables, and nothing will be until you arm the installation.
     ///
     /// Example: windrow install specs/dolphinscheduler.toml --url postgres://owner@db/scheduler
     Install(Install),
 
-    /// Show or set how long each scope is kept
+    /// Show or set retention policies: how long to keep each scope
     ///
     /// Example: windrow policy set specs/dolphinscheduler.toml --scope 42 --retention 30d
     #[command(subcommand)]
     Policy(Policy),
 
-    /// Show what a run would delete now, and what stays and why
+    /// Show what a run would delete now, what is kept and why
     ///
     /// Example: windrow preview specs/dolphinscheduler.toml --url postgres://auditor@db/scheduler
     Preview(Preview),
 
-    /// Say what a backlog asks for: indexes, batches, log, nights
+    /// Estimate a backlog: indexes, batches, log volume, nights
     ///
     /// Before the installation: which indexes are built first, and how big they become. After it: what is due, how long
-    /// runs will work on it, how many nights, and what limits them. Reads only.
+    /// runs will take, how many nights, and what limits them. Only reads.
     ///
     /// Example: windrow plan specs/dolphinscheduler.toml --url postgres://auditor@db/scheduler
     Plan(Plan),
@@ -211,27 +211,27 @@ pub enum Command {
     /// Example: windrow arm specs/dolphinscheduler.toml --url postgres://operator@db/scheduler
     Arm(Arm),
 
-    /// Call the cleanup and show its progress and its result
+    /// Run the cleanup now, and show its progress and result
     ///
     /// Example: windrow run specs/dolphinscheduler.toml --run-families 1000 --time-budget 10m
     Run(Run),
 
-    /// Check what was deleted and what stands
+    /// Check the deletions so far and the installation
     ///
-    /// Looks for orphans, routines that were edited by hand, missing indexes, and a ledger that does not add up.
+    /// Looks for orphans, routines edited by hand, missing indexes, and a ledger that does not add up.
     ///
     /// Example: windrow verify specs/dolphinscheduler.toml --output json
     Verify(WithOutput),
 
-    /// Compare what is installed with what the spec generates
+    /// Compare the installation with what the spec generates
     ///
     /// Routines that were edited by hand, are missing, left over or of another version, with their differences; missing
-    /// tables, columns and indexes; tables of the application that the spec should know. Reads only.
+    /// tables, columns and indexes; application tables that the spec should name. Only reads.
     ///
     /// Example: windrow diff specs/dolphinscheduler.toml --url postgres://owner@db/scheduler
     Diff(WithOutput),
 
-    /// Show whether it keeps up, what it does and what stays
+    /// Show whether the cleanup keeps up, what it does and keeps
     ///
     /// Example: windrow status specs/dolphinscheduler.toml
     Status(Status),
@@ -241,19 +241,19 @@ pub enum Command {
     /// Example: windrow history specs/dolphinscheduler.toml --limit 5
     History(History),
 
-    /// Show, place or release holds on single families
+    /// Show, place or release legal holds on single families
     ///
     /// Example: windrow hold set specs/dolphinscheduler.toml --key 17 --reason "audit 2026-11"
     #[command(subcommand)]
     Hold(Hold),
 
-    /// Show or change limits: batch size, budgets, time-outs
+    /// Show or change limits: batch size, time budget, throttle
     ///
     /// Example: windrow settings set specs/dolphinscheduler.toml batch_families 100
     #[command(subcommand, visible_alias = "setting")]
     Settings(Settings),
 
-    /// Show or change when scheduled runs may work
+    /// Show or change maintenance windows of scheduled runs
     ///
     /// Example: windrow window set specs/dolphinscheduler.toml 'mon-fri 22:00-06:00 Europe/Berlin'
     #[command(subcommand)]
@@ -261,39 +261,39 @@ pub enum Command {
 
     /// Delete named families now, whatever their age
     ///
-    /// The families must be final and not on hold; each refusal is told with its reason.
+    /// The families must be final and not on hold; each one refused is listed with the reason.
     ///
     /// Example: windrow purge specs/dolphinscheduler.toml --key 17 --key 18
     Purge(Purge),
 
     /// Set removal times: to an instant, calculated, or cleared
     ///
-    /// Of the whole families of the named instances, of those without a removal time, or of all; in bounded batches.
-    /// Nothing is deleted. Called again, it finishes what an earlier call has left.
+    /// For the families of the named instances, of those without a removal time, or of all; in bounded batches.
+    /// Nothing is deleted. Safe to re-run: continues where an interrupted call stopped.
     ///
     /// Example: windrow stamp specs/camunda7.toml --calculated --missing --dry-run
     Stamp(Stamp),
 
-    /// List, drop, restore or export what was archived
+    /// List, drop, restore or export archived rows
     ///
     /// Example: windrow archive list specs/yworkflow.toml
     #[command(subcommand)]
     Archive(Archive),
 
-    /// Remove the files that deleted rows named
+    /// Remove files that deleted rows referred to
     ///
     /// Example: windrow artifacts drain specs/dolphinscheduler.toml --command 'ssh {host:name} rm -f -- {path:q}'
     #[command(subcommand)]
     Artifacts(Artifacts),
 
-    /// Stop the run in progress after its batch, and start none
+    /// Stop the current run after its batch; prevent new runs
     ///
-    /// With --rule, runs pass that rule over and work on the others.
+    /// With --rule, runs skip that rule and work on the others.
     ///
     /// Example: windrow pause specs/dolphinscheduler.toml --reason "release night"
     Pause(Pause),
 
-    /// Let runs start again
+    /// Allow runs to start again after a pause
     ///
     /// Example: windrow resume specs/dolphinscheduler.toml
     Resume(Resume),
@@ -307,17 +307,17 @@ pub enum Command {
     /// Example: windrow fleet status --inventory fleet.toml --group eu
     Fleet(Fleet),
 
-    /// Show the whole story on a throw-away server
+    /// Show everything on a throw-away server
     ///
-    /// Starts a PostgreSQL, loads half a year of a workflow engine's history, installs, previews, runs and verifies.
-    /// The server stays until `windrow demo --down`.
+    /// Starts a database server, loads half a year of a workflow engine's history, installs, previews, runs and verifies.
+    /// The server keeps running until `windrow demo --down`.
     ///
     /// Example: windrow demo --system yworkflow
     Demo(Demo),
 
-    /// Remove everything that install made
+    /// Remove everything that install created
     ///
-    /// Lists what it would drop; with --yes it drops it. The history goes with it, the application's tables stay.
+    /// Lists what it would drop; with --yes it drops it, including the run history. The application's tables are kept.
     ///
     /// Example: windrow uninstall specs/dolphinscheduler.toml --yes
     Uninstall(Uninstall),

@@ -1,4 +1,4 @@
-//! What the commands share: the database, and the form of an answer.
+//! What the commands share: the database and the output format.
 
 use std::path::PathBuf;
 
@@ -29,24 +29,24 @@ pub struct OnDatabase {
     pub password_file: Option<PathBuf>,
 }
 
-/// A database command that answers a document.
+/// A database command whose answer is a document.
 #[derive(Clone, Debug, Args)]
 pub struct WithOutput {
     /// Which spec, and which database
     #[command(flatten)]
     pub on: OnDatabase,
 
-    /// How to show the answer
+    /// Output format
     #[arg(long, value_enum, default_value_t = Output::Text)]
     pub output: Output,
 }
 
-/// How an answer is shown.
+/// The output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Output {
     /// For people
     Text,
-    /// For programs: the document as it is
+    /// For programs: the JSON document
     Json,
 }
 

@@ -1,4 +1,4 @@
-//! Arguments of the commands that bring windrow into a database, allow it to delete, and take it out again.
+//! Arguments of the commands that install windrow into a database, allow it to delete, and uninstall it.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ pub struct Arm {
     #[command(flatten)]
     pub with: WithOutput,
 
-    /// When runs may no longer delete: after the next start of the server, for those who clone by snapshots of the storage
+    /// When permission to delete ends: at the next server start (for sites that clone servers by storage snapshots)
     #[arg(long, value_name = "WHEN", value_parser = ["restart"])]
     pub until: Option<String>,
 }
@@ -29,7 +29,7 @@ pub struct Install {
     #[command(flatten)]
     pub with: WithOutput,
 
-    /// Install in spite of errors that the check found; they are recorded
+    /// Install despite errors found by the check; the errors are recorded
     #[arg(long)]
     pub force: bool,
 
@@ -37,7 +37,7 @@ pub struct Install {
     #[arg(long, value_name = "FILE")]
     pub skip: Vec<String>,
 
-    /// Tables with fewer estimated rows may be read from end to end
+    /// Allow full scans of tables with fewer estimated rows than this
     #[arg(long, value_name = "ROWS", default_value_t = 10_000)]
     pub threshold: i64,
 }
@@ -66,11 +66,11 @@ pub struct Demo {
     #[arg(long, value_name = "DIALECT", default_value = "postgres", value_parser = dialects())]
     pub dialect: Dialect,
 
-    /// Families of workflow instances to load; left out, about a quarter of a million rows
+    /// Families of workflow instances to load; default: about a quarter of a million rows
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1_000..=1_000_000))]
     pub families: Option<u32>,
 
-    /// How to show the answer
+    /// Output format
     #[arg(long, value_enum, default_value_t = Output::Text)]
     pub output: Output,
 }
@@ -82,11 +82,11 @@ pub struct Uninstall {
     #[command(flatten)]
     pub with: WithOutput,
 
-    /// Drop it
+    /// Drop what is listed
     #[arg(long)]
     pub yes: bool,
 
-    /// Drop archived rows, too; without it, there must be none
+    /// Also drop archived rows; without this option, there must be none
     #[arg(long)]
     pub drop_archive: bool,
 }
@@ -94,12 +94,12 @@ pub struct Uninstall {
 /// Arguments of `schema`.
 #[derive(Debug, Args)]
 pub struct Schema {
-    /// Of what
+    /// Which schema
     #[arg(long, value_enum, default_value_t = SchemaOf::Spec)]
     pub of: SchemaOf,
 }
 
-/// What there is a schema of.
+/// What a JSON Schema describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SchemaOf {
     /// A spec, for editors

@@ -1,4 +1,4 @@
-//! Arguments of the commands for what deleted rows leave: archives, and files outside the database.
+//! Arguments of the commands for what deleted rows leave behind: archives, and files outside the database.
 
 use std::path::PathBuf;
 
@@ -9,27 +9,27 @@ use super::common::WithOutput;
 /// What to do with the archive.
 #[derive(Debug, Subcommand)]
 pub enum Archive {
-    /// List the runs of which rows are archived
+    /// List the runs that have archived rows
     ///
     /// Counts every row of the archive, unless a run is named.
     List(ArchiveList),
-    /// Delete archived rows of a run, or of all old ones, for good
+    /// Permanently delete the archived rows of a run, or of all old runs
     ///
     /// Lists what it would delete; with --yes it deletes it, in bounded transactions.
     ///
     /// Example: windrow archive drop specs/yworkflow.toml --older-than 90d --yes
     Drop(ArchiveDrop),
-    /// Move archived rows back, of a run or of families of it
+    /// Move the archived rows of a run, or of some of its families, back
     ///
-    /// All or nothing, in one transaction, parents before children. Holds are placed on what comes back, since it is due at
-    /// once: `windrow hold release` lets it go again.
+    /// All or nothing, in one transaction, parents before children. The restored families are due at once, so holds are
+    /// placed on them; after `windrow hold release` a run may delete them again.
     ///
     /// Example: windrow archive restore specs/yworkflow.toml --run 17 --key 4
     Restore(ArchiveRestore),
     /// Write archived rows as CSV
     ///
-    /// One file for each table, or one table to stdout. NULL is nothing, an empty text "", and binary values are
-    /// hexadecimal (\\x00ff). Needs SELECT on the archive tables.
+    /// One file for each table, or one table to stdout. NULL is written as nothing, an empty string as "", and binary
+    /// values in hexadecimal (\\x00ff). Needs SELECT on the archive tables.
     ///
     /// Example: windrow archive export specs/yworkflow.toml --run 17 --to /srv/archive
     Export(ArchiveExport),
@@ -50,11 +50,11 @@ pub struct ArchiveRestore {
     #[arg(long = "key", value_name = "KEY")]
     pub keys: Vec<String>,
 
-    /// The rule of the keys, where the spec has more than one
+    /// The rule of the keys, if the spec has more than one
     #[arg(long, requires = "keys")]
     pub rule: Option<String>,
 
-    /// Refuse to bring back more rows than this in one transaction
+    /// Refuse to restore more rows than this in one transaction
     #[arg(long, value_name = "COUNT", default_value_t = 1_000_000)]
     pub max_rows: u64,
 }
@@ -103,7 +103,7 @@ pub struct ArchiveDrop {
     #[arg(long, value_name = "RUN")]
     pub run: Option<u64>,
 
-    /// The rows of all runs whose last row was archived that long ago, e.g. 90d
+    /// The rows of all runs whose last row was archived at least this long ago, e.g. 90d
     #[arg(long, value_name = "DURATION")]
     pub older_than: Option<String>,
 
@@ -115,13 +115,13 @@ pub struct ArchiveDrop {
 /// What to do with artifacts.
 #[derive(Debug, Subcommand)]
 pub enum Artifacts {
-    /// List the files that wait to be removed
+    /// List the files that are waiting to be removed
     List(WithOutput),
-    /// Remove them with a command of yours, one call for each file
+    /// Remove them with your own command, one call per file
     ///
-    /// The command is split into words once and no shell sees it. In its words, {path} and {host} stand for what the
-    /// row said, {host:name} for the host without a port, and {path:q} for the path quoted for a shell: ssh hands its
-    /// words to a shell on the other side, so a remote path needs {path:q}.
+    /// The command is split into words once and not passed to a shell. In its words, {path} and {host} are replaced by the
+    /// values in the row, {host:name} by the host without its port, and {path:q} by the path quoted for a shell: ssh passes
+    /// its words to a shell on the remote side, so a remote path needs {path:q}.
     ///
     /// Example: windrow artifacts drain specs/dolphinscheduler.toml --command 'ssh {host:name} rm -f -- {path:q}'
     Drain(Drain),
@@ -136,7 +136,7 @@ pub struct Drain {
 
     /// The command, with {host}, {host:name}, {path} or {path:q}
     ///
-    /// {path} is a word of its own for a program that windrow starts itself: `rm -f -- {path}`, `sh SCRIPT {path}`.
+    /// Use {path} as a word of its own for a program that windrow starts itself: `rm -f -- {path}`, `sh SCRIPT {path}`.
     /// {path:q} is quoted for the one shell that reads it: `ssh {host:name} rm -f -- {path:q}`, `sh -c 'rm -f -- {path:q}'`.
     /// {host:name} is the host without its port.
     #[arg(long)]
@@ -144,8 +144,8 @@ pub struct Drain {
 
     /// Remove nothing outside of this folder
     ///
-    /// Relative paths, and those that go up by `..`, are refused then. Links are followed where the files are on this
-    /// machine; nobody can look at those on the other side of `ssh`.
+    /// Relative paths, and paths with `..`, are then refused. Links are resolved if the files are on this machine;
+    /// windrow cannot see links on the other side of `ssh`.
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
 

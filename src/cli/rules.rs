@@ -26,7 +26,7 @@ pub struct PolicySet {
     #[command(flatten)]
     pub with: WithOutput,
 
-    /// The rule, where the spec has more than one
+    /// The rule, if the spec has more than one
     #[arg(long)]
     pub rule: Option<String>,
 
@@ -34,7 +34,7 @@ pub struct PolicySet {
     #[arg(long)]
     pub scope: String,
 
-    /// How long its families are kept, e.g. 30d; without it, the spec's default
+    /// How long its families are kept, e.g. 30d; default: the spec's
     #[arg(long)]
     pub retention: Option<String>,
 
@@ -42,11 +42,11 @@ pub struct PolicySet {
     #[arg(long)]
     pub disable: bool,
 
-    /// Whether files that deleted rows name are removed, too
+    /// Whether to also remove the files that deleted rows refer to
     #[arg(long, value_name = "true|false")]
     pub artifacts: Option<bool>,
 
-    /// Why, for those who come after
+    /// The reason, for whoever reads this later
     #[arg(long)]
     pub note: Option<String>,
 }
@@ -58,7 +58,7 @@ pub struct PolicyDrop {
     #[command(flatten)]
     pub with: WithOutput,
 
-    /// The rule, where the spec has more than one
+    /// The rule, if the spec has more than one
     #[arg(long)]
     pub rule: Option<String>,
 
@@ -74,7 +74,7 @@ pub enum Hold {
     List(WithOutput),
     /// Keep one family, whatever its age
     Set(HoldSet),
-    /// Let a family go again
+    /// Release a hold, so that runs may delete the family again
     Release(HoldRelease),
 }
 
@@ -85,27 +85,27 @@ pub struct HoldSet {
     #[command(flatten)]
     pub with: WithOutput,
 
-    /// The rule, where the spec has more than one
+    /// The rule, if the spec has more than one
     #[arg(long)]
     pub rule: Option<String>,
 
-    /// Key of the root, or of a row of its family in the same table, in any spelling that the column reads
+    /// Key of the root, or of a row of its family in the same table, in any spelling that the column accepts
     #[arg(long)]
     pub key: String,
 
-    /// Why it must stay
+    /// Why it must be kept
     #[arg(long)]
     pub reason: String,
 
-    /// When the hold ends, e.g. 2027-01-01T00:00:00Z (UTC without a zone); without it, never
+    /// When the hold ends, e.g. 2027-01-01T00:00:00Z (UTC without a zone); default: never
     #[arg(long, value_name = "INSTANT")]
     pub until: Option<String>,
 
-    /// Store the hold although the rule has no such row now
+    /// Place the hold even if the rule's table has no such row now
     #[arg(long)]
     pub even_if_absent: bool,
 
-    /// Hold it for this spec as well, whose rules hold rows of the same table; all of them or none
+    /// Also hold it for this spec, which has a rule for the same table; either all specs hold it or none
     #[arg(long, value_name = "SPEC")]
     pub also: Vec<PathBuf>,
 }
@@ -117,15 +117,15 @@ pub struct HoldRelease {
     #[command(flatten)]
     pub with: WithOutput,
 
-    /// The rule, where the spec has more than one
+    /// The rule, if the spec has more than one
     #[arg(long)]
     pub rule: Option<String>,
 
-    /// Key of the root, in any spelling that the column reads
+    /// Key of the root, in any spelling that the column accepts
     #[arg(long)]
     pub key: String,
 
-    /// Release it for this spec as well; all of them or none
+    /// Also release it for this spec; either all specs release it or none
     #[arg(long, value_name = "SPEC")]
     pub also: Vec<PathBuf>,
 }
@@ -133,7 +133,7 @@ pub struct HoldRelease {
 /// What to do with settings.
 #[derive(Debug, Subcommand)]
 pub enum Settings {
-    /// List every limit: its value, the spec's, what it may be, who has changed it
+    /// List every limit: its value, the spec's, the values allowed, who changed it
     ///
     /// Example: windrow settings list specs/dolphinscheduler.toml --log
     List(SettingsList),
@@ -167,10 +167,10 @@ pub struct SettingSet {
     /// Name, e.g. batch_families
     pub name: String,
 
-    /// Value: a whole number, or a duration, e.g. 30d, where the setting is a time
+    /// Value: a whole number, or for times a duration, e.g. 30d
     pub value: String,
 
-    /// The rule, where the spec has more than one
+    /// The rule, if the spec has more than one
     #[arg(long)]
     pub rule: Option<String>,
 }
@@ -185,7 +185,7 @@ pub struct SettingReset {
     /// Name, e.g. batch_families
     pub name: String,
 
-    /// The rule, where the spec has more than one
+    /// The rule, if the spec has more than one
     #[arg(long)]
     pub rule: Option<String>,
 }
@@ -195,10 +195,10 @@ pub struct SettingReset {
 pub enum Window {
     /// List the windows in which scheduled runs may work
     List(WithOutput),
-    /// Write other windows than the spec's
+    /// Replace the spec's windows
     ///
-    /// A window has days, a start (inclusive), an end (exclusive) and a zone (UTC if left out). It begins on the days
-    /// that are named and may end on the next; the same time twice is 24 hours. `always` and `never` stand alone.
+    /// A window has days, a start (inclusive), an end (exclusive) and a time zone (default UTC). It begins on the named
+    /// days and may end on the next; the same time twice is 24 hours. `always` and `never` are used alone.
     ///
     /// Example: windrow window set specs/dolphinscheduler.toml 'mon-fri 22:00-06:00 Europe/Berlin' 'sat,sun 00:00-00:00'
     Set(WindowSet),

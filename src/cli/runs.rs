@@ -1,4 +1,4 @@
-//! Arguments of the commands that foretell, call and stop runs.
+//! Arguments of the commands that preview, start and stop runs.
 
 use clap::{ArgGroup, Args, ValueEnum};
 
@@ -15,11 +15,11 @@ pub struct Selection {
     #[arg(long)]
     pub scope: Option<String>,
 
-    /// Another retention than the policies say, e.g. 45d; never under the minimum
+    /// A retention to use instead of the policies, e.g. 45d; never below the minimum
     #[arg(long)]
     pub retention: Option<String>,
 
-    /// Judge as if it were this instant, e.g. 2026-11-01T00:00:00Z (UTC without a zone)
+    /// Count retention from this instant instead of now, e.g. 2026-11-01T00:00:00Z (UTC without a zone)
     #[arg(long, value_name = "INSTANT")]
     pub as_of: Option<String>,
 
@@ -47,19 +47,19 @@ pub struct Plan {
     #[command(flatten)]
     pub with: WithOutput,
 
-    /// This rule only
+    /// Only this rule
     #[arg(long, value_name = "RULE")]
     pub rule: Option<String>,
 
-    /// Up to how many families of a rule to count
+    /// Count at most this many families of a rule
     #[arg(long, value_name = "COUNT", default_value_t = Plan::COUNT, value_parser = clap::value_parser!(i64).range(1..))]
     pub count: i64,
 
-    /// Up to how many families of a rule to look at; where more are due, slices of them
+    /// Look at no more than this many families of a rule; if more are due, at slices of them
     #[arg(long, value_name = "COUNT", default_value_t = Plan::SAMPLE, value_parser = clap::value_parser!(i64).range(10..))]
     pub sample: i64,
 
-    /// Stop a question to the database after this time, and do without its answer
+    /// Cancel a query after this time, and continue without its result
     #[arg(long, value_name = "DURATION", default_value = Plan::TIMEOUT)]
     pub timeout: String,
 }
@@ -69,7 +69,7 @@ impl Plan {
     const SAMPLE: i64 = 5_000;
     const TIMEOUT: &'static str = "60s";
 
-    /// What nobody has said anything of.
+    /// All options at their defaults.
     pub fn by_default(on: OnDatabase) -> Plan {
         Plan {
             with: WithOutput {
@@ -95,15 +95,15 @@ pub struct Run {
     #[command(flatten)]
     pub selection: Selection,
 
-    /// Do the real batches and roll them back
+    /// Execute the real batches, then roll each one back
     #[arg(long)]
     pub dry_run: bool,
 
-    /// As a scheduler starts it: in its windows, with back-off, and not once it is suspended
+    /// Behave like a run of the scheduler: obey windows, back-off and suspension
     #[arg(long)]
     pub scheduled: bool,
 
-    /// Which worker this is, where the spec has several: from 1
+    /// Which worker this is (from 1), if the spec has several
     #[arg(long, value_name = "NUMBER")]
     pub worker: Option<u32>,
 
@@ -111,7 +111,7 @@ pub struct Run {
     #[arg(long, value_name = "DURATION")]
     pub time_budget: Option<String>,
 
-    /// Do not call preview first to know the total
+    /// Skip the preview that computes the total
     #[arg(long)]
     pub no_estimate: bool,
 }
@@ -123,7 +123,7 @@ pub struct Status {
     #[command(flatten)]
     pub with: WithOutput,
 
-    /// Show it again and again, every so many seconds, until it is interrupted; as JSON, a document a line
+    /// Refresh every so many seconds until interrupted; as JSON, one document per line
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "5", value_parser = clap::value_parser!(u64).range(1..))]
     pub watch: Option<u64>,
 }
@@ -135,7 +135,7 @@ pub struct History {
     #[command(flatten)]
     pub with: WithOutput,
 
-    /// How many runs, the newest first
+    /// How many runs to show, newest first
     #[arg(long, default_value_t = 20)]
     pub limit: u32,
 }
@@ -151,7 +151,7 @@ pub struct Purge {
     #[arg(long = "key", required = true, value_name = "KEY")]
     pub keys: Vec<String>,
 
-    /// The rule, where the spec has more than one
+    /// The rule, if the spec has more than one
     #[arg(long)]
     pub rule: Option<String>,
 }
@@ -169,11 +169,11 @@ pub struct Stamp {
     #[arg(long, value_name = "INSTANT")]
     pub to: Option<String>,
 
-    /// Count from the end or the start of the root, by the time to live of its definition
+    /// Calculate from the end or the start of the root, with the time to live of its definition
     #[arg(long, value_enum, value_name = "BASE", num_args = 0..=1, require_equals = true, default_missing_value = "end")]
     pub calculated: Option<Base>,
 
-    /// Set no removal time: what has none is kept
+    /// Clear the removal time: rows without one are kept
     #[arg(long)]
     pub clear: bool,
 
@@ -189,19 +189,19 @@ pub struct Stamp {
     #[arg(long)]
     pub all: bool,
 
-    /// Time to live where the definition has none, e.g. 30d; without it, those stay as they are
+    /// Time to live if the definition has none, e.g. 30d; without it, those are left unchanged
     #[arg(long, value_name = "DURATION", requires = "calculated")]
     pub default: Option<String>,
 
-    /// Only the rows of the instances themselves, not of their whole families
+    /// Only the instances' own rows, not their whole families
     #[arg(long)]
     pub own_rows: bool,
 
-    /// The rule, where the spec has more than one
+    /// The rule, if the spec has more than one
     #[arg(long)]
     pub rule: Option<String>,
 
-    /// Not the rule's families, but what the spec calls so, e.g. batches
+    /// Instead of the rule's families, the rows that the spec lists under this name, e.g. batches
     #[arg(long, value_name = "NAME")]
     pub of: Option<String>,
 
@@ -213,7 +213,7 @@ pub struct Stamp {
     #[arg(long, value_name = "DURATION")]
     pub time_budget: Option<String>,
 
-    /// Do the real batches and roll them back
+    /// Execute the real batches, then roll each one back
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -234,11 +234,11 @@ pub struct Pause {
     #[command(flatten)]
     pub with: WithOutput,
 
-    /// This rule alone
+    /// Only this rule
     #[arg(long)]
     pub rule: Option<String>,
 
-    /// Why, for those who come after
+    /// The reason, for whoever reads this later
     #[arg(long)]
     pub reason: Option<String>,
 }
@@ -250,7 +250,7 @@ pub struct Resume {
     #[command(flatten)]
     pub with: WithOutput,
 
-    /// This rule, which was paused alone
+    /// Only this rule, if it was paused on its own
     #[arg(long)]
     pub rule: Option<String>,
 }

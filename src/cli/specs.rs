@@ -17,7 +17,7 @@ pub struct Check {
     #[arg(required_unless_present = "explain")]
     pub spec: Option<PathBuf>,
 
-    /// Compare with this live database, too
+    /// Also compare with this live database
     #[arg(
         long,
         alias = "url",
@@ -31,11 +31,11 @@ pub struct Check {
     #[arg(long, value_name = "FILE")]
     pub password_file: Option<PathBuf>,
 
-    /// Tables with fewer estimated rows may be read from end to end
+    /// Allow full scans of tables with fewer estimated rows than this
     #[arg(long, value_name = "ROWS", default_value_t = Check::THRESHOLD)]
     pub threshold: i64,
 
-    /// How to show the answer
+    /// Output format
     #[arg(long, value_enum, default_value_t = Output::Text)]
     pub output: Output,
 
@@ -45,11 +45,11 @@ pub struct Check {
 }
 
 impl Check {
-    /// Rows of a table that may be read from end to end, where nobody says otherwise.
+    /// Default: the estimated rows up to which a full scan of a table is allowed.
     pub const THRESHOLD: i64 = 10_000;
 }
 
-/// A database that is looked at before there is an installation.
+/// A database that is read before windrow is installed in it.
 #[derive(Debug, Args)]
 pub struct AtDatabase {
     /// Address of the database; a password may also come from PGPASSWORD, MYSQL_PWD or --password-file
@@ -74,19 +74,19 @@ pub struct Inspect {
     #[command(flatten)]
     pub at: AtDatabase,
 
-    /// The table whose rows end, and take others with them
+    /// The root table: its rows have an end, and rows of other tables are deleted with them
     #[arg(long, value_name = "TABLE")]
     pub root: Option<String>,
 
-    /// The schema of the tables, `public` if not given; of MySQL and MariaDB the database, if the address names none
+    /// The schema of the tables (default `public`); on MySQL and MariaDB the database, if the address names none
     #[arg(long, value_name = "NAME")]
     pub schema: Option<String>,
 
-    /// How long to look at rows, in seconds; what was not looked at is a question of the draft
+    /// How long to sample rows, in seconds; for tables not sampled in time, the draft contains a question
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub timeout: u64,
 
-    /// How to show the answer
+    /// Output format
     #[arg(long, value_enum, default_value_t = Output::Text)]
     pub output: Output,
 }
@@ -102,19 +102,19 @@ pub struct Init {
     #[command(flatten)]
     pub at: AtDatabase,
 
-    /// The schema of the tables, or on MySQL and MariaDB their database, if it is not the one that the spec says
+    /// The schema of the tables (on MySQL and MariaDB: their database), if it differs from the spec's
     #[arg(long, value_name = "NAME")]
     pub schema: Option<String>,
 
-    /// The file to write, which must not be there yet; standard output if not given
+    /// The file to write, which must not exist yet; standard output if not given
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
-    /// How long one look at the catalog may take, in seconds
+    /// Time limit of one catalog query, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub timeout: u64,
 
-    /// How to show the answer
+    /// Output format
     #[arg(long, value_enum, default_value_t = Output::Text)]
     pub output: Output,
 }
@@ -125,11 +125,11 @@ pub struct Graph {
     /// The spec file; WINDROW_SPEC if not given
     pub spec: PathBuf,
 
-    /// What to draw
+    /// The form of the drawing
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
 
-    /// How to show the answer
+    /// Output format
     #[arg(long, value_enum, default_value_t = Output::Text)]
     pub output: Output,
 }
@@ -153,7 +153,7 @@ pub struct Report {
     /// The spec file; WINDROW_SPEC if not given
     pub spec: PathBuf,
 
-    /// The database to read; without one, the page knows the spec alone
+    /// The database to read; without one, the page shows only the spec
     #[command(flatten)]
     pub at: AtDatabase,
 
@@ -161,7 +161,7 @@ pub struct Report {
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
 
-    /// How to show the answer
+    /// Output format
     #[arg(long, value_enum, default_value_t = Output::Text)]
     pub output: Output,
 }
@@ -185,7 +185,7 @@ pub struct Generate {
     #[arg(long, value_name = "FOLDER")]
     pub out: Option<PathBuf>,
 
-    /// Write every file whole, kernel included, to this folder: what psql, mysql and mariadb apply in the order of the names
+    /// Write complete files, kernel included, to this folder, for psql, mysql or mariadb to apply in the order of their names
     #[arg(long, value_name = "FOLDER", conflicts_with = "out")]
     pub bundle: Option<PathBuf>,
 
@@ -193,19 +193,19 @@ pub struct Generate {
     #[arg(long = "for", value_name = "RUNNER", requires = "out", conflicts_with = "bundle", value_parser = runners())]
     pub runner: Option<&'static Runner>,
 
-    /// Of a spec for several servers, the one whose migrations are written; else each has a folder
+    /// If the spec serves several servers: write migrations for this one only; otherwise each has a folder
     #[arg(long, value_name = "DIALECT", requires = "runner", value_parser = dialects())]
     pub dialect: Option<Dialect>,
 
-    /// Number of the first migration, where it is not the one behind the last in the folder
+    /// Number of the first migration; default: one more than the last in the folder
     #[arg(long, value_name = "NUMBER", requires = "runner")]
     pub number: Option<u64>,
 
-    /// Write nothing; show what is stale and exit 1
+    /// Write nothing; list stale files and exit 1
     #[arg(long)]
     pub check: bool,
 
-    /// How to show the answer
+    /// Output format
     #[arg(long, value_enum, default_value_t = Output::Text)]
     pub output: Output,
 }

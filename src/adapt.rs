@@ -59,7 +59,7 @@ const LACKING: [&str; 4] = [
 pub enum Mode {
     /// Only what the spec says is optional is left out.
     Strict,
-    /// The result is a draft that somebody reads: what keeps nothing is left out in any case, types are mended, and what is not
+    /// The result is a draft that somebody reads: what keeps nothing is left out in any case, types are corrected, and what is not
     /// known is asked.
     Draft,
 }

@@ -52,9 +52,9 @@ pub use verify::{Check, Verification};
 /// Fails where a field is missing or of another type: the installation is of another version.
 pub fn read<T: DeserializeOwned>(what: &str, document: &Value) -> Result<T, Failure> {
     T::deserialize(document).map_err(|error| {
-        Failure::new(format!("cannot read what `{what}` answered"))
+        Failure::new(format!("cannot read the answer of `{what}`"))
             .caused_by(error)
-            .hint("the installation may be of another version than this windrow: run `windrow install` again")
+            .hint("the installation may come from another version of windrow: run `windrow install` again")
     })
 }
 

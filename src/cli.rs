@@ -55,7 +55,7 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// Reads the command line. If no spec is given, the one from the environment is used: where an argument is missing, or a word is
+/// Reads the command line. If no spec given, the one from the environment is used: where an argument is missing, or a word is
 /// mistaken for a spec, the line is parsed once more with that spec inserted after the words of the subcommand.
 ///
 /// # Errors

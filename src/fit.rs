@@ -86,7 +86,7 @@ pub fn left_out(what: &str, why: &str) -> Finding {
 /// What is told where what is left is no spec.
 pub fn nothing_left(name: &str, why: &str) -> Finding {
     let message =
-        format!("what is left of the spec without what this database lacks is no spec: {why}");
+        format!("without the parts that this database lacks, nothing useful is left of the spec: {why}");
     error("left-out", name, message)
         .help("write into a copy of the spec what this version has instead, or leave out there what hangs on what is absent")
 }

@@ -39,7 +39,7 @@ pub fn explain(error: anyhow::Error, running: &str) -> anyhow::Error {
 /// The failure that an interrupt is.
 pub fn failure(running: &str) -> Failure {
     Failure::new(format!("interrupted while running `{running}`"))
-        .hint("what was committed stays, nothing is half done, and the next call goes on where this one stopped")
+        .hint("what was committed is kept, nothing is half done, and the next call continues where this one stopped")
 }
 
 fn on_interrupt() {

@@ -155,17 +155,17 @@ fn known(
             written[0],
             written[1]
         ))
-        .hint("name another folder: each runner and each server has its own")
+        .hint("use another folder: each runner and each server has its own")
         .into());
     }
     let last = memory.versions.last();
     let changed = last.map(|last| folder.changed(last)).transpose()?.flatten();
     if let Some(name) = changed {
         return Err(Failure::new(format!(
-            "`{}` is not as it was written",
+            "`{}` was changed after it was written",
             path.join(name).display()
         ))
-        .hint("bring it back from version control: a version that was written stays as it is")
+        .hint("restore it from version control: a version that was written never changes")
         .into());
     }
     Ok(())
@@ -259,7 +259,7 @@ impl Edition<'_> {
         let digits = digits.max(used);
         match asked {
             Some(number) if number <= last => Err(Failure::new(format!(
-                "`{}` has a migration with the number {last}: {number} would not come behind it",
+                "`{}` has a migration with the number {last}: {number} would not come after it",
                 path.display()
             ))
             .into()),
@@ -268,7 +268,7 @@ impl Edition<'_> {
                 "the migrations in `{}` are numbered by time",
                 path.display()
             ))
-            .hint("say which number is the next one: `--number $(date -u +%Y%m%d%H%M%S)`")
+            .hint("give the next number: `--number $(date -u +%Y%m%d%H%M%S)`")
             .into()),
             None => Ok((last + 1, digits)),
         }
@@ -303,11 +303,11 @@ impl Edition<'_> {
             for (name, text) in self.runner.files(self.dialect, &told) {
                 if folder.has(&name) {
                     return Err(Failure::new(format!(
-                        "`{}` is there already",
+                        "`{}` already exists",
                         path.join(&name).display()
                     ))
                     .hint(format!(
-                        "where it is of windrow, bring `{}` back from version control",
+                        "if it is windrow's, restore `{}` from version control",
                         remembers(self.spec)
                     ))
                     .into());

@@ -43,7 +43,7 @@ pub(super) fn find(subject: &Subject<'_>) -> Lacks {
     for (at, _, written, rule) in subject.rules() {
         if let Some(why) = lacks.tables.get(&rule.root) {
             let name = &subject.graph.table(rule.root).name;
-            let text = format!("its rows are those of `{name}`, which is not in this database");
+            let text = format!("its rows belong to `{name}`, which is not in this database");
             let expected = why.expected;
             lacks.rules.insert(at, Why { text, expected });
         } else if is_optional(written.optional.as_ref())
@@ -189,7 +189,7 @@ fn unreached(subject: &Subject<'_>, lacks: &mut Lacks) {
         // Where rows are there that others wait for, what is left is no spec.
         let waited_for = subject.live(id).is_some() && is_waited_for(graph, id, &lacks.tables);
         if !reached.contains(&id) && !lacks.tables.contains_key(&id) && !waited_for {
-            let text = "no rule that is left reaches it".to_owned();
+            let text = "no remaining rule reaches it".to_owned();
             let expected = true;
             lacks.tables.insert(id, Why { text, expected });
         }

@@ -54,7 +54,7 @@ pub(super) fn ask(subject: &Subject<'_>) -> (String, Vec<Change>) {
         edits.below(
             *end,
             &format!(
-                "{}. Do its rows go with those? Then write\n{lines}",
+                "{}. Are its rows to be deleted with those? Then write\n{lines}",
                 change.comment()
             ),
         );
@@ -74,7 +74,7 @@ fn lines(name: &str, edges: &[(usize, String)], acts: bool) -> String {
     let mut lines = format!("#   {} = {{ parents = [{parents}] }}", bare(name));
     if !acts {
         lines += &format!(
-            "\n# or, where they stay whatever goes, below [ignore]:\n#   {} = \"why they may stay\"",
+            "\n# or, if they are kept whatever is deleted, below [ignore]:\n#   {} = \"why they may be kept\"",
             bare(name)
         );
     }

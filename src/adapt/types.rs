@@ -66,8 +66,8 @@ impl Mending<'_, '_> {
         };
         let said = match &column.kind {
             Some(said) if said.get_ref() == kind_name(kind, self.subject.catalog.dialect) => return,
-            Some(said) => format!("the spec said {}", said.get_ref()),
-            None => "the spec named no type".to_owned(),
+            Some(said) => format!("the spec says {}", said.get_ref()),
+            None => "the spec gives no type".to_owned(),
         };
         match &column.kind {
             Some(written) => self.edits.replace(
@@ -87,7 +87,7 @@ impl Mending<'_, '_> {
                 kind: ChangeKind::Mended,
                 what: format!("type of `{object}`"),
                 why: format!(
-                    "it is {} in this database, and {said}",
+                    "it is {} in this database; {said}",
                     kind_name(kind, self.subject.catalog.dialect)
                 ),
                 asks: false,

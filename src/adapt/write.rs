@@ -40,7 +40,7 @@ pub(super) fn without(subject: &Subject<'_>, lacks: &Lacks) -> (String, Vec<Chan
                 let what = format!("table {}", string(name.get_ref()));
                 let mut text = why.text.clone();
                 if !why.expected {
-                    text += "; if it has another name here, its rows would stay behind";
+                    text += "; if it has another name here, its rows would be left behind";
                 }
                 writing.leave_out(name.span(), name.span().start, what, text, !why.expected);
             }
@@ -165,7 +165,7 @@ impl Writing<'_, '_> {
                     string(columns.get_ref()),
                     string(name.get_ref())
                 );
-                let why = "no index of this database leads with it, so that windrow adds one";
+                let why = "no index of this database leads with it, so windrow adds one";
                 self.leave_out(columns.span(), entry, what, why.to_owned(), false);
             }
         }
@@ -259,17 +259,17 @@ impl Writing<'_, '_> {
         let what = format!("`final` of {}", string(name.get_ref()));
         if !subject.asks {
             let message = format!(
-                "`final` asks for `{column}`, which is not in this database; without it, rows would go that keep what they belong to"
+                "`final` needs `{column}`, which is not in this database; without it, rows that keep their family would be deleted"
             );
             self.wrong.push(Finding::lacking(&table.name, message).help(
-                "`windrow init --from` writes a spec in which none of them is final, so that each keeps what it belongs to; say there \
-                 which of them are",
+                "`windrow init --from` writes a spec in which none of them is final, so each keeps its family; say there \
+                 which of them are final",
             ));
             return;
         }
         let why = format!(
-            "`{column}` is not in this database, so that none of its rows is final, and each keeps what it belongs to, until you say \
-             which are"
+            "`{column}` is not in this database, so none of its rows is final and each keeps its family, until you say which \
+             are final"
         );
         let (kind, asks) = (ChangeKind::Stricter, true);
         self.say(
@@ -365,14 +365,14 @@ impl Writing<'_, '_> {
         let asked = asked.into_iter().map(|(name, _)| name.get_ref().clone());
         let what = format!("a `keep` of rule {rule}");
         if let Some(column) = places.chain(asked).find(|name| lacks(name)) {
-            let why = format!("`{column}` is not in this database, so that no row is kept by it");
+            let why = format!("`{column}` is not in this database, so it keeps no row");
             self.leave_out(keep.span(), entry, what, why, false);
             return;
         }
         for (name, _) in null {
             if lacks(name.get_ref()) {
                 let what = format!("{} of {what}", string(name.get_ref()));
-                let why = "not in this database, so that every row is as one in which it is NULL";
+                let why = "not in this database, so every row counts as one in which it is NULL";
                 self.leave_out(name.span(), keep.span().start, what, why.to_owned(), false);
             }
         }

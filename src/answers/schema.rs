@@ -111,7 +111,7 @@ pub fn json_schema() -> String {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "windrow answers",
         "description": "What `windrow COMMAND --output json` prints on standard output. `$defs` has a definition for each command, \
-                        by its words with `-` between them, and `error` for what could not be done (exit code 2).",
+                        named by its words with `-` between them, and `error` for failures (exit code 2).",
         "anyOf": all,
         "$defs": definitions,
     });

@@ -117,7 +117,7 @@ fn minute<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
     match (parts.next().flatten(), parts.next().flatten()) {
         (Some(hours), Some(minutes)) => Ok(hours * 60 + minutes),
         _ => Err(D::Error::custom(format!(
-            "`{text}` is no time of the clock"
+            "`{text}` is not a time of day"
         ))),
     }
 }

@@ -22,7 +22,7 @@ fn each_field_is_missed<T: DeserializeOwned>(what: &str, document: &Value, may_l
         }
         let error = error.unwrap_or_else(|| panic!("{what} is read without {path}"));
         let text = format!("{:#}", anyhow::Error::from(error));
-        let told = format!("cannot read what `{what}` answered: missing field `{name}`");
+        let told = format!("cannot read the answer of `{what}`: missing field `{name}`");
         assert_eq!(text, told);
         missed += 1;
     }

@@ -61,7 +61,7 @@ fn drop(args: &ArchiveDrop, ui: &Ui) -> anyhow::Result<Exit> {
         ))
     } else {
         ui.hint(&format!(
-            "{rows} would be dropped from the archive in {}, and exist nowhere else; add --yes to drop them",
+            "{rows} would be dropped from the archive in {}; they exist nowhere else. Add --yes to drop them",
             session.url
         ))
     }
@@ -84,7 +84,7 @@ fn restore(args: &ArchiveRestore, ui: &Ui) -> anyhow::Result<Exit> {
     let back: Restored = answers::read("archive_restore", &document)?;
     show(ui, args.with.output, &document, || report::restored(&back));
     ui.note(&format!(
-        "restored {} of run {} in {}; {} placed, so that no run deletes them again",
+        "restored {} of run {} in {}; {} placed, so no run deletes them again",
         counted(back.rows, "row", "rows"),
         args.run,
         session.url,
@@ -98,7 +98,7 @@ fn restore(args: &ArchiveRestore, ui: &Ui) -> anyhow::Result<Exit> {
     }
     if !back.not_archived.is_empty() {
         ui.warning(&format!(
-            "these tables are not archived, and their rows are gone: {}",
+            "these tables are not archived, so their rows are lost: {}",
             back.not_archived.join(", ")
         ));
     }
@@ -109,7 +109,7 @@ fn export(args: &ArchiveExport, ui: &Ui) -> anyhow::Result<Exit> {
     if args.with.output == Output::Json && args.to.is_none() {
         return Err(
             Failure::new("rows and a document cannot both go to standard output")
-                .hint("name a folder for the rows by --to")
+                .hint("name a folder for the rows with --to")
                 .into(),
         );
     }
@@ -120,7 +120,7 @@ fn export(args: &ArchiveExport, ui: &Ui) -> anyhow::Result<Exit> {
         let [table] = &tables[..] else {
             return Err(Failure::new("there are several archive tables")
                 .detail(tables.join(", "))
-                .hint("name one of them by --table, or a folder by --to")
+                .hint("name one of them with --table, or a folder with --to")
                 .into());
         };
         let rows = write(&mut session, table, args.run, &mut Ui::stream(), ui)?;
@@ -180,9 +180,9 @@ fn tables(session: &mut Session, only: Option<&str>) -> anyhow::Result<Vec<Strin
     let all: Vec<String> = rows.into_iter().flatten().flatten().collect();
     if all.is_empty() {
         return Err(Failure::new(format!(
-            "there are no archive tables to be seen in `{control}`"
+            "this account sees no archive tables in `{control}`"
         ))
-        .hint("run `windrow install` first, or have SELECT on them granted to this account")
+        .hint("run `windrow install` first, or grant this account SELECT on them")
         .into());
     }
     let Some(only) = only else {
@@ -191,7 +191,7 @@ fn tables(session: &mut Session, only: Option<&str>) -> anyhow::Result<Vec<Strin
     let name = format!("archive_{only}");
     match all.iter().find(|table| **table == name || *table == only) {
         Some(table) => Ok(vec![table.clone()]),
-        None => Err(Failure::new(format!("there is no archive of `{only}`"))
+        None => Err(Failure::new(format!("`{only}` has no archive table"))
             .hint(format!("the archive tables are {}", all.join(", ")))
             .into()),
     }
@@ -239,8 +239,8 @@ fn write(
 }
 
 fn exists(file: &Path) -> anyhow::Error {
-    Failure::new(format!("`{}` is there already", file.display()))
-        .hint("name another folder, or move the file away")
+    Failure::new(format!("`{}` already exists", file.display()))
+        .hint("choose another folder, or move the file away")
         .into()
 }
 
@@ -261,7 +261,7 @@ fn open(on: &OnDatabase, ui: &Ui) -> anyhow::Result<Session> {
     {
         let spec = &session.graph.name;
         return Err(Failure::new(format!("the spec `{spec}` archives nothing"))
-            .hint("say `archive = true` in a rule, and install again")
+            .hint("write `archive = true` in a rule, and install again")
             .into());
     }
     Ok(session)

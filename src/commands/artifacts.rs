@@ -79,7 +79,7 @@ fn drain(args: &Drain, ui: &Ui) -> anyhow::Result<Exit> {
                 asked = Some(Instant::now());
             }
             let outcome = match named.get(id) {
-                Some(table) => Err(format!("a row of `{table}` still names it")),
+                Some(table) => Err(format!("a row of `{table}` still refers to it")),
                 None => match &root {
                     Some(root) => root.confine(path),
                     None => Ok(path.clone()),

@@ -23,8 +23,8 @@ use crate::ui::{Ui, counted};
 pub(super) fn check(args: &Check, ui: &Ui) -> anyhow::Result<Exit> {
     if let Some(code) = &args.explain {
         let Some(text) = fit::explain(code).or_else(|| lint::explain::explain(code)) else {
-            return Err(Failure::new(format!("there is no code `{code}`"))
-                .hint("a code stands in brackets after `error`, `warning` or `notice`")
+            return Err(Failure::new(format!("unknown code `{code}`"))
+                .hint("the code is the word in brackets after `error`, `warning` or `notice`")
                 .into());
         };
         let explained = Explained {
@@ -35,7 +35,7 @@ pub(super) fn check(args: &Check, ui: &Ui) -> anyhow::Result<Exit> {
         return Ok(Exit::Clean);
     }
     let Some(spec) = &args.spec else {
-        return Err(Failure::new("no spec is given").into());
+        return Err(Failure::new("no spec given").into());
     };
     let (graph, in_spec) = read_spec(spec)?;
     if args.output == Output::Text && !in_spec.diagnostics.is_empty() {

@@ -158,11 +158,11 @@ fn tell(dir: &Path, stage: &Stage, teller: &Teller<'_>) -> anyhow::Result<()> {
         "generated".to_owned()
     };
 
-    ui.heading("What belongs to what, and in which order it goes");
+    ui.heading("What belongs to what, and in which order it is deleted");
     teller.step(&["graph", spec])?;
     ui.heading("The SQL: read it before it runs");
     teller.step(&["generate", spec, "--out", &generated])?;
-    ui.heading("Install it: nothing is deleted before someone arms it");
+    ui.heading("Install it: nothing is deleted before you arm it");
     ui.command(&format!("windrow install {spec}"));
     let clock = Instant::now();
     teller.run(&["install", spec], &quiet(ui))?;
@@ -172,7 +172,7 @@ fn tell(dir: &Path, stage: &Stage, teller: &Teller<'_>) -> anyhow::Result<()> {
         &format!(
             "control schema, {}, {} routines that explain themselves, roles, an hourly {}",
             match created(&bundle, &[Kind::Index]) {
-                0 => "no further index".to_owned(),
+                0 => "no new index".to_owned(),
                 indexes => format!("{indexes} indexes"),
             },
             created(&bundle, &[Kind::Function, Kind::Procedure]),
@@ -184,14 +184,14 @@ fn tell(dir: &Path, stage: &Stage, teller: &Teller<'_>) -> anyhow::Result<()> {
         clock.elapsed(),
     );
     decide(spec, &graph, stage, teller)?;
-    ui.heading("Preview: what would go, what stays and why");
+    ui.heading("Preview: what would be deleted, what is kept and why");
     teller.step(&["preview", spec])?;
     ui.heading("Run: whole families, in short transactions");
     teller.step(&["arm", spec])?;
     teller.step(&["run", spec])?;
-    ui.heading("Verify: no orphans made, nothing due is left, every routine as generated");
+    ui.heading("Verify: no orphans, nothing due is left, every routine as generated");
     teller.step(&["verify", spec])?;
-    ui.heading("The ledger remembers");
+    ui.heading("The run history");
     teller.step(&["history", spec])?;
     teller.step(&["status", spec])?;
     Ok(())
@@ -204,7 +204,7 @@ fn decide(spec: &str, graph: &Graph, stage: &Stage, teller: &Teller<'_>) -> anyh
         Decision::Policies(table, column, called) => (table, column, called),
         Decision::Hold(rule, key) => {
             ui.heading(
-                "The engine has written into every row when it goes; a hold keeps a family nevertheless",
+                "The engine stores a removal time in every row; a hold keeps a family regardless",
             );
             let words = ["--rule", rule, "--key", key, "--reason", "audit"];
             return teller.step(&[&["hold", "set", spec], &words[..]].concat());
@@ -254,7 +254,7 @@ fn created(bundle: &Bundle, kinds: &[Kind]) -> usize {
 
 fn farewell(stage: &Stage, took: Duration, ui: &Ui) {
     ui.heading(&format!(
-        "That was the main job, in {}. The server is yours to explore",
+        "That was the main job, in {}. The server is still running, for you to explore",
         duration(took)
     ));
     let commands = [
@@ -319,7 +319,7 @@ impl Teller<'_> {
         let found = (self.dispatch)(cli.command, ui)? == Exit::Found;
         let command = format!("windrow {}", words.join(" "));
         if found {
-            ui.warning(&format!("`{command}` found something"));
+            ui.warning(&format!("`{command}` has findings"));
         }
         self.steps.borrow_mut().push(DemoStep {
             command,

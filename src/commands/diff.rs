@@ -58,7 +58,7 @@ pub(super) fn differences(
         .is_empty()
     {
         return Err(Failure::new(format!(
-            "`{control}` is not installed in {}, or this account does not see it",
+            "`{control}` is not installed in {}, or this account cannot see it",
             session.url
         ))
         .hint(format!("windrow install {}", spec.display()))
@@ -74,8 +74,8 @@ pub(super) fn differences(
             kind: Kind::Spec,
             name: session.graph.name.clone(),
             state: State::Other,
-            detail: "another one is installed, or another version of windrow installed it: its limits, its windows and all \
-                     else of it count; run windrow install"
+            detail: "another spec is installed, or another version of windrow installed it: the installed limits, windows \
+                     and everything else apply; run windrow install"
                 .to_owned(),
             diff: String::new(),
             statement: String::new(),
@@ -93,8 +93,8 @@ pub(super) fn differences(
 fn deviations(session: &mut Session, bundle: &Bundle, ui: &Ui) -> anyhow::Result<Vec<Drift>> {
     let mut found = Vec::new();
     let unseen = [
-        "this account may not read the accounts of the server: their rights are not compared",
-        "this account may not see the jobs of pg_cron: they are not compared",
+        "this account cannot read the server's accounts: their rights are not compared",
+        "this account cannot see the jobs of pg_cron: they are not compared",
     ];
     let queries = bundle.deviations.iter().map(|query| (query, unseen[0]));
     for (query, unseen) in queries.chain([(&bundle.schedule, unseen[1])]) {
@@ -145,7 +145,7 @@ fn outside(session: &mut Session) -> anyhow::Result<Vec<Drift>> {
             name: index.name,
             state: State::Missing,
             detail: format!(
-                "no index on {} that could serve; run windrow install",
+                "no usable index on {}; run windrow install",
                 graph.table(index.need.table).name
             ),
             diff: String::new(),

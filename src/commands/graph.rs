@@ -13,7 +13,7 @@ use crate::ui::Ui;
 pub(super) fn graph(args: &Graph, ui: &Ui) -> anyhow::Result<Exit> {
     let graph = load(&args.spec, ui)?;
     if args.output == Output::Json && args.format != Format::Text {
-        return Err(Failure::new("a drawing is no JSON document")
+        return Err(Failure::new("a drawing is not a JSON document")
             .hint("leave out `--format` or `--output`")
             .into());
     }

@@ -52,11 +52,11 @@ pub(super) fn init(args: &Init, ui: &Ui) -> anyhow::Result<Exit> {
     if !catalog.schema_exists || catalog.tables.is_empty() {
         let home = render::home(&graph, dialect);
         return Err(Failure::new(format!("this account sees no table in `{home}`"))
-            .hint("name the schema, or on MySQL and MariaDB the database, by --schema, or use an account that may read the tables")
+            .hint("name the schema (on MySQL and MariaDB: the database) with --schema, or use an account that may read the tables")
             .into());
     }
     let adapted = adapt::adapt(&text, &catalog, &unseen, Mode::Draft).map_err(|why| {
-        Failure::new("what is left of the spec without what this database lacks is no spec")
+        Failure::new("without the parts that this database lacks, nothing useful is left of the spec")
             .detail(why)
             .hint(another(&args.from))
     })?;
@@ -86,7 +86,7 @@ fn refuse(lacking: &[Finding], unseen: &BTreeSet<String>, from: &Path) -> anyhow
         return Ok(());
     }
     let mut failure = Failure::new(format!(
-        "this database lacks what `{}` cannot do without",
+        "this database lacks parts that `{}` requires",
         from.display()
     ));
     for finding in lacking {
@@ -95,15 +95,16 @@ fn refuse(lacking: &[Finding], unseen: &BTreeSet<String>, from: &Path) -> anyhow
     let lacks = |code: &str| lacking.iter().any(|finding| finding.code == code);
     if lacks("missing-column") {
         failure = failure.hint(
-            "no column is left out of what says which rows go, or are kept: without it, rows would go that stay. Write the one that says \
-             it in this version; where a rule or an edge is to be left out with it, that is `optional`",
+            "columns that decide which rows are deleted or kept are never left out: without them, rows that should be kept \
+             would be deleted. Write the column that this version has; if the rule or edge is to be left out instead, mark \
+             it `optional`",
         );
     }
     if !unseen.is_empty() {
         let names: Vec<&str> = unseen.iter().map(String::as_str).collect();
         return Err(failure
             .hint(format!(
-                "this account may not see whether these are there: `{}`; grant it SELECT on the whole database",
+                "this account cannot see whether these exist: `{}`; grant it SELECT on the whole database",
                 names.join("`, `")
             ))
             .into());
@@ -116,8 +117,8 @@ fn refuse(lacking: &[Finding], unseen: &BTreeSet<String>, from: &Path) -> anyhow
 
 fn another(from: &Path) -> String {
     format!(
-        "where it has another name here, this is another version or another system: try another spec of `specs/`, or write the name \
-         into a copy of `{}`; what this version does not have at all is `optional = true` there",
+        "if it has another name here, this is another version or another system: try another spec of `specs/`, or write the \
+         name into a copy of `{}`; mark parts that this version does not have with `optional = true`",
         from.display()
     )
 }
@@ -126,7 +127,7 @@ fn another(from: &Path) -> String {
 fn headed(adapted: &Adapted, dialect: Dialect) -> String {
     let questions = adapted.changes.iter().filter(|change| change.asks).count() as i64;
     let head = format!(
-        "# Fitted by `windrow init` to a database of {}: {}. Each is marked at its place{}.\n",
+        "# Fitted by `windrow init` to a database of {}: {}. Each change is marked at its place{}.\n",
         dialect.facts().title,
         summary(adapted),
         if questions > 0 {
@@ -159,8 +160,8 @@ fn summary(adapted: &Adapted) -> String {
         ),
         (
             count(&[ChangeKind::Mended]),
-            "type is mended",
-            "types are mended",
+            "type is corrected",
+            "types are corrected",
         ),
         (asks, "question is open", "questions are open"),
     ];
@@ -187,8 +188,8 @@ fn write(out: &Path, text: &str) -> anyhow::Result<()> {
 }
 
 fn exists(out: &Path) -> anyhow::Error {
-    Failure::new(format!("`{}` is there already", out.display()))
-        .hint("name another file, or move this one away")
+    Failure::new(format!("`{}` already exists", out.display()))
+        .hint("choose another file, or move this one away")
         .into()
 }
 

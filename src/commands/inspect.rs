@@ -33,7 +33,7 @@ pub(super) fn inspect(args: &Inspect, ui: &Ui) -> anyhow::Result<Exit> {
     if catalog.tables.is_empty() {
         return Err(
             Failure::new(format!("this account sees no table in `{schema}`"))
-                .hint("name the schema by --schema, or use an account that may read the tables")
+                .hint("name the schema with --schema, or use an account that may read the tables")
                 .into(),
         );
     }
@@ -75,8 +75,8 @@ fn schema(args: &Inspect, url: &Url) -> anyhow::Result<String> {
     match url.scheme {
         Scheme::Postgres => Ok("public".to_owned()),
         Scheme::Mysql | Scheme::Mariadb if url.database.is_empty() => {
-            Err(Failure::new("no database is named")
-                .hint("end the address with its name, or use --schema")
+            Err(Failure::new("the address names no database")
+                .hint("add its name at the end of the address, or use --schema")
                 .into())
         }
         Scheme::Mysql | Scheme::Mariadb => Ok(url.database.clone()),
@@ -111,11 +111,11 @@ impl Look<'_> {
     /// The rows of a statement, or why there are none.
     fn rows(&mut self, sql: &str) -> Result<Vec<db::Row>, String> {
         if Instant::now() > self.until {
-            return Err("there was no time to look (--timeout)".to_owned());
+            return Err("not sampled: the time was up (--timeout)".to_owned());
         }
         self.database.query(sql, &[]).map_err(|error| {
             format!(
-                "nobody could look: {}",
+                "not sampled: {}",
                 error.to_string().trim_end_matches('.')
             )
         })

@@ -72,7 +72,7 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
     }
     if forced {
         ui.warning(
-            "installed in spite of errors; they are recorded, and `windrow status` shows it",
+            "installed despite errors; they are recorded, and `windrow status` shows them",
         );
     }
     let installed = Installed {
@@ -113,7 +113,7 @@ fn judge(findings: &[Finding], args: &Install, ui: &Ui) -> anyhow::Result<bool> 
         .find(|it| it.code == "foreign-claim" && it.severity == Severity::Error)
     {
         return Err(Failure::new(format!("{} {}", finding.object, finding.message))
-            .hint(format!("nothing is installed beside what somebody else may change, with `--force` neither: {}", finding.help))
+            .hint(format!("not installed: somebody else may change what it would use, and `--force` does not overrule this: {}", finding.help))
             .into());
     }
     let stopping = findings.iter().any(stops);
@@ -121,9 +121,9 @@ fn judge(findings: &[Finding], args: &Install, ui: &Ui) -> anyhow::Result<bool> 
     if stopping && (!args.force || stays) {
         return Err(Failure::new(format!("the spec does not fit this database: {}", report::summary(findings)))
             .hint(if stays {
-                "set these policies anew, or lower `minimum`; `--force` does not overrule this"
+                "change these policies, or lower `minimum`; `--force` does not overrule this"
             } else {
-                "mend the spec or the database; `--force` installs anyway, and records what it overruled"
+                "correct the spec or the database; `--force` installs anyway, and records what it overruled"
             })
             .into());
     }
@@ -310,7 +310,7 @@ fn lock(session: &mut Session, control: &str) -> anyhow::Result<()> {
         "another installation of `{control}` is in progress"
     ));
     let Some(row) = rows.first() else {
-        return Err(failure.hint("it has just ended: try again").into());
+        return Err(failure.hint("it has just finished: try again").into());
     };
     let told = |at: usize| row.get(at).and_then(Option::as_deref).unwrap_or_default();
     let mut holder = format!("session {}", told(0));
@@ -320,8 +320,8 @@ fn lock(session: &mut Session, control: &str) -> anyhow::Result<()> {
         }
     }
     Err(failure
-        .detail(format!("the lock of an installation is held by {holder}"))
-        .hint("wait for it to end; where that session installs nothing, end it")
+        .detail(format!("the installation lock is held by {holder}"))
+        .hint("wait for it to finish; if that session is not installing, end it")
         .into())
 }
 
@@ -392,7 +392,7 @@ fn replaced(statement: &Statement) -> Option<Statement> {
     let made = statement.what.made()?;
     let (kind, name) = (made.kind.word(), &made.name);
     (made.kind.is_routine() || made.kind == bundle::Kind::View).then(|| Statement {
-        what: What::new(&format!("drop {kind} {name} of another shape")),
+        what: What::new(&format!("drop {kind} {name}, which has a different definition")),
         sql: format!("DROP {} {name} CASCADE", kind.to_uppercase()),
         alone: false,
         shown: None,
@@ -454,7 +454,7 @@ fn drop_leftovers(
             .database
             .execute(&format!("DROP INDEX CONCURRENTLY IF EXISTS {index}"))?;
         journal.done(
-            &format!("drop the invalid index {index} that an earlier attempt left"),
+            &format!("drop the invalid index {index}, left by an earlier attempt"),
             start.elapsed(),
         );
     }
@@ -464,15 +464,15 @@ fn drop_leftovers(
 fn failed(file: &File, dialect: Dialect, applied: &[AppliedFile], error: anyhow::Error) -> Failure {
     let applied: Vec<&str> = applied.iter().map(|it| it.file.as_str()).collect();
     let state = match &applied[..] {
-        [] => "no file is applied".to_owned(),
-        [one] => format!("`{one}` is applied"),
+        [] => "no file was applied".to_owned(),
+        [one] => format!("`{one}` was applied"),
         many => format!("`{}` are applied", many.join("`, `")),
     };
     // MySQL and MariaDB commit each CREATE and DROP.
     let in_parts =
         dialect != Dialect::Postgres || file.statements.iter().any(|statement| statement.alone);
     let fate = if in_parts {
-        "what it had finished stays"
+        "its finished statements are kept"
     } else {
         "it was rolled back"
     };
@@ -483,15 +483,15 @@ fn failed(file: &File, dialect: Dialect, applied: &[AppliedFile], error: anyhow:
     if denied {
         failure = failure.hint(match dialect {
             Dialect::Postgres => {
-                "who installs must own the tables, and may create schemas in the database and roles (CREATEROLE)"
+                "the installing account must own the tables, and may create schemas in the database and roles (CREATEROLE)"
             }
             Dialect::Mysql | Dialect::Mariadb => {
-                "who installs needs all rights on the control database, select, delete and index on the tables, and CREATE ROLE"
+                "the installing account needs all rights on the control database, SELECT, DELETE and INDEX on the tables, and CREATE ROLE"
             }
         });
     }
     failure
-        .hint("running `windrow install` again is safe: it goes over what stands and on from there")
+        .hint("running `windrow install` again is safe: it skips what is done and continues from there")
 }
 
 /// Whether runs may delete; nothing where this account may not look.
@@ -506,7 +506,7 @@ fn next_steps(session: &Session, args: &Install, armed: Option<bool>, ui: &Ui) {
         return;
     }
     if armed == Some(true) {
-        ui.hint("it is armed already: `windrow preview` shows what the next run deletes");
+        ui.hint("it is already armed: `windrow preview` shows what the next run deletes");
         return;
     }
     let spec = args.with.on.spec.display();
@@ -521,9 +521,9 @@ fn next_steps(session: &Session, args: &Install, armed: Option<bool>, ui: &Ui) {
             1 => String::new(),
             _ => format!(" --rule {}", rule.name),
         };
-        steps.push(format!("windrow policy set {spec}{of} --scope SCOPE --retention 30d   (nothing goes without a policy)"));
+        steps.push(format!("windrow policy set {spec}{of} --scope SCOPE --retention 30d   (nothing is deleted without a policy)"));
     }
-    steps.push(format!("windrow preview {spec}   (what would go)"));
-    steps.push(format!("windrow arm {spec}   (until then, no run deletes)"));
+    steps.push(format!("windrow preview {spec}   (what would be deleted)"));
+    steps.push(format!("windrow arm {spec}   (until then, no run deletes anything)"));
     ui.hint(&format!("next:\n  {}", steps.join("\n  ")));
 }

@@ -85,7 +85,7 @@ pub(super) fn hold(command: &Hold, ui: &Ui) -> anyhow::Result<Exit> {
                 let rule = format!("rule `{}` of `{spec}`", hold.rule);
                 if hold.absent {
                     ui.warning(&format!(
-                        "{rule} has no row with the key `{}` now: the hold keeps one that comes",
+                        "{rule} has no row with the key `{}` now: the hold applies if one is added",
                         args.key
                     ));
                 }
@@ -143,12 +143,12 @@ impl Holds {
             let other = fitting(other, &text, dialect, session.database.as_mut())?.graph;
             let other = other.named_for(dialect);
             let refuse = |why: String| {
-                Failure::new(format!("cannot hold for `{}` as well", path.display()))
+                Failure::new(format!("cannot also hold for `{}`", path.display()))
                     .caused_by(Failure::new(why))
             };
             let Some(root) = &root else {
                 return Err(refuse(format!("`{}` has several rules", graph.name))
-                    .hint("name one with `--rule`")
+                    .hint("choose one with `--rule`")
                     .into());
             };
             let calls = calls(&other, dialect)?;
@@ -164,8 +164,8 @@ impl Holds {
             if rules.is_empty() || render::home(&other, dialect) != render::home(&graph, dialect) {
                 let tables = root.tables.join("`, `");
                 return Err(
-                    refuse(format!("none of its rules holds rows of `{tables}`"))
-                        .hint("a hold names a row of a rule's root table")
+                    refuse(format!("none of its rules has the root table `{tables}`"))
+                        .hint("a hold needs a row of a rule's root table")
                         .into(),
                 );
             }
@@ -217,12 +217,12 @@ impl Holds {
                 Err(error) => {
                     if together {
                         self.session.database.execute("ROLLBACK")?;
-                        ui.warning(&format!("nothing is changed: `{}` refused", of.spec));
+                        ui.warning(&format!("nothing was changed: `{}` refused", of.spec));
                     }
                     return Err(if is_of_no_row(&error) {
-                        Failure::new("nothing is held")
+                        Failure::new("no hold was placed")
                             .caused_by(error)
-                            .hint("look at the key and at `--rule`; `--even-if-absent` stores the hold all the same")
+                            .hint("check the key and `--rule`; `--even-if-absent` places the hold anyway")
                             .into()
                     } else {
                         error
@@ -384,7 +384,7 @@ pub(super) fn settings(command: &Settings, ui: &Ui) -> anyhow::Result<Exit> {
                 &args.with,
                 "set_setting",
                 document,
-                &format!("`{}` is the spec's again", args.name),
+                &format!("`{}` has the spec's value again", args.name),
                 ui,
             )
         }
@@ -410,7 +410,7 @@ pub(super) fn window(command: &Window, ui: &Ui) -> anyhow::Result<Exit> {
             with,
             "set_windows",
             json!({"windows": null}),
-            "the windows are the spec's again",
+            "the spec's windows apply again",
             ui,
         ),
     }
@@ -430,7 +430,7 @@ pub(super) fn arm(args: &Arm, ui: &Ui) -> anyhow::Result<Exit> {
         until: args.until.clone(),
     };
     let text = format!(
-        "armed: runs of `{}` delete from now on in {}{}",
+        "armed: from now on, runs of `{}` delete in {}{}",
         armed.spec,
         session.url,
         if until_restart {
@@ -452,7 +452,7 @@ pub(super) fn pause(args: &Pause, ui: &Ui) -> anyhow::Result<Exit> {
             ("reason", args.reason.clone().map(Value::from)),
         ]);
         session.ask("pause_rule", &document.into())?;
-        format!("rule `{rule}` is paused: runs pass it over")
+        format!("rule `{rule}` is paused: runs skip it")
     } else {
         session.database.query(
             &session.calls.pause(),

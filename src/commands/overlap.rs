@@ -10,7 +10,7 @@ use crate::ui::Ui;
 
 /// What to do about it.
 pub(super) const HINT: &str =
-    "`windrow hold set SPEC --also OTHER_SPEC` sets a hold in both, or in neither";
+    "`windrow hold set SPEC --also OTHER_SPEC` places a hold in both, or in neither";
 
 /// The installations beside this one, as far as the account may see them: on MySQL and MariaDB one that may not read the
 /// grants of others sees none.
@@ -53,7 +53,7 @@ pub(super) fn needed_indexes(
                 needed.extend(names.map(|name| (name, control.to_owned())));
             }
             Err(error) => ui.warning(&format!(
-                "which indexes `{control}` needs is not known: {error:#}"
+                "cannot determine which indexes `{control}` needs: {error:#}"
             )),
         }
     }

@@ -205,7 +205,7 @@ fn found<'a>(
         if args.rule.as_ref().is_some_and(|name| *name != rule.name) {
             continue;
         }
-        ui.note(&format!("counting what is due of the rule {}", rule.name));
+        ui.note(&format!("counting what is due by rule {}", rule.name));
         let size = |name: &str| setting(&rule.name, name);
         let backlog = backlog::look(session, args, rule, &size)?;
         let rests = Rests::of(size);

@@ -114,7 +114,7 @@ fn read(session: &mut Session, on: OnDatabase, ui: &Ui) -> anyhow::Result<Readin
     let absent = match is_installed {
         Ok(true) => None,
         Ok(false) => Some(Missing {
-            reason: format!("`{control}` is not installed here, or this account does not see it"),
+            reason: format!("`{control}` is not installed here, or this account cannot see it"),
             hint: "`windrow install` deletes nothing; run `windrow report` again after it"
                 .to_owned(),
         }),
@@ -123,7 +123,7 @@ fn read(session: &mut Session, on: OnDatabase, ui: &Ui) -> anyhow::Result<Readin
     let (decisions, preview) = match absent {
         Some(absent) => (Err(absent.clone()), Err(absent)),
         None => {
-            ui.note("asking for the preview");
+            ui.note("computing the preview");
             (part(decisions(session))?, part(preview(session))?)
         }
     };

@@ -45,7 +45,7 @@ pub(super) fn run(args: &Run, ui: &Ui) -> anyhow::Result<Exit> {
         if session.graph.workers == 1 {
             let name = &session.graph.name;
             return Err(Failure::new(format!("the spec `{name}` has no workers"))
-                .hint("say `workers = 2`, or more, beside its `name`, and install it")
+                .hint("write `workers = 2`, or more, beside its `name`, and install it")
                 .into());
         }
         options.insert("worker".to_owned(), worker.into());
@@ -113,7 +113,7 @@ pub(super) fn stamp(args: &Stamp, ui: &Ui) -> anyhow::Result<Exit> {
 
 /// How many families a run will take, for the bar; a run does not depend on it.
 fn estimate(session: &mut Session, options: &Value, ui: &Ui) -> Option<u64> {
-    ui.note("counting what would go (`--no-estimate` leaves this out)");
+    ui.note("counting what would be deleted (skip this with `--no-estimate`)");
     let preview = session
         .ask("preview", options)
         .and_then(|document| Ok(answers::read::<Preview>("preview", &document)?));
@@ -145,7 +145,7 @@ fn call(
     let watcher = match db::connect(&session.url) {
         Ok(watcher) => Some(watcher),
         Err(error) => {
-            ui.warning(&format!("no progress will show: {error:#}"));
+            ui.warning(&format!("progress cannot be shown: {error:#}"));
             None
         }
     };
@@ -170,8 +170,8 @@ fn call(
     }
     let document = document(rows.map_err(|error| interrupt::explain(error, &name))?)?;
     if document.is_null() {
-        return Err(Failure::new(format!("`{name}` answered nothing"))
-            .hint("the installation may be older than this windrow: run `windrow install` again")
+        return Err(Failure::new(format!("`{name}` returned nothing"))
+            .hint("the installation may come from an older version of windrow: run `windrow install` again")
             .into());
     }
     let answer: RunAnswer = answers::read(procedure, &document)?;

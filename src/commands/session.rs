@@ -34,7 +34,7 @@ pub(super) fn calls(graph: &Graph, dialect: Dialect) -> anyhow::Result<Calls> {
             graph.name,
             titles.join(" and ")
         ))
-        .hint("give the address of another server, or list this one under `dialects` in the spec")
+        .hint("use the address of another server, or add this one to `dialects` in the spec")
         .into());
     }
     let name = render::control_name(graph);
@@ -60,8 +60,8 @@ pub(super) fn is_of_another_spec(
 /// What is said of that.
 pub(super) fn of_another_spec(path: &Path) -> String {
     format!(
-        "`{}` is not the spec that is installed, or another version of windrow installed it: what is installed counts; \
-         `windrow diff` compares, `windrow install` takes this one",
+        "`{}` is not the installed spec, or another version of windrow installed it: the installed one applies; `windrow \
+         diff` compares, `windrow install` installs this one",
         path.display()
     )
 }
@@ -190,7 +190,7 @@ pub(super) fn document(rows: Vec<db::Row>) -> anyhow::Result<Value> {
 /// clients, PGPASSWORD or MYSQL_PWD, and last `.pgpass`.
 pub(super) fn address(url: Option<&RawUrl>, password_file: Option<&Path>) -> anyhow::Result<Url> {
     let Some(url) = url.filter(|url| !url.is_empty()) else {
-        return Err(Failure::new("no database is given")
+        return Err(Failure::new("no database given")
             .hint("add `--url postgres://user@host/database` or `--url mysql://user@host/`, or set WINDROW_URL")
             .into());
     };

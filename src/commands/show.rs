@@ -36,7 +36,7 @@ pub(super) fn verify(args: &WithOutput, ui: &Ui) -> anyhow::Result<Exit> {
             "object": session.graph.name,
             "severity": "notice",
             "count": 1,
-            "detail": "the spec that is given is not the one that is installed; windrow diff compares",
+            "detail": "the given spec is not the installed one; windrow diff compares them",
         }));
     }
     for found in overlap::overlaps(&mut session)? {

@@ -22,7 +22,7 @@ pub(super) fn load_with_text(path: &Path, ui: &Ui) -> anyhow::Result<(Graph, Str
             if !found.diagnostics.is_empty() {
                 let count = found.diagnostics.len() as i64;
                 ui.note(&format!(
-                    "{} about the spec: `windrow check {}` shows what",
+                    "{} about the spec: run `windrow check {}` to see",
                     counted(count, "warning", "warnings"),
                     path.display()
                 ));
@@ -38,7 +38,7 @@ pub(super) fn refused(found: &Found, path: &Path, ui: &Ui) -> anyhow::Error {
     ui.findings(&found.text());
     Failure::new(format!("the spec `{}` has errors", path.display()))
         .hint(format!(
-            "`windrow check {}` shows them alone",
+            "`windrow check {}` lists only these",
             path.display()
         ))
         .into()

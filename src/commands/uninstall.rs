@@ -50,7 +50,7 @@ pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
             // MySQL drops an index in several steps.
             Some((name, control)) => {
                 if drops(statement) {
-                    ui.note(&format!("index {name} stays: `{control}` needs it, too"));
+                    ui.note(&format!("index {name} is kept: `{control}` also needs it"));
                     answer.kept_indexes.push(KeptIndex {
                         index: name.to_owned(),
                         needed_by: control.clone(),
@@ -74,7 +74,7 @@ pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
             rows.chain(objects).collect::<Vec<_>>().join("\n")
         });
         ui.hint(&format!(
-            "this is what would be dropped in {}; add --yes to drop it",
+            "in {}, this would be dropped; add --yes to drop it",
             session.url
         ));
         return Ok(Exit::Clean);
@@ -87,7 +87,7 @@ pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
             "there are archived rows in `{}.{table}`",
             bundle.control
         ))
-        .hint("they exist nowhere else: copy them first; `--drop-archive` drops them with the rest")
+        .hint("they exist nowhere else: copy them first; `--drop-archive` drops them with everything else")
         .into());
     }
     answer.objects = drop_all(&mut session, &statements, ui).map_err(|error| {
@@ -98,7 +98,7 @@ pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
     for notice in session.database.notices() {
         ui.warning(&notice);
     }
-    let text = format!("`{}` is gone from {}", bundle.control, session.url);
+    let text = format!("`{}` was removed from {}", bundle.control, session.url);
     tell(ui, args.with.output, &answer, &text);
     Ok(Exit::Clean)
 }

@@ -135,7 +135,7 @@ impl Database for Mysql {
                 match at {
                     0 => failure,
                     _ => failure.detail(format!(
-                        "the {at} statements before it stay: this server commits each CREATE and DROP"
+                        "the {at} statements before it are committed: this server commits each CREATE and DROP"
                     )),
                 }
             })?;
@@ -327,7 +327,7 @@ fn connect_failure(url: &Url, host: &Host, error: Error) -> Failure {
         _ if is_tls => failure.caused_by(Failure::new(cause)).hint(TLS),
         Error::DriverError(DriverError::TlsNotSupported) => failure
             .caused_by(Failure::new("the server has no TLS"))
-            .hint("give it a certificate, or use `ssl-mode=PREFERRED`, or a socket"),
+            .hint("install a certificate on it, or use `ssl-mode=PREFERRED`, or a socket"),
         Error::IoError(ref io)
             if url.server_key == ServerKey::Refused
                 && !host.is_socket()
@@ -335,13 +335,13 @@ fn connect_failure(url: &Url, host: &Host, error: Error) -> Failure {
         {
             failure
                 .caused_by(Failure::new(
-                    "the server wants the password itself (caching_sha2_password), and the connection is not protected",
+                    "the server asks for the password in clear text (caching_sha2_password), and the connection is not encrypted",
                 ))
-                .hint("use `ssl-mode=REQUIRED` or a socket; else name the server's public key by `server-public-key-path`, or trust the network with `get-server-public-key=true`")
+                .hint("use `ssl-mode=REQUIRED` or a socket; otherwise give the server's public key with `server-public-key-path`, or trust the network with `get-server-public-key=true`")
         }
         Error::DriverError(DriverError::UnknownAuthPlugin(ref name)) => failure
             .caused_by(Failure::new(format!(
-                "the account is authenticated by `{name}`, which windrow does not know"
+                "the account uses the authentication plugin `{name}`, which windrow does not support"
             )))
             .hint("use an account with `caching_sha2_password`, `mysql_native_password`, `ed25519` or `parsec`"),
         _ if host.is_socket() => failure
@@ -379,13 +379,13 @@ fn server_failure(server: &MySqlError, denied: &'static str) -> Failure {
     }
 }
 
-const TLS: &str = "check `ssl-mode` and `ssl-ca`: `REQUIRED` asks for TLS alone, `VERIFY_IDENTITY` also for a trusted certificate \
-                   of this host; a client's own certificate is named by `ssl-cert` and `ssl-key`";
+const TLS: &str = "check `ssl-mode` and `ssl-ca`: `REQUIRED` requires only TLS, `VERIFY_IDENTITY` also a trusted certificate \
+                   of this host; `ssl-cert` and `ssl-key` name the client's own certificate";
 
-const LOGIN: &str = "check user, password, and from which host the account may connect; the password may come from MYSQL_PWD or --password-file";
+const LOGIN: &str = "check user, password, and the hosts from which the account may connect; the password may come from MYSQL_PWD or --password-file";
 
 /// MariaDB alone says so in a statement.
-const ROLE: &str = "only who made a role may grant it: let that account install, or have it `GRANT … TO … WITH ADMIN OPTION`; see `mysql.roles_mapping`";
+const ROLE: &str = "only the account that created a role may grant it: install with that account, or let it `GRANT … TO … WITH ADMIN OPTION`; see `mysql.roles_mapping`";
 
 /// What a routine of ours says: the message, and behind a semicolon the hint, which has no field of its own here. The
 /// server takes no more than 128 characters.
@@ -400,7 +400,7 @@ fn signalled(server: MySqlError) -> Failure {
         .errno(server.code);
     match said {
         _ if message.starts_with("not armed") => failure
-            .hint("`windrow preview` shows what would go, and `windrow arm` lets runs delete"),
+            .hint("`windrow preview` shows what would be deleted, and `windrow arm` allows runs to delete"),
         Some(hint) if is_cut => failure.hint(format!("{hint}…")),
         Some(hint) => failure.hint(hint),
         None => failure,
@@ -426,7 +426,7 @@ fn cause(error: &Error) -> String {
     }
 }
 
-const LOST: &str = "what was committed stays, and the next run goes on where this one stopped";
+const LOST: &str = "what was committed is kept, and the next run continues where this one stopped";
 
 /// What mends an error, by its number.
 fn hint(number: u16, message: &str) -> Option<&'static str> {
@@ -434,11 +434,11 @@ fn hint(number: u16, message: &str) -> Option<&'static str> {
     Some(match number {
         1044 | 1142 | 1143 | 1227 | 1370 | 1410 => {
             "connect with the operator role (to run), the auditor role (to read), or as the owner (to install); \
-             `50_grants.sql` names them, and a role counts only where it is a default role or was SET"
+             `50_grants.sql` names them; a role is active only if it is a default role or was set with SET ROLE"
         }
         1045 => LOGIN,
         1449 => {
-            "whose rights a routine has, is gone: where that is windrow's owner role, `windrow install` puts it back"
+            "the account or role whose rights a routine has no longer exists: if it is windrow's owner role, `windrow install` creates it again"
         }
         1109 | 1146 | 1305 | 1049 if about_control => "run `windrow install` first",
         1049 => {
@@ -449,9 +449,9 @@ fn hint(number: u16, message: &str) -> Option<&'static str> {
             "the server does not take connections from this host: see the host part of the account, or `FLUSH HOSTS`"
         }
         1205 => {
-            "another session holds a lock that is in the way: try again, or see `information_schema.INNODB_TRX`"
+            "another session holds a conflicting lock: try again, or see `information_schema.INNODB_TRX`"
         }
-        1213 | 1020 => "another session was in the way: try again",
+        1213 | 1020 => "another session was in the way (deadlock or lock): try again",
         1290 | 1792 | 1836 | 3100
             if message.contains("read-only")
                 || message.contains("READ ONLY")
@@ -460,36 +460,36 @@ fn hint(number: u16, message: &str) -> Option<&'static str> {
             "this is a replica or a read-only server: connect to the primary"
         }
         1418 | 1419 => {
-            "the binary log is on, and this account may not create what it does: install as an administrator, or have \
-             `log_bin_trust_function_creators` set"
+            "the binary log is on, and this account may not create routines or triggers: install as an administrator, or set \
+             `log_bin_trust_function_creators`"
         }
         1568 => {
             "a procedure that commits must not run inside a transaction: COMMIT first, or connect without a pooler or wrapper that opens one"
         }
         1665 | 1668 | 3748 => {
-            "the binary log has the format STATEMENT, which cannot take this: set `binlog_format` to ROW or MIXED"
+            "the binary log format is STATEMENT, which does not support this: set `binlog_format` to ROW or MIXED"
         }
         1969 | 3024 => {
             "the server's own limit ended the statement: see `max_execution_time` (MySQL) or `max_statement_time` (MariaDB)"
         }
         1317 | 1028 => {
-            "someone ended the statement: what was committed stays, nothing is half done, and the next call goes on"
+            "someone cancelled the statement: what was committed is kept, nothing is half done, and the next call continues"
         }
         1053 | 1077 | 1079 => {
-            "the server is shutting down: try again when it is up; what was committed stays"
+            "the server is shutting down: try again when it is up; what was committed is kept"
         }
         1152 | 1158 | 1159 | 1160 | 1161 | 1184 | 1927 | 2006 | 2013 | 3169 | 4031 => LOST,
         1153 => "the statement is bigger than `max_allowed_packet` of the server: raise it",
         1021 | 1114 => {
-            "the server's disk, or a table's space, is full: free some; nothing is lost, and the next run goes on"
+            "the server's disk or tablespace is full: free some space; nothing is lost, and the next run continues"
         }
         1251 | 1524 | 2059 => {
-            "server and client share no way to authenticate this account: use `caching_sha2_password` (MySQL), or `mysql_native_password` or `ed25519` (MariaDB)"
+            "server and client have no common authentication method for this account: use `caching_sha2_password` (MySQL), or `mysql_native_password` or `ed25519` (MariaDB)"
         }
         1820 | 1862 => "the account's password has expired: set a new one",
         3118 | 4151 => "the account is locked: an administrator can unlock it",
         3159 => {
-            "the server takes this account over TLS only: use `ssl-mode=REQUIRED`, or better `ssl-mode=VERIFY_IDENTITY`"
+            "the server accepts this account over TLS only: use `ssl-mode=REQUIRED`, or better `ssl-mode=VERIFY_IDENTITY`"
         }
         1267 => {
             "two columns with different collations are compared: `windrow check --database` names them"

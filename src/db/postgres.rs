@@ -306,7 +306,7 @@ fn tls(url: &Url) -> anyhow::Result<Connector> {
         (SslMode::Require, None) => Authority::Unasked,
         (SslMode::VerifyFull, None) => Authority::System,
         (SslMode::VerifyCa, None) => {
-            return Err(Failure::new("`sslmode=verify-ca` needs the certificate of the authority")
+            return Err(Failure::new("`sslmode=verify-ca` needs the certificate of the certificate authority")
                 .hint("add `sslrootcert=/path/to/ca.pem`, or use `sslmode=verify-full` with the authorities of the system")
                 .into());
         }
@@ -324,7 +324,7 @@ fn tls(url: &Url) -> anyhow::Result<Connector> {
         }
         (Some(certificate), None) => {
             return Err(Failure::new(format!(
-                "there is no key for the client's certificate `{}`",
+                "the client's certificate `{}` has no key",
                 certificate.display()
             ))
             .hint("add `sslkey=/path/to/client.key`")
@@ -355,7 +355,7 @@ fn check_mode(key: &Path) -> anyhow::Result<()> {
         return Ok(());
     }
     Err(Failure::new(cannot())
-        .caused_by(Failure::new("others than its owner may read it"))
+        .caused_by(Failure::new("users other than its owner may read it"))
         .hint(format!("`chmod 0600 {}`", key.display()))
         .into())
 }
@@ -381,14 +381,14 @@ fn connect_failure(url: &Url, error: postgres::Error) -> Failure {
     let cause = cause(&error);
     if is_tls || cause.contains("TLS") {
         return failure.caused_by(Failure::new(cause)).hint(
-            "check `sslmode` and `sslrootcert`: `require` asks for TLS alone, `verify-full` also for a trusted certificate of this host; \
-             a client's own certificate is named by `sslcert` and `sslkey`",
+            "check `sslmode` and `sslrootcert`: `require` requires only TLS, `verify-full` also a trusted certificate of \
+             this host; `sslcert` and `sslkey` name the client's own certificate",
         );
     }
     let failure = failure.caused_by(Failure::new(cause.clone()));
     if cause.contains("password missing") {
         return failure
-            .hint("give the password in PGPASSWORD, by --password-file, or in the address; `.pgpass` may have it");
+            .hint("give the password in PGPASSWORD, with --password-file, in the address or in `.pgpass`");
     }
     failure.hint("check host, port and network, and that the server is running")
 }
@@ -437,7 +437,7 @@ fn statement_failure(error: postgres::Error) -> Failure {
     }
 }
 
-const LOST: &str = "what was committed stays, and the next run goes on where this one stopped";
+const LOST: &str = "what was committed is kept, and the next run continues where this one stopped";
 
 /// What mends an error, by its SQLSTATE.
 fn hint(code: &str, message: &str) -> Option<&'static str> {
@@ -448,38 +448,38 @@ fn hint(code: &str, message: &str) -> Option<&'static str> {
              `50_grants.sql` names them"
         }
         "25006" => {
-            "this is a standby or a read-only session: connect to the primary, or drop `default_transaction_read_only`"
+            "this is a standby or a read-only session: connect to the primary, or unset `default_transaction_read_only`"
         }
         "3F000" | "42P01" | "42883" if about_control => "run `windrow install` first",
         "53100" => {
-            "the server's disk is full: free some space; nothing is lost, and the next run goes on"
+            "the server's disk is full: free some space; nothing is lost, and the next run continues"
         }
         "53300" | "53400" => {
             "the server has no connection left: close some, or raise `max_connections`"
         }
         "57P01" => {
-            "an administrator ended the session, or the server is shutting down: what was committed stays, and the next run goes on"
+            "an administrator ended the session, or the server is shutting down: what was committed is kept, and the next run continues"
         }
         "57P02" | "57P03" => {
-            "the server is shutting down or starting: try again when it is up; what was committed stays"
+            "the server is shutting down or starting: try again when it is up; what was committed is kept"
         }
         "28000" if message.contains("no encryption") => {
-            "the server may take this user over TLS only: use `sslmode=require`, or better `sslmode=verify-full`; else see `pg_hba.conf`"
+            "the server may accept this user over TLS only: use `sslmode=require`, or better `sslmode=verify-full`; otherwise see `pg_hba.conf`"
         }
         "28P01" | "28000" => {
             "check user, password and `pg_hba.conf`; the password may come from PGPASSWORD or --password-file"
         }
         "3D000" => "check the last part of the address: `postgres://user@host/DATABASE`",
         "0A000" => {
-            "the server cannot do this: PostgreSQL 14 or later is needed, and a connection that is not pooled by transaction"
+            "the server does not support this: PostgreSQL 14 or later is needed, and no pooler in transaction mode"
         }
         "25001" | "2D000" => {
             "a procedure that commits must not run inside a transaction: connect without a pooler or wrapper that opens one"
         }
         "26000" | "42P05" => {
-            "a pooler between here and the server pools by transaction: connect to the server itself"
+            "a pooler in transaction mode is between windrow and the server: connect to the server directly"
         }
-        "55P03" => "another session holds a lock that is in the way: try again, or see `pg_locks`",
+        "55P03" => "another session holds a conflicting lock: try again, or see `pg_locks`",
         code if code.starts_with("08") => LOST,
         _ => return None,
     })

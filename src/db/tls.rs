@@ -150,8 +150,8 @@ pub(super) fn identity(
     let bytes = fs::read(key_file).map_err(|error| Failure::new(cannot()).caused_by(error))?;
     if String::from_utf8_lossy(&bytes).contains("ENCRYPTED") {
         return Err(Failure::new(cannot())
-            .caused_by(Failure::new("it is encrypted by a passphrase"))
-            .hint("windrow asks for none: give a key that its file's mode protects (`openssl pkey -in KEY -out FILE`)")
+            .caused_by(Failure::new("it is encrypted with a passphrase"))
+            .hint("windrow does not ask for it: use an unencrypted key that its file's mode protects (`openssl pkey -in KEY -out FILE`)")
             .into());
     }
     let key = PrivateKeyDer::from_pem_slice(&bytes)
@@ -166,7 +166,7 @@ fn system() -> anyhow::Result<Vec<CertificateDer<'static>>> {
     if !found.certs.is_empty() {
         return Ok(found.certs);
     }
-    let failure = Failure::new("this system trusts no authority")
+    let failure = Failure::new("this system trusts no certificate authority")
         .hint("install its certificates (the package `ca-certificates`), or name a file of them");
     Err(match found.errors.into_iter().next() {
         Some(error) => failure.caused_by(error),
@@ -192,7 +192,7 @@ fn told(error: &rustls::Error) -> String {
     match error {
         rustls::Error::InvalidCertificate(wrong) => match wrong {
             Wrong::UnknownIssuer => {
-                format!("{server} is signed by no authority that is trusted here")
+                format!("{server} is not signed by a certificate authority that is trusted here")
             }
             Wrong::Expired | Wrong::ExpiredContext { .. } => format!("{server} has expired"),
             Wrong::NotValidYet | Wrong::NotValidYetContext { .. } => {

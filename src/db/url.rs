@@ -76,7 +76,7 @@ impl Url {
         };
         let Some((scheme, rest)) = Scheme::of(text) else {
             return Err(refuse(
-                "it starts with none of `postgres://`, `mysql://` and `mariadb://`".to_owned(),
+                "it does not start with `postgres://`, `mysql://` or `mariadb://`".to_owned(),
                 "write it as `postgres://user@host:5432/database` or `mysql://user@host:3306/`; \
                  the password may come from PGPASSWORD, MYSQL_PWD or --password-file",
             ));

@@ -89,7 +89,7 @@ pub(super) fn beside<'a>(graph: &'a Graph, rule: &Rule) -> Vec<Beside<'a>> {
         let keeps = table.keeps();
         let keeps = keeps.map(|edge| (edge, Port::Keeps, "keeps it", "keeps"));
         let releases = table.releases();
-        let releases = releases.map(|edge| (edge, Port::Releases, "set null", "lets go of"));
+        let releases = releases.map(|edge| (edge, Port::Releases, "set null", "is unlinked from"));
         for (edge, port, said, verb) in keeps.chain(releases) {
             if is_within(rule, edge) {
                 found.push(Beside {

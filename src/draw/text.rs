@@ -41,7 +41,7 @@ pub fn text(graph: &Graph) -> String {
 
 #[expect(
     clippy::too_many_arguments,
-    reason = "a recursion over one tree, in one place"
+    reason = "recursion over one tree, in one place"
 )]
 fn branch(
     graph: &Graph,

@@ -121,7 +121,7 @@ impl Folder {
         let memory = serde_json::from_str(&text).map_err(|error| {
             Failure::new(format!("cannot read `{}`", self.path.join(name).display()))
                 .caused_by(error)
-                .hint("it says which versions were written: bring it back from version control")
+                .hint("it lists which versions were written: restore it from version control")
         })?;
         Ok(Some(memory))
     }

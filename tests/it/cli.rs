@@ -233,7 +233,7 @@ fn wrong_usage_exits_with_two() {
     exit: 2
     --- stdout
     --- stderr
-    error: no database is given
+    error: no database given
 
     hint: add `--url postgres://user@host/database` or `--url mysql://user@host/`, or set WINDROW_URL
     ");
@@ -248,9 +248,9 @@ fn wrong_usage_exits_with_two() {
     exit: 2
     --- stdout
     --- stderr
-    error: there is no code `nonsense`
+    error: unknown code `nonsense`
 
-    hint: a code stands in brackets after `error`, `warning` or `notice`
+    hint: the code is the word in brackets after `error`, `warning` or `notice`
     ");
 }
 
@@ -262,12 +262,12 @@ fn an_error_is_a_document_where_a_program_reads() {
         .strip_prefix("exit: 2\n--- stdout\n")
         .and_then(|rest| rest.split_once("--- stderr\n"))
         .unwrap_or_else(|| panic!("{said}"));
-    assert!(told.starts_with("error: no database is given\n"), "{told}");
+    assert!(told.starts_with("error: no database given\n"), "{told}");
     let document: serde_json::Value = serde_json::from_str(document).expect("a document");
     assert_eq!(
         document,
         serde_json::json!({ "error": {
-            "message": "no database is given",
+            "message": "no database given",
             "caused_by": [],
             "details": [],
             "hints": ["add `--url postgres://user@host/database` or `--url mysql://user@host/`, or set WINDROW_URL"],
@@ -370,7 +370,7 @@ fn no_error_shows_a_password() {
     --- stdout
     --- stderr
     error: cannot read the database address `host=127.0.0.1 password=***`
-      caused by: it starts with none of `postgres://`, `mysql://` and `mariadb://`
+      caused by: it does not start with `postgres://`, `mysql://` or `mariadb://`
 
     hint: write it as `postgres://user@host:5432/database` or `mysql://user@host:3306/`; the password may come from PGPASSWORD, MYSQL_PWD or --password-file
     ");
@@ -487,7 +487,7 @@ retention = { default = "30d" }
         ("svg", ">previous, set null → orders<"),
         ("svg", "<path class=\"arrow keeps\""),
         ("svg", "<path class=\"arrow releases\""),
-        ("text", "\nprices: line_id  lets go of lines\n"),
+        ("text", "\nprices: line_id  is unlinked from lines\n"),
     ];
     for (format, arrow) in arrows {
         let said = windrow(&["graph", &path, "--format", format]);
@@ -583,7 +583,7 @@ fn warnings_about_a_spec_are_shown_by_check_alone() {
         "{said}"
     );
     let said = windrow(&["graph", &path]);
-    let told = format!("1 warning about the spec: `windrow check {path}` shows what\n");
+    let told = format!("1 warning about the spec: run `windrow check {path}` to see\n");
     assert!(
         said.starts_with("exit: 0\n")
             && said.contains(&told)
@@ -629,7 +629,7 @@ fn a_spec_that_is_not_given_is_that_of_the_environment() {
     ] {
         let (code, text) = said(arguments);
         assert!(
-            code == Some(2) && text.starts_with("error: no database is given"),
+            code == Some(2) && text.starts_with("error: no database given"),
             "{arguments:?}: {text}"
         );
     }

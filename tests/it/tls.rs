@@ -216,7 +216,7 @@ const SESSION: &str =
     "SELECT ssl, coalesce(client_dn, '') FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
 
 /// No authority has signed that.
-const UNTRUSTED: &str = "is signed by no authority that is trusted here";
+const UNTRUSTED: &str = "is not signed by a certificate authority that is trusted here";
 
 fn libpq_s_modes_mean_what_they_mean_there() {
     let it = Stage::start();
@@ -304,7 +304,7 @@ fn clients_show_theirs(it: &Stage) {
     open(&it.certificates.path("client.key"), 0o644);
     let cases = [(
         client(&by("client")),
-        Err("others than its owner may read it"),
+        Err("users other than its owner may read it"),
     )];
     expect("a key for all", SESSION, &cases);
 }
@@ -389,7 +389,7 @@ fn services_passwords_and_variables_are_found() {
         hears(home, variables, url, words);
     };
     let url = format!("postgres://app@localhost:{port}/postgres");
-    expect(&[], &url, &["password missing", "`.pgpass` may have it"]);
+    expect(&[], &url, &["password missing", "in the address or in `.pgpass`"]);
     write(
         home,
         ".pgpass",
@@ -401,7 +401,7 @@ fn services_passwords_and_variables_are_found() {
         &url,
         &[
             "password missing",
-            ".pgpass` is not read: others than its owner may read it",
+            ".pgpass` is not read: users other than its owner may read it",
         ],
     );
     open(&home.join(".pgpass"), 0o600);
@@ -571,7 +571,7 @@ fn clients_show_theirs_to_mysql(certificates: &Certificates, port: u16) {
             with("stranger"),
             Err("the server refuses the client's certificate"),
         ),
-        (by(&key), Err("`ssl-key` is the key of no certificate")),
+        (by(&key), Err("`ssl-key` is given without a certificate")),
     ];
     expect("the client's", CIPHER, &cases);
 }
@@ -614,7 +614,7 @@ fn option_files_are_read() {
         expect(
             &[],
             &format!("mysql://app@127.0.0.1:{port}/jobs"),
-            &["is not read: everybody may write it"],
+            &["is not read: everybody may write to it"],
         );
         fs::rename(home.join(".my.cnf"), home.join("my.cnf")).expect("a rename");
         open(&home.join("my.cnf"), 0o600);

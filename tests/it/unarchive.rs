@@ -523,7 +523,7 @@ fn files_hold_every_row(windrow: &mut Installation, run: i64) {
     let again = command(&["--run", &number, "--to", to]);
     let text = String::from_utf8_lossy(&again.stderr).into_owned();
     assert_eq!(again.status.code(), Some(2), "{text}");
-    assert!(text.contains("is there already"), "{text}");
+    assert!(text.contains("already exists"), "{text}");
     let one = command(&["--table", "shot"]);
     assert_eq!(String::from_utf8_lossy(&one.stdout), shots);
     let none = command(&["--table", "shot", "--run", "99"]);

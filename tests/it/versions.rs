@@ -190,7 +190,7 @@ fn what_is_optional_is_left_out_by_every_command(dialect: Dialect) {
     let (_, found, _) = said(&url, &["check", &name]);
     for line in [
         "notice[left-out]: `table audit`: not in this database; it is left out",
-        "notice[left-out]: `rule notes`: its rows are those of `note`, which is not in this database; it is left out",
+        "notice[left-out]: `rule notes`: its rows belong to `note`, which is not in this database; it is left out",
         "notice[left-out]: `made_by -> run.id set null optional of step`: the column `made_by` is not in this database; it is left out",
     ] {
         assert!(found.contains(line), "{line}\n\n{found}");
@@ -235,7 +235,7 @@ fn what_keeps_rows_is_not_left_out_on_suspicion(dialect: Dialect) {
         &spec(&database, "log = { parents = [\"run_id -> run.id\"] }", &[]),
     );
     assert_eq!(code, Some(1), "{told}");
-    let asked = "# ? left out: table \"log\": not in this database; if it has another name here, its rows would stay behind";
+    let asked = "# ? left out: table \"log\": not in this database; if it has another name here, its rows would be left behind";
     assert!(text.lines().any(|line| line == asked), "{text}");
     assert!(
         told.contains("1 part is left out, 1 question is open"),
@@ -368,13 +368,13 @@ fn types_are_those_of_the_database(dialect: Dialect) {
     let (code, text, told) = fitted(&database, &spec(&database, "", &[]));
     assert_eq!(code, Some(0), "{told}");
     let mut lines = vec![
-        "# mended: type of `run.tenant`: it is varchar in this database, and the spec said integer",
+        "# mended: type of `run.tenant`: it is varchar in this database; the spec says integer",
         "retention = { default = \"30d\", per = \"tenant varchar\", opt_in = true }",
     ];
     // Elsewhere, whole numbers of any width are written alike.
     if dialect == Dialect::Postgres {
         lines.extend([
-            "# mended: type of `run.id`: it is bigint in this database, and the spec said integer",
+            "# mended: type of `run.id`: it is bigint in this database; the spec says integer",
             "run  = { key = \"id bigint\" }",
             "step = { parents = [\"run_id integer -> run.id\"], indexed = [\"run_id\"] }   # its steps",
         ]);
@@ -409,7 +409,7 @@ fn what_the_spec_does_not_know_is_asked(dialect: Dialect) {
         .expect("steps");
     for part in [
         "# ? not in this spec: table \"bill\": it references `run` by ",
-        "#   bill = { parents = [\"of_run -> run.id restrict\"] }\n# or, where they stay whatever goes, below [ignore]:\n#   bill = \"why they may stay\"\n",
+        "#   bill = { parents = [\"of_run -> run.id restrict\"] }\n# or, if they are kept whatever is deleted, below [ignore]:\n#   bill = \"why they may be kept\"\n",
         "# ? not in this spec: table \"detail\": it references `run` by ",
         "#   detail = { parents = [\"run -> run.id\"] }\n",
     ] {
@@ -453,7 +453,7 @@ fn what_cannot_be_done_says_why(dialect: Dialect) {
     );
     let (code, _, told) = said("", &["init", "--from", name]);
     assert_eq!(code, Some(2), "{told}");
-    assert!(told.contains("error: no database is given"), "{told}");
+    assert!(told.contains("error: no database given"), "{told}");
     // A file that is there stays as it is.
     let home = home(&database);
     let (code, _, told) = said(
@@ -461,7 +461,7 @@ fn what_cannot_be_done_says_why(dialect: Dialect) {
         &["init", "--from", name, "--schema", &home, "--out", name],
     );
     assert_eq!(code, Some(2), "{told}");
-    assert!(told.contains("is there already"), "{told}");
+    assert!(told.contains("already exists"), "{told}");
     assert_eq!(fs::read_to_string(&path).expect("a spec"), text);
     let out = path.with_extension("out");
     let (code, data, told) = said(
@@ -524,7 +524,7 @@ fn what_an_account_may_not_see_is_not_left_out(flavour: Flavour) {
     let (code, text, told) = said(&url, &arguments);
     assert_eq!((code, text.as_str()), (Some(2), ""), "{told}");
     assert!(
-        told.contains("this account may not see whether these are there: `audit`"),
+        told.contains("this account cannot see whether these exist: `audit`"),
         "{told}"
     );
     let (code, text, told) = said(&database.superuser(), &arguments);

@@ -19,12 +19,12 @@ impl Root {
         let refuse = |why: &str| {
             Failure::new(format!("cannot use the root `{}`", folder.display()))
                 .caused_by(Failure::new(why))
-                .hint("name a folder by its whole path, e.g. `--root /var/log/app`")
+                .hint("give the full path of a folder, e.g. `--root /var/log/app`")
         };
         let normal = match normal(folder) {
             Some(normal) if normal != Path::new("/") => normal,
             Some(_) => return Err(refuse("it confines nothing").into()),
-            None => return Err(refuse("it is relative, or goes up by `..`").into()),
+            None => return Err(refuse("it is relative, or contains `..`").into()),
         };
         let real = match (files, folder.canonicalize()) {
             (Files::Elsewhere, _) | (Files::Unknown, Err(_)) => None,
@@ -44,7 +44,7 @@ impl Root {
     pub(super) fn confine(&self, path: &str) -> Result<String, String> {
         let outside = |what: &str| format!("{what} `{}`", self.folder.display());
         let path = normal(Path::new(path))
-            .ok_or("the path is relative, or goes up by `..`: it is under no root")?;
+            .ok_or("the path is relative, or contains `..`: it is not under the root")?;
         if path == self.folder || !path.starts_with(&self.folder) {
             return Err(outside("the path is not under the root"));
         }

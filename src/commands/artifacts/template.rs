@@ -67,7 +67,7 @@ impl Template {
             .iter()
             .any(|word| word.contains("{path}") || word.contains("{path:q}"))
         {
-            return Err(refuse("it names neither {path} nor {path:q}", FORM).into());
+            return Err(refuse("it contains neither {path} nor {path:q}", FORM).into());
         }
         classify(words).map_err(|(why, hint)| refuse(&why, &hint).into())
     }
@@ -78,12 +78,12 @@ impl Template {
             return Err("the path is empty or has a zero byte".to_owned());
         }
         if path.split('/').any(|part| part == "..") {
-            return Err("the path goes up by `..`".to_owned());
+            return Err("the path contains `..`".to_owned());
         }
         let host = match host.and_then(Host::parse) {
             Some(host) => host,
             None if self.words.iter().any(|(word, _)| word.contains("{host")) => {
-                return Err("the row names no sound host".to_owned());
+                return Err("the row has no valid host name".to_owned());
             }
             None => Host {
                 whole: "",
@@ -104,16 +104,16 @@ impl Template {
                 let plain_only = matches!(place, Place::Plain | Place::Text { any: false });
                 if plain_only && !is_plain(path) {
                     return Err(
-                        "the path has characters that a shell reads, and the command may give it to one: \
-                         call `rm`, or a script of yours by `sh SCRIPT {path}`"
+                        "the path has characters with a meaning to a shell, and the command may pass it to one: call `rm`, \
+                         or your own script with `sh SCRIPT {path}`"
                             .to_owned(),
                     );
                 }
                 let is_far = self.files == Files::Elsewhere && matches!(place, Place::Text { .. });
                 if is_far && path.contains(|c: char| "\\!".contains(c) || c.is_control()) {
                     return Err(
-                        "the path has a backslash, a `!` or a control character, which not every shell on the other side \
-                         of `ssh` takes for itself between quotes"
+                        "the path has a backslash, a `!` or a control character, which not every shell on the other side of \
+                         `ssh` takes literally between quotes"
                             .to_owned(),
                     );
                 }
@@ -165,7 +165,7 @@ fn classify(words: Vec<String>) -> Result<Template, Refusal> {
             if own.iter().any(|word| word.contains("{path:q}")) {
                 return Err((
                     format!(
-                        "`{remover}` is called without a shell, which would take the quotes of {{path:q}} off"
+                        "`{remover}` is called without a shell, so the quotes of {{path:q}} would not be removed"
                     ),
                     format!("write `{remover} … -- {{path}}`"),
                 ));
@@ -199,7 +199,7 @@ fn unknown(words: &[String]) -> Result<(), Refusal> {
         let name = file_name(word);
         if runs_words(name) {
             return Err((
-                format!("`{name}` runs its own words, and what a row names must not be run"),
+                format!("`{name}` executes its arguments, and a value from a row must not be executed"),
                 "call the program itself: `rm -f -- {path}`, `ssh {host:name} rm -f -- {path:q}`, `sh SCRIPT {path}`".to_owned(),
             ));
         }
@@ -209,7 +209,7 @@ fn unknown(words: &[String]) -> Result<(), Refusal> {
         if word.contains("{path:q}") {
             return Err((
                 format!(
-                    "`{}` is no shell that takes the quotes of {{path:q}} off",
+                    "`{}` is not a shell, so the quotes of {{path:q}} would not be removed",
                     words[0]
                 ),
                 "write {path} as a word of its own, or call `sh -c` or `ssh`".to_owned(),
@@ -317,7 +317,7 @@ fn check_text(words: &[String]) -> Result<bool, Refusal> {
         .find(|word| word.contains("{path}") || word.contains("{host}"))
     {
         return Err((
-            format!("a shell reads `{word}`, and what stands there is not quoted"),
+            format!("a shell reads `{word}`, where the value is not quoted"),
             "write {path:q} for {path}, and {host:name} for {host}".to_owned(),
         ));
     }

@@ -88,7 +88,7 @@ fn speaks(runner: &Runner, dialect: Dialect) -> anyhow::Result<()> {
         servers.join(", ")
     ))
     .hint(format!(
-        "take another runner, or of a spec for several servers `--dialect {}`",
+        "use another runner; if the spec is for several servers, `--dialect {}`",
         folders.join("` or `--dialect ")
     ))
     .into())
@@ -143,7 +143,7 @@ fn places(
             graph.name,
             elsewhere.display()
         ))
-        .hint("say with `--dialect` which server is meant, and with `--out` that folder")
+        .hint("name the server with `--dialect`, and that folder with `--out`")
         .into());
     }
     let place = |dialect: Dialect| {

@@ -61,7 +61,7 @@ impl Ways {
         match self.0.get(statement.what.as_str()) {
             None => return Ok(false),
             Some(Way::Served(name)) => journal.ui.note(&format!(
-                "no index is made in place of `{name}`, which serves: {}",
+                "`{name}` already serves, so no index is created: {}",
                 statement.what
             )),
             Some(Way::Parted(index, table)) => make(session, index, table, journal)?,

@@ -138,7 +138,7 @@ pub(super) fn look(
                 backlog.add(&preview.figures, 1.0);
             }
             None => backlog.notes.push(format!(
-                "the preview of {due} families was stopped after {}: what goes is not known",
+                "the preview of {due} families was stopped after {}: what would be deleted is not known",
                 args.timeout
             )),
         }
@@ -194,7 +194,7 @@ fn sample(
         }
         let Some(answer) = ask::<Preview>(session, patience(args)?, "preview", &options)? else {
             backlog.notes.push(format!(
-                "the preview of {take} families from {} on was stopped after {}: others stand for these",
+                "the preview of {take} families from {} on was stopped after {}: these are estimated from the others",
                 from.as_deref().unwrap_or("the first"),
                 args.timeout
             ));
@@ -306,7 +306,7 @@ fn only<T>(rules: Vec<T>, rule: &Rule, routine: &str) -> anyhow::Result<T> {
     let answered = rules.into_iter().next();
     answered.ok_or_else(|| {
         Failure::new(format!(
-            "`{routine}` answered nothing of the rule `{}`",
+            "`{routine}` returned nothing for the rule `{}`",
             rule.name
         ))
         .into()

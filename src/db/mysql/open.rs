@@ -107,7 +107,7 @@ pub(super) fn check_files(url: &Url) -> anyhow::Result<()> {
     match &url.ssl_root_cert {
         Some(file) => drop(tls::certificates(file)?),
         None if url.ssl_mode == SslMode::VerifyCa => {
-            return Err(Failure::new("`ssl-mode=VERIFY_CA` needs the certificate of the authority")
+            return Err(Failure::new("`ssl-mode=VERIFY_CA` needs the certificate of the certificate authority")
                 .hint("add `ssl-ca=/path/to/ca.pem`, or use `ssl-mode=VERIFY_IDENTITY` with the authorities of the system")
                 .into());
         }
@@ -115,7 +115,7 @@ pub(super) fn check_files(url: &Url) -> anyhow::Result<()> {
     }
     match (&url.ssl_cert, key_file(url)) {
         (Some(certificate), Some(key)) => tls::identity(certificate, &key).map(drop),
-        (None, Some(_)) => Err(Failure::new("`ssl-key` is the key of no certificate")
+        (None, Some(_)) => Err(Failure::new("`ssl-key` is given without a certificate")
             .hint("add `ssl-cert=/path/to/client.pem`")
             .into()),
         (_, None) => Ok(()),

@@ -158,7 +158,7 @@ pub(super) fn options(
     };
     // Like MySQL's own clients.
     if fs::metadata(&file).is_ok_and(|meta| meta.permissions().mode() & 0o002 != 0) {
-        notes.push(format!("`{shown}` is not read: everybody may write it"));
+        notes.push(format!("`{shown}` is not read: everybody may write to it"));
         return Ok(());
     }
     // Of two lines that say something the last one counts.
@@ -188,7 +188,7 @@ fn lines(
             continue;
         }
         if line.starts_with('!') {
-            notes.push(origin.blame("files that it includes are not read".to_owned()));
+            notes.push(origin.blame("included files are not read".to_owned()));
             continue;
         }
         if let Some(title) = line.strip_prefix('[') {

@@ -28,14 +28,14 @@ impl Passwords {
         if !meta.is_file() {
             return (
                 Passwords::default(),
-                Some(format!("`{shown}` is not read: it is no plain file")),
+                Some(format!("`{shown}` is not read: it is not a regular file")),
             );
         }
         if meta.permissions().mode() & 0o077 != 0 {
             return (
                 Passwords::default(),
                 Some(format!(
-                    "`{shown}` is not read: others than its owner may read it; `chmod 0600 {shown}`"
+                    "`{shown}` is not read: users other than its owner may read it; `chmod 0600 {shown}`"
                 )),
             );
         }

@@ -109,7 +109,7 @@ fn every_command_takes_spec_and_database_of_the_environment() {
     let empty = [("WINDROW_SPEC", ""), ("WINDROW_URL", "")];
     let message = |words: &[&str]| error(words, &empty)["error"]["message"].to_string();
     assert!(message(&["status"]).contains("required arguments were not provided"));
-    assert!(message(&["status", SPEC]).contains("no database is given"));
+    assert!(message(&["status", SPEC]).contains("no database given"));
     let output = windrow(&["check", SPEC]).envs(empty).output();
     assert_eq!(output.expect("windrow starts").status.code(), Some(0));
 }

@@ -329,11 +329,11 @@ fn an_installation_over_an_older_version_keeps_what_people_and_runs_wrote() {
     let said = database.windrow("diff SPEC").expect(
         1,
         &[
-            "routine kept_back: generated from another state of the spec, or by another version; windrow install brings it up to date\n--- installed/kept_back\n+++ generated/kept_back\n",
+            "routine kept_back: generated from another state of the spec, or by another version; windrow install updates it\n--- installed/kept_back\n+++ generated/kept_back\n",
             "\n-SELECT 1\n",
-            "routine next_batch: an earlier spec or version left it; windrow install drops it\n    DROP FUNCTION windrow_dolphinscheduler.next_batch(bigint)\n",
+            "routine next_batch: left by an earlier spec or version; windrow install drops it\n    DROP FUNCTION windrow_dolphinscheduler.next_batch(bigint)\n",
             "routine gone_batch: an earlier spec",
-            "routine is_own: an earlier spec or version left it; windrow install drops it\n    DROP FUNCTION windrow_dolphinscheduler.is_own(bigint,bigint)\n",
+            "routine is_own: left by an earlier spec or version; windrow install drops it\n    DROP FUNCTION windrow_dolphinscheduler.is_own(bigint,bigint)\n",
             "routine mine: the spec does not generate it: made by hand",
             "column run_rule.around: missing; run windrow install\n",
         ],
@@ -546,7 +546,7 @@ fn an_index_that_is_there_serves() {
     );
     database
         .windrow("install SPEC")
-        .expect(0, &["no index is made in place of `mine`, which serves"]);
+        .expect(0, &["`mine` already serves, so no index is created"]);
     let made = "SELECT count(*) FROM pg_indexes WHERE indexname LIKE 'windrow%' AND tablename = ";
     assert_eq!(database.number(&format!("{made}'t_ds_alert'")), 0);
     assert_eq!(database.number(&format!("{made}'t_ds_command'")), 1);
@@ -628,7 +628,7 @@ fn an_index_that_another_spec_needs_stays() {
     assert!(before > 3);
     database
         .windrow("uninstall SPEC")
-        .expect(0, &["index windrow_t_ds_alert_workflow_instance_id stays: `windrow_second` needs it, too"])
+        .expect(0, &["index windrow_t_ds_alert_workflow_instance_id is kept: `windrow_second` also needs it"])
         .without(&["drop index"]);
     database.windrow("uninstall SPEC --yes").expect(0, &[]);
     assert_eq!(database.number(made), before);

@@ -47,7 +47,7 @@ fn from_install_to_uninstall() {
             "done  create table windrow_dolphinscheduler.control",
             "done  60_schedule.sql",
             "warning: not scheduled: the extension pg_cron is not in database",
-            "windrow policy set specs/dolphinscheduler.toml --scope SCOPE --retention 30d   (nothing goes without a policy)",
+            "windrow policy set specs/dolphinscheduler.toml --scope SCOPE --retention 30d   (nothing is deleted without a policy)",
         ],
     );
     let standing = "SELECT string_agg(o, ' ' ORDER BY o) FROM (
@@ -89,11 +89,11 @@ fn from_install_to_uninstall() {
     assert_eq!(database.text(&control), state, "nothing was dropped");
     database
         .windrow("uninstall SPEC --yes")
-        .expect(0, &["done  drop schema", "is gone from"])
+        .expect(0, &["done  drop schema", "was removed from"])
         .without(&["cascades", "set statement_timeout"]);
     database
         .windrow("uninstall SPEC --yes")
-        .expect(0, &["is gone from"]);
+        .expect(0, &["was removed from"]);
     database
         .windrow("status SPEC")
         .expect(2, &["hint: run `windrow install` first"]);
@@ -155,7 +155,7 @@ fn policies_preview_arm_and_runs() {
     );
     database.windrow("arm SPEC").expect(
         0,
-        &["armed: runs of `dolphinscheduler` delete from now on in postgres://postgres@127.0.0.1:"],
+        &["armed: from now on, runs of `dolphinscheduler` delete in postgres://postgres@127.0.0.1:"],
     );
 
     database.windrow("run SPEC --run-families 20").expect(
@@ -412,7 +412,7 @@ fn settings(database: &Database) {
         .expect(2, &["no such setting: 'speed'", "hint: The settings are"]);
     database
         .windrow("settings reset SPEC batch_families")
-        .expect(0, &["is the spec's again"]);
+        .expect(0, &["has the spec's value again"]);
     let settings = database.windrow("setting list SPEC --output json").json();
     assert_eq!(settings[0]["value"], settings[0]["spec_value"]);
 }
@@ -507,7 +507,7 @@ fn policies_and_hints_fit_the_spec() {
     for words in ["install", "install --force"] {
         database.windrow(&format!("{words} {spec}")).expect(
             2,
-            &[&told, "hint: set these policies anew, or lower `minimum`; `--force` does not overrule this"],
+            &[&told, "hint: change these policies, or lower `minimum`; `--force` does not overrule this"],
         );
     }
     database

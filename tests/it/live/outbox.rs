@@ -104,7 +104,7 @@ fn files_go_by_the_command() {
     assert_eq!(figures(&mut database), (5, 0));
 
     // Commands that cannot be meant.
-    drain(&database, "rm -f", &[]).expect(2, &["it names neither {path} nor {path:q}"]);
+    drain(&database, "rm -f", &[]).expect(2, &["it contains neither {path} nor {path:q}"]);
     drain(&database, "rm 'oops {path}", &[]).expect(2, &["cannot use the command"]);
     drain(&database, "{path}", &[]).expect(2, &["must not come from a row"]);
     assert_eq!(figures(&mut database), (5, 0), "no attempt was made");
@@ -123,7 +123,7 @@ fn files_go_by_the_command() {
         &[
             "2 files removed, 2 failed",
             "`sh` ended with 3: 10.0.0.7 is stuck",
-            "the row names no sound host",
+            "the row has no valid host name",
         ],
     );
     let left: Vec<bool> = names
@@ -234,7 +234,7 @@ fn what_a_row_says_is_neither_run_nor_an_option() {
     )
     .expect(
         1,
-        &["0 files removed, 1 failed", "the row names no sound host"],
+        &["0 files removed, 1 failed", "the row has no valid host name"],
     );
     database.sql(&format!(
         "UPDATE {W}.artifact SET next_attempt_at = '-infinity'"
@@ -330,7 +330,7 @@ fn a_file_that_a_row_still_names_stays() {
             1,
             &[
                 "1 file removed, 2 failed",
-                "a row of `t_ds_task_instance` still names it",
+                "a row of `t_ds_task_instance` still refers to it",
             ],
         );
         let there: Vec<bool> = names
@@ -368,7 +368,7 @@ fn a_file_that_a_row_still_names_stays() {
                 at(spelled)
             ));
             drain_at(url, "rm -- {path}", &[])
-                .expect(1, &["0 files removed, 1 failed", "still names it"]);
+                .expect(1, &["0 files removed, 1 failed", "still refers to it"]);
             assert!(Path::new(&place("a.log")).exists(), "{written} {spelled}");
             execute("DELETE FROM t_ds_task_instance");
             execute(&format!(

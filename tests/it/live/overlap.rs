@@ -94,7 +94,7 @@ fn check(url: &str, mut sql: Sql<'_>) {
                 "{} x --also specs/dolphinscheduler.toml",
                 hold_one(STORED, "history")
             ),
-            "none of its rules holds rows of",
+            "none of its rules has the root table",
         ),
     ] {
         run(&words).expect(2, &[said, "hint:"]);

@@ -387,7 +387,7 @@ fn certificates(server: &Postgres, folder: &Path) {
         .expect(2, &["signed by itself, and is not trusted here"]);
     secret("localhost", "sslmode=verify-ca").expect(
         2,
-        &["`sslmode=verify-ca` needs the certificate of the authority"],
+        &["`sslmode=verify-ca` needs the certificate of the certificate authority"],
     );
     secret("localhost", "sslmode=verify-full&sslrootcert=/nowhere.pem")
         .expect(2, &["cannot read the certificates of `/nowhere.pem`"]);

@@ -16,7 +16,7 @@ tests! {
     ],
 }
 
-const STAYS: &str = "what was committed stays, and the next run goes on where this one stopped";
+const STAYS: &str = "what was committed is kept, and the next run continues where this one stopped";
 
 fn who_may_not_is_told_what_it_takes() {
     let _roles = roles();
@@ -46,7 +46,7 @@ fn who_may_not_is_told_what_it_takes() {
         2,
         &[
             "error: cannot install `10_control.sql`",
-            "it was rolled back; no file is applied",
+            "it was rolled back; no file was applied",
             "permission denied for database",
             "may create schemas in the database and roles (CREATEROLE)",
         ],
@@ -61,7 +61,7 @@ fn who_may_not_is_told_what_it_takes() {
         2,
         &[
             "cannot install `10_control.sql`",
-            "it was rolled back; no file is applied",
+            "it was rolled back; no file was applied",
             "roles (CREATEROLE)",
         ],
     );
@@ -103,7 +103,7 @@ fn who_may_not_is_told_what_it_takes() {
     );
     windrow(&database.url_as("maker"), "preview SPEC").expect(0, &["0 families"]);
     database.sql("ALTER ROLE maker RESET ALL");
-    windrow(&database.url_as("maker"), "uninstall SPEC --yes").expect(0, &["is gone from"]);
+    windrow(&database.url_as("maker"), "uninstall SPEC --yes").expect(0, &["was removed from"]);
 }
 
 /// From version 16 on, who may create roles does not own them.
@@ -135,7 +135,7 @@ fn a_role_that_may_create_roles_installs_on_the_newest_server() {
     windrow(&url, "run SPEC").expect(0, &["done, nothing left"]);
     windrow(&url, "verify SPEC").expect(0, &["clean\n"]);
     windrow(&url, "uninstall SPEC --yes")
-        .expect(0, &["is gone from"])
+        .expect(0, &["was removed from"])
         .without(&["stays"]);
 }
 
@@ -290,7 +290,7 @@ fn half_an_installation_is_told_and_gone_over() {
         2,
         &[
             "error: another installation of `windrow_dolphinscheduler` is in progress",
-            "detail: the lock of an installation is held by session ",
+            "detail: the installation lock is held by session ",
             "user `postgres`, application `windrow`",
             "wait for it to end",
         ],
@@ -315,7 +315,7 @@ fn half_an_installation_is_told_and_gone_over() {
         2,
         &[
             "cannot install `20_indexes.sql`",
-            "what it had finished stays; `10_control.sql`, `10_options.sql`, `11_rules.sql`, `11_spec.sql`, `12_settings.sql` are applied",
+            "its finished statements are kept; `10_control.sql`, `10_options.sql`, `11_rules.sql`, `11_spec.sql`, `12_settings.sql` are applied",
             "interrupted while running",
         ],
     );

@@ -400,7 +400,7 @@ fn what_does_not_fit_is_refused() {
     desk.refused(&words, "--number $(date -u +%Y%m%d%H%M%S)");
     desk.refused(
         &[&words[..], &["--number", "7"]].concat(),
-        "would not come behind it",
+        "would not come after it",
     );
     desk.done(&[&words[..], &["--number", "20260102030500"]].concat());
     assert!(place.join("20260102030503_windrow_x_v1.sql").exists());
@@ -410,12 +410,12 @@ fn what_does_not_fit_is_refused() {
     let path = desk.folder.path().join("m/0004_windrow_x_v1.up.sql");
     let text = fs::read_to_string(&path).expect("a text");
     fs::write(&path, format!("{text}\n-- mine\n")).expect("a file");
-    desk.refused(&["--for", "sqlx", "--out", "m"], "is not as it was written");
+    desk.refused(&["--for", "sqlx", "--out", "m"], "was changed after it was written");
     fs::write(&path, text).expect("a file");
     fs::remove_file(desk.folder.path().join("m/windrow.x.lock")).expect("a file");
     desk.refused(
         &["--for", "sqlx", "--out", "m", "--number", "1"],
-        "would not come behind it",
+        "would not come after it",
     );
 }
 

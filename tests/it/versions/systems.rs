@@ -52,8 +52,8 @@ fn airflow_3_1(dialect: Dialect) {
     for line in [
         "# left out: table \"callback\": not in this database",
         "# left out: \"callback_id -> callback.id\" of \"deadline\": `callback` is left out",
-        "# left out: rule \"task_state\": its rows are those of `task_state_store`, which is not in this database",
-        "    # left out: a `keep` of rule \"dag_runs\": `partition_date` is not in this database, so that no row is kept by it",
+        "# left out: rule \"task_state\": its rows belong to `task_state_store`, which is not in this database",
+        "    # left out: a `keep` of rule \"dag_runs\": `partition_date` is not in this database, so it keeps no row",
         "hitl_detail         = { optional = true, parents = [\"ti_id -> task_instance.id cascade\"], indexed = [\"ti_id\"] }",
     ] {
         assert!(spec.lines().any(|it| it == line), "{line}\n\n{spec}");
@@ -178,8 +178,8 @@ fn partitions_without_a_date_keep_what_they_kept(dialect: Dialect) {
     let (code, spec, told) = init(&database, "specs/airflow-3.toml");
     assert_eq!(code, Some(0), "{told}\n{spec}");
     for line in [
-        "    # left out: a `keep` of rule \"dag_runs\": `partition_date` is not in this database, so that no row is kept by it",
-        "    # left out: \"partition_date\" of a `keep` of rule \"dag_runs\": not in this database, so that every row is as one in which it is NULL",
+        "    # left out: a `keep` of rule \"dag_runs\": `partition_date` is not in this database, so it keeps no row",
+        "    # left out: \"partition_date\" of a `keep` of rule \"dag_runs\": not in this database, so every row counts as one in which it is NULL",
         "    { newest = 1, per = [\"dag_id varchar\", \"run_type varchar\"], by = \"run_after timestamptz\", of = { run_type = [\"scheduled\", \"backfill\"], partition_key = { null = false } }, optional = true },",
     ] {
         assert!(spec.lines().any(|it| it == line), "{line}\n\n{spec}");
@@ -199,9 +199,9 @@ fn dolphinscheduler_3_2(dialect: Dialect) {
     // Its own spec fits, but for a table that is no longer there and keeps nothing.
     let (code, spec, told) = init(&database, "specs/dolphinscheduler-3.2.toml");
     assert_eq!(code, Some(1), "{told}\n{spec}");
-    let asked = "# ? left out: table \"t_ds_dq_task_statistics_value\": not in this database; if it has another name here, its rows would stay behind";
+    let asked = "# ? left out: table \"t_ds_dq_task_statistics_value\": not in this database; if it has another name here, its rows would be left behind";
     let head = format!(
-        "# Fitted by `windrow init` to a database of {}: 1 part is left out, 1 question is open. Each is marked at its place, questions by `# ?`.",
+        "# Fitted by `windrow init` to a database of {}: 1 part is left out, 1 question is open. Each change is marked at its place, questions by `# ?`.",
         dialect.facts().title
     );
     let original = include_str!("../../../specs/dolphinscheduler-3.2.toml");
@@ -229,10 +229,10 @@ fn dolphinscheduler_3_2(dialect: Dialect) {
     let (code, spec, told) = init(&database, "specs/dolphinscheduler.toml");
     assert_eq!((code, spec.as_str()), (Some(2), ""), "{told}");
     for part in [
-        "error: this database lacks what `specs/dolphinscheduler.toml` cannot do without",
+        "error: this database lacks parts that `specs/dolphinscheduler.toml` requires",
         "tables are missing: ",
         "`t_ds_workflow_instance`",
-        "hint: where it has another name here, this is another version or another system: try another spec of `specs/`",
+        "hint: if it has another name here, this is another version or another system: try another spec of `specs/`",
     ] {
         assert!(told.contains(part), "{part}\n\n{told}");
     }

@@ -417,9 +417,9 @@ fn an_installation_over_an_older_version_keeps_what_people_and_runs_wrote() {
         server.windrow("diff SPEC").expect(
             1,
             &[
-                "routine kept_back: generated from another state of the spec, or by another version; windrow install brings it up to date\n--- installed/kept_back\n+++ generated/kept_back\n",
+                "routine kept_back: generated from another state of the spec, or by another version; windrow install updates it\n--- installed/kept_back\n+++ generated/kept_back\n",
                 "\n-BEGIN DO 1; END\n",
-                "routine gone_batch: an earlier spec or version left it; windrow install drops it\n    DROP PROCEDURE `windrow_dolphinscheduler`.`gone_batch`\n",
+                "routine gone_batch: left by an earlier spec or version; windrow install drops it\n    DROP PROCEDURE `windrow_dolphinscheduler`.`gone_batch`\n",
                 "routine mine: the spec does not generate it: made by hand",
                 "column run_rule.around: missing; run windrow install\n",
             ],
@@ -452,7 +452,7 @@ fn an_installation_over_an_older_version_keeps_what_people_and_runs_wrote() {
         server.windrow("diff SPEC").expect(
             1,
             &[
-                "index windrow_t_ds_command_workflow_instance_id: no index on t_ds_command that could serve",
+                "index windrow_t_ds_command_workflow_instance_id: no usable index on t_ds_command",
                 "application note: unlisted-reference: references `t_ds_task_instance` by ",
             ],
         );
@@ -534,7 +534,7 @@ fn an_index_that_another_spec_needs_stays() {
         assert!(before > 3, "{flavour:?}");
         server
             .windrow("uninstall SPEC --yes")
-            .expect(0, &["stays: `windrow_second` needs it, too"]);
+            .expect(0, &["is kept: `windrow_second` also needs it"]);
         assert_eq!(server.number(made), before, "{flavour:?}");
         server
             .windrow(&format!("verify {second}"))

@@ -59,7 +59,7 @@ fn from_install_to_uninstall() {
                     "done  create table windrow_dolphinscheduler.control",
                     "done  60_schedule.sql",
                     "is installed in",
-                    "windrow policy set specs/dolphinscheduler.toml --scope SCOPE --retention 30d   (nothing goes without a policy)",
+                    "windrow policy set specs/dolphinscheduler.toml --scope SCOPE --retention 30d   (nothing is deleted without a policy)",
                 ],
             )
             .without(&["look for", "forget", "binlog_format"]);
@@ -94,7 +94,7 @@ fn from_install_to_uninstall() {
         for _ in 0..2 {
             server
                 .windrow("uninstall SPEC --yes")
-                .expect(0, &["is gone from"])
+                .expect(0, &["was removed from"])
                 .without(&["warning"]);
         }
         server
@@ -131,7 +131,7 @@ fn policies_preview_arm_and_runs() {
             &[
                 "counting what would go",
                 "error: not armed: nothing is deleted before someone said so (SQLSTATE 55000)",
-                "hint: `windrow preview` shows what would go, and `windrow arm` lets runs delete",
+                "hint: `windrow preview` shows what would be deleted, and `windrow arm` allows runs to delete",
             ],
         );
         let dry = server
@@ -146,7 +146,7 @@ fn policies_preview_arm_and_runs() {
         );
         server.windrow("arm SPEC").expect(
             0,
-            &["armed: runs of `dolphinscheduler` delete from now on in m"],
+            &["armed: from now on, runs of `dolphinscheduler` delete in m"],
         );
         holds_and_a_pause(&server);
         server.windrow("run SPEC --run-families 20").expect(

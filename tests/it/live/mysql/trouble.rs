@@ -97,7 +97,7 @@ fn half_an_installation_is_told_and_gone_over() {
             &[
                 "error: cannot install `46_metrics.sql`",
                 "metrics",
-                "what it had finished stays; `00_database.sql`, `10_control.sql`, `10_options.sql`, `11_rules.sql`, `11_spec.sql`, `12_settings.sql`",
+                "its finished statements are kept; `00_database.sql`, `10_control.sql`, `10_options.sql`, `11_rules.sql`, `11_spec.sql`, `12_settings.sql`",
                 "running `windrow install` again is safe",
             ],
         );
@@ -160,7 +160,7 @@ fn two_installations_do_not_meet() {
             2,
             &[
                 "another installation of `windrow_dolphinscheduler` is in progress",
-                "the lock of an installation is held by session ",
+                "the installation lock is held by session ",
                 "user `root`",
             ],
         );

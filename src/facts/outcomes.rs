@@ -24,32 +24,32 @@ const NOTHING: &str = "Nothing.";
 
 /// How a run ends: `status` of a run.
 pub const STATUSES: [Outcome; 6] = [
-    outcome("running", "It is under way.", NOTHING),
+    outcome("running", "It is in progress.", NOTHING),
     outcome(
         "done",
-        "It came to the end: what is due now is deleted, or stays for a reason that it noted.",
+        "It finished: everything due is deleted, or kept for a recorded reason.",
         NOTHING,
     ),
     outcome(
         "stopped",
-        "It ended before, for the reason that stands beside it. What it has deleted is deleted, and the next run goes on there.",
-        "Look at the reason.",
+        "It ended early, for the given reason. What it deleted stays deleted, and the next run continues there.",
+        "See the reason.",
     ),
     outcome(
         "failed",
         "An error ended it, or some families could not be deleted even on their own.",
-        "Read `failures` of the run, or table `run_failure`: each has the server's error. Most often something refers to the family \
-         that the spec does not know: `windrow check --database` names it.",
+        "Read `failures` of the run, or table `run_failure`: each has the server's error. The usual cause is a reference to \
+         the family that is not in the spec: `windrow check --database` names it.",
     ),
     outcome(
         "cancelled",
-        "Somebody cancelled its statement. The batch that was under way is rolled back.",
+        "Somebody cancelled its statement. The current batch was rolled back.",
         NOTHING,
     ),
     outcome(
         "crashed",
-        "Its session or its server ended. The batch that was under way is rolled back; the next run notes it.",
-        "Look at the server's log if nobody has ended it.",
+        "Its session or its server ended. The current batch was rolled back; the next run records this.",
+        "Look at the server's log, unless somebody ended it on purpose.",
     ),
 ];
 
@@ -57,28 +57,28 @@ pub const STATUSES: [Outcome; 6] = [
 pub const STOPS: [Outcome; 14] = [
     outcome(
         "nothing left",
-        "Nothing that is due may be deleted any more.",
+        "Nothing that is due may still be deleted.",
         NOTHING,
     ),
     outcome(
         "run_families reached",
-        "It has deleted as many families as one run may.",
-        "Nothing, if the backlog shrinks (`windrow status`). Otherwise raise `run_families`, or let runs start more often; `windrow plan` \
-         says what helps.",
+        "It deleted as many families as one run may.",
+        "Nothing, if the backlog shrinks (`windrow status`). Otherwise raise `run_families`, or let runs start more often; \
+         `windrow plan` shows what helps.",
     ),
     outcome(
         "run_rows reached",
-        "It has deleted as many rows as one run may.",
+        "It deleted as many rows as one run may.",
         "As above, with `run_rows`.",
     ),
     outcome(
         "time budget spent",
-        "It took as long as it may.",
-        "As above, with `time_budget`. If it says that it waited, what it waited for took the time.",
+        "It used up its time budget.",
+        "As above, with `time_budget`. If it reports that it waited, the wait took the time.",
     ),
     outcome(
         "window closed",
-        "It is a scheduled run, and its window has ended.",
+        "It is a scheduled run, and its maintenance window ended.",
         "As above, with `windrow window set`.",
     ),
     outcome(
@@ -88,38 +88,38 @@ pub const STOPS: [Outcome; 14] = [
     ),
     outcome(
         "rule %s is %s",
-        "The rule is paused, and runs pass it over; who, since when and why follow.",
+        "The rule is paused, and runs skip it; who paused it, since when and why follow.",
         "`windrow resume SPEC --rule RULE`.",
     ),
     outcome("cancelled", "Somebody cancelled it.", NOTHING),
     outcome(
         "error %s",
-        "An error that concerns no single family; the server's code and words follow.",
-        "Mend what the error says. After several in a row no scheduled run starts (`suspend_after`).",
+        "An error that does not concern a single family; the server's code and message follow.",
+        "Correct what the error names. After several failures in a row, no scheduled run starts (`suspend_after`).",
     ),
     outcome(
         "the run was ended from outside",
-        "Another session closed it in the ledger: `reap()`, since its session seemed to be gone, or `arm()`.",
+        "Another session closed it in the ledger: `reap()`, because its session seemed to be gone, or `arm()`.",
         "Nothing, if that was on purpose.",
     ),
     outcome(
         "begun before there were workers",
-        "The installation has several workers since, and the run was begun for one.",
-        "Nothing: the next one is begun as it should be.",
+        "The installation now has several workers, and the run began when it had one.",
+        "Nothing: the next run starts correctly.",
     ),
     outcome(
         "all named families are gone",
-        "A purge has deleted all that was named.",
+        "A purge deleted everything that was named.",
         NOTHING,
     ),
     outcome(
         "1 named family stays",
-        "A purge has left one; all others are deleted.",
+        "A purge kept one; all others are deleted.",
         "Its key has a reason in `refused`: look it up above.",
     ),
     outcome(
         "%s named families stay",
-        "A purge has left so many; all others are deleted.",
+        "A purge kept this many; all others are deleted.",
         "Each key has a reason in `refused`: look it up above.",
     ),
 ];
@@ -128,57 +128,57 @@ pub const STOPS: [Outcome; 14] = [
 pub const WAITS: [Outcome; 11] = [
     outcome(
         "%s, %s %% of the time of a batch",
-        "It rests so that it is not felt: `nice`, or `scheduled_nice` of runs that a schedule starts.",
-        "Nothing. Where the backlog grows, lower the setting that is named.",
+        "It rests so that the application is not slowed down: `nice`, or `scheduled_nice` for scheduled runs.",
+        "Nothing. If the backlog grows, lower the named setting.",
     ),
     outcome(
         "the rate of %s rows per second",
-        "It may delete so many rows a second.",
-        "Nothing. Where the backlog grows, raise `rate`.",
+        "It may delete this many rows per second.",
+        "Nothing. If the backlog grows, raise `rate`.",
     ),
     outcome(
         "replica %s, which is %s seconds behind",
         "PostgreSQL: a replica is further behind than `max_replica_lag`.",
-        "See why the replica does not keep up; the run goes on when it does.",
+        "Find out why the replica does not keep up; the run continues when it does.",
     ),
     outcome(
         "the slowest replica in %s, which is %s seconds behind",
         "By the `heartbeat` of the spec, a replica is further behind than `max_replica_lag`. `unknown`: the table has no row.",
-        "As above; or see whether what writes the heartbeat runs.",
+        "As above; or check that the job that writes the heartbeat runs.",
     ),
     outcome(
         "%s, which is %s MB of WAL behind",
         "PostgreSQL: a replica or a replication slot is further behind than `max_replica_wal`.",
-        "As above; drop a slot that nobody reads.",
+        "As above; drop slots that nobody reads.",
     ),
     outcome(
         "other sessions, of which %s are active",
-        "The server has more to do than `max_active_sessions` allows.",
-        "Nothing: it goes on when the others are through.",
+        "More sessions are active than `max_active_sessions` allows.",
+        "Nothing: it continues when the others are done.",
     ),
     outcome(
         "%s, whose snapshot is %s transactions old",
-        "PostgreSQL: an old transaction keeps VACUUM from cleaning up behind the run (`max_old_snapshot`).",
-        "End the session, the slot or the prepared transaction that is named, if nobody needs it.",
+        "PostgreSQL: an old transaction prevents VACUUM from cleaning up after the run (`max_old_snapshot`).",
+        "End the named session, slot or prepared transaction, if nobody needs it.",
     ),
     outcome(
         "an old snapshot, with %s transactions in the history list",
-        "MySQL and MariaDB: an old transaction keeps the purge of InnoDB from cleaning up behind the run (`max_old_snapshot`).",
+        "MySQL and MariaDB: an old transaction prevents InnoDB's purge from cleaning up after the run (`max_old_snapshot`).",
         "Look for it in `information_schema.innodb_trx`.",
     ),
     outcome(
         "the query of the spec, which says %s",
-        "`wait_while` of the spec says that it is to wait.",
-        "Nothing, or look at what that asks.",
+        "The query `wait_while_sql` of the spec says to wait.",
+        "Nothing, or look at what the query reads.",
     ),
     outcome(
         "the right to see",
-        "The owner role may not see what the run is to look at before each batch; the GRANT that it lacks follows.",
-        "Grant it, or turn the setting off that needs it.",
+        "The owner role cannot see what the run must check before each batch; the missing GRANT follows.",
+        "Grant it, or turn off the setting that needs it.",
     ),
     outcome(
         "worker %s, which is at rule %s",
-        "Of several workers, another one has not ended the rule before.",
+        "Another worker has not finished the previous rule.",
         "Nothing.",
     ),
 ];
@@ -192,57 +192,57 @@ pub const REFUSALS: [Outcome; 14] = [
     ),
     outcome(
         "rule %s is %s",
-        "All rules that it would work on are paused; who, since when and why follow.",
+        "All rules that it would work on are paused; who paused them, since when and why follow.",
         "`windrow resume SPEC --rule RULE`.",
     ),
     outcome(
         "not armed",
-        "Nobody has allowed runs to delete since the installation, or since a rule was added.",
+        "Nobody has armed windrow since the installation, or since a rule was added.",
         "Read `windrow preview`, then `windrow arm`.",
     ),
     outcome(
         "armed on another server",
-        "This looks like a restored copy, a clone or a promoted replica of where it was armed.",
-        "If this one is to be cleaned: `windrow arm`.",
+        "This looks like a restored copy, a clone or a promoted replica of the server where windrow was armed.",
+        "If this server is to be cleaned: `windrow arm`.",
     ),
     outcome(
         "catalog changed",
-        "What acts on the tables is another than when somebody armed windrow: a trigger, a foreign key, a rule, a partition.",
-        "`windrow check --database` says what; put it into the spec, or take it away, then `windrow install` and `windrow arm`.",
+        "What acts on the tables has changed since windrow was armed: a trigger, a foreign key, a rule, a partition.",
+        "`windrow check --database` says what; add it to the spec, or remove it, then `windrow install` and `windrow arm`.",
     ),
     outcome(
         "no window is open",
-        "A scheduled run outside of its windows, which follow.",
+        "A scheduled run started outside its maintenance windows, which follow.",
         NOTHING,
     ),
     outcome(
         "suspended after",
-        "So many scheduled runs in a row ended with an error; the last error follows.",
-        "Mend it. A run by hand that succeeds, or `windrow arm`, lets scheduled ones start again.",
+        "This many scheduled runs in a row ended with an error; the last error follows.",
+        "Correct it. After a successful manual run, or `windrow arm`, scheduled runs start again.",
     ),
     outcome(
         "nothing left",
-        "The last scheduled runs found nothing to do: the next one looks again when the back-off ends.",
+        "The last scheduled runs found nothing to delete: the next one looks again when the back-off ends.",
         "Nothing; `back_off_max` limits it.",
     ),
     outcome(
         "another run is starting",
-        "Two runs were begun in the same moment.",
+        "Two runs were started at the same moment.",
         NOTHING,
     ),
     outcome(
         "run %s is in progress",
-        "There is a run under way already; its session and its beginning follow.",
+        "A run is already in progress; its session and start time follow.",
         "Nothing, or `windrow pause` to end it after its batch.",
     ),
     outcome(
         "another stamp is starting",
-        "Two stamps were begun in the same moment.",
+        "Two stamps were started at the same moment.",
         NOTHING,
     ),
     outcome(
         "stamp %s is in progress",
-        "There is a stamp under way already; its session and its beginning follow.",
+        "A stamp is already in progress; its session and start time follow.",
         NOTHING,
     ),
     outcome(
@@ -252,8 +252,8 @@ pub const REFUSALS: [Outcome; 14] = [
     ),
     outcome(
         "table %s",
-        "Something acts on a covered table and is not in the spec: what it is follows.",
-        "Put it into the spec, under `ignore` or `triggers`, or take it away; then `windrow install` and `windrow arm`.",
+        "Something that is not in the spec acts on a covered table: its description follows.",
+        "Add it to the spec, under `ignore` or `triggers`, or remove it; then `windrow install` and `windrow arm`.",
     ),
 ];
 
@@ -261,24 +261,24 @@ pub const REFUSALS: [Outcome; 14] = [
 pub const CHECKS: [Outcome; 28] = [
     outcome(
         "orphans",
-        "Rows whose parent is not there. Those that there were when somebody armed windrow are a notice.",
-        "A violation is more of them than then: find out who deletes without windrow, or writes children late. `orphan_guard` keeps \
-         late children out.",
+        "Rows whose parent does not exist. Those that existed when windrow was armed are only a notice.",
+        "More of them than then are a violation: find out who deletes without windrow, or inserts children late. \
+         `orphan_guard` refuses late children.",
     ),
     outcome(
         "removal_time",
-        "Rows of a family that have another removal time than it, or none.",
+        "Rows whose removal time differs from their family's, or that have none.",
         "`windrow stamp` sets them.",
     ),
     outcome(
         "unranked",
-        "Rows of a `keep-last` rule without a group, or without a place in it: they stay.",
-        "Mend the rows if they are to go.",
+        "Rows of a `keep-last` rule without a group, or without a position in it: they are kept.",
+        "Correct the rows if they are to be deleted.",
     ),
     outcome(
         "preview",
         "`preview()` fails.",
-        "Mend the error that follows.",
+        "Correct the error that follows.",
     ),
     outcome(
         "due",
@@ -287,69 +287,69 @@ pub const CHECKS: [Outcome; 28] = [
     ),
     outcome(
         "undeletable",
-        "Families whose root is due, and that stay, by reason.",
+        "Families that are kept although their root is due, by reason.",
         "Look up the reason above.",
     ),
     outcome(
         "routine",
-        "A routine of the installation is missing, edited by hand, or another's.",
-        "`windrow diff` shows the difference, `windrow install` puts it back.",
+        "A routine of the installation is missing, was edited by hand, or belongs to somebody else.",
+        "`windrow diff` shows the difference, `windrow install` restores it.",
     ),
     outcome(
         "claim",
-        "Something that has windrow's names, or stands in its schema, belongs to somebody else.",
-        "Look whose it is, and drop it: `windrow install` refuses until it is gone.",
+        "An object with one of windrow's names, or in its schema, belongs to somebody else.",
+        "Find out whose it is, and drop it: `windrow install` refuses until it is gone.",
     ),
     outcome(
         "rights",
-        "Somebody may do more than the installation gave, or the owner role less or more than the spec needs.",
-        "Do what stands beside it, or `windrow install`.",
+        "Somebody has more rights than the installation granted, or the owner role has fewer or more rights than the spec needs.",
+        "Do what the finding says, or `windrow install`.",
     ),
     outcome(
         "index",
         "An index that the statements need is missing or invalid.",
-        "`windrow install` makes it.",
+        "`windrow install` creates it.",
     ),
     outcome(
         "trigger",
-        "A trigger of windrow (settings, orphan guard) is missing or off.",
-        "`windrow install` puts it back.",
+        "A trigger of windrow (settings, orphan guard) is missing or disabled.",
+        "`windrow install` restores it.",
     ),
     outcome(
         "reference",
-        "Something refers to a covered table or acts on it, and is not in the spec: a foreign key, a trigger, a rule. Runs refuse where it \
-         acts when rows go.",
-        "Put it into the spec, under `ignore` or `triggers`, or take it away.",
+        "Something that is not in the spec refers to a covered table or acts on it: a foreign key, a trigger, a rule. Runs \
+         are refused if it acts when rows are deleted.",
+        "Add it to the spec, under `ignore` or `triggers`, or remove it.",
     ),
     outcome(
         "table",
-        "A table of the spec is not there. Runs refuse.",
+        "A table of the spec does not exist. Runs are refused.",
         "Fit the spec to this version (`windrow init --from`), and install it.",
     ),
     outcome(
         "catalog",
-        "What acts on the tables has changed since somebody armed windrow. Runs refuse.",
+        "What acts on the tables has changed since windrow was armed. Runs are refused.",
         "`windrow check --database` says what; then `windrow install` and `windrow arm`.",
     ),
     outcome(
         "policy",
-        "A policy keeps for less time than `minimum` of the spec allows.",
-        "Set it anew: `windrow policy set`.",
+        "A policy keeps rows for less time than the spec's `minimum` allows.",
+        "Set a longer one: `windrow policy set`.",
     ),
     outcome(
         "ledger",
-        "What a run noted for its tables does not add up to its rows.",
+        "The row counts that a run recorded by table do not add up to its total.",
         "Look at table `run_rule` of that run: somebody may have written to it by hand.",
     ),
     outcome(
         "run",
-        "The last run did not end as it should.",
+        "The last run did not end normally.",
         "Look up its reason above.",
     ),
     outcome(
         "unfinished",
-        "MySQL and MariaDB: a run was killed inside a batch, which its session committed in part.",
-        "`windrow run`: a run that gets to its end finishes it.",
+        "MySQL and MariaDB: a run was killed inside a batch, and its session committed a part of it.",
+        "`windrow run`: a run that completes finishes the batch.",
     ),
     outcome(
         "armed",
@@ -358,47 +358,47 @@ pub const CHECKS: [Outcome; 28] = [
     ),
     outcome(
         "paused",
-        "No run starts, or runs pass a rule over.",
+        "No run starts, or runs skip a rule.",
         "`windrow resume`.",
     ),
     outcome(
         "refused",
-        "Scheduled runs are refused on a server, and why.",
+        "Whether scheduled runs are refused on a server, and why.",
         "Look up the reason above.",
     ),
     outcome(
         "suspended",
-        "So many scheduled runs in a row have failed that none starts any more.",
-        "Mend the error; a run by hand that succeeds lets them start again.",
+        "Too many scheduled runs in a row failed, so none starts any more.",
+        "Correct the error; after a successful manual run they start again.",
     ),
     outcome(
         "windows",
-        "Whether a scheduled run ever falls into a window.",
+        "Whether the schedule ever falls into a maintenance window.",
         "Change the windows (`windrow window set`) or the schedule of the spec.",
     ),
     outcome(
         "archive",
-        "Whether the archive tables fit those that they are of. Runs refuse where they do not.",
-        "`windrow install` adds columns; what it cannot mend, it says.",
+        "Whether the archive tables match the tables they copy. If not, runs are refused.",
+        "`windrow install` adds columns; it reports what it cannot correct.",
     ),
     outcome(
         "time zone",
-        "MySQL and MariaDB: the server does not know a zone of the spec.",
-        "Load the zones (`mysql_tzinfo_to_sql`, `mariadb-tzinfo-to-sql`).",
+        "MySQL and MariaDB: the server does not know a time zone of the spec.",
+        "Load the time zones (`mysql_tzinfo_to_sql`, `mariadb-tzinfo-to-sql`).",
     ),
     outcome(
         "schedule",
-        "Whether pg_cron or the event scheduler starts runs, as the spec says, and as whom.",
-        "Do what stands beside it.",
+        "Whether pg_cron or the event scheduler starts runs as the spec says, and under which account.",
+        "Do what the finding says.",
     ),
     outcome(
         "spec",
-        "The spec that was given to `windrow verify` is not the one that is installed.",
+        "The spec given to `windrow verify` is not the installed one.",
         "`windrow diff` compares them.",
     ),
     outcome(
         "overlap",
-        "Another installation deletes from the same tables: a hold of the one does not bind the other.",
+        "Another installation deletes from the same tables: a hold in one does not bind the other.",
         "`windrow hold set SPEC --also OTHER` places it in both.",
     ),
 ];

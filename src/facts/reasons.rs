@@ -32,23 +32,23 @@ impl Reason {
 /// Every reason.
 pub const REASONS: [Reason; 10] = [
     reason("HELD", "a hold keeps it", "a member is on hold").or(
-        "Nothing, until the hold ends: `windrow hold list` says who placed it and why, `windrow hold release` lets the family go.",
+        "Nothing, until the hold ends: `windrow hold list` shows who placed it and why, `windrow hold release` releases the family.",
     ),
     reason(
         "NON_FINAL_MEMBER",
         "a member has not ended",
-        "a member has not ended; NULL states count as not ended",
+        "a row of the family is still running (a NULL state counts as running)",
     ).or(
-        "Nothing, if the application will end it. A row that was left behind never ends: mend its state in the application, or see \
-         whether `final` of the spec lacks a state.",
+        "Nothing, if the application will end it. An abandoned row never ends: correct its state in the application, or \
+         check whether `final` in the spec lacks a state.",
     ),
     reason(
         "UNDATED_MEMBER",
         "it has no time to count from: no end time, or no removal time",
-        "a member is final but has no end time, nor what stands in for it (`end_time = \"end_date else updated_at\"`); or, where rows of another table say when it ended (`end_time = \"max(step.completed_at)\"`), one of these is not over, or there are none. In a rule by removal time: it has no removal time; by age or expiry: the row has no time",
+        "a member is final but has neither an end time nor a fallback for it (`end_time = \"end_date else updated_at\"`); or, if rows of another table determine the end (`end_time = \"max(step.completed_at)\"`), one of these has not ended, or there are none. In a rule by removal time: it has no removal time; by age or expiry: the row has no time",
     ).or(
-        "Find out why the row has no time; set it, or say what stands in (`else`). By removal time: `windrow stamp --calculated \
-         --missing`.",
+        "Find out why the row has no time; set it, or name a fallback column (`else`). By removal time: `windrow stamp \
+         --calculated --missing`.",
     ),
     reason(
         "RETENTION_NOT_REACHED",
@@ -59,22 +59,22 @@ pub const REASONS: [Reason; 10] = [
     ),
     reason(
         "SHARED_MEMBER",
-        "shares a member with a family that stays",
-        "linked to something that stays (`shared = \"closed\"`)",
+        "shares a member with a family that is kept",
+        "linked to something that is kept (`shared = \"closed\"`)",
     ).or(
-        "Nothing: it goes with the family that keeps it. Look for that one's reason.",
+        "Nothing: it is deleted together with the family that keeps it. Look for that family's reason.",
     ),
     reason(
         "LOCKED",
         "another session had it locked; the next run tries again",
-        "another session holds a member",
+        "another session has locked a member",
     ).or(
-        "Nothing. If it comes back with each run, some session keeps rows of it locked for long: look for old transactions.",
+        "Nothing. If it recurs with every run, a session keeps its rows locked for a long time: look for old transactions.",
     ),
     reason(
         "POLICY_DISABLED",
-        "no enabled policy and no definition says how long",
-        "its policy went away during the run",
+        "no enabled policy and no definition gives a retention",
+        "its policy was removed during the run",
     ).or(
         "`windrow policy set`, if the scope is to be cleaned.",
     ),
@@ -83,21 +83,21 @@ pub const REASONS: [Reason; 10] = [
         "deleting it raised an error",
         "its deletion raised an error, which is in the ledger",
     ).or(
-        "Read table `run_failure`, or `failures` of the run: each has the server's error. Most often something refers to the family \
-         that the spec does not know.",
+        "Read table `run_failure`, or `failures` of the run: each has the server's error. The usual cause is a reference to \
+         the family that is not in the spec.",
     ),
     reason(
         "REFERENCED",
-        "a row that stays refers to it",
-        "a row of another table keeps a member (an edge with `restrict`, or a row that is not `final`), or, in a rule by removal time, a row that stays names one of the family's rows, or one of the family's rows belongs to something else as well that no rule takes",
+        "a row that is kept refers to it",
+        "a row of another table keeps a member (an edge with `restrict`, or a row that is not `final`), or, in a rule by removal time, a row that is kept refers to one of the family's rows, or one of the family's rows also belongs to something that no rule deletes",
     ).or(
-        "Nothing, if that row is to keep it. Otherwise end or remove that row in the application, or change its edge in the spec.",
+        "Nothing, if that row is meant to keep it. Otherwise end or remove that row in the application, or change its edge in the spec.",
     ),
     Reason {
         name: "NOT_A_ROOT",
         meaning: "no family has this root",
         explained: None,
-        remedy: "Look at the key: `purge` and `stamp` want the key of a root.",
+        remedy: "Check the key: `purge` and `stamp` need the key of a root.",
     },
 ];
 

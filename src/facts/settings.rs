@@ -118,20 +118,20 @@ impl Setting {
 pub const BATCH_FAMILIES: Setting = Setting::new("batch_families", "families", 1, 5_000)
     .default(200)
     .count(1, 100_000)
-    .means("families in one transaction, at most, where they go as such");
+    .means("families in one transaction, at most, for rules that delete families");
 /// Rows of one table in one transaction.
 pub const BATCH_ROWS: Setting = Setting {
     depends: Some("20,000 on PostgreSQL, 5,000 on MySQL and MariaDB"),
     ..Setting::new("batch_rows", "rows", 1, 100_000)
         .count(1, 100_000)
         .example(10_000)
-        .means("rows of one table in one transaction, at most, where rows do not go by families")
+        .means("rows of one table in one transaction, at most, for rules that do not delete families")
 };
 /// Rows of whole families in one transaction.
 pub const BATCH_FAMILY_ROWS: Setting = Setting::new("batch_family_rows", "rows", 1, 10_000_000)
     .default(100_000)
     .count(1, 10_000_000)
-    .means("rows of all tables in one transaction, at most, where families go as such, and single rows with what belongs to them; a family that has more is a batch of its own, since none is divided");
+    .means("rows of all tables in one transaction, at most, for rules that delete families, or single rows with what belongs to them; a larger family is a batch of its own, as no family is divided");
 /// How long a statement waits for a lock.
 pub const LOCK_TIMEOUT: Setting = Setting::new("lock_timeout", "milliseconds", 1, 60_000)
     .default(100)
@@ -142,7 +142,7 @@ pub const MAX_REPLICA_LAG: Setting = Setting::new("max_replica_lag", "seconds", 
     .or_off()
     .span(1)
     .example(30)
-    .means("how far a replica may be behind before a batch waits for it (MySQL and MariaDB: by the spec's `heartbeat`)");
+    .means("how far a replica may lag before a batch waits for it (MySQL and MariaDB: by the spec's `heartbeat`)");
 /// The same in megabytes of WAL.
 pub const MAX_REPLICA_WAL: Setting = Setting {
     postgres_alone: true,
@@ -151,7 +151,7 @@ pub const MAX_REPLICA_WAL: Setting = Setting {
         .count(1, 1_000_000_000)
         .example(512)
         .means(
-            "the same in megabytes of WAL, of replicas and of replication slots; PostgreSQL only",
+            "the same in megabytes of WAL, for replicas and replication slots; PostgreSQL only",
         )
 };
 /// Other sessions that may be active.
@@ -166,23 +166,23 @@ pub const MAX_OLD_SNAPSHOT: Setting = Setting::new("max_old_snapshot", "transact
     .or_off()
     .count(1, 1_000_000_000)
     .example(1_000_000)
-    .means("how many transactions an old snapshot may keep from being cleaned up behind before a batch waits: the age of the oldest one (PostgreSQL), the length of the history list (MySQL, MariaDB)");
+    .means("for how many transactions an old snapshot may prevent cleanup before a batch waits: the age of the oldest snapshot (PostgreSQL), the length of the history list (MySQL, MariaDB)");
 /// What holds for rows without a time of their own.
 pub const FALLBACK_RETENTION: Setting = Setting {
     depends: Some("the fallback's retention"),
     ..Setting::new("fallback_retention", "seconds", 0, 31_557_600_000)
-        .means("how long rows of an `expiry` rule with a `fallback` are kept that have no expiry time of their own; 0: for ever")
+        .means("how long rows without an expiry time are kept by an `expiry` rule with a `fallback`; 0: forever")
 };
 /// Days that the ledger remembers.
 pub const LEDGER_DAYS: Setting = Setting::new("ledger_days", "days", 1, 36_500)
     .default(400)
-    .means("how long the ledger and the log of the settings remember; a setting only, the first rule's. On PostgreSQL an operator cannot set it below 400. On all servers its own changes stay in `setting_log` for good");
+    .means("how long the ledger and the log of settings are kept; only a setting, of the first rule. On PostgreSQL an operator cannot set it below 400. On all servers its own changes are kept in `setting_log` permanently");
 /// Days after which archived rows go.
 pub const ARCHIVE_DAYS: Setting = Setting {
-    depends: Some("off: for ever"),
+    depends: Some("off: forever"),
     ..Setting::new("archive_days", "days", 0, 36_500)
         .or_off()
-        .means("how long [the archive](archive.md) keeps the rows of a run; in the spec beside `name`, as a setting of the first rule that archives")
+        .means("how long [the archive](archive.md) keeps the rows of a run; in the spec beside `name`; as a setting, it belongs to the first rule that archives")
 };
 
 /// Every setting, in the order in which lists show them.
@@ -198,16 +198,16 @@ pub const SETTINGS: [Setting; 21] = [
         .or_off()
         .count(1, 1_000_000_000_000)
         .example(1_000_000)
-        .means("rows of the rule after which a run takes no further batch; the last one may exceed it"),
+        .means("rows of the rule after which a run starts no further batch; the last batch may exceed it"),
     Setting::new("time_budget", "seconds", 1, 86_400)
         .default(1_800)
         .span(1)
-        .means("how long a run may take; the first rule's counts. The procedure looks at it before every batch: no server ends a procedure by its own time limits"),
+        .means("how long a run may take; the first rule's value applies. The procedure checks it before every batch: no server ends a procedure by its own time limits"),
     LOCK_TIMEOUT,
     Setting::new("retries", "times", 0, 100)
         .default(3)
         .count(0, 100)
-        .means("how often a batch that met a lock is tried again before it is halved"),
+        .means("how often a batch that met a lock is retried before it is halved"),
     Setting::new("target_batch", "milliseconds", 0, 600_000)
         .or_off()
         .span(1)
@@ -217,27 +217,27 @@ pub const SETTINGS: [Setting; 21] = [
         .or_off()
         .count(1, 1_000_000_000)
         .example(20_000)
-        .means("rows per second, on the average of a batch and the rest after it"),
+        .means("rows per second, averaged over a batch and the rest after it"),
     Setting::new("nice", "percent", 0, 10_000)
         .or_off()
         .count(0, 10_000)
         .example(100)
-        .means("how long to rest after a batch, in percent of the time that it took"),
+        .means("how long to rest after a batch, in percent of its duration"),
     Setting::new("scheduled_nice", "percent", 0, 100_000)
         .or_off()
         .default(10_000)
         .count(0, 100_000)
-        .means("the same for runs that a schedule starts, where neither `rate` nor `nice` says how fast they go: so that they are not felt; no longer than a minute"),
+        .means("the same for scheduled runs, if neither `rate` nor `nice` sets their speed, so that the application is not slowed down; at most a minute"),
     Setting::new("back_off_max", "seconds", 0, 604_800)
         .or_off()
         .default(1_800)
         .span(0)
-        .means("how long scheduled runs pause at most after runs that found nothing left: 10 seconds after the first, twice as long after each further one; of several rules the shortest counts"),
+        .means("the longest back-off of scheduled runs after runs that found nothing left: 10 seconds after the first, doubled after each further one; of several rules the shortest applies"),
     Setting::new("suspend_after", "failed runs", 0, 100)
         .or_off()
         .default(5)
         .count(0, 100)
-        .means("how many scheduled runs in a row may end with an error before no further one starts; of several rules the smallest counts"),
+        .means("how many scheduled runs in a row may end with an error before no further one starts; of several rules the smallest applies"),
     MAX_REPLICA_LAG,
     MAX_REPLICA_WAL,
     MAX_ACTIVE_SESSIONS,

@@ -17,12 +17,12 @@ pub fn plan(plan: &Report) -> String {
     let mut out = format!("{} on {}: ", plan.spec, plan.server);
     let Some(outlook) = &plan.outlook else {
         if !plan.installed && !plan.sees_tables {
-            out += "not installed, or this account sees nothing of it\n\n";
-            out += "This account sees none of the tables of the spec: `windrow check --database` tells more.\n";
+            out += "not installed, or this account cannot see it\n\n";
+            out += "This account sees none of the spec's tables: `windrow check --database` shows more.\n";
             return out;
         }
-        out += "not installed, so that only the indexes can be told\n";
-        out += "What is due is counted by a routine of the installation. `windrow install` deletes nothing and lets no run delete\nbefore `windrow arm`; ask again after it.\n";
+        out += "not installed, so only the indexes are known\n";
+        out += "A routine of the installation counts what is due. `windrow install` deletes nothing, and no run deletes before\n`windrow arm`; run `windrow plan` again after it.\n";
         out += &indexes(&plan.indexes);
         return out;
     };
@@ -62,7 +62,7 @@ fn rules(all: &[RuleForecast], unit: &str) -> String {
     let mut table = Table::new(&[
         ("rule", Left),
         ("due", Right),
-        ("may go", Right),
+        ("deletable", Right),
         ("rows", Right),
         ("batches", Right),
         ("work", Right),
@@ -144,11 +144,11 @@ fn lines(rule: &RuleForecast, unit: &str, with_speed: bool) -> Vec<String> {
         })
         .collect();
     if !stays.is_empty() {
-        lines.push(format!("stay: {}", stays.join(", ")));
+        lines.push(format!("kept: {}", stays.join(", ")));
     }
     if let Some(families) = rule.without_policy.filter(|families| *families > 0) {
         lines.push(format!(
-            "{} more would be due if a policy said so: `windrow policy set`",
+            "{} more would be due with a policy: `windrow policy set`",
             count(families)
         ));
     }
@@ -167,25 +167,25 @@ fn lines(rule: &RuleForecast, unit: &str, with_speed: bool) -> Vec<String> {
 fn basis(rule: &RuleForecast) -> Vec<String> {
     let mut lines = Vec::new();
     if rule.exact {
-        lines.push("every due family was looked at".to_owned());
+        lines.push("every due family was examined".to_owned());
     } else if rule.sampled_families > 0.0 {
         let how = if rule.sample == Some("spread") {
             format!(
-                "spread over all ages; the rows may be {} % off",
+                "spread over all ages; the row counts may be {} % off",
                 rule.error_percent.round()
             )
         } else {
-            "the first that a run would take".to_owned()
+            "the first ones that a run would take".to_owned()
         };
         lines.push(format!(
-            "`~`: by {} of {}, {how}",
+            "`~`: estimated from {} of {}, {how}",
             counted(rule.sampled_families.round() as i64, "family", "families"),
             count(whole(rule.due_families))
         ));
     }
     if !rule.due_complete && rule.due_families.is_some() {
         lines.push(format!(
-            "counted up to {}: there may be more (`--count`)",
+            "counted up to {}; there may be more (`--count`)",
             count(rule.counted)
         ));
     }
@@ -196,7 +196,7 @@ fn basis(rule: &RuleForecast) -> Vec<String> {
 fn inflow(rule: &RuleForecast) -> Option<String> {
     let Some(inflow) = rule.due_per_day else {
         rule.due_families?;
-        return Some("how much becomes due a day is not known before runs have counted".to_owned());
+        return Some("how much becomes due per day is unknown until runs have counted".to_owned());
     };
     let verdict = match rule.capacity_per_day {
         Some(most) if inflow <= most => {
@@ -209,11 +209,11 @@ fn inflow(rule: &RuleForecast) -> Option<String> {
         None => String::new(),
     };
     let from = match &rule.due_per_day_from {
-        Some(InflowFrom::Seen(from)) => format!("as {from} saw it"),
-        Some(InflowFrom::Rows { .. }) | None => "by what has ended already".to_owned(),
+        Some(InflowFrom::Seen(from)) => format!("as seen by {from}"),
+        Some(InflowFrom::Rows { .. }) | None => "from what has already ended".to_owned(),
     };
     let families = counted(inflow.round() as i64, "family", "families");
-    Some(format!("{families} a day become due ({from}){verdict}"))
+    Some(format!("{families} become due per day ({from}){verdict}"))
 }
 
 /// How fast it goes, and how that is known.
@@ -226,12 +226,12 @@ fn speed(speed: &Speed) -> String {
             scheduled_nice,
         } => {
             let runs = counted(*measured_runs as i64, "run", "runs");
-            let by_hand = if *by_hand { " by hand" } else { "" };
+            let by_hand = if *by_hand { " started by hand" } else { "" };
             let less = rests(&[("scheduled_nice", *scheduled_nice)]);
-            format!("{rate} rows/s, as the last {runs}{by_hand} did, rests included{less}")
+            format!("{rate} rows/s, measured in the last {runs}{by_hand}, rests included{less}")
         }
         Basis::Rate { .. } => {
-            format!("{rate} rows/s, as the setting `rate` has it: no run has said otherwise")
+            format!("{rate} rows/s, from the setting `rate`: no run has shown otherwise")
         }
         Basis::Assumed {
             nice,
@@ -240,7 +240,7 @@ fn speed(speed: &Speed) -> String {
         } => {
             let less = rests(&[("nice", *nice), ("scheduled_nice", *scheduled_nice)]);
             format!(
-                "{rate} rows/s is assumed{less}: no run has worked so far; `windrow run --run-families 1000` would measure it"
+                "{rate} rows/s is assumed{less}: there has been no run yet; `windrow run --run-families 1000` would measure it"
             )
         }
     }
@@ -273,7 +273,7 @@ fn limit(rule: &RuleForecast, unit: &str) -> Vec<String> {
     };
     let runs = match rule.runs {
         Some(runs) => format!("{}, {}", counted(runs, "run", "runs"), done(rule, unit)),
-        None => "nothing is left only after three years, or never".to_owned(),
+        None => "not done within three years, if ever".to_owned(),
     };
     let mut lines = vec![format!("{value} ends its runs: {runs}")];
     lines.extend(rule.remedies.iter().map(|it| remedy(it, unit)));
@@ -296,10 +296,10 @@ fn remedy(remedy: &Remedy, unit: &str) -> String {
 fn tables(all: &[TableForecast]) -> String {
     let mut table = Table::new(&[
         ("table", Left),
-        ("rows that go", Right),
+        ("rows to delete", Right),
         ("of it", Right),
         ("with indexes", Right),
-        ("dead then", Right),
+        ("freed inside", Right),
         ("log", Right),
     ]);
     let bytes = |bytes: Option<f64>| bytes.map_or(String::new(), size);
@@ -319,30 +319,30 @@ fn tables(all: &[TableForecast]) -> String {
     if table.is_empty() {
         return String::new();
     }
-    format!("\n{table}`of it`: by the statistics of the server.\n")
+    format!("\n{table}`of it`: the share of the table, by the server's statistics.\n")
 }
 
 /// What is written to the logs, and what becomes of the room on the disk.
 pub fn log(outlook: &Forecast, tables: &[TableForecast]) -> String {
     let amount = |bytes: Option<f64>| match bytes {
         Some(bytes) => format!("about {}", size(bytes)),
-        None => "an unknown amount (never analysed, or not to be read by this account)".to_owned(),
+        None => "an unknown amount (never analysed, or not readable by this account)".to_owned(),
     };
     let (log, back) = match &outlook.log {
         LogVolume::Wal {
             bytes, page_images, ..
         } => {
             let images = if *page_images {
-                "each page imaged once (more checkpoints: more), "
+                "one full-page image per page (more with more checkpoints), "
             } else {
                 ""
             };
             (
                 format!(
-                    "{} of WAL: {images}without the VACUUM behind it",
+                    "{} of WAL: {images}without the VACUUM that follows",
                     amount(*bytes)
                 ),
-                "VACUUM makes them room for new rows; only VACUUM FULL or pg_repack gives them back",
+                "VACUUM makes them reusable for new rows; only VACUUM FULL or pg_repack returns them to the system",
             )
         }
         LogVolume::Binary {
@@ -363,14 +363,14 @@ pub fn log(outlook: &Forecast, tables: &[TableForecast]) -> String {
             };
             (
                 log,
-                "InnoDB fills them with new rows; only OPTIMIZE TABLE, which rebuilds the table, gives them back",
+                "InnoDB reuses them for new rows; only OPTIMIZE TABLE, which rebuilds the table, returns them to the system",
             )
         }
     };
     let dead: f64 = tables.iter().filter_map(|row| row.dead_bytes).sum();
     let total = &outlook.total;
     format!(
-        "\nlog        {log}\ndisk       about {} are free inside then: {back}\ntogether   {} with {}: {} of work in {}\n",
+        "\nlog        {log}\ndisk       about {} become free inside the tables: {back}\ntogether   {} with {}: {} of work in {}\n",
         size(dead),
         counted(total.families.round() as i64, "family", "families"),
         counted(total.rows.round() as i64, "row", "rows"),
@@ -396,7 +396,7 @@ fn indexes(all: &[MissingIndex]) -> String {
         let _ = writeln!(statements, "  {};", index.statement);
     }
     if table.is_empty() {
-        return "\nindexes    all are there\n".to_owned();
+        return "\nindexes    none missing\n".to_owned();
     }
     format!(
         "\n{table}At most this size: an index on some of the rows, or on few different values, is smaller. `windrow install` builds\nthem first (`20_indexes.sql`):\n{statements}"
@@ -569,23 +569,23 @@ mod tests {
           `~`: by 5,000 families of 1,000,000, spread over all ages; the rows may be 3 % off
           counted up to 1,000,000: there may be more (`--count`)
           stay: 10,000 NON_FINAL_MEMBER (a member has not ended)
-          run_families = 10,000 ends its runs: nothing is left only after three years, or never
+          run_families = 10,000 ends its runs: not done within three years, if ever
             run_families = 720,000: 2 nights
             schedule = hourly: 25 nights
-          12,000 families a day become due (by what has ended already), runs can take 10,000: they do not keep up
+          12,000 families a day become due (from what has already ended), runs can take 10,000: they do not keep up
 
         logs
           not known: counting up to 10000 families was stopped after 60s
 
         speed      10,000 rows/s is assumed: no run has worked so far; `windrow run --run-families 1000` would measure it
         log        about 300 MB of binary log (row image FULL, before compression), 2.2 GB of redo
-        disk       about 1.0 GB are free inside then: InnoDB fills them with new rows; only OPTIMIZE TABLE, which rebuilds the table, gives them back
+        disk       about 1.0 GB are free inside then: InnoDB reuses them for new rows; only OPTIMIZE TABLE, which rebuilds the table, returns them to the system
         together   990,000 families with 9,900,000 rows: 16 min 30 s of work in 5,050 batches
 
-        table  rows that go  of it  with indexes  dead then     log
+        table  rows to delete  of it  with indexes  dead then     log
         job         990,000   50 %        2.0 GB     1.0 GB  300 MB
         step      8,910,000      ?
-        `of it`: by the statistics of the server.
+        `of it`: the share of the table, by the server's statistics.
 
         index to build first  table    size
         windrow_step_job_id   step   250 MB

@@ -46,10 +46,10 @@ pub fn run(answer: &RunAnswer) -> String {
         out.push('\n');
     }
     for (key, keeper) in &run.refused_with.0 {
-        let _ = write!(out, "{key} goes with {} or not at all: ", keeper.key);
+        let _ = write!(out, "{key} is deleted together with {} or not at all: ", keeper.key);
         let _ = match meaning(&keeper.reason) {
             "" => writeln!(out, "name both"),
-            meaning => writeln!(out, "of that family, {meaning} ({})", keeper.reason),
+            meaning => writeln!(out, "in that family, {meaning} ({})", keeper.reason),
         };
     }
     out
@@ -113,7 +113,7 @@ pub fn preview(preview: &Preview) -> String {
         let figures = &rule.figures;
         let _ = write!(
             out,
-            "\nrule {}: {} with {} would go, in {}",
+            "\nrule {}: {} with {} would be deleted, in {}",
             figures.rule,
             counted(figures.families, "family", "families"),
             counted(figures.rows, "row", "rows"),
@@ -129,13 +129,13 @@ pub fn preview(preview: &Preview) -> String {
         out.push('\n');
         if rule.limited {
             let limit = counted(rule.run_families, "family", "families");
-            let _ = writeln!(out, "one run takes at most {limit}; the next goes on");
+            let _ = writeln!(out, "one run takes at most {limit}; the next continues");
         }
         if let Some(families) = rule.without_policy.filter(|families| *families > 0) {
             let waits = if families == 1 { "waits" } else { "wait" };
             let _ = writeln!(
                 out,
-                "{} of scopes without a policy {waits} for one: `windrow policy set`",
+                "{} in scopes without a policy {waits} for one: `windrow policy set`",
                 counted(families, "due family", "due families")
             );
         }
@@ -174,7 +174,7 @@ pub fn several<'a>(rules: impl Iterator<Item = &'a Figures>) -> Option<String> {
         .collect();
     (!tables.is_empty()).then(|| {
         format!(
-            "a row that several rules would take goes once, and is counted by each of them: {}",
+            "rows that match several rules are deleted once, but counted by each of them: {}",
             tables.join(", ")
         )
     })
@@ -187,7 +187,7 @@ fn told(figures: &Figures, out: &mut String) {
         tables.row([name.clone(), count(*rows)]);
     }
     let mut passes = Table::new(&[
-        ("goes", Left),
+        ("deleted", Left),
         ("rows", Right),
         ("because", Left),
         ("first keys", Left),
@@ -201,7 +201,7 @@ fn told(figures: &Figures, out: &mut String) {
         ]);
     }
     let mut skipped = Table::new(&[
-        ("stays", Left),
+        ("kept", Left),
         ("families", Right),
         ("because", Left),
         ("first keys", Left),
@@ -225,9 +225,9 @@ fn told(figures: &Figures, out: &mut String) {
 /// Why rows go, where they go one by one.
 const PASSES: [(&str, &str); 4] = [
     ("expired", "its expiry time has passed"),
-    ("fallback", "it has no expiry time and is old enough"),
-    ("orphan", "what it names is gone"),
-    ("surplus", "enough rows of its group are newer"),
+    ("fallback", "it has no expiry time, and is old enough"),
+    ("orphan", "the row that it refers to is gone"),
+    ("surplus", "its group has enough newer rows"),
 ];
 
 /// Why rows of a pass go; nothing where it is not known.
@@ -301,7 +301,7 @@ mod tests {
 
         goes       rows  because                                  first keys
         expired   1,200  its expiry time has passed               1, 2
-        fallback      1  it has no expiry time and is old enough  [7, "a"]
+        fallback      1  it has no expiry time, and is old enough  [7, "a"]
         "#);
     }
 

@@ -100,7 +100,7 @@ fn scheduling(status: &Status) -> String {
     if let Some(forced) = &status.control.forced_install {
         let _ = writeln!(
             out,
-            "forced     {} by {}, in spite of {}",
+            "forced     {} by {}, despite {}",
             instant(&forced.at),
             forced.by,
             counted(forced.findings.len() as i64, "error", "errors")
@@ -113,14 +113,14 @@ fn scheduling(status: &Status) -> String {
 fn stock(status: &Status) -> String {
     let absent = match status.absent_holds {
         0 => String::new(),
-        count => format!(", {count} set without a row"),
+        count => format!(", {count} placed without a row"),
     };
     let open = match status.window_open {
         Some(true) => "open now",
         Some(false) | None => "closed now",
     };
     format!(
-        "policies   {} enabled\nholds      {}{absent}\nwindows    {} (of scheduled runs; {open})\nartifacts  {} waiting, {} given up\n",
+        "policies   {} enabled\nholds      {}{absent}\nwindows    {} (for scheduled runs; {open})\nartifacts  {} waiting, {} given up\n",
         count(status.policies),
         count(status.holds),
         status.windows.join(", "),
@@ -187,7 +187,7 @@ fn due(rules: &[Due], undeletable: &[Undeletable]) -> String {
         ("rows", Right),
         ("oldest", Right),
         ("due/h", Right),
-        ("gone/h", Right),
+        ("deleted/h", Right),
         ("keeps up", Left),
     ]);
     let estimated =
@@ -217,7 +217,7 @@ fn due(rules: &[Due], undeletable: &[Undeletable]) -> String {
 /// What cannot go, and why.
 fn undeletable(all: &[Undeletable]) -> String {
     let mut stays = Table::new(&[
-        ("stays", Left),
+        ("kept", Left),
         ("rule", Left),
         ("families", Right),
         ("oldest", Right),
@@ -247,25 +247,25 @@ fn verdict(rule: &Due, stays: i64) -> String {
         return "yes: nothing is due".to_owned();
     }
     if rule.last_look.is_none() {
-        return "no run has looked at all that is due so far".to_owned();
+        return "no run has examined everything that is due yet".to_owned();
     }
     if families <= stays {
-        return "yes: what is due stays, see below".to_owned();
+        return "yes: everything due is kept, see below".to_owned();
     }
     if rule.last_look_dry_run == Some(true) {
-        return "not yet: a dry run has looked last, and took nothing".to_owned();
+        return "not yet: a dry run examined it last, and deleted nothing".to_owned();
     }
     if rule.last_look_status.as_deref() == Some("done") {
-        return "yes: the last run left nothing that may go".to_owned();
+        return "yes: the last run left nothing that may be deleted".to_owned();
     }
     let left = work(rule, families - stays);
     match (rule.due_per_hour, rule.deleted_per_hour) {
         (Some(due), Some(gone)) if gone > due => format!("catches up{left}"),
         (Some(due), Some(gone)) => format!(
-            "no: {} more become due than go, an hour{left}",
+            "no: per hour, {} more become due than are deleted{left}",
             count((due - gone).ceil() as i64)
         ),
-        _ => format!("not yet: the last run ended before all was done{left}"),
+        _ => format!("not yet: the last run ended before everything was done{left}"),
     }
 }
 
@@ -349,14 +349,14 @@ mod tests {
 
         rule              due     rows    oldest  due/h  gone/h  keeps up
         a                   0        0  100 days      5       5  yes: nothing is due
-        b                   3       90  100 days      5       5  yes: what is due stays, see below
+        b                   3       90  100 days      5       5  yes: everything due is kept, see below
         c               4,810  144,300  100 days     60      80  catches up
         d               9,000  270,000  100 days     80      60  no: 21 more become due than go, an hour
         e     10,000 at least  300,000  100 days                 not yet: the last run ended before all was done
-        f                   5      150  100 days                 no run has looked at all that is due so far
+        f                   5      150  100 days                 no run has examined everything that is due yet
         g                 500   15,000  100 days     60      80  catches up: about 15.0 s of work left
-        h               6,553  196,590  100 days                 not yet: a dry run has looked last, and took nothing
-        i                   2       60  100 days      5       6  yes: what is due stays, see below
+        h               6,553  196,590  100 days                 not yet: the last run was a dry run
+        i                   2       60  100 days      5       6  yes: everything due is kept, see below
 
         stays           rule  families       oldest  its key  because
         HELD            b            3  25 h 00 min  17       a hold keeps it

@@ -42,7 +42,7 @@ pub fn verify(verification: &Verification) -> String {
             .iter()
             .map(|(name, times)| format!("{name} {}", count(*times)))
             .collect();
-        let _ = writeln!(out, "checked and found right: {}", fine.join(", "));
+        let _ = writeln!(out, "checked without findings: {}", fine.join(", "));
     }
     out.push_str(if verification.clean {
         "clean\n"

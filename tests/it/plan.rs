@@ -500,7 +500,7 @@ fn an_auditor_plans(world: &mut World, jobs: &Value) {
         Dialect::Mysql | Dialect::Mariadb => {
             let text = world.windrow(1, "plan");
             assert!(
-                text.contains("not installed, or this account sees nothing of it"),
+                text.contains("not installed, or this account cannot see it"),
                 "{text}"
             );
         }

@@ -285,8 +285,8 @@ fn a_person_sees_it(installation: &mut Installation) {
     assert_eq!(status["window_open"], true, "{status}");
     let screen = report::status(&answers::read("status", &status).expect("a status"));
     for line in [
-        "(of scheduled runs; open now)",
-        "yes: what is due stays, see below",
+        "(for scheduled runs; open now)",
+        "yes: everything due is kept, see below",
     ] {
         assert!(screen.contains(line), "{line}: {screen}");
     }

@@ -242,11 +242,11 @@ fn force_overrules_and_is_on_record_until_it_is_mended() {
     );
     database.windrow("install SPEC --force").expect(
         1,
-        &["warning: installed in spite of errors; they are recorded"],
+        &["warning: installed despite errors; they are recorded"],
     );
     database
         .windrow("status SPEC")
-        .expect(0, &["forced     20", "by postgres, in spite of 1 error"]);
+        .expect(0, &["forced     20", "by postgres, despite 1 error"]);
     let recorded = database.text(&format!(
         "SELECT forced_install #>> '{{findings,0,code}}' FROM {W}.control"
     ));

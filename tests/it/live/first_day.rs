@@ -208,7 +208,7 @@ fn previews(database: &mut Database, nine: &Value) -> Value {
         0,
         &[
             "not armed, a run would be refused",
-            "would go, in",
+            "would be deleted, in",
             "NON_FINAL_MEMBER",
             "a member has not ended",
         ],

@@ -159,7 +159,7 @@ fn a_standby_refuses_and_a_killed_server_loses_nothing() {
         ],
     );
     windrow(&there, "arm SPEC").expect(2, &["(SQLSTATE 25006)", "standby"]);
-    windrow(&there, "preview SPEC").expect(0, &["would go, in"]);
+    windrow(&there, "preview SPEC").expect(0, &["would be deleted, in"]);
     windrow(&there, "check SPEC").expect(1, &["warning[trigger]"]);
     windrow(
         &format!("{there}&target_session_attrs=read-write"),

@@ -112,7 +112,7 @@ fn policies_preview_arm_and_runs() {
             0,
             &[
                 "not armed, a run would be refused",
-                "would go, in",
+                "would be deleted, in",
                 "NON_FINAL_MEMBER",
                 "a member has not ended",
             ],

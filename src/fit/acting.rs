@@ -40,7 +40,7 @@ pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>
             triggers(graph, catalog, table, live, goes, &sets, found);
             for child in &live.children {
                 let message = format!(
-                    "inherits from `{}`: its rows would be taken for rows of that",
+                    "inherits from `{}`: its rows would count as rows of that table",
                     table.name
                 );
                 found.push(error("inheritance", child, message).help(format!(
@@ -53,7 +53,7 @@ pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>
     if catalog.dialect == Dialect::Postgres {
         collations(graph, catalog, found);
     } else if !catalog.sees_all {
-        let message = "tables of other databases, and their foreign keys to these, are not all seen by this account";
+        let message = "this account cannot see all tables of other databases and their foreign keys to these tables";
         found.push(
             notice("unseen-databases", &catalog.schema, message.to_owned())
                 .help("GRANT REFERENCES ON *.* TO this account: it shows foreign keys, and no row"),
@@ -81,7 +81,7 @@ fn keys_on<'a>(catalog: &'a Catalog, name: &'a str) -> impl Iterator<Item = &'a 
 
 fn rules(table: &Table, rules: &[String], event: &str, found: &mut Vec<Finding>) {
     for rule in rules {
-        let message = format!("the rule `{rule}` acts on {event}, beside or instead of windrow");
+        let message = format!("the rule `{rule}` acts on {event}, in addition to windrow or instead of it");
         found.push(error("rule", &table.name, message).help(format!(
             "DROP RULE {rule} ON {}; what it does can be a trigger, or an edge of the spec",
             table.name
@@ -128,8 +128,8 @@ fn set_finding(
     Some(
         error("unlisted-reference", own.unwrap_or(&key.table), message).help(
             match catalog.dialect {
-                Dialect::Mariadb => "drop the key, or let it name other columns",
-                _ => "let the key do ON UPDATE NO ACTION, or let it name other columns",
+                Dialect::Mariadb => "drop the key, or let it refer to other columns",
+                _ => "change the key to ON UPDATE NO ACTION, or let it refer to other columns",
             },
         ),
     )
@@ -171,7 +171,7 @@ fn key_finding(
         key.on_delete.to_lowercase()
     );
     if let Some(help) = behind.and_then(|edge| does_to_kept(graph, edge, acts)) {
-        let message = message + ", and rows of it are kept when that goes";
+        let message = message + ", and its rows are kept when that row is deleted";
         return Some(error("kept-reference", name, message).help(help));
     }
     if behind.is_some_and(allowed) {
@@ -202,38 +202,38 @@ fn key_finding(
     if !acts {
         return Some(warning("unlisted-reference", name, message).help(match keyless {
             false => format!(
-                "families that it names cannot go, and would FAIL; with {} among the `parents` of `{name}` they stay as REFERENCED",
+                "families that it refers to cannot be deleted, and would FAIL; with {} among the `parents` of `{name}` they are kept as REFERENCED",
                 edge(" restrict")
             ),
-            true if is_around(parent, key) => format!("with {} among the `parents` of `{name}` its rows go with them", edge("")),
+            true if is_around(parent, key) => format!("with {} among the `parents` of `{name}` its rows are deleted with them", edge("")),
             true => unnameable(parent),
         }));
     }
     let help = if behind.is_some_and(|edge| edge.effects.is_empty()) {
-        "it would act on rows that stay by the spec: let the key do NO ACTION".to_owned()
+        "it would act on rows that the spec keeps: change the key to NO ACTION".to_owned()
     } else if behind.is_some() {
-        "the spec says `set null` of these columns: let the key do ON DELETE SET NULL, or take `set null` out, so that the rows go"
+        "the spec says `set null` for these columns: change the key to ON DELETE SET NULL, or remove `set null`, so that the rows are deleted"
             .to_owned()
     } else if own.is_none() {
-        "windrow covers tables of one schema or database: let the key do NO ACTION there, or drop it".to_owned()
+        "windrow covers tables of one schema or database: change the key to NO ACTION there, or drop it".to_owned()
     } else if keyless && (whole != "CASCADE" || !is_around(parent, key)) {
         unnameable(parent)
     } else if whole == "SET DEFAULT" {
-        "windrow sets no default: let the key do NO ACTION or SET NULL, and add it to the spec"
+        "windrow sets no defaults: change the key to NO ACTION or SET NULL, and add it to the spec"
             .to_owned()
     } else if whole == "SET NULL" {
         format!(
-            "add {} to the `parents` of `{name}`, or let the key do NO ACTION",
+            "add {} to the `parents` of `{name}`, or change the key to NO ACTION",
             edge(" set null")
         )
     } else {
         format!(
-            "add {} to the `parents` of `{name}`, so that its rows go counted, or let the key do NO ACTION",
+            "add {} to the `parents` of `{name}`, so that deletions of its rows are counted, or change the key to NO ACTION",
             edge("")
         )
     };
     Some(error("unlisted-reference", name, message).help(if ignored {
-format!("an ignored table keeps its rows, and this key does not let it: take it from [ignore] to [tables], and {help}")
+format!("an ignored table keeps its rows, and this key prevents that: move it from [ignore] to [tables], and {help}")
 } else {
 help
 }))
@@ -269,10 +269,10 @@ fn does_to_kept(graph: &Graph, key: &KnownKey, acts: bool) -> Option<String> {
     let does = if acts {
         "it would delete or change them"
     } else {
-        "it lets no row go that one of them names: each such batch would fail"
+        "it prevents deleting a row that one of them refers to: each such batch would fail"
     };
     Some(format!(
-        "{does}: drop the key, or take `kept` out of the spec, so that these rows go, too"
+        "{does}: drop the key, or remove `kept` from the spec, so that these rows are also deleted"
     ))
 }
 
@@ -288,8 +288,8 @@ fn is_around(parent: &Table, key: &ForeignKey) -> bool {
 fn unnameable(parent: &Table) -> String {
     let name = &parent.name;
     format!(
-        "rows are named by a key of one column, and the spec gives `{name}` none: add one, and these columns under `unique`; where there \
-         is none, let `{name}` keep its parents (`restrict`)"
+        "edges need a key of one column, and `{name}` has none in the spec: add one, and these columns under `unique`; if \
+         there is none, let `{name}` keep its parents (`restrict`)"
     )
 }
 
@@ -298,7 +298,7 @@ fn versioned(table: &Table, found: &mut Vec<Finding>) {
     let name = &table.name;
     let message = "is WITH SYSTEM VERSIONING: the server keeps deleted rows as history, and no space is freed";
     found.push(warning("system-versioning", name, message.to_owned()).help(format!(
-        "delete it yourself by DELETE HISTORY FROM `{name}` BEFORE SYSTEM_TIME …, or ALTER TABLE `{name}` DROP SYSTEM VERSIONING"
+        "delete it yourself with DELETE HISTORY FROM `{name}` BEFORE SYSTEM_TIME …, or ALTER TABLE `{name}` DROP SYSTEM VERSIONING"
     )));
 }
 
@@ -336,9 +336,9 @@ fn triggers(
     }
     let accepted = |name: &str| table.triggers.iter().any(|accepted| accepted == name);
     for (name, when) in fire.iter().filter(|(name, _)| !accepted(name)) {
-        let message = format!("the trigger `{name}` fires {when}; what it does is not in the spec");
+        let message = format!("the trigger `{name}` fires {when}; the spec does not mention it");
         found.push(warning("trigger", &table.name, message).help(format!(
-            "read it; if it is cheap, refuses nothing and touches no row that should stay, accept it: `triggers = [\"{name}\"]`"
+            "read it; if it is cheap, refuses nothing and touches no row that should be kept, accept it: `triggers = [\"{name}\"]`"
         )));
     }
     let fires = |name: &&String| fire.contains_key(name.as_str());
@@ -349,8 +349,8 @@ fn triggers(
             (false, _) => "UPDATE of what is set",
         };
         let message =
-            format!("the spec accepts the trigger `{name}` on {events}, and there is none");
-        found.push(warning("trigger", &table.name, message).help("take it out of `triggers`"));
+            format!("the spec accepts the trigger `{name}` on {events}, which does not exist");
+        found.push(warning("trigger", &table.name, message).help("remove it from `triggers`"));
     }
 }
 
@@ -375,7 +375,7 @@ fn collations(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
                 let object = format!("{}.{}", table.name, own.name);
                 let kind = |fuzzy: bool| {
                     if fuzzy {
-                        ", which takes different texts for equal"
+                        ", which treats different strings as equal"
                     } else {
                         ""
                     }

@@ -35,7 +35,7 @@ pub(super) fn missing_tables(graph: &Graph, catalog: &Catalog, found: &mut Vec<F
             Dialect::Mysql | Dialect::Mariadb => "database",
         };
         found.push(error("missing-table", home(graph, catalog.dialect), message).help(format!(
-            "this looks like another version or another database: try another spec of `specs/`, and check the address and `{named}`",
+            "this looks like another version or another database: try another spec in `specs/`, and check the address and `{named}`",
         )));
         return false;
     }
@@ -86,7 +86,7 @@ pub(super) fn table_findings(
             let message = "is NOT NULL, and the spec says `set null`".to_owned();
             found.push(
                 error("not-nullable", &object, message).help(
-                    "drop the constraint, or take `set null` out of the edge, so that the row goes with its parent",
+                    "drop the constraint, or remove `set null` from the edge, so that the row is deleted with its parent",
                 ),
             );
         }
@@ -127,7 +127,7 @@ pub(super) fn unique_finding(
         let message = format!("the key ({names}) is not unique: no unique index covers it");
         found.push(if live.partitioned {
             warning("key-not-unique", &table.name, message)
-                .help("a partitioned table cannot have it alone: make sure that the application never repeats a key")
+                .help("a partitioned table cannot have an index on the key alone: make sure that the application never repeats a key")
         } else {
             error("key-not-unique", &table.name, message).help("add a primary key or a unique index, or correct `key` in the spec")
         });
@@ -168,7 +168,7 @@ pub(super) fn condition_finding(
             };
             for kind in kinds.into_iter().filter(|kind| !fits(kind)) {
                 let object = format!("{}.{}", table.name, column.name);
-                let message = format!("is `{kind}`, and the spec asks whether it is true");
+                let message = format!("is `{kind}`, and the spec compares it with a truth value");
                 let help = "write the values that the column holds";
                 found.push(error("type-differs", &object, message).help(help));
             }
@@ -223,16 +223,16 @@ pub(super) fn column_finding(
         let is_time = matches!(column.kind, Kind::Timestamp | Kind::Timestamptz);
         let help = if is_time && there.kind == "date" {
             format!(
-                "write `{} date` in the spec: it says the end of that day",
+                "write `{} date` in the spec: it stands for the end of that day",
                 column.name
             )
         } else {
             match dialect {
                 Dialect::Postgres => {
-                    "windrow knows whole numbers, numeric, uuid, text, bytea and timestamps"
+                    "windrow supports whole numbers, numeric, uuid, text, bytea and timestamps"
                 }
                 Dialect::Mysql | Dialect::Mariadb => {
-                    "windrow knows numbers, uuid, text, binary and times here"
+                    "windrow supports numbers, uuid, text, binary and times here"
                 }
             }
             .to_owned()
@@ -242,8 +242,8 @@ pub(super) fn column_finding(
     };
     let whole = is_whole(column.kind) || column.kind == Kind::Numeric;
     if whole && dialect != Dialect::Postgres && mysql::has_fraction(there) {
-        let message = format!("is `{}`, and what it names is whole", there.kind);
-        let help = "keys, edges and scopes are decimals without a fraction here: `decimal(20,0)`";
+        let message = format!("is `{}`, but refers to whole numbers", there.kind);
+        let help = "keys, edges and scopes must be decimals without a fraction here: `decimal(20,0)`";
         found.push(error("type-differs", &object, message).help(help));
         return;
     }

@@ -56,9 +56,9 @@ pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>
         if let Some(name) =
             serving(graph, catalog, need).filter(|name| !name.starts_with("windrow_"))
         {
-            let message = format!("`{name}` leads with ({}) and serves", needed.join(", "));
+            let message = format!("`{name}` leads with ({}) and can be used", needed.join(", "));
             found.push(notice("index-serves", &object, message).help(format!(
-                "`windrow install` makes no other; with `indexed = [\"{}\"]` on `{}`, the files make none, either",
+                "`windrow install` creates no other; with `indexed = [\"{}\"]` on `{}`, the files create none either",
                 needed.join(", "), table.name
             )));
             continue;
@@ -101,7 +101,7 @@ pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>
                 (index.predicate.is_none() || is_ours(index)) && index.valid && leads(index)
             }) {
                 let message = format!(
-                    "the spec says that the application has an index on `{column}`, and there is none"
+                    "the spec says that the application has an index on `{column}`, but there is none"
                 );
                 found.push(
                     error(
@@ -109,7 +109,7 @@ pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>
                         &format!("{}.{column}", table.name),
                         message,
                     )
-                    .help("take the column out of `indexed`, so that `20_indexes.sql` creates one"),
+                    .help("remove the column from `indexed`, so that `20_indexes.sql` creates one"),
                 );
             }
         }

@@ -61,24 +61,24 @@ fn server(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
 
 /// A zone that the server does not know by its name.
 pub fn unknown_zone(zone: &str) -> Finding {
-    let message = "is a time zone that the server does not know by its name: runs refuse";
+    let message = "is a time zone that the server does not know by name: runs are refused";
     warning("unknown-zone", zone, message.to_owned())
-        .help("fill its tables of zones: `mysql_tzinfo_to_sql /usr/share/zoneinfo | mysql mysql`")
+        .help("fill its time zone tables: `mysql_tzinfo_to_sql /usr/share/zoneinfo | mysql mysql`")
 }
 
 fn storage(catalog: &Catalog, table: &Table, live: &CatalogTable, found: &mut Vec<Finding>) {
     if let Some(engine) = &live.engine
         && !engine.eq_ignore_ascii_case("InnoDB")
     {
-        let message = format!("has the engine {engine}, which knows no transactions");
+        let message = format!("has the engine {engine}, which has no transactions");
         found.push(error("engine", &table.name, message).help(format!(
-            "ALTER TABLE `{}` ENGINE = InnoDB, in a quiet hour",
+            "ALTER TABLE `{}` ENGINE = InnoDB, at a quiet time",
             table.name
         )));
     }
     let logs = catalog.setting("log_bin") == Some("ON");
     if logs && live.primary_key.is_empty() {
-        let message = "has no primary key: a replica reads all of it for each deleted row";
+        let message = "has no primary key: a replica reads the whole table for each deleted row";
         found.push(
             warning("no-primary-key", &table.name, message.to_owned()).help("add a primary key"),
         );
@@ -163,7 +163,7 @@ fn ends(
     } else if left == Kind::Bytea && right == Kind::Bytea && pads_otherwise(child, key) {
         let message = format!("is `{}`, and {other} is `{}`", child.kind, key.kind);
         found.push(error("edge-type-differs", &object, message).help(
-            "give both ends the same length: BINARY adds zeros, which such a comparison sees",
+            "give both ends the same length: BINARY pads with zeros, which matter in the comparison",
         ));
     } else if is_unsigned(child) != is_unsigned(key) {
         let message = format!("is `{}`, and {other} is `{}`", child.kind, key.kind);
@@ -220,23 +220,23 @@ fn columns(graph: &Graph, table: &Table, live: &CatalogTable, found: &mut Vec<Fi
     for column in &live.columns {
         let object = format!("{}.{}", table.name, column.name);
         if column.on_update {
-            let message = "is set to the time by each UPDATE of its row".to_owned();
+            let message = "is set to the current time by each UPDATE of its row".to_owned();
             let lets_go = table.releases().next().is_some();
             found.push(if lets_go {
                 warning("on-update", &object, message)
-                    .help("an edge with `set null` updates rows of this table: the column will tell of that")
+                    .help("an edge with `set null` updates rows of this table: the column will show the time of that update")
             } else if ends.contains(&column.name.as_str()) {
                 warning("on-update", &object, message)
-                    .help("the retention counts from the last change of a row, not from its end")
+                    .help("the retention is counted from the last change of a row, not from its end")
             } else {
                 notice("on-update", &object, message).help("windrow updates no row")
             });
         }
         if column.generated && named(&column.name) {
-            let message = "is generated from other columns".to_owned();
+            let message = "is a generated column".to_owned();
             found.push(
                 notice("generated-column", &object, message)
-                    .help("make sure that it has an index where the spec needs one"),
+                    .help("make sure that it has an index if the spec needs one"),
             );
         }
     }

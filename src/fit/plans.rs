@@ -43,7 +43,7 @@ pub fn judge_plan(
             continue;
         };
         let message = format!(
-            "`{what}` reads all of its about {} rows, by {filter}",
+            "`{what}` reads all of its about {} rows, filtered by {filter}",
             live.estimated_rows
         );
         let coming = before.iter().any(|finding| {
@@ -57,7 +57,7 @@ pub fn judge_plan(
             )
         } else {
             error("seq-scan", &table, message).help(
-                "create an index that leads with the column, or run ANALYZE if the estimate is off",
+                "create an index that leads with the column, or run ANALYZE if the estimate is wrong",
             )
         });
     }
@@ -85,11 +85,11 @@ pub fn unplanned(what: &str, table: &str, reason: &str, before: &[Finding]) -> O
 pub fn denied(catalog: &Catalog, statements: &[String]) -> Option<Finding> {
     let first = statements.first()?;
     let message = format!(
-        "this role may not run {} of the statements, e.g. `{first}`",
+        "this role lacks the rights for {} of the statements, e.g. `{first}`",
         statements.len()
     );
     Some(error("not-explained", &catalog.schema, message).help(
-        "connect as the owner of the tables, or as a role that may select from and delete in them",
+        "connect as the owner of the tables, or as a role with SELECT and DELETE on them",
     ))
 }
 
@@ -153,7 +153,7 @@ mod tests {
             found.iter().map(ToString::to_string).collect::<Vec<_>>(),
             [
                 "error[seq-scan]: `big`: `delete from big` reads all of its about 50000 rows, by `(x = 1)`\n  \
-             help: create an index that leads with the column, or run ANALYZE if the estimate is off"
+             help: create an index that leads with the column, or run ANALYZE if the estimate is wrong"
             ]
         );
     }

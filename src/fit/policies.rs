@@ -19,7 +19,7 @@ pub fn under_minimum(graph: &Graph, policies: &[Row]) -> Vec<Finding> {
         let (kept, minimum) = (kept.parse().unwrap_or(i64::MAX), rule.retention.minimum);
         if kept < minimum {
             let message = format!(
-                "the policy keeps for {}, and the minimum is {}",
+                "the policy keeps rows for {}, and the minimum is {}",
                 show(kept * 1_000),
                 show(minimum * 1_000)
             );

@@ -96,10 +96,10 @@ fn epoch_finding(
             "write `timestamp` or `timestamptz`, or for a number `epoch-s`, `epoch-ms` or `epoch-us`"
         }
         Dialect::Postgres => {
-            "write `timestamp` or `timestamptz` where the database has such a time"
+            "write `timestamp` or `timestamptz` if the database has such a time"
         }
         Dialect::Mysql | Dialect::Mariadb => {
-            "write `timestamp` or `timestamptz` where the database has such a time; a number must be a whole one here: \
+            "write `timestamp` or `timestamptz` if the database has such a time; a number must be a whole one here: \
              a generated column of type `bigint` can hold it"
         }
     };
@@ -145,7 +145,7 @@ fn timed_findings(
                     &reference.table,
                     "the table does not exist".to_owned(),
                 )
-                .help("take it out of `references`, if this version of the application lacks it"),
+                .help("remove it from `references`, if this version of the application lacks it"),
             ),
             Some(live) if live.column(&reference.column).is_none() => {
                 found.push(missing_column(&reference.table, &reference.column, live));
@@ -257,7 +257,7 @@ fn single_findings(
             there.is_some_and(|there| there.nullable)
         };
         for column in group.iter().chain(order).filter(nullable) {
-            let message = "may be NULL; rows without a group, or without a place in it, stay";
+            let message = "may be NULL; rows without a group, or without a position in it, are kept";
             let object = format!("{}.{}", table.name, column.name);
             let finding = notice("nullable-rank", &object, message.to_owned());
             found.push(finding.help("verify() counts such rows"));
@@ -314,7 +314,7 @@ fn need_findings<'a>(
             named.join(", ")
         );
         found.push(error("missing-index", &object, message).help(
-            "create one: rows are only looked up in this table, so that windrow adds none to it",
+            "create one: windrow only looks up rows in this table, so it adds no index to it",
         ));
     }
     Some((need.table.as_str(), live))

@@ -7,9 +7,9 @@ use crate::spec::Spec;
 pub(super) const RULE: Rule = Rule {
     code: "batch-too-large",
     explanation: "\
-A batch is one transaction. With more than 5,000 families it holds many row locks for a long time, is costly to undo \
-when it meets a lock, and delays replicas, while the cost per row stopped falling long before: a few hundred families \
-are as fast. Lower `batch_families`; `run_families` and `time_budget` decide how much a run deletes.",
+A batch is one transaction. With more than 5,000 families it holds many row locks for a long time, is costly to roll back \
+when it meets a lock, and delays replicas, but is no faster: the cost per row stops falling at a few hundred families. Lower \
+`batch_families`; `run_families` and `time_budget` decide how much a run deletes.",
     check,
 };
 

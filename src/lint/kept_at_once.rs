@@ -6,9 +6,9 @@ use crate::spec::Spec;
 pub(super) const RULE: Rule = Rule {
     code: "kept-at-once",
     explanation: "\
-`kept` of a table says which rows stay when what they belong to goes. A row that is kept names something that is gone, and a rule for \
-orphans takes it: one that takes them `at_once` and says nothing of which ones leaves none of them. Say by `candidates` which orphans \
-the rule is about, or by `time` and `retention` how long the others are to stay.",
+`kept` of a table says which rows are kept when their parent is deleted. A kept row then refers to a deleted row, so a rule \
+for orphans deletes it: with `at_once` and without `candidates`, such a rule leaves no kept row. Say with `candidates` which \
+orphans the rule is about, or with `time` and `retention` how long the kept rows are to be kept.",
     check,
 };
 
@@ -28,10 +28,10 @@ fn check(spec: &Spec, graph: &Graph) -> Vec<Diagnostic> {
                 RULE.code,
                 span,
                 format!(
-                    "rows of `{}` that are kept are orphans, and this rule deletes them at once",
+                    "kept rows of `{}` are orphans, and this rule deletes them at once",
                     graph.table(rule.root).name.escape_debug()
                 ),
-                "name those that are meant under `candidates`, or write `time` and `retention` for them",
+                "name the orphans that are meant under `candidates`, or write `time` and `retention` for them",
             )
         })
         .collect()
@@ -60,7 +60,7 @@ warning[kept-at-once]: rows of `notes` that are kept are orphans, and this rule 
 9 | at_once = true
   |           ^^^^
   |
-  = help: name those that are meant under `candidates`, or write `time` and `retention` for them
+  = help: name the orphans that are meant under `candidates`, or write `time` and `retention` for them
 "###);
         ok(&[(
             TABLE,

@@ -7,9 +7,9 @@ use crate::spec::Spec;
 pub(super) const RULE: Rule = Rule {
     code: "long-lock-timeout",
     explanation: "\
-While a batch waits for a lock it holds all the locks that it already has, and the application waits behind those. \
-The purge can always come back later, so it should give way first: keep `lock_timeout` under a second or two. A batch \
-that timed out is tried again and then halved.",
+While a batch waits for a lock it holds all the locks that it already has, and the application waits for those. The cleanup \
+can always retry later, so it should give way first: keep `lock_timeout` below a second or two. A batch that timed out is \
+retried and then halved.",
     check,
 };
 
@@ -27,7 +27,7 @@ fn check(spec: &Spec, graph: &Graph) -> Vec<Diagnostic> {
                     "a batch waits `{}` for a lock while it holds others",
                     timeout.get_ref()
                 ),
-                "let the purge give way sooner, e.g. after `100ms`; it tries again",
+                "let the cleanup give way sooner, e.g. after `100ms`; it retries",
             )
         })
         .collect()
@@ -46,7 +46,7 @@ warning[long-lock-timeout]: a batch waits `30s` for a lock while it holds others
 11 | limits = { batch_families = 200, lock_timeout = "30s" }
    |                                                 ^^^^^
    |
-   = help: let the purge give way sooner, e.g. after `100ms`; it tries again
+   = help: let the cleanup give way sooner, e.g. after `100ms`; it retries
 "###);
         ok(&[("100ms", "2s")]);
     }

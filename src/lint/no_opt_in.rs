@@ -6,9 +6,9 @@ use crate::spec::Spec;
 pub(super) const RULE: Rule = Rule {
     code: "no-opt-in",
     explanation: "\
-Policies are set by scope (`per`), but a scope without a policy row is cleaned all the same, after the default \
-retention. Where each owner should decide first, set `opt_in = true`: only scopes with an enabled policy row are \
-cleaned then. If everything is to be cleaned by default, say so with `opt_in = false`.",
+Policies are set by scope (`per`), but a scope without a policy is still cleaned, after the default retention. If each owner \
+should decide first, set `opt_in = true`: then only scopes with an enabled policy are cleaned. If everything is to be \
+cleaned by default, say so with `opt_in = false`.",
     check,
 };
 
@@ -24,7 +24,7 @@ fn check(spec: &Spec, graph: &Graph) -> Vec<Diagnostic> {
                 RULE.code,
                 per.span(),
                 "a scope without a policy is cleaned after the default retention",
-                "add `opt_in = true` if each scope is to opt in, or `opt_in = false` if this is meant",
+                "add `opt_in = true` if each scope must opt in, or `opt_in = false` if this is intended",
             )
         })
         .collect()
@@ -43,7 +43,7 @@ warning[no-opt-in]: a scope without a policy is cleaned after the default retent
 10 | retention = { default = "30d", minimum = "7d", safety_lag = "1d", per = "tenant" }
    |                                                                         ^^^^^^^^
    |
-   = help: add `opt_in = true` if each scope is to opt in, or `opt_in = false` if this is meant
+   = help: add `opt_in = true` if each scope must opt in, or `opt_in = false` if this is intended
 "###);
         ok(&[("opt_in = true", "opt_in = false")]);
         ok(&[(", per = \"tenant\", opt_in = true", "")]);

@@ -6,9 +6,10 @@ use crate::spec::Spec;
 pub(super) const RULE: Rule = Rule {
     code: "raw-condition",
     explanation: "\
-`where_sql` is SQL that windrow sets into its statements without reading it: `check --database` only lets the server plan it, no index \
-is made for it, `verify` says nothing of the tables that it reads, and an update of the application may change what it means. Whoever \
-reviews the spec must read it as code. What `final` or `candidates` can say (`column = value(s)`, NULL or not) belongs there.",
+`where_sql` is SQL that windrow puts into its statements without reading it: `check --database` only lets the server plan \
+it, no index is created for it, `verify` says nothing about the tables that it reads, and an update of the application may \
+change what it means. Reviewers of the spec must read it as code. What `final` or `candidates` can express (`column = \
+value(s)`, NULL or not) belongs there.",
     check,
 };
 
@@ -24,7 +25,7 @@ fn check(spec: &Spec, graph: &Graph) -> Vec<Diagnostic> {
                 RULE.code,
                 sql.span(),
                 format!("SQL that windrow does not read decides which rows {which}"),
-                format!("say it by `{field}` if that can; otherwise review it as code"),
+                format!("use `{field}` if that can express it; otherwise review it as code"),
             )
         })
         .collect()

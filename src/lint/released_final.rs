@@ -6,9 +6,9 @@ use crate::spec::Spec;
 pub(super) const RULE: Rule = Rule {
     code: "released-final",
     explanation: "\
-`final` of a table asks for a column of a row that its rows name, and a rule deletes that row: the edge says `set null`, so that \
-the rows stay and name none. Nobody knows then whether they were final, and they keep their families (`REFERENCED`) for ever. \
-With `restrict` the row that is named stays for as long as they do.",
+`final` of a table checks a column of a row that its rows refer to, and a rule deletes that row: the edge says `set null`, \
+so the rows are kept and refer to nothing. Then it is unknown whether they were final, and they keep their families \
+(`REFERENCED`) forever. With `restrict` the referenced row is kept as long as they are.",
     check,
 };
 
@@ -28,11 +28,11 @@ fn check(spec: &Spec, graph: &Graph) -> Vec<Diagnostic> {
                 RULE.code,
                 span,
                 format!(
-                    "a row of `{}` is not final once the row of `{}` is gone that it names",
+                    "a row of `{}` is not final once the row of `{}` that it refers to is deleted",
                     table.name.escape_debug(),
                     graph.table(edge.parent).name.escape_debug()
                 ),
-                "write `restrict` instead of `set null`, so that the row that is named stays as long, or take the condition out",
+                "write `restrict` instead of `set null`, so that the referenced row is kept as long, or remove the condition",
             ));
         }
     }
@@ -67,7 +67,7 @@ warning[released-final]: a row of `items` is not final once the row of `calls` i
 5 | items = { parents = ["order_id -> orders.id", "call_id -> calls.id set null"], final = { "call_id -> calls.state" = 1 } }
   |                                                                                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
   |
-  = help: write `restrict` instead of `set null`, so that the row that is named stays as long, or take the condition out
+  = help: write `restrict` instead of `set null`, so that the referenced row is kept as long, or remove the condition
 "###);
         ok(&[(TABLE, &with("restrict"))]);
         // No rule deletes what is named.

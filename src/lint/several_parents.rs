@@ -6,14 +6,14 @@ use crate::spec::Spec;
 pub(super) const RULE: Rule = Rule {
     code: "several-parents",
     explanation: "\
-A row of the table has several parents, and one may go while another stays: held, running or too young. By default \
-(`with = \"all\"`) the row goes only when all of its parents go. Within a rule that keeps families together that share such \
-a row: they go together or not at all, and are skipped together. A parent that no rule takes, or that has no \
-root above it, keeps the family (`REFERENCED`) for as long as it is there. Where it is others that name the row (`or alone`), all \
-that do are its parents. With `with = \"any\"` the row goes with the first of its parents, whatever \
-becomes of the others: right for rows that say nothing without both, such as those of a relation table, and for a table \
-whose foreign keys cascade anyway. Say which is meant. A rule by removal time knows `any` alone, and asks for the word: its \
-rows go with the root of their family, or by their own time; what else they name, and its family, stays as long as they do.",
+A row of the table has several parents, and one may be deleted while another is kept: held, running or too young. By default \
+(`with = \"all\"`) the row is deleted only when all of its parents are. Within a rule, families that share such a row are \
+therefore deleted together or not at all, and are skipped together. A parent that no rule deletes, or that has no root above \
+it, keeps the family (`REFERENCED`) as long as it exists. If other rows refer to the row (`or alone`), all of them are its \
+parents. With `with = \"any\"` the row is deleted with the first of its parents, whatever happens to the others: right for \
+rows that mean nothing without both, such as those of a relation table, and for a table whose foreign keys cascade anyway. \
+Say which one you mean. A rule by removal time supports only `any`, and requires the word: its rows are deleted with the \
+root of their family, or by their own time; what else they refer to, and its family, is kept as long as they are.",
     check,
 };
 
@@ -31,11 +31,11 @@ fn check(spec: &Spec, graph: &Graph) -> Vec<Diagnostic> {
                 RULE.code,
                 name.span(),
                 format!(
-                    "a row of `{}` goes only when all of its parents go",
+                    "a row of `{}` is deleted only when all of its parents are",
                     name.get_ref().escape_debug()
                 ),
-                "add `with = \"all\"` if this is meant: families that share a row go together or not at all; with \
-                 `with = \"any\"` it goes with the first of its parents",
+                "add `with = \"all\"` if this is intended: families that share a row are deleted together or not at all; \
+                 with `with = \"any\"` it is deleted with the first of its parents",
             ));
         }
     }

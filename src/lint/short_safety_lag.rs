@@ -10,9 +10,9 @@ use crate::spec::Spec;
 pub(super) const RULE: Rule = Rule {
     code: "short-safety-lag",
     explanation: "\
-The end time is zone-less and the time zone has daylight saving time: in the hour that is repeated each autumn, an end \
-time can be read as an hour earlier than it was. A safety lag of at least an hour covers that. Raise `safety_lag`, or \
-let the application write UTC. An expiry time has no safety lag: there, only the latter helps.",
+The end time is zone-less and the time zone has daylight saving time: in the repeated hour each autumn, an end time can be \
+read as one hour earlier than it was. A safety lag of at least an hour covers that. Raise `safety_lag`, or let the \
+application write UTC. An expiry time has no safety lag: there, only the latter helps.",
     check,
 };
 
@@ -34,7 +34,7 @@ fn check(spec: &Spec, graph: &Graph) -> Vec<Diagnostic> {
         {
             found.push(finding(
                 time.span(),
-                "rows can go an hour early in",
+                "rows can be deleted an hour early in",
                 "let the application write instants (`timestamptz`), or UTC",
             ));
         }
@@ -108,7 +108,7 @@ warning[short-safety-lag]: the safety lag does not cover the repeated hour of `E
         );
         let postgres = ("[tables]", "dialects = [\"postgres\"]\n[tables]");
         insta::assert_snapshot!(err(&[zone, expiry, postgres]), @r#"
-warning[short-safety-lag]: rows can go an hour early in the repeated hour of `Europe/Berlin`
+warning[short-safety-lag]: rows can be deleted an hour early in the repeated hour of `Europe/Berlin`
  --> windrow.toml:9:8
   |
 9 | time = "gone_at"

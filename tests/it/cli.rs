@@ -281,7 +281,7 @@ fn a_code_is_explained() {
     insta::assert_snapshot!(windrow(&["check", "--explain", "unlisted-reference"]), @r"
     exit: 0
     --- stdout
-    A foreign key to a covered table that is no edge of the spec: of a managed table (a second key, one to itself), of an ignored one, of one that the spec does not name, from another schema or database. Where it does something by itself (CASCADE, SET NULL, SET DEFAULT), rows would go or change without a rule, a count or a copy: an error, and runs refuse. Where it refuses (NO ACTION, RESTRICT), nothing is lost, but families that it names cannot go. Make it an edge: `column -> table.key`, with `set null` where the key does that, with `restrict` where the rows are to stay. `[ignore]` is no remedy: an ignored table keeps its rows.
+    A foreign key to a covered table is not an edge of the spec: from a managed table (a second key, or one to itself), from an ignored table, from a table that the spec does not name, from another schema or database. If it acts by itself (CASCADE, SET NULL, SET DEFAULT), rows would be deleted or changed without a rule, a count or a copy: an error, and runs are refused. If it refuses (NO ACTION, RESTRICT), nothing is lost, but families that it refers to cannot be deleted. Make it an edge: `column -> table.key`, with `set null` if the key does that, with `restrict` if the rows are to be kept. `[ignore]` is no remedy: an ignored table keeps its rows.
     --- stderr
     ");
 }

@@ -452,7 +452,7 @@ const KEYS: [(&str, &str); 3] = [
     ("ON DELETE SET NULL", "it would delete or change them"),
     (
         "",
-        "it lets no row go that one of them names: each such batch would fail",
+        "it prevents deleting a row that one of them refers to: each such batch would fail",
     ),
 ];
 

@@ -157,7 +157,7 @@ fn a_decimal_with_a_fraction_is_no_key(flavour: Flavour) {
         assert!(
             found
                 .iter()
-                .all(|it| it.contains("is `decimal(12,2)`, and what it names is whole")),
+                .all(|it| it.contains("is `decimal(12,2)`, but refers to whole numbers")),
             "{found:?}"
         );
     }

@@ -539,7 +539,7 @@ fn an_index_that_is_there_serves() {
     database.windrow("check SPEC").expect(
         0,
         &[
-            "notice[index-serves]: `t_ds_alert.workflow_instance_id`: `mine` leads with (workflow_instance_id) and serves",
+            "notice[index-serves]: `t_ds_alert.workflow_instance_id`: `mine` leads with (workflow_instance_id) and can be used",
             "with `indexed = [\"workflow_instance_id\"]` on `t_ds_alert`",
             "notice[missing-index]: `t_ds_command.workflow_instance_id`",
         ],

@@ -499,7 +499,7 @@ fn policies_and_hints_fit_the_spec() {
     let spec = path.display().to_string();
     std::fs::write(&path, text.replace(minimum, "minimum = \"10d\"") + note).expect("a file");
     let told = format!(
-        "error[policy-under-minimum]: `workflow_instances {scope}`: the policy keeps for 8d, and the minimum is 10d"
+        "error[policy-under-minimum]: `workflow_instances {scope}`: the policy keeps rows for 8d, and the minimum is 10d"
     );
     database
         .windrow(&format!("check {spec}"))

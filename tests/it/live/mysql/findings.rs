@@ -352,7 +352,7 @@ fn who_may_not_look_is_told() {
         );
         let check = |user: &str| windrow(&server.server.url("", user), "check SPEC");
         check("reader")
-            .expect(1, &["this role may not run", "[not-explained]"])
+            .expect(1, &["this role lacks the rights for", "[not-explained]"])
             .without(&["cannot be planned"]);
         check("nobody").expect(
             1,

@@ -99,8 +99,8 @@ pub fn build(spec: &Spec, text: &str) -> (Graph, Vec<Diagnostic>) {
         diagnostics.push(Diagnostic::error(
             "workers-without-work",
             field.span(),
-            "no rule has anything to share out",
-            "leave it out: rules of this kind are done by one worker alone, and the others would wait for it",
+            "no rule has work that workers can share",
+            "remove it: only one worker can do rules of this kind, and the others would wait for it",
         ));
     }
     (graph, diagnostics)

@@ -72,8 +72,8 @@ pub(super) fn condition(
                 Diagnostic::error(
                     "type-mismatch",
                     span.clone(),
-                    format!("`{shown}` lists whole numbers and texts"),
-                    "a column holds one or the other: write all values alike",
+                    format!("`{shown}` lists whole numbers and strings"),
+                    "a column has one or the other: write all values in the same way",
                 )
                 .related(listed[0].1.clone(), "unlike this"),
             );

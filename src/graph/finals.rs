@@ -23,7 +23,7 @@ pub(super) fn check(
                 "final-keeps-nothing",
                 r#final.span(),
                 format!("a row of `{shown}` belongs to nothing that it could keep"),
-                "take `final` out, or list under `parents` what its rows belong to",
+                "remove `final`, or list under `parents` what its rows belong to",
             ));
         }
         if r#final.get_ref().is_empty() {
@@ -31,7 +31,7 @@ pub(super) fn check(
                 "empty-final",
                 r#final.span(),
                 format!("`{shown}` does not say which rows are final"),
-                "name a column and the values of rows that have nothing before them any more",
+                "name a column and the values of finished rows",
             ));
         }
         if let Some(rule) = rules.iter().find(|rule| takes_any(tables, rule, id)) {
@@ -39,10 +39,10 @@ pub(super) fn check(
                 "final-not-asked",
                 r#final.span(),
                 format!(
-                    "rule `{}` takes rows of `{shown}` that are not final",
+                    "rule `{}` deletes rows of `{shown}` that are not final",
                     rule.name.escape_debug()
                 ),
-                "rules by end time ask what rows of other tables hold: take `final` out, or the table out of that rule",
+                "only rules by end time check rows of other tables: remove `final`, or remove the table from that rule",
             ));
         }
     }

@@ -21,7 +21,7 @@ pub(super) fn resolve(
                     "lag-without-heartbeat",
                     lag.span(),
                     "MySQL and MariaDB do not know how far their replicas are behind",
-                    "name the column in which they say so: `heartbeat = \"table.column\"`, or list under `dialects` those that the spec is for",
+                    "name the column in which they report it: `heartbeat = \"table.column\"`, or list the spec's servers under `dialects`",
                 ));
             }
         }

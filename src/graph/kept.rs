@@ -28,7 +28,7 @@ pub(super) fn check(
                 "empty-kept",
                 kept.span(),
                 format!("`{}` does not say which rows are kept", table.shown()),
-                "name a column and the values of the rows that stay when what they belong to goes",
+                "name a column and the values of the rows that are kept when their parent is deleted",
             ));
         }
         if !tables.edge_is_unclear(table.id) {
@@ -63,8 +63,8 @@ impl Kept<'_> {
             diagnostics.push(Diagnostic::error(
                 "kept-without-parent",
                 self.span.clone(),
-                format!("a row of `{shown}` belongs to nothing with which it could go"),
-                "take `kept` out: with `restrict` or `set null` every row stays. Which rows of its own a rule takes, its `candidates` say",
+                format!("a row of `{shown}` belongs to nothing with which it could be deleted"),
+                "remove `kept`: with `restrict` or `set null` every row is kept. A rule's `candidates` say which rows of its root table it deletes",
             ));
         }
         let mut edges = self.table().edges.iter().zip(&written.parents);
@@ -74,7 +74,7 @@ impl Kept<'_> {
                     "kept-cascades",
                     edge.span(),
                     format!("a foreign key would delete the rows of `{shown}` that are kept"),
-                    "take `cascade` out, and drop the foreign key: it cannot spare single rows",
+                    "remove `cascade`, and drop the foreign key: it cannot spare single rows",
                 )
                 .related(self.span.clone(), "kept here"),
             );
@@ -112,13 +112,13 @@ impl Kept<'_> {
                 diagnostics.push(self.surprise(
                     table,
                     written,
-                    "names rows of it that have no key",
+                    "refers to rows of it that have no key",
                 ));
             } else if id != self.id && below.contains(&id) {
                 if parents.len() > 1 {
                     diagnostics.push(self.surprise(table, written, "has another parent"));
                 } else if parents.iter().any(|edge| edge.alone) {
-                    diagnostics.push(self.surprise(table, written, "may be named by several rows"));
+                    diagnostics.push(self.surprise(table, written, "may be referred to by several rows"));
                 }
             }
         }
@@ -132,11 +132,11 @@ impl Kept<'_> {
             "kept-with-others",
             at.start..last.end,
             format!(
-                "a row of `{child}` could go although it belongs to a row of `{shown}` that is kept: it {why}"
+                "a row of `{child}` could be deleted although it belongs to a kept row of `{shown}`: it {why}"
             ),
             format!(
-                "let the rows of `{child}` belong to rows of one table only, by their key: to those of `{shown}`, with which they stay or \
-                 go, or to another, with which all of them go; or take `kept` out"
+                "let the rows of `{child}` belong to rows of one table only, by their key: to those of `{shown}`, and be \
+                 kept or deleted with them, or to those of another table, and be deleted with them; or remove `kept`"
             ),
         )
         .related(self.span.clone(), "kept here")
@@ -157,8 +157,8 @@ impl Kept<'_> {
                 diagnostics.push(Diagnostic::error(
                     "kept-not-asked",
                     self.span.clone(),
-                    format!("rule `{name}` takes rows of `{shown}` by their own time, kept or not"),
-                    "rules by end time and of single rows ask which rows are kept: take `kept` out, or the table out of that rule",
+                    format!("rule `{name}` deletes rows of `{shown}` by their own time, kept or not"),
+                    "only rules by end time and of single rows check which rows are kept: remove `kept`, or remove the table from that rule",
                 ));
             } else if links
                 .any(|(table, between)| table == self.id && table != rule.root || over(between))
@@ -166,8 +166,8 @@ impl Kept<'_> {
                 diagnostics.push(Diagnostic::error(
                     "kept-hierarchy",
                     self.span.clone(),
-                    format!("rows of `{shown}` link the members of rule `{name}`, and go with these"),
-                    "take `kept` out: a link to a member that is gone would hold the others of its family together",
+                    format!("rows of `{shown}` link the members of rule `{name}`, and are deleted with these"),
+                    "remove `kept`: a link to a deleted member would hold the rest of its family together",
                 ));
             }
         }

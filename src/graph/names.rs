@@ -81,7 +81,7 @@ pub(super) fn spec_name(name: Option<&Text>, diagnostics: &mut Vec<Diagnostic>) 
             "invalid-spec-name",
             name.span(),
             format!("the spec's name has {} characters", text.len()),
-            format!("use at most {LONGEST_SPEC_NAME}: `windrow_<name>` and what is made from it must fit {LONGEST_NAME} bytes"),
+            format!("use at most {LONGEST_SPEC_NAME}: `windrow_<name>` and names made from it must fit in {LONGEST_NAME} bytes"),
         ));
     }
     text.clone()
@@ -94,7 +94,7 @@ pub(super) fn rule_name(name: &Text, diagnostics: &mut Vec<Diagnostic>) {
         diagnostics.push(Diagnostic::error(
             "invalid-rule-name",
             name.span(),
-            format!("`{text}` cannot name a rule: routines of windrow itself are named so"),
+            format!("`{text}` cannot name a rule: windrow's own routines have such names"),
             format!("name it after what it deletes, such as `{text}_rows`"),
         ));
     }
@@ -130,7 +130,7 @@ pub(super) fn stamp_name(rule: &Text, name: &Text, diagnostics: &mut Vec<Diagnos
         diagnostics.push(Diagnostic::error(
             "invalid-rule-name",
             name.span(),
-            format!("with that of its rule, the name has {length} characters"),
+            format!("together with its rule's name, the name has {length} characters"),
             format!("use at most {LONGEST_RULE_NAME}: its routines are named after both"),
         ));
     }
@@ -143,15 +143,15 @@ pub(super) fn identifier(name: &Text, what: &str, diagnostics: &mut Vec<Diagnost
     let (message, help) = if text.is_empty() {
         (
             format!("the name of a {what} is empty"),
-            "write the name as the catalog has it",
+            "write the name as in the catalog",
         )
     } else if text.chars().any(char::is_control) {
         (
             format!("the {what} `{shown}` has a control character in its name"),
-            "write the name as the catalog has it",
+            "write the name as in the catalog",
         )
     } else if text.len() > LONGEST_NAME {
-        let help = "PostgreSQL cuts names off after 63 bytes: write the name as the catalog has it";
+        let help = "PostgreSQL cuts names off after 63 bytes: write the name as in the catalog";
         (
             format!("the name of the {what} `{shown}` has {} bytes", text.len()),
             help,
@@ -175,8 +175,8 @@ pub(super) fn is_no_character(sign: char) -> bool {
 /// Checks a text that a column may hold.
 pub(super) fn value(text: &str, shown: &str, span: Span, diagnostics: &mut Vec<Diagnostic>) {
     if text.contains(|sign| sign == '\0' || is_no_character(sign)) {
-        let message = format!("a value of `{shown}` has NUL or another sign that is no character");
-        let help = "no column holds it: remove it";
+        let message = format!("a value of `{shown}` contains NUL or a Unicode noncharacter");
+        let help = "no column can store it: remove it";
         diagnostics.push(Diagnostic::error("invalid-value", span, message, help));
     }
 }
@@ -224,7 +224,7 @@ fn kind(word: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<Kind> {
                 word.span(),
                 format!("`{}` cannot stand here", epoch.word()),
                 "a number or a date can be the `end_time` of a rule of the strategy `end-time`, without `max` and `else`, or the \
-                 `time` of any other but `removal-time`; elsewhere give the table a generated column of a time type, and name that",
+                 `time` of any other but `removal-time`; elsewhere add a generated column of a time type to the table, and use that",
             ));
             return None;
         }
@@ -281,7 +281,7 @@ pub(super) fn dialects(
             "no-dialect",
             written.span(),
             "the spec is for no server",
-            "name at least one of `postgres`, `mysql` and `mariadb`, or leave `dialects` out: then it is for all",
+            "name at least one of `postgres`, `mysql` and `mariadb`, or remove `dialects`: then it is for all",
         ));
     }
     once_each(listed, diagnostics);
@@ -310,7 +310,7 @@ pub(super) fn upper_case(
                 "server-not-listed",
                 dialect.span(),
                 format!("the spec is not for `{folder}`"),
-                format!("add `\"{folder}\"` to `dialects`, or take it out here"),
+                format!("add `\"{folder}\"` to `dialects`, or remove it here"),
             ));
         }
     }
@@ -327,11 +327,11 @@ pub(super) fn upper_case(
                     "same-in-upper-case",
                     name.span(),
                     format!(
-                        "`{}` and `{}` are one name in upper case",
+                        "`{}` and `{}` are the same name in upper case",
                         first.get_ref().escape_debug(),
                         name.get_ref().escape_debug()
                     ),
-                    "take one of the two out, or `upper_case`",
+                    "remove one of the two, or `upper_case`",
                 )
                 .related(first.span(), "first here"),
             );
@@ -374,7 +374,7 @@ pub(super) fn schedules(
             "invalid-schedule",
             field.span(),
             "this list of schedules is empty",
-            "list when scheduled runs start, or leave it out: seven minutes past every hour",
+            "list when scheduled runs start, or remove it for the default: seven minutes past every hour",
         ));
     }
     written
@@ -391,7 +391,7 @@ fn schedule(text: &str, written: &Text, diagnostics: &mut Vec<Diagnostic>) -> Op
         Ok(schedule) => return Some(schedule),
         Err(problems) => problems,
     };
-    let message = format!("`{}` is no schedule", written.get_ref().escape_debug());
+    let message = format!("`{}` is not a schedule", written.get_ref().escape_debug());
     for problem in problems {
         let (span, label) = match problem {
             Problem::Fields(count) => (written.span(), format!("{count} fields")),
@@ -428,7 +428,7 @@ pub(super) fn milliseconds(
         Ok(value) if value % unit != 0 => wrong(
             "out-of-range",
             format!("`{}` is not a whole number of seconds", field.get_ref()),
-            "only `lock_timeout` and `target_batch` count milliseconds; round it to seconds"
+            "only `lock_timeout` and `target_batch` are in milliseconds; round it to seconds"
                 .to_owned(),
         ),
         Ok(value) if value < least => wrong(
@@ -450,7 +450,7 @@ pub(super) fn archive_days(spec: &Spec, diagnostics: &mut Vec<Diagnostic>) -> i6
             "days-without-archive",
             field.span(),
             "no rule archives anything",
-            "say `archive = true` in a rule, or leave it out",
+            "write `archive = true` in a rule, or remove it",
         ));
     }
     let limit = facts::ARCHIVE_DAYS;

@@ -100,13 +100,13 @@ fn rule(
     if rule.root.is_none() {
         lacks(
             "root",
-            "add `root = \"…\"`: the table of the rows that everything else belongs to",
+            "add `root = \"…\"`: the table with the rows that everything else belongs to",
         );
     }
     if rule.r#final.is_none() {
         lacks(
             "final",
-            "add `final = { column = [values] }`: what a row holds when it will not change any more",
+            "add `final = { column = [values] }`: the values of a row that no longer changes",
         );
     }
     if rule.end_time.is_none() {
@@ -176,7 +176,7 @@ fn finals(name: &Text, rule: &spec::Rule, diagnostics: &mut Vec<Diagnostic>) -> 
             "empty-final",
             written.span(),
             format!("rule `{}` does not say which rows are final", name.get_ref().escape_debug()),
-            "name a column and the values of rows that will not change any more: `{ state = [5, 6, 7] }`",
+            "name a column and the values of rows that no longer change: `{ state = [5, 6, 7] }`",
         ));
     }
     conditions(written.get_ref(), diagnostics)
@@ -191,8 +191,8 @@ fn orphan_guard(rule: &spec::Rule, order: &[TableId], diagnostics: &mut Vec<Diag
         diagnostics.push(Diagnostic::error(
             "nothing-to-guard",
             written.span(),
-            "no row goes with a row of the root table",
-            "take `orphan_guard` out, or list the tables whose rows name it",
+            "no other row is deleted with a row of the root table",
+            "remove `orphan_guard`, or list the tables whose rows refer to it",
         ));
     }
     true
@@ -214,12 +214,12 @@ fn check_keepers(
                     "keeper-goes",
                     tables.spans[id.0].clone(),
                     format!(
-                        "rows of `{}` go with families of rule `{}` and would keep them",
+                        "rows of `{}` are deleted with families of rule `{}` and would keep them",
                         table.name.escape_debug(),
                         rule.get_ref().escape_debug()
                     ),
                     format!(
-                        "a row goes with a family or keeps one: take `restrict` out of the edge of `{}`, or take out the other edges",
+                        "a row either is deleted with a family or keeps one: remove `restrict` from the edge of `{}`, or remove the other edges",
                         edge.column.name.escape_debug()
                     ),
                 )

@@ -27,14 +27,14 @@ pub(super) fn check(
                         "rows of `{}` do not have several parents",
                         name.get_ref().escape_debug()
                     ),
-                    "take `with` out; edges with `restrict` or `set null` are no parents",
+                    "remove `with`; edges with `restrict` or `set null` are not parents",
                 ));
             }
             continue;
         }
         let never = by_time(table, id, rules).or_else(|| {
             let (why, help) = never(table, id, rules)?;
-            let any = "add `with = \"any\"` if it goes with the first of them";
+            let any = "add `with = \"any\"` if it is deleted with the first of them";
             Some((why, format!("{any}; {help}")))
         });
         if table.with == With::All
@@ -48,7 +48,7 @@ pub(super) fn check(
                 "parents-never-all",
                 place,
                 format!(
-                    "a row of `{}` cannot wait until all of its parents go: {why}",
+                    "a row of `{}` cannot wait until all of its parents are deleted: {why}",
                     name.get_ref().escape_debug()
                 ),
                 help,
@@ -62,9 +62,9 @@ fn by_time(table: &Table, id: TableId, rules: &[Rule]) -> Option<(String, String
     let rule = rules.iter().find(|rule| rule.parts_parents(id, table))?;
     let shown = rule.name.escape_debug();
     Some((
-        format!("rule `{shown}` takes it by its removal time"),
-        "add `with = \"any\"` if it goes with the root of its family, or by its own time, and what else it names stays \
-         as long as it does; or take the table out of that rule"
+        format!("rule `{shown}` deletes it by its removal time"),
+        "add `with = \"any\"` if it is deleted with the root of its family, or by its own time, and what else it refers to \
+         is kept as long as it is; or remove the table from that rule"
             .to_owned(),
     ))
 }
@@ -89,19 +89,19 @@ fn never(table: &Table, id: TableId, rules: &[Rule]) -> Option<(String, &'static
                 "rules `{shown}` and `{}` would wait for each other",
                 second.name.escape_debug()
             ),
-            "or leave it to one of the rules, and name the other parent with `restrict`",
+            "or let only one of the rules delete it, and give the other parent's edge `restrict`",
         ));
     }
     if first.single().is_some() {
         return Some((
-            format!("rule `{shown}` takes each row for itself"),
-            "or take its parents by a rule with `strategy = \"end-time\"`",
+            format!("rule `{shown}` decides for each row alone"),
+            "or delete its parents with a rule of `strategy = \"end-time\"`",
         ));
     }
     if first.shared == Shared::Literal && takes(first) > 1 {
         return Some((
-            format!("`shared = \"literal\"` lets each family of rule `{shown}` go alone"),
-            "or take `shared = \"closed\"`, which keeps families together that share a row",
+            format!("with `shared = \"literal\"` each family of rule `{shown}` is deleted alone"),
+            "or use `shared = \"closed\"`, which keeps families that share a row together",
         ));
     }
     None

@@ -101,7 +101,7 @@ pub(super) fn ignored(spec: &Spec, diagnostics: &mut Vec<Diagnostic>) -> Vec<Ign
                 "ignored-without-reason",
                 reason.span(),
                 format!("`{shown}` is ignored without a reason"),
-                "say why its rows may stay when what they refer to is gone",
+                "say why its rows may be kept when what they refer to is deleted",
             ));
         }
         if let Some((managed, _)) = spec.tables.get_key_value(table) {
@@ -146,7 +146,7 @@ pub(super) fn check_kinds(
                 table.name.escape_debug(),
                 column.name.escape_debug(),
             ),
-            "write `dialects = [\"postgres\"]`, or leave that out of the spec",
+            "write `dialects = [\"postgres\"]`, or remove that from the spec",
         );
         if let Some(dialects) = &spec.dialects {
             finding = finding.related(dialects.span(), "the servers of the spec");
@@ -164,7 +164,7 @@ fn bytes_elsewhere(graph: &Graph, index: usize) -> Option<(&Column, &'static str
     if let Some(edge) = lacking {
         return Some((
             &edge.column,
-            "and a value that names no row is compared with it on PostgreSQL only",
+            "and comparing it with a value that means no parent is supported only on PostgreSQL",
         ));
     }
     for rule in &graph.rules {
@@ -173,13 +173,13 @@ fn bytes_elsewhere(graph: &Graph, index: usize) -> Option<(&Column, &'static str
             let edges = table.edges.iter().flat_map(Edge::pairs);
             let mut columns = table.key.iter().chain(edges.map(|(own, _)| own));
             if let Some(column) = columns.find(is_bytes) {
-                return Some((column, "and a rule with stamps reads it on PostgreSQL only"));
+                return Some((column, "and a rule with stamps supports it only on PostgreSQL"));
             }
         }
         let values = matches!(rule.retention.source, Some(Source::Values(_)));
         let per = rule.retention.per.as_ref().filter(is_bytes);
         if let Some(per) = per.filter(|_| values && rule.root.0 == index) {
-            return Some((per, "and `by_value` tells its values on PostgreSQL only"));
+            return Some((per, "and `by_value` supports it only on PostgreSQL"));
         }
     }
     None
@@ -244,7 +244,7 @@ pub(super) fn check_reached(
                     "`{}` does not belong to the root of any rule",
                     table.name.escape_debug()
                 ),
-                "add what its rows belong to under `parents`, or take the table out",
+                "add what its rows belong to under `parents`, or remove the table",
             ));
         }
     }
@@ -279,7 +279,7 @@ fn key(
         diagnostics.push(Diagnostic::error(
             "composite-key",
             key.span(),
-            format!("the key has {} columns, and rows are collected by one", columns.len()),
+            format!("the key has {} columns, but rows are collected by one", columns.len()),
             "use a key of one column, e.g. a surrogate `id`, and list this one under `unique`; a table that is nobody's parent needs no key",
         ));
         return None;
@@ -365,7 +365,7 @@ fn indexed(
                 did_you_mean(
                     written.get_ref(),
                     columns.iter().map(String::as_str),
-                    "only columns of `parents` are searched: take it out",
+                    "only columns of `parents` are searched: remove it",
                 ),
             ));
         }

@@ -8,8 +8,8 @@ use crate::spec::{Spec, Text, each};
 /// The days as a spec writes them; the first is the ISO day 1.
 const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
 
-const HELP: &str = "write it like `mon-fri 22:00-06:00 Europe/Berlin` or `daily 01:30-05:00`: days, start (inclusive) and end \
-                    (exclusive), and a zone (UTC if left out); or `always`, or `never`";
+const HELP: &str = "write it like `mon-fri 22:00-06:00 Europe/Berlin` or `daily 01:30-05:00`: days, start (inclusive) and \
+                    end (exclusive), and a time zone (default UTC); or `always`, or `never`";
 
 /// The windows of a spec; without any, scheduled runs may always work.
 pub(super) fn resolve(spec: &Spec, text: &str, diagnostics: &mut Vec<Diagnostic>) -> Vec<Window> {
@@ -30,8 +30,8 @@ pub(super) fn resolve(spec: &Spec, text: &str, diagnostics: &mut Vec<Diagnostic>
             diagnostics.push(Diagnostic::error(
                 "window-beside-others",
                 word.span(),
-                format!("`{}` stands beside other windows", word.get_ref()),
-                "leave it out, or everything else",
+                format!("`{}` is listed with other windows", word.get_ref()),
+                "remove it, or everything else",
             ));
         }
     }
@@ -58,7 +58,7 @@ fn window(text: &str, written: &Text, diagnostics: &mut Vec<Diagnostic>) -> Opti
         return Some(whole(value));
     }
     let mut refuse = |span: Span, label: &str| {
-        let message = format!("`{}` is no window", value.escape_debug());
+        let message = format!("`{}` is not a window", value.escape_debug());
         diagnostics.push(Diagnostic::error("invalid-window", span, message, HELP).labelled(label));
     };
     let words: Vec<&str> = value.split(' ').collect();
@@ -66,7 +66,7 @@ fn window(text: &str, written: &Text, diagnostics: &mut Vec<Diagnostic>) -> Opti
         [days, times] => (*days, *times, None),
         [days, times, zone] => (*days, *times, Some(*zone)),
         _ => {
-            refuse(written.span(), "days, times, and perhaps a zone");
+            refuse(written.span(), "days, times, and optionally a zone");
             return None;
         }
     };

@@ -170,31 +170,31 @@ impl Edge {
                 &unless,
                 &several,
                 "`unless` is for one column",
-                "name a row by one column, or take `unless` out",
+                "refer to a row by one column, or remove `unless`",
             ),
             (
                 &unless,
                 &cascade,
-                "a foreign key knows no value but NULL that names nothing",
-                "take `unless` or `on_delete` out",
+                "for a foreign key, only NULL means no parent",
+                "remove `unless` or `on_delete`",
             ),
             (
                 &alone,
                 &several,
                 "`alone` is for one column",
-                "name the row by one column, or take `alone` out",
+                "refer to the row by one column, or remove `alone`",
             ),
             (
                 &alone,
                 &unless,
-                "a row that is named by others says nothing itself",
-                "take `unless` or `alone` out",
+                "a row that others refer to cannot have `unless`",
+                "remove `unless` or `alone`",
             ),
             (
                 &alone,
                 &action,
-                "a row that is named by others goes with them",
-                "take `on_delete` or `alone` out",
+                "a row that others refer to is deleted with them",
+                "remove `on_delete` or `alone`",
             ),
         ];
         let found = pairs.into_iter().find_map(|(one, other, message, help)| {
@@ -255,7 +255,7 @@ impl JsonSchema for Parent {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let edge = generator.subschema_for::<Edge>();
         json_schema!({
-            "description": "What a row names: a text, or a table of its parts. Both say the same.",
+            "description": "What a row refers to: a string, or a table of its parts. Both mean the same.",
             "anyOf": [
                 { "type": "string", "pattern": "->.+(\\..+|\\(.+\\))" },
                 edge,

@@ -16,17 +16,17 @@ pub use parts::{
     NoneText, OwnText, SourceText,
 };
 
-const EDGE: &str = "write `column -> table.column`, with a type after the column if it differs from the parent's, \
-                    `unless value` if a value means no parent, \
-                    or `a, b -> table(a, b)` for several columns, `restrict` if a row keeps its parent instead of going with it, \
-                    `set null` if it stays without it, `cascade` if a foreign key deletes it with its parent, \
-                    `or alone` if it is the parent that names the row, and `optional` if some versions lack it";
+const EDGE: &str = "write `column -> table.column`, with a type after the column if it differs from the parent's, `unless \
+                    value` if a value means no parent, or `a, b -> table(a, b)` for several columns, `restrict` if a row \
+                    keeps its parent instead of being deleted with it, `set null` if it is kept without it, `cascade` if a \
+                    foreign key deletes it with its parent, `or alone` if the parent refers to the row, and `optional` if \
+                    some versions lack it";
 
-const NEED: &str = "write `column -> table.column`, with `unless value` behind it if a value means that a row names nothing, \
+const NEED: &str = "write `column -> table.column`, with `unless value` after it if a value means that a row refers to nothing, \
                     or `a, b -> table(a, b)` for several columns";
 
-const NAMED: &str = "write `column -> table.column`: the column of an edge of `parents` (of several: `a, b`), the table that it names, \
-                     and what a row of that has to hold";
+const NAMED: &str = "write `column -> table.column`: the column of an edge of `parents` (several: `a, b`), the table that it \
+                     refers to, and the column of that table to check";
 
 /// Reads `column type`, or several of these between commas.
 pub fn key(text: &str, whole: &Text) -> Result<Vec<ColumnText>, Box<Diagnostic>> {
@@ -52,8 +52,8 @@ pub fn end_time(text: &str, whole: &Text) -> Result<EndTimeText, Box<Diagnostic>
     let mut cursor = Cursor::new(
         text,
         whole,
-        "write `column`, or `column type`, or `max(table.column)` for the last of the rows of another table, \
-         and `else column` if another one stands in where that is unknown",
+        "write `column`, or `column type`, or `max(table.column)` for the last of the rows of another table, and `else \
+         column` for a fallback if that is unknown",
     )?;
     let table = if cursor.take_call("max") {
         let table = cursor.name("a table")?;
@@ -154,8 +154,8 @@ pub fn link(text: &str, whole: &Text) -> Result<LinkText, Box<Diagnostic>> {
     let mut cursor = Cursor::new(
         text,
         whole,
-        "write `table: parent_column -> child_column`, or `root: column -> other_table.parent_column` where a row names the \
-         one above it by a row of another table",
+        "write `table: parent_column -> child_column`, or `root: column -> other_table.parent_column` if a row refers to its \
+         parent through a row of another table",
     )?;
     let table = cursor.name("a table")?;
     cursor.expect(&Token::Colon)?;
@@ -181,7 +181,7 @@ pub fn member(text: &str, whole: &Text) -> Result<MemberText, Box<Diagnostic>> {
     let mut cursor = Cursor::new(
         text,
         whole,
-        "write `table`, or `table: column` with the column that names the root of a row's family",
+        "write `table`, or `table: column` with the column that refers to the root of a row's family",
     )?;
     let table = cursor.name("a table")?;
     let mut columns = Vec::new();
@@ -217,7 +217,7 @@ pub fn own(text: &str, whole: &Text) -> Result<OwnText, Box<Diagnostic>> {
     let mut cursor = Cursor::new(
         text,
         whole,
-        "write `table: column` with the column that names the instance, or `table: column -> other_table`",
+        "write `table: column` with the column that refers to the instance, or `table: column -> other_table`",
     )?;
     let table = cursor.name("a table")?;
     cursor.expect(&Token::Colon)?;
@@ -246,7 +246,7 @@ pub fn source(text: &str, whole: &Text) -> Result<SourceText, Box<Diagnostic>> {
     let mut cursor = Cursor::new(
         text,
         whole,
-        "write `table: key -> column days`, with what the column counts: `days`, `hours`, `minutes` or `seconds`",
+        "write `table: key -> column days`, with the unit of the column: `days`, `hours`, `minutes` or `seconds`",
     )?;
     let table = cursor.name("a table")?;
     cursor.expect(&Token::Colon)?;

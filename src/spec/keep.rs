@@ -46,7 +46,7 @@ pub struct Keep {
     pub optional: Option<Spanned<bool>>,
 }
 
-/// What stays of each group, in one way or in several.
+/// What is kept of each group, in one way or in several.
 #[derive(Clone, Debug)]
 pub enum Keeps {
     /// A single table.
@@ -100,7 +100,7 @@ impl JsonSchema for Keeps {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let keep = generator.subschema_for::<Keep>();
         json_schema!({
-            "description": "What stays of each group, in one way or in several.",
+            "description": "What is kept of each group, in one way or in several.",
             "anyOf": [
                 keep,
                 { "type": "array", "items": keep, "minItems": 1 },

@@ -102,7 +102,7 @@ impl JsonSchema for Limits {
             }),
         );
         let schema = json!({
-            "description": "How much a run takes at once.",
+            "description": "How much a run deletes at once, and how fast.",
             "type": "object",
             "properties": properties,
             "additionalProperties": false,

@@ -68,7 +68,7 @@ fn reserved(text: &str, span: Span) -> Option<Diagnostic> {
     Some(Diagnostic::error(
         "reserved-text",
         span,
-        format!("`{found}` means something in generated files"),
+        format!("`{found}` has a meaning in generated files"),
         format!("write it without `{found}`; a table or column of that name cannot be managed"),
     ))
 }
@@ -91,7 +91,7 @@ fn syntax_errors(text: &str, errors: &[toml::de::Error]) -> Vec<Diagnostic> {
                 "toml-syntax",
                 span,
                 error.message(),
-                "mend the TOML at the mark: texts are in quotes, arrays in `[…]`, tables in `{…}` or under a `[header]`",
+                "correct the TOML at the mark: strings are in quotes, arrays in `[…]`, tables in `{…}` or under a `[header]`",
             ));
             continue;
         }

@@ -124,7 +124,7 @@ pub struct Rule {
     /// How removal times can be set anew, for a rule by removal time.
     #[schemars(with = "Stamp")]
     pub stamp: Option<Spanned<Stamp>>,
-    /// How much a run takes at once.
+    /// How much a run deletes at once, and how fast.
     #[serde(default)]
     #[schemars(extend("default" = {}))]
     pub limits: Limits,

@@ -24,7 +24,7 @@ pub enum Values {
     Many(Vec<Spanned<Scalar>>),
 }
 
-/// One text or several.
+/// One string or several.
 #[derive(Clone, Debug)]
 pub enum Names {
     /// A single text.
@@ -175,7 +175,7 @@ impl JsonSchema for Archive {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "Which tables of a rule have an archive: all, none, or these.",
+            "description": "Which tables of a rule are archived: all, none, or these.",
             "anyOf": [
                 { "type": "boolean" },
                 { "type": "array", "items": { "type": "string" }, "minItems": 1, "uniqueItems": true },
@@ -191,7 +191,7 @@ impl JsonSchema for Names {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "One text or several.",
+            "description": "One string or several.",
             "anyOf": [
                 { "type": "string" },
                 { "type": "array", "items": { "type": "string" }, "minItems": 1, "uniqueItems": true },

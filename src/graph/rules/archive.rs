@@ -26,7 +26,7 @@ pub(super) fn tables(
             "empty-archive",
             written.span(),
             "`archive` names no table",
-            "write `archive = true` for every table of the rule, name some, or leave it out",
+            "write `archive = true` for every table of the rule, name some, or remove it",
         ));
     }
     let mut found = Vec::new();

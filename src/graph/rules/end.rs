@@ -55,10 +55,10 @@ pub(super) fn end(
                 "start-without-max",
                 start.span(),
                 format!(
-                    "rule `{}` finds its roots by their end, and has a `start_time`",
+                    "rule `{}` finds its roots by their end, but has a `start_time`",
                     name.get_ref().escape_debug()
                 ),
-                "take it out; or write `end_time = \"max(table.column)\"`, if rows of another table say when a root ended",
+                "remove it; or write `end_time = \"max(table.column)\"`, if rows of another table determine when a root ended",
             ));
         }
         let time = time?;
@@ -73,7 +73,7 @@ pub(super) fn end(
         diagnostics.push(Diagnostic::error(
             "max-of-one-dialect",
             table.span(),
-            "roots that end with rows of another table are looked for on PostgreSQL only",
+            "roots that end with rows of another table are supported only on PostgreSQL",
             "write `dialects = [\"postgres\"]` into the spec, or name a column of the root table",
         ));
     }
@@ -91,7 +91,7 @@ pub(super) fn end(
                     start.name.escape_debug(),
                     time.name.escape_debug()
                 ),
-                "both are compared with the same cutoff: write the types that the catalog has, if they are the same there",
+                "both are compared with the same cutoff: write the types as in the catalog, if they are the same there",
             )
             .related(read.column.name.span(), format!("`{kind}` here")),
         );
@@ -119,7 +119,7 @@ fn start(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<(Column, Span)> {
     let Some(written) = &rule.start_time else {
-        let help = "add `start_time = \"column\"`: when a row of the root table began; by it roots are found that end with rows of another table";
+        let help = "add `start_time = \"column\"`: when a row of the root table began; roots that end with rows of another table are found by it";
         diagnostics.push(missing(name, "start_time", help));
         return None;
     };
@@ -152,12 +152,12 @@ fn rows(
         )
     } else if of_key.is_empty() {
         (
-            format!("`{shown}` has no column that names the key of the rule's root"),
-            "name a table whose rows name their root by its key, or a column of the root table",
+            format!("`{shown}` has no column that refers to the key of the rule's root"),
+            "name a table whose rows refer to their root by its key, or a column of the root table",
         )
     } else {
         (
-            format!("`{shown}` names the key of the rule's root by several columns"),
+            format!("`{shown}` refers to the key of the rule's root by several columns"),
             "name a table whose rows have one root each, or a column of the root table",
         )
     };
@@ -180,8 +180,8 @@ fn check_otherwise(spec: &Spec, read: &EndTimeText, diagnostics: &mut Vec<Diagno
         diagnostics.push(Diagnostic::error(
             "duplicate-value",
             otherwise.span(),
-            format!("`{}` stands in for itself", column.get_ref().escape_debug()),
-            "name another column, or leave `else` out: undated rows are reported then",
+            format!("`{}` is its own fallback", column.get_ref().escape_debug()),
+            "name another column, or remove `else`: then undated rows are reported",
         ));
     }
     if serves(spec, |dialect| dialect == Dialect::Mariadb) {
@@ -193,7 +193,7 @@ fn check_otherwise(spec: &Spec, read: &EndTimeText, diagnostics: &mut Vec<Diagno
                 column.get_ref().escape_debug(),
                 otherwise.get_ref().escape_debug()
             ),
-            "write `dialects` without \"mariadb\" into the spec; or give the table a generated column that holds the one or the other, and name that column",
+            "write `dialects` without \"mariadb\" into the spec; or add a generated column with the one or the other to the table, and use that column",
         ));
     }
 }

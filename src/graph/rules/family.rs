@@ -21,7 +21,7 @@ pub(super) fn root(
                     "the root table `{}` has no key",
                     root.get_ref().escape_debug()
                 ),
-                "add `key = \"column type\"` to the table: families are told apart by it",
+                "add `key = \"column type\"` to the table: it identifies families",
             )
             .related(tables.spans[found.0].clone(), "defined without a key"),
         );

@@ -58,9 +58,9 @@ pub(super) fn hierarchy(
                         "both ends of the relation are `{}`",
                         child.name.escape_debug()
                     ),
-                    "name the column of the upper member first, then the column of the descendant",
+                    "name the column of the parent member first, then the column of the descendant",
                 )
-                .related(read.parent.span(), "the upper end"),
+                .related(read.parent.span(), "the parent end"),
             );
             continue;
         }
@@ -117,7 +117,7 @@ fn own_ends(
             link.child.span(),
             format!("`{}` is not the key of `{shown}`", link.child.get_ref().escape_debug()),
             format!(
-                "rows of the root table name the one above them by its key: write `{shown}: {} -> {key}`",
+                "rows of the root table refer to their parent by its key: write `{shown}: {} -> {key}`",
                 link.parent.get_ref().escape_debug()
             ),
         )
@@ -155,15 +155,15 @@ fn over_ends(
     };
     if table != root {
         let help = format!(
-            "write `{shown_root}: column -> {shown}.{names}`: it is a row of `{shown_root}` that names one of `{shown}`"
+            "write `{shown_root}: column -> {shown}.{names}`: a row of `{shown_root}` refers to one of `{shown}`"
         );
-        let message = "only rows of the root table name the one above them by another table";
+        let message = "only rows of the root table refer to their parent through another table";
         return wrong(link.table.span(), message.to_owned(), help, None);
     }
     if id == root {
         let key = tables.tables[root.0].key.first()?.name.escape_debug();
         let help = format!("write `{shown_root}: {column} -> {key}`");
-        let message = format!("`{shown_root}` does not stand between its own rows");
+        let message = format!("`{shown_root}` cannot be the table between its own rows");
         return wrong(between.span(), message, help, None);
     }
     let key = tables.tables[root.0].key.first()?;
@@ -176,7 +176,7 @@ fn over_ends(
             return None;
         }
         let otherwise = format!(
-            "add `{names} -> {shown_root}.{}` to the parents of `{shown}`: its rows go with the member that they name",
+            "add `{names} -> {shown_root}.{}` to the parents of `{shown}`: its rows are deleted with the member that they refer to",
             key.name.escape_debug()
         );
         let help = match nearest(
@@ -186,21 +186,21 @@ fn over_ends(
             Some(end) => format!("did you mean `{end}`? otherwise {otherwise}"),
             None => otherwise,
         };
-        let message = format!("`{names}` is no edge from `{shown}` to the rule's root");
+        let message = format!("`{names}` is not an edge from `{shown}` to the rule's root");
         return wrong(link.child.span(), message, help, Some(id));
     };
     let Some(own) = tables.tables[id.0].key.first() else {
         if tables.key_is_unclear(id) {
             return None;
         }
-        let message = format!("`{shown}` has no key that `{column}` could name");
+        let message = format!("`{shown}` has no key that `{column}` could refer to");
         let help = format!("add `key = \"column type\"` to `{shown}`");
         return wrong(between.span(), message, help, Some(id));
     };
     if tables.tables[id.0].with == With::Any {
-        let message = format!("a row of `{shown}` may go without the member that `{names}` names");
+        let message = format!("a row of `{shown}` may be deleted without the member that `{names}` refers to");
         let help = format!(
-            "write `with = \"all\"` at `{shown}`: with `any` it would take the link with it"
+            "write `with = \"all\"` at `{shown}`: with `any` the link would be deleted too early"
         );
         return wrong(link.child.span(), message, help, Some(id));
     }
@@ -244,11 +244,11 @@ fn relation_end(
             .any(|edge| edge.column.name == *column.get_ref());
         let otherwise = if restricts {
             format!(
-                "take `restrict` out of the edge of `{shown}`: a link goes when either of its ends goes"
+                "remove `restrict` from the edge of `{shown}`: a link is deleted when either of its ends is"
             )
         } else {
             format!(
-                "add `{shown} -> {}.{}` to the parents of `{}`: a link goes when either of its ends goes",
+                "add `{shown} -> {}.{}` to the parents of `{}`: a link is deleted when either of its ends is",
                 root.name.escape_debug(),
                 key.escape_debug(),
                 relation.get_ref().escape_debug()
@@ -259,7 +259,7 @@ fn relation_end(
                 "relation-one-end",
                 column.span(),
                 format!(
-                    "`{shown}` is no edge from `{}` to the rule's root",
+                    "`{shown}` is not an edge from `{}` to the rule's root",
                     relation.get_ref().escape_debug()
                 ),
                 match nearest(column.get_ref(), ends.iter().map(|end| end.name.as_str())) {

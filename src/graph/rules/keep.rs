@@ -16,17 +16,17 @@ fn check_keep(rule: &Text, written: &Spanned<&spec::Keep>, diagnostics: &mut Vec
         (
             "newest",
             keep.newest.is_some(),
-            "add `newest = 1`: how many of each group stay",
+            "add `newest = 1`: how many of each group are kept",
         ),
         (
             "per",
             keep.per.is_some(),
-            "add `per = \"column type\"`: what tells the groups apart",
+            "add `per = \"column type\"`: the column that defines the groups",
         ),
         (
             "by",
             keep.by.is_some(),
-            "add `by = \"column type\"`: what says which are the newest",
+            "add `by = \"column type\"`: the column that says which are the newest",
         ),
     ];
     let what = format!("`keep` of rule `{}`", rule.get_ref().escape_debug());

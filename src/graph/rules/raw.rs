@@ -22,15 +22,15 @@ pub(super) fn condition(
             diagnostics.push(Diagnostic::error(
                 "no-condition",
                 written.span(),
-                format!("`{name}` is a name that windrow gives the row that is judged"),
-                "name tables otherwise, and write `{root}.column` for a column of that row",
+                format!("windrow uses the name `{name}` for the row that is checked"),
+                "use other names for tables, and write `{root}.column` for a column of that row",
             ));
             None
         }
         Ok(sql) => Some(sql),
         Err(message) => {
-            let help = "write one condition without comments, in which all brackets and quotes are closed, with `{root}.column` for a \
-                        column of the row that is judged";
+            let help = "write one condition without comments, in which all brackets and quotes are closed, with \
+                        `{root}.column` for a column of the row that is checked";
             diagnostics.push(Diagnostic::error(
                 "no-condition",
                 written.span(),
@@ -115,7 +115,7 @@ fn on_one_line(sql: &str) -> Result<String, String> {
         match (before, sign) {
             (_, '\'' | '"' | '`') => quote = Some(sign),
             (_, '(') => open += 1,
-            (_, ')') if open == 0 => return Err("a bracket closes that none opened".to_owned()),
+            (_, ')') if open == 0 => return Err("a bracket closes that was never opened".to_owned()),
             (_, ')') => open -= 1,
             (_, ';' | '$') => return Err(format!("the condition has `{sign}`")),
             ('-', '-') | ('/', '*') => return Err("the condition has a comment".to_owned()),
@@ -130,14 +130,14 @@ fn on_one_line(sql: &str) -> Result<String, String> {
         }
     }
     if quote.is_some() || open > 0 || line.is_empty() || line.ends_with('#') {
-        return Err("the condition is not whole".to_owned());
+        return Err("the condition is incomplete".to_owned());
     }
     // The files of MySQL and MariaDB end a routine with it, whatever stands around.
     if line.contains("$$") {
         return Err("the condition has `$$`".to_owned());
     }
     if !line.contains("{root}") {
-        return Err("the condition says nothing of `{root}`".to_owned());
+        return Err("the condition does not refer to `{root}`".to_owned());
     }
     Ok(line)
 }
@@ -184,12 +184,12 @@ mod tests {
         );
         assert_eq!(
             wrong("{root}.a = 1) OR (true"),
-            "a bracket closes that none opened"
+            "a bracket closes that was never opened"
         );
-        assert_eq!(wrong("({root}.a = 1"), "the condition is not whole");
-        assert_eq!(wrong("{root}.a = 'b"), "the condition is not whole");
-        assert_eq!(wrong("{root}.a = 1 #"), "the condition is not whole");
-        assert_eq!(wrong(" "), "the condition is not whole");
+        assert_eq!(wrong("({root}.a = 1"), "the condition is incomplete");
+        assert_eq!(wrong("{root}.a = 'b"), "the condition is incomplete");
+        assert_eq!(wrong("{root}.a = 1 #"), "the condition is incomplete");
+        assert_eq!(wrong(" "), "the condition is incomplete");
         assert_eq!(wrong("{root}.a = 1;"), "the condition has `;`");
         for comment in ["-- b", "/* b */", "# b", "#b"] {
             let sql = format!("{{root}}.a = 1 {comment}");
@@ -204,7 +204,7 @@ mod tests {
             wrong("{root}.a = '\\' OR (b'"),
             "`\\'` ends a text on some servers"
         );
-        assert_eq!(wrong("paid = 1"), "the condition says nothing of `{root}`");
+        assert_eq!(wrong("paid = 1"), "the condition does not refer to `{root}`");
         let broken = "a text of the condition has a line break or another control character";
         assert_eq!(wrong("{root}.a = 'b\nc'"), broken);
     }

@@ -76,7 +76,7 @@ fn report(
         names::identifier(name, "report field", diagnostics);
         if OWN_KEYS.contains(&name.get_ref().as_str()) {
             let message = format!("`{}` is one of windrow's own keys", name.get_ref());
-            let help = "the document has it anyway or may get it: choose another name";
+            let help = "the document has it or may get it: choose another name";
             diagnostics.push(Diagnostic::error(
                 "reserved-report-field",
                 name.span(),

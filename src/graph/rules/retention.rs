@@ -68,7 +68,7 @@ pub(super) fn retention(
             "opt-in-without-scope",
             flag.span(),
             "`opt_in` needs scopes that can opt in",
-            "add `per = \"column\"`: the column of the root table by which policies are set",
+            "add `per = \"column\"`: the column of the root table for which policies are set",
         ));
     }
     check_combination(written, diagnostics);
@@ -117,8 +117,8 @@ fn check_combination(written: &spec::Retention, diagnostics: &mut Vec<Diagnostic
         diagnostics.push(Diagnostic::error(
             "source-without-scope",
             span.clone(),
-            format!("`{name}` needs the column that it is about"),
-            "add `per = \"column type\"`: the column of the root table that names the definition, or holds the value",
+            format!("`{name}` needs a column to look up"),
+            "add `per = \"column type\"`: the column of the root table that refers to the definition, or has the value",
         ));
     }
     if let Some(flag) = &written.opt_in
@@ -128,10 +128,10 @@ fn check_combination(written: &spec::Retention, diagnostics: &mut Vec<Diagnostic
             Diagnostic::error(
                 "opt-in-with-source",
                 flag.span(),
-                format!("with `opt_in`, nobody would ask what `{name}` says"),
-                "take `opt_in` out: policies override the source, and a disabled one keeps its scope",
+                format!("with `opt_in`, `{name}` would never be used"),
+                "remove `opt_in`: policies override the source, and a disabled policy keeps its scope",
             )
-            .related(span, "what says how long scopes without a policy are kept"),
+            .related(span, "the retention of scopes without a policy"),
         );
     }
 }
@@ -221,7 +221,7 @@ pub(super) fn by_value(
                     "`{shown}` is not a value of a `{}`",
                     names::kind_name(per.kind)
                 ),
-                "write it as the server does: a whole number without zeros in front, a uuid in lower case, a text that is not empty",
+                "write it as the server does: a whole number without leading zeros, a uuid in lower case, a string that is not empty",
             ));
         }
         let before = diagnostics.len();
@@ -272,19 +272,19 @@ fn under_minimum(
         "retention-under-minimum",
         written.span(),
         format!(
-            "{what} `{}` is under the minimum `{shown}`",
+            "{what} `{}` is below the minimum `{shown}`",
             written.get_ref()
         ),
         format!("keep families for at least `{shown}`, or lower `minimum`"),
     );
     match written_minimum {
         Some(minimum) => finding.related(minimum.span(), "the minimum"),
-        None => finding.labelled(format!("`minimum` is `{shown}` where it is left out")),
+        None => finding.labelled(format!("the default of `minimum` is `{shown}`")),
     }
 }
 
 fn scope(text: &str, written: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<Column> {
-    let wrong = |kind: &str| format!("policies cannot be set by a `{kind}`");
+    let wrong = |kind: &str| format!("policies cannot be set for a `{kind}`");
     naming(text, written, wrong, diagnostics)
 }
 

@@ -47,7 +47,7 @@ pub(super) fn rule(
 ) -> Option<Rule> {
     refuse(&foreign_to_single(rule, strategy), strategy, diagnostics);
     if rule.root.is_none() {
-        let help = "add `root = \"…\"`: the table whose rows go";
+        let help = "add `root = \"…\"`: the table whose rows are deleted";
         diagnostics.push(missing(name, "root", help));
     }
     let root = rule
@@ -67,8 +67,8 @@ pub(super) fn rule(
             "epoch-elsewhere",
             fallback.span(),
             format!("`{}` cannot have a fallback", epoch.word()),
-            "rows in which the number is not above 0 have no expiry, and stay; give the table a generated column of a time type, \
-             and name that",
+            "rows in which the number is not above 0 have no expiry, and are kept; add a generated column of a time type to \
+             the table, and use that",
         ));
     }
     let resolved = match strategy {
@@ -142,10 +142,10 @@ fn expiry(
             "duplicate-value",
             written.time.span(),
             format!(
-                "`{}` says nothing about rows in which it is NULL",
+                "`{}` does not help for rows in which it is NULL",
                 column.name.escape_debug()
             ),
-            "name a column that has a time where `time` has none",
+            "name a column that has a time if `time` has none",
         ));
     }
     let retention = fallback(text, name, written, diagnostics);
@@ -192,14 +192,14 @@ fn orphan(
         (None, None) => diagnostics.push(missing(
             name,
             "time",
-            "add `time = \"column\"` and a `retention`: how long a row stays at least; or `at_once = true` if its age does not matter",
+            "add `time = \"column\"` and a `retention`: how long a row is kept at least; or `at_once = true` if its age does not matter",
         )),
         (Some(time), Some(at_once)) => diagnostics.push(
             Diagnostic::error(
                 "at-once-with-time",
                 at_once.span(),
                 format!(
-                    "rule `{}` has a time and does without one",
+                    "rule `{}` has both a time and `at_once`",
                     name.get_ref().escape_debug()
                 ),
                 "remove `at_once`, or `time` and `retention`",
@@ -235,13 +235,13 @@ fn keep_last(
         diagnostics.push(Diagnostic::error(
             "field-of-other-strategy",
             second.span(),
-            "rows that go one by one are kept in one way",
-            "a rule of the strategy `keep-last` goes along one order; take the others out",
+            "single rows can be kept in one way only",
+            "a rule of the strategy `keep-last` uses one order; remove the others",
         ));
     }
     let keep = keeps.first().map(|keep| *keep.get_ref());
     if keep.is_none() {
-        let help = "add `keep = { newest = 10, per = \"column type\", by = \"column type\" }`: the rows that stay";
+        let help = "add `keep = { newest = 10, per = \"column type\", by = \"column type\" }`: the rows that are kept";
         diagnostics.push(missing(name, "keep", help));
     }
     let (newest, per, by) = (
@@ -253,7 +253,7 @@ fn keep_last(
         (
             "keep.newest",
             newest.is_some(),
-            "add `newest = 10`: how many rows of each group stay",
+            "add `newest = 10`: how many rows of each group are kept",
         ),
         (
             "keep.per",
@@ -307,10 +307,10 @@ fn aged(
                 "retention-without-time",
                 written.span(),
                 format!(
-                    "rule `{}` has a retention and no time from which it would count",
+                    "rule `{}` has a retention but no time to count from",
                     name.get_ref().escape_debug()
                 ),
-                "add `time = \"column\"`, or take the retention out",
+                "add `time = \"column\"`, or remove the retention",
             ));
             None
         }
@@ -336,7 +336,7 @@ fn needs(
             .collect();
         if parents.is_empty() && !tables.edge_is_unclear(root) {
             let help =
-                "add `needs = [\"column -> table.column\"]`: what must exist for a row to stay";
+                "add `needs = [\"column -> table.column\"]`: what must exist for a row to be kept";
             diagnostics.push(missing(name, "needs", help));
         }
         return (!parents.is_empty()).then_some(parents);
@@ -401,11 +401,11 @@ fn check_children(
                 "row-referred-to",
                 name.span(),
                 format!(
-                    "rows of `{}` name those of `{}` that the rule deletes, and do not go with them",
+                    "rows of `{}` refer to those of `{}` that the rule deletes, but are not deleted with them",
                     table.name.escape_debug(),
                     tables.tables[edge.parent.0].name.escape_debug()
                 ),
-                "rows of this strategy go with what belongs to them; leave tables to which others refer by `restrict` or `set null` to a rule by `end-time`",
+                "rows of this strategy are deleted with what belongs to them; use a rule by `end-time` for tables to which others refer by `restrict` or `set null`",
             )
             .related(tables.spans[index].clone(), "the table"),
         );

@@ -175,13 +175,13 @@ fn same_key(
                 names::kind_name(key.kind),
                 names::kind_name(of_rule.kind)
             ),
-            "a hold names a row of either table by its key: write both with one type",
+            "a hold refers to a row of either table by its key: write both with one type",
         ));
     }
 }
 
 fn unnamed(kind: &str) -> String {
-    format!("a `{kind}` cannot name a definition")
+    format!("a `{kind}` cannot refer to a definition")
 }
 
 /// Times that are counted from each other have one type.
@@ -206,7 +206,7 @@ fn check_kinds(
                 other.name.escape_debug(),
                 names::kind_name(other.kind)
             ),
-            "start, end and removal time are counted from each other: write them with one type",
+            "start, end and removal time are computed from each other: write them with one type",
         ));
     }
 }
@@ -231,17 +231,17 @@ fn check_fields_of_others(
         (
             "end_time",
             stamp.end_time.is_some(),
-            "add `end_time = \"column\"`: when it ended; what happens at one instant has one column for both",
+            "add `end_time = \"column\"`: when it ended; if start and end are one instant, name the same column for both",
         ),
         (
             "per",
             stamp.per.is_some(),
-            "add `per = \"column type\"`: the column of the root table that names its definition, or holds a value of `by_value`",
+            "add `per = \"column type\"`: the column of the root table that refers to its definition, or has a value of `by_value`",
         ),
         (
             "from",
             stamp.from.is_some() || stamp.by_value.is_some(),
-            "add `from = \"table: key -> column days\"` or `by_value = { value = \"30d\" }`: what says how long",
+            "add `from = \"table: key -> column days\"` or `by_value = { value = \"30d\" }`: the retention",
         ),
     ];
     let what = format!("the stamp of `{}`", name.get_ref().escape_debug());
@@ -263,7 +263,7 @@ fn check_fields(
         (
             "per",
             stamp.per.is_some(),
-            "add `per = \"column type\"`: the column of the root table that names its definition",
+            "add `per = \"column type\"`: the column of the root table that refers to its definition",
         ),
         (
             "from",
@@ -346,8 +346,8 @@ fn owns(
             diagnostics.push(Diagnostic::error(
                 "own-through-nothing",
                 named.span(),
-                "only of the root table a row can name another column than the key",
-                "leave the column out",
+                "only rows of the root table can be referred to by another column than the key",
+                "remove the column",
             ));
             continue;
         }
@@ -391,8 +391,8 @@ fn check_through(
             diagnostics.push(Diagnostic::error(
                 "own-through-nothing",
                 place.span(),
-                format!("`own` does not say which instance a row of `{shown}` names"),
-                format!("add `{shown}: column` with the column that names it"),
+                format!("`own` does not say which instance a row of `{shown}` refers to"),
+                format!("add `{shown}: column` with the column that refers to it"),
             ));
         } else if around.tables.tables[through.0].key.is_empty()
             && !around.tables.key_is_unclear(through)
@@ -401,7 +401,7 @@ fn check_through(
                 Diagnostic::error(
                     "parent-without-key",
                     place.span(),
-                    format!("`{shown}` has no key that a row could name"),
+                    format!("`{shown}` has no key that a row could refer to"),
                     format!("add `key = \"column type\"` to `{shown}`"),
                 )
                 .related(
@@ -434,7 +434,7 @@ fn named(around: &Around<'_>, written: &[Text], diagnostics: &mut Vec<Diagnostic
                 Diagnostic::error(
                     "named-by-nothing",
                     text.span(),
-                    format!("no row of the rule names a row of `{shown}`"),
+                    format!("no row of the rule refers to a row of `{shown}`"),
                     format!(
                         "add `column -> {shown}.key` to the `parents` of the tables whose rows do"
                     ),

@@ -146,19 +146,19 @@ fn check_written(
     if rule.root.is_none() {
         lacks(
             "root",
-            "add `root = \"…\"`: the table whose keys tell families apart",
+            "add `root = \"…\"`: the table whose keys identify families",
         );
     }
     if rule.time.is_none() {
         lacks(
             "time",
-            "add `time = \"column\"`: the column that says when a row goes",
+            "add `time = \"column\"`: the column that says when a row is deleted",
         );
     }
     if by_removal_time && rule.tables.is_empty() {
         lacks(
             "tables",
-            "add `tables = [\"table: column that names the root\", …]`, children before parents",
+            "add `tables = [\"table: column that refers to the root\", …]`, children before parents",
         );
     }
 }
@@ -208,8 +208,8 @@ fn check_unit(
         diagnostics.push(Diagnostic::error(
             "family-of-the-root-alone",
             unit.span(),
-            "no table of the rule says to which family its rows belong",
-            "name the columns: `tables = [\"table: column that names the root\", …]`, or leave `unit` out",
+            "no table of the rule says which family its rows belong to",
+            "name the columns: `tables = [\"table: column that refers to the root\", …]`, or remove `unit`",
         ));
     }
 }
@@ -239,11 +239,11 @@ fn check_order_of_own(
             "parent-before-child",
             written.span(),
             format!(
-                "`{}` is listed behind `{}`, by which its rows without a root are found",
+                "`{}` is listed after `{}`, by which its rows without a root are found",
                 name(own.table),
                 name(between)
             ),
-            format!("move it before `{}`: rows go in this order", name(between)),
+            format!("move it before `{}`: rows are deleted in this order", name(between)),
         ));
     }
 }
@@ -261,7 +261,7 @@ fn stored(name: &Text, rule: &spec::Rule, diagnostics: &mut Vec<Diagnostic>) -> 
                 "rule `{}` cannot keep a minimum: it does not know when a family ended",
                 name.get_ref().escape_debug()
             ),
-            "add `end_time = \"column\"` of the root table, or take the minimum out: the stored removal time decides alone then",
+            "add `end_time = \"column\"` of the root table, or remove the minimum: then only the stored removal time decides",
         ));
     }
     let default = if rule.end_time.is_some() { 7 * DAY } else { 0 };
@@ -322,10 +322,10 @@ fn members(
                         "parent-before-child",
                         place.clone(),
                         format!(
-                            "`{}` is listed behind `{name}`, to which its rows belong",
+                            "`{}` is listed after `{name}`, to which its rows belong",
                             read.table.get_ref().escape_debug()
                         ),
-                        format!("move it before `{name}`: rows go in this order"),
+                        format!("move it before `{name}`: rows are deleted in this order"),
                     )
                     .related(parent.clone(), "the parent"),
                 );
@@ -344,7 +344,7 @@ fn members(
                 "the root table `{}` is not among the rule's `tables`",
                 written.get_ref().escape_debug()
             ),
-            "list it behind all tables whose rows belong to it",
+            "list it after all tables whose rows belong to it",
         ));
     }
     let place = |table| found.iter().position(|(member, _)| member.table == table);
@@ -366,9 +366,9 @@ fn members(
                     "parent-before-child",
                     span.clone(),
                     format!(
-                        "`{child}` is listed behind `{parent}`, whose families its rows belong to"
+                        "`{child}` is listed after `{parent}`, whose families its rows belong to"
                     ),
-                    format!("move it before `{parent}`: the root of a family goes last"),
+                    format!("move it before `{parent}`: the root of a family is deleted last"),
                 )
                 .related(found[root].1.clone(), "the root table"),
             );
@@ -396,7 +396,7 @@ fn check_children(
                         edge.columns().escape_debug(),
                         table.name.escape_debug()
                     ),
-                    "only rules of the strategy `end-time` do: take the edge out, and name it under `references` if its rows are to stay whole",
+                    "only rules of the strategy `end-time` do: remove the edge, and name it under `references` if its rows are to be kept unchanged",
                 )
                 .related(tables.spans[index].clone(), "the table"),
             );
@@ -412,12 +412,12 @@ fn check_children(
                 Diagnostic::error(
                     "child-not-listed",
                     name.span(),
-                    format!("the rows of `{child}` belong to `{parent}`, and the rule leaves them behind"),
+                    format!("the rows of `{child}` belong to `{parent}`, but the rule leaves them behind"),
                     if by_removal_time {
-                        format!("list `{child}` before `{parent}` under `tables`, or take the edge out")
+                        format!("list `{child}` before `{parent}` under `tables`, or remove the edge")
                     } else {
-                        "a rule by age takes rows of one table: write one of the strategy `orphan` or `expiry`, whose rows take along what \
-                         belongs to them, or take the edge out"
+                        "a rule by age deletes rows of one table: use the strategy `orphan` or `expiry`, which also deletes \
+                         what belongs to its rows, or remove the edge"
                             .to_owned()
                     },
                 )
@@ -459,7 +459,7 @@ fn references(
                 Diagnostic::error(
                     "parent-without-key",
                     read.child.span(),
-                    format!("`{shown}` has no key that a row could name"),
+                    format!("`{shown}` has no key that a row could refer to"),
                     format!("add `key = \"column type\"` to `{shown}`"),
                 )
                 .related(tables.spans[to.0].clone(), "defined without a key"),

@@ -70,9 +70,9 @@ fn cycle(resolved: &Resolved, edge_spans: &[Vec<Span>], path: &[(TableId, usize)
     let first = path.first().map_or(0..0, span);
     let step = |index: usize| format!("{} belongs to {}", names[index], names[index + 1]);
     let help = if path.len() == 1 {
-        "remove this edge; rows of a root table that name each other are linked under `hierarchy`"
+        "remove this edge; link rows of a root table that refer to each other under `hierarchy`"
     } else {
-        "remove the edge that is not ownership; an edge to a mere reference does not belong in `parents`"
+        "remove the edge that is not ownership; a mere reference does not belong in `parents`"
     };
     let message = format!(
         "tables belong to each other in a circle: {}",

@@ -50,7 +50,7 @@ pub(super) fn edges(
                     "duplicate-edge",
                     written.span(),
                     format!(
-                        "`{}` names the parent `{}` twice",
+                        "`{}` refers to the parent `{}` twice",
                         found.columns().escape_debug(),
                         edge.table.get_ref().escape_debug()
                     ),
@@ -77,7 +77,7 @@ pub(super) fn edges(
                             names::kind_name(column.kind),
                             names::kind_name(kind)
                         ),
-                        "write the type that the catalog has in both places",
+                        "write the catalog's type in both places",
                     )
                     .related(first, format!("`{}` here", names::kind_name(kind))),
                 );
@@ -129,7 +129,7 @@ fn check_releases(
                     Some(_) => "another edge",
                 }
             ),
-            "set only columns to NULL that say nothing else; take `set null` out if the row goes with its parent",
+            "set only columns to NULL that have no other meaning; remove `set null` if the row is deleted with its parent",
         );
         diagnostics.push(match other {
             None => finding,
@@ -257,16 +257,16 @@ fn to_keyless(
             Diagnostic::error(
                 "parent-without-key",
                 edge.table.span(),
-                format!("`{shown}` has no key that a row could name"),
+                format!("`{shown}` has no key that a row could refer to"),
                 match edge.parent_columns.as_slice() {
                     [column] => format!("add `key = \"{} …\"` with its type to `{shown}`", column.get_ref().escape_debug()),
                     _ if !goes(edge) => format!(
-                        "a row that keeps another, or lets go of it, names it by a key: give `{shown}` a `key` of one column, and \
-                         this one under `unique`"
+                        "`restrict` and `set null` need a key: give `{shown}` a `key` of one column, and list this one under \
+                         `unique`"
                     ),
                     _ => format!(
-                        "give `{shown}` a `key` of one column, and this one under `unique`; without one, `{shown}` itself must \
-                         belong to one parent by one of these columns"
+                        "give `{shown}` a `key` of one column, and list this one under `unique`; without one, `{shown}` \
+                         itself must belong to one parent by one of these columns"
                     ),
                 },
             )
@@ -354,12 +354,12 @@ fn end(
                 "type-mismatch",
                 written.kind.as_ref().map_or(written.name.span(), |kind| kind.span()),
                 format!(
-                    "`{}` is `{}` and cannot name a `{}` key",
+                    "`{}` is `{}` and cannot refer to a `{}` key",
                     column.name.escape_debug(),
                     names::kind_name(column.kind),
                     names::kind_name(key.kind)
                 ),
-                "declare both columns with the types that the catalog has; whole numbers of any width go together",
+                "declare both columns with the catalog's types; whole numbers of any width match",
             )
             .related(edge.table.span(), format!("the key `{}` is `{}`", key.name.escape_debug(), names::kind_name(key.kind))),
         );

@@ -68,7 +68,7 @@ fn edge(
                 .map(|edge| format!("{} -> {}", edge.columns(), named(edge)))
                 .collect();
             let else_help =
-                "name an edge of the table's `parents`: its columns, and the table that they name";
+                "name an edge of the table's `parents`: its columns, and the table that they refer to";
             diagnostics.push(Diagnostic::error(
                 "unknown-edge",
                 span,
@@ -86,8 +86,8 @@ fn edge(
         diagnostics.push(Diagnostic::error(
             "final-of-many",
             span,
-            format!("several rows of `{}` may name one of `{}`", named(edge).escape_debug(), table.name.escape_debug()),
-            "an edge with `or alone` is no such edge: say what the row itself, or one that it names, has to hold",
+            format!("several rows of `{}` may refer to one of `{}`", named(edge).escape_debug(), table.name.escape_debug()),
+            "an edge with `or alone` cannot be used: say which values the row itself, or one that it refers to, must have",
         ));
         return None;
     }

@@ -15,7 +15,7 @@ pub(super) fn resolve(written: &spec::Table, diagnostics: &mut Vec<Diagnostic>) 
                 "kept-by-another",
                 name.span(),
                 format!("`{}` is a column of another row", name.get_ref().escape_debug()),
-                "`kept` asks what a row holds itself, as what it names may be gone: write one of its own columns",
+                "`kept` checks only the row itself, as rows that it refers to may be deleted: use one of its own columns",
             ));
             continue;
         }

@@ -131,7 +131,7 @@ impl<'a> Cursor<'a> {
     }
 
     pub(super) fn none(&mut self) -> Result<Spanned<NoneText>, Box<Diagnostic>> {
-        let what = "a whole number, or a text in single quotes,";
+        let what = "a whole number, or a string in single quotes,";
         let Some((token, part)) = self.tokens.get(self.at) else {
             return Err(self.expected(what));
         };

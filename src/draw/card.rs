@@ -33,7 +33,7 @@ pub(super) enum Whose {
     Root,
     /// Of another table whose rows go.
     Own,
-    /// Of a table whose rows stay.
+    /// Of a table whose rows are kept.
     Beside,
 }
 
@@ -240,7 +240,7 @@ fn told(graph: &Graph, rule: &Rule) -> String {
     let kept = |seconds: i64| duration::show(seconds.saturating_mul(1_000));
     let after = match rule.retention.default {
         Some(seconds) => format!("{} after", kept(seconds)),
-        None => "as long as a policy says after".to_owned(),
+        None => "a policy's retention after".to_owned(),
     };
     let time = &rule.end_time.name;
     short(&match &rule.strategy {

@@ -63,10 +63,10 @@ impl Port {
     /// What the legend says of it.
     pub(super) fn told(self) -> &'static str {
         match self {
-            Port::Belongs => "deleted with the row that the column names",
-            Port::Link => "says which row is below which: one family",
-            Port::Keeps => "keeps the row that it names",
-            Port::Releases => "stays, and the column is set to NULL",
+            Port::Belongs => "deleted with the row that the column refers to",
+            Port::Link => "links parent and child of one family",
+            Port::Keeps => "keeps the row that it refers to",
+            Port::Releases => "is kept, and the column is set to NULL",
         }
     }
 }

@@ -94,7 +94,7 @@ pub fn parts(graph: &Graph) -> Vec<Part> {
         svg: part(
             legend.width,
             legend.height,
-            "what the picture's signs mean",
+            "what the symbols mean",
             "",
             &legend.body,
         ),
@@ -289,7 +289,7 @@ impl Legend {
                     y - 7.0
                 )
             },
-            "the table whose rows are judged",
+            "the root table",
         );
         put(
             &|x, y| {
@@ -328,7 +328,7 @@ impl Legend {
                         y - 7.0
                     )
                 },
-                "a table whose rows stay",
+                "a table whose rows are kept",
             );
         }
         legend.height += 14.0;

@@ -35,7 +35,7 @@ pub fn text(graph: &Graph) -> String {
             let _ = writeln!(out, "{}: {}", ignored.table, ignored.reason);
         }
     }
-    out += "\n[n] is the delete order; the names after a table are its columns that name the row it belongs to\n";
+    out += "\n[n] is the delete order; the names after a table are its columns that refer to the parent\n";
     out
 }
 

@@ -25,7 +25,7 @@ pub fn write(
     let live = &catalog.tables[root];
     let [key] = &live.primary_key[..] else {
         return Err(format!(
-            "the table `{root}` has {}, and a family is named by a primary key of one column",
+            "the table `{root}` has {}, but a family is identified by a primary key of one column",
             if live.primary_key.is_empty() {
                 "no primary key"
             } else {
@@ -36,7 +36,7 @@ pub fn write(
     kind(catalog, live, key).ok_or_else(|| {
         let printed = live.column(key).map_or("", |column| &column.kind);
         format!(
-            "the key `{root}.{key}` is {printed}; windrow knows numbers, uuid, text and bytes as keys"
+            "the key `{root}.{key}` is {printed}; windrow supports numbers, uuid, text and bytes as keys"
         )
     })?;
     let Some(end) = ends.time(catalog, live) else {
@@ -52,7 +52,7 @@ pub fn write(
     if !ignored.is_empty() {
         let _ = writeln!(
             text,
-            "\n# Left alone. What belongs to a family and is not listed above stays behind without it.\n[ignore]"
+            "\n# Left alone. Rows that belong to a family and are not listed above are left behind.\n[ignore]"
         );
         for (table, reason) in ignored {
             let _ = writeln!(text, "{} = {}", bare(table), string(reason));
@@ -60,7 +60,7 @@ pub fn write(
     }
     rule::write(&mut text, catalog, family, ends, end, oldest);
     if !family.questions.is_empty() {
-        let _ = writeln!(text, "\n# What the database does not say:");
+        let _ = writeln!(text, "\n# What the database does not tell:");
         for question in &family.questions {
             let _ = writeln!(text, "# ? {}", line(question));
         }
@@ -73,13 +73,13 @@ fn timeless(catalog: &Catalog, root: &str) -> String {
     let numbers = ends::number_columns(catalog, &catalog.tables[root]);
     let numbers: Vec<String> = numbers.iter().map(|name| format!("`{name}`")).collect();
     let instead = match &numbers[..] {
-        [] => "and nothing else says how old a row is".to_owned(),
+        [] => "and nothing else shows how old a row is".to_owned(),
         named => format!(
             "and no number in {} is an instant between 2001 and 2096",
             named.join(", ")
         ),
     };
-    format!("the table `{root}` has no column of a time, {instead}")
+    format!("the table `{root}` has no time column, {instead}")
 }
 
 fn head(text: &mut String, catalog: &Catalog, root: &str) {
@@ -90,14 +90,14 @@ fn head(text: &mut String, catalog: &Catalog, root: &str) {
     };
     let _ = write!(
         text,
-        "# Drafted by `windrow inspect` for the table {root}. Read each line before you use it: guesses are marked,\n\
-         # and so is what only you can say (`# ?`). Nothing is deleted before an installation is armed, and with this\n\
-         # retention nothing then.\n\n\
+        "# Drafted by `windrow inspect` for the table {root}. Read each line before you use it: guesses are marked,\n# and \
+         so are questions that only you can answer (`# ?`). Nothing is deleted before you arm an installation, and with\n# \
+         this retention not even then.\n\n\
          name      = {name}\n\
          dialects  = [{title}]\n\
          {place:<9} = {schema}\n\
-         time_zone = \"UTC\"   # ? the zone in which the application writes times that have none\n\
-         windows   = \"never\"   # scheduled runs wait until you take this line out\n\n",
+         time_zone = \"UTC\"   # ? the time zone of times that the application writes without one\n\
+         windows   = \"never\"   # no scheduled run works until you remove this line\n\n",
         name = string(&slug(catalog, root)),
         root = line(root),
         title = string(title),
@@ -177,7 +177,7 @@ fn table_lines(text: &mut String, catalog: &Catalog, family: &Family, table: &st
     {
         let _ = writeln!(
             text,
-            "# ? A row goes when all of these go. With `with = \"any\"` it goes with the first of them."
+            "# ? A row is deleted when all of these are. With `with = \"any\"` it is deleted with the first of them."
         );
         fields.push("with = \"all\"".to_owned());
     }
@@ -223,14 +223,14 @@ fn told(edge: &Edge) -> String {
             let by = if *by_values { "values" } else { "name" };
             let besides = match (owner, action) {
                 (Some(owner), _) => format!(
-                    " It belongs to {owner} by a foreign key, so it keeps the row that it names. Take `restrict` away if it is to go, too."
+                    " It belongs to {owner} by a foreign key, so it keeps the row that it refers to. Remove `restrict` if it is to be deleted, too."
                 ),
                 (_, Action::Restrict) => {
-                    " None of these has ended: it looks like what only live rows have, and keeps them."
+                    " None of these has ended: the table seems to have rows only for live ones, and keeps them."
                         .to_owned()
                 }
                 _ if *by_values && share.found < share.values => {
-                    " The others may name rows of other tables.".to_owned()
+                    " The others may refer to rows of other tables.".to_owned()
                 }
                 _ => String::new(),
             };
@@ -242,11 +242,11 @@ fn told(edge: &Edge) -> String {
         }
         (Source::Key(name, effect), Action::Delete) => format!("{name}: on delete {effect}."),
         (Source::Key(name, effect), Action::SetNull) => {
-            format!("{name}: on delete {effect}. The row outlives what it names.")
+            format!("{name}: on delete {effect}. The row outlives the one that it refers to.")
         }
         (Source::Key(name, effect), Action::Restrict) => format!(
-            "? {name}: on delete {effect}, and {columns} may be NULL, so a row can be without what it names: it keeps that. \
-             Take `restrict` away if it is to go, too."
+            "? {name}: on delete {effect}, and {columns} may be NULL, so a row can exist without its parent: it keeps the \
+             parent. Remove `restrict` if it is to be deleted, too."
         ),
     }
 }

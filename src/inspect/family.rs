@@ -356,8 +356,8 @@ impl Family {
                 .iter()
                 .find(|key| key.columns.contains(column));
             let reason = match key {
-                Some(key) => format!("{column} names rows of {}", key.target),
-                None => format!("{column} is called like what names a row elsewhere"),
+                Some(key) => format!("{column} refers to rows of {}", key.target),
+                None => format!("{column} has the name of a column that refers to a row elsewhere"),
             };
             self.ignored.entry(table.clone()).or_insert(reason);
         }
@@ -371,7 +371,7 @@ impl Family {
         for key in &catalog.tables[parent].referenced_by {
             let Some(table) = own(&key.table) else {
                 self.questions.push(format!(
-                    "`{}` names rows of `{parent}` from elsewhere ({}, on delete {}): what becomes of its rows?",
+                    "`{}` refers to rows of `{parent}` from elsewhere ({}, on delete {}): what happens to its rows?",
                     key.table, key.name, key.on_delete.to_lowercase()
                 ));
                 continue;
@@ -400,29 +400,29 @@ impl Family {
             if untyped(live, &key.columns) || untyped(&catalog.tables[parent], &key.target_columns)
             {
                 self.questions.push(format!(
-                    "`{table}` names rows of `{parent}` by {} ({}, on delete {}), of a type that a spec cannot say yet",
+                    "`{table}` refers to rows of `{parent}` by {} ({}, on delete {}), whose type specs do not support yet",
                     key.columns.join(", "), key.name, key.on_delete.to_lowercase()
                 ));
                 continue;
             }
             let Some(action) = self.action(key, live) else {
                 self.questions.push(format!(
-                    "{} sets ({}) of `{table}` to its default when a row of `{parent}` goes: what is that to mean?",
+                    "{} sets ({}) of `{table}` to its default when a row of `{parent}` is deleted: what does that mean?",
                     key.name, key.columns.join(", ")
                 ));
                 continue;
             };
             if keys(&catalog.tables[parent]).next().is_none() && !self.is_around(parent, key) {
                 self.questions.push(format!(
-                    "`{table}` names rows of `{parent}` by {} ({}, on delete {}): rows are collected by a key of one column, which `{parent}` \
-                     lacks. How are they to go?",
+                    "`{table}` refers to rows of `{parent}` by {} ({}, on delete {}): rows are collected by a key of one \
+                     column, which `{parent}` lacks. How are they to be deleted?",
                     key.columns.join(", "), key.name, key.on_delete.to_lowercase()
                 ));
                 continue;
             }
             if action != Action::SetNull && self.is_above(&table, parent) {
                 self.questions.push(format!(
-                    "`{table}` names rows of `{parent}` by {} ({}), and is above it: what is to go first?",
+                    "`{table}` names rows of `{parent}` by {} ({}), and is above it: which is to be deleted first?",
                     key.columns.join(", "), key.name
                 ));
                 continue;
@@ -497,7 +497,7 @@ impl Family {
                     below(&guess.table, &guess.column, &share.told())
                 } else {
                     format!(
-                        "`{}.{}` could name rows of `{}`, without a foreign key ({}): is that an edge, too?",
+                        "`{}.{}` could refer to rows of `{}`, without a foreign key ({}): is that also an edge?",
                         guess.table, guess.column, guess.parent, share.told()
                     )
                 });
@@ -506,7 +506,7 @@ impl Family {
         }
         if !is_sure {
             let reason = format!(
-                "{} could name rows of {}, but {}",
+                "{} could refer to rows of {}, but {}",
                 guess.column,
                 guess.parent,
                 share.told()
@@ -530,7 +530,7 @@ impl Family {
 /// The question of a table whose rows name each other.
 fn below(table: &str, column: &str, told: &str) -> String {
     format!(
-        "rows of `{table}` name others of it by {column} ({told}): is one of these below the other, and do they go together? Then write \
+        "rows of `{table}` refer to others of it by {column} ({told}): is one of them the other's child, and are they deleted together? Then write \
          `hierarchy = [\"{table}: {column} -> its key\"]` into the rule."
     )
 }
@@ -540,8 +540,8 @@ impl Share {
     pub fn told(&self) -> String {
         match &self.untold {
             Some(why) => why.clone(),
-            None if self.values == 0 => "no row says anything".to_owned(),
-            None => format!("{} of {} values have their row", self.found, self.values),
+            None if self.values == 0 => "no row has a value".to_owned(),
+            None => format!("{} of {} values match a row", self.found, self.values),
         }
     }
 }

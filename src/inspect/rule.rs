@@ -37,13 +37,13 @@ pub(super) fn write(
     if by_age {
         let _ = writeln!(
             text,
-            "# ? No column says a state or an end, and nothing belongs to a row: it goes by its age. Does that count from {end}?",
+            "# ? No column has a state or an end, and nothing belongs to a row: it is deleted by its age. Is the age counted from {end}?",
             end = line(end)
         );
     } else if ends.end.is_none() {
         let _ = writeln!(
             text,
-            "# ? Nothing is named like the time at which a row of {root} ended. {end} stands in: is the retention to be counted from that?",
+            "# ? No column name suggests when a row of {root} ended. {end} is used instead: is the retention to be counted from it?",
             root = line(root),
             end = line(end)
         );
@@ -62,14 +62,14 @@ pub(super) fn write(
         .filter(|days| *days > LONG - 30)
         .map_or(LONG, |days| days + 365);
     let since = oldest.map_or(String::new(), |days| {
-        let ended = if by_age { "is of" } else { "ended" };
-        format!(" The oldest that was looked at {ended} {days} days ago.")
+        let ended = if by_age { "is from" } else { "ended" };
+        format!(" The oldest row sampled {ended} {days} days ago.")
     });
     let time = if by_age { "time" } else { "end_time" };
     let _ = writeln!(
         text,
         "{time:<9} = {}\n\
-         # ? How long are they to be kept? With this, nothing goes.{since}\n\
+         # ? How long are they to be kept? With this, nothing is deleted.{since}\n\
          retention = {{ default = \"{days}d\", minimum = \"7d\", safety_lag = \"1d\" }}",
         string(&typed(catalog, root, ends, end))
     );
@@ -95,7 +95,7 @@ fn others(text: &mut String, catalog: &Catalog, family: &Family, ends: &Ends, st
         let time = string(&typed(catalog, root, ends, expiry));
         let _ = writeln!(
             text,
-            "# ? {expiry} is called like an expiry. If rows go by it, write this instead (without final, end_time, retention):\n\
+            "# ? {expiry} has the name of an expiry time. If rows are to be deleted by it, write this instead (without final, end_time, retention):\n\
              # strategy = \"expiry\"\n\
              # time     = {}",
             line(&time),
@@ -114,7 +114,7 @@ fn others(text: &mut String, catalog: &Catalog, family: &Family, ends: &Ends, st
             let time = typed(catalog, &edge.table, &theirs, end);
             let _ = writeln!(
                 text,
-                "# ? {table}.{end} may say when a row of {root} ended. If it does, write this instead:\n\
+                "# ? {table}.{end} may be the time when a row of {root} ended. If it is, write this instead:\n\
                  # end_time   = {}\n\
                  # start_time = {}",
                 line(&string(&format!("max({}.{time})", small(&edge.table)))),
@@ -143,11 +143,11 @@ fn told(text: &mut String, ends: &Ends, state: &State) {
         None => ("? ", "not final, by its name"),
         Some(0) => ("", "not final"),
         Some(_) if state.value.as_deref().is_some_and(sounds_live) => {
-            ("? ", "not taken for final, since by its name it goes on")
+            ("? ", "not taken as final, since by its name it is still running")
         }
         Some(all) if all == state.rows => ("", "final"),
         Some(_) if state.is_final() => ("? ", "final; rows without an end are kept"),
-        Some(_) => ("? ", "not taken for final"),
+        Some(_) => ("? ", "not taken as final"),
     };
     let value = line(state.value.as_deref().unwrap_or("NULL"));
     let column = line(column);
@@ -160,7 +160,7 @@ fn finals(text: &mut String, catalog: &Catalog, root: &str, ends: &Ends, end: &s
     let Some(column) = ends.state.as_ref().filter(|_| !finals.is_empty()) else {
         let _ = writeln!(
             text,
-            "# ? Which rows have ended is not known but by this: does the application write {end} before it is through with a row?\n\
+            "# ? Only this shows which rows have ended: does the application write {end} before it has finished a row?\n\
              final     = {{ {} = {{ null = false }} }}",
             bare(end),
             end = line(end)
@@ -203,7 +203,7 @@ fn hierarchy(text: &mut String, catalog: &Catalog, family: &Family) {
             .map(|column| link(root, column, key));
         let _ = writeln!(
             text,
-            "# ? By a foreign key, rows of {root} name others of it, taken for those above them. They go together or not at all.\n\
+            "# ? By a foreign key, rows of {root} refer to others of it, taken as their parents. They are deleted together or not at all.\n\
              hierarchy = [{}]\n\
              shared    = \"closed\"",
             links.collect::<Vec<_>>().join(", "),
@@ -213,8 +213,8 @@ fn hierarchy(text: &mut String, catalog: &Catalog, family: &Family) {
     for (table, [above, below]) in links(family) {
         let _ = writeln!(
             text,
-            "# ? {table} names two rows of {root}. If one is below the other:\n\
-             # hierarchy = [{}]   # and `candidates` says which rows have none above them",
+            "# ? {table} refers to two rows of {root}. If one is the other's child:\n\
+             # hierarchy = [{}]   # and `candidates` says which rows have no parent",
             line(&link(table, above, below)),
             table = line(table),
             root = line(root)
@@ -230,7 +230,7 @@ fn hierarchy(text: &mut String, catalog: &Catalog, family: &Family) {
         );
         let _ = writeln!(
             text,
-            "# ? By {column} a row of {root} names one of {table}, and that belongs to a row of {root}. If this is the one above it:\n\
+            "# ? By {column} a row of {root} refers to one of {table}, which belongs to a row of {root}. If that is its parent:\n\
              # hierarchy = [{}]",
             line(&string(&over)),
             column = line(column),

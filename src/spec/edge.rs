@@ -232,7 +232,7 @@ impl<'de> Deserialize<'de> for Parent {
             type Value = Parent;
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str(
-                    "texts like `run_id -> run.id`, or tables like `{ column = \"run_id\", parent = \"run\", key = \"id\" }`",
+                    "strings like `run_id -> run.id`, or tables like `{ column = \"run_id\", parent = \"run\", key = \"id\" }`",
                 )
             }
             fn visit_str<E: Error>(self, value: &str) -> Result<Parent, E> {

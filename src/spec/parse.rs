@@ -271,7 +271,7 @@ fn shape_error(message: &str, span: Span, culprit: Option<&str>) -> Diagnostic {
         .split_once(", expected ")
         .unwrap_or((message, "something else"));
     let expected = match expected {
-        "a string" => "a text in quotes",
+        "a string" => "a string in quotes",
         "a sequence" => "an array in `[…]`",
         "a map" => "a table in `{…}`",
         "a boolean" => "`true` or `false`",

@@ -128,7 +128,7 @@ impl<'de> Deserialize<'de> for Names {
         impl<'de> Visitor<'de> for NamesVisitor {
             type Value = Names;
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("a text, or an array of texts")
+                formatter.write_str("a string, or an array of strings")
             }
             fn visit_str<E: Error>(self, value: &str) -> Result<Names, E> {
                 Ok(Names::One(value.to_owned()))

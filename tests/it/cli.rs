@@ -397,7 +397,7 @@ fn the_graph_is_drawn_as_a_tree() {
        ├─ [8] t_ds_task_group_queue  task_id  (see above)
        └─ [9] t_ds_task_instance_context  task_instance_id
 
-    [n] is the delete order; the names after a table are its columns that name the row it belongs to
+    [n] is the delete order; the names after a table are its columns that refer to the parent
     --- stderr
     ");
 }

@@ -238,7 +238,7 @@ fn a_draft_says_what_people_wrote(dialect: Dialect) {
         );
         // Nothing is old enough.
         assert!(
-            text.contains("With this, nothing goes. The oldest that was looked at ended "),
+            text.contains("With this, nothing is deleted. The oldest row sampled ended "),
             "{text}"
         );
     }
@@ -252,7 +252,7 @@ fn an_account_that_may_only_read_is_enough(dialect: Dialect) {
     let reader = reader(&mut database);
     let (code, draft, told) = said(&reader, &["inspect", "--root", "run"]);
     assert_eq!((code, told.as_str()), (Some(0), ""), "{draft}");
-    assert!(draft.contains("1 of 1 values have their row"), "{draft}");
+    assert!(draft.contains("1 of 1 values match a row"), "{draft}");
     assert!(
         draft.contains("final     = { status = [\"done\"] }"),
         "{draft}"
@@ -314,15 +314,15 @@ fn rows_decide_what_names_suggest(dialect: Dialect) {
     database.execute(&rows);
     let draft = draft(&database, "run");
     for line in [
-        "# ? guessed by its name: run_id -> run. 40 of 40 values have their row.",
+        "# ? guessed by its name: run_id -> run. 40 of 40 values match a row.",
         "step = { key = \"id integer\", unique = [\"step_key varchar\"], parents = [\"run_id -> run.id\"] }",
         "event = { parents = [\"step_key -> step.step_key\"] }",
         "note = { parents = [\"run_id -> run.id unless 0\"] }",
-        "# ? guessed by its name: run_id -> run. 20 of 20 values have their row; `0` means none.",
-        "# ? guessed by its name: parent_run_id -> run. No row says anything.",
+        "# ? guessed by its name: run_id -> run. 20 of 20 values match a row; `0` means none.",
+        "# ? guessed by its name: parent_run_id -> run. No row has a value.",
         // It holds rows of those runs alone that have not ended.
         "queue = { parents = [\"run_id -> run.id restrict\"] }",
-        "stranger = \"run_id could name rows of run, but 0 of 40 values have their row\"",
+        "stranger = \"run_id could refer to rows of run, but 0 of 40 values match a row\"",
         "# status = done: 30 of 30 rows have an end: final.",
         "# status = running: 0 of 10 rows have an end: not final.",
         "final     = { status = [\"done\"] }",
@@ -368,10 +368,10 @@ fn long_texts_say_whose_they_are(dialect: Dialect) {
     database.execute(&rows);
     let draft = draft(&database, "job");
     for line in [
-        "# ? guessed by its values: source_id -> job. 10 of 20 values have their row. The others may name rows of other tables.",
+        "# ? guessed by its values: source_id -> job. 10 of 20 values match a row. The others may refer to rows of other tables.",
         "link = { parents = [\"source_id -> job.id\"] }",
-        "# ? guessed by its name: job_id -> job. 20 of 20 values have their row. It belongs to owner by a foreign key, so it keeps the row \
-         that it names. Take `restrict` away if it is to go, too.",
+        "# ? guessed by its name: job_id -> job. 20 of 20 values match a row. It belongs to owner by a foreign key, so it \
+         keeps the row that it refers to. Remove `restrict` if it is to be deleted, too.",
         "asset = { parents = [\"job_id -> job.id restrict\"] }",
     ] {
         assert!(
@@ -407,7 +407,7 @@ fn a_log_goes_by_its_age(dialect: Dialect) {
             "strategy  = \"age\"\nroot      = \"event\"\n# ? No column says a state or an end, and nothing belongs to a row: it goes by its age. \
              Does that count from said_at?\n",
             &format!(
-                "\ntime      = \"{written}\"\n# ? How long are they to be kept? With this, nothing goes. The oldest that was looked at is of "
+                "\ntime      = \"{written}\"\n# ? How long are they to be kept? With this, nothing is deleted. The oldest row sampled is from "
             ),
         ] {
             assert!(draft.contains(part), "{part}\n\n{draft}");
@@ -441,13 +441,13 @@ fn what_else_may_say_the_end_is_told(dialect: Dialect) {
         // One row for each, by its own key.
         "work_text = { parents = [\"item_ref -> work.id\"]".to_owned(),
         format!(
-            "# ? expires_at is called like an expiry. If rows go by it, write this instead (without final, end_time, retention):\n\
+            "# ? expires_at has the name of an expiry time. If rows are to be deleted by it, write this instead (without final, end_time, retention):\n\
              # strategy = \"expiry\"\n# time     = \"expires_at{zone}\"\n"
         ),
     ] {
         assert!(draft.contains(&part), "{part}\n\n{draft}");
     }
-    let told = "# ? completed.completed_at may say when a row of work ended. If it does, write this instead:\n\
+    let told = "# ? completed.completed_at may be the time when a row of work ended. If it is, write this instead:\n\
                 # end_time   = \"max(completed.completed_at)\"\n# start_time = \"created_at\"\n";
     assert_eq!(draft.contains(told), by_rows, "{draft}");
     assert!(!draft.contains("stranger"), "{draft}");
@@ -473,7 +473,7 @@ fn states_are_believed_that_say_they_go_on(dialect: Dialect) {
         ));
     }
     let draft = draft(&database, "run");
-    let line = "# ? status = PENDING: 1 of 1 rows have an end: not taken for final, since by its name it goes on.";
+    let line = "# ? status = PENDING: 1 of 1 rows have an end: not taken as final, since by its name it is still running.";
     assert!(draft.contains(line), "{draft}");
     assert!(
         draft.contains("\nfinal     = { status = [\"done\"] }\n"),
@@ -541,10 +541,10 @@ fn keys_say_what_becomes_of_rows(dialect: Dialect) {
         "part = { parents = [\"run_id -> run.id\"]",
         "piece = { parents = [\"run_id, number -> part(run_id, number)\"]",
         "detail = { parents = [\"step_id -> step.id\"]",
-        "# ? `detail.run_id` could name rows of `run`, without a foreign key (1 of 1 values have their row): is that an edge, too?",
+        "# ? `detail.run_id` could refer to rows of `run`, without a foreign key (1 of 1 values match a row): is that also an edge?",
         "hierarchy = [\"run: above -> id\"]\nshared    = \"closed\"",
         "parents = [\"of_step -> step.id set null\"]",
-        "# ? By of_step a row of run names one of step, and that belongs to a row of run. If this is the one above it:\n\
+        "# ? By of_step a row of run refers to one of step, which belongs to a row of run. If that is its parent:\n\
          # hierarchy = [\"run: of_step -> step.run_id\"]\n",
     ] {
         assert!(draft.contains(part), "{part}\n\n{draft}");

@@ -101,7 +101,7 @@ fn on_one_line(sql: &str) -> Result<String, String> {
         if let Some(kind) = quote {
             if sign.is_control() {
                 return Err(
-                    "a text of the condition has a line break or another control character"
+                    "a string in the condition has a line break or another control character"
                         .to_owned(),
                 );
             }
@@ -205,7 +205,7 @@ mod tests {
             "`\\'` ends a text on some servers"
         );
         assert_eq!(wrong("paid = 1"), "the condition does not refer to `{root}`");
-        let broken = "a text of the condition has a line break or another control character";
+        let broken = "a string in the condition has a line break or another control character";
         assert_eq!(wrong("{root}.a = 'b\nc'"), broken);
     }
 }

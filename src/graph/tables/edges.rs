@@ -206,7 +206,7 @@ fn edge(
                     "type-mismatch",
                     value.span(),
                     format!("`{}` is `{}` and never has this value", column.name.escape_debug(), names::kind_name(column.kind)),
-                    "write a whole number for a column of whole numbers, and a text in single quotes for any other",
+                    "write a whole number for a column of whole numbers, and a string in single quotes for any other",
                 ));
                 return None;
             }

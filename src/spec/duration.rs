@@ -2,7 +2,7 @@
 //!
 //! A day is 86,400 seconds. Months and years are refused: they have no fixed length.
 
-/// No duration of a spec is longer: a hundred years, in milliseconds.
+/// The longest duration of a spec: a hundred years, in milliseconds.
 pub const LONGEST: i64 = 36_525 * DAY;
 
 /// What JSON Schema says of a duration: the forms that [`parse`] reads.
@@ -31,12 +31,12 @@ const FORMS: &str =
 const NO_CALENDAR: &str =
     "months and years have no fixed length; use days, e.g. `30d` or `365d`";
 
-/// Why a text is no duration, and what to write instead.
+/// Why a string is not a duration, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// What is wrong.
     pub message: String,
-    /// How to mend it.
+    /// How to correct it.
     pub help: &'static str,
 }
 

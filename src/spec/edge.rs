@@ -14,16 +14,16 @@ use super::text::Text;
 use super::values::{Names, Scalar, each};
 use crate::diagnostic::{Diagnostic, Span};
 
-/// What a row names, in one of two forms.
+/// What a row refers to, in one of two forms.
 #[derive(Clone, Debug)]
 pub enum Parent {
-    /// A text: `column -> table.column`.
+    /// A string: `column -> table.column`.
     Text(String),
     /// A table: `{ column = "…", parent = "…", key = "…" }`.
     Table(Box<Edge>),
 }
 
-/// The parts of an edge, for editors that complete them. It says the same as a text.
+/// The parts of an edge, for editors that complete them. It means the same as a string.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
@@ -31,11 +31,11 @@ pub enum Parent {
 )]
 #[schemars(extend("required" = ["column", "parent", "key"]))]
 pub struct Edge {
-    /// The column that names the other row, or several.
+    /// The column that refers to the other row, or several.
     #[serde(default)]
     #[schemars(with = "Names", example = &"run_id", example = ["dag_id", "run_id"])]
     pub column: Option<Spanned<Names>>,
-    /// Its type, if it differs from that of the other table's column; of several, each.
+    /// Its type, if it differs from that of the other table's column; for several, each.
     #[serde(default)]
     #[schemars(schema_with = "kinds", example = &"bigint")]
     pub r#type: Option<Spanned<Names>>,
@@ -43,38 +43,38 @@ pub struct Edge {
     #[serde(default)]
     #[schemars(with = "String", example = &"run")]
     pub parent: Option<Text>,
-    /// The column of that table which is named: its key, or as many columns, which are a unique key.
+    /// The referenced column of that table: its key, or as many columns, which are a unique key.
     #[serde(default)]
     #[schemars(with = "Names", example = &"id", example = ["dag_id", "run_id"])]
     pub key: Option<Spanned<Names>>,
-    /// A value of the column that means that the row names none.
+    /// A value of the column that means no parent.
     #[serde(default)]
     #[schemars(schema_with = "none", example = 0)]
     pub unless: Option<Spanned<Scalar>>,
-    /// What becomes of the row when the other one goes; it goes as well, if left out.
+    /// What happens to the row when the other one is deleted; default: it is also deleted.
     #[serde(default)]
     #[schemars(with = "OnDelete")]
     pub on_delete: Option<Spanned<OnDelete>>,
-    /// Whether it is the other row that names this one, by any of its columns, and a row that none names is no orphan.
+    /// Whether the other row refers to this one, by any of its columns; a row that none refers to is no orphan.
     #[serde(default)]
     #[schemars(with = "bool", default)]
     pub alone: Option<Spanned<bool>>,
-    /// Whether the edge is left out where a database lacks its column, as `optional` of a table says.
+    /// Whether the edge is left out if a database lacks its column, like `optional` of a table.
     #[serde(default)]
     #[schemars(with = "bool", default)]
     pub optional: Option<Spanned<bool>>,
 }
 
-/// What becomes of a row when the row goes that it names.
+/// What happens to a row when the row that it refers to is deleted.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 pub enum OnDelete {
-    /// It does not belong to that row but keeps it, and its whole family, for as long as it is there.
+    /// It does not belong to that row but keeps it, and its whole family, as long as it exists.
     #[serde(rename = "restrict")]
     Restrict,
-    /// It stays, and the column is set to NULL before.
+    /// It is kept, and the column is first set to NULL.
     #[serde(rename = "set null")]
     SetNull,
-    /// It goes as well: on PostgreSQL by its foreign key, where that deletes it, and it is counted.
+    /// It is also deleted: on PostgreSQL by its foreign key, if that deletes it, and it is counted.
     #[serde(rename = "cascade")]
     Cascade,
 }
@@ -150,7 +150,7 @@ impl Edge {
         }
     }
 
-    /// Two fields of which only one can be meant: the small language has no place for both.
+    /// Two fields that exclude each other: the string form has no place for both.
     fn at_odds(&self, edge: &EdgeText) -> Option<Diagnostic> {
         let [unless, alone, action] = [
             self.unless.as_ref().map(Spanned::span),
@@ -205,7 +205,7 @@ impl Edge {
     }
 }
 
-/// The texts of a field of which there must be as many as columns.
+/// The strings of a field that must have as many as there are columns.
 fn as_many(
     columns: &Spanned<Names>,
     field: &str,

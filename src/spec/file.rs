@@ -15,7 +15,7 @@ use super::values::Values;
 use crate::dialect::Dialect;
 use crate::facts;
 
-/// A windrow spec: the tables of one managed system, what belongs to what, and what to purge when.
+/// A windrow spec: the tables of one managed system, what belongs to what, and when to delete what.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 #[schemars(title = "windrow spec", extend("required" = ["name", "tables", "rules"]))]
@@ -28,15 +28,15 @@ pub struct Spec {
         example = &"dolphinscheduler"
     )]
     pub name: Option<Text>,
-    /// One line about the managed system; the name if left out.
+    /// One line about the managed system; default: the name.
     #[serde(default)]
     #[schemars(with = "String", example = &"Apache DolphinScheduler 3.4")]
     pub title: Option<Text>,
-    /// The servers that the managed system runs on; all if left out.
+    /// The servers that the managed system runs on; default: all.
     #[serde(default)]
     #[schemars(with = "Vec<Dialect>")]
     pub dialects: Option<Spanned<Vec<Spanned<Dialect>>>>,
-    /// The servers on which the names of the tables and columns are in upper case, whatever their case in this file.
+    /// The servers on which table and column names are in upper case, whatever their case in this file.
     #[serde(default)]
     #[schemars(with = "Vec<Dialect>", example = ["mysql", "mariadb"])]
     pub upper_case: Option<Spanned<Vec<Spanned<Dialect>>>>,
@@ -44,7 +44,7 @@ pub struct Spec {
     #[serde(default)]
     #[schemars(with = "String", extend("default" = "public"))]
     pub schema: Option<Text>,
-    /// Database of the application's tables on MySQL and MariaDB; the name of the spec if left out.
+    /// Database of the application's tables on MySQL and MariaDB; default: the name of the spec.
     #[serde(default)]
     #[schemars(with = "String", example = &"dolphinscheduler")]
     pub database: Option<Text>,
@@ -52,31 +52,31 @@ pub struct Spec {
     #[serde(default)]
     #[schemars(with = "String", extend("default" = "UTC"), example = &"Europe/Berlin")]
     pub time_zone: Option<Text>,
-    /// When the scheduled run starts: five cron fields in UTC, or `N seconds`; several of these are a job each.
+    /// When scheduled runs start: five cron fields in UTC, or `N seconds`; of several, each becomes its own job.
     #[serde(default)]
     #[schemars(with = "Names", extend("default" = "7 * * * *"), example = &"30 seconds")]
     pub schedule: Option<Spanned<Names>>,
-    /// How many workers there are, each a job of its own for every line of the schedule: those that run at a time share out
-    /// families, rows of one table by their time, and single rows. The limits of a run hold for each.
+    /// How many workers there are, each with its own job for every line of the schedule: workers that run at the same
+    /// time share families, rows of one table by their time, and single rows. The limits of a run apply to each.
     #[serde(default)]
     #[schemars(with = "u32", range(min = 1, max = 8), extend("default" = 1), example = &2)]
     pub workers: Option<Spanned<i64>>,
-    /// How long pg_cron keeps its rows of past starts of these runs, which it never deletes by itself; left out: for ever.
+    /// How long pg_cron keeps its records of past starts of these runs, which it never deletes by itself; default: forever.
     #[serde(default)]
     #[schemars(with = "String", regex(pattern = PATTERN), example = &"30d")]
     pub cron_history: Option<Text>,
-    /// Days after which archived rows go for good, whole runs at the end of a later one; left out: never.
+    /// Days after which archived rows are permanently deleted, a whole run's at the end of a later run; default: never.
     #[serde(default)]
     #[schemars(with = "u32", range(min = 1, max = facts::ARCHIVE_DAYS.greatest), example = &365)]
     pub archive_days: Option<Spanned<i64>>,
     /// When scheduled runs may work: `always`, `never`, or windows like `mon-fri 22:00-06:00 Europe/Berlin`. Days are
-    /// those on which a window begins; the start is inclusive, the end exclusive, and the same twice is 24 hours. Without a
-    /// zone it is UTC.
+    /// those on which a window begins; the start is inclusive, the end exclusive, and the same time twice is 24 hours.
+    /// The default time zone is UTC.
     #[serde(default)]
     #[schemars(with = "Names", extend("default" = "always"), example = &"mon-fri 22:00-06:00 Europe/Berlin")]
     pub windows: Option<Spanned<Names>>,
-    /// The column, `table.column` or `schema.table.column`, in which each replica says in a row of its own up to which
-    /// instant it has got, in UTC. What writes it there is not windrow's. `max_replica_lag` asks it; MySQL and MariaDB do
+    /// The column, `table.column` or `schema.table.column`, in which each replica has its own row with the instant, in
+    /// UTC, up to which it has replicated. windrow does not write it. `max_replica_lag` reads it; MySQL and MariaDB do
     /// not know their replicas.
     #[serde(default)]
     #[schemars(with = "String", example = &"ops.heartbeat.seen_at")]
@@ -85,11 +85,11 @@ pub struct Spec {
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, Table>")]
     pub tables: BTreeMap<Text, Table>,
-    /// Tables that look as if they belonged to a managed one and are left alone, each with the reason.
+    /// Tables that seem to belong to a managed table and are left alone, each with the reason.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, String>")]
     pub ignore: BTreeMap<Text, Text>,
-    /// What to purge: the rules, in the order in which a run takes them.
+    /// What to delete: the rules, in the order in which a run applies them.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, Rule>")]
     pub rules: BTreeMap<Text, Rule>,
@@ -102,8 +102,9 @@ pub struct Spec {
     expecting = "a table like `{ key = \"id integer\" }`"
 )]
 pub struct Table {
-    /// The key that children name: `column type`. Bytes are `binary` on MySQL and MariaDB, `bytea` on PostgreSQL: on the former, holds,
-    /// purges and the ledger have such a key as the hexadecimal digits that HEX() writes. `numeric` is a number of any size, on MySQL and
+    /// The key that children refer to: `column type`. Bytes are `binary` on MySQL and MariaDB, `bytea` on PostgreSQL: on
+    /// MySQL and MariaDB, holds, purges and the ledger have such a key as the hexadecimal digits that HEX() writes.
+    /// `numeric` is a number of any size, on MySQL and
     /// MariaDB a DECIMAL without a fraction.
     #[serde(default)]
     #[schemars(
@@ -112,70 +113,70 @@ pub struct Table {
         example = &"id integer"
     )]
     pub key: Option<Text>,
-    /// Further unique keys that children name: `column type, column type`.
+    /// Further unique keys that children refer to: `column type, column type`.
     #[serde(default)]
     #[schemars(with = "Vec<String>", example = ["dag_id varchar, run_id varchar"])]
     pub unique: Vec<Text>,
     /// What a row belongs to: `column [type] -> table.column [unless value]`. With `restrict` at the end it does not
-    /// belong to that row but keeps it, and its whole family, for as long as it is there. With `set null` it stays when that
-    /// row goes, and the column is set to NULL before. With `cascade` a batch on PostgreSQL leaves the row to its foreign key, where
-    /// that deletes it, and counts what it has deleted. With `or alone` it is the other row that names this one, by any of
-    /// its columns, and a row that none names is no orphan. A key of several columns is named
-    /// `column, column -> table(column, column)`; where that row has no key of its own, both must belong to the same parent by
-    /// one of these columns, and go with that. With `optional` behind all of it, the edge is left out where a database lacks its
-    /// column, as `optional` of a table says. A table of these parts says the same as a text.
+    /// belong to that row but keeps it, and its whole family, as long as it exists. With `set null` it is kept when that
+    /// row is deleted, and the column is first set to NULL. With `cascade` a batch on PostgreSQL leaves the row to its
+    /// foreign key, if that deletes it, and counts what the key deleted. With `or alone` the other row refers to this
+    /// one, by any of its columns, and a row that none refers to is no orphan. For a key of several columns, write
+    /// `column, column -> table(column, column)`; if that row has no key of its own, both must belong to the same parent
+    /// by one of these columns, and are deleted with it. With `optional` at the very end, the edge is left out if a
+    /// database lacks its column, like `optional` of a table. A table of these parts means the same as a string.
     #[serde(default)]
     #[schemars(
         with = "Vec<Parent>",
         example = ["parent_id -> parent.id", "owner_id bigint -> owner.id unless 0", "audited_id -> parent.id restrict", "last_id -> parent.id set null", "noted_id -> parent.id cascade", "id -> parent.blob_id or alone"]
     )]
     pub parents: Vec<Spanned<Parent>>,
-    /// With which of several parents a row goes.
+    /// With which of several parents a row is deleted.
     #[serde(default)]
     #[schemars(with = "With")]
     pub with: Option<Spanned<With>>,
-    /// Which rows have nothing before them any more: `column = value(s)`, or `"column -> table.column" = value(s)` for a column
-    /// of the row that an edge of `parents` names. Any other keeps the row that it belongs to, and its whole family
-    /// (`REFERENCED`), until it is final; so does one in which the column is NULL, or which names no row that is there. Every row
-    /// is final if left out.
+    /// Which rows are finished: `column = value(s)`, or `"column -> table.column" = value(s)` for a column of the row
+    /// that an edge of `parents` refers to. Any other row keeps the row that it belongs to, and its whole family
+    /// (`REFERENCED`), until it is final; so does a row in which the column is NULL, or which refers to no existing row.
+    /// Default: every row is final.
     #[serde(default)]
     #[schemars(
         with = "BTreeMap<String, Values>",
         example = serde_json::json!({"missed": true, "callback_id -> callback.state": ["success", "failed"]})
     )]
     pub r#final: Option<Spanned<BTreeMap<Text, Spanned<Values>>>>,
-    /// Which rows are kept when the row goes that they belong to: `column = value(s)`, all of which must hold. They stay as they
-    /// are, and so does what belongs to them, until a rule deletes them whose root this table is. A row in which the column is
-    /// NULL is not kept, unless that is what it says: `column = { null = true }`. No row is kept if left out.
+    /// Which rows are kept when the row that they belong to is deleted: `column = value(s)`, all of which must hold.
+    /// They are left unchanged, and so is what belongs to them, until a rule with this table as its root deletes them. A
+    /// row in which the column is NULL is not kept, unless the condition is `column = { null = true }`. Default: no row is kept.
     #[serde(default)]
     #[schemars(
         with = "BTreeMap<String, Values>",
         example = serde_json::json!({"dagster_event_type": ["ASSET_MATERIALIZATION", "ASSET_OBSERVATION"]})
     )]
     pub kept: Option<Spanned<BTreeMap<Text, Spanned<Values>>>>,
-    /// Columns of `parents` (of several: as written there) that an index of the application leads with, so that none needs to be added.
+    /// Columns of `parents` (several: as written there) that lead an index of the application, so that none needs to be added.
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
     pub indexed: Vec<Text>,
-    /// Triggers of the application that are accepted, by name: those that fire on DELETE, or on UPDATE of a column that is set.
-    /// They are code that windrow cannot account for: whoever lists one has read what it does to each row. Any other is a
-    /// warning of `check --database`.
+    /// Accepted triggers of the application, by name: those that fire on DELETE, or on UPDATE of a column that windrow
+    /// sets. They are code that windrow cannot account for: list one only after reading what it does to each row. Any
+    /// other is a warning of `check --database`.
     #[serde(default)]
     #[schemars(with = "Vec<String>", example = ["audit_deletions"])]
     pub triggers: Vec<Text>,
-    /// Whether some versions of the application lack it. Where a database does, `windrow init --from` and `windrow install`
-    /// leave it out, with the edges that lead to it and the rules whose root it is.
+    /// Whether some versions of the application lack it. If a database does, `windrow init --from` and `windrow install`
+    /// leave it out, with the edges that lead to it and the rules that have it as their root.
     #[serde(default)]
     #[schemars(with = "bool", extend("default" = false))]
     pub optional: Option<Spanned<bool>>,
 }
 
-/// With which of its parents a row goes that has several. A parent that is not there does not count.
+/// With which of its parents a row with several is deleted. A parent that does not exist does not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum With {
-    /// With all of them: families that share such a row go together or not at all, and one whose row has a parent outside
-    /// of the rule, or of no family, stays (`REFERENCED`) for as long as that is there.
+    /// With all of them: families that share such a row are deleted together or not at all, and a family whose row has a
+    /// parent outside the rule, or in no family, is kept (`REFERENCED`) as long as that parent exists.
     #[default]
     All,
     /// With the first of them that goes, whatever becomes of the others. A rule by removal time knows no other way: a row goes

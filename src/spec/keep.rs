@@ -13,8 +13,8 @@ use toml::Spanned;
 use super::text::Text;
 use super::values::{Names, Values};
 
-/// The newest rows of each group. Where families go, the newest roots stay with their families. A row in which one of the
-/// columns is NULL has no place in a group, and is not among them.
+/// The newest rows of each group. In rules that delete families, the newest roots are kept with their families. A row in
+/// which one of the columns is NULL has no position in a group, and is not among the newest.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
@@ -22,25 +22,24 @@ use super::values::{Names, Values};
 )]
 #[schemars(extend("required" = ["newest", "per", "by"]))]
 pub struct Keep {
-    /// How many of each group.
+    /// How many of each group to keep.
     #[serde(default)]
     #[schemars(with = "i64", range(min = 1, max = 1_000))]
     pub newest: Option<Spanned<i64>>,
-    /// Columns that tell the groups apart: `column [type]`, bigint if no type is given.
+    /// Columns that define the groups: `column [type]`, default bigint.
     #[serde(default)]
     #[schemars(with = "Names", example = &["dag_id varchar", "map_index integer"])]
     pub per: Option<Spanned<Names>>,
-    /// Columns that order a group, the newest last: `column [type]`, timestamp if no type is given. The key decides between
-    /// equals.
+    /// Columns that order a group, the newest last: `column [type]`, default timestamp. The key decides between equals.
     #[serde(default)]
     #[schemars(with = "Names", example = &"try_number integer")]
     pub by: Option<Spanned<Names>>,
-    /// Which roots count, and stay: `column = value(s)`. Every candidate, final or not, if left out.
+    /// Which roots count, and are kept: `column = value(s)`. Default: every candidate, final or not.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, Values>")]
     pub of: BTreeMap<Text, Spanned<Values>>,
-    /// Of families: whether some versions of the application lack one of these columns. Where a database does, it is as if every
-    /// row were NULL there, and `windrow init --from` and `windrow install` leave out what keeps nothing then.
+    /// For families: whether some versions of the application lack one of these columns. If a database does, every row
+    /// counts as NULL there, and `windrow init --from` and `windrow install` leave out what then keeps nothing.
     #[serde(default)]
     #[schemars(with = "bool", extend("default" = false))]
     pub optional: Option<Spanned<bool>>,
@@ -55,7 +54,7 @@ pub enum Keeps {
     Many(Vec<Spanned<Keep>>),
 }
 
-/// The ways in which rows of a rule stay, each with its place.
+/// The ways in which rows of a rule are kept, each with its place.
 pub fn each_keep(keeps: &Spanned<Keeps>) -> Vec<Spanned<&Keep>> {
     match keeps.get_ref() {
         Keeps::One(keep) => vec![Spanned::new(keeps.span(), &**keep)],

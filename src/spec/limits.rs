@@ -15,7 +15,7 @@ use super::duration::{self, PATTERN};
 use super::text::Text;
 use crate::facts::{self, Limit, SETTINGS, Setting};
 
-/// How much a run takes at once: what is said of each limit, by its name.
+/// How much a run deletes at once, and how fast: each limit by its name.
 #[derive(Clone, Debug, Default)]
 pub struct Limits {
     /// Those that are numbers.

@@ -13,7 +13,7 @@ use super::stamp::Stamp;
 use super::text::Text;
 use super::values::{Archive, Values};
 
-/// What to purge: a root table, who is eligible, when, how much.
+/// What to delete: a root table, which rows, when, how much.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table of a rule's fields")]
 pub struct Rule {
@@ -23,8 +23,8 @@ pub struct Rule {
     /// The table of the roots.
     #[schemars(with = "String")]
     pub root: Option<Text>,
-    /// Which rows of the root table are roots: `column = value(s)`, or `column = { null = true }` for rows in which it is
-    /// NULL. Every row if left out.
+    /// Which rows of the root table are roots: `column = value(s)`, or `column = { null = true }` for rows in which it
+    /// is NULL. Default: every row.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, Values>")]
     pub candidates: BTreeMap<Text, Spanned<Values>>,
@@ -32,19 +32,19 @@ pub struct Rule {
     /// not NULL.
     #[schemars(with = "BTreeMap<String, Values>", extend("minProperties" = 1))]
     pub r#final: Option<Spanned<BTreeMap<Text, Spanned<Values>>>>,
-    /// SQL that must be true as well of a row that is final, beside `final`, or of a row that is the rule's at all, beside
-    /// `candidates` (`age`, `expiry`, `orphan`, `keep-last`): one condition on the row `{root}`; `{schema}` is the schema or
-    /// database of the application's tables. NULL is not true: the row stays. windrow does not read it, and says so
-    /// (`raw-condition`).
+    /// SQL that must also be true, in addition to `final`, for a row to be final, or, in addition to `candidates`, for
+    /// the rule to apply to a row (`age`, `expiry`, `orphan`, `keep-last`): one condition on the row `{root}`;
+    /// `{schema}` is the schema or database of the application's tables. NULL is not true: the row is kept. windrow does
+    /// not read it, and says so (`raw-condition`).
     #[serde(default)]
     #[schemars(with = "String", example = &"{root}.paid >= {root}.owed")]
     pub where_sql: Option<Text>,
-    /// When a row of the root table ended: `column [timestamp | timestamptz | date | epoch-s | epoch-ms | epoch-us]`. A date says
-    /// the end of that day in the spec's `time_zone`. A number that
-    /// counts from the beginning of 1970 in UTC says nothing where it is not above 0. With `else other_column` that one stands
-    /// in where the first is NULL; where both are, the row is undated. MariaDB has no index for it. `max(table.column)` is the
-    /// time at which the last of its rows of another table was over: unknown while the column is NULL in one of them, or
-    /// where there are none. For PostgreSQL, and only with `start_time`.
+    /// When a row of the root table ended: `column [timestamp | timestamptz | date | epoch-s | epoch-ms | epoch-us]`. A
+    /// date stands for the end of that day in the spec's `time_zone`. A number counts from the beginning of 1970 in UTC,
+    /// and means no time if it is not above 0. `else other_column` is used where the first is NULL; where both are, the
+    /// row is undated. MariaDB has no index for it. `max(table.column)` is the time at which the last of its rows of
+    /// another table ended: unknown while the column is NULL in one of them, or if there are none. For PostgreSQL, and
+    /// only with `start_time`.
     #[schemars(
         with = "String",
         example = &"end_time",
@@ -54,14 +54,14 @@ pub struct Rule {
         example = &"max(step.completed_at) else updated_at"
     )]
     pub end_time: Option<Text>,
-    /// When a row of the root table began: `column [timestamp | timestamptz]`. Where `end_time` stands in another table, roots
-    /// are looked for by this; one that began after the cutoff has not ended before it.
+    /// When a row of the root table began: `column [timestamp | timestamptz]`. If `end_time` is in another table, roots
+    /// are found by this column; a root that began after the cutoff cannot have ended before it.
     #[serde(default)]
     #[schemars(with = "String", example = &"created_at")]
     pub start_time: Option<Text>,
     /// What links a member to its descendants: `table: parent_column -> child_column` for a relation table,
-    /// `root: parent_column -> key` where rows of the root table name the one above them, and `root: column -> table.parent_column`
-    /// where they name a row of another table, which belongs to the one above them.
+    /// `root: parent_column -> key` if rows of the root table refer to their parent, and `root: column ->
+    /// table.parent_column` if they refer to a row of another table that belongs to their parent.
     #[serde(default)]
     #[schemars(
         with = "Vec<String>",
@@ -73,22 +73,22 @@ pub struct Rule {
     /// What happens to a family that shares a member with another.
     #[serde(default)]
     pub shared: Shared,
-    /// Which column says when a row goes (`removal-time`, `expiry`) or how old it is (`age`, `orphan`, `keep-last`):
-    /// `column [timestamp | timestamptz | date | epoch-s | epoch-ms | epoch-us]`. A date says the end of that day. A number that
-    /// counts from the beginning of 1970 in UTC says nothing where it is not above 0. A removal time is neither.
+    /// Which column says when a row is deleted (`removal-time`, `expiry`) or how old it is (`age`, `orphan`, `keep-last`):
+    /// `column [timestamp | timestamptz | date | epoch-s | epoch-ms | epoch-us]`. A date stands for the end of that day.
+    /// A number counts from the beginning of 1970 in UTC, and means no time if it is not above 0. A removal time is neither.
     #[serde(default)]
     #[schemars(with = "String", example = &"removal_time", example = &"event_time epoch-ms")]
     pub time: Option<Text>,
-    /// The tables of a rule by removal time, in the order in which their rows go: `table`, or `table: column, …` with the
-    /// columns that name the root of a row's family.
+    /// The tables of a rule by removal time, in the order in which their rows are deleted: `table`, or `table: column,
+    /// …` with the columns that refer to the root of a row's family.
     #[serde(default)]
     #[schemars(with = "Vec<String>", example = ["task: root_instance_id", "instance: root_instance_id"])]
     pub tables: Vec<Text>,
-    /// What one transaction of a rule by removal time takes: whole families, where `tables` says to which one rows belong.
+    /// What one transaction of a rule by removal time deletes: whole families, if `tables` says which one each row belongs to.
     #[serde(default)]
     #[schemars(with = "Unit", extend("default" = "family"))]
     pub unit: Option<Spanned<Unit>>,
-    /// Foreign keys of other tables; a row that they name stays: `other_table: column -> table`.
+    /// Foreign keys of other tables; a row that they refer to is kept: `other_table: column -> table`.
     #[serde(default)]
     #[schemars(
         with = "Vec<String>",
@@ -96,12 +96,12 @@ pub struct Rule {
         example = ["variable: blob_id -> blob"]
     )]
     pub references: Vec<Text>,
-    /// When rows go that have no expiry time of their own; left out: never.
+    /// When rows without an expiry time are deleted; default: never.
     #[schemars(with = "Fallback")]
     pub fallback: Option<Spanned<Fallback>>,
-    /// What must exist for a row of an `orphan` rule to stay, from the row on: `column -> table.column [unless value]`, or
-    /// `column, column -> table(column, column)`; each further entry starts at the row that the one before names. Left
-    /// out: the parents of the table.
+    /// What must exist for a row of an `orphan` rule to be kept, starting at the row: `column -> table.column [unless
+    /// value]`, or `column, column -> table(column, column)`; each further entry starts at the row that the previous one
+    /// refers to. Default: the parents of the table.
     #[serde(default)]
     #[schemars(
         with = "Vec<String>",
@@ -109,44 +109,45 @@ pub struct Rule {
         example = ["asset_id -> asset.id", "name, uri -> asset_active(name, uri)"]
     )]
     pub needs: Vec<Text>,
-    /// Orphans go however young they are; for a table that has no time.
+    /// Orphans are deleted however young they are; for a table that has no time.
     #[serde(default)]
     #[schemars(with = "bool", extend("default" = false))]
     pub at_once: Option<Spanned<bool>>,
-    /// What stays whatever its age: the newest roots of each group with their families, or the newest rows (`keep-last`).
-    /// Of families, an array of these keeps what any of them keeps.
+    /// What is kept whatever its age: the newest roots of each group with their families, or the newest rows
+    /// (`keep-last`). For families, an array of these keeps what any of them keeps.
     #[serde(default)]
     #[schemars(with = "Keeps")]
     pub keep: Option<Spanned<Keeps>>,
     /// How long ended families are kept.
     #[schemars(with = "Retention")]
     pub retention: Option<Spanned<Retention>>,
-    /// How removal times can be set anew, for a rule by removal time.
+    /// How removal times can be recalculated, for a rule by removal time.
     #[schemars(with = "Stamp")]
     pub stamp: Option<Spanned<Stamp>>,
     /// How much a run deletes at once, and how fast.
     #[serde(default)]
     #[schemars(extend("default" = {}))]
     pub limits: Limits,
-    /// Files outside the database that deleted rows name.
+    /// Files outside the database that deleted rows refer to.
     #[serde(default)]
     pub artifacts: Vec<Artifact>,
-    /// Which rows are copied into archive tables in the transaction that deletes them: `true` for those of every table of
-    /// the rule, or the names of its tables. None if left out.
+    /// Which rows are copied into archive tables in the transaction that deletes them: `true` for those of every table
+    /// of the rule, or the names of its tables. Default: none.
     #[serde(default)]
     #[schemars(with = "Archive")]
     pub archive: Option<Spanned<Archive>>,
-    /// Whether triggers refuse a row whose parent is gone or going: on every table whose rows go with the families of an
-    /// `end-time` rule. For schemas without foreign keys; it costs a look at the parent for each inserted row.
+    /// Whether triggers refuse a row whose parent is deleted or being deleted: on every table whose rows are deleted
+    /// with the families of an `end-time` rule. For schemas without foreign keys; it costs a lookup of the parent for
+    /// each inserted row.
     #[serde(default)]
     #[schemars(with = "bool", extend("default" = false))]
     pub orphan_guard: Option<Spanned<bool>>,
-    /// Whether some versions of the application have no such rows. Where a database lacks a table or a column that the rule
-    /// names, `windrow init --from` and `windrow install` leave the rule out: nothing goes by it.
+    /// Whether some versions of the application have no such rows. If a database lacks a table or a column that the rule
+    /// names, `windrow init --from` and `windrow install` leave the rule out: it deletes nothing.
     #[serde(default)]
     #[schemars(with = "bool", extend("default" = false))]
     pub optional: Option<Spanned<bool>>,
-    /// Further names for the figures of the two documents.
+    /// Other names for the figures of the two documents.
     #[serde(default)]
     #[schemars(extend("default" = {}))]
     pub report: Report,
@@ -158,15 +159,15 @@ pub struct Rule {
 pub enum Strategy {
     /// Whole families, a retention after their last member ended.
     EndTime,
-    /// Rows whose stored removal time has come, over several tables.
+    /// Rows whose stored removal time has passed, in several tables.
     RemovalTime,
     /// Rows of one table, a retention after their time.
     Age,
     /// Rows of one table whose own expiry time has passed.
     Expiry,
-    /// Rows of one table that name something that is gone.
+    /// Rows of one table that refer to a missing row.
     Orphan,
-    /// Rows of one table, but for the newest of each group.
+    /// Rows of one table, except the newest of each group.
     KeepLast,
 }
 
@@ -184,15 +185,15 @@ impl Strategy {
     }
 }
 
-/// What one transaction of a rule by removal time takes.
+/// What one transaction of a rule by removal time deletes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
-    /// A window of time: every row goes when its own removal time has come, whether or not that of its root has. Cheaper, and
-    /// right only where all rows of a family share one.
+    /// A slice of removal time: every row is deleted when its own removal time has passed, whether or not that of its
+    /// root has. Cheaper, and right only if all rows of a family share one.
     Window,
-    /// Whole families: they go when the removal time of their root has come, whatever that of their other rows is; no row goes
-    /// whose root is there and stays. What belongs to no family goes by its own time, in windows.
+    /// Whole families: they are deleted when the removal time of their root has passed, whatever that of their other
+    /// rows is; no row is deleted whose root exists and is kept. Rows of no family are deleted by their own time, in slices.
     #[default]
     Family,
 }
@@ -201,10 +202,10 @@ pub enum Unit {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shared {
-    /// Families that share a member go together or not at all.
+    /// Families that share a member are deleted together or not at all.
     #[default]
     Closed,
-    /// A root's own verdict decides, whoever else links to its members.
+    /// Each root is decided alone, whoever else links to its members.
     Literal,
 }
 
@@ -215,10 +216,10 @@ pub enum Shared {
     expecting = "a table like `{ default = \"30d\" }`"
 )]
 pub struct Retention {
-    /// Retention where no policy says otherwise.
+    /// Retention unless a policy sets another.
     #[schemars(with = "String", regex(pattern = PATTERN), example = &"30d", example = &"P30D")]
     pub default: Option<Text>,
-    /// No policy, option or call can go under this.
+    /// No policy, option or call can go below this.
     #[serde(default)]
     #[schemars(with = "String", regex(pattern = PATTERN), extend("default" = "7d"))]
     pub minimum: Option<Text>,
@@ -226,12 +227,12 @@ pub struct Retention {
     #[serde(default)]
     #[schemars(with = "String", regex(pattern = PATTERN), extend("default" = "1d"))]
     pub safety_lag: Option<Text>,
-    /// What a day is, where a retention is counted in days.
+    /// What a day is, if a retention is counted in days.
     #[serde(default)]
     #[schemars(with = "Days", extend("default" = "24h"))]
     pub days: Option<Spanned<Days>>,
-    /// Column of the root table by which policies are set: `column [type]`, bigint if no type is given. What `from` and
-    /// `by_value` say is by this column, too.
+    /// Column of the root table for which policies are set: `column [type]`, default bigint. `from` and `by_value` also
+    /// use this column.
     #[serde(default)]
     #[schemars(with = "String", example = &"project_code bigint")]
     pub per: Option<Text>,
@@ -239,8 +240,8 @@ pub struct Retention {
     #[serde(default)]
     #[schemars(with = "bool", extend("default" = false))]
     pub opt_in: Option<Spanned<bool>>,
-    /// A table that says how long what is kept whose `per` names its row: `table: key -> column unit`. NULL there means
-    /// the default, or for ever where there is none.
+    /// A table with the retention of the rows whose `per` refers to it: `table: key -> column unit`. NULL there means
+    /// the default, or forever if there is none.
     #[serde(default)]
     #[schemars(
         with = "String",
@@ -248,7 +249,7 @@ pub struct Retention {
         example = &"definition: id -> keep_days days"
     )]
     pub from: Option<Text>,
-    /// Retention by value of `per`. Another value means the default, or for ever where there is none.
+    /// Retention by value of `per`. Any other value means the default, or forever if there is none.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, String>", extend("minProperties" = 1))]
     pub by_value: Option<Spanned<BTreeMap<Text, Text>>>,
@@ -261,46 +262,46 @@ pub enum Days {
     #[default]
     #[serde(rename = "24h")]
     Hours,
-    /// From a time of the clock in the spec's `time_zone` to the same time on the next day of the calendar.
+    /// From a time of day in the spec's `time_zone` to the same time on the next calendar day.
     #[serde(rename = "calendar")]
     Calendar,
 }
 
-/// When rows go that have no expiry time of their own.
+/// When rows without an expiry time are deleted.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "a table like `{ time = \"updated_at\", retention = { default = \"30d\" } }`"
 )]
 pub struct Fallback {
-    /// The column from which the retention counts: `column [timestamp | timestamptz]`.
+    /// The column from which the retention is counted: `column [timestamp | timestamptz]`.
     #[schemars(with = "String", example = &"updated_at timestamptz")]
     pub time: Text,
-    /// How long after it; a default of `0d` turns this off, and rows without an expiry time stay.
+    /// How long after it; a default of `0d` turns this off, and rows without an expiry time are kept.
     #[schemars(with = "Retention")]
     pub retention: Option<Spanned<Retention>>,
 }
 
-/// A file that a deleted row names.
+/// A file that a deleted row refers to.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "a table like `{ table = \"job\", path = \"log_path\" }`"
 )]
 pub struct Artifact {
-    /// Table of the rows that name files.
+    /// Table of the rows that refer to files.
     #[schemars(with = "String")]
     pub table: Text,
-    /// Column that names the host; left out: the file is not tied to a host.
+    /// Column with the host; default: the file is not tied to a host.
     #[serde(default)]
     #[schemars(with = "String")]
     pub host: Option<Text>,
-    /// Column that names the path.
+    /// Column with the path.
     #[schemars(with = "String")]
     pub path: Text,
 }
 
-/// Further names for figures, so that a document answers in the words of the managed system.
+/// Other names for figures, so that a document uses the terms of the managed system.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "the tables `preview` and `run`")]
 pub struct Report {

@@ -11,7 +11,7 @@ use toml::Spanned;
 
 use super::text::Text;
 
-/// What a column of a condition may hold: one value, several of one kind, or whether it holds any.
+/// What a column of a condition must contain: one value, several of one kind, or any value at all.
 #[derive(Clone, Debug)]
 pub enum Values {
     /// `{ null = true }`: the column is NULL; `{ null = false }`: it is not.
@@ -27,7 +27,7 @@ pub enum Values {
 /// One string or several.
 #[derive(Clone, Debug)]
 pub enum Names {
-    /// A single text.
+    /// A single string.
     One(String),
     /// An array.
     Many(Vec<Text>),
@@ -47,7 +47,7 @@ pub enum Archive {
 pub enum Scalar {
     /// A whole number.
     Integer(i64),
-    /// A text.
+    /// A string.
     Text(String),
 }
 
@@ -114,7 +114,7 @@ impl<'de> Deserialize<'de> for Values {
     }
 }
 
-/// The texts of a field, each with its place.
+/// The strings of a field, each with its place.
 pub fn each(names: &Spanned<Names>) -> Vec<Text> {
     match names.get_ref() {
         Names::One(name) => vec![Spanned::new(names.span(), name.clone())],

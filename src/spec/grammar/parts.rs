@@ -25,9 +25,9 @@ pub struct EdgeText {
     pub parent_columns: Vec<Text>,
     /// The value that means "no parent".
     pub none: Option<Spanned<NoneText>>,
-    /// What becomes of a row when its parent is due.
+    /// What happens to a row when its parent is due.
     pub action: ActionText,
-    /// Whether it is the parent that names the row, and most rows are named by none.
+    /// Whether the parent refers to the row; most rows then have no parent.
     pub alone: bool,
     /// Whether some versions of the application lack it.
     pub optional: bool,
@@ -36,24 +36,24 @@ pub struct EdgeText {
 /// `column [type] [else column]`, or `max(table.column [type]) [else column]`.
 #[derive(Clone, Debug)]
 pub struct EndTimeText {
-    /// The table of the column, where it is not the root table: the last of its rows counts.
+    /// The table of the column, if it is not the root table: the last of its rows counts.
     pub table: Option<Text>,
     /// The column.
     pub column: ColumnText,
-    /// The column that stands in where it is NULL, of the same type.
+    /// The fallback column where it is NULL, of the same type.
     pub otherwise: Option<Text>,
 }
 
 /// The words at the end of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ActionText {
-    /// None: the row goes with its parent.
+    /// None: the row is deleted with its parent.
     Delete,
     /// `cascade`: likewise, by its foreign key.
     Cascade,
     /// `restrict`: it keeps its parent.
     Restrict,
-    /// `set null`: it lets go of its parent and stays.
+    /// `set null`: it is unlinked from its parent and kept.
     SetNull,
 }
 
@@ -62,7 +62,7 @@ pub enum ActionText {
 pub enum NoneText {
     /// A whole number.
     Integer(i64),
-    /// A text between single quotes.
+    /// A string between single quotes.
     Text(String),
 }
 
@@ -71,11 +71,11 @@ pub enum NoneText {
 pub struct LinkText {
     /// The relation table.
     pub table: Text,
-    /// Column of the upper member, or of a row of the other table.
+    /// Column of the parent member, or of a row of the other table.
     pub parent: Text,
-    /// The other table, whose row names the upper member.
+    /// The other table, whose row refers to the parent member.
     pub over: Option<Text>,
-    /// Column of the descendant, or of the other table's row for the upper member.
+    /// Column of the descendant, or of the other table's row for the parent member.
     pub child: Text,
 }
 
@@ -84,7 +84,7 @@ pub struct LinkText {
 pub struct MemberText {
     /// The table.
     pub table: Text,
-    /// The columns that name the root of a row's family.
+    /// The columns that refer to the root of a row's family.
     pub columns: Vec<Text>,
 }
 
@@ -93,7 +93,7 @@ pub struct MemberText {
 pub struct NamedText {
     /// The columns of the edge.
     pub columns: Vec<Text>,
-    /// The table that it names.
+    /// The table that it refers to.
     pub table: Text,
     /// A column of that table.
     pub column: Text,
@@ -104,11 +104,11 @@ pub struct NamedText {
 pub struct OwnText {
     /// The table.
     pub table: Text,
-    /// The column that names an instance, or a row of the other table.
+    /// The column that refers to an instance, or to a row of the other table.
     pub column: Text,
     /// The other table.
     pub through: Option<Text>,
-    /// Its column; its key if left out.
+    /// Its column; default: its key.
     pub named: Option<Text>,
 }
 
@@ -117,11 +117,11 @@ pub struct OwnText {
 pub struct SourceText {
     /// The table of the definitions.
     pub table: Text,
-    /// The column that tells its rows apart.
+    /// The column that identifies its rows.
     pub key: Text,
     /// The column with the retention.
     pub column: Text,
-    /// What the column counts.
+    /// The unit of the column.
     pub unit: Text,
 }
 

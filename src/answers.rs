@@ -45,11 +45,11 @@ pub use specs::{
 pub use status::{Due, Running, Status, Undeletable};
 pub use verify::{Check, Verification};
 
-/// Reads a document; `what` answered it, as a person calls it.
+/// Reads a document; `what` says what returned it, for people.
 ///
 /// # Errors
 ///
-/// Fails where a field is missing or of another type: the installation is of another version.
+/// Fails if a field is missing or of another type: the installation is of another version.
 pub fn read<T: DeserializeOwned>(what: &str, document: &Value) -> Result<T, Failure> {
     T::deserialize(document).map_err(|error| {
         Failure::new(format!("cannot read the answer of `{what}`"))

@@ -10,7 +10,7 @@ use super::fields::{Pairs, nullable};
 pub struct Archived {
     /// Rows of all these runs.
     pub rows: i64,
-    /// Whether nothing was dropped yet; of `archive drop` alone.
+    /// Whether nothing was dropped yet; only for `archive drop`.
     #[serde(default)]
     #[schemars(skip_serializing_if = "Option::is_none")]
     pub dry_run: Option<bool>,
@@ -23,7 +23,7 @@ pub struct Archived {
 pub struct ArchivedRun {
     /// Number of the run.
     pub run: i64,
-    /// What began it; NULL where the ledger has forgotten it.
+    /// What began it; NULL if the ledger no longer has it.
     #[serde(default)]
     pub trigger: Option<String>,
     /// How it ended.
@@ -37,7 +37,7 @@ pub struct ArchivedRun {
     #[schemars(extend("format" = "date-time"))]
     #[serde(deserialize_with = "nullable")]
     pub archived_at: Option<String>,
-    /// Who began it; NULL where the ledger has forgotten it.
+    /// Who began it; NULL if the ledger no longer has it.
     #[serde(deserialize_with = "nullable")]
     pub started_by: Option<String>,
     /// The rules that deleted.
@@ -55,7 +55,7 @@ pub struct ArchivedRun {
     pub dropped: Option<i64>,
 }
 
-/// What `archive_restore` brought back.
+/// What `archive_restore` restored.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Restored {
     /// The run that deleted the rows.
@@ -68,8 +68,8 @@ pub struct Restored {
     pub tables: Option<Pairs<i64>>,
     /// Holds that were placed, so that no run deletes the rows again.
     pub holds: i64,
-    /// Rows of no family, which cannot be held.
+    /// Rows of no family; these cannot be held.
     pub not_held: i64,
-    /// Tables of the rule without an archive, whose rows are gone.
+    /// Tables of the rule without an archive; their rows are lost.
     pub not_archived: Vec<String>,
 }

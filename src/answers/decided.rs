@@ -12,11 +12,11 @@ pub struct Policy {
     pub rule: String,
     /// The scope.
     pub scope: String,
-    /// Whether it counts; otherwise everything of the scope is kept.
+    /// Whether it is enabled; otherwise everything of the scope is kept.
     pub enabled: bool,
     /// How long its families are kept.
     pub retention_seconds: i64,
-    /// Whether files that deleted rows name are removed, too.
+    /// Whether files that deleted rows refer to are also removed.
     pub artifacts: bool,
     /// Why.
     #[serde(deserialize_with = "nullable")]
@@ -28,14 +28,14 @@ pub struct Policy {
     pub changed_at: String,
 }
 
-/// A family that stays.
+/// A family that is kept.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 pub struct Hold {
     /// The rule.
     pub rule: String,
     /// The key as the table has it.
     pub key: String,
-    /// Why it must stay.
+    /// Why it must be kept.
     pub reason: String,
     /// When the hold ends; NULL: never.
     #[serde(deserialize_with = "nullable")]
@@ -60,40 +60,40 @@ pub struct HeldFor {
     pub hold: Hold,
 }
 
-/// What `hold set` and `hold release` did: for the rule of the spec, and for those of other specs that were named.
+/// What `hold set` and `hold release` did: for the rule of the spec, and for those of the other named specs.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Holds {
     /// The holds.
     pub holds: Vec<HeldFor>,
 }
 
-/// A file outside of the database that waits to be removed.
+/// A file outside the database that waits to be removed.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Artifact {
     /// Its number.
     pub artifact_id: i64,
-    /// The run that deleted the row which named it.
+    /// The run that deleted the row which referred to it.
     pub run_id: i64,
     /// The rule.
     #[serde(default)]
     pub rule: String,
-    /// The host, where the row named one.
+    /// The host, if the row has one.
     #[serde(deserialize_with = "nullable")]
     pub host: Option<String>,
     /// The path.
     pub path: String,
-    /// When the row went.
+    /// When the row was deleted.
     #[serde(default)]
     #[schemars(extend("format" = "date-time"))]
     pub recorded_at: String,
-    /// How often somebody tried to remove it.
+    /// How many attempts there were to remove it.
     pub attempts: i64,
     /// When it may be tried again; `-infinity`: at once.
     #[serde(deserialize_with = "nullable")]
     pub next_attempt_at: Option<String>,
-    /// What went wrong the last time.
+    /// The last error.
     #[serde(deserialize_with = "nullable")]
     pub last_error: Option<String>,
-    /// Whether nobody tries it any more.
+    /// Whether it is no longer tried.
     pub given_up: bool,
 }

@@ -13,9 +13,9 @@ pub struct Armed {
     pub spec: String,
     /// Name of the control schema.
     pub control: String,
-    /// True: runs delete from now on.
+    /// True: from now on, runs delete.
     pub armed: bool,
-    /// When they may no longer: `restart` of the server; null: never.
+    /// When that ends: at the `restart` of the server; null: never.
     pub until: Option<String>,
 }
 
@@ -26,11 +26,11 @@ pub struct Paused {
     pub spec: String,
     /// Name of the control schema.
     pub control: String,
-    /// Whether no run starts, or whether runs pass the rule over.
+    /// Whether no run starts, or whether runs skip the rule.
     pub paused: bool,
     /// The rule; null: all runs.
     pub rule: Option<String>,
-    /// Why, where somebody said so.
+    /// Why, if a reason was given.
     pub reason: Option<String>,
 }
 
@@ -39,7 +39,7 @@ pub struct Paused {
 pub struct Deed {
     /// What was done, e.g. `create table windrow_x.run`.
     pub done: String,
-    /// How long it took; of an index of many parts, all of them so far.
+    /// How long it took; for an index with many parts, all of them so far.
     pub seconds: f64,
 }
 
@@ -50,9 +50,9 @@ pub struct Installed {
     pub spec: String,
     /// Name of the control schema.
     pub control: String,
-    /// The kind of server, by the name for people.
+    /// The kind of server, in words.
     pub server: &'static str,
-    /// What of the spec is left out, since it is optional and absent.
+    /// Parts of the spec that are left out because they are optional and absent.
     pub left_out: Vec<Change>,
     /// What the check found.
     pub findings: Vec<Finding>,
@@ -60,11 +60,11 @@ pub struct Installed {
     pub forced: bool,
     /// The files that were applied, in order.
     pub files: Vec<AppliedFile>,
-    /// What an earlier spec or version had left, and was dropped.
+    /// What an earlier spec or version had left and was dropped.
     pub dropped: Vec<Deed>,
     /// Other installations that delete from the same tables.
     pub overlaps: Vec<Overlap>,
-    /// Whether runs may delete; null where this account may not look.
+    /// Whether runs may delete; null if this account cannot see it.
     pub armed: Option<bool>,
 }
 
@@ -75,7 +75,7 @@ pub struct AppliedFile {
     pub file: String,
     /// How long it took.
     pub seconds: f64,
-    /// The objects that it made. Settings, comments and grants are left out.
+    /// The objects that it created. Settings, comments and grants are left out.
     pub objects: Vec<Deed>,
 }
 
@@ -111,7 +111,7 @@ pub struct Uninstalled {
     pub dropped: bool,
     /// What, in order.
     pub objects: Vec<DroppedObject>,
-    /// Indexes that stay, since another installation needs them.
+    /// Indexes that are kept because another installation needs them.
     pub kept_indexes: Vec<KeptIndex>,
     /// Archive tables that have rows, or had.
     pub archives: Vec<String>,
@@ -122,11 +122,11 @@ pub struct Uninstalled {
 pub struct DroppedObject {
     /// What is done, e.g. `drop table windrow_x.run`.
     pub drop: String,
-    /// How long it took; null where nothing was done yet.
+    /// How long it took; null if nothing was done yet.
     pub seconds: Option<f64>,
 }
 
-/// An index that stays.
+/// An index that is kept.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct KeptIndex {
     /// Its name.
@@ -160,9 +160,9 @@ pub struct ExportedTable {
 /// What `artifacts drain` did.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Drained {
-    /// Files that are removed.
+    /// Files that were removed.
     pub removed: i64,
-    /// Files that could not be.
+    /// Files that could not be removed.
     pub failed: i64,
     /// File by file.
     pub files: Vec<DrainedFile>,
@@ -173,11 +173,11 @@ pub struct Drained {
 pub struct DrainedFile {
     /// Its number.
     pub artifact_id: i64,
-    /// The host, where the row named one.
+    /// The host, if the row has one.
     pub host: Option<String>,
     /// The path.
     pub path: String,
-    /// Whether it is removed.
+    /// Whether it was removed.
     pub removed: bool,
     /// Why not.
     pub error: Option<String>,
@@ -188,22 +188,22 @@ pub struct DrainedFile {
 pub struct Demonstrated {
     /// Whether its server runs now.
     pub running: bool,
-    /// The system; null where the demo was ended.
+    /// The system; null if the demo was ended.
     pub system: Option<&'static str>,
     /// The address of the server.
     pub url: Option<String>,
-    /// The commands of the story, in order.
+    /// The demo's commands, in order.
     pub steps: Vec<DemoStep>,
     /// How long all of it took.
     pub seconds: f64,
 }
 
-/// A command of the story.
+/// A command of the demo.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DemoStep {
     /// As a user would type it.
     pub command: String,
-    /// Whether it found something that asks for a look.
+    /// Whether it has findings.
     pub found: bool,
     /// How long it took.
     pub seconds: f64,

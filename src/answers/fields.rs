@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
-/// Reads a field that may be NULL and must be there; an `Option` alone would take a missing one for NULL.
+/// Reads a field that may be NULL but must exist; an `Option` alone would read a missing one as NULL.
 pub(super) fn nullable<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,

@@ -12,14 +12,14 @@ pub struct PastRun {
     pub run_id: i64,
     /// What began it: `MANUAL`, `SCHEDULED`, `PURGE`, `STAMP`.
     pub trigger: String,
-    /// Whether all was rolled back.
+    /// Whether everything was rolled back.
     pub dry_run: bool,
     /// How it ended: `running`, `done`, `stopped`, `failed`, `cancelled`, `crashed`.
     pub status: String,
-    /// Why it ended then.
+    /// Why it ended.
     #[serde(deserialize_with = "nullable")]
     pub reason: Option<String>,
-    /// Which windrow had installed what ran; NULL where that is not known.
+    /// Which version of windrow had installed what ran; NULL if unknown.
     #[serde(default)]
     pub version: Option<String>,
     /// Who began it.
@@ -31,7 +31,7 @@ pub struct PastRun {
     pub families: i64,
     /// Transactions.
     pub batches: i64,
-    /// How long it took; NULL while it is under way.
+    /// How long it took; NULL while it is in progress.
     #[serde(deserialize_with = "nullable")]
     pub seconds: Option<f64>,
     /// Rows that it deleted.

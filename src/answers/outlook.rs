@@ -13,7 +13,7 @@ pub struct Outlook {
     pub rules: Vec<OutlookRule>,
 }
 
-/// What of a rule is due.
+/// What is due by a rule.
 #[derive(Clone, Debug, Deserialize)]
 pub struct OutlookRule {
     /// Families, counted up to a limit.
@@ -22,7 +22,7 @@ pub struct OutlookRule {
     pub complete: bool,
     /// Parts of about the same size, the oldest first; a rule of single rows has none.
     pub parts: Vec<OutlookPart>,
-    /// How many more become due within the time that was asked for; NULL where nobody knows.
+    /// How many more become due within the requested time; NULL if unknown.
     #[serde(deserialize_with = "nullable")]
     pub ahead: Option<f64>,
 }
@@ -30,7 +30,7 @@ pub struct OutlookRule {
 /// A part of what is due.
 #[derive(Clone, Debug, Deserialize)]
 pub struct OutlookPart {
-    /// Where it begins, by the clock of the application.
+    /// When it begins, by the application's clock.
     #[serde(deserialize_with = "nullable")]
     pub from: Option<String>,
     /// Families in it.

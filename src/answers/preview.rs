@@ -21,28 +21,28 @@ pub struct Preview {
     pub armed: bool,
     /// By rule.
     pub rules: Vec<PreviewRule>,
-    /// The rules that each count a row of a table which goes once; only where several take rows of one table.
+    /// The rules that each count a row which is deleted only once; only if several rules delete rows of one table.
     #[serde(default)]
     #[schemars(skip_serializing_if = "Pairs::is_empty")]
     pub counted_by_several: Pairs<Vec<String>>,
 }
 
-/// What would go by one rule, and the fields that `report` of the spec asks for.
+/// What one rule would delete, and the fields that `report` of the spec asks for.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[schemars(extend("additionalProperties" = true))]
 pub struct PreviewRule {
-    /// What would go, and what stays.
+    /// What would be deleted, and what is kept.
     #[serde(flatten)]
     pub figures: Figures,
     /// Name of the root table.
     pub root: String,
-    /// When the oldest family ended that would go, by the clock of the application.
+    /// When the oldest family to be deleted ended, by the application's clock.
     #[serde(deserialize_with = "nullable")]
     pub oldest_end_time: Option<String>,
-    /// The first keys that would go.
+    /// The first keys that would be deleted.
     #[serde(deserialize_with = "nullable")]
     pub sample_roots: Option<Vec<Value>>,
-    /// Families that would be due if a policy said so; only where the spec asks scopes to opt in.
+    /// Families that would be due with a policy; only if scopes must opt in.
     #[serde(default)]
     #[schemars(skip_serializing_if = "Option::is_none")]
     pub without_policy: Option<i64>,
@@ -50,7 +50,7 @@ pub struct PreviewRule {
     pub run_families: i64,
     /// Whether there are more.
     pub limited: bool,
-    /// How long it would take, by the last runs, in seconds; NULL before the first.
+    /// How long it would take, estimated from the last runs, in seconds; NULL before the first.
     #[serde(deserialize_with = "nullable")]
     pub estimated_seconds: Option<f64>,
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::fields::{Pairs, nullable};
 
-/// What such a call answers: a run, or why there is none.
+/// What such a call returns: a run, or why there is none.
 #[derive(Clone, Debug, JsonSchema)]
 #[schemars(untagged)]
 pub enum RunAnswer {
@@ -36,10 +36,10 @@ pub struct Run {
     pub run: i64,
     /// How it ended: `done`, `stopped`, `failed`.
     pub status: String,
-    /// Why it ended then.
+    /// Why it ended.
     #[serde(deserialize_with = "nullable")]
     pub reason: Option<String>,
-    /// Whether all was rolled back.
+    /// Whether everything was rolled back.
     pub dry_run: bool,
     /// What began it: `MANUAL`, `SCHEDULED`, `PURGE`, `STAMP`.
     pub trigger: String,
@@ -55,32 +55,32 @@ pub struct Run {
     #[serde(default)]
     #[schemars(extend("format" = "date-time"))]
     pub finished_at: Option<String>,
-    /// How long it took, in milliseconds; NULL while it is under way.
+    /// How long it took, in milliseconds; NULL while it is in progress.
     #[serde(deserialize_with = "nullable")]
     pub duration_ms: Option<f64>,
-    /// Archived rows that went since they were old enough; only where the spec archives.
+    /// Archived rows that were deleted because they were old enough; only if the spec archives.
     #[serde(default)]
     #[schemars(skip_serializing_if = "Option::is_none")]
     pub archive_pruned: Option<i64>,
-    /// What it did by rule; NULL or empty where it came to none.
+    /// What it did by rule; NULL or empty if it reached none.
     #[serde(deserialize_with = "nullable")]
     pub rules: Option<Vec<RunRule>>,
-    /// Keys that were named and left, with the reason; of `purge` and `stamp` alone.
+    /// Named keys that were kept, with the reason; only for `purge` and `stamp`.
     #[serde(default)]
     #[schemars(skip_serializing_if = "Pairs::is_empty")]
     pub refused: Pairs<String>,
-    /// Of those, such as stay for another family; of `purge` alone.
+    /// Of those, the ones kept because of another family; only for `purge`.
     #[serde(default)]
     #[schemars(skip_serializing_if = "Pairs::is_empty")]
     pub refused_with: Pairs<Keeper>,
 }
 
-/// The family for which one stays that was named.
+/// The family because of which a named one is kept.
 #[derive(Clone, Debug, Deserialize, PartialEq, JsonSchema)]
 pub struct Keeper {
     /// Key of its root.
     pub key: String,
-    /// Why it stays; `NOT_NAMED`: nothing speaks against it, but that nobody has named it.
+    /// Why it is kept; `NOT_NAMED`: only because it was not named as well.
     pub reason: String,
 }
 
@@ -88,24 +88,24 @@ pub struct Keeper {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[schemars(extend("additionalProperties" = true))]
 pub struct RunRule {
-    /// What went, or was set, and what stayed.
+    /// What was deleted, or set, and what was kept.
     #[serde(flatten)]
     pub figures: Figures,
-    /// What of the rule was stamped besides its families; of stamps alone, and only where the spec has such.
+    /// What the rule's stamp set besides its families; only for stamps, and only if the spec has such rows.
     #[serde(default)]
     #[schemars(skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
-    /// How often a batch was tried again.
+    /// How often a batch was retried.
     pub retries: i64,
     /// Families that failed even on their own.
     pub failures: Vec<Failed>,
-    /// From its first batch to the end of its last one, in milliseconds; an earlier version does not say.
+    /// From its first batch to the end of its last one, in milliseconds; missing from earlier versions.
     #[serde(default)]
     #[schemars(skip_serializing_if = "Option::is_none")]
     pub work_ms: Option<f64>,
 }
 
-/// What goes by a rule, and what stays: the same in the documents of runs and previews.
+/// What a rule deletes and keeps: the same in the documents of runs and previews.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Figures {
     /// Name of the rule.
@@ -116,29 +116,29 @@ pub struct Figures {
     pub rows: i64,
     /// Transactions.
     pub batches: i64,
-    /// Rows by table, in the order of deletion; NULL where the run did not come to the rule.
+    /// Rows by table, in the order of deletion; NULL if the run did not reach the rule.
     #[serde(deserialize_with = "nullable")]
     pub tables: Option<Pairs<i64>>,
-    /// Why rows go, where they go one by one; rules of families have none.
+    /// Why rows are deleted, for rules of single rows; rules of families have none.
     #[serde(default)]
     #[schemars(skip_serializing_if = "Vec::is_empty")]
     pub passes: Vec<Pass>,
-    /// Families that stay, for whatever reason.
+    /// Families that are kept, for any reason.
     pub skipped_families: i64,
-    /// Families that stay, by reason.
+    /// Families that are kept, by reason.
     pub skipped: Pairs<i64>,
     /// The first keys of these, by reason.
     pub skipped_samples: Pairs<Vec<Value>>,
 }
 
-/// Rows that go for one reason.
+/// Rows that are deleted for one reason.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Pass {
     /// Its name.
     pub pass: String,
     /// How many.
     pub rows: i64,
-    /// When the oldest was due, by the clock of the application; of previews alone.
+    /// When the oldest was due, by the application's clock; only in previews.
     #[serde(default)]
     #[schemars(skip_serializing_if = "Option::is_none")]
     pub oldest_end_time: Option<String>,
@@ -151,14 +151,14 @@ pub struct Pass {
 pub struct Failed {
     /// Key of its root.
     pub key: String,
-    /// The server's code of the error.
+    /// The server's error code.
     pub sqlstate: String,
-    /// The server's words.
+    /// The server's error message.
     pub message: String,
 }
 
 impl RunAnswer {
-    /// Whether it asks for a look: refused, failed, or some families failed or were refused.
+    /// Whether it needs attention: refused, failed, or some families failed or were refused.
     pub fn is_found(&self) -> bool {
         match self {
             // A scheduled run that only waits for its time is as it should be.

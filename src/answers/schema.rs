@@ -20,7 +20,7 @@ use super::verify::Verification;
 use crate::failure;
 use crate::forecast;
 
-/// The commands that print a script or a schema, and so answer no document.
+/// The commands that print a script or a schema, and so return no document.
 pub const WITHOUT: [&str; 3] = ["schema", "completions", "man"];
 
 /// What may be one of two.
@@ -32,14 +32,14 @@ enum Either<A, B> {
     B(B),
 }
 
-/// What is given of a command: its words, and the schema of its answer.
+/// A command: its words, and the schema of its answer.
 type Entry = (&'static str, fn(&mut SchemaGenerator) -> Schema);
 
 fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
 }
 
-/// What each command answers, by its words.
+/// The answer of each command, by its words.
 const ANSWERS: [Entry; 41] = [
     ("inspect", of::<Either<Drafted, Candidates>>),
     ("init", of::<Fitted>),

@@ -18,20 +18,20 @@ pub struct Setting {
     pub name: String,
     /// What is in force, in `unit`.
     pub value: i64,
-    /// What it counts; empty for a mere number.
+    /// Its unit; empty for a plain number.
     #[serde(deserialize_with = "nullable")]
     pub unit: Option<String>,
-    /// What the spec says.
+    /// The spec's value.
     pub spec_value: i64,
-    /// The least that it may be set to.
+    /// The smallest value allowed.
     #[serde(default)]
     pub least_value: i64,
     /// The most.
     #[serde(default)]
     pub greatest_value: i64,
-    /// What it may be, in words.
+    /// The values allowed, in words.
     pub takes: String,
-    /// When it was changed last; NULL where it is the spec's.
+    /// When it was last changed; NULL if it is the spec's value.
     #[serde(deserialize_with = "nullable")]
     #[schemars(extend("format" = "date-time"))]
     pub changed_at: Option<String>,
@@ -40,7 +40,7 @@ pub struct Setting {
     pub changed_by: Option<String>,
 }
 
-/// What `set_setting` answers.
+/// What `set_setting` returns.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct SettingNow {
     /// The rule.
@@ -61,10 +61,10 @@ pub struct SettingChange {
     pub rule: String,
     /// The name of the setting.
     pub name: String,
-    /// What was in force before; NULL: what the spec says.
+    /// The value before; NULL: the spec's.
     #[serde(deserialize_with = "nullable")]
     pub old_value: Option<i64>,
-    /// What was in force then; NULL: what the spec says.
+    /// The value after; NULL: the spec's.
     #[serde(deserialize_with = "nullable")]
     pub new_value: Option<i64>,
     /// When.
@@ -74,7 +74,7 @@ pub struct SettingChange {
     pub changed_by: String,
 }
 
-/// What `set_windows` answers.
+/// What `set_windows` returns.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct WindowsNow {
     /// When scheduled runs may work, as written.
@@ -91,17 +91,17 @@ pub struct Window {
     pub written: String,
     /// The days on which it begins: numbers from 1, which is Monday, to 7.
     pub days: String,
-    /// The time of the clock at which it begins, inclusive: `HH:MM`, perhaps with seconds.
+    /// The time of day at which it begins, inclusive: `HH:MM`, possibly with seconds.
     #[serde(deserialize_with = "minute")]
     #[schemars(with = "String")]
     pub begins: i64,
-    /// The time of the clock at which it ends, exclusive; on the next day, unless it is later.
+    /// The time of day at which it ends, exclusive; on the next day, unless it is later than the start.
     #[serde(deserialize_with = "minute")]
     #[schemars(with = "String")]
     pub ends: i64,
-    /// The zone of that clock.
+    /// The time zone.
     pub zone: String,
-    /// When it was changed; NULL where it is the spec's.
+    /// When it was changed; NULL if it is the spec's.
     #[serde(default)]
     #[schemars(extend("format" = "date-time"))]
     pub changed_at: Option<String>,
@@ -110,7 +110,7 @@ pub struct Window {
     pub changed_by: Option<String>,
 }
 
-/// Reads a time of the clock, `HH:MM`, perhaps with seconds.
+/// Reads a time of day, `HH:MM`, possibly with seconds.
 fn minute<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
     let text = String::deserialize(deserializer)?;
     let mut parts = text.split(':').map(|part| part.parse::<i64>().ok());

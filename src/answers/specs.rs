@@ -12,15 +12,15 @@ use crate::graph::{Action, Graph, Literal};
 /// What `check` found.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Checked {
-    /// Name of the spec; null where it has errors.
+    /// Name of the spec; null if it has errors.
     pub spec: Option<String>,
     /// What was found in the spec itself.
     pub diagnostics: Vec<Located>,
-    /// What the database says about it.
+    /// Findings in the database.
     pub findings: Vec<Finding>,
 }
 
-/// What `check --explain` tells of a code.
+/// What `check --explain` says about a code.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Explained {
     /// The code.
@@ -36,9 +36,9 @@ pub struct Differences {
     pub spec: String,
     /// Name of the control schema.
     pub control: String,
-    /// Whether all is as generated.
+    /// Whether everything is as generated.
     pub clean: bool,
-    /// What is not.
+    /// The differences.
     pub drift: Vec<Drift>,
 }
 
@@ -55,18 +55,18 @@ pub struct Reported {
     pub database: bool,
     /// What was found in the spec itself.
     pub diagnostics: Vec<Located>,
-    /// What the database says about it.
+    /// Findings in the database.
     pub findings: Vec<Finding>,
-    /// How many objects differ from what the spec generates; null where that could not be compared.
+    /// How many objects differ from what the spec generates; null if they could not be compared.
     pub differences: Option<usize>,
-    /// What of the database could not be read.
+    /// What could not be read from the database.
     pub missing: Vec<MissingPart>,
 }
 
 /// A part that is not on the page.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MissingPart {
-    /// The command that would say it: `check`, `policy list` (and `hold list`), `plan`, `preview` or `diff`.
+    /// The command that would show it: `check`, `policy list` (and `hold list`), `plan`, `preview` or `diff`.
     pub part: &'static str,
     /// Why not.
     pub reason: String,
@@ -77,9 +77,9 @@ pub struct MissingPart {
 pub struct Generated {
     /// The folder.
     pub folder: String,
-    /// Whether files were written; with `--check`, none was.
+    /// Whether files were written; with `--check`, none are.
     pub written: bool,
-    /// How many were not as the spec says.
+    /// How many were stale.
     pub stale: usize,
     /// Every file, by its path.
     pub files: Vec<GeneratedFile>,
@@ -92,11 +92,11 @@ pub struct GeneratedFile {
     pub path: String,
     /// What was done, or is to be done.
     pub change: FileChange,
-    /// Of a check, the unified diff from what is there to what is generated.
+    /// For a check, the unified diff from the existing file to the generated one.
     pub diff: Option<String>,
 }
 
-/// What becomes of a file.
+/// What happens to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FileChange {
@@ -104,7 +104,7 @@ pub enum FileChange {
     None,
     /// It is written for the first time.
     Created,
-    /// Its text is another.
+    /// Its text changes.
     Changed,
     /// It is no longer generated.
     Removed,
@@ -117,9 +117,9 @@ pub struct Fitted {
     pub from: String,
     /// The file that was written; null: none.
     pub out: Option<String>,
-    /// The text of the spec that fits.
+    /// The text of the fitted spec.
     pub draft: String,
-    /// What is not as it was; somebody has to look at those that ask.
+    /// What was changed; changes with a question need an answer.
     pub changes: Vec<Change>,
 }
 
@@ -130,7 +130,7 @@ pub struct Drafted {
     pub root: String,
     /// The text of a spec.
     pub draft: String,
-    /// What only a person can say: the lines of the draft with `# ?`.
+    /// The questions for a person: the lines of the draft with `# ?`.
     pub questions: Vec<Question>,
 }
 
@@ -143,7 +143,7 @@ pub struct Question {
     pub question: String,
 }
 
-/// The tables that look like roots, the likeliest first: what `inspect` answers without one.
+/// The tables that look like roots, the likeliest first: what `inspect` returns without one.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Candidates {
     /// Schema or database.
@@ -163,13 +163,13 @@ pub struct Candidate {
     pub bytes: i64,
     /// How many tables are below it.
     pub tables_below: usize,
-    /// How many days ago its first row ended, where that is known.
+    /// How many days ago its first row ended, if known.
     pub ended_days_ago: Option<i64>,
-    /// The column that says so.
+    /// The column with that time.
     pub time: Option<String>,
 }
 
-/// What a spec means: what `graph` answers.
+/// What a spec means: what `graph` returns.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Drawn {
     /// Name of the spec.
@@ -178,7 +178,7 @@ pub struct Drawn {
     pub title: String,
     /// The tables.
     pub nodes: Vec<Node>,
-    /// What names what.
+    /// Which table refers to which.
     pub edges: Vec<Arrow>,
     /// The rules, in the order of a run.
     pub rules: Vec<DrawnRule>,
@@ -195,20 +195,20 @@ pub struct Node {
     pub key: Vec<String>,
 }
 
-/// A row of a table names one of another.
+/// A row of a table refers to one of another.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Arrow {
-    /// The table whose rows name others.
+    /// The table whose rows refer to others.
     pub table: String,
     /// By these columns.
     pub columns: Vec<String>,
-    /// The table that they name.
+    /// The table that they refer to.
     pub parent: String,
-    /// The columns of that.
+    /// The columns of that table.
     pub parent_columns: Vec<String>,
-    /// What becomes of the row when the one that it names goes: `delete`, `restrict` (it keeps it), `set null`.
+    /// What happens to the row when the one that it refers to is deleted: `delete`, `restrict` (it keeps that row), `set null`.
     pub action: &'static str,
-    /// A value besides NULL by which a row names none.
+    /// A value besides NULL that means no parent.
     pub unless: Option<String>,
 }
 
@@ -221,20 +221,20 @@ pub struct DrawnRule {
     pub strategy: &'static str,
     /// Its root table.
     pub root: String,
-    /// The tables whose rows go, in the order of deletion.
+    /// The tables whose rows are deleted, in the order of deletion.
     pub order: Vec<String>,
-    /// By what rows say what they are below.
+    /// The columns that link rows to their parents.
     pub hierarchy: Vec<Below>,
 }
 
-/// A column by which a row says what it is below.
+/// A column that links a row to its parent.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Below {
     /// The table.
     pub table: String,
-    /// The column that names what is above.
+    /// The column that refers to the parent.
     pub parent_column: String,
-    /// The column that names what is below.
+    /// The column that refers to the child.
     pub child_column: String,
 }
 

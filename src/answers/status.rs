@@ -1,4 +1,4 @@
-//! How an installation does.
+//! The state of an installation.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::fields::nullable;
 
-/// How an installation does.
+/// The state of an installation.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Status {
     /// Name of the spec.
@@ -26,7 +26,7 @@ pub struct Status {
     pub policies: i64,
     /// Holds in force.
     pub holds: i64,
-    /// Those of them without a row.
+    /// Of these, the ones without a row.
     pub absent_holds: i64,
     /// When scheduled runs may work, as written.
     pub windows: Vec<String>,
@@ -35,16 +35,16 @@ pub struct Status {
     pub window_open: Option<bool>,
     /// Files that are still to be removed.
     pub artifacts_waiting: i64,
-    /// Files that could not be.
+    /// Files that could not be removed.
     pub artifacts_given_up: i64,
-    /// Runs under way, a line for each rule that they have come to.
+    /// Runs in progress, one line for each rule that they have reached.
     pub running: Vec<Running>,
-    /// The last run that has ended.
+    /// The last run that ended.
     #[serde(deserialize_with = "nullable")]
     pub last_run: Option<LastRun>,
     /// What is due, by rule.
     pub rules: Vec<Due>,
-    /// What is due and stays, by rule and reason.
+    /// What is due but kept, by rule and reason.
     pub undeletable: Vec<Undeletable>,
     /// What monitoring reads: the view `metrics`.
     #[serde(default)]
@@ -58,7 +58,7 @@ pub struct Metric {
     pub name: String,
     /// What it is about, by name.
     pub labels: BTreeMap<String, String>,
-    /// Its value; NULL where nobody knows it.
+    /// Its value; NULL if unknown.
     #[serde(deserialize_with = "nullable")]
     pub value: Option<f64>,
 }
@@ -71,7 +71,7 @@ pub struct Control {
     pub installed_at: String,
     /// By whom.
     pub installed_by: String,
-    /// By which version of windrow; NULL where files were applied without it.
+    /// By which version of windrow; NULL if the files were applied without it.
     #[serde(default)]
     pub version: Option<String>,
     /// Whether runs may delete.
@@ -80,7 +80,7 @@ pub struct Control {
     #[serde(deserialize_with = "nullable")]
     #[schemars(extend("format" = "date-time"))]
     pub armed_at: Option<String>,
-    /// Who said so.
+    /// By whom.
     #[serde(deserialize_with = "nullable")]
     pub armed_by: Option<String>,
     /// Whether no run may start.
@@ -89,7 +89,7 @@ pub struct Control {
     #[serde(deserialize_with = "nullable")]
     #[schemars(extend("format" = "date-time"))]
     pub paused_at: Option<String>,
-    /// Who said so.
+    /// By whom.
     #[serde(deserialize_with = "nullable")]
     pub paused_by: Option<String>,
     /// Why.
@@ -98,13 +98,13 @@ pub struct Control {
     /// What `install --force` overruled.
     #[serde(deserialize_with = "nullable")]
     pub forced_install: Option<ForcedInstall>,
-    /// The rules that there were when somebody armed it: no other deletes.
+    /// The rules that existed when it was armed: no other rule deletes.
     #[serde(default)]
     pub armed_rules: Option<Vec<String>>,
-    /// The server on which somebody armed it.
+    /// The server on which it was armed.
     #[serde(default)]
     pub server_identity: Option<String>,
-    /// Orphans that there were then, by edge.
+    /// Orphans that existed then, by edge.
     #[serde(default)]
     pub orphans_at_arm: Option<BTreeMap<String, Option<i64>>>,
     /// True: the table has one row.
@@ -112,7 +112,7 @@ pub struct Control {
     pub only_row: bool,
 }
 
-/// An installation in spite of findings.
+/// An installation despite findings.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct ForcedInstall {
     /// When.
@@ -124,7 +124,7 @@ pub struct ForcedInstall {
     pub findings: Vec<Value>,
 }
 
-/// A rule that runs pass over.
+/// A rule that runs skip.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct PausedRule {
     /// The rule.
@@ -132,7 +132,7 @@ pub struct PausedRule {
     /// Since when.
     #[schemars(extend("format" = "date-time"))]
     pub paused_at: String,
-    /// Who said so.
+    /// By whom.
     pub paused_by: String,
     /// Why.
     #[serde(deserialize_with = "nullable")]
@@ -164,13 +164,13 @@ pub struct Scheduling {
     /// How many in a row found nothing to do.
     #[serde(default)]
     pub empty_runs: i64,
-    /// Until when none starts after these.
+    /// Until when none starts after these (back-off).
     #[serde(default)]
     #[schemars(extend("format" = "date-time"))]
     pub idle_until: Option<String>,
 }
 
-/// A run under way, at one rule.
+/// A run in progress, at one rule.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Running {
     /// Its number.
@@ -209,13 +209,13 @@ pub struct Running {
     /// Who began it.
     #[serde(default)]
     pub started_by: String,
-    /// The other server of a cluster on which it runs; MySQL and MariaDB alone.
+    /// The other server of a cluster on which it runs; only on MySQL and MariaDB.
     #[serde(default)]
     #[schemars(skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
 }
 
-/// The last run that has ended.
+/// The last run that ended.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct LastRun {
     /// Its number.
@@ -232,20 +232,20 @@ pub struct LastRun {
     /// What began it: `MANUAL`, `SCHEDULED`, `PURGE`, `STAMP`.
     #[serde(default)]
     pub trigger: String,
-    /// Whether all was rolled back.
+    /// Whether everything was rolled back.
     #[serde(default)]
     pub dry_run: bool,
-    /// The options it was called with.
+    /// The options of its call.
     #[serde(default)]
     pub options: Value,
     /// The instant that its cutoffs are counted from.
     #[serde(default)]
     #[schemars(extend("format" = "date-time"))]
     pub as_of: String,
-    /// When it had to end; null or `infinity`: a purge has all the time that it needs.
+    /// When it had to end; null or `infinity`: a purge has no time limit.
     #[serde(default)]
     pub deadline: Option<String>,
-    /// What it waited for as it ended.
+    /// What it was waiting for when it ended.
     #[serde(default)]
     pub waiting_for: Option<String>,
     /// Since when.
@@ -264,12 +264,12 @@ pub struct LastRun {
     pub started_at: String,
 }
 
-/// What of a rule is due, and how fast more becomes due and goes.
+/// What is due by a rule, and how fast more becomes due and is deleted.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Due {
     /// The rule.
     pub rule: String,
-    /// Families, whether or not they may go.
+    /// Families, whether or not they may be deleted.
     pub families: i64,
     /// About how many rows these have.
     #[serde(deserialize_with = "nullable")]
@@ -277,17 +277,17 @@ pub struct Due {
     /// Age of the oldest.
     #[serde(deserialize_with = "nullable")]
     pub oldest_age_seconds: Option<f64>,
-    /// When all were counted; NULL: there are at least so many.
+    /// When all were counted; NULL: there are at least this many.
     #[serde(deserialize_with = "nullable")]
     #[schemars(extend("format" = "date-time"))]
     pub counted_at: Option<String>,
-    /// Families an hour that become due.
+    /// Families that become due per hour.
     #[serde(deserialize_with = "nullable")]
     pub due_per_hour: Option<f64>,
-    /// Families an hour that go.
+    /// Families deleted per hour.
     #[serde(deserialize_with = "nullable")]
     pub deleted_per_hour: Option<f64>,
-    /// The last run that looked at the rule.
+    /// The last run that examined the rule.
     #[serde(deserialize_with = "nullable")]
     pub last_look: Option<i64>,
     /// How that ended.
@@ -297,20 +297,20 @@ pub struct Due {
     #[serde(default)]
     #[schemars(extend("format" = "date-time"))]
     pub last_look_at: Option<String>,
-    /// Whether that run rolled all back.
+    /// Whether that run was a dry run.
     #[serde(default)]
     pub last_look_dry_run: Option<bool>,
-    /// Rows a second of the last runs; none before the first that took a while.
+    /// Rows per second of the last runs; none before the first that took long enough.
     #[serde(default)]
     pub rows_per_second: Option<f64>,
 }
 
-/// What is due and stays.
+/// What is due but kept.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Undeletable {
     /// The rule.
     pub rule: String,
-    /// Why it stays.
+    /// Why it is kept.
     pub reason: String,
     /// Families.
     pub families: i64,

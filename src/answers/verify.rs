@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::fields::nullable;
 
-/// What was checked, and what of it is not as it should be.
+/// What was checked, and what was found.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Verification {
     /// Whether nothing is violated.
@@ -17,14 +17,14 @@ pub struct Verification {
 /// One check.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Check {
-    /// Its name; many objects may be checked for the same.
+    /// Its name; one check can look at many objects.
     pub check: String,
     /// What was looked at.
     #[serde(deserialize_with = "nullable")]
     pub object: Option<String>,
     /// `ok`, `notice`, `warning` or `violation`.
     pub severity: String,
-    /// How many things it is about.
+    /// How many objects it is about.
     #[serde(deserialize_with = "nullable")]
     pub count: Option<i64>,
     /// What was found.

@@ -51,11 +51,11 @@ const fn counter(
 /// The metrics, sorted by subject.
 pub const METRICS: &[Metric] = &[
     gauge("windrow_armed", &[], "Whether runs may delete, 1 or 0."),
-    gauge("windrow_paused", &[], "Whether somebody paused it, 1 or 0."),
+    gauge("windrow_paused", &[], "Whether it is paused, 1 or 0."),
     gauge(
         "windrow_rule_paused",
         &["rule"],
-        "Whether somebody paused the rule alone, 1 or 0.",
+        "Whether this rule is paused, 1 or 0.",
     ),
     gauge(
         "windrow_suspended",
@@ -65,12 +65,12 @@ pub const METRICS: &[Metric] = &[
     gauge(
         "windrow_failed_runs_in_row",
         &[],
-        "Scheduled runs that failed, one after the other.",
+        "Scheduled runs that failed in a row.",
     ),
     gauge(
         "windrow_back_off_until_timestamp_seconds",
         &[],
-        "Until when scheduled runs rest because nothing was left; 0 where they do not.",
+        "Until when scheduled runs back off because nothing was left; 0 if they do not.",
     ),
     gauge(
         "windrow_window_open",
@@ -80,72 +80,72 @@ pub const METRICS: &[Metric] = &[
     gauge(
         "windrow_running",
         &[],
-        "Runs, purges and stamps in progress; one whose session vanished counts until the next run.",
+        "Runs, purges and stamps in progress; one whose session ended without a trace counts until the next run.",
     ),
     gauge(
         "windrow_running_since_timestamp_seconds",
         &[],
-        "When the run in progress began; absent while none is.",
+        "When the run in progress began; absent if there is none.",
     ),
     gauge(
         "windrow_last_success_timestamp_seconds",
         &[],
-        "When the last run ended that did not fail; absent before the first.",
+        "When the last successful run ended; absent before the first.",
     ),
     gauge(
         "windrow_last_run_duration_seconds",
         &[],
-        "How long the last run took that has ended.",
+        "How long the last run that ended took.",
     ),
     gauge(
         "windrow_last_run_failed",
         &[],
-        "Whether the last run that has ended failed, crashed or was cancelled, 1 or 0.",
+        "Whether the last run that ended failed, crashed or was cancelled, 1 or 0.",
     ),
     counter(
         "windrow_runs_total",
         &["status", "trigger"],
-        "Runs, purges and stamps that have ended; dry runs are not counted.",
+        "Runs, purges and stamps that ended; dry runs are not counted.",
     ),
     counter(
         "windrow_deleted_families_total",
         &["rule"],
-        "Families deleted, with those of the run in progress.",
+        "Families deleted, including those of the run in progress.",
     ),
     counter(
         "windrow_deleted_rows_total",
         &["rule", "table"],
-        "Rows deleted, with those of the run in progress.",
+        "Rows deleted, including those of the run in progress.",
     ),
     counter(
         "windrow_retries_total",
         &["rule"],
-        "Batches that were tried again because others held locks.",
+        "Batches that were retried because other sessions held locks.",
     ),
     gauge(
         "windrow_backlog_families",
         &["rule"],
-        "Families that are due, whether or not they may go. Beyond 10,000, the count of the last run less what went since.",
+        "Families that are due, whether or not they may be deleted. Beyond 10,000, the count of the last run minus what was deleted since.",
     ),
     gauge(
         "windrow_backlog_rows",
         &["rule"],
-        "Rows of these families, estimated by those of the last five runs; absent before the first run that deleted.",
+        "Rows of these families, estimated from those of the last five runs; absent before the first run that deleted.",
     ),
     gauge(
         "windrow_backlog_oldest_age_seconds",
         &["rule"],
-        "How long ago the oldest family ended that is due, whether or not it may go; 0 where none is.",
+        "How long ago the oldest due family ended, whether or not it may be deleted; 0 if none is due.",
     ),
     gauge(
         "windrow_backlog_counted_timestamp_seconds",
         &["rule"],
-        "When windrow_backlog_families was counted; absent where it only says that there are at least so many.",
+        "When windrow_backlog_families was counted; absent if it is only a lower bound.",
     ),
     gauge(
         "windrow_due_families_per_hour",
         &["rule"],
-        "Families that became due per hour, over up to seven days, as the last run found it.",
+        "Families that became due per hour, over up to seven days, as seen by the last run.",
     ),
     gauge(
         "windrow_deleted_families_per_hour",
@@ -155,18 +155,18 @@ pub const METRICS: &[Metric] = &[
     gauge(
         "windrow_skipped_families",
         &["rule", "reason"],
-        "Families that are due and stay, by reason, as the last run saw it that looked.",
+        "Families that are due but kept, by reason, as seen by the last run that looked.",
     ),
     gauge(
         "windrow_skipped_oldest_age_seconds",
         &["rule", "reason"],
-        "How long ago the oldest of these ended; absent where it has no end, and for rules of single rows.",
+        "How long ago the oldest of these ended; absent if it has no end, and for rules of single rows.",
     ),
-    gauge("windrow_holds", &[], "Holds that have not passed."),
+    gauge("windrow_holds", &[], "Holds that have not expired."),
     gauge(
         "windrow_artifacts_pending",
         &[],
-        "Files in the outbox that wait to be removed.",
+        "Files in the outbox that are waiting to be removed.",
     ),
     gauge(
         "windrow_artifacts_failed",

@@ -43,7 +43,7 @@ pub(crate) struct Cleaned {
     pub(crate) families: i64,
     /// Rows by table.
     pub(crate) tables: Value,
-    /// Families that stay, by reason.
+    /// Families that are kept, by reason.
     pub(crate) skipped: Value,
 }
 

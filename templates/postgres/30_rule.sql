@@ -504,7 +504,7 @@ BEGIN
     ) THEN
 {%- endfilter %}
         RAISE EXCEPTION 'rows of % could not be updated', {{ release.table_literal }}
-            USING HINT = 'A trigger or a rule keeps what they name. The batch is rolled back.';
+            USING HINT = 'A trigger or a rule keeps what they refer to. The batch is rolled back.';
     END IF;
 {%- endfor %}
     {{ <w.delete_step step control /> }}

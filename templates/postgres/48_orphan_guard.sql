@@ -35,7 +35,7 @@ BEGIN
 {%- endif %}
         IF NOT FOUND THEN
             RAISE EXCEPTION '% names a row of % that is gone: %', '{{ edge.child }}', '{{ edge.parent_name }}', {{ edge.value }}
-                USING ERRCODE = '23503', HINT = 'A trigger of windrow ({{ control }}) keeps rows from becoming orphans.';
+                USING ERRCODE = '23503', HINT = 'A trigger of windrow ({{ control }}) prevents orphans.';
         END IF;
     END IF;
 {%- endfor %}

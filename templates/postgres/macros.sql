@@ -326,7 +326,7 @@ kept AS (
 {% component w.all_kept(archive, rows) -%}
 IF v_kept <> {{ rows }} THEN
     RAISE EXCEPTION '% rows of % were deleted, and % archived', {{ rows }}, {{ archive.table_literal }}, v_kept
-        USING HINT = 'A trigger or a rule on its archive keeps them out. The batch is rolled back.';
+        USING HINT = 'A trigger or a rule on its archive rejects them. The batch is rolled back.';
 END IF;
 {%- endcomponent w.all_kept %}
 

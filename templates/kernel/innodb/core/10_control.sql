@@ -27,7 +27,7 @@ CREATE TABLE IF NOT EXISTS installed_version (
     since   datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)) PRIMARY KEY,
     version varchar(200)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Which version of windrow has installed this, and since when; NULL where the files were applied without it.';
+    COMMENT = 'Which version of windrow installed this, and since when; NULL if the files were applied without it.';
 --# fill table installed_version
 INSERT INTO installed_version (version)
 SELECT n.version
@@ -183,8 +183,8 @@ CREATE TABLE IF NOT EXISTS hold (
     absent    boolean      NOT NULL DEFAULT false,
     PRIMARY KEY (rule, `key`)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Every family with a member named here stays, until the hold is released or its date has passed. absent:
-        the rule had no such row when the hold was set. Written by set_hold() and release_hold().';
+    COMMENT = 'Every family with a member named here is kept until the hold is released or its date has passed. absent: the rule had
+        no such row when the hold was placed. Written by set_hold() and release_hold().';
 
 -- run_window: when scheduled runs may work, where that is not what the spec says. Read again before every batch.
 --# create table run_window
@@ -198,8 +198,8 @@ CREATE TABLE IF NOT EXISTS run_window (
     changed_by varchar(400) NOT NULL DEFAULT (USER()),
     changed_at datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6))
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'When scheduled runs may work, instead of the windows in the spec; empty: as the spec says. days: those on
-        which a window begins, 1 is Monday. Written by set_windows().';
+    COMMENT = 'When scheduled runs may work, instead of the windows in the spec; empty: those of the spec. days: those on which a
+        window begins, 1 is Monday. Written by set_windows().';
 
 -- The ledger: what every run did.
 --# create table run
@@ -324,7 +324,7 @@ CREATE TABLE IF NOT EXISTS run_skip (
     sample_keys json        NOT NULL,
     PRIMARY KEY (run_id, rule, reason)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Families that a run passed over, by reason, with the keys of the first ten.';
+    COMMENT = 'Families that a run skipped, by reason, with the keys of the first ten.';
 --# create table run_pass
 CREATE TABLE IF NOT EXISTS run_pass (
     run_id       bigint      NOT NULL,
@@ -334,7 +334,7 @@ CREATE TABLE IF NOT EXISTS run_pass (
     sample_keys  json        NOT NULL,
     PRIMARY KEY (run_id, rule, pass)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Why rows of single-row rules went: how many by run, rule and pass, with the keys of the first ten.';
+    COMMENT = 'Why rows of single-row rules were deleted: how many by run, rule and pass, with the keys of the first ten.';
 -- A sweep: what several workers go through together.
 --# create table run_sweep
 CREATE TABLE IF NOT EXISTS run_sweep (
@@ -344,7 +344,7 @@ CREATE TABLE IF NOT EXISTS run_sweep (
     at_rule  varchar(64),
     KEY (sweep_id)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'The worker of each run, the sweep that it is part of (the run that began it), and the rule at which it works.';
+    COMMENT = 'The worker of each run, its sweep (the run that began it), and the rule that it works on.';
 --# create table run_failure
 CREATE TABLE IF NOT EXISTS run_failure (
     run_id     bigint       NOT NULL,
@@ -376,8 +376,8 @@ CREATE TABLE IF NOT EXISTS run_stamp (
     updated_at     datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
     PRIMARY KEY (run_id, rule)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Progress of a stamp, written in the transaction that changes the rows: cursor, families looked at that
-        have the removal time now, rows that were changed, by table.';
+    COMMENT = 'Progress of a stamp, written in the transaction that changes the rows: cursor, examined families that now have the
+        removal time, rows changed, by table.';
 --# create table run_backlog
 CREATE TABLE IF NOT EXISTS run_backlog (
     rule             varchar(64) NOT NULL,
@@ -390,8 +390,8 @@ CREATE TABLE IF NOT EXISTS run_backlog (
     PRIMARY KEY (rule, run_id),
     KEY (run_id)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Families that were due as a run ended, whether or not they may go, counted up to 1,000,000; rows of a
-        family in the last runs; families an hour that became due and that went, over up to seven days.';
+    COMMENT = 'Families that were due when a run ended, whether or not they may be deleted, counted up to 1,000,000; rows per family
+        in the last runs; families per hour that became due and that were deleted, over up to seven days.';
 
 --# create table run_claim
 CREATE TABLE IF NOT EXISTS run_claim (
@@ -413,7 +413,7 @@ CALL add_column('run_claim', 'alone', 'boolean NOT NULL DEFAULT false AFTER is_l
 CREATE TABLE IF NOT EXISTS kept_run (
     run_id bigint NOT NULL PRIMARY KEY
 ) ENGINE = InnoDB
-    COMMENT = 'Runs older than ledger_days that the ledger keeps, since rows of them are archived. Written by keep_archive().';
+    COMMENT = 'Runs older than ledger_days that the ledger keeps because it has archived rows of them. Written by keep_archive().';
 
 -- tally: what counters of the metrics count stays when the ledger is pruned.
 --# create table tally
@@ -441,8 +441,8 @@ CREATE TABLE IF NOT EXISTS unfinished (
     since  datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
     PRIMARY KEY (run_id, rule)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Batches that a session committed in part, after its run was killed: the links between their members. The
-        next run finishes them.';
+    COMMENT = 'Batches that a session committed in part after its run was killed: the links between their members. The next run
+        finishes them.';
 
 -- artifact: files that deleted rows named; `windrow artifacts drain` removes them, best effort.
 --# create table artifact
@@ -460,8 +460,8 @@ CREATE TABLE IF NOT EXISTS artifact (
     claim           char(36),
     KEY (claim)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Outbox of files outside the database, written in the transaction that deleted their rows. A drained file
-        leaves it. claim: the call of claim_artifacts() that took it last.';
+    COMMENT = 'Outbox of files outside the database, written in the transaction that deleted their rows. A drained file is removed
+        from it. claim: the call of claim_artifacts() that took it last.';
 
 -- Functions would need a privilege under the binary log: everything is a procedure with OUT parameters.
 

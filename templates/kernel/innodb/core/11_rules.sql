@@ -116,8 +116,8 @@ CREATE TABLE IF NOT EXISTS known_index (
     column_name varchar(255) NOT NULL,
     PRIMARY KEY (table_name, index_name, place)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'The indexes that the statements need, column by column; one that leads with these columns serves, whoever
-        made it. Written by an installation.';
+    COMMENT = 'The indexes that the statements need, column by column; any index that leads with these columns can be used, whoever
+        created it. Written by an installation.';
 --# create table known_window
 CREATE TABLE IF NOT EXISTS known_window (
     position integer      NOT NULL PRIMARY KEY,
@@ -127,7 +127,7 @@ CREATE TABLE IF NOT EXISTS known_window (
     ends     time         NOT NULL,
     zone     varchar(64)  NOT NULL
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'When scheduled runs may work, as the spec says. Written by an installation.';
+    COMMENT = 'When scheduled runs may work, according to the spec. Written by an installation.';
 
 -- index_state: of every index that the statements need, whether one that leads with its columns may be used, whoever made it, and
 -- whether its own name is there. MariaDB reads one database only where its name is known before the catalog is read.

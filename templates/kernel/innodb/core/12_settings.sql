@@ -21,7 +21,7 @@ CREATE TABLE IF NOT EXISTS known_setting (
     takes          varchar(100) NOT NULL,
     postgres_alone boolean      NOT NULL
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Every setting: what it counts, and what a value may be, in words as well. Written by an installation.';
+    COMMENT = 'Every setting: its unit, and the values allowed, also in words. Written by an installation.';
 --# forget known_setting
 DELETE FROM known_setting WHERE name > '';
 --# fill known_setting
@@ -78,7 +78,7 @@ CREATE TABLE IF NOT EXISTS setting_log (
     KEY (rule, name)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'Every change of table setting; a value of NULL: the default of the spec. changed_by NULL: written by
-        hand, changed_at is when that was noticed. Pruned with the ledger, but for the last change of each setting.';
+        hand, changed_at is when that was noticed. Pruned with the ledger, except the last change of each setting.';
 
 -- settings: every limit with its present value, its unit, the default of the spec, and what a value may be.
 --# create view settings
@@ -133,7 +133,7 @@ END;
 --# create procedure set_setting
 CREATE PROCEDURE set_setting(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Overrides a limit of the spec from the next batch on; a null value gives it back.
+COMMENT 'Overrides a limit of the spec from the next batch on; a null value restores the spec''s.
     Example: CALL set_setting(''{"name": "time_budget", "value": 600}'');'
 BEGIN
     DECLARE v_rule     varchar(64);

@@ -170,7 +170,7 @@ END;
 --# create procedure orphans
 CREATE PROCEDURE orphans()
 SQL SECURITY DEFINER
-COMMENT 'Rows whose parent is not there, by edge. Reads whole tables. Example: CALL orphans();'
+COMMENT 'Rows whose parent does not exist, by edge. Reads whole tables. Example: CALL orphans();'
 BEGIN
     DECLARE v_session longtext;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION

@@ -6,7 +6,7 @@ CREATE TABLE IF NOT EXISTS rule_pause (
     paused_by varchar(400) NOT NULL DEFAULT (USER()),
     paused_at datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6))
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Rules that runs pass over. Read again before every batch. Written by pause_rule() and resume_rule().';
+    COMMENT = 'Rules that runs skip. Read again before every batch. Written by pause_rule() and resume_rule().';
 
 -- refusal: why a server starts no scheduled run. A row changes when the reason does, not with every refusal.
 --# create table refusal
@@ -15,7 +15,8 @@ CREATE TABLE IF NOT EXISTS refusal (
     reason text         NOT NULL,
     since  datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6))
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Why a server, by its server_identity(), refuses scheduled runs, and since when. Its row goes when such a run starts there.';
+    COMMENT = 'Why a server, by its server_identity(), refuses scheduled runs, and since when. The row is deleted when such a run
+        starts there.';
 
 -- scheduling: what the latest runs mean for the next scheduled one; the ledger says it, and nothing else counts.
 -- A run is broken that an error ended, or that crashed. One is empty that found nothing left and deleted nothing, for
@@ -99,7 +100,7 @@ END;
 --# create procedure pause_rule
 CREATE PROCEDURE pause_rule(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Makes runs pass a rule over, from the next batch on. Example: CALL pause_rule(''{"rule": "a_rule", "reason": "audit"}'');'
+COMMENT 'Makes runs skip a rule, from the next batch on. Example: CALL pause_rule(''{"rule": "a_rule", "reason": "audit"}'');'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_reason longtext;
@@ -128,7 +129,7 @@ END;
 --# create procedure resume_rule
 CREATE PROCEDURE resume_rule(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Ends the pause of a rule and answers it. Example: CALL resume_rule(''{"rule": "a_rule"}'');'
+COMMENT 'Ends the pause of a rule and returns it. Example: CALL resume_rule(''{"rule": "a_rule"}'');'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_document longtext;

@@ -40,7 +40,7 @@ WHERE NOT EXISTS (SELECT 1 FROM run_window);
 --# create procedure window_at
 CREATE PROCEDURE window_at(IN p_at datetime(6), OUT o_open boolean)
 SQL SECURITY DEFINER
-COMMENT 'What in_window() answers. Start inclusive, end exclusive, on the clock of each window''s zone.'
+COMMENT 'What in_window() answers. Start inclusive, end exclusive, in each window''s time zone.'
 BEGIN
     DECLARE v_unknown varchar(64);
     SELECT
@@ -243,8 +243,8 @@ END;
 --# create procedure reap
 CREATE PROCEDURE reap()
 SQL SECURITY DEFINER
-COMMENT 'Closes the runs of the ledger whose call is over, which the next run does too. After KILL QUERY first ROLLBACK
-    in the session of the run.
+COMMENT 'Closes runs of the ledger whose call has ended, as the next run also does. After KILL QUERY first ROLLBACK in the session of
+    the run.
     Example: CALL reap();'
 BEGIN
     DECLARE v_torn bigint;

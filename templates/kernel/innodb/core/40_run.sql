@@ -646,7 +646,7 @@ END;
 --# create procedure run_result
 CREATE PROCEDURE run_result(IN p_run bigint)
 SQL SECURITY DEFINER
-COMMENT 'Answers one run of the ledger as a JSON document. Example: CALL run_result(1);'
+COMMENT 'Returns one run of the ledger as a JSON document. Example: CALL run_result(1);'
 BEGIN
     DECLARE v_document longtext;
     DECLARE v_session longtext;
@@ -710,9 +710,9 @@ END;
 --# create procedure preview
 CREATE PROCEDURE preview(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only
-    what ended then or later, by the clock of the application; undated rows and scopes without a policy are left out.
-    counted_by_several: tables of which a row may be counted by each of these rules, though it goes once. Reads only,
+COMMENT 'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only what ended
+    then or later, by the application''s clock; undated rows and scopes without a policy are left out. counted_by_several: tables
+    whose rows may be counted by each of these rules, though each row is deleted once. Reads only,
     locks nothing.
     Example: CALL preview(''{"run_families": 100}'');'
 BEGIN

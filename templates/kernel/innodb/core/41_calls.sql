@@ -6,8 +6,7 @@
 CREATE PROCEDURE run(IN p_options longtext)
 SQL SECURITY DEFINER
 COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of,
-    run_families, time_budget, trigger; where there are several workers: worker (each has a run at a time, and they
-    share the families out).
+    run_families, time_budget, trigger; if there are several workers: worker (each has one run at a time, and they share the families).
     Examples: CALL run(''{}''); CALL run(''{"dry_run": true}'');'
 BEGIN
     DECLARE v_before   longtext;
@@ -169,8 +168,8 @@ END;
 --# create procedure purge
 CREATE PROCEDURE `purge`(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that
-    stays; the retention does not matter.
+COMMENT 'Deletes the named families now, in the same way as a run: they must be final, not on hold, and linked to nothing that is
+    kept; the retention does not matter.
     Example: CALL purge(''{"key": [17]}'');'
 BEGIN
     DECLARE v_before   longtext;

@@ -45,7 +45,7 @@ END;
 --# create procedure pause
 CREATE PROCEDURE pause(IN p_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'Stops a running purge before its next batch and refuses new ones. Example: CALL pause(''month-end closing'');'
+COMMENT 'Stops the current run before its next batch and refuses new ones. Example: CALL pause(''month-end closing'');'
 BEGIN
     DECLARE v_session longtext;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -87,8 +87,8 @@ END;
 --# create procedure arm
 CREATE PROCEDURE arm()
 SQL SECURITY DEFINER
-COMMENT 'Allows runs to delete on this server, unless something acts on its tables that the spec does not know; needed
-    once after the installation, and again after a new rule was installed, and after a restore, clone or promotion.
+COMMENT 'Allows runs to delete on this server, unless something that is not in the spec acts on its tables; needed once after the
+    installation, and again after a new rule was installed, and after a restore, clone or promotion.
     Example: CALL arm();'
 BEGIN
     CALL arm_with('{}');
@@ -96,8 +96,8 @@ END;
 --# create procedure arm_with
 CREATE PROCEDURE arm_with(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'What arm() does, with options. until: "restart" ends it with the next start of the server, for those who clone
-    by snapshots of the storage.
+COMMENT 'Like arm(), with options. until: "restart" ends this permission at the next server start, for sites that clone servers
+    by storage snapshots.
     Example: CALL arm_with(''{"until": "restart"}'');'
 BEGIN
     DECLARE v_until longtext;
@@ -357,7 +357,7 @@ END;
 --# create procedure drop_policy
 CREATE PROCEDURE drop_policy(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Drops one policy and answers it. Waits for a running batch. Example: CALL drop_policy(''{"scope": "42"}'');'
+COMMENT 'Drops one policy and returns it. Waits for a running batch. Example: CALL drop_policy(''{"scope": "42"}'');'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_scope longtext;
@@ -389,8 +389,8 @@ END;
 --# create procedure set_hold
 CREATE PROCEDURE set_hold(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Holds the family of a row that is there: rule, key (in any spelling that its column reads), reason, until (open
-    if left out), even_if_absent (stores it without a row, too). Waits for a running batch.
+COMMENT 'Holds the family of an existing row: rule, key (in any spelling that its column accepts), reason, until (default: no end),
+    even_if_absent (also places it without a row). Waits for a running batch.
     Example: CALL set_hold(''{"key": 17, "reason": "audit 2026"}'');'
 BEGIN
     DECLARE v_rule varchar(64);
@@ -485,7 +485,7 @@ END;
 --# create procedure release_hold
 CREATE PROCEDURE release_hold(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Releases a hold and answers it. Example: CALL release_hold(''{"key": 17}'');'
+COMMENT 'Releases a hold and returns it. Example: CALL release_hold(''{"key": 17}'');'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_key longtext;
@@ -529,7 +529,7 @@ END;
 --# create procedure set_windows
 CREATE PROCEDURE set_windows(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Says when scheduled runs may work, from the next batch on; null: as the spec says.
+COMMENT 'Sets the windows in which scheduled runs may work, from the next batch on; null: those of the spec.
     Examples: CALL set_windows(''{"windows": ["mon-fri 22:00-06:00 Europe/Berlin", "sat,sun 00:00-00:00"]}''); CALL
     set_windows(''{"windows": "never"}'');'
 BEGIN

@@ -57,9 +57,9 @@ END;
 --# create procedure outlook
 CREATE PROCEDURE outlook(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'By rule, families that are due, whether or not they may go, counted up to limit; parts: where each of so many
-    equal parts of them begins, the oldest first, by the clock of the application; ahead: how many more become due
-    within that time. Reads only, at most limit entries of an index three times.
+COMMENT 'By rule, families that are due, whether or not they may be deleted, counted up to limit; parts: when each of this many equal
+    parts of them begins, the oldest first, by the application''s clock; ahead: how many more become due within that time. Reads
+    only, at most limit entries of an index three times.
     Example: CALL outlook(''{"limit": 1000000, "parts": 10, "ahead": "7d"}'');'
 BEGIN
     DECLARE v_before   longtext;

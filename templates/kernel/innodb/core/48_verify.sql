@@ -32,8 +32,8 @@ END;
 --# create procedure verify
 CREATE PROCEDURE verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum,
-    ledger arithmetic, as one JSON document. Reads whole tables.
+COMMENT 'Orphans, what is due or kept and why, drift of routines and of the event, indexes, policies below the minimum, ledger
+    arithmetic, as one JSON document. Reads whole tables.
     Example: CALL verify(''{}'');'
 BEGIN
     DECLARE v_preview longtext;

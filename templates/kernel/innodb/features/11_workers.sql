@@ -21,7 +21,7 @@ CREATE TABLE IF NOT EXISTS sweep (
     start_place longtext,
     claims      bigint      NOT NULL DEFAULT 0
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Where the present sweep of the workers has got to, by rule. sweep_id: the run that began it.';
+    COMMENT = 'How far the current sweep of the workers has got, by rule. sweep_id: the run that began it.';
 -- What the table of an earlier version lacks.
 --# add column sweep.start_time
 CALL add_column('sweep', 'start_time', 'varchar(40) AFTER cursor_key');

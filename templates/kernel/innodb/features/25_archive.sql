@@ -114,8 +114,8 @@ CREATE TABLE IF NOT EXISTS unarchived (
     done_at    datetime(6)  NOT NULL,
     KEY (run_id)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Archived rows of run run_id that have left the archive, by table, and how: by_run is the run at whose end
-        they were pruned. Written in the transaction in which they left.';
+    COMMENT = 'Archived rows of run run_id that were removed from the archive, by table, and how: by_run is the run at whose end they
+        were pruned. Written in the transaction that removed them.';
 
 -- archive_misfit: what keeps rows from being archived as they are. Looked at before a run, and at the end of each batch: by
 -- then it holds locks that keep the columns as they are.

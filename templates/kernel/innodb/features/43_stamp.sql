@@ -684,7 +684,7 @@ END;
 --# create procedure stamp_result
 CREATE PROCEDURE stamp_result(IN p_run bigint)
 SQL SECURITY DEFINER
-COMMENT 'Answers one stamp of the ledger as a JSON document: rows are those that were changed. Example: CALL stamp_result(1);'
+COMMENT 'Returns one stamp of the ledger as a JSON document: rows are those that were changed. Example: CALL stamp_result(1);'
 BEGIN
     DECLARE v_document longtext;
     DECLARE v_session longtext;

@@ -2,10 +2,9 @@
 --# create procedure stamp
 CREATE PROCEDURE stamp(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Sets removal times anew, in batches that commit; a stamp that was ended is finished by the same call again.
-    What: to, calculated (start or end) with default, or clear. Of which: key, missing or all; of their whole families
-    unless hierarchical is false. Of what: of, or else of the families of the rule. Further options: rule, chunk,
-    time_budget, dry_run.
+COMMENT 'Sets removal times, in batches that commit; after an interruption, the same call continues. What: to, calculated (start or
+    end) with default, or clear. Of which: key, missing or all; of their whole families unless hierarchical is false. Of what: of,
+    otherwise of the families of the rule. Further options: rule, chunk, time_budget, dry_run.
     Example: CALL stamp(''{"calculated": "end", "missing": true}'');'
 BEGIN
     DECLARE v_before   longtext;

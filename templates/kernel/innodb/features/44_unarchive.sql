@@ -194,8 +194,8 @@ END;
 --# create procedure archive_list
 CREATE PROCEDURE archive_list(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'The runs of which rows are archived, with the rows by table, and how many were restored or dropped already.
-    Reads the archive from end to end, unless a run is named.
+COMMENT 'The runs that have archived rows, with the rows by table, and how many were already restored or dropped. Reads the whole
+    archive, unless a run is named.
     Examples: CALL archive_list(''{}''); CALL archive_list(''{"older_than": "90d"}'');'
 BEGIN
     DECLARE v_run    bigint;

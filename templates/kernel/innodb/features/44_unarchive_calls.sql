@@ -49,8 +49,8 @@ END;
 --# create procedure archive_drop
 CREATE PROCEDURE archive_drop(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Deletes the archived rows of a run, or of the runs whose last row was archived that long ago: run or
-    older_than, dry_run. Up to 10,000 rows in a transaction; they exist nowhere else.
+COMMENT 'Deletes the archived rows of a run, or of the runs whose last row was archived at least that long ago: run or older_than,
+    dry_run. Up to 10,000 rows per transaction; they exist nowhere else.
     Examples: CALL archive_drop(''{"run": 17}''); CALL archive_drop(''{"older_than": "90d", "dry_run": true}'');'
 BEGIN
     DECLARE v_before_call longtext;

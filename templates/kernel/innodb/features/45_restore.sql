@@ -703,8 +703,7 @@ END;
 CREATE PROCEDURE archive_restore(IN p_options longtext)
 SQL SECURITY DEFINER
 COMMENT 'Moves archived rows back into their tables, parents before children: all of a run, or families of it by their
-    keys (run, rule, key, max_rows). All or nothing, in one transaction. Holds are placed, since what comes back is due
-    at once.
+    keys (run, rule, key, max_rows). All or nothing, in one transaction. Holds are placed, because restored families are due at once.
     Examples: CALL archive_restore(''{"run": 17}''); CALL archive_restore(''{"run": 17, "key": [4]}'');'
 BEGIN
     DECLARE v_settled  longtext;

@@ -68,7 +68,7 @@ BEGIN
             GROUP BY r.rolname
         LOOP
             RAISE WARNING 'the role % is there already: % may use it in this database, too', v_other.problem, v_other.object
-                USING HINT = 'Roles belong to the whole server. Revoke it from who shall not, or give the spec another name.';
+                USING HINT = 'Roles belong to the whole server. Revoke it from those who must not have it, or give the spec another name.';
         END LOOP;
     END IF;
     -- What a superuser has made in here, by hand or by an installation that broke off.
@@ -186,8 +186,9 @@ CREATE TABLE IF NOT EXISTS spec (
 );
 --# comment on table spec
 COMMENT ON TABLE spec IS
-    'What the spec says of the whole installation, in one row. schema_name: where the tables are; workers: how many runs there may be at a '
-    'time; archives: some rows are copied before they go; lock_class: of the advisory locks by which sessions see that a run goes on. '
+    'What the spec says about the whole installation, in one row. schema_name: where the tables are; workers: how many runs there may '
+    'be at a time; archives: some rows are copied before they are deleted; lock_class: of the advisory locks by which sessions see '
+    'that a run is in progress. '
     'Written by an installation.';
 --# fill table spec
 INSERT INTO spec (schema_name, workers, archives, lock_class, document)
@@ -292,7 +293,7 @@ CREATE TABLE IF NOT EXISTS installed_version (
 );
 --# comment on table installed_version
 COMMENT ON TABLE installed_version IS
-    'Which version of windrow has installed this, and since when; NULL where the files were applied without it.';
+    'Which version of windrow installed this, and since when; NULL if the files were applied without it.';
 --# fill table installed_version
 INSERT INTO installed_version (version)
 SELECT n.version
@@ -320,8 +321,8 @@ SELECT
 FROM spec AS s;
 --# comment on view installation
 COMMENT ON VIEW installation IS
-    'The names of this installation: its schema and roles, the application''s schema, the tables whose rows go, the rules, and who has '
-    'installed it.';
+    'The names of this installation: its schema and roles, the application''s schema, the tables whose rows are deleted, the rules, '
+    'and who installed it.';
 -- held_right: what the owner role may do outside of its schema.
 --# create view held_right
 CREATE OR REPLACE VIEW held_right AS
@@ -332,8 +333,8 @@ CROSS JOIN LATERAL (
 ) AS h;
 --# comment on view held_right
 COMMENT ON VIEW held_right IS
-    'The rights of the owner role outside of the control schema: in words, whether it only reads, as REVOKE takes it, who gave it, and '
-    'who owns what it is about.';
+    'The rights of the owner role outside the control schema: in words, whether it only reads, in the form for REVOKE, who granted '
+    'it, and who owns the object.';
 
 -- policy: retention by scope. A check for each rule, which register_rule() makes, enforces its minimum, whoever writes.
 --# create table policy
@@ -370,8 +371,8 @@ CREATE TABLE IF NOT EXISTS hold (
 CREATE INDEX IF NOT EXISTS hold_absent ON hold (rule) WHERE absent;
 --# comment on table hold
 COMMENT ON TABLE hold IS
-    'Every family with a member named here stays, until the hold is released or its date has passed. absent: the rule had no such row when '
-    'the hold was set. Written by set_hold() and release_hold().';
+    'Every family with a member named here is kept until the hold is released or its date has passed. absent: the rule had no such '
+    'row when the hold was placed. Written by set_hold() and release_hold().';
 
 -- run_window: when scheduled runs may work, where that is not what the spec says. Read again before every batch.
 --# create table run_window
@@ -391,8 +392,8 @@ ALTER TABLE run_window
     ADD CONSTRAINT run_window_days_check CHECK (days ~ '^1?2?3?4?5?6?7?$');
 --# comment on table run_window
 COMMENT ON TABLE run_window IS
-    'When scheduled runs may work, instead of the windows in the spec; empty: as the spec says. days: those on which a window begins, 1 is '
-    'Monday. Written by set_windows().';
+    'When scheduled runs may work, instead of the windows in the spec; empty: those of the spec. days: those on which a window '
+    'begins, 1 is Monday. Written by set_windows().';
 
 -- latch: every batch locks the table while it works, so that others may, too; who writes a policy or a hold locks it for
 -- himself: then no batch is under way that did not see what he writes. A lock of a table takes a right on it; an advisory
@@ -401,7 +402,7 @@ COMMENT ON TABLE run_window IS
 CREATE TABLE IF NOT EXISTS latch ();
 --# comment on table latch
 COMMENT ON TABLE latch IS
-    'Locked by every batch, and for himself by who writes a policy or a hold. It has no rows.';
+    'Locked by every batch, and exclusively by changes of policies and holds. It has no rows.';
 -- turn: one run opens the ledger at a time, and one stamp.
 --# create table turn
 CREATE TABLE IF NOT EXISTS turn (
@@ -413,7 +414,7 @@ VALUES ('run'), ('stamp')
 ON CONFLICT (name) DO NOTHING;
 --# comment on table turn
 COMMENT ON TABLE turn IS
-    'What begins locks its row: one run at a time opens the ledger, and one stamp.';
+    'A run or stamp that begins locks its row: one run at a time opens the ledger, and one stamp.';
 
 -- The ledger: what every run did.
 --# create table run
@@ -443,8 +444,8 @@ ALTER TABLE run
     ADD CONSTRAINT run_status_check CHECK (status IN ('running', 'done', 'stopped', 'failed', 'cancelled', 'crashed'));
 --# comment on table run
 COMMENT ON TABLE run IS
-    'One row per run. as_of is the instant that all cutoffs of the run are counted from. crashed: its session vanished, seen by the next '
-    'run. waiting_for: why it rests before its next batch, or rested when it ended.';
+    'One row per run. as_of is the instant from which all cutoffs of the run are counted. crashed: its session ended without closing '
+    'it, as the next run noticed. waiting_for: why it rests before its next batch, or rested when it ended.';
 --# create table run_rule
 CREATE TABLE IF NOT EXISTS run_rule (
     run_id         bigint      NOT NULL,
@@ -497,11 +498,11 @@ ALTER TABLE run_rule ADD COLUMN IF NOT EXISTS ahead_times text[] NOT NULL DEFAUL
 ALTER TABLE run_rule ADD COLUMN IF NOT EXISTS ahead_at bigint NOT NULL DEFAULT 0;
 --# comment on table run_rule
 COMMENT ON TABLE run_rule IS
-    'Progress of a run, written in the transaction that deletes: cursor, counts, present batch size; halving: a family that fails is being '
-    'searched. weigh: of how many of the next families the rows are counted before they go. gone: what a dry run already counted. paced: '
-    'what pace() measures the last batch by. start: where the run before left off, and this one began; around: it has come to the end '
-    'since, and looks at what lies before; rule_hash: of what the spec said of the rule then. ahead: the roots of the next batches, where '
-    'one search was made for several, their times, and how many of them were looked at; empty when the run ends.';
+    'Progress of a run, written in the transaction that deletes: cursor, counts, current batch size; halving: a failing family is '
+    'being searched for. weigh: for how many of the next families the rows are counted before they are deleted. gone: what a dry run '
+    'already counted. paced: how pace() measures the last batch. start: where the previous run stopped and this one began; around: it '
+    'has since reached the end, and examines what lies before; rule_hash: of the rule''s spec at that time. ahead: the roots of the '
+    'next batches, if one search was made for several, their times, and how many of them were examined; empty when the run ends.';
 --# create view run_table
 CREATE OR REPLACE VIEW run_table AS
 SELECT
@@ -532,7 +533,7 @@ ALTER TABLE run_skip
     ));
 --# comment on table run_skip
 COMMENT ON TABLE run_skip IS
-    'Families that a run passed over, by reason, with the keys of the first ten.';
+    'Families that a run skipped, by reason, with the keys of the first ten.';
 --# create table run_pass
 CREATE TABLE IF NOT EXISTS run_pass (
     run_id       bigint NOT NULL,
@@ -544,7 +545,7 @@ CREATE TABLE IF NOT EXISTS run_pass (
 );
 --# comment on table run_pass
 COMMENT ON TABLE run_pass IS
-    'Why rows of single-row rules went: how many by run, rule and pass, with the keys of the first ten.';
+    'Why rows of single-row rules were deleted: how many by run, rule and pass, with the keys of the first ten.';
 --# create table run_sweep
 CREATE TABLE IF NOT EXISTS run_sweep (
     run_id   bigint  NOT NULL PRIMARY KEY,
@@ -554,7 +555,7 @@ CREATE TABLE IF NOT EXISTS run_sweep (
 );
 --# comment on table run_sweep
 COMMENT ON TABLE run_sweep IS
-    'The worker of each run, the sweep that it is part of (the run that began it), and the rule at which it works.';
+    'The worker of each run, its sweep (the run that began it), and the rule that it works on.';
 -- The ledger of stamps: as many rows of table run, with the trigger STAMP, and their progress.
 --# create table run_stamp
 CREATE TABLE IF NOT EXISTS run_stamp (
@@ -575,8 +576,8 @@ CREATE TABLE IF NOT EXISTS run_stamp (
 );
 --# comment on table run_stamp
 COMMENT ON TABLE run_stamp IS
-    'Progress of a stamp, written in the transaction that changes the rows: cursor, families looked at that have the removal time now, '
-    'rows that were changed, by table.';
+    'Progress of a stamp, written in the transaction that changes the rows: cursor, examined families that now have the removal time, '
+    'rows changed, by table.';
 --# create table run_failure
 CREATE TABLE IF NOT EXISTS run_failure (
     run_id    bigint      NOT NULL,
@@ -604,8 +605,8 @@ CREATE TABLE IF NOT EXISTS run_backlog (
 );
 --# comment on table run_backlog
 COMMENT ON TABLE run_backlog IS
-    'Families that were due as a run ended, whether or not they may go, counted up to 1,000,000; rows of a family in the last runs; '
-    'families an hour that became due and that went, over up to seven days.';
+    'Families that were due when a run ended, whether or not they may be deleted, counted up to 1,000,000; rows per family in the '
+    'last runs; families per hour that became due and that were deleted, over up to seven days.';
 
 -- tally: what counters of the metrics count stays when the ledger is pruned.
 --# create table tally
@@ -641,4 +642,4 @@ CREATE TABLE IF NOT EXISTS artifact (
 CREATE INDEX IF NOT EXISTS artifact_failed ON artifact (run_id, rule) WHERE last_error IS NOT NULL;
 --# comment on table artifact
 COMMENT ON TABLE artifact IS
-    'Outbox of files outside the database, written in the transaction that deleted their rows. A drained file leaves it.';
+    'Outbox of files outside the database, written in the transaction that deleted their rows. A drained file is removed from it.';

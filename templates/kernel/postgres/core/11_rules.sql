@@ -19,10 +19,10 @@ CREATE TABLE IF NOT EXISTS rule (
 );
 --# comment on table rule
 COMMENT ON TABLE rule IS
-    'The rules of the spec, in the order in which a run takes them. root: the table whose rows a rule looks at; tables: those whose rows '
-    'go, in the order of deletion; time_name: what rows become due by, zoned: it is an instant; scope_name: the column of the policies; '
-    'retention (NULL: none by default) and minimum in seconds; retained: a retention counts at all; counts_undated: rows without a time '
-    'are counted; divided: workers share its families out; document: all that the spec says. Written by an installation.';
+    'The rules of the spec, in the order in which a run applies them. root: the root table; tables: those whose rows are deleted, in '
+    'the order of deletion; time_name: the column by which rows become due, zoned: it is an instant; scope_name: the column of the '
+    'policies; retention (NULL: none by default) and minimum in seconds; retained: the rule has a retention; counts_undated: rows '
+    'without a time are counted; divided: workers share its families; document: everything in the spec. Written by an installation.';
 
 -- rule_limit: what the spec says of each setting of a rule.
 --# create table rule_limit
@@ -47,8 +47,8 @@ CREATE TABLE IF NOT EXISTS known_table (
 );
 --# comment on table known_table
 COMMENT ON TABLE known_table IS
-    'The tables of the spec. columns: those of keys and edges; goes: its rows are deleted; sets: the columns that are set; is_archived: '
-    'its rows are copied before they go. Written by an installation.';
+    'The tables of the spec. columns: those of keys and edges; goes: its rows are deleted; sets: the columns that are set; '
+    'is_archived: its rows are copied before they are deleted. Written by an installation.';
 
 -- known_key: the foreign keys that act, as the spec accounts for them.
 --# create table known_key
@@ -64,7 +64,8 @@ CREATE TABLE IF NOT EXISTS known_key (
 ALTER TABLE known_key REPLICA IDENTITY FULL;
 --# comment on table known_key
 COMMENT ON TABLE known_key IS
-    'What the spec says of foreign keys: columns, sorted, and what they name; effects: as pg_constraint.confdeltype has them. Written by '
+    'What the spec says about foreign keys: columns, sorted, and what they refer to; effects: as in pg_constraint.confdeltype. '
+    'Written by '
     'an installation.';
 
 -- known_edge: which column holds a value of which other.
@@ -79,7 +80,7 @@ CREATE TABLE IF NOT EXISTS known_edge (
 ALTER TABLE known_edge REPLICA IDENTITY FULL;
 --# comment on table known_edge
 COMMENT ON TABLE known_edge IS
-    'The edges of the spec, column by column: own of table_name is compared with named of parent. Written by an installation.';
+    'The edges of the spec, column by column: own of table_name refers to named of parent. Written by an installation.';
 
 -- catalog_state: what the catalog said of the tables of the spec: when nothing was seen to act (run_id -1), when somebody armed
 -- windrow (run_id 0), and when each run that is open began.
@@ -91,8 +92,8 @@ CREATE TABLE IF NOT EXISTS catalog_state (
 );
 --# comment on table catalog_state
 COMMENT ON TABLE catalog_state IS
-    'What catalog_now() said when strangers() found nothing that acts (run_id -1), when somebody armed windrow or installed it anew '
-    '(run_id 0), and when each open run began. Every batch compares it.';
+    'The result of catalog_now() when strangers() found nothing that acts (run_id -1), when windrow was armed or reinstalled (run_id '
+    '0), and when each open run began. Every batch compares it.';
 
 -- spelling_of: what a value of a type looks like. It has one spelling, the server's own: two policies for one scope would leave
 -- open which of them holds.
@@ -238,34 +239,34 @@ LANGUAGE sql IMMUTABLE
 SET search_path FROM CURRENT
 AS $windrow$
     SELECT CASE p_verb
-        WHEN 'scope' THEN 'Cutoffs by scope, counted from p_as_of. p_retention overrides policies, never under the minimum.'
-        WHEN 'roots' THEN 'The roots that are over, or the root of their family. Statements take its text in.'
+        WHEN 'scope' THEN 'Cutoffs by scope, counted from p_as_of. p_retention overrides policies, never below the minimum.'
+        WHEN 'roots' THEN 'The roots that have ended, or the root of their family. Statements include its text.'
         WHEN 'next' THEN 'The next p_limit roots after the cursor. Reads only; judge() decides.'
-        WHEN 'bound' THEN 'What of the given members, of a window, or of a key, a hold of another rule keeps. Reads only.'
-        WHEN 'kept' THEN 'Which of the given members a row of another table keeps, so that their families stay. Reads only.'
-        WHEN 'met' THEN 'Which other members share a row with the given ones that goes with all of its parents. Reads only.'
+        WHEN 'bound' THEN 'Which of the given members, of a slice, or of a key, a hold of another rule keeps. Only reads.'
+        WHEN 'kept' THEN 'Which of the given members a row of another table keeps, and so their families. Only reads.'
+        WHEN 'met' THEN 'Which other members share a row with the given ones that is deleted with all of its parents. Only reads.'
         WHEN 'members' THEN 'The rows of some ids, and their links; p_lock: those that FOR UPDATE SKIP LOCKED gets.'
-        WHEN 'above' THEN 'The rows of which the given ones are parts. Reads only.'
-        WHEN 'newest' THEN 'Which of some rows are roots that stay whatever their age: the newest of their group.'
-        WHEN 'unlisted' THEN 'How many roots are older than the default retention and stay: their scope has no policy.'
-        WHEN 'rows' THEN 'The rows of the root table with their families and times. Statements take its text in.'
-        WHEN 'rooted' THEN 'The rows of the root table whose root is there. Statements take its text in.'
-        WHEN 'at' THEN 'When a window ends that has p_skip rows. Reads only.'
-        WHEN 'keep' THEN 'What stays of a window, with the reasons. p_lock: locks its rows of the root table first.'
-        WHEN 'judge' THEN 'The families of these roots that may go, and why others stay. p_lock: locks their rows first.'
-        WHEN 'namers' THEN 'Families whose rows name rows of these; NULL: rows of no family do. Reads only.'
-        WHEN 'adopted' THEN 'What finds the rows of these families that name no root. Reads only.'
-        WHEN 'delete_families' THEN 'Deletes these families, in the transaction of the caller, and answers how many rows by table.'
-        WHEN 'count_families' THEN 'Rows of these families, by table. Reads only.'
-        WHEN 'other' THEN 'The key of a row that belongs to no family and can be held; NULL where there is none. Reads only.'
-        WHEN 'strays' THEN 'Rows that would go without their family, and rows that never go, by table. Reads whole tables.'
-        WHEN 'search' THEN 'The next rows, or the named ones, and why one stays. Without p_as_of their time does not matter.'
-        WHEN 'reach' THEN 'Where the next rows end that a worker claims. Reads only.'
-        WHEN 'count' THEN 'How many rows of each table would go, in the order of deletion. Reads only.'
-        WHEN 'delete' THEN 'Deletes what it is given, in the transaction of the caller, and answers how many rows by table.'
-        WHEN 'undated' THEN 'Rows that are over but have no time, so that no retention can ever be reached. Reads only.'
+        WHEN 'above' THEN 'The parents of the given rows. Only reads.'
+        WHEN 'newest' THEN 'Which of some rows are roots that are kept whatever their age: the newest of their group.'
+        WHEN 'unlisted' THEN 'How many roots older than the default retention are kept because their scope has no policy.'
+        WHEN 'rows' THEN 'The rows of the root table with their families and times. Statements include its text.'
+        WHEN 'rooted' THEN 'The rows of the root table whose root exists. Statements include its text.'
+        WHEN 'at' THEN 'When a slice with p_skip rows ends. Only reads.'
+        WHEN 'keep' THEN 'What is kept of a slice, with the reasons. p_lock: locks its rows of the root table first.'
+        WHEN 'judge' THEN 'The families of these roots that may be deleted, and why others are kept. p_lock: locks their rows first.'
+        WHEN 'namers' THEN 'Families whose rows refer to rows of these; NULL: rows of no family do. Only reads.'
+        WHEN 'adopted' THEN 'What finds the rows of these families that refer to no root. Only reads.'
+        WHEN 'delete_families' THEN 'Deletes these families, in the caller''s transaction, and returns how many rows by table.'
+        WHEN 'count_families' THEN 'Rows of these families, by table. Only reads.'
+        WHEN 'other' THEN 'The key of a row that belongs to no family and can be held; NULL if there is none. Only reads.'
+        WHEN 'strays' THEN 'Rows that would be deleted without their family, and rows that are never deleted, by table. Reads whole tables.'
+        WHEN 'search' THEN 'The next rows, or the named ones, and why one is kept. Without p_as_of their time does not matter.'
+        WHEN 'reach' THEN 'Where the next rows that a worker claims end. Only reads.'
+        WHEN 'count' THEN 'How many rows of each table would be deleted, in the order of deletion. Only reads.'
+        WHEN 'delete' THEN 'Deletes what it is given, in the caller''s transaction, and returns how many rows by table.'
+        WHEN 'undated' THEN 'Rows that have ended but have no time, so no retention can ever be reached. Only reads.'
         WHEN 'unranked' THEN 'Rows with NULL in a column by which they are grouped or ordered. Reads the whole table.'
-        ELSE 'A part of the statements of the rule, which take its text in.'
+        ELSE 'A part of the statements of the rule, which include its text.'
     END;
 $windrow$;
 --# comment on function verb_told

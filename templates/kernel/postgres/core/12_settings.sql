@@ -10,8 +10,8 @@ CREATE TABLE IF NOT EXISTS setting (
 );
 --# comment on table setting
 COMMENT ON TABLE setting IS
-    'Overrides of the limits in the spec; the view settings has all of them, with the defaults. Written by set_setting(); a trigger checks '
-    'the limits of a value, whoever writes.';
+    'Overrides of the limits in the spec; the view settings has all of them, with the defaults. Written by set_setting(); a trigger '
+    'checks the limits of a value, whoever writes it.';
 
 -- setting_log: every change of a setting.
 --# create table setting_log
@@ -26,8 +26,8 @@ CREATE TABLE IF NOT EXISTS setting_log (
 );
 --# comment on table setting_log
 COMMENT ON TABLE setting_log IS
-    'Every change of table setting, written by its trigger; NULL: the default of the spec. Pruned with the ledger, but for the last change '
-    'of each setting.';
+    'Every change of table setting, written by its trigger; NULL: the default of the spec. Pruned with the ledger, except the last '
+    'change of each setting.';
 
 -- settings: every limit with its present value, its unit, the default of the spec, and what a value may be.
 --# create view settings
@@ -44,7 +44,7 @@ JOIN rule AS r ON r.rule = l.rule
 LEFT JOIN setting AS s ON s.rule = l.rule AND s.name = l.name;
 --# comment on view settings
 COMMENT ON VIEW settings IS
-    'Every limit of every rule: its present value, its unit, the default of the spec, and what a value may be. A run reads them again '
+    'Every limit of every rule: its current value, its unit, the spec''s default, and the values allowed. A run reads them again '
     'before every batch.';
 
 -- setting_of: the present value of a limit: the override, else the default of the spec. PL/pgSQL keeps the plan.
@@ -172,5 +172,5 @@ END
 $windrow$;
 --# comment on function set_setting
 COMMENT ON FUNCTION set_setting(jsonb) IS
-    'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT set_setting(''{"name": '
+    'Overrides a limit of the spec from the next batch on; a null value restores the spec''s. Example: SELECT set_setting(''{"name": '
     '"time_budget", "value": 600}'');';

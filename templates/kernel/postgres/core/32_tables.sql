@@ -159,7 +159,7 @@ END
 $windrow$;
 --# comment on function orphans
 COMMENT ON FUNCTION orphans() IS
-    'Rows whose parent is not there, by edge. Reads whole tables.';
+    'Rows whose parent does not exist, by edge. Reads whole tables.';
 
 -- row_of_key: the row that a hold names. The type of the column reads the key, so that each of its spellings finds the row.
 --# create function row_of_key

@@ -23,7 +23,7 @@ WHERE w.relkind = 'p'
   AND p.relid <> w.table_id;
 --# comment on view covered
 COMMENT ON VIEW covered IS
-    'The tables whose rows go or are set, by name, and their partitions with the name of the whole table.';
+    'The tables whose rows are deleted or set, by name, and their partitions with the name of the partitioned table.';
 
 -- key_events: on what the server looks at a foreign key of the tables that name a table: 8 is its DELETE, 16 its UPDATE. A key
 -- has triggers on the table that it names, by which an index finds it; one that is not enforced has none. Before version 15 one
@@ -41,7 +41,7 @@ WHERE t.relkind = 'p'
   AND current_setting('server_version_num')::integer < 150000;
 --# comment on view key_events
 COMMENT ON VIEW key_events IS
-    'The foreign keys that name a table, and the events of it (8: DELETE, 16: UPDATE) at which the server looks at them.';
+    'The foreign keys that refer to a table, and the events of that table (8: DELETE, 16: UPDATE) at which the server checks them.';
 
 -- keys_on: the foreign keys to them. One of a whole table has a copy for each partition, which counts where the spec knows the
 -- partition alone.
@@ -94,8 +94,9 @@ WHERE current_setting('server_version_num')::integer < 150000
   );
 --# comment on view keys_on
 COMMENT ON VIEW keys_on IS
-    'The foreign keys that name a table whose rows go, or a partition of one, with the name of the whole table, and those that act when a '
-    'column is set (event; confdeltype: what they do then); what hangs on partitions of the other side is left out.';
+    'The foreign keys that refer to a table whose rows are deleted, or to a partition of one, with the name of the partitioned table, '
+    'and those that act when a column is set (event; confdeltype: what they do then); keys of partitions on the referring side are '
+    'left out.';
 
 -- strangers: what the spec does not account for and the server would do beside windrow when a row goes: rows would go or
 -- change without a rule, a count or a copy. A migration of the application may add such a thing at any time.
@@ -384,8 +385,8 @@ BEGIN
                 '%I.arm().', current_schema());
     ELSIF v_reason IS NOT NULL THEN
         RAISE EXCEPTION '%', v_reason
-            USING ERRCODE = '55000', HINT = 'Rows would go or change uncounted. Say in the spec what happens to them and run windrow '
-                'install, or drop what acts; windrow check --database says how.';
+            USING ERRCODE = '55000', HINT = 'Rows would be deleted or changed uncounted. Say in the spec what happens to them and run '
+                'windrow install, or drop what acts; windrow check --database says how.';
     END IF;
 END
 $windrow$;

@@ -8,7 +8,7 @@ CREATE TABLE IF NOT EXISTS rule_pause (
 );
 --# comment on table rule_pause
 COMMENT ON TABLE rule_pause IS
-    'Rules that runs pass over. Read again before every batch. Written by pause_rule() and resume_rule().';
+    'Rules that runs skip. Read again before every batch. Written by pause_rule() and resume_rule().';
 
 -- refusal: why a server starts no scheduled run. A row changes when the reason does, not with every refusal.
 --# create table refusal
@@ -19,7 +19,7 @@ CREATE TABLE IF NOT EXISTS refusal (
 );
 --# comment on table refusal
 COMMENT ON TABLE refusal IS
-    'Why a server, by its server_identity(), refuses scheduled runs, and since when. Its row goes when such a run starts there.';
+    'Why a server, by its server_identity(), refuses scheduled runs, and since when. The row is deleted when such a run starts there.';
 
 -- scheduling: what the latest runs mean for the next scheduled one; the ledger says it, and nothing else counts.
 -- A run is broken that an error ended, or that crashed. One is empty that found nothing left and deleted nothing, for
@@ -81,8 +81,8 @@ CROSS JOIN idle AS i
 CROSS JOIN bounds AS b;
 --# comment on view scheduling
 COMMENT ON VIEW scheduling IS
-    'Scheduled runs that failed, or found nothing left, in a row; whether no further one starts before a run by hand succeeds or arm(), '
-    'and the end of the back-off.';
+    'Scheduled runs in a row that failed, or found nothing left; whether no further one starts before a manual run succeeds or arm() '
+    'is called, and the end of the back-off.';
 
 -- pause_rule, resume_rule: a switch for one rule. A run under way obeys before its next batch, and goes on with other rules.
 --# create function pause_rule
@@ -108,7 +108,7 @@ END
 $windrow$;
 --# comment on function pause_rule
 COMMENT ON FUNCTION pause_rule(jsonb) IS
-    'Makes runs pass a rule over, from the next batch on. Example: SELECT pause_rule(''{"rule": "a_rule", "reason": "audit"}'');';
+    'Makes runs skip a rule, from the next batch on. Example: SELECT pause_rule(''{"rule": "a_rule", "reason": "audit"}'');';
 --# create function resume_rule
 CREATE OR REPLACE FUNCTION resume_rule(p_options jsonb)
 RETURNS json
@@ -133,7 +133,7 @@ END
 $windrow$;
 --# comment on function resume_rule
 COMMENT ON FUNCTION resume_rule(jsonb) IS
-    'Ends the pause of a rule and answers it. Example: SELECT resume_rule(''{"rule": "a_rule"}'');';
+    'Ends the pause of a rule and returns it. Example: SELECT resume_rule(''{"rule": "a_rule"}'');';
 
 -- why_paused: what a pause says, of everything or of a rule.
 --# create function why_paused
@@ -319,5 +319,5 @@ END
 $windrow$;
 --# comment on function schedule_check
 COMMENT ON FUNCTION schedule_check() IS
-    'Whether pg_cron will start runs, as far as the caller may see; windrow verify adds it to what verify() answers. Example: SELECT '
+    'Whether pg_cron will start runs, as far as the caller can see; windrow verify adds it to the result of verify(). Example: SELECT '
     'schedule_check();';

@@ -44,7 +44,7 @@ CROSS JOIN LATERAL ROWS FROM (
 WHERE NOT EXISTS (SELECT FROM run_window);
 --# comment on view open_hours
 COMMENT ON VIEW open_hours IS
-    'When scheduled runs may work: the windows that set_windows() wrote, else those of the spec.';
+    'When scheduled runs may work: the windows written by set_windows(), otherwise those of the spec.';
 
 -- in_window: whether a window is open at an instant. The clock of its zone decides: what it shows twice, as it is put
 -- back, is in the window both times, and what it leaves out is in none.
@@ -72,7 +72,7 @@ AS $windrow$
 $windrow$;
 --# comment on function in_window
 COMMENT ON FUNCTION in_window(timestamptz) IS
-    'Whether scheduled runs may work at an instant, by open_hours. Start inclusive, end exclusive, on the clock of each window''s zone. '
+    'Whether scheduled runs may work at an instant, by open_hours. Start inclusive, end exclusive, in each window''s time zone. '
     'Example: SELECT in_window(now());';
 
 -- take_lock: the session's lock says that its run goes on: it outlives COMMIT and ends with the session at the latest. Any
@@ -192,7 +192,7 @@ END
 $windrow$;
 --# comment on function reap
 COMMENT ON FUNCTION reap() IS
-    'Closes the runs of the ledger whose call is over, which the next run does too, and answers how many. Example: SELECT reap();';
+    'Closes runs of the ledger whose call has ended, as the next run also does, and returns how many. Example: SELECT reap();';
 
 -- is_own: a run of the ledger is driven only by the session that opened it, and only while it is open. PL/pgSQL keeps the
 -- plan, as in all that is asked before every batch.

@@ -161,7 +161,7 @@ WHERE r.trigger NOT IN ('PURGE', 'STAMP')
   AND coalesce(r.options -> 'scope', r.options -> 'retention', r.options -> 'as_of') IS NULL;
 --# comment on view sweeping
 COMMENT ON VIEW sweeping IS
-    'Runs and dry runs that look at all that is due. A run goes on where the one before left off.';
+    'Runs and dry runs that examine everything that is due. A run continues where the previous one stopped.';
 
 -- left_off: where such a run goes on, if it is no dry run: at the cursor of a rule, where the one before had more to look at; of
 -- several workers, where the one that was last at the rule had. What stays is passed over so; the run comes to it at its end, as far
@@ -692,9 +692,10 @@ END
 $windrow$;
 --# comment on function preview
 COMMENT ON FUNCTION preview(jsonb) IS
-    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only what ended then or '
-    'later, by the clock of the application; undated rows and scopes without a policy are left out. counted_by_several: tables of which a '
-    'row may be counted by each of these rules, though it goes once. Reads only, locks nothing. Example: SELECT preview(''{"run_families": '
+    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only what ended then '
+    'or later, by the application''s clock; undated rows and scopes without a policy are left out. counted_by_several: tables whose '
+    'rows may be counted by each of these rules, though each row is deleted once. Reads only, locks nothing. Example: SELECT '
+    'preview(''{"run_families": '
     '100}'');';
 
 -- purge_begin: opens the ledger for a purge of named families.

@@ -106,7 +106,7 @@ $windrow$;
 --# comment on procedure run
 COMMENT ON PROCEDURE windrow.run(jsonb, json) IS
     'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, '
-    'trigger; where there are several workers: worker (each has a run at a time, and they share the families out). Examples: CALL '
+    'trigger; if there are several workers: worker (each has one run at a time, and they share the families). Examples: CALL '
     'windrow.run(); CALL windrow.run(''{"dry_run": true}'');';
 
 -- purge: named families, now.
@@ -190,5 +190,5 @@ END
 $windrow$;
 --# comment on procedure purge
 COMMENT ON PROCEDURE windrow.purge(jsonb, json) IS
-    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention '
-    'does not matter. Example: CALL windrow.purge(''{"key": [17]}'');';
+    'Deletes the named families now, in the same way as a run: they must be final, not on hold, and linked to nothing that is kept; '
+    'the retention does not matter. Example: CALL windrow.purge(''{"key": [17]}'');';

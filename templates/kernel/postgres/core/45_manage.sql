@@ -12,7 +12,7 @@ AS $windrow$
 $windrow$;
 --# comment on procedure pause
 COMMENT ON PROCEDURE pause(text) IS
-    'Stops a running purge before its next batch and refuses new ones. Example: CALL pause(''month-end closing'');';
+    'Stops the current run before its next batch and refuses new ones. Example: CALL pause(''month-end closing'');';
 --# create procedure resume
 CREATE OR REPLACE PROCEDURE resume()
 LANGUAGE sql SECURITY DEFINER
@@ -69,9 +69,10 @@ END
 $windrow$;
 --# comment on procedure arm
 COMMENT ON PROCEDURE arm(jsonb) IS
-    'Allows runs to delete on this server, unless something acts on its tables that the spec does not know; needed once after the '
-    'installation, and again after a new rule was installed, and after a restore, clone or promotion. until: "restart" ends it with the '
-    'next start of the server, for those who clone by snapshots of the storage. Examples: CALL arm(); CALL arm(''{"until": "restart"}'');';
+    'Allows runs to delete on this server, unless something that is not in the spec acts on its tables; needed once after the '
+    'installation, and again after a new rule was installed, and after a restore, clone or promotion. until: "restart" ends this '
+    'permission at the next server start, for sites that clone servers by storage snapshots. Examples: CALL arm(); CALL '
+    'arm(''{"until": "restart"}'');';
 
 -- set_policy, drop_policy: who is cleaned, and after how long.
 --# create function set_policy
@@ -98,7 +99,7 @@ BEGIN
     WHERE r.rule = v_rule;
     IF v_pattern IS NULL THEN
         RAISE EXCEPTION 'rule % has no scopes', v_rule
-            USING ERRCODE = '22023', HINT = 'Policies are for rules with scopes; the retention of this one stands in the spec.';
+            USING ERRCODE = '22023', HINT = 'Policies are for rules with scopes; the retention of this one is in the spec.';
     END IF;
     IF (v_scope ~ v_pattern) IS NOT TRUE THEN
         RAISE EXCEPTION 'not a scope of rule %: %', v_rule, quote_nullable(v_scope)
@@ -169,7 +170,7 @@ END
 $windrow$;
 --# comment on function drop_policy
 COMMENT ON FUNCTION drop_policy(jsonb) IS
-    'Drops one policy and answers it. Waits for a running batch. Example: SELECT drop_policy(''{"scope": "42"}'');';
+    'Drops one policy and returns it. Waits for a running batch. Example: SELECT drop_policy(''{"scope": "42"}'');';
 
 -- set_hold, release_hold: families that must stay.
 --# create function set_hold
@@ -211,7 +212,7 @@ BEGIN
     SELECT r.o_key AS key, r.o_found AS found INTO v_row FROM row_of_key(v_rule, p_options ->> 'key') AS r;
     IF NOT v_row.found AND NOT coalesce((p_options ->> 'even_if_absent')::boolean, false) THEN
         RAISE EXCEPTION 'rule % has no row with the key %', v_rule, quote_literal(v_row.key)
-            USING ERRCODE = 'WD003', HINT = 'A hold names a row that is there and that the rule may delete some day. With '
+            USING ERRCODE = 'WD003', HINT = 'A hold must name an existing row that the rule may delete some day. With '
                 '{"even_if_absent": true} it is stored all the same.';
     END IF;
     INSERT INTO hold AS h (rule, key, reason, until, absent)
@@ -228,8 +229,8 @@ END
 $windrow$;
 --# comment on function set_hold
 COMMENT ON FUNCTION set_hold(jsonb) IS
-    'Holds the family of a row that is there: rule, key (in any spelling that its column reads), reason, until (open if left out), '
-    'even_if_absent (stores it without a row, too). Waits for a running batch. Example: SELECT set_hold(''{"key": 17, "reason": "audit '
+    'Holds the family of an existing row: rule, key (in any spelling that its column accepts), reason, until (default: no end), '
+    'even_if_absent (also places it without a row). Waits for a running batch. Example: SELECT set_hold(''{"key": 17, "reason": "audit '
     '2026"}'');';
 --# create function release_hold
 CREATE OR REPLACE FUNCTION release_hold(p_options jsonb)
@@ -261,7 +262,7 @@ END
 $windrow$;
 --# comment on function release_hold
 COMMENT ON FUNCTION release_hold(jsonb) IS
-    'Releases a hold and answers it. Example: SELECT release_hold(''{"key": 17}'');';
+    'Releases a hold and returns it. Example: SELECT release_hold(''{"key": 17}'');';
 
 -- set_windows: says when scheduled runs may work, or gives that back to the spec with a null value.
 --# create function set_windows
@@ -337,7 +338,8 @@ END
 $windrow$;
 --# comment on function set_windows
 COMMENT ON FUNCTION set_windows(jsonb) IS
-    'Says when scheduled runs may work, from the next batch on; null: as the spec says. Examples: SELECT set_windows(''{"windows": '
+    'Sets the windows in which scheduled runs may work, from the next batch on; null: those of the spec. Examples: SELECT '
+    'set_windows(''{"windows": '
     '["mon-fri 22:00-06:00 Europe/Berlin", "sat,sun 00:00-00:00"]}''); SELECT set_windows(''{"windows": "never"}'');';
 
 -- claim_artifacts, named_artifacts, finish_artifact: the outbox of files. Best effort; retention never waits for it.

@@ -65,8 +65,8 @@ AS $windrow$
 $windrow$;
 --# comment on function due_now
 COMMENT ON FUNCTION due_now(bigint) IS
-    'By rule, families that are due now, whether or not they may go, counted up to p_limit, seconds since the oldest ended, and whether '
-    'these are all. Reads at most p_limit entries of an index per rule. Example: SELECT * FROM due_now(10000);';
+    'By rule, families that are due now, whether or not they may be deleted, counted up to p_limit, seconds since the oldest ended, '
+    'and whether these are all. Reads at most p_limit entries of an index per rule. Example: SELECT * FROM due_now(10000);';
 
 -- count_backlog: what a run left of its rules, and what became due and went since the first count of the last seven days.
 --# create function count_backlog
@@ -146,7 +146,7 @@ SELECT n.rule, (
 FROM rule AS n;
 --# comment on view last_look
 COMMENT ON VIEW last_look IS
-    'By rule, the last run, or dry run, that looked at what is due; NULL where none of the last thousand did.';
+    'By rule, the last run, or dry run, that examined what is due; NULL if none of the last thousand did.';
 
 -- age_of: how long ago a root ended, by its key.
 --# create function age_of
@@ -189,8 +189,8 @@ FROM (
 ) AS s;
 --# comment on view undeletable
 COMMENT ON VIEW undeletable IS
-    'What is due and stays, by rule and reason, as the last run saw it that looked: sample_key is the first that it came upon. Its age is '
-    'of now; NULL where it is gone, or the rule is of single rows.';
+    'What is due but kept, by rule and reason, as seen by the last run that looked: sample_key is the first key that it found, with '
+    'its age now; NULL if it no longer exists, or for rules of single rows.';
 
 -- backlog: how much is due, how fast more becomes due, and how fast it goes.
 --# create view backlog
@@ -224,9 +224,9 @@ CROSS JOIN LATERAL (
 ) AS c;
 --# comment on view backlog
 COMMENT ON VIEW backlog IS
-    'By rule, families that are due, whether or not they may go. Up to 10,000 are counted now; beyond, it is the count of the last run '
-    'less what went since, counted_at says when; NULL there: at least so many. rows: as many as a family of the last five runs had. Per '
-    'hour, as the last run saw it: families that became due and that went, over up to seven days.';
+    'By rule, families that are due, whether or not they may be deleted. Up to 10,000 are counted now; beyond, it is the count of the '
+    'last run minus what was deleted since, counted_at says when; NULL there: at least this many. rows: estimated from the families '
+    'of the last five runs. Per hour, as the last run saw it: families that became due and that were deleted, over up to seven days.';
 
 -- run_count: what each run adds to the counters of the metrics.
 --# create view run_count
@@ -389,6 +389,7 @@ FROM hold AS h
 WHERE h.until IS NULL OR h.until > clock_timestamp();
 --# comment on view metrics
 COMMENT ON VIEW metrics IS
-    'Name, labels and value of every metric; the collector file among the generated ones says what each means. How current: backlog as in '
-    'view backlog, skipped families as the last run saw them (view undeletable), all else as it is now. Reads at most 10,000 entries of an '
+    'Name, labels and value of every metric; the generated collector file says what each means. How current: backlog as in view '
+    'backlog, skipped families as the last run saw them (view undeletable), everything else as of now. Reads at most 10,000 entries '
+    'of an '
     'index per rule, and the ledger of about the last hour.';

@@ -321,5 +321,5 @@ END
 $windrow$;
 --# comment on function verify
 COMMENT ON FUNCTION verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON '
+    'Orphans, what is due or kept and why, drift of routines, indexes, policies below the minimum, ledger arithmetic, as one JSON '
     'document. Reads whole tables. Example: SELECT verify();';

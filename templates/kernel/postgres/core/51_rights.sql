@@ -9,8 +9,8 @@ CREATE TABLE IF NOT EXISTS known_shape (
 );
 --# comment on table known_shape
 COMMENT ON TABLE known_shape IS
-    'The primary keys, columns, checks and views of the control schema. lasts: an installation does not make it anew; made: the hash of '
-    'the tables as they are generated. Written by an installation.';
+    'The primary keys, columns, checks and views of the control schema. lasts: an installation does not recreate it; made: the hash '
+    'of the tables as generated. Written by an installation.';
 
 -- Nobody else may call anything, whatever an earlier version allowed. The rows of an archive are the application's: grant them by
 -- hand to who may read these.

@@ -33,7 +33,7 @@ FROM rule AS r
 ON CONFLICT (rule) DO NOTHING;
 --# comment on table sweep
 COMMENT ON TABLE sweep IS
-    'Where the present sweep of the workers has got to, by rule. sweep_id: the run that began it.';
+    'How far the current sweep of the workers has got, by rule. sweep_id: the run that began it.';
 --# create table run_claim
 CREATE TABLE IF NOT EXISTS run_claim (
     run_id    bigint  NOT NULL,
@@ -50,8 +50,8 @@ ALTER TABLE run_claim
     ADD COLUMN IF NOT EXISTS alone boolean NOT NULL DEFAULT false;
 --# comment on table run_claim
 COMMENT ON TABLE run_claim IS
-    'The roots, windows (from/to), or parts of a pass through single rows, that a worker has claimed and not looked at yet; those that it '
-    'left because a row was locked, for the last claim of the sweep. alone: it goes through the windows that follow families.';
+    'The roots, slices of time (from/to), or ranges of a pass through single rows, that a worker has claimed and not examined yet; '
+    'those that it left because a row was locked, for the last claim of the sweep. alone: it works on the slices that follow families.';
 
 -- at_others: another worker of the sweep that is at work: at p_rule, or before it in the order of the rules.
 --# create function at_others

@@ -14,9 +14,9 @@ CREATE TABLE IF NOT EXISTS known_archive (
 );
 --# comment on table known_archive
 COMMENT ON TABLE known_archive IS
-    'The tables of which rows are archived, by their positions in the spec. place: in the order in which rows come back, parents '
-    'before children; archive: the table with the copies; entry: the view through which they come in; rules: those that archive '
-    'rows of the table. Written by an installation.';
+    'The tables whose rows are archived, by their positions in the spec. place: the order in which rows are restored, parents before '
+    'children; archive: the table with the copies; entry: the view through which they are inserted; rules: those that archive rows of '
+    'the table. Written by an installation.';
 --# register the archives
 INSERT INTO known_archive AS k (name, position, place, archive, entry, rules)
 SELECT
@@ -43,7 +43,7 @@ CREATE TABLE IF NOT EXISTS kept_run (
 );
 --# comment on table kept_run
 COMMENT ON TABLE kept_run IS
-    'Runs older than ledger_days that the ledger keeps, since rows of them are archived. Written by keep_archive().';
+    'Runs older than ledger_days that the ledger keeps because it has archived rows of them. Written by keep_archive().';
 -- unarchived: what has left the archive.
 --# create table unarchived
 CREATE TABLE IF NOT EXISTS unarchived (
@@ -64,8 +64,8 @@ ALTER TABLE unarchived
     ADD CONSTRAINT unarchived_action_check CHECK (action IN ('PRUNED', 'DROPPED', 'RESTORED'));
 --# comment on table unarchived
 COMMENT ON TABLE unarchived IS
-    'Archived rows of run run_id that have left the archive, by table, and how: by_run is the run at whose end they were pruned. '
-    'Written in the transaction in which they left.';
+    'Archived rows of run run_id that were removed from the archive, by table, and how: by_run is the run at whose end they were '
+    'pruned. Written in the transaction that removed them.';
 
 -- make_archive: the archive table of a table. Its columns come by fit_archive().
 --# create function make_archive

@@ -12,8 +12,8 @@ FROM rule AS r
 CROSS JOIN LATERAL jsonb_array_elements(r.document -> 'stamps') WITH ORDINALITY AS s(said, place);
 --# comment on view stamps
 COMMENT ON VIEW stamps IS
-    'What has removal times to set: of (NULL: the families of the rule); whole: its name; verb: what the names of its routines have behind '
-    'that of the rule; tables: those whose rows are set; first_key: before all keys of its root table.';
+    'What has removal times to set: of (NULL: the families of the rule); whole: its name; verb: what follows the rule in the names of '
+    'its routines; tables: those whose rows are set; first_key: a value before all keys of its root table.';
 
 -- check_stamp_options: the options of stamp(), checked before anything happens. Answers the rule.
 --# create function check_stamp_options
@@ -62,7 +62,7 @@ BEGIN
     END IF;
     IF p_options ? 'calculated' AND (p_options ->> 'calculated' IN ('start', 'end')) IS NOT TRUE THEN
         RAISE EXCEPTION 'calculated is neither start nor end: %', quote_nullable(p_options ->> 'calculated')
-            USING ERRCODE = '22023', HINT = 'Say from when on the time to live counts: {"calculated": "end"}.';
+            USING ERRCODE = '22023', HINT = 'Say from when the time to live is counted: {"calculated": "end"}.';
     END IF;
     IF p_options ? 'default' AND (NOT p_options ? 'calculated' OR seconds(p_options ->> 'default') IS NULL) THEN
         RAISE EXCEPTION 'default is not the time to live of a calculated removal time: %', quote_nullable(p_options ->> 'default')

@@ -55,7 +55,7 @@ END
 $windrow$;
 --# comment on procedure stamp
 COMMENT ON PROCEDURE windrow.stamp(jsonb, json) IS
-    'Sets removal times anew, in batches that commit; a stamp that was ended is finished by the same call again. What: to, calculated '
-    '(start or end) with default, or clear. Of which: key, missing or all; of their whole families unless hierarchical is false. Of what: '
-    'of, or else of the families of the rule. Further options: rule, chunk, time_budget, dry_run. Example: CALL '
+    'Sets removal times, in batches that commit; after an interruption, the same call continues. What: to, calculated (start or end) '
+    'with default, or clear. Of which: key, missing or all; of their whole families unless hierarchical is false. Of what: of, '
+    'otherwise of the families of the rule. Further options: rule, chunk, time_budget, dry_run. Example: CALL '
     'windrow.stamp(''{"calculated": "end", "missing": true}'');';

@@ -205,8 +205,8 @@ END
 $windrow$;
 --# comment on function archive_list
 COMMENT ON FUNCTION archive_list(jsonb) IS
-    'The runs of which rows are archived, with the rows by table, and how many were restored or dropped already. Reads the archive '
-    'from end to end, unless a run is named. Examples: SELECT archive_list(); SELECT archive_list(''{"older_than": "90d"}'');';
+    'The runs that have archived rows, with the rows by table, and how many were already restored or dropped. Reads the whole '
+    'archive, unless a run is named. Examples: SELECT archive_list(); SELECT archive_list(''{"older_than": "90d"}'');';
 
 -- archive_step: one bounded step of dropping or pruning: it looks for the next run (io_place is 0), or deletes up to 10,000
 -- rows of that run from the archive number io_place, behind row io_after. io_run is NULL when all is done. p_by_run is the

@@ -69,6 +69,6 @@ END
 $windrow$;
 --# comment on procedure archive_drop
 COMMENT ON PROCEDURE windrow.archive_drop(jsonb, json) IS
-    'Deletes the archived rows of a run, or of the runs whose last row was archived that long ago: run or older_than, dry_run. Up to '
-    '10,000 rows in a transaction; they exist nowhere else. Examples: CALL windrow.archive_drop(''{"run": 17}''); '
+    'Deletes the archived rows of a run, or of the runs whose last row was archived at least that long ago: run or older_than, '
+    'dry_run. Up to 10,000 rows per transaction; they exist nowhere else. Examples: CALL windrow.archive_drop(''{"run": 17}''); '
     'CALL windrow.archive_drop(''{"older_than": "90d", "dry_run": true}'');';

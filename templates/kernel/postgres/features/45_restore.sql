@@ -533,5 +533,5 @@ $windrow$;
 --# comment on function archive_restore
 COMMENT ON FUNCTION archive_restore(jsonb) IS
     'Moves archived rows back into their tables, parents before children: all of a run, or families of it by their keys '
-    '(run, rule, key, max_rows). All or nothing, in one transaction. Holds are placed, since what comes back is due at once. '
+    '(run, rule, key, max_rows). All or nothing, in one transaction. Holds are placed, because restored families are due at once. '
     'Examples: SELECT archive_restore(''{"run": 17}''); SELECT archive_restore(''{"run": 17, "key": [4]}'');';

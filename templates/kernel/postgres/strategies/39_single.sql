@@ -232,7 +232,7 @@ BEGIN
         IF cardinality(v_rule.tables) > 1 AND v_rule.strategy = 'orphan' THEN
             RAISE EXCEPTION 'what % rows of % name came back this moment', v_rest, v_rule.root
                 USING ERRCODE = 'serialization_failure',
-                    HINT = 'What belongs to them must stay, too. The batch is rolled back and tried again.';
+                    HINT = 'What belongs to them must also be kept. The batch is rolled back and retried.';
         END IF;
         SELECT all_but(p_keys, r.o_keys) INTO o_gone FROM lock_rows(p_rule, p_keys, '') AS r;
     END IF;

@@ -268,7 +268,7 @@ BEGIN
 {%- endif %}
 {%- for member in rule.timed.members %}
 {%- if member.referrers %}
-    -- {{ member.table_name }}: what is referred to stays, and its family with it.
+    -- {{ member.table_name }}: what is referred to is kept, and its family with it.
 {%- for referrer in member.referrers %}
     INSERT IGNORE INTO {{ member.named }} (id)
     «SELECT t.{{ member.key }}

@@ -118,7 +118,7 @@ GRANT SELECT ON {{ throttles.heartbeat.table }} TO {{ owner }};
 GRANT PROCESS ON *.* TO {{ owner }};
 {%- endif %}
 
--- Who was armed by what an earlier version looked at stays so.
+-- An installation that was armed by an earlier version's checks remains armed.
 --# identify the server
 CALL {{ control }}.server_identity(@windrow_identity);
 --# update table {{ control }}.control
@@ -152,6 +152,6 @@ GRANT EXECUTE ON PROCEDURE {{ control }}.{{ routine }} TO {{ auditor }};
 GRANT EXECUTE ON PROCEDURE {{ control }}.{{ routine }} TO {{ operator }};
 {% endfor -%}
 
--- Who installs on a server that is armed takes the tables of the spec as they are now.
+-- An installation on an armed server accepts the tables of the spec as they are now.
 --# note the catalog
 CALL {{ control }}.note_installed();

@@ -23,7 +23,7 @@ DECLARE
     ⟦v_least {{ rule.timed.end_type }}⟧ := {{ rule.timed.least }};
 {%- endif %}
 BEGIN
-    -- Whoever changes a whole family changes its rows in {{ rule.table_name }} too: he waits, or this batch gives way.
+    -- A writer that changes a whole family also changes its rows in {{ rule.table_name }}: it waits, or this batch gives way.
     IF p_lock THEN
         «‹PERFORM›
         FROM {{ rule.table }} AS t

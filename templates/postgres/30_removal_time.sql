@@ -229,7 +229,7 @@ BEGIN
 {%- endif %}
 {%- if rule.timed.locks %}
 
-    -- Whoever changes a whole family changes its rows in {{ rule.table_name }} too: he waits, or this batch gives way.
+    -- A writer that changes a whole family also changes its rows in {{ rule.table_name }}: it waits, or this batch gives way.
     IF p_lock THEN
         «‹PERFORM›
         FROM {{ rule.table }} AS t
@@ -244,7 +244,7 @@ BEGIN
 {%- for member in rule.timed.members %}
 {%- if member.whose %}
 
-    -- {{ member.table_name }}: what rows of a family name stays with it, though it names no root itself.
+    -- {{ member.table_name }}: what rows of a kept family refer to is kept with it, though it refers to no root itself.
     {{ member.whose }} := ARRAY(
         «SELECT t.{{ member.key }}
         FROM {{ member.table }} AS t
@@ -254,7 +254,7 @@ BEGIN
 {%- endif %}
 {%- if member.referrers %}
 
-    -- {{ member.table_name }}: what is referred to stays, and its family with it.
+    -- {{ member.table_name }}: what is referred to is kept, and its family with it.
     {{ member.named }} := ARRAY(
         «SELECT t.{{ member.key }}
         FROM {{ member.table }} AS t
@@ -364,7 +364,7 @@ BEGIN
 {%- if member.adopt and member.adopt.named %}
 {%- for way in member.adopt.ways %}
 {%- if loop.first %}
-    -- What rows of these families name in {{ member.table_name }} stays with them.
+    -- What rows of these families refer to in {{ member.table_name }} is kept with them.
 {%- endif %}
     {{ member.named }} := {{ member.named }} || ARRAY(
         «SELECT {{ way.names }}

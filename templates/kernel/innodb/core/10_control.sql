@@ -130,7 +130,7 @@ INSERT INTO control (spec)
 SELECT JSON_VALUE(s.document, '$.spec')
 FROM spec AS s
 WHERE NOT EXISTS (SELECT 1 FROM control AS c);
--- A rule that was not there when someone armed this deletes nothing before someone arms it again.
+-- A rule that did not exist when this was armed deletes nothing before it is armed again.
 --# update table control
 UPDATE control AS c
 SET c.armed = false
@@ -170,7 +170,7 @@ CREATE TABLE IF NOT EXISTS policy (
 CALL add_column('policy', 'said',
     'integer unsigned AS (CRC32(CONCAT_WS(''/'', enabled, retention_seconds, scope))) STORED, ADD KEY policy_said (rule, said)');
 
--- hold: families that must stay, e.g. for a legal hold.
+-- hold: families that must be kept, e.g. for a legal hold.
 -- No blanks are added to compare keys: the column that they are of may tell them apart.
 --# create table hold
 CREATE TABLE IF NOT EXISTS hold (
@@ -415,7 +415,7 @@ CREATE TABLE IF NOT EXISTS kept_run (
 ) ENGINE = InnoDB
     COMMENT = 'Runs older than ledger_days that the ledger keeps because it has archived rows of them. Written by keep_archive().';
 
--- tally: what counters of the metrics count stays when the ledger is pruned.
+-- tally: keeps the metrics' counters when the ledger is pruned.
 --# create table tally
 CREATE TABLE IF NOT EXISTS tally (
     name   varchar(64)  NOT NULL,

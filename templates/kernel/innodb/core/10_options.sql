@@ -95,7 +95,7 @@ BEGIN
         ']([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,9})?)?(Z|[+-](0[0-9]|1[0-4])(:?[0-5][0-9])?)?)?\\z' THEN
         SET v_zone = NULLIF(REGEXP_SUBSTR(SUBSTRING(p_text, 11), '[+-].*'), '');
         SET v_local = REPLACE(TRIM(TRAILING 'Z' FROM TRIM(TRAILING COALESCE(v_zone, 'Z') FROM p_text)), 'T', ' ');
-        -- Behind the microseconds nothing counts; the servers would round it differently.
+        -- Digits after the microseconds are ignored; the servers would round them differently.
         SET o_instant = CAST(LEFT(v_local, 26) AS datetime(6));
         IF v_zone IS NOT NULL THEN
             SET v_zone = RPAD(REPLACE(v_zone, ':', ''), 5, '0');
@@ -137,7 +137,7 @@ BEGIN
     );
 END;
 
--- check_options: an option that nobody knows is an error, not a surprise.
+-- check_options: an unknown option is an error.
 --# create procedure check_options
 CREATE PROCEDURE check_options(IN p_options longtext, IN p_known longtext)
 SQL SECURITY DEFINER

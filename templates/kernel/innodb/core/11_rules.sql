@@ -58,7 +58,7 @@ CREATE TABLE IF NOT EXISTS catalog_state (
     COMMENT = 'What the catalog said when nothing was seen to act (run_id -1), when somebody armed windrow or installed it
         anew (run_id 0), and when each open run began: tables_now(), keys_now() and the columns of the tables. Every batch compares it.';
 
--- known_table: the tables of the application, and by which columns windrow tells their rows to belong together.
+-- known_table: the tables of the application, and the columns that show which rows belong together.
 --# create table known_table
 CREATE TABLE IF NOT EXISTS known_table (
     name    varchar(64) NOT NULL PRIMARY KEY,
@@ -352,7 +352,7 @@ BEGIN
     END IF;
 END;
 
--- first_rule: what holds for a whole run, such as its time budget, is a setting of the first rule.
+-- first_rule: what applies to a whole run, such as its time budget, is a setting of the first rule.
 --# create procedure first_rule
 CREATE PROCEDURE first_rule(OUT o_rule varchar(64))
 SQL SECURITY DEFINER

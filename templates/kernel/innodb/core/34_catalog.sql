@@ -88,8 +88,8 @@ BEGIN
     SET SESSION group_concat_max_len = v_length;
 END;
 
--- strangers: what the spec does not account for and the server would do beside windrow when a row goes: rows would go or
--- change without a rule, a count or a copy. A migration of the application may add such a thing at any time.
+-- strangers: what the server would do, in addition to windrow and without being in the spec, when a row is deleted: rows would
+-- be deleted or changed without a rule, a count or a copy. A migration of the application may add such a thing at any time.
 -- Where the owner role may not see another database, its keys are not seen either: 50_grants.sql lets it see them all.
 --# create procedure strangers
 CREATE PROCEDURE strangers(IN p_all boolean)
@@ -585,7 +585,7 @@ BEGIN
     END IF;
 END;
 
--- check_catalog: a run by hand, a purge, or who arms windrow is told by an error.
+-- check_catalog: a manual run, a purge and arm() get an error.
 --# create procedure check_catalog
 CREATE PROCEDURE check_catalog()
 SQL SECURITY DEFINER

@@ -78,7 +78,7 @@ FROM failures AS f
 CROSS JOIN idle AS i
 CROSS JOIN bounds AS b;
 
--- pause_rule, resume_rule: a switch for one rule. A run under way obeys before its next batch, and goes on with other rules. The
+-- pause_rule, resume_rule: a switch for one rule. A run in progress obeys before its next batch, and continues with other rules. The
 -- document is of the row as it is now: the caller's transaction may have begun long ago.
 --# create procedure pause_document
 CREATE PROCEDURE pause_document(IN p_rule varchar(64), OUT o_document longtext)

@@ -12,7 +12,7 @@ BEGIN
     END;
 END;
 
--- throttle: what speaks against a batch now, the first of all reasons, or NULL. A limit of 0 is off.
+-- throttle: the first reason not to do a batch now, or NULL. A limit of 0 is off.
 --# create procedure throttle
 CREATE PROCEDURE throttle(IN p_rule varchar(64), IN p_lag bigint, IN p_active bigint, IN p_snapshot bigint, OUT o_reason longtext)
 SQL SECURITY DEFINER
@@ -90,9 +90,9 @@ BEGIN
     END throttle;
 END;
 
--- pace: called before every batch. How long the run rests first, in seconds: 0, or up to 1, after which it asks again, so
--- that a pause, the end of a window and the deadline are obeyed at once. run() rests outside of any transaction. What the
--- run waits for stands in its row meanwhile.
+-- pace: called before every batch. How long the run rests first, in seconds: 0, or up to 1, after which it checks again, so
+-- that a pause, the end of a window and the deadline are obeyed at once. run() rests outside of any transaction. Meanwhile its
+-- row shows what the run waits for.
 --# create procedure pace
 CREATE PROCEDURE pace(IN p_run bigint, IN p_rule varchar(64), OUT o_rest double, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
@@ -200,7 +200,7 @@ BEGIN
             SET o_state = 'run_rows reached';
             LEAVE pace;
         END IF;
-        -- Nobody waits for a run that a schedule started, and nobody should feel it. None of these rests is longer than a
+        -- Nobody waits for a scheduled run, and it should not slow down the application. None of these rests is longer than a
         -- minute, since a batch may have taken long for waiting itself; batches that would need more get smaller.
         SET v_scheduled = v_scheduled AND v_rate = 0 AND v_nice = 0;
         IF v_scheduled THEN
@@ -254,7 +254,7 @@ BEGIN
                 CALL rule_paused(p_rule, v_end);
             END IF;
             IF o_rest <= 0 OR v_paused OR v_end IS NOT NULL THEN
-                -- The run or the rule ends here, as the next step finds and tells; what it has waited for stays in its row.
+                -- The run or the rule ends here, as the next step finds and reports; what it waited for is kept in its row.
                 SET o_rest = 0;
                 LEAVE pace;
             END IF;

@@ -69,8 +69,8 @@ END;
 --# create procedure in_window
 CREATE PROCEDURE in_window(IN p_at datetime(6), OUT o_open boolean)
 SQL SECURITY DEFINER
-COMMENT 'Whether scheduled runs may work at an instant in UTC, by open_hours. Start inclusive, end exclusive, on the
-    clock of each window''s zone.'
+COMMENT 'Whether scheduled runs may work at an instant in UTC, by open_hours. Start inclusive, end exclusive, in each window''s time
+    zone.'
 BEGIN
     DECLARE v_session longtext;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -238,7 +238,7 @@ BEGIN
 END;
 
 -- reap: closes the runs of the ledger that say running, though their call is over: its session vanished, or it is this
--- very session, whose statement was killed. What they committed stays. Sessions and their locks are known to their own
+-- very session, whose statement was killed. What they committed is kept. Sessions and their locks are known to their own
 -- server only: a run of another one, in a cluster, has crashed when it gave no sign of life for an hour. Each batch gives one.
 --# create procedure reap
 CREATE PROCEDURE reap()

@@ -1,6 +1,6 @@
 -- What the steps, previews and purges of rules share.
 
--- preview_of: what the preview of a rule answers. The spec may ask for more fields, under names of its own.
+-- preview_of: what the preview of a rule returns. The spec may ask for more fields, under names of its own.
 --# create procedure preview_of
 CREATE PROCEDURE preview_of(
     IN  p_rule     varchar(64),
@@ -429,9 +429,9 @@ BEGIN
     END IF;
 END;
 
--- cutoff_of: before this instant a row is old enough: the retention, never under the minimum, and the safety lag before an
--- instant. A stored removal time holds the retention already. Where a fallback has a retention of nothing, there is none, and
--- no option of a run turns it on.
+-- cutoff_of: before this instant a row is old enough: the retention, never below the minimum, and the safety lag before an
+-- instant. A stored removal time already includes the retention. If a fallback has a retention of 0, there is none, and no
+-- option of a run turns it on.
 --# create procedure cutoff_of
 CREATE PROCEDURE cutoff_of(IN p_rule varchar(64), IN p_as_of datetime(6), IN p_retention bigint, OUT o_cutoff datetime(6))
 SQL SECURITY DEFINER
@@ -694,7 +694,7 @@ BEGIN
         WHERE p.run_id = p_run
           AND p.rule = p_rule;
         IF o_state = 'again' AND v_kind = 'single' THEN
-            -- Single rows are all looked at once more: what stays is counted anew.
+            -- All single rows are examined once more: what is kept is counted again.
             DELETE FROM work_cursor;
             DELETE FROM run_skip WHERE run_id = p_run AND rule = p_rule;
         END IF;

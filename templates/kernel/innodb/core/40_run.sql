@@ -76,7 +76,7 @@ BEGIN
       AND p.rule = p_rule;
 END;
 
--- sweeping: the runs that look at all that is due: none of one scope or of another time.
+-- sweeping: the runs that examine everything that is due: not those for one scope or another time.
 --# create view sweeping
 CREATE OR REPLACE SQL SECURITY INVOKER VIEW sweeping (run_id, status, dry_run, finished_at) AS
 SELECT r.run_id, r.status, r.dry_run, r.finished_at
@@ -84,8 +84,9 @@ FROM run AS r
 WHERE r.`trigger` NOT IN ('PURGE', 'STAMP')
   AND NOT JSON_CONTAINS_PATH(r.options, 'one', '$.scope', '$.retention', '$.as_of');
 
--- left_off: where such a run goes on, if it is no dry run: at the cursor of a rule, where the one before had more to look at; of
--- several workers, where the one that was last at the rule had. What stays is passed over so; the run comes to it at its end, as far
+-- left_off: where such a run continues, if it is not a dry run: at the cursor of a rule, if the previous run had more to examine
+-- there; with several workers, where the one that was last at the rule had. Kept rows before it are skipped at first; the run
+-- comes to them at its end, as far
 -- as its time lasts. A spec that says something else of the rule begins at the oldest, since the cursor may be of another column.
 --# create procedure left_off
 CREATE PROCEDURE left_off(IN p_run bigint, IN p_rule varchar(64), OUT o_time varchar(40), OUT o_key varchar(255), OUT o_place longtext)
@@ -460,7 +461,7 @@ BEGIN
     FROM setting_log AS l
     JOIN setting_log AS n ON n.rule = l.rule AND n.name = l.name AND n.log_id > l.log_id
     WHERE l.changed_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY
-      -- Who makes the ledger forget earlier is not forgotten.
+      -- A change that shortens the ledger is never pruned.
       AND l.name <> 'ledger_days';
 END;
 
@@ -684,7 +685,7 @@ BEGIN
         SET v_rules = CONCAT(v_rules, IF(v_rules = '', '', ', '), v_part);
         SELECT MIN(r.position) INTO v_place FROM rule AS r WHERE r.rule = COALESCE(v_rule, r.rule) AND r.position > v_place;
     END WHILE;
-    -- A row that several rules would take is counted by each of them, and goes once.
+    -- A row that matches several rules is counted by each of them, and deleted once.
     SELECT GROUP_CONCAT(CONCAT(JSON_QUOTE(m.table_name), ': [', m.rules, ']') ORDER BY m.table_name SEPARATOR ', ')
     INTO v_several
     FROM (

@@ -219,7 +219,7 @@ BEGIN
         END IF;
         COMMIT;
     END WHILE;
-    -- Families that keep each other go together.
+    -- Families that keep each other are deleted together.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
     START TRANSACTION;
     SELECT COUNT(k.found) INTO v_number FROM work_key AS k WHERE k.reason = 'AGAIN';

@@ -289,7 +289,7 @@ BEGIN
     LOCK IN SHARE MODE;
 END;
 
--- set_policy, drop_policy: who is cleaned, and after how long.
+-- set_policy, drop_policy: what is cleaned, and after how long.
 --# create procedure set_policy
 CREATE PROCEDURE set_policy(IN p_options longtext)
 SQL SECURITY DEFINER
@@ -385,7 +385,7 @@ BEGIN
     SELECT v_document AS p_result;
 END;
 
--- set_hold, release_hold: families that must stay.
+-- set_hold, release_hold: families that must be kept.
 --# create procedure set_hold
 CREATE PROCEDURE set_hold(IN p_options longtext)
 SQL SECURITY DEFINER

@@ -135,7 +135,7 @@ CREATE OR REPLACE SQL SECURITY DEFINER VIEW undeletable (rule, reason, families,
 SELECT u.rule, u.reason, u.families, u.sample_key, u.oldest_age_seconds, u.run_id
 FROM last_left AS u;
 
--- backlog: how much is due, how fast more becomes due, and how fast it goes. Up to 10,000 families are counted now; beyond,
+-- backlog: how much is due, how fast more becomes due, and how fast it is deleted. Up to 10,000 families are counted now; beyond,
 -- it is the count of the last run less what went since, counted_at says when; NULL there: at least so many.
 -- rows: as many as a family of the last five runs had. Per hour, as the last run saw it: over up to seven days.
 --# create view backlog_now

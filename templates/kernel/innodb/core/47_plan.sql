@@ -1,4 +1,4 @@
--- outlook: how much is due by rule, how that lies along time, and how much becomes due next. windrow plan asks for it.
+-- outlook: how much is due by rule, how it is spread over time, and how much becomes due next; for windrow plan.
 --# create procedure outlook_document
 CREATE PROCEDURE outlook_document(IN p_options longtext, OUT o_document longtext)
 SQL SECURITY DEFINER

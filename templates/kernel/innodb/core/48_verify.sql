@@ -15,7 +15,7 @@ SQL SECURITY DEFINER
 COMMENT 'Notes in table known_shape what the checks, primary keys, columns and views say now. The installation calls it.'
 BEGIN
     DECLARE v_made varchar(64) DEFAULT (SELECT JSON_VALUE(s.document, '$.ledger') FROM spec AS s);
-    -- What is not made anew stays noted as it was made: nothing that was changed by hand is taken for windrow's own.
+    -- What is not recreated remains recorded as it was made: nothing that was changed by hand is taken for windrow's own.
     DELETE FROM known_shape
     WHERE name > ''
       AND (NOT lasts OR made <> v_made);

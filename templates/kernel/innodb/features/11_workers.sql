@@ -160,8 +160,8 @@ BEGIN
       AND k.divided;
 END;
 
--- sweep_enter: a worker goes to a rule when nobody works at an earlier one any more; to one whose rows are not divided, when
--- nobody works at it.
+-- sweep_enter: a worker moves to a rule when no worker is at an earlier one any more; to one whose rows are not divided, when no
+-- worker is at it.
 --# create procedure sweep_enter
 CREATE PROCEDURE sweep_enter(IN p_run bigint, IN p_rule varchar(64), OUT o_wait varchar(200), OUT o_over boolean)
 SQL SECURITY DEFINER

@@ -1,4 +1,4 @@
--- Setting removal times anew, on demand. The verbs of a rule: stamp_type, stamp_todo, stamp_rows, stamp_set; with the name of what
+-- Sets removal times, on demand. The verbs of a rule: stamp_type, stamp_todo, stamp_rows, stamp_set; with the name of what
 -- is stamped beside the families of the rule in front of them, where it is not these.
 
 -- check_stamp_options: the options of stamp(), checked before anything happens. Answers the rule, and of what.
@@ -247,7 +247,7 @@ BEGIN
     SET @windrow_whole = p_whole;
     CALL perform(p_rule, CONCAT_WS('_', p_of, 'stamp_rows'), '@windrow_whole');
 
-    -- A calculated time counts from the root of the family. What cannot be calculated stays as it is.
+    -- A calculated time counts from the root of the family. What cannot be calculated is left unchanged.
     INSERT INTO work_found (id, family, due, reason)
     SELECT
         c.id, c.family,
@@ -518,7 +518,7 @@ BEGIN
     END IF;
 
     CALL end_look();
-    -- One stamp at a time. Runs and purges may go on beside it.
+    -- One stamp at a time. Runs and purges may run at the same time.
     IF o_refused IS NULL THEN
         IF COALESCE(IS_USED_LOCK(v_lock), CONNECTION_ID()) = CONNECTION_ID() THEN
             CALL reap();

@@ -241,7 +241,7 @@ BEGIN
         ELSE
             SET io_run = IF(io_run = 0, p_only, NULL);
         END IF;
-        -- The oldest first, up to one that is too young, or goes on.
+        -- The oldest first, up to one that is too young or still in progress.
         SELECT COUNT(*) INTO v_goes_on FROM run AS r WHERE r.run_id = io_run AND r.status = 'running';
         IF p_only IS NULL AND v_at >= p_before OR v_goes_on THEN
             SET io_run = NULL;

@@ -698,7 +698,7 @@ BEGIN
     END IF;
 END;
 
--- archive_restore: archived rows come back, of a whole run or of families; all of them, or none.
+-- archive_restore: restores archived rows, of a whole run or of families; all of them, or none.
 --# create procedure archive_restore
 CREATE PROCEDURE archive_restore(IN p_options longtext)
 SQL SECURITY DEFINER

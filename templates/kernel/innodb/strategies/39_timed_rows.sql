@@ -1,4 +1,4 @@
--- timed_is_plain: whether a rule takes rows of one table, of which nothing else says that they stay.
+-- timed_is_plain: whether a rule deletes rows of one table, and nothing else can keep them.
 --# create procedure timed_is_plain
 CREATE PROCEDURE timed_is_plain(IN p_rule varchar(64), OUT o_plain boolean)
 SQL SECURITY DEFINER
@@ -74,7 +74,7 @@ BEGIN
             CALL perform(p_rule, 'window', '@windrow_from, @windrow_rows, @windrow_families, @windrow_to');
             SET o_to = @windrow_to;
         END IF;
-        -- Rows with one and the same time go together, however many they are.
+        -- Rows with the same time are deleted together, however many they are.
         IF p_rows = 0 OR o_to <= o_from THEN
             SET o_to = o_from + INTERVAL 1 MICROSECOND;
         END IF;

@@ -1,8 +1,8 @@
--- owner: holds the rights on the application's tables, and everything in the schema is its; nobody logs in as it.
+-- owner: has the rights on the application's tables, and owns everything in the schema; it cannot log in.
 -- operator: runs, previews, sets policies and holds, pauses; no rights on the application's tables.
 -- auditor: previews, reads the ledger and the metrics.
--- Roles and schema are made here, or windrow's already. What somebody else has made under these names is refused by name:
--- who owns a thing decides what happens when it is used.
+-- Roles and schema are created here, or already windrow's. Objects of others under these names are refused by name: the owner of
+-- an object decides what happens when it is used.
 --# claim the schema
 DO $windrow$
 DECLARE
@@ -47,7 +47,7 @@ BEGIN
         RAISE EXCEPTION '% %', v_other.object, v_other.problem
             USING ERRCODE = '55000', HINT = format('Nothing is installed beside what somebody else may change: %s.', v_other.remedy);
     END LOOP;
-    -- From version 16 on, who creates a role may grant it, also to himself, but does not have it yet.
+    -- From version 16 on, the creator of a role may grant it, also to itself, but is not yet a member.
     IF NOT pg_has_role(current_user, v_owner, 'USAGE')
         OR NOT pg_has_role(current_user, v_owner, CASE WHEN current_setting('server_version_num')::integer < 160000 THEN 'MEMBER'
             ELSE 'SET' END)
@@ -153,7 +153,7 @@ EXCEPTION WHEN insufficient_privilege THEN
 END
 $windrow$;
 
--- From here on everything is made by its owner, never by who installs.
+-- From here on everything is created by its owner, never by the installing account.
 --# become the owner
 DO $windrow$
 DECLARE
@@ -170,7 +170,7 @@ BEGIN
     );
 END
 $windrow$;
--- Nobody else may call what is new.
+-- Nobody else may call new routines.
 --# revoke from public
 ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON ROUTINES FROM PUBLIC;
 
@@ -277,7 +277,7 @@ INSERT INTO control (spec)
 SELECT s.document ->> 'spec'
 FROM spec AS s
 ON CONFLICT (only_row) DO NOTHING;
--- A rule that was not there when someone armed this deletes nothing before someone arms it again.
+-- A rule that did not exist when this was armed deletes nothing before it is armed again.
 --# update table control
 UPDATE control AS c
 SET armed = false
@@ -355,7 +355,7 @@ CREATE INDEX IF NOT EXISTS policy_shortest ON policy (rule, retention_seconds) W
 COMMENT ON TABLE policy IS
     'Retention by rule and scope, in seconds. Written by set_policy() and drop_policy().';
 
--- hold: families that must stay, e.g. for a legal hold.
+-- hold: families that must be kept, e.g. for a legal hold.
 --# create table hold
 CREATE TABLE IF NOT EXISTS hold (
     rule      text        NOT NULL,
@@ -395,9 +395,9 @@ COMMENT ON TABLE run_window IS
     'When scheduled runs may work, instead of the windows in the spec; empty: those of the spec. days: those on which a window '
     'begins, 1 is Monday. Written by set_windows().';
 
--- latch: every batch locks the table while it works, so that others may, too; who writes a policy or a hold locks it for
--- himself: then no batch is under way that did not see what he writes. A lock of a table takes a right on it; an advisory
--- lock takes none, and any login could stop all runs with it.
+-- latch: every batch locks the table while it works, so that others may, too; changes of policies and holds lock it exclusively:
+-- then no batch is in progress that did not see the change. A table lock needs a right on the table; an advisory lock needs
+-- none, and any login could stop all runs with it.
 --# create table latch
 CREATE TABLE IF NOT EXISTS latch ();
 --# comment on table latch
@@ -608,7 +608,7 @@ COMMENT ON TABLE run_backlog IS
     'Families that were due when a run ended, whether or not they may be deleted, counted up to 1,000,000; rows per family in the '
     'last runs; families per hour that became due and that were deleted, over up to seven days.';
 
--- tally: what counters of the metrics count stays when the ledger is pruned.
+-- tally: keeps the metrics' counters when the ledger is pruned.
 --# create table tally
 CREATE TABLE IF NOT EXISTS tally (
     name   text   NOT NULL,

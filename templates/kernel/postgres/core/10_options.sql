@@ -35,7 +35,7 @@ $windrow$;
 COMMENT ON FUNCTION seconds(text) IS
     'Seconds of a duration like 30d, 1d12h or P30D. Example: SELECT seconds(''30d'');';
 
--- instant_of: an ISO-8601 text as an instant. The server's own reading would take words such as yesterday, and follow DateStyle.
+-- instant_of: an ISO-8601 text as an instant. The server's own parser would accept words such as yesterday, and follow DateStyle.
 --# create function instant_of
 CREATE OR REPLACE FUNCTION instant_of(p_text text)
 RETURNS timestamptz
@@ -48,7 +48,7 @@ DECLARE
 BEGIN
     IF p_text ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}([T '
         ']([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,9})?)?(Z|[+-](0[0-9]|1[0-4])(:?[0-5][0-9])?)?)?$' THEN
-        -- Behind the microseconds nothing counts; the servers would round it differently.
+        -- Digits after the microseconds are ignored; the servers would round them differently.
         v_instant := regexp_replace(p_text, '([.][0-9]{6})[0-9]+', E'\\1')::timestamptz;
         -- A zone may lead beyond the years that the others have.
         IF v_instant >= '0001-01-01' AND v_instant < '10000-01-01' THEN
@@ -57,7 +57,7 @@ BEGIN
     END IF;
     RETURN NULL;
 EXCEPTION WHEN data_exception THEN
-    -- It looks like an instant, but the calendar has none such.
+    -- It looks like an instant, but does not exist in the calendar.
     RETURN NULL;
 END
 $windrow$;
@@ -99,7 +99,7 @@ $windrow$;
 COMMENT ON FUNCTION calendar_before(timestamptz, bigint, text) IS
     'The instant p_seconds before p_as_of, with the days of the calendar in p_zone. Example: SELECT calendar_before(now(), 30 * '
     '86400, ''Europe/Berlin'');';
--- check_options: an option that nobody knows is an error, not a surprise.
+-- check_options: an unknown option is an error.
 --# create function check_options
 CREATE OR REPLACE FUNCTION check_options(p_options jsonb, p_known text[])
 RETURNS void

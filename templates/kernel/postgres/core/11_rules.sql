@@ -36,7 +36,7 @@ CREATE TABLE IF NOT EXISTS rule_limit (
 COMMENT ON TABLE rule_limit IS
     'The limits of the spec, which table setting overrides; view settings has both. Written by an installation.';
 
--- known_table: the tables of the application, and by which columns windrow tells their rows to belong together.
+-- known_table: the tables of the application, and the columns that show which rows belong together.
 --# create table known_table
 CREATE TABLE IF NOT EXISTS known_table (
     name        text    NOT NULL PRIMARY KEY,
@@ -127,7 +127,7 @@ DECLARE
 BEGIN
     DELETE FROM rule_limit AS l WHERE NOT p_document -> 'rules' ? l.rule;
     DELETE FROM rule AS r WHERE NOT p_document -> 'rules' ? r.rule;
-    -- What acts is judged anew.
+    -- What acts is judged again.
     DELETE FROM catalog_state AS s WHERE s.run_id = -1;
     DELETE FROM known_table;
     INSERT INTO known_table (name, columns, goes, sets, is_archived)
@@ -231,7 +231,7 @@ $windrow$;
 COMMENT ON FUNCTION register_rule(integer, jsonb) IS
     'Takes what the spec says of one rule: its document, and its place among the rules.';
 
--- verb_told: what a verb of a rule is for, as its comment says. The file of the rule tells more.
+-- verb_told: what a verb of a rule is for, for its comment. The file of the rule says more.
 --# create function verb_told
 CREATE OR REPLACE FUNCTION verb_told(p_verb text)
 RETURNS text
@@ -301,7 +301,7 @@ $windrow$;
 COMMENT ON FUNCTION register_verbs(text, text[]) IS
     'Notes which verbs the file of a rule made, and comments on them.';
 
--- first_rule: what holds for a whole run, such as its time budget, is a setting of the first rule.
+-- first_rule: what applies to a whole run, such as its time budget, is a setting of the first rule.
 --# create function first_rule
 CREATE OR REPLACE FUNCTION first_rule()
 RETURNS text

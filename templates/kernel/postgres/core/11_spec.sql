@@ -1,4 +1,4 @@
--- The rules of the spec, in the order in which a run takes them. Limits that are the same in all of them are told once.
+-- The rules of the spec, in the order in which a run applies them. Limits that are the same in all of them are listed once.
 --# register the rules
 SELECT register_rule(
     r.position::integer,

@@ -155,7 +155,7 @@ BEGIN
             USING ERRCODE = '22023', HINT = (SELECT format('%s takes %s.', s.name, s.takes) FROM settings AS s WHERE s.rule = v_rule
                 AND s.name = v_name);
     ELSE
-        -- An operator does not shorten the trail of what he did.
+        -- An operator must not shorten the audit trail of their own actions.
         IF v_name = 'ledger_days' AND NOT pg_has_role(session_user, current_user, 'MEMBER')
             AND (p_options ->> 'value')::bigint < (SELECT s.spec_value FROM settings AS s WHERE s.rule = v_rule AND s.name = v_name)
         THEN

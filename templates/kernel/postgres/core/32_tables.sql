@@ -50,7 +50,7 @@ $windrow$;
 COMMENT ON FUNCTION lock_tables() IS
     'Locks the tables whose rows go in ROW EXCLUSIVE MODE until the transaction ends.';
 
--- check_key: a key is a value of the key column of the rule's root table, or of what is named beside it.
+-- check_key: a key is a value of the key column of the rule's root table, or of the tables listed beside it.
 --# create function check_key
 CREATE OR REPLACE FUNCTION check_key(p_rule text, p_key text)
 RETURNS void
@@ -129,7 +129,7 @@ BEGIN
         SELECT format('%s.%s', e."table", p.columns), format(
             'SELECT count(*) FROM %I.%I AS c WHERE %s%s AND NOT EXISTS (SELECT FROM %I.%I AS p WHERE %s)',
             s.schema_name, e."table", p.present,
-            -- A value that means "no parent", and rows that stay without one.
+            -- A value that means "no parent", and rows that are kept without one.
             concat(format(' AND c.%I <> ', e.columns ->> 0) || quote_literal(e."none"), ' AND ' || e.kept),
             s.schema_name, e.parent, p.same
         )

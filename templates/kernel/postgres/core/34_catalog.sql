@@ -1,5 +1,5 @@
--- covered: the tables whose rows go or are set, and their partitions. Each is looked up by index (OFFSET 0 keeps the look a look of
--- its own): every batch asks, and a database may have very many tables and keys.
+-- covered: the tables whose rows are deleted or set, and their partitions. Each is looked up by index (OFFSET 0 keeps the lookup
+-- separate): every batch needs it, and a database may have very many tables and keys.
 --# create view covered
 CREATE OR REPLACE VIEW covered AS
 WITH whole AS (
@@ -98,8 +98,8 @@ COMMENT ON VIEW keys_on IS
     'and those that act when a column is set (event; confdeltype: what they do then); keys of partitions on the referring side are '
     'left out.';
 
--- strangers: what the spec does not account for and the server would do beside windrow when a row goes: rows would go or
--- change without a rule, a count or a copy. A migration of the application may add such a thing at any time.
+-- strangers: what the server would do, in addition to windrow and without being in the spec, when a row is deleted: rows would
+-- be deleted or changed without a rule, a count or a copy. A migration of the application may add such a thing at any time.
 -- Its joins, and those of catalog_now(), are written in the order in which they are done: to look for another one took the server
 -- longer than the look itself.
 --# create function strangers
@@ -369,7 +369,7 @@ COMMENT ON FUNCTION unaccounted() IS
     'The first thing in the catalog by which a deletion would reach further than the spec says, or a table that is not the one that was '
     'armed; NULL if there is none.';
 
--- check_catalog: a run by hand, a purge, or who arms windrow is told by an error.
+-- check_catalog: a manual run, a purge and arm() get an error.
 --# create function check_catalog
 CREATE OR REPLACE FUNCTION check_catalog()
 RETURNS void
@@ -394,7 +394,7 @@ $windrow$;
 COMMENT ON FUNCTION check_catalog() IS
     'Raises 55000 where unaccounted() finds something.';
 
--- look_again: whether the catalog is still as it was when the run began. A batch asks when it has its locks.
+-- look_again: whether the catalog is still as it was when the run began. A batch checks this when it has its locks.
 --# create function look_again
 CREATE OR REPLACE FUNCTION look_again(p_run bigint)
 RETURNS void
@@ -425,8 +425,9 @@ COMMENT ON FUNCTION look_again(bigint) IS
     'Raises WD001 where the catalog is not what it was when run p_run began, and something acts that the spec does not know, or a table is '
     'another one.';
 
--- look_at_last: the same before a batch commits. The locks keep the tables whose rows go as they are, but for partitions and
--- tables that inherit from them. Where there is none, and the spec names no table that is not locked, nothing is to compare.
+-- look_at_last: the same before a batch commits. The locks keep the tables whose rows are deleted unchanged, except for
+-- partitions and tables that inherit from them. If there are none, and the spec names no table that is not locked, there is
+-- nothing to compare.
 --# create function look_at_last
 CREATE OR REPLACE FUNCTION look_at_last(p_run bigint)
 RETURNS void

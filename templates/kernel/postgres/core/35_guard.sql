@@ -84,7 +84,7 @@ COMMENT ON VIEW scheduling IS
     'Scheduled runs in a row that failed, or found nothing left; whether no further one starts before a manual run succeeds or arm() '
     'is called, and the end of the back-off.';
 
--- pause_rule, resume_rule: a switch for one rule. A run under way obeys before its next batch, and goes on with other rules.
+-- pause_rule, resume_rule: a switch for one rule. A run in progress obeys before its next batch, and continues with other rules.
 --# create function pause_rule
 CREATE OR REPLACE FUNCTION pause_rule(p_options jsonb)
 RETURNS json

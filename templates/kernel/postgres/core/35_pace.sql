@@ -17,7 +17,7 @@ COMMENT ON FUNCTION next_batch(bigint, bigint, bigint) IS
     'The size of the batch after one of p_size that took p_took milliseconds instead of p_target. Example: SELECT next_batch(100, 800, '
     '500);';
 
--- throttle: what speaks against a batch now, the first of all reasons, or NULL. A limit of 0 is off. What is not to be
+-- throttle: the first reason not to do a batch now, or NULL. A limit of 0 is off. What is not to be
 -- seen with the rights of the owner role is a reason, too: a run that cannot measure waits, and says so.
 --# create function throttle
 CREATE OR REPLACE FUNCTION throttle(p_rule text, p_lag bigint, p_wal bigint, p_active bigint, p_snapshot bigint)
@@ -88,7 +88,7 @@ BEGIN
         END IF;
     END IF;
     IF p_snapshot > 0 THEN
-        -- What is deleted stays on the disk, and in the way of every scan, while someone may still have to see it.
+        -- Deleted rows stay on the disk, and slow down every scan, while a transaction may still need to see them.
         SELECT o.name, o.age
         INTO v_name, v_found
         FROM (
@@ -156,9 +156,9 @@ $windrow$;
 COMMENT ON FUNCTION throttled(text) IS
     'What a batch of p_rule would wait for now, by its settings; NULL: nothing.';
 
--- pace: called before every batch. How long the run rests first, in seconds: 0, or up to 1, after which it asks again, so
+-- pace: called before every batch. How long the run rests first, in seconds: 0, or up to 1, after which it checks again, so
 -- that a pause, the end of a window and the deadline are obeyed at once. run() rests outside of the transactions that
--- delete. What the run waits for stands in its row meanwhile.
+-- delete. Meanwhile its row shows what the run waits for.
 --# create function pace
 CREATE OR REPLACE FUNCTION pace(p_run bigint, p_rule text, OUT o_rest double precision, OUT o_state text)
 LANGUAGE plpgsql SECURITY DEFINER
@@ -217,7 +217,7 @@ BEGIN
     INTO v_limit
     FROM settings AS s
     WHERE s.rule = p_rule;
-    -- Nobody waits for a run that a schedule started, and nobody should feel it. None of these rests is longer than a
+    -- Nobody waits for a scheduled run, and it should not slow down the application. None of these rests is longer than a
     -- minute, since a batch may have taken long for waiting itself; batches that would need more get smaller.
     IF v_run.trigger = 'SCHEDULED' AND v_limit.rate = 0 AND v_limit.nice = 0 THEN
         v_nice := 'scheduled_nice';
@@ -278,7 +278,7 @@ BEGIN
         OR rule_paused(p_rule) IS NOT NULL
         OR (v_run.trigger = 'SCHEDULED' AND NOT in_window(v_now))
     ) THEN
-        -- The run or the rule ends here, as the next step finds and tells; what it has waited for stays in its row.
+        -- The run or the rule ends here, as the next step finds and reports; what it waited for is kept in its row.
         o_rest := 0;
         RETURN;
     END IF;

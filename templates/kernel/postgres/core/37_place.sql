@@ -1,4 +1,4 @@
--- server_identity: what tells this database from its restored copies, clones and promoted standbys. Whoever changes the
+-- server_identity: what distinguishes this database from its restored copies, clones and promoted standbys. Whoever changes the
 -- port, the name of the cluster, the listen addresses or the place of the data arms anew; a restart, a minor upgrade and
 -- another address of the host change nothing, unless arm() said until restart. Where the owner role may not read all
 -- settings, the place of the data counts as unknown.
@@ -75,7 +75,7 @@ COMMENT ON FUNCTION in_window(timestamptz) IS
     'Whether scheduled runs may work at an instant, by open_hours. Start inclusive, end exclusive, in each window''s time zone. '
     'Example: SELECT in_window(now());';
 
--- take_lock: the session's lock says that its run goes on: it outlives COMMIT and ends with the session at the latest. Any
+-- take_lock: the session's lock shows that its run is in progress: it outlives COMMIT and ends with the session at the latest. Any
 -- session may take any advisory lock, so nothing waits for this one: its number is free, and it counts for its own session.
 --# create function take_lock
 CREATE OR REPLACE FUNCTION take_lock()
@@ -113,7 +113,7 @@ $windrow$;
 COMMENT ON FUNCTION holds_lock(integer) IS
     'Whether the session p_pid has the lock of a run.';
 
--- is_alive: whether the call that opened a run of the ledger still goes on.
+-- is_alive: whether the call that opened a run of the ledger is still in progress.
 -- An error that nothing can catch, such as a cancel between two batches, leaves the lock of the run to a session that
 -- does nothing: a session at work has a transaction, but for an instant at COMMIT.
 --# create function is_alive
@@ -159,7 +159,7 @@ COMMENT ON FUNCTION run_unlock() IS
     'Gives back the locks of the runs of this session; a session has one run at a time.';
 
 -- reap: closes the runs of the ledger that say running, though their call is over: its session vanished, or an error
--- that nothing can catch ended it between two batches. What they committed stays.
+-- that nothing can catch ended it between two batches. What they committed is kept.
 --# create function reap
 CREATE OR REPLACE FUNCTION reap()
 RETURNS bigint
@@ -215,8 +215,8 @@ $windrow$;
 COMMENT ON FUNCTION is_own(bigint) IS
     'Whether run p_run is open and belongs to this session.';
 
--- foreign_code: what code of somebody else runs inside a batch, or inside archive_restore(). It has the rights of the owner
--- role there; but what it puts off until the COMMIT runs with those of who called.
+-- foreign_code: what code of others runs inside a batch, or inside archive_restore(). There it has the rights of the owner role;
+-- but what it defers until the COMMIT runs with the caller's rights.
 -- One plan serves all calls of a session: to plan costs more than to look.
 --# create function foreign_code
 CREATE OR REPLACE FUNCTION foreign_code(p_restores boolean)
@@ -236,7 +236,7 @@ DECLARE
           AND d.classid IN ('pg_class'::regclass, 'pg_statistic_ext'::regclass, 'pg_attrdef'::regclass, 'pg_constraint'::regclass)
     );
 BEGIN
-    -- Many databases have no trigger that somebody made, and nothing that calls a function of somebody's.
+    -- Many databases have no user-made trigger, and nothing that calls a user-made function.
     IF NOT v_calls AND NOT EXISTS (
         SELECT
         FROM pg_trigger AS g
@@ -339,7 +339,7 @@ COMMENT ON FUNCTION foreign_code(boolean) IS
     'Code that is not a superuser''s and runs when rows are read, go or are set, or (p_restores) when archived rows come back: triggers '
     'and functions of the tables and of those that their foreign keys reach.';
 
--- check_caller: who has all rights must not lend them to the application. A deferred trigger runs at COMMIT with the rights
+-- check_caller: a caller with all rights must not lend them to the application. A deferred trigger runs at COMMIT with the rights
 -- of the caller, before version 18, and a trigger of any kind may bring it about; a cursor WITH HOLD is read then, on any
 -- version. So a superuser's call is refused where such code is, before the run and before each COMMIT: until then the locks
 -- of the batch keep the triggers as they are. archive_restore() commits nothing, but its caller will.
@@ -353,7 +353,7 @@ AS $windrow$
 DECLARE
     v_code record;
 BEGIN
-    -- Also one who has become somebody else by SET ROLE or SET SESSION AUTHORIZATION, and whoever can become a superuser.
+    -- This includes superusers after SET ROLE or SET SESSION AUTHORIZATION, and everybody who can become a superuser.
     IF NOT EXISTS (
         SELECT FROM pg_roles AS r
         CROSS JOIN pg_stat_get_activity(pg_backend_pid()) AS a
@@ -371,7 +371,7 @@ BEGIN
     IF current_setting('server_version_num')::integer >= 180000 THEN
         RETURN;
     END IF;
-    -- An older snapshot shows no trigger that came since: then nobody else may be able to create one.
+    -- An older snapshot does not show a trigger that was created since: then nobody else may be able to create one.
     IF p_restores AND current_setting('transaction_isolation') <> 'read committed' AND EXISTS (
         SELECT
         FROM known_table AS s

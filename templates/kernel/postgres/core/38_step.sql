@@ -41,9 +41,9 @@ $windrow$;
 COMMENT ON FUNCTION begin_step(bigint, text) IS
     'Why run p_run makes no batch of p_rule now; NULL where it may. Locks its progress.';
 
--- take_locks: the tables, and the latch of holds and policies, shared, for as long as the lock timeout. A hold that someone
--- writes for long is no fault of a family: wait, and look at everything again. What the catalog says must be what the run
--- began with: anything else ends it.
+-- take_locks: the tables, and the latch of holds and policies, shared, for as long as the lock timeout. A hold that is being
+-- written for a long time is not caused by a family: wait, and check everything again. The catalog must be as it was when the
+-- run began: anything else ends the run.
 --# create function take_locks
 CREATE OR REPLACE FUNCTION take_locks(p_run bigint, p_rule text)
 RETURNS text
@@ -99,7 +99,7 @@ BEGIN
     IF (SELECT s.archives FROM spec AS s) THEN
         PERFORM check_archive(p_rule);
     END IF;
-    -- Deferred foreign keys speak now, while this batch can still be rolled back alone.
+    -- Deferred foreign keys are checked now, while this batch can still be rolled back alone.
     SET CONSTRAINTS ALL IMMEDIATE;
 END
 $windrow$;
@@ -107,8 +107,8 @@ $windrow$;
 COMMENT ON FUNCTION end_batch(text) IS
     'What a batch does last: the archives fit, and deferred foreign keys speak.';
 
--- absent_holds: holds that were set before their row came, where it has: it may spell its key otherwise, where a collation
--- takes different texts for the same.
+-- absent_holds: holds that were set before their row came, where it has: it may spell its key differently, if a collation treats
+-- different strings as equal.
 --# create function absent_holds
 CREATE OR REPLACE FUNCTION absent_holds(p_rule text)
 RETURNS TABLE (key text, there text)
@@ -242,9 +242,9 @@ $windrow$;
 COMMENT ON FUNCTION in_zone(text) IS
     'What stands behind an instant that is compared with the time of p_rule.';
 
--- cutoff_of: before this instant a row is old enough: the retention, never under the minimum, and the safety lag before an
--- instant. A stored removal time holds the retention already. Where a fallback has a retention of nothing, there is none, and
--- no option of a run turns it on.
+-- cutoff_of: before this instant a row is old enough: the retention, never below the minimum, and the safety lag before an
+-- instant. A stored removal time already includes the retention. If a fallback has a retention of 0, there is none, and no
+-- option of a run turns it on.
 --# create function cutoff_of
 CREATE OR REPLACE FUNCTION cutoff_of(p_rule text, p_as_of timestamptz, p_retention bigint)
 RETURNS timestamptz
@@ -338,7 +338,7 @@ DECLARE
     v_busy    boolean := is_busy(p_sqlstate);
     v_retries integer := (SELECT r.retries_in_row FROM run_rule AS r WHERE r.run_id = p_run AND r.rule = p_rule);
 BEGIN
-    -- Rights, resources, a read-only server, a catalog that changed: no fault of a family. The run ends, red.
+    -- Rights, resources, a read-only server, a changed catalog: not caused by a family. The run ends as failed.
     IF NOT v_busy AND (left(p_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') OR p_sqlstate = 'WD001') THEN
         RETURN format('error %s: %s', p_sqlstate, p_message);
     END IF;
@@ -504,7 +504,7 @@ $windrow$;
 COMMENT ON FUNCTION lighten(bigint, text, bigint, bigint[]) IS
     'Has the next try of a batch of p_families, which have p_rows, take as many as fit, and answers again; NULL where these fit.';
 
--- preview_document: what the preview of a rule answers. The spec may ask for more fields, under names of its own.
+-- preview_document: what the preview of a rule returns. The spec may ask for more fields, under names of its own.
 --# create function preview_document
 CREATE OR REPLACE FUNCTION preview_document(
     p_rule     text,
@@ -600,8 +600,8 @@ $windrow$;
 COMMENT ON FUNCTION preview_document(text, bigint, bigint[], json, jsonb, text[], text[], json, bigint, boolean, bigint, bigint) IS
     'What the preview of a rule answers: figures, samples, what stays and why, how long it would take by the last five runs.';
 
--- purge_one: deletes one named family or row, or some that may go only together, with the ledger, in the caller's transaction.
--- Answers for each NULL, or why it stays; AGAIN with p_again: others keep it, which may be named, too.
+-- purge_one: deletes one named family or row, or some that may be deleted only together, with the ledger, in the caller's
+-- transaction. Returns for each NULL, or why it is kept; AGAIN with p_again: others keep it, which may also be named.
 --# create function purge_one
 CREATE OR REPLACE FUNCTION purge_one(p_run bigint, p_rule text, p_keys text[], p_again boolean)
 RETURNS text[]
@@ -699,7 +699,7 @@ COMMENT ON FUNCTION purge_one(bigint, text, text[], boolean) IS
     'Deletes what p_keys name in p_rule, whatever its age, if nothing speaks against it; purge() calls it and commits. Answers NULL or the '
     'reason why it stays.';
 
--- keeper_of: which other family keeps one that a purge has named, and why that one stays.
+-- keeper_of: which other family keeps one that a purge has named, and why that family is kept.
 --# create function keeper_of
 CREATE OR REPLACE FUNCTION keeper_of(p_rule text, p_key text, p_reason text, p_named text[], p_as_of timestamptz)
 RETURNS json
@@ -721,7 +721,7 @@ $windrow$;
 COMMENT ON FUNCTION keeper_of(text, text, text, text[], timestamptz) IS
     'Key of the family that keeps the one of p_key, and why it stays, or NOT_NAMED: p_named would take it; NULL where no other does.';
 
--- may_keep: whether something may keep rows that a rule deletes, without a word: a trigger, a rule, a table that is none.
+-- may_keep: whether something may silently keep rows that a rule deletes: a trigger, a rule, a relation that is not a plain table.
 --# create function may_keep
 CREATE OR REPLACE FUNCTION may_keep(p_rule text)
 RETURNS boolean

@@ -88,7 +88,7 @@ BEGIN
         PERFORM check_archive(p_options ->> 'rule');
     END IF;
 
-    -- One run at a time of each worker, and those at a time do the same. A purge of named families or a stamp may go on beside
+    -- One run at a time for each worker, and runs at the same time do the same. A purge of named families or a stamp may go on beside
     -- it. What says running but is dead, has crashed.
     IF v_spec.workers > 1 THEN
         -- Workers that start in the same second wait for each other.
@@ -152,7 +152,7 @@ $windrow$;
 COMMENT ON FUNCTION run_begin(jsonb) IS
     'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run.';
 
--- sweeping: the runs that look at all that is due: none of one scope or of another time.
+-- sweeping: the runs that examine everything that is due: not those for one scope or another time.
 --# create view sweeping
 CREATE OR REPLACE VIEW sweeping AS
 SELECT r.run_id, r.status, r.dry_run, r.finished_at
@@ -163,8 +163,9 @@ WHERE r.trigger NOT IN ('PURGE', 'STAMP')
 COMMENT ON VIEW sweeping IS
     'Runs and dry runs that examine everything that is due. A run continues where the previous one stopped.';
 
--- left_off: where such a run goes on, if it is no dry run: at the cursor of a rule, where the one before had more to look at; of
--- several workers, where the one that was last at the rule had. What stays is passed over so; the run comes to it at its end, as far
+-- left_off: where such a run continues, if it is not a dry run: at the cursor of a rule, if the previous run had more to examine
+-- there; with several workers, where the one that was last at the rule had. Kept rows before it are skipped at first; the run
+-- comes to them at its end, as far
 -- as its time lasts. A spec that says something else of the rule begins at the oldest, since the cursor may be of another column.
 --# create function left_off
 CREATE OR REPLACE FUNCTION left_off(p_run bigint, p_rule text, OUT o_time text, OUT o_key text)
@@ -199,8 +200,8 @@ $windrow$;
 COMMENT ON FUNCTION left_off(bigint, text) IS
     'Where run p_run takes p_rule up: the cursor of the latest run before it that had more to look at; NULL: at the oldest.';
 
--- rules_of: the rules of a run in the order in which it takes them. Where the run before it had no time for all, the one at which
--- that ended comes last, so that it cannot take the time of the others for ever. Several workers keep to one order.
+-- rules_of: the rules of a run in the order in which it takes them. If the previous run had no time for all, the rule at which
+-- it ended comes last, so that it cannot take the time of the others forever. Several workers keep to one order.
 --# create function rules_of
 CREATE OR REPLACE FUNCTION rules_of(p_run bigint)
 RETURNS text[]
@@ -300,7 +301,7 @@ BEGIN
         END IF;
     END LOOP;
     IF v_spec.workers > 1 THEN
-        -- What was locked, where nobody will look at it once more.
+        -- What was locked, if no worker will examine it again.
         PERFORM record_skips(p_run, c.rule, k.keys, array_fill('LOCKED'::text, ARRAY[cardinality(k.keys)]))
         FROM run_claim AS c
         JOIN sweep AS s ON s.rule = c.rule
@@ -346,7 +347,7 @@ BEGIN
           AND r.rule = v_of.rule;
     END LOOP;
 
-    -- The ledger keeps itself small; what it counted stays in the metrics.
+    -- The ledger prunes itself; its counts are kept in the metrics.
     PERFORM tally_up();
     v_days := setting_of(first_rule(), 'ledger_days');
     v_old := ARRAY(SELECT r.run_id FROM run AS r WHERE r.finished_at < clock_timestamp() - make_interval(days => v_days::integer));
@@ -369,10 +370,10 @@ BEGIN
     DELETE FROM catalog_state AS s WHERE s.run_id > 0
         AND NOT EXISTS (SELECT FROM run AS r WHERE r.run_id = s.run_id AND r.status = 'running');
     DELETE FROM run AS r WHERE r.run_id = ANY (v_old);
-    -- The last change of a setting stays: it says who has set the present value.
+    -- The last change of a setting is kept: it says who set the current value.
     DELETE FROM setting_log AS l
     WHERE l.changed_at < clock_timestamp() - make_interval(days => v_days::integer)
-      -- Who makes the ledger forget earlier is not forgotten.
+      -- A change that shortens the ledger is never pruned.
       AND l.name <> 'ledger_days'
       AND EXISTS (SELECT FROM setting_log AS n WHERE n.rule = l.rule AND n.name = l.name AND n.log_id > l.log_id);
 
@@ -623,7 +624,7 @@ BEGIN
         RETURNING CASE WHEN o.is_through THEN v_state ELSE 'again' END
         INTO v_state;
         IF v_state = 'again' AND v_strategy IN ('expiry', 'orphan', 'keep-last') THEN
-            -- Single rows are all looked at once more: what stays is counted anew.
+            -- All single rows are examined once more: what is kept is counted again.
             DELETE FROM run_skip AS s
             WHERE s.run_id = p_run
               AND s.rule = p_rule;
@@ -664,7 +665,7 @@ BEGIN
         END IF;
         v_rules := v_rules || v_of;
     END LOOP;
-    -- A row that several rules would take is counted by each of them, and goes once.
+    -- A row that matches several rules is counted by each of them, and deleted once.
     SELECT json_object_agg(m.name, m.rules ORDER BY m.name COLLATE "C")
     INTO v_several
     FROM (

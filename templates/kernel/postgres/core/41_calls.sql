@@ -153,7 +153,7 @@ BEGIN
         END IF;
         EXIT WHEN v_reason OPERATOR(pg_catalog.=) ANY (ARRAY['CANCELLED', 'PAUSED']);
     END LOOP;
-    -- Families that keep each other go together.
+    -- Families that keep each other are deleted together.
     IF v_again OPERATOR(pg_catalog.<>) '{}'
         AND (v_reason OPERATOR(pg_catalog.=) ANY (ARRAY['CANCELLED', 'PAUSED'])) IS NOT TRUE THEN
         BEGIN

@@ -74,7 +74,7 @@ COMMENT ON PROCEDURE arm(jsonb) IS
     'permission at the next server start, for sites that clone servers by storage snapshots. Examples: CALL arm(); CALL '
     'arm(''{"until": "restart"}'');';
 
--- set_policy, drop_policy: who is cleaned, and after how long.
+-- set_policy, drop_policy: what is cleaned, and after how long.
 --# create function set_policy
 CREATE OR REPLACE FUNCTION set_policy(p_options jsonb)
 RETURNS json
@@ -172,7 +172,7 @@ $windrow$;
 COMMENT ON FUNCTION drop_policy(jsonb) IS
     'Drops one policy and returns it. Waits for a running batch. Example: SELECT drop_policy(''{"scope": "42"}'');';
 
--- set_hold, release_hold: families that must stay.
+-- set_hold, release_hold: families that must be kept.
 --# create function set_hold
 CREATE OR REPLACE FUNCTION set_hold(p_options jsonb)
 RETURNS json
@@ -208,7 +208,7 @@ BEGIN
             USING ERRCODE = '22023', HINT = 'Write {"even_if_absent": true}.';
     END IF;
     LOCK TABLE latch IN EXCLUSIVE MODE;
-    -- After the lock no batch is under way that will not see the hold: the row is here to stay, or already gone.
+    -- After the lock no batch is in progress that will not see the hold: the row will be kept, or is already deleted.
     SELECT r.o_key AS key, r.o_found AS found INTO v_row FROM row_of_key(v_rule, p_options ->> 'key') AS r;
     IF NOT v_row.found AND NOT coalesce((p_options ->> 'even_if_absent')::boolean, false) THEN
         RAISE EXCEPTION 'rule % has no row with the key %', v_rule, quote_literal(v_row.key)

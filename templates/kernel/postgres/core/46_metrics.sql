@@ -192,7 +192,7 @@ COMMENT ON VIEW undeletable IS
     'What is due but kept, by rule and reason, as seen by the last run that looked: sample_key is the first key that it found, with '
     'its age now; NULL if it no longer exists, or for rules of single rows.';
 
--- backlog: how much is due, how fast more becomes due, and how fast it goes.
+-- backlog: how much is due, how fast more becomes due, and how fast it is deleted.
 --# create view backlog
 CREATE OR REPLACE VIEW backlog AS
 SELECT

@@ -148,7 +148,7 @@ BEGIN
               AND p.proname = r.routine
         ) AS p ON true
         UNION ALL
-        -- What somebody else has made in the schema, or may do to what is in it.
+        -- Objects of others in the schema, and rights of others on what is in it.
         SELECT 4, 'claim', c.object, 'violation', 1, format('%s; %s', c.problem, c.remedy)
         FROM (
             --+ claims.sql

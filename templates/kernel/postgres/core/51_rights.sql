@@ -12,8 +12,8 @@ COMMENT ON TABLE known_shape IS
     'The primary keys, columns, checks and views of the control schema. lasts: an installation does not recreate it; made: the hash '
     'of the tables as generated. Written by an installation.';
 
--- Nobody else may call anything, whatever an earlier version allowed. The rows of an archive are the application's: grant them by
--- hand to who may read these.
+-- Nobody else may call anything, whatever an earlier version allowed. The rows of an archive are the application's: grant access
+-- by hand to those who may read them.
 --# grant the rights
 DO $windrow$
 DECLARE
@@ -27,7 +27,7 @@ BEGIN
         SELECT format('REVOKE ALL ON ALL ROUTINES IN SCHEMA %I FROM PUBLIC, %I, %I CASCADE', w.control, w.auditor, w.operator)
         FROM who AS w
         UNION ALL
-        -- What somebody else may do with it, and whom he has passed that on to. Who may read the ledger is for its owner to say.
+        -- Rights that others have on it, and those they have granted further. The owner decides who may read the ledger.
         SELECT format('REVOKE %s FROM %s CASCADE', o.told, CASE o.grantee WHEN 0 THEN 'PUBLIC' ELSE o.grantee::regrole::text END)
         FROM who AS w
         CROSS JOIN LATERAL (
@@ -70,14 +70,14 @@ BEGIN
     END LOOP;
 END
 $windrow$;
--- What stands there now is what the installation has made.
+-- What exists now was made by the installation.
 --# note what the tables and views are
 DO $windrow$
 DECLARE
     v_made constant text := (SELECT s.document ->> 'ledger' FROM spec AS s);
 BEGIN
     PERFORM set_config('quote_all_identifiers', 'off', true);
-    -- What is not made anew stays noted as it was made: nothing that was changed by hand is taken for windrow's own.
+    -- What is not recreated remains recorded as it was made: nothing that was changed by hand is taken for windrow's own.
     DELETE FROM known_shape AS k
     WHERE NOT k.lasts
        OR k.made <> v_made;
@@ -103,7 +103,7 @@ BEGIN
         FROM (
             SELECT DISTINCT h.told
             FROM held_right AS h
-            -- What others have given, and who installs may not take back, is none of windrow's doing.
+            -- What others have granted, and the installing account cannot revoke, is not windrow's doing.
             WHERE h.grantor = quote_ident(session_user)::regrole
                OR (h.grantor = h.owner AND pg_has_role(session_user, h.owner, 'USAGE'))
         ) AS h
@@ -111,7 +111,7 @@ BEGIN
 END
 $windrow$;
 
--- Who was armed by what an earlier version looked at stays so.
+-- An installation that was armed by an earlier version's checks remains armed.
 --# update table control
 UPDATE control AS c
 SET server_identity = server_identity()
@@ -124,7 +124,7 @@ WHERE c.server_identity = (
     CROSS JOIN pg_database AS d
     WHERE d.datname = current_database()
 );
--- Who installs on a server that is armed takes the tables of the spec as they are now.
+-- An installation on an armed server accepts the tables of the spec as they are now.
 --# note the catalog
 INSERT INTO catalog_state AS s (run_id, state)
 SELECT 0, catalog_now()
@@ -140,7 +140,7 @@ WHERE s.state <> excluded.state;
 --# note that nothing acts
 SELECT note_clean(catalog_now());
 
--- The tables of the registry are too small for autovacuum to look at them. Without statistics the server takes them for large
--- ones, and reads the catalog whole where it asks for one table.
+-- The tables of the registry are too small for autovacuum to look at them. Without statistics the server assumes large tables,
+-- and reads the whole catalog when it needs one table.
 --# look at the registry
 ANALYZE spec, rule, rule_limit, known_table, known_key, known_edge, known_routine;

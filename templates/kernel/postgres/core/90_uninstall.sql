@@ -11,7 +11,7 @@ DECLARE
 BEGIN
     IF EXISTS (SELECT FROM pg_catalog.pg_extension AS e WHERE e.extname = 'pg_cron') THEN
         PERFORM cron.unschedule(j.jobid) FROM cron.job AS j WHERE starts_with(j.jobname || ' ', v_control || ' ');
-        -- pg_cron shows everybody but a superuser his own jobs only.
+        -- pg_cron shows everybody except superusers only their own jobs.
         IF EXISTS (SELECT FROM pg_catalog.pg_roles AS r WHERE r.rolname = v_login)
             AND pg_catalog.pg_has_role(current_user, v_login, 'MEMBER') THEN
             PERFORM pg_catalog.set_config('role', v_login, true);
@@ -22,9 +22,9 @@ BEGIN
 END
 $windrow$;
 
--- The ledger, the policies and the holds go with the schema: copy what you must keep first. Where triggers refuse orphans, they
--- go with their functions. A batch under way is waited for, and the next one finds nothing.
--- Archived rows exist nowhere else. They go only where someone said so, by: SET windrow.drop_archive = 'yes';
+-- The ledger, the policies and the holds are dropped with the schema: first copy what you must keep. Triggers that refuse
+-- orphans are dropped with their functions. A batch in progress is waited for, and the next one finds nothing.
+-- Archived rows exist nowhere else. They are dropped only after: SET windrow.drop_archive = 'yes';
 --# drop schema
 DO $windrow$
 DECLARE
@@ -42,7 +42,7 @@ BEGIN
         EXECUTE format('GRANT %I TO %I', v_owner, current_user);
         PERFORM set_config('windrow.joined', 'yes', false);
     END IF;
-    -- A batch that has read some other table first may wait for this one, and this one for it: whoever gives way tries again.
+    -- A batch that has read some other table first may wait for this one, and this one for it: the one that gives way tries again.
     FOR v_try IN 1..5 LOOP
         BEGIN
             IF to_regclass(format('%I.run', v_control)) IS NOT NULL THEN
@@ -77,7 +77,7 @@ END
 $windrow$;
 
 --+ indexes
--- Roles are shared by all databases of the server: one that is still needed elsewhere stays.
+-- Roles are shared by all databases of the server: one that is still needed elsewhere is kept.
 --# drop roles
 DO $windrow$
 DECLARE
@@ -86,7 +86,7 @@ DECLARE
     v_joined boolean;
 BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-    -- What a role owns goes with it.
+    -- What a role owns is dropped with it.
     IF to_regnamespace(quote_ident(v_told ->> 'control')) IS NOT NULL THEN
         RAISE EXCEPTION 'the schema % is still there: the roles stay', v_told ->> 'control' USING ERRCODE = '55000';
     END IF;

@@ -216,8 +216,8 @@ $windrow$;
 COMMENT ON FUNCTION sweep_join(bigint, integer) IS
     'Makes run p_run, of worker p_worker, part of the sweep under way, with its cutoff, or begins a new sweep.';
 
--- sweep_enter: a worker goes to a rule when nobody works at an earlier one any more; to one whose rows are not divided, when
--- nobody works at it.
+-- sweep_enter: a worker moves to a rule when no worker is at an earlier one any more; to one whose rows are not divided, when no
+-- worker is at it.
 --# create function sweep_enter
 CREATE OR REPLACE FUNCTION sweep_enter(p_run bigint, p_rule text, OUT o_wait text, OUT o_over boolean)
 LANGUAGE plpgsql SECURITY DEFINER

@@ -1,5 +1,5 @@
--- Rows are copied here by the very statement that deletes them. An archive table has the columns of its source behind three
--- of its own, no constraint but its key, and no foreign key: rows come and go by windrow's routines alone. Columns that the
+-- The statement that deletes rows also copies them here. An archive table has three columns of its own, then those of its
+-- source, no constraint but its key, and no foreign key: only windrow's routines insert and delete rows. Columns that the
 -- source gets are added when this file is applied again; none is dropped or changed.
 
 -- known_archive: which tables have an archive.

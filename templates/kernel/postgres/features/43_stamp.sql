@@ -1,7 +1,7 @@
--- Setting removal times anew, on demand. The verbs of a rule: stamp_next, stamp_rows, stamp_set; with the name of what is stamped
+-- Sets removal times, on demand. The verbs of a rule: stamp_next, stamp_rows, stamp_set; with the name of what is stamped
 -- beside the families of the rule in front of them, where it is not these.
 
--- stamps: what has removal times to set. whole: the name that tells it from all others; first_key: before all keys.
+-- stamps: what has removal times to set. whole: the name that distinguishes it from all others; first_key: before all keys.
 --# create view stamps
 CREATE OR REPLACE VIEW stamps AS
 SELECT
@@ -210,7 +210,7 @@ BEGIN
     INTO v_ids, v_families, v_rooted, v_bases, v_lives
     USING v_base;
 
-    -- A calculated time counts from the root of the family. What cannot be calculated stays as it is.
+    -- A calculated time counts from the root of the family. What cannot be calculated is left unchanged.
     SELECT
         coalesce(array_agg(s.key ORDER BY s.place) FILTER (WHERE s.reason IS NULL), '{}'),
         coalesce(array_agg(s.family ORDER BY s.place) FILTER (WHERE s.reason IS NULL), '{}'),
@@ -343,7 +343,7 @@ BEGIN
             GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
     END;
     IF v_sqlstate IS NOT NULL THEN
-        -- Rights, resources, a read-only server, a catalog that changed: no fault of a family. The run ends, red.
+        -- Rights, resources, a read-only server, a changed catalog: not caused by a family. The run ends as failed.
         IF NOT is_busy(v_sqlstate) AND (left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX')
             OR v_sqlstate = 'WD001') THEN
             RETURN format('error %s: %s', v_sqlstate, v_message);
@@ -418,7 +418,7 @@ BEGIN
     END IF;
     PERFORM check_catalog();
 
-    -- One stamp at a time. Runs and purges may go on beside it.
+    -- One stamp at a time. Runs and purges may run at the same time.
     PERFORM FROM turn AS t WHERE t.name = 'stamp' FOR UPDATE SKIP LOCKED;
     IF NOT FOUND THEN
         o_refused := 'another stamp is starting';

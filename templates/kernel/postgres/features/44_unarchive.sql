@@ -225,7 +225,7 @@ DECLARE
     v_known  record;
     v_last   bigint;
 BEGIN
-    -- Whoever may call this alone may drop rows, but not in the name of a run.
+    -- Callers of this routine alone may drop rows, but not in the name of a run.
     IF p_by_run <> 0 AND (
         p_only IS NOT NULL
         OR (p_before <= archive_cutoff(p_by_run)) IS NOT TRUE
@@ -237,7 +237,7 @@ BEGIN
     o_rows := 0;
     IF io_place = 0 THEN
         io_run := CASE WHEN p_only IS NULL THEN next_archive(io_run) WHEN io_run = 0 THEN p_only END;
-        -- The oldest first, up to one that is too young, or goes on.
+        -- The oldest first, up to one that is too young or still in progress.
         IF p_only IS NULL AND archive_last(io_run) >= p_before
             OR EXISTS (SELECT FROM run AS r WHERE r.run_id = io_run AND r.status = 'running')
         THEN

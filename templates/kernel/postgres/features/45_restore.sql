@@ -209,7 +209,7 @@ $windrow$;
 COMMENT ON FUNCTION archive_gap(bigint) IS
     'The first table of which the archive of run p_run does not hold as many rows as the ledger says; NULL where all are there.';
 
--- archive_put: rows go from an archive back into their table, in one statement, and as many come in as leave. Code of the
+-- archive_put: moves rows from an archive back into their table, in one statement, and as many are inserted as are removed. Code of the
 -- application that this sets off sees no more of the search path than in a batch.
 --# create function archive_put
 CREATE OR REPLACE FUNCTION archive_put(p_source text, p_archive text, p_name text, p_run bigint, p_rows bigint[])
@@ -422,7 +422,7 @@ $windrow$;
 COMMENT ON FUNCTION check_whole(bigint) IS
     'Raises 22023 or 55000 unless the archive has all of run p_run that it must have.';
 
--- archive_restore: archived rows come back, of a whole run or of families; all of them, or none.
+-- archive_restore: restores archived rows, of a whole run or of families; all of them, or none.
 --# create function archive_restore
 CREATE OR REPLACE FUNCTION archive_restore(p_options jsonb)
 RETURNS json

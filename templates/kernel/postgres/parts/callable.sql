@@ -1,5 +1,5 @@
 callable (routine, role) AS (
-    -- Auditors call what reads; operators call the rest besides. Where a routine is not of this installation, nobody does.
+    -- Auditors call what only reads; operators also call the rest. Nobody may call routines that are not of this installation.
     SELECT c.routine, CASE c.role WHEN 'auditor' THEN w.auditor ELSE w.operator END
     FROM who AS w
     CROSS JOIN (

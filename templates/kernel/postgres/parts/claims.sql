@@ -138,7 +138,7 @@ FROM (
       AND a.grantee <> n.nspowner
       AND pg_catalog.pg_get_userbyid(a.grantee) <> w.owner
     UNION ALL
-    -- The catalog does not note who owns what the first superuser made. What any superuser made is given to the owner.
+    -- The catalog does not record who owns what the first superuser created. What any superuser created is given to the owner.
     SELECT
         6,
         pg_catalog.pg_describe_object(d.classid, d.objid, 0),

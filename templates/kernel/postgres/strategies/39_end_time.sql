@@ -269,7 +269,7 @@ BEGIN
         v_gone := v_gone || CASE WHEN (v_rule.document ->> 'closed')::boolean THEN v_judged.o_other_roots ELSE v_judged.o_members END;
         v_keys := v_keys || v_judged.o_skip_keys;
         v_reasons := v_reasons || v_judged.o_skip_reasons;
-        -- Which began first need not have ended first. Readers of JSON round a number that is longer than theirs, and nobody wants
+        -- The one that began first need not have ended first. Readers of JSON round a number that is longer than theirs, and nobody wants
         -- the blanks of a char.
         SELECT
             least(v_oldest COLLATE "C", min(r.ended COLLATE "C")),
@@ -297,7 +297,7 @@ COMMENT ON FUNCTION end_time_preview(text, jsonb, timestamptz) IS
     'What a run of a rule by the end of families would delete and skip now, as one JSON document. Reads only; preview() calls it.';
 
 -- end_time_named: deletes named families, whatever their age, through the same batch as a run, in the caller's transaction, unless
--- something speaks against it. Families that share a member go together if all of them are named.
+-- something speaks against it. Families that share a member are deleted together if all of them are named.
 --# create function end_time_named
 CREATE OR REPLACE FUNCTION end_time_named(p_run bigint, p_rule text, p_keys text[], p_as_of timestamptz, OUT o_families bigint,
     OUT o_rows bigint[], OUT o_skipped text[])
@@ -338,7 +338,7 @@ $windrow$;
 COMMENT ON FUNCTION end_time_named(bigint, text, text[], timestamptz) IS
     'Deletes named families, whatever their age, if they are final and unheld. o_skipped: why each stays. purge_one() calls it.';
 
--- end_time_keeper: which family keeps one that stays because others share a row with it, and why that one stays.
+-- end_time_keeper: which family keeps one that is kept because others share a row with it, and why that family is kept.
 --# create function end_time_keeper
 CREATE OR REPLACE FUNCTION end_time_keeper(p_rule text, p_key text, p_named text[], p_as_of timestamptz)
 RETURNS json

@@ -1,11 +1,11 @@
--- judge: expands the given roots to their families and decides, row by row under lock, which may go. A member is a row of the
+-- judge: expands the given roots to their families and decides, row by row under lock, which may be deleted. A member is a row of the
 -- root table; links to ids without a row are not followed. Of the rule it asks, level by level: members (the rows of some ids,
 -- locked in the order of their keys, so that two batches cannot deadlock: final, root, ended, scope; and, read behind the
 -- locks, both ends of their links), and where the document says so, met (members that share a row), kept (those that a row of
--- another table keeps) and newest (roots that stay whatever their age); then the cutoffs of the scopes that came up.
+-- another table keeps) and newest (roots that are kept whatever their age); then the cutoffs of the scopes found.
 -- Arrays that run beside each other are unnested in the SELECT list: in FROM each is stored in a tuplestore of its own first.
--- Closed: the rows on both ends of a link go together or not at all, so that members are collected in both directions. Else a
--- root's own descendants decide, whoever else links to them.
+-- Closed: the rows at both ends of a link are deleted together or not at all, so members are collected in both directions.
+-- Otherwise a root's own descendants decide, whoever else links to them.
 --# create function judge
 CREATE OR REPLACE FUNCTION judge(
     p_rule      text,
@@ -167,7 +167,7 @@ BEGIN
         SELECT unnest(v_id) AS id, unnest(v_root) AS root, unnest(v_scope) AS scope, generate_subscripts(v_id, 1) AS position
     ) AS m
     LEFT JOIN (SELECT unnest(v_scopes) AS scope, unnest(v_cutoffs) AS cutoff) AS c ON c.scope = m.scope;
-    -- In doubt, generously: what is not final, undated or perhaps too young, and what is no root that may be cleaned.
+    -- Suspicious rows, generously: what is not final, undated or possibly too young, and what is not a root that may be cleaned.
     v_doubt := v_beside || ARRAY(
         SELECT m.id
         FROM (
@@ -214,7 +214,7 @@ BEGIN
         FROM doubt AS d;
     END IF;
 
-    -- What is linked to nothing doubtful goes: final, old enough, unheld, below a root that may be cleaned. That is most of it.
+    -- What is linked to nothing suspicious is deleted: final, old enough, not held, below a root that may be cleaned. That is most of it.
     SELECT
         coalesce(array_agg(m.id) FILTER (WHERE NOT m.doubtful), v_none),
         coalesce(array_agg(m.id) FILTER (WHERE NOT m.doubtful AND m.record), v_none),
@@ -255,7 +255,7 @@ BEGIN
     FROM unnest(v_one, v_other) AS s(one, other)
     WHERE s.other IN (SELECT p.id FROM unnest(v_id || v_locked) AS p(id));
 
-    -- What speaks against a row speaks against all rows above it. A fault with a cutoff: only against roots with this cutoff.
+    -- A reason to keep a row applies to all rows above it. A fault with a cutoff applies only to roots with this cutoff.
     WITH RECURSIVE fault (id, rank, cutoff) AS (
         (
             SELECT h.id, 1, NULL::timestamp
@@ -523,7 +523,7 @@ $windrow$;
 COMMENT ON FUNCTION those_found(anyarray, anyarray) IS
     'The keys of which a row was found, one for each row; all keys where as many rows were found as there are keys.';
 
--- batch_end_time: deletes the families of the given roots that may go, in the caller's transaction.
+-- batch_end_time: deletes the families of the given roots that may be deleted, in the caller's transaction.
 --# create function batch_end_time
 CREATE OR REPLACE FUNCTION batch_end_time(
     p_run bigint, p_rule text, p_roots anyarray, p_as_of timestamptz, p_retention bigint, p_scope text, p_purge boolean, p_gone anyarray,

@@ -1,5 +1,5 @@
 -- Rules of single rows: expiry, orphan, keep-last. Their verbs: search, delete; undated, where rows without a time are counted;
--- unranked, of keep-last; and count, where other rows go with them. A key of several columns is one text.
+-- unranked, of keep-last; and count, if other rows are deleted with them. A key of several columns is one string.
 
 -- key_match: that row t of a rule's root table has the key k.key.
 --# create function key_match
@@ -81,7 +81,7 @@ $windrow$;
 COMMENT ON FUNCTION has_places(text) IS
     'Whether the root table of p_rule is one table, so that a place in it is that of one row.';
 
--- place_of: where a row is along a pass, so that the next search goes on behind it.
+-- place_of: where a row is along a pass, so that the next search continues after it.
 --# create function place_of
 CREATE OR REPLACE FUNCTION place_of(p_rule text, p_pass integer, p_key anyelement)
 RETURNS text[]
@@ -257,7 +257,7 @@ $windrow$;
 COMMENT ON FUNCTION all_but(anyarray, anyarray) IS
     'Those of p_keys that are not among p_others.';
 
--- lock_judged: locks those of the named rows that go, whatever became of them since they were found.
+-- lock_judged: locks those of the named rows that are still to be deleted, whatever happened to them since they were found.
 --# create function lock_judged
 CREATE OR REPLACE FUNCTION lock_judged(
     p_rule text, p_pass integer, p_keys anyarray, p_as_of timestamptz, p_cutoff timestamptz,
@@ -297,7 +297,7 @@ COMMENT ON FUNCTION lock_judged(text, integer, anyarray, timestamptz, timestampt
     'Locks those of the named rows that go, each looked at again under its lock, and answers them; and those that are due and stay, with '
     'the reasons.';
 
--- batch_single: one batch: those of the named rows that go. Has no transaction control.
+-- batch_single: one batch: deletes those of the named rows that may be deleted. Has no transaction control.
 --# create function batch_single
 CREATE OR REPLACE FUNCTION batch_single(
     p_run bigint, p_rule text, p_pass integer, p_keys anyarray, p_places tid[], p_before xid, p_as_of timestamptz, p_cutoff timestamptz,
@@ -324,8 +324,8 @@ BEGIN
     o_skip_keys := '{}';
     o_skip_reasons := '{}';
 
-    -- What the search said of a row holds for the version that it saw. Where nothing goes before it, no lock is needed as long as
-    -- nobody is in the way.
+    -- The search result for a row applies to the version that it saw. If nothing is deleted before the row, no lock is needed as
+    -- long as no other session is in the way.
     IF v_placed AND v_tables = 1 THEN
         v_rows := delete_at_once(p_run, p_rule, p_keys, p_places, p_before);
     END IF;
@@ -367,7 +367,7 @@ COMMENT ON FUNCTION batch_single(bigint, text, integer, anyarray, tid[], xid, ti
     'Deletes, in the caller''s transaction, those of the named rows that go, with what belongs to them: where a search saw them that knew '
     'all of the time before p_before, else each looked at again under its lock. No transaction control, so it can be rolled back.';
 
--- single_named: deletes one named row, in the caller's transaction, unless something speaks against it.
+-- single_named: deletes one named row, in the caller's transaction, unless there is a reason to keep it.
 --# create function single_named
 CREATE OR REPLACE FUNCTION single_named(
     p_run bigint, p_rule text, p_key text,

@@ -2,7 +2,7 @@
 -- delete_families, count_families, strays and, where rows are held by themselves, other. Times and keys of the application
 -- travel as text.
 
--- timed_batch: one batch: the rows of a window that may go, of all tables. Has no transaction control.
+-- timed_batch: one batch: the rows of a slice that may be deleted, of all tables. Has no transaction control.
 --# create function timed_batch
 CREATE OR REPLACE FUNCTION timed_batch(
     p_run bigint, p_rule text, p_from text, p_to text, p_as_of timestamptz, p_cutoff text,
@@ -145,8 +145,8 @@ $windrow$;
 COMMENT ON FUNCTION own_rows_timed(text, text[], text[]) IS
     'Rows by table that go with the families p_own of p_go and with none of an earlier batch. Reads only; a preview and a dry run call it.';
 
--- judge_timed: which of these families may go, and why the others stay. No row is left behind that names a row which is gone:
--- where rows of other families name rows of these, they go together, as far as all of them may, or not at all.
+-- judge_timed: which of these families may be deleted, and why the others are kept. No row is left behind that refers to a
+-- deleted row: if rows of other families refer to rows of these, they are deleted together, if all of them may be, or not at all.
 --# create function judge_timed
 CREATE OR REPLACE FUNCTION judge_timed(
     p_rule text, p_roots text[], p_cutoff text, p_as_of timestamptz, p_lock boolean,
@@ -200,7 +200,7 @@ BEGIN
         o_skip_keys := o_skip_keys || v_left;
         o_skip_reasons := o_skip_reasons || array_fill('REFERENCED'::text, ARRAY[cardinality(v_left)]);
     END LOOP;
-    -- The others are told when their turn comes.
+    -- The others are reported when their turn comes.
     IF cardinality(v_roots) > cardinality(p_roots) THEN
         SELECT coalesce(array_agg(s.key ORDER BY s.position), '{}'), coalesce(array_agg(s.reason ORDER BY s.position), '{}')
         INTO o_skip_keys, o_skip_reasons
@@ -327,7 +327,7 @@ $windrow$;
 COMMENT ON FUNCTION count_timed_families(text, text[], text, timestamptz) IS
     'Rows of those families of these roots that may go, by table, and the first of the roots. Reads only.';
 
--- timed_named: deletes named families, found by their roots, in the caller's transaction, unless something speaks against it.
+-- timed_named: deletes named families, found by their roots, in the caller's transaction, unless there is a reason to keep them.
 --# create function timed_named
 CREATE OR REPLACE FUNCTION timed_named(
     p_run bigint, p_rule text, p_keys text[], p_as_of timestamptz,
@@ -383,7 +383,7 @@ COMMENT ON FUNCTION timed_named(bigint, text, text[], timestamptz) IS
     'Deletes the rows of these roots, whatever their time, if the families are over and unheld. o_skipped: why each stays. purge_one() '
     'calls it.';
 
--- timed_keeper: which family keeps one that stays because a row of the other names one of its rows, and why that one stays.
+-- timed_keeper: which family keeps one that is kept because a row of the other refers to one of its rows, and why that family is kept.
 --# create function timed_keeper
 CREATE OR REPLACE FUNCTION timed_keeper(p_rule text, p_key text, p_named text[])
 RETURNS json

@@ -1,6 +1,6 @@
 -- What rules by a stored removal time, or by age, have in their tables: all of it reads only.
 
--- is_plain: whether a rule takes rows of one table, of which nothing else says that they stay.
+-- is_plain: whether a rule deletes rows of one table, and nothing else can keep them.
 --# create function is_plain
 CREATE OR REPLACE FUNCTION is_plain(p_rule text)
 RETURNS boolean
@@ -30,8 +30,8 @@ $windrow$;
 COMMENT ON FUNCTION time_type_of(text) IS
     'timestamptz, or timestamp where the time of p_rule has no zone.';
 
--- rows_timed: the rows of the root table of a rule, for a FROM. What lists them is no SECURITY DEFINER: PostgreSQL takes its
--- text into the statement, which then finds an index for what it asks.
+-- rows_timed: the rows of the root table of a rule, for a FROM. The function that lists them is not SECURITY DEFINER: PostgreSQL
+-- inlines its text into the statement, which can then use an index.
 --# create function rows_timed
 CREATE OR REPLACE FUNCTION rows_timed(p_rule text)
 RETURNS text
@@ -123,7 +123,7 @@ BEGIN
         EXIT WHEN v_all[1] = 1 OR o_to::timestamptz - o_from::timestamptz <= make_interval(secs => p_last[1] / 500000.0);
         v_asked := v_ask;
     END LOOP;
-    -- Rows with one and the same time go together, however many they are.
+    -- Rows with the same time are deleted together, however many they are.
     EXECUTE format('SELECT greatest($1::%1$s, $2::%1$s + interval ''1 microsecond'')::text', time_type_of(p_rule))
     INTO o_to
     USING o_to, o_from;
@@ -222,7 +222,7 @@ $windrow$;
 COMMENT ON FUNCTION rows_of(text, text, text, text) IS
     'What lists rows of p_rule, which has one table, for a FROM: of a window, or the one with a key.';
 
--- timed_in_window: the families that have rows of the root table in a window, and go by it.
+-- timed_in_window: the families that have rows of the root table in a slice, and are deleted with it.
 --# create function timed_in_window
 CREATE OR REPLACE FUNCTION timed_in_window(p_rule text, p_from text, p_to text)
 RETURNS text[]

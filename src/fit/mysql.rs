@@ -221,8 +221,8 @@ fn columns(graph: &Graph, table: &Table, live: &CatalogTable, found: &mut Vec<Fi
         let object = format!("{}.{}", table.name, column.name);
         if column.on_update {
             let message = "is set to the current time by each UPDATE of its row".to_owned();
-            let lets_go = table.releases().next().is_some();
-            found.push(if lets_go {
+            let has_set_null = table.releases().next().is_some();
+            found.push(if has_set_null {
                 warning("on-update", &object, message)
                     .help("an edge with `set null` updates rows of this table: the column will show the time of that update")
             } else if ends.contains(&column.name.as_str()) {

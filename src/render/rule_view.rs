@@ -326,7 +326,7 @@ fn times_view(
 fn level_columns(purge: &Purge, rule: &Rule, root: &RootView, dialect: Dialect) -> String {
     let ended = match &rule.last {
         None => root.ended.clone(),
-        Some(last) => stands_in(last, dialect),
+        Some(last) => fallback_end(last, dialect),
     };
     let mut columns = vec![
         format!("i.{}::{} AS id", root.key, dialect.kind(purge.id_kind)),
@@ -435,7 +435,7 @@ pub(super) fn ended(rule: &Rule, dialect: Dialect) -> String {
 }
 
 /// The end of row `i` of the root table where its rows of another table do not say it.
-pub(super) fn stands_in(last: &Last, dialect: Dialect) -> String {
+pub(super) fn fallback_end(last: &Last, dialect: Dialect) -> String {
     match &last.otherwise {
         Some(column) => format!("i.{}", dialect.ident(&column.name)),
         None => format!("NULL::{}", dialect.kind(last.time.kind)),

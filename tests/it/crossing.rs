@@ -357,7 +357,7 @@ fn expected(rows: &[Row], held: &[i64]) -> Rows {
         of.any(|it| going.contains(it))
     };
     // One of two families may go alone.
-    let lets_go = |going: &BTreeSet<i64>, row: &Row, family: i64| {
+    let may_be_deleted = |going: &BTreeSet<i64>, row: &Row, family: i64| {
         let all = row.2.iter().flatten().all(|it| going.contains(it));
         row.2.contains(&Some(family)) || all && row.2 != [None, None]
     };
@@ -367,7 +367,7 @@ fn expected(rows: &[Row], held: &[i64]) -> Rows {
                 let names = |it: &&Row| it.0 == parent(row.0) && Some(it.1) == row.3;
                 let named = rows.iter().filter(names);
                 let mut named = named.filter(|it| it.2.contains(&Some(*family)));
-                row.3.is_some() && !lets_go(&going, row, *family) && named.next().is_some()
+                row.3.is_some() && !may_be_deleted(&going, row, *family) && named.next().is_some()
             })
         });
         match kept {

@@ -145,11 +145,11 @@ impl<'a> Installed<'a> {
     }
 
     /// What the spec does not generate.
-    fn extra(self, is_generated: bool, is_twin: bool) -> Drift {
+    fn extra(self, is_generated: bool, is_duplicate: bool) -> Drift {
         let (kind, name) = self.object;
         // A trigger has no comment; only those of the owner role are asked for.
         let is_ours = is_generated || kind == Kind::Trigger;
-        let (detail, statement) = if is_ours && !is_twin {
+        let (detail, statement) = if is_ours && !is_duplicate {
             (
                 "left by an earlier spec or version; windrow install drops it",
                 self.drop,
@@ -223,12 +223,12 @@ pub fn compare(bundle: &Bundle, dialect: Dialect, rows: &[Row]) -> Vec<Drift> {
     for (it, fingerprint) in others {
         let wanted = generated.remove(&it.object);
         // Which of two with the same body and comment is the generated one cannot be told.
-        let is_twin = known.get(&it.object) == Some(&(fingerprint.clone(), it.comment));
+        let is_duplicate = known.get(&it.object) == Some(&(fingerprint.clone(), it.comment));
         let is_generated = it.is_generated(dialect, &fingerprint);
         found.extend(match wanted {
             // Of columns only those are generated that a table of an earlier version lacks.
             None if it.object.0 == Kind::Column => None,
-            None => Some(it.extra(is_generated, is_twin)),
+            None => Some(it.extra(is_generated, is_duplicate)),
             Some(wanted) => Some(it.changed(&wanted, is_generated)),
         });
     }

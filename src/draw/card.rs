@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::labels::{Port, beside, edge_label, is_hierarchy, is_within, order, some_kept};
+use super::labels::{Port, edge_label, is_hierarchy, is_within, order, referrers, some_kept};
 use crate::graph::{Edge, Graph, Rule, Single, Strategy, TableId};
 use crate::markup::width;
 use crate::spec::duration;
@@ -34,7 +34,7 @@ pub(super) enum Whose {
     /// Of another table whose rows go.
     Own,
     /// Of a table whose rows are kept.
-    Beside,
+    Referrer,
 }
 
 /// A line of a box, and where it leads.
@@ -100,10 +100,10 @@ impl Card {
             shown.lines = own_lines(graph, rule, id);
             boxes.insert(id, shown);
         }
-        for it in beside(graph, rule) {
+        for it in referrers(graph, rule) {
             let shown = boxes
                 .entry(it.child)
-                .or_insert_with(|| boxed(graph, it.child, Whose::Beside));
+                .or_insert_with(|| boxed(graph, it.child, Whose::Referrer));
             shown.lines.push(Line {
                 text: short(&format!("{}, {}", edge_label(it.edge), it.said)),
                 port: it.port,

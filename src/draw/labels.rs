@@ -72,7 +72,7 @@ impl Port {
 }
 
 /// What names a row of a rule and does not go with it: its table keeps the row, or lets go of it.
-pub(super) struct Beside<'a> {
+pub(super) struct Referrer<'a> {
     pub(super) child: TableId,
     pub(super) edge: &'a Edge,
     pub(super) port: Port,
@@ -83,7 +83,7 @@ pub(super) struct Beside<'a> {
 }
 
 /// What names rows of a rule and keeps these, or outlives them.
-pub(super) fn beside<'a>(graph: &'a Graph, rule: &Rule) -> Vec<Beside<'a>> {
+pub(super) fn referrers<'a>(graph: &'a Graph, rule: &Rule) -> Vec<Referrer<'a>> {
     let mut found = Vec::new();
     for (at, table) in graph.tables.iter().enumerate() {
         let keeps = table.keeps();
@@ -92,7 +92,7 @@ pub(super) fn beside<'a>(graph: &'a Graph, rule: &Rule) -> Vec<Beside<'a>> {
         let releases = releases.map(|edge| (edge, Port::Releases, "set null", "is unlinked from"));
         for (edge, port, said, verb) in keeps.chain(releases) {
             if is_within(rule, edge) {
-                found.push(Beside {
+                found.push(Referrer {
                     child: TableId(at),
                     edge,
                     port,
@@ -105,7 +105,7 @@ pub(super) fn beside<'a>(graph: &'a Graph, rule: &Rule) -> Vec<Beside<'a>> {
     found
 }
 
-impl Beside<'_> {
+impl Referrer<'_> {
     /// The same as a line of text.
     pub(super) fn line(&self, graph: &Graph) -> String {
         format!(
@@ -119,8 +119,8 @@ impl Beside<'_> {
 }
 
 /// The tables of these that are not among those of the rule.
-pub(super) fn outside(rule: &Rule, beside: &[Beside]) -> Vec<TableId> {
-    let mut outside: Vec<TableId> = beside.iter().map(|it| it.child).collect();
+pub(super) fn outside(rule: &Rule, referrers: &[Referrer]) -> Vec<TableId> {
+    let mut outside: Vec<TableId> = referrers.iter().map(|it| it.child).collect();
     outside.retain(|id| !rule.order.contains(id));
     outside.dedup();
     outside

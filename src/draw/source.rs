@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::labels::{arrows, beside, edge_label, heading, order, outside};
+use super::labels::{arrows, edge_label, heading, order, outside, referrers};
 use crate::graph::{Graph, Rule};
 
 /// Draws the graph in the language of Graphviz.
@@ -97,10 +97,10 @@ fn around(
     node: impl Fn(usize, &str) -> String,
     arrow: impl Fn(usize, usize, &str) -> String,
 ) -> String {
-    let beside = beside(graph, rule);
-    let nodes = outside(rule, &beside).into_iter();
+    let referrers = referrers(graph, rule);
+    let nodes = outside(rule, &referrers).into_iter();
     let nodes = nodes.map(|id| node(id.0, &heading(graph.table(id))));
-    let arrows = beside.iter().map(|it| {
+    let arrows = referrers.iter().map(|it| {
         let label = format!("{}, {}", edge_label(it.edge), it.said);
         arrow(it.child.0, it.edge.parent.0, &label)
     });

@@ -214,7 +214,7 @@ fn paint_box(shown: &Boxed, area: Area, out: &mut String) {
     let class = match shown.whose {
         Whose::Root => "box root",
         Whose::Own => "box",
-        Whose::Beside => "box beside",
+        Whose::Referrer => "box beside",
     };
     let (left, top) = (tidy(area.x), tidy(area.y));
     let _ = writeln!(
@@ -318,7 +318,7 @@ impl Legend {
         }
         if drawn
             .iter()
-            .any(|it| it.card.boxes.iter().any(|it| it.whose == Whose::Beside))
+            .any(|it| it.card.boxes.iter().any(|it| it.whose == Whose::Referrer))
         {
             put(
                 &|x, y| {

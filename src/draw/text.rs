@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::labels::{beside, edge_label, heading, kept, order};
+use super::labels::{edge_label, heading, kept, order, referrers};
 use crate::graph::{Edge, Graph, Rule, TableId};
 
 /// Draws trees for the terminal, one per rule, with the delete order in brackets.
@@ -25,7 +25,7 @@ pub fn text(graph: &Graph) -> String {
                 branch(graph, rule, id, "", "", &[], &mut seen, &mut out);
             }
         }
-        for it in beside(graph, rule) {
+        for it in referrers(graph, rule) {
             let _ = writeln!(out, "\n{}", it.line(graph));
         }
     }

@@ -198,7 +198,7 @@ impl<'a> Press<'a> {
                 works: Works {
                     types: &stamp.types,
                     made: Vec::new(),
-                    twins: Vec::new(),
+                    copies: Vec::new(),
                 },
             });
         }

@@ -8,8 +8,8 @@ use super::names::{
 };
 use super::rules::{by_calendar, time_name};
 use super::views::{
-    ArtifactView, CollectView, LinkView, OverView, RootView, RuleView, ScopeView, StepView,
-    StrategyView, TimesView, TwinView,
+    ArtifactView, CollectView, CopyView, LinkView, OverView, RootView, RuleView, ScopeView,
+    StepView, StrategyView, TimesView,
 };
 use super::works::WorkView;
 use super::{
@@ -30,7 +30,7 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
         .enumerate()
         .map(|(index, step)| step_view(graph, purge, index + 1, step, dialect))
         .collect();
-    let twins = count_once(&mut steps);
+    let copies = count_once(&mut steps);
     let meets = keeps::meets(graph, purge, dialect);
     let collects: Vec<CollectView> = purge
         .collects
@@ -78,13 +78,13 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
             .iter()
             .filter(|collect| collect.joined)
             .map(|collect| collect.work.as_str())
-            .chain(twins.iter().map(|twin| twin.work.as_str()))
+            .chain(copies.iter().map(|copy| copy.work.as_str()))
             .collect::<Vec<_>>()
             .join(",\n"),
         meets,
         newest: newest::views(graph, rule, dialect),
         collects,
-        twins,
+        copies,
         artifacts: rule
             .artifacts
             .iter()
@@ -460,8 +460,8 @@ pub(super) fn collected(graph: &Graph, purge: &Purge, step: &Step) -> String {
 }
 
 /// Gives each edge of a step the edges before it, and answers the further work tables that this takes.
-pub(super) fn count_once(steps: &mut [StepView]) -> Vec<TwinView> {
-    let mut twins = Vec::new();
+pub(super) fn count_once(steps: &mut [StepView]) -> Vec<CopyView> {
+    let mut copies = Vec::new();
     for step in steps {
         let before = step.edges.clone();
         for (index, edge) in step.edges.iter_mut().enumerate() {
@@ -481,7 +481,7 @@ pub(super) fn count_once(steps: &mut [StepView]) -> Vec<TwinView> {
                     _ => format!("{of}_{}", times + 1),
                 };
                 if times > 0 {
-                    twins.push(TwinView {
+                    copies.push(CopyView {
                         work: keys.clone(),
                         of: of.clone(),
                     });
@@ -497,9 +497,9 @@ pub(super) fn count_once(steps: &mut [StepView]) -> Vec<TwinView> {
             }
         }
     }
-    twins.sort();
-    twins.dedup();
-    twins
+    copies.sort();
+    copies.dedup();
+    copies
 }
 
 pub(super) fn artifact_view(

@@ -243,7 +243,7 @@ fn a_row_with_several_parents_is_counted_once() {
             edge("d", "w"),
         ],
     });
-    let twins = count_once(&mut steps);
+    let copies = count_once(&mut steps);
     let others: Vec<Vec<(&str, &str)>> = steps[0]
         .edges
         .iter()
@@ -260,9 +260,9 @@ fn a_row_with_several_parents_is_counted_once() {
     assert_eq!(others[2], [("a", "w"), ("b", "w_2")]);
     assert_eq!(others[3], [("a", "w_2"), ("b", "w_3"), ("c", "k")]);
     assert_eq!(
-        twins
+        copies
             .iter()
-            .map(|twin| twin.work.as_str())
+            .map(|copy| copy.work.as_str())
             .collect::<Vec<_>>(),
         ["w_2", "w_3"]
     );

@@ -85,7 +85,7 @@ pub(super) struct TimedView {
     /// The tables that refer to members, for the grants.
     pub(super) references: Vec<String>,
     /// Further work tables with the families that stay: MySQL lets a statement name a temporary table once.
-    twins: Vec<String>,
+    keep_copies: Vec<String>,
     /// The work tables of a batch that only this rule has, these among them.
     pub(super) works: Vec<WorkView>,
     /// Whether rows that name no root may belong to an instance; what finds the instances `t` of the families `p_go`.
@@ -213,7 +213,7 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
         adopts: members.iter().any(|member| member.adopt.is_some()),
         root_column: roots.column.clone(),
         works: works(&members, &others, by_family),
-        twins: twins(&members, by_family),
+        keep_copies: keep_copies(&members, by_family),
         members,
         others: others.views,
         held: others.lists,
@@ -226,7 +226,7 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
 }
 
 /// The work tables for what is kept by each further column of a row.
-fn twins(members: &[MemberView], by_family: bool) -> Vec<String> {
+fn keep_copies(members: &[MemberView], by_family: bool) -> Vec<String> {
     (2..=members
         .iter()
         .map(|member| {
@@ -241,7 +241,7 @@ fn twins(members: &[MemberView], by_family: bool) -> Vec<String> {
 
 /// The work tables of MySQL and MariaDB that a rule has besides those of the kernel.
 fn works(members: &[MemberView], others: &Others, by_family: bool) -> Vec<WorkView> {
-    let twins = twins(members, by_family)
+    let keep_copies = keep_copies(members, by_family)
         .into_iter()
         .enumerate()
         .map(|(at, name)| {
@@ -249,7 +249,7 @@ fn works(members: &[MemberView], others: &Others, by_family: bool) -> Vec<WorkVi
             WorkView::families(&name, if at == 0 { why } else { "" })
         });
     let members = members.iter().flat_map(MemberView::works);
-    twins.chain(members).chain(others.works()).collect()
+    keep_copies.chain(members).chain(others.works()).collect()
 }
 
 /// What the end of a row must lie before, whatever its stored time: the minimum, in the zone of the application.

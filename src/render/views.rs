@@ -126,7 +126,7 @@ pub(super) struct RuleView {
     pub(super) newest: Vec<NewestView>,
     /// The tables at which foreign keys point that deletions are left to, between commas; empty where there are none.
     pub(super) cascading: String,
-    pub(super) twins: Vec<TwinView>,
+    pub(super) copies: Vec<CopyView>,
     /// What work tables of the kernel have their types from, on MySQL and MariaDB.
     pub(super) types: WorkView,
     pub(super) zeros: String,
@@ -146,11 +146,11 @@ impl RuleView {
     /// The work tables of MySQL and MariaDB.
     pub(super) fn works(&self) -> Works<'_> {
         let between = self.collects.iter().map(|collect| &collect.made);
-        let twins = self.twins.iter();
+        let copies = self.copies.iter();
         Works {
             types: &self.types,
             made: between.chain(self.strategy.works()).collect(),
-            twins: twins.map(|twin| (&twin.work[..], &twin.of[..])).collect(),
+            copies: copies.map(|copy| (&copy.work[..], &copy.of[..])).collect(),
         }
     }
 }
@@ -353,7 +353,7 @@ pub(super) struct StepView {
 
 /// A second work table with the same keys: MySQL lets a statement name a temporary table once.
 #[derive(Serialize, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct TwinView {
+pub(super) struct CopyView {
     pub(super) work: String,
     pub(super) of: String,
 }

@@ -84,14 +84,14 @@ pub(super) struct Works<'a> {
     pub(super) types: &'a WorkView,
     /// Those of the file itself, and copies, each with what it is one of.
     pub(super) made: Vec<&'a WorkView>,
-    pub(super) twins: Vec<(&'a str, &'a str)>,
+    pub(super) copies: Vec<(&'a str, &'a str)>,
 }
 
 impl Works<'_> {
     /// That with the columns of a work table.
     pub(super) fn like(&self, name: &str) -> &WorkView {
-        let twin = self.twins.iter().find(|(work, _)| *work == name);
-        let name = twin.map_or(name, |(_, of)| of);
+        let copy = self.copies.iter().find(|(work, _)| *work == name);
+        let name = copy.map_or(name, |(_, of)| of);
         let mut made = self.made.iter().filter(|work| !work.table.is_empty());
         made.find(|work| work.name == name).unwrap_or(&self.types)
     }

@@ -272,7 +272,7 @@ impl Mysql {
 
     /// A client program of the server's own version, such as `mysqldump`, that connects to this server as `root`.
     pub fn bin(&self, program: &str) -> Command {
-        let mut command = Command::new(beside(&self.program, program));
+        let mut command = Command::new(sibling_program(&self.program, program));
         command
             .args(["--no-defaults", "--user=root"])
             .arg(format!("--socket={}", self.socket().display()));
@@ -474,7 +474,7 @@ fn initialise(instance: &Instance, flavour: Flavour, program: &Path) -> Result<(
             command
         }
         Flavour::Mariadb => {
-            let mut command = instance.command(&beside(program, "mariadb-install-db"));
+            let mut command = instance.command(&sibling_program(program, "mariadb-install-db"));
             let folder = program.parent().and_then(Path::parent);
             command
                 .args(["--no-defaults", &data])
@@ -662,7 +662,7 @@ fn program_in(dir: &Path, flavour: Flavour) -> Option<PathBuf> {
 }
 
 /// Another program of the same installation.
-fn beside(server: &Path, name: &str) -> PathBuf {
+fn sibling_program(server: &Path, name: &str) -> PathBuf {
     let dir = server.parent().unwrap_or(Path::new("/"));
     let folders = [".", "../bin", "../sbin", "../scripts"];
     folders

@@ -183,8 +183,8 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_members()
 SQL SECURITY DEFINER
 COMMENT 'Counts the rows of the families in work_target by table, in work_count. Reads only.'
 BEGIN
-{%- for twin in rule.timed.twins %}
-    INSERT INTO {{ twin }} (id)
+{%- for copy in rule.timed.keep_copies %}
+    INSERT INTO {{ copy }} (id)
     SELECT c.id FROM work_target AS c;
 {%- endfor %}
 {%- for member in rule.timed.members %}

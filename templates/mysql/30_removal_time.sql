@@ -314,8 +314,8 @@ BEGIN
       AND r.{{ rule.end_time }} < p_to
     ORDER BY r.{{ other.key }}»;
 {%- endfor %}
-{%- for twin in rule.timed.twins %}
-    INSERT INTO {{ twin }} (id)
+{%- for copy in rule.timed.keep_copies %}
+    INSERT INTO {{ copy }} (id)
     SELECT k.id FROM work_keep AS k;
 {%- endfor %}
 {%- if rule.timed.adopts and not rule.timed.by_family %}

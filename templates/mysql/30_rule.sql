@@ -303,11 +303,11 @@ BEGIN
 {%- endfilter %}
 {%- endfor %}
 {%- endfor %}
-{%- for twin in rule.twins %}
+{%- for copy in rule.copies %}
     -- The same keys once more, for statements that need them twice.
 {%- filter fit %}
-    CREATE TEMPORARY TABLE {{ twin.work }} (PRIMARY KEY (id)) ENGINE = InnoDB AS
-    SELECT w.id FROM {{ twin.of }} AS w;
+    CREATE TEMPORARY TABLE {{ copy.work }} (PRIMARY KEY (id)) ENGINE = InnoDB AS
+    SELECT w.id FROM {{ copy.of }} AS w;
 {%- endfilter %}
 {%- endfor %}
     SET o_rows = '[';

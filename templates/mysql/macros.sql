@@ -539,14 +539,14 @@ BEGIN
 {%- endfilter %}
 {%- endfor %}
 {%- endfor %}
-{%- for twin in rule.twins %}
+{%- for copy in rule.copies %}
     -- The same keys once more, for statements that need them twice.
-    DROP TEMPORARY TABLE IF EXISTS {{ control }}.{{ twin.work }};
+    DROP TEMPORARY TABLE IF EXISTS {{ control }}.{{ copy.work }};
 {%- filter fit %}
-    CREATE TEMPORARY TABLE {{ control }}.{{ twin.work }} (
+    CREATE TEMPORARY TABLE {{ control }}.{{ copy.work }} (
         PRIMARY KEY (id)
     ) ENGINE = InnoDB AS
-    SELECT w.id FROM {{ control }}.{{ twin.of }} AS w;
+    SELECT w.id FROM {{ control }}.{{ copy.of }} AS w;
 {%- endfilter %}
 {%- endfor %}
     SET o_rows = '';
@@ -577,8 +577,8 @@ BEGIN
     SET o_rows = CONCAT(o_rows, {% if not loop.first %}', ', {% endif %}v_rows);
 {%- endfor %}
     SET o_rows = CONCAT('[', o_rows, ']');
-{%- for twin in rule.twins %}
-    DROP TEMPORARY TABLE {{ control }}.{{ twin.work }};
+{%- for copy in rule.copies %}
+    DROP TEMPORARY TABLE {{ control }}.{{ copy.work }};
 {%- endfor %}
 {%- for collect in rule.collects %}
 {%- if collect.joined %}

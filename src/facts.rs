@@ -1,4 +1,4 @@
-//! Facts that several parts name, each in one place: settings, the reasons for which families stay, how runs end.
+//! Facts that several parts name, each in one place: settings, the reasons for which families are kept, how runs end.
 
 mod outcomes;
 mod reasons;

@@ -1,4 +1,4 @@
-//! The error of the edges: a message, what the server added to it, and hints that say how to go on.
+//! The error of the edges: a message, what the server added to it, and hints that say how to continue.
 //!
 //! It is printed by `ui` alone. A failure never carries a secret.
 
@@ -124,7 +124,7 @@ pub struct Told {
     pub caused_by: Vec<String>,
     /// What the server or windrow adds.
     pub details: Vec<String>,
-    /// How to go on.
+    /// How to continue.
     pub hints: Vec<String>,
     /// The server's SQLSTATE, if a server raised it.
     pub sqlstate: Option<String>,

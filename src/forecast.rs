@@ -20,11 +20,11 @@ pub use width::{Image, binlog_row, fixed_width, index_entry, wal};
 pub struct Load {
     /// The rule.
     pub rule: String,
-    /// Families that are due and may go.
+    /// Families that are due and may be deleted.
     pub families: f64,
     /// Rows of a family.
     pub rows_per_family: f64,
-    /// Families that become due and may go, a day.
+    /// Families that become due and may be deleted, a day.
     pub inflow: f64,
     /// Rows a second, rests included.
     pub speed: f64,
@@ -195,7 +195,7 @@ pub struct Slice {
     pub stands_for: f64,
     /// Families that were looked at.
     pub looked: f64,
-    /// Those of them that may go.
+    /// Those of them that may be deleted.
     pub going: f64,
     /// Rows of those.
     pub rows: f64,
@@ -206,7 +206,7 @@ pub struct Slice {
 /// What slices say of all that is due.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Estimate {
-    /// Families that may go.
+    /// Families that may be deleted.
     pub going: f64,
     /// Rows of those.
     pub rows: f64,

@@ -27,7 +27,7 @@ mod text;
 /// From here on, a number is the time at which somebody made the migration.
 const TIMES: u64 = 10_000_000_000_000;
 
-/// What becomes of a folder.
+/// What happens to a folder.
 #[derive(Debug)]
 pub struct Outcome {
     /// The number of the last version.

@@ -62,7 +62,7 @@ pub(crate) fn measure(
         crowd.holds(rule, false)?;
     }
     let ratio = crowd.beside("attempts", "attempt", &cpu, Crowd::group)?;
-    // Of the small ones fewer rows go.
+    // Of the small ones fewer rows are deleted.
     let fewer = f64::from(BIG - BIG / SMALL * KEEP) / f64::from(BIG - KEEP);
     let ratio: Vec<f64> = ratio.iter().map(|ratio| ratio * fewer).collect();
     let name = format!("a group of {BIG} rows instead of groups of {SMALL}");

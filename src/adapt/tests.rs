@@ -137,7 +137,7 @@ fn table<'a>(graph: &'a Graph, name: &str) -> Option<&'a Table> {
     graph.tables.iter().find(|table| table.name == name)
 }
 
-/// The edges of a table by which rows are kept, or go: columns, parent, and what becomes of the row.
+/// The edges of a table by which rows are kept or deleted: columns, parent, and what happens to the row.
 fn edges(graph: &Graph, of: &Table) -> BTreeSet<(String, String, Action2)> {
     let edges = of.edges.iter();
     edges

@@ -342,7 +342,7 @@ impl Writing<'_, '_> {
         }
     }
 
-    /// What may stay by columns that are not there: as if these were NULL in every row.
+    /// What may be kept by columns that are not there: as if these were NULL in every row.
     fn keep(&mut self, rule: &str, keep: &Spanned<&spec::Keep>, entry: usize, live: &CatalogTable) {
         let text = self.subject.text;
         let upper = self.subject.spells_upper();

@@ -88,7 +88,7 @@ pub struct Artifact {
     pub recorded_at: String,
     /// How many attempts there were to remove it.
     pub attempts: i64,
-    /// When it may be tried again; `-infinity`: at once.
+    /// When it may be retried; `-infinity`: at once.
     #[serde(deserialize_with = "nullable")]
     pub next_attempt_at: Option<String>,
     /// The last error.

@@ -1,4 +1,4 @@
-//! What `outlook` answers: how much is due, whether or not it may go.
+//! What `outlook` answers: how much is due, whether or not it may be deleted.
 
 use serde::Deserialize;
 

@@ -13,7 +13,7 @@ pub struct What {
 /// What it does with its object, or to the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
-    /// Makes something, or makes it anew.
+    /// Makes something, or recreates it.
     Create,
     /// Adds a column that a table of an earlier version lacks.
     Add,

@@ -168,7 +168,7 @@ fn still_named(session: &mut Session, files: &[File]) -> anyhow::Result<BTreeMap
 
 /// Calls a command and waits for it; what it says on stderr is the error.
 fn call(words: &[String], limit: Duration) -> Result<(), String> {
-    // A file instead of a pipe: a grandchild that keeps the pipe open could hold us up for ever.
+    // A file instead of a pipe: a grandchild that keeps the pipe open could hold us up forever.
     let mut said = tempfile::tempfile().map_err(|error| error.to_string())?;
     let stderr = said.try_clone().map_err(|error| error.to_string())?;
     let mut child = Command::new(&words[0])

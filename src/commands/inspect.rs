@@ -200,7 +200,7 @@ fn number(row: &db::Row, at: usize) -> i64 {
         .unwrap_or_default()
 }
 
-/// Whether a table may be a log, whose rows go one by one.
+/// Whether a table may be a log, whose rows are deleted one by one.
 fn is_log(live: &CatalogTable) -> bool {
     live.estimated_rows >= 1_000 && live.referenced_by.is_empty()
 }

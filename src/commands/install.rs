@@ -286,7 +286,7 @@ fn fit_server(server: &Server) -> anyhow::Result<()> {
 /// How long an installation waits for another one: a server takes a moment to end the session of one that has just failed.
 const LOCK_PATIENCE: Duration = Duration::from_secs(3);
 
-/// Two installations at once would trip over each other; the lock goes with the session.
+/// Two installations at once would trip over each other; the lock ends with the session.
 fn lock(session: &mut Session, control: &str) -> anyhow::Result<()> {
     session.database.execute(session.calls.unlimited())?;
     let begin = Instant::now();

@@ -65,7 +65,7 @@ pub(super) fn policy(command: &Policy, ui: &Ui) -> anyhow::Result<Exit> {
     }
 }
 
-/// Holds: families that must stay.
+/// Holds: families that must be kept.
 pub(super) fn hold(command: &Hold, ui: &Ui) -> anyhow::Result<Exit> {
     match command {
         Hold::List(args) => list::<Held>(args, List::Hold, report::holds, ui),
@@ -175,7 +175,7 @@ impl Holds {
                 spec: other.name.clone(),
             });
         }
-        // Another installation goes on with what is held here only.
+        // Another installation continues with what is held here only.
         if let Some(root) = &root {
             for found in overlap::overlaps(&mut session)? {
                 let bound = |other: &Other| {

@@ -197,7 +197,7 @@ fn call(
 /// Settings of the session that runs: its own budget limits it, and it ends when this process is gone.
 fn prepare(database: &mut dyn Database, calls: &Calls) -> anyhow::Result<()> {
     database.execute(calls.unlimited())?;
-    // Not every system has it; there, a run whose client vanished goes on to its end.
+    // Not every system has it; there, a run whose client vanished continues to its end.
     if let Some(sql) = calls.watch_client() {
         let _ = database.execute(sql);
     }

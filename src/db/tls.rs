@@ -494,7 +494,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> postgres::tls::TlsStream for Stream<S> {
 
 type Hash = fn(&[u8]) -> Vec<u8>;
 
-/// Which hash goes with the algorithm that signed a certificate: its own, or SHA-256 in place of older ones.
+/// Which hash belongs to the algorithm that signed a certificate: its own, or SHA-256 in place of older ones.
 fn binding_hash(algorithm: &[u8]) -> Option<Hash> {
     const RSA: [u8; 8] = [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01];
     const ECDSA: [u8; 6] = [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04];

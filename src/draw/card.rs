@@ -31,7 +31,7 @@ pub(super) fn long(text: &str, size: f64) -> f64 {
 pub(super) enum Whose {
     /// Of the table by whose rows the rule decides.
     Root,
-    /// Of another table whose rows go.
+    /// Of another table whose rows are deleted.
     Own,
     /// Of a table whose rows are kept.
     Referrer,

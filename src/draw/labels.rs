@@ -39,13 +39,13 @@ pub(super) fn arrows(graph: &Graph, rule: &Rule) -> Vec<Arrow> {
 /// What a line of a box says of another table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Port {
-    /// The row goes with the one that it names.
+    /// The row is deleted with the one that it names.
     Belongs,
     /// It says what the row is below.
     Link,
     /// It keeps the one that it names.
     Keeps,
-    /// It is set to NULL when that goes.
+    /// It is set to NULL when that is deleted.
     Releases,
 }
 
@@ -71,7 +71,7 @@ impl Port {
     }
 }
 
-/// What names a row of a rule and does not go with it: its table keeps the row, or lets go of it.
+/// What names a row of a rule and does not go with it: its table keeps the row, or is unlinked from it.
 pub(super) struct Referrer<'a> {
     pub(super) child: TableId,
     pub(super) edge: &'a Edge,
@@ -140,7 +140,7 @@ pub(super) fn edge_label(edge: &Edge) -> String {
     }
 }
 
-/// The same of an edge of whose rows some may stay.
+/// The same of an edge of whose rows some may be kept.
 fn label_of(table: &Table, edge: &Edge) -> String {
     format!("{}{}", edge_label(edge), some_kept(table))
 }

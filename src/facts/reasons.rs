@@ -1,14 +1,14 @@
-//! Why families stay: a closed list. What the ledgers take (`templates/kernel/parts/reasons.sql`) and the table in
+//! Why families are kept: a closed list. What the ledgers take (`templates/kernel/parts/reasons.sql`) and the table in
 //! `docs/reference/reasons.md` come from here.
 
-/// Why a family stays.
+/// Why a family is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reason {
     /// As documents and the ledger have it.
     pub name: &'static str,
     /// What it means, in a few words.
     pub meaning: &'static str,
-    /// The same at length; nothing: no family stays for it, it is told of keys that somebody has named.
+    /// The same at length; nothing: no family is kept for it, it is told of keys that somebody has named.
     pub explained: Option<&'static str>,
     /// What to do about it.
     pub remedy: &'static str,

@@ -1,4 +1,4 @@
-//! The settings: the limits of a rule, and what else an operator may set while runs go on. The spec's ranges, its JSON Schema,
+//! The settings: the limits of a rule, and what else an operator may set while runs continue. The spec's ranges, its JSON Schema,
 //! the rows of the kernel (`templates/kernel/parts/settings.sql`) and the table in `docs/pace.md` come from here.
 
 /// Where a range has no end.
@@ -31,7 +31,7 @@ pub struct Setting {
     pub meaning: &'static str,
 }
 
-/// How a spec says a limit. Its writer may go further than an operator: lint rules warn.
+/// How a spec says a limit. Its author may go further than an operator: lint rules warn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// A number.
@@ -177,7 +177,7 @@ pub const FALLBACK_RETENTION: Setting = Setting {
 pub const LEDGER_DAYS: Setting = Setting::new("ledger_days", "days", 1, 36_500)
     .default(400)
     .means("how long the ledger and the log of settings are kept; only a setting, of the first rule. On PostgreSQL an operator cannot set it below 400. On all servers its own changes are kept in `setting_log` permanently");
-/// Days after which archived rows go.
+/// Days after which archived rows are deleted.
 pub const ARCHIVE_DAYS: Setting = Setting {
     depends: Some("off: forever"),
     ..Setting::new("archive_days", "days", 0, 36_500)

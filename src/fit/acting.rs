@@ -9,7 +9,7 @@ use crate::dialect::Dialect;
 use crate::graph::{ACTING, Action, Edge, Graph, KnownKey, Table, TableId};
 use crate::{plan, render};
 
-/// Adds what acts on the tables whose rows go and is not in the spec.
+/// Adds what acts on the tables whose rows are deleted and is not in the spec.
 pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
     let known = graph.known_keys();
     let going = going(graph);
@@ -258,7 +258,7 @@ fn behind<'a>(
 fn does_to_kept(graph: &Graph, key: &KnownKey, acts: bool) -> Option<String> {
     let mut tables = graph.tables.iter();
     let table = tables.find(|table| table.name == key.table && !table.kept.is_empty())?;
-    // What a row lets go of, and what it keeps itself, is another matter.
+    // What a row is unlinked from, and what it keeps itself, is another matter.
     let mut others = table.edges.iter().filter(|it| it.action != Action::Delete);
     let named = |edge: &Edge| KnownKey::of_edge(graph, &table.name, edge);
     if others.any(|edge| {

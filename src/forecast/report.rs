@@ -112,7 +112,7 @@ impl Default for LogVolume {
 /// All rules together.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Total {
-    /// Families that may go.
+    /// Families that may be deleted.
     pub families: f64,
     /// Their rows.
     pub rows: f64,
@@ -137,7 +137,7 @@ pub struct RuleForecast {
     pub due_complete: bool,
     /// Up to how many was counted.
     pub counted: i64,
-    /// Families that may go; none where nobody looked.
+    /// Families that may be deleted; none where nobody looked.
     pub families: Option<f64>,
     /// Their rows.
     pub rows: Option<f64>,

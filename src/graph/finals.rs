@@ -58,7 +58,7 @@ fn takes_any(tables: &Resolved, rule: &Rule, id: TableId) -> bool {
     }
 }
 
-/// Whether an orphan is a row that no row of a table names, so that none goes with it.
+/// Whether an orphan is a row that no row of a table names, so that none is deleted with it.
 fn spares(tables: &Resolved, rule: &Rule, single: &Single, id: TableId) -> bool {
     let Single::Orphan { needs, .. } = single else {
         return false;

@@ -1,4 +1,4 @@
-//! Rows that stay when those go that they belong to: whether the spec says what becomes of everything around them.
+//! Rows that stay when those go that they belong to: whether the spec says what happens to everything around them.
 
 use toml::Spanned;
 
@@ -7,7 +7,7 @@ use super::{Edge, Rule, Strategy, Table, TableId};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::spec::{self, Spec};
 
-/// Finds tables of which some rows stay, where that cannot be, or would let others go by surprise.
+/// Finds tables of which some rows are kept, where that cannot be, or would let others go by surprise.
 pub(super) fn check(
     spec: &Spec,
     tables: &Resolved,
@@ -39,7 +39,7 @@ pub(super) fn check(
     }
 }
 
-/// A table of which some rows stay.
+/// A table of which some rows are kept.
 struct Kept<'a> {
     id: TableId,
     /// Where the spec says so.
@@ -81,7 +81,7 @@ impl Kept<'_> {
         }
     }
 
-    /// What belongs to a row that stays must have no other way to go.
+    /// What belongs to a row that is kept must have no other way to go.
     fn check_below(&self, spec: &Spec, diagnostics: &mut Vec<Diagnostic>) {
         let mut below = vec![self.id];
         let mut at = 0;

@@ -31,7 +31,7 @@ impl KnownKey {
 
     /// The key that stands behind an edge. Rows that belong to what goes are deleted first, and rows that keep a root are
     /// looked for under its lock: nothing is left for the key, whatever it does. A row that is let go of stays, so that
-    /// nothing but SET NULL may happen to it. The key may only refuse where it would act on rows that stay: those with the
+    /// nothing but SET NULL may happen to it. The key may only refuse where it would act on rows that are kept: those with the
     /// value that means "no parent", those whose own time has not come, and those that are kept; nor may it take those that
     /// come to keep a row that nobody has locked.
     pub fn of_edge(graph: &Graph, table: &str, edge: &Edge) -> KnownKey {

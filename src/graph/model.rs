@@ -43,9 +43,9 @@ pub struct Graph {
     pub schedules: Vec<Schedule>,
     /// How many runs there may be at a time; they share out families.
     pub workers: i64,
-    /// Seconds that pg_cron remembers past starts; 0: for ever.
+    /// Seconds that pg_cron remembers past starts; 0: forever.
     pub cron_history: i64,
-    /// Days after which archived rows go for good; 0: never.
+    /// Days after which archived rows are deleted for good; 0: never.
     pub archive_days: i64,
     /// When scheduled runs may work; never empty.
     pub windows: Vec<Window>,

@@ -441,7 +441,7 @@ pub(super) fn milliseconds(
     default
 }
 
-/// Days after which archived rows go; 0: never.
+/// Days after which archived rows are deleted; 0: never.
 pub(super) fn archive_days(spec: &Spec, diagnostics: &mut Vec<Diagnostic>) -> i64 {
     if let Some(field) = &spec.archive_days
         && spec.rules.values().all(|rule| rule.archive.is_none())

@@ -1,11 +1,11 @@
-//! Rows with several parents: what becomes of one of which a parent goes and another stays.
+//! Rows with several parents: what happens to one of which one parent is deleted and another is kept.
 
 use crate::diagnostic::Diagnostic;
 use crate::graph::tables::Resolved;
 use crate::graph::{Rule, Shared, Table, TableId, With};
 use crate::spec::Spec;
 
-/// Finds tables whose rows could never go with all of their parents, and those where the question does not arise.
+/// Finds tables whose rows could never be deleted with all of their parents, and those where the question does not arise.
 pub(super) fn check(
     spec: &Spec,
     tables: &Resolved,
@@ -69,7 +69,7 @@ fn by_time(table: &Table, id: TableId, rules: &[Rule]) -> Option<(String, String
     ))
 }
 
-/// Why rows of a table cannot go with all of their parents, and what else than `any` would mend it.
+/// Why rows of a table cannot be deleted with all of their parents, and what else than `any` would mend it.
 fn never(table: &Table, id: TableId, rules: &[Rule]) -> Option<(String, &'static str)> {
     let takes = |rule: &Rule| {
         let parents = table.parents().filter(|edge| {

@@ -1,4 +1,4 @@
-//! Tables and edges: who belongs to whom, and in which order rows may go.
+//! Tables and edges: who belongs to whom, and in which order rows may be deleted.
 
 mod cycles;
 mod edges;
@@ -208,7 +208,7 @@ pub(super) fn check_reached(
     for table in &resolved.unclear_edges {
         reached.extend(resolved.order(*table));
     }
-    // A table that only keeps others, or lets go of them, is there for that.
+    // A table that only keeps others, or is unlinked from them, is there for that.
     let keepers = resolved
         .tables
         .iter()

@@ -82,7 +82,7 @@ fn of_stamps(rule: &spec::Rule, text: &str, table: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether a rule's rows go one by one.
+/// Whether a rule's rows are deleted one by one.
 pub(super) fn is_single(rule: &spec::Rule) -> bool {
     matches!(
         rule.strategy.as_ref().map(Spanned::get_ref),

@@ -33,7 +33,7 @@ pub struct State {
 }
 
 impl State {
-    /// Whether nearly every row in it has an end, and its name does not say that it goes on: some applications write a time at every
+    /// Whether nearly every row in it has an end, and its name does not say that it continues: some applications write a time at every
     /// change. The others lack a time, and stay. Where no column says when a row ended, its name does.
     pub fn is_final(&self) -> bool {
         match (&self.value, self.ended) {
@@ -207,11 +207,11 @@ fn sounds_final(state: &str) -> bool {
         "complet", "success", "succeed", "fail", "kill", "cancel", "done", "finish", "abort",
         "terminat", "error", "crash", "skip", "expired", "reject", "closed", "timed",
     ];
-    // What is about to be so goes on.
+    // What is about to be so continues.
     state == "ok" || words.iter().any(|word| state.contains(word)) && !state.ends_with("ing")
 }
 
-/// Whether a state is called as one that goes on.
+/// Whether a state is called as one that continues.
 pub fn sounds_live(state: &str) -> bool {
     let state = state.to_lowercase();
     let words = [

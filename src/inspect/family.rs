@@ -34,7 +34,7 @@ pub struct Edge {
     pub parent: String,
     /// The columns that are named.
     pub named: Vec<String>,
-    /// What becomes of the row.
+    /// What happens to the row.
     pub action: Action,
     /// How it was found.
     pub source: Source,
@@ -292,8 +292,8 @@ impl Family {
             .collect()
     }
 
-    /// Takes a guess that what was looked at speaks for. What only those have that go on is not history, and what belongs to another
-    /// table that stays is not the root's alone: such a row keeps what it names.
+    /// Takes a guess that what was looked at speaks for. What only those have that continue is not history, and what belongs to another
+    /// table that is kept is not the root's alone: such a row keeps what it names.
     fn add(&mut self, catalog: &Catalog, guess: &Guess, share: Share) {
         let is_live = share.ended == Some(0) && share.found > 0;
         let owner = self.owner(catalog, &guess.table);

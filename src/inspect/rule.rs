@@ -24,7 +24,7 @@ pub(super) fn write(
     oldest: Option<i64>,
 ) {
     let root = &family.tables[0];
-    // Nothing but its time is known of a row, and nothing else goes with it.
+    // Nothing but its time is known of a row, and nothing else is deleted with it.
     let by_age = ends.end.is_none() && ends.state.is_none() && family.edges.is_empty();
     let by_age = by_age && family.hierarchy.is_empty();
     let strategy = if by_age { "age" } else { "end-time" };

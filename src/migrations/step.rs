@@ -128,7 +128,7 @@ fn change(place: &Place, from: &Text, to: &Text, needed: &BTreeSet<String>) -> V
         Dialect::Mysql | Dialect::Mariadb => {
             let mut lines: Vec<Line> = install.cloned().collect();
             let kinds = [Kind::Trigger, Kind::Event, Kind::Procedure, Kind::View];
-            // What each statement drops is made anew by it; only what has no statement any more is left to be dropped.
+            // What each statement drops is recreated by it; only what has no statement any more is left to be dropped.
             let gone = from.gone(to, &kinds, false);
             lines.extend(gone.into_iter().map(|(kind, name)| {
                 let sql = format!("DROP {} IF EXISTS {name}", kind.to_uppercase());

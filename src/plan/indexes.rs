@@ -260,7 +260,7 @@ fn timed_indexes(graph: &Graph, rule: &Rule, timed: &Timed) -> Vec<IndexNeed> {
                 format!("Families of rule {} are found by their root.", rule.name),
             );
         }
-        // A batch asks whether what it would delete is named by rows that stay.
+        // A batch asks whether what it would delete is named by rows that are kept.
         let others: Vec<TableId> = timed.others().map(|stamp| stamp.root).collect();
         let mut edges = rule.crossings(member, table);
         edges.extend(table.parents().filter(|edge| {

@@ -20,7 +20,7 @@ pub struct Purge {
     pub keeps: Vec<Keep>,
     /// The rows that families share, sorted by table.
     pub meets: Vec<Meet>,
-    /// What lets go of rows that are deleted, sorted by table.
+    /// What is unlinked from rows that are deleted, sorted by table.
     pub releases: Vec<Release>,
 }
 

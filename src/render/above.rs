@@ -38,7 +38,7 @@ enum Way<'a> {
     Here,
     /// To what they belong to.
     Up(Vec<&'a Edge>),
-    /// To what goes with them: the edges from its end.
+    /// To what is deleted with them: the edges from its end.
     Down(Vec<&'a Edge>),
 }
 
@@ -50,7 +50,7 @@ pub(super) fn view(graph: &Graph, rule: &Rule, dialect: Dialect) -> Vec<AboveVie
         .collect()
 }
 
-/// From rows of a table, and where what belongs to them goes with them, from that, to the rows that holds of a rule name.
+/// From rows of a table, and where what belongs to them is deleted with them, from that, to the rows that holds of a rule name.
 fn from_table(
     graph: &Graph,
     other: &Rule,
@@ -284,7 +284,7 @@ fn way(graph: &Graph, table: TableId, alias: String, on: String, dialect: Dialec
 }
 
 /// A rule by removal time whose families may have several rows of the root table. A hold of any of them keeps all that is of the
-/// family, whether that names the root, or an instance, or is named by what does.
+/// family, whether that refers to the root, or an instance, or is named by what does.
 struct Families<'a> {
     graph: &'a Graph,
     rule: &'a Rule,
@@ -335,7 +335,7 @@ impl Families<'_> {
         .collect()
     }
 
-    /// Whether the last edge only names the root of a row's family, which that says itself.
+    /// Whether the last edge only refers to the root of a row's family, which that says itself.
     fn says_family(&self, edges: &[&Edge], from: TableId) -> bool {
         let Some((last, before)) = edges.split_last() else {
             return false;

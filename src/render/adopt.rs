@@ -27,7 +27,7 @@ pub(super) struct AdoptView {
     /// or NULL.
     pub(super) found: String,
     look: String,
-    /// PostgreSQL: that row `t` names no root, and rows of a family that is there name it.
+    /// PostgreSQL: that row `t` refers to no root, and rows of a family that is there name it.
     is_named: String,
 }
 
@@ -83,7 +83,7 @@ struct Referrer<'a> {
     is_first: bool,
 }
 
-/// Rows in between whose keys are collected before they go.
+/// Rows in between whose keys are collected before they are deleted.
 #[derive(Serialize)]
 pub(super) struct BetweenView {
     variable: String,
@@ -110,7 +110,7 @@ pub(super) struct Adopter<'a> {
 }
 
 impl AdoptView {
-    /// How many lists of families that stay a statement looks into.
+    /// How many lists of families that are kept a statement looks into.
     pub(super) fn lists(&self) -> usize {
         self.owns.len().max(1)
     }
@@ -265,7 +265,7 @@ impl<'a> Adopter<'a> {
         found.into_iter().filter_map(view).collect()
     }
 
-    /// That row `t` does not belong, without naming a root, to an instance of a family that stays: of one whose root is
+    /// That row `t` does not belong, without naming a root, to an instance of a family that is kept: of one whose root is
     /// there, where families go as such, else of one of the list.
     ///
     /// Each column that says the instance looks into a list of its own.
@@ -306,7 +306,7 @@ impl<'a> Adopter<'a> {
         spares.collect()
     }
 
-    /// That row `t` names no root, and rows of a family that is there name it, in lines: for PostgreSQL.
+    /// That row `t` refers to no root, and rows of a family that is there name it, in lines: for PostgreSQL.
     fn is_named(&self, member: &Member, ways: &[WayView]) -> String {
         if self.dialect != Dialect::Postgres || !self.by_family() {
             return String::new();
@@ -316,7 +316,7 @@ impl<'a> Adopter<'a> {
         format!("{rootless} AND (\n    {}\n)", exists.join("\n    OR "))
     }
 
-    /// Each way by which rows of a family that stays name row `t`: they name its root, or none but one of its instances.
+    /// Each way by which rows of a family that is kept name row `t`: they name its root, or none but one of its instances.
     fn named_exists(&self, member: &Member, ways: &[WayView], list: &str) -> Vec<String> {
         let (one, stays) = (via::one(self.dialect), self.stays(list));
         let wrap = match self.dialect {
@@ -379,7 +379,7 @@ impl<'a> Adopter<'a> {
         }
     }
 
-    /// The family of the instance that a row says which names no root; none where the table's rows say none.
+    /// The family of the instance that a row says which refers to no root; none where the table's rows say none.
     pub(super) fn family_of_instance(&self, member: &Member, row: &str) -> Option<String> {
         let family = self.roots.family_of("p", self.dialect);
         let (root, key) = (&self.roots.table, &self.roots.key);
@@ -405,7 +405,7 @@ impl<'a> Adopter<'a> {
         (!ways.is_empty()).then(|| ways.join(", "))
     }
 
-    /// That a row names no root.
+    /// That a row refers to no root.
     pub(super) fn rootless(&self, member: &Member, row: &str) -> String {
         let columns = member.family.iter();
         let each = columns.map(|column| format!("{row}.{} IS NULL", self.dialect.ident(column)));

@@ -1,4 +1,4 @@
-//! Archives, for the templates: where copies of the rows go that a rule deletes.
+//! Archives, for the templates: where copies of deleted rows are stored.
 
 use serde::Serialize;
 

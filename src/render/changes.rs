@@ -38,7 +38,7 @@ pub fn changes(graph: &Graph, dialect: Dialect) -> Result<Vec<Change>> {
     let files = press.early()?;
     let mut found = Vec::new();
     for MarkedText { of, routines, .. } in press.marked()? {
-        // What sets removal times anew belongs to no run.
+        // What sets removal times belongs to no run.
         let Some(rule) = of.strip_prefix("rule ") else {
             continue;
         };

@@ -39,7 +39,7 @@ struct SpecDocument<'a> {
     schema: &'a str,
     /// How many runs there may be at a time.
     workers: i64,
-    /// The tables whose rows are copied before they go.
+    /// The tables whose rows are copied before they are deleted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     archives: Vec<restore::ArchiveDocument<'a>>,
     lock_class: i32,
@@ -159,7 +159,7 @@ struct RuleDocument<'a> {
     root: &'a str,
     /// The columns of its key, with their types.
     key: Vec<String>,
-    /// The tables whose rows go, in the order of deletion.
+    /// The tables whose rows are deleted, in the order of deletion.
     tables: Vec<&'a str>,
     /// What people call the time by which rows become due, and whether it is an instant.
     time_name: String,
@@ -223,7 +223,7 @@ struct RuleDocument<'a> {
     #[serde(skip_serializing_if = "is_not")]
     closed: bool,
     /// The type of its members' keys; whether members are linked at all, by links and by shared rows; whether rows below
-    /// another are roots, too; whether other rows keep members, and whether the newest roots stay.
+    /// another are roots, too; whether other rows keep members, and whether the newest roots are kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     id_type: Option<&'static str>,
     #[serde(skip_serializing_if = "is_not")]
@@ -259,7 +259,7 @@ struct RuleDocument<'a> {
     /// The tables whose rows may be left to foreign keys, each with the one that these name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     cascades: BTreeMap<&'a str, &'a str>,
-    /// Of MySQL and MariaDB: what a batch takes, and whether rows are copied before they go.
+    /// Of MySQL and MariaDB: what a batch takes, and whether rows are copied before they are deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     batch_setting: Option<&'static str>,
     #[serde(skip_serializing_if = "is_not")]
@@ -271,7 +271,7 @@ struct RuleDocument<'a> {
     /// passes by name.
     #[serde(skip_serializing_if = "is_not")]
     collects: bool,
-    /// Whether a batch of it may go by a list of keys, on MySQL and MariaDB.
+    /// Whether a batch of it may use a list of keys, on MySQL and MariaDB.
     #[serde(skip_serializing_if = "is_not")]
     swept: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -306,7 +306,7 @@ fn is_not(said: &bool) -> bool {
     !said
 }
 
-/// The tables whose rows go.
+/// The tables whose rows are deleted.
 pub(super) fn going<'a>(graph: &'a Graph, plan: &Plan) -> Vec<&'a str> {
     let steps = plan.purges.iter().flat_map(|purge| &purge.steps);
     let mut names: Vec<&str> = steps
@@ -465,7 +465,7 @@ fn cron_jobs(graph: &Graph, dialect: Dialect) -> Vec<CronJob> {
             .map(|job| job.name.as_str())
             .chain([name.as_str()]);
         let names: Vec<String> = names.map(|name| dialect.text(name)).collect();
-        // pg_cron keeps a row of every start for ever.
+        // pg_cron keeps a row of every start forever.
         let command = format!(
             "DELETE FROM cron.job_run_details AS d USING cron.job AS j WHERE j.jobid = d.jobid AND j.jobname IN ({}) \
              AND coalesce(d.end_time, d.start_time) < now() - interval '{} seconds'",

@@ -123,7 +123,7 @@ pub(super) fn between(
     dialect: Dialect,
 ) -> Option<BetweenView> {
     let table = graph.table(id);
-    // Where some rows stay, those that go are listed under their locks.
+    // Where some rows are kept, those that go are listed under their locks.
     if dialect == Dialect::Postgres || id == rule.root || !table.kept.is_empty() {
         return None;
     }

@@ -23,7 +23,7 @@ pub(super) fn said(graph: &Graph, table: TableId, row: &str, dialect: Dialect) -
 }
 
 /// Whether the rows of a table that go are listed under their locks before anything is deleted, and deleted by that list: some
-/// stay, and what belongs to those must stay with them, whatever becomes of the row meanwhile.
+/// stay, and what belongs to those must be kept with them, whatever becomes of the row meanwhile.
 pub(super) fn is_listed(graph: &Graph, purge: &Purge, table: TableId) -> bool {
     !graph.table(table).kept.is_empty() && purge.collects.contains(&table)
 }
@@ -39,7 +39,7 @@ pub(super) fn listed<'a>(graph: &'a Graph) -> impl Iterator<Item = TableId> {
     tables.filter(move |id| !graph.table(*id).kept.is_empty() && names(*id))
 }
 
-/// An edge of a table whose rows go, without those that stay.
+/// An edge of a table whose rows are deleted, without those that stay.
 pub(super) fn spared(graph: &Graph, table: TableId, edge: EdgeView, dialect: Dialect) -> EdgeView {
     let kept = unless(graph, table, "t", dialect);
     EdgeView {

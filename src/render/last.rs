@@ -11,7 +11,7 @@ use crate::graph::{Column, Graph, Rule};
 pub(super) struct LastView {
     table: String,
     table_name: String,
-    /// The column that names the root, and the one that says when a row was over.
+    /// The column that refers to the root, and the one that says when a row was over.
     names: String,
     time: String,
     time_name: String,

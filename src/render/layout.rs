@@ -6,7 +6,7 @@ use super::marks::length;
 pub(super) const WIDTH: usize = 140;
 
 /// Lays a statement out on as few lines as it takes: what does not fit into one is broken where a condition or an item of a
-/// list begins, outside of parentheses first, and goes on further to the right.
+/// list begins, outside of parentheses first, and continues further to the right.
 pub(super) fn fit(text: &str) -> String {
     let mut parts = text.lines().filter(|part| !part.trim().is_empty());
     let Some(first) = parts.next() else {

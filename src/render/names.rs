@@ -107,13 +107,13 @@ pub(super) fn listed(dialect: Dialect, kind: Kind, value: &str) -> String {
     }
 }
 
-/// The class of the advisory locks of one control schema, by which a session says that its run goes on.
+/// The class of the advisory locks of one control schema, by which a session says that its run continues.
 pub(super) fn lock_class(control: &str) -> i32 {
     let digest = Sha256::digest(control.as_bytes());
     i32::from_be_bytes([digest[0] & 0x7f, digest[1], digest[2], digest[3]])
 }
 
-/// The variable that holds the keys of a table's rows that go. The position keeps two odd names apart.
+/// The variable that holds the keys of a table's rows that are deleted. The position keeps two odd names apart.
 pub(super) fn variable(graph: &Graph, id: TableId) -> String {
     let plain = |name: &str| -> String {
         name.chars()

@@ -7,11 +7,11 @@ use crate::graph::{Column, Condition, Graph, Newest, Rule};
 use crate::plan;
 
 /// How the newest roots of a group are found: `i` is a root that is asked about, `n` a row that may be newer, `l` the last
-/// one that stays, `g` and `c` are groups and roots by number.
+/// one that is kept, `g` and `c` are groups and roots by number.
 #[derive(Serialize)]
 pub(super) struct NewestView {
     count: i64,
-    /// How many newer ones are passed over to find the last one that stays.
+    /// How many newer ones are skipped to find the last one that is kept.
     offset: i64,
     group_name: String,
     /// Whether the one before it says the same in words: it differs in what it orders by, or of which rows.

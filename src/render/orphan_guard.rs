@@ -200,7 +200,7 @@ fn view(graph: &Graph, table: TableId, guarded: &GuardedEdge, dialect: Dialect) 
     }
 }
 
-/// From the parent, which is `p`, upwards to what names the root table.
+/// From the parent, which is `p`, upwards to what refers to the root table.
 fn way_view(
     graph: &Graph,
     way: &[Hop],

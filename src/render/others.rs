@@ -19,11 +19,11 @@ pub(super) struct OtherView {
     conditions: Vec<String>,
     /// The variable or work table with the keys of the families that are held.
     first: String,
-    /// The list with the keys of the rows that stay.
+    /// The list with the keys of the rows that are kept.
     list: String,
 }
 
-/// Values by which rows stay: an array of texts on PostgreSQL, a work table on MySQL and MariaDB.
+/// Values by which rows are kept: an array of texts on PostgreSQL, a work table on MySQL and MariaDB.
 #[derive(Serialize)]
 pub(super) struct ListView {
     name: String,
@@ -43,7 +43,7 @@ struct WayView {
     value: String,
 }
 
-/// A column of a member by whose values rows stay.
+/// A column of a member by whose values rows are kept.
 pub(super) struct Kept {
     table: TableId,
     pub(super) column: String,
@@ -107,7 +107,7 @@ impl Others {
         firsts.chain(lists).collect()
     }
 
-    /// The columns of a member by whose values its rows stay.
+    /// The columns of a member by whose values its rows are kept.
     pub(super) fn of(&self, table: TableId) -> impl Iterator<Item = &Kept> {
         self.kept.iter().filter(move |kept| kept.table == table)
     }
@@ -187,7 +187,7 @@ fn ways(other: usize, finder: &Finder, member: &Member) -> Vec<(String, WayView)
     for whose in finder.of_whole() {
         for rows in finder.rows(member, *whose) {
             found.push(if member.table == root && rows.column != key {
-                // Rows that name the root of their family are looked up by their key, as all others of their table.
+                // Rows that refer to the root of their family are looked up by their key, as all others of their table.
                 let below = JoinView {
                     table: finder.qualified(root),
                     alias: "m",

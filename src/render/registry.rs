@@ -28,7 +28,7 @@ struct SpecDocument<'a> {
     schema: &'a str,
     /// How many runs there may be at a time.
     workers: i64,
-    /// The tables whose rows are copied before they go.
+    /// The tables whose rows are copied before they are deleted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     archives: Vec<restore::ArchiveDocument<'a>>,
     /// The name of the lock that a run holds.
@@ -76,7 +76,7 @@ struct Starts {
     starts: String,
 }
 
-/// A table of the application, the columns of its keys and edges, whether its rows go, and what of them is set.
+/// A table of the application, the columns of its keys and edges, whether its rows are deleted, and what of them is set.
 #[derive(Serialize)]
 struct Table<'a> {
     name: &'a str,

@@ -1,4 +1,4 @@
-//! What outlives the rows that it names, for the templates: columns that are set to NULL before these rows go.
+//! What outlives the rows that it names, for the templates: columns that are set to NULL before these rows are deleted.
 
 use serde::Serialize;
 
@@ -20,7 +20,7 @@ pub(super) struct ReleaseView {
     edge: EdgeView,
 }
 
-/// What lets go of the rows of a table.
+/// What is unlinked from the rows of a table.
 pub(super) fn views(
     graph: &Graph,
     purge: &Purge,

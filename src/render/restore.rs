@@ -28,7 +28,7 @@ pub(super) struct ArchiveDocument<'a> {
 /// What the document of a rule says of its archive.
 #[derive(Serialize, Default)]
 pub(super) struct KeptDocument<'a> {
-    /// The tables whose rows are copied before they go, in the order of deletion.
+    /// The tables whose rows are copied before they are deleted, in the order of deletion.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     archive: Vec<&'a str>,
     /// The table of which the archive does not say to which family its rows belong.
@@ -37,7 +37,7 @@ pub(super) struct KeptDocument<'a> {
     /// What a root is, of a rule not by time.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     candidates: Vec<ConditionDocument<'a>>,
-    /// Columns of the root table that name the root of the family (rules by time), or the upper member.
+    /// Columns of the root table that refer to the root of the family (rules by time), or the upper member.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     archive_within: Vec<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -68,7 +68,7 @@ struct LinkDocument<'a> {
     child: &'a str,
 }
 
-/// Rows that name the root of their family, and rows that name found ones.
+/// Rows that refer to the root of their family, and rows that name found ones.
 #[derive(Serialize)]
 struct WayDocument<'a> {
     table: &'a str,
@@ -240,7 +240,7 @@ pub(super) fn of_rule<'a>(graph: &'a Graph, rule: &'a Rule) -> KeptDocument<'a> 
     kept
 }
 
-/// The edges that lead from a table to others whose rows go with the families of a rule.
+/// The edges that lead from a table to others whose rows are deleted with the families of a rule.
 fn parents<'a>(graph: &'a Graph, rule: &'a Rule, id: TableId) -> impl Iterator<Item = &'a Edge> {
     let parents = graph.table(id).parents();
     parents.filter(move |edge| edge.parent != id && rule.order.contains(&edge.parent))
@@ -277,7 +277,7 @@ fn is_told(graph: &Graph, rule: &Rule, way: &WayDocument) -> bool {
     way.parents.len() + way.family.len() >= edges.max(1)
 }
 
-/// The columns of a table that name the root of a family, where the rule says so.
+/// The columns of a table that refer to the root of a family, where the rule says so.
 fn family(rule: &Rule, id: TableId) -> impl Iterator<Item = &str> {
     let members = rule.timed().into_iter().flat_map(|timed| &timed.members);
     let of_table = members.filter(move |member| member.table == id);
@@ -286,7 +286,7 @@ fn family(rule: &Rule, id: TableId) -> impl Iterator<Item = &str> {
         .map(String::as_str)
 }
 
-/// The columns of the root table that name the root of the family, or the upper member.
+/// The columns of the root table that refer to the root of the family, or the upper member.
 fn within<'a>(graph: &'a Graph, rule: &'a Rule) -> Vec<&'a str> {
     let key = key_of(graph, rule.root);
     match rule.timed() {

@@ -1,4 +1,4 @@
-//! Views of a rule whose rows go one by one.
+//! Views of a rule whose rows are deleted one by one.
 
 use self::parts::{goes, key_views, tie};
 use self::passes::passes;
@@ -130,7 +130,7 @@ fn due(rule: &Rule, single: &Single, dialect: Dialect) -> String {
     }
 }
 
-/// Why rows go.
+/// Why rows are deleted.
 fn why(rule: &Rule, single: &Single, dialect: Dialect) -> String {
     match single {
         Single::Expiry { .. } => {

@@ -6,7 +6,7 @@ use super::names::{escaped, listed, spelled_out, table_name};
 use crate::dialect::Dialect;
 use crate::graph::{Column, Definition, Graph, Rule, Source};
 
-/// A definition that says more days than a hundred years has, or less than none, means for ever.
+/// A definition that says more days than a hundred years has, or less than none, means forever.
 const LONGEST: i64 = 36_525 * 86_400;
 
 #[derive(Serialize)]
@@ -20,7 +20,7 @@ pub(super) struct SourceView {
     scope_text: String,
     /// Whether row `d` says anything; empty where it always does.
     says: String,
-    /// Whether what it says is a retention, and not for ever; empty where it always is.
+    /// Whether what it says is a retention, and not forever; empty where it always is.
     ends: String,
     /// The retention in seconds.
     pub(super) seconds: String,
@@ -37,7 +37,7 @@ impl SourceView {
         }
     }
 
-    /// On MySQL and MariaDB: the cutoff of a row with its policy `p`, or of the source, or the default. Of for ever there is
+    /// On MySQL and MariaDB: the cutoff of a row with its policy `p`, or of the source, or the default. Of forever there is
     /// none.
     pub(super) fn either(&self, own: &str, said: &str, default: &str) -> String {
         let Self {
@@ -96,7 +96,7 @@ fn of_definition(
         rows: format!("{table} AS d"),
         scope_text: as_text(&scope, per, dialect),
         scope,
-        // What is kept for ever need not be listed where only what is listed goes.
+        // What is kept forever need not be listed where only what is listed goes.
         says: if listed {
             ends.clone()
         } else {

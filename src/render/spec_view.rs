@@ -219,7 +219,7 @@ fn locked(graph: &Graph, dialect: Dialect) -> Vec<LockedView> {
         .collect()
 }
 
-/// A table that rows go from, or that is read.
+/// A table that rows are deleted from, or that is read.
 fn table_view(graph: &Graph, id: TableId, deleted: bool, dialect: Dialect) -> TableView {
     let name = &graph.table(id).name;
     let table = table_name(graph, dialect, name);

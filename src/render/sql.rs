@@ -32,7 +32,7 @@ pub(super) fn file(
         origin(graph)
     );
     let mut chunks: Vec<Chunk> = Vec::new();
-    // The session of a client goes on after the file.
+    // The session of a client continues after the file.
     let limited = dialect == Dialect::Postgres && body.contains("\nSET statement_timeout ");
     let reset = [
         "--# reset what waits are limited by",
@@ -202,7 +202,7 @@ pub(super) fn plain_statements(chunks: Vec<Chunk>, text: &mut String) -> Vec<Sta
     statements
 }
 
-/// Statements with bare routine bodies: in the file, a DELIMITER keeps the client from cutting them. Everything is made anew and
+/// Statements with bare routine bodies: in the file, a DELIMITER keeps the client from cutting them. Everything is recreated and
 /// belongs to the owner role: MySQL's `CREATE OR REPLACE` does not know procedures and events, so that a DROP goes before.
 pub(super) fn delimited_statements(
     chunks: Vec<Chunk>,

@@ -1,4 +1,4 @@
-//! Views of what sets removal times anew.
+//! Views of what sets removal times.
 
 use serde::Serialize;
 
@@ -12,7 +12,7 @@ pub(super) use ways::{Finder, JoinView};
 
 mod ways;
 
-/// A definition that says more days than a hundred years has, or less than none, means for ever.
+/// A definition that says more days than a hundred years has, or less than none, means forever.
 const LONGEST: i64 = 36_525 * 86_400;
 
 /// What the template of a stamp has: fields that a rule has by the same name mean the same.

@@ -18,7 +18,7 @@ pub(super) fn updates(graph: &Graph, table: TableId, dialect: Dialect) -> String
     columns.join(", ")
 }
 
-/// The tables whose rows go.
+/// The tables whose rows are deleted.
 pub(super) fn deleted(plan: &Plan) -> Vec<TableId> {
     let steps = plan.purges.iter().flat_map(|purge| &purge.steps);
     let mut tables: Vec<TableId> = steps.map(|step| step.table).collect();

@@ -1,4 +1,4 @@
-//! Views of a rule whose rows go by a time of their own.
+//! Views of a rule whose rows are deleted by a time of their own.
 
 use serde::Serialize;
 
@@ -68,7 +68,7 @@ pub(super) struct TimedView {
     is_root_r: String,
     is_root_f: String,
     is_alone_r: String,
-    /// The same of the rows that go by windows: row `t`, and row `r`.
+    /// The same of the rows that are deleted by windows: row `t`, and row `r`.
     window_of_root: Vec<String>,
     root_window: Vec<String>,
     /// The same of row `r` whose own time says when it goes: where families go as such, that of their root does.
@@ -84,7 +84,7 @@ pub(super) struct TimedView {
     of_kept: String,
     /// The tables that refer to members, for the grants.
     pub(super) references: Vec<String>,
-    /// Further work tables with the families that stay: MySQL lets a statement name a temporary table once.
+    /// Further work tables with the families that are kept: MySQL lets a statement name a temporary table once.
     keep_copies: Vec<String>,
     /// The work tables of a batch that only this rule has, these among them.
     pub(super) works: Vec<WorkView>,

@@ -132,7 +132,7 @@ pub(super) struct RuleView {
     pub(super) zeros: String,
     pub(super) artifacts: Vec<ArtifactView>,
     pub(super) held: HeldView,
-    /// Whether rows of a table are archived before they go, and the archive of the root table.
+    /// Whether rows of a table are archived before they are deleted, and the archive of the root table.
     pub(super) archives: bool,
     /// Whether rows of other tables are set to NULL in what they name.
     pub(super) releases: bool,
@@ -335,12 +335,12 @@ pub(super) struct StepView {
     pub(super) table: String,
     pub(super) table_literal: String,
     pub(super) why: String,
-    /// What lets go of its rows before they are deleted.
+    /// What is unlinked from its rows before they are deleted.
     pub(super) releases: Vec<ReleaseView>,
     pub(super) edges: Vec<EdgeView>,
     /// By what its rows are deleted: these, or their own keys, where those that go were listed.
     pub(super) taken: Vec<EdgeView>,
-    /// Whether some of its rows stay.
+    /// Whether some of its rows are kept.
     pub(super) spares: bool,
     /// The table's own key, if it has one.
     pub(super) key: String,
@@ -365,7 +365,7 @@ pub(super) struct ArtifactView {
     pub(super) column: String,
     pub(super) host: String,
     pub(super) path: String,
-    /// What keeps out rows that stay: ` AND …`, or empty.
+    /// What keeps out rows that are kept: ` AND …`, or empty.
     pub(super) kept: String,
 }
 

@@ -322,7 +322,7 @@ fn tables(all: &[TableForecast]) -> String {
     format!("\n{table}`of it`: the share of the table, by the server's statistics.\n")
 }
 
-/// What is written to the logs, and what becomes of the room on the disk.
+/// What is written to the logs, and what happens to the room on the disk.
 pub fn log(outlook: &Forecast, tables: &[TableForecast]) -> String {
     let amount = |bytes: Option<f64>| match bytes {
         Some(bytes) => format!("about {}", size(bytes)),

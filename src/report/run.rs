@@ -157,7 +157,7 @@ fn told_once<'a>(rules: impl Iterator<Item = &'a Figures>) -> String {
     several(rules).map_or_else(String::new, |told| format!("\n{told}\n"))
 }
 
-/// Which rows more than one rule counts, in a document of what would go.
+/// Which rows more than one rule counts, in a document of what would be deleted.
 pub fn several<'a>(rules: impl Iterator<Item = &'a Figures>) -> Option<String> {
     let mut tables: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for rule in rules {
@@ -222,7 +222,7 @@ fn told(figures: &Figures, out: &mut String) {
     }
 }
 
-/// Why rows go, where they go one by one.
+/// Why rows are deleted, for rules of single rows.
 const PASSES: [(&str, &str); 4] = [
     ("expired", "its expiry time has passed"),
     ("fallback", "it has no expiry time, and is old enough"),

@@ -214,7 +214,7 @@ fn due(rules: &[Due], undeletable: &[Undeletable]) -> String {
     format!("\n{due}")
 }
 
-/// What cannot go, and why.
+/// What cannot be deleted, and why.
 fn undeletable(all: &[Undeletable]) -> String {
     let mut stays = Table::new(&[
         ("kept", Left),

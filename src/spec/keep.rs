@@ -1,4 +1,4 @@
-//! `keep`: rows that stay as the newest of their group, in one way or in several.
+//! `keep`: rows that are kept as the newest of their group, in one way or in several.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -79,7 +79,7 @@ fn syntax_errors(text: &str, errors: &[toml::de::Error]) -> Vec<Diagnostic> {
     for error in errors {
         let span = error.span().unwrap_or(0..0);
         let line = line_and_column(text, span.start).0;
-        // The parser goes on after an error; what it stumbles over in the same line is mostly the same mistake.
+        // The parser continues after an error; what it stumbles over in the same line is mostly the same mistake.
         if diagnostics
             .iter()
             .any(|earlier| line_and_column(text, earlier.span.start).0 == line)

@@ -20,7 +20,8 @@ BEGIN
 END;
 
 {% endif -%}
--- {{ rule.name }}_judge: which of the families of work_next may go. A family is all rows that name the root, and goes {% if rule.timed.by_family %}when the
+-- {{ rule.name }}_judge: which of the families of work_next may be deleted. A family is all rows that refer to the root, and
+-- goes {% if rule.timed.by_family %}when the
 -- {{ rule.end_time_name }} of the root has come, whatever that of its other rows is{% else %}as a whole where a purge names it{% endif %}.
 --# create procedure {{ control }}.{{ rule.name }}_judge
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_judge(⟦IN p_cutoff datetime(6), IN p_as_of datetime(6), IN p_lock boolean⟧)

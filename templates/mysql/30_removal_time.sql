@@ -347,7 +347,7 @@ BEGIN
 {%- endif %}
 {%- for member in rule.timed.members %}
 {%- if member.left %}
-    -- {{ member.table_name }}: what belongs to no family, and rows that stay, or go later, belong to it, stays.
+    -- {{ member.table_name }}: what belongs to no family, and rows that are kept, or go later, belong to it, stays.
 {%- for pin in member.pins %}
     INSERT IGNORE INTO {{ member.pinned }} (id)
     «SELECT p.{{ member.key }}

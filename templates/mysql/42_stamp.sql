@@ -68,7 +68,7 @@ BEGIN
     FOR UPDATE»;
 {%- if stamp.definition %}
     -- By the time to live of the root's definition in {{ stamp.definition_name }}: NULL there is the default (-1 here), less than 0 or more
-    -- than a hundred years is for ever (NULL here).
+    -- than a hundred years is forever (NULL here).
 {%- else %}
     -- By the time to live that the spec has for its {{ stamp.per_name }}: any other means the default (-1 here).
 {%- endif %}

@@ -1,4 +1,5 @@
--- {{ rule.name }}_judge: which of these families may go: all rows that name a root whose {{ rule.end_time_name }} has come, whatever that of
+-- {{ rule.name }}_judge: which of these families may be deleted: all rows that name a root whose {{ rule.end_time_name }} has
+-- come, whatever that of
 -- the others is. One that is named goes at any time: there are no p_cutoff and no p_as_of then.
 --# create function {{ control }}.{{ rule.name }}_judge
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_judge(

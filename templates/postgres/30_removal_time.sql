@@ -388,7 +388,7 @@ BEGIN
 {%- for member in rule.timed.members %}
 {%- if member.left %}
 
-    -- {{ member.table_name }}: what belongs to no family, and rows that stay, or go later, belong to it, stays. In a preview or a dry
+    -- {{ member.table_name }}: what belongs to no family, and rows that are kept, or go later, belong to it, stays. In a preview or a dry
     -- run, which say p_cutoff, what goes before is still there.
     «SELECT array_agg(p.{{ member.key }}), array_agg(r.families::text)
     ‹INTO {{ member.pinned }}, v_pinning›
@@ -435,7 +435,8 @@ BEGIN
 END
 $windrow$;
 
--- {{ rule.name }}_delete: deletes the rows of a window that may go, of all tables{% if rule.timed.by_family %}, and of no family whose root is there{% endif %}.
+-- {{ rule.name }}_delete: deletes the rows of a window that may be deleted, of all tables{% if rule.timed.by_family %}, and of
+-- no family whose root is there{% endif %}.
 --# create function {{ control }}.{{ rule.name }}_delete
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_delete(
     ⟦p_run bigint, p_from {{ rule.time_type }}, p_to {{ rule.time_type }}, p_as_of timestamptz, p_cutoff {{ rule.time_type }},
@@ -458,7 +459,7 @@ BEGIN
     o_skip_keys := k.o_skip_keys;
     o_skip_reasons := k.o_skip_reasons;
 {%- if rule.timed.spares %}
-    -- Where no family stays, no row is asked for its own, which would be a tenth of the time.
+    -- Where no family is kept, no row is asked for its own, which would be a tenth of the time.
 {%- endif %}
 {%- for member in rule.timed.members %}
 {%- if member.root and rule.timed.root_column and not rule.timed.by_family %}

@@ -261,7 +261,7 @@ $windrow$;
 {%- if rule.meets | length > 0 %}
 
 -- {{ rule.name }}_met: the members of other families that share a row with one of the given members. Such a row goes with
--- all of its parents, so these families go together or not at all.
+-- all of its parents, so these families are deleted together or not at all.
 --# create function {{ control }}.{{ rule.name }}_met
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_met(⟦p_members {{ rule.id_type }}[]⟧)
 RETURNS TABLE (id {{ rule.id_type }}, other {{ rule.id_type }})
@@ -347,7 +347,7 @@ BEGIN
 {%- for link in rule.links %}
 {%- if link.over %}
     -- Members are named over these rows: who comes below one of them waits for this batch, if there is a foreign key. Those of
-    -- members that are not final are left alone: their family stays.
+    -- members that are not final are left alone: their family is kept.
     IF p_lock THEN
         «‹PERFORM› FROM {{ link.over.table }} AS v
         WHERE v.{{ link.over.names }} = ANY (ARRAY(SELECT m.id FROM unnest(o_ids, o_final) AS m(id, final) WHERE m.final)) FOR UPDATE»;

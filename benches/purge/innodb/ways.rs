@@ -1,4 +1,4 @@
-//! The ways in which the same rows go otherwise: one DELETE per table, a loop, and pt-archiver.
+//! The ways in which the same rows are deleted otherwise: one DELETE per table, a loop, and pt-archiver.
 
 use std::process::{Command, Stdio};
 
@@ -16,7 +16,7 @@ const NAIVE_SECONDS: u64 = 120;
 /// A column that leads to a member, by itself or over a row of another table that has a member.
 type Way = (&'static str, Option<&'static str>);
 
-/// Whose rows go, in order.
+/// Whose rows are deleted, in order.
 const TARGETS: [(&str, &[Way]); 11] = [
     (
         "t_ds_task_instance_context",
@@ -70,7 +70,7 @@ impl Lab {
         })
     }
 
-    /// Finds the members of all families that may go, with sets.
+    /// Finds the members of all families that may be deleted, with sets.
     fn finding(&self, temporary: &str) -> String {
         let over = format!(
             "(i.state IN (3, 5, 6, 7) AND i.end_time < '{}' - INTERVAL 31 DAY)",

@@ -23,7 +23,7 @@ pub(super) fn tell_changes(generated: &Generated, folder: &Path, ui: &Ui) {
     }
 }
 
-/// Every file of the bundles, and what is left of earlier ones, with what becomes of it.
+/// Every file of the bundles, and what is left of earlier ones, with what happens to it.
 pub(super) fn generated<'a>(
     all: impl Iterator<Item = &'a str>,
     stale: &'a [Stale],

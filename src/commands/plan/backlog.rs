@@ -1,4 +1,4 @@
-//! What of a rule is due, and what of that may go: counted along the index, then judged, all of it or slices.
+//! What of a rule is due, and what of that may be deleted: counted along the index, then judged, all of it or slices.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc;
@@ -23,7 +23,7 @@ const DAY: f64 = 86_400.0;
 /// More families than there are.
 const ALL: i64 = 1_000_000_000_000_000;
 
-/// What of a rule is due, and what of that may go.
+/// What of a rule is due, and what of that may be deleted.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
     /// Families that are due; unknown where even counting a part took too long.
@@ -32,7 +32,7 @@ pub(super) struct Backlog {
     pub(super) complete: bool,
     /// How many would have been counted at most.
     pub(super) counted: i64,
-    /// Families that may go, their rows, and the batches for them.
+    /// Families that may be deleted, their rows, and the batches for them.
     pub(super) going: f64,
     pub(super) rows: f64,
     pub(super) batches: f64,
@@ -65,7 +65,7 @@ impl Backlog {
         self.exact || self.sampled > 0.0
     }
 
-    /// Which part of what is due may go.
+    /// Which part of what is due may be deleted.
     pub(super) fn share(&self) -> f64 {
         match self.due {
             Some(due) if due > 0.0 => (self.going / due).min(1.0),

@@ -68,7 +68,7 @@ impl Passwords {
     }
 }
 
-/// The fields of a line, of which the last goes on to the end. A backslash takes the next character as it is.
+/// The fields of a line, of which the last continues to the end. A backslash takes the next character as it is.
 fn fields(line: &str) -> Option<[String; 5]> {
     if line.starts_with('#') {
         return None;

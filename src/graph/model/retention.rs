@@ -5,7 +5,7 @@ use crate::column::Column;
 /// How long ended families are kept. All durations are in seconds; a day is 86,400 s.
 #[derive(Clone, Debug)]
 pub struct Retention {
-    /// Retention where neither a policy nor the source says otherwise; none: such families are kept for ever.
+    /// Retention where neither a policy nor the source says otherwise; none: such families are kept forever.
     pub default: Option<i64>,
     /// No policy, option or call can go under this.
     pub minimum: i64,

@@ -23,7 +23,7 @@ pub struct Rule {
     pub r#final: Vec<Condition>,
     /// SQL that must be true as well of a final row, or of a row that goes by itself, with `{root}` for the row.
     pub where_sql: Option<String>,
-    /// When a row of the root table ended, or the time by which rows go: `Timestamp` or `Timestamptz`. A rule of single rows
+    /// When a row of the root table ended, or the time by which rows are deleted: `Timestamp` or `Timestamptz`. A rule of single rows
     /// without a time has the first column here by which a run goes through the table; one whose roots end with rows of
     /// another table, the time at which a root began.
     pub end_time: Column,
@@ -49,13 +49,13 @@ pub struct Rule {
     pub limits: Limits,
     /// Files outside the database that deleted rows name.
     pub artifacts: Vec<Artifact>,
-    /// The tables whose rows are copied into an archive before they go, in the order of deletion.
+    /// The tables whose rows are copied into an archive before they are deleted, in the order of deletion.
     pub archive: Vec<TableId>,
     /// Whether triggers refuse rows whose parent is gone or going.
     pub orphan_guard: bool,
     /// Further names for the figures of the preview and run documents, in the order of the file.
     pub report: Vec<ReportField>,
-    /// The tables whose rows go, children before parents, the root table last.
+    /// The tables whose rows are deleted, children before parents, the root table last.
     pub order: Vec<TableId>,
 }
 
@@ -86,12 +86,12 @@ impl Strategy {
 }
 
 impl Rule {
-    /// Whether its rows go as families, by the end of their last member.
+    /// Whether its rows are deleted as families, by the end of their last member.
     pub fn by_end(&self) -> bool {
         matches!(self.strategy, Strategy::EndTime)
     }
 
-    /// What it has whose rows go by a time of their own.
+    /// What it has whose rows are deleted by a time of their own.
     pub fn timed(&self) -> Option<&Timed> {
         match &self.strategy {
             Strategy::Timed(timed) => Some(timed),
@@ -99,7 +99,7 @@ impl Rule {
         }
     }
 
-    /// What it has whose rows go one by one.
+    /// What it has whose rows are deleted one by one.
     pub fn single(&self) -> Option<&Single> {
         match &self.strategy {
             Strategy::Single(single) => Some(single),
@@ -107,7 +107,7 @@ impl Rule {
         }
     }
 
-    /// The tables that say how long something is kept: for runs, and for removal times that are set anew.
+    /// The tables that say how long something is kept: for runs, and for removal times that are recalculated.
     pub fn definitions(&self) -> impl Iterator<Item = &Definition> {
         let of_stamps = self
             .stamps()
@@ -119,7 +119,7 @@ impl Rule {
         self.retention.definition().into_iter().chain(of_stamps)
     }
 
-    /// How removal times can be set anew.
+    /// How removal times can be recalculated.
     pub fn stamps(&self) -> &[Stamp] {
         self.timed().map_or(&[], |timed| &timed.stamps)
     }
@@ -135,7 +135,7 @@ impl Rule {
         self.links_of_root().filter(|link| link.over.is_none())
     }
 
-    /// Two edges each, in either order, of a table whose rows go with all of their parents: the first leads to families of
+    /// Two edges each, in either order, of a table whose rows are deleted with all of their parents: the first leads to families of
     /// this rule, which then depend on where the other leads. By an edge whose parents name the row, it may have several of
     /// them: that is both.
     pub fn joint_parents<'a>(&self, id: TableId, table: &'a Table) -> Vec<(&'a Edge, &'a Edge)> {
@@ -171,7 +171,7 @@ impl Rule {
             let mut members = timed.members.iter().filter(|it| it.table == table);
             table == self.root || members.any(|it| !it.family.is_empty())
         };
-        // One that names the root of the row's own family is no other way.
+        // One that refers to the root of the row's own family is no other way.
         let says_family = |edge: &Edge| {
             let mut pairs = edge.pairs();
             edge.parent == self.root
@@ -292,7 +292,7 @@ impl Link {
 /// The two readings of "a family with a shared member".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shared {
-    /// Nothing is deleted from under a parent that stays: families that share a member go together or not at all.
+    /// Nothing is deleted from under a parent that is kept: families that share a member are deleted together or not at all.
     Closed,
     /// A root's own verdict decides, whoever else links to its members.
     Literal,
@@ -379,9 +379,9 @@ pub enum Figure {
     Families,
     /// Rows of one table deleted, or that would be.
     Table(TableId),
-    /// End time of the oldest family that would go.
+    /// End time of the oldest family that would be deleted.
     OldestEndTime,
-    /// Keys of the first roots that would go.
+    /// Keys of the first roots that would be deleted.
     SampleRoots,
     /// Skipped families by reason, an object.
     Skipped,

@@ -4,20 +4,20 @@ use super::retention::Source;
 use super::table::TableId;
 use crate::column::{Column, Condition, Literal};
 
-/// A rule whose rows go by a time that each of them has: a stored removal time, or its age.
+/// A rule whose rows are deleted by a time that each of them has: a stored removal time, or its age.
 #[derive(Clone, Debug)]
 pub struct Timed {
     /// What is added to the time of a row: the rule's retention for an age; a removal time holds it already.
     pub retention: i64,
     /// What one transaction takes.
     pub unit: Unit,
-    /// The tables in the order in which their rows go.
+    /// The tables in the order in which their rows are deleted.
     pub members: Vec<Member>,
     /// When a row of the root table ended: no family goes that has not, or not for the minimum retention.
     pub ended: Option<Column>,
     /// Foreign keys of tables beside; a row that they name stays.
     pub references: Vec<Reference>,
-    /// How removal times can be set anew: first of the families of the rule, then of what belongs to none of them.
+    /// How removal times can be recalculated: first of the families of the rule, then of what belongs to none of them.
     pub stamps: Vec<Stamp>,
 }
 
@@ -37,7 +37,7 @@ pub enum Unit {
     Family,
 }
 
-/// How removal times can be set anew.
+/// How removal times can be recalculated.
 #[derive(Clone, Debug)]
 pub struct Stamp {
     /// What it is called by; none for the families of the rule.
@@ -46,7 +46,7 @@ pub struct Stamp {
     pub root: TableId,
     /// Which of its rows; empty for the families of the rule.
     pub candidates: Vec<Condition>,
-    /// The column of the root table that names the root of a row's family; without it, each row is one.
+    /// The column of the root table that refers to the root of a row's family; without it, each row is one.
     pub family: Option<String>,
     /// When a row of the root table began, of the type of the rule's time.
     pub start: Column,
@@ -91,7 +91,7 @@ pub struct Own {
 pub struct Member {
     /// The table.
     pub table: TableId,
-    /// The columns that name the root of a row's family; a row without families has none.
+    /// The columns that refer to the root of a row's family; a row without families has none.
     pub family: Vec<String>,
 }
 
@@ -106,12 +106,12 @@ pub struct Reference {
     pub to: TableId,
 }
 
-/// A rule of one table whose rows go one by one: why a row goes.
+/// A rule of one table whose rows are deleted one by one: why a row is deleted.
 #[derive(Clone, Debug)]
 pub enum Single {
     /// Its own expiry time has passed. The rule's retention is that of the fallback.
     Expiry {
-        /// The column from which the retention of a row without an expiry time counts; without one such a row stays.
+        /// The column from which the retention of a row without an expiry time counts; without one such a row is kept.
         fallback: Option<Column>,
     },
     /// It names something that is gone.

@@ -11,7 +11,7 @@ pub struct TableId(pub usize);
 pub struct Table {
     /// Name as the catalog has it.
     pub name: String,
-    /// Key columns; empty for a table that is nobody's parent and needs none.
+    /// Key columns; empty for a table that is no table's parent and needs none.
     pub key: Vec<Column>,
     /// Further unique keys that children name.
     pub unique: Vec<Vec<Column>>,
@@ -20,7 +20,7 @@ pub struct Table {
     pub indexed: Vec<String>,
     /// Triggers of the application that the spec accepts by name.
     pub triggers: Vec<String>,
-    /// What a row of this table names, and what becomes of it when that goes.
+    /// What a row of this table names, and what happens to it when that is deleted.
     pub edges: Vec<Edge>,
     /// With which of several parents a row goes.
     pub with: With,
@@ -68,7 +68,7 @@ pub struct Edge {
     pub further: Vec<(Column, Column)>,
     /// A value, besides NULL, that means "no parent" (DolphinScheduler writes 0).
     pub none: Option<Literal>,
-    /// What becomes of the row when the parent row is due.
+    /// What happens to the row when the parent row is due.
     pub action: Action,
     /// Whether it is the parent that names the row, so that one which no parent names is no orphan.
     pub alone: bool,
@@ -82,7 +82,7 @@ pub struct Edge {
 /// A row between a row and the one to which both belong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Through {
-    /// Its table, whose rows go after those that name them.
+    /// Its table, whose rows are deleted after those that name them.
     pub table: TableId,
     /// The columns that name it, each with the one that it names.
     pub pairs: Vec<(String, String)>,
@@ -97,10 +97,10 @@ pub enum With {
     Any,
 }
 
-/// What becomes of a row that names a row which is due.
+/// What happens to a row that names a row which is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// It belongs to that row and goes with it; [`Table::with`] says what becomes of it where it has other parents.
+    /// It belongs to that row and is deleted with it; [`Table::with`] says what happens to it where it has other parents.
     Delete,
     /// It keeps that row, and so the whole family, until it is gone itself.
     Restrict,
@@ -140,7 +140,7 @@ impl Table {
             .filter(|edge| edge.action == Action::Restrict)
     }
 
-    /// The edges to the rows that a row of this table lets go of, and outlives.
+    /// The edges to the rows that a row of this table is unlinked from, and outlives.
     pub fn releases(&self) -> impl Iterator<Item = &Edge> {
         self.edges
             .iter()

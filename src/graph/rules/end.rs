@@ -126,7 +126,7 @@ fn start(
     Some((end_time(text, written, diagnostics)?, written.span()))
 }
 
-/// The table whose rows say when a root ended, and its column that names the root.
+/// The table whose rows say when a root ended, and its column that refers to the root.
 fn rows(
     written: &Text,
     family: &Family<'_>,

@@ -1,4 +1,4 @@
-//! Rules whose rows go one by one: expired, orphaned, or outnumbered by newer ones of their group.
+//! Rules whose rows are deleted one by one: expired, orphaned, or outnumbered by newer ones of their group.
 
 use grammar::{EdgeText, NoneText};
 use toml::Spanned;
@@ -116,7 +116,7 @@ pub(super) fn rule(
     })
 }
 
-/// What a strategy makes of its fields: why rows go, the column by which a run goes through the table first (none: the
+/// What a strategy makes of its fields: why rows are deleted, the column by which a run goes through the table first (none: the
 /// key), and the retention.
 type Resolution = Option<(Single, Option<Column>, Retention)>;
 
@@ -384,7 +384,7 @@ fn parent(edge: &Edge, tables: &Resolved) -> Need {
     }
 }
 
-/// A row goes with all that belongs to it, and asks nobody who refers to that otherwise.
+/// A row is deleted with all that belongs to it, and asks nobody who refers to that otherwise.
 fn check_children(
     name: &Text,
     order: &[TableId],

@@ -1,4 +1,4 @@
-//! What a rule by removal time says of setting removal times anew.
+//! What a rule by removal time says of setting removal times.
 
 use toml::Spanned;
 
@@ -19,9 +19,9 @@ pub(super) struct Around<'a> {
     pub(super) name: &'a Text,
     pub(super) tables: &'a Resolved,
     pub(super) root: Option<TableId>,
-    /// The column of the root table that names the root of a row's family.
+    /// The column of the root table that refers to the root of a row's family.
     pub(super) family: Option<&'a String>,
-    /// The rule's tables, in the order in which their rows go.
+    /// The rule's tables, in the order in which their rows are deleted.
     pub(super) order: &'a [TableId],
     /// The time that is set, and the end of a row of the root table.
     pub(super) time: Option<&'a Column>,

@@ -1,4 +1,4 @@
-//! Rules whose rows go by a time of their own: a stored removal time, or their age.
+//! Rules whose rows are deleted by a time of their own: a stored removal time, or their age.
 
 use toml::Spanned;
 
@@ -169,7 +169,7 @@ fn alone(table: TableId) -> Member {
     Member { table, family }
 }
 
-/// The column of the root table that names the root of a row's family; none where each row is one.
+/// The column of the root table that refers to the root of a row's family; none where each row is one.
 fn family_column<'a>(
     root: Option<TableId>,
     members: &'a [Member],

@@ -1,4 +1,4 @@
-//! Edges: what a row of a table names, and what becomes of it when that goes.
+//! Edges: what a row of a table names, and what happens to it when that is deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -305,7 +305,7 @@ fn around(spec: &Spec, text: &str, edge: &EdgeText, between: &str) -> Option<Edg
     })
 }
 
-/// Whether a row goes with what it names.
+/// Whether a row is deleted with what it names.
 fn goes(edge: &EdgeText) -> bool {
     matches!(edge.action, ActionText::Delete | ActionText::Cascade)
 }

@@ -213,7 +213,7 @@ pub(super) fn now(graph: &Graph, rule: &Rule, kind: Kind) -> String {
     local(graph, kind, present_of(rule, kind))
 }
 
-/// What the time of a row must lie before now, for a view; empty where rows go whatever their age.
+/// What the time of a row must lie before now, for a view; empty where rows are deleted whatever their age.
 pub(super) fn cutoff_now(graph: &Graph, rule: &Rule, single: &Single) -> String {
     let Some(time) = single.aged() else {
         return String::new();

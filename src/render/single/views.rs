@@ -24,7 +24,7 @@ pub(crate) struct SingleView {
     pub(crate) time_type: &'static str,
     /// The instant of a run as the application writes it.
     pub(crate) now: String,
-    /// Why rows go.
+    /// Why rows are deleted.
     pub(crate) why: String,
     /// The columns of the key.
     pub(crate) keys: Vec<KeyView>,
@@ -156,7 +156,7 @@ pub(crate) struct PlaceView {
 }
 
 impl SingleView {
-    /// Why rows go, by pass.
+    /// Why rows are deleted, by pass.
     pub(crate) fn passes(&self) -> Vec<&'static str> {
         self.passes.iter().map(|pass| pass.name).collect()
     }
@@ -223,7 +223,8 @@ pub(crate) struct MysqlView {
     /// What the time of a retention must lie before, where `p_cutoff` is that instant.
     pub(crate) cutoff: String,
     pub(crate) ranked: Option<RankedView>,
-    /// Whether a batch may go by a list of keys: nothing goes with its rows, nothing is kept of them, and keys are numbers, of
+    /// Whether a batch may use a list of keys: nothing is deleted with its rows, nothing is kept of them, and keys
+    /// are numbers, of
     /// which a list has all.
     pub(crate) swept: bool,
     /// Whether a DELETE of MariaDB can judge the rows that it locks.

@@ -62,7 +62,7 @@ pub(crate) struct Finder<'a> {
 /// Whose rows are found.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Whose {
-    /// Those that name the root of a family of the rule.
+    /// Those that refer to the root of a family of the rule.
     Family,
     /// Those of row `w` of the root table.
     Own,
@@ -257,7 +257,7 @@ pub(super) struct Found {
     own: Vec<ChangeView>,
     /// By an instance, in any case.
     always: Vec<ChangeView>,
-    /// The column that names the root.
+    /// The column that refers to the root.
     column: String,
 }
 

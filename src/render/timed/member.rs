@@ -31,20 +31,20 @@ pub(super) struct MemberView {
     /// On MySQL and MariaDB: that of row `t`, and of row `l` of a work table, for a column that takes texts.
     key_told: String,
     id_told: String,
-    /// The columns that name the root of a row's family.
+    /// The columns that refer to the root of a row's family.
     pub(super) family: Vec<String>,
-    /// The one of them that names the root of the whole family, unless this is where it stands itself.
+    /// The one of them that refers to the root of the whole family, unless this is where it stands itself.
     pub(super) with_root: String,
     /// What a row must be to be one of the rule.
     pub(super) conditions: Vec<String>,
     /// The same of a row whose own time says when it goes.
     pub(super) alone: Vec<String>,
-    /// What it must be besides to go: of no family that stays, and named by nothing.
+    /// What it must be besides to go: of no family that is kept, and named by nothing.
     pub(super) predicates: Vec<String>,
     /// Those of these that ask for no family.
     #[serde(skip)]
     besides: Vec<String>,
-    /// Whether only a family that stays keeps a row, and nothing else asks for its columns.
+    /// Whether only a family that is kept keeps a row, and nothing else asks for its columns.
     pub(super) spared: bool,
     /// PostgreSQL: what finds the rows of the families `p_go` that name their root; empty where rows have no family.
     pub(super) of_roots: String,
@@ -55,7 +55,7 @@ pub(super) struct MemberView {
     pub(super) referrers: Vec<ReferrerView>,
     /// The columns that name the family, or are its root.
     pub(super) belongs: Vec<String>,
-    /// The work tables whose rows stay, where there are no arrays; all, and those without the next.
+    /// The work tables whose rows are kept, where there are no arrays; all, and those without the next.
     pub(super) stays: Vec<StayView>,
     pub(super) stays_before: Vec<StayView>,
     /// The list or work table with the keys of those of no family to which rows belong that go later or never; empty where
@@ -68,7 +68,7 @@ pub(super) struct MemberView {
     pub(super) left_of: Vec<String>,
     /// The lists of what is held besides, by which rows of it stay.
     pub(super) held: Vec<String>,
-    /// How rows `r` of other families may name row `t` of the family `n`, and where that names no root, but an instance of the
+    /// How rows `r` of other families may name row `t` of the family `n`, and where that refers to no root, but an instance of the
     /// family in `m`, rows `x`.
     pub(super) namers: Vec<NamerView>,
     pub(super) adopted_namers: Vec<NamerView>,
@@ -141,7 +141,7 @@ pub(super) struct RootView {
     pub(super) on: String,
 }
 
-/// A column that names the root, and those that have found a row before.
+/// A column that refers to the root, and those that have found a row before.
 #[derive(Serialize)]
 pub(super) struct FoundView {
     pub(super) column: String,
@@ -350,7 +350,7 @@ impl Tables<'_> {
         view
     }
 
-    /// PostgreSQL: what the rows of families name, though it names no root itself, is looked for once in a window.
+    /// PostgreSQL: what the rows of families name, though it refers to no root itself, is looked for once in a window.
     fn whose(&self, position: usize, adopt: Option<&AdoptView>) -> String {
         let by_family = self.timed.unit == Unit::Family;
         match (self.dialect, adopt) {
@@ -505,7 +505,7 @@ impl Tables<'_> {
     fn say_left(&self, views: &mut [MemberView]) {
         let Tables { timed, dialect, .. } = *self;
         for (index, member) in timed.members.iter().enumerate() {
-            // Those of the table's own rows that stay for others are not known yet.
+            // Those of the table's own rows that are kept for others are not known yet.
             let before: Vec<String> = views[index]
                 .predicates
                 .iter()

@@ -138,7 +138,7 @@ WHERE c.armed
   AND (JSON_CONTAINS(c.armed_rules, JSON_EXTRACT(@windrow_document, '$.rules'))) IS NOT TRUE;
 
 -- latch: one row, which every batch locks in share mode while it works. Who writes a policy or a hold locks it exclusively
--- afterwards: then no batch is under way that did not see what was written.
+-- afterwards: then no batch is in progress that did not see what was written.
 --# create table latch
 CREATE TABLE IF NOT EXISTS latch (
     only_row boolean NOT NULL DEFAULT true PRIMARY KEY CHECK (only_row = true)
@@ -430,7 +430,7 @@ SELECT 'up to run', '{}', 0
 FROM DUAL
 WHERE NOT EXISTS (SELECT 1 FROM tally AS t WHERE t.name = 'up to run' AND t.labels = '{}');
 
--- unfinished: the batch under way. Written in its transaction before the first deletion, taken out before its COMMIT: who
+-- unfinished: the batch in progress. Written in its transaction before the first deletion, taken out before its COMMIT: who
 -- sees a row here sees what a session committed after its run was killed. Where no handler runs at KILL QUERY, a session
 -- keeps the open transaction, and may commit it. The links tell the next run what was one family.
 --# create table unfinished

@@ -24,7 +24,7 @@ CREATE TABLE IF NOT EXISTS rule (
         scopes with a policy are cleaned; divided: workers share its families out; batch_setting: what a batch takes;
         document: all that the spec says. Written by an installation.';
 
--- rule_table: the tables whose rows go.
+-- rule_table: the tables whose rows are deleted.
 --# create table rule_table
 CREATE TABLE IF NOT EXISTS rule_table (
     rule       varchar(64) NOT NULL,

@@ -1,4 +1,4 @@
--- known_names: the tables of the spec, or those whose rows go, as the catalog spells them.
+-- known_names: the tables of the spec, or those whose rows are deleted, as the catalog spells them.
 --# create procedure known_names
 CREATE PROCEDURE known_names(IN p_going boolean, OUT o_schema varchar(64), OUT o_names longtext)
 SQL SECURITY DEFINER
@@ -463,7 +463,7 @@ BEGIN
     SET SESSION group_concat_max_len = 67108864;
     CALL known_names(false, v_schema, v_known);
     SELECT MAX(s.state), MAX(s.names), MAX(s.shapes) INTO v_then, v_names, v_shapes FROM catalog_state AS s WHERE s.run_id = p_run;
-    -- Tables that are not the ones that they were, and for each those that are new or were made anew and have its columns.
+    -- Tables that are not the ones that they were, and for each those that are new or were recreated and have its columns.
     WITH made AS (
         SELECT
             t.table_name AS name,
@@ -660,7 +660,7 @@ BEGIN
 END;
 
 -- judge_catalog: what a change of the catalog means for a run, once its batch is rolled back. What does no harm is noted, and
--- the run goes on.
+-- the run continues.
 --# create procedure judge_catalog
 CREATE PROCEDURE judge_catalog(IN p_run bigint, OUT o_reason longtext)
 SQL SECURITY DEFINER

@@ -151,7 +151,7 @@ BEGIN
     SELECT v_document AS p_result;
 END;
 
--- rule_paused: why a rule is passed over.
+-- rule_paused: why a rule is skipped.
 --# create procedure rule_paused
 CREATE PROCEDURE rule_paused(IN p_rule varchar(64), OUT o_reason varchar(1000))
 SQL SECURITY DEFINER

@@ -111,7 +111,7 @@ BEGIN
     END IF;
 END;
 
--- begin_step: whether a run goes on, of which nobody else writes the progress meanwhile.
+-- begin_step: whether a run continues, of which nobody else writes the progress meanwhile.
 --# create procedure begin_step
 CREATE PROCEDURE begin_step(IN p_run bigint, IN p_rule varchar(64), OUT o_state varchar(1000))
 SQL SECURITY DEFINER
@@ -231,7 +231,7 @@ BEGIN
     END IF;
 END;
 
--- fail_step: what the error of a batch means. A busy one is tried again, then halved.
+-- fail_step: what the error of a batch means. A busy one is retried, then halved.
 --# create procedure fail_step
 CREATE PROCEDURE fail_step(
     IN  p_run      bigint,

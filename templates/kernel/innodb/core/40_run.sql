@@ -1,4 +1,4 @@
--- record_skips: adds the families that a batch passed over to the ledger: the rows of the temporary table work_skip
+-- record_skips: adds the families that a batch skipped to the ledger: the rows of the temporary table work_skip
 -- (position, skip_key, reason).
 --# create procedure record_skips
 CREATE PROCEDURE record_skips(IN p_run bigint, IN p_rule varchar(64))
@@ -124,7 +124,7 @@ BEGIN
 END;
 
 -- had_its_turn: where the run before had no time for all rules, the one at which that ended comes last, so that it cannot take the
--- time of the others for ever. Several workers keep to one order.
+-- time of the others forever. Several workers keep to one order.
 --# create procedure had_its_turn
 CREATE PROCEDURE had_its_turn(IN p_run bigint, OUT o_position int)
 SQL SECURITY DEFINER
@@ -194,7 +194,7 @@ BEGIN
 END;
 
 -- end_look: what was looked at before is over. Where another server of a cluster ends a transaction, its server undoes that
--- while the session goes on; a row of a work table that is gone already has ended MySQL 9.7 then, in its dictionary.
+-- while the session continues; a row of a work table that is gone already has ended MySQL 9.7 then, in its dictionary.
 --# create procedure end_look
 CREATE PROCEDURE end_look()
 SQL SECURITY DEFINER
@@ -267,7 +267,7 @@ BEGIN
     END IF;
 
     CALL end_look();
-    -- One run at a time, or one of each worker, which do the same then. A purge of named families or a stamp may go on beside
+    -- One run at a time, or one of each worker, which do the same then. A purge of named families or a stamp may run beside
     -- it. What says running but is dead, has crashed.
     IF o_refused IS NULL THEN
         IF v_workers > 1 THEN

@@ -158,7 +158,7 @@ END;
 -- Who writes a policy or a hold takes the latch afterwards, which every batch holds in share mode. With autocommit the row
 -- is committed before the wait; in a transaction of the caller the latch is kept until it ends. Either way no batch is under
 -- way, when the call returns, that did not see what was written. Other servers of a cluster know nothing of the latch: there
--- it writes what a batch under way has locked and will write itself, and the cluster lets only one of the two commit.
+-- it writes what a batch in progress has locked and will write itself, and the cluster lets only one of the two commit.
 
 -- tell_runs: each batch locks its row of run_rule before it reads a hold, and each call writes the row of control before it
 -- opens that. So a batch which did not see what was written before this is undone, or was committed before.
@@ -437,7 +437,7 @@ BEGIN
             absent = NOT v_found;
         SELECT l.only_row INTO v_latch FROM latch AS l FOR UPDATE;
         CALL tell_runs();
-        -- No batch is under way that did not see the hold: the row is here to stay, or already gone.
+        -- No batch is in progress that did not see the hold: the row is here to stay, or already gone.
         CALL row_of_key(v_rule, v_text, v_again, v_found);
         IF v_found OR v_absent_too THEN
             UPDATE hold

@@ -70,7 +70,7 @@ BEGIN
       )) = r.backend_pid;
 END;
 
--- sweep_join: a run becomes part of the sweep under way, or begins a new one.
+-- sweep_join: a run becomes part of the sweep in progress, or begins a new one.
 --# create procedure sweep_join
 CREATE PROCEDURE sweep_join(IN p_run bigint, IN p_worker int)
 SQL SECURITY DEFINER
@@ -110,7 +110,7 @@ BEGIN
             s.place = IF(p.start_time IS NULL, NULL, p.place),
             s.start_place = IF(p.start_time IS NULL, NULL, p.place),
             s.around = false,
-            -- What the workers before had claimed and not looked at, where this sweep goes on behind that.
+            -- What the workers before had claimed and not looked at, where this sweep continues behind that.
             s.inherited = IF(p.start_time IS NULL, '[]', (
                 SELECT CONCAT('[', COALESCE(GROUP_CONCAT(DISTINCT CAST(JSON_ARRAY(l.id, l.ended, l.number) AS char) SEPARATOR ', '),
                     ''), ']')

@@ -288,7 +288,7 @@ BEGIN
 END;
 
 -- stamp_advance: one batch of a stamp with its progress in the ledger, in one transaction.
--- A batch that fails is rolled back and tried again, then halved down to one family, which is recorded and passed over.
+-- A batch that fails is rolled back and retried, then halved down to one family, which is recorded and skipped.
 --# create procedure stamp_advance
 CREATE PROCEDURE stamp_advance(IN p_run bigint, IN p_rule varchar(64), IN p_of varchar(64), IN p_whole boolean, OUT o_state varchar(1000))
 SQL SECURITY DEFINER

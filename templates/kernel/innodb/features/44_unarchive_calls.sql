@@ -1,4 +1,4 @@
--- archive_prune: what the end of a run does to the archive. It goes on up to 100,000 rows, or as long as the time budget and
+-- archive_prune: what the end of a run does to the archive. It continues up to 100,000 rows, or as long as the time budget and
 -- the window of the run last; not once it is paused. The first rule that archives has the setting for all of them.
 --# create procedure archive_prune
 CREATE PROCEDURE archive_prune(IN p_run bigint)

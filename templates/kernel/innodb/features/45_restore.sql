@@ -603,7 +603,7 @@ BEGIN
             SET v_counts = CONCAT_WS(', ', NULLIF(v_counts, ''), CONCAT(JSON_QUOTE(v_table), ': ', v_count));
         END IF;
     END WHILE;
-    -- After it no batch is under way that did not see the holds.
+    -- After it no batch is in progress that did not see the holds.
     SELECT l.only_row INTO v_latch FROM latch AS l FOR UPDATE;
     CALL tell_runs();
     SELECT COALESCE(GROUP_CONCAT(DISTINCT JSON_QUOTE(t.table_name) ORDER BY t.table_name SEPARATOR ', '), '')
@@ -745,7 +745,7 @@ BEGIN
     CALL check_archive(v_rule);
     CALL find_archive(v_run, v_rule, v_most);
     -- The work tables were made: a transaction in which that was done is written to MariaDB's binary log even when it is
-    -- rolled back. Should archived rows go meanwhile, archive_back() notices.
+    -- rolled back. Should archived rows be removed meanwhile, archive_back() notices.
     COMMIT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
     START TRANSACTION;

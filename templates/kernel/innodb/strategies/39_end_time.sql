@@ -1,5 +1,5 @@
 -- Rules by the end of families. The temporary tables of a session begin with work_. From batch to batch an empty one stays: what
--- names a table made anew is prepared again. One that has rows is dropped and made anew: DELETE costs as much as the rows did,
+-- names a recreated table is prepared again. One that has rows is dropped and recreated: DELETE costs as much as the rows did,
 -- TRUNCATE commits. MySQL lets a statement name a temporary table once.
 -- Of the types of keys and scopes nothing is known here: the rule makes work_type (id, root_id, scope), from which the others
 -- have them. Where keys are bytes, @windrow_hexed is true: what is a text, as in the ledger, has them as hexadecimal digits.
@@ -9,8 +9,8 @@
 -- count do as they say, undated, unlisted and due count roots. What is decided is decided here.
 
 -- end_time_step: one batch of a run with its progress in the ledger, in one transaction.
--- A batch that fails is rolled back and tried again, then halved down to a single family, which is recorded and passed
--- over. While the search goes on, a half that succeeds is followed by a quarter, not by the double: it would only fail again.
+-- A batch that fails is rolled back and retried, then halved down to a single family, which is recorded and passed
+-- over. While the search continues, a half that succeeds is followed by a quarter, not by the double: it would only fail again.
 --# create procedure end_time_step
 CREATE PROCEDURE end_time_step(IN p_run bigint, IN p_rule varchar(64), OUT o_state varchar(1000))
 SQL SECURITY DEFINER
@@ -184,7 +184,7 @@ BEGIN
                 p.retries_in_row = 0,
                 p.batch_families = IF(v_halving AND v_last > 1, v_last DIV 2, LEAST(v_present * 2, v_batch)),
                 p.halving = v_halving AND v_last > 1,
-                -- The claims have moved the cursor already: the next sweep goes on behind the last of them.
+                -- The claims have moved the cursor already: the next sweep continues behind the last of them.
                 p.cursor_time = IF(v_shared, v_at_time, TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_time))),
                 p.cursor_key = IF(v_shared, v_at_key, v_key),
                 p.updated_at = UTC_TIMESTAMP(6)
@@ -264,7 +264,7 @@ BEGIN
     END IF;
 END;
 
--- weigh_end_time: how many rows would go with the roots that were found. Nothing is locked, and what a dry run noted stays noted.
+-- weigh_end_time: how many rows would be deleted with the roots that were found. Nothing is locked, and what a dry run noted stays noted.
 --# create procedure weigh_end_time
 CREATE PROCEDURE weigh_end_time(IN p_rule varchar(64), OUT o_rows longtext)
 SQL SECURITY DEFINER

@@ -78,7 +78,7 @@ SQL SECURITY DEFINER
 COMMENT 'Makes work_scope, work_scope_of and work_due anew, with the types of work_type. end_time_scope() fills the first two.'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS work_scope, work_scope_of, work_due;
-    -- Whom the rule may clean, up to which end time (exclusive), and its retention, NULL: for ever; the row without a scope
+    -- Whom the rule may clean, up to which end time (exclusive), and its retention, NULL: forever; the row without a scope
     -- holds for all others. ahead, ahead_id: the last root of the scope in work_due; ahead is NULL where there are no more. chunk: how many
     -- roots of it are read next.
     CREATE TEMPORARY TABLE work_scope (
@@ -406,7 +406,7 @@ BEGIN
                 VALUES (IF(v_scoped, p_scope, NULL), v_default);
             END IF;
         END IF;
-        -- The cutoff of each length that there is. No length: for ever.
+        -- The cutoff of each length that there is. No length: forever.
         lengths: LOOP
             SELECT MIN(s.seconds) INTO v_seconds FROM work_scope AS s WHERE s.seconds > v_seconds;
             IF v_seconds IS NULL THEN
@@ -526,11 +526,11 @@ BEGIN
     LIMIT p_limit;
 END;
 
--- judge_end_time: expands the roots to their families and decides, row by row under lock, which may go.
+-- judge_end_time: expands the roots to their families and decides, row by row under lock, which may be deleted.
 --
 -- A member is a row of the root table. Links to ids without a row are not followed. Closed: the rows on both ends of a link go
 -- together or not at all; so members are collected in both directions. Literal: a root's own descendants decide, whoever else
--- links to them. Usually nothing speaks against anybody, and a look over the members is all. Otherwise end_time_doubt() goes on.
+-- links to them. Usually nothing speaks against anybody, and a look over the members is all. Otherwise end_time_doubt() continues.
 --# create procedure judge_end_time
 CREATE PROCEDURE judge_end_time(IN p_rule varchar(64), IN p_purge boolean, IN p_lock boolean, OUT o_families bigint)
 SQL SECURITY DEFINER

@@ -1,9 +1,9 @@
 -- Rules of single rows: expiry, orphan, keep-last. The temporary tables of a session begin with work_. From batch to batch an
--- empty one stays: what names a table made anew is prepared again. One that has rows is dropped and made anew: DELETE costs as
+-- empty one stays: what names a recreated table is prepared again. One that has rows is dropped and recreated: DELETE costs as
 -- much as the rows did, TRUNCATE commits. MySQL lets a statement name a temporary table once.
 -- Of the types of keys nothing is known here: the rule makes work_type, which is like the rows to look at, and work_named, which
 -- is like a key. It also goes from row to row: work_cursor has the last one that was looked at as row 1, and that of the batch
--- under way as row 2. Columns that the document of the rule calls hexed are bytes: what is a text has them as hexadecimal digits.
+-- in progress as row 2. Columns that the document of the rule calls hexed are bytes: what is a text has them as hexadecimal digits.
 
 -- single_open: the work tables that live as long as a run, or a preview.
 --# create procedure single_open
@@ -53,7 +53,7 @@ BEGIN
     DECLARE v_between longtext;
     -- Where some have rows, these are dropped, and made in a second round.
     work: LOOP
-        -- The last row of a batch that may go by a list of keys.
+        -- The last row of a batch that may use a list of keys.
         CREATE TEMPORARY TABLE IF NOT EXISTS work_bound LIKE work_type;
         -- The rows to judge, in the order of the search.
         CREATE TEMPORARY TABLE IF NOT EXISTS work_row LIKE work_type;
@@ -177,7 +177,7 @@ BEGIN
     SELECT COUNT(r.position) INTO o_found FROM work_row AS r WHERE r.position > 0;
 END;
 
--- single_place, single_resume: where a run is, so that the next one goes on behind that: the row of work_cursor.
+-- single_place, single_resume: where a run is, so that the next one continues behind that: the row of work_cursor.
 --# create procedure single_place
 CREATE PROCEDURE single_place(IN p_rule varchar(64), IN p_table varchar(20), OUT o_place longtext)
 SQL SECURITY DEFINER
@@ -412,7 +412,7 @@ CREATE PROCEDURE single_lock(IN p_rule varchar(64), IN p_pass integer, IN p_as_o
 SQL SECURITY DEFINER
 COMMENT 'Locks the rows that are deleted, and looks at each again. Fills work_gone with them, work_skip with the others that are due.'
 BEGIN
-    -- A first look without locks, so that a row that stays is not touched; then those that seem to be due are locked.
+    -- A first look without locks, so that a row that is kept is not touched; then those that seem to be due are locked.
     CALL judge_single(p_rule, 1, p_pass, p_as_of, p_cutoff);
     INSERT INTO work_skip (skip_key, reason)
     SELECT r.row_key, v.reason
@@ -489,7 +489,7 @@ BEGIN
 END;
 
 -- single_step: one batch of a run with its progress in the ledger, in one transaction.
--- A batch that fails is rolled back and tried again, then halved down to a single row, which is recorded and passed over.
+-- A batch that fails is rolled back and retried, then halved down to a single row, which is recorded and skipped.
 --# create procedure single_step
 CREATE PROCEDURE single_step(IN p_run bigint, IN p_rule varchar(64), OUT o_state varchar(1000))
 SQL SECURITY DEFINER
@@ -593,7 +593,7 @@ BEGIN
             ELSE
                 SELECT COALESCE(MAX(c.pass), 1) INTO v_pass FROM work_cursor AS c WHERE c.position = 1;
             END IF;
-            -- After an error rows go by their keys one by one, so that the one that fails is known.
+            -- After an error rows are deleted by their keys one by one, so that the one that fails is known.
             SET v_sweeps = NOT v_dry_run AND NOT v_halving AND v_again = 0 AND v_take > 1
                 AND COALESCE(JSON_CONTAINS(v_document, 'true', '$.swept'), false);
             search: LOOP
@@ -752,7 +752,7 @@ BEGIN
     END step;
 END;
 
--- weigh_single: how many rows would go with those that were found. Nothing is locked, and what a dry run noted stays noted.
+-- weigh_single: how many rows would be deleted with those that were found. Nothing is locked, and what a dry run noted stays noted.
 --# create procedure weigh_single
 CREATE PROCEDURE weigh_single(
     IN p_rule varchar(64), IN p_pass integer, IN p_as_of datetime(6), IN p_cutoff datetime(6), OUT o_rows longtext
@@ -872,7 +872,7 @@ BEGIN
     DECLARE v_oldest    varchar(64);
     DECLARE v_samples   longtext DEFAULT '';
     DECLARE v_passes    longtext DEFAULT '';
-    -- Of the pass under way: its rows, the oldest of them, its first keys.
+    -- Of the pass in progress: its rows, the oldest of them, its first keys.
     DECLARE v_here      bigint DEFAULT 0;
     DECLARE v_since     datetime(6);
     DECLARE v_first     longtext DEFAULT '';

@@ -1,8 +1,8 @@
 -- Rules by a stored removal time, or by age. Of one table (plain), their verbs are types, window, rows, count and delete. Of
 -- several, they are types, work, window, rows, count, keep, find, batch, judge, families, strays; and, where one transaction takes
 -- whole families, next and members.
--- The temporary tables of a session begin with work_. From batch to batch an empty one stays: what names a table made anew is
--- prepared again. One that has rows is dropped and made anew: DELETE costs as much as the rows did, TRUNCATE commits. MySQL lets
+-- The temporary tables of a session begin with work_. From batch to batch an empty one stays: what names a recreated table is
+-- prepared again. One that has rows is dropped and recreated: DELETE costs as much as the rows did, TRUNCATE commits. MySQL lets
 -- a statement name a temporary table once. Of the type of keys nothing is known here: the rule makes work_type (id), from which
 -- the others have it. Where keys are bytes, @windrow_hexed is true:
 -- what is a text, as in the ledger, has them as hexadecimal digits.
@@ -74,7 +74,8 @@ BEGIN
     -- Where some have rows, these are dropped, and made in a second round.
     work: LOOP
         -- The instants of a window, by table: rows are deleted by one of them after the other, so that an index is always better than
-        -- to read the table from end to end, and nothing but these rows is locked. found: the rows that go; roots: those among them.
+        -- to read the table from end to end, and nothing but these rows is locked. found: the rows that are deleted; roots:
+        -- those among them.
         CREATE TEMPORARY TABLE IF NOT EXISTS work_due (
             position integer NOT NULL DEFAULT 1,
             due datetime(6) NOT NULL,
@@ -153,7 +154,7 @@ BEGIN
                 KEY (due, id)
             ) ENGINE = InnoDB AS
             SELECT k.id FROM work_type AS k LIMIT 0;
-            -- Families, and those of rows that name one of theirs. binds: such a row stays.
+            -- Families, and those of rows that name one of theirs. binds: such a row is kept.
             CREATE TEMPORARY TABLE IF NOT EXISTS work_namer (
                 pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
                 binds boolean NOT NULL DEFAULT false,
@@ -196,7 +197,7 @@ BEGIN
 END;
 
 -- timed_step: one batch of a run with its progress in the ledger, in one transaction. A batch that fails is rolled back and
--- tried again, then halved down to one family, or the rows of one instant, which are recorded and passed over.
+-- retried, then halved down to one family, or the rows of one instant, which are recorded and skipped.
 --# create procedure timed_step
 CREATE PROCEDURE timed_step(IN p_run bigint, IN p_rule varchar(64), OUT o_state varchar(1000))
 SQL SECURITY DEFINER
@@ -463,7 +464,7 @@ BEGIN
             CALL claim_done(p_run, p_rule, 1, IF(v_by_family, NULL, v_to), v_at_time, v_at_key);
         END IF;
         IF NOT v_final THEN
-            -- What others have locked may go yet: a worker looks at it once more.
+            -- What others have locked may be deleted yet: a worker looks at it once more.
             UPDATE run_claim AS c
             SET c.left_keys = JSON_ARRAY_APPEND(c.left_keys, '$', JSON_ARRAY(COALESCE(v_key, CAST(v_from AS char)), CAST(v_to AS char)))
             WHERE c.run_id = p_run

@@ -7,7 +7,7 @@ BEGIN
     SELECT JSON_CONTAINS(r.document, 'true', '$.plain') IS TRUE INTO o_plain FROM rule AS r WHERE r.rule = p_rule;
 END;
 
--- timed_cutoff: before this instant a row is due, by the clock of the application: the retention, never under the minimum, and
+-- timed_cutoff: before this instant a row is due, by the clock of the application: the retention, never below the minimum, and
 -- the safety lag before an instant. A stored removal time holds the retention already.
 --# create procedure timed_cutoff
 CREATE PROCEDURE timed_cutoff(IN p_rule varchar(64), IN p_as_of datetime(6), IN p_retention bigint, OUT o_cutoff datetime(6))
@@ -263,7 +263,7 @@ BEGIN
     SELECT h.id FROM work_tied AS h;
 END;
 
--- timed_targets: the families that go as such. Called by judge.
+-- timed_targets: the families that are deleted as such. Called by judge.
 --# create procedure timed_targets
 CREATE PROCEDURE timed_targets()
 SQL SECURITY DEFINER
@@ -605,7 +605,7 @@ BEGIN
     CALL timed_close(p_rule);
 END;
 
--- timed_checks: rows that would go without their family, and rows that never go, for verify().
+-- timed_checks: rows that would be deleted without their family, and rows that never go, for verify().
 --# create procedure timed_checks
 CREATE PROCEDURE timed_checks(IN p_rule varchar(64))
 SQL SECURITY DEFINER

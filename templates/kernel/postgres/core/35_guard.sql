@@ -149,7 +149,7 @@ $windrow$;
 COMMENT ON FUNCTION why_paused(text, timestamptz, text) IS
     'Why nothing is done, in words: who paused it, since when and why.';
 
--- rule_paused: why a rule is passed over.
+-- rule_paused: why a rule is skipped.
 --# create function rule_paused
 CREATE OR REPLACE FUNCTION rule_paused(p_rule text)
 RETURNS text

@@ -326,8 +326,8 @@ $windrow$;
 COMMENT ON FUNCTION families_left(run, run_rule) IS
     'How many families more a run may take of a rule, by its option or setting run_families.';
 
--- fail_step: what the error of a batch means: the run ends; the batch is tried again; or it is halved. NULL: it cannot be
--- halved, and what failed is recorded and passed over.
+-- fail_step: what the error of a batch means: the run ends; the batch is retried; or it is halved. NULL: it cannot be
+-- halved, and what failed is recorded and skipped.
 --# create function fail_step
 CREATE OR REPLACE FUNCTION fail_step(p_run bigint, p_rule text, p_sqlstate text, p_message text, p_half bigint)
 RETURNS text

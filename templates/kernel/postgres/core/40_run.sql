@@ -1,4 +1,4 @@
--- record_skips: adds the families that a batch passed over to the ledger.
+-- record_skips: adds the families that a batch skipped to the ledger.
 --# create function record_skips
 CREATE OR REPLACE FUNCTION record_skips(p_run bigint, p_rule text, p_keys text[], p_reasons text[])
 RETURNS void
@@ -88,7 +88,7 @@ BEGIN
         PERFORM check_archive(p_options ->> 'rule');
     END IF;
 
-    -- One run at a time for each worker, and runs at the same time do the same. A purge of named families or a stamp may go on beside
+    -- One run at a time for each worker, and runs at the same time do the same. A purge of named families or a stamp may run beside
     -- it. What says running but is dead, has crashed.
     IF v_spec.workers > 1 THEN
         -- Workers that start in the same second wait for each other.

@@ -88,7 +88,7 @@ COMMENT ON FUNCTION at_others(bigint, text, boolean) IS
     'Which other worker of the sweep of run p_run is at p_rule, or with p_before at a rule before it; without a rule, which one still '
     'runs. NULL: none.';
 
--- claims_left: what the sweep before had claimed and not looked at, where this one goes on behind that.
+-- claims_left: what the sweep before had claimed and not looked at, where this one continues behind that.
 --# create function claims_left
 CREATE OR REPLACE FUNCTION claims_left(p_run bigint, p_rule text)
 RETURNS text[]
@@ -135,7 +135,7 @@ $windrow$;
 COMMENT ON FUNCTION has_windows(text) IS
     'Whether windows of rows whose root is gone follow the families of p_rule.';
 
--- sweep_join: a run becomes part of the sweep under way, or begins a new one.
+-- sweep_join: a run becomes part of the sweep in progress, or begins a new one.
 --# create function sweep_join
 CREATE OR REPLACE FUNCTION sweep_join(p_run bigint, p_worker integer)
 RETURNS void
@@ -592,7 +592,7 @@ BEGIN
     INTO o_skip_keys, o_skip_reasons
     FROM unnest(p_keys, p_reasons) WITH ORDINALITY AS k(key, reason, position)
     WHERE (k.reason = ANY (v_later)) IS NOT TRUE;
-    -- The claims have moved the cursor already: the next sweep goes on behind the last of them.
+    -- The claims have moved the cursor already: the next sweep continues behind the last of them.
     SELECT s.cursor_time, s.cursor_key INTO o_time, o_key FROM sweep AS s WHERE s.rule = p_rule;
 END
 $windrow$;

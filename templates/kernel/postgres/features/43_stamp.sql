@@ -271,7 +271,7 @@ COMMENT ON FUNCTION stamp_apply(text, text, jsonb, text[]) IS
     'Locks families or instances and sets the removal times that the options of a stamp say. No transaction control.';
 
 -- stamp_step: one batch of a stamp, with its progress in the ledger, in the caller's transaction.
--- A batch that fails is tried again, then halved down to one family, which is recorded and passed over. One that changed more rows
+-- A batch that fails is retried, then halved down to one family, which is recorded and skipped. One that changed more rows
 -- than a transaction may is rolled back, and fewer families are tried; so the first one is small.
 --# create function stamp_step
 CREATE OR REPLACE FUNCTION stamp_step(p_run bigint)

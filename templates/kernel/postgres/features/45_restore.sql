@@ -64,7 +64,7 @@ BEGIN
         RAISE EXCEPTION 'run % has no archived root in % with the key %', p_run, v_root, v_key
             USING ERRCODE = '22023', HINT = format('SELECT %I.archive_list() has the runs with archived rows.', current_schema());
     END IF;
-    -- Rows that name the root of their family are found by it, others level by level: what the last members found name as
+    -- Rows that refer to the root of their family are found by it, others level by level: what the last members found name as
     -- their descendants.
     SELECT string_agg(format(' OR t.%I = k.named::%s', w.name, key_type_of(p_rule)), '')
     INTO v_or
@@ -505,7 +505,7 @@ BEGIN
     ORDER BY n.position;
     -- By now the tables are locked, and get no further trigger.
     PERFORM check_caller(session_user, true);
-    -- After the lock no batch is under way that did not see the holds.
+    -- After the lock no batch is in progress that did not see the holds.
     LOCK TABLE latch IN EXCLUSIVE MODE;
     RETURN json_build_object(
         'run', v_run,

@@ -2,7 +2,7 @@
 -- kept, newest, unlisted. Times and keys of the application travel as text, but for those of a batch.
 
 -- end_time_step: one batch of a run, with its progress in the ledger, in the caller's transaction. A batch that fails is tried
--- again, then halved down to a single family, which is recorded and passed over. While the search goes on, a half that
+-- again, then halved down to a single family, which is recorded and skipped. While the search continues, a half that
 -- succeeds is followed by a quarter, not by the double: it would only fail again.
 --# create function end_time_step
 CREATE OR REPLACE FUNCTION end_time_step(p_run bigint, p_rule text)
@@ -151,7 +151,8 @@ COMMENT ON FUNCTION end_time_step(bigint, text) IS
     'calls it and commits.';
 
 -- search_ahead: the roots of the next batch of a run, behind its cursor. Where only scopes with a retention of their own are cleaned, a
--- search asks all of them: as many scopes as there are, so many roots it finds at once, and writes down. Whether they may go, each
+-- search asks all of them: as many scopes as there are, so many roots it finds at once, and writes down. Whether they may be
+-- deleted, each
 -- batch judges anew. A dry run searches for each batch, beside what it counted already.
 --# create function search_ahead
 CREATE OR REPLACE FUNCTION search_ahead(p_run run, p_progress run_rule, p_take bigint)

@@ -276,7 +276,7 @@ DECLARE
     v_reasons text[];
     v_busy    text[] := '{}';
 BEGIN
-    -- A first look without locks, so that a row that stays is not touched. Then those that seem to go are locked, and nobody
+    -- A first look without locks, so that a row that is kept is not touched. Then those that seem to go are locked, and nobody
     -- changes them any more: what is judged now holds until the end of the transaction.
     EXECUTE v_judge INTO v_looked, o_skip_keys, o_skip_reasons USING p_pass, p_keys, NULL::text[], NULL::bigint, p_as_of, p_cutoff;
     SELECT r.o_keys INTO o_keys FROM lock_rows(p_rule, v_looked, 'FOR UPDATE OF t SKIP LOCKED') AS r;
@@ -487,7 +487,7 @@ COMMENT ON FUNCTION single_idle(text, timestamptz, bigint) IS
     'Reads only.';
 
 -- single_step: one batch of a run, with its progress in the ledger, in the caller's transaction. A batch that fails is tried
--- again, then halved down to a single row, which is recorded and passed over.
+-- again, then halved down to a single row, which is recorded and skipped.
 --# create function single_step
 CREATE OR REPLACE FUNCTION single_step(p_run bigint, p_rule text)
 RETURNS text

@@ -97,7 +97,7 @@ $windrow$;
 COMMENT ON FUNCTION timed_families(bigint, text, text[], text, timestamptz) IS
     'Deletes, in the caller''s transaction, those families of these roots that may go; timed_step() calls it.';
 
--- own_rows_timed: what a batch takes of families that go together with some of other batches: a row that belongs to several goes
+-- own_rows_timed: what a batch takes of families that are deleted together with some of other batches: a row that belongs to several goes
 -- with the first.
 --# create function own_rows_timed
 CREATE OR REPLACE FUNCTION own_rows_timed(p_rule text, p_go text[], p_own text[]) RETURNS bigint[]
@@ -420,7 +420,7 @@ COMMENT ON FUNCTION timed_keeper(text, text, text[]) IS
     'name; NULL where there is none. Reads only; purge_end() calls it.';
 
 -- timed_step: one batch of a run, with its progress in the ledger, in the caller's transaction. A batch that fails is tried
--- again, then halved down to one family, or to the rows of one instant, which are recorded and passed over.
+-- again, then halved down to one family, or to the rows of one instant, which are recorded and skipped.
 --# create function timed_step
 CREATE OR REPLACE FUNCTION timed_step(p_run bigint, p_rule text)
 RETURNS text
@@ -582,7 +582,7 @@ BEGIN
         IF v_state IS NOT NULL THEN
             RETURN v_state;
         END IF;
-        -- What others have locked may go yet, where a worker will look at it once more.
+        -- What others have locked may be deleted yet, where a worker will look at it once more.
         v_final := true;
         IF v_shared AND is_busy(v_sqlstate) THEN
             v_final := is_last(p_run, p_rule);

@@ -89,7 +89,7 @@ pub fn has_optional(text: &str) -> bool {
 /// Makes a spec without errors fit. `unseen` are tables that the account may not see, whether they are there or not.
 ///
 /// # Errors
-/// Why what is left is no spec.
+/// Why the remaining parts are no valid spec.
 pub fn adapt(
     text: &str,
     catalog: &Catalog,

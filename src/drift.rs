@@ -1,4 +1,4 @@
-//! Drift: how what stands in a control schema differs from what a spec generates. Pure: the catalog's rows come in.
+//! Drift: how the contents of a control schema differ from what a spec generates. Pure: the catalog's rows come in.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ pub struct Drift {
     pub state: State,
     /// What this means and what mends it.
     pub detail: String,
-    /// The unified diff from what stands to what is generated, of a body that can be read; else empty.
+    /// The unified diff from the installed to the generated body, if it can be read; otherwise empty.
     pub diff: String,
     /// What drops it, where `windrow install` does that besides applying the generated files; else empty.
     pub statement: String,
@@ -80,7 +80,7 @@ impl Kind {
 pub enum State {
     /// It is not there.
     Missing,
-    /// It stands there, and the spec does not generate it.
+    /// It exists, and the spec does not generate it.
     Extra,
     /// Its body is not the one whose hash its comment names.
     Edited,
@@ -336,7 +336,7 @@ fn object<'a>(
     Some((kind, name))
 }
 
-/// From what stands to what is generated, with three lines around each change.
+/// From the installed to the generated text, with three lines of context.
 fn diff(name: &str, installed: &str, generated: &str) -> String {
     let lines = |text: &str| format!("{}\n", text.trim_matches('\n'));
     TextDiff::from_lines(lines(installed), lines(generated))

@@ -1,4 +1,4 @@
-//! How long a backlog takes: what is due, how fast it goes, when runs start and what ends them.
+//! How long a backlog takes: what is due, how fast it is deleted, when runs start and what ends them.
 //!
 //! Arithmetic only: what the database says comes in as values.
 

@@ -1,4 +1,4 @@
-//! `inspect`: what a database says of a spec that nobody has written yet.
+//! `inspect`: a first draft of a spec, from what a database shows.
 //!
 //! Pure functions: the catalog and what the rows of a sample say come in, a draft goes out. [`samples`] has the statements,
 //! and the command asks them.

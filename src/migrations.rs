@@ -1,6 +1,6 @@
 //! Migrations: the installation of a spec as the files of a migration runner, version by version.
 //!
-//! A version that was written stays as it is. The folder remembers the last one, so that the next one drops what is gone, and
+//! A version that was written never changes. The folder records the last one, so that the next one drops what is gone, and
 //! its way back installs the text of the one before.
 
 use std::collections::BTreeMap;

@@ -115,7 +115,7 @@ impl Ui {
         self.line(&format!("{YELLOW}warning{YELLOW:#}: {text}"));
     }
 
-    /// Says how to continue, on its own after a blank line.
+    /// Prints a hint, on its own after a blank line.
     pub fn hint(&self, text: &str) {
         self.line(&format!("\n{CYAN}hint{CYAN:#}: {text}"));
     }

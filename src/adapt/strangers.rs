@@ -1,4 +1,4 @@
-//! Tables that the spec does not know and whose rows name those that it covers: asked at the place where they would stand.
+//! Tables outside the spec whose rows refer to covered ones: a question at the place where they would be listed.
 
 use std::collections::BTreeMap;
 
@@ -86,7 +86,7 @@ fn line_by_line(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The edges that foreign keys say, each with the place below which it would stand.
+/// The edges from foreign keys, each with the place in the spec for it.
 fn edges(subject: &Subject<'_>, live: &CatalogTable) -> Vec<(usize, String)> {
     let keys = live.foreign_keys.iter();
     keys.filter_map(|key| {

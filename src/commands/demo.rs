@@ -1,4 +1,4 @@
-//! `demo`: the main job on a throw-away server, told as a story. Every step is a command that the user can repeat.
+//! `demo`: the main job on a throw-away server, step by step. Every step is a command that the user can repeat.
 
 use std::cell::RefCell;
 use std::fs;

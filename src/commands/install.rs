@@ -100,7 +100,7 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
 ///
 /// # Errors
 ///
-/// Fails where something speaks against an installation that was not overruled, or cannot be.
+/// Fails if a finding prevents the installation and was not overruled, or cannot be.
 fn judge(findings: &[Finding], args: &Install, ui: &Ui) -> anyhow::Result<bool> {
     for finding in findings
         .iter()
@@ -181,7 +181,7 @@ fn leave(session: &mut Session, control: &str) -> anyhow::Result<()> {
 }
 
 /// Drops what an earlier spec or version left, once the files are applied: nothing should delete or refuse by rules that are no
-/// longer in the spec. What somebody made by hand stays.
+/// longer in the spec. What was made by hand is kept.
 fn drop_left_over(
     session: &mut Session,
     bundle: &Bundle,

@@ -1,4 +1,4 @@
-//! `verify`, `status` and `history`: what stands and what was.
+//! `verify`, `status` and `history`: the present and the past.
 
 use std::thread;
 use std::time::Duration;

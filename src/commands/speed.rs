@@ -1,4 +1,4 @@
-//! How fast a rule goes: as its last runs did, or as is assumed while none has.
+//! How fast a rule deletes: measured in its last runs, or assumed while there are none.
 
 use super::session::Session;
 use crate::answers::Setting;

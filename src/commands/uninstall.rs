@@ -103,7 +103,7 @@ pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
     Ok(Exit::Clean)
 }
 
-/// Does all of it, and tells what was dropped.
+/// Drops all of it, and reports what was dropped.
 fn drop_all(
     session: &mut Session,
     statements: &[Statement],

@@ -71,7 +71,7 @@ impl Port {
     }
 }
 
-/// What names a row of a rule and does not go with it: its table keeps the row, or is unlinked from it.
+/// A reference to a row of a rule by a row that is not deleted with it: that row keeps the row, or is unlinked from it.
 pub(super) struct Referrer<'a> {
     pub(super) child: TableId,
     pub(super) edge: &'a Edge,

@@ -8,7 +8,7 @@ pub struct Reason {
     pub name: &'static str,
     /// What it means, in a few words.
     pub meaning: &'static str,
-    /// The same at length; nothing: no family is kept for it, it is told of keys that somebody has named.
+    /// The same in full; nothing: no family is kept for it, it is reported for named keys.
     pub explained: Option<&'static str>,
     /// What to do about it.
     pub remedy: &'static str,

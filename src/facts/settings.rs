@@ -1,4 +1,5 @@
-//! The settings: the limits of a rule, and what else an operator may set while runs continue. The spec's ranges, its JSON Schema,
+//! The settings: the limits of a rule, and what else an operator may set while runs are in progress. The spec's ranges,
+//! its JSON Schema,
 //! the rows of the kernel (`templates/kernel/parts/settings.sql`) and the table in `docs/pace.md` come from here.
 
 /// Where a range has no end.
@@ -21,7 +22,7 @@ pub struct Setting {
     pub default: i64,
     /// The same in words, where it depends on more.
     pub depends: Option<&'static str>,
-    /// What a spec may say among the `limits` of a rule; nothing: it is no such limit.
+    /// The values allowed under `limits` of a rule; nothing: it is not such a limit.
     pub limit: Option<Limit>,
     /// A value that the JSON Schema shows.
     pub example: Option<i64>,

@@ -1,4 +1,5 @@
-//! What the server would do by itself when a row of a covered table goes: foreign keys, rules, tables that inherit, triggers.
+//! What the server would do by itself when a row of a covered table is deleted: foreign keys, rules, tables that
+//! inherit, triggers.
 //! The same questions are asked again by `strangers()` in the database, before a run and in every batch.
 
 use std::collections::{BTreeMap, BTreeSet};

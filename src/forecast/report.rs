@@ -21,7 +21,7 @@ pub struct Report {
     pub indexes: Vec<MissingIndex>,
     /// By rule.
     pub rules: Vec<RuleForecast>,
-    /// What goes of each table.
+    /// What is deleted from each table.
     pub tables: Vec<TableForecast>,
     /// What only an installation can tell.
     #[serde(flatten)]

@@ -1,4 +1,4 @@
-//! Rows that stay when those go that they belong to: whether the spec says what happens to everything around them.
+//! Rows that are kept when their parents are deleted: whether the spec says what happens to everything around them.
 
 use toml::Spanned;
 
@@ -81,7 +81,7 @@ impl Kept<'_> {
         }
     }
 
-    /// What belongs to a row that is kept must have no other way to go.
+    /// What belongs to a kept row must have no other way to be deleted.
     fn check_below(&self, spec: &Spec, diagnostics: &mut Vec<Diagnostic>) {
         let mut below = vec![self.id];
         let mut at = 0;

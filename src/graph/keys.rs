@@ -1,8 +1,8 @@
-//! The foreign keys that a spec accounts for: what the server may do by itself when a row of a managed table goes.
+//! The foreign keys that a spec accounts for: what the server may do by itself when a row of a managed table is deleted.
 
 use crate::graph::{Action, Edge, Graph, Unit};
 
-/// What a foreign key does to the rows that refer, when the row that they name goes.
+/// What a foreign key does to the referring rows when the row that they refer to is deleted.
 pub const ACTING: [&str; 3] = ["CASCADE", "SET NULL", "SET DEFAULT"];
 
 /// A foreign key, if there is one on these columns, with what it may do.
@@ -70,7 +70,7 @@ impl Graph {
             && edges.all(|own| own.action != Action::Delete || own.parent == edge.parent)
     }
 
-    /// Whether some rows of a table stay when their parents go.
+    /// Whether some rows of a table are kept when their parents are deleted.
     fn keeps_some(&self, table: &str) -> bool {
         let mut tables = self.tables.iter();
         tables.any(|it| it.name == table && !it.kept.is_empty())

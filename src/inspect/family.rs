@@ -1,4 +1,4 @@
-//! What hangs on a root: the closure of tables over foreign keys, and over what names and rows say.
+//! What belongs to a root: the closure of tables over foreign keys, names and sampled rows.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub struct Family {
     pub ignored: BTreeMap<String, String>,
     /// Columns by foreign keys of which a row of the root table names the one above it.
     pub hierarchy: Vec<String>,
-    /// What nobody but a person can say.
+    /// What only a person can say.
     pub questions: Vec<String>,
 }
 
@@ -190,7 +190,7 @@ fn is_alike(column: Kind, key: Kind) -> bool {
     column == key || is_whole(column) && is_whole(key)
 }
 
-/// Finds what hangs on a root. `ask` looks at the rows of a guess.
+/// Finds what belongs to a root. `ask` samples the rows of a guess.
 pub fn find(
     catalog: &Catalog,
     guesses: &Guesses,

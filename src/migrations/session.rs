@@ -1,4 +1,4 @@
-//! The session of a runner continues after a migration: what it was told before is noted, and told again at the end.
+//! The session of a runner continues after a migration: its settings are saved before, and restored at the end.
 
 use super::text::Line;
 use crate::dialect::Dialect;

@@ -76,11 +76,11 @@ pub struct Reading {
     pub differences: Part<Differences>,
 }
 
-/// What people have decided in a database: policies, and what stays for a reason of theirs.
+/// What people have decided in a database: policies and holds.
 pub struct Decisions {
     /// How long scopes are kept.
     pub policies: Vec<Policy>,
-    /// Families that stay.
+    /// Families that are kept.
     pub holds: Vec<Hold>,
 }
 

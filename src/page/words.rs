@@ -24,7 +24,7 @@ fn conditions(all: &[Condition]) -> Line {
     line
 }
 
-/// What stands behind a sentence where there are conditions.
+/// What follows a sentence if there are conditions.
 fn only(lead: &str, all: &[Condition], sql: Option<&str>) -> Line {
     let mut line = Line::new();
     if !all.is_empty() {
@@ -140,7 +140,7 @@ fn single_rows(rule: &Rule, single: &Single, root: Line) -> Line {
     line
 }
 
-/// Whether rows without an expiry time stay although there is something that could stand in for it.
+/// Whether rows without an expiry time are kept although there is a fallback for it.
 fn is_off(rule: &Rule) -> bool {
     let is_expiry = matches!(rule.single(), Some(Single::Expiry { .. }));
     is_expiry && rule.retention.default == Some(0)
@@ -490,7 +490,7 @@ pub(super) fn besides(graph: &Graph, rule: &Rule) -> Vec<Line> {
     lines
 }
 
-/// How a table of a rule hangs on the others.
+/// How a table of a rule belongs to the others.
 pub(super) fn belongs(graph: &Graph, rule: &Rule, table: &Table, id: TableId) -> Line {
     let mut line = Line::new();
     if id == rule.root {

@@ -1,4 +1,4 @@
-//! How a rule deletes: what goes and in which order, what keeps families, what is let go of.
+//! How a rule deletes: what is deleted and in which order, what keeps families, what is set to NULL.
 
 use super::ways::{Hop, ways};
 use crate::graph::{Edge, Final, Graph, Kind, Rule, Strategy, TableId, With};
@@ -24,7 +24,7 @@ pub struct Purge {
     pub releases: Vec<Release>,
 }
 
-/// Rows that stay when the row goes that they name, and name none afterwards.
+/// Rows that are kept when the row that they refer to is deleted, and refer to none afterwards.
 #[derive(Debug)]
 pub struct Release {
     /// Their table.
@@ -49,7 +49,7 @@ pub struct Keep {
     pub why: String,
 }
 
-/// Rows that go with all of their parents, and so keep together the families that these belong to.
+/// Rows that are deleted with all of their parents, and so tie together the families that these belong to.
 #[derive(Debug)]
 pub struct Meet {
     /// From the root table's child down to the table of those rows, and up again to the root table.

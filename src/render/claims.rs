@@ -1,4 +1,4 @@
-//! The queries for what somebody else has made under the names of an installation, or may change.
+//! The queries for objects of others under the names of an installation, and for what others may change.
 
 use anyhow::Result;
 

@@ -1,4 +1,4 @@
-//! Rows that stay when those go that they belong to, for the templates.
+//! Rows that are kept when their parents are deleted, for the templates.
 
 use super::edges::EdgeView;
 use crate::dialect::Dialect;

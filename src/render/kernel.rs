@@ -63,7 +63,7 @@ fn parts(dialect: Dialect) -> impl Iterator<Item = &'static (&'static str, Text)
     parts.filter(move |(_, part)| !part.path.starts_with(other))
 }
 
-/// A query for what somebody else has made under windrow's names; `who` is a query for these.
+/// A query for objects of others under windrow's names; `who` is a query for the others.
 pub(super) fn claims(who: &str) -> String {
     let query = format!("WITH who AS ({who})\n--+ claims.sql");
     with_parts(&query, Dialect::Postgres)

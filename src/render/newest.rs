@@ -1,4 +1,4 @@
-//! The newest roots of each group, which stay, for the templates.
+//! The newest roots of each group, which are kept, for the templates.
 
 use serde::Serialize;
 

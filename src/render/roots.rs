@@ -1,11 +1,11 @@
-//! How the root of a family is told in a rule by time.
+//! How the root of a family is identified in a rule by time.
 
 use super::marks::own;
 use super::names::{control_name, table_name};
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Rule, Timed};
 
-/// How the root of a family is told.
+/// How the root of a family is identified.
 pub(super) struct Roots {
     pub(super) table: String,
     pub(super) key: String,

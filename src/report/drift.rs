@@ -1,4 +1,4 @@
-//! What `diff` tells.
+//! The output of `diff`.
 
 use std::fmt::Write as _;
 

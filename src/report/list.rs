@@ -63,7 +63,7 @@ pub fn policies(policies: &[Policy]) -> String {
     table.to_string()
 }
 
-/// Families that stay.
+/// Families that are kept.
 pub fn holds(holds: &[Hold]) -> String {
     let mut table = Table::new(&[
         ("rule", Left),

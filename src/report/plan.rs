@@ -1,4 +1,4 @@
-//! What `plan` tells: what a backlog asks for, on one screen. Pure functions.
+//! The output of `plan`: what a backlog requires, on one screen. Pure functions.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -216,7 +216,7 @@ fn inflow(rule: &RuleForecast) -> Option<String> {
     Some(format!("{families} become due per day ({from}){verdict}"))
 }
 
-/// How fast it goes, and how that is known.
+/// How fast rows are deleted, and how that is known.
 fn speed(speed: &Speed) -> String {
     let rate = count(speed.rows_per_second.round() as i64);
     match &speed.basis {
@@ -292,7 +292,7 @@ fn remedy(remedy: &Remedy, unit: &str) -> String {
     format!("  {} = {to}: {days}", remedy.change)
 }
 
-/// What goes of each table.
+/// What is deleted from each table.
 fn tables(all: &[TableForecast]) -> String {
     let mut table = Table::new(&[
         ("table", Left),

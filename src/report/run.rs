@@ -180,7 +180,7 @@ pub fn several<'a>(rules: impl Iterator<Item = &'a Figures>) -> Option<String> {
     })
 }
 
-/// Rows by table, why they go, and what stays.
+/// Rows by table, why they are deleted, and what is kept.
 fn told(figures: &Figures, out: &mut String) {
     let mut tables = Table::new(&[("table", Left), ("rows", Right)]);
     for (name, rows) in figures.tables.iter().flat_map(|tables| &tables.0) {

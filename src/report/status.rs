@@ -240,7 +240,7 @@ fn undeletable(all: &[Undeletable]) -> String {
     format!("\n{stays}")
 }
 
-/// Whether the runs keep up with a rule, of whose due families so many stay.
+/// Whether the runs keep up with a rule, of whose due families so many are kept.
 fn verdict(rule: &Due, stays: i64) -> String {
     let families = rule.families;
     if families == 0 {

@@ -1,4 +1,4 @@
-//! What `generate` tells of files: what was done with them, or what is to be done.
+//! What `generate` reports about files: what was done with them, or what is to be done.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -82,7 +82,7 @@ fn diff(change: &Stale) -> String {
         .to_string()
 }
 
-/// What is stale, and what mends it.
+/// What is stale, and how to update it.
 pub(super) fn report_stale(generated: &Generated, args: &Generate, options: &str, ui: &Ui) {
     if args.output == Output::Text {
         for diff in generated.files.iter().filter_map(|file| file.diff.as_ref()) {

@@ -21,13 +21,13 @@ pub struct Rule {
     pub candidates: Vec<Condition>,
     /// Rows of the root table that are final: every listed column has one of the listed values.
     pub r#final: Vec<Condition>,
-    /// SQL that must be true as well of a final row, or of a row that goes by itself, with `{root}` for the row.
+    /// SQL that must also be true for a final row, or for a row that is deleted by itself, with `{root}` for the row.
     pub where_sql: Option<String>,
     /// When a row of the root table ended, or the time by which rows are deleted: `Timestamp` or `Timestamptz`. A rule of single rows
     /// without a time has the first column here by which a run goes through the table; one whose roots end with rows of
     /// another table, the time at which a root began.
     pub end_time: Column,
-    /// What stands in for an end time that is NULL; of the same type.
+    /// The fallback for an end time that is NULL; of the same type.
     pub otherwise: Option<Column>,
     /// What the end time counts, where it is a number; of orphans and of rows outnumbered by newer ones, what the time counts from which
     /// the retention does. Its type is `Timestamptz` here: it is an instant. A number that is not
@@ -43,7 +43,7 @@ pub struct Rule {
     pub shared: Shared,
     /// How long ended families are kept.
     pub retention: Retention,
-    /// The roots that stay whatever their age: those that one of these keeps.
+    /// The roots that are kept whatever their age: by any of these.
     pub newest: Vec<Newest>,
     /// How much a run takes at once.
     pub limits: Limits,
@@ -294,11 +294,11 @@ impl Link {
 pub enum Shared {
     /// Nothing is deleted from under a parent that is kept: families that share a member are deleted together or not at all.
     Closed,
-    /// A root's own verdict decides, whoever else links to its members.
+    /// Each root is decided alone, whoever else links to its members.
     Literal,
 }
 
-/// The newest roots of each group stay, with their families.
+/// The newest roots of each group are kept, with their families.
 #[derive(Clone, Debug)]
 pub struct Newest {
     /// How many of each group.
@@ -317,7 +317,7 @@ impl Newest {
         self.per.iter().chain(&self.by)
     }
 
-    /// What tells the groups apart.
+    /// What defines the groups.
     pub fn group(&self) -> String {
         let names: Vec<&str> = self.per.iter().map(|column| column.name.as_str()).collect();
         names.join(", ")
@@ -334,7 +334,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// What holds where nobody has set anything else.
+    /// The default, if nothing else is set.
     pub fn of(&self, setting: Setting) -> i64 {
         let said = self.said.get(setting.name).copied();
         said.unwrap_or(setting.default)

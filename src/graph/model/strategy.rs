@@ -13,9 +13,9 @@ pub struct Timed {
     pub unit: Unit,
     /// The tables in the order in which their rows are deleted.
     pub members: Vec<Member>,
-    /// When a row of the root table ended: no family goes that has not, or not for the minimum retention.
+    /// When a row of the root table ended: no family is deleted that has not ended, or not for the minimum retention.
     pub ended: Option<Column>,
-    /// Foreign keys of tables beside; a row that they name stays.
+    /// Foreign keys of other tables; a row that they refer to is kept.
     pub references: Vec<Reference>,
     /// How removal times can be recalculated: first of the families of the rule, then of what belongs to none of them.
     pub stamps: Vec<Stamp>,
@@ -31,9 +31,9 @@ impl Timed {
 /// What one transaction of a rule by time takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// A window of time of all tables: each row goes by its own.
+    /// A slice of time of all tables: each row is deleted by its own time.
     Window,
-    /// Whole families, by the time of their root. What belongs to none goes by its own, in windows.
+    /// Whole families, by the time of their root. Rows of no family are deleted by their own time, in slices.
     Family,
 }
 
@@ -116,9 +116,9 @@ pub enum Single {
     },
     /// It names something that is gone.
     Orphan {
-        /// What must exist; a row goes if one of these is broken. Never empty.
+        /// What must exist; a row is deleted if one of these is missing. Never empty.
         needs: Vec<Vec<Need>>,
-        /// The column from which the retention counts; without one a row goes at once.
+        /// The column from which the retention is counted; without one a row is deleted at once.
         time: Option<Column>,
     },
     /// Enough rows of its group are newer.
@@ -127,9 +127,9 @@ pub enum Single {
         group: Vec<Column>,
         /// The columns that order a group, the newest last.
         order: Vec<Column>,
-        /// How many rows of a group stay.
+        /// How many rows of a group are kept.
         keep: i64,
-        /// The column from which the retention counts; without one a row goes at once.
+        /// The column from which the retention is counted; without one a row is deleted at once.
         time: Option<Column>,
     },
 }
@@ -157,7 +157,7 @@ impl Single {
             .collect()
     }
 
-    /// What must exist for a row to stay, one list for each thing.
+    /// What must exist for a row to be kept, one list for each requirement.
     pub fn chains(&self) -> &[Vec<Need>] {
         match self {
             Single::Orphan { needs, .. } => needs,

@@ -22,11 +22,11 @@ pub struct Table {
     pub triggers: Vec<String>,
     /// What a row of this table names, and what happens to it when that is deleted.
     pub edges: Vec<Edge>,
-    /// With which of several parents a row goes.
+    /// With which of several parents a row is deleted.
     pub with: With,
-    /// What a row must hold to go with its parents; any other keeps them. Empty where every row goes.
+    /// What a row must contain to be deleted with its parents; any other keeps them. Empty if every row is deleted.
     pub r#final: Final,
-    /// What a row holds that stays when its parents go; empty where none does.
+    /// What a row contains that is kept when its parents are deleted; empty if none is.
     pub kept: Vec<Condition>,
 }
 
@@ -70,7 +70,7 @@ pub struct Edge {
     pub none: Option<Literal>,
     /// What happens to the row when the parent row is due.
     pub action: Action,
-    /// Whether it is the parent that names the row, so that one which no parent names is no orphan.
+    /// Whether the parent refers to the row, so that a row without such a parent is no orphan.
     pub alone: bool,
     /// Whether a foreign key that deletes the row with its parent may be left to do so, where the server says that it does.
     pub cascades: bool,
@@ -88,12 +88,12 @@ pub struct Through {
     pub pairs: Vec<(String, String)>,
 }
 
-/// With which of its parents a row goes that has several.
+/// With which of its parents a row with several is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum With {
     /// With all of them, or not at all.
     All,
-    /// With the first that goes.
+    /// With the first that is deleted.
     Any,
 }
 
@@ -104,7 +104,7 @@ pub enum Action {
     Delete,
     /// It keeps that row, and so the whole family, until it is gone itself.
     Restrict,
-    /// It stays, and its columns are set to NULL before that row goes.
+    /// It is kept, and its columns are set to NULL before that row is deleted.
     SetNull,
 }
 

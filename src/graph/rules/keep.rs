@@ -1,4 +1,4 @@
-//! `keep` of a rule by the end of families: the newest of each group stay.
+//! `keep` of a rule by the end of families: the newest of each group are kept.
 
 use toml::Spanned;
 

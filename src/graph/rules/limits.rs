@@ -30,7 +30,7 @@ pub(super) fn limits(written: &spec::Limits, diagnostics: &mut Vec<Diagnostic>) 
     limits
 }
 
-/// A query that stands in the spec as it is: it is set between brackets in a routine, and must not end them.
+/// A query of the spec that is used unchanged: it is put in brackets into a routine, and must not close them.
 fn raw_query(written: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<String> {
     let sql = written.get_ref().trim();
     let first = sql.split_whitespace().next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! SQL that stands in a spec as it is.
+//! SQL of a spec that is used unchanged.
 
 use crate::diagnostic::Diagnostic;
 use crate::graph::names;

@@ -318,7 +318,7 @@ fn aged(
     }
 }
 
-/// What must exist for a row to stay: what the rule says, or else each parent of the table.
+/// What must exist for a row to be kept: what the rule says, otherwise each parent of the table.
 fn needs(
     text: &str,
     name: &Text,
@@ -384,7 +384,7 @@ fn parent(edge: &Edge, tables: &Resolved) -> Need {
     }
 }
 
-/// A row is deleted with all that belongs to it, and asks nobody who refers to that otherwise.
+/// A row is deleted with all that belongs to it; other references to that are not checked.
 fn check_children(
     name: &Text,
     order: &[TableId],

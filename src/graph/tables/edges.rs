@@ -1,4 +1,4 @@
-//! Edges: what a row of a table names, and what happens to it when that is deleted.
+//! Edges: what a row of a table refers to, and what happens to the row when that is deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,11 +1,11 @@
-//! Which rows of a table stay when those go that they belong to.
+//! Which rows of a table are kept when their parents are deleted.
 
 use crate::diagnostic::Diagnostic;
 use crate::graph::Condition;
 use crate::graph::conditions::condition;
 use crate::spec::{self, grammar, in_file_order};
 
-/// What a row of a table holds that stays.
+/// What a kept row of a table contains.
 pub(super) fn resolve(written: &spec::Table, diagnostics: &mut Vec<Diagnostic>) -> Vec<Condition> {
     let mut found = Vec::new();
     let conditions = written.kept.iter().map(toml::Spanned::get_ref);

@@ -1,4 +1,4 @@
-//! Rows of other families that name rows of a family: while one of them stays, the family does, too.
+//! Rows of other families that refer to rows of a family: while one of them is kept, so is the family.
 
 use super::member::{NamerView, Tables};
 use crate::graph::{Edge, Member};

@@ -38,7 +38,8 @@ pub use specs::{Check, Format, Generate, Graph, Init, Inspect, Report};
 #[command(
     name = "windrow",
     version = VERSION,
-    after_help = "Exit codes:\n  0  done and clean\n  1  done, with findings, stale files, violations or failed families\n  2  failed: usage, connection, SQL; with `--output json` the error is a document, too"
+    after_help = "Exit codes:\n  0  done and clean\n  1  done, with findings, stale files, violations or failed families\n  \
+         2  failed: usage, connection, SQL; with `--output json` the error is a document, too"
 )]
 #[command(
     subcommand_required = true,

@@ -85,8 +85,9 @@ pub fn left_out(what: &str, why: &str) -> Finding {
 
 /// What is told where what is left is no spec.
 pub fn nothing_left(name: &str, why: &str) -> Finding {
-    let message =
-        format!("without the parts that this database lacks, nothing useful is left of the spec: {why}");
+    let message = format!(
+        "without the parts that this database lacks, nothing useful is left of the spec: {why}"
+    );
     error("left-out", name, message)
         .help("write into a copy of the spec what this version has instead, or leave out there what hangs on what is absent")
 }

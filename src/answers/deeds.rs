@@ -93,7 +93,8 @@ impl Overlap {
     pub fn text(&self) -> String {
         let tables = self.tables.iter().map(|table| format!("`{table}`"));
         format!(
-            "the installation of `{}` also deletes from {}: a hold that is placed here does not bind it, nor does a hold there bind this one",
+            "the installation of `{}` also deletes from {}: a hold that is placed here does not bind it, nor does a hold \
+             there bind this one",
             self.owner,
             tables.collect::<Vec<_>>().join(", ")
         )

@@ -116,8 +116,6 @@ fn minute<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
     let mut parts = text.split(':').map(|part| part.parse::<i64>().ok());
     match (parts.next().flatten(), parts.next().flatten()) {
         (Some(hours), Some(minutes)) => Ok(hours * 60 + minutes),
-        _ => Err(D::Error::custom(format!(
-            "`{text}` is not a time of day"
-        ))),
+        _ => Err(D::Error::custom(format!("`{text}` is not a time of day"))),
     }
 }

@@ -56,9 +56,11 @@ pub(super) fn init(args: &Init, ui: &Ui) -> anyhow::Result<Exit> {
             .into());
     }
     let adapted = adapt::adapt(&text, &catalog, &unseen, Mode::Draft).map_err(|why| {
-        Failure::new("without the parts that this database lacks, nothing useful is left of the spec")
-            .detail(why)
-            .hint(another(&args.from))
+        Failure::new(
+            "without the parts that this database lacks, nothing useful is left of the spec",
+        )
+        .detail(why)
+        .hint(another(&args.from))
     })?;
     refuse(&adapted.lacking(&catalog), &unseen, &args.from)?;
     let text = format!("{}\n", headed(&adapted, dialect).trim_end());

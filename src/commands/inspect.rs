@@ -113,12 +113,9 @@ impl Look<'_> {
         if Instant::now() > self.until {
             return Err("not sampled: the time was up (--timeout)".to_owned());
         }
-        self.database.query(sql, &[]).map_err(|error| {
-            format!(
-                "not sampled: {}",
-                error.to_string().trim_end_matches('.')
-            )
-        })
+        self.database
+            .query(sql, &[])
+            .map_err(|error| format!("not sampled: {}", error.to_string().trim_end_matches('.')))
     }
 
     fn share(&mut self, guess: &Guess, end: Option<&str>) -> Share {

@@ -71,9 +71,7 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
         leave(&mut session, &bundle.control)?;
     }
     if forced {
-        ui.warning(
-            "installed despite errors; they are recorded, and `windrow status` shows them",
-        );
+        ui.warning("installed despite errors; they are recorded, and `windrow status` shows them");
     }
     let installed = Installed {
         spec: session.graph.name.clone(),
@@ -113,7 +111,8 @@ fn judge(findings: &[Finding], args: &Install, ui: &Ui) -> anyhow::Result<bool> 
         .find(|it| it.code == "foreign-claim" && it.severity == Severity::Error)
     {
         return Err(Failure::new(format!("{} {}", finding.object, finding.message))
-            .hint(format!("not installed: somebody else may change what it would use, and `--force` does not overrule this: {}", finding.help))
+            .hint(format!("not installed: somebody else may change what it would use, and `--force` does not overrule this: \
+                 {}", finding.help))
             .into());
     }
     let stopping = findings.iter().any(stops);
@@ -392,7 +391,9 @@ fn replaced(statement: &Statement) -> Option<Statement> {
     let made = statement.what.made()?;
     let (kind, name) = (made.kind.word(), &made.name);
     (made.kind.is_routine() || made.kind == bundle::Kind::View).then(|| Statement {
-        what: What::new(&format!("drop {kind} {name}, which has a different definition")),
+        what: What::new(&format!(
+            "drop {kind} {name}, which has a different definition"
+        )),
         sql: format!("DROP {} {name} CASCADE", kind.to_uppercase()),
         alone: false,
         shown: None,
@@ -490,8 +491,9 @@ fn failed(file: &File, dialect: Dialect, applied: &[AppliedFile], error: anyhow:
             }
         });
     }
-    failure
-        .hint("running `windrow install` again is safe: it skips what is done and continues from there")
+    failure.hint(
+        "running `windrow install` again is safe: it skips what is done and continues from there",
+    )
 }
 
 /// Whether runs may delete; nothing where this account may not look.
@@ -524,6 +526,8 @@ fn next_steps(session: &Session, args: &Install, armed: Option<bool>, ui: &Ui) {
         steps.push(format!("windrow policy set {spec}{of} --scope SCOPE --retention 30d   (nothing is deleted without a policy)"));
     }
     steps.push(format!("windrow preview {spec}   (what would be deleted)"));
-    steps.push(format!("windrow arm {spec}   (until then, no run deletes anything)"));
+    steps.push(format!(
+        "windrow arm {spec}   (until then, no run deletes anything)"
+    ));
     ui.hint(&format!("next:\n  {}", steps.join("\n  ")));
 }

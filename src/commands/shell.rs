@@ -20,7 +20,8 @@ pub(super) fn completions(args: &Completions, ui: &Ui) -> anyhow::Result<Exit> {
 /// Writes a page for each command.
 pub(super) fn man(args: &Man, ui: &Ui) -> anyhow::Result<Exit> {
     let folder = args.out.display();
-    fs::create_dir_all(&args.out).with_context(|| format!("cannot create the folder `{folder}`"))?;
+    fs::create_dir_all(&args.out)
+        .with_context(|| format!("cannot create the folder `{folder}`"))?;
     clap_mangen::generate_to(Cli::command(), &args.out)
         .with_context(|| format!("cannot write pages to `{folder}`"))?;
     ui.note(&format!("man -l {folder}/windrow.1 shows the first page"));

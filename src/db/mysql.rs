@@ -337,7 +337,8 @@ fn connect_failure(url: &Url, host: &Host, error: Error) -> Failure {
                 .caused_by(Failure::new(
                     "the server asks for the password in clear text (caching_sha2_password), and the connection is not encrypted",
                 ))
-                .hint("use `ssl-mode=REQUIRED` or a socket; otherwise give the server's public key with `server-public-key-path`, or trust the network with `get-server-public-key=true`")
+                .hint("use `ssl-mode=REQUIRED` or a socket; otherwise give the server's public key with \
+                     `server-public-key-path`, or trust the network with `get-server-public-key=true`")
         }
         Error::DriverError(DriverError::UnknownAuthPlugin(ref name)) => failure
             .caused_by(Failure::new(format!(
@@ -382,10 +383,12 @@ fn server_failure(server: &MySqlError, denied: &'static str) -> Failure {
 const TLS: &str = "check `ssl-mode` and `ssl-ca`: `REQUIRED` requires only TLS, `VERIFY_IDENTITY` also a trusted certificate \
                    of this host; `ssl-cert` and `ssl-key` name the client's own certificate";
 
-const LOGIN: &str = "check user, password, and the hosts from which the account may connect; the password may come from MYSQL_PWD or --password-file";
+const LOGIN: &str = "check user, password, and the hosts from which the account may connect; the password may come from \
+     MYSQL_PWD or --password-file";
 
 /// MariaDB alone says so in a statement.
-const ROLE: &str = "only the account that created a role may grant it: install with that account, or let it `GRANT … TO … WITH ADMIN OPTION`; see `mysql.roles_mapping`";
+const ROLE: &str = "only the account that created a role may grant it: install with that account, or let it `GRANT … TO … \
+     WITH ADMIN OPTION`; see `mysql.roles_mapping`";
 
 /// What a routine of ours says: the message, and behind a semicolon the hint, which has no field of its own here. The
 /// server takes no more than 128 characters.
@@ -438,7 +441,8 @@ fn hint(number: u16, message: &str) -> Option<&'static str> {
         }
         1045 => LOGIN,
         1449 => {
-            "the account or role whose rights a routine has no longer exists: if it is windrow's owner role, `windrow install` creates it again"
+            "the account or role whose rights a routine has no longer exists: if it is windrow's owner role, `windrow \
+             install` creates it again"
         }
         1109 | 1146 | 1305 | 1049 if about_control => "run `windrow install` first",
         1049 => {
@@ -484,7 +488,8 @@ fn hint(number: u16, message: &str) -> Option<&'static str> {
             "the server's disk or tablespace is full: free some space; nothing is lost, and the next run continues"
         }
         1251 | 1524 | 2059 => {
-            "server and client have no common authentication method for this account: use `caching_sha2_password` (MySQL), or `mysql_native_password` or `ed25519` (MariaDB)"
+            "server and client have no common authentication method for this account: use `caching_sha2_password` (MySQL), \
+             or `mysql_native_password` or `ed25519` (MariaDB)"
         }
         1820 | 1862 => "the account's password has expired: set a new one",
         3118 | 4151 => "the account is locked: an administrator can unlock it",

@@ -387,8 +387,9 @@ fn connect_failure(url: &Url, error: postgres::Error) -> Failure {
     }
     let failure = failure.caused_by(Failure::new(cause.clone()));
     if cause.contains("password missing") {
-        return failure
-            .hint("give the password in PGPASSWORD, with --password-file, in the address or in `.pgpass`");
+        return failure.hint(
+            "give the password in PGPASSWORD, with --password-file, in the address or in `.pgpass`",
+        );
     }
     failure.hint("check host, port and network, and that the server is running")
 }
@@ -464,7 +465,8 @@ fn hint(code: &str, message: &str) -> Option<&'static str> {
             "the server is shutting down or starting: try again when it is up; what was committed is kept"
         }
         "28000" if message.contains("no encryption") => {
-            "the server may accept this user over TLS only: use `sslmode=require`, or better `sslmode=verify-full`; otherwise see `pg_hba.conf`"
+            "the server may accept this user over TLS only: use `sslmode=require`, or better `sslmode=verify-full`; \
+             otherwise see `pg_hba.conf`"
         }
         "28P01" | "28000" => {
             "check user, password and `pg_hba.conf`; the password may come from PGPASSWORD or --password-file"

@@ -45,7 +45,9 @@ pub const REASONS: [Reason; 10] = [
     reason(
         "UNDATED_MEMBER",
         "it has no time to count from: no end time, or no removal time",
-        "a member is final but has neither an end time nor a fallback for it (`end_time = \"end_date else updated_at\"`); or, if rows of another table determine the end (`end_time = \"max(step.completed_at)\"`), one of these has not ended, or there are none. In a rule by removal time: it has no removal time; by age or expiry: the row has no time",
+        "a member is final but has neither an end time nor a fallback for it (`end_time = \"end_date else updated_at\"`); \
+         or, if rows of another table determine the end (`end_time = \"max(step.completed_at)\"`), one of these has not \
+         ended, or there are none. In a rule by removal time: it has no removal time; by age or expiry: the row has no time",
     ).or(
         "Find out why the row has no time; set it, or name a fallback column (`else`). By removal time: `windrow stamp \
          --calculated --missing`.",
@@ -89,7 +91,9 @@ pub const REASONS: [Reason; 10] = [
     reason(
         "REFERENCED",
         "a row that is kept refers to it",
-        "a row of another table keeps a member (an edge with `restrict`, or a row that is not `final`), or, in a rule by removal time, a row that is kept refers to one of the family's rows, or one of the family's rows also belongs to something that no rule deletes",
+        "a row of another table keeps a member (an edge with `restrict`, or a row that is not `final`), or, in a rule by \
+         removal time, a row that is kept refers to one of the family's rows, or one of the family's rows also belongs to \
+         something that no rule deletes",
     ).or(
         "Nothing, if that row is meant to keep it. Otherwise end or remove that row in the application, or change its edge in the spec.",
     ),

@@ -126,13 +126,16 @@ pub const BATCH_ROWS: Setting = Setting {
     ..Setting::new("batch_rows", "rows", 1, 100_000)
         .count(1, 100_000)
         .example(10_000)
-        .means("rows of one table in one transaction, at most, for rules that do not delete families")
+        .means(
+            "rows of one table in one transaction, at most, for rules that do not delete families",
+        )
 };
 /// Rows of whole families in one transaction.
 pub const BATCH_FAMILY_ROWS: Setting = Setting::new("batch_family_rows", "rows", 1, 10_000_000)
     .default(100_000)
     .count(1, 10_000_000)
-    .means("rows of all tables in one transaction, at most, for rules that delete families, or single rows with what belongs to them; a larger family is a batch of its own, as no family is divided");
+    .means("rows of all tables in one transaction, at most, for rules that delete families, or single rows with what \
+         belongs to them; a larger family is a batch of its own, as no family is divided");
 /// How long a statement waits for a lock.
 pub const LOCK_TIMEOUT: Setting = Setting::new("lock_timeout", "milliseconds", 1, 60_000)
     .default(100)
@@ -151,9 +154,7 @@ pub const MAX_REPLICA_WAL: Setting = Setting {
         .or_off()
         .count(1, 1_000_000_000)
         .example(512)
-        .means(
-            "the same in megabytes of WAL, for replicas and replication slots; PostgreSQL only",
-        )
+        .means("the same in megabytes of WAL, for replicas and replication slots; PostgreSQL only")
 };
 /// Other sessions that may be active.
 pub const MAX_ACTIVE_SESSIONS: Setting =
@@ -167,7 +168,8 @@ pub const MAX_OLD_SNAPSHOT: Setting = Setting::new("max_old_snapshot", "transact
     .or_off()
     .count(1, 1_000_000_000)
     .example(1_000_000)
-    .means("for how many transactions an old snapshot may prevent cleanup before a batch waits: the age of the oldest snapshot (PostgreSQL), the length of the history list (MySQL, MariaDB)");
+    .means("for how many transactions an old snapshot may prevent cleanup before a batch waits: the age of the oldest \
+         snapshot (PostgreSQL), the length of the history list (MySQL, MariaDB)");
 /// What holds for rows without a time of their own.
 pub const FALLBACK_RETENTION: Setting = Setting {
     depends: Some("the fallback's retention"),
@@ -177,13 +179,15 @@ pub const FALLBACK_RETENTION: Setting = Setting {
 /// Days that the ledger remembers.
 pub const LEDGER_DAYS: Setting = Setting::new("ledger_days", "days", 1, 36_500)
     .default(400)
-    .means("how long the ledger and the log of settings are kept; only a setting, of the first rule. On PostgreSQL an operator cannot set it below 400. On all servers its own changes are kept in `setting_log` permanently");
+    .means("how long the ledger and the log of settings are kept; only a setting, of the first rule. On PostgreSQL an \
+         operator cannot set it below 400. On all servers its own changes are kept in `setting_log` permanently");
 /// Days after which archived rows are deleted.
 pub const ARCHIVE_DAYS: Setting = Setting {
     depends: Some("off: forever"),
     ..Setting::new("archive_days", "days", 0, 36_500)
         .or_off()
-        .means("how long [the archive](archive.md) keeps the rows of a run; in the spec beside `name`; as a setting, it belongs to the first rule that archives")
+        .means("how long [the archive](archive.md) keeps the rows of a run; in the spec beside `name`; as a setting, it \
+             belongs to the first rule that archives")
 };
 
 /// Every setting, in the order in which lists show them.
@@ -203,7 +207,8 @@ pub const SETTINGS: [Setting; 21] = [
     Setting::new("time_budget", "seconds", 1, 86_400)
         .default(1_800)
         .span(1)
-        .means("how long a run may take; the first rule's value applies. The procedure checks it before every batch: no server ends a procedure by its own time limits"),
+        .means("how long a run may take; the first rule's value applies. The procedure checks it before every batch: no \
+             server ends a procedure by its own time limits"),
     LOCK_TIMEOUT,
     Setting::new("retries", "times", 0, 100)
         .default(3)
@@ -228,17 +233,20 @@ pub const SETTINGS: [Setting; 21] = [
         .or_off()
         .default(10_000)
         .count(0, 100_000)
-        .means("the same for scheduled runs, if neither `rate` nor `nice` sets their speed, so that the application is not slowed down; at most a minute"),
+        .means("the same for scheduled runs, if neither `rate` nor `nice` sets their speed, so that the application is not \
+             slowed down; at most a minute"),
     Setting::new("back_off_max", "seconds", 0, 604_800)
         .or_off()
         .default(1_800)
         .span(0)
-        .means("the longest back-off of scheduled runs after runs that found nothing left: 10 seconds after the first, doubled after each further one; of several rules the shortest applies"),
+        .means("the longest back-off of scheduled runs after runs that found nothing left: 10 seconds after the first, \
+             doubled after each further one; of several rules the shortest applies"),
     Setting::new("suspend_after", "failed runs", 0, 100)
         .or_off()
         .default(5)
         .count(0, 100)
-        .means("how many scheduled runs in a row may end with an error before no further one starts; of several rules the smallest applies"),
+        .means("how many scheduled runs in a row may end with an error before no further one starts; of several rules the \
+             smallest applies"),
     MAX_REPLICA_LAG,
     MAX_REPLICA_WAL,
     MAX_ACTIVE_SESSIONS,

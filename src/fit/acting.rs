@@ -82,7 +82,8 @@ fn keys_on<'a>(catalog: &'a Catalog, name: &'a str) -> impl Iterator<Item = &'a 
 
 fn rules(table: &Table, rules: &[String], event: &str, found: &mut Vec<Finding>) {
     for rule in rules {
-        let message = format!("the rule `{rule}` acts on {event}, in addition to windrow or instead of it");
+        let message =
+            format!("the rule `{rule}` acts on {event}, in addition to windrow or instead of it");
         found.push(error("rule", &table.name, message).help(format!(
             "DROP RULE {rule} ON {}; what it does can be a trigger, or an edge of the spec",
             table.name
@@ -203,7 +204,8 @@ fn key_finding(
     if !acts {
         return Some(warning("unlisted-reference", name, message).help(match keyless {
             false => format!(
-                "families that it refers to cannot be deleted, and would FAIL; with {} among the `parents` of `{name}` they are kept as REFERENCED",
+                "families that it refers to cannot be deleted, and would FAIL; with {} among the `parents` of `{name}` they \
+                 are kept as REFERENCED",
                 edge(" restrict")
             ),
             true if is_around(parent, key) => format!("with {} among the `parents` of `{name}` its rows are deleted with them", edge("")),
@@ -213,7 +215,8 @@ fn key_finding(
     let help = if behind.is_some_and(|edge| edge.effects.is_empty()) {
         "it would act on rows that the spec keeps: change the key to NO ACTION".to_owned()
     } else if behind.is_some() {
-        "the spec says `set null` for these columns: change the key to ON DELETE SET NULL, or remove `set null`, so that the rows are deleted"
+        "the spec says `set null` for these columns: change the key to ON DELETE SET NULL, or remove `set null`, so that \
+         the rows are deleted"
             .to_owned()
     } else if own.is_none() {
         "windrow covers tables of one schema or database: change the key to NO ACTION there, or drop it".to_owned()

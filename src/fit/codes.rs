@@ -4,7 +4,10 @@
 pub const CODES: [(&str, &str); 37] = [
     (
         "foreign-claim",
-        "A role, a schema or an object with one of windrow's names, or in its schema, belongs to somebody else, or somebody else may act as the owner role. The owner of an object decides what happens when it is used: an installation, which often has all rights, would run code prepared by that owner, who could also obtain the rights that it grants. Correct what the finding names, or drop it if windrow is not installed yet; `--force` does not overrule this.",
+        "A role, a schema or an object with one of windrow's names, or in its schema, belongs to somebody else, or somebody \
+         else may act as the owner role. The owner of an object decides what happens when it is used: an installation, \
+         which often has all rights, would run code prepared by that owner, who could also obtain the rights that it \
+         grants. Correct what the finding names, or drop it if windrow is not installed yet; `--force` does not overrule this.",
     ),
     (
         "left-out",
@@ -16,7 +19,8 @@ tables wait for rows that no rule would reach.",
     ),
     (
         "missing-schema",
-        "The spec's schema does not exist in this database. Often the address names another database, or the application is in another schema: set `schema` in the spec.",
+        "The spec's schema does not exist in this database. Often the address names another database, or the application is \
+         in another schema: set `schema` in the spec.",
     ),
     (
         "missing-table",
@@ -32,7 +36,8 @@ is not left out: without a column, a condition is weaker, and rows that should b
     ),
     (
         "type-differs",
-        "A column has another type than the spec declares. If the types cannot be compared at all, this is an error; if only the width differs, values still compare, but an index may not be used as planned.",
+        "A column has another type than the spec declares. If the types cannot be compared at all, this is an error; if \
+         only the width differs, values still compare, but an index may not be used as planned.",
     ),
     (
         "key-not-unique",
@@ -40,11 +45,17 @@ is not left out: without a column, a condition is weaker, and rows that should b
     ),
     (
         "not-nullable",
-        "A column of an edge with `set null` is declared NOT NULL, so every batch with such a row would fail. Drop the constraint, or let the row be deleted with its parent.",
+        "A column of an edge with `set null` is declared NOT NULL, so every batch with such a row would fail. Drop the \
+         constraint, or let the row be deleted with its parent.",
     ),
     (
         "unlisted-reference",
-        "A foreign key to a covered table is not an edge of the spec: from a managed table (a second key, or one to itself), from an ignored table, from a table that the spec does not name, from another schema or database. If it acts by itself (CASCADE, SET NULL, SET DEFAULT), rows would be deleted or changed without a rule, a count or a copy: an error, and runs are refused. If it refuses (NO ACTION, RESTRICT), nothing is lost, but families that it refers to cannot be deleted. Make it an edge: `column -> table.key`, with `set null` if the key does that, with `restrict` if the rows are to be kept. `[ignore]` is no remedy: an ignored table keeps its rows.",
+        "A foreign key to a covered table is not an edge of the spec: from a managed table (a second key, or one to \
+         itself), from an ignored table, from a table that the spec does not name, from another schema or database. If it \
+         acts by itself (CASCADE, SET NULL, SET DEFAULT), rows would be deleted or changed without a rule, a count or a \
+         copy: an error, and runs are refused. If it refuses (NO ACTION, RESTRICT), nothing is lost, but families that it \
+         refers to cannot be deleted. Make it an edge: `column -> table.key`, with `set null` if the key does that, with \
+         `restrict` if the rows are to be kept. `[ignore]` is no remedy: an ignored table keeps its rows.",
     ),
     (
         "kept-reference",
@@ -55,19 +66,23 @@ exists (NO ACTION, RESTRICT). Drop the key, or let these rows be deleted with th
     ),
     (
         "rule",
-        "A covered table has a PostgreSQL rule (CREATE RULE … ON DELETE). It acts in addition to each DELETE, or instead of it, and nothing counts what it does. Runs are refused.",
+        "A covered table has a PostgreSQL rule (CREATE RULE … ON DELETE). It acts in addition to each DELETE, or instead of \
+         it, and nothing counts what it does. Runs are refused.",
     ),
     (
         "inheritance",
-        "A table inherits from a covered one (INHERITS; not a partition). Statements on the covered table would also read and delete its rows. Runs are refused.",
+        "A table inherits from a covered one (INHERITS; not a partition). Statements on the covered table would also read \
+         and delete its rows. Runs are refused.",
     ),
     (
         "unseen-databases",
-        "Tables of other databases may refer to covered ones (MySQL, MariaDB), and the account cannot see all of them. The privilege REFERENCES on `*.*` shows foreign keys, but no rows.",
+        "Tables of other databases may refer to covered ones (MySQL, MariaDB), and the account cannot see all of them. The \
+         privilege REFERENCES on `*.*` shows foreign keys, but no rows.",
     ),
     (
         "unlisted-column",
-        "A table that is neither in the spec nor ignored has a column with the same name as an edge of the spec. Its rows may belong to deleted rows and would be left behind. Add it to `[tables]`, or to the ignored tables with a reason.",
+        "A table that is neither in the spec nor ignored has a column with the same name as an edge of the spec. Its rows \
+         may belong to deleted rows and would be left behind. Add it to `[tables]`, or to the ignored tables with a reason.",
     ),
     (
         "ignored-missing",
@@ -82,31 +97,41 @@ either, and `check` reports when the application drops the index.",
     ),
     (
         "missing-index",
-        "No index leads with a column by which rows are found, so every batch would read the whole table. The generated file `20_indexes.sql` creates it.",
+        "No index leads with a column by which rows are found, so every batch would read the whole table. The generated \
+         file `20_indexes.sql` creates it.",
     ),
     (
         "invalid-index",
-        "An index that is needed is marked invalid: an earlier CREATE INDEX CONCURRENTLY failed or was stopped. `windrow install` drops and rebuilds it if it is one of windrow's; drop any other by hand.",
+        "An index that is needed is marked invalid: an earlier CREATE INDEX CONCURRENTLY failed or was stopped. `windrow \
+         install` drops and rebuilds it if it is one of windrow's; drop any other by hand.",
     ),
     (
         "trigger",
-        "A covered table, or a partition of it, has an enabled trigger that fires on DELETE, or on UPDATE of a column that windrow sets (`set null`, `stamp`); on PostgreSQL also on INSERT, if such a column determines the partition of a row. It is code that windrow cannot account for: read it, and accept it by name (`triggers = [\"…\"]`). It fires for each row that windrow deletes or sets: it costs time, and may write or refuse. On MySQL and MariaDB it cannot write to the table that its own table's rows belong to (error 1442): those families are kept, as FAILED.",
+        "A covered table, or a partition of it, has an enabled trigger that fires on DELETE, or on UPDATE of a column that \
+         windrow sets (`set null`, `stamp`); on PostgreSQL also on INSERT, if such a column determines the partition of a \
+         row. It is code that windrow cannot account for: read it, and accept it by name (`triggers = [\"…\"]`). It fires \
+         for each row that windrow deletes or sets: it costs time, and may write or refuse. On MySQL and MariaDB it cannot \
+         write to the table that its own table's rows belong to (error 1442): those families are kept, as FAILED.",
     ),
     (
         "row-security",
-        "Row level security is on for a covered table. A role that does not see all rows would leave children behind, or treat an unfinished family as finished.",
+        "Row level security is on for a covered table. A role that does not see all rows would leave children behind, or \
+         treat an unfinished family as finished.",
     ),
     (
         "partitioned",
-        "A covered table is partitioned. Keys are unique only together with the partition column, and each statement touches all partitions; windrow deletes from it as from any table, and does not drop partitions.",
+        "A covered table is partitioned. Keys are unique only together with the partition column, and each statement \
+         touches all partitions; windrow deletes from it as from any table, and does not drop partitions.",
     ),
     (
         "nullable-rank",
-        "A column by which a rule groups or orders rows (`keep-last`) may be NULL. A row without a group, or without a position in it, is neither deleted nor counted among the newest; verify() reports how many there are.",
+        "A column by which a rule groups or orders rows (`keep-last`) may be NULL. A row without a group, or without a \
+         position in it, is neither deleted nor counted among the newest; verify() reports how many there are.",
     ),
     (
         "seq-scan",
-        "According to EXPLAIN, a generated statement does a full scan of a big table. Each batch would do so. The statement lacks an index, or the table lacks statistics: run ANALYZE and check again.",
+        "According to EXPLAIN, a generated statement does a full scan of a big table. Each batch would do so. The statement \
+         lacks an index, or the table lacks statistics: run ANALYZE and check again.",
     ),
     (
         "not-explained",
@@ -114,39 +139,54 @@ either, and `check` reports when the application drops the index.",
     ),
     (
         "engine",
-        "A covered table has another storage engine than InnoDB (MySQL, MariaDB). Without transactions and row locks, an interrupted run would leave half a family behind, and a run would lock out the application.",
+        "A covered table has another storage engine than InnoDB (MySQL, MariaDB). Without transactions and row locks, an \
+         interrupted run would leave half a family behind, and a run would lock out the application.",
     ),
     (
         "system-versioning",
-        "A table whose rows are deleted is WITH SYSTEM VERSIONING (MariaDB): the server keeps each deleted row as history, with all its data. A run frees no space, and data that must be deleted by law still exists. `DELETE HISTORY FROM … BEFORE SYSTEM_TIME …` deletes the history; this needs a separate privilege that windrow does not ask for; `ALTER TABLE … DROP SYSTEM VERSIONING` ends it.",
+        "A table whose rows are deleted is WITH SYSTEM VERSIONING (MariaDB): the server keeps each deleted row as history, \
+         with all its data. A run frees no space, and data that must be deleted by law still exists. `DELETE HISTORY FROM … \
+         BEFORE SYSTEM_TIME …` deletes the history; this needs a separate privilege that windrow does not ask for; `ALTER \
+         TABLE … DROP SYSTEM VERSIONING` ends it.",
     ),
     (
         "collation-differs",
-        "The columns at the two ends of an edge are strings with different character sets or collations. On MySQL and MariaDB, comparing them is an error (1267), or prevents the server from using the index, so each batch would read the whole table; ALTER TABLE … MODIFY gives both the same. On PostgreSQL comparing them is an error (42P22), and a nondeterministic collation treats different keys as equal, so rows of a family that is kept would be deleted: runs are refused.",
+        "The columns at the two ends of an edge are strings with different character sets or collations. On MySQL and \
+         MariaDB, comparing them is an error (1267), or prevents the server from using the index, so each batch would read \
+         the whole table; ALTER TABLE … MODIFY gives both the same. On PostgreSQL comparing them is an error (42P22), and a \
+         nondeterministic collation treats different keys as equal, so rows of a family that is kept would be deleted: runs are refused.",
     ),
     (
         "edge-type-differs",
-        "One end of an edge is a string and the other a number (MySQL, MariaDB). The server compares them as floating-point numbers: without the index, and large keys only roughly.",
+        "One end of an edge is a string and the other a number (MySQL, MariaDB). The server compares them as floating-point \
+         numbers: without the index, and large keys only roughly.",
     ),
     (
         "sign-differs",
-        "One end of an edge is UNSIGNED and the other is not (MySQL, MariaDB). Equal values still match by the index; a value beyond the range of the other end matches nothing, and its rows would be left behind as orphans.",
+        "One end of an edge is UNSIGNED and the other is not (MySQL, MariaDB). Equal values still match by the index; a \
+         value beyond the range of the other end matches nothing, and its rows would be left behind as orphans.",
     ),
     (
         "on-update",
-        "Each UPDATE of a row sets this column to the current time (ON UPDATE CURRENT_TIMESTAMP; MySQL, MariaDB). If it is the end time of a rule, a manual correction makes an old family young again. Otherwise it does not matter, as windrow updates no row.",
+        "Each UPDATE of a row sets this column to the current time (ON UPDATE CURRENT_TIMESTAMP; MySQL, MariaDB). If it is \
+         the end time of a rule, a manual correction makes an old family young again. Otherwise it does not matter, as \
+         windrow updates no row.",
     ),
     (
         "generated-column",
-        "A column that the spec names is a generated column (MySQL, MariaDB). windrow reads it like any column; a virtual one needs an index to be found by.",
+        "A column that the spec names is a generated column (MySQL, MariaDB). windrow reads it like any column; a virtual \
+         one needs an index to be found by.",
     ),
     (
         "no-primary-key",
-        "A covered table has no primary key, and the binary log is on (MySQL, MariaDB). With row-based replication, each replica then reads the whole table for each deleted row.",
+        "A covered table has no primary key, and the binary log is on (MySQL, MariaDB). With row-based replication, each \
+         replica then reads the whole table for each deleted row.",
     ),
     (
         "binlog-statement",
-        "The binary log has the format STATEMENT (MySQL, MariaDB). The batches skip locked rows and use temporary tables: such statements may have a different result on a replica, and the server refuses them (1665, 3748). Set binlog_format to ROW or MIXED.",
+        "The binary log has the format STATEMENT (MySQL, MariaDB). The batches skip locked rows and use temporary tables: \
+         such statements may have a different result on a replica, and the server refuses them (1665, 3748). Set \
+         binlog_format to ROW or MIXED.",
     ),
     (
         "policy-under-minimum",
@@ -164,11 +204,14 @@ installation. Cutoffs and windows in that zone cannot be computed, and runs are 
     ),
     (
         "event-scheduler",
-        "The event scheduler is off (MySQL, MariaDB), so the events of `60_schedule.sql` do not start. This is the default of MariaDB. `SET GLOBAL event_scheduler = ON`, and the same in the option file; or schedule `windrow run` in another way and skip that file.",
+        "The event scheduler is off (MySQL, MariaDB), so the events of `60_schedule.sql` do not start. This is the default \
+         of MariaDB. `SET GLOBAL event_scheduler = ON`, and the same in the option file; or schedule `windrow run` in \
+         another way and skip that file.",
     ),
     (
         "lower-case-names",
-        "The server stores or compares table names in lower case (lower_case_table_names; MySQL, MariaDB), and the spec names a table with capitals. windrow treats both names as the same table. On a server with another setting they are two tables.",
+        "The server stores or compares table names in lower case (lower_case_table_names; MySQL, MariaDB), and the spec \
+         names a table with capitals. windrow treats both names as the same table. On a server with another setting they are two tables.",
     ),
 ];
 

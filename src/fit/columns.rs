@@ -243,7 +243,8 @@ pub(super) fn column_finding(
     let whole = is_whole(column.kind) || column.kind == Kind::Numeric;
     if whole && dialect != Dialect::Postgres && mysql::has_fraction(there) {
         let message = format!("is `{}`, but refers to whole numbers", there.kind);
-        let help = "keys, edges and scopes must be decimals without a fraction here: `decimal(20,0)`";
+        let help =
+            "keys, edges and scopes must be decimals without a fraction here: `decimal(20,0)`";
         found.push(error("type-differs", &object, message).help(help));
         return;
     }

@@ -56,7 +56,10 @@ pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>
         if let Some(name) =
             serving(graph, catalog, need).filter(|name| !name.starts_with("windrow_"))
         {
-            let message = format!("`{name}` leads with ({}) and can be used", needed.join(", "));
+            let message = format!(
+                "`{name}` leads with ({}) and can be used",
+                needed.join(", ")
+            );
             found.push(notice("index-serves", &object, message).help(format!(
                 "`windrow install` creates no other; with `indexed = [\"{}\"]` on `{}`, the files create none either",
                 needed.join(", "), table.name

@@ -88,9 +88,11 @@ pub fn denied(catalog: &Catalog, statements: &[String]) -> Option<Finding> {
         "this role lacks the rights for {} of the statements, e.g. `{first}`",
         statements.len()
     );
-    Some(error("not-explained", &catalog.schema, message).help(
-        "connect as the owner of the tables, or as a role with SELECT and DELETE on them",
-    ))
+    Some(
+        error("not-explained", &catalog.schema, message).help(
+            "connect as the owner of the tables, or as a role with SELECT and DELETE on them",
+        ),
+    )
 }
 
 fn collect_scans(plan: &Value, scans: &mut Vec<(String, String)>) {

@@ -95,9 +95,7 @@ fn epoch_finding(
         _ if epoch == Epoch::Date => {
             "write `timestamp` or `timestamptz`, or for a number `epoch-s`, `epoch-ms` or `epoch-us`"
         }
-        Dialect::Postgres => {
-            "write `timestamp` or `timestamptz` if the database has such a time"
-        }
+        Dialect::Postgres => "write `timestamp` or `timestamptz` if the database has such a time",
         Dialect::Mysql | Dialect::Mariadb => {
             "write `timestamp` or `timestamptz` if the database has such a time; a number must be a whole one here: \
              a generated column of type `bigint` can hold it"
@@ -257,7 +255,8 @@ fn single_findings(
             there.is_some_and(|there| there.nullable)
         };
         for column in group.iter().chain(order).filter(nullable) {
-            let message = "may be NULL; rows without a group, or without a position in it, are kept";
+            let message =
+                "may be NULL; rows without a group, or without a position in it, are kept";
             let object = format!("{}.{}", table.name, column.name);
             let finding = notice("nullable-rank", &object, message.to_owned());
             found.push(finding.help("verify() counts such rows"));

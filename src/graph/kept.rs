@@ -64,7 +64,8 @@ impl Kept<'_> {
                 "kept-without-parent",
                 self.span.clone(),
                 format!("a row of `{shown}` belongs to nothing with which it could be deleted"),
-                "remove `kept`: with `restrict` or `set null` every row is kept. A rule's `candidates` say which rows of its root table it deletes",
+                "remove `kept`: with `restrict` or `set null` every row is kept. A rule's `candidates` say which rows of \
+                 its root table it deletes",
             ));
         }
         let mut edges = self.table().edges.iter().zip(&written.parents);
@@ -118,7 +119,11 @@ impl Kept<'_> {
                 if parents.len() > 1 {
                     diagnostics.push(self.surprise(table, written, "has another parent"));
                 } else if parents.iter().any(|edge| edge.alone) {
-                    diagnostics.push(self.surprise(table, written, "may be referred to by several rows"));
+                    diagnostics.push(self.surprise(
+                        table,
+                        written,
+                        "may be referred to by several rows",
+                    ));
                 }
             }
         }
@@ -158,7 +163,8 @@ impl Kept<'_> {
                     "kept-not-asked",
                     self.span.clone(),
                     format!("rule `{name}` deletes rows of `{shown}` by their own time, kept or not"),
-                    "only rules by end time and of single rows check which rows are kept: remove `kept`, or remove the table from that rule",
+                    "only rules by end time and of single rows check which rows are kept: remove `kept`, or remove the \
+                     table from that rule",
                 ));
             } else if links
                 .any(|(table, between)| table == self.id && table != rule.root || over(between))

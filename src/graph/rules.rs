@@ -175,7 +175,10 @@ fn finals(name: &Text, rule: &spec::Rule, diagnostics: &mut Vec<Diagnostic>) -> 
         diagnostics.push(Diagnostic::error(
             "empty-final",
             written.span(),
-            format!("rule `{}` does not say which rows are final", name.get_ref().escape_debug()),
+            format!(
+                "rule `{}` does not say which rows are final",
+                name.get_ref().escape_debug()
+            ),
             "name a column and the values of rows that no longer change: `{ state = [5, 6, 7] }`",
         ));
     }
@@ -219,7 +222,8 @@ fn check_keepers(
                         rule.get_ref().escape_debug()
                     ),
                     format!(
-                        "a row either is deleted with a family or keeps one: remove `restrict` from the edge of `{}`, or remove the other edges",
+                        "a row either is deleted with a family or keeps one: remove `restrict` from the edge of `{}`, or \
+                         remove the other edges",
                         edge.column.name.escape_debug()
                     ),
                 )

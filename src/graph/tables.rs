@@ -173,7 +173,10 @@ fn bytes_elsewhere(graph: &Graph, index: usize) -> Option<(&Column, &'static str
             let edges = table.edges.iter().flat_map(Edge::pairs);
             let mut columns = table.key.iter().chain(edges.map(|(own, _)| own));
             if let Some(column) = columns.find(is_bytes) {
-                return Some((column, "and a rule with stamps supports it only on PostgreSQL"));
+                return Some((
+                    column,
+                    "and a rule with stamps supports it only on PostgreSQL",
+                ));
             }
         }
         let values = matches!(rule.retention.source, Some(Source::Values(_)));

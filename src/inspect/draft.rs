@@ -223,7 +223,8 @@ fn told(edge: &Edge) -> String {
             let by = if *by_values { "values" } else { "name" };
             let besides = match (owner, action) {
                 (Some(owner), _) => format!(
-                    " It belongs to {owner} by a foreign key, so it keeps the row that it refers to. Remove `restrict` if it is to be deleted, too."
+                    " It belongs to {owner} by a foreign key, so it keeps the row that it refers to. Remove `restrict` if \
+                     it is to be deleted, too."
                 ),
                 (_, Action::Restrict) => {
                     " None of these has ended: the table seems to have rows only for live ones, and keeps them."

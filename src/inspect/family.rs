@@ -530,7 +530,8 @@ impl Family {
 /// The question of a table whose rows name each other.
 fn below(table: &str, column: &str, told: &str) -> String {
     format!(
-        "rows of `{table}` refer to others of it by {column} ({told}): is one of them the other's child, and are they deleted together? Then write \
+        "rows of `{table}` refer to others of it by {column} ({told}): is one of them the other's child, and are they \
+         deleted together? Then write \
          `hierarchy = [\"{table}: {column} -> its key\"]` into the rule."
     )
 }

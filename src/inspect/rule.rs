@@ -95,7 +95,8 @@ fn others(text: &mut String, catalog: &Catalog, family: &Family, ends: &Ends, st
         let time = string(&typed(catalog, root, ends, expiry));
         let _ = writeln!(
             text,
-            "# ? {expiry} has the name of an expiry time. If rows are to be deleted by it, write this instead (without final, end_time, retention):\n\
+            "# ? {expiry} has the name of an expiry time. If rows are to be deleted by it, write this instead (without \
+             final, end_time, retention):\n\
              # strategy = \"expiry\"\n\
              # time     = {}",
             line(&time),
@@ -142,9 +143,10 @@ fn told(text: &mut String, ends: &Ends, state: &State) {
         None if state.is_final() => ("? ", "final, by its name"),
         None => ("? ", "not final, by its name"),
         Some(0) => ("", "not final"),
-        Some(_) if state.value.as_deref().is_some_and(sounds_live) => {
-            ("? ", "not taken as final, since by its name it is still running")
-        }
+        Some(_) if state.value.as_deref().is_some_and(sounds_live) => (
+            "? ",
+            "not taken as final, since by its name it is still running",
+        ),
         Some(all) if all == state.rows => ("", "final"),
         Some(_) if state.is_final() => ("? ", "final; rows without an end are kept"),
         Some(_) => ("? ", "not taken as final"),

@@ -125,7 +125,7 @@ pub const METRICS: &[Metric] = &[
     gauge(
         "windrow_backlog_families",
         &["rule"],
-        "Families that are due, whether or not they may be deleted. Beyond 10,000, the count of the last run minus what was deleted since.",
+        "Families that are due, deletable or not. Beyond 10,000, the count of the last run minus what was deleted since.",
     ),
     gauge(
         "windrow_backlog_rows",

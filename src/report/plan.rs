@@ -22,7 +22,8 @@ pub fn plan(plan: &Report) -> String {
             return out;
         }
         out += "not installed, so only the indexes are known\n";
-        out += "A routine of the installation counts what is due. `windrow install` deletes nothing, and no run deletes before\n`windrow arm`; run `windrow plan` again after it.\n";
+        out += "A routine of the installation counts what is due. `windrow install` deletes nothing, and no run deletes \
+             before\n`windrow arm`; run `windrow plan` again after it.\n";
         out += &indexes(&plan.indexes);
         return out;
     };

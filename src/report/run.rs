@@ -46,7 +46,11 @@ pub fn run(answer: &RunAnswer) -> String {
         out.push('\n');
     }
     for (key, keeper) in &run.refused_with.0 {
-        let _ = write!(out, "{key} is deleted together with {} or not at all: ", keeper.key);
+        let _ = write!(
+            out,
+            "{key} is deleted together with {} or not at all: ",
+            keeper.key
+        );
         let _ = match meaning(&keeper.reason) {
             "" => writeln!(out, "name both"),
             meaning => writeln!(out, "in that family, {meaning} ({})", keeper.reason),

@@ -28,8 +28,7 @@ const ISO_TIME: [(&str, i64); 3] = [("H", HOUR), ("M", MINUTE), ("S", SECOND)];
 
 const FORMS: &str =
     "write a duration like `30d`, `12h`, `1d12h`, `90m`, `45s`, `100ms` or `P30D`, `PT12H`";
-const NO_CALENDAR: &str =
-    "months and years have no fixed length; use days, e.g. `30d` or `365d`";
+const NO_CALENDAR: &str = "months and years have no fixed length; use days, e.g. `30d` or `365d`";
 
 /// Why a string is not a duration, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -77,47 +77,47 @@ fn help_names_every_command_and_the_exit_codes() {
     --- stdout
     Compile retention rules into SQL that cleans a database from inside
 
-    windrow reads a spec (one TOML file: the tables of an application, what belongs to what, what may go
-    when) and writes SQL that a DBA can read: procedures, indexes, schedules. The cleanup runs inside
+    windrow reads a spec (one TOML file: an application's tables, what belongs to what, and retention
+    rules) and writes SQL that a DBA can read: procedures, indexes, schedules. The cleanup runs inside
     the database; windrow generates, installs, calls and verifies it, and never deletes a row itself.
 
     Usage: windrow [OPTIONS] <COMMAND>
 
     Commands:
       inspect      Draft a spec from a live database
-      init         Fit a spec to the version that a live database has
+      init         Fit a spec to the application version of a live database
       check        Check a spec, alone or against a live database
       graph        Draw the tables, what belongs to what, and the delete order
       report       Write one page for a change ticket, to read and to print
       schema       Print the JSON Schema of specs, or of answers
       generate     Write the SQL files of one or more specs
       install      Install the generated SQL into a database
-      policy       Show or set how long each scope is kept
-      preview      Show what a run would delete now, and what stays and why
-      plan         Say what a backlog asks for: indexes, batches, log, nights
+      policy       Show or set retention policies: how long to keep each scope
+      preview      Show what a run would delete now, what is kept and why
+      plan         Estimate a backlog: indexes, batches, log volume, nights
       arm          Allow runs to delete, in this database
-      run          Call the cleanup and show its progress and its result
-      verify       Check what was deleted and what stands
-      diff         Compare what is installed with what the spec generates
-      status       Show whether it keeps up, what it does and what stays
+      run          Run the cleanup now, and show its progress and result
+      verify       Check the deletions so far and the installation
+      diff         Compare the installation with what the spec generates
+      status       Show whether the cleanup keeps up, what it does and keeps
       history      Show past runs, and plot their rows and durations
-      hold         Show, place or release holds on single families
-      settings     Show or change limits: batch size, budgets, time-outs [alias: setting]
-      window       Show or change when scheduled runs may work
+      hold         Show, place or release legal holds on single families
+      settings     Show or change limits: batch size, time budget, throttle [alias: setting]
+      window       Show or change maintenance windows of scheduled runs
       purge        Delete named families now, whatever their age
       stamp        Set removal times: to an instant, calculated, or cleared
-      archive      List, drop, restore or export what was archived
-      artifacts    Remove the files that deleted rows named
-      pause        Stop the run in progress after its batch, and start none
-      resume       Let runs start again
-      demo         Show the whole story on a throw-away server
-      uninstall    Remove everything that install made
+      archive      List, drop, restore or export archived rows
+      artifacts    Remove files that deleted rows referred to
+      pause        Stop the current run after its batch; prevent new runs
+      resume       Allow runs to start again after a pause
+      demo         Show everything on a throw-away server
+      uninstall    Remove everything that install created
       completions  Print a completion script for a shell
       man          Write manual pages
 
     Options:
       -q, --quiet
-              Say nothing but data, warnings and errors
+              Print only data, warnings and errors
 
       -h, --help
               Print help (see a summary with '-h')
@@ -127,8 +127,8 @@ fn help_names_every_command_and_the_exit_codes() {
 
     Exit codes:
       0  done and clean
-      1  done, but something was found: findings, stale files, violations, failed families
-      2  could not be done: usage, connection, SQL; with `--output json` the error is a document, too
+      1  done, with findings, stale files, violations or failed families
+      2  failed: usage, connection, SQL; with `--output json` the error is a document, too
     --- stderr
     ");
 }
@@ -137,7 +137,7 @@ fn a_subcommand_shows_an_example() {
     insta::assert_snapshot!(windrow(&["run", "--help"]), @r"
     exit: 0
     --- stdout
-    Call the cleanup and show its progress and its result
+    Run the cleanup now, and show its progress and result
 
     Example: windrow run specs/dolphinscheduler.toml --run-families 1000 --time-budget 10m
 
@@ -149,7 +149,7 @@ fn a_subcommand_shows_an_example() {
 
     Options:
       -q, --quiet
-              Say nothing but data, warnings and errors
+              Print only data, warnings and errors
 
           --url <URL>
               Address of the database; a password may also come from PGPASSWORD, MYSQL_PWD or
@@ -161,11 +161,11 @@ fn a_subcommand_shows_an_example() {
               File whose first line is the password
 
           --output <OUTPUT>
-              How to show the answer
+              Output format
 
               Possible values:
               - text: For people
-              - json: For programs: the document as it is
+              - json: For programs: the JSON document
 
               [default: text]
 
@@ -176,28 +176,29 @@ fn a_subcommand_shows_an_example() {
               Only this scope, e.g. one project
 
           --retention <RETENTION>
-              Another retention than the policies say, e.g. 45d; never under the minimum
+              A retention to use instead of the policies, e.g. 45d; never below the minimum
 
           --as-of <INSTANT>
-              Judge as if it were this instant, e.g. 2026-11-01T00:00:00Z (UTC without a zone)
+              Count retention from this instant instead of now, e.g. 2026-11-01T00:00:00Z (UTC without a
+              zone)
 
           --run-families <COUNT>
               At most this many families
 
           --dry-run
-              Do the real batches and roll them back
+              Execute the real batches, then roll each one back
 
           --scheduled
-              As a scheduler starts it: in its windows, with back-off, and not once it is suspended
+              Behave like a run of the scheduler: obey windows, back-off and suspension
 
           --worker <NUMBER>
-              Which worker this is, where the spec has several: from 1
+              Which worker this is (from 1), if the spec has several
 
           --time-budget <DURATION>
               Stop after this time, e.g. 10m
 
           --no-estimate
-              Do not call preview first to know the total
+              Skip the preview that computes the total
 
       -h, --help
               Print help (see a summary with '-h')

@@ -389,7 +389,11 @@ fn services_passwords_and_variables_are_found() {
         hears(home, variables, url, words);
     };
     let url = format!("postgres://app@localhost:{port}/postgres");
-    expect(&[], &url, &["password missing", "in the address or in `.pgpass`"]);
+    expect(
+        &[],
+        &url,
+        &["password missing", "in the address or in `.pgpass`"],
+    );
     write(
         home,
         ".pgpass",

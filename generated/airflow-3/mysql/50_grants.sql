@@ -131,7 +131,7 @@ PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
--- Who was armed by what an earlier version looked at stays so.
+-- An installation that was armed by an earlier version's checks remains armed.
 CALL windrow_airflow_3.server_identity(@windrow_identity);
 UPDATE windrow_airflow_3.control AS c
 SET c.server_identity = @windrow_identity
@@ -164,5 +164,5 @@ GRANT EXECUTE ON PROCEDURE windrow_airflow_3.set_windows TO `windrow_airflow_3_o
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.claim_artifacts TO `windrow_airflow_3_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.named_artifacts TO `windrow_airflow_3_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.finish_artifact TO `windrow_airflow_3_operator`;
--- Who installs on a server that is armed takes the tables of the spec as they are now.
+-- An installation on an armed server accepts the tables of the spec as they are now.
 CALL windrow_airflow_3.note_installed();

@@ -375,7 +375,7 @@ BEGIN
     UPDATE "public"."backfill_dag_run" AS t SET "dag_run_id" = NULL WHERE t."dag_run_id" = ANY (p_members);
     IF EXISTS (SELECT FROM "public"."backfill_dag_run" AS t WHERE t."dag_run_id" = ANY (p_members)) THEN
         RAISE EXCEPTION 'rows of % could not be updated', 'backfill_dag_run'
-            USING HINT = 'A trigger or a rule keeps what they name. The batch is rolled back.';
+            USING HINT = 'A trigger or a rule keeps what they refer to. The batch is rolled back.';
     END IF;
     DELETE FROM "public"."dag_run" AS t WHERE t."id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[16] := o_rows[16] + v_rows;
@@ -411,7 +411,7 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('dag_runs', ARRAY[
-    'bound 46f5c1a90196', 'count 2744fd706ae3', 'delete 680f595a5993', 'kept a5f93ca4b8b5', 'members 9d4c6861b5e1',
+    'bound 46f5c1a90196', 'count 2744fd706ae3', 'delete 79d170da2678', 'kept a5f93ca4b8b5', 'members 9d4c6861b5e1',
     'newest 717239d48fc4', 'next d668a2f8f03a', 'roots e0e5ad670cc5', 'scope 67a1b94751b7', 'undated d37530dc39ce',
     'unlisted 6d06ace11dd9']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

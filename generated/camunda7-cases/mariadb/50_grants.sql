@@ -106,7 +106,7 @@ PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
--- Who was armed by what an earlier version looked at stays so.
+-- An installation that was armed by an earlier version's checks remains armed.
 CALL windrow_camunda7_cases.server_identity(@windrow_identity);
 UPDATE windrow_camunda7_cases.control AS c
 SET c.server_identity = @windrow_identity
@@ -139,5 +139,5 @@ GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.set_windows TO `windrow_camund
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.claim_artifacts TO `windrow_camunda7_cases_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.named_artifacts TO `windrow_camunda7_cases_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.finish_artifact TO `windrow_camunda7_cases_operator`;
--- Who installs on a server that is armed takes the tables of the spec as they are now.
+-- An installation on an armed server accepts the tables of the spec as they are now.
 CALL windrow_camunda7_cases.note_installed();

@@ -132,7 +132,7 @@ PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
--- Who was armed by what an earlier version looked at stays so.
+-- An installation that was armed by an earlier version's checks remains armed.
 CALL windrow_camunda7_end_time.server_identity(@windrow_identity);
 UPDATE windrow_camunda7_end_time.control AS c
 SET c.server_identity = @windrow_identity
@@ -165,5 +165,5 @@ GRANT EXECUTE ON PROCEDURE windrow_camunda7_end_time.set_windows TO `windrow_cam
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_end_time.claim_artifacts TO `windrow_camund_849269ce_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_end_time.named_artifacts TO `windrow_camund_849269ce_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_end_time.finish_artifact TO `windrow_camund_849269ce_operator`;
--- Who installs on a server that is armed takes the tables of the spec as they are now.
+-- An installation on an armed server accepts the tables of the spec as they are now.
 CALL windrow_camunda7_end_time.note_installed();

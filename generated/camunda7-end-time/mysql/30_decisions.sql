@@ -45,7 +45,7 @@ BEGIN
     DECLARE v_bound    datetime(6);
     DECLARE v_new      bigint;
     CALL scopes_ahead(p_limit, v_position, v_last, v_after, v_chunk, v_bound, v_new);
-    -- Scope by scope: its value and where it goes on are constants of the statement then, so that the index is read from there on,
+    -- Scope by scope: its value and where it continues are constants of the statement then, so that the index is read from there on,
     -- and what earlier batches deleted is not passed again.
     WHILE v_position IS NOT NULL DO
         INSERT INTO work_due (id, ended)

@@ -418,7 +418,7 @@ BEGIN
     INSERT IGNORE INTO work_keep (id)
     SELECT h.id FROM work_tied AS h;
     DELETE FROM work_tied;
-    -- ACT_GE_BYTEARRAY: what is referred to stays, and its family with it.
+    -- ACT_GE_BYTEARRAY: what is referred to is kept, and its family with it.
     INSERT IGNORE INTO work_named_15 (id)
     SELECT t.`ID_`
     FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t
@@ -610,7 +610,7 @@ BEGIN
     ORDER BY r.`ID_`;
     INSERT INTO work_keep_2 (id)
     SELECT k.id FROM work_keep AS k;
-    -- ACT_HI_TASKINST: what belongs to no family, and rows that stay, or go later, belong to it, stays.
+    -- ACT_HI_TASKINST: what belongs to no family, and rows that are kept, or go later, belong to it, stays.
     INSERT IGNORE INTO work_pinned_5 (id)
     SELECT p.`ID_`
     FROM `camunda7`.`ACT_HI_TASKINST` AS p
@@ -695,7 +695,7 @@ BEGIN
       AND EXISTS (SELECT 1 FROM work_pinned_5 AS x WHERE x.id = t.`ID_`);
     INSERT INTO work_skip (skip_key, reason)
     SELECT l.id, 'REFERENCED' FROM work_left_5 AS l ORDER BY l.id;
-    -- ACT_HI_DECINST: what belongs to no family, and rows that stay, or go later, belong to it, stays.
+    -- ACT_HI_DECINST: what belongs to no family, and rows that are kept, or go later, belong to it, stays.
     INSERT IGNORE INTO work_pinned_14 (id)
     SELECT p.`ID_`
     FROM `camunda7`.`ACT_HI_DECINST` AS p
@@ -777,7 +777,7 @@ BEGIN
       AND EXISTS (SELECT 1 FROM work_pinned_14 AS x WHERE x.id = t.`ID_`);
     INSERT INTO work_skip (skip_key, reason)
     SELECT l.id, 'REFERENCED' FROM work_left_14 AS l ORDER BY l.id;
-    -- ACT_GE_BYTEARRAY: what belongs to no family, and rows that stay, or go later, belong to it, stays.
+    -- ACT_GE_BYTEARRAY: what belongs to no family, and rows that are kept, or go later, belong to it, stays.
     INSERT IGNORE INTO work_pinned_15 (id)
     SELECT p.`ID_`
     FROM `camunda7`.`ACT_GE_BYTEARRAY` AS p
@@ -987,7 +987,7 @@ BEGIN
       AND EXISTS (SELECT 1 FROM work_pinned_15 AS x WHERE x.id = t.`ID_`);
     INSERT INTO work_skip (skip_key, reason)
     SELECT l.id, 'REFERENCED' FROM work_left_15 AS l ORDER BY l.id;
-    -- ACT_HI_BATCH: what belongs to no family, and rows that stay, or go later, belong to it, stays.
+    -- ACT_HI_BATCH: what belongs to no family, and rows that are kept, or go later, belong to it, stays.
     INSERT IGNORE INTO work_pinned_18 (id)
     SELECT p.`ID_`
     FROM `camunda7`.`ACT_HI_BATCH` AS p
@@ -1655,7 +1655,8 @@ BEGIN
     LIMIT p_limit;
 END$$
 
--- history_judge: which of the families of work_next may go. A family is all rows that name the root, and goes when the
+-- history_judge: which of the families of work_next may be deleted. A family is all rows that refer to the root, and
+-- goes when the
 -- REMOVAL_TIME_ of the root has come, whatever that of its other rows is.
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_judge$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_judge(IN p_cutoff datetime(6), IN p_as_of datetime(6),

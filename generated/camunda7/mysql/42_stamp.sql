@@ -57,7 +57,7 @@ BEGIN
     ORDER BY r.`ID_`
     FOR UPDATE;
     -- By the time to live of the root's definition in ACT_RE_PROCDEF: NULL there is the default (-1 here), less than 0 or more
-    -- than a hundred years is for ever (NULL here).
+    -- than a hundred years is forever (NULL here).
     INSERT INTO windrow_camunda7.work_base (id, starts, ends, live)
     SELECT
         b.`ID_`, b.`START_TIME_`, b.`END_TIME_`,
@@ -556,7 +556,7 @@ BEGIN
     ORDER BY r.`ID_`
     FOR UPDATE;
     -- By the time to live of the root's definition in ACT_RE_DECISION_DEF: NULL there is the default (-1 here), less than 0 or more
-    -- than a hundred years is for ever (NULL here).
+    -- than a hundred years is forever (NULL here).
     INSERT INTO windrow_camunda7.work_base (id, starts, ends, live)
     SELECT
         b.`ID_`, b.`EVAL_TIME_`, b.`EVAL_TIME_`,

@@ -212,7 +212,7 @@ BEGIN
         WHERE r."id_" = ANY (v_held) AND r."root_proc_inst_id_" IS NOT NULL
     );
 
-    -- Whoever changes a whole family changes its rows in act_hi_procinst too: he waits, or this batch gives way.
+    -- A writer that changes a whole family also changes its rows in act_hi_procinst: it waits, or this batch gives way.
     IF p_lock THEN
         PERFORM
         FROM "public"."act_hi_procinst" AS t
@@ -222,7 +222,7 @@ BEGIN
         FOR UPDATE;
     END IF;
 
-    -- act_ge_bytearray: what rows of a family name stays with it, though it names no root itself.
+    -- act_ge_bytearray: what rows of a kept family refer to is kept with it, though it refers to no root itself.
     o_whose_15 := ARRAY(
         SELECT t."id_"
         FROM "public"."act_ge_bytearray" AS t
@@ -276,7 +276,7 @@ BEGIN
           )
     );
 
-    -- act_ge_bytearray: what is referred to stays, and its family with it.
+    -- act_ge_bytearray: what is referred to is kept, and its family with it.
     o_named_15 := ARRAY(
         SELECT t."id_"
         FROM "public"."act_ge_bytearray" AS t
@@ -341,7 +341,7 @@ BEGIN
     o_skip_keys := o_skip_keys || v_other;
     o_skip_reasons := o_skip_reasons || array_fill('HELD'::text, ARRAY[cardinality(v_other)]);
 
-    -- act_hi_taskinst: what belongs to no family, and rows that stay, or go later, belong to it, stays. In a preview or a dry
+    -- act_hi_taskinst: what belongs to no family, and rows that are kept, or go later, belong to it, stays. In a preview or a dry
     -- run, which say p_cutoff, what goes before is still there.
     SELECT array_agg(p."id_"), array_agg(r.families::text)
     INTO v_pinned_5, v_pinning
@@ -393,7 +393,7 @@ BEGIN
     o_skip_keys := o_skip_keys || o_left_5::text[];
     o_skip_reasons := o_skip_reasons || array_fill('REFERENCED'::text, ARRAY[cardinality(o_left_5)]);
 
-    -- act_hi_decinst: what belongs to no family, and rows that stay, or go later, belong to it, stays. In a preview or a dry
+    -- act_hi_decinst: what belongs to no family, and rows that are kept, or go later, belong to it, stays. In a preview or a dry
     -- run, which say p_cutoff, what goes before is still there.
     SELECT array_agg(p."id_"), array_agg(r.families::text)
     INTO v_pinned_14, v_pinning
@@ -444,7 +444,7 @@ BEGIN
     o_skip_keys := o_skip_keys || o_left_14::text[];
     o_skip_reasons := o_skip_reasons || array_fill('REFERENCED'::text, ARRAY[cardinality(o_left_14)]);
 
-    -- act_ge_bytearray: what belongs to no family, and rows that stay, or go later, belong to it, stays. In a preview or a dry
+    -- act_ge_bytearray: what belongs to no family, and rows that are kept, or go later, belong to it, stays. In a preview or a dry
     -- run, which say p_cutoff, what goes before is still there.
     SELECT array_agg(p."id_"), array_agg(r.families::text)
     INTO v_pinned_15, v_pinning
@@ -514,7 +514,7 @@ BEGIN
     o_skip_keys := o_skip_keys || o_left_15::text[];
     o_skip_reasons := o_skip_reasons || array_fill('REFERENCED'::text, ARRAY[cardinality(o_left_15)]);
 
-    -- act_hi_batch: what belongs to no family, and rows that stay, or go later, belong to it, stays. In a preview or a dry
+    -- act_hi_batch: what belongs to no family, and rows that are kept, or go later, belong to it, stays. In a preview or a dry
     -- run, which say p_cutoff, what goes before is still there.
     SELECT array_agg(p."id_"), array_agg(r.families::text)
     INTO v_pinned_18, v_pinning
@@ -575,7 +575,8 @@ BEGIN
 END
 $windrow$;
 
--- history_delete: deletes the rows of a window that may go, of all tables, and of no family whose root is there.
+-- history_delete: deletes the rows of a window that may be deleted, of all tables, and of
+-- no family whose root is there.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_delete(p_run bigint, p_from timestamp, p_to timestamp, p_as_of timestamptz,
     p_cutoff timestamp, OUT o_families bigint, OUT o_rows bigint[], OUT o_skip_keys text[], OUT o_skip_reasons text[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
@@ -861,7 +862,8 @@ BEGIN
 END
 $windrow$;
 
--- history_judge: which of these families may go: all rows that name a root whose removal_time_ has come, whatever that of
+-- history_judge: which of these families may be deleted: all rows that name a root whose removal_time_ has
+-- come, whatever that of
 -- the others is. One that is named goes at any time: there are no p_cutoff and no p_as_of then.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_judge(p_roots text[], p_cutoff timestamp, p_as_of timestamptz, p_lock boolean,
     OUT o_go text[], OUT o_skip_keys text[], OUT o_skip_reasons text[])
@@ -875,7 +877,7 @@ DECLARE
     v_named  text[];
     v_least timestamp := (p_as_of - make_interval(secs => 90000)) AT TIME ZONE 'UTC';
 BEGIN
-    -- Whoever changes a whole family changes its rows in act_hi_procinst too: he waits, or this batch gives way.
+    -- A writer that changes a whole family also changes its rows in act_hi_procinst: it waits, or this batch gives way.
     IF p_lock THEN
         PERFORM
         FROM "public"."act_hi_procinst" AS t
@@ -1512,6 +1514,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 SELECT windrow_camunda7.register_verbs('history', ARRAY[
     'adopted ec4421708c46', 'at 478b58446767', 'count 454b5c794e36', 'count_families 476b310627f5', 'delete 1e69088016d9',
-    'delete_families 22a0c60d15dd', 'judge 023bb2fe1129', 'keep 945f47e57d53', 'namers c3de1d53c796', 'names_15 4ab425b9fe5b',
+    'delete_families 22a0c60d15dd', 'judge 205af44d4c63', 'keep ed4f57e4c0ee', 'namers c3de1d53c796', 'names_15 4ab425b9fe5b',
     'other d97d58938ec4', 'rooted 565ea050bafb', 'roots 441df3a6e8e5', 'rows 7618c04ea817', 'strays 12abc5a64aa4']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -50,7 +50,7 @@ BEGIN
         );
     END IF;
     -- By the time to live of the root's definition in act_re_procdef: NULL there is the default (-1 here), less than 0 or more
-    -- than a hundred years is for ever (NULL here).
+    -- than a hundred years is forever (NULL here).
     RETURN QUERY SELECT
         r."id_"::text, coalesce(r."root_proc_inst_id_", r."id_")::text,
         true, b."id_" IS NOT NULL,
@@ -64,7 +64,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_stamp_rows(text[], text[], boolean) IS
-    'The rows p_keys of act_hi_procinst, and if p_lock, locked, of the families p_roots; what the roots say of times. [text 9d5347a7523b]';
+    'The rows p_keys of act_hi_procinst, and if p_lock, locked, of the families p_roots; what the roots say of times. [text b3d84df558cf]';
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_stamp_set(p_whole boolean, p_ids text[], p_roots text[], p_families text[],
     p_times timestamp[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
@@ -541,7 +541,7 @@ BEGIN
         );
     END IF;
     -- By the time to live of the root's definition in act_re_decision_def: NULL there is the default (-1 here), less than 0 or more
-    -- than a hundred years is for ever (NULL here).
+    -- than a hundred years is forever (NULL here).
     RETURN QUERY SELECT
         r."id_"::text, coalesce(r."root_dec_inst_id_", r."id_")::text,
         r."proc_inst_id_" IS NULL AND r."case_inst_id_" IS NULL, b."id_" IS NOT NULL,
@@ -555,7 +555,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_decisions_stamp_rows(text[], text[], boolean) IS
-    'The rows p_keys of act_hi_decinst, and if p_lock, locked, of the families p_roots; what the roots say of times. [text aaa3595b11a5]';
+    'The rows p_keys of act_hi_decinst, and if p_lock, locked, of the families p_roots; what the roots say of times. [text 40102d372055]';
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_decisions_stamp_set(p_whole boolean, p_ids text[], p_roots text[], p_families text[],
     p_times timestamp[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off

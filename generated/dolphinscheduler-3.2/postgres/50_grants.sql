@@ -3,7 +3,7 @@
 
 SET lock_timeout = '5s'; SET statement_timeout = '1min';
 
--- What the definer functions need of the application, and no more: UPDATE on one column is what FOR UPDATE asks for. What an
+-- What the definer functions need from the application, and no more: FOR UPDATE needs UPDATE on one column. What an
 -- earlier state of the spec needed is taken back, in one transaction with what this one needs.
 DO $windrow$
 DECLARE
@@ -12,7 +12,8 @@ DECLARE
 BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     FOR v_right IN SELECT h.* FROM windrow_dolphinscheduler_3_2.held_right AS h LOOP
-        -- A right is taken back by who gave it; what the owner of a thing gave, by who may act as he may. verify() tells what stays.
+        -- Only the grantor can revoke a right; what the owner of an object granted, anyone who may act as the owner can.
+        -- verify() reports what remains.
         CONTINUE WHEN NOT pg_has_role(current_user, v_right.grantor, CASE WHEN v_right.grantor = v_right.owner THEN 'USAGE'
             WHEN current_setting('server_version_num')::integer < 160000 THEN 'MEMBER' ELSE 'SET' END);
         BEGIN

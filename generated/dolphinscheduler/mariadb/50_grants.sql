@@ -100,7 +100,7 @@ PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
--- Who was armed by what an earlier version looked at stays so.
+-- An installation that was armed by an earlier version's checks remains armed.
 CALL windrow_dolphinscheduler.server_identity(@windrow_identity);
 UPDATE windrow_dolphinscheduler.control AS c
 SET c.server_identity = @windrow_identity
@@ -133,5 +133,5 @@ GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.set_windows TO `windrow_dolp
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.claim_artifacts TO `windrow_dolphi_d04cb0e5_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.named_artifacts TO `windrow_dolphi_d04cb0e5_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.finish_artifact TO `windrow_dolphi_d04cb0e5_operator`;
--- Who installs on a server that is armed takes the tables of the spec as they are now.
+-- An installation on an armed server accepts the tables of the spec as they are now.
 CALL windrow_dolphinscheduler.note_installed();

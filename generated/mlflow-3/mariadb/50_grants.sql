@@ -114,7 +114,7 @@ PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
--- Who was armed by what an earlier version looked at stays so.
+-- An installation that was armed by an earlier version's checks remains armed.
 CALL windrow_mlflow_3.server_identity(@windrow_identity);
 UPDATE windrow_mlflow_3.control AS c
 SET c.server_identity = @windrow_identity
@@ -147,5 +147,5 @@ GRANT EXECUTE ON PROCEDURE windrow_mlflow_3.set_windows TO `windrow_mlflow_3_ope
 GRANT EXECUTE ON PROCEDURE windrow_mlflow_3.claim_artifacts TO `windrow_mlflow_3_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_mlflow_3.named_artifacts TO `windrow_mlflow_3_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_mlflow_3.finish_artifact TO `windrow_mlflow_3_operator`;
--- Who installs on a server that is armed takes the tables of the spec as they are now.
+-- An installation on an armed server accepts the tables of the spec as they are now.
 CALL windrow_mlflow_3.note_installed();

@@ -124,7 +124,7 @@ BEGIN
     UPDATE "public"."issues" AS t SET "source_run_id" = NULL WHERE t."source_run_id" = ANY (p_members);
     IF EXISTS (SELECT FROM "public"."issues" AS t WHERE t."source_run_id" = ANY (p_members)) THEN
         RAISE EXCEPTION 'rows of % could not be updated', 'issues'
-            USING HINT = 'A trigger or a rule keeps what they name. The batch is rolled back.';
+            USING HINT = 'A trigger or a rule keeps what they refer to. The batch is rolled back.';
     END IF;
     DELETE FROM "public"."runs" AS t WHERE t."run_uuid" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[8] := o_rows[8] + v_rows;
@@ -145,6 +145,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_mlflow_3.register_verbs('runs', ARRAY[
-    'count 38d989393b99', 'delete 98958d9a5233', 'kept c254bfe8afe4', 'members 58e15376db78', 'next 2a705bb32142', 'scope 21dbba5a4574',
+    'count 38d989393b99', 'delete dbacee33050e', 'kept c254bfe8afe4', 'members 58e15376db78', 'next 2a705bb32142', 'scope 21dbba5a4574',
     'undated b3b7effa2e69']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

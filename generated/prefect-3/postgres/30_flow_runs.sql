@@ -82,7 +82,7 @@ BEGIN
         ) AS m;
     END IF;
     -- Members are named over these rows: who comes below one of them waits for this batch, if there is a foreign key. Those of
-    -- members that are not final are left alone: their family stays.
+    -- members that are not final are left alone: their family is kept.
     IF p_lock THEN
         PERFORM FROM "public"."task_run" AS v
         WHERE v."flow_run_id" = ANY (ARRAY(SELECT m.id FROM unnest(o_ids, o_final) AS m(id, final) WHERE m.final)) FOR UPDATE;
@@ -160,13 +160,13 @@ BEGIN
     UPDATE "public"."flow_run_state" AS t SET "result_artifact_id" = NULL WHERE t."result_artifact_id" = ANY (k_artifact);
     IF EXISTS (SELECT FROM "public"."flow_run_state" AS t WHERE t."result_artifact_id" = ANY (k_artifact)) THEN
         RAISE EXCEPTION 'rows of % could not be updated', 'flow_run_state'
-            USING HINT = 'A trigger or a rule keeps what they name. The batch is rolled back.';
+            USING HINT = 'A trigger or a rule keeps what they refer to. The batch is rolled back.';
     END IF;
     -- task_run_state: rows outlive those of artifact that result_artifact_id names.
     UPDATE "public"."task_run_state" AS t SET "result_artifact_id" = NULL WHERE t."result_artifact_id" = ANY (k_artifact);
     IF EXISTS (SELECT FROM "public"."task_run_state" AS t WHERE t."result_artifact_id" = ANY (k_artifact)) THEN
         RAISE EXCEPTION 'rows of % could not be updated', 'task_run_state'
-            USING HINT = 'A trigger or a rule keeps what they name. The batch is rolled back.';
+            USING HINT = 'A trigger or a rule keeps what they refer to. The batch is rolled back.';
     END IF;
     DELETE FROM "public"."artifact" AS t WHERE t."flow_run_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
@@ -178,7 +178,7 @@ BEGIN
     UPDATE "public"."flow_run" AS t SET "state_id" = NULL WHERE t."state_id" = ANY (k_flow_run_state);
     IF EXISTS (SELECT FROM "public"."flow_run" AS t WHERE t."state_id" = ANY (k_flow_run_state)) THEN
         RAISE EXCEPTION 'rows of % could not be updated', 'flow_run'
-            USING HINT = 'A trigger or a rule keeps what they name. The batch is rolled back.';
+            USING HINT = 'A trigger or a rule keeps what they refer to. The batch is rolled back.';
     END IF;
     DELETE FROM "public"."flow_run_state" AS t WHERE t."flow_run_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := o_rows[3] + v_rows;
@@ -194,7 +194,7 @@ BEGIN
     UPDATE "public"."flow_run" AS t SET "parent_task_run_id" = NULL WHERE t."parent_task_run_id" = ANY (k_task_run);
     IF EXISTS (SELECT FROM "public"."flow_run" AS t WHERE t."parent_task_run_id" = ANY (k_task_run)) THEN
         RAISE EXCEPTION 'rows of % could not be updated', 'flow_run'
-            USING HINT = 'A trigger or a rule keeps what they name. The batch is rolled back.';
+            USING HINT = 'A trigger or a rule keeps what they refer to. The batch is rolled back.';
     END IF;
     DELETE FROM "public"."task_run" AS t WHERE t."flow_run_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[7] := o_rows[7] + v_rows;
@@ -237,6 +237,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_prefect_3.register_verbs('flow_runs', ARRAY[
-    'count 353f9aa43384', 'delete 9c3120dddea6', 'kept 64c4f3eb5985', 'members 890b2f8166df', 'next 962ede4691f7', 'scope 847ea520564d',
+    'count 353f9aa43384', 'delete a91bad994150', 'kept 64c4f3eb5985', 'members d3b26c410cd5', 'next 962ede4691f7', 'scope 847ea520564d',
     'undated d6d347ac9406', 'unlisted 1540b00f1c0d']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -119,7 +119,7 @@ BEGIN
     FROM gone;
     IF v_kept <> v_rows THEN
         RAISE EXCEPTION '% rows of % were deleted, and % archived', v_rows, 'persistent_attribute', v_kept
-            USING HINT = 'A trigger or a rule on its archive keeps them out. The batch is rolled back.';
+            USING HINT = 'A trigger or a rule on its archive rejects them. The batch is rolled back.';
     END IF; o_rows[1] := o_rows[1] + v_rows;
     n_state_instance := CASE WHEN windrow_yworkflow.are_close(k_state_instance) THEN windrow_yworkflow.those_found(k_state_instance,
         ARRAY(SELECT t."state_instance_id"::integer FROM "public"."state_instance_history" AS t
@@ -179,6 +179,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_yworkflow.register_verbs('workflow_instances', ARRAY[
-    'count 0fbcff291eb1', 'delete 4c1662beb520', 'members a6cc3a3610d4', 'next 0f27ec52d8e2', 'scope 4c8870b2fe52',
+    'count 0fbcff291eb1', 'delete c5052172229a', 'members a6cc3a3610d4', 'next 0f27ec52d8e2', 'scope 4c8870b2fe52',
     'undated 20bcf91a322b', 'unlisted bec6b11f9c5b']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -64,7 +64,8 @@ fn too_deep(artifact: &spec::Artifact, table: TableId, family: &Family<'_>) -> O
             "artifact-too-deep",
             artifact.table.span(),
             format!("`{shown}` has no column that refers to the key of the rule's root"),
-            "files are recorded for rows that refer to a root by its key: add such a column to `parents`, or remove the files by other means",
+            "files are recorded for rows that refer to a root by its key: add such a column to `parents`, or remove the \
+             files by other means",
         )
         .related(family.tables.spans[table.0].clone(), "the table"),
     )

@@ -119,7 +119,8 @@ fn start(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<(Column, Span)> {
     let Some(written) = &rule.start_time else {
-        let help = "add `start_time = \"column\"`: when a row of the root table began; roots that end with rows of another table are found by it";
+        let help = "add `start_time = \"column\"`: when a row of the root table began; roots that end with rows of another \
+             table are found by it";
         diagnostics.push(missing(name, "start_time", help));
         return None;
     };
@@ -193,7 +194,8 @@ fn check_otherwise(spec: &Spec, read: &EndTimeText, diagnostics: &mut Vec<Diagno
                 column.get_ref().escape_debug(),
                 otherwise.get_ref().escape_debug()
             ),
-            "write `dialects` without \"mariadb\" into the spec; or add a generated column with the one or the other to the table, and use that column",
+            "write `dialects` without \"mariadb\" into the spec; or add a generated column with the one or the other to the \
+             table, and use that column",
         ));
     }
 }

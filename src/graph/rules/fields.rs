@@ -38,7 +38,9 @@ pub(super) fn refuse(
             "it has `root`, `candidates`, `final`, `where_sql`, `end_time`, `start_time`, `hierarchy`, `shared`, `retention`, `keep`, `limits`, `artifacts`, `archive` and `orphan_guard`"
         }
         Strategy::RemovalTime => {
-            "it has `root`, `time`, `tables`, `unit`, `end_time`, `references`, `retention` with `minimum` and `safety_lag`, `stamp`, `archive`, and `limits` with `batch_rows`, and `batch_families` and `batch_family_rows` where `unit` is `family`: the stored time already includes the retention"
+            "it has `root`, `time`, `tables`, `unit`, `end_time`, `references`, `retention` with `minimum` and \
+             `safety_lag`, `stamp`, `archive`, and `limits` with `batch_rows`, and `batch_families` and `batch_family_rows` \
+             where `unit` is `family`: the stored time already includes the retention"
         }
         Strategy::Age => {
             "it has `root`, `time`, `candidates`, `where_sql`, `references`, `retention`, `archive` and `limits` with \

@@ -198,7 +198,9 @@ fn over_ends(
         return wrong(between.span(), message, help, Some(id));
     };
     if tables.tables[id.0].with == With::Any {
-        let message = format!("a row of `{shown}` may be deleted without the member that `{names}` refers to");
+        let message = format!(
+            "a row of `{shown}` may be deleted without the member that `{names}` refers to"
+        );
         let help = format!(
             "write `with = \"all\"` at `{shown}`: with `any` the link would be deleted too early"
         );

@@ -115,7 +115,9 @@ fn on_one_line(sql: &str) -> Result<String, String> {
         match (before, sign) {
             (_, '\'' | '"' | '`') => quote = Some(sign),
             (_, '(') => open += 1,
-            (_, ')') if open == 0 => return Err("a bracket closes that was never opened".to_owned()),
+            (_, ')') if open == 0 => {
+                return Err("a bracket closes that was never opened".to_owned());
+            }
             (_, ')') => open -= 1,
             (_, ';' | '$') => return Err(format!("the condition has `{sign}`")),
             ('-', '-') | ('/', '*') => return Err("the condition has a comment".to_owned()),
@@ -204,7 +206,10 @@ mod tests {
             wrong("{root}.a = '\\' OR (b'"),
             "`\\'` ends a text on some servers"
         );
-        assert_eq!(wrong("paid = 1"), "the condition does not refer to `{root}`");
+        assert_eq!(
+            wrong("paid = 1"),
+            "the condition does not refer to `{root}`"
+        );
         let broken = "a string in the condition has a line break or another control character";
         assert_eq!(wrong("{root}.a = 'b\nc'"), broken);
     }

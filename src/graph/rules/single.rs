@@ -405,7 +405,8 @@ fn check_children(
                     table.name.escape_debug(),
                     tables.tables[edge.parent.0].name.escape_debug()
                 ),
-                "rows of this strategy are deleted with what belongs to them; use a rule by `end-time` for tables to which others refer by `restrict` or `set null`",
+                "rows of this strategy are deleted with what belongs to them; use a rule by `end-time` for tables to which \
+                 others refer by `restrict` or `set null`",
             )
             .related(tables.spans[index].clone(), "the table"),
         );

@@ -243,7 +243,10 @@ fn check_order_of_own(
                 name(own.table),
                 name(between)
             ),
-            format!("move it before `{}`: rows are deleted in this order", name(between)),
+            format!(
+                "move it before `{}`: rows are deleted in this order",
+                name(between)
+            ),
         ));
     }
 }
@@ -396,7 +399,8 @@ fn check_children(
                         edge.columns().escape_debug(),
                         table.name.escape_debug()
                     ),
-                    "only rules of the strategy `end-time` do: remove the edge, and name it under `references` if its rows are to be kept unchanged",
+                    "only rules of the strategy `end-time` do: remove the edge, and name it under `references` if its rows \
+                     are to be kept unchanged",
                 )
                 .related(tables.spans[index].clone(), "the table"),
             );

@@ -352,7 +352,10 @@ fn end(
         diagnostics.push(
             Diagnostic::error(
                 "type-mismatch",
-                written.kind.as_ref().map_or(written.name.span(), |kind| kind.span()),
+                written
+                    .kind
+                    .as_ref()
+                    .map_or(written.name.span(), |kind| kind.span()),
                 format!(
                     "`{}` is `{}` and cannot refer to a `{}` key",
                     column.name.escape_debug(),
@@ -361,7 +364,14 @@ fn end(
                 ),
                 "declare both columns with the catalog's types; whole numbers of any width match",
             )
-            .related(edge.table.span(), format!("the key `{}` is `{}`", key.name.escape_debug(), names::kind_name(key.kind))),
+            .related(
+                edge.table.span(),
+                format!(
+                    "the key `{}` is `{}`",
+                    key.name.escape_debug(),
+                    names::kind_name(key.kind)
+                ),
+            ),
         );
         return None;
     }

@@ -67,8 +67,7 @@ fn edge(
                 .iter()
                 .map(|edge| format!("{} -> {}", edge.columns(), named(edge)))
                 .collect();
-            let else_help =
-                "name an edge of the table's `parents`: its columns, and the table that they refer to";
+            let else_help = "name an edge of the table's `parents`: its columns, and the table that they refer to";
             diagnostics.push(Diagnostic::error(
                 "unknown-edge",
                 span,

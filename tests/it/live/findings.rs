@@ -240,10 +240,9 @@ fn force_overrules_and_is_on_record_until_it_is_mended() {
         database.number("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'windrow%'"),
         0
     );
-    database.windrow("install SPEC --force").expect(
-        1,
-        &["warning: installed despite errors; they are recorded"],
-    );
+    database
+        .windrow("install SPEC --force")
+        .expect(1, &["warning: installed despite errors; they are recorded"]);
     database
         .windrow("status SPEC")
         .expect(0, &["forced     20", "by postgres, despite 1 error"]);

@@ -507,7 +507,10 @@ fn policies_and_hints_fit_the_spec() {
     for words in ["install", "install --force"] {
         database.windrow(&format!("{words} {spec}")).expect(
             2,
-            &[&told, "hint: change these policies, or lower `minimum`; `--force` does not overrule this"],
+            &[
+                &told,
+                "hint: change these policies, or lower `minimum`; `--force` does not overrule this",
+            ],
         );
     }
     database

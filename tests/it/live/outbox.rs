@@ -234,7 +234,10 @@ fn what_a_row_says_is_neither_run_nor_an_option() {
     )
     .expect(
         1,
-        &["0 files removed, 1 failed", "the row has no valid host name"],
+        &[
+            "0 files removed, 1 failed",
+            "the row has no valid host name",
+        ],
     );
     database.sql(&format!(
         "UPDATE {W}.artifact SET next_attempt_at = '-infinity'"

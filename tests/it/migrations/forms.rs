@@ -410,7 +410,10 @@ fn what_does_not_fit_is_refused() {
     let path = desk.folder.path().join("m/0004_windrow_x_v1.up.sql");
     let text = fs::read_to_string(&path).expect("a text");
     fs::write(&path, format!("{text}\n-- mine\n")).expect("a file");
-    desk.refused(&["--for", "sqlx", "--out", "m"], "was changed after it was written");
+    desk.refused(
+        &["--for", "sqlx", "--out", "m"],
+        "was changed after it was written",
+    );
     fs::write(&path, text).expect("a file");
     fs::remove_file(desk.folder.path().join("m/windrow.x.lock")).expect("a file");
     desk.refused(

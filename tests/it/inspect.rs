@@ -404,8 +404,8 @@ fn a_log_goes_by_its_age(dialect: Dialect) {
         database.execute(&format!("INSERT INTO event VALUES (1, 'login', {time})"));
         let draft = draft(&database, "event");
         for part in [
-            "strategy  = \"age\"\nroot      = \"event\"\n# ? No column says a state or an end, and nothing belongs to a row: it goes by its age. \
-             Does that count from said_at?\n",
+            "strategy  = \"age\"\nroot      = \"event\"\n# ? No column has a state or an end, and nothing belongs to a row: it is deleted by its age. \
+             Is the age counted from said_at?\n",
             &format!(
                 "\ntime      = \"{written}\"\n# ? How long are they to be kept? With this, nothing is deleted. The oldest row sampled is from "
             ),

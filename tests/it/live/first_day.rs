@@ -138,7 +138,7 @@ fn policies_preview_arm_and_runs() {
     let rule = &preview["rules"][0];
     let instances = database.number("SELECT count(*) FROM t_ds_workflow_instance");
 
-    database.windrow("run SPEC").expect(2, &["counting what would go", "error: not armed: nothing is deleted before someone said so (SQLSTATE 55000)", "hint: Read SELECT windrow_dolphinscheduler.preview(), then CALL windrow_dolphinscheduler.arm()."]);
+    database.windrow("run SPEC").expect(2, &["counting what would be deleted", "error: not armed: nothing is deleted before someone said so (SQLSTATE 55000)", "hint: Read SELECT windrow_dolphinscheduler.preview(), then CALL windrow_dolphinscheduler.arm()."]);
     let dry = database
         .windrow("run SPEC --dry-run --output json")
         .expect(0, &[])

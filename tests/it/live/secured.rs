@@ -310,7 +310,7 @@ fn passwords_and_certificates() {
         2,
         &[
             "password missing",
-            "give the password in PGPASSWORD, by --password-file, or in the address",
+            "give the password in PGPASSWORD, with --password-file, in the address or in `.pgpass`",
         ],
     );
     windrow(&app, "status SPEC --password-file /nowhere")

@@ -129,7 +129,7 @@ fn policies_preview_arm_and_runs() {
         server.windrow("run SPEC").expect(
             2,
             &[
-                "counting what would go",
+                "counting what would be deleted",
                 "error: not armed: nothing is deleted before someone said so (SQLSTATE 55000)",
                 "hint: `windrow preview` shows what would be deleted, and `windrow arm` allows runs to delete",
             ],

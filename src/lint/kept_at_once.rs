@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn what_is_kept_goes_as_an_orphan() {
         insta::assert_snapshot!(err(&[(TABLE, &with("at_once = true"))]), @r###"
-warning[kept-at-once]: rows of `notes` that are kept are orphans, and this rule deletes them at once
+warning[kept-at-once]: kept rows of `notes` are orphans, and this rule deletes them at once
  --> windrow.toml:9:11
   |
 9 | at_once = true

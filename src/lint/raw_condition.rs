@@ -46,7 +46,7 @@ warning[raw-condition]: SQL that windrow does not read decides which rows are fi
 9 | where_sql = "{root}.paid > {root}.owed"
   |             ^^^^^^^^^^^^^^^^^^^^^^^^^^^
   |
-  = help: say it by `final` if that can; otherwise review it as code
+  = help: use `final` if that can express it; otherwise review it as code
 "###);
         ok(&[(rule, rule)]);
     }

@@ -61,7 +61,7 @@ retention = { default = "30d", minimum = "7d", safety_lag = "1d", per = "tenant"
     #[test]
     fn rows_that_would_never_be_final_again() {
         insta::assert_snapshot!(err(&[(TABLE, &with("set null"))]), @r###"
-warning[released-final]: a row of `items` is not final once the row of `calls` is gone that it names
+warning[released-final]: a row of `items` is not final once the row of `calls` that it refers to is deleted
  --> windrow.toml:5:88
   |
 5 | items = { parents = ["order_id -> orders.id", "call_id -> calls.id set null"], final = { "call_id -> calls.state" = 1 } }

@@ -57,13 +57,13 @@ mod tests {
     #[test]
     fn rows_that_wait_for_all_of_their_parents() {
         insta::assert_snapshot!(err(&[(TABLE, &with(""))]), @r###"
-warning[several-parents]: a row of `links` goes only when all of its parents go
+warning[several-parents]: a row of `links` is deleted only when all of its parents are
  --> windrow.toml:5:1
   |
 5 | links = { parents = ["one -> orders.id", "other -> orders.id"] }
   | ^^^^^
   |
-  = help: add `with = "all"` if this is meant: families that share a row go together or not at all; with `with = "any"` it goes with the first of its parents
+  = help: add `with = "all"` if this is intended: families that share a row are deleted together or not at all; with `with = "any"` it is deleted with the first of its parents
 "###);
         ok(&[(TABLE, &with(", with = \"all\""))]);
         ok(&[(TABLE, &with(", with = \"any\""))]);

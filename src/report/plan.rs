@@ -562,30 +562,30 @@ mod tests {
         demo on MySQL: not armed, as of 2026-11-22T06:00:00Z
         runs       start by `0 1 * * *` (UTC), windows daily 01:00-05:00, at most 2 h 00 min each
 
-        rule                 due    may go        rows  batches         work  runs  done in  oldest
-        jobs  1,000,000 at least  ~990,000  ~9,900,000   ~5,050  16 min 30 s        never    2024-01-01T00:00:00
+        rule                 due  deletable        rows  batches         work  runs  done in  oldest
+        jobs  1,000,000 at least   ~990,000  ~9,900,000   ~5,050  16 min 30 s        never    2024-01-01T00:00:00
         logs             unknown
 
         jobs
-          `~`: by 5,000 families of 1,000,000, spread over all ages; the rows may be 3 % off
-          counted up to 1,000,000: there may be more (`--count`)
-          stay: 10,000 NON_FINAL_MEMBER (a member has not ended)
+          `~`: estimated from 5,000 families of 1,000,000, spread over all ages; the row counts may be 3 % off
+          counted up to 1,000,000; there may be more (`--count`)
+          kept: 10,000 NON_FINAL_MEMBER (a member has not ended)
           run_families = 10,000 ends its runs: not done within three years, if ever
             run_families = 720,000: 2 nights
             schedule = hourly: 25 nights
-          12,000 families a day become due (from what has already ended), runs can take 10,000: they do not keep up
+          12,000 families become due per day (from what has already ended), runs can take 10,000: they do not keep up
 
         logs
           not known: counting up to 10000 families was stopped after 60s
 
-        speed      10,000 rows/s is assumed: no run has worked so far; `windrow run --run-families 1000` would measure it
+        speed      10,000 rows/s is assumed: there has been no run yet; `windrow run --run-families 1000` would measure it
         log        about 300 MB of binary log (row image FULL, before compression), 2.2 GB of redo
-        disk       about 1.0 GB are free inside then: InnoDB reuses them for new rows; only OPTIMIZE TABLE, which rebuilds the table, returns them to the system
+        disk       about 1.0 GB become free inside the tables: InnoDB reuses them for new rows; only OPTIMIZE TABLE, which rebuilds the table, returns them to the system
         together   990,000 families with 9,900,000 rows: 16 min 30 s of work in 5,050 batches
 
-        table  rows to delete  of it  with indexes  dead then     log
-        job         990,000   50 %        2.0 GB     1.0 GB  300 MB
-        step      8,910,000      ?
+        table  rows to delete  of it  with indexes  freed inside     log
+        job           990,000   50 %        2.0 GB        1.0 GB  300 MB
+        step        8,910,000      ?
         `of it`: the share of the table, by the server's statistics.
 
         index to build first  table    size

@@ -265,7 +265,7 @@ mod tests {
         t_ds_alert              12,000
         t_ds_workflow_instance  24,000
 
-        stays             families  because                 first keys
+        kept              families  because                 first keys
         NON_FINAL_MEMBER         3  a member has not ended  17, 18, 19
 
         failed  sqlstate  error
@@ -284,12 +284,12 @@ mod tests {
         run 13: done, 3 named families stay (20 ms)
 
         refused  reason         meaning
-        1        SHARED_MEMBER  shares a member with a family that stays
-        4        SHARED_MEMBER  shares a member with a family that stays
+        1        SHARED_MEMBER  shares a member with a family that is kept
+        4        SHARED_MEMBER  shares a member with a family that is kept
         5        HELD           a hold keeps it
 
-        1 goes with 3 or not at all: name both
-        4 goes with 5 or not at all: of that family, a hold keeps it (HELD)
+        1 is deleted together with 3 or not at all: name both
+        4 is deleted together with 5 or not at all: in that family, a hold keeps it (HELD)
         ");
     }
 
@@ -303,8 +303,8 @@ mod tests {
         told(&read("run", &document).expect("figures"), &mut out);
         insta::assert_snapshot!(out, @r#"
 
-        goes       rows  because                                  first keys
-        expired   1,200  its expiry time has passed               1, 2
+        deleted    rows  because                                   first keys
+        expired   1,200  its expiry time has passed                1, 2
         fallback      1  it has no expiry time, and is old enough  [7, "a"]
         "#);
     }
@@ -319,17 +319,17 @@ mod tests {
         insta::assert_snapshot!(preview(&read("preview", &document).expect("a preview")), @r"
         demo, as of 2026-01-01T00:00:00Z: not armed, a run would be refused
 
-        rule r: 1 family with 2 rows would go, in 1 batch, about 1.5 s
-        one run takes at most 1 family; the next goes on
-        1,234 due families of scopes without a policy wait for one: `windrow policy set`
+        rule r: 1 family with 2 rows would be deleted, in 1 batch, about 1.5 s
+        one run takes at most 1 family; the next continues
+        1,234 due families in scopes without a policy wait for one: `windrow policy set`
         the oldest ended 2025-01-01T00:00:00Z
         first keys of `t`: 1
 
         table  rows
         t         2
 
-        stays  families  because          first keys
-        HELD          2  a hold keeps it  5
+        kept  families  because          first keys
+        HELD         2  a hold keeps it  5
         ");
     }
 }

@@ -347,18 +347,18 @@ mod tests {
         .expect("what stays");
         insta::assert_snapshot!(due(&rules, &stay) + &undeletable(&stay), @r"
 
-        rule              due     rows    oldest  due/h  gone/h  keeps up
-        a                   0        0  100 days      5       5  yes: nothing is due
-        b                   3       90  100 days      5       5  yes: everything due is kept, see below
-        c               4,810  144,300  100 days     60      80  catches up
-        d               9,000  270,000  100 days     80      60  no: 21 more become due than go, an hour
-        e     10,000 at least  300,000  100 days                 not yet: the last run ended before all was done
-        f                   5      150  100 days                 no run has examined everything that is due yet
-        g                 500   15,000  100 days     60      80  catches up: about 15.0 s of work left
-        h               6,553  196,590  100 days                 not yet: the last run was a dry run
-        i                   2       60  100 days      5       6  yes: everything due is kept, see below
+        rule              due     rows    oldest  due/h  deleted/h  keeps up
+        a                   0        0  100 days      5          5  yes: nothing is due
+        b                   3       90  100 days      5          5  yes: everything due is kept, see below
+        c               4,810  144,300  100 days     60         80  catches up
+        d               9,000  270,000  100 days     80         60  no: per hour, 21 more become due than are deleted
+        e     10,000 at least  300,000  100 days                    not yet: the last run ended before everything was done
+        f                   5      150  100 days                    no run has examined everything that is due yet
+        g                 500   15,000  100 days     60         80  catches up: about 15.0 s of work left
+        h               6,553  196,590  100 days                    not yet: a dry run examined it last, and deleted nothing
+        i                   2       60  100 days      5          6  yes: everything due is kept, see below
 
-        stays           rule  families       oldest  its key  because
+        kept            rule  families       oldest  its key  because
         HELD            b            3  25 h 00 min  17       a hold keeps it
         FAILED          i            2               19       deleting it raised an error
         UNDATED_MEMBER  c           10               18       it has no time to count from: no end time, or no removal time

@@ -69,7 +69,7 @@ mod tests {
                    check    object  count  detail
         violation  orphans  t.b         7  rows without a parent
 
-        checked and found right: orphans 1, index 1
+        checked without findings: orphans 1, index 1
         not clean
         ");
     }

@@ -328,7 +328,7 @@ fn nothing_goes_that_stayed() {
                     let left = adapted.graph.tables.iter().any(|it| it.name == table.name);
                     let unreached = adapted.changes.iter().any(|change| {
                         change.what == format!("table \"{}\"", table.name)
-                            && change.why.contains("no rule")
+                            && change.why.contains("rule reaches it")
                     });
                     assert!(
                         !strict || optional || left || unreached,
@@ -398,7 +398,7 @@ end_time = "ended_at"
 retention = { default = "30d", per = "tenant integer" }
 keep = [
     { newest = 1, per = "tenant integer", by = "ended_at" },
-    # left out: a `keep` of rule "runs": `place` is not in this database, so that no row is kept by it
+    # left out: a `keep` of rule "runs": `place` is not in this database, so it keeps no row
 ]
 artifacts = [{ table = "step", path = "path" }]
 archive = ["run"]
@@ -406,7 +406,7 @@ archive = ["run"]
 [rules.runs.report.run]
 runs = "rows of run"
 
-# left out: rule "kinds": its rows are those of `kind`, which is not in this database
+# left out: rule "kinds": its rows belong to `kind`, which is not in this database
 
 [rules.notes]
 strategy = "orphan"

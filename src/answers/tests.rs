@@ -75,7 +75,7 @@ fn a_document_that_lacks_a_field_is_an_error_and_not_a_0() {
     let text = format!("{:#}", anyhow::Error::from(refused.unwrap_or_default()));
     assert_eq!(
         text,
-        "cannot read what `run` answered: missing field `reason`"
+        "cannot read the answer of `run`: missing field `reason`"
     );
     each_field_is_missed::<Preview>(
         "preview",

@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(
             found.iter().map(ToString::to_string).collect::<Vec<_>>(),
             [
-                "error[seq-scan]: `big`: `delete from big` reads all of its about 50000 rows, by `(x = 1)`\n  \
+                "error[seq-scan]: `big`: `delete from big` reads all of its about 50000 rows, filtered by `(x = 1)`\n  \
              help: create an index that leads with the column, or run ANALYZE if the estimate is wrong"
             ]
         );

@@ -12,8 +12,7 @@ DECLARE
 BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     FOR v_right IN SELECT h.* FROM windrow_dolphinscheduler.held_right AS h LOOP
-        -- Only the grantor can revoke a right; what the owner of an object granted, anyone who may act as the owner can.
-        -- verify() reports what remains.
+        -- Only the grantor, or who may act as the granting owner, can revoke a right. verify() reports what remains.
         CONTINUE WHEN NOT pg_has_role(current_user, v_right.grantor, CASE WHEN v_right.grantor = v_right.owner THEN 'USAGE'
             WHEN current_setting('server_version_num')::integer < 160000 THEN 'MEMBER' ELSE 'SET' END);
         BEGIN

@@ -390,7 +390,7 @@ fn the_demo_tells_the_story_of_camunda_on_every_server() {
         effort::size(&["postgres"], &["postgres", "mysql", "mariadb"]),
         &[
             "three point at its byte arrays",
-            "a hold keeps a family nevertheless",
+            "a hold keeps a family regardless",
             "a hold keeps it",
         ],
     );

@@ -577,7 +577,7 @@ fn what_cannot_be_drafted_says_why(dialect: Dialect) {
         ("nowhere", "error: there is no table `nowhere` in "),
         (
             "pair",
-            "error: the table `pair` has a primary key of several columns, and a family is named by",
+            "error: the table `pair` has a primary key of several columns, but a family is identified by",
         ),
     ] {
         let (code, draft, told) = said(&database.superuser(), &["inspect", "--root", root]);
@@ -596,7 +596,7 @@ fn without_time_the_draft_asks(dialect: Dialect) {
     assert_eq!(code, Some(0), "{draft}");
     assert!(
         draft.contains(
-            "# ? guessed by its name: run_id -> run. There was no time to look (--timeout)."
+            "# ? guessed by its name: run_id -> run. Not sampled: the time was up (--timeout)."
         ),
         "{draft}"
     );

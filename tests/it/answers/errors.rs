@@ -144,7 +144,7 @@ fn a_wrong_command_line_is_a_document_where_one_is_asked_for() {
     let help = windrow(&["status", "--help", "--output", "json"]).output();
     let help = help.expect("windrow starts");
     assert_eq!(help.status.code(), Some(0));
-    assert!(String::from_utf8_lossy(&help.stdout).starts_with("Show whether it keeps up"));
+    assert!(String::from_utf8_lossy(&help.stdout).starts_with("Show whether the cleanup keeps up"));
 }
 
 fn a_spec_with_errors_is_a_document() {

@@ -385,7 +385,7 @@ fn another_spec_than_the_installed_one_is_told() {
     let text = text.replace("retries = 3", "retries = 4");
     std::fs::write(&path, &text).expect("a file");
     let other = path.display().to_string();
-    let told = format!("warning: `{other}` is not the spec that is installed");
+    let told = format!("warning: `{other}` is not the installed spec");
     for words in [
         "status",
         "preview",
@@ -413,7 +413,7 @@ fn another_spec_than_the_installed_one_is_told() {
         assert!(said.err.contains(&told), "{words}: {}", said.text());
         let said = database.windrow(&format!("{verb} SPEC{options}"));
         assert!(
-            !said.err.contains("not the spec"),
+            !said.err.contains("not the installed spec"),
             "{words}: {}",
             said.text()
         );
@@ -447,7 +447,7 @@ fn another_spec_than_the_installed_one_is_told() {
     let bare = Database::bare();
     bare.windrow("check SPEC")
         .expect(0, &[])
-        .without(&["not the spec"]);
+        .without(&["not the installed spec"]);
 }
 
 /// A column is younger, a function answered something else, a view had other columns, parameters were fewer, and one

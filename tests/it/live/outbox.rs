@@ -244,7 +244,7 @@ fn what_a_row_says_is_neither_run_nor_an_option() {
     ));
     // A program that may hand it to a shell gets no path that a shell would take apart.
     drain(&database, "false {path}", &["--limit", "1"])
-        .expect(1, &["the path has characters that a shell reads"]);
+        .expect(1, &["the path has characters with a meaning to a shell"]);
     assert!(!Path::new(&mark).exists());
     assert!(Path::new(&script).exists());
 }

@@ -92,7 +92,7 @@ fn who_may_not_is_told_what_it_takes() {
     ));
     windrow(&database.url_as("maker"), "run SPEC --no-estimate").expect(
         2,
-        &["(SQLSTATE 25006)", "drop `default_transaction_read_only`"],
+        &["(SQLSTATE 25006)", "unset `default_transaction_read_only`"],
     );
     windrow(&database.url_as("maker"), "install SPEC").expect(
         2,
@@ -250,7 +250,10 @@ fn an_interrupt_ends_the_run_between_two_batches() {
         "SELECT pg_terminate_backend(backend_pid) FROM {W}.run WHERE status = 'running'"
     ));
     // The server's last words (SQLSTATE 57P01), or the end of the connection, whichever is read first.
-    finish(child).expect(2, &["what was committed stays, and the next run goes on"]);
+    finish(child).expect(
+        2,
+        &["what was committed is kept, and the next run continues"],
+    );
 }
 
 fn half_an_installation_is_told_and_gone_over() {
@@ -292,7 +295,7 @@ fn half_an_installation_is_told_and_gone_over() {
             "error: another installation of `windrow_dolphinscheduler` is in progress",
             "detail: the installation lock is held by session ",
             "user `postgres`, application `windrow`",
-            "wait for it to end",
+            "wait for it to finish",
         ],
     );
     transaction.rollback().expect("the writer ends");
@@ -352,7 +355,7 @@ fn a_lock_for_nothing_is_told(database: &mut Database) {
         2,
         &[
             &format!("held by session {pid}, user `nick`, application `mine`"),
-            "where that session installs nothing, end it",
+            "if that session is not installing, end it",
         ],
     );
     database.sql(&format!("SELECT pg_terminate_backend({pid}, 10000)"));

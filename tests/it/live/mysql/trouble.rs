@@ -35,7 +35,7 @@ fn an_interrupt_ends_the_run_and_the_next_goes_on() {
             2,
             &[
                 "error: interrupted while running `CALL windrow_dolphinscheduler.run('{}')`",
-                "hint: what was committed stays, nothing is half done",
+                "hint: what was committed is kept, nothing is half done",
             ],
         );
         // A program that reads the document gets the error, and no answer.
@@ -69,7 +69,7 @@ fn an_interrupt_ends_the_run_and_the_next_goes_on() {
             "SELECT backend_pid FROM {W}.run WHERE status = 'running'"
         ));
         server.sql(&format!("KILL {id}"));
-        finish(child).expect(2, &["what was committed stays"]);
+        finish(child).expect(2, &["what was committed is kept"]);
         // A client that is killed cannot cancel: the server finds out by itself.
         let mut child = spawn(&server.url, "run SPEC --no-estimate");
         // The ledger calls the killed one running until the next one begins.
@@ -130,7 +130,7 @@ fn who_may_not_is_told_what_it_takes() {
             2,
             &[
                 "cannot install `00_database.sql`",
-                "who installs needs all rights on the control database",
+                "the installing account needs all rights on the control database",
             ],
         );
         server.sql("SET GLOBAL read_only = ON");

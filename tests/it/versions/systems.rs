@@ -64,7 +64,7 @@ fn airflow_3_1(dialect: Dialect) {
         &format!("database = \"{}\"", home(&database)),
     );
     let wrong = against(&database, &original);
-    let finals = "`final` asks for `missed`, which is not in this database";
+    let finals = "`final` needs `missed`, which is not in this database";
     assert!(wrong.iter().any(|it| it.contains(finals)), "{wrong:#?}");
     assert!(
         !wrong.iter().any(|it| it.contains("missing-table")),

@@ -15,7 +15,7 @@ SCRATCH := $(shell [ "$$($(GIB_FREE))" -ge 16 ] && [ "$$($(GIB_SHM))" -ge 12 ] &
 
 TEST = TMPDIR=$(SCRATCH) $(CARGO) test --quiet --test it --
 
-.PHONY: help setup demo demo-down dist lint test prove fmt generated generated-check bench build clean
+.PHONY: help setup demo demo-down dist lint test prove msrv licences advisories fmt generated generated-check bench build clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 20
@@ -27,7 +27,7 @@ build: ## Build the release binary
 	@.ci/setup build
 	@$(CARGO) build --release --quiet
 
-dist: ## Build what is handed out, into dist/: the program, a Debian package, a container file, checksums
+dist: ## Build what is handed out, into dist/: the program, a Debian package, a container file, licences, checksums
 	@.ci/setup build
 	@.ci/dist
 
@@ -50,13 +50,25 @@ test: lint ## Check all that, and every test on real servers
 	@$(CARGO) test --quiet --lib --bins
 	@$(TEST) --quiet --no-lints
 
-prove: setup ## Attack the promises for hours: ten times as many random worlds (TIMES=5), other ones each time (SEED=), an end at every statement of a run, clusters, runners of migrations, then defects slipped into the SQL
+prove: setup ## Attack the promises for hours: ten times as many random worlds (TIMES=5), other ones each time (SEED=), an end at every statement of a run, clusters, runners of migrations, then defects slipped into the SQL; and the licences
+	@.ci/licences
 	@.ci/servers
 	@.ci/servers galera
 	@WINDROW_TEST_TIMES=$(TIMES) WINDROW_TEST_SEED=$(SEED) WINDROW_TEST_PATIENCE=14400 $(TEST)
 	@WINDROW_TEST_PATIENCE=1800 $(TEST) --ignored cluster::
 	@runners=$$(.ci/runners) && WINDROW_RUNNERS=$$runners WINDROW_TEST_PATIENCE=1800 $(TEST) --ignored migrations::
 	@WINDROW_TEST_PATIENCE=14400 $(TEST) --ignored --exact prove::every_defect_is_noticed
+
+msrv: ## Check the sources with the oldest Rust that Cargo.toml promises, which must be here or come by rustup
+	@.ci/msrv
+
+licences: ## Check the licences and sources of all crates against deny.toml
+	@.ci/setup build
+	@.ci/licences
+
+advisories: ## Check whether a defect of a crate is known; fetches the database of advisories
+	@.ci/setup build
+	@.ci/licences advisories
 
 generated: build ## Write generated/ and the JSON Schema anew
 	@$(WINDROW) generate specs/*.toml

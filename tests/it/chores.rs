@@ -1,15 +1,20 @@
 //! What the chores of the Makefile ask of a machine.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
+
+use serde_yaml_ng::Value;
 
 use crate::harness::tests;
 
 tests! {
     lint: [
         a_demo_needs_no_root_and_no_linter,
+        a_public_host_runs_what_a_person_runs,
+        the_changelog_has_the_version,
     ],
 }
 
@@ -65,4 +70,52 @@ fn a_demo_needs_no_root_and_no_linter() {
     ] {
         assert!(makefile.contains(asks), "{asks}");
     }
+}
+
+/// The workflows call targets of the Makefile, which all exist, and actions of others at one commit each.
+fn a_public_host_runs_what_a_person_runs() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let makefile = include_str!("../../Makefile");
+    let mut called = BTreeSet::new();
+    for entry in fs::read_dir(root.join(".github/workflows")).expect("workflows") {
+        let path = entry.expect("an entry").path();
+        let text = fs::read_to_string(&path).expect("a workflow");
+        let workflow: Value = serde_yaml_ng::from_str(&text).expect("YAML");
+        let name = path.display();
+        assert_eq!(
+            workflow["permissions"]["contents"], "read",
+            "{name}: its rights"
+        );
+        let jobs = workflow["jobs"].as_mapping().expect("jobs");
+        for step in jobs
+            .values()
+            .flat_map(|job| job["steps"].as_sequence().expect("steps"))
+        {
+            if let Some(action) = step["uses"].as_str() {
+                let (_, commit) = action.split_once('@').expect("a version");
+                let pinned = commit.len() == 40 && commit.bytes().all(|it| it.is_ascii_hexdigit());
+                assert!(pinned, "{name}: {action} can become another one");
+            }
+            let lines = step["run"].as_str().into_iter().flat_map(str::lines);
+            for target in lines.filter_map(|line| line.trim().strip_prefix("make ")) {
+                assert!(
+                    makefile.contains(&format!("\n{target}:")),
+                    "{name}: there is no `make {target}`"
+                );
+                called.insert(target.to_owned());
+            }
+        }
+    }
+    let called: Vec<_> = called.iter().map(String::as_str).collect();
+    assert_eq!(
+        called,
+        ["advisories", "dist", "lint", "msrv", "prove", "test"]
+    );
+}
+
+/// Who hands a version out cuts its notes out of the CHANGELOG.
+fn the_changelog_has_the_version() {
+    let changelog = include_str!("../../CHANGELOG.md");
+    let section = format!("\n## {} (2", env!("CARGO_PKG_VERSION"));
+    assert!(changelog.contains(&section), "no section{section}…)");
 }

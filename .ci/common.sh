@@ -62,7 +62,7 @@ unneeded='^(adduser|debconf|debconf-.*|dpkg|init-system-helpers|install-info|lib
 
 # Programs of crates.io that look at what windrow is made of, and pack it.
 # shellcheck disable=SC2034 # The scripts that source this.
-cargo_deny_version=0.20.2 cargo_about_version=0.8.4 cargo_deb_version=3.8.0
+cargo_deny_version=0.20.2 cargo_about_version=0.9.3 cargo_deb_version=3.8.0
 
 # crate_program NAME VERSION [OPTION...]: prints the path of a program of crates.io, which is built into the cache unless it is
 # there in this version.

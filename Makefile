@@ -62,12 +62,10 @@ prove: setup ## Attack the promises for hours: ten times as many random worlds (
 msrv: ## Check the sources with the oldest Rust that Cargo.toml promises, which must be here or come by rustup
 	@.ci/msrv
 
-licences: ## Check the licences and sources of all crates against deny.toml
-	@.ci/setup build
+licences: setup ## Check the licences and sources of all crates against deny.toml
 	@.ci/licences
 
-advisories: ## Check whether a defect of a crate is known; fetches the database of advisories
-	@.ci/setup build
+advisories: setup ## Check whether a defect of a crate is known; fetches the database of advisories
 	@.ci/licences advisories
 
 generated: build ## Write generated/ and the JSON Schema anew

@@ -60,22 +60,6 @@ installed_mysql() {
 # What packages depend on for their maintainer scripts, or to compile: nothing that runs out of an unpacked tree.
 unneeded='^(adduser|debconf|debconf-.*|dpkg|init-system-helpers|install-info|libdebconfclient0|mawk|openssl|passwd|perl|perl-.*|libperl.*|netbase|logrotate|cron|cron-daemon-common|postgresql-common|postgresql-common-dev|postgresql-client-common|sensible-utils|ssl-cert|systemd|systemd-.*|sysvinit-utils|tar|ucf|locales|libc-bin|base-passwd|coreutils|libjson-perl|lsb-base|binutils.*|libbinutils|libctf.*|libgprofng.*|libsframe.*|cpp.*|gcc-[0-9]+|gcc-[0-9]+-x86.*|gcc-[0-9]+-aarch.*|gcc|gcc-x86.*|gcc-aarch.*|libgcc-[0-9]+-dev|libc6-dev|libc-dev-bin|libcrypt-dev|linux-libc-dev|rpcsvc-proto|lib(asan|lsan|tsan|ubsan|hwasan|itm|gomp|cc1|quadmath|isl|mpc|mpfr)[-0-9].*)$'
 
-# Programs of crates.io that look at what windrow is made of, and pack it.
-# shellcheck disable=SC2034 # The scripts that source this.
-cargo_deny_version=0.20.2 cargo_about_version=0.9.3 cargo_deb_version=3.8.0
-
-# crate_program NAME VERSION [OPTION...]: prints the path of a program of crates.io, which is built into the cache unless it is
-# there in this version.
-crate_program() {
-    local name=$1 version=$2 folder=$cache/$1-$2
-    shift 2
-    if [ ! -x "$folder/bin/$name" ]; then
-        echo "installing $name $version into $folder" >&2
-        CARGO_TARGET_DIR='' "$(dirname "${BASH_SOURCE[0]}")/cargo" install --quiet --locked --root "$folder" --version "=$version" "$@" "$name" >&2
-    fi
-    printf '%s' "$folder/bin/$name"
-}
-
 # The mirror of this machine's own Debian suite, never that of the security archive.
 debian_mirror() {
     local found

@@ -50,12 +50,13 @@ test: lint ## Check all that, and every test on real servers
 	@$(CARGO) test --quiet --lib --bins
 	@$(TEST) --quiet --no-lints
 
-prove: setup ## Attack the promises for hours: ten times as many random worlds (TIMES=5), other ones each time (SEED=), an end at every statement of a run, clusters, runners of migrations, then defects slipped into the SQL; and the licences
+prove: setup ## Attack the promises for hours: ten times as many random worlds (TIMES=5), other ones each time (SEED=), an end at every statement of a run, clusters, fleets, monitoring at work, runners of migrations, then defects slipped into the SQL; and the licences
 	@.ci/licences
 	@.ci/servers
 	@.ci/servers galera
 	@WINDROW_TEST_TIMES=$(TIMES) WINDROW_TEST_SEED=$(SEED) WINDROW_TEST_PATIENCE=14400 $(TEST)
 	@WINDROW_TEST_PATIENCE=1800 $(TEST) --ignored cluster::
+	@monitors=$$(.ci/monitors) && WINDROW_MONITORS=$$monitors WINDROW_TEST_PATIENCE=1800 $(TEST) --ignored monitoring::
 	@runners=$$(.ci/runners) && WINDROW_RUNNERS=$$runners WINDROW_TEST_PATIENCE=1800 $(TEST) --ignored migrations::
 	@WINDROW_TEST_PATIENCE=14400 $(TEST) --ignored --exact prove::every_defect_is_noticed
 

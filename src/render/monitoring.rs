@@ -1,5 +1,5 @@
-//! What a monitoring system reads: the collector file for sql_exporter, the alert rules for Prometheus and the dashboard
-//! for Grafana. The metrics are those of the view `metrics`; their names, types and meanings stand here once.
+//! What a monitoring system reads: the collector file for sql_exporter, the query for other exporters, the alert rules for
+//! Prometheus and the dashboard for Grafana. The metrics are those of the view `metrics`; their names, types and meanings stand here once.
 
 use serde::Serialize;
 
@@ -202,7 +202,7 @@ pub(super) fn files(
     graph: &Graph,
     dialect: Dialect,
     control: &str,
-) -> (View, [(&'static str, String); 3]) {
+) -> (View, [(&'static str, String); 4]) {
     let view = View {
         spec: graph.name.clone(),
         id: graph.name.replace(['-', '.'], "_"),
@@ -228,6 +228,7 @@ pub(super) fn files(
             "collector.yml",
             format!("{spec}/{folder}/metrics.collector.yml"),
         ),
+        ("metrics.sql", format!("{spec}/{folder}/metrics.sql")),
         ("alerts.yml", format!("{spec}/{FOLDER}/alerts.yml")),
         ("dashboard.json", format!("{spec}/{FOLDER}/dashboard.json")),
     ];

@@ -192,6 +192,11 @@ pub(super) const TEMPLATES: &[(&str, &str, &str)] = &[
     ),
     (
         monitoring::FOLDER,
+        "metrics.sql",
+        include_str!("../../templates/monitoring/metrics.sql"),
+    ),
+    (
+        monitoring::FOLDER,
         "alerts.yml",
         include_str!("../../templates/monitoring/alerts.yml"),
     ),

@@ -7,7 +7,7 @@ use windrow::answers;
 use windrow::calls::Calls;
 use windrow::dialect::Dialect;
 use windrow::graph::Shared;
-use windrow::render::monitoring::METRICS;
+use windrow::render::monitoring::{LABELS, METRICS};
 use windrow::report;
 
 use crate::harness::tests;
@@ -118,6 +118,31 @@ fn collected(installation: &mut Installation) -> Samples {
                 found.insert(key, value.parse().expect("a number"));
             }
         }
+    }
+    found
+}
+
+/// What an exporter makes of the generated query: the labels that are not empty.
+fn asked(installation: &mut Installation) -> Samples {
+    let files = bundle(installation.dialect, &dolphinscheduler(Shared::Closed)).files;
+    let file = files
+        .iter()
+        .find(|file| file.path.ends_with("/metrics.sql"));
+    let query = &file.expect("a query").text;
+    let mut found = Samples::new();
+    for row in installation.rows(&query.replace("windrow_dolphinscheduler.", "W.")) {
+        let cells: Vec<String> = row.into_iter().flatten().collect();
+        let [spec, name, labels @ .., value] = &cells[..] else {
+            panic!("{cells:?}")
+        };
+        assert_eq!(
+            (spec.as_str(), labels.len()),
+            ("dolphinscheduler", LABELS.len())
+        );
+        let labels = LABELS.iter().zip(labels).filter(|it| !it.1.is_empty());
+        let labels = labels.map(|(label, value)| ((*label).to_owned(), value.clone()));
+        let key = written(name, &labels.collect());
+        found.insert(key, value.parse().expect("a number"));
     }
     found
 }
@@ -239,7 +264,7 @@ fn the_metrics_follow_the_ledger(dialect: Dialect) {
         .collect();
     assert_eq!(seen, names);
 
-    sql_exporter_makes_the_same(&mut installation);
+    exporters_make_the_same(&mut installation);
 }
 
 /// Five families that have ended: of one a member runs, one is held, one is young.
@@ -263,15 +288,17 @@ fn fill(installation: &mut Installation) {
         .expect("a hold");
 }
 
-/// What sql_exporter makes of it is the same, but for what has passed meanwhile.
-fn sql_exporter_makes_the_same(installation: &mut Installation) {
-    let (there, here) = (collected(installation), samples(installation));
-    assert_eq!(
-        there.keys().collect::<Vec<_>>(),
-        here.keys().collect::<Vec<_>>()
-    );
-    for (key, value) in &here {
-        assert!((there[key] - value).abs() < 3_600.0, "{key}");
+/// What exporters make of it is the same, but for what has passed meanwhile.
+fn exporters_make_the_same(installation: &mut Installation) {
+    for there in [collected(installation), asked(installation)] {
+        let here = samples(installation);
+        assert_eq!(
+            there.keys().collect::<Vec<_>>(),
+            here.keys().collect::<Vec<_>>()
+        );
+        for (key, value) in &here {
+            assert!((there[key] - value).abs() < 3_600.0, "{key}");
+        }
     }
 }
 

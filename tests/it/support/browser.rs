@@ -145,16 +145,18 @@ impl Browser {
 
     /// Opens a file, in a window of this width.
     pub(crate) fn show(&mut self, page: &Path, width: u32, dark: bool) {
+        self.visit(&format!("file://{}", page.display()), width, dark);
+    }
+
+    /// Opens an address, in a window of this width.
+    pub(crate) fn visit(&mut self, url: &str, width: u32, dark: bool) {
         self.emulate("screen", dark);
         let size = json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false});
         self.ask("Emulation.setDeviceMetricsOverride", &size);
-        self.ask(
-            "Page.navigate",
-            &json!({"url": format!("file://{}", page.display())}),
-        );
+        self.ask("Page.navigate", &json!({"url": url}));
         let until = Instant::now() + Duration::from_secs(60);
         while self.hear()["method"] != "Page.loadEventFired" {
-            assert!(Instant::now() < until, "{} is not loaded", page.display());
+            assert!(Instant::now() < until, "{url} is not loaded");
         }
     }
 

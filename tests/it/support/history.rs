@@ -102,7 +102,7 @@ impl Server {
     }
 
     /// The address of a database for the superuser.
-    fn url(&self, database: &str) -> String {
+    pub(crate) fn url(&self, database: &str) -> String {
         match self {
             Self::Postgres(server) => server.url(database, "postgres"),
             Self::Mysql(server) => server.url(database, "root"),

@@ -22,7 +22,7 @@ use crate::support::systems::dolphinscheduler::mysql;
 pub(super) const CONTROL: &str = "windrow_dolphinscheduler";
 
 /// How many families the history has.
-const FAMILIES: u32 = 60;
+const FAMILIES: u32 = 120;
 
 /// A program that was set up.
 pub(super) fn program(path: &str) -> PathBuf {

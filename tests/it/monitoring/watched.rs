@@ -116,9 +116,7 @@ fn what_happens_on_a_server_is_seen() -> Result<()> {
     every_metric_and_panel_is_there(&ground, &all)?;
     is_quiet(&ground, "while all is well")?;
     for (host, run) in ground.hosts.iter_mut().zip(runs) {
-        host.call("set_setting", &json!({"name": "rate", "value": 1_000_000}))?;
-        let answer = run.join().expect("no panic")?;
-        ensure!(answer["status"] == "done", "{}: {answer}", host.name);
+        outages::ends(host, run)?;
     }
 
     let mut staged = BTreeSet::new();

@@ -119,11 +119,19 @@ pub(super) fn in_progress(host: &mut Host) -> Result<JoinHandle<Result<Value>>> 
     let oldest = host.texts(DUE)?.remove(0);
     host.call("set_hold", &json!({"key": oldest, "reason": "an audit"}))?;
     succeed(host, &json!({"run_families": 5}))?;
-    host.call(
-        "set_setting",
-        &json!({"name": "batch_families", "value": 5}),
-    )?;
     resting(host)
+}
+
+/// Lets it end at full speed.
+pub(super) fn ends(host: &mut Host, run: JoinHandle<Result<Value>>) -> Result<()> {
+    at_full_speed(host)?;
+    let answer = run.join().expect("no panic")?;
+    ensure!(answer["status"] == "stopped", "{}: {answer}", host.name);
+    Ok(())
+}
+
+fn at_full_speed(host: &mut Host) -> Result<()> {
+    set(host, &[("rate", 1_000_000), ("batch_families", 500)])
 }
 
 /// A family whose deletion raises an error, twice, where two failures suspend.

@@ -11,7 +11,7 @@ use url::form_urlencoded;
 use windrow::render::monitoring::METRICS;
 
 use super::generated;
-use super::ground::{CONTROL, Ground, Host, here, program};
+use super::ground::{Ground, here, program};
 use super::outages::{self, OUTAGES};
 use crate::harness::tests;
 use crate::support::browser::Browser;
@@ -257,6 +257,6 @@ fn grafana_knows_the_fields_of_every_dashboard() -> Result<()> {
         &dashboard()?.to_string().replace("\"title\"", "\"titel\""),
     )?;
     let (content, said) = check(&["wrong.ts".to_owned()])?;
-    ensure!(!content && said.contains("titel"), "{CONTROL}: {said}");
+    ensure!(!content && said.contains("titel"), "{said}");
     Ok(())
 }

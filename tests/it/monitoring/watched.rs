@@ -135,7 +135,8 @@ fn what_happens_on_a_server_is_seen() -> Result<()> {
             }
         }
         if outage.alerts.contains(&"WindrowDisarmed") {
-            look(&ground, "/classic/alerts", "prometheus-alerts.png", "true")?;
+            let drawn = "document.body.textContent.includes('WindrowDisarmed')";
+            look(&ground, "/classic/alerts", "prometheus-alerts.png", drawn)?;
         }
         for host in &mut ground.hosts {
             (outage.end)(host).with_context(|| format!("{}: {:?}", host.name, outage.alerts))?;
@@ -198,11 +199,12 @@ fn every_metric_and_panel_is_there(ground: &Ground, all: &BTreeSet<String>) -> R
         page.append_pair(&format!("g{at}.range_input"), "1m");
     }
     let drawn = format!(
-        "document.querySelectorAll('.rickshaw_graph svg path').length >= {} && [...document.querySelectorAll('.legend')].every(it => {}.every(name => it.textContent.includes(name)))",
+        "(them => them.length == {} && them.every(it => {}.every(name => it.textContent.includes(name))))([...document.querySelectorAll('.rickshaw_legend')])",
         graphs.len(),
         json!(all)
     );
-    let path = format!("/classic/graph?{}", page.finish());
+    // The page takes no plus for a space.
+    let path = format!("/classic/graph?{}", page.finish().replace('+', "%20"));
     look(ground, &path, "prometheus-panels.png", &drawn)
 }
 
@@ -210,11 +212,11 @@ fn every_metric_and_panel_is_there(ground: &Ground, all: &BTreeSet<String>) -> R
 fn look(ground: &Ground, path: &str, picture: &str, drawn: &str) -> Result<()> {
     let mut browser = Browser::open();
     browser.visit(&ground.page(path), 1200, false);
-    until(&format!("{picture}: {drawn}"), || {
+    let seen = until(&format!("{picture}: {drawn}"), || {
         Ok(browser.evaluate(drawn) == true)
-    })?;
+    });
     browser.take(picture);
-    Ok(())
+    seen
 }
 
 /// The types that Grafana publishes of a dashboard take every one that is generated.

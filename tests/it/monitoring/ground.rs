@@ -197,7 +197,7 @@ pub(super) struct Ground {
 }
 
 impl Ground {
-    /// Servers with a history and one run each, scraped every second.
+    /// Servers with a history and one run each, scraped every two seconds.
     pub(super) fn new() -> Result<Self> {
         let mut ground = Self {
             hosts: DIALECTS
@@ -226,7 +226,7 @@ impl Ground {
         let scrapes = edited(
             &block("# prometheus.yml"),
             &[
-                ("15s", "1s"),
+                ("15s", "2s"),
                 (":9560", &format!(":{exporter}")),
                 (rules, "alerts.yml"),
             ],

@@ -171,8 +171,10 @@ fn every_metric_and_panel_is_there(ground: &Ground, all: &BTreeSet<String>) -> R
         .chain(names.iter().map(|it| (*it, [(*it).to_owned()].into())))
     {
         for expression in expressions(&dashboard, pattern)? {
-            let seen = instances(&ground.query(&expression)?, "metric");
-            ensure!(seen == expected, "{expression}: {seen:?}");
+            // A rate is there with the second sample.
+            until(&format!("{expected:?} in {expression}"), || {
+                Ok(instances(&ground.query(&expression)?, "metric") == expected)
+            })?;
         }
     }
 

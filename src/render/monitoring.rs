@@ -228,7 +228,7 @@ pub(super) fn files(
             "collector.yml",
             format!("{spec}/{folder}/metrics.collector.yml"),
         ),
-        ("metrics.sql", format!("{spec}/{folder}/metrics.sql")),
+        ("metrics.query", format!("{spec}/{folder}/metrics.query")),
         ("alerts.yml", format!("{spec}/{FOLDER}/alerts.yml")),
         ("dashboard.json", format!("{spec}/{FOLDER}/dashboard.json")),
     ];

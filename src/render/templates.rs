@@ -192,8 +192,8 @@ pub(super) const TEMPLATES: &[(&str, &str, &str)] = &[
     ),
     (
         monitoring::FOLDER,
-        "metrics.sql",
-        include_str!("../../templates/monitoring/metrics.sql"),
+        "metrics.query",
+        include_str!("../../templates/monitoring/metrics.query"),
     ),
     (
         monitoring::FOLDER,

@@ -127,7 +127,7 @@ fn asked(installation: &mut Installation) -> Samples {
     let files = bundle(installation.dialect, &dolphinscheduler(Shared::Closed)).files;
     let file = files
         .iter()
-        .find(|file| file.path.ends_with("/metrics.sql"));
+        .find(|file| file.path.ends_with("/metrics.query"));
     let query = &file.expect("a query").text;
     let mut found = Samples::new();
     for row in installation.rows(&query.replace("windrow_dolphinscheduler.", "W.")) {

@@ -21,9 +21,14 @@ pub(super) struct Outage {
 /// What alerts there are, each by what it is for.
 pub(super) const OUTAGES: &[Outage] = &[
     Outage {
-        alerts: &["WindrowRunFailed", "WindrowUndeletable", "WindrowSuspended"],
+        alerts: &["WindrowRunFailed", "WindrowUndeletable"],
         begin: poison,
         end: cure,
+    },
+    Outage {
+        alerts: &["WindrowSuspended"],
+        begin: revoke,
+        end: grant,
     },
     Outage {
         alerts: &["WindrowFallsBehind"],
@@ -134,10 +139,9 @@ fn at_full_speed(host: &mut Host) -> Result<()> {
     set(host, &[("rate", 1_000_000), ("batch_families", 500)])
 }
 
-/// A family whose deletion raises an error, twice, where two failures suspend.
+/// A family whose deletion raises an error.
 fn poison(host: &mut Host) -> Result<()> {
     let key = host.texts(DUE)?.remove(1);
-    set(host, &[("suspend_after", 2), ("back_off_max", 0)])?;
     let veto = host.either(
         format!(
             "CREATE FUNCTION veto() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -153,27 +157,64 @@ fn poison(host: &mut Host) -> Result<()> {
         ),
     );
     host.execute(&veto)?;
-    for _ in 0..2 {
-        let answer = host.call("run", &json!({"trigger": "SCHEDULED"}))?;
-        ensure!(answer["status"] == "failed", "{}: {answer}", host.name);
-    }
+    fail(host, &json!({}))
+}
+
+fn fail(host: &mut Host, options: &Value) -> Result<()> {
+    let answer = host.call("run", options)?;
+    ensure!(answer["status"] == "failed", "{}: {answer}", host.name);
     Ok(())
 }
 
 fn cure(host: &mut Host) -> Result<()> {
     host.execute(host.either("DROP FUNCTION veto() CASCADE", "DROP TRIGGER veto"))?;
+    succeed(host, &json!({}))
+}
+
+/// A right that is gone, where two failed runs suspend.
+fn revoke(host: &mut Host) -> Result<()> {
+    set(host, &[("suspend_after", 2), ("back_off_max", 0)])?;
+    due(host, 1)?;
+    let owner = owner(host);
+    host.execute(&format!(
+        "REVOKE DELETE ON t_ds_workflow_instance FROM {owner}"
+    ))?;
+    for _ in 0..2 {
+        fail(host, &json!({"trigger": "SCHEDULED"}))?;
+    }
+    Ok(())
+}
+
+fn grant(host: &mut Host) -> Result<()> {
+    let owner = owner(host);
+    host.execute(&format!(
+        "GRANT DELETE ON t_ds_workflow_instance TO {owner}"
+    ))?;
     host.execute("CALL W.arm()")?;
     succeed(host, &json!({}))
+}
+
+/// The owner role; on MySQL and MariaDB names of roles are short.
+fn owner(host: &Host) -> &'static str {
+    host.either(
+        "windrow_dolphinscheduler_owner",
+        "windrow_dolphi_d04cb0e5_owner",
+    )
+}
+
+/// So many families that have been due for years.
+fn due(host: &mut Host, families: i64) -> Result<()> {
+    let many = numbers(host.dialect, families);
+    host.execute(&format!(
+        "INSERT INTO t_ds_workflow_instance (id, state, end_time, is_sub_workflow, project_code, executor_id)
+         SELECT n + 1000000, 7, '2020-01-01', 0, (SELECT MIN(code) FROM t_ds_project), 1 FROM {many}"
+    ))
 }
 
 /// More than a scrape counts becomes due, and a run takes one family.
 fn flood(host: &mut Host) -> Result<()> {
     earlier(host)?;
-    let many = numbers(host.dialect, 10_100);
-    host.execute(&format!(
-        "INSERT INTO t_ds_workflow_instance (id, state, end_time, is_sub_workflow, project_code, executor_id)
-         SELECT n + 1000000, 7, '2020-01-01', 0, (SELECT MIN(code) FROM t_ds_project), 1 FROM {many}"
-    ))?;
+    due(host, 10_100)?;
     succeed(host, &json!({"run_families": 1}))
 }
 

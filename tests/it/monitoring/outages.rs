@@ -204,10 +204,13 @@ fn owner(host: &Host) -> &'static str {
 
 /// So many families that have been due for years.
 fn due(host: &mut Host, families: i64) -> Result<()> {
+    let above = host.texts("SELECT MAX(id) FROM t_ds_workflow_instance")?;
+    let above = &above[0];
     let many = numbers(host.dialect, families);
     host.execute(&format!(
-        "INSERT INTO t_ds_workflow_instance (id, state, end_time, is_sub_workflow, project_code, executor_id)
-         SELECT n + 1000000, 7, '2020-01-01', 0, (SELECT MIN(code) FROM t_ds_project), 1 FROM {many}"
+        "INSERT INTO t_ds_workflow_instance
+             (id, state, end_time, is_sub_workflow, project_code, executor_id, workflow_definition_code)
+         SELECT n + {above}, 7, '2020-01-01', 0, (SELECT MIN(code) FROM t_ds_project), 1, 1 FROM {many}"
     ))
 }
 

@@ -203,13 +203,19 @@ impl Dialect {
                 )
             }
             (Dialect::Mysql | Dialect::Mariadb, Some(per_second)) => {
-                let least = format!("LEAST({value}, {})", capped(per_second));
+                // A double is taken for the decimal that it is written as, which has the microsecond that was meant. With as many
+                // digits behind the point as any decimal of the server, none of them is rounded.
+                let digits = if self == Dialect::Mysql { 30 } else { 38 };
+                // Not LEAST: MariaDB would make a decimal of both, and fail where one is too large.
+                let cap = capped(per_second);
+                let least =
+                    format!("CAST(IF({value} < {cap}, {value}, {cap}) AS DECIMAL(65, {digits}))");
                 let microseconds = match 1_000_000 / per_second {
                     1 => least,
                     each => format!("{least} * {each}"),
                 };
                 format!(
-                    "IF({value} > 0, TIMESTAMP'1970-01-01 00:00:00' + INTERVAL {microseconds} MICROSECOND, NULL)"
+                    "IF({value} > 0, TIMESTAMP'1970-01-01 00:00:00' + INTERVAL FLOOR({microseconds}) MICROSECOND, NULL)"
                 )
             }
             (Dialect::Mysql | Dialect::Mariadb, None) => {
@@ -218,8 +224,9 @@ impl Dialect {
         }
     }
 
-    /// On MySQL and MariaDB: the least number or date that says this instant or a later one, so that what a column has is compared as
-    /// it is.
+    /// On MySQL and MariaDB: the number of an instant, to the microsecond, or the least date that says it or a later one, so that what
+    /// a column has is compared as it is: what lies before the number says an earlier instant, and all else does not. That holds for
+    /// whole numbers and decimals; for doubles as long as they tell one microsecond from the next, which they do until 2242.
     pub fn number(self, instant: &str, epoch: Epoch) -> String {
         let Some(per_second) = epoch.per_second() else {
             return format!("DATE({instant} - INTERVAL 1 MICROSECOND)");
@@ -227,7 +234,9 @@ impl Dialect {
         let microseconds = format!("TIMESTAMPDIFF(MICROSECOND, '1970-01-01', {instant})");
         match 1_000_000 / per_second {
             1 => microseconds,
-            each => format!("({microseconds} + {}) DIV {each}", each - 1),
+            // A product is exact; a division would keep four digits.
+            1_000 => format!("{microseconds} * 0.001"),
+            _ => format!("{microseconds} * 0.000001"),
         }
     }
 

@@ -25,7 +25,7 @@ pub use codes::{CODES, explain};
 pub(crate) use columns::live_kind;
 pub use finding::{Finding, Severity};
 pub use indexes::{lacks, serving};
-pub(crate) use kinds::{is_whole, kind_name};
+pub(crate) use kinds::{has_fractions, is_whole, kind_name};
 pub use mysql::unknown_zone;
 pub use plans::{denied, judge_plan, unplanned};
 pub use policies::under_minimum;

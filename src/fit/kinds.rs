@@ -1,5 +1,6 @@
 //! The types of columns as a server prints them, and as a spec declares them.
 
+use crate::catalog::CatalogColumn;
 use crate::dialect::Dialect;
 use crate::graph::Kind;
 
@@ -46,6 +47,21 @@ pub(crate) fn kind_name(kind: Kind, dialect: Dialect) -> &'static str {
 /// Whether it is a whole number.
 pub(crate) fn is_whole(kind: Kind) -> bool {
     matches!(kind, Kind::Smallint | Kind::Integer | Kind::Bigint)
+}
+
+/// Whether it is a number that has a fraction, or may have one, and can say an instant.
+pub(crate) fn has_fractions(dialect: Dialect, column: &CatalogColumn) -> bool {
+    let printed = column.kind.to_ascii_lowercase();
+    match dialect {
+        Dialect::Postgres => {
+            let bare = printed.split('(').next().unwrap_or_default();
+            ["numeric", "real", "double precision"].contains(&bare)
+        }
+        Dialect::Mysql | Dialect::Mariadb => {
+            let bare = printed.split(['(', ' ']).next().unwrap_or_default();
+            ["decimal", "double"].contains(&bare)
+        }
+    }
 }
 
 #[cfg(test)]

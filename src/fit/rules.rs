@@ -6,7 +6,7 @@ use super::columns::{
     column_finding, condition_finding, live_kind, missing_column, unique_finding,
 };
 use super::finding::{Finding, error, notice};
-use super::kinds::is_whole;
+use super::kinds::{has_fractions, is_whole};
 use crate::catalog::{Catalog, CatalogIndex, CatalogTable};
 use crate::dialect::Dialect;
 use crate::graph::{
@@ -64,8 +64,8 @@ pub(super) fn compare(graph: &Graph, rule: &Rule, catalog: &Catalog, found: &mut
     }
 }
 
-/// A date says the day. A number of any kind says when on PostgreSQL, and a whole one on MySQL and MariaDB: there numbers are
-/// compared, and each instant has to be one of them.
+/// A date says the day, and a number of any kind says when. But for a float of 32 bits on MySQL and MariaDB, where numbers are compared: it
+/// has seven digits, and is not read again as it was written.
 fn epoch_finding(
     root: &Table,
     time: &Column,
@@ -80,9 +80,7 @@ fn epoch_finding(
         return;
     };
     let bare = there.kind.split('(').next().unwrap_or_default();
-    let broken = ["numeric", "real", "double precision"].contains(&bare);
-    let number =
-        live_kind(dialect, there).is_some_and(is_whole) || broken && dialect == Dialect::Postgres;
+    let number = live_kind(dialect, there).is_some_and(is_whole) || has_fractions(dialect, there);
     let fits = match epoch.per_second() {
         Some(_) => number,
         None => bare == "date",
@@ -95,10 +93,16 @@ fn epoch_finding(
         _ if epoch == Epoch::Date => {
             "write `timestamp` or `timestamptz`, or for a number `epoch-s`, `epoch-ms` or `epoch-us`"
         }
-        Dialect::Postgres => "write `timestamp` or `timestamptz` if the database has such a time",
+        Dialect::Postgres => {
+            "write `timestamp` or `timestamptz` if the database has such a time"
+        }
+        Dialect::Mysql | Dialect::Mariadb if bare.starts_with("float") => {
+            "a FLOAT has seven digits, which tell an instant of these days to two minutes and are not read again as they were written: \
+             make the column a DOUBLE, or give the table a generated column of type `bigint` and name that"
+        }
         Dialect::Mysql | Dialect::Mariadb => {
-            "write `timestamp` or `timestamptz` if the database has such a time; a number must be a whole one here: \
-             a generated column of type `bigint` can hold it"
+            "write `timestamp` or `timestamptz` if the database has such a time, and a number where it has a whole one, a DECIMAL or \
+             a DOUBLE: a generated column can hold it"
         }
     };
     let object = format!("{}.{name}", root.name);

@@ -2,8 +2,7 @@
 
 use crate::catalog::{Catalog, CatalogColumn, CatalogTable};
 use crate::column::{Epoch, Kind};
-use crate::dialect::Dialect;
-use crate::fit::{is_whole, live_kind};
+use crate::fit::{has_fractions, is_whole, live_kind};
 
 /// What a root table says of the end of its rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -116,10 +115,8 @@ pub fn number_columns<'a>(catalog: &Catalog, table: &'a CatalogTable) -> Vec<&'a
     };
     let columns = table.columns.iter();
     let numbers = columns.filter(|column| {
-        let broken = ["numeric", "double precision"];
-        let bare = column.kind.split('(').next().unwrap_or_default();
         live_kind(catalog.dialect, column).is_some_and(is_whole)
-            || catalog.dialect == Dialect::Postgres && broken.contains(&bare)
+            || has_fractions(catalog.dialect, column)
     });
     numbers
         .map(|column| column.name.as_str())

@@ -174,9 +174,17 @@ BEGIN
 {%- endfilter %}
         SET o_rows = ROW_COUNT();
     ELSE
+{%- if rule.numbered %}
+        -- By their keys: more than one number may say the same instant.
+{%- endif %}
 {%- filter fit %}
+{%- if rule.numbered %}
+        INSERT INTO work_target (id)
+        «SELECT t.{{ rule.key }}
+{%- else %}
         INSERT INTO work_due (due)
         «SELECT DISTINCT {{ rule.timed.due.of_t }}
+{%- endif %}
         FROM {{ rule.table }} AS t
         WHERE {{ <w.within rule /> | indent(width=10) }}
 {%- for condition in rule.timed.conditions_of_root %}

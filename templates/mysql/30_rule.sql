@@ -64,10 +64,35 @@ BEGIN
     DECLARE ⟦v_chunk    bigint⟧;
     DECLARE v_bound    datetime(6);
     DECLARE v_new      bigint;
+{%- if rule.numbered %}
+    DECLARE v_found    bigint;
+    DECLARE ⟦v_ended    datetime(6)⟧;
+    DECLARE ⟦v_rest     bigint⟧;
+    DECLARE v_several  boolean;
+{%- endif %}
     CALL scopes_ahead(p_limit, v_position, v_last, v_after, v_chunk, v_bound, v_new);
     -- Scope by scope: its value and where it continues are constants of the statement then, so that the index is read from there on,
     -- and what earlier batches deleted is not passed again.
     WHILE v_position IS NOT NULL DO
+{%- for again in [false, rule.numbered] %}
+{%- if again %}
+        -- A place is an instant and a key. Of numbers that say one instant, an index has the least first: where that is the last
+        -- instant, its roots are taken by their keys.
+        SET v_several = false;
+        IF v_found = v_chunk THEN
+            SELECT d.ended INTO v_ended FROM work_due AS d ORDER BY d.pk DESC LIMIT 1;
+            «SELECT COALESCE(MIN({{ rule.time }}) < MAX({{ rule.time }}), false)
+            ‹INTO v_several›
+            FROM work_scope AS s
+            STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.per }} = s.scope
+            WHERE s.position = v_position
+              AND {{ <w.ended_at rule at="v_ended" /> | indent(width=14) }}»;
+        END IF;
+        IF v_several THEN
+            DELETE d FROM work_due AS d WHERE d.pk >= LAST_INSERT_ID() AND d.ended = v_ended;
+            SET v_rest = ROW_COUNT();
+{%- endif %}
+{%- if again or loop.first %}
         INSERT INTO work_due (id, ended)
         «SELECT i.{{ rule.key }}, {{ rule.ended }}
         FROM work_scope AS s
@@ -77,6 +102,9 @@ BEGIN
           AND {{ <w.ended_before rule at="s.cutoff" /> }}
           AND {{ <w.ended_from rule at="v_after" /> }}
           AND ({{ <w.ended_after rule at="v_after" /> }} OR i.{{ rule.key }} > s.ahead_id)
+{%- if again %}
+          AND {{ <w.ended_at rule at="v_ended" /> | indent(width=10) }}
+{%- endif %}
 {%- for predicate in rule.eligible %}
           AND {{ predicate }}
 {%- endfor %}
@@ -84,19 +112,47 @@ BEGIN
 {%- if rule.newest | length > 0 %}
           {{ <w.not_newest rule /> | indent(width=10) }}
 {%- endif %}
-        ORDER BY {{ rule.time }}, i.{{ rule.key }}
-        LIMIT v_chunk»;
-        CALL next_scope(p_limit, ROW_COUNT(), v_position, v_last, v_after, v_chunk, v_bound, v_new);
+        ORDER BY {% if again %}{{ rule.ended }}{% else %}{{ rule.time }}{% endif %}, i.{{ rule.key }}
+        LIMIT {% if again %}v_rest{% else %}v_chunk{% endif %}»;
+{%- if rule.numbered and not again %}
+        SET v_found = ROW_COUNT();
+{%- endif %}
+{%- endif %}
+{%- if again %}
+        END IF;
+{%- endif %}
+{%- endfor %}
+        CALL next_scope(p_limit, {% if rule.numbered %}v_found{% else %}ROW_COUNT(){% endif %}, v_position, v_last, v_after, v_chunk, v_bound, v_new);
     END WHILE;
     CALL roots_ahead(p_limit);
 {%- else %}
     DECLARE ⟦v_newest  datetime(6)⟧;
     DECLARE ⟦v_default datetime(6)⟧;
+{%- if rule.numbered %}
+    DECLARE ⟦v_ended   datetime(6)⟧;
+    DECLARE ⟦v_rest    bigint⟧;
+    DECLARE v_several boolean DEFAULT false;
+{%- endif %}
 {%- if rule.otherwise %}
     -- The index on the expression serves only what is compared with a constant.
     DECLARE ⟦v_after   datetime(6)⟧ DEFAULT (SELECT c.ended FROM work_cursor AS c);
 {%- endif %}
     SELECT o.latest, o.others INTO v_newest, v_default FROM work_scope_of AS o;
+{%- for again in [false, rule.numbered] %}
+{%- if again %}
+    -- A place is an instant and a key. Of numbers that say one instant, an index has the least first: where that is the last
+    -- instant, its roots are taken by their keys.
+    IF ROW_COUNT() = p_limit THEN
+        SELECT MAX(r.ended) INTO v_ended FROM work_root AS r;
+        «SELECT COALESCE(MIN({{ rule.time }}) < MAX({{ rule.time }}), false) ‹INTO v_several›
+        FROM {{ rule.table }} AS i
+        WHERE {{ <w.ended_at rule at="v_ended" /> | indent(width=10) }}»;
+    END IF;
+    IF v_several THEN
+        DELETE r FROM work_root AS r WHERE r.ended = v_ended;
+        SET v_rest = ROW_COUNT();
+{%- endif %}
+{%- if again or loop.first %}
     INSERT INTO work_root (id, ended)
     «SELECT i.{{ rule.key }}, {{ rule.ended }}
     FROM work_cursor AS c
@@ -112,6 +168,9 @@ BEGIN
       {%- endif %}
       AND {% if rule.otherwise %}{{ <w.ended_from rule at="v_after" /> }}{% else %}{{ <w.ended_from rule at="c.ended" /> }}{% endif %}
       AND ({{ <w.ended_after rule at="c.ended" /> }} OR i.{{ rule.key }} > c.id)
+{%- if again %}
+      AND {{ <w.ended_at rule at="v_ended" /> | indent(width=6) }}
+{%- endif %}
 {%- for predicate in rule.eligible %}
       AND {{ predicate }}
 {%- endfor %}
@@ -119,8 +178,13 @@ BEGIN
 {%- if rule.newest | length > 0 %}
       {{ <w.not_newest rule /> | indent(width=6) }}
 {%- endif %}
-    ORDER BY {{ rule.time }}, i.{{ rule.key }}
-    LIMIT p_limit»;
+    ORDER BY {% if again %}{{ rule.ended }}{% else %}{{ rule.time }}{% endif %}, i.{{ rule.key }}
+    LIMIT {% if again %}v_rest{% else %}p_limit{% endif %}»;
+{%- endif %}
+{%- if again %}
+    END IF;
+{%- endif %}
+{%- endfor %}
 {%- endif %}
 END;
 

@@ -588,7 +588,7 @@ BEGIN
 END;
 {%- endcomponent w.rows_below %}
 
-{#- An instant as a time of the rule is compared with it: as it is, or as the number, rounded up, that says it. -#}
+{#- An instant as a time of the rule is compared with it: as it is, or as the number that says it. -#}
 {% component w.as_ended(rule, at) -%}
 {{ rule.number_of[0] }}{{ at }}{{ rule.number_of[1] }}
 {%- endcomponent w.as_ended %}
@@ -614,8 +614,22 @@ AND {{ rule.timed.due.time }} < {{ <w.as_ended rule at={to} /> }}
 {%- endcomponent w.ended_from %}
 
 {% component w.ended_after(rule, at) -%}
-{{ rule.time }} > {{ <w.as_ended rule at={at} /> }}
+{% if rule.numbered %}{{ rule.time }} >= {{ rule.number_of[0] }}{{ at }} + INTERVAL 1 MICROSECOND{{ rule.number_of[1] }}
+{%- else %}{{ rule.time }} > {{ <w.as_ended rule at={at} /> }}
+{%- endif %}
 {%- endcomponent w.ended_after %}
+
+{#- That row i ended in the microsecond v_last. -#}
+{% component w.ended_at_last(rule) -%}
+{{ <w.ended_from rule at="v_last" /> }}
+AND {{ rule.time }} < {{ rule.number_of[0] }}v_last + INTERVAL 1 MICROSECOND{{ rule.number_of[1] }}
+{%- endcomponent w.ended_at_last %}
+
+{#- Whether it ended in a microsecond. -#}
+{% component w.ended_at(rule, at) -%}
+{{ <w.ended_from rule at={at} /> }}
+AND {{ rule.time }} < {{ rule.number_of[0] }}{{ at }} + INTERVAL 1 MICROSECOND{{ rule.number_of[1] }}
+{%- endcomponent w.ended_at %}
 
 {% component w.not_ended(rule) -%}
 {% if rule.numbered %}({{ rule.time }} IS NULL OR {{ rule.time }} <= 0){% else %}{{ rule.ended }} IS NULL{% endif %}
@@ -797,10 +811,18 @@ STRAIGHT_JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = c.id
 {%- endcomponent w.plain_target %}
 
 {% component w.plain_window(rule) -%}
+{% if rule.numbered -%}
+FROM work_target AS c
+STRAIGHT_JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = c.id
+LEFT JOIN work_keep AS k1 ON k1.id = t.{{ rule.key }}
+WHERE k1.id IS NULL
+AND {{ <w.within rule /> }}
+{%- else -%}
 FROM work_due AS w
 STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.timed.due.time }} = {{ <w.as_ended rule at="w.due" /> }}
 LEFT JOIN work_keep AS k1 ON k1.id = t.{{ rule.key }}
 WHERE k1.id IS NULL
+{%- endif %}
 {%- for condition in rule.timed.conditions_of_root %}
 AND {{ condition }}
 {%- endfor %}

@@ -17,14 +17,16 @@ SELECT
     h.rule, h.reason, h.families, h.`key`,
     CASE h.rule
         WHEN 'runs' THEN (
-            SELECT TIMESTAMPDIFF(MICROSECOND, IF(i.`deleted_time` > 0, TIMESTAMP'1970-01-01 00:00:00' + INTERVAL LEAST(i.`deleted_time`,
-                253402300740000) * 1000 MICROSECOND, NULL), UTC_TIMESTAMP(6)) / 1e6
+            SELECT TIMESTAMPDIFF(MICROSECOND, IF(i.`deleted_time` > 0,
+                TIMESTAMP'1970-01-01 00:00:00' + INTERVAL FLOOR(CAST(IF(i.`deleted_time` < 253402300740000, i.`deleted_time`,
+                253402300740000) AS DECIMAL(65, 38)) * 1000) MICROSECOND, NULL), UTC_TIMESTAMP(6)) / 1e6
             FROM `mlflow`.`runs` AS i
             WHERE i.`run_uuid` = h.`key`
         )
         WHEN 'traces' THEN (
-            SELECT TIMESTAMPDIFF(MICROSECOND, IF(i.`timestamp_ms` > 0, TIMESTAMP'1970-01-01 00:00:00' + INTERVAL LEAST(i.`timestamp_ms`,
-                253402300740000) * 1000 MICROSECOND, NULL), UTC_TIMESTAMP(6)) / 1e6
+            SELECT TIMESTAMPDIFF(MICROSECOND, IF(i.`timestamp_ms` > 0,
+                TIMESTAMP'1970-01-01 00:00:00' + INTERVAL FLOOR(CAST(IF(i.`timestamp_ms` < 253402300740000, i.`timestamp_ms`,
+                253402300740000) AS DECIMAL(65, 38)) * 1000) MICROSECOND, NULL), UTC_TIMESTAMP(6)) / 1e6
             FROM `mlflow`.`trace_info` AS i
             WHERE i.`request_id` = h.`key`
         )
@@ -39,10 +41,10 @@ CREATE OR REPLACE DEFINER = `windrow_mlflow_3_owner` SQL SECURITY INVOKER VIEW w
 SELECT 'runs' AS rule, COUNT(*) AS families,
     COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
-    SELECT IF(i.`deleted_time` > 0, TIMESTAMP'1970-01-01 00:00:00' + INTERVAL LEAST(i.`deleted_time`, 253402300740000) * 1000 MICROSECOND,
-        NULL) AS ended FROM `mlflow`.`runs` AS i
-    WHERE i.`deleted_time` > 0 AND i.`deleted_time` < (TIMESTAMPDIFF(MICROSECOND, '1970-01-01',
-        UTC_TIMESTAMP(6) - INTERVAL GREATEST(2592000, 604800) + 3600 SECOND) + 999) DIV 1000
+    SELECT IF(i.`deleted_time` > 0, TIMESTAMP'1970-01-01 00:00:00' + INTERVAL FLOOR(CAST(IF(i.`deleted_time` < 253402300740000,
+        i.`deleted_time`, 253402300740000) AS DECIMAL(65, 38)) * 1000) MICROSECOND, NULL) AS ended FROM `mlflow`.`runs` AS i
+    WHERE i.`deleted_time` > 0 AND i.`deleted_time` < TIMESTAMPDIFF(MICROSECOND, '1970-01-01',
+        UTC_TIMESTAMP(6) - INTERVAL GREATEST(2592000, 604800) + 3600 SECOND) * 0.001
       AND i.`lifecycle_stage` = 'deleted'
     ORDER BY i.`deleted_time` LIMIT 10000
 ) AS n
@@ -52,12 +54,11 @@ SELECT 'traces' AS rule, COUNT(*) AS families,
     -- The oldest of each scope.
     SELECT MIN(o.ended) FROM (
         SELECT (
-            SELECT IF(i.`timestamp_ms` > 0,
-                TIMESTAMP'1970-01-01 00:00:00' + INTERVAL LEAST(i.`timestamp_ms`, 253402300740000) * 1000 MICROSECOND, NULL)
-                FROM `mlflow`.`trace_info` AS i
+            SELECT IF(i.`timestamp_ms` > 0, TIMESTAMP'1970-01-01 00:00:00' + INTERVAL FLOOR(CAST(IF(i.`timestamp_ms` < 253402300740000,
+                i.`timestamp_ms`, 253402300740000) AS DECIMAL(65, 38)) * 1000) MICROSECOND, NULL) FROM `mlflow`.`trace_info` AS i
             WHERE i.`experiment_id` = CAST(p.scope AS SIGNED)
-              AND i.`timestamp_ms` > 0 AND i.`timestamp_ms` < (TIMESTAMPDIFF(MICROSECOND, '1970-01-01',
-                  UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 604800) + 86400 SECOND) + 999) DIV 1000
+              AND i.`timestamp_ms` > 0 AND i.`timestamp_ms` < TIMESTAMPDIFF(MICROSECOND, '1970-01-01',
+                  UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 604800) + 86400 SECOND) * 0.001
               AND i.`status` IN ('OK', 'ERROR')
             ORDER BY i.`timestamp_ms` LIMIT 1
         ) AS ended
@@ -65,11 +66,11 @@ SELECT 'traces' AS rule, COUNT(*) AS families,
     ) AS o
 ), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
-    SELECT IF(i.`timestamp_ms` > 0, TIMESTAMP'1970-01-01 00:00:00' + INTERVAL LEAST(i.`timestamp_ms`, 253402300740000) * 1000 MICROSECOND,
-        NULL) AS ended FROM windrow_mlflow_3.policy AS p
+    SELECT IF(i.`timestamp_ms` > 0, TIMESTAMP'1970-01-01 00:00:00' + INTERVAL FLOOR(CAST(IF(i.`timestamp_ms` < 253402300740000,
+        i.`timestamp_ms`, 253402300740000) AS DECIMAL(65, 38)) * 1000) MICROSECOND, NULL) AS ended FROM windrow_mlflow_3.policy AS p
     STRAIGHT_JOIN `mlflow`.`trace_info` AS i ON i.`experiment_id` = CAST(p.scope AS SIGNED)
-    WHERE p.rule = 'traces' AND p.enabled AND i.`timestamp_ms` > 0 AND i.`timestamp_ms` < (TIMESTAMPDIFF(MICROSECOND, '1970-01-01',
-        UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 604800) + 86400 SECOND) + 999) DIV 1000
+    WHERE p.rule = 'traces' AND p.enabled AND i.`timestamp_ms` > 0 AND i.`timestamp_ms` < TIMESTAMPDIFF(MICROSECOND, '1970-01-01',
+        UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 604800) + 86400 SECOND) * 0.001
       AND i.`status` IN ('OK', 'ERROR')
     LIMIT 10000
 ) AS n;

@@ -20,14 +20,14 @@ FROM information_schema.events AS e
 WHERE e.event_schema = 'windrow_mlflow_3';
 
 -- runs: final roots by age, whether or not their family may go.
-SELECT DATE_FORMAT(IF(i.`deleted_time` > 0,
-    TIMESTAMP'1970-01-01 00:00:00' + INTERVAL LEAST(i.`deleted_time`, 253402300740000) * 1000 MICROSECOND, NULL), '%Y-%m') AS ended,
-    COUNT(*) AS roots FROM `mlflow`.`runs` AS i WHERE i.`lifecycle_stage` = 'deleted' GROUP BY 1 ORDER BY 1;
+SELECT DATE_FORMAT(IF(i.`deleted_time` > 0, TIMESTAMP'1970-01-01 00:00:00' + INTERVAL FLOOR(CAST(IF(i.`deleted_time` < 253402300740000,
+    i.`deleted_time`, 253402300740000) AS DECIMAL(65, 38)) * 1000) MICROSECOND, NULL), '%Y-%m') AS ended, COUNT(*) AS roots
+    FROM `mlflow`.`runs` AS i WHERE i.`lifecycle_stage` = 'deleted' GROUP BY 1 ORDER BY 1;
 
 -- traces: final roots by age, whether or not their family may go.
-SELECT DATE_FORMAT(IF(i.`timestamp_ms` > 0,
-    TIMESTAMP'1970-01-01 00:00:00' + INTERVAL LEAST(i.`timestamp_ms`, 253402300740000) * 1000 MICROSECOND, NULL), '%Y-%m') AS ended,
-    COUNT(*) AS roots FROM `mlflow`.`trace_info` AS i WHERE i.`status` IN ('OK', 'ERROR') GROUP BY 1 ORDER BY 1;
+SELECT DATE_FORMAT(IF(i.`timestamp_ms` > 0, TIMESTAMP'1970-01-01 00:00:00' + INTERVAL FLOOR(CAST(IF(i.`timestamp_ms` < 253402300740000,
+    i.`timestamp_ms`, 253402300740000) AS DECIMAL(65, 38)) * 1000) MICROSECOND, NULL), '%Y-%m') AS ended, COUNT(*) AS roots
+    FROM `mlflow`.`trace_info` AS i WHERE i.`status` IN ('OK', 'ERROR') GROUP BY 1 ORDER BY 1;
 
 -- What follows asks views and routines of the installation, which need its owner role.
 

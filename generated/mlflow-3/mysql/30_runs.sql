@@ -19,25 +19,60 @@ END$$
 -- runs_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 DROP PROCEDURE IF EXISTS windrow_mlflow_3.runs_next$$
 CREATE DEFINER = `windrow_mlflow_3_owner` PROCEDURE windrow_mlflow_3.runs_next(IN p_limit bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body 92e0993b16cf]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body 032884d9efb1]'
 BEGIN
     DECLARE v_newest  datetime(6);
     DECLARE v_default datetime(6);
+    DECLARE v_ended   datetime(6);
+    DECLARE v_rest    bigint;
+    DECLARE v_several boolean DEFAULT false;
     SELECT o.latest, o.others INTO v_newest, v_default FROM work_scope_of AS o;
     INSERT INTO work_root (id, ended)
     SELECT i.`run_uuid`, IF(i.`deleted_time` > 0,
-        TIMESTAMP'1970-01-01 00:00:00' + INTERVAL LEAST(i.`deleted_time`, 253402300740000) * 1000 MICROSECOND, NULL)
+        TIMESTAMP'1970-01-01 00:00:00' + INTERVAL FLOOR(CAST(IF(i.`deleted_time` < 253402300740000, i.`deleted_time`,
+        253402300740000) AS DECIMAL(65, 30)) * 1000) MICROSECOND, NULL)
     FROM work_cursor AS c
     STRAIGHT_JOIN `mlflow`.`runs` AS i
     LEFT JOIN work_gone AS g ON g.id = i.`run_uuid`
     WHERE c.only_row = 1
-      AND i.`deleted_time` > 0 AND i.`deleted_time` < (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_newest) + 999) DIV 1000
-      AND i.`deleted_time` >= (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', c.ended) + 999) DIV 1000
-      AND (i.`deleted_time` > (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', c.ended) + 999) DIV 1000 OR i.`run_uuid` > c.id)
+      AND i.`deleted_time` > 0 AND i.`deleted_time` < TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_newest) * 0.001
+      AND i.`deleted_time` >= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', c.ended) * 0.001
+      AND (i.`deleted_time` >= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', c.ended + INTERVAL 1 MICROSECOND) * 0.001 OR i.`run_uuid` > c.id)
       AND i.`lifecycle_stage` = 'deleted'
       AND g.id IS NULL
     ORDER BY i.`deleted_time`, i.`run_uuid`
     LIMIT p_limit;
+    -- A place is an instant and a key. Of numbers that say one instant, an index has the least first: where that is the last
+    -- instant, its roots are taken by their keys.
+    IF ROW_COUNT() = p_limit THEN
+        SELECT MAX(r.ended) INTO v_ended FROM work_root AS r;
+        SELECT COALESCE(MIN(i.`deleted_time`) < MAX(i.`deleted_time`), false) INTO v_several
+        FROM `mlflow`.`runs` AS i
+        WHERE i.`deleted_time` >= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_ended) * 0.001
+          AND i.`deleted_time` < TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_ended + INTERVAL 1 MICROSECOND) * 0.001;
+    END IF;
+    IF v_several THEN
+        DELETE r FROM work_root AS r WHERE r.ended = v_ended;
+        SET v_rest = ROW_COUNT();
+    INSERT INTO work_root (id, ended)
+    SELECT i.`run_uuid`, IF(i.`deleted_time` > 0,
+        TIMESTAMP'1970-01-01 00:00:00' + INTERVAL FLOOR(CAST(IF(i.`deleted_time` < 253402300740000, i.`deleted_time`,
+        253402300740000) AS DECIMAL(65, 30)) * 1000) MICROSECOND, NULL)
+    FROM work_cursor AS c
+    STRAIGHT_JOIN `mlflow`.`runs` AS i
+    LEFT JOIN work_gone AS g ON g.id = i.`run_uuid`
+    WHERE c.only_row = 1
+      AND i.`deleted_time` > 0 AND i.`deleted_time` < TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_newest) * 0.001
+      AND i.`deleted_time` >= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', c.ended) * 0.001
+      AND (i.`deleted_time` >= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', c.ended + INTERVAL 1 MICROSECOND) * 0.001 OR i.`run_uuid` > c.id)
+      AND i.`deleted_time` >= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_ended) * 0.001
+      AND i.`deleted_time` < TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_ended + INTERVAL 1 MICROSECOND) * 0.001
+      AND i.`lifecycle_stage` = 'deleted'
+      AND g.id IS NULL
+    ORDER BY IF(i.`deleted_time` > 0, TIMESTAMP'1970-01-01 00:00:00' + INTERVAL FLOOR(CAST(IF(i.`deleted_time` < 253402300740000,
+        i.`deleted_time`, 253402300740000) AS DECIMAL(65, 30)) * 1000) MICROSECOND, NULL), i.`run_uuid`
+    LIMIT v_rest;
+    END IF;
 END$$
 
 -- runs_members: the rows of one depth of work_seen.
@@ -45,13 +80,14 @@ DROP PROCEDURE IF EXISTS windrow_mlflow_3.runs_members$$
 CREATE DEFINER = `windrow_mlflow_3_owner` PROCEDURE windrow_mlflow_3.runs_members(IN p_depth integer, IN p_lock boolean,
     IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that SKIP LOCKED gets, in the order of their keys. p_default, p_above:
-    the cutoff of roots without one of their scope, and of those met from below. [body 2248b437d54a]'
+    the cutoff of roots without one of their scope, and of those met from below. [body fdcd8eabb127]'
 BEGIN
     IF p_lock THEN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff)
         SELECT
             i.`run_uuid`, w.depth, w.upwards, (i.`lifecycle_stage` = 'deleted') IS TRUE, true, IF(i.`deleted_time` > 0,
-                TIMESTAMP'1970-01-01 00:00:00' + INTERVAL LEAST(i.`deleted_time`, 253402300740000) * 1000 MICROSECOND, NULL),
+                TIMESTAMP'1970-01-01 00:00:00' + INTERVAL FLOOR(CAST(IF(i.`deleted_time` < 253402300740000, i.`deleted_time`,
+                253402300740000) AS DECIMAL(65, 30)) * 1000) MICROSECOND, NULL),
             IF(w.upwards, p_above, p_default)
         FROM work_seen AS w
         STRAIGHT_JOIN `mlflow`.`runs` AS i ON i.`run_uuid` = w.id
@@ -63,7 +99,8 @@ BEGIN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff)
         SELECT
             i.`run_uuid`, w.depth, w.upwards, (i.`lifecycle_stage` = 'deleted') IS TRUE, true, IF(i.`deleted_time` > 0,
-                TIMESTAMP'1970-01-01 00:00:00' + INTERVAL LEAST(i.`deleted_time`, 253402300740000) * 1000 MICROSECOND, NULL),
+                TIMESTAMP'1970-01-01 00:00:00' + INTERVAL FLOOR(CAST(IF(i.`deleted_time` < 253402300740000, i.`deleted_time`,
+                253402300740000) AS DECIMAL(65, 30)) * 1000) MICROSECOND, NULL),
             IF(w.upwards, p_above, p_default)
         FROM work_seen AS w
         STRAIGHT_JOIN `mlflow`.`runs` AS i ON i.`run_uuid` = w.id
@@ -216,7 +253,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_mlflow_3.runs_due$$
 CREATE DEFINER = `windrow_mlflow_3_owner` PROCEDURE windrow_mlflow_3.runs_due(IN p_limit bigint, IN p_cutoff datetime(6),
     IN p_undated boolean, OUT o_families bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots are due by p_cutoff, or with p_undated have no end: up to p_limit. Reads only. [body e7bc65a7fee1]'
+COMMENT 'How many roots are due by p_cutoff, or with p_undated have no end: up to p_limit. Reads only. [body e408ca985b7a]'
 BEGIN
     IF p_undated THEN
         SELECT COUNT(*) INTO o_families FROM (SELECT 1 FROM `mlflow`.`runs` AS i WHERE (i.`deleted_time` IS NULL OR i.`deleted_time` <= 0)
@@ -225,7 +262,7 @@ BEGIN
         SELECT COUNT(*) INTO o_families FROM (
             SELECT 1
             FROM `mlflow`.`runs` AS i
-            WHERE i.`deleted_time` > 0 AND i.`deleted_time` < (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', p_cutoff) + 999) DIV 1000
+            WHERE i.`deleted_time` > 0 AND i.`deleted_time` < TIMESTAMPDIFF(MICROSECOND, '1970-01-01', p_cutoff) * 0.001
               AND i.`lifecycle_stage` = 'deleted'
             LIMIT p_limit) AS n;
     END IF;

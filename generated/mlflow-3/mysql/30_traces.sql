@@ -19,7 +19,7 @@ END$$
 -- traces_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 DROP PROCEDURE IF EXISTS windrow_mlflow_3.traces_next$$
 CREATE DEFINER = `windrow_mlflow_3_owner` PROCEDURE windrow_mlflow_3.traces_next(IN p_limit bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body 6a622ac22959]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body 80b1ca253123]'
 BEGIN
     DECLARE v_position integer;
     DECLARE v_last     integer;
@@ -27,25 +27,68 @@ BEGIN
     DECLARE v_chunk    bigint;
     DECLARE v_bound    datetime(6);
     DECLARE v_new      bigint;
+    DECLARE v_found    bigint;
+    DECLARE v_ended    datetime(6);
+    DECLARE v_rest     bigint;
+    DECLARE v_several  boolean;
     CALL scopes_ahead(p_limit, v_position, v_last, v_after, v_chunk, v_bound, v_new);
     -- Scope by scope: its value and where it continues are constants of the statement then, so that the index is read from there on,
     -- and what earlier batches deleted is not passed again.
     WHILE v_position IS NOT NULL DO
         INSERT INTO work_due (id, ended)
         SELECT i.`request_id`, IF(i.`timestamp_ms` > 0,
-            TIMESTAMP'1970-01-01 00:00:00' + INTERVAL LEAST(i.`timestamp_ms`, 253402300740000) * 1000 MICROSECOND, NULL)
+            TIMESTAMP'1970-01-01 00:00:00' + INTERVAL FLOOR(CAST(IF(i.`timestamp_ms` < 253402300740000, i.`timestamp_ms`,
+            253402300740000) AS DECIMAL(65, 30)) * 1000) MICROSECOND, NULL)
         FROM work_scope AS s
         STRAIGHT_JOIN `mlflow`.`trace_info` AS i ON i.`experiment_id` = s.scope
         LEFT JOIN work_gone AS g ON g.id = i.`request_id`
         WHERE s.position = v_position
-          AND i.`timestamp_ms` > 0 AND i.`timestamp_ms` < (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', s.cutoff) + 999) DIV 1000
-          AND i.`timestamp_ms` >= (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_after) + 999) DIV 1000
-          AND (i.`timestamp_ms` > (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_after) + 999) DIV 1000 OR i.`request_id` > s.ahead_id)
+          AND i.`timestamp_ms` > 0 AND i.`timestamp_ms` < TIMESTAMPDIFF(MICROSECOND, '1970-01-01', s.cutoff) * 0.001
+          AND i.`timestamp_ms` >= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_after) * 0.001
+          AND (i.`timestamp_ms` >= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_after + INTERVAL 1 MICROSECOND) * 0.001
+              OR i.`request_id` > s.ahead_id)
           AND i.`status` IN ('OK', 'ERROR')
           AND g.id IS NULL
         ORDER BY i.`timestamp_ms`, i.`request_id`
         LIMIT v_chunk;
-        CALL next_scope(p_limit, ROW_COUNT(), v_position, v_last, v_after, v_chunk, v_bound, v_new);
+        SET v_found = ROW_COUNT();
+        -- A place is an instant and a key. Of numbers that say one instant, an index has the least first: where that is the last
+        -- instant, its roots are taken by their keys.
+        SET v_several = false;
+        IF v_found = v_chunk THEN
+            SELECT d.ended INTO v_ended FROM work_due AS d ORDER BY d.pk DESC LIMIT 1;
+            SELECT COALESCE(MIN(i.`timestamp_ms`) < MAX(i.`timestamp_ms`), false)
+            INTO v_several
+            FROM work_scope AS s
+            STRAIGHT_JOIN `mlflow`.`trace_info` AS i ON i.`experiment_id` = s.scope
+            WHERE s.position = v_position
+              AND i.`timestamp_ms` >= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_ended) * 0.001
+              AND i.`timestamp_ms` < TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_ended + INTERVAL 1 MICROSECOND) * 0.001;
+        END IF;
+        IF v_several THEN
+            DELETE d FROM work_due AS d WHERE d.pk >= LAST_INSERT_ID() AND d.ended = v_ended;
+            SET v_rest = ROW_COUNT();
+        INSERT INTO work_due (id, ended)
+        SELECT i.`request_id`, IF(i.`timestamp_ms` > 0,
+            TIMESTAMP'1970-01-01 00:00:00' + INTERVAL FLOOR(CAST(IF(i.`timestamp_ms` < 253402300740000, i.`timestamp_ms`,
+            253402300740000) AS DECIMAL(65, 30)) * 1000) MICROSECOND, NULL)
+        FROM work_scope AS s
+        STRAIGHT_JOIN `mlflow`.`trace_info` AS i ON i.`experiment_id` = s.scope
+        LEFT JOIN work_gone AS g ON g.id = i.`request_id`
+        WHERE s.position = v_position
+          AND i.`timestamp_ms` > 0 AND i.`timestamp_ms` < TIMESTAMPDIFF(MICROSECOND, '1970-01-01', s.cutoff) * 0.001
+          AND i.`timestamp_ms` >= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_after) * 0.001
+          AND (i.`timestamp_ms` >= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_after + INTERVAL 1 MICROSECOND) * 0.001
+              OR i.`request_id` > s.ahead_id)
+          AND i.`timestamp_ms` >= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_ended) * 0.001
+          AND i.`timestamp_ms` < TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_ended + INTERVAL 1 MICROSECOND) * 0.001
+          AND i.`status` IN ('OK', 'ERROR')
+          AND g.id IS NULL
+        ORDER BY IF(i.`timestamp_ms` > 0, TIMESTAMP'1970-01-01 00:00:00' + INTERVAL FLOOR(CAST(IF(i.`timestamp_ms` < 253402300740000,
+            i.`timestamp_ms`, 253402300740000) AS DECIMAL(65, 30)) * 1000) MICROSECOND, NULL), i.`request_id`
+        LIMIT v_rest;
+        END IF;
+        CALL next_scope(p_limit, v_found, v_position, v_last, v_after, v_chunk, v_bound, v_new);
     END WHILE;
     CALL roots_ahead(p_limit);
 END$$
@@ -55,13 +98,14 @@ DROP PROCEDURE IF EXISTS windrow_mlflow_3.traces_members$$
 CREATE DEFINER = `windrow_mlflow_3_owner` PROCEDURE windrow_mlflow_3.traces_members(IN p_depth integer, IN p_lock boolean,
     IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that SKIP LOCKED gets, in the order of their keys. p_default, p_above:
-    the cutoff of roots without one of their scope, and of those met from below. [body 448ca9eae2e3]'
+    the cutoff of roots without one of their scope, and of those met from below. [body a3ea89c92c7e]'
 BEGIN
     IF p_lock THEN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
         SELECT
             i.`request_id`, w.depth, w.upwards, (i.`status` IN ('OK', 'ERROR')) IS TRUE, true, IF(i.`timestamp_ms` > 0,
-                TIMESTAMP'1970-01-01 00:00:00' + INTERVAL LEAST(i.`timestamp_ms`, 253402300740000) * 1000 MICROSECOND, NULL),
+                TIMESTAMP'1970-01-01 00:00:00' + INTERVAL FLOOR(CAST(IF(i.`timestamp_ms` < 253402300740000, i.`timestamp_ms`,
+                253402300740000) AS DECIMAL(65, 30)) * 1000) MICROSECOND, NULL),
             COALESCE(s.cutoff, IF(w.upwards, p_above, p_default)), i.`experiment_id`
         FROM work_seen AS w
         STRAIGHT_JOIN `mlflow`.`trace_info` AS i ON i.`request_id` = w.id
@@ -74,7 +118,8 @@ BEGIN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
         SELECT
             i.`request_id`, w.depth, w.upwards, (i.`status` IN ('OK', 'ERROR')) IS TRUE, true, IF(i.`timestamp_ms` > 0,
-                TIMESTAMP'1970-01-01 00:00:00' + INTERVAL LEAST(i.`timestamp_ms`, 253402300740000) * 1000 MICROSECOND, NULL),
+                TIMESTAMP'1970-01-01 00:00:00' + INTERVAL FLOOR(CAST(IF(i.`timestamp_ms` < 253402300740000, i.`timestamp_ms`,
+                253402300740000) AS DECIMAL(65, 30)) * 1000) MICROSECOND, NULL),
             COALESCE(s.cutoff, IF(w.upwards, p_above, p_default)), i.`experiment_id`
         FROM work_seen AS w
         STRAIGHT_JOIN `mlflow`.`trace_info` AS i ON i.`request_id` = w.id
@@ -201,13 +246,13 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_mlflow_3.traces_unlisted$$
 CREATE DEFINER = `windrow_mlflow_3_owner` PROCEDURE windrow_mlflow_3.traces_unlisted(IN p_before datetime(6),
     OUT o_count bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots ended before p_before, and are of a scope that is not in work_scope. Reads only. [body 076f776b5cf1]'
+COMMENT 'How many roots ended before p_before, and are of a scope that is not in work_scope. Reads only. [body 7c38a00aed89]'
 BEGIN
     SELECT COUNT(*)
     INTO o_count
     FROM `mlflow`.`trace_info` AS i
     LEFT JOIN work_scope AS s ON s.scope = i.`experiment_id`
-    WHERE i.`timestamp_ms` > 0 AND i.`timestamp_ms` < (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', p_before) + 999) DIV 1000
+    WHERE i.`timestamp_ms` > 0 AND i.`timestamp_ms` < TIMESTAMPDIFF(MICROSECOND, '1970-01-01', p_before) * 0.001
       AND i.`status` IN ('OK', 'ERROR')
       AND s.position IS NULL;
 END$$
@@ -216,7 +261,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_mlflow_3.traces_due$$
 CREATE DEFINER = `windrow_mlflow_3_owner` PROCEDURE windrow_mlflow_3.traces_due(IN p_limit bigint, IN p_cutoff datetime(6),
     IN p_undated boolean, OUT o_families bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots are due by work_scope, or with p_undated have no end: up to p_limit. Reads only. [body 584ea439f490]'
+COMMENT 'How many roots are due by work_scope, or with p_undated have no end: up to p_limit. Reads only. [body 4544671e6899]'
 BEGIN
     IF p_undated THEN
         SELECT COUNT(*) INTO o_families FROM (SELECT 1 FROM work_scope AS s
@@ -226,7 +271,7 @@ BEGIN
         SELECT COUNT(*) INTO o_families FROM (
             SELECT 1
             FROM work_scope AS s STRAIGHT_JOIN `mlflow`.`trace_info` AS i ON i.`experiment_id` = s.scope
-            WHERE i.`timestamp_ms` > 0 AND i.`timestamp_ms` < (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', s.cutoff) + 999) DIV 1000
+            WHERE i.`timestamp_ms` > 0 AND i.`timestamp_ms` < TIMESTAMPDIFF(MICROSECOND, '1970-01-01', s.cutoff) * 0.001
               AND i.`status` IN ('OK', 'ERROR')
             LIMIT p_limit) AS n;
     END IF;

@@ -445,6 +445,12 @@ fn groups<'a>(rows: Vec<&'a Row>, per: &[usize], by: usize) -> BTreeMap<Vec<Valu
 fn instant(value: &Value, kind: Kind) -> Option<i64> {
     match kind {
         Kind::Number(unit) => value.int().map(|number| number * unit),
+        Kind::Broken(unit) => value.text().map(|number| {
+            let (whole, digits) = number.split_once('.').expect("a fraction");
+            let whole: i64 = whole.parse().expect("a number");
+            let tenths = digits.parse::<i64>().expect("digits") / (1_000_000 / unit);
+            (whole * unit * 10 + tenths).div_euclid(10)
+        }),
         _ => value.time(),
     }
 }

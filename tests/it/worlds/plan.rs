@@ -18,6 +18,8 @@ pub(crate) enum Kind {
     Instant,
     /// A number that says when: microseconds in each.
     Number(i64),
+    /// The same with a fraction: a part of a microsecond more than that.
+    Broken(i64),
 }
 
 #[derive(Clone, Debug)]

@@ -60,8 +60,12 @@ impl Plan {
         let families = families(&mut tables, &mut names, random);
         // Without a draw: the other plans stay what they are.
         let unit = [1_000_000, 1_000, 1][usize::try_from(seed / 4 % 3).expect("a few")];
+        let counted = match seed % 8 {
+            1 | 3 => Kind::Number(unit),
+            _ => Kind::Broken(unit),
+        };
         if seed % 4 == 1 && families.otherwise.is_none() {
-            tables[0].columns[families.ended].kind = Kind::Number(unit);
+            tables[0].columns[families.ended].kind = counted;
         }
         if seed % 3 == 1 {
             let first = match families.hierarchy {
@@ -77,7 +81,7 @@ impl Plan {
         let mut unmanaged = Vec::new();
         let mut single = single(&mut tables, &mut unmanaged, &mut names, random);
         if let (3, Some(time)) = (seed % 4, single.what.counted()) {
-            tables[single.table].columns[time].kind = Kind::Number(unit);
+            tables[single.table].columns[time].kind = counted;
         }
         single.raw = (seed % 5 == 2).then(|| tables[single.table].columns.len() - 1);
         if seed % 5 == 4 {

@@ -12,6 +12,8 @@ impl Kind {
             (_, Self::Small) => "smallint",
             (_, Self::Integer) => "integer",
             (_, Self::Big | Self::Number(_)) => "bigint",
+            (_, Self::Broken(1_000)) => "decimal(40,10)",
+            (_, Self::Broken(_)) => "double precision",
             (_, Self::Decimal) => "decimal(20,0)",
             (_, Self::Varchar) => "varchar(60)",
             (Dialect::Postgres, Self::Uuid) => "uuid",

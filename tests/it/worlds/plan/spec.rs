@@ -18,9 +18,9 @@ impl Kind {
             Self::Uuid => "uuid",
             Self::Time => "timestamp",
             Self::Instant => "timestamptz",
-            Self::Number(1) => "epoch-us",
-            Self::Number(1_000) => "epoch-ms",
-            Self::Number(_) => "epoch-s",
+            Self::Number(1) | Self::Broken(1) => "epoch-us",
+            Self::Number(1_000) | Self::Broken(1_000) => "epoch-ms",
+            Self::Number(_) | Self::Broken(_) => "epoch-s",
         }
     }
 }

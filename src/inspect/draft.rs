@@ -24,14 +24,7 @@ pub fn write(
     let root = &family.tables[0];
     let live = &catalog.tables[root];
     let [key] = &live.primary_key[..] else {
-        return Err(format!(
-            "the table `{root}` has {}, but a family is identified by a primary key of one column",
-            if live.primary_key.is_empty() {
-                "no primary key"
-            } else {
-                "a primary key of several columns"
-            }
-        ));
+        return Err(keyless(root, &live.primary_key));
     };
     kind(catalog, live, key).ok_or_else(|| {
         let printed = live.column(key).map_or("", |column| &column.kind);
@@ -66,6 +59,21 @@ pub fn write(
         }
     }
     Ok(text)
+}
+
+/// Why a table can be no root by its key, and what to write instead.
+fn keyless(root: &str, key: &[String]) -> String {
+    if key.is_empty() {
+        return format!(
+            "the table `{root}` has no primary key, and a family is named by a primary key of one column: \
+             give it one, as a column that counts"
+        );
+    }
+    format!(
+        "the table `{root}` has a primary key of several columns, and a family is named by a primary key of one column; its rows can \
+         go one by one, by a rule of the strategy `expiry`, `orphan` or `keep-last`: write `key = \"{}\"`, each column with its type",
+        key.join(", ")
+    )
 }
 
 /// Why nothing says how old a row is.

@@ -324,7 +324,7 @@ impl Family {
         let keys = catalog.tables[table].foreign_keys.iter();
         let own = format!("{}.", catalog.schema);
         let mut owners = keys
-            .filter(|key| key.on_delete != "SET NULL")
+            .filter(|key| !key.on_delete.starts_with("SET NULL"))
             .map(|key| key.target.strip_prefix(&own).unwrap_or(&key.target))
             .filter(|target| *target != table && !self.goes(target));
         owners.next().map(str::to_owned)
@@ -420,6 +420,13 @@ impl Family {
                 ));
                 continue;
             }
+            if let Some(some) = key.on_delete.strip_prefix("SET NULL ") {
+                self.questions.push(format!(
+                    "{} sets only {some} of ({}) of `{table}` to NULL when a row of `{parent}` goes, which a spec cannot say: with `restrict` \
+                     such a row keeps the family. Let the key do CASCADE and take `restrict` out, if it is to go with it.",
+                    key.name, key.columns.join(", ")
+                ));
+            }
             if action != Action::SetNull && self.is_above(&table, parent) {
                 self.questions.push(format!(
                     "`{table}` names rows of `{parent}` by {} ({}), and is above it: which is to be deleted first?",
@@ -467,6 +474,8 @@ impl Family {
         Some(match key.on_delete.split(' ').next().unwrap_or_default() {
             "CASCADE" => Action::Delete,
             "SET" if key.on_delete == "SET NULL" => Action::SetNull,
+            // SET NULL (column), of PostgreSQL: a spec can set all of them or none.
+            "SET" if key.on_delete.starts_with("SET NULL (") => Action::Restrict,
             "SET" => return None,
             _ if nullable() => Action::Restrict,
             _ => Action::Delete,

@@ -14,6 +14,7 @@ use crate::support::installation::Installation;
 tests! {
     on_postgres: [
         the_page_shows_a_real_draft,
+        a_key_that_sets_some_columns_to_null_is_asked_about,
     ],
     each_server: [
         a_draft_says_what_people_wrote,
@@ -577,13 +578,28 @@ fn what_cannot_be_drafted_says_why(dialect: Dialect) {
         ("nowhere", "error: there is no table `nowhere` in "),
         (
             "pair",
-            "error: the table `pair` has a primary key of several columns, but a family is identified by",
+            "error: the table `pair` has a primary key of several columns, and a family is named by a primary key of one column; its rows \
+             can go one by one, by a rule of the strategy `expiry`, `orphan` or `keep-last`: write `key = \"a, b\"`, each column",
         ),
     ] {
         let (code, draft, told) = said(&database.superuser(), &["inspect", "--root", root]);
         assert_eq!((code, draft.as_str()), (Some(2), ""), "{told}");
         assert!(told.starts_with(why), "{told}");
     }
+}
+
+/// `SET NULL (column)` came with PostgreSQL 15.
+fn a_key_that_sets_some_columns_to_null_is_asked_about() {
+    let database = database(
+        Dialect::Postgres,
+        "CREATE TABLE pipeline (id integer PRIMARY KEY, part integer NOT NULL, status varchar(10), ended_at timestamp, UNIQUE (id, part));
+         CREATE TABLE build (id integer PRIMARY KEY, part integer NOT NULL, pipeline_id integer,
+            CONSTRAINT of_pipeline FOREIGN KEY (pipeline_id, part) REFERENCES pipeline (id, part) ON DELETE SET NULL (pipeline_id));",
+    );
+    let (code, draft, told) = said(&database.superuser(), &["inspect", "--root", "pipeline"]);
+    assert_eq!(code, Some(0), "{told}");
+    assert!(draft.contains("sets only (pipeline_id)"), "{draft}");
+    assert!(draft.contains("pipeline(id, part) restrict"), "{draft}");
 }
 
 fn without_time_the_draft_asks(dialect: Dialect) {

@@ -93,9 +93,7 @@ fn epoch_finding(
         _ if epoch == Epoch::Date => {
             "write `timestamp` or `timestamptz`, or for a number `epoch-s`, `epoch-ms` or `epoch-us`"
         }
-        Dialect::Postgres => {
-            "write `timestamp` or `timestamptz` if the database has such a time"
-        }
+        Dialect::Postgres => "write `timestamp` or `timestamptz` if the database has such a time",
         Dialect::Mysql | Dialect::Mariadb if bare.starts_with("float") => {
             "a FLOAT has seven digits, which tell an instant of these days to two minutes and are not read again as they were written: \
              make the column a DOUBLE, or give the table a generated column of type `bigint` and name that"

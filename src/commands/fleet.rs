@@ -21,7 +21,7 @@ mod child;
 mod journal;
 mod queue;
 
-use child::Call;
+use child::{Call, without_a_call};
 use journal::Journal;
 use queue::Queue;
 
@@ -237,19 +237,6 @@ fn far(
         text += &format!(" and {others}");
     }
     text
-}
-
-fn without_a_call(target: &Target, outcome: FleetOutcome) -> FleetDatabase {
-    FleetDatabase {
-        name: target.name.clone(),
-        groups: target.groups.clone(),
-        spec: target.spec.display().to_string(),
-        outcome,
-        exit_code: None,
-        seconds: 0.0,
-        says: String::new(),
-        answer: None,
-    }
 }
 
 fn answer(args: &Fleet, databases: Vec<FleetDatabase>) -> answers::Fleet {

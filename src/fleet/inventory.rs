@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{Password, Target};
+use super::password::Password;
+use super::target::Target;
 use crate::db::url::RawUrl;
 use crate::diagnostic::Diagnostic;
 
@@ -16,7 +17,59 @@ const CODE: &str = "inventory";
 /// The databases of an inventory, in the order of the file.
 #[derive(Debug)]
 pub struct Inventory {
-    pub(super) targets: Vec<Target>,
+    targets: Vec<Target>,
+}
+
+impl Inventory {
+    /// The databases that a call is about: those of the groups and of the names, of which none means all.
+    ///
+    /// # Errors
+    ///
+    /// Names a group or a name that the inventory does not have.
+    pub fn select(self, groups: &[String], names: &[String]) -> Result<Vec<Target>, Unknown> {
+        for group in groups {
+            if !self.targets.iter().any(|it| it.groups.contains(group)) {
+                let known = self.targets.iter().flat_map(|it| it.groups.clone());
+                return Err(Unknown::new("group", group, known));
+            }
+        }
+        for name in names {
+            if !self.targets.iter().any(|it| it.is_named(name)) {
+                let known = self.targets.iter().map(|it| it.name.clone());
+                return Err(Unknown::new("server or database", name, known));
+            }
+        }
+        let mut targets = self.targets;
+        targets.retain(|it| {
+            (groups.is_empty() || groups.iter().any(|group| it.groups.contains(group)))
+                && (names.is_empty() || names.iter().any(|name| it.is_named(name)))
+        });
+        Ok(targets)
+    }
+}
+
+/// A group or a name that is not in the inventory.
+#[derive(Debug)]
+pub struct Unknown {
+    /// What it would be.
+    pub kind: &'static str,
+    /// The word.
+    pub word: String,
+    /// What there is.
+    pub known: Vec<String>,
+}
+
+impl Unknown {
+    fn new(kind: &'static str, word: &str, known: impl Iterator<Item = String>) -> Unknown {
+        let mut known: Vec<String> = known.collect();
+        known.sort();
+        known.dedup();
+        Unknown {
+            kind,
+            word: word.to_owned(),
+            known,
+        }
+    }
 }
 
 /// The file as written.

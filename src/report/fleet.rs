@@ -5,7 +5,6 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::answers::{Fleet, FleetOutcome};
-use crate::cli::FleetCommand;
 use crate::ui::Align::{Left, Right};
 use crate::ui::{Table, count, counted, duration};
 
@@ -56,7 +55,7 @@ fn word(outcome: FleetOutcome) -> &'static str {
 }
 
 /// What the document of a command comes to, in a line.
-pub fn fleet_says(command: FleetCommand, answer: &Value) -> String {
+pub fn fleet_says(command: &str, answer: &Value) -> String {
     if let Some(message) = answer.pointer("/error/message") {
         let cause = answer.pointer("/error/caused_by/0").and_then(Value::as_str);
         return match cause {
@@ -65,9 +64,9 @@ pub fn fleet_says(command: FleetCommand, answer: &Value) -> String {
         };
     }
     match command {
-        FleetCommand::Check => check(answer),
-        FleetCommand::Install => install(answer),
-        FleetCommand::Diff => first(list(answer, "drift"), "as generated", |it| {
+        "check" => check(answer),
+        "install" => install(answer),
+        "diff" => first(list(answer, "drift"), "as generated", |it| {
             format!(
                 "{} {} {}",
                 string(&it["kind"]),
@@ -75,23 +74,24 @@ pub fn fleet_says(command: FleetCommand, answer: &Value) -> String {
                 string(&it["state"])
             )
         }),
-        FleetCommand::Verify => {
+        "verify" => {
             let wrong = list(answer, "checks").into_iter();
             let wrong = wrong.filter(|it| it["severity"] == "violation").collect();
             first(wrong, "nothing is violated", |it| {
                 format!("{} {}", string(&it["check"]), string(&it["object"]))
             })
         }
-        FleetCommand::Status => status(answer),
-        FleetCommand::Plan => plan(answer),
-        FleetCommand::Run => run(answer),
-        FleetCommand::Generate => {
+        "status" => status(answer),
+        "plan" => plan(answer),
+        "run" => run(answer),
+        "generate" => {
             let stale = answer["stale"].as_i64().unwrap_or_default();
             counted(stale, "file changed", "files changed")
         }
-        FleetCommand::Pause => "paused".to_owned(),
-        FleetCommand::Resume => "runs may start".to_owned(),
-        FleetCommand::Arm => "armed".to_owned(),
+        "pause" => "paused".to_owned(),
+        "resume" => "runs may start".to_owned(),
+        "arm" => "armed".to_owned(),
+        _ => String::new(),
     }
 }
 

@@ -110,6 +110,7 @@ fn help_names_every_command_and_the_exit_codes() {
       artifacts    Remove files that deleted rows referred to
       pause        Stop the current run after its batch; prevent new runs
       resume       Allow runs to start again after a pause
+      fleet        Call a command on every database of an inventory
       demo         Show everything on a throw-away server
       uninstall    Remove everything that install created
       completions  Print a completion script for a shell

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::without_a_call;
 use crate::answers::{FleetDatabase, FleetOutcome};
 use crate::cli::FleetCommand;
 use crate::failure::Failure;
@@ -59,7 +58,7 @@ impl Call<'_> {
                 };
                 let says = match (&ended.answer, outcome) {
                     (_, FleetOutcome::TimedOut) => "took longer than `--timeout`".to_owned(),
-                    (Some(answer), _) => report::fleet_says(self.command, answer),
+                    (Some(answer), _) => report::fleet_says(self.command.name(), answer),
                     (None, _) => ended.said,
                 };
                 (outcome, code, says, ended.answer)
@@ -150,6 +149,20 @@ impl Call<'_> {
             }
             thread::sleep(POLL);
         }
+    }
+}
+
+/// What there is to say of a database on which the command was not called.
+pub(super) fn without_a_call(target: &Target, outcome: FleetOutcome) -> FleetDatabase {
+    FleetDatabase {
+        name: target.name.clone(),
+        groups: target.groups.clone(),
+        spec: target.spec.display().to_string(),
+        outcome,
+        exit_code: None,
+        seconds: 0.0,
+        says: String::new(),
+        answer: None,
     }
 }
 

@@ -136,7 +136,7 @@ fn a_role_that_may_create_roles_installs_on_the_newest_server() {
     windrow(&url, "verify SPEC").expect(0, &["clean\n"]);
     windrow(&url, "uninstall SPEC --yes")
         .expect(0, &["was removed from"])
-        .without(&["stays"]);
+        .without(&["is kept"]);
 }
 
 fn a_standby_refuses_and_a_killed_server_loses_nothing() {

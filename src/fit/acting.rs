@@ -225,6 +225,12 @@ fn key_finding(
     } else if whole == "SET DEFAULT" {
         "windrow sets no defaults: change the key to NO ACTION or SET NULL, and add it to the spec"
             .to_owned()
+    } else if whole == "SET NULL" && whole != key.on_delete {
+        format!(
+            "a spec cannot set some of these columns to NULL: add {} to the `parents` of `{name}`, so that such a row keeps its \
+             family, or change the key to CASCADE or NO ACTION",
+            edge(" restrict")
+        )
     } else if whole == "SET NULL" {
         format!(
             "add {} to the `parents` of `{name}`, or change the key to NO ACTION",

@@ -68,16 +68,22 @@ fn groups_and_names_choose() {
             .map_err(|unknown| (unknown.kind, unknown.known))
     };
     assert_eq!(
-        names(&["us"], &["beta/tenant_1"]).unwrap(),
+        names(&["us"], &["beta/tenant_1"]).expect("known words"),
         ["beta/tenant_1"]
     );
-    assert_eq!(names(&["eu", "us"], &["alpha"]).unwrap(), ["alpha"]);
-    assert_eq!(names(&["eu"], &["beta"]).unwrap(), [""; 0]);
     assert_eq!(
-        names(&["asia"], &[]).unwrap_err(),
+        names(&["eu", "us"], &["alpha"]).expect("known words"),
+        ["alpha"]
+    );
+    assert_eq!(names(&["eu"], &["beta"]).expect("known words"), [""; 0]);
+    assert_eq!(
+        names(&["asia"], &[]).expect_err("it is unknown"),
         ("group", ["big", "eu", "us"].map(str::to_owned).into())
     );
-    assert_eq!(names(&[], &["gamma"]).unwrap_err().0, "server or database");
+    assert_eq!(
+        names(&[], &["gamma"]).expect_err("it is unknown").0,
+        "server or database"
+    );
 }
 
 /// What is wrong with an inventory, by lines.

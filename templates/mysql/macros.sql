@@ -619,12 +619,6 @@ AND {{ rule.timed.due.time }} < {{ <w.as_ended rule at={to} /> }}
 {%- endif %}
 {%- endcomponent w.ended_after %}
 
-{#- That row i ended in the microsecond v_last. -#}
-{% component w.ended_at_last(rule) -%}
-{{ <w.ended_from rule at="v_last" /> }}
-AND {{ rule.time }} < {{ rule.number_of[0] }}v_last + INTERVAL 1 MICROSECOND{{ rule.number_of[1] }}
-{%- endcomponent w.ended_at_last %}
-
 {#- Whether it ended in a microsecond. -#}
 {% component w.ended_at(rule, at) -%}
 {{ <w.ended_from rule at={at} /> }}

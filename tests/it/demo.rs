@@ -374,7 +374,7 @@ fn the_demo_tells_the_story_of_yworkflow() {
         "of five foreign keys four cascade",
         "24,144 rows: states",
         "Nine of ten definitions opt in",
-        "639 families with 15,548 rows would go",
+        "639 families with 15,548 rows would be deleted",
         "done, nothing left",
         "clean\n",
     ] {
@@ -428,7 +428,7 @@ fn tells_the_same(system: &str, dialects: &[&str], words: &[&str]) {
         // How a run is cut into batches is the server's own matter.
         let would = story
             .lines()
-            .filter_map(|line| line.split_once(" would go"));
+            .filter_map(|line| line.split_once(" would be deleted"));
         figures.push(would.map(|(what, _)| what.to_owned()).collect::<Vec<_>>());
     }
     assert!(!figures[0].is_empty());
@@ -471,7 +471,7 @@ fn tell_story(dialect: &str, title: &str) {
             &format!("A throw-away {title}"),
             "delete order",
             // The same everywhere.
-            "665 families with 19,752 rows would go",
+            "665 families with 19,752 rows would be deleted",
             "NON_FINAL_MEMBER",
             "done, nothing left",
             "clean\n",

@@ -212,7 +212,7 @@ fn an_interrupt_ends_the_run_between_two_batches() {
         2,
         &[
             "error: interrupted while running `CALL windrow_dolphinscheduler.run('{}')`",
-            "hint: what was committed stays, nothing is half done",
+            "hint: what was committed is kept, nothing is half done",
         ],
     );
     // A program that reads the document gets the error, and no answer.

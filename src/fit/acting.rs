@@ -225,17 +225,8 @@ fn key_finding(
     } else if whole == "SET DEFAULT" {
         "windrow sets no defaults: change the key to NO ACTION or SET NULL, and add it to the spec"
             .to_owned()
-    } else if whole == "SET NULL" && whole != key.on_delete {
-        format!(
-            "a spec cannot set some of these columns to NULL: add {} to the `parents` of `{name}`, so that such a row keeps its \
-             family, or change the key to CASCADE or NO ACTION",
-            edge(" restrict")
-        )
     } else if whole == "SET NULL" {
-        format!(
-            "add {} to the `parents` of `{name}`, or change the key to NO ACTION",
-            edge(" set null")
-        )
+        instead_of_null(name, key, edge)
     } else {
         format!(
             "add {} to the `parents` of `{name}`, so that deletions of its rows are counted, or change the key to NO ACTION",
@@ -247,6 +238,20 @@ format!("an ignored table keeps its rows, and this key prevents that: move it fr
 } else {
 help
 }))
+}
+
+/// What helps where a foreign key sets columns to NULL and the spec does not: a spec sets all columns of an edge or none.
+fn instead_of_null(table: &str, key: &ForeignKey, edge: impl Fn(&str) -> String) -> String {
+    if key.on_delete == "SET NULL" {
+        let edge = edge(" set null");
+        format!("add {edge} to the `parents` of `{table}`, or change the key to NO ACTION")
+    } else {
+        format!(
+            "a spec cannot set some of these columns to NULL: add {} to the `parents` of `{table}`, so that such a row keeps its \
+             family, or change the key to CASCADE or NO ACTION",
+            edge(" restrict")
+        )
+    }
 }
 
 /// What the spec says of a foreign key of a table.

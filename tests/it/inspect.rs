@@ -1,5 +1,7 @@
 //! `inspect`: drafts of specs for databases whose specs people wrote, compared with these.
 
+mod partial;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
@@ -12,9 +14,11 @@ use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
 
 tests! {
+    within: [
+        partial::tests,
+    ],
     on_postgres: [
         the_page_shows_a_real_draft,
-        a_key_that_sets_some_columns_to_null_is_asked_about,
     ],
     each_server: [
         a_draft_says_what_people_wrote,
@@ -586,37 +590,6 @@ fn what_cannot_be_drafted_says_why(dialect: Dialect) {
         assert_eq!((code, draft.as_str()), (Some(2), ""), "{told}");
         assert!(told.starts_with(why), "{told}");
     }
-}
-
-/// `SET NULL (column)` came with PostgreSQL 15.
-fn a_key_that_sets_some_columns_to_null_is_asked_about() {
-    let database = database(
-        Dialect::Postgres,
-        "CREATE TABLE pipeline (id integer PRIMARY KEY, part integer NOT NULL, status varchar(10), ended_at timestamp, UNIQUE (id, part));
-         CREATE TABLE build (id integer PRIMARY KEY, part integer NOT NULL, pipeline_id integer, of integer,
-            CONSTRAINT of_pipeline FOREIGN KEY (pipeline_id, part) REFERENCES pipeline (id, part) ON DELETE SET NULL (pipeline_id));",
-    );
-    let (code, draft, told) = said(&database.superuser(), &["inspect", "--root", "pipeline"]);
-    assert_eq!(code, Some(0), "{told}");
-    assert!(draft.contains("sets only (pipeline_id)"), "{draft}");
-    assert!(draft.contains("pipeline(id, part) restrict"), "{draft}");
-    // A spec without this edge is told of it, and not of `set null`, which would be refused.
-    let spec = "name = 'x'\n[tables]\npipeline = { key = 'id integer' }\nbuild = { key = 'id integer', parents = ['of -> pipeline.id'] }\n\
-        [rules.x]\nstrategy = 'end-time'\nroot = 'pipeline'\nfinal = { status = ['done'] }\nend_time = 'ended_at'\n\
-        retention = { default = '30d', minimum = '7d', safety_lag = '1d' }\n";
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("x.toml");
-    std::fs::write(&path, spec).expect("a spec is written");
-    let path = path.to_str().expect("UTF-8");
-    let (code, checked, told) = said(&database.superuser(), &["check", path]);
-    assert_eq!(code, Some(1), "{told}");
-    assert!(
-        checked.contains(
-            "add `pipeline_id, part -> pipeline(id, part) restrict` to the `parents` of `build`"
-        ),
-        "{checked}"
-    );
-    assert!(!checked.contains("set null`"), "{checked}");
 }
 
 fn without_time_the_draft_asks(dialect: Dialect) {

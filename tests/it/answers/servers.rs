@@ -177,6 +177,17 @@ fn every_command_answers_as_the_schema_says(dialect: Dialect) {
         .expect("windrow starts");
     assert_eq!(document("demo", &output)["running"], false);
     place.seen.insert("demo".to_owned());
+    // The commands on real servers have tests of their own, too.
+    let inventory = place.folder.path().join("fleet.toml");
+    let text =
+        "[[server]]\nname = \"a\"\nurl = \"postgres://nobody@127.0.0.1:1/x\"\nspec = \"x.toml\"\n";
+    std::fs::write(&inventory, text).expect("an inventory is written");
+    let output = windrow(&["fleet", "status", "--output", "json", "--inventory"])
+        .arg(&inventory)
+        .output()
+        .expect("windrow starts");
+    assert_eq!(document("fleet", &output)["failed"], 1);
+    place.seen.insert("fleet".to_owned());
     assert_eq!(place.seen, that_answer());
 }
 

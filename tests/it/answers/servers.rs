@@ -180,13 +180,16 @@ fn every_command_answers_as_the_schema_says(dialect: Dialect) {
     // The commands on real servers have tests of their own, too.
     let inventory = place.folder.path().join("fleet.toml");
     let text =
-        "[[server]]\nname = \"a\"\nurl = \"postgres://nobody@127.0.0.1:1/x\"\nspec = \"x.toml\"\n";
-    std::fs::write(&inventory, text).expect("an inventory is written");
-    let output = windrow(&["fleet", "status", "--output", "json", "--inventory"])
+        "[[server]]\nname = \"a\"\nurl = \"postgres://nobody@127.0.0.1:1/x\"\nspec = \"SPEC\"\n";
+    let spec = concat!(env!("CARGO_MANIFEST_DIR"), "/specs/yworkflow.toml");
+    std::fs::write(&inventory, text.replace("SPEC", spec)).expect("an inventory is written");
+    let output = windrow(&["fleet", "generate", "--output", "json", "--inventory"])
         .arg(&inventory)
+        .args(["--", "--out"])
+        .arg(place.folder.path())
         .output()
         .expect("windrow starts");
-    assert_eq!(document("fleet", &output)["failed"], 1);
+    assert_eq!(document("fleet", &output)["clean"], 1);
     place.seen.insert("fleet".to_owned());
     assert_eq!(place.seen, that_answer());
 }

@@ -74,8 +74,9 @@ BEGIN
     -- Scope by scope: its value and where it continues are constants of the statement then, so that the index is read from there on,
     -- and what earlier batches deleted is not passed again.
     WHILE v_position IS NOT NULL DO
-{%- for again in [false, rule.numbered] %}
-{%- if again %}
+        {{ <w.roots_of_scope rule again={false} /> | indent(width=8) }}
+{%- if rule.numbered %}
+        SET v_found = ROW_COUNT();
         -- A place is an instant and a key. Of numbers that say one instant, an index has the least first: where that is the last
         -- instant, its roots are taken by their keys.
         SET v_several = false;
@@ -91,37 +92,9 @@ BEGIN
         IF v_several THEN
             DELETE d FROM work_due AS d WHERE d.pk >= LAST_INSERT_ID() AND d.ended = v_ended;
             SET v_rest = ROW_COUNT();
-{%- endif %}
-{%- if again or loop.first %}
-        INSERT INTO work_due (id, ended)
-        «SELECT i.{{ rule.key }}, {{ rule.ended }}
-        FROM work_scope AS s
-        STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.per }} = s.scope
-        LEFT JOIN work_gone AS g ON g.id = i.{{ rule.key }}
-        WHERE s.position = v_position
-          AND {{ <w.ended_before rule at="s.cutoff" /> }}
-          AND {{ <w.ended_from rule at="v_after" /> }}
-          AND ({{ <w.ended_after rule at="v_after" /> }} OR i.{{ rule.key }} > s.ahead_id)
-{%- if again %}
-          AND {{ <w.ended_at rule at="v_ended" /> | indent(width=10) }}
-{%- endif %}
-{%- for predicate in rule.eligible %}
-          AND {{ predicate }}
-{%- endfor %}
-          AND g.id IS NULL
-{%- if rule.newest | length > 0 %}
-          {{ <w.not_newest rule /> | indent(width=10) }}
-{%- endif %}
-        ORDER BY {% if again %}{{ rule.ended }}{% else %}{{ rule.time }}{% endif %}, i.{{ rule.key }}
-        LIMIT {% if again %}v_rest{% else %}v_chunk{% endif %}»;
-{%- if rule.numbered and not again %}
-        SET v_found = ROW_COUNT();
-{%- endif %}
-{%- endif %}
-{%- if again %}
+            {{ <w.roots_of_scope rule again={true} /> | indent(width=12) }}
         END IF;
 {%- endif %}
-{%- endfor %}
         CALL next_scope(p_limit, {% if rule.numbered %}v_found{% else %}ROW_COUNT(){% endif %}, v_position, v_last, v_after, v_chunk, v_bound, v_new);
     END WHILE;
     CALL roots_ahead(p_limit);
@@ -138,8 +111,8 @@ BEGIN
     DECLARE ⟦v_after   datetime(6)⟧ DEFAULT (SELECT c.ended FROM work_cursor AS c);
 {%- endif %}
     SELECT o.latest, o.others INTO v_newest, v_default FROM work_scope_of AS o;
-{%- for again in [false, rule.numbered] %}
-{%- if again %}
+    {{ <w.roots_of_all rule again={false} /> | indent(width=4) }}
+{%- if rule.numbered %}
     -- A place is an instant and a key. Of numbers that say one instant, an index has the least first: where that is the last
     -- instant, its roots are taken by their keys.
     IF ROW_COUNT() = p_limit THEN
@@ -151,40 +124,9 @@ BEGIN
     IF v_several THEN
         DELETE r FROM work_root AS r WHERE r.ended = v_ended;
         SET v_rest = ROW_COUNT();
-{%- endif %}
-{%- if again or loop.first %}
-    INSERT INTO work_root (id, ended)
-    «SELECT i.{{ rule.key }}, {{ rule.ended }}
-    FROM work_cursor AS c
-    STRAIGHT_JOIN {{ rule.table }} AS i
-    {%- if rule.per %}
-    LEFT JOIN work_scope AS s ON s.scope = i.{{ rule.per }}
-    {%- endif %}
-    LEFT JOIN work_gone AS g ON g.id = i.{{ rule.key }}
-    WHERE c.only_row = 1
-      AND {{ <w.ended_before rule at="v_newest" /> }}
-      {%- if rule.per %}
-      AND {{ <w.ended_before rule at="COALESCE(s.cutoff, v_default)" /> }}
-      {%- endif %}
-      AND {% if rule.otherwise %}{{ <w.ended_from rule at="v_after" /> }}{% else %}{{ <w.ended_from rule at="c.ended" /> }}{% endif %}
-      AND ({{ <w.ended_after rule at="c.ended" /> }} OR i.{{ rule.key }} > c.id)
-{%- if again %}
-      AND {{ <w.ended_at rule at="v_ended" /> | indent(width=6) }}
-{%- endif %}
-{%- for predicate in rule.eligible %}
-      AND {{ predicate }}
-{%- endfor %}
-      AND g.id IS NULL
-{%- if rule.newest | length > 0 %}
-      {{ <w.not_newest rule /> | indent(width=6) }}
-{%- endif %}
-    ORDER BY {% if again %}{{ rule.ended }}{% else %}{{ rule.time }}{% endif %}, i.{{ rule.key }}
-    LIMIT {% if again %}v_rest{% else %}p_limit{% endif %}»;
-{%- endif %}
-{%- if again %}
+        {{ <w.roots_of_all rule again={true} /> | indent(width=8) }}
     END IF;
 {%- endif %}
-{%- endfor %}
 {%- endif %}
 END;
 

@@ -625,6 +625,62 @@ AND {{ rule.timed.due.time }} < {{ <w.as_ended rule at={to} /> }}
 AND {{ rule.time }} < {{ rule.number_of[0] }}{{ at }} + INTERVAL 1 MICROSECOND{{ rule.number_of[1] }}
 {%- endcomponent w.ended_at %}
 
+{#- The next roots of a scope; again: those of its last microsecond alone, by their keys. -#}
+{% component w.roots_of_scope(rule, again) -%}
+INSERT INTO work_due (id, ended)
+«SELECT i.{{ rule.key }}, {{ rule.ended }}
+FROM work_scope AS s
+STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.per }} = s.scope
+LEFT JOIN work_gone AS g ON g.id = i.{{ rule.key }}
+WHERE s.position = v_position
+  AND {{ <w.ended_before rule at="s.cutoff" /> }}
+  AND {{ <w.ended_from rule at="v_after" /> }}
+  AND ({{ <w.ended_after rule at="v_after" /> }} OR i.{{ rule.key }} > s.ahead_id)
+{%- if again %}
+  AND {{ <w.ended_at rule at="v_ended" /> | indent(width=2) }}
+{%- endif %}
+{%- for predicate in rule.eligible %}
+  AND {{ predicate }}
+{%- endfor %}
+  AND g.id IS NULL
+{%- if rule.newest | length > 0 %}
+  {{ <w.not_newest rule /> | indent(width=2) }}
+{%- endif %}
+ORDER BY {% if again %}{{ rule.ended }}{% else %}{{ rule.time }}{% endif %}, i.{{ rule.key }}
+LIMIT {% if again %}v_rest{% else %}v_chunk{% endif %}»;
+{%- endcomponent w.roots_of_scope %}
+
+{#- The same where scopes do not matter, or all are searched at once. -#}
+{% component w.roots_of_all(rule, again) -%}
+INSERT INTO work_root (id, ended)
+«SELECT i.{{ rule.key }}, {{ rule.ended }}
+FROM work_cursor AS c
+STRAIGHT_JOIN {{ rule.table }} AS i
+{%- if rule.per %}
+LEFT JOIN work_scope AS s ON s.scope = i.{{ rule.per }}
+{%- endif %}
+LEFT JOIN work_gone AS g ON g.id = i.{{ rule.key }}
+WHERE c.only_row = 1
+  AND {{ <w.ended_before rule at="v_newest" /> }}
+  {%- if rule.per %}
+  AND {{ <w.ended_before rule at="COALESCE(s.cutoff, v_default)" /> }}
+  {%- endif %}
+  AND {% if rule.otherwise %}{{ <w.ended_from rule at="v_after" /> }}{% else %}{{ <w.ended_from rule at="c.ended" /> }}{% endif %}
+  AND ({{ <w.ended_after rule at="c.ended" /> }} OR i.{{ rule.key }} > c.id)
+{%- if again %}
+  AND {{ <w.ended_at rule at="v_ended" /> | indent(width=2) }}
+{%- endif %}
+{%- for predicate in rule.eligible %}
+  AND {{ predicate }}
+{%- endfor %}
+  AND g.id IS NULL
+{%- if rule.newest | length > 0 %}
+  {{ <w.not_newest rule /> | indent(width=2) }}
+{%- endif %}
+ORDER BY {% if again %}{{ rule.ended }}{% else %}{{ rule.time }}{% endif %}, i.{{ rule.key }}
+LIMIT {% if again %}v_rest{% else %}p_limit{% endif %}»;
+{%- endcomponent w.roots_of_all %}
+
 {% component w.not_ended(rule) -%}
 {% if rule.numbered %}({{ rule.time }} IS NULL OR {{ rule.time }} <= 0){% else %}{{ rule.ended }} IS NULL{% endif %}
 {%- endcomponent w.not_ended %}

@@ -54,24 +54,25 @@ BEGIN
     IF v_several THEN
         DELETE r FROM work_root AS r WHERE r.ended = v_ended;
         SET v_rest = ROW_COUNT();
-    INSERT INTO work_root (id, ended)
-    SELECT i.`run_uuid`, IF(i.`deleted_time` > 0,
-        TIMESTAMP'1970-01-01 00:00:00' + INTERVAL FLOOR(CAST(IF(i.`deleted_time` < 253402300740000, i.`deleted_time`,
-        253402300740000) AS DECIMAL(65, 38)) * 1000) MICROSECOND, NULL)
-    FROM work_cursor AS c
-    STRAIGHT_JOIN `mlflow`.`runs` AS i
-    LEFT JOIN work_gone AS g ON g.id = i.`run_uuid`
-    WHERE c.only_row = 1
-      AND i.`deleted_time` > 0 AND i.`deleted_time` < TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_newest) * 0.001
-      AND i.`deleted_time` >= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', c.ended) * 0.001
-      AND (i.`deleted_time` >= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', c.ended + INTERVAL 1 MICROSECOND) * 0.001 OR i.`run_uuid` > c.id)
-      AND i.`deleted_time` >= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_ended) * 0.001
-      AND i.`deleted_time` < TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_ended + INTERVAL 1 MICROSECOND) * 0.001
-      AND i.`lifecycle_stage` = 'deleted'
-      AND g.id IS NULL
-    ORDER BY IF(i.`deleted_time` > 0, TIMESTAMP'1970-01-01 00:00:00' + INTERVAL FLOOR(CAST(IF(i.`deleted_time` < 253402300740000,
-        i.`deleted_time`, 253402300740000) AS DECIMAL(65, 38)) * 1000) MICROSECOND, NULL), i.`run_uuid`
-    LIMIT v_rest;
+        INSERT INTO work_root (id, ended)
+        SELECT i.`run_uuid`, IF(i.`deleted_time` > 0,
+            TIMESTAMP'1970-01-01 00:00:00' + INTERVAL FLOOR(CAST(IF(i.`deleted_time` < 253402300740000, i.`deleted_time`,
+            253402300740000) AS DECIMAL(65, 38)) * 1000) MICROSECOND, NULL)
+        FROM work_cursor AS c
+        STRAIGHT_JOIN `mlflow`.`runs` AS i
+        LEFT JOIN work_gone AS g ON g.id = i.`run_uuid`
+        WHERE c.only_row = 1
+          AND i.`deleted_time` > 0 AND i.`deleted_time` < TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_newest) * 0.001
+          AND i.`deleted_time` >= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', c.ended) * 0.001
+          AND (i.`deleted_time` >= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', c.ended + INTERVAL 1 MICROSECOND) * 0.001
+              OR i.`run_uuid` > c.id)
+          AND i.`deleted_time` >= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_ended) * 0.001
+          AND i.`deleted_time` < TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_ended + INTERVAL 1 MICROSECOND) * 0.001
+          AND i.`lifecycle_stage` = 'deleted'
+          AND g.id IS NULL
+        ORDER BY IF(i.`deleted_time` > 0, TIMESTAMP'1970-01-01 00:00:00' + INTERVAL FLOOR(CAST(IF(i.`deleted_time` < 253402300740000,
+            i.`deleted_time`, 253402300740000) AS DECIMAL(65, 38)) * 1000) MICROSECOND, NULL), i.`run_uuid`
+        LIMIT v_rest;
     END IF;
 END$$
 

@@ -68,25 +68,25 @@ BEGIN
         IF v_several THEN
             DELETE d FROM work_due AS d WHERE d.pk >= LAST_INSERT_ID() AND d.ended = v_ended;
             SET v_rest = ROW_COUNT();
-        INSERT INTO work_due (id, ended)
-        SELECT i.`request_id`, IF(i.`timestamp_ms` > 0,
-            TIMESTAMP'1970-01-01 00:00:00' + INTERVAL FLOOR(CAST(IF(i.`timestamp_ms` < 253402300740000, i.`timestamp_ms`,
-            253402300740000) AS DECIMAL(65, 30)) * 1000) MICROSECOND, NULL)
-        FROM work_scope AS s
-        STRAIGHT_JOIN `mlflow`.`trace_info` AS i ON i.`experiment_id` = s.scope
-        LEFT JOIN work_gone AS g ON g.id = i.`request_id`
-        WHERE s.position = v_position
-          AND i.`timestamp_ms` > 0 AND i.`timestamp_ms` < TIMESTAMPDIFF(MICROSECOND, '1970-01-01', s.cutoff) * 0.001
-          AND i.`timestamp_ms` >= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_after) * 0.001
-          AND (i.`timestamp_ms` >= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_after + INTERVAL 1 MICROSECOND) * 0.001
-              OR i.`request_id` > s.ahead_id)
-          AND i.`timestamp_ms` >= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_ended) * 0.001
-          AND i.`timestamp_ms` < TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_ended + INTERVAL 1 MICROSECOND) * 0.001
-          AND i.`status` IN ('OK', 'ERROR')
-          AND g.id IS NULL
-        ORDER BY IF(i.`timestamp_ms` > 0, TIMESTAMP'1970-01-01 00:00:00' + INTERVAL FLOOR(CAST(IF(i.`timestamp_ms` < 253402300740000,
-            i.`timestamp_ms`, 253402300740000) AS DECIMAL(65, 30)) * 1000) MICROSECOND, NULL), i.`request_id`
-        LIMIT v_rest;
+            INSERT INTO work_due (id, ended)
+            SELECT i.`request_id`, IF(i.`timestamp_ms` > 0,
+                TIMESTAMP'1970-01-01 00:00:00' + INTERVAL FLOOR(CAST(IF(i.`timestamp_ms` < 253402300740000, i.`timestamp_ms`,
+                253402300740000) AS DECIMAL(65, 30)) * 1000) MICROSECOND, NULL)
+            FROM work_scope AS s
+            STRAIGHT_JOIN `mlflow`.`trace_info` AS i ON i.`experiment_id` = s.scope
+            LEFT JOIN work_gone AS g ON g.id = i.`request_id`
+            WHERE s.position = v_position
+              AND i.`timestamp_ms` > 0 AND i.`timestamp_ms` < TIMESTAMPDIFF(MICROSECOND, '1970-01-01', s.cutoff) * 0.001
+              AND i.`timestamp_ms` >= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_after) * 0.001
+              AND (i.`timestamp_ms` >= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_after + INTERVAL 1 MICROSECOND) * 0.001
+                  OR i.`request_id` > s.ahead_id)
+              AND i.`timestamp_ms` >= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_ended) * 0.001
+              AND i.`timestamp_ms` < TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_ended + INTERVAL 1 MICROSECOND) * 0.001
+              AND i.`status` IN ('OK', 'ERROR')
+              AND g.id IS NULL
+            ORDER BY IF(i.`timestamp_ms` > 0, TIMESTAMP'1970-01-01 00:00:00' + INTERVAL FLOOR(CAST(IF(i.`timestamp_ms` < 253402300740000,
+                i.`timestamp_ms`, 253402300740000) AS DECIMAL(65, 30)) * 1000) MICROSECOND, NULL), i.`request_id`
+            LIMIT v_rest;
         END IF;
         CALL next_scope(p_limit, v_found, v_position, v_last, v_after, v_chunk, v_bound, v_new);
     END WHILE;

@@ -23,6 +23,47 @@ at_least() {
     [ -n "$1" ] && [ "$(printf '%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]
 }
 
+# as_root COMMAND...
+as_root() {
+    if [ "$(id -u)" = 0 ]; then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        sudo "$@"
+    else
+        echo "error: \`$*\` needs root, and there is no sudo" >&2
+        return 1
+    fi
+}
+
+# is_installed PACKAGE
+is_installed() {
+    dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q 'ok installed'
+}
+
+# say WHAT COMMAND...: installs something; what the command says is shown only where it fails.
+say() {
+    local log status=0
+    echo "installing $1" >&2
+    shift
+    log=$(mktemp)
+    "$@" >"$log" 2>&1 || { status=$?; tail -n 20 "$log" >&2; }
+    rm -f "$log"
+    return "$status"
+}
+
+# need PACKAGE...: installs those packages of the distribution that are not there.
+need() {
+    local package missing=()
+    for package in "$@"; do
+        is_installed "$package" || missing+=("$package")
+    done
+    if [ ${#missing[@]} -gt 0 ]; then
+        as_root apt-get -qq update >&2 || true
+        say "${missing[*]}" as_root env DEBIAN_FRONTEND=noninteractive \
+            apt-get -qq install -y --no-remove --no-install-recommends "${missing[@]}"
+    fi
+}
+
 # rust_folder [build]: prints the folder of a cargo that is new enough and has all that `make test` calls, or can build; the
 # machine's own comes first.
 rust_folder() {

@@ -111,7 +111,8 @@ pub fn json_schema() -> String {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "windrow answers",
         "description": "What `windrow COMMAND --output json` prints on standard output. `$defs` has a definition for each command, \
-                        named by its words with `-` between them, and `error` for failures (exit code 2).",
+                        named by its words with `-` between them, and `error` for failures (exit code 2; \
+                        `fleet` answers its own document then, too).",
         "anyOf": all,
         "$defs": definitions,
     });

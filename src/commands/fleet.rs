@@ -55,11 +55,7 @@ pub(super) fn fleet(args: &Fleet, ui: &Ui) -> anyhow::Result<Exit> {
     let (canaries, others) = left.split_at(args.canary.min(left.len()));
     let mut ended: Vec<Option<FleetDatabase>> = targets.iter().map(|_| None).collect();
     let title = format!("fleet {}", args.command.name());
-    for (at, round) in [canaries, others].into_iter().enumerate() {
-        let stopped = ended.iter().flatten().any(|it| !it.is_clean());
-        if at == 1 && !canaries.is_empty() && stopped {
-            break;
-        }
+    let mut on = |round| {
         on_each(
             &targets,
             round,
@@ -67,7 +63,10 @@ pub(super) fn fleet(args: &Fleet, ui: &Ui) -> anyhow::Result<Exit> {
             &call,
             (&title, ui),
             &mut ended,
-        );
+        )
+    };
+    if on(canaries) {
+        on(others);
     }
     let databases: Vec<FleetDatabase> = targets
         .iter()
@@ -119,15 +118,13 @@ fn load(path: &Path, ui: &Ui) -> anyhow::Result<Inventory> {
 
 fn unknown_word(unknown: &Unknown) -> Failure {
     let Unknown { kind, word, known } = unknown;
-    let failure = Failure::new(format!("the inventory has no {kind} `{word}`"));
-    match (
-        diagnostic::nearest(word, known.iter().map(String::as_str)),
-        known.is_empty(),
-    ) {
-        (Some(near), _) => failure.hint(format!("did you mean `{near}`?")),
-        (None, false) => failure.hint(format!("there are: {}", known.join(", "))),
-        (None, true) => failure.hint("no server has one"),
-    }
+    let otherwise = match known.is_empty() {
+        true => "no server has one".to_owned(),
+        false => format!("there are: {}", known.join(", ")),
+    };
+    let known = known.iter().map(String::as_str);
+    Failure::new(format!("the inventory has no {kind} `{word}`"))
+        .hint(diagnostic::did_you_mean(word, known, &otherwise))
 }
 
 fn timeout(text: &str) -> Result<Duration, Failure> {
@@ -165,7 +162,8 @@ enum Event {
     Ends(usize, FleetDatabase),
 }
 
-/// Calls the command on each of these targets, so many at once and one of each server. After an interrupt none is begun.
+/// Calls the command on each of these targets, so many at once and one of each server: whether all ended clean. After an
+/// interrupt none is begun.
 fn on_each(
     targets: &[Target],
     round: &[usize],
@@ -173,7 +171,7 @@ fn on_each(
     call: &Call<'_>,
     (title, ui): (&str, &Ui),
     ended: &mut [Option<FleetDatabase>],
-) {
+) -> bool {
     let queue = Queue::new(targets, round);
     let (sender, events) = mpsc::channel();
     thread::scope(|scope| {
@@ -206,6 +204,8 @@ fn on_each(
             progress.set(count, &far(targets, round.len(), &at_work, ended));
         }
     });
+    let mut round = round.iter().map(|at| &ended[*at]);
+    round.all(|it| it.as_ref().is_some_and(FleetDatabase::is_clean))
 }
 
 /// How far a call is, in a line: `12 of 60, 1 failed; at work: a, b and 3 others`.

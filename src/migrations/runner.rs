@@ -347,9 +347,10 @@ impl Runner {
         let bodied = dialect != Dialect::Postgres && sql.contains(';');
         match self.marks {
             Marks::Delimiter if bodied => {
-                let mut candidates = ["$$", "//", "$windrow$", "///windrow///"].into_iter();
+                // Flyway sees the next eight characters of a text and no more.
+                let mut candidates = ["$$", "//", "$end$", "//end//"].into_iter();
                 let delimiter = candidates.find(|it| !sql.contains(*it));
-                let delimiter = delimiter.unwrap_or("$$$windrow$$$");
+                let delimiter = delimiter.unwrap_or("$$$end$$");
                 format!("DELIMITER {delimiter}\n{sql}{delimiter}\nDELIMITER ;\n")
             }
             Marks::Semicolon | Marks::Delimiter => format!("{sql};\n"),
@@ -443,6 +444,18 @@ mod tests {
     fn a_hole_is_filled_once() {
         let holes = [("up", "{down}".to_owned()), ("down", "x".to_owned())];
         assert_eq!(fill("a{up}{other}{down}", &holes), "a{down}{other}x");
+    }
+
+    #[test]
+    fn a_delimiter_is_no_part_of_the_statement_and_short() {
+        let runner = RUNNERS.iter().find(|it| it.name == "flyway");
+        let runner = runner.expect("a runner");
+        for sql in ["BEGIN; END", "'$$'; END", "'$$//'; END", "'$$//$end$'; END"] {
+            let text = runner.statement(Dialect::Mysql, false, sql);
+            let delimiter = text.lines().next().and_then(|it| it.split_once(' '));
+            let (_, delimiter) = delimiter.expect("a delimiter");
+            assert!(delimiter.len() <= 8 && !sql.contains(delimiter), "{text}");
+        }
     }
 
     #[test]

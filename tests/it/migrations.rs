@@ -1,6 +1,7 @@
 //! Migrations: the files of every runner, and two versions of a spec there and back.
 
 mod forms;
+mod read;
 mod runners;
 mod stage;
 
@@ -14,6 +15,7 @@ use stage::Stage;
 tests! {
     within: [
         forms::tests,
+        read::tests,
         runners::tests,
     ],
     every_server: [
@@ -56,21 +58,20 @@ fn settings(session: &mut Session, dialect: Dialect) -> Vec<String> {
 
 /// Applies a file as goose does: the statements between its marks, in a transaction unless it says otherwise.
 fn apply(session: &mut Session, text: &str, up: bool) {
-    let (there, back) = text.split_once("-- +goose Down\n").expect("two parts");
-    let alone = there.contains("-- +goose NO TRANSACTION\n");
-    let part = if up { there } else { back };
-    if !alone {
+    let migration = read::goose(text);
+    if !migration.alone {
         session.execute("START TRANSACTION").expect("it begins");
     }
-    for statement in part.split("-- +goose StatementBegin\n").skip(1) {
-        let (sql, _) = statement
-            .split_once(";\n-- +goose StatementEnd\n")
-            .expect("an end");
-        if let Err(error) = session.execute(sql) {
+    let statements = match up {
+        true => migration.up,
+        false => migration.down.expect("a way back"),
+    };
+    for sql in statements {
+        if let Err(error) = session.execute(&sql) {
             panic!("{error:#}\n{sql}");
         }
     }
-    if !alone {
+    if !migration.alone {
         session.execute("COMMIT").expect("it ends");
     }
 }

@@ -33,7 +33,7 @@ pub struct Fleet {
     #[arg(long, value_name = "COUNT", default_value_t = 0)]
     pub canary: usize,
 
-    /// How long one database may take, e.g. 90s or 2h; then the command is ended there, and what it committed stays
+    /// How long one database may take, e.g. 90s or 2h; then the command is ended there, and what it committed is kept
     #[arg(long, value_name = "DURATION")]
     pub timeout: Option<String>,
 

@@ -113,12 +113,12 @@ pub const STOPS: [Outcome; 14] = [
         NOTHING,
     ),
     outcome(
-        "1 named family stays",
+        "1 named family is kept",
         "A purge kept one; all others are deleted.",
         "Its key has a reason in `refused`: look it up above.",
     ),
     outcome(
-        "%s named families stay",
+        "%s named families are kept",
         "A purge kept this many; all others are deleted.",
         "Each key has a reason in `refused`: look it up above.",
     ),

@@ -276,12 +276,12 @@ mod tests {
 
     #[test]
     fn what_is_refused_for_another_family_says_for_which() {
-        let document = json!({"run": 13, "status": "done", "reason": "3 named families stay", "dry_run": false, "trigger": "PURGE",
+        let document = json!({"run": 13, "status": "done", "reason": "3 named families are kept", "dry_run": false, "trigger": "PURGE",
             "duration_ms": 20, "rules": [], "refused": {"1": "SHARED_MEMBER", "4": "SHARED_MEMBER", "5": "HELD"},
             "refused_with": {"1": {"key": "3", "reason": "NOT_NAMED"}, "4": {"key": "5", "reason": "HELD"}}});
         let answer: RunAnswer = read("purge", &document).expect("a purge");
         insta::assert_snapshot!(run(&answer), @r"
-        run 13: done, 3 named families stay (20 ms)
+        run 13: done, 3 named families are kept (20 ms)
 
         refused  reason         meaning
         1        SHARED_MEMBER  shares a member with a family that is kept

@@ -26,7 +26,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_judge
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_judge(⟦IN p_cutoff datetime(6), IN p_as_of datetime(6), IN p_lock boolean⟧)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the rows of the families of work_next and what speaks against them, work_keep and work_tied with what stays. p_lock: locks their rows of {{ rule.table_name }} first; a family that another session holds stays. No p_cutoff: a purge waits for these rows, and neither time nor retention matter.'
+COMMENT 'Fills work_root with the rows of the families of work_next and what keeps them, work_keep and work_tied with what is kept. p_lock: locks their rows of {{ rule.table_name }} first; a family that another session holds is kept. No p_cutoff: a purge waits for these rows, and neither time nor retention matter.'
 BEGIN
 {%- if rule.timed.ended %}
     DECLARE ⟦v_least datetime(6)⟧ DEFAULT {{ rule.timed.least }};
@@ -164,7 +164,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_families
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_families(⟦IN p_run bigint⟧)
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), those families that {{ rule.name }}_judge has locked and lets go, and counts their rows in work_count; timed_step() and timed_purge() call it.'
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), those families that {{ rule.name }}_judge has locked and lets be deleted, and counts their rows in work_count; timed_step() and timed_purge() call it.'
 BEGIN
 {%- if rule.archives %}
     DECLARE v_copied bigint;

@@ -16,7 +16,7 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_window(
     ⟦IN p_from datetime(6), IN p_rows bigint, IN p_families bigint, INOUT o_to datetime(6)⟧
 )
 SQL SECURITY DEFINER
-COMMENT 'The {{ rule.end_time_name }} of the row that has p_families before it from p_from on; o_to stays where there is none before it. Reads only.'
+COMMENT 'The {{ rule.end_time_name }} of the row that has p_families before it from p_from on; o_to is unchanged where there is none before it. Reads only.'
 BEGIN
     SELECT COALESCE(MIN(x.due), o_to)
     INTO o_to

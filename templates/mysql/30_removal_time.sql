@@ -52,7 +52,7 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_window(
     ⟦IN p_from datetime(6), IN p_rows bigint, IN p_families bigint, INOUT o_to datetime(6)⟧
 )
 SQL SECURITY DEFINER
-COMMENT 'The {{ rule.end_time_name }} of the first row that has p_rows of its table before it, or p_families of {{ rule.table_name }}, from p_from on; o_to stays where there is none. Reads only.'
+COMMENT 'The {{ rule.end_time_name }} of the first row that has p_rows of its table before it, or p_families of {{ rule.table_name }}, from p_from on; o_to is unchanged where there is none. Reads only.'
 BEGIN
 {%- for member in rule.timed.members %}
     SELECT COALESCE(MIN(x.due), o_to) INTO o_to FROM (
@@ -150,14 +150,14 @@ BEGIN
     END IF;
 END;
 
--- {{ rule.name }}_keep: what stays of a window, and why: families that are held{% if rule.timed.ended %}, not ended or ended too recently{% endif %}{% if rule.timed.references %}, and what others refer to{% endif %}{% for other in rule.timed.others %}{% if loop.first %}; what is held of {% else %} and {% endif %}{{ other.table_name }}{% endfor %}.
+-- {{ rule.name }}_keep: what is kept of a window, and why: families that are held{% if rule.timed.ended %}, not ended or ended too recently{% endif %}{% if rule.timed.references %}, and what others refer to{% endif %}{% for other in rule.timed.others %}{% if loop.first %}; what is held of {% else %} and {% endif %}{{ other.table_name }}{% endfor %}.
 {%- if rule.timed.root_column %}
 -- A family is the rows that name the same root in {{ rule.table_name }}.
 {%- endif %}
 --# create procedure {{ control }}.{{ rule.name }}_keep
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_keep(⟦IN p_from datetime(6), IN p_to datetime(6), IN p_as_of datetime(6), IN p_lock boolean, IN p_dry boolean⟧)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_keep with what stays of the window from p_from to p_to, and work_skip with the reasons.{% if rule.timed.locks %} p_lock: locks the rows of {{ rule.table_name }} in it first; a family that another session holds stays.{% endif %} p_dry: what goes in earlier batches is still there.'
+COMMENT 'Fills work_keep with what is kept of the window from p_from to p_to, and work_skip with the reasons.{% if rule.timed.locks %} p_lock: locks the rows of {{ rule.table_name }} in it first; a family that another session holds is kept.{% endif %} p_dry: what goes in earlier batches is still there.'
 BEGIN
 {%- if rule.timed.bound %}
     DECLARE v_bound boolean;
@@ -322,7 +322,7 @@ BEGIN
 {%- for member in rule.timed.members %}
 {%- if member.adopt and member.adopt.named %}
 {%- for way in member.adopt.ways %}
-    -- What rows of these families name in {{ member.table_name }} stays with them: {{ way.why }}
+    -- What rows of these families name in {{ member.table_name }} is kept with them: {{ way.why }}
 {%- for column in rule.timed.names_root %}
     INSERT IGNORE INTO {{ member.named }} (id)
     «SELECT {{ way.names }}
@@ -347,7 +347,7 @@ BEGIN
 {%- endif %}
 {%- for member in rule.timed.members %}
 {%- if member.left %}
-    -- {{ member.table_name }}: what belongs to no family, and rows that are kept, or go later, belong to it, stays.
+    -- {{ member.table_name }}: what belongs to no family is kept if rows that are kept, or deleted later, belong to it.
 {%- for pin in member.pins %}
     INSERT IGNORE INTO {{ member.pinned }} (id)
     «SELECT p.{{ member.key }}
@@ -367,7 +367,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_find
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_find(⟦IN p_from datetime(6), IN p_to datetime(6)⟧)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_due with the instants of the window from p_from to p_to at which {{ rule.name }}_keep does not keep all rows, by table, and how many rows go. Reads only.'
+COMMENT 'Fills work_due with the instants of the window from p_from to p_to at which {{ rule.name }}_keep does not keep all rows, by table, and how many rows are deleted. Reads only.'
 BEGIN
 {%- for member in rule.timed.members %}
     INSERT INTO work_due (position, due, found{% if member.root %}, roots{% endif %})
@@ -416,7 +416,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_strays
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_strays()
 SQL SECURITY DEFINER
-COMMENT 'Fills work_stray with the rows that would go without their family, and rows that never go, by table. Reads whole tables; verify() calls it.'
+COMMENT 'Fills work_stray with the rows that would be deleted without their family, and rows that are never deleted, by table. Reads whole tables; verify() calls it.'
 BEGIN
 {%- for member in rule.timed.members %}
     INSERT INTO work_stray (table_name, apart, undated)

@@ -238,11 +238,11 @@ END;
 {%- endif %}
 {%- if rule.keeps | length > 0 or rule.newest | length > 0 %}
 
--- {{ rule.name }}_against: the members that stay for a reason outside of their family.
+-- {{ rule.name }}_against: the members that are kept for a reason outside of their family.
 --# create procedure {{ control }}.{{ rule.name }}_against
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_against(IN p_newest boolean, IN p_lock boolean)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_against with the members that {% if rule.keeps | length > 0 %}a row of another table keeps{% if rule.newest | length > 0 %}, and those that {% endif %}{% endif %}{% if rule.newest | length > 0 %}are roots among the newest of their group, where p_newest; p_lock: the last one that stays is locked{% endif %}.'
+COMMENT 'Fills work_against with the members that {% if rule.keeps | length > 0 %}a row of another table keeps{% if rule.newest | length > 0 %}, and those that {% endif %}{% endif %}{% if rule.newest | length > 0 %}are roots among the newest of their group, where p_newest; p_lock: the last one that is kept is locked{% endif %}.'
 BEGIN
 {%- for way in rule.ways_of_keeps %}
 {%- for why in way.whys %}
@@ -369,7 +369,7 @@ BEGIN
 {%- endfor %}
 {%- endfor %}
 {%- for artifact in rule.artifacts %}
-    -- The files that {{ artifact.table_name }} names go to the outbox, to be removed later.
+    -- The files that {{ artifact.table_name }} names are written to the outbox, to be removed later.
     INSERT INTO artifact (run_id, rule, host, path)
     «SELECT p_run, {{ rule.literal }}, {{ artifact.host }}, t.{{ artifact.path }}
     FROM work_member AS w

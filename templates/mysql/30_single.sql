@@ -39,7 +39,7 @@ BEGIN
     END IF;
 END;
 {% endif %}
--- {{ rule.name }}_search: the next rows of {{ rule.table_name }} behind the cursor, at most p_rows of them, in the order of an index.
+-- {{ rule.name }}_search: the next rows of {{ rule.table_name }} after the cursor, at most p_rows of them, in the order of an index.
 -- Pass 0: the row that work_target names, locked.
 {%- for pass in rule.single.passes %}
 -- Pass {{ pass.number }}, {{ pass.name }}: {{ pass.why }}
@@ -105,7 +105,7 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_verdict(
     ⟦IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_cutoff datetime(6)⟧
 )
 SQL SECURITY DEFINER
-COMMENT 'Writes to work_verdict which rows of work_row go (no reason) or are due and stay. Look 2 locks them first.'
+COMMENT 'Writes to work_verdict which rows of work_row are deleted (no reason) or are due and kept. Look 2 locks them first.'
 BEGIN
 {{- <w.single_clock rule /> }}
 {%- if rule.single.above %}
@@ -144,7 +144,7 @@ BEGIN
 END;
 
 {% if rule.single.shared -%}
--- {{ rule.name }}_reach: where the next p_rows rows behind the cursor end, for a claim; up to the row of work_end, if there is one.
+-- {{ rule.name }}_reach: where the next p_rows rows after the cursor end, for a claim; up to the row of work_end, if there is one.
 --# create procedure {{ control }}.{{ rule.name }}_reach
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_reach(
     ⟦IN p_pass integer, IN p_rows bigint, IN p_as_of datetime(6), IN p_cutoff datetime(6)⟧
@@ -253,7 +253,7 @@ END;
 {{ <w.due control rule /> }}
 {%- if rule.single.keep_last %}
 
--- {{ rule.name }}_unranked: how many rows have no group or no place in it; they are kept, and stand in nobody's way.
+-- {{ rule.name }}_unranked: how many rows have no group or no place in it; they are kept, and block nothing.
 --# create procedure {{ control }}.{{ rule.name }}_unranked
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_unranked(OUT o_rows bigint)
 SQL SECURITY DEFINER

@@ -1,7 +1,7 @@
 {{ session }}
 
 -- The scheduled run: {{ schedule }}, in UTC. A missed or overlapping start does no harm: one run at a time.
--- The event runs while the server's event_scheduler is ON, and on a replica not at all; verify() tells.
+-- The event runs while the server's event_scheduler is ON, and on a replica not at all; verify() reports it.
 {%- for job in jobs %}
 {%- if jobs | length > 1 %}
 

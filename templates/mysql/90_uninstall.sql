@@ -1,9 +1,9 @@
 {{ session_outside }}
--- A trigger or an index waits for two seconds at most: it goes while no transaction is open on its table, and whoever wants the
+-- A trigger or an index waits for two seconds at most: it is dropped while no transaction is open on its table, and whoever wants the
 -- table meanwhile waits behind this session. Where they do not suffice, apply this file again; `windrow uninstall` does that itself.
 
 {% if archives -%}
--- Archived rows exist nowhere else. They go only where someone said so, by: SET @windrow_drop_archive = 'yes';
+-- Archived rows exist nowhere else. They are deleted only if you say so, by: SET @windrow_drop_archive = 'yes';
 --# look for archived rows
 SET @windrow_statement = (
     SELECT IF(COUNT(*) = 0, 'DO 0', 'CALL {{ control }}.check_uninstall()')
@@ -20,7 +20,7 @@ DEALLOCATE PREPARE windrow_statement;
 
 {% endif -%}
 {% if guards -%}
--- The triggers first: their definer, the owner role, goes below.
+-- The triggers first: their definer, the owner role, is dropped below.
 --# set lock_wait_timeout
 SET SESSION lock_wait_timeout = 2;
 {% for guard in guards -%}
@@ -30,7 +30,7 @@ DROP TRIGGER IF EXISTS {{ guard.on_insert }};
 DROP TRIGGER IF EXISTS {{ guard.on_update }};
 {% endfor %}
 {% endif -%}
--- The ledger, the policies and the holds go with the database, and so does the event: copy what you must keep first. A batch under
+-- The ledger, the policies and the holds are dropped with the database, and so is the event: copy what you must keep first. A batch under
 -- way is waited for, and the next one finds nothing.
 --# set lock_wait_timeout
 SET SESSION lock_wait_timeout = 60;

@@ -843,7 +843,7 @@ BEGIN
 {%- endfor %}
         SELECT COUNT(*) INTO v_found FROM {{ edge.parent }} AS p WHERE {{ edge.same }} LIMIT 1 LOCK IN SHARE MODE;
         IF v_found = 0 THEN
-            SET v_message = LEFT(CONCAT('{{ edge.child }} names a row of {{ edge.parent_name }} that is gone: ', {{ edge.value }}), 128);
+            SET v_message = LEFT(CONCAT('{{ edge.child }} names a row of {{ edge.parent_name }} that does not exist: ', {{ edge.value }}), 128);
             SIGNAL SQLSTATE '23000' SET MYSQL_ERRNO = 1452, MESSAGE_TEXT = v_message;
         END IF;
     END IF;
@@ -1082,14 +1082,14 @@ FROM {% if begun %}work_cursor AS c STRAIGHT_JOIN {% endif %}{% if ends %}{{ end
 {#- A batch whose rows nobody is at and none of which is held: found, judged under their locks and deleted by lists of their keys, which
     cost less than rows of work tables. -#}
 {% component w.sweep(control, rule, maria) -%}
--- {{ rule.name }}_sweep: the next p_rows rows behind the cursor, where nobody is at one that goes, and nothing is held.
+-- {{ rule.name }}_sweep: the next p_rows rows after the cursor, where no other session has a row that would be deleted, and nothing is held.
 --# create procedure {{ control }}.{{ rule.name }}_sweep
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_sweep(
     ⟦IN p_pass integer, IN p_rows bigint, IN p_as_of datetime(6), IN p_cutoff datetime(6), OUT o_found bigint,
     OUT o_first longtext, OUT o_count bigint, OUT o_rows bigint, OUT o_place longtext⟧
 )
 SQL SECURITY DEFINER
-COMMENT 'Fills work_bound with the last row of the batch, and deletes those that go; o_rows: NULL where one is locked, held or changed.'
+COMMENT 'Fills work_bound with the last row of the batch, and deletes those that may be; o_rows: NULL where one is locked, held or changed.'
 BEGIN
     DECLARE v_under_way, v_held{% if rule.single.orphan %}, v_more{% endif %}{% if rule.single.shared %}, v_claimed{% endif %} boolean;
     DECLARE v_listed, v_dated bigint;

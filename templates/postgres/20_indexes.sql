@@ -4,7 +4,7 @@ SET lock_timeout = '5s';
 --# set statement_timeout
 SET statement_timeout = 0;
 
--- Every statement of this file stands alone: CREATE INDEX CONCURRENTLY cannot run in a transaction.
+-- Every statement of this file is run by itself: CREATE INDEX CONCURRENTLY cannot run in a transaction.
 {% for index in indexes -%}
 -- {{ index.why }}
 --! create index {{ index.name }}

@@ -130,7 +130,7 @@ END
 $windrow$;
 
 {% endif -%}
--- {{ rule.name }}_keep: what stays of a window, and why: families that are held{% if rule.timed.ended %}, not ended or ended too recently{% endif %}{% if rule.timed.references %}, and what others refer to{% endif %}{% if rule.timed.others %};
+-- {{ rule.name }}_keep: what is kept of a window, and why: families that are held{% if rule.timed.ended %}, not ended or ended too recently{% endif %}{% if rule.timed.references %}, and what others refer to{% endif %}{% if rule.timed.others %};
 -- what is held of {% for other in rule.timed.others %}{% if not loop.first %} and {% endif %}{{ other.table_name }}{% endfor %}{% endif %}.
 {%- if rule.timed.root_column %}
 -- A family is the rows that name the same root in {{ rule.table_name }}.
@@ -166,7 +166,7 @@ DECLARE
     ⟦{{ other.first }} {{ rule.key_type }}[]⟧;  -- families of {{ other.table_name }} that are held
 {%- endfor %}
 {%- for member in rule.timed.members %}{% if member.pinned %}
-    ⟦{{ member.pinned }} {{ member.key_type }}[]⟧;  -- rows of {{ member.table_name }} that rows name which stay
+    ⟦{{ member.pinned }} {{ member.key_type }}[]⟧;  -- rows of {{ member.table_name }} that kept rows name
 {%- endif %}{% endfor %}
 {%- if rule.timed.pins %}
     v_pinning text[];  -- the families of these
@@ -388,8 +388,8 @@ BEGIN
 {%- for member in rule.timed.members %}
 {%- if member.left %}
 
-    -- {{ member.table_name }}: what belongs to no family, and rows that are kept, or go later, belong to it, stays. In a preview or a dry
-    -- run, which say p_cutoff, what goes before is still there.
+    -- {{ member.table_name }}: what belongs to no family is kept if rows that are kept, or deleted later, belong to it. In a preview or a dry
+    -- run, which say p_cutoff, what is deleted before is still there.
     «SELECT array_agg(p.{{ member.key }}), array_agg(r.families::text)
     ‹INTO {{ member.pinned }}, v_pinning›
     FROM {{ member.table }} AS p
@@ -447,7 +447,7 @@ SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SE
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
-    k      record;  -- what stays
+    k      record;  -- what is kept
     v_rows bigint;
 {%- if rule.archives %}
     v_kept bigint;
@@ -516,7 +516,7 @@ SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SE
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
-    k record;  -- what stays
+    k record;  -- what is kept
 BEGIN
     SELECT * INTO k FROM {{ control }}.{{ rule.name }}_keep(p_from, p_to, p_as_of, p_cutoff, false);
     o_skip_keys := k.o_skip_keys;

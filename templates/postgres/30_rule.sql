@@ -63,7 +63,7 @@ $windrow$;
 
 {% if rule.newest | length > 0 -%}
 -- {{ rule.name }}_roots: the roots that are final: their scope, when they ended, and whether they are among the newest of their group,
--- which stay. It is no SECURITY DEFINER: PostgreSQL takes its text into statements that name it.
+-- which are kept. It is no SECURITY DEFINER: PostgreSQL takes its text into statements that name it.
 --# create function {{ control }}.{{ rule.name }}_roots
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_roots()
 RETURNS TABLE (
@@ -409,7 +409,7 @@ BEGIN
     IF NOT p_lock THEN
         RETURN ARRAY(«SELECT i.o_key::{{ rule.id_type }} FROM ‹{{ control }}.{{ rule.name }}_roots()› AS i WHERE i.o_key = ANY (p_ids) AND i.o_newest»);
     END IF;
-    -- The last of a group that stays is looked for once for each group, and not for every row.
+    -- The last of a group that is kept is looked for once for each group, and not for every row.
 {%- for newest in rule.newest %}
     v_newest := v_newest || ARRAY(
         «WITH counted AS MATERIALIZED (
@@ -477,7 +477,7 @@ BEGIN
 {%- endif %}
 {%- endfor %}
 {%- for artifact in rule.artifacts %}
-    -- The files that {{ artifact.table_name }} names go to the outbox, to be removed later.
+    -- The files that {{ artifact.table_name }} names are written to the outbox, to be removed later.
     INSERT INTO {{ control }}.artifact (run_id, rule, host, path)
     «SELECT p_run, {{ rule.literal }}, {{ artifact.host }}, t.{{ artifact.path }}
     FROM {{ artifact.table }} AS t
@@ -569,7 +569,7 @@ AS $windrow$
 $windrow$;
 
 {% if rule.per and rule.opt_in -%}
--- {{ rule.name }}_unlisted: roots that would be due, of scopes without a policy. They stay; a preview counts them.
+-- {{ rule.name }}_unlisted: roots that would be due, of scopes without a policy. They are kept; a preview counts them.
 --# create function {{ control }}.{{ rule.name }}_unlisted
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_unlisted(p_as_of timestamptz, p_retention bigint)
 RETURNS bigint

@@ -185,7 +185,7 @@ $windrow$;
 {%- endif %}
 {%- if rule.single.keep_last %}
 
--- {{ rule.name }}_unranked: how many rows have no group or no place in it; they stay, and stand in nobody's way.
+-- {{ rule.name }}_unranked: how many rows have no group or no place in it; they are kept, and block nothing.
 --# create function {{ control }}.{{ rule.name }}_unranked
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_unranked()
 RETURNS bigint

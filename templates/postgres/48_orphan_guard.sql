@@ -34,7 +34,7 @@ BEGIN
         PERFORM FROM {{ edge.parent }} AS p WHERE {{ edge.same }} FOR KEY SHARE;
 {%- endif %}
         IF NOT FOUND THEN
-            RAISE EXCEPTION '% names a row of % that is gone: %', '{{ edge.child }}', '{{ edge.parent_name }}', {{ edge.value }}
+            RAISE EXCEPTION '% names a row of % that does not exist: %', '{{ edge.child }}', '{{ edge.parent_name }}', {{ edge.value }}
                 USING ERRCODE = '23503', HINT = 'A trigger of windrow ({{ control }}) prevents orphans.';
         END IF;
     END IF;

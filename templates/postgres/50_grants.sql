@@ -25,7 +25,7 @@ BEGIN
             END IF;
             EXECUTE format('REVOKE %s FROM {{ owner }}', v_right.given);
         EXCEPTION WHEN insufficient_privilege THEN
-            RAISE WARNING '%: % stays, given by %', {{ owner_literal }}, v_right.given, pg_get_userbyid(v_right.grantor);
+            RAISE WARNING '%: % is kept, granted by %', {{ owner_literal }}, v_right.given, pg_get_userbyid(v_right.grantor);
         END;
         PERFORM set_config('role', v_role, true);
     END LOOP;

@@ -515,7 +515,7 @@ fn options_that_make_no_sense_are_refused(dialect: Dialect) {
         (
             "preview",
             json!({"rule": "task_metrics", "retention": "10d"}),
-            "a retention of 10d is under the minimum of rule task_metrics",
+            "a retention of 10d is below the minimum of rule task_metrics",
         ),
         (
             "set_setting",
@@ -525,7 +525,7 @@ fn options_that_make_no_sense_are_refused(dialect: Dialect) {
         (
             "set_setting",
             json!({"rule": "history", "name": "batch_rows", "value": 100_001}),
-            "batch_rows is beyond its limits: 100001",
+            "batch_rows is out of range: 100001",
         ),
     ] {
         match camunda.attempt(routine, options) {

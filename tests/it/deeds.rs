@@ -236,7 +236,7 @@ fn triggers_refuse_the_same_in_every_session(dialect: Dialect) -> Result<()> {
         }
         match odd.session.execute(&child(6, 99)) {
             Ok(()) => wrong.push(format!("{}: an orphan", odd.told)),
-            Err(error) if format!("{error:#}").contains("that is gone: 99") => (),
+            Err(error) if format!("{error:#}").contains("that does not exist: 99") => (),
             Err(error) => wrong.push(format!("{}: {error:#}", odd.told)),
         }
     }

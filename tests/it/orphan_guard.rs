@@ -135,7 +135,7 @@ fn row(table: &str, parent: &str) -> String {
 fn orphaned<T>(client: &Client, result: Result<T>, parent: &str) -> Result<()> {
     let result = result.map_err(|error| {
         let named =
-            format!("{error:#}").contains(&format!("names a row of {parent} that is gone: "));
+            format!("{error:#}").contains(&format!("names a row of {parent} that does not exist: "));
         error.context(if named {
             "it names the parent"
         } else {
@@ -368,7 +368,7 @@ fn with_triggers_rivals_leave_no_orphan(dialect: Dialect) -> Result<()> {
                         Err(error) => {
                             lost += 1;
                             let said = format!("{error:#}");
-                            ensure!(said.contains("that is gone: "), "{said}");
+                            ensure!(said.contains("that does not exist: "), "{said}");
                         }
                     }
                     longest = longest.max(began.elapsed());

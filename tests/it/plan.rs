@@ -448,7 +448,7 @@ fn refuses_or_stops(world: &mut World) {
         (
             "preview",
             r#"{"from": "2026-01-01"}"#,
-            "rule mails does not go along a time",
+            "rule mails is not ordered by a time",
         ),
         ("outlook", r#"{"limit": 0}"#, "not"),
         ("outlook", r#"{"parts": "many"}"#, "not"),

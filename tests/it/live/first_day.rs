@@ -129,7 +129,7 @@ fn policies_preview_arm_and_runs() {
         .expect(0, &["retention", "45 days", "30 days", "it's \"ours\""]);
     database
         .windrow("policy set SPEC --scope 8104250113728 --retention 3d")
-        .expect(2, &["is under the minimum", "hint: The minimum is"]);
+        .expect(2, &["is below the minimum", "hint: The minimum is"]);
     database
         .windrow("policy set SPEC --scope everything")
         .expect(2, &["not a scope of rule workflow_instances: 'everything'"]);
@@ -138,7 +138,7 @@ fn policies_preview_arm_and_runs() {
     let rule = &preview["rules"][0];
     let instances = database.number("SELECT count(*) FROM t_ds_workflow_instance");
 
-    database.windrow("run SPEC").expect(2, &["counting what would be deleted", "error: not armed: nothing is deleted before someone said so (SQLSTATE 55000)", "hint: Read SELECT windrow_dolphinscheduler.preview(), then CALL windrow_dolphinscheduler.arm()."]);
+    database.windrow("run SPEC").expect(2, &["counting what would be deleted", "error: not armed: nothing is deleted until you arm it (SQLSTATE 55000)", "hint: Read SELECT windrow_dolphinscheduler.preview(), then CALL windrow_dolphinscheduler.arm()."]);
     let dry = database
         .windrow("run SPEC --dry-run --output json")
         .expect(0, &[])
@@ -315,7 +315,7 @@ fn holds_settings_purge_and_pause() {
         .expect(
             1,
             &[
-                "3 named families stay",
+                "3 named families are kept",
                 "1        HELD              a hold keeps it",
                 "NON_FINAL_MEMBER  a member has not ended",
                 "999999   NOT_A_ROOT",
@@ -329,7 +329,7 @@ fn holds_settings_purge_and_pause() {
         .expect(2, &["no hold on key '1'"]);
     database
         .windrow("purge SPEC --key 7")
-        .expect(1, &["1 named family stays"]);
+        .expect(1, &["1 named family is kept"]);
     let purged = database
         .windrow("purge SPEC --key 1 --output json")
         .expect(0, &[])
@@ -381,7 +381,7 @@ fn settings(database: &Database) {
             .expect(
                 2,
                 &[
-                    "batch_families is beyond its limits",
+                    "batch_families is out of range",
                     "batch_families takes 1 to 5000 families",
                 ],
             );
@@ -457,7 +457,7 @@ fn pauses(database: &mut Database) {
         .windrow("run SPEC --run-families 1 --time-budget 10m")
         .expect(0, &[": 1 family, "]);
     for (words, says) in [
-        ("--retention 1d", "a retention of 1d is under the minimum"),
+        ("--retention 1d", "a retention of 1d is below the minimum"),
         (
             "--as-of 2999-01-01T00:00:00Z",
             "as_of is not an instant of the past",

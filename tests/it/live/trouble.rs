@@ -191,7 +191,7 @@ fn a_standby_refuses_and_a_killed_server_loses_nothing() {
         .expect(0, &["done, nothing left"]);
     database.windrow("history SPEC").expect(
         0,
-        &["crashed", "its session vanished; what it committed stays"],
+        &["crashed", "its session vanished; what it committed is kept"],
     );
     database.windrow("verify SPEC").expect(0, &["clean\n"]);
 }

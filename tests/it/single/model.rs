@@ -314,7 +314,7 @@ pub(super) fn the_fallback_is_off_at_a_retention_of_nothing_and_bound_by_the_min
     };
     let refused = set(&mut installation, 6 * DAY / SECOND).expect_err("refused");
     assert!(
-        format!("{refused:#}").contains("under the minimum of rule task_state"),
+        format!("{refused:#}").contains("below the minimum of rule task_state"),
         "{refused:#}"
     );
     set(&mut installation, 0).expect("off");

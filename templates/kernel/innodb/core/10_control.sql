@@ -226,7 +226,7 @@ CREATE TABLE IF NOT EXISTS run (
         server_identity() of the server it runs on; alive_at: its last sign of life, which every batch gives. crashed:
         its session vanished, seen by the next run; on another server of a cluster, no sign of life for an hour.
         waiting_for: why it rests before its next batch, or rested when it ended.';
--- What may stand in a column is said again where an earlier version said it otherwise.
+-- What a column may hold is declared again where an earlier version declared it otherwise.
 --# prepare constraint run_trigger
 SET @windrow_statement = /*M! 'ALTER TABLE run MODIFY COLUMN `trigger` varchar(20) NOT NULL CHECK (`trigger` IN '
     '(''MANUAL'', ''SCHEDULED'', ''PURGE'', ''STAMP''))' */

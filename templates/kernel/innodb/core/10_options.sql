@@ -371,12 +371,12 @@ BEGIN
             CALL refuse(CONCAT('rule ', v_at, ' has no retention of its own'),
                 CONCAT('leave the option out: ', v_root, '.', v_time, ' holds it'));
         ELSEIF NOT v_retained AND JSON_CONTAINS_PATH(p_options, 'one', '$.retention') THEN
-            CALL refuse(CONCAT('rule ', v_at, ' has no retention'), 'leave the option out: its rows go whatever their age');
+            CALL refuse(CONCAT('rule ', v_at, ' has no retention'), 'leave the option out: its rows are deleted at any age');
         ELSEIF v_seconds < v_minimum THEN
             CALL in_words(v_minimum, v_words);
             CALL refuse(
-                CONCAT('a retention of ', v_text, ' is under the minimum of rule ', v_at),
-                CONCAT('the minimum is ', v_words, '; it stands in the spec')
+                CONCAT('a retention of ', v_text, ' is below the minimum of rule ', v_at),
+                CONCAT('the minimum is ', v_words, '; it is set in the spec')
             );
         END IF;
         IF v_scope IS NOT NULL THEN
@@ -384,7 +384,7 @@ BEGIN
         END IF;
         IF JSON_CONTAINS_PATH(p_options, 'one', '$.from') AND v_strategy IN ('expiry', 'orphan', 'keep-last') THEN
             CALL refuse(
-                CONCAT('rule ', v_at, ' does not go along a time'),
+                CONCAT('rule ', v_at, ' is not ordered by a time'),
                 CONCAT('leave the option from out', IF((SELECT COUNT(r.rule) FROM rule AS r) > 1, ', or name another rule', ''))
             );
         END IF;

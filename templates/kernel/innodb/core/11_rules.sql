@@ -309,7 +309,7 @@ END;
 --# create procedure register_rules
 CREATE PROCEDURE register_rules(IN p_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'Takes what the spec says of the rules. Limits that are the same in all of them are told once.'
+COMMENT 'Takes what the spec says of the rules. Limits that are the same in all of them are recorded once.'
 BEGIN
     DECLARE v_place int DEFAULT 0;
     DECLARE v_rule  longtext;

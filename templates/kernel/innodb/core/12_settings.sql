@@ -32,7 +32,7 @@ VALUES
 --# forget settings of PostgreSQL
 DELETE FROM known_setting WHERE postgres_alone;
 
--- What a value may be stands in the name of a constraint, which is all that the error of a write by hand shows. Earlier
+-- What a value may be is in the name of a constraint, which is all that the error of a write by hand shows. Earlier
 -- constraints are replaced.
 --# set group_concat_max_len
 SET SESSION group_concat_max_len = 65536;
@@ -176,12 +176,12 @@ BEGIN
         SELECT r.minimum INTO v_minimum FROM rule AS r WHERE r.rule = v_rule;
         IF v_name = 'fallback_retention' AND v_value BETWEEN 1 AND v_minimum - 1 THEN
             CALL refuse(
-                CONCAT('a retention of ', v_text, ' seconds is under the minimum of rule ', v_rule),
+                CONCAT('a retention of ', v_text, ' seconds is below the minimum of rule ', v_rule),
                 CONCAT('it is ', v_minimum, '; 0 turns the fallback off')
             );
         END IF;
         IF v_value NOT BETWEEN v_least AND v_greatest THEN
-            CALL refuse(CONCAT(v_name, ' is beyond its limits: ', v_text), CONCAT('it takes ', v_takes));
+            CALL refuse(CONCAT(v_name, ' is out of range: ', v_text), CONCAT('it takes ', v_takes));
         END IF;
         INSERT INTO setting (rule, name, value, changed_by, changed_at)
         VALUES (v_rule, v_name, v_value, USER(), UTC_TIMESTAMP(6))

@@ -26,7 +26,7 @@ END;
 --# create procedure key_type
 CREATE PROCEDURE key_type(IN p_table varchar(64), IN p_part varchar(100), OUT o_type varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'The type of a column of p_table that a spec writes as `column type`; a number, with `unsigned` behind it where it has no sign.'
+COMMENT 'The type of a column of p_table that a spec writes as `column type`; a number, with `unsigned` after it where it has no sign.'
 BEGIN
     DECLARE v_unsigned bigint;
     SET o_type = SUBSTRING_INDEX(p_part, ' ', -1);

@@ -2,7 +2,7 @@
 --# create procedure known_names
 CREATE PROCEDURE known_names(IN p_going boolean, OUT o_schema varchar(64), OUT o_names longtext)
 SQL SECURITY DEFINER
-COMMENT 'The database of the tables of the spec, and their names between bars; p_going: of those whose rows go.'
+COMMENT 'The database of the tables of the spec, and their names between bars; p_going: of those whose rows are deleted.'
 BEGIN
     SELECT s.schema_name INTO o_schema FROM spec AS s;
     SELECT CONCAT('|', COALESCE(GROUP_CONCAT(IF(@@GLOBAL.lower_case_table_names = 0, k.name, LOWER(k.name))
@@ -12,7 +12,7 @@ BEGIN
     WHERE IF(p_going, k.goes, NOT k.ignored);
 END;
 
--- known_sets: what is set to NULL as the row goes that it names, or to a removal time.
+-- known_sets: what is set to NULL as the row is deleted that it names, or to a removal time.
 --# create procedure known_sets
 CREATE PROCEDURE known_sets(OUT o_columns longtext, OUT o_tables longtext)
 SQL SECURITY DEFINER
@@ -94,8 +94,8 @@ END;
 --# create procedure strangers
 CREATE PROCEDURE strangers(IN p_all boolean)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_stranger with what hangs on the tables whose rows go and is not in the spec: foreign keys, and
-    tables without transactions. acts: rows would go or change beside windrow, and runs refuse; else it only refuses
+COMMENT 'Fills work_stranger with what hangs on the tables whose rows are deleted and is not in the spec: foreign keys, and
+    tables without transactions. acts: rows would be deleted or changed without windrow, and runs refuse; else it only refuses
     deletions. p_all: also what only refuses in other databases.'
 BEGIN
     DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
@@ -352,7 +352,7 @@ END;
 CREATE PROCEDURE keys_now(IN p_beside boolean, IN p_all boolean, OUT o_keys longtext)
 SQL SECURITY DEFINER
 COMMENT 'The foreign keys that act where rows of the spec go or are set, between bars. p_beside: only those of tables of other
-    databases. p_all: also those that only refuse where rows go.'
+    databases. p_all: also those that only refuse where rows are deleted.'
 BEGIN
     DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
     DECLARE v_count  bigint;
@@ -521,7 +521,7 @@ BEGIN
 END;
 
 -- note_clean, shapes_while_clean: what the catalog says while nothing acts. As long as it says the same, unaccounted() need not
--- look for what acts, which takes four times as long. The time at which a table was made is told in whole seconds: a change
+-- look for what acts, which takes four times as long. The time at which a table was made is known in whole seconds: a change
 -- within the second of the one before it shows nowhere, so that nothing is noted for two seconds.
 --# create procedure note_clean
 CREATE PROCEDURE note_clean()

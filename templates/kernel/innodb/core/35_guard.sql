@@ -192,7 +192,7 @@ CREATE PROCEDURE held_back(IN p_options longtext, IN p_dry_run boolean, OUT o_re
 SQL SECURITY DEFINER
 COMMENT 'Why no run with these options may start now: a read-only server, a pause, and for scheduled runs also a server
     where nobody armed windrow, something in the catalog that the spec does not know or a closed window; NULL if nothing
-    speaks against it.'
+    keeps it.'
 BEGIN
     DECLARE v_armed    boolean;
     DECLARE v_armed_on varchar(700);
@@ -229,7 +229,7 @@ BEGIN
         IF o_refused IS NULL AND NOT p_dry_run THEN
             CALL server_identity(v_identity);
             IF NOT v_armed THEN
-                SET o_refused = 'not armed: nothing is deleted before someone said so';
+                SET o_refused = 'not armed: nothing is deleted until you arm it';
             ELSEIF NOT v_armed_on <=> v_identity THEN
                 SET o_refused = CONCAT('armed on another server: ', COALESCE(v_armed_on, 'unknown'));
             END IF;

@@ -1,5 +1,5 @@
 -- server_identity: what tells this server from its restored copies, clones and promoted replicas.
--- A copy of the whole folder shares the identifier of MySQL: it stands on another host, in another folder, or has another
+-- A copy of the whole folder shares the identifier of MySQL: it is on another host, in another folder, or has another
 -- port. MariaDB has no identifier that a copy would not share. A restart and a minor upgrade change none of these; the start
 -- of the server counts where arm_with() said until restart.
 --# create procedure server_identity
@@ -294,8 +294,8 @@ BEGIN
             ),
             r.reason = CASE
                 WHEN r.status = 'cancelled' THEN 'cancelled'
-                WHEN r.node <> v_node THEN 'no sign of life from its server for an hour; what it committed stays'
-                ELSE 'its session vanished; what it committed stays'
+                WHEN r.node <> v_node THEN 'no sign of life from its server for an hour; what it committed is kept'
+                ELSE 'its session vanished; what it committed is kept'
             END,
             r.finished_at = COALESCE(
                 (SELECT MAX(p.updated_at) FROM run_rule AS p WHERE p.run_id = r.run_id),
@@ -305,7 +305,7 @@ BEGIN
           AND r.status = 'running';
         SET v_last = v_run;
     END LOOP closing;
-    -- A session that kept the transaction of its killed run, and committed it: the ledger cannot tell what it deleted last.
+    -- A session that kept the transaction of its killed run, and committed it: the ledger cannot say what it deleted last.
     SELECT COUNT(u.run_id) INTO v_torn FROM unfinished AS u WHERE u.run_id > 0;
     IF v_torn > 0 THEN
         UPDATE unfinished AS u

@@ -86,7 +86,7 @@ END;
 --# create procedure may_go_on
 CREATE PROCEDURE may_go_on(IN p_run bigint, IN p_rule varchar(64), OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'Whether p_run, of this session, goes on with p_rule. Answers NULL, or what the step answers instead of a batch.'
+COMMENT 'Whether p_run, of this session, continues with p_rule. Answers NULL, or what the step answers instead of a batch.'
 BEGIN
     DECLARE v_own      boolean DEFAULT false;
     DECLARE v_paused   boolean;
@@ -217,7 +217,7 @@ CREATE PROCEDURE fault_of(
     OUT o_state    varchar(1000)
 )
 SQL SECURITY DEFINER
-COMMENT 'Whether a batch of p_found met others, and may be tried again; or the state that ends the run.'
+COMMENT 'Whether a batch of p_found ran into others, and may be tried again; or the state that ends the run.'
 BEGIN
     SET o_busy = p_errno IN (1205, 1213, 1020, 3101, 3572), o_state = NULL;
     IF p_errno IN (1317, 1927, 1053) THEN
@@ -388,7 +388,7 @@ BEGIN
     DECLARE v_changed boolean;
     CALL look_again(p_run, p_last, v_changed);
     IF v_changed THEN
-        CALL not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+        CALL not_ready('catalog changed: something now acts, or a table was swapped', 'windrow check --database says what');
     END IF;
 END;
 
@@ -404,7 +404,7 @@ CREATE PROCEDURE fail_purge(
     OUT o_reason   varchar(32)
 )
 SQL SECURITY DEFINER
-COMMENT 'Records and commits why p_key, NULL: those that go together, could not be deleted, and answers it. It has been rolled back.'
+COMMENT 'Records and commits why p_key, NULL: those of one batch, could not be deleted, and answers it. It has been rolled back.'
 BEGIN
     DECLARE v_busy  boolean;
     DECLARE v_state varchar(1000);
@@ -758,7 +758,7 @@ END;
 --# create procedure purge_one
 CREATE PROCEDURE purge_one(IN p_run bigint, IN p_rule varchar(64), IN p_key varchar(700), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes one named family or row, and commits. Answers NULL or the reason why it stays; AGAIN: others keep it, which
+COMMENT 'Deletes one named family or row, and commits. Answers NULL or the reason why it is kept; AGAIN: others keep it, which
     may be named, too. Without p_key: all that are to be tried again, together; work_key has the reasons then.'
 BEGIN
     DECLARE v_kind varchar(20);

@@ -128,7 +128,7 @@ END;
 --# create procedure had_its_turn
 CREATE PROCEDURE had_its_turn(IN p_run bigint, OUT o_position int)
 SQL SECURITY DEFINER
-COMMENT 'The position of the rule at which the run before p_run had no more time; run p_run begins behind it. 0: at the first rule.'
+COMMENT 'The position of the rule at which the run before p_run had no more time; run p_run begins after it. 0: at the first rule.'
 BEGIN
     SELECT COALESCE((
         SELECT n.position
@@ -248,7 +248,7 @@ BEGIN
         INTO v_armed, v_armed_on
         FROM control AS c;
         IF NOT v_armed THEN
-            CALL not_ready('not armed: nothing is deleted before someone said so', CONCAT('preview, then CALL ', DATABASE(), '.arm()'));
+            CALL not_ready('not armed: nothing is deleted until you arm it', CONCAT('preview, then CALL ', DATABASE(), '.arm()'));
         END IF;
         CALL server_identity(v_identity);
         IF NOT v_armed_on <=> v_identity THEN
@@ -729,7 +729,7 @@ BEGIN
         RESIGNAL;
     END;
     CALL settle(v_before);
-    -- READ COMMITTED: at a higher level the rows that go to the work tables would be locked.
+    -- READ COMMITTED: at a higher level the rows copied to the work tables would be locked.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
     SET v_open = true;
     START TRANSACTION;
@@ -796,7 +796,7 @@ BEGIN
     END IF;
     CALL server_identity(v_identity);
     IF NOT v_armed OR NOT v_armed_on <=> v_identity THEN
-        CALL not_ready('not armed on this server: nothing is deleted before someone said so', CONCAT('CALL ', DATABASE(), '.arm() first'));
+        CALL not_ready('not armed on this server: nothing is deleted until you arm it', CONCAT('CALL ', DATABASE(), '.arm() first'));
     END IF;
     CALL check_catalog();
     IF (SELECT s.archives FROM spec AS s) THEN
@@ -853,8 +853,8 @@ BEGIN
             WHEN v_cancelled > 0 THEN 'cancelled'
             WHEN v_paused > 0 THEN 'paused'
             WHEN v_refused = 0 THEN 'all named families are gone'
-            WHEN v_refused = 1 THEN '1 named family stays'
-            ELSE CONCAT(v_refused, ' named families stay')
+            WHEN v_refused = 1 THEN '1 named family is kept'
+            ELSE CONCAT(v_refused, ' named families are kept')
         END,
         r.finished_at = UTC_TIMESTAMP(6)
     WHERE r.run_id = p_run

@@ -51,7 +51,7 @@ BEGIN
                 IF(JSON_VALUE(p_options, '$.worker') > 1, CONCAT('.w', JSON_VALUE(p_options, '$.worker') + 0), '')), 64);
         END IF;
     END IF;
-    -- Who met another that starts or ends looks again; after five times that one is said to be in the way.
+    -- A caller that ran into another that starts or ends looks again; after five times that one is said to be in the way.
     SET v_number = 0;
     REPEAT
         opening: BEGIN
@@ -159,7 +159,7 @@ BEGIN
     SET v_before = NULL;
     IF v_reason = 'cancelled' THEN
         SET v_run = NULL;
-        SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'the run was cancelled; what it committed stays';
+        SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'the run was cancelled; what it committed is kept';
     END IF;
     SELECT v_result AS p_result;
 END;
@@ -242,7 +242,7 @@ BEGIN
     SET v_before = NULL;
     IF v_reason = 'CANCELLED' THEN
         SET v_run = NULL;
-        SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'the purge was cancelled; what it committed stays';
+        SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'the purge was cancelled; what it committed is kept';
     END IF;
     SELECT v_result AS p_result;
 END;

@@ -144,7 +144,7 @@ BEGIN
     IF v_others > 0 THEN
         UPDATE run AS r
         SET r.status = 'cancelled',
-            r.reason = 'another server was armed; what it committed stays',
+            r.reason = 'another server was armed; what it committed is kept',
             r.finished_at = UTC_TIMESTAMP(6)
         WHERE r.run_id > 0
           AND r.status = 'running'
@@ -335,7 +335,7 @@ BEGIN
     END IF;
     IF v_retention < v_minimum THEN
         CALL refuse(
-            CONCAT('a retention of ', COALESCE(v_text, CONCAT(v_retention, 's')), ' is under the minimum of rule ', v_rule),
+            CONCAT('a retention of ', COALESCE(v_text, CONCAT(v_retention, 's')), ' is below the minimum of rule ', v_rule),
             CONCAT('it is ', ROUND(v_minimum / 86400, 2), ' days')
         );
     END IF;
@@ -561,19 +561,19 @@ BEGIN
     ELSEIF JSON_TYPE(v_windows) = 'NULL' THEN
         SET v_windows = '[]';
     ELSEIF COALESCE(JSON_TYPE(v_windows), '') <> 'ARRAY' OR JSON_LENGTH(v_windows) = 0 THEN
-        CALL refuse('the option windows is neither a text nor a list of texts', v_help);
+        CALL refuse('the option windows is neither a string nor a list of strings', v_help);
     END IF;
     SET v_count = JSON_LENGTH(v_windows);
     START TRANSACTION;
     DELETE FROM run_window WHERE position > 0;
     WHILE v_index < v_count DO
         IF JSON_TYPE(JSON_EXTRACT(v_windows, CONCAT('$[', v_index, ']'))) <> 'STRING' THEN
-            CALL refuse('the option windows is neither a text nor a list of texts', v_help);
+            CALL refuse('the option windows is neither a string nor a list of strings', v_help);
         END IF;
         SET v_window = JSON_UNQUOTE(JSON_EXTRACT(v_windows, CONCAT('$[', v_index, ']')));
         SET v_index = v_index + 1;
         IF v_window IN ('always', 'never') AND v_count > 1 THEN
-            CALL refuse('"always" and "never" stand alone', v_help);
+            CALL refuse('"always" and "never" cannot be combined', v_help);
         END IF;
         SET v_list = '', v_times = '00:00-00:00', v_zone = 'UTC', v_chosen = '0000000';
         IF v_window = 'always' THEN
@@ -581,7 +581,7 @@ BEGIN
         ELSEIF v_window <> 'never' THEN
             IF CHAR_LENGTH(v_window) > 255
                 OR v_window NOT REGEXP '^[a-z]{3}[a-z,-]* ([01][0-9]|2[0-3]):[0-5][0-9]-([01][0-9]|2[0-3]):[0-5][0-9]( [^ ]+)?\\z' THEN
-                CALL refuse(CONCAT('no window: ', QUOTE(LEFT(v_window, 60))), v_help);
+                CALL refuse(CONCAT('not a window: ', QUOTE(LEFT(v_window, 60))), v_help);
             END IF;
             SET v_list = SUBSTRING_INDEX(v_window, ' ', 1),
                 v_times = SUBSTRING_INDEX(SUBSTRING_INDEX(v_window, ' ', 2), ' ', -1);
@@ -598,7 +598,7 @@ BEGIN
             SET v_day = FIELD(LEFT(v_range, 3), 'mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'),
                 v_last = FIELD(RIGHT(v_range, 3), 'mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun');
             IF v_range NOT REGEXP '^[a-z]{3}(-[a-z]{3})?\\z' OR v_day = 0 OR v_last = 0 OR SUBSTRING_INDEX(v_window, ' ', 1) LIKE '%,' THEN
-                CALL refuse(CONCAT('no window: ', QUOTE(LEFT(v_window, 60))), v_help);
+                CALL refuse(CONCAT('not a window: ', QUOTE(LEFT(v_window, 60))), v_help);
             END IF;
             SET v_chosen = INSERT(v_chosen, v_day, 1, v_day);
             WHILE v_day <> v_last DO

@@ -74,7 +74,7 @@ BEGIN
         RESIGNAL;
     END;
     CALL settle(v_before);
-    -- READ COMMITTED: at a higher level the rows that go to the work tables would be locked.
+    -- READ COMMITTED: at a higher level the rows copied to the work tables would be locked.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
     SET v_open = true;
     START TRANSACTION;

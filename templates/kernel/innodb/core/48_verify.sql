@@ -71,7 +71,7 @@ BEGIN
     SELECT s.owner, s.schema_name, JSON_VALUE(s.document, '$.named_zone'), JSON_VALUE(s.document, '$.schedule')
     INTO v_owner, v_schema, v_zone, v_schedule
     FROM spec AS s;
-    -- READ COMMITTED: at a higher level the rows that go to the work tables would be locked.
+    -- READ COMMITTED: at a higher level the rows copied to the work tables would be locked.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
     SET v_open = true;
     START TRANSACTION;
@@ -141,7 +141,7 @@ BEGIN
             SET v_reason = JSON_UNQUOTE(JSON_EXTRACT(v_reasons, CONCAT('$[', v_at, ']')));
             SET v_count = JSON_EXTRACT(v_skipped, CONCAT('$.', v_reason));
             INSERT INTO work_check (position, check_name, object, severity, count, detail)
-            VALUES (3, 'undeletable', CONCAT(v_rule, ' ', v_reason), 'notice', v_count, 'families whose root is due but that stay');
+            VALUES (3, 'undeletable', CONCAT(v_rule, ' ', v_reason), 'notice', v_count, 'families whose root is due but that are kept');
             SET v_at = v_at + 1;
         END WHILE;
         SET v_place = v_place + 1;
@@ -300,7 +300,7 @@ BEGIN
 
     INSERT INTO work_check (position, check_name, object, severity, detail)
     SELECT 6, 'policy', CONCAT(p.rule, ' ', p.scope), 'violation',
-        CONCAT('its retention of ', p.retention_seconds, ' s is under the minimum of ', m.minimum, ' s')
+        CONCAT('its retention of ', p.retention_seconds, ' s is below the minimum of ', m.minimum, ' s')
     FROM policy AS p
     JOIN rule AS m ON m.rule = p.rule AND p.retention_seconds < m.minimum;
 

@@ -1,9 +1,9 @@
 -- sweep: what the workers go through together, from the first root of the first rule to the last one of the last. A worker
 -- that starts while others are at work joins them, with their cutoff; else it begins a new sweep. One row for each rule:
--- behind which root or window the next claim begins, behind which one the first began, whether the claims have come to the end since
--- and are of what lies before that, what the sweep before had claimed and not looked at, whether nothing is left behind the cursor,
+-- after which root or window the next claim begins, after which one the first began, whether the claims have come to the end since
+-- and are of what lies before that, what the sweep before had claimed and not looked at, whether nothing is left after the cursor,
 -- whether what was locked was handed out once more, which run saw the end of it, and how many claims there were. Of single rows the
--- places are those that single_place() tells.
+-- places are those of single_place().
 --# create table sweep
 CREATE TABLE IF NOT EXISTS sweep (
     rule        varchar(64) NOT NULL PRIMARY KEY,
@@ -110,7 +110,7 @@ BEGIN
             s.place = IF(p.start_time IS NULL, NULL, p.place),
             s.start_place = IF(p.start_time IS NULL, NULL, p.place),
             s.around = false,
-            -- What the workers before had claimed and not looked at, where this sweep continues behind that.
+            -- What the workers before had claimed and not looked at, where this sweep continues after that.
             s.inherited = IF(p.start_time IS NULL, '[]', (
                 SELECT CONCAT('[', COALESCE(GROUP_CONCAT(DISTINCT CAST(JSON_ARRAY(l.id, l.ended, l.number) AS char) SEPARATOR ', '),
                     ''), ']')
@@ -151,7 +151,7 @@ BEGIN
         SET r.as_of = v_as_of
         WHERE r.run_id = p_run;
     END IF;
-    -- The sweep goes around, not the one worker.
+    -- The sweep starts again, not the one worker.
     UPDATE run_rule AS p
     JOIN rule AS k ON k.rule = p.rule
     SET p.start_time = NULL,
@@ -205,13 +205,13 @@ BEGIN
     END IF;
 END;
 
--- sweep_rest: nothing is left behind the cursor. What lies before the place where the sweep began comes next. Then who is the last
--- one at the rule looks once more at what was locked when it was met, by another worker perhaps, and at what workers that are gone
--- had claimed. Where windows follow families, it goes through them after that, and before the sweep goes around.
+-- sweep_rest: nothing is left after the cursor. What lies before the place where the sweep began comes next. Then who is the last
+-- one at the rule looks once more at what was locked when it was visited, by another worker perhaps, and at what workers that are gone
+-- had claimed. Where windows follow families, it goes through them after that, and before the sweep starts again.
 --# create procedure sweep_rest
 CREATE PROCEDURE sweep_rest(IN p_run bigint, IN p_rule varchar(64), OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'Called where nothing is left to claim behind the cursor: nothing left; or again, where what lies before the start of the
+COMMENT 'Called where nothing is left to claim after the cursor: nothing left; or again, where what lies before the start of the
     sweep comes next, or run p_run is the last one at p_rule and has claimed what was locked, or goes through its windows.'
 BEGIN
     DECLARE v_other varchar(200);
@@ -289,14 +289,14 @@ BEGIN
     END IF;
 END;
 
--- next_rows: the part of a pass through single rows that comes next behind the cursor of a sweep. One that goes around ends at the
+-- next_rows: the part of a pass through single rows that follows the cursor of a sweep. One that starts again ends at the
 -- place where it began.
 --# create procedure next_rows
 CREATE PROCEDURE next_rows(
     IN p_run bigint, IN p_rule varchar(64), IN p_cutoff datetime(6), IN p_rows bigint, OUT o_claim longtext, OUT o_place longtext
 )
 SQL SECURITY DEFINER
-COMMENT 'The next p_rows rows of p_rule behind the cursor of the sweep, as a JSON list, and the place of the last; NULL: none are left.'
+COMMENT 'The next p_rows rows of p_rule after the cursor of the sweep, as a JSON list, and the place of the last; NULL: none are left.'
 BEGIN
     DECLARE v_around boolean;
     DECLARE v_number bigint;
@@ -314,7 +314,7 @@ BEGIN
     JOIN run AS r ON r.run_id = p_run
     WHERE s.rule = p_rule;
     WHILE o_claim IS NULL AND v_pass <= v_last DO
-        -- A place that tells the pass only is before all rows of it.
+        -- A place that names only the pass is before all rows of it.
         IF v_around AND v_pass = v_last AND JSON_LENGTH(v_start) = 1 THEN
             SET v_last = 0;
         ELSE
@@ -332,7 +332,7 @@ BEGIN
     END WHILE;
 END;
 
--- next_claim: what comes next behind the cursor of a sweep: the roots of so many families; or of rows of one table that go by their
+-- next_claim: what follows the cursor of a sweep: the roots of so many families; or of rows of one table that go by their
 -- time, a window.
 --# create procedure next_claim
 CREATE PROCEDURE next_claim(
@@ -348,8 +348,8 @@ CREATE PROCEDURE next_claim(
     OUT   o_claim     longtext
 )
 SQL SECURITY DEFINER
-COMMENT 'p_take families, or rows of a window, at most p_families, behind the cursor o_time and o_key, as a JSON list, and where they end;
-    none of p_inherited, which a sweep looked at first that goes around. NULL: none are left. Reads only.'
+COMMENT 'p_take families, or rows of a window, at most p_families, after the cursor o_time and o_key, as a JSON list, and where they end;
+    none of p_inherited, which a sweep that starts again has looked at. NULL: none are left. Reads only.'
 BEGIN
     DECLARE v_strategy varchar(20);
     DECLARE v_plain    boolean;
@@ -376,7 +376,7 @@ BEGIN
             FROM work_root AS r
             ORDER BY r.ended DESC, r.id DESC
             LIMIT 1;
-            -- What was looked at already is met again.
+            -- What was looked at already is visited again.
             IF @windrow_hexed THEN
                 INSERT INTO work_held (id)
                 SELECT UNHEX(l.id) FROM JSON_TABLE(p_inherited, '$[*]' COLUMNS (id varchar(255) PATH '$[0]')) AS l;
@@ -565,7 +565,7 @@ CREATE PROCEDURE claim_done(
 )
 SQL SECURITY DEFINER
 COMMENT 'Takes the first p_roots from the claim of run p_run, or where p_to is given, what lies before that of its first window. Answers
-    the cursor of the sweep, which the claims have moved already: the next sweep goes on behind the last of them.'
+    the cursor of the sweep, which the claims have moved already: the next sweep continues after the last of them.'
 BEGIN
     DECLARE v_claim longtext;
     DECLARE v_end   datetime(6);

@@ -232,7 +232,7 @@ BEGIN
     SET @windrow_statement = NULL;
 END;
 
--- check_uninstall: archived rows exist nowhere else. They go only where someone said so, by: SET @windrow_drop_archive = 'yes';
+-- check_uninstall: archived rows exist nowhere else. They are deleted only if you say so, by: SET @windrow_drop_archive = 'yes';
 --# create procedure check_uninstall
 CREATE PROCEDURE check_uninstall()
 SQL SECURITY DEFINER

@@ -1,5 +1,5 @@
 -- Sets removal times, on demand. The verbs of a rule: stamp_type, stamp_todo, stamp_rows, stamp_set; with the name of what
--- is stamped beside the families of the rule in front of them, where it is not these.
+-- is stamped besides the families of the rule in front of them, where it is not these.
 
 -- check_stamp_options: the options of stamp(), checked before anything happens. Answers the rule, and of what.
 --# create procedure check_stamp_options
@@ -162,7 +162,7 @@ BEGIN
     CALL perform(p_rule, CONCAT_WS('_', p_of, 'stamp_todo'), '@windrow_whole, @windrow_named, @windrow_all');
 END;
 
--- stamp_leave: the work tables of a stamp go.
+-- stamp_leave: the work tables of a stamp are dropped.
 --# create procedure stamp_leave
 CREATE PROCEDURE stamp_leave()
 SQL SECURITY DEFINER
@@ -364,7 +364,7 @@ BEGIN
             SELECT MAX(w.position), MIN(w.id) INTO v_place, v_key FROM work_batch AS w;
             CALL stamp_times(p_rule, p_of, v_options, p_whole, v_families);
             IF v_dry_run THEN
-                -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+                -- A dry run keeps what it found out, and rolls back what follows: by the whole transaction, since a savepoint would
                 -- not do in a cluster.
                 COMMIT;
                 SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;

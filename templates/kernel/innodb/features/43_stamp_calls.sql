@@ -34,7 +34,7 @@ BEGIN
     END;
     CALL settle(v_before);
     SELECT CONCAT(s.run_lock, '.stamp') INTO v_lock FROM spec AS s;
-    -- Who met another that starts or ends looks again; after five times that one is said to be in the way.
+    -- A caller that ran into another that starts or ends looks again; after five times that one is said to be in the way.
     SET v_number = 0;
     REPEAT
         opening: BEGIN
@@ -77,7 +77,7 @@ BEGIN
     SET v_before = NULL;
     IF v_state = 'cancelled' THEN
         SET v_run = NULL;
-        SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'the stamp was cancelled; what it committed stays';
+        SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'the stamp was cancelled; what it committed is kept';
     END IF;
     SELECT v_result AS p_result;
 END;

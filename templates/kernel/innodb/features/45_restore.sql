@@ -249,7 +249,7 @@ BEGIN
     END IF;
 END;
 
--- archived_named: the archived rows that name found ones. The keys that rows are found by stand in a work table with an index,
+-- archived_named: the archived rows that name found ones. The keys that rows are found by are in a work table with an index,
 -- since an archive has none.
 --# create procedure archived_named
 CREATE PROCEDURE archived_named(IN p_place int, IN p_quoted varchar(140), IN p_edge longtext, IN p_run bigint)
@@ -357,7 +357,7 @@ BEGIN
     END IF;
     IF v_total > p_most THEN
         CALL not_ready(
-            CONCAT('more rows than one transaction should bring back: max_rows is ', p_most),
+            CONCAT('more rows than one transaction should restore: max_rows is ', p_most),
             'restore by keys, or raise max_rows'
         );
     END IF;
@@ -594,7 +594,7 @@ BEGIN
             ), v_gone);
             IF v_sum <> v_count OR v_gone <> v_count THEN
                 CALL not_ready(CONCAT(
-                    'nothing is restored: table ', v_table, ': ', v_count, ' rows were to come back, ', v_gone, ' left the archive, and ',
+                    'nothing is restored: table ', v_table, ': ', v_count, ' rows were to be restored, ', v_gone, ' left the archive, and ',
                     v_sum, ' came in'
                 ), NULL);
             END IF;
@@ -686,14 +686,14 @@ BEGIN
     SELECT SUM(u.table_rows) INTO v_more FROM unarchived AS u WHERE u.run_id = p_run AND u.action <> 'RESTORED';
     IF v_more > 0 THEN
         CALL not_ready(
-            CONCAT(v_more, ' rows of run ', p_run, ' were dropped from the archive: what is left is not whole'),
+            CONCAT(v_more, ' rows of run ', p_run, ' were dropped from the archive: what is left is incomplete'),
             'export what is left'
         );
     END IF;
     CALL archive_gap(p_run, v_gap);
     IF v_gap IS NOT NULL THEN
         CALL not_ready(
-            CONCAT('the archive of run ', p_run, ' is not whole: table ', v_gap), 'a batch was killed, or it was changed by hand'
+            CONCAT('the archive of run ', p_run, ' is incomplete: table ', v_gap), 'a batch was killed, or it was changed by hand'
         );
     END IF;
 END;

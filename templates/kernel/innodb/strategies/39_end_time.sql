@@ -1,11 +1,11 @@
--- Rules by the end of families. The temporary tables of a session begin with work_. From batch to batch an empty one stays: what
+-- Rules by the end of families. The temporary tables of a session begin with work_. An empty one is kept from batch to batch: what
 -- names a recreated table is prepared again. One that has rows is dropped and recreated: DELETE costs as much as the rows did,
 -- TRUNCATE commits. MySQL lets a statement name a temporary table once.
 -- Of the types of keys and scopes nothing is known here: the rule makes work_type (id, root_id, scope), from which the others
 -- have them. Where keys are bytes, @windrow_hexed is true: what is a text, as in the ledger, has them as hexadecimal digits.
 --
 -- The verbs of a rule: types and keys make work tables, source says the retentions of scopes without a policy, next searches
--- roots, members reads rows and their links, against says which of them stay for a reason outside of their family, delete and
+-- roots, members reads rows and their links, against says which of them are kept for a reason outside of their family, delete and
 -- count do as they say, undated, unlisted and due count roots. What is decided is decided here.
 
 -- end_time_step: one batch of a run with its progress in the ledger, in one transaction.
@@ -150,7 +150,7 @@ BEGIN
             END IF;
             CALL judge_end_time(p_rule, false, true, v_families);
             IF v_dry_run THEN
-                -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+                -- A dry run keeps what it found out, and rolls back what follows: by the whole transaction, since a savepoint would
                 -- not do in a cluster.
                 COMMIT;
                 SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
@@ -167,7 +167,7 @@ BEGIN
                 INSERT INTO work_gone (id)
                 SELECT m.id FROM work_member AS m;
             END IF;
-            -- A root that went with another one is none of the next batch.
+            -- A root that was deleted with another one is none of the next batch.
             DELETE d
             FROM work_member AS m
             STRAIGHT_JOIN work_due AS d ON d.ended = m.ended AND d.id = m.id
@@ -184,7 +184,7 @@ BEGIN
                 p.retries_in_row = 0,
                 p.batch_families = IF(v_halving AND v_last > 1, v_last DIV 2, LEAST(v_present * 2, v_batch)),
                 p.halving = v_halving AND v_last > 1,
-                -- The claims have moved the cursor already: the next sweep continues behind the last of them.
+                -- The claims have moved the cursor already: the next sweep continues after the last of them.
                 p.cursor_time = IF(v_shared, v_at_time, TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_time))),
                 p.cursor_key = IF(v_shared, v_at_key, v_key),
                 p.updated_at = UTC_TIMESTAMP(6)
@@ -246,7 +246,7 @@ BEGIN
     END IF;
 END;
 
--- roots_end_time: the next roots behind the cursor, and none behind the place where this began, if that is given.
+-- roots_end_time: the next roots after the cursor, and none behind the place where this began, if that is given.
 --# create procedure roots_end_time
 CREATE PROCEDURE roots_end_time(IN p_rule varchar(64), IN p_limit bigint, IN p_to_time datetime(6), IN p_to_key varchar(255))
 SQL SECURITY DEFINER
@@ -264,11 +264,11 @@ BEGIN
     END IF;
 END;
 
--- weigh_end_time: how many rows would be deleted with the roots that were found. Nothing is locked, and what a dry run noted stays noted.
+-- weigh_end_time: how many rows would be deleted with the roots that were found. Nothing is locked, and what a dry run recorded is kept.
 --# create procedure weigh_end_time
 CREATE PROCEDURE weigh_end_time(IN p_rule varchar(64), OUT o_rows longtext)
 SQL SECURITY DEFINER
-COMMENT 'Counts the rows of those families of work_root that may go: a JSON list in the order of deletion. Makes work tables.'
+COMMENT 'Counts the rows of those families of work_root that may be deleted: a JSON list in the order of deletion. Makes work tables.'
 BEGIN
     DECLARE v_families bigint;
     CALL judge_end_time(p_rule, false, false, v_families);
@@ -446,7 +446,7 @@ BEGIN
     );
 END;
 
--- end_time_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
+-- end_time_purge: deletes one named family through the same batch as a run. Answers NULL, or why it is kept.
 --# create procedure end_time_purge
 CREATE PROCEDURE end_time_purge(IN p_run bigint, IN p_rule varchar(64), IN p_key varchar(255), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
@@ -501,7 +501,7 @@ BEGIN
         END IF;
         SET o_reason = NULL;
         IF v_dry_run THEN
-            -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+            -- A dry run keeps what it found out, and rolls back what follows: by the whole transaction, since a savepoint would
             -- not do in a cluster.
             COMMIT;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;

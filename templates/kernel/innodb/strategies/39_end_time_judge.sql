@@ -143,7 +143,7 @@ BEGIN
             KEY (ended, id)
         ) ENGINE = InnoDB AS
         SELECT k.root_id AS id FROM work_type AS k LIMIT 0;
-        -- Every id that the expansion met, at the depth where it met it first, with the cutoff of the row that led there.
+        -- Every id that the expansion reached, at the depth where it reached it first, with the cutoff of the row that led there.
         CREATE TEMPORARY TABLE IF NOT EXISTS work_seen (
             depth integer NOT NULL DEFAULT 0,
             upwards boolean NOT NULL DEFAULT false,
@@ -152,7 +152,7 @@ BEGIN
             KEY (depth)
         ) ENGINE = InnoDB AS
         SELECT k.id FROM work_type AS k LIMIT 0;
-        -- The rows of the root table behind them. What is left in here after the verdict goes.
+        -- The rows of the root table with these ids. What is left in here after the verdict is deleted.
         CREATE TEMPORARY TABLE IF NOT EXISTS work_member (
             depth integer NOT NULL DEFAULT 0,
             upwards boolean NOT NULL DEFAULT false,
@@ -180,14 +180,14 @@ BEGIN
             PRIMARY KEY (id)
         ) ENGINE = InnoDB AS
         SELECT k.id FROM work_type AS k LIMIT 0;
-        -- Rows that stay for a reason outside of their family: 4, they are among the newest of their group; 6, a row of another
+        -- Rows that are kept for a reason outside of their family: 4, they are among the newest of their group; 6, a row of another
         -- table keeps them.
         CREATE TEMPORARY TABLE IF NOT EXISTS work_against (
             fault integer NOT NULL DEFAULT 9,
             PRIMARY KEY (id, fault)
         ) ENGINE = InnoDB AS
         SELECT k.id FROM work_type AS k LIMIT 0;
-        -- What the verdict needs where something speaks against somebody.
+        -- What the verdict needs where something keeps a family.
         CREATE TEMPORARY TABLE IF NOT EXISTS work_arc (
             shares boolean NOT NULL DEFAULT false,
             PRIMARY KEY (upper_id, lower_id),
@@ -238,7 +238,7 @@ BEGIN
             KEY (round)
         ) ENGINE = InnoDB AS
         SELECT k.id FROM work_type AS k LIMIT 0;
-        -- The roots that stay, and why.
+        -- The roots that are kept, and why.
         CREATE TEMPORARY TABLE IF NOT EXISTS work_skip (
             position bigint NOT NULL AUTO_INCREMENT,
             skip_key varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
@@ -293,7 +293,7 @@ BEGIN
     END LOOP work;
 END;
 
--- end_time_close: the work tables go.
+-- end_time_close: the work tables are dropped.
 --# create procedure end_time_close
 CREATE PROCEDURE end_time_close(IN p_rule varchar(64))
 SQL SECURITY DEFINER
@@ -309,11 +309,11 @@ BEGIN
     END IF;
 END;
 
--- end_time_cutoff: up to which end time (exclusive) a retention lets go, by the clock of the application.
+-- end_time_cutoff: up to which end time (exclusive) a retention lets rows be deleted, by the clock of the application.
 --# create procedure end_time_cutoff
 CREATE PROCEDURE end_time_cutoff(IN p_rule varchar(64), IN p_as_of datetime(6), IN p_seconds bigint, OUT o_cutoff datetime(6))
 SQL SECURITY DEFINER
-COMMENT 'The cutoff of a retention counted from p_as_of: never under the minimum of the rule, and the safety lag is added.'
+COMMENT 'The cutoff of a retention counted from p_as_of: never below the minimum of the rule, and the safety lag is added.'
 BEGIN
     DECLARE v_calendar boolean;
     DECLARE v_clock    varchar(64);
@@ -424,7 +424,7 @@ END;
 -- scopes_ahead: a search goes from scope to scope, and there may be thousands. So it reads some roots of a scope at a time, and what
 -- a batch does not take, the next ones do. Where the cursor lies before that of the batch before, or where the scopes are others, it
 -- begins anew, and reads every scope: of those that have few roots that is all. The work tables say how far a search has come, so that a
--- batch that is rolled back takes back what it found.
+-- batch that is rolled back loses what it found.
 --# create procedure scopes_ahead
 CREATE PROCEDURE scopes_ahead(
     IN p_limit bigint, OUT o_position integer, OUT o_last integer, OUT o_after datetime(6), OUT o_chunk bigint, OUT o_bound datetime(6),
@@ -451,7 +451,7 @@ BEGIN
         JOIN work_cursor AS c ON c.only_row = 1
         SET s.ahead = NULL, s.ahead_id = c.id, s.chunk = o_chunk;
     ELSE
-        -- The end is a constant of the statement, so that nothing behind it is read.
+        -- The end is a constant of the statement, so that nothing after it is read.
         DELETE d
         FROM work_cursor AS c
         STRAIGHT_JOIN work_due AS d FORCE INDEX (ended)
@@ -472,7 +472,7 @@ CREATE PROCEDURE next_scope(
     INOUT p_bound datetime(6), INOUT p_new bigint
 )
 SQL SECURITY DEFINER
-COMMENT 'Notes that p_found of p_chunk roots of a scope were found. Answers the next scope of a search for p_limit roots, where it goes on,
+COMMENT 'Notes that p_found of p_chunk roots of a scope were found. Answers the next scope of a search for p_limit roots, where it begins,
     and how many to read; NULL: all is found. p_new: how many were read since p_bound, the end time of the last root of the batch,
     was looked up.'
 BEGIN
@@ -530,13 +530,13 @@ END;
 --
 -- A member is a row of the root table. Links to ids without a row are not followed. Closed: the rows on both ends of a link go
 -- together or not at all; so members are collected in both directions. Literal: a root's own descendants decide, whoever else
--- links to them. Usually nothing speaks against anybody, and a look over the members is all. Otherwise end_time_doubt() continues.
+-- links to them. Usually nothing keeps any of them, and one look at the members is enough. Otherwise end_time_doubt() continues.
 --# create procedure judge_end_time
 CREATE PROCEDURE judge_end_time(IN p_rule varchar(64), IN p_purge boolean, IN p_lock boolean, OUT o_families bigint)
 SQL SECURITY DEFINER
-COMMENT 'Expands work_root to the families and decides which may go: every member final, ended before the cutoff,
+COMMENT 'Expands work_root to the families and decides which may be deleted: every member final, ended before the cutoff,
     unheld, kept by nothing. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not
-    matter. What is left in work_member may go; work_skip has the roots that stay.'
+    matter. What is left in work_member may be deleted; work_skip has the roots that are kept.'
 BEGIN
     DECLARE v_bound boolean;
     DECLARE v_closed  boolean;
@@ -609,7 +609,7 @@ BEGIN
                 WHERE m.depth = v_depth;
             END IF;
         END IF;
-        -- What is gone already, of a dry run or a preview, is not met again.
+        -- What is gone already, of a dry run or a preview, is not visited again.
         INSERT IGNORE INTO work_seen (id, depth, upwards, cutoff)
         SELECT l.lower_id, v_depth + 1, false, l.cutoff
         FROM work_link AS l
@@ -632,7 +632,7 @@ BEGIN
         SET v_depth = v_depth + 1;
     END WHILE;
 
-    -- What speaks against anybody?
+    -- What keeps any of them?
     CALL end_time_held(p_rule);
     CALL bound_by(p_rule, v_bound);
     IF v_bound THEN
@@ -701,12 +701,12 @@ BEGIN
     END IF;
 END;
 
--- end_time_doubt: the verdict where something speaks against somebody. All that is linked to a doubt is looked at
--- with care; the others go.
+-- end_time_doubt: the verdict where something keeps a family. All that is linked to a doubt is looked at
+-- with care; the others are deleted.
 --# create procedure end_time_doubt
 CREATE PROCEDURE end_time_doubt(IN p_closed boolean, IN p_purge boolean, IN p_mixed boolean)
 SQL SECURITY DEFINER
-COMMENT 'Takes out of work_member what stays and writes the roots among it to work_skip, by the first reason that
+COMMENT 'Takes out of work_member what is kept and writes the roots among it to work_skip, by the first reason that
     applies to any row of the family. p_closed: the rows on both ends of a link go together or not at all. p_mixed: there are several
     cutoffs.'
 BEGIN
@@ -769,7 +769,7 @@ BEGIN
         SET v_round = v_round + 1;
     END WHILE;
 
-    -- What speaks against a row speaks against all rows above it: the first fault below, and the newest end time below.
+    -- What keeps a row keeps all rows above it: the first fault below, and the newest end time below.
     INSERT INTO work_case (id, root, fault, cutoff, newest)
     SELECT
         m.id, m.root,
@@ -814,12 +814,12 @@ BEGIN
       AND c.cutoff IS NOT NULL;
 
     IF p_closed THEN
-        -- What stays: roots with a fault, roots without a cutoff, rows that no root with a cutoff leads to, and whatever is
+        -- What is kept: roots with a fault, roots without a cutoff, rows that no root with a cutoff leads to, and whatever is
         -- linked to these.
         INSERT INTO work_reach (id)
         SELECT c.id FROM work_case AS c WHERE c.root AND c.cutoff IS NOT NULL;
     ELSE
-        -- What goes: the roots without a fault, and all rows below them.
+        -- What is deleted: the roots without a fault, and all rows below them.
         INSERT INTO work_reach (id)
         SELECT r.id
         FROM work_root AS r
@@ -901,11 +901,11 @@ BEGIN
     ORDER BY r.ended, r.id;
 END;
 
--- end_time_keepers: which families keep those that stay because others share a row with them, and why these stay.
+-- end_time_keepers: which families keep those that are kept because others share a row with them, and why these are kept.
 --# create procedure end_time_keepers
 CREATE PROCEDURE end_time_keepers()
 SQL SECURITY DEFINER
-COMMENT 'Writes to work_key, beside what stays as SHARED_MEMBER after a purge has judged, the nearest family linked to it that
+COMMENT 'Writes to work_key, besides what is kept as SHARED_MEMBER after a purge has judged, the nearest family linked to it that
     stays for a reason of its own, with the reason; else the nearest that is not named.'
 BEGIN
     DECLARE v_place integer DEFAULT (SELECT MIN(k.position) FROM work_key AS k WHERE k.reason = 'SHARED_MEMBER');
@@ -1060,7 +1060,7 @@ CREATE PROCEDURE end_time_mend(IN p_rule varchar(64))
 SQL SECURITY DEFINER
 COMMENT 'Takes out of table unfinished what killed runs left half done, once it is gone.'
 BEGIN
-    -- Where rows name each other by foreign keys, the upper one goes last.
+    -- Where rows name each other by foreign keys, the upper one is deleted last.
     DECLARE v_within boolean DEFAULT (SELECT JSON_CONTAINS_PATH(r.document, 'one', '$.within') FROM rule AS r WHERE r.rule = p_rule);
     IF EXISTS (SELECT 1 FROM work_mend AS d) THEN
         CALL work_end_time(p_rule);
@@ -1107,7 +1107,7 @@ END;
 --# create procedure end_time_idle
 CREATE PROCEDURE end_time_idle(IN p_rule varchar(64), IN p_as_of datetime(6), OUT o_idle boolean)
 SQL SECURITY DEFINER
-COMMENT 'Whether no root of p_rule is due at p_as_of, and none has no end time, as far as a look tells. Reads only.'
+COMMENT 'Whether no root of p_rule is due at p_as_of, and none has no end time, as far as one look shows. Reads only.'
 BEGIN
     DECLARE v_families bigint;
     -- Where some scopes have policies and all others the default, a look would read all that is older than the shortest of these;

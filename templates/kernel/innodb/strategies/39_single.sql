@@ -1,5 +1,5 @@
 -- Rules of single rows: expiry, orphan, keep-last. The temporary tables of a session begin with work_. From batch to batch an
--- empty one stays: what names a recreated table is prepared again. One that has rows is dropped and recreated: DELETE costs as
+-- empty one is kept: what names a recreated table is prepared again. One that has rows is dropped and recreated: DELETE costs as
 -- much as the rows did, TRUNCATE commits. MySQL lets a statement name a temporary table once.
 -- Of the types of keys nothing is known here: the rule makes work_type, which is like the rows to look at, and work_named, which
 -- is like a key. It also goes from row to row: work_cursor has the last one that was looked at as row 1, and that of the batch
@@ -76,7 +76,7 @@ BEGIN
             row_key text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
             PRIMARY KEY (position)
         ) ENGINE = InnoDB;
-        -- What stays, and why.
+        -- What is kept, and why.
         CREATE TEMPORARY TABLE IF NOT EXISTS work_skip (
             position bigint NOT NULL AUTO_INCREMENT,
             skip_key text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
@@ -145,7 +145,7 @@ BEGIN
     END IF;
 END;
 
--- single_close: the work tables go.
+-- single_close: the work tables are dropped.
 --# create procedure single_close
 CREATE PROCEDURE single_close(IN p_rule varchar(64))
 SQL SECURITY DEFINER
@@ -158,7 +158,7 @@ BEGIN
     CALL between_single(p_rule, false, v_none);
 END;
 
--- search_single: the next rows behind the cursor.
+-- search_single: the next rows after the cursor.
 --# create procedure search_single
 CREATE PROCEDURE search_single(
     IN  p_rule   varchar(64),
@@ -177,7 +177,7 @@ BEGIN
     SELECT COUNT(r.position) INTO o_found FROM work_row AS r WHERE r.position > 0;
 END;
 
--- single_place, single_resume: where a run is, so that the next one continues behind that: the row of work_cursor.
+-- single_place, single_resume: where a run is, so that the next one continues after that: the row of work_cursor.
 --# create procedure single_place
 CREATE PROCEDURE single_place(IN p_rule varchar(64), IN p_table varchar(20), OUT o_place longtext)
 SQL SECURITY DEFINER
@@ -206,7 +206,7 @@ END;
 --# create procedure single_goto
 CREATE PROCEDURE single_goto(IN p_rule varchar(64), IN p_table varchar(20), IN p_place longtext)
 SQL SECURITY DEFINER
-COMMENT 'Makes what single_place() told the row of work_cursor or work_end; a place that tells the pass only is before all rows of it.'
+COMMENT 'Makes what single_place() answered the row of work_cursor or work_end; a place that names only the pass is before all rows of it.'
 BEGIN
     DECLARE v_text longtext;
     IF JSON_LENGTH(p_place) > 1 THEN
@@ -244,7 +244,7 @@ END;
 --# create procedure single_resume
 CREATE PROCEDURE single_resume(IN p_run bigint, IN p_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Where a run has no cursor yet, makes what single_place() told of the run before row 1 of work_cursor.'
+COMMENT 'Where a run has no cursor yet, makes what single_place() answered for the run before row 1 of work_cursor.'
 BEGIN
     DECLARE v_place longtext;
     IF NOT EXISTS (SELECT 1 FROM work_cursor) THEN
@@ -257,7 +257,7 @@ END;
 --# create procedure single_moved
 CREATE PROCEDURE single_moved()
 SQL SECURITY DEFINER
-COMMENT 'Makes row 2 of work_cursor row 1: the next search begins behind it.'
+COMMENT 'Makes row 2 of work_cursor row 1: the next search begins after it.'
 BEGIN
     DELETE FROM work_cursor WHERE position = 1;
     UPDATE work_cursor SET position = 1 WHERE position = 2;
@@ -277,7 +277,7 @@ CREATE PROCEDURE sweep_single(
     OUT o_undo   boolean
 )
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction, those of the next p_rows rows that go, and answers how many there are, and how many went:
+COMMENT 'Deletes, in the caller''s transaction, those of the next p_rows rows that may be, and answers how many there are, and were deleted:
     the first of them in @windrow_first, the place of the last row in @windrow_place. o_rows is NULL where nothing is deleted, as a row is
     locked by others, is held, or has changed; with o_undo the caller rolls back.'
 BEGIN
@@ -307,11 +307,11 @@ BEGIN
     END IF;
 END;
 
--- sweep_told: what is written down of such a batch. The first rows of a pass are told once.
+-- sweep_told: what is recorded of such a batch. The first rows of a pass are recorded once.
 --# create procedure sweep_told
 CREATE PROCEDURE sweep_told(IN p_run bigint, IN p_rule varchar(64), IN p_pass varchar(30), IN p_rows bigint)
 SQL SECURITY DEFINER
-COMMENT 'Adds p_rows, which went as sweep_single() tells, to tables run_pass and run_table.'
+COMMENT 'Adds p_rows, which were deleted as sweep_single() says, to tables run_pass and run_table.'
 BEGIN
     UPDATE run_pass AS r
     SET r.deleted_rows = r.deleted_rows + p_rows
@@ -400,7 +400,7 @@ CREATE PROCEDURE judge_single(
     IN p_cutoff datetime(6)
 )
 SQL SECURITY DEFINER
-COMMENT 'Writes to work_verdict, as look p_look, which rows are deleted (no reason), and which are due and stay. Look 2 locks them first.'
+COMMENT 'Writes to work_verdict, as look p_look, which rows are deleted (no reason), and which are due and kept. Look 2 locks them first.'
 BEGIN
     SET @windrow_look = p_look, @windrow_pass = p_pass, @windrow_as_of = p_as_of, @windrow_cutoff = p_cutoff;
     CALL perform(p_rule, 'verdict', '@windrow_look, @windrow_pass, @windrow_as_of, @windrow_cutoff');
@@ -470,7 +470,7 @@ BEGIN
     END IF;
 END;
 
--- single_gone: whether a rule deleted what it was told to. A trigger or a cascade can keep or take rows without a word.
+-- single_gone: whether a rule deleted what it was asked to. A trigger or a cascade can keep or take rows without a word.
 --# create procedure single_gone
 CREATE PROCEDURE single_gone(IN p_rule varchar(64), IN p_rows bigint, IN p_count bigint)
 SQL SECURITY DEFINER
@@ -645,7 +645,7 @@ BEGIN
             IF NOT v_sweeps THEN
                 CALL single_lock(p_rule, v_pass, v_as_of, v_cutoff);
                 IF v_dry_run THEN
-                    -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint
+                    -- A dry run keeps what it found out, and rolls back what follows: by the whole transaction, since a savepoint
                     -- would not do in a cluster.
                     COMMIT;
                     SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
@@ -752,13 +752,13 @@ BEGIN
     END step;
 END;
 
--- weigh_single: how many rows would be deleted with those that were found. Nothing is locked, and what a dry run noted stays noted.
+-- weigh_single: how many rows would be deleted with those that were found. Nothing is locked, and what a dry run recorded is kept.
 --# create procedure weigh_single
 CREATE PROCEDURE weigh_single(
     IN p_rule varchar(64), IN p_pass integer, IN p_as_of datetime(6), IN p_cutoff datetime(6), OUT o_rows longtext
 )
 SQL SECURITY DEFINER
-COMMENT 'Counts those rows of work_row that may go, and what belongs to them: a JSON list in the order of deletion. Makes work tables.'
+COMMENT 'Counts the rows of work_row that may be deleted, and what belongs to them: a JSON list in that order. Makes work tables.'
 BEGIN
     CALL judge_single(p_rule, 1, p_pass, p_as_of, p_cutoff);
     DROP TEMPORARY TABLE IF EXISTS work_before;
@@ -853,7 +853,7 @@ END;
 --# create procedure single_preview
 CREATE PROCEDURE single_preview(IN p_rule varchar(64), IN p_options longtext, IN p_as_of datetime(6), OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'What a run of this rule would delete and skip now, as one JSON document; passes tells why. Reads only; preview() calls it.'
+COMMENT 'What a run of this rule would delete and skip now, as one JSON document; passes says why. Reads only; preview() calls it.'
 BEGIN
     DECLARE v_zoned     boolean;
     DECLARE v_names     longtext;
@@ -1010,7 +1010,7 @@ BEGIN
     CALL run_text(v_text);
 END;
 
--- single_purge: deletes one named row and commits. Answers NULL, or why it stays.
+-- single_purge: deletes one named row and commits. Answers NULL, or why it is kept.
 --# create procedure single_purge
 CREATE PROCEDURE single_purge(IN p_run bigint, IN p_rule varchar(64), IN p_key varchar(700), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
@@ -1062,7 +1062,7 @@ BEGIN
             LEAVE attempt;
         END IF;
         IF v_dry_run THEN
-            -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+            -- A dry run keeps what it found out, and rolls back what follows: by the whole transaction, since a savepoint would
             -- not do in a cluster.
             COMMIT;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
@@ -1103,5 +1103,5 @@ BEGIN
     INSERT INTO work_check (position, check_name, object, severity, count, detail)
     SELECT
         1, 'unranked', p_rule, IF(@windrow_rows = 0, 'ok', 'notice'), @windrow_rows,
-        'rows without a group or without a place in it; they stay';
+        'rows without a group or without a place in it; they are kept';
 END;

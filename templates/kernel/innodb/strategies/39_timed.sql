@@ -1,7 +1,7 @@
 -- Rules by a stored removal time, or by age. Of one table (plain), their verbs are types, window, rows, count and delete. Of
 -- several, they are types, work, window, rows, count, keep, find, batch, judge, families, strays; and, where one transaction takes
 -- whole families, next and members.
--- The temporary tables of a session begin with work_. From batch to batch an empty one stays: what names a recreated table is
+-- The temporary tables of a session begin with work_. An empty one is kept from batch to batch: what names a recreated table is
 -- prepared again. One that has rows is dropped and recreated: DELETE costs as much as the rows did, TRUNCATE commits. MySQL lets
 -- a statement name a temporary table once. Of the type of keys nothing is known here: the rule makes work_type (id), from which
 -- the others have it. Where keys are bytes, @windrow_hexed is true:
@@ -89,7 +89,7 @@ BEGIN
             PRIMARY KEY (id)
         ) ENGINE = InnoDB AS
         SELECT k.id FROM work_type AS k LIMIT 0;
-        -- The keys that stay: those of all holds, which there may be many of and the next batch needs, too, and further ones.
+        -- The keys that are kept: those of all holds, which there may be many of and the next batch needs, too, and further ones.
         CREATE TEMPORARY TABLE IF NOT EXISTS work_keep (
             held boolean NOT NULL DEFAULT false,
             PRIMARY KEY (id),
@@ -97,19 +97,19 @@ BEGIN
         ) ENGINE = InnoDB AS
         SELECT k.id FROM work_type AS k LIMIT 0;
         DELETE FROM work_keep WHERE NOT held;
-        -- Those that are named or go as families.
+        -- Those that are named or are deleted as families.
         CREATE TEMPORARY TABLE IF NOT EXISTS work_target (
             PRIMARY KEY (id)
         ) ENGINE = InnoDB AS
         SELECT k.id FROM work_type AS k LIMIT 0;
-        -- What stays, and why.
+        -- What is kept, and why.
         CREATE TEMPORARY TABLE IF NOT EXISTS work_skip (
             position bigint NOT NULL AUTO_INCREMENT,
             skip_key varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
             reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
             PRIMARY KEY (position)
         ) ENGINE = InnoDB;
-        -- How many rows went, by table.
+        -- How many rows were deleted, by table.
         CREATE TEMPORARY TABLE IF NOT EXISTS work_count (
             pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
             position integer NOT NULL,
@@ -124,7 +124,7 @@ BEGIN
         )
         INTO v_filled;
         IF NOT p_plain THEN
-            -- The rows of the root table, with their family and what speaks against it; those that another session holds.
+            -- The rows of the root table, with their family and what keeps it; those that another session holds.
             CREATE TEMPORARY TABLE IF NOT EXISTS work_root (
                 fault integer NOT NULL DEFAULT 9,
                 PRIMARY KEY (id),
@@ -180,7 +180,7 @@ BEGIN
     END LOOP work;
 END;
 
--- timed_close: the work tables go.
+-- timed_close: the work tables are dropped.
 --# create procedure timed_close
 CREATE PROCEDURE timed_close(IN p_rule varchar(64))
 SQL SECURITY DEFINER
@@ -378,7 +378,7 @@ BEGIN
                         CALL claim_done(p_run, p_rule, NULL, JSON_VALUE(v_claim, '$[0][1]'), v_at_time, v_at_key);
                         SET o_state = 'again';
                     ELSEIF v_alone THEN
-                        -- From the windows that follow families the sweep goes around.
+                        -- From the windows that follow families the sweep starts again.
                         CALL sweep_around(p_run, p_rule, o_state);
                     END IF;
                     COMMIT;
@@ -389,14 +389,14 @@ BEGIN
                 CALL keep_timed(p_rule, v_plain, v_from, v_to, v_as_of, true, v_dry_run);
             END IF;
             IF v_dry_run THEN
-                -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+                -- A dry run keeps what it found out, and rolls back what follows: by the whole transaction, since a savepoint would
                 -- not do in a cluster.
                 COMMIT;
                 SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
                 START TRANSACTION;
             END IF;
             -- Taken out before COMMIT: should the session of a killed run commit what it began, the next run finishes the window,
-            -- or finds the families by their roots, which go last.
+            -- or finds the families by their roots, which are deleted last.
             INSERT INTO unfinished (run_id, rule, links)
             VALUES (p_run, p_rule, '[]');
             IF v_by_family THEN
@@ -689,12 +689,12 @@ BEGIN
     );
 END;
 
--- timed_purge: deletes one named family, found by its root, and commits. Answers NULL, or why it stays.
+-- timed_purge: deletes one named family, found by its root, and commits. Answers NULL, or why it is kept.
 --# create procedure timed_purge
 CREATE PROCEDURE timed_purge(IN p_run bigint, IN p_rule varchar(64), IN p_key varchar(255), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
 COMMENT 'Deletes the rows that name this root, whatever their time, if the family is unheld, and commits. Answers NULL
-    or the reason why it stays, as purge_one() does.'
+    or the reason why it is kept, as purge_one() does.'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_found    bigint;
@@ -797,7 +797,7 @@ BEGIN
             LEAVE attempt;
         END IF;
         IF v_dry_run THEN
-            -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+            -- A dry run keeps what it found out, and rolls back what follows: by the whole transaction, since a savepoint would
             -- not do in a cluster.
             COMMIT;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;

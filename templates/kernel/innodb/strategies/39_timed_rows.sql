@@ -82,7 +82,7 @@ BEGIN
 END;
 
 -- rows_timed: what a rule lists of the rows of its root table: named, those in work_target; undated, those without a time; of a
--- window: families, all; roots, those that are due, the oldest first; window, those that go, the oldest first.
+-- window: families, all; roots, those that are due, the oldest first; window, those that are deleted, the oldest first.
 --# create procedure rows_timed
 CREATE PROCEDURE rows_timed(IN p_rule varchar(64), IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint)
 SQL SECURITY DEFINER
@@ -174,7 +174,7 @@ BEGIN
     END IF;
 END;
 
--- timed_faults, timed_blame: what speaks against the families of work_root.
+-- timed_faults, timed_blame: what keeps the families of work_root.
 --# create procedure timed_faults
 CREATE PROCEDURE timed_faults()
 SQL SECURITY DEFINER
@@ -191,13 +191,13 @@ BEGIN
     SET w.fault = LEAST(w.fault, 4);
 END;
 
--- timed_crossings: no row is left behind that names a row which is gone. Where rows of other families name rows of these, they go
--- together, as far as all of them may, or not at all.
+-- timed_crossings: no row is left that names a deleted row. Where rows of other families name rows of these, they are deleted
+-- together if all of them may be, or not at all.
 --# create procedure timed_crossings
 CREATE PROCEDURE timed_crossings(IN p_rule varchar(64), IN p_purge boolean)
 SQL SECURITY DEFINER
 COMMENT 'Adds to work_next and work_root the families of rows that name rows of those there, of a purge those that are
-    named; says in work_root which stay.'
+    named; says in work_root which are kept.'
 BEGIN
     DECLARE v_more bigint;
     namers: LOOP
@@ -218,7 +218,7 @@ BEGIN
         END IF;
         CALL perform(p_rule, 'judge', '@windrow_cutoff, @windrow_as_of, @windrow_lock');
     END LOOP namers;
-    -- What has no root does not go.
+    -- What has no root is not deleted.
     UPDATE work_namer AS n
     LEFT JOIN work_root AS w ON w.id = n.other AND w.family = n.other
     SET n.binds = true
@@ -241,7 +241,7 @@ END;
 --# create procedure timed_blame
 CREATE PROCEDURE timed_blame()
 SQL SECURITY DEFINER
-COMMENT 'Writes the families of work_root that stay to work_skip, by the first reason, and with those of work_tied to
+COMMENT 'Writes the families of work_root that are kept to work_skip, by the first reason, and with those of work_tied to
     work_keep, which has what is held. What was added to work_next is told when its turn comes.'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
@@ -267,7 +267,7 @@ END;
 --# create procedure timed_targets
 CREATE PROCEDURE timed_targets()
 SQL SECURITY DEFINER
-COMMENT 'Fills work_target with the families of work_root against which nothing speaks, and whose root is there.'
+COMMENT 'Fills work_target with the families of work_root which nothing keeps, and whose root is there.'
 BEGIN
     INSERT INTO work_target (id)
     SELECT f.family
@@ -280,12 +280,12 @@ BEGIN
       AND f.with_root;
 END;
 
--- timed_keepers: which families keep those that stay because rows of others name theirs, and why these stay.
+-- timed_keepers: which families keep those that are kept because rows of others name theirs, and why these are kept.
 --# create procedure timed_keepers
 CREATE PROCEDURE timed_keepers()
 SQL SECURITY DEFINER
-COMMENT 'Writes to work_key, beside what stays as REFERENCED after a purge has judged, the first family whose rows name rows of
-    it and that stays, with the reason, or that is not named.'
+COMMENT 'Writes to work_key, besides what is kept as REFERENCED after a purge has judged, the first family whose rows name rows of
+    it and that is kept, with the reason, or that is not named.'
 BEGIN
     DECLARE v_place integer DEFAULT (SELECT MIN(k.position) FROM work_key AS k WHERE k.reason = 'REFERENCED');
     DECLARE v_key   varchar(255);
@@ -305,7 +305,7 @@ BEGIN
         GROUP BY n.other
         ORDER BY COALESCE(MIN(w.fault), 9) = 4, MIN(w.fault) IS NULL, IF(@windrow_hexed, HEX(n.other), CAST(n.other AS CHAR))
         LIMIT 1;
-        -- It may have been named and have stayed already.
+        -- It may have been named and have been kept already.
         IF v_why = 'NOT_NAMED' THEN
             SELECT COALESCE(MIN(k.reason), 'NOT_NAMED') INTO v_why FROM work_key AS k WHERE COALESCE(k.found, k.named) = v_key;
         END IF;
@@ -314,11 +314,11 @@ BEGIN
     END WHILE;
 END;
 
--- timed_gone: how many rows of a table went. Called by batch and families, which tell the place of the table.
+-- timed_gone: how many rows of a table were deleted. Called by batch and families, which say the position of the table.
 --# create procedure timed_gone
 CREATE PROCEDURE timed_gone(IN p_position integer, IN p_found bigint)
 SQL SECURITY DEFINER
-COMMENT 'Notes in work_count that p_found rows of a table went.'
+COMMENT 'Notes in work_count that p_found rows of a table were deleted.'
 BEGIN
     INSERT INTO work_count (position, found)
     VALUES (p_position, p_found);
@@ -353,7 +353,7 @@ CREATE PROCEDURE keep_timed(
     IN p_dry   boolean
 )
 SQL SECURITY DEFINER
-COMMENT 'Fills work_keep with what stays, and work_skip with that of the window from p_from to p_to, and why. p_lock:
+COMMENT 'Fills work_keep with what is kept, and work_skip with that of the window from p_from to p_to, and why. p_lock:
     whether families are locked. p_dry: what goes in earlier batches is still there.'
 BEGIN
     SET @windrow_from = p_from, @windrow_to = p_to, @windrow_as_of = p_as_of, @windrow_lock = p_lock, @windrow_dry = p_dry;
@@ -407,7 +407,7 @@ CREATE PROCEDURE count_timed(
     OUT o_families bigint
 )
 SQL SECURITY DEFINER
-COMMENT 'How many families of the window from p_from to p_to may go; their rows are in work_count, what stays is in work_skip. Reads only.'
+COMMENT 'How many families of the window from p_from to p_to may be deleted; work_count: their rows; work_skip: what is kept. Reads only.'
 BEGIN
     DECLARE v_held bigint;
     CALL keep_timed(p_rule, p_plain, p_from, p_to, p_as_of, false, true);
@@ -475,7 +475,7 @@ BEGIN
     END IF;
 END;
 
--- judge_timed: which of these go.
+-- judge_timed: which of these are deleted.
 --# create procedure judge_timed
 CREATE PROCEDURE judge_timed(
     IN  p_rule     varchar(64),
@@ -485,7 +485,7 @@ CREATE PROCEDURE judge_timed(
     OUT o_families bigint
 )
 SQL SECURITY DEFINER
-COMMENT 'Fills work_target with the families of work_next that may go, with those of rows that name theirs, and work_skip with
+COMMENT 'Fills work_target with the families of work_next that may be deleted, with those of rows that name theirs, and work_skip with
     the others. No p_cutoff: a purge names them.'
 BEGIN
     DECLARE v_crosses boolean;
@@ -605,7 +605,7 @@ BEGIN
     CALL timed_close(p_rule);
 END;
 
--- timed_checks: rows that would be deleted without their family, and rows that never go, for verify().
+-- timed_checks: rows that would be deleted without their family, and rows that are never deleted, for verify().
 --# create procedure timed_checks
 CREATE PROCEDURE timed_checks(IN p_rule varchar(64))
 SQL SECURITY DEFINER
@@ -632,7 +632,8 @@ BEGIN
     INSERT INTO work_check (position, check_name, object, severity, count, detail)
     SELECT
         1, 'removal_time', CONCAT(r.rule, ' ', o.table_name), IF(o.apart + o.undated = 0, 'ok', 'notice'), o.apart + o.undated,
-        CONCAT(o.apart, ' rows have another ', r.time_name, ' than their family and go without it; ', o.undated, ' have none and stay')
+        CONCAT(o.apart, ' rows have another ', r.time_name, ' than their family and are deleted without it; ', o.undated,
+            ' have none and are kept')
     FROM work_stray AS o
     JOIN rule AS r ON r.rule = p_rule
     ORDER BY o.position;

@@ -232,7 +232,7 @@ AS $windrow$
 $windrow$;
 --# comment on function routine_hash
 COMMENT ON FUNCTION routine_hash(oid) IS
-    'The hash of a routine as it stands in the catalog. The comment of each routine ends with the hash of what was generated.';
+    'The hash of a routine as it is in the catalog. The comment of each routine ends with the hash of what was generated.';
 -- register_routines: a file says which routines it has made.
 --# create function register_routines
 CREATE OR REPLACE FUNCTION register_routines(p_file text, p_routines text[])

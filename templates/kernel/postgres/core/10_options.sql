@@ -175,7 +175,7 @@ BEGIN
         v_as_of := instant_of(p_options ->> 'as_of');
         IF v_as_of IS NULL OR v_as_of > clock_timestamp() THEN
             RAISE EXCEPTION 'as_of is not an instant of the past: %', quote_nullable(p_options ->> 'as_of')
-                USING ERRCODE = '22023', HINT = format('Write it like %s; without a zone it is UTC. It cannot lie after the clock of the '
+                USING ERRCODE = '22023', HINT = format('Write it like %s; without a zone it is UTC. It cannot be after the clock of the '
                     'database.', to_char(clock_timestamp(), 'YYYY-MM-DD"T"HH24:MI:SS"Z"'));
         END IF;
     END IF;
@@ -193,10 +193,10 @@ BEGIN
                     v_of.root, v_of.time_name);
         ELSIF p_options ? 'retention' AND NOT v_of.retained THEN
             RAISE EXCEPTION 'rule % has no retention', v_of.rule
-                USING ERRCODE = '22023', HINT = 'Its rows go whatever their age: leave the option retention out, or name another rule.';
+                USING ERRCODE = '22023', HINT = 'Its rows are deleted at any age: leave the option retention out, or name another rule.';
         ELSIF seconds(p_options ->> 'retention') < v_of.minimum THEN
-            RAISE EXCEPTION 'a retention of % is under the minimum of rule %', p_options ->> 'retention', v_of.rule
-                USING ERRCODE = '22023', HINT = format('The minimum is %s; it stands in the spec.', in_words(v_of.minimum));
+            RAISE EXCEPTION 'a retention of % is below the minimum of rule %', p_options ->> 'retention', v_of.rule
+                USING ERRCODE = '22023', HINT = format('The minimum is %s; it is set in the spec.', in_words(v_of.minimum));
         END IF;
         IF p_options ? 'scope' AND v_of.scope_name IS NULL THEN
             RAISE EXCEPTION 'rule % has no scopes', v_of.rule
@@ -215,7 +215,7 @@ BEGIN
             ORDER BY r.position
             LIMIT 1
         LOOP
-            RAISE EXCEPTION 'rule % does not go along a time', v_of.rule
+            RAISE EXCEPTION 'rule % is not ordered by a time', v_of.rule
                 USING ERRCODE = '22023', HINT = concat('Leave the option from out', v_of.else_other, '.');
         END LOOP;
         IF instant_of(p_options ->> 'from') IS NULL THEN

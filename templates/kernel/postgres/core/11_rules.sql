@@ -223,7 +223,7 @@ BEGIN
     EXECUTE format(
         'COMMENT ON CONSTRAINT %I ON policy IS %L',
         v_check,
-        format('The minimum retention of rule %s is %s; it stands in the spec.', v_rule, in_words((p_document ->> 'minimum')::bigint))
+        format('The minimum retention of rule %s is %s; it is set in the spec.', v_rule, in_words((p_document ->> 'minimum')::bigint))
     );
 END
 $windrow$;
@@ -369,7 +369,7 @@ BEGIN
       AND p.prosecdef
       AND p.proconfig IS NOT NULL;
     IF v_routine IS NULL THEN
-        RAISE EXCEPTION 'rule % has no routine %_%: it is missing, or another than the installation made', p_rule, p_rule, p_verb
+        RAISE EXCEPTION 'rule % has no routine %_%: it is missing, or not the one that the installation made', p_rule, p_rule, p_verb
             USING ERRCODE = '55000', HINT = 'windrow install puts it back; windrow diff shows how it differs.';
     END IF;
     RETURN v_routine;

@@ -90,13 +90,13 @@ BEGIN
                 USING ERRCODE = '22023', HINT = format('The settings are in view %I.settings.', current_schema());
         END IF;
         IF NEW.value NOT BETWEEN v_limit.least_value AND v_limit.greatest_value THEN
-            RAISE EXCEPTION '% is beyond its limits: %', NEW.name, NEW.value
+            RAISE EXCEPTION '% is out of range: %', NEW.name, NEW.value
                 USING ERRCODE = '22023', HINT = format('%s takes %s.', NEW.name, v_limit.takes);
         END IF;
         SELECT r.minimum INTO v_minimum FROM rule AS r WHERE r.rule = NEW.rule;
         IF NEW.name = 'fallback_retention' AND NEW.value BETWEEN 1 AND v_minimum - 1 THEN
-            RAISE EXCEPTION 'a retention of % seconds is under the minimum of rule %', NEW.value, NEW.rule
-                USING ERRCODE = '22023', HINT = format('The minimum is %s seconds (%s); it stands in the spec. 0 turns the fallback off.',
+            RAISE EXCEPTION 'a retention of % seconds is below the minimum of rule %', NEW.value, NEW.rule
+                USING ERRCODE = '22023', HINT = format('The minimum is %s seconds (%s); it is set in the spec. 0 turns the fallback off.',
                     v_minimum, in_words(v_minimum));
         END IF;
         NEW.changed_by := session_user;

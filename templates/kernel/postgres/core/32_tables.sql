@@ -48,9 +48,9 @@ END
 $windrow$;
 --# comment on function lock_tables
 COMMENT ON FUNCTION lock_tables() IS
-    'Locks the tables whose rows go in ROW EXCLUSIVE MODE until the transaction ends.';
+    'Locks the tables whose rows are deleted in ROW EXCLUSIVE MODE until the transaction ends.';
 
--- check_key: a key is a value of the key column of the rule's root table, or of the tables listed beside it.
+-- check_key: a key is a value of the key column of the rule's root table, or of the tables listed besides it.
 --# create function check_key
 CREATE OR REPLACE FUNCTION check_key(p_rule text, p_key text)
 RETURNS void

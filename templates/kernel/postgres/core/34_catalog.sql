@@ -467,4 +467,4 @@ END
 $windrow$;
 --# comment on function take_tables
 COMMENT ON FUNCTION take_tables(bigint) IS
-    'Locks the tables whose rows go in ROW EXCLUSIVE MODE until the transaction ends, for a batch of run p_run.';
+    'Locks the tables whose rows are deleted in ROW EXCLUSIVE MODE until the transaction ends, for a batch of run p_run.';

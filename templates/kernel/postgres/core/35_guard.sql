@@ -227,7 +227,7 @@ BEGIN
             v_reason,
             CASE
                 WHEN (p_options ->> 'dry_run')::boolean THEN NULL
-                WHEN NOT v_control.armed THEN 'not armed: nothing is deleted before someone said so'
+                WHEN NOT v_control.armed THEN 'not armed: nothing is deleted until you arm it'
                 WHEN v_control.server_identity IS DISTINCT FROM server_identity()
                     THEN format('armed on another server: %s', v_control.server_identity)
             END,

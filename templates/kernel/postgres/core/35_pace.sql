@@ -95,7 +95,7 @@ BEGIN
             SELECT 'session ' || a.pid, age(a.backend_xmin)::bigint
             FROM pg_stat_activity AS a
             WHERE a.pid <> pg_backend_pid()
-              -- Nothing stays for the sake of a VACUUM.
+              -- Nothing is kept for the sake of a VACUUM.
               AND a.backend_type IS DISTINCT FROM 'autovacuum worker'
               AND (a.datid IS NULL OR a.datname = current_database())
             UNION ALL
@@ -117,7 +117,7 @@ BEGIN
         -- True or a number above 0 is a reason.
         EXECUTE format('SELECT %s()', routine_of(p_rule, 'wait_while')) INTO v_said;
         IF jsonb_typeof(v_said) NOT IN ('boolean', 'number', 'null') THEN
-            RAISE EXCEPTION 'wait_while_sql of rule % answers neither a truth nor a number: %', p_rule, v_said USING ERRCODE = '22023';
+            RAISE EXCEPTION 'wait_while_sql of rule % answers neither a boolean nor a number: %', p_rule, v_said USING ERRCODE = '22023';
         END IF;
         IF v_said = 'true' OR (CASE jsonb_typeof(v_said) WHEN 'number' THEN v_said::numeric > 0 END) THEN
             RETURN format('the query of the spec, which says %s', v_said);

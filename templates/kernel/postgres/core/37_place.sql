@@ -90,7 +90,7 @@ END
 $windrow$;
 --# comment on function take_lock
 COMMENT ON FUNCTION take_lock() IS
-    'Takes the lock by which others see that the run of this session goes on.';
+    'Takes the lock by which others see that the run of this session continues.';
 
 -- holds_lock: whether a session has the lock of a run, which it takes at the begin and gives back at the end.
 --# create function holds_lock
@@ -176,7 +176,7 @@ BEGIN
             v_own := holds_lock(pg_backend_pid());
             UPDATE run AS r
             SET status = CASE WHEN v_own THEN 'cancelled' ELSE 'crashed' END,
-                reason = CASE WHEN v_own THEN 'cancelled' ELSE 'its session vanished; what it committed stays' END,
+                reason = CASE WHEN v_own THEN 'cancelled' ELSE 'its session vanished; what it committed is kept' END,
                 finished_at = greatest(
                     (SELECT max(p.updated_at) FROM run_rule AS p WHERE p.run_id = r.run_id),
                     (SELECT max(p.updated_at) FROM run_stamp AS p WHERE p.run_id = r.run_id)
@@ -387,7 +387,7 @@ BEGIN
           AND r.rolsuper IS NOT TRUE
           AND m.oid <> current_user::regrole
     ) THEN
-        RAISE EXCEPTION 'the transaction is %, and would not see a trigger that came after it began',
+        RAISE EXCEPTION 'the transaction is %, and would not see a trigger that was created after it began',
             current_setting('transaction_isolation')
             USING ERRCODE = '25001', HINT = format('BEGIN ISOLATION LEVEL READ COMMITTED, or call this as a member of %I that is no '
                 'superuser.', current_schema() || '_operator');

@@ -240,7 +240,7 @@ END
 $windrow$;
 --# comment on function in_zone
 COMMENT ON FUNCTION in_zone(text) IS
-    'What stands behind an instant that is compared with the time of p_rule.';
+    'What follows an instant that is compared with the time of p_rule.';
 
 -- cutoff_of: before this instant a row is old enough: the retention, never below the minimum, and the safety lag before an
 -- instant. A stored removal time already includes the retention. If a fallback has a retention of 0, there is none, and no
@@ -598,7 +598,7 @@ AS $windrow$
 $windrow$;
 --# comment on function preview_document
 COMMENT ON FUNCTION preview_document(text, bigint, bigint[], json, jsonb, text[], text[], json, bigint, boolean, bigint, bigint) IS
-    'What the preview of a rule answers: figures, samples, what stays and why, how long it would take by the last five runs.';
+    'What the preview of a rule answers: figures, samples, what is kept and why, how long it would take by the last five runs.';
 
 -- purge_one: deletes one named family or row, or some that may be deleted only together, with the ledger, in the caller's
 -- transaction. Returns for each NULL, or why it is kept; AGAIN with p_again: others keep it, which may also be named.
@@ -719,7 +719,7 @@ END
 $windrow$;
 --# comment on function keeper_of
 COMMENT ON FUNCTION keeper_of(text, text, text, text[], timestamptz) IS
-    'Key of the family that keeps the one of p_key, and why it stays, or NOT_NAMED: p_named would take it; NULL where no other does.';
+    'Key of the family that keeps the one of p_key, and why it is kept, or NOT_NAMED: p_named would take it; NULL where no other does.';
 
 -- may_keep: whether something may silently keep rows that a rule deletes: a trigger, a rule, a relation that is not a plain table.
 --# create function may_keep

@@ -71,7 +71,7 @@ BEGIN
     END IF;
     IF NOT v_dry_run THEN
         IF NOT v_control.armed THEN
-            RAISE EXCEPTION 'not armed: nothing is deleted before someone said so'
+            RAISE EXCEPTION 'not armed: nothing is deleted until you arm it'
                 USING ERRCODE = '55000', HINT = format('Read SELECT %I.preview(), then CALL %I.arm().', current_schema(), current_schema());
         END IF;
         IF v_control.server_identity IS DISTINCT FROM server_identity() THEN
@@ -732,7 +732,7 @@ BEGIN
             USING ERRCODE = '55000', HINT = format('SELECT %I.resume_rule(...) first.', current_schema());
     END IF;
     IF NOT v_control.armed OR v_control.server_identity IS DISTINCT FROM server_identity() THEN
-        RAISE EXCEPTION 'not armed on this server: nothing is deleted before someone said so'
+        RAISE EXCEPTION 'not armed on this server: nothing is deleted until you arm it'
             USING ERRCODE = '55000', HINT = format('CALL %I.arm() first.', current_schema());
     END IF;
     PERFORM check_catalog();
@@ -790,8 +790,8 @@ BEGIN
             WHEN 'CANCELLED' = ANY (p_reasons) THEN 'cancelled'
             WHEN 'PAUSED' = ANY (p_reasons) THEN 'paused'
             WHEN cardinality(p_keys) = 0 THEN 'all named families are gone'
-            WHEN cardinality(p_keys) = 1 THEN '1 named family stays'
-            ELSE format('%s named families stay', cardinality(p_keys))
+            WHEN cardinality(p_keys) = 1 THEN '1 named family is kept'
+            ELSE format('%s named families are kept', cardinality(p_keys))
         END,
         finished_at = clock_timestamp()
     WHERE r.run_id = p_run

@@ -99,7 +99,7 @@ BEGIN
     COMMIT;
     PERFORM windrow.run_unlock();
     IF v_state OPERATOR(pg_catalog.=) 'cancelled' THEN
-        RAISE EXCEPTION 'run % was cancelled; what it committed stays', v_run USING ERRCODE = '57014';
+        RAISE EXCEPTION 'run % was cancelled; what it committed is kept', v_run USING ERRCODE = '57014';
     END IF;
 END
 $windrow$;
@@ -184,7 +184,7 @@ BEGIN
     COMMIT;
     PERFORM windrow.run_unlock();
     IF v_reason OPERATOR(pg_catalog.=) 'CANCELLED' THEN
-        RAISE EXCEPTION 'run % was cancelled; what it committed stays', v_run USING ERRCODE = '57014';
+        RAISE EXCEPTION 'run % was cancelled; what it committed is kept', v_run USING ERRCODE = '57014';
     END IF;
 END
 $windrow$;

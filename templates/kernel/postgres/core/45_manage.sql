@@ -118,8 +118,8 @@ BEGIN
             USING ERRCODE = '22023', HINT = 'Name one: {"retention": "30d"}.';
     END IF;
     IF v_retention < v_minimum THEN
-        RAISE EXCEPTION 'a retention of % is under the minimum of rule %', p_options ->> 'retention', v_rule
-            USING ERRCODE = '22023', HINT = format('The minimum is %s seconds (%s days); it stands in the spec.', v_minimum,
+        RAISE EXCEPTION 'a retention of % is below the minimum of rule %', p_options ->> 'retention', v_rule
+            USING ERRCODE = '22023', HINT = format('The minimum is %s seconds (%s days); it is set in the spec.', v_minimum,
                 round(v_minimum / 86400.0, 2));
     END IF;
     INSERT INTO policy AS p (rule, scope, enabled, retention_seconds, artifacts, note)
@@ -287,11 +287,11 @@ BEGIN
         v_windows := '[]';
     ELSIF coalesce(jsonb_typeof(v_windows), 'none') <> 'array' OR v_windows = '[]'
         OR jsonb_path_exists(v_windows, '$[*] ? (@.type() != "string")') THEN
-        RAISE EXCEPTION 'the option windows is neither a text nor a list of texts'
+        RAISE EXCEPTION 'the option windows is neither a string nor a list of strings'
             USING ERRCODE = '22023', HINT = c_hint;
     END IF;
     IF jsonb_array_length(v_windows) > 1 AND (v_windows ? 'always' OR v_windows ? 'never') THEN
-        RAISE EXCEPTION '"always" and "never" stand alone' USING ERRCODE = '22023', HINT = c_hint;
+        RAISE EXCEPTION '"always" and "never" cannot be combined' USING ERRCODE = '22023', HINT = c_hint;
     END IF;
     LOCK TABLE run_window IN SHARE ROW EXCLUSIVE MODE;
     DELETE FROM run_window;
@@ -309,7 +309,7 @@ BEGIN
                OR left(r.range, 3) <> ALL (c_week)
                OR right(r.range, 3) <> ALL (c_week)
         ) THEN
-            RAISE EXCEPTION 'no window: %', quote_literal(v_window) USING ERRCODE = '22023', HINT = c_hint;
+            RAISE EXCEPTION 'not a window: %', quote_literal(v_window) USING ERRCODE = '22023', HINT = c_hint;
         END IF;
         v_parts[4] := coalesce(v_parts[4], 'UTC');
         IF NOT EXISTS (SELECT FROM pg_timezone_names AS z WHERE z.name = v_parts[4]) THEN

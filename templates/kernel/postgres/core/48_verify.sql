@@ -42,7 +42,7 @@ BEGIN
                         'object', format('%s %s', v_rule.rule, v_found.table_name),
                         'severity', CASE WHEN v_found.apart + v_found.undated = 0 THEN 'ok' ELSE 'notice' END,
                         'count', v_found.apart + v_found.undated,
-                        'detail', format('%s rows have another %s than their family and go without it; %s have none and stay',
+                        'detail', format('%s rows have another %s than their family and are deleted without it; %s have none and are kept',
                             v_found.apart, v_rule.time_name, v_found.undated)
                     );
                 END LOOP;
@@ -54,7 +54,7 @@ BEGIN
                     'object', v_rule.rule,
                     'severity', CASE WHEN v_count = 0 THEN 'ok' ELSE 'notice' END,
                     'count', v_count,
-                    'detail', 'rows without a group or without a place in it; they stay'
+                    'detail', 'rows without a group or without a place in it; they are kept'
                 );
             END IF;
         EXCEPTION WHEN object_not_in_prerequisite_state OR undefined_table OR undefined_column THEN
@@ -126,7 +126,7 @@ BEGIN
         SELECT 2, 'due', s.rule, CASE WHEN s.due = 0 THEN 'ok' ELSE 'notice' END, s.due, 'families that a run would delete now'
         FROM skipped AS s
         UNION ALL
-        SELECT 3, 'undeletable', s.rule || ' ' || k.key, 'notice', k.value::bigint, 'families whose root is due but that stay'
+        SELECT 3, 'undeletable', s.rule || ' ' || k.key, 'notice', k.value::bigint, 'families whose root is due but that are kept'
         FROM skipped AS s
         CROSS JOIN LATERAL json_each_text(s.reasons) AS k
         UNION ALL
@@ -258,7 +258,7 @@ BEGIN
         WHERE starts_with(unaccounted(), 'catalog changed')
         UNION ALL
         SELECT 6, 'policy', p.rule || ' ' || p.scope, 'violation', 1,
-            format('its retention of %s s is under the minimum of %s s', p.retention_seconds, m.minimum)
+            format('its retention of %s s is below the minimum of %s s', p.retention_seconds, m.minimum)
         FROM policy AS p
         JOIN rule AS m ON m.rule = p.rule AND p.retention_seconds < m.minimum
         UNION ALL

@@ -88,7 +88,7 @@ BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     -- What a role owns is dropped with it.
     IF to_regnamespace(quote_ident(v_told ->> 'control')) IS NOT NULL THEN
-        RAISE EXCEPTION 'the schema % is still there: the roles stay', v_told ->> 'control' USING ERRCODE = '55000';
+        RAISE EXCEPTION 'the schema % is still there: the roles are kept', v_told ->> 'control' USING ERRCODE = '55000';
     END IF;
     FOREACH v_role IN ARRAY ARRAY[v_told ->> 'login', v_told ->> 'operator', v_told ->> 'auditor', v_told ->> 'owner'] LOOP
         IF EXISTS (SELECT FROM pg_roles AS r WHERE r.rolname = v_role) THEN

@@ -1,7 +1,7 @@
 -- sweep: what the workers go through together, from the first root of the first rule to the last one of the last. A worker
 -- that starts while others are at work joins them, with their cutoff; else it begins a new sweep. One row for each rule:
--- behind which root or window the next claim begins, behind which one the first began, whether the claims have come to the end since
--- and are of what lies before that, what the sweep before had claimed and not looked at, whether nothing is left behind the cursor,
+-- after which root or window the next claim begins, after which one the first began, whether the claims have come to the end since
+-- and are of what lies before that, what the sweep before had claimed and not looked at, whether nothing is left after the cursor,
 -- whether what was locked was handed out once more, which run saw the end of it, and how many claims there were.
 --# create table sweep
 CREATE TABLE IF NOT EXISTS sweep (
@@ -88,7 +88,7 @@ COMMENT ON FUNCTION at_others(bigint, text, boolean) IS
     'Which other worker of the sweep of run p_run is at p_rule, or with p_before at a rule before it; without a rule, which one still '
     'runs. NULL: none.';
 
--- claims_left: what the sweep before had claimed and not looked at, where this one continues behind that.
+-- claims_left: what the sweep before had claimed and not looked at, where this one continues after that.
 --# create function claims_left
 CREATE OR REPLACE FUNCTION claims_left(p_run bigint, p_rule text)
 RETURNS text[]
@@ -118,9 +118,9 @@ END
 $windrow$;
 --# comment on function claims_left
 COMMENT ON FUNCTION claims_left(bigint, text) IS
-    'The roots that the workers before run p_run claimed and did not look at, where that run goes on behind them.';
+    'The roots that the workers before run p_run claimed and did not look at, where that run continues after them.';
 
--- has_windows: whether windows follow the families of a rule. One worker alone goes through them, before the sweep goes around.
+-- has_windows: whether windows follow the families of a rule. One worker alone goes through them, before the sweep starts again.
 --# create function has_windows
 CREATE OR REPLACE FUNCTION has_windows(p_rule text)
 RETURNS boolean
@@ -202,7 +202,7 @@ BEGIN
         SET as_of = v_as_of
         WHERE r.run_id = p_run;
     END IF;
-    -- The sweep goes around, not the one worker.
+    -- The sweep starts again, not the one worker.
     UPDATE run_rule AS p
     SET start_time = NULL,
         start_key = NULL
@@ -271,9 +271,9 @@ $windrow$;
 COMMENT ON FUNCTION sweep_around(bigint, text) IS
     'again, where what lies before the start of the sweep comes next at p_rule; nothing left, where that was looked at.';
 
--- sweep_rest: nothing is left behind the cursor. What lies before the place where the sweep began comes next. Then who is the last
--- one at the rule looks once more at what was locked when it was met, by another worker perhaps, and at what workers that are gone
--- had claimed. Where windows follow families, it goes through them after that, and before the sweep goes around.
+-- sweep_rest: nothing is left after the cursor. What lies before the place where the sweep began comes next. Then who is the last
+-- one at the rule looks once more at what was locked when it was visited, by another worker perhaps, and at what workers that are gone
+-- had claimed. Where windows follow families, it goes through them after that, and before the sweep starts again.
 --# create function sweep_rest
 CREATE OR REPLACE FUNCTION sweep_rest(p_run bigint, p_rule text)
 RETURNS text
@@ -340,7 +340,7 @@ COMMENT ON FUNCTION sweep_rest(bigint, text) IS
     'Called where nothing is left to claim behind the cursor: nothing left; or again, where what lies before the start of the sweep '
     'comes next, or run p_run is the last one at p_rule and has claimed what was locked, or goes through its windows.';
 
--- next_rows: the part of a pass through single rows that comes next behind the cursor of a sweep. One that goes around ends at the
+-- next_rows: the part of a pass through single rows that follows the cursor of a sweep. One that starts again ends at the
 -- place where it began.
 --# create function next_rows
 CREATE OR REPLACE FUNCTION next_rows(
@@ -387,9 +387,9 @@ END
 $windrow$;
 --# comment on function next_rows
 COMMENT ON FUNCTION next_rows(run, text, sweep, bigint) IS
-    'The next p_rows rows of p_rule behind the cursor of a sweep, as a claim, and where they end; NULL: none are left. Reads only.';
+    'The next p_rows rows of p_rule after the cursor of a sweep, as a claim, and where they end; NULL: none are left. Reads only.';
 
--- next_claim: what comes next behind the cursor of a sweep: the roots of so many families; of rows of one table that go by their
+-- next_claim: what follows the cursor of a sweep: the roots of so many families; of rows of one table that go by their
 -- time, a window; of single rows, a part of a pass.
 --# create function next_claim
 CREATE OR REPLACE FUNCTION next_claim(
@@ -469,7 +469,7 @@ BEGIN
     END IF;
     o_key := o_claim[cardinality(o_claim)];
     IF p_sweep.around AND p_sweep.inherited <> '{}' THEN
-        -- What was looked at already is met again.
+        -- What was looked at already is visited again.
         o_claim := CASE WHEN o_key IS NOT NULL THEN ARRAY(
             SELECT k.key
             FROM unnest(o_claim) WITH ORDINALITY AS k(key, position)
@@ -592,7 +592,7 @@ BEGIN
     INTO o_skip_keys, o_skip_reasons
     FROM unnest(p_keys, p_reasons) WITH ORDINALITY AS k(key, reason, position)
     WHERE (k.reason = ANY (v_later)) IS NOT TRUE;
-    -- The claims have moved the cursor already: the next sweep continues behind the last of them.
+    -- The claims have moved the cursor already: the next sweep continues after the last of them.
     SELECT s.cursor_time, s.cursor_key INTO o_time, o_key FROM sweep AS s WHERE s.rule = p_rule;
 END
 $windrow$;

@@ -1,5 +1,5 @@
 -- Sets removal times, on demand. The verbs of a rule: stamp_next, stamp_rows, stamp_set; with the name of what is stamped
--- beside the families of the rule in front of them, where it is not these.
+-- besides the families of the rule in front of them, where it is not these.
 
 -- stamps: what has removal times to set. whole: the name that distinguishes it from all others; first_key: before all keys.
 --# create view stamps

@@ -49,7 +49,7 @@ BEGIN
     COMMIT;
     PERFORM windrow.run_unlock();
     IF v_state OPERATOR(pg_catalog.=) 'cancelled' THEN
-        RAISE EXCEPTION 'stamp % was cancelled; what it committed stays', v_run USING ERRCODE = '57014';
+        RAISE EXCEPTION 'stamp % was cancelled; what it committed is kept', v_run USING ERRCODE = '57014';
     END IF;
 END
 $windrow$;

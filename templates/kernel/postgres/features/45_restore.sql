@@ -251,7 +251,7 @@ BEGIN
                 'Restore other families by their keys, or see to that row first.';
     END;
     IF v_gone <> cardinality(p_rows) OR v_put <> v_gone THEN
-        RAISE EXCEPTION 'nothing is restored: table %: % rows were to come back, % left the archive, and % came in',
+        RAISE EXCEPTION 'nothing is restored: table %: % rows were to be restored, % left the archive, and % came in',
             p_name, cardinality(p_rows), v_gone, v_put
             USING ERRCODE = '55000', HINT = 'Someone else took rows out of the archive, '
                 'or a trigger or a rule of the table keeps them out.';
@@ -408,12 +408,12 @@ BEGIN
     END IF;
     SELECT sum(u.table_rows) INTO v_more FROM unarchived AS u WHERE u.run_id = p_run AND u.action <> 'RESTORED';
     IF v_more > 0 THEN
-        RAISE EXCEPTION '% rows of run % were dropped from the archive: what is left is not whole', v_more, p_run
+        RAISE EXCEPTION '% rows of run % were dropped from the archive: what is left is incomplete', v_more, p_run
             USING ERRCODE = '55000', HINT = 'windrow archive export writes what is left.';
     END IF;
     v_gap := archive_gap(p_run);
     IF v_gap IS NOT NULL THEN
-        RAISE EXCEPTION 'the archive of run % is not whole: %', p_run, v_gap
+        RAISE EXCEPTION 'the archive of run % is incomplete: %', p_run, v_gap
             USING ERRCODE = '55000', HINT = 'Someone has changed the archive or the ledger by hand.';
     END IF;
 END
@@ -481,7 +481,7 @@ BEGIN
             USING ERRCODE = '22023', HINT = format('SELECT %I.archive_list() has the runs with archived rows.', current_schema());
     END IF;
     IF cardinality(v_found) > v_most THEN
-        RAISE EXCEPTION 'more rows than one transaction should bring back: max_rows is %', v_most
+        RAISE EXCEPTION 'more rows than one transaction should restore: max_rows is %', v_most
             USING ERRCODE = '54000', HINT = 'Restore families by their keys, or raise the limit: {"max_rows": 2000000}.';
     END IF;
     SELECT h.o_holds, h.o_unheld INTO v_holds, v_unheld FROM archive_hold(v_run, v_placed, v_found) AS h;

@@ -153,7 +153,7 @@ COMMENT ON FUNCTION end_time_step(bigint, text) IS
 -- search_ahead: the roots of the next batch of a run, behind its cursor. Where only scopes with a retention of their own are cleaned, a
 -- search asks all of them: as many scopes as there are, so many roots it finds at once, and writes down. Whether they may be
 -- deleted, each
--- batch judges anew. A dry run searches for each batch, beside what it counted already.
+-- batch judges anew. A dry run searches for each batch, besides what it counted already.
 --# create function search_ahead
 CREATE OR REPLACE FUNCTION search_ahead(p_run run, p_progress run_rule, p_take bigint)
 RETURNS run_rule
@@ -298,7 +298,7 @@ COMMENT ON FUNCTION end_time_preview(text, jsonb, timestamptz) IS
     'What a run of a rule by the end of families would delete and skip now, as one JSON document. Reads only; preview() calls it.';
 
 -- end_time_named: deletes named families, whatever their age, through the same batch as a run, in the caller's transaction, unless
--- something speaks against it. Families that share a member are deleted together if all of them are named.
+-- something keeps it. Families that share a member are deleted together if all of them are named.
 --# create function end_time_named
 CREATE OR REPLACE FUNCTION end_time_named(p_run bigint, p_rule text, p_keys text[], p_as_of timestamptz, OUT o_families bigint,
     OUT o_rows bigint[], OUT o_skipped text[])

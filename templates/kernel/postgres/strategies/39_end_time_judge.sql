@@ -297,7 +297,7 @@ BEGIN
     ) AS v;
 
     IF v_closed THEN
-        -- What stays: roots with a fault, roots without a cutoff, rows that no root with a cutoff leads to, and whatever is linked
+        -- What is kept: roots with a fault, roots without a cutoff, rows that no root with a cutoff leads to, and whatever is linked
         -- to these.
         WITH RECURSIVE covered (id) AS (
             SELECT m.id
@@ -329,7 +329,7 @@ BEGIN
         END IF;
         v_go := ARRAY(SELECT m.id FROM unnest(v_id) AS m(id) WHERE m.id NOT IN (SELECT s.id FROM unnest(v_stay) AS s(id)));
     ELSE
-        -- What goes: the roots without a fault, and all rows below them.
+        -- What is deleted: the roots without a fault, and all rows below them.
         WITH RECURSIVE below (id) AS (
             SELECT m.id
             FROM unnest(v_id, v_cutoff) AS m(id, cutoff)

@@ -174,7 +174,7 @@ END
 $windrow$;
 --# comment on function delete_single
 COMMENT ON FUNCTION delete_single(bigint, text, anyarray, tid[], xid) IS
-    'Deletes the named rows of p_rule, and answers how many rows went, by table.';
+    'Deletes the named rows of p_rule, and answers how many rows were deleted, by table.';
 
 -- delete_at_once: deletes rows where a search saw them, without a lock before, if it gets them all. Where another session has
 -- locked one, which shows at once, or has changed it, this takes none.
@@ -230,7 +230,7 @@ BEGIN
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
         END IF;
         IF cardinality(v_rule.tables) > 1 AND v_rule.strategy = 'orphan' THEN
-            RAISE EXCEPTION 'what % rows of % name came back this moment', v_rest, v_rule.root
+            RAISE EXCEPTION 'what % rows of % name were inserted again meanwhile', v_rest, v_rule.root
                 USING ERRCODE = 'serialization_failure',
                     HINT = 'What belongs to them must also be kept. The batch is rolled back and retried.';
         END IF;
@@ -394,7 +394,7 @@ BEGIN
         IF o_rows[cardinality(o_rows)] = 0 THEN
             RAISE EXCEPTION 'rows of % could not be deleted', v_rule.root
                 USING HINT = CASE
-                    WHEN v_rule.strategy = 'orphan' THEN 'A trigger or a rule keeps them, or what they name came back this moment.'
+                    WHEN v_rule.strategy = 'orphan' THEN 'A trigger or a rule keeps them, or what they name were inserted again meanwhile.'
                     ELSE 'A trigger or a rule keeps them.'
                 END;
         END IF;
@@ -545,7 +545,7 @@ BEGIN
         IF v_claimed = '{}' THEN
             RETURN claim_more(v_run, v_progress, v_take);
         END IF;
-        -- Where a claim begins, and behind that where it ends.
+        -- Where a claim begins, and after that where it ends.
         v_claim := v_claimed[1];
         v_pass := (v_claim ->> 'pass')::integer;
         v_to := ARRAY(SELECT jsonb_array_elements_text(v_claim -> 'to'));

@@ -79,7 +79,7 @@ BEGIN
     SELECT j.o_go, j.o_skip_keys, j.o_skip_reasons
     INTO v_go, o_skip_keys, o_skip_reasons
     FROM judge_timed(p_rule, p_roots, p_cutoff, p_as_of, true) AS j;
-    -- What goes along in a dry run is still there when its turn comes.
+    -- What a dry run deletes with it is still there when its turn comes.
     v_own := ARRAY(SELECT g.id FROM unnest(v_go) AS g(id) WHERE g.id = ANY (p_roots));
     v_apart := cardinality(v_own) < cardinality(v_go) AND (SELECT r.dry_run FROM run AS r WHERE r.run_id = p_run);
     IF v_apart THEN
@@ -95,7 +95,7 @@ END
 $windrow$;
 --# comment on function timed_families
 COMMENT ON FUNCTION timed_families(bigint, text, text[], text, timestamptz) IS
-    'Deletes, in the caller''s transaction, those families of these roots that may go; timed_step() calls it.';
+    'Deletes, in the caller''s transaction, those families of these roots that may be deleted; timed_step() calls it.';
 
 -- own_rows_timed: what a batch takes of families that are deleted together with some of other batches: a row that belongs to several goes
 -- with the first.
@@ -145,7 +145,7 @@ $windrow$;
 COMMENT ON FUNCTION own_rows_timed(text, text[], text[]) IS
     'Rows by table that go with the families p_own of p_go and with none of an earlier batch. Reads only; a preview and a dry run call it.';
 
--- judge_timed: which of these families may be deleted, and why the others are kept. No row is left behind that refers to a
+-- judge_timed: which of these families may be deleted, and why the others are kept. No row is left that refers to a
 -- deleted row: if rows of other families refer to rows of these, they are deleted together, if all of them may be, or not at all.
 --# create function judge_timed
 CREATE OR REPLACE FUNCTION judge_timed(
@@ -287,7 +287,7 @@ END
 $windrow$;
 --# comment on function count_timed
 COMMENT ON FUNCTION count_timed(text, text, text, timestamptz, text) IS
-    'Rows of the window from p_from to p_to that may go, by table, its families and the first of their roots. Reads only.';
+    'Rows of the window from p_from to p_to that may be deleted, by table, its families and the first of their roots. Reads only.';
 
 -- count_timed_families: what a batch would delete of these families.
 --# create function count_timed_families
@@ -325,7 +325,7 @@ END
 $windrow$;
 --# comment on function count_timed_families
 COMMENT ON FUNCTION count_timed_families(text, text[], text, timestamptz) IS
-    'Rows of those families of these roots that may go, by table, and the first of the roots. Reads only.';
+    'Rows of those families of these roots that may be deleted, by table, and the first of the roots. Reads only.';
 
 -- timed_named: deletes named families, found by their roots, in the caller's transaction, unless there is a reason to keep them.
 --# create function timed_named
@@ -434,7 +434,7 @@ DECLARE
     v_run       run%ROWTYPE;
     v_progress  run_rule%ROWTYPE;
     v_unit      text := (SELECT r.document ->> 'unit' FROM rule AS r WHERE r.rule = p_rule);
-    v_by_family boolean;  -- families go first; what belongs to none goes by windows, after them
+    v_by_family boolean;  -- families are deleted first; what belongs to none is deleted by windows, after them
     v_shared    boolean := (SELECT s.workers > 1 AND r.divided FROM rule AS r CROSS JOIN spec AS s WHERE r.rule = p_rule);
     v_alone     boolean;  -- whether this one of several workers goes through windows that follow families
     v_claim     text[];
@@ -546,7 +546,7 @@ BEGIN
             PERFORM claim_done(p_run, p_rule, v_claim[2:], '{}', '{}');
             RETURN 'again';
         ELSIF v_from IS NULL AND v_alone THEN
-            -- From the windows that follow families the sweep goes around.
+            -- From the windows that follow families the sweep starts again.
             RETURN sweep_around(p_run, p_rule);
         ELSIF v_from IS NULL THEN
             RETURN 'nothing left';

@@ -52,7 +52,7 @@ BEGIN
       AND NOT p.prosecdef
       AND p.proconfig IS NULL;
     IF v_rows IS NULL THEN
-        RAISE EXCEPTION 'rule % has no routine %_rows: it is missing, or another than the installation made', p_rule, p_rule
+        RAISE EXCEPTION 'rule % has no routine %_rows: it is missing, or not the one that the installation made', p_rule, p_rule
             USING ERRCODE = '55000', HINT = 'windrow install puts it back; windrow diff shows how it differs.';
     END IF;
     RETURN v_rows;
@@ -245,7 +245,7 @@ END
 $windrow$;
 --# comment on function timed_in_window
 COMMENT ON FUNCTION timed_in_window(text, text, text) IS
-    'The families of a window that cannot go. Reads only; timed_step() calls it.';
+    'The families of a window that cannot be deleted. Reads only; timed_step() calls it.';
 
 -- undated_timed: families, over if they have an end at all, without a time; they can never become due.
 --# create function undated_timed
@@ -299,7 +299,7 @@ END
 $windrow$;
 --# comment on function due_timed
 COMMENT ON FUNCTION due_timed(text, text, text, text) IS
-    'The call that lists what is due by a rule at p_at, from p_from on, whether or not it may go, at most p_limit; these are expressions.';
+    'The call that lists what is due by a rule at p_at, from p_from on, kept or not, at most p_limit; these are expressions.';
 
 -- timed_age_of: how long ago a root ended.
 --# create function timed_age_of
@@ -344,4 +344,4 @@ END
 $windrow$;
 --# comment on function strays_timed
 COMMENT ON FUNCTION strays_timed(text) IS
-    'Rows that would go without their family, and rows that never go, by table. Reads whole tables; verify() calls it.';
+    'Rows that would be deleted without their family, and rows that are never deleted, by table. Reads whole tables; verify() calls it.';

@@ -130,7 +130,7 @@ fn policies_preview_arm_and_runs() {
             2,
             &[
                 "counting what would be deleted",
-                "error: not armed: nothing is deleted before someone said so (SQLSTATE 55000)",
+                "error: not armed: nothing is deleted until you arm it (SQLSTATE 55000)",
                 "hint: `windrow preview` shows what would be deleted, and `windrow arm` allows runs to delete",
             ],
         );
@@ -178,7 +178,7 @@ fn policies(server: &Server) {
         .expect(0, &["retention", "45 days", "30 days", "ours"]);
     server
         .windrow("policy set SPEC --scope 8104250113728 --retention 3d")
-        .expect(2, &["is under the minimum", "SQLSTATE 22023", "hint: "]);
+        .expect(2, &["is below the minimum", "SQLSTATE 22023", "hint: "]);
     server
         .windrow("policy set SPEC --scope everything")
         .expect(2, &["not a scope of rule workflow_instances: 'everything'"]);

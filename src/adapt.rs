@@ -31,7 +31,7 @@ pub struct Adapted {
     pub graph: Graph,
     /// What is not as it was.
     pub changes: Vec<Change>,
-    /// Conditions that cannot be asked here, where nobody answers what is to stand in for them.
+    /// Conditions that cannot be asked here, where nobody answers what is to replace them.
     pub wrong: Vec<Finding>,
 }
 

@@ -60,7 +60,7 @@ pub struct Bundle {
     pub control: String,
     /// The files, as a client applies them.
     pub files: Vec<File>,
-    /// What stands for the files of the kernel where a person reviews.
+    /// What represents the files of the kernel where a person reviews.
     pub stand_ins: Vec<File>,
     /// Queries for what is not as it was installed and is no body: owners, rights, constraints. Object, problem, remedy.
     pub deviations: Vec<String>,
@@ -82,7 +82,7 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// The alias of a table of the application that stands for a work table of MySQL and MariaDB: it is read whole.
+    /// The alias of a table of the application that represents a work table of MySQL and MariaDB: it is read whole.
     pub const FED: &'static str = "fed";
 
     /// The settings of the planner of PostgreSQL that routines turn off.
@@ -100,9 +100,9 @@ impl Probe {
 pub struct Stale {
     /// Path below the folder.
     pub path: String,
-    /// What stands there; none where the file is missing.
+    /// What is there; none where the file is missing.
     pub before: Option<String>,
-    /// What should stand there; none where the file should go.
+    /// What should be there; none where the file should go.
     pub after: Option<String>,
 }
 
@@ -155,7 +155,7 @@ impl Bundle {
         Ok(stale)
     }
 
-    /// Makes a folder what the bundle says, touching only what differs, and tells what that was.
+    /// Makes a folder what the bundle says, touching only what differs, and says what that was.
     pub fn write(&self, form: Form, folder: &Path) -> io::Result<Vec<Stale>> {
         let stale = self.compare(form, folder)?;
         for change in &stale {

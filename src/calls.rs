@@ -207,7 +207,7 @@ impl Calls {
         }
     }
 
-    /// Rows of kind, name, body, comment and the statement that drops it, of what stands in the control schema: routines,
+    /// Rows of kind, name, body, comment and the statement that drops it, of what is in the control schema: routines,
     /// events, triggers of their owner (MySQL, MariaDB), views, tables and their columns; the last three of these without
     /// body, comment and statement. Parameter: its name.
     pub fn objects(&self) -> &'static str {

@@ -303,7 +303,7 @@ pub enum Command {
     ///
     /// Each database is worked on by a windrow of its own, at most `--jobs` at once: a server that is down, or slow, stops no
     /// other. Ends with a table of all databases, and with the exit code of the worst. After an interrupt, or after canaries
-    /// that found something, `--resume` goes on with what is left.
+    /// that found something, `--resume` continues with what is left.
     ///
     /// Example: windrow fleet status --inventory fleet.toml --group eu
     Fleet(Fleet),

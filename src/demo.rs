@@ -1,6 +1,6 @@
 //! The managed systems that `windrow demo` can show, and what it says of them.
 //!
-//! Their schemas and histories stand in `specs/systems/`. Those that the demo loads are part of the program, so that it needs
+//! Their schemas and histories are in `specs/systems/`. Those that the demo loads are part of the program, so that it needs
 //! no checkout; what only tests and benchmarks load is not.
 
 use crate::dialect::Dialect;
@@ -25,7 +25,7 @@ pub struct System {
     pub title: &'static str,
     /// Its spec, for a binary that is used without a checkout.
     pub spec: &'static str,
-    /// Where the spec stands in a checkout.
+    /// Where the spec is in a checkout.
     pub spec_path: &'static str,
     /// What the tables are like, in half a sentence.
     pub about_schema: &'static str,
@@ -50,7 +50,7 @@ pub struct System {
 pub enum Decision {
     /// Who is cleaned at all: the table and column with the scopes of policies, and what a user calls them.
     Policies(&'static str, &'static str, &'static str),
-    /// What stays nevertheless: the rule and the key of one family that is due.
+    /// What is kept nevertheless: the rule and the key of one family that is due.
     Hold(&'static str, &'static str),
 }
 

@@ -42,7 +42,7 @@ pub struct Facts {
     pub minimum_version: (u32, u32, u32),
     /// What starts the scheduled run.
     pub scheduler: &'static str,
-    /// Whether the application's tables stand in a schema of the same database, or in a database beside.
+    /// Whether the application's tables are in a schema of the same database, or in a database beside.
     pub has_schemas: bool,
     /// Whether an index may cover the rows of a condition only.
     pub partial_indexes: bool,

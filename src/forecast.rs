@@ -157,7 +157,7 @@ pub fn play(loads: &[Load], calendar: &Calendar, budget: f64, now: i64) -> Vec<C
     courses
 }
 
-/// Families of one rule that the runs of a week can take, a day, beside what becomes due of the other rules.
+/// Families of one rule that the runs of a week can take, a day, besides what becomes due of the other rules.
 pub fn capacity(loads: &[Load], at: usize, calendar: &Calendar, budget: f64, now: i64) -> f64 {
     let mut left: Vec<f64> = vec![0.0; loads.len()];
     left[at] = f64::INFINITY;
@@ -216,7 +216,7 @@ pub struct Estimate {
     pub error: f64,
 }
 
-/// Sums up slices, each with the weight of what it stands for.
+/// Sums up slices, each with the weight of what it represents.
 pub fn estimate(slices: &[Slice]) -> Estimate {
     let all: f64 = slices.iter().map(|slice| slice.stands_for).sum();
     let per_family = |slice: &Slice, what: f64| slice.stands_for * what / slice.looked.max(1.0);

@@ -53,7 +53,7 @@ fn head(html: &mut Html, page: &Page) {
     html.put("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
     html.put("<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"generator\" content=\"windrow\">\n<title>");
     html.text(&page.graph.title)
-        .put(": what is deleted, and what stays</title>\n<style>\n");
+        .put(": what is deleted, and what is kept</title>\n<style>\n");
     html.put(include_str!("page/page.css"))
         .put(draw::STYLE)
         .put("</style>\n</head>\n");
@@ -302,7 +302,7 @@ fn never(html: &mut Html, page: &Page) {
     if !stays.is_empty() {
         table(
             html,
-            "Tables that the spec names, and whose rows stay",
+            "Tables that the spec names, and whose rows are kept",
             &["table", "why"],
             &stays,
         );
@@ -352,7 +352,7 @@ fn of_rule(html: &mut Html, page: &Page, at: usize, rule: &Rule) {
     if !besides.is_empty() {
         html.put("<h3>What else happens</h3>\n").list(&besides);
     }
-    html.put("</div><div><h3>What stays although its time has come</h3>\n");
+    html.put("</div><div><h3>What is kept although its time has come</h3>\n");
     html.list(&words::kept(graph, rule)).put("</div></div>\n");
     let rows: Vec<Vec<Cell>> = rule
         .order
@@ -437,7 +437,7 @@ fn statements(html: &mut Html, page: &Page, generated: &Generated, rule: &Rule) 
         let of_table: Vec<&Change> = changes.iter().filter(|it| it.table == name).collect();
         html.put("<h4><code>").text(name).put("</code>");
         if of_table.iter().all(|it| !it.deletes) {
-            html.put(" <small>stays; columns are set to NULL</small>");
+            html.put(" <small>kept; columns are set to NULL</small>");
         }
         html.put("</h4>\n");
         let mut routines: Vec<&str> = of_table.iter().map(|it| it.routine.as_str()).collect();

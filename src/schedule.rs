@@ -44,7 +44,7 @@ pub enum Problem {
     Fields(usize),
     /// A field has a value that it cannot have.
     Field {
-        /// Where the field stands in the text.
+        /// Where the field is in the text.
         place: Range<usize>,
         /// What it is called.
         name: &'static str,
@@ -153,7 +153,7 @@ impl Borrow<str> for Schedule {
     }
 }
 
-/// The values that a field stands for; none where it is no field.
+/// The values that a field means; none where it is no field.
 fn values(field: &str, low: i64, high: i64) -> Option<Vec<i64>> {
     let parts: Option<Vec<Vec<i64>>> = field
         .split(',')

@@ -6,7 +6,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Entries that go, texts that are replaced, and lines of comments beside them, by their places in the text.
+/// Entries that are removed, texts that are replaced, and lines of comments next to them, by their places in the text.
 pub(super) struct Edits<'a> {
     text: &'a str,
     removed: BTreeSet<usize>,
@@ -101,7 +101,7 @@ impl<'a> Edits<'a> {
         made + &self.text[at..]
     }
 
-    /// Collects what goes of the file, or of a table under a header.
+    /// Collects what is removed from the file, or of a table under a header.
     fn entries(&self, table: &DeTable<'_>, cuts: &mut Vec<Range<usize>>) {
         for (key, value) in table {
             let (start, whole) = (key.span().start, key.span().start..value.span().end);
@@ -119,7 +119,7 @@ impl<'a> Edits<'a> {
         self.removed.contains(&start)
     }
 
-    /// The table, where it stands below a header of its own.
+    /// The table, where it is below a header of its own.
     fn below_header<'t>(&self, value: &'t Spanned<DeValue<'_>>) -> Option<&'t DeTable<'t>> {
         match value.get_ref() {
             DeValue::Table(table) if !self.text[value.span().start..].starts_with('{') => {
@@ -150,7 +150,7 @@ impl<'a> Edits<'a> {
         }
     }
 
-    /// Whether nothing is left of an array or of a table in braces; collects what goes of it otherwise.
+    /// Whether nothing is left of an array or of a table in braces; collects what is removed from it otherwise.
     fn empties(&self, value: &Spanned<DeValue<'_>>, cuts: &mut Vec<Range<usize>>) -> bool {
         let mut items: Vec<(Range<usize>, bool)> = match value.get_ref() {
             DeValue::Array(array) => array
@@ -207,7 +207,7 @@ impl<'a> Edits<'a> {
         self.line_start(part.start)..self.line_end(part.end)
     }
 
-    /// Whether nothing else stands in the lines of an entry but a comment.
+    /// Whether nothing else is in the lines of an entry but a comment.
     fn is_alone(&self, part: &Range<usize>) -> bool {
         let lines = self.lines(part);
         let before = self.text[lines.start..part.start].trim();

@@ -185,7 +185,7 @@ fn conditions(rule: &Rule) -> String {
     )
 }
 
-/// Asserts that nothing goes by a spec that stays by the one that it was made of.
+/// Asserts that nothing is deleted by a spec that is kept by the one that it was made of.
 fn keeps_as_much(before: &Graph, after: &Graph, catalog: &Catalog, told: &str) {
     for rule in &after.rules {
         let same = before.rules.iter().find(|other| other.name == rule.name);

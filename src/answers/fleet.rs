@@ -11,7 +11,7 @@ pub struct Fleet {
     pub command: &'static str,
     /// The inventory file.
     pub inventory: String,
-    /// How many databases ended clean, in this call or in the one that it goes on with.
+    /// How many databases ended clean, in this call or in the one that it continues.
     pub clean: usize,
     /// On how many something was found.
     pub found: usize,
@@ -60,7 +60,7 @@ pub enum FleetOutcome {
     Interrupted,
     /// It was not begun, because of an interrupt or of what the canaries found.
     NotStarted,
-    /// The call that this one goes on with has done it.
+    /// The call that this one continues has done it.
     DoneBefore,
 }
 

@@ -51,7 +51,7 @@ pub enum Kind {
     View,
     /// A table.
     Table,
-    /// A column, by its name behind that of its table.
+    /// A column, by its name after that of its table.
     Column,
     /// An event of MySQL and MariaDB.
     Event,

@@ -1,4 +1,4 @@
-//! The texts for MySQL and MariaDB; `{w}` stands for the control database, `{lock}` for the lock of a run.
+//! The texts for MySQL and MariaDB; `{w}` means the control database, `{lock}` the lock of a run.
 //!
 //! A row becomes a JSON document column by column: here a boolean is a number, an instant a text without a zone, and
 //! (on MariaDB) JSON a text, and each must come out as on PostgreSQL. JSON_EXTRACT(…, '$') says that a text is JSON.
@@ -15,7 +15,7 @@ enum As {
     Key,
     Truth,
     Instant,
-    /// An instant, or what stands for the beginning of time here.
+    /// An instant, or what represents the beginning of time here.
     Due,
     Json,
 }

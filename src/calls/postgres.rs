@@ -1,4 +1,4 @@
-//! The texts for PostgreSQL; `{w}` stands for the control schema.
+//! The texts for PostgreSQL; `{w}` means the control schema.
 
 use super::list::List;
 

@@ -288,7 +288,7 @@ fn program() -> String {
         .to_string()
 }
 
-/// The spec of the checkout, or a copy of it beside the server.
+/// The spec of the checkout, or a copy of it next to the server.
 fn spec(system: &System, dir: &Path) -> anyhow::Result<String> {
     if Path::new(system.spec_path).exists() {
         return Ok(system.spec_path.to_owned());

@@ -105,7 +105,7 @@ fn deviations(session: &mut Session, bundle: &Bundle, ui: &Ui) -> anyhow::Result
                 ui.note(unseen);
                 continue;
             }
-            // An earlier version noted nothing of this; that the table is missing is told besides. Or there is no pg_cron.
+            // An earlier version noted nothing of this; that the table is missing is reported as well. Or there is no pg_cron.
             Err(error)
                 if matches!(
                     failure::sqlstate(&error),

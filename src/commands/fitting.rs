@@ -63,7 +63,7 @@ pub(super) fn fitting(
     Ok(fitting)
 }
 
-/// What stands in the database, spelt as the spec has it, and the tables of which this account may not know whether they are
+/// What is in the database, spelt as the spec has it, and the tables of which this account may not know whether they are
 /// there.
 pub(super) fn catalog(
     graph: &Graph,

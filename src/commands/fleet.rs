@@ -84,7 +84,7 @@ pub(super) fn fleet(args: &Fleet, ui: &Ui) -> anyhow::Result<Exit> {
     let document = serde_json::to_value(&answer)?;
     show(ui, args.output, &document, || report::fleet(&answer));
     if halted && args.output == Output::Text {
-        ui.hint("call it again with `--resume` to go on with the others");
+        ui.hint("call it again with `--resume` to continue with the others");
     }
     Ok(match (answer.failed + answer.not_started, answer.found) {
         (0, 0) => Exit::Clean,

@@ -180,7 +180,7 @@ impl Look<'_> {
         found.chain(dates).collect()
     }
 
-    /// How many days ago the first row of a table ended, or what stands in for that.
+    /// How many days ago the first row of a table ended, or what replaces that.
     fn oldest(&mut self, catalog: &Catalog, table: &str, ends: &Ends) -> Option<i64> {
         let live = &catalog.tables[table];
         let time = ends.time(catalog, live)?;

@@ -127,7 +127,7 @@ fn forecast(
     let mut listed = Vec::new();
     for (at, (rule, backlog, speed, basis)) in rules.iter().enumerate() {
         let course = &courses[at];
-        // Without one that goes, nobody knows how many rows a family has.
+        // Without one that is deleted, nobody knows how many rows a family has.
         let capacity = (backlog.going > 0.0)
             .then(|| forecast::capacity(&loads, at, &calendar, budget, bytes.now).floor());
         listed.push(RuleForecast {
@@ -239,7 +239,7 @@ fn found<'a>(
     Ok(found)
 }
 
-/// What goes of each table, and the bytes that are logged of all of it, where these are known.
+/// What is deleted of each table, and the bytes that are logged of all of it, where these are known.
 fn weigh(
     session: &mut Session,
     catalog: &Catalog,

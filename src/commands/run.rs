@@ -45,7 +45,7 @@ pub(super) fn run(args: &Run, ui: &Ui) -> anyhow::Result<Exit> {
         if session.graph.workers == 1 {
             let name = &session.graph.name;
             return Err(Failure::new(format!("the spec `{name}` has no workers"))
-                .hint("write `workers = 2`, or more, beside its `name`, and install it")
+                .hint("write `workers = 2`, or more, next to its `name`, and install it")
                 .into());
         }
         options.insert("worker".to_owned(), worker.into());

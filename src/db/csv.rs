@@ -1,6 +1,6 @@
 //! The form of an export, the same from every server: a line with the names of the columns, then a line for each row.
 //!
-//! A value stands between quotes where it has a comma, a quote or the end of a line in it, or nothing at all: NULL is what
+//! A value is between quotes where it has a comma, a quote or the end of a line in it, or nothing at all: NULL is what
 //! has nothing and no quotes.
 
 use std::io::{self, Write};

@@ -492,7 +492,7 @@ fn cause(error: &postgres::Error) -> String {
     let mut reason = error.to_string();
     let mut source = error.source();
     while let Some(inner) = source {
-        // It alone tells what is wrong with a certificate.
+        // It alone says what is wrong with a certificate.
         if let Some(words) = tls::words(inner) {
             return words;
         }

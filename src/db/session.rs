@@ -45,7 +45,7 @@ pub trait Database: Send {
         passed: &mut dyn FnMut(u64),
     ) -> anyhow::Result<u64>;
 
-    /// Reads what stands in a schema, or in a database of MySQL or MariaDB.
+    /// Reads what is in a schema, or in a database of MySQL or MariaDB.
     fn catalog(&mut self, schema: &str) -> anyhow::Result<Catalog>;
 
     /// The server's number for this session.

@@ -264,7 +264,7 @@ struct Verifier {
 }
 
 impl Verifier {
-    /// What the library does not take and OpenSSL does: a certificate that stands in the file itself, and one of version 1
+    /// What the library does not take and OpenSSL does: a certificate that is in the file itself, and one of version 1
     /// that an authority of the file has signed.
     fn old(&self, certificate: &CertificateDer<'_>, now: UnixTime) -> Result<(), CertificateError> {
         let wrong = CertificateError::UnknownIssuer;

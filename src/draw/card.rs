@@ -72,7 +72,7 @@ impl Boxed {
         (all.fold(0.0, f64::max) + 24.0).ceil()
     }
 
-    /// Where the text of a line stands, below the top of the box.
+    /// Where the text of a line is, below the top of the box.
     pub(super) fn baseline(&self, line: usize) -> f64 {
         let before = 1 + usize::from(!self.key.is_empty()) + line;
         before as f64 * LINE + 17.0

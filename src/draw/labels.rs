@@ -76,7 +76,7 @@ pub(super) struct Referrer<'a> {
     pub(super) child: TableId,
     pub(super) edge: &'a Edge,
     pub(super) port: Port,
-    /// What an arrow says, behind the columns.
+    /// What an arrow says, after the columns.
     pub(super) said: &'static str,
     /// What a line of text says between them and the parent.
     pub(super) verb: &'static str,
@@ -145,7 +145,7 @@ fn label_of(table: &Table, edge: &Edge) -> String {
     format!("{}{}", edge_label(edge), some_kept(table))
 }
 
-/// What is said behind the columns of such an edge.
+/// What is said after the columns of such an edge.
 pub(super) fn some_kept(table: &Table) -> &'static str {
     if table.kept.is_empty() {
         ""

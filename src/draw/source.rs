@@ -90,7 +90,7 @@ pub fn mermaid(graph: &Graph) -> String {
     out
 }
 
-/// What names rows of a rule and does not go with it: the tables that are not the rule's, and the arrows.
+/// What names rows of a rule and is not deleted with them: the tables that are not the rule's, and the arrows.
 fn around(
     graph: &Graph,
     rule: &Rule,

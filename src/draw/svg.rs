@@ -55,7 +55,7 @@ pub fn svg(graph: &Graph) -> String {
     )
 }
 
-/// A part of a picture that stands alone on a page, which has the style.
+/// A part of a picture that is alone on a page, which has the style.
 pub struct Part {
     /// The rule; none: the legend.
     pub rule: Option<String>,
@@ -148,7 +148,7 @@ impl Drawn {
             let lines: Vec<String> = lines.collect();
             let goes = match it.number {
                 Some(number) => format!("deleted as number {number}"),
-                None => "stays".to_owned(),
+                None => "kept".to_owned(),
             };
             told.push(match lines.is_empty() {
                 true => format!("{}: {goes}.", it.name),

@@ -80,7 +80,7 @@ fn is_legible(graph: &Graph) {
             for (other, place) in card.boxes.iter().zip(&layout.boxes).skip(at + 1) {
                 assert!(!overlap(area, place), "{} and {}", shown.name, other.name);
             }
-            // The texts are in their box, each on its line, and the name beside the number.
+            // The texts are in their box, each on its line, and the name next to the number.
             let room = area.width - 22.0;
             assert!(long(&shown.key, SMALL) <= room);
             assert!(
@@ -92,7 +92,7 @@ fn is_legible(graph: &Graph) {
             }
         }
         for arrow in &layout.arrows {
-            // From right to left, and where it passes a layer, beside the boxes of that.
+            // From right to left, and where it passes a layer, next to the boxes of that.
             for (at, pair) in arrow.points.windows(2).enumerate() {
                 assert!(pair[0].0 >= pair[1].0, "{arrow:?}");
                 if at % 2 == 1 {

@@ -19,7 +19,7 @@ pub fn text(graph: &Graph) -> String {
         }
         let mut seen = Vec::new();
         branch(graph, rule, rule.root, "", "", &[], &mut seen, &mut out);
-        // A rule by time may have tables beside the families.
+        // A rule by time may have tables besides the families.
         for &id in rule.order.iter().rev() {
             if !seen.contains(&id) {
                 branch(graph, rule, id, "", "", &[], &mut seen, &mut out);

@@ -4,7 +4,7 @@
 /// Something that documents and the ledger say in words, and a person looks up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// As it is said, or how it begins where more follows; `%s` stands for a figure or a name.
+    /// As it is said, or how it begins where more follows; `%s` means a figure or a name.
     pub words: &'static str,
     /// What it means.
     pub meaning: &'static str,

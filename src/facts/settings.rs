@@ -186,7 +186,7 @@ pub const ARCHIVE_DAYS: Setting = Setting {
     depends: Some("off: forever"),
     ..Setting::new("archive_days", "days", 0, 36_500)
         .or_off()
-        .means("how long [the archive](archive.md) keeps the rows of a run; in the spec beside `name`; as a setting, it \
+        .means("how long [the archive](archive.md) keeps the rows of a run; in the spec next to `name`; as a setting, it \
              belongs to the first rule that archives")
 };
 

@@ -269,7 +269,7 @@ fn behind<'a>(
     known.find(|edge| edge.table == table && edge.parent == parent.name && edge.pairs == pairs)
 }
 
-/// What a foreign key does to rows that are kept when the row goes which they name, and what helps; none where no row is.
+/// What a foreign key does to rows that are kept when the row that they name is deleted, and what helps; none where no row is.
 fn does_to_kept(graph: &Graph, key: &KnownKey, acts: bool) -> Option<String> {
     let mut tables = graph.tables.iter();
     let table = tables.find(|table| table.name == key.table && !table.kept.is_empty())?;
@@ -308,7 +308,7 @@ fn unnameable(parent: &Table) -> String {
     )
 }
 
-/// A row that goes is still there, as history, with all that was in it.
+/// A row that is deleted is still there, as history, with all that was in it.
 fn versioned(table: &Table, found: &mut Vec<Finding>) {
     let name = &table.name;
     let message = "is WITH SYSTEM VERSIONING: the server keeps deleted rows as history, and no space is freed";

@@ -223,7 +223,7 @@ pub(super) fn column_finding(
         let is_time = matches!(column.kind, Kind::Timestamp | Kind::Timestamptz);
         let help = if is_time && there.kind == "date" {
             format!(
-                "write `{} date` in the spec: it stands for the end of that day",
+                "write `{} date` in the spec: it means the end of that day",
                 column.name
             )
         } else {

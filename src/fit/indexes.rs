@@ -30,7 +30,7 @@ pub fn lacks(graph: &Graph, catalog: &Catalog, need: &IndexNeed) -> bool {
     needed.iter().all(|name| live.column(name).is_some()) && serving(graph, catalog, need).is_none()
 }
 
-/// The columns of an index; where it cannot be partial, what its condition says stands in front of it.
+/// The columns of an index; where it cannot be partial, what its condition says is in front of it.
 fn needed(dialect: Dialect, need: &IndexNeed) -> &[String] {
     if dialect.facts().partial_indexes {
         &need.columns
@@ -119,7 +119,7 @@ pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>
     }
 }
 
-/// Whether a rule goes along these columns of a table, in their order.
+/// Whether a rule follows these columns of a table, in their order.
 fn is_way(graph: &Graph, table: &Table, columns: &str) -> bool {
     graph.rules.iter().any(|rule| match &rule.strategy {
         Strategy::Single(Single::KeepLast { group, order, .. }) => {
@@ -131,7 +131,7 @@ fn is_way(graph: &Graph, table: &Table, columns: &str) -> bool {
     })
 }
 
-/// The parts of an index as the catalog has them: a column, or what stands for it.
+/// The parts of an index as the catalog has them: a column, or what represents it.
 fn parts(columns: &[String], need: &IndexNeed, dialect: Dialect) -> Vec<String> {
     let expression = expressions(need, dialect);
     let part = |name: &String| match &expression {

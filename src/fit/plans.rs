@@ -66,7 +66,7 @@ pub fn judge_plan(
 
 /// A statement that the server did not even plan.
 pub fn unplanned(what: &str, table: &str, reason: &str, before: &[Finding]) -> Option<Finding> {
-    // What is missing or of another type was told already; that its statements do not plan says nothing new.
+    // What is missing or of another type was reported already; that its statements do not plan says nothing new.
     let told = before.iter().any(|finding| {
         finding.severity == Severity::Error
             && (finding.code.starts_with("missing-") || finding.code == "type-differs")

@@ -1,4 +1,4 @@
-//! What a rule needs of the catalog beside its tables: end times, conditions, definitions, references, files.
+//! What a rule needs of the catalog besides its tables: end times, conditions, definitions, references, files.
 
 use std::collections::BTreeSet;
 
@@ -107,7 +107,7 @@ fn epoch_finding(
     found.push(error("type-differs", &object, message).help(help));
 }
 
-/// The columns that a rule by time needs beside those of the edges, in its tables and in those that refer to them.
+/// The columns that a rule by time needs besides those of the edges, in its tables and in those that refer to them.
 fn timed_findings(
     graph: &Graph,
     rule: &Rule,

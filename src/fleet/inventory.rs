@@ -149,7 +149,7 @@ impl Reader<'_> {
             self.error(
                 server.name.span(),
                 "a server is named by letters, digits, `-`, `_` and `.`",
-                "the name is yours to choose: it stands in the table of `windrow fleet`",
+                "the name is yours to choose: it is shown in the table of `windrow fleet`",
             );
         } else if !self.names.insert(name.clone()) {
             let message = format!("two servers are called `{name}`");
@@ -185,7 +185,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Looks at the address, and at the databases that stand for the one in it. An excerpt of the file never shows a password.
+    /// Looks at the address, and at the databases that replace the one in it. An excerpt of the file never shows a password.
     fn address(&mut self, server: &Server) {
         let text = server.url.get_ref();
         let raw: RawUrl = match text.parse() {

@@ -151,7 +151,7 @@ pub struct RuleForecast {
     pub sample: Option<&'static str>,
     /// By how much the rows may be off.
     pub error_percent: f64,
-    /// Families that stay, by reason.
+    /// Families that are kept, by reason.
     pub stays: BTreeMap<String, f64>,
     /// Families that would be due if a policy said so.
     pub without_policy: Option<i64>,
@@ -278,12 +278,12 @@ pub enum To {
     Schedule(String),
 }
 
-/// What goes of a table.
+/// What is deleted of a table.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TableForecast {
     /// The table.
     pub table: String,
-    /// Rows that go.
+    /// Rows that are deleted.
     pub rows: f64,
     /// Rows that it has, by the server's statistics.
     pub rows_in_table: Option<f64>,

@@ -72,7 +72,7 @@ fn of_table(table: &mut Table) -> Vec<&mut String> {
     let mut found = vec![name];
     found.extend(of_columns(key));
     found.extend(unique.iter_mut().flat_map(of_columns));
-    // Those of one edge stand between commas.
+    // Those of one edge are between commas.
     found.extend(indexed);
     found.extend(edges.iter_mut().flat_map(of_edge));
     found.extend(of_conditions(&mut r#final.own));

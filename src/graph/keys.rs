@@ -29,8 +29,8 @@ impl KnownKey {
         }
     }
 
-    /// The key that stands behind an edge. Rows that belong to what goes are deleted first, and rows that keep a root are
-    /// looked for under its lock: nothing is left for the key, whatever it does. A row that is let go of stays, so that
+    /// The key that is behind an edge. Rows that belong to what is deleted are deleted first, and rows that keep a root are
+    /// looked for under its lock: nothing is left for the key, whatever it does. A row that is released is kept, so that
     /// nothing but SET NULL may happen to it. The key may only refuse where it would act on rows that are kept: those with the
     /// value that means "no parent", those whose own time has not come, and those that are kept; nor may it take those that
     /// come to keep a row that nobody has locked.
@@ -90,7 +90,7 @@ impl Graph {
     /// The foreign keys that the spec accounts for: its edges, the links within root tables, and the references of rules
     /// by time.
     ///
-    /// Where it is the other row that names this one (`or alone`), the key stands on the other side, and no edge is it.
+    /// Where it is the other row that names this one (`or alone`), the key is on the other side, and no edge is it.
     pub fn known_keys(&self) -> Vec<KnownKey> {
         let edges = self.tables.iter().flat_map(|table| {
             let named = table.edges.iter().filter(|edge| !edge.alone);

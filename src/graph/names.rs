@@ -17,7 +17,7 @@ const LONGEST_SPEC_NAME: usize = 40;
 /// What is left of it for a rule's name, with what its routines and indexes add.
 const LONGEST_RULE_NAME: usize = 30;
 
-/// What no rule may be called: with a verb behind it, it would be the name of a routine of the kernel.
+/// What no rule may be called: with a verb after it, it would be the name of a routine of the kernel.
 pub const RESERVED_RULES: [&str; 7] =
     ["archived", "in", "lock", "may", "next", "record", "time_of"];
 
@@ -222,7 +222,7 @@ fn kind(word: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<Kind> {
             diagnostics.push(Diagnostic::error(
                 "epoch-elsewhere",
                 word.span(),
-                format!("`{}` cannot stand here", epoch.word()),
+                format!("`{}` is not allowed here", epoch.word()),
                 "a number or a date can be the `end_time` of a rule of the strategy `end-time`, without `max` and `else`, or the \
                  `time` of any other but `removal-time`; elsewhere add a generated column of a time type to the table, and use that",
             ));
@@ -340,7 +340,7 @@ pub(super) fn upper_case(
     listed.iter().map(|dialect| *dialect.get_ref()).collect()
 }
 
-/// A value stands twice in a list; `first` is where it stood before.
+/// A value stands twice in a list; `first` is where it was before.
 pub(super) fn twice(value: &str, span: Span, first: Span) -> Diagnostic {
     let message = format!("`{}` is listed twice", value.escape_debug());
     Diagnostic::error("duplicate-value", span, message, "remove one of the two")

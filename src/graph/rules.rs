@@ -185,7 +185,7 @@ fn finals(name: &Text, rule: &spec::Rule, diagnostics: &mut Vec<Diagnostic>) -> 
     conditions(written.get_ref(), diagnostics)
 }
 
-/// Whether the rule's triggers are wanted; they have to have a table to stand on.
+/// Whether the rule's triggers are wanted; they need a table to be on.
 fn orphan_guard(rule: &spec::Rule, order: &[TableId], diagnostics: &mut Vec<Diagnostic>) -> bool {
     let Some(written) = rule.orphan_guard.as_ref().filter(|it| *it.get_ref()) else {
         return false;

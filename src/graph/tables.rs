@@ -293,7 +293,7 @@ fn key(
         .collect()
 }
 
-/// The unique keys beside the key; those with a mistake are left out.
+/// The unique keys besides the key; those with a mistake are left out.
 fn uniques(text: &str, table: &spec::Table, diagnostics: &mut Vec<Diagnostic>) -> Vec<Vec<Column>> {
     let mut uniques = Vec::new();
     for written in &table.unique {

@@ -20,7 +20,7 @@ pub(super) fn by_family(text: &str, rule: &spec::Rule) -> bool {
         })
 }
 
-/// The columns of a table by which rules find its rows beside its edges, so that `indexed` may name them.
+/// The columns of a table by which rules find its rows besides its edges, so that `indexed` may name them.
 pub(super) fn searched(spec: &Spec, text: &str, table: &str) -> Vec<String> {
     let mut columns: Vec<String> = Vec::new();
     let column = |written: &Option<Text>| {
@@ -90,7 +90,7 @@ pub(super) fn is_single(rule: &spec::Rule) -> bool {
     )
 }
 
-/// The columns by which a rule of single rows goes through its table, beside its time, so that `indexed` may name them.
+/// The columns by which a rule of single rows goes through its table, besides its time, so that `indexed` may name them.
 fn of_single_rows(rule: &spec::Rule, text: &str) -> Vec<String> {
     let names = |written: &[Text]| -> Option<Vec<String>> {
         let name = |one| Some(grammar::column(text, one).ok()?.name.into_inner());

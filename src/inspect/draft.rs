@@ -53,7 +53,7 @@ pub fn write(
     }
     rule::write(&mut text, catalog, family, ends, end, oldest);
     if !family.questions.is_empty() {
-        let _ = writeln!(text, "\n# What the database does not tell:");
+        let _ = writeln!(text, "\n# What the database does not say:");
         for question in &family.questions {
             let _ = writeln!(text, "# ? {}", line(question));
         }
@@ -145,7 +145,7 @@ fn table_lines(text: &mut String, catalog: &Catalog, family: &Family, table: &st
         });
         columns.collect::<Vec<_>>().join(", ")
     };
-    // Who names rows of a table names its key, or another one beside it.
+    // Who names rows of a table names its key, or another one besides it.
     if family.tables[0] == table || !named.is_empty() {
         let key = keys(live).next().map(|key| vec![key.clone()]);
         let key = key.as_ref();

@@ -57,7 +57,7 @@ impl Ends {
         }
     }
 
-    /// The column of the time at which a row ended, or what stands in for it.
+    /// The column of the time at which a row ended, or what replaces it.
     pub fn time<'a>(&self, catalog: &Catalog, table: &'a CatalogTable) -> Option<&'a str> {
         let mut all = end_columns(catalog, table, &self.numbers).into_iter();
         all.next().or_else(|| {
@@ -136,7 +136,7 @@ pub fn epoch_of(greatest: f64) -> Option<Epoch> {
 /// How far behind a column stands that is no time but a number.
 const BEHIND: usize = 20;
 
-/// Whether a column is a time: no, or how far behind those it stands that are.
+/// Whether a column is a time: no, or how unlikely compared with those that are.
 fn is_time(catalog: &Catalog, column: &CatalogColumn, numbers: &Numbers) -> Option<usize> {
     match live_kind(catalog.dialect, column) {
         Some(Kind::Timestamp | Kind::Timestamptz) => Some(0),
@@ -237,7 +237,7 @@ pub fn sounds_live(state: &str) -> bool {
         .any(|word| words.contains(&word))
 }
 
-/// The columns whose time can stand in for an end: the last change of a row, or when it came to be; the likeliest first.
+/// The columns whose time can replace an end: the last change of a row, or when it came to be; the likeliest first.
 fn other_times<'a>(catalog: &Catalog, table: &'a CatalogTable, numbers: &Numbers) -> Vec<&'a str> {
     let mut found: Vec<(usize, &str)> = Vec::new();
     for column in &table.columns {

@@ -49,7 +49,7 @@ pub enum Source {
     Guess {
         /// What the rows say.
         share: Share,
-        /// Whether nothing else speaks for it.
+        /// Whether nothing else supports it.
         by_values: bool,
         /// The table that does not go to which a row belongs by a foreign key.
         owner: Option<String>,
@@ -86,7 +86,7 @@ pub struct Guess {
     pub likeness: Likeness,
     /// Whether the keys are numbers, of which tables have the same by accident.
     pub counts: bool,
-    /// Whether its values alone speak for it: texts count then that no other row is named by chance.
+    /// Whether its values alone support it: texts count then that no other row is named by chance.
     pub by_values: bool,
 }
 
@@ -224,7 +224,7 @@ pub fn find(
     let ignored = std::mem::take(&mut family.ignored).into_iter();
     family.ignored = ignored.filter(|(table, _)| !family.lists(table)).collect();
     family.name_strangers(catalog);
-    // A row goes or keeps. One that goes with another row keeps nothing longer than that.
+    // A row is deleted or keeps another. One that is deleted with another row keeps nothing longer than that.
     let going = family.tables.clone();
     for edge in &mut family.edges {
         if edge.action == Action::Restrict && going.contains(&edge.table) {
@@ -292,7 +292,7 @@ impl Family {
             .collect()
     }
 
-    /// Takes a guess that what was looked at speaks for. What only those have that continue is not history, and what belongs to another
+    /// Takes a guess that what was looked at supports. What only those have that continue is not history, and what belongs to another
     /// table that is kept is not the root's alone: such a row keeps what it names.
     fn add(&mut self, catalog: &Catalog, guess: &Guess, share: Share) {
         let is_live = share.ended == Some(0) && share.found > 0;

@@ -14,7 +14,7 @@ use crate::graph::Action;
 /// Ten years, in days: nothing that a database of today has is older, in most.
 const LONG: i64 = 3_650;
 
-/// Writes the rule. `end` is the column of the end, or what stands in for it; `oldest` says how many days ago the first was.
+/// Writes the rule. `end` is the column of the end, or what replaces it; `oldest` says how many days ago the first was.
 pub(super) fn write(
     text: &mut String,
     catalog: &Catalog,

@@ -63,7 +63,7 @@ pub(super) fn capital(text: &str) -> String {
     })
 }
 
-/// What stands in a comment: names and values of a database may have any sign in them, and none of these ends the line.
+/// What is in a comment: names and values of a database may have any sign in them, and none of these ends the line.
 pub(crate) fn line(text: &str) -> String {
     text.replace(char::is_control, " ")
 }

@@ -14,7 +14,7 @@ pub struct Rule {
     pub(super) check: fn(&Spec, &Graph) -> Vec<Diagnostic>,
 }
 
-/// The rules as written beside the rules as resolved; both have the order of the file.
+/// The rules as written besides the rules as resolved; both have the order of the file.
 pub(super) fn rules<'a>(
     spec: &'a Spec,
     graph: &'a Graph,

@@ -24,7 +24,7 @@ pub(super) struct Version {
     pub(super) files: BTreeMap<String, String>,
 }
 
-/// What windrow knows of the versions of a spec in a folder: kept in a file beside them, which no runner reads.
+/// What windrow knows of the versions of a spec in a folder: kept in a file next to them, which no runner reads.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Memory {
     /// Where it comes from.

@@ -9,11 +9,11 @@ pub struct Runner {
     pub name: &'static str,
     /// The files of a migration: patterns of their names, and their templates.
     pub files: &'static [(&'static str, &'static str)],
-    /// How migrations are told apart.
+    /// How migrations are distinguished.
     pub order: Order,
     /// How a statement is marked.
     marks: Marks,
-    /// What stands in place of `{mode}`: in a migration that the runner makes a transaction of, and in one that it must not.
+    /// What is in place of `{mode}`: in a migration that the runner makes a transaction of, and in one that it must not.
     modes: [&'static str; 2],
     /// What begins and ends the transaction on PostgreSQL, where the runner does not.
     transaction: [&'static str; 2],
@@ -23,7 +23,7 @@ pub struct Runner {
     pub servers: &'static [Dialect],
 }
 
-/// How the migrations of a runner are told apart.
+/// How the migrations of a runner are distinguished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// By numbers, with at least so many digits, behind this prefix of the file's name.
@@ -36,7 +36,7 @@ pub enum Order {
     Sqitch,
 }
 
-/// How the text of a statement stands in a file.
+/// How the text of a statement is written in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Marks {
     /// With a semicolon: the runner sends the file as a whole, and the server finds the ends.
@@ -45,7 +45,7 @@ enum Marks {
     Delimiter,
     /// Between two comments.
     Goose,
-    /// A line behind it, which the first line of the file names.
+    /// A line after it, which the first line of the file names.
     Atlas,
     /// As a text of Python.
     Python,
@@ -65,7 +65,7 @@ const DOWN: &str = "{mode}{head}\n{down}";
 /// A file that no runner applies.
 const BY_HAND: &str = "{head}-- The runner makes a transaction of each of its files: a client applies this one beside them.\n\n{up}";
 
-/// What Flyway is to know of a file beside it.
+/// What Flyway is to know of a file next to it.
 const FLYWAY: &str = "executeInTransaction={mode}\nplaceholderReplacement=false\nencoding=UTF-8\n";
 
 const GOOSE: &str = "{mode}{head}\n-- +goose Up\n{up}\n-- +goose Down\n{down}";
@@ -398,7 +398,7 @@ fn capital(word: &str) -> String {
     first.into_iter().chain(letters).collect()
 }
 
-/// A template with its holes filled. What stands in a hole is not looked at.
+/// A template with its holes filled. What is in a hole is not looked at.
 fn fill(template: &str, holes: &[(&str, String)]) -> String {
     let mut text = String::new();
     let mut rest = template;

@@ -20,7 +20,7 @@ pub(super) struct Step {
     pub(super) down: Vec<String>,
 }
 
-/// The steps that lead from a version, or from none, to the next one. `needed` are indexes that others need, too: they stay.
+/// The steps that lead from a version, or from none, to the next one. `needed` are indexes that others need, too: they are kept.
 pub(super) fn steps(
     place: &Place,
     old: Option<&Text>,
@@ -41,8 +41,8 @@ pub(super) fn steps(
             .map(|(name, sql)| (name.to_owned(), sql.to_owned()))
             .collect()
     };
-    // An index stands before what reads it, and goes after that. One with other columns or conditions under the same name has to
-    // go first.
+    // An index comes before what reads it, and is dropped after it. One with other columns or conditions under the same name has to
+    // are deleted first.
     let (made, lost) = (changed(new, before), changed(before, new));
     let (replaced, gone): (Vec<_>, Vec<_>) = lost
         .into_iter()
@@ -100,12 +100,12 @@ fn dropped((name, create): &(String, String), text: &Text, needed: &BTreeSet<Str
 
 fn drop_of(name: &str, text: &Text, needed: &BTreeSet<String>) -> Vec<String> {
     if needed.contains(name) {
-        return vec!["SELECT 'the index stays: another installation needs it'".to_owned()];
+        return vec!["SELECT 'the index is kept: another installation needs it'".to_owned()];
     }
     sql(text.drops_of(name))
 }
 
-/// What takes all away; of its indexes, those that go in a transaction or without one.
+/// What takes all away; of its indexes, those that are deleted in a transaction or without one.
 fn undo(place: &Place, text: &Text, needed: &BTreeSet<String>) -> Vec<Line> {
     let apart = apart(place, text);
     let stays = |line: &&Line| {

@@ -18,7 +18,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// A statement that may stand in a transaction.
+    /// A statement that may be in a transaction.
     pub(super) fn new(what: &str, sql: impl Into<String>) -> Self {
         Self {
             what: what.to_owned(),

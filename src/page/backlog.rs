@@ -40,7 +40,7 @@ fn outlook_of(html: &mut Html, plan: &Report, outlook: &Forecast) {
     html.put("<p class=\"lead\">").line(&line).put("</p>\n");
     let rows: Vec<Vec<Cell>> = plan.rules.iter().map(|rule| rule_row(rule, unit)).collect();
     let heads = [
-        "rule", "due", "may go", "rows", "batches", "work", "runs", "done in",
+        "rule", "due", "may be deleted", "rows", "batches", "work", "runs", "done in",
     ];
     table(html, "The backlog by rule", &heads, &rows);
     for rule in plan.rules.iter().filter(|rule| rule.left.len() > 2) {
@@ -49,7 +49,7 @@ fn outlook_of(html: &mut Html, plan: &Report, outlook: &Forecast) {
     if total.rows.round() > 0.0 {
         tables(html, &plan.tables);
         let log = report::log(outlook, &plan.tables);
-        // The last line is the sum, which stands above.
+        // The last line is the sum, which is above.
         let lines = log.lines().filter_map(|line| line.split_once("  "));
         for (name, text) in lines.filter(|(name, _)| *name != "together") {
             html.put("<p><strong>").text(name).put("</strong>: ");

@@ -137,7 +137,7 @@ pub(super) fn sections(html: &mut Html, page: &Page) {
         html,
         page,
         |it| &it.preview,
-        "What a run would delete now, and what would stay and why,",
+        "What a run would delete now, and what would be kept and why,",
         "preview",
         preview,
     );
@@ -233,7 +233,7 @@ fn findings(html: &mut Html, found: &[Finding]) {
         &["finding", "object", "what", "what mends it"],
         &rows,
     );
-    html.put("<p><code>windrow check --explain CODE</code> tells more of each code.</p>\n");
+    html.put("<p><code>windrow check --explain CODE</code> explains each code.</p>\n");
 }
 
 fn left_out(html: &mut Html, page: &Page) {
@@ -334,10 +334,10 @@ fn preview(html: &mut Html, preview: &Preview) {
         .collect();
     let heads = [
         "rule",
-        "families go",
+        "families deleted",
         "rows",
         "batches",
-        "families stay",
+        "families kept",
         "the oldest ended",
     ];
     table(html, "What one run would delete now", &heads, &rows);
@@ -358,13 +358,13 @@ fn preview_rule(html: &mut Html, rule: &PreviewRule) {
     if rule.limited {
         let most = counted(rule.run_families, "family", "families");
         lines.push(vec![said(format!(
-            "One run takes at most {most}; the next goes on."
+            "One run takes at most {most}; the next continues."
         ))]);
     }
     if let Some(families) = rule.without_policy.filter(|it| *it > 0) {
         let due = counted(families, "due family", "due families");
         lines.push(vec![said(format!(
-            "{due} of scopes without a policy stay until somebody sets one."
+            "{due} of scopes without a policy are kept until somebody sets one."
         ))]);
     }
     let keys: Vec<String> = rule
@@ -453,11 +453,11 @@ fn stays(html: &mut Html, rule: &PreviewRule) {
         })
         .collect();
     if rows.is_empty() {
-        html.put("<p>Nothing that is due stays.</p>\n");
+        html.put("<p>Nothing that is due is kept.</p>\n");
     } else {
         table(
             html,
-            "What stays, and why",
+            "What is kept, and why",
             &["reason", "families", "meaning", "first keys"],
             &rows,
         );

@@ -42,7 +42,7 @@ pub(super) fn names<'a>(all: impl IntoIterator<Item = &'a str>) -> Line {
     line
 }
 
-/// A text in which code stands between backticks, as messages have it.
+/// A text in which code is between backticks, as messages have it.
 pub(super) fn ticked(text: &str) -> Line {
     let parts = text.split('`').enumerate();
     let parts = parts.filter(|(_, part)| !part.is_empty());
@@ -155,7 +155,7 @@ pub(super) fn table(html: &mut Html, caption: &str, heads: &[&str], rows: &[Vec<
     html.put("</tbody></table></div>\n");
 }
 
-/// A bar and the figure beside it.
+/// A bar and the figure next to it.
 fn bar<'a>(html: &'a mut Html, part: f64, text: &str) -> &'a mut Html {
     let part = if part.is_finite() {
         part.clamp(0.0, 1.0)

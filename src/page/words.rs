@@ -109,7 +109,7 @@ fn single_rows(rule: &Rule, single: &Single, root: Line) -> Line {
             ]);
             match aged {
                 Some(aged) => line.extend(std::iter::once(said("are deleted ")).chain(aged)),
-                None => line.push(said("stay")),
+                None => line.push(said("are kept")),
             }
             return line;
         }
@@ -146,7 +146,7 @@ fn is_off(rule: &Rule) -> bool {
     is_expiry && rule.retention.default == Some(0)
 }
 
-/// What must exist for a row to stay.
+/// What must exist for a row to be kept.
 fn needed(chain: &[Need]) -> Line {
     let mut line = Line::new();
     for need in chain {
@@ -304,7 +304,7 @@ pub(super) fn kept(graph: &Graph, rule: &Rule) -> Vec<Line> {
     }
     if rule.by_end() && rule.shared == Shared::Closed && !rule.hierarchy.is_empty() {
         lines.push(line![said(
-            "Families that are linked to one that stays: they are deleted together, or not at all."
+            "Families that are linked to one that is kept: they are deleted together, or not at all."
         )]);
     }
     if rule.by_end() {
@@ -357,7 +357,7 @@ fn time_keeps(graph: &Graph, rule: &Rule) -> Vec<Line> {
             line.extend(line![
                 said(", and so is "),
                 code(&otherwise.name),
-                said(", which stands in for it")
+                said(", which replaces it")
             ]);
         }
         line.push(said("."));
@@ -380,7 +380,7 @@ fn time_keeps(graph: &Graph, rule: &Rule) -> Vec<Line> {
     lines
 }
 
-/// What the rows of one of its tables keep, and which of them stay.
+/// What the rows of one of its tables keep, and which of them are kept.
 fn table_keeps(graph: &Graph, rule: &Rule, id: TableId) -> Vec<Line> {
     let table = graph.table(id);
     let mut lines = Vec::new();
@@ -410,14 +410,14 @@ fn table_keeps(graph: &Graph, rule: &Rule, id: TableId) -> Vec<Line> {
             line.push(said(if at > 0 { " or " } else { "" }));
             line.push(code(condition.to_string()));
         }
-        line.push(said(": they stay when what they belong to is deleted."));
+        line.push(said(": they are kept when what they belong to is deleted."));
         lines.push(line);
     }
     if table.with == With::All && table.parents().count() > 1 && rule.by_end() {
         let mut line = line![
             said("Families with a row of "),
             code(&table.name),
-            said(" that belongs to something else as well which stays ")
+            said(" that belongs to something else as well which is kept ")
         ];
         line.push(said("("));
         line.extend(names(
@@ -453,7 +453,7 @@ pub(super) fn besides(graph: &Graph, rule: &Rule) -> Vec<Line> {
             lines.push(line![
                 said("Rows of "),
                 code(&table.name),
-                said(" stay; "),
+                said(" are kept; "),
                 code(named_by(edge)),
                 said(" is set to NULL where the row of "),
                 code(&graph.table(edge.parent).name),
@@ -597,9 +597,9 @@ mod tests {
                     "once it is final (`state = success or failed`) and ended more than 90 days (and 1 day of safety) ago\n",
                     "\nNo policy, option or call can go below 7 days.\n",
                     "\nOnly values of `dag_id` that have an enabled policy are cleaned; all others are left alone.\n",
-                    "\nFamilies without an end time: `end_date` is NULL, and so is `updated_at`, which stands in for it.\n",
+                    "\nFamilies without an end time: `end_date` is NULL, and so is `updated_at`, which replaces it.\n",
                     "\nThe newest 1 of each `dag_id`, by `run_after`, among those with `run_type = asset_triggered`.\n",
-                    "\nRows of `backfill_dag_run` stay; `dag_run_id` is set to NULL where",
+                    "\nRows of `backfill_dag_run` are kept; `dag_run_id` is set to NULL where",
                 ][..],
             ),
             (
@@ -612,7 +612,7 @@ mod tests {
             (
                 airflow,
                 "task_state",
-                &["once their `expires_at` has passed; rows without one stay\n"],
+                &["once their `expires_at` has passed; rows without one are kept\n"],
             ),
             (
                 airflow,

@@ -30,11 +30,11 @@ pub struct IndexNeed {
 pub struct Instead {
     /// The column.
     pub column: String,
-    /// What stands for it.
+    /// What represents it.
     pub by: Substitute,
 }
 
-/// What stands for a column.
+/// What represents a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Substitute {
     /// The first of it and this column that is not NULL.

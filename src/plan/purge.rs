@@ -29,7 +29,7 @@ pub struct Purge {
 pub struct Release {
     /// Their table.
     pub table: TableId,
-    /// The edge to the row that goes.
+    /// The edge to the row that is deleted.
     pub edge: Edge,
     /// One sentence: becomes the comment above the statement.
     pub why: String,
@@ -70,7 +70,7 @@ impl Keep {
 pub struct Step {
     /// The table.
     pub table: TableId,
-    /// The edges through which its rows belong to what goes; empty for the root table.
+    /// The edges through which its rows belong to what is deleted; empty for the root table.
     pub edges: Vec<Edge>,
     /// One sentence: becomes the comment above the statement.
     pub why: String,
@@ -180,7 +180,7 @@ fn keeps(graph: &Graph, rule: &Rule) -> Vec<Keep> {
                     without: above.clone(),
                     unless: Final::default(),
                     why: format!(
-                        "A row of {} that belongs to one of {}{of_none} as well, by {}, goes when that is gone.",
+                        "A row of {} that belongs to one of {}{of_none} as well, by {}, is deleted when that one is.",
                         table.name,
                         graph.table(other.parent).name,
                         other.columns()
@@ -274,7 +274,7 @@ fn step(graph: &Graph, rule: &Rule, id: TableId) -> Step {
         return Step {
             table: id,
             edges: Vec::new(),
-            why: format!("{}: the members themselves go last.", table.name),
+            why: format!("{}: the members themselves are deleted last.", table.name),
         };
     }
     let edges: Vec<Edge> = table
@@ -290,7 +290,7 @@ fn step(graph: &Graph, rule: &Rule, id: TableId) -> Step {
     parents.dedup();
     let why = if both_ends {
         format!(
-            "{}: a link goes with either of its ends in {}.",
+            "{}: a link is deleted with either of its ends in {}.",
             table.name, parents[0]
         )
     } else {

@@ -19,7 +19,7 @@ pub(super) struct KeyDocument {
     effects: String,
 }
 
-/// The foreign keys that a spec accounts for beside those of its edges.
+/// The foreign keys that a spec accounts for besides those of its edges.
 pub(super) fn documents(graph: &Graph) -> Vec<KeyDocument> {
     let tables = graph.tables.iter();
     let of_edges: Vec<KnownKey> = tables
@@ -77,7 +77,7 @@ pub(super) struct EdgeDocument<'a> {
     /// What a foreign key of these columns may do, in letters as PostgreSQL's catalog has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     effects: Option<String>,
-    /// That row `c` of the table is not one of those that stay without the parent.
+    /// That row `c` of the table is not one of those that are kept without the parent.
     #[serde(skip_serializing_if = "Option::is_none")]
     kept: Option<String>,
 }

@@ -58,7 +58,7 @@ pub(super) fn rules(graph: &Graph) -> impl Iterator<Item = &Rule> {
     graph.rules.iter().filter(|rule| !rule.archive.is_empty())
 }
 
-/// The first rule that archives rows: its setting says how long they stay there.
+/// The first rule that archives rows: its setting says how long they are kept there.
 pub(super) fn first(graph: &Graph) -> Option<&Rule> {
     rules(graph).next()
 }

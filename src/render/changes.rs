@@ -93,7 +93,7 @@ fn changing(statement: &str) -> Option<(usize, bool)> {
 struct Squeezed<'a> {
     text: &'a str,
     squeezed: String,
-    /// Where each byte of it stands in the text.
+    /// Where each byte of it is in the text.
     places: Vec<usize>,
 }
 
@@ -112,7 +112,7 @@ impl<'a> Squeezed<'a> {
         }
     }
 
-    /// The lines of a statement, without what stands in front of all of them.
+    /// The lines of a statement, without what is in front of all of them.
     fn lines_of(&self, statement: &str) -> Option<String> {
         let words: String = statement.split_whitespace().collect();
         let at = self.squeezed.find(&words)?;

@@ -20,7 +20,7 @@ use crate::dialect::Dialect;
 use crate::graph::{self, Figure, Graph, Rule, Single, Unit};
 use crate::plan::{Plan, Purge};
 
-/// What stands in the registry of an installation about the whole of it.
+/// What is in the registry of an installation about the whole of it.
 #[derive(Serialize)]
 struct SpecDocument<'a> {
     spec: &'a str,
@@ -150,7 +150,7 @@ struct Table<'a> {
     sets: Vec<&'a str>,
 }
 
-/// What stands there about one rule, in the order in which a person reads it.
+/// What is there about one rule, in the order in which a person reads it.
 #[derive(Serialize)]
 struct RuleDocument<'a> {
     rule: &'a str,
@@ -395,7 +395,7 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
     written(&document)
 }
 
-/// What an installation keeps beside the document of its spec.
+/// What an installation keeps besides the document of its spec.
 #[derive(Serialize)]
 struct Beside {
     meaning: String,

@@ -18,7 +18,7 @@ pub(super) struct EdgeView {
     pub(super) near: String,
     /// The type of the keys.
     pub(super) key_type: &'static str,
-    /// Where the keys do not stand in the column: what stands between.
+    /// Where the keys do not are in the column: what is between.
     pub(super) via: Option<ViaView>,
     /// The edges before it, for counting a row once.
     pub(super) others: Vec<OtherView>,
@@ -26,9 +26,9 @@ pub(super) struct EdgeView {
     pub(super) between: Option<BetweenView>,
     /// The value of the column that means that a row belongs to nothing; empty where every value names a row.
     pub(super) none: String,
-    /// What keeps out such rows, and those that stay: ` AND …`, or empty.
+    /// What keeps out such rows, and those that are kept: ` AND …`, or empty.
     pub(super) unless: String,
-    /// What keeps out those that stay.
+    /// What keeps out those that are kept.
     pub(super) kept: String,
 }
 
@@ -123,7 +123,7 @@ pub(super) fn between(
     dialect: Dialect,
 ) -> Option<BetweenView> {
     let table = graph.table(id);
-    // Where some rows are kept, those that go are listed under their locks.
+    // Where some rows are kept, those that are deleted are listed under their locks.
     if dialect == Dialect::Postgres || id == rule.root || !table.kept.is_empty() {
         return None;
     }

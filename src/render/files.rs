@@ -48,7 +48,7 @@ fn templates(view: &SpecView) -> Vec<(&'static str, &'static str)> {
         (
             true,
             "45_backlog.sql",
-            "how much is due, and how long ago what stays ended",
+            "how much is due, and how long ago what is kept ended",
         ),
         (
             guards,
@@ -161,7 +161,7 @@ impl<'a> Press<'a> {
         for (at, rule) in self.view.rules.iter().enumerate() {
             self.shown.show_one("rule", "rules", at);
             let purpose = format!(
-                "the rule {}: who may go, and the statements that delete",
+                "the rule {}: what may be deleted, and the statements that delete it",
                 rule.name
             );
             let name = format!("30_{}.sql", rule.name);

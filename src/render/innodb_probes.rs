@@ -46,7 +46,7 @@ pub(super) struct Named<'a> {
 }
 
 impl Named<'_> {
-    /// A statement with values for variables, and with what stands for work tables and windrow's own.
+    /// A statement with values for variables, and with what represents work tables and windrow's own.
     pub(super) fn explained(&self, routine: &Routine, statement: &str) -> String {
         let said = said(statement, |_| String::new());
         let query = match said.split([' ', '(']).next() {
@@ -90,7 +90,7 @@ impl Named<'_> {
         format!("DELETE {table} {rest}")
     }
 
-    /// What stands for a work table in a statement that names these columns.
+    /// What represents a work table in a statement that names these columns.
     fn work(&self, name: &str, named: &[String]) -> String {
         let made = self.works.like(name);
         let from = format!("{} AS {}", made.table, Probe::FED);

@@ -28,7 +28,7 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// What its name has behind that of the control schema: nothing, or ` line 2`, ` worker 2`, ` line 2 worker 2`.
+    /// What its name has after that of the control schema: nothing, or ` line 2`, ` worker 2`, ` line 2 worker 2`.
     pub(super) fn suffix(&self) -> String {
         [("line", self.line), ("worker", self.number)]
             .into_iter()
@@ -231,7 +231,7 @@ pub(super) fn even_step(values: &[u32], all: u32) -> Option<u32> {
     (even && step * count == all).then_some(step)
 }
 
-/// The values that a checked cron field stands for.
+/// The values that a checked cron field means.
 pub(super) fn cron_values(field: &str, low: u32, high: u32) -> Vec<u32> {
     let mut values: Vec<u32> = field
         .split(',')

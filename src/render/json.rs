@@ -57,7 +57,7 @@ fn packed(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Puts fields that stand on one line each behind one another.
+/// Puts fields that are on one line each behind one another.
 fn joined(lines: Vec<String>) -> Vec<String> {
     let mut joined: Vec<String> = Vec::new();
     let mut after_field = false;

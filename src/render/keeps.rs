@@ -145,7 +145,7 @@ pub(super) fn meets(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<MeetV
         let mut hops = hops(graph, purge, &meet.hops, false, dialect);
         let last = meet.hops.last()?;
         let other = if last.edge.names_key(graph) && last.edge.none.is_none() {
-            // The key stands in the row below.
+            // The key is in the row below.
             hops.pop();
             format!(
                 "{}.{}",
@@ -165,7 +165,7 @@ pub(super) fn meets(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<MeetV
     purge.meets.iter().filter_map(view).collect()
 }
 
-/// The tables of a way. Rows that stay when their parents go are on none, but at the end of one to rows that may not be final.
+/// The tables of a way. Rows that are kept when their parents go are on none, but at the end of one to rows that may not be final.
 fn hops(
     graph: &Graph,
     purge: &Purge,
@@ -188,7 +188,7 @@ fn hops(
             "m.id".clone_into(&mut asked);
             format!("{alias}.{} = m.id", dialect.ident(&edge.column.name))
         } else {
-            // A member is known by its key; what the edge names stands in its row.
+            // A member is known by its key; what the edge names is in its row.
             let root = graph.rules[purge.rule].root;
             let key = dialect.ident(&graph.table(root).key[0].name);
             hops.push(HopView {
@@ -212,7 +212,7 @@ fn hops(
     hops
 }
 
-/// The tables that are read, beside those that rows are deleted from.
+/// The tables that are read, besides those that rows are deleted from.
 pub(super) fn tables(purges: &[Purge]) -> impl Iterator<Item = TableId> {
     let keeps = purges.iter().flat_map(|purge| &purge.keeps);
     keeps.flat_map(|keep| {

@@ -5,7 +5,7 @@ use crate::dialect::Dialect;
 use crate::graph::{Edge, Graph, Rule, TableId};
 use crate::plan::{Purge, Step};
 
-/// That a row, by its alias, is not one of those that stay, behind other conditions; empty where no row of its table does.
+/// That a row, by its alias, is not one of those that are kept, behind other conditions; empty where no row of its table does.
 pub(super) fn unless(graph: &Graph, table: TableId, row: &str, dialect: Dialect) -> String {
     match said(graph, table, row, dialect) {
         None => String::new(),
@@ -39,7 +39,7 @@ pub(super) fn listed<'a>(graph: &'a Graph) -> impl Iterator<Item = TableId> {
     tables.filter(move |id| !graph.table(*id).kept.is_empty() && names(*id))
 }
 
-/// An edge of a table whose rows are deleted, without those that stay.
+/// An edge of a table whose rows are deleted, without those that are kept.
 pub(super) fn spared(graph: &Graph, table: TableId, edge: EdgeView, dialect: Dialect) -> EdgeView {
     let kept = unless(graph, table, "t", dialect);
     EdgeView {
@@ -78,6 +78,6 @@ pub(super) fn why(graph: &Graph, table: TableId, edges: &[Edge]) -> &'static str
     if graph.table(table).kept.is_empty() || edges.is_empty() {
         ""
     } else {
-        " Those that `kept` of the spec names stay."
+        " Those that `kept` of the spec names are kept."
     }
 }

@@ -1,5 +1,5 @@
 //! The kernel: the text that every spec shares. It is plain SQL without a hole, and names no schema: each routine looks
-//! for unqualified names where it stands itself.
+//! for unqualified names where it is itself.
 
 use std::sync::OnceLock;
 
@@ -151,7 +151,7 @@ fn ledger_of(dialect: Dialect) -> String {
     hex12(&tables)
 }
 
-/// What stands in front of statements that an installation does for each archive, and behind them.
+/// What is in front of statements that an installation does for each archive, and after them.
 const EACH: [&str; 2] = ["each archive", "end"];
 
 /// A text with the parts in it, as far in as the lines that name them.
@@ -204,7 +204,7 @@ impl Told {
     }
 }
 
-/// What stands in `generated/` for the files of the kernel: which they are, by their hashes, and what they are told.
+/// What is in `generated/` for the files of the kernel: which they are, by their hashes, and what they are told.
 pub(super) fn stand_ins(graph: &Graph, dialect: Dialect, told: &Told) -> Vec<File> {
     let files = files(graph, dialect);
     if files.is_empty() {
@@ -316,7 +316,7 @@ impl KernelFile {
         text
     }
 
-    /// The same where unqualified names are those of the default database; routines look where they stand themselves.
+    /// The same where unqualified names are those of the default database; routines look where they are themselves.
     fn innodb(&self, dialect: Dialect, control: &str, told: &Told, beside: &str) -> String {
         let mut text = session(Some(control));
         let document = match self.prologue {

@@ -15,7 +15,7 @@ pub(super) struct LastView {
     names: String,
     time: String,
     time_name: String,
-    /// The column of root `i` that stands in, and its name; empty where there is none.
+    /// The column of root `i` that replaces it, and its name; empty where there is none.
     otherwise: String,
     otherwise_name: String,
     /// When root `i` ended, where `e` is what its rows say.

@@ -83,7 +83,7 @@ fn worded(indent: &str, mark: &str, text: &str) -> String {
     lines.join("\n")
 }
 
-/// What a line consists of: conditions, items of lists. Texts and quoted names stay whole, and so does what stands between
+/// What a line consists of: conditions, items of lists. Texts and quoted names stay whole, and so does what is between
 /// parentheses where that is short enough.
 fn pieces(line: &str, room: usize) -> Vec<&str> {
     let mut pieces = Vec::new();
@@ -153,7 +153,7 @@ pub(super) fn heads(text: &str) -> String {
     let open = "\nAS $windrow$\n";
     with_heads(text, "CREATE OR REPLACE FUNCTION ", open, |head| {
         match head.split_once("\nLANGUAGE ") {
-            // A comment would hide what comes behind it.
+            // A comment would hide what comes after it.
             Some((signature, called)) if !head.contains("--") => {
                 let signature = fit(&one_space_apart(signature));
                 let called = fit(&format!("LANGUAGE {called} AS $windrow$"));
@@ -164,7 +164,7 @@ pub(super) fn heads(text: &str) -> String {
     })
 }
 
-/// A text whose heads, each from `create` to `open`, are laid out with what opens the body behind them.
+/// A text whose heads, each from `create` to `open`, are laid out with what opens the body after them.
 fn with_heads(text: &str, create: &str, open: &str, lay: impl Fn(&str) -> String) -> String {
     let mut laid = String::new();
     let mut rest = text;
@@ -178,7 +178,7 @@ fn with_heads(text: &str, create: &str, open: &str, lay: impl Fn(&str) -> String
     laid + rest
 }
 
-/// Lines with one space between words: what stands behind one another needs no columns.
+/// Lines with one space between words: what is behind one another needs no columns.
 fn one_space_apart(text: &str) -> String {
     let lines = text
         .lines()

@@ -1,10 +1,10 @@
 //! The marks of the templates, by which windrow knows what it wrote: it searches no SQL. No file has them.
 //!
-//! - `«` and `»` stand around a statement that EXPLAIN is asked; `‹` and `›` in it around what only a routine can run, such as
+//! - `«` and `»` are around a statement that EXPLAIN is asked; `‹` and `›` in it around what only a routine can run, such as
 //!   INTO, and around calls of windrow's own functions.
-//! - `⟦` and `⟧` stand around what the statements of a routine need: its variables and the columns that it answers, with their
+//! - `⟦` and `⟧` are around what the statements of a routine need: its variables and the columns that it answers, with their
 //!   types, and the settings of the planner that are off in it.
-//! - `⟪` and `⟫` stand around the text of a function that PostgreSQL takes into the statements that call it.
+//! - `⟪` and `⟫` are around the text of a function that PostgreSQL takes into the statements that call it.
 
 use crate::bundle::{Probe, What};
 use crate::dialect::Dialect;
@@ -93,7 +93,7 @@ pub(super) struct Routine {
     pub(super) statements: Vec<String>,
     /// Its text, where PostgreSQL takes that into the statements that call it.
     pub(super) text: Option<String>,
-    /// What stands between its marks.
+    /// What is between its marks.
     pub(super) rest: String,
 }
 
@@ -160,7 +160,7 @@ impl Routine {
     }
 }
 
-/// What the marks at the beginning of a text stand around.
+/// What the marks at the beginning of a text are around.
 fn inside(text: &str, sign: char) -> &str {
     let after = &text[sign.len_utf8()..];
     let close = char::from_u32(sign as u32 + 1).unwrap_or(sign);

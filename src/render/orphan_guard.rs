@@ -54,7 +54,7 @@ struct GuardEdgeView {
 struct WayView {
     /// The column that names the row of the root table.
     column: String,
-    /// What stands behind FROM and WHERE.
+    /// What follows FROM and WHERE.
     from: String,
     names: String,
 }

@@ -8,7 +8,7 @@ use super::works::WorkView;
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Member, TableId, Timed};
 
-/// A table whose rows can be held, beside the root table of the rule.
+/// A table whose rows can be held, besides the root table of the rule.
 #[derive(Serialize)]
 pub(super) struct OtherView {
     table: String,
@@ -50,7 +50,7 @@ pub(super) struct Kept {
     pub(super) list: String,
 }
 
-/// What can be held beside the families of a rule, and what stays with it.
+/// What can be held besides the families of a rule, and what is kept with it.
 #[derive(Default)]
 pub(super) struct Others {
     pub(super) views: Vec<OtherView>,
@@ -99,7 +99,7 @@ impl Others {
         });
         let lists = self.lists.iter().map(|it| {
             let why = format!(
-                "What stays with rows that are held and of no family: {}.",
+                "What is kept with rows that are held and of no family: {}.",
                 it.why
             );
             WorkView::numbered(&it.name, &it.table, &it.column, why)

@@ -41,7 +41,7 @@ pub(super) struct Routines<'a> {
 }
 
 impl Routines<'_> {
-    /// A statement of one of them with values for variables, and with what stands for windrow's own tables and functions.
+    /// A statement of one of them with values for variables, and with what represents windrow's own tables and functions.
     pub(super) fn explained(&self, routine: &Routine, statement: &str) -> String {
         let said = said(statement, |own| self.stand_in(own));
         let query = match said.split(' ').next() {
@@ -52,7 +52,7 @@ impl Routines<'_> {
         replaced(&query, Dialect::Postgres, |word| self.value(routine, word))
     }
 
-    /// What stands for a word, if it is no other's.
+    /// What represents a word, if it is no other's.
     fn value(&self, routine: &Routine, word: &str) -> Option<String> {
         if let Some(table) = word.strip_prefix(&self.control) {
             let columns = KERNEL_TABLES.iter().find(|(name, _)| *name == table)?.1;
@@ -66,7 +66,7 @@ impl Routines<'_> {
         kind.map(value)
     }
 
-    /// What stands for a call: the text of a function that PostgreSQL takes into the statement, or rows as another answers.
+    /// What represents a call: the text of a function that PostgreSQL takes into the statement, or rows as another answers.
     fn stand_in(&self, call: &str) -> String {
         let name = call
             .strip_prefix(&self.control)

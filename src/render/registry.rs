@@ -12,7 +12,7 @@ use crate::dialect::Dialect;
 use crate::graph::{Graph, TableId};
 use crate::plan::Plan;
 
-/// What stands in the registry about the whole of an installation.
+/// What is in the registry about the whole of an installation.
 #[derive(Serialize)]
 struct SpecDocument<'a> {
     spec: &'a str,

@@ -416,7 +416,7 @@ fn collect_view(
     }
 }
 
-/// What stands before an instant and behind it where it becomes what the time of the rule is compared with.
+/// What precedes an instant and after it where it becomes what the time of the rule is compared with.
 fn number_of(rule: &Rule, dialect: Dialect) -> (String, String) {
     const INSTANT: &str = "{}";
     let number = rule.epoch.map(|epoch| dialect.number(INSTANT, epoch));

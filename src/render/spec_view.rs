@@ -232,7 +232,7 @@ fn table_view(graph: &Graph, id: TableId, deleted: bool, dialect: Dialect) -> Ta
     }
 }
 
-/// Tables that say how long something is kept and from which no row goes.
+/// Tables that say how long something is kept and from which no row is deleted.
 pub(super) fn definitions(graph: &Graph, dialect: Dialect) -> Vec<TableView> {
     let mut names: Vec<&str> = graph
         .rules

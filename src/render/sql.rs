@@ -13,7 +13,7 @@ use crate::graph::Graph;
 pub(super) struct Chunk {
     pub(super) what: What,
     pub(super) alone: bool,
-    /// The statement and what stands behind it: the comments that introduce the next one.
+    /// The statement and what is after it: the comments that introduce the next one.
     pub(super) text: String,
     /// What the catalog shows of it.
     pub(super) shown: Option<Shown>,
@@ -160,7 +160,7 @@ fn register(graph: &Graph, dialect: Dialect, path: &str, chunks: &mut Vec<Chunk>
 }
 
 /// Statements that a client cuts at their semicolons by itself: routine bodies are quoted. A comment on a routine ends with
-/// the hash of what is shown of it, which stands before it.
+/// the hash of what is shown of it, which is before it.
 pub(super) fn plain_statements(chunks: Vec<Chunk>, text: &mut String) -> Vec<Statement> {
     let mut statements = Vec::new();
     let mut hash = String::new();
@@ -348,7 +348,7 @@ pub(super) fn trim_statement(chunk: &str) -> &str {
     parted(chunk).0.trim().trim_end_matches(';')
 }
 
-/// The statement of a chunk, and the comments behind it.
+/// The statement of a chunk, and the comments after it.
 fn parted(chunk: &str) -> (&str, &str) {
     let lines = chunk.split_inclusive('\n').rev();
     let behind = lines.take_while(|line| line.trim().is_empty() || line.starts_with("--"));

@@ -175,7 +175,7 @@ fn delimiters_are_for_files_only() {
 
 #[test]
 fn a_comment_in_a_body_has_a_line_of_its_own() {
-    // What stands behind code would not be taken out of the hash, but some clients do not send it.
+    // What is behind code would not be taken out of the hash, but some clients do not send it.
     for file in bundle(&graph(""), Dialect::Mysql)
         .expect("it renders")
         .files

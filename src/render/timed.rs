@@ -16,7 +16,7 @@ use crate::graph::{Graph, Kind, Rule, Timed, Unit};
 mod crossing;
 mod member;
 
-/// What the template of a rule by time has beside what it shares with others.
+/// What the template of a rule by time has besides what it shares with others.
 #[derive(Serialize)]
 pub(super) struct TimedView {
     /// Whether rows of one table go, of which only a hold keeps one: most of that is the kernel's.
@@ -93,7 +93,7 @@ pub(super) struct TimedView {
     of_go: String,
     /// Rows in between, by which others say their instance.
     between: Vec<BetweenView>,
-    /// What can be held beside the families, and the lists of what stays with it.
+    /// What can be held besides the families, and the lists of what is kept with it.
     pub(super) others: Vec<OtherView>,
     held: Vec<ListView>,
 }
@@ -245,7 +245,7 @@ fn works(members: &[MemberView], others: &Others, by_family: bool) -> Vec<WorkVi
         .into_iter()
         .enumerate()
         .map(|(at, name)| {
-            let why = "The families that stay, once for every column of a table that names one.";
+            let why = "The families that are kept, once for every column of a table that names one.";
             WorkView::families(&name, if at == 0 { why } else { "" })
         });
     let members = members.iter().flat_map(MemberView::works);

@@ -52,7 +52,7 @@ pub(super) fn same(edge: &Edge, dialect: Dialect, child: &str, parent: &str) -> 
     compare(&pairs(edge, dialect), child, parent)
 }
 
-/// What a query for existence selects, with the blank behind it; PostgreSQL selects nothing.
+/// What a query for existence selects, with the blank after it; PostgreSQL selects nothing.
 pub(super) fn one(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::Postgres => "",

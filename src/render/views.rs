@@ -28,7 +28,7 @@ pub(super) struct SpecView {
     pub(super) session_outside: String,
     #[serde(flatten)]
     pub(super) accounts: AccountsView,
-    /// What stands around a name that is a word of the server's language.
+    /// What is around a name that is a word of the server's language.
     pub(super) q: &'static str,
     pub(super) control_literal: String,
     pub(super) schema: String,
@@ -54,7 +54,7 @@ pub(super) struct SpecView {
     pub(super) tables: Vec<TableView>,
     /// The tables beside that say how long something is kept.
     pub(super) definitions: Vec<TableView>,
-    /// Tables beside these that refer to rows of rules by time.
+    /// Tables besides these that refer to rows of rules by time.
     pub(super) referring: Vec<String>,
     /// All tables of others that are read and no more, as literals.
     pub(super) looked_into: Vec<String>,
@@ -63,7 +63,7 @@ pub(super) struct SpecView {
     pub(super) grants: Vec<String>,
     /// The archives, one for each table that some rule archives.
     pub(super) archives: Vec<ArchiveView>,
-    /// What stands on tables whose rows may not become orphans.
+    /// What is on tables whose rows may not become orphans.
     pub(super) guards: Vec<GuardView>,
     pub(super) auditor_routines: Vec<String>,
     pub(super) operator_routines: Vec<String>,
@@ -86,7 +86,7 @@ pub(super) struct AccountsView {
     pub(super) revoke_all: String,
 }
 
-/// A rule: its fields and those of the views in it stand beside each other in templates.
+/// A rule: its fields and those of the views in it are beside each other in templates.
 #[derive(Serialize)]
 pub(super) struct RuleView {
     pub(super) name: String,
@@ -122,7 +122,7 @@ pub(super) struct RuleView {
     /// The ways to rows by which holds of other rules keep those of this one.
     pub(super) bound: Vec<AboveView>,
     pub(super) ways_of_keeps: Vec<WayView>,
-    /// The roots that stay whatever their age.
+    /// The roots that are kept whatever their age.
     pub(super) newest: Vec<NewestView>,
     /// The tables at which foreign keys point that deletions are left to, between commas; empty where there are none.
     pub(super) cascading: String,
@@ -188,7 +188,7 @@ impl StrategyView {
         }
     }
 
-    /// The work tables that it makes, beside those for keys of tables in between.
+    /// The work tables that it makes, besides those for keys of tables in between.
     pub(super) fn works(&self) -> &[WorkView] {
         match self {
             Self::Timed(timed) => &timed.works,
@@ -225,13 +225,13 @@ pub(super) struct RootView {
     pub(super) key_told: String,
     pub(super) end_time: String,
     pub(super) end_time_name: String,
-    /// When row `i` of the root table ended, and what that is called in a subquery; whether a second column stands in.
+    /// When row `i` of the root table ended, and what that is called in a subquery; whether a second column replaces it.
     pub(super) ended: String,
     pub(super) ended_name: String,
     pub(super) otherwise: bool,
     /// What is compared of row `i` with a time, and ordered by: the same, or on MySQL and MariaDB the number or date that says it.
     pub(super) time: String,
-    /// Whether it is a number; what stands before an instant and behind it where it becomes what it is compared with.
+    /// Whether it is a number; what is before an instant and after it where it becomes what it is compared with.
     pub(super) numbered: bool,
     pub(super) number_of: (String, String),
     /// Rows of another table that say when a root ended; `ended` is then when it began, and this the name of that.
@@ -338,7 +338,7 @@ pub(super) struct StepView {
     /// What is unlinked from its rows before they are deleted.
     pub(super) releases: Vec<ReleaseView>,
     pub(super) edges: Vec<EdgeView>,
-    /// By what its rows are deleted: these, or their own keys, where those that go were listed.
+    /// By what its rows are deleted: these, or their own keys, where those that are deleted were listed.
     pub(super) taken: Vec<EdgeView>,
     /// Whether some of its rows are kept.
     pub(super) spares: bool,

@@ -1,5 +1,5 @@
 //! The work tables of MySQL and MariaDB that a rule makes: with which columns of which table. The statements that make them are
-//! written from this, and what stands for them where a statement is explained.
+//! written from this, and what represents them where a statement is explained.
 
 use serde::Serialize;
 

@@ -118,7 +118,7 @@ pub fn done(rule: &RuleForecast, unit: &str) -> String {
     }
 }
 
-/// How a rule's figures were found, what stays, what limits its runs, and whether they keep up afterwards.
+/// How a rule's figures were found, what is kept, what limits its runs, and whether they keep up afterwards.
 fn details(rule: &RuleForecast, unit: &str, with_speed: bool) -> String {
     let mut out = format!("\n{}\n", rule.rule);
     for line in lines(rule, unit, with_speed) {

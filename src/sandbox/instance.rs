@@ -179,7 +179,7 @@ impl Instance {
         Ok(())
     }
 
-    /// Starts the server on a free port. `command` tells how, for the port that was chosen.
+    /// Starts the server on a free port. `command` says how, for the port that was chosen.
     pub(super) fn start(&mut self, command: impl Fn(&Self) -> Command) -> Result<()> {
         for attempt in 1.. {
             self.port = free_port()?;

@@ -16,7 +16,7 @@ pub(super) struct Kind {
     pub(super) marker: &'static str,
     /// The socket with the longest name.
     pub(super) socket: &'static str,
-    /// What the names of the files that it has beside the data directory start with.
+    /// What the names of the files that it has next to the data directory start with.
     pub(super) files: &'static [&'static str],
     /// The signal that ends it in good order.
     pub(super) stop: &'static str,

@@ -179,7 +179,7 @@ pub enum With {
     /// parent outside the rule, or in no family, is kept (`REFERENCED`) as long as that parent exists.
     #[default]
     All,
-    /// With the first of them that goes, whatever becomes of the others. A rule by removal time knows no other way: a row goes
+    /// With the first of them that is deleted, whatever becomes of the others. A rule by removal time knows no other way: a row is deleted
     /// with the root of its family, or by its own time, and what else it names stays as long as it does.
     Any,
 }

@@ -1,6 +1,6 @@
 //! The small languages inside the texts of a spec, e.g. `order_id -> order.id unless 0`.
 //!
-//! Names with spaces, dots or the like stand between double quotes. Everything that is read keeps its place in the
+//! Names with spaces, dots or the like are between double quotes. Everything that is read keeps its place in the
 //! file, so that a diagnostic marks the wrong word and not the whole text.
 
 mod cursor;

@@ -99,7 +99,7 @@ fn syntax_errors(text: &str, errors: &[toml::de::Error]) -> Vec<Diagnostic> {
         if header(text, span.start).is_some() {
             repeated_headers.push(section);
         } else if repeated_headers.contains(&section) {
-            // Under a header that stands there twice every key seems to be a second one.
+            // Under a header that is there twice every key seems to be a second one.
             continue;
         }
         diagnostics.push(duplicate_key(text, span));
@@ -151,7 +151,7 @@ fn lines(text: &str, part: Span) -> impl Iterator<Item = (usize, &str)> {
         })
 }
 
-/// The header of a section, if that is what stands in the line of this byte.
+/// The header of a section, if that is what is in the line of this byte.
 fn header(text: &str, byte: usize) -> Option<&str> {
     let start = text
         .get(..byte)?

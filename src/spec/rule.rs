@@ -40,7 +40,7 @@ pub struct Rule {
     #[schemars(with = "String", example = &"{root}.paid >= {root}.owed")]
     pub where_sql: Option<Text>,
     /// When a row of the root table ended: `column [timestamp | timestamptz | date | epoch-s | epoch-ms | epoch-us]`. A
-    /// date stands for the end of that day in the spec's `time_zone`. A number counts from the beginning of 1970 in UTC,
+    /// date means the end of that day in the spec's `time_zone`. A number counts from the beginning of 1970 in UTC,
     /// and means no time if it is not above 0. `else other_column` is used where the first is NULL; where both are, the
     /// row is undated. MariaDB has no index for it. `max(table.column)` is the time at which the last of its rows of
     /// another table ended: unknown while the column is NULL in one of them, or if there are none. For PostgreSQL, and
@@ -74,7 +74,7 @@ pub struct Rule {
     #[serde(default)]
     pub shared: Shared,
     /// Which column says when a row is deleted (`removal-time`, `expiry`) or how old it is (`age`, `orphan`, `keep-last`):
-    /// `column [timestamp | timestamptz | date | epoch-s | epoch-ms | epoch-us]`. A date stands for the end of that day.
+    /// `column [timestamp | timestamptz | date | epoch-s | epoch-ms | epoch-us]`. A date means the end of that day.
     /// A number counts from the beginning of 1970 in UTC, and means no time if it is not above 0. A removal time is neither.
     #[serde(default)]
     #[schemars(with = "String", example = &"removal_time", example = &"event_time epoch-ms")]

@@ -6,7 +6,7 @@ pub(super) const REMOVERS: &[&str] = &[
 ];
 
 /// Operators of `test` by which a shell that has it built in reads an operand as the name of a variable or as a sum, and runs
-/// what stands in its brackets.
+/// what is in its brackets.
 pub(super) const COMPUTING: &[&str] = &["-v", "-R", "-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
 
 /// Shells that read quotes as `sh` does.

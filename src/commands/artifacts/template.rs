@@ -225,7 +225,7 @@ fn unknown(words: &[String]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Where the text for the remote shell begins: behind the options of `ssh` and the host.
+/// Where the text for the remote shell begins: after the options of `ssh` and the host.
 fn text_of_ssh(words: &[String]) -> Result<usize, Refusal> {
     let mut at = 1;
     while let Some(option) = words.get(at).filter(|word| word.starts_with('-')) {
@@ -236,7 +236,7 @@ fn text_of_ssh(words: &[String]) -> Result<usize, Refusal> {
         if option == "--" {
             break;
         }
-        // The last letter of a group takes the next word, unless its value stands behind it.
+        // The last letter of a group takes the next word, unless its value is after it.
         let value = option[1..].find(|letter| OF_SSH.contains(letter));
         if value.is_some_and(|place| place + 2 == option.len()) {
             if words.get(at).is_some_and(|word| has_place(word)) {
@@ -248,7 +248,7 @@ fn text_of_ssh(words: &[String]) -> Result<usize, Refusal> {
     match words.get(at) {
         Some(host) if !host.contains("{path") => {
             let rest = host.replace("{host:name}", "a").replace("{host}", "a");
-            // user@{host} is a host; what else stands around it is not.
+            // user@{host} is a host; what else is around it is not.
             if has_place(host) && !is_plain(&rest) {
                 return Err(inside(host));
             }
@@ -257,7 +257,7 @@ fn text_of_ssh(words: &[String]) -> Result<usize, Refusal> {
         None => {}
     }
     at += 1;
-    // ssh looks for options behind the host, too.
+    // ssh looks for options after the host, too.
     match words.get(at).map(String::as_str) {
         Some("--") => at += 1,
         Some(word) if word.starts_with('-') => return Err(inside(word)),
@@ -395,7 +395,7 @@ fn run(word: &str) -> Refusal {
 
 fn inside(word: &str) -> Refusal {
     (
-        format!("a shell may read `{word}`, and what stands there is not quoted"),
+        format!("a shell may read `{word}`, and what is inserted there is not quoted"),
         "write {path} as a word of its own, or {path:q} in the text of `sh -c` or `ssh`".to_owned(),
     )
 }
@@ -653,7 +653,7 @@ mod tests {
         assert!(words("rm 'x {path}", None, "/a").is_err());
     }
 
-    /// `bash` and `ksh` run what stands in the brackets of an operand that is the name of a variable, or a number.
+    /// `bash` and `ksh` run what is in the brackets of an operand that is the name of a variable, or a number.
     #[test]
     fn no_shell_computes_what_a_row_names() {
         for operator in COMPUTING {

@@ -12,7 +12,7 @@ use crate::answers::FleetDatabase;
 use crate::cli::Fleet;
 use crate::failure::Failure;
 
-/// The file beside the inventory, and the call that it is about.
+/// The file next to the inventory, and the call that it is about.
 pub(super) struct Journal {
     path: PathBuf,
     call: Kept,

@@ -42,7 +42,7 @@ pub(super) struct Backlog {
     pub(super) error: f64,
     /// How the sample was taken: `spread` over all ages, or the `first` that a run would take.
     pub(super) sample: Option<&'static str>,
-    /// Families that stay, by reason.
+    /// Families that are kept, by reason.
     pub(super) stays: BTreeMap<String, f64>,
     /// Families that would be due if their scope had a policy.
     pub(super) without_policy: Option<i64>,
@@ -51,7 +51,7 @@ pub(super) struct Backlog {
     /// Families that become due, a day, and how that is known.
     pub(super) inflow: Option<f64>,
     pub(super) inflow_from: Option<InflowFrom>,
-    /// Rows that go, by table.
+    /// Rows that are deleted, by table.
     pub(super) tables: BTreeMap<String, f64>,
     /// What could not be found out.
     pub(super) notes: Vec<String>,

@@ -221,7 +221,7 @@ impl Bytes {
         };
         let bytes = columns.iter().map(|name| {
             let column = live.column(name)?;
-            // Where the length differs, it stands before the value.
+            // Where the length differs, it is before the value.
             fixed_width(&column.kind).or_else(|| Some(known.get(name)? + 1.0))
         });
         Ok(bytes.sum())

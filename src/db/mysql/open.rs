@@ -97,7 +97,7 @@ fn ssl_opts(url: &Url, host: &Host) -> Option<SslOpts> {
     )
 }
 
-/// The key of the client's certificate, which may stand in the same file.
+/// The key of the client's certificate, which may be in the same file.
 fn key_file(url: &Url) -> Option<PathBuf> {
     url.ssl_key.clone().or_else(|| url.ssl_cert.clone())
 }

@@ -112,7 +112,7 @@ impl<'a> Certificate<'a> {
         while let Some(extension) = extensions.next() {
             let mut parts = Reader(extension.content);
             if parts.next()?.content == id {
-                // A flag may stand between them.
+                // A flag may be between them.
                 let mut last = parts.next()?;
                 while let Some(part) = parts.next() {
                     last = part;
@@ -132,7 +132,7 @@ pub(super) enum Validity {
     Expired,
 }
 
-/// Whether a name of a certificate is that of a host. A star stands for one part, the first.
+/// Whether a name of a certificate is that of a host. A star means one part, the first.
 pub(super) fn is_name_of(name: &str, host: &str) -> bool {
     let (name, host) = (name.to_ascii_lowercase(), host.to_ascii_lowercase());
     match name.strip_prefix("*.") {

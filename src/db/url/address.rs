@@ -65,7 +65,7 @@ pub enum ServerKey {
     Refused,
     /// The server is asked for it (`get-server-public-key=true`).
     Asked,
-    /// It stands in this file (`server-public-key-path`).
+    /// It is in this file (`server-public-key-path`).
     File(PathBuf),
 }
 

@@ -236,7 +236,7 @@ fn lines(
     Ok(found)
 }
 
-/// A value without its quotes, a comment behind it, and the backslashes in it.
+/// A value without its quotes, a comment after it, and the backslashes in it.
 fn unquoted(text: &str) -> String {
     let text = text.trim();
     let quote = text

@@ -47,7 +47,7 @@ pub(super) enum Origin {
 }
 
 impl Origin {
-    /// What is wrong with a setting, and where it stands. The address is shown anyway.
+    /// What is wrong with a setting, and where it is. The address is shown anyway.
     pub(super) fn blame(&self, why: String) -> String {
         match self {
             Origin::Address => why,

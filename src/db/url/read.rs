@@ -244,7 +244,7 @@ fn applied(scheme: Scheme, given: Given) -> Result<Url, String> {
             if url.ssl_root_cert.is_some() && !places.ssl_mode_is_given {
                 url.ssl_mode = SslMode::VerifyCa;
             }
-            // A socket is one way to one server: the host beside it only says whose it is.
+            // A socket is one way to one server: the host next to it only says whose it is.
             if let Some(socket) = places.socket.take() {
                 places.hosts = vec![socket];
                 places.ports.clear();

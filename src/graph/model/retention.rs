@@ -39,7 +39,7 @@ pub struct Definition {
     pub key: Column,
     /// The column with the retention, a whole number.
     pub column: String,
-    /// Seconds that one of it stands for.
+    /// Seconds that one of it means.
     pub unit: i64,
 }
 

@@ -254,7 +254,7 @@ pub struct Last {
     pub names: Column,
     /// When such a row was over.
     pub time: Column,
-    /// The column of the root table that stands in where the end is unknown; of the same type.
+    /// The column of the root table that is used where the end is unknown; of the same type.
     pub otherwise: Option<Column>,
 }
 
@@ -359,7 +359,7 @@ pub struct ReportField {
     pub name: String,
     /// Which document carries it.
     pub document: Document,
-    /// What it stands for.
+    /// What it means.
     pub figure: Figure,
 }
 

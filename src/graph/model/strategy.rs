@@ -143,7 +143,7 @@ impl Single {
         }
     }
 
-    /// The columns that it reads beside the key and the rule's own.
+    /// The columns that it reads besides the key and the rule's own.
     pub fn columns(&self) -> Vec<&Column> {
         let placed: &[&[Column]] = match self {
             Single::KeepLast { group, order, .. } => &[group, order],

@@ -13,7 +13,7 @@ use crate::spec::{self, Spec, Text};
 pub(super) struct End {
     /// The end, or the time by which roots are looked for where other rows say it.
     pub(super) time: Column,
-    /// What stands in where it is NULL.
+    /// What is used where it is NULL.
     pub(super) otherwise: Option<Column>,
     /// What it counts, if it is a number.
     pub(super) epoch: Option<Epoch>,
@@ -111,7 +111,7 @@ pub(super) fn end(
     })
 }
 
-/// When a root began, and where that stands.
+/// When a root began, and where that is.
 fn start(
     text: &str,
     name: &Text,
@@ -171,7 +171,7 @@ fn rows(
     None
 }
 
-/// A column of the root table that stands in for another one of it.
+/// A column of the root table that replaces another one of it.
 fn check_otherwise(spec: &Spec, read: &EndTimeText, diagnostics: &mut Vec<Diagnostic>) {
     let Some(otherwise) = &read.otherwise else {
         return;

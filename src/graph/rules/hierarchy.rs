@@ -97,7 +97,7 @@ fn own_ends(
     tables: &Resolved,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> (Option<Column>, Option<Column>) {
-    // A root without a key has been told of.
+    // A root without a key has been reported.
     let Some(key) = tables.tables[root.0].key.first() else {
         return (None, None);
     };

@@ -33,7 +33,7 @@ fn check_keep(rule: &Text, written: &Spanned<&spec::Keep>, diagnostics: &mut Vec
     check_there(&what, written.span(), &fields, diagnostics);
 }
 
-/// What stays as the newest of its group, in each of the ways that are written.
+/// What is kept as the newest of its group, in each of the ways that are written.
 pub(super) fn newest(
     text: &str,
     name: &Text,

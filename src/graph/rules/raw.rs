@@ -45,7 +45,7 @@ pub(super) fn condition(
 /// One of these names, where it is not that of a column behind a dot: within the condition it would be another row.
 fn taken<'a>(sql: &str, rows: &[&'a str]) -> Option<&'a str> {
     let is_part = |sign: char| sign.is_alphanumeric() || "_.{}".contains(sign);
-    // What stands between single quotes is a text; other quotes stand around names.
+    // What is between single quotes is a text; other quotes are around names.
     let outside: Vec<&str> = sql.split('\'').step_by(2).collect();
     let outside = outside.join(" ").replace(['"', '`'], "");
     let mut words = outside.split(|sign| !is_part(sign));
@@ -73,7 +73,7 @@ pub(super) fn of_time(
         let finding = Diagnostic::error(
             "where-beside-references",
             written.span(),
-            "`where_sql` and `references` do not go together",
+            "`where_sql` and `references` cannot be combined",
             "let `where_sql` say the other, too: `NOT EXISTS (SELECT 1 FROM {schema}.other AS o WHERE o.row_id = {root}.id)`",
         );
         diagnostics.push(finding.related(reference.span(), "the references"));
@@ -134,7 +134,7 @@ fn on_one_line(sql: &str) -> Result<String, String> {
     if quote.is_some() || open > 0 || line.is_empty() || line.ends_with('#') {
         return Err("the condition is incomplete".to_owned());
     }
-    // The files of MySQL and MariaDB end a routine with it, whatever stands around.
+    // The files of MySQL and MariaDB end a routine with it, whatever is around.
     if line.contains("$$") {
         return Err("the condition has `$$`".to_owned());
     }

@@ -288,7 +288,7 @@ fn scope(text: &str, written: &Text, diagnostics: &mut Vec<Diagnostic>) -> Optio
     naming(text, written, wrong, diagnostics)
 }
 
-/// A column whose values name something, so that it has the type of a key; `wrong` tells what cannot be with another one.
+/// A column whose values name something, so that it has the type of a key; `wrong` says what cannot be with another one.
 pub(super) fn naming(
     text: &str,
     written: &Text,

@@ -181,7 +181,7 @@ fn family_column<'a>(
     (*column != key.name).then_some(column)
 }
 
-/// What goes together.
+/// What is deleted together.
 fn unit(text: &str, rule: &spec::Rule) -> Unit {
     if by_family(text, rule) {
         Unit::Family
@@ -315,7 +315,7 @@ fn members(
             }
         }
         let place = read.table.span();
-        // A row that names another goes first: listed behind it, it would be left without it for a moment, or for good.
+        // A row that names another is deleted first: listed after it, it would be left without it for a moment, or for good.
         for edge in &tables.tables[table.0].edges {
             let parent = found.iter().find(|(member, _)| member.table == edge.parent);
             if let Some((_, parent)) = parent {

@@ -1,4 +1,4 @@
-//! The tables as far as they are resolved, with what the checks need beside them.
+//! The tables as far as they are resolved, with what the checks need besides them.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use crate::diagnostic::{Diagnostic, Span, did_you_mean};
 use crate::graph::{Table, TableId};
 use crate::spec::{Spec, Text};
 
-/// The tables with what the checks need beside them; all lists are parallel.
+/// The tables with what the checks need besides them; all lists are parallel.
 pub(in crate::graph) struct Resolved {
     pub(in crate::graph) tables: Vec<Table>,
     /// Where each table is defined.

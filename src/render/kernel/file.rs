@@ -54,7 +54,7 @@ pub(crate) struct KernelFile {
     pub(super) prologue: Prologue,
 }
 
-/// What stands in front of the text of a file: who applies it, and what that session is told.
+/// What is in front of the text of a file: who applies it, and what that session is told.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Prologue {
     /// The owner role, in the control schema.
@@ -68,6 +68,6 @@ pub(super) enum Prologue {
     Rules,
     /// Who installs; it is told what the schedule starts.
     Schedule,
-    /// Who uninstalls; it is told what goes. A line of the text stands for the statements that drop the indexes.
+    /// Who uninstalls; it is told what is deleted. A line of the text represents the statements that drop the indexes.
     Undo,
 }

@@ -82,11 +82,11 @@ const ROWS: &[Row] = &[
     row!(both "core" "12_settings" Core Owner
         "the settings: what overrides the limits of the spec, who wrote it, and what it was before"),
     row!(both "features" "25_archive" Archive Owner
-        "the archive: copies of the rows that go"),
+        "the archive: copies of deleted rows"),
     row!(both "core" "32_tables" Core Owner
         "what names the tables of the application: their locks, keys, orphans and files"),
     row!(both "core" "34_catalog" Core Owner
-        "what else acts when a row goes: keys, rules, triggers and code of others; and whether the tables are the same"),
+        "what else acts when a row is deleted: keys, rules, triggers and code of others; and whether the tables are the same"),
     row!(both "core" "35_guard" Core Owner
         "what holds runs back: pauses of rules, servers where nobody armed windrow, back-off, suspension"),
     row!(both "core" "35_pace" Core Owner
@@ -98,7 +98,7 @@ const ROWS: &[Row] = &[
     row!(both "strategies" "39_end_time" EndTime Owner
         "rules by the end of families"),
     row!(both "strategies" "39_end_time_judge" EndTime Owner
-        "rules by the end of families: which of them go, and why the others stay"),
+        "rules by the end of families: which of them are deleted, and why the others are kept"),
     row!(both "strategies" "39_single" Single Owner
         "rules of single rows: expiry, orphan, keep-last"),
     row!(both "strategies" "39_timed" Timed Owner
@@ -122,7 +122,7 @@ const ROWS: &[Row] = &[
     row!(both "features" "45_restore" Archive Owner
         "how rows come back from the archive"),
     row!(both "core" "46_metrics" Core Owner
-        "how much is due, what stays and why, and the metrics"),
+        "how much is due, what is kept and why, and the metrics"),
     row!(both "core" "47_plan" Core Owner
         "how much is due, along time and ahead of it: what a backlog plan starts from"),
     row!(both "core" "48_verify" Core Owner

@@ -96,7 +96,7 @@ pub(super) fn view(
     }
 }
 
-/// Whether what decides of a row stands in the row and in other tables: a DELETE can judge then, as it must not read its own table
+/// Whether what decides of a row is in the row and in other tables: a DELETE can judge then, as it must not read its own table
 /// besides.
 fn names_others(graph: &Graph, rule: &Rule, single: &Single) -> bool {
     let root = &graph.table(rule.root).name;

@@ -282,8 +282,8 @@ pub(super) fn ranked(graph: &Graph, rule: &Rule, single: &Single) -> Option<Rank
     })
 }
 
-/// The last row of the group of `t` that stays, as the columns that rank it: read from the end of an index, so that a large
-/// group costs no more than a small one. The group stands in the order so that no other index is read through.
+/// The last row of the group of `t` that is kept, as the columns that rank it: read from the end of an index, so that a large
+/// group costs no more than a small one. The group is in the order so that no other index is read through.
 fn last_that_stays(
     from: &str,
     same: &str,

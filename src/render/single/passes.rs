@@ -155,7 +155,7 @@ struct Way {
     /// Whether the first of them is what its number says: the time by which a row is due.
     instant: bool,
     /// Whether no two rows are at the same place, so that the key need not tell them apart: where an index of the application
-    /// is unique, some servers do not see that it has the key behind it.
+    /// is unique, some servers do not see that it has the key after it.
     unique: bool,
     predicates: Vec<String>,
     due: Vec<String>,
@@ -180,7 +180,7 @@ fn pass(number: usize, way: Way, key: &[Column], shown: &str, dialect: Dialect) 
         match of_key {
             Some(index) => format!("k{}", index + 1),
             None => {
-                // What two passes go along stands in one work table, on some servers.
+                // What two passes go along is in one work table, on some servers.
                 let index = along.iter().position(|known| known.name == column.name);
                 format!("c{}", index.unwrap_or_default() + number)
             }

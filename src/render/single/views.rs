@@ -6,7 +6,7 @@ use crate::graph::Kind;
 use crate::render::above::AboveView;
 use crate::render::works::WorkView;
 
-/// What the template of a rule of single rows has beside what it shares with others. Conditions are about row `t` of the table.
+/// What the template of a rule of single rows has besides what it shares with others. Conditions are about row `t` of the table.
 #[derive(Serialize)]
 pub(crate) struct SingleView {
     pub(crate) expiry: bool,
@@ -68,7 +68,7 @@ pub(crate) struct SingleView {
 }
 
 /// Which rows have enough newer ones of their group, among rows `t` that follow each other along the pass: no row of a table is looked up
-/// for it. The last rows that are read have too few newer ones beside them, so that so many more must be read than are judged.
+/// for it. The last rows that are read have too few newer ones besides them, so that so many more must be read than are judged.
 #[derive(Serialize)]
 pub(crate) struct RankedView {
     /// What is read of each row.

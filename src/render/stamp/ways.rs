@@ -28,7 +28,7 @@ pub(crate) struct JoinView {
     pub(crate) on: String,
 }
 
-/// How rows are found from row `w`: the tables between, a column of the rows, and what stands in it.
+/// How rows are found from row `w`: the tables between, a column of the rows, and what is in it.
 pub(crate) struct Way {
     pub(crate) joins: Vec<JoinView>,
     pub(crate) column: String,

@@ -33,7 +33,7 @@ pub(super) struct MemberView {
     id_told: String,
     /// The columns that refer to the root of a row's family.
     pub(super) family: Vec<String>,
-    /// The one of them that refers to the root of the whole family, unless this is where it stands itself.
+    /// The one of them that refers to the root of the whole family, unless this is where it is itself.
     pub(super) with_root: String,
     /// What a row must be to be one of the rule.
     pub(super) conditions: Vec<String>,
@@ -48,8 +48,8 @@ pub(super) struct MemberView {
     pub(super) spared: bool,
     /// PostgreSQL: what finds the rows of the families `p_go` that name their root; empty where rows have no family.
     pub(super) of_roots: String,
-    /// The variable or work table with the keys that stay because something refers to them, or, in a window, rows of families
-    /// that stay name them; whether there is one, and what may refer.
+    /// The variable or work table with the keys that are kept because something refers to them, or, in a window, rows of families
+    /// that are kept name them; whether there is one, and what may refer.
     pub(super) named: String,
     pub(super) collects: bool,
     pub(super) referrers: Vec<ReferrerView>,
@@ -58,10 +58,10 @@ pub(super) struct MemberView {
     /// The work tables whose rows are kept, where there are no arrays; all, and those without the next.
     pub(super) stays: Vec<StayView>,
     pub(super) stays_before: Vec<StayView>,
-    /// The list or work table with the keys of those of no family to which rows belong that go later or never; empty where
+    /// The list or work table with the keys of those of no family to which rows belong that are deleted later or never; empty where
     /// there is none. PostgreSQL: what row `t` must be to be looked at.
     pub(super) left: String,
-    /// The list or work table with the keys of those that rows name which stay; these rows; and that row `p` is of no family.
+    /// The list or work table with the keys of those that kept rows name; these rows; and that row `p` is of no family.
     pub(super) pinned: String,
     pub(super) pins: Vec<PinView>,
     pub(super) pinned_alone: Vec<String>,
@@ -84,7 +84,7 @@ pub(super) struct MemberView {
     /// That none does, for the statements of windows; empty where no other rule reaches the table.
     pub(super) unbound: Vec<String>,
     /// PostgreSQL: the list of those in a window that name no root, and that rows of a family name; its rows of windows
-    /// that stay with a family are looked up in it. Empty where there is none.
+    /// that are kept with a family are looked up in it. Empty where there is none.
     pub(super) whose: String,
 }
 
@@ -115,7 +115,7 @@ pub(super) struct PinView {
     on: String,
     /// PostgreSQL: what they must be to go, besides that no family keeps them.
     goes: Vec<String>,
-    /// MySQL and MariaDB: the work tables by which they stay.
+    /// MySQL and MariaDB: the work tables by which they are kept.
     stays: Vec<StayView>,
     /// Their families, of which each may be NULL: what a preview or a dry run has counted is gone.
     families: Vec<String>,
@@ -187,7 +187,7 @@ impl MemberView {
                 .then(|| WorkView::keys(name, table, key, format!("The rows of {rows} {why}.")))
         };
         let why = if self.referrers.is_empty() {
-            "that rows name which stay"
+            "that kept rows name"
         } else {
             "that something refers to"
         };
@@ -195,9 +195,9 @@ impl MemberView {
         let adopted = self.adopt.as_ref().and_then(|it| it.work(table, rows));
         let left = keys(
             &self.left,
-            "of no family to which others belong that go later or never",
+            "of no family to which others belong that are deleted later or never",
         );
-        let pinned = keys(&self.pinned, "that rows name which stay");
+        let pinned = keys(&self.pinned, "that kept rows name");
         [named, adopted, left, pinned]
             .into_iter()
             .flatten()
@@ -387,7 +387,7 @@ impl Tables<'_> {
             .collect()
     }
 
-    /// The tables beside the rule that refer to rows of a member.
+    /// The tables besides the rule that refer to rows of a member.
     fn referrers(&self, member: &Member) -> Vec<ReferrerView> {
         let references = self.timed.references.iter();
         references

@@ -8,7 +8,7 @@ use super::parts::{ActionText, ColumnText, EdgeText, NoneText};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::spec::Text;
 
-/// Where a part of a text stands in the file; the whole text where escapes make the two differ.
+/// Where a part of a text is in the file; the whole text where escapes make the two differ.
 pub fn place(text: &str, whole: &Text, part: Range<usize>) -> Span {
     let span = whole.span();
     let value = whole.get_ref().as_str();
@@ -76,7 +76,7 @@ impl<'a> Cursor<'a> {
         Ok(ColumnText { name, kind })
     }
 
-    /// An edge without what may stand behind it.
+    /// An edge without what may be after it.
     pub(super) fn edge(
         &mut self,
         column: impl Fn(&mut Self) -> Result<ColumnText, Box<Diagnostic>>,
@@ -163,7 +163,7 @@ impl<'a> Cursor<'a> {
         self.take(&Token::Word(word.to_owned()))
     }
 
-    /// Takes the word and the parenthesis behind it, if that is what stands here.
+    /// Takes the word and the parenthesis after it, if that is what is here.
     pub(super) fn take_call(&mut self, word: &str) -> bool {
         let behind = self.tokens.get(self.at + 1);
         behind.is_some_and(|(next, _)| *next == Token::Open)
@@ -271,7 +271,7 @@ fn tokens(value: &str) -> Result<Vec<(Token, Range<usize>)>, Unreadable> {
     Ok(tokens)
 }
 
-/// What stands between the quotes, a doubled one being one of the content, and the bytes it takes with them.
+/// What is between the quotes, a doubled one being one of the content, and the bytes it takes with them.
 fn quoted(rest: &str, quote: char) -> Option<(String, usize)> {
     let mut content = String::new();
     let mut signs = rest.char_indices().skip(1).peekable();

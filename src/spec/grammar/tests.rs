@@ -2,7 +2,7 @@ use toml::Spanned;
 
 use super::*;
 
-/// Reads the grammar from a basic TOML string as it would stand in a file.
+/// Reads the grammar from a basic TOML string as it would be in a file.
 fn read<T>(
     raw: &str,
     parse: impl Fn(&str, &Text) -> Result<T, Box<Diagnostic>>,
@@ -77,7 +77,7 @@ fn an_edge_may_be_absent() {
         mistake("\"a -> t.b optional restrict\""),
         "expected the end here"
     );
-    // What must exist for a row to stay is no edge.
+    // What must exist for a row to be kept is no edge.
     let needed = read("\"a -> t.b optional\"", need).map(|_| ());
     assert_eq!(needed.expect_err("a mistake").1, "expected the end here");
 }
@@ -209,6 +209,6 @@ fn a_mistake_is_marked_at_its_word() {
     );
     assert_eq!(mistake("'\"a -> t.b'").1, "no closing `\"`");
     assert_eq!(mistake("\"\"\"a ->\"\"\"").1, "expected a table here");
-    // An escape moves everything behind it; then the whole text is marked.
+    // An escape moves everything after it; then the whole text is marked.
     assert_eq!(mistake(r#""a -> \u0074 b""#).0, r#""a -> \u0074 b""#);
 }

@@ -15,7 +15,7 @@ SCRATCH := $(shell [ "$$($(GIB_FREE))" -ge 16 ] && [ "$$($(GIB_SHM))" -ge 12 ] &
 
 TEST = TMPDIR=$(SCRATCH) $(CARGO) test --quiet --test it --
 
-.PHONY: help setup demo demo-down dist lint test prove msrv licences advisories fmt generated generated-check bench build clean
+.PHONY: help setup demo demo-down dist leave lint test prove msrv licences advisories fmt generated generated-check bench build clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 20
@@ -72,6 +72,9 @@ advisories: setup ## Check whether a defect of a crate is known; fetches the dat
 generated: build ## Write generated/ and the JSON Schema anew
 	@$(WINDROW) generate specs/*.toml
 	@$(WINDROW) schema > specs/windrow.schema.json
+
+leave: build ## Keep what this version generates, so that later ones are tested by upgrading it: part of a release
+	@.ci/leave $(WINDROW)
 
 generated-check: build ## Fail when generated/ is stale
 	@$(WINDROW) generate --check specs/*.toml

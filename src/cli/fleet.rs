@@ -68,9 +68,9 @@ pub enum FleetCommand {
     Diff,
     /// Show whether it keeps up
     Status,
-    /// Check what was deleted and what stands
+    /// Check the deletions so far and the installation
     Verify,
-    /// Foretell how long the backlog takes
+    /// Estimate how long the backlog takes
     Plan,
     /// Call the cleanup
     Run,

@@ -15,6 +15,7 @@ tests! {
         a_demo_needs_no_root_and_no_linter,
         a_public_host_runs_what_a_person_runs,
         the_changelog_has_the_version,
+        every_version_is_kept_for_upgrades,
     ],
 }
 
@@ -118,4 +119,31 @@ fn the_changelog_has_the_version() {
     let changelog = include_str!("../../CHANGELOG.md");
     let section = format!("\n## {} (2", env!("CARGO_PKG_VERSION"));
     assert!(changelog.contains(&section), "no section{section}…)");
+}
+
+/// What `make leave` keeps of a version: later ones are tested by upgrading it.
+fn every_version_is_kept_for_upgrades() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let changelog = include_str!("../../CHANGELOG.md");
+    let sections = changelog.lines().filter_map(|it| it.strip_prefix("## "));
+    let versions: Vec<&str> = sections
+        .filter_map(|it| Some(it.split_once(" (2")?.0))
+        .collect();
+    assert!(versions.len() > 1, "{versions:?}");
+    for version in versions {
+        let folder = root.join("tests/upgrade").join(version);
+        let systems = fs::read_dir(&folder)
+            .unwrap_or_else(|error| panic!("{}: {error}: run `make leave`", folder.display()));
+        let mut servers = BTreeSet::new();
+        for system in systems {
+            let system = system.expect("an entry").path();
+            assert!(system.join("spec.toml").exists(), "{}", system.display());
+            for server in ["postgres", "mysql", "mariadb"] {
+                if system.join(server).join("90_uninstall.sql").exists() {
+                    servers.insert(server);
+                }
+            }
+        }
+        assert_eq!(servers.len(), 3, "{version}: {servers:?}");
+    }
 }

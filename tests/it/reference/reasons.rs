@@ -13,13 +13,13 @@ use super::cell;
 const HEAD: &str = "\
 # Reasons and codes
 
-Made of the lists in the code, which are held against the SQL of both kernels. `…` stands for a figure or a name; more may follow.
+Made of the lists in the code, which are compared with the SQL of both kernels. `…` is a figure or a name; more may follow.
 ";
 
 pub(super) fn page() -> String {
     let mut page = HEAD.to_owned();
     page.push_str(
-        "\n## Why a family stays\n\nIn `skipped` of `preview` and `run`, in `refused` of `purge`, in table `run_skip` and view `undeletable`.\n\n\
+        "\n## Why a family is kept\n\nIn `skipped` of `preview` and `run`, in `refused` of `purge`, in table `run_skip` and view `undeletable`.\n\n\
          | reason | meaning | what to do |\n|---|---|---|\n",
     );
     for reason in &REASONS {

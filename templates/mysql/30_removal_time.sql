@@ -363,7 +363,7 @@ BEGIN
 {%- endfor %}
 END;
 
--- {{ rule.name }}_find: the instants of the rows of a window that go{% if rule.timed.by_family %}, which are of no family whose root is there{% endif %}.
+-- {{ rule.name }}_find: the instants of the rows of a window that are deleted{% if rule.timed.by_family %}, which are of no family whose root is there{% endif %}.
 --# create procedure {{ control }}.{{ rule.name }}_find
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_find(⟦IN p_from datetime(6), IN p_to datetime(6)⟧)
 SQL SECURITY DEFINER
@@ -376,7 +376,7 @@ BEGIN
 {%- endfor %}
 END;
 
--- {{ rule.name }}_batch: one batch: the rows of a window that go, of all tables, in the caller's transaction.
+-- {{ rule.name }}_batch: one batch: the rows of a window that are deleted, of all tables, in the caller's transaction.
 --# create procedure {{ control }}.{{ rule.name }}_batch
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_batch(⟦IN p_run bigint, OUT o_families bigint⟧)
 SQL SECURITY DEFINER

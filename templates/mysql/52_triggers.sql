@@ -1,6 +1,6 @@
 {{ session }}
 
--- A batch first locks all rows of the root table that go. Who wants to name such a family, or a row in it, asks for a lock
+-- A batch first locks all rows of the root table that it deletes. Who wants to name such a family, or a row in it, asks for a lock
 -- of the same rows first, as a foreign key would: he waits until the batch has committed, and then finds no parent. Where he
 -- comes first, the batch passes the family over (LOCKED). His own innodb_lock_wait_timeout says how long he waits.
 -- A trigger waits for the writers of its table, and they for it: for so long at most.

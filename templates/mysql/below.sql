@@ -69,7 +69,7 @@ FOR UPDATE{% if not maria %} OF t{% endif %}»;
 {%- endif %}
 {%- endcomponent b.delete %}
 
-{#- Sets what rows of another table name to NULL, before it goes. -#}
+{#- Sets what rows of another table name to NULL, before it is deleted. -#}
 {% component b.release(release) -%}
     -- {{ release.why }}
 {{- <b.look edge={release.edge} table={release.table} pad="    " /> }}

@@ -53,7 +53,7 @@ FROM {{ <w.joined control edge table break /> }}
 {%- endif %}{{ break }}STRAIGHT_JOIN {{ table }} AS t ON {% if edge.via %}{{ edge.via.on }}{% elif edge.between %}t.{{ edge.column }} = p.{{ edge.between.key }}{% else %}t.{{ edge.column }} = w.id{% endif %}{{ edge.unless }}
 {%- endcomponent w.joined %}
 
-{#- The rows t of the families that go which name no root, but by one of their columns an instance. -#}
+{#- The rows t of the families to delete that name no root, but by one of their columns an instance. -#}
 {% component w.adopted(own, pad) -%}
 FROM work_root AS m
 {{ pad }}STRAIGHT_JOIN work_target AS c ON c.id = m.family
@@ -103,7 +103,7 @@ INSERT INTO work_namer (family, other, binds)
     WHERE (f.family = f.id) IS NOT TRUE»;
 {%- endcomponent w.namers %}
 
-{#- Deletes those of the families that go which name no root, and counts them. -#}
+{#- Deletes those of the families to delete that name no root, and counts them. -#}
 {% component w.delete_adopted(member, from, maria, pad) -%}
 {% if member.archive -%}
 INSERT INTO {{ member.archive.entry }}
@@ -161,7 +161,7 @@ SELECT COALESCE(SUM(n.found), 0) INTO v_rows FROM work_count AS n WHERE n.positi
     CALL check_copied({{ member.archive.table_literal }}, v_copied, v_rows);
 {%- endcomponent w.all_taken %}
 
-{#- What speaks against row `r` of the root table of a rule by time: the place of the reason in ELT(). -#}
+{#- What keeps row `r` of the root table of a rule by time: the place of the reason in ELT(). -#}
 {% component w.fault_of_root(rule) -%}
 {% if rule.timed.ended -%}
 CASE WHEN r.{{ rule.timed.ended }} IS NULL THEN 2 WHEN r.{{ rule.timed.ended }} >= v_least THEN 3 ELSE 9 END
@@ -170,7 +170,7 @@ CASE WHEN r.{{ rule.timed.ended }} IS NULL THEN 2 WHEN r.{{ rule.timed.ended }} 
 {%- endif %}
 {%- endcomponent w.fault_of_root %}
 
-{#- The members of the families of work_next, with what speaks against each; 0: the root is not due any more. -#}
+{#- The members of the families of work_next, with what keeps each; 0: the root is not due any more. -#}
 {% component w.members_of_next(rule, column) -%}
 «SELECT
             r.{{ rule.key }}, {{ rule.timed.family_of_root }},
@@ -194,7 +194,7 @@ FROM {{ rule.table }} AS r
 {%- endif %}
 {%- endcomponent w.undated_rows %}
 
-{#- The rows of the root table in a window, with what speaks against each. -#}
+{#- The rows of the root table in a window, with what keeps each. -#}
 {% component w.roots_of_window(rule) -%}
 «SELECT
             r.{{ rule.key }}, {{ rule.timed.family_of_root }},
@@ -207,8 +207,8 @@ FROM {{ rule.table }} AS r
 {%- endfor %}»
 {%- endcomponent w.roots_of_window %}
 
-{#- The rows `t` of a window that do not stay: by their instants, as a batch finds them, and by time, as a count does.
-    Where families go as such, the rows of those whose root is there stay. -#}
+{#- The rows `t` of a window that are not kept: by their instants, as a batch finds them, and by time, as a count does.
+    Where families are deleted as such, the rows of those whose root is there are kept. -#}
 {% component w.rest_of_window(rule, member, join_roots=true) -%}
 FROM work_due AS w
     STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ rule.end_time }} = w.due
@@ -238,7 +238,7 @@ FROM work_due AS w
 {%- endif %}
 {%- endcomponent w.rest_of_window %}
 
-{#- Copies those rows into their archive. MariaDB would lock the roots that it joins, and cannot be told to lock `t` only. -#}
+{#- Copies those rows into their archive. MariaDB would lock the roots that it joins, and has no way to lock only `t`. -#}
 {% component w.copy_window(rule, member, maria) -%}
 INSERT INTO {{ member.archive.entry }}
     «SELECT p_run, UTC_TIMESTAMP(6), t.*
@@ -333,7 +333,7 @@ FROM {{ member.table }} AS t
 {%- endfor %}
 {%- endcomponent w.rows_of_window %}
 
-{#- The rows `p` of a window, of no family, that rows `t` name which do not go before them, or with them. -#}
+{#- The rows `p` of a window, of no family, that rows `t` name which are not deleted before them, or with them. -#}
 {% component w.pinned_in_window(rule, pin, member, child) -%}
 FROM {{ member.table }} AS p
     STRAIGHT_JOIN {{ child.table }} AS t ON {{ pin.on }}
@@ -365,8 +365,8 @@ FROM {{ member.table }} AS p
       ) IS NOT TRUE
 {%- endcomponent w.pinned_in_window %}
 
-{#- That root i is older than the last one of its group that stays. The group stands in the order so that no index on the
-    time alone is read through all other groups. A small group has no such one, and stays. -#}
+{#- That root i is older than the last one of its group that is kept. The group is in the order so that no index on the
+    time alone is read through all other groups. A small group has no such one, and is kept. -#}
 {% component w.older_than_newest(rule, newest, lock) -%}
 ({{ newest.place_of_i }}) < (
     SELECT {{ newest.place_of_n }}
@@ -390,7 +390,7 @@ FROM {{ member.table }} AS p
 {% component w.not_newest(rule) -%}
 {% for newest in rule.newest -%}
 {% if not newest.told -%}
--- The newest {{ newest.count }} of each {{ newest.group_name }} stay.
+-- The newest {{ newest.count }} of each {{ newest.group_name }} are kept.
 {% endif -%}
 AND (
     {{ newest.placeless | join(sep=" OR ") }}
@@ -437,7 +437,7 @@ AND (
 {%- endfilter %}
 {%- endcomponent w.drop_keys %}
 
-{#- The keys of a table whose rows go, for the tables below it. Begins on a new line. -#}
+{#- The keys of a table whose rows are deleted, for the tables below it. Begins on a new line. -#}
 {% component w.collect(control, collect) -%}
 {%- for edge in collect.edges %}
 {%- filter fit %}
@@ -504,7 +504,7 @@ END IF;
 {%- endif %}
 {%- endcomponent w.delete_step %}
 
-{#- How many rows of each table belong to the rows of the root table whose keys stand in the work table `members`. -#}
+{#- How many rows of each table belong to the rows of the root table whose keys are in the work table `members`. -#}
 {% component w.rows_below(control, rule, members) -%}
 -- {{ rule.name }}_rows: how many rows of each table belong to the ids in {{ members }}, in the order of deletion.
 --# create procedure {{ control }}.{{ rule.name }}_rows
@@ -851,7 +851,7 @@ BEGIN
 END
 {%- endcomponent w.orphan_guard %}
 
-{#- The rows t that a plain rule deletes: those that are named, and those of a window that stay for no reason. -#}
+{#- The rows t that a plain rule deletes: those that are named, and those of a window that nothing keeps. -#}
 {% component w.plain_target(rule) -%}
 FROM work_target AS c
 STRAIGHT_JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = c.id
@@ -1025,7 +1025,7 @@ FROM {% if begun %}work_cursor AS c STRAIGHT_JOIN {% endif %}{% if ends %}{{ end
 {%- endfor %}
 {%- endcomponent w.of_pass %}
 
-{#- Whether row t goes in pass p_pass; undated: or would, if it had a time. -#}
+{#- Whether row t is deleted in pass p_pass; undated: or would be, if it had a time. -#}
 {% component w.single_goes(rule, undated) -%}
 {% for condition in rule.single.conditions %}{{ condition }}
       AND {% endfor %}
@@ -1190,7 +1190,7 @@ BEGIN
 END;
 {%- endcomponent w.sweep %}
 
-{#- The keys of those rows of a batch that go, in the order of the pass. -#}
+{#- The keys of those rows of a batch that are deleted, in the order of the pass. -#}
 {% component w.list(rule, pass, begun) -%}
 {%- filter fit %}
         «SELECT COUNT(*), COUNT(t.k1), CONCAT('[', COALESCE(GROUP_CONCAT(t.k1), ''), ']')

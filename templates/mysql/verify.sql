@@ -18,7 +18,7 @@ SELECT @@GLOBAL.event_scheduler AS event_scheduler, e.status, e.interval_value, 
 FROM information_schema.events AS e
 WHERE e.event_schema = {{ control_literal }};
 {% for rule in rules %}
-{% if rule.single and not rule.single.expiry %}-- {{ rule.name }}: rows of {{ rule.table_name }} that {% if rule.single.orphan %}name something which is gone{% else %}enough rows of their group are newer than{% endif %}, whether or not they may go.
+{% if rule.single and not rule.single.expiry %}-- {{ rule.name }}: rows of {{ rule.table_name }} that {% if rule.single.orphan %}name something which is gone{% else %}enough rows of their group are newer than{% endif %}, whether or not they may be deleted.
 --# rows of {{ rule.name }}
 {%- filter fit %}
 {%- if rule.single.ranked %}
@@ -31,7 +31,7 @@ WHERE {% for condition in rule.single.conditions %}{{ condition }}
   AND {% endfor %}{{ rule.single.goes }};
 {%- endif %}
 {%- endfilter %}
-{% else %}{% if not rule.by_end %}-- {{ rule.name }}: rows of {{ rule.table_name }} by their {{ rule.end_time_name }}, whether or not they may go.{% else %}-- {{ rule.name }}: final roots by age, whether or not their family may go.{% endif %}
+{% else %}{% if not rule.by_end %}-- {{ rule.name }}: rows of {{ rule.table_name }} by their {{ rule.end_time_name }}, whether or not they may be deleted.{% else %}-- {{ rule.name }}: final roots by age, whether or not their family may go.{% endif %}
 --# ages of {{ rule.name }}
 {%- filter fit %}
 SELECT DATE_FORMAT({{ rule.ended }}, '%Y-%m') AS ended, COUNT(*) AS roots FROM {{ rule.table }} AS i

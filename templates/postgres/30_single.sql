@@ -6,7 +6,7 @@ SET statement_timeout = '1min';
 SET ROLE {{ owner }};
 
 -- {{ rule.name }}_search: the next rows of {{ rule.table_name }} behind p_after, in the order of an index, or the rows p_keys.
--- Those without o_reason go: {{ rule.single.why }} '' says: not due.
+-- Those without o_reason are deleted: {{ rule.single.why }} '' says: not due.
 {%- if rule.raw %}
 -- where_sql of the spec, which windrow does not read, says of all that the rule is about: {{ rule.raw }}
 {%- endif %}

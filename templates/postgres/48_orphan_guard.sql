@@ -5,7 +5,7 @@ SET statement_timeout = '1min';
 --# become {{ owner }}
 SET ROLE {{ owner }};
 
--- A batch first locks all rows of the root table that go, FOR UPDATE. Who wants to name such a family, or a row in it, asks
+-- A batch first locks all rows of the root table that it deletes, FOR UPDATE. Who wants to name such a family, or a row in it, asks
 -- for a lock of the same rows here, as a foreign key would: he waits until the batch has committed, and then finds no parent.
 -- Where he comes first, the batch passes the family over (LOCKED). His own lock_timeout says how long he waits.
 {% for guard in guards %}

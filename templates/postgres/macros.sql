@@ -70,7 +70,7 @@ CROSS JOIN LATERAL (
 WHERE (r.family = m.family) IS NOT TRUE»;
 {%- endcomponent w.adopted_namers %}
 
-{#- The place of the last root of a group that stays. A small group has no such one. -#}
+{#- The place of the last root of a group that is kept. A small group has no such one. -#}
 {% component w.last_that_stays(rule, newest, same, lock="") -%}
 (
 {%- filter fit %}
@@ -88,7 +88,7 @@ WHERE (r.family = m.family) IS NOT TRUE»;
 {% component w.not_newest(rule) -%}
 {% for newest in rule.newest -%}
 {% if not newest.told -%}
--- The newest {{ newest.count }} of each {{ newest.group_name }} stay.
+-- The newest {{ newest.count }} of each {{ newest.group_name }} are kept.
 {% endif -%}
 AND (
 {%- filter fit %}
@@ -114,7 +114,7 @@ CROSS JOIN LATERAL (
 ) AS e
 {%- endcomponent w.last_end %}
 
-{#- Why row t stays, if it does: '' where it does not leave by itself. -#}
+{#- Why row t is kept, if it is: '' where it is not deleted by itself. -#}
 {% component w.why_it_stays(control, rule, key, leaves="") -%}
 CASE
 {%- if leaves %}
@@ -150,7 +150,7 @@ WHERE {{ pass.reached }}
 ORDER BY {{ pass.order }} LIMIT p_rows»;
 {%- endcomponent w.search_pass %}
 
-{#- The same as far as a worker has claimed rows, where the newest of a group stay: whether enough rows are newer, those behind the end
+{#- The same as far as a worker has claimed rows, where the newest of a group are kept: whether enough rows are newer, those behind the end
 of the claim say, too. -#}
 {% component w.search_claimed(control, rule, pass) -%}
 RETURN QUERY
@@ -293,7 +293,7 @@ $windrow$;
 WHERE p.{{ edge.via.key }}{% else %}WHERE t.{{ edge.column }}{% endif %} = ANY ({{ keys }}){{ edge.unless }}
 {%- endcomponent w.named_by %}
 
-{#- The keys of a table whose rows go, for the tables below it. Where some stay, those that go are locked: they still go then. -#}
+{#- The keys of a table whose rows are deleted, for the tables below it. Where some are kept, those to delete are locked: they can still be deleted then. -#}
 {% component w.collect(collect) -%}
 {%- filter fit %}
 {{ collect.variable }} := ARRAY(
@@ -330,7 +330,7 @@ IF v_kept <> {{ rows }} THEN
 END IF;
 {%- endcomponent w.all_kept %}
 
-{#- A deletion of rows t whose copies go to an archive; counted in "rows". -#}
+{#- A deletion of rows t whose copies are written to an archive; counted in "rows". -#}
 {% component w.archived(archive, rows, delete) -%}
 WITH gone AS (
     {{ delete | trim_start | indent }}

@@ -12,14 +12,14 @@ LEFT JOIN pg_catalog.pg_class AS x ON x.relname = n.index_name AND x.relnamespac
 LEFT JOIN pg_catalog.pg_index AS i ON i.indexrelid = x.oid
 ORDER BY n.index_name;
 {% for rule in rules %}
-{% if rule.single and not rule.single.expiry %}-- {{ rule.name }}: rows of {{ rule.table_name }} that {% if rule.single.orphan %}name something which is gone{% else %}enough rows of their group are newer than{% endif %}, whether or not they may go.
+{% if rule.single and not rule.single.expiry %}-- {{ rule.name }}: rows of {{ rule.table_name }} that {% if rule.single.orphan %}name something which is gone{% else %}enough rows of their group are newer than{% endif %}, whether or not they may be deleted.
 --# rows of {{ rule.name }}
 {%- filter fit %}
 SELECT count(*) AS rows FROM {{ rule.table }} AS t
 WHERE {% for condition in rule.single.conditions %}{{ condition }}
   AND {% endfor %}{{ rule.single.goes }};
 {%- endfilter %}
-{% else %}{% if not rule.by_end %}-- {{ rule.name }}: rows of {{ rule.table_name }} by their {{ rule.end_time_name }}, whether or not they may go.{% else %}-- {{ rule.name }}: final roots by age, whether or not their family may go.{% endif %}
+{% else %}{% if not rule.by_end %}-- {{ rule.name }}: rows of {{ rule.table_name }} by their {{ rule.end_time_name }}, whether or not they may be deleted.{% else %}-- {{ rule.name }}: final roots by age, whether or not their family may go.{% endif %}
 --# ages of {{ rule.name }}
 {%- if not rule.last %}
 {%- filter fit %}

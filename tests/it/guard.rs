@@ -265,7 +265,7 @@ fn a_foreign_key_that_nobody_told_of_stops_runs(dialect: Dialect) {
         assert_eq!(
             checks(&mut installation),
             [format!(
-                "violation {told}: its rows would go or change with it; runs refuse"
+                "violation {told}: its rows would be deleted or changed with it; runs refuse"
             )]
         );
         assert_refused(&mut installation, &format!("table {told}"));

@@ -133,7 +133,7 @@ fn columns_that_stand_elsewhere_are_told(dialect: Dialect) {
     let told = match dialect {
         Dialect::Postgres => "catalog changed: table uses has other columns for its keys or edges",
         Dialect::Mysql | Dialect::Mariadb => {
-            "catalog changed: table uses has its columns in another order: another column may stand in the place of one of its keys or edges"
+            "catalog changed: table uses has its columns in another order: another column may be in the place of one of its keys or edges"
         }
     };
     let reason = run["reason"].as_str().unwrap_or_default();

@@ -171,7 +171,7 @@ CALL add_column('policy', 'said',
     'integer unsigned AS (CRC32(CONCAT_WS(''/'', enabled, retention_seconds, scope))) STORED, ADD KEY policy_said (rule, said)');
 
 -- hold: families that must be kept, e.g. for a legal hold.
--- No blanks are added to compare keys: the column that they are of may tell them apart.
+-- No blanks are added to compare keys: the column that they are of may distinguish them.
 --# create table hold
 CREATE TABLE IF NOT EXISTS hold (
     rule      varchar(64)  NOT NULL,
@@ -432,7 +432,7 @@ WHERE NOT EXISTS (SELECT 1 FROM tally AS t WHERE t.name = 'up to run' AND t.labe
 
 -- unfinished: the batch in progress. Written in its transaction before the first deletion, taken out before its COMMIT: who
 -- sees a row here sees what a session committed after its run was killed. Where no handler runs at KILL QUERY, a session
--- keeps the open transaction, and may commit it. The links tell the next run what was one family.
+-- keeps the open transaction, and may commit it. The links show the next run what was one family.
 --# create table unfinished
 CREATE TABLE IF NOT EXISTS unfinished (
     run_id bigint      NOT NULL,

@@ -1,4 +1,4 @@
--- message_of: an error and what to do about it. A message holds 128 characters: of two that are longer, what to do stays whole.
+-- message_of: an error and what to do about it. A message holds 128 characters: of two that are longer, what to do is kept whole.
 --# create procedure message_of
 CREATE PROCEDURE message_of(IN p_message longtext, IN p_hint longtext, OUT o_text varchar(128))
 SQL SECURITY DEFINER

@@ -351,7 +351,7 @@ END;
 --# create procedure keys_now
 CREATE PROCEDURE keys_now(IN p_beside boolean, IN p_all boolean, OUT o_keys longtext)
 SQL SECURITY DEFINER
-COMMENT 'The foreign keys that act where rows of the spec go or are set, between bars. p_beside: only those of tables of other
+COMMENT 'The foreign keys that act where rows of the spec are deleted or set, between bars. p_beside: only those of tables of other
     databases. p_all: also those that only refuse where rows are deleted.'
 BEGIN
     DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
@@ -446,7 +446,7 @@ BEGIN
 END;
 
 -- replaced: a table that is another one than it was, or whose rows compare otherwise. Each ALTER TABLE makes a table anew: that
--- another one was put in its place is told by a table that was made since, too, and has the same columns.
+-- another one was put in its place is shown by a table that was made since, too, and has the same columns.
 --# create procedure replaced
 CREATE PROCEDURE replaced(IN p_run bigint, OUT o_reason longtext)
 SQL SECURITY DEFINER
@@ -495,7 +495,7 @@ BEGIN
               AND LOCATE(CONCAT('|', s.table_name, '.', s.column_name, '|', s.type, '|'), v_shapes) = 0;
             IF o_reason IS NULL THEN
                 -- Among the columns that were there and are, each has its place. A column is known by nothing else but its name.
-                SELECT MIN(CONCAT('table ', r.table_name, ' has its columns in another order: another column may stand in the place '
+                SELECT MIN(CONCAT('table ', r.table_name, ' has its columns in another order: another column may be in the place '
                     'of one of its keys or edges'))
                 INTO o_reason
                 FROM (

@@ -52,7 +52,7 @@ BEGIN
             END IF;
         END IF;
         IF p_snapshot > 0 THEN
-            -- What is deleted stays in the way of every scan while someone may still have to see it. A run that may not look
+            -- Deleted rows slow down every scan while someone may still have to see it. A run that may not look
             -- waits, and says so.
             look: BEGIN
                 DECLARE EXIT HANDLER FOR 1227

@@ -1,4 +1,4 @@
--- server_identity: what tells this server from its restored copies, clones and promoted replicas.
+-- server_identity: what distinguishes this server from its restored copies, clones and promoted replicas.
 -- A copy of the whole folder shares the identifier of MySQL: it is on another host, in another folder, or has another
 -- port. MariaDB has no identifier that a copy would not share. A restart and a minor upgrade change none of these; the start
 -- of the server counts where arm_with() said until restart.

@@ -283,7 +283,7 @@ BEGIN
     END IF;
 END;
 
--- fits: how many families go in one transaction, where so many have so many rows. What a batch had is what the next one is
+-- fits: how many families fit in one transaction, where so many have so many rows. What a batch had is what the next one is
 -- expected to have; only where that would be too much, its rows are counted before.
 --# create procedure fits
 CREATE PROCEDURE fits(IN p_rule varchar(64), IN p_families bigint, IN p_rows longtext, OUT o_fits bigint)
@@ -308,7 +308,7 @@ END;
 --# create procedure weighed
 CREATE PROCEDURE weighed(IN p_run bigint, IN p_rule varchar(64), IN p_families bigint, IN p_rows longtext)
 SQL SECURITY DEFINER
-COMMENT 'Has the next step take as many families as fit, where p_families have p_rows: fewer, which are counted again, or these, which go.'
+COMMENT 'Has the next step take as many families as fit, where p_families have p_rows: fewer, counted again, or just these.'
 BEGIN
     DECLARE v_fits bigint;
     CALL fits(p_rule, p_families, p_rows, v_fits);
@@ -328,7 +328,7 @@ END;
 --# create procedure weigh_more
 CREATE PROCEDURE weigh_more(IN p_run bigint, IN p_rule varchar(64), IN p_families bigint, IN p_rows longtext)
 SQL SECURITY DEFINER
-COMMENT 'Sets the size of the batch behind one of p_families with p_rows, and whether its rows are counted before it goes.'
+COMMENT 'Sets the size of the batch behind one of p_families with p_rows, and whether its rows are counted before it is deleted.'
 BEGIN
     DECLARE v_fits bigint;
     CALL fits(p_rule, p_families, p_rows, v_fits);
@@ -347,7 +347,7 @@ END;
 --# create procedure begin_purge
 CREATE PROCEDURE begin_purge(IN p_run bigint, IN p_rule varchar(64), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Looks, in the caller''s transaction, whether a purge may go on, and takes its locks, but none of rows. Answers NULL, or PAUSED.'
+COMMENT 'Looks, in the caller''s transaction, whether a purge may continue, and takes its locks, but none of rows. Answers NULL, or PAUSED.'
 BEGIN
     DECLARE v_own    boolean DEFAULT false;
     DECLARE v_paused boolean;

@@ -30,7 +30,7 @@ BEGIN
     SET SESSION group_concat_max_len = v_length;
 END;
 
--- record_pass: adds the rows that a batch deleted to the ledger, by the reason why they went. The temporary table work_gone (position,
+-- record_pass: adds the rows that a batch deleted to the ledger, by their reasons. The temporary table work_gone (position,
 -- row_key) has the first of them.
 --# create procedure record_pass
 CREATE PROCEDURE record_pass(IN p_run bigint, IN p_rule varchar(64), IN p_pass varchar(30), IN p_rows bigint)
@@ -409,7 +409,7 @@ BEGIN
     END IF;
 END;
 
--- prune_ledger: the ledger keeps itself small; what it counted stays in the metrics.
+-- prune_ledger: the ledger keeps itself small; what it counted is kept in the metrics.
 --# create procedure prune_ledger
 CREATE PROCEDURE prune_ledger()
 SQL SECURITY DEFINER
@@ -456,7 +456,7 @@ BEGIN
     LEFT JOIN run_stamp AS y ON y.run_id = r.run_id
     LEFT JOIN run_sweep AS o ON o.run_id = r.run_id
     LEFT JOIN run_claim AS c ON c.run_id = r.run_id;
-    -- The last change of a setting stays: it says who has set the present value, and what a write by hand is compared with.
+    -- The last change of a setting is kept: it says who has set the present value, and what a write by hand is compared with.
     DELETE l
     FROM setting_log AS l
     JOIN setting_log AS n ON n.rule = l.rule AND n.name = l.name AND n.log_id > l.log_id

@@ -437,7 +437,7 @@ BEGIN
             absent = NOT v_found;
         SELECT l.only_row INTO v_latch FROM latch AS l FOR UPDATE;
         CALL tell_runs();
-        -- No batch is in progress that did not see the hold: the row is here to stay, or already gone.
+        -- No batch is in progress that did not see the hold: the row is kept, or already deleted.
         CALL row_of_key(v_rule, v_text, v_again, v_found);
         IF v_found OR v_absent_too THEN
             UPDATE hold

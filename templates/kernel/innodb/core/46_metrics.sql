@@ -3,7 +3,7 @@
 -- What reads the application's tables has the rights of the owner role. The views that it names are views with the rights of
 -- their reader: a dump can be restored in any order then, without roles.
 
--- count_backlog: what a run left of its rules, and what became due and went since the first count of the last seven days.
+-- count_backlog: what a run left of its rules, and what became due and was deleted since the first count of the last seven days.
 --# create procedure count_backlog
 CREATE PROCEDURE count_backlog(IN p_run bigint, IN p_idle longtext)
 SQL SECURITY DEFINER
@@ -136,7 +136,7 @@ SELECT u.rule, u.reason, u.families, u.sample_key, u.oldest_age_seconds, u.run_i
 FROM last_left AS u;
 
 -- backlog: how much is due, how fast more becomes due, and how fast it is deleted. Up to 10,000 families are counted now; beyond,
--- it is the count of the last run less what went since, counted_at says when; NULL there: at least so many.
+-- it is the count of the last run less what was deleted since, counted_at says when; NULL there: at least so many.
 -- rows: as many as a family of the last five runs had. Per hour, as the last run saw it: over up to seven days.
 --# create view backlog_now
 CREATE OR REPLACE SQL SECURITY INVOKER VIEW backlog_now (

@@ -281,7 +281,8 @@ BEGIN
     INSERT INTO work_check (position, check_name, object, severity, detail)
     SELECT
         5, 'reference', s.object, 'violation',
-        CONCAT(s.detail, ': ', IF(s.acts, 'its rows would go or change with it; runs refuse', 'no family that it names can go'))
+        CONCAT(s.detail, ': ',
+            IF(s.acts, 'its rows would be deleted or changed with it; runs refuse', 'no family that it names can be deleted'))
     FROM work_stranger AS s;
     DROP TEMPORARY TABLE work_stranger;
     INSERT INTO work_check (position, check_name, object, severity, detail)

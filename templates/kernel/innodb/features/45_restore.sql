@@ -454,7 +454,7 @@ BEGIN
     END WHILE;
 END;
 
--- archive_put: rows of one table that are found go from their archive into it, those of one round.
+-- archive_put: rows of one table that are found move from their archive into it, those of one round.
 --# create procedure archive_put
 CREATE PROCEDURE archive_put(
     IN p_table varchar(64), IN p_class varchar(300), IN p_quoted varchar(140),
@@ -655,7 +655,8 @@ BEGIN
         END IF;
         SET v_text = JSON_UNQUOTE(JSON_EXTRACT(v_told, '$.archive_untold'));
         IF v_text IS NOT NULL THEN
-            CALL refuse(CONCAT('the families of rule ', o_rule, ' cannot be told apart in the archive: ', v_text), 'restore the whole run');
+            CALL refuse(CONCAT('the families of rule ', o_rule, ' cannot be distinguished in the archive: ', v_text),
+                'restore the whole run');
         END IF;
     ELSEIF JSON_CONTAINS_PATH(p_options, 'one', '$.rule') THEN
         CALL refuse(

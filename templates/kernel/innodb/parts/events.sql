@@ -33,7 +33,7 @@ FROM (
             END,
             IF(e.starts <> j.starts, CONCAT('it counts from ', e.starts, ' instead of ', j.starts), NULL),
             CONCAT('it ends at ', e.ends),
-            IF(e.on_completion <> 'PRESERVE', 'it goes when it ends', NULL),
+            IF(e.on_completion <> 'PRESERVE', 'it is dropped when it ends', NULL),
             IF(e.time_zone <> '+00:00', CONCAT('its time zone is ', e.time_zone, ' instead of +00:00'), NULL),
             IF(e.sql_mode <> 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
                 CONCAT('its sql_mode is ', e.sql_mode), NULL)

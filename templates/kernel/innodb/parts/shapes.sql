@@ -34,7 +34,7 @@ FROM (
     WHERE c.table_schema = DATABASE()
       AND c.table_name NOT IN (SELECT v.table_name FROM information_schema.views AS v WHERE v.table_schema = DATABASE())
     UNION ALL
-    -- Who may not read what a view says is told nothing of it.
+    -- Who may not read the text of a view gets nothing of it.
     SELECT CONCAT('view ', v.table_name), v.view_definition, NULL
     FROM information_schema.views AS v
     WHERE v.table_schema = DATABASE()

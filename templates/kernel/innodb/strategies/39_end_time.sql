@@ -451,7 +451,7 @@ END;
 CREATE PROCEDURE end_time_purge(IN p_run bigint, IN p_rule varchar(64), IN p_key varchar(255), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
 COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it
-    stays, as purge_one() does.'
+    is kept, as purge_one() does.'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);

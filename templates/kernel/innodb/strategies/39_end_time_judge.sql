@@ -906,7 +906,7 @@ END;
 CREATE PROCEDURE end_time_keepers()
 SQL SECURITY DEFINER
 COMMENT 'Writes to work_key, besides what is kept as SHARED_MEMBER after a purge has judged, the nearest family linked to it that
-    stays for a reason of its own, with the reason; else the nearest that is not named.'
+    is kept for a reason of its own, with the reason; else the nearest that is not named.'
 BEGIN
     DECLARE v_place integer DEFAULT (SELECT MIN(k.position) FROM work_key AS k WHERE k.reason = 'SHARED_MEMBER');
     DECLARE v_round integer;

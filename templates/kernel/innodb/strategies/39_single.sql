@@ -110,7 +110,7 @@ BEGIN
     END LOOP work;
 END;
 
--- next_single: the work tables of the next batch. What went by lists of keys left few rows in two of them.
+-- next_single: the work tables of the next batch. What was deleted by lists of keys left few rows in two of them.
 --# create procedure next_single
 CREATE PROCEDURE next_single(IN p_rule varchar(64))
 SQL SECURITY DEFINER
@@ -474,7 +474,7 @@ END;
 --# create procedure single_gone
 CREATE PROCEDURE single_gone(IN p_rule varchar(64), IN p_rows bigint, IN p_count bigint)
 SQL SECURITY DEFINER
-COMMENT 'An error where p_rows went of p_count.'
+COMMENT 'An error where p_rows of p_count were deleted.'
 BEGIN
     DECLARE v_message varchar(128);
     IF p_rows <> p_count THEN

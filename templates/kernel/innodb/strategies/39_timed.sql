@@ -832,7 +832,7 @@ BEGIN
             p.updated_at = UTC_TIMESTAMP(6)
         WHERE p.run_id = p_run
           AND p.rule = p_rule;
-        -- It went meanwhile, or is no row of the rule any more.
+        -- It was deleted meanwhile, or is no row of the rule any more.
         IF v_found = 0 THEN
             SET o_reason = 'NOT_A_ROOT';
         END IF;

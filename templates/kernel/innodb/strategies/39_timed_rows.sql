@@ -341,7 +341,7 @@ BEGIN
     WHERE t.rule = p_rule;
 END;
 
--- keep_timed: which rows of a window stay.
+-- keep_timed: which rows of a window are kept.
 --# create procedure keep_timed
 CREATE PROCEDURE keep_timed(
     IN p_rule  varchar(64),

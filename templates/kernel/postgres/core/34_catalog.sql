@@ -224,8 +224,8 @@ END
 $windrow$;
 --# comment on function strangers
 COMMENT ON FUNCTION strangers() IS
-    'What hangs on the tables whose rows go or are set and is not in the spec: foreign keys, rules, tables that inherit, other collations '
-    'and types. acts: rows would go or change beside windrow, and runs refuse; else it only refuses deletions.';
+    'What hangs on the tables whose rows are deleted or set and is not in the spec: foreign keys, rules, tables that inherit, other '
+    'collations and types. acts: rows would be deleted or changed without windrow, and runs refuse; else it only refuses deletions.';
 
 -- stranger: the first of them that acts.
 --# create function stranger

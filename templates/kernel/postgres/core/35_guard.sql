@@ -246,7 +246,7 @@ $windrow$;
 --# comment on function held_back
 COMMENT ON FUNCTION held_back(jsonb) IS
     'Why no run with these options may start now: a pause, and for scheduled runs also a server where nobody armed windrow, something in '
-    'the catalog that the spec does not know or a closed window; NULL if nothing speaks against it.';
+    'the catalog that the spec does not know or a closed window; NULL if nothing forbids it.';
 
 -- kept_back: why no scheduled run starts now, by the latest ones.
 --# create function kept_back

@@ -336,8 +336,8 @@ END
 $windrow$;
 --# comment on function foreign_code
 COMMENT ON FUNCTION foreign_code(boolean) IS
-    'Code that is not a superuser''s and runs when rows are read, go or are set, or (p_restores) when archived rows come back: triggers '
-    'and functions of the tables and of those that their foreign keys reach.';
+    'Code that is not a superuser''s and runs when rows are read, deleted or set, or (p_restores) when archived rows are restored: '
+    'triggers and functions of the tables and of those that their foreign keys reach.';
 
 -- check_caller: a caller with all rights must not lend them to the application. A deferred trigger runs at COMMIT with the rights
 -- of the caller, before version 18, and a trigger of any kind may bring it about; a cursor WITH HOLD is read then, on any

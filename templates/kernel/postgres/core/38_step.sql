@@ -52,7 +52,7 @@ SET search_path FROM CURRENT
 AS $windrow$
 BEGIN
     PERFORM set_config('lock_timeout', setting_of(p_rule, 'lock_timeout') || 'ms', true);
-    -- Errors that are met here would end the session, and so would the end of a dry run.
+    -- Errors that occur here would end the session, and so would the end of a dry run.
     PERFORM set_config('exit_on_error', 'off', true);
     BEGIN
         PERFORM take_tables(p_run);
@@ -105,7 +105,7 @@ END
 $windrow$;
 --# comment on function end_batch
 COMMENT ON FUNCTION end_batch(text) IS
-    'What a batch does last: the archives fit, and deferred foreign keys speak.';
+    'What a batch does last: the archives fit, and deferred foreign keys are checked.';
 
 -- absent_holds: holds that were set before their row came, where it has: it may spell its key differently, if a collation treats
 -- different strings as equal.
@@ -456,7 +456,7 @@ COMMENT ON FUNCTION end_step(bigint, text, bigint, bigint[], text[], bigint, big
     'Writes what a batch of p_count families of p_rule did to the progress of run p_run: families, rows by table, what a dry run counted, '
     'the size of the next batch, the cursor, what was passed over and why.';
 
--- fits: how many families go in one transaction, where so many have so many rows. What a batch had is what the next one is
+-- fits: how many families fit in one transaction, where so many have so many rows. What a batch had is what the next one is
 -- expected to have; only where that would be too much, its rows are counted before. A rule that deletes no families has stamps of them.
 --# create function fits
 CREATE OR REPLACE FUNCTION fits(p_rule text, p_families bigint, p_rows bigint)
@@ -696,7 +696,7 @@ END
 $windrow$;
 --# comment on function purge_one
 COMMENT ON FUNCTION purge_one(bigint, text, text[], boolean) IS
-    'Deletes what p_keys name in p_rule, whatever its age, if nothing speaks against it; purge() calls it and commits. Answers NULL or the '
+    'Deletes what p_keys name in p_rule, whatever its age, if nothing forbids it; purge() calls it and commits. Answers NULL or the '
     'reason why it stays.';
 
 -- keeper_of: which other family keeps one that a purge has named, and why that family is kept.

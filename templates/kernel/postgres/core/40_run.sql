@@ -22,7 +22,7 @@ $windrow$;
 COMMENT ON FUNCTION record_skips(bigint, text, text[], text[]) IS
     'Adds skipped families to table run_skip, by reason.';
 
--- record_pass: adds the rows that a batch deleted to the ledger, by the reason why they went.
+-- record_pass: adds the rows that a batch deleted to the ledger, by their reasons.
 --# create function record_pass
 CREATE OR REPLACE FUNCTION record_pass(p_run bigint, p_rule text, p_pass text, p_rows bigint, p_samples text[])
 RETURNS void
@@ -555,7 +555,7 @@ BEGIN
     END IF;
     SELECT * INTO STRICT v_rule FROM rule AS r WHERE r.rule = p_rule;
     PERFORM set_config('lock_timeout', setting_of(p_rule, 'lock_timeout') || 'ms', true);
-    -- Errors that are met here would end the session.
+    -- Errors that occur here would end the session.
     PERFORM set_config('exit_on_error', 'off', true);
     BEGIN
         -- How many batches would have looked and found nothing due; NULL: something is. A strategy that no rule has is not installed.

@@ -68,7 +68,7 @@ COMMENT ON FUNCTION due_now(bigint) IS
     'By rule, families that are due now, whether or not they may be deleted, counted up to p_limit, seconds since the oldest ended, '
     'and whether these are all. Reads at most p_limit entries of an index per rule. Example: SELECT * FROM due_now(10000);';
 
--- count_backlog: what a run left of its rules, and what became due and went since the first count of the last seven days.
+-- count_backlog: what a run left of its rules, and what became due and was deleted since the first count of the last seven days.
 --# create function count_backlog
 CREATE OR REPLACE FUNCTION count_backlog(p_run bigint)
 RETURNS void
@@ -204,7 +204,7 @@ SELECT
     n.due_per_hour,
     n.deleted_per_hour
 FROM due_now(10000) AS d
--- The last count of a run, and what went since.
+-- The last count of a run, and what was deleted since.
 LEFT JOIN LATERAL (
     SELECT b.families, b.counted_at, b.rows_per_family, b.due_per_hour, b.deleted_per_hour, (
         SELECT coalesce(sum(p.families), 0)

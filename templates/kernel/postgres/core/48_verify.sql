@@ -244,8 +244,8 @@ BEGIN
         UNION ALL
         SELECT
             5, 'reference', s.object, 'violation', 1,
-            format('%s: %s', s.detail, CASE WHEN s.acts THEN 'its rows would go or change with it; runs refuse'
-                ELSE 'no family that it names can go' END)
+            format('%s: %s', s.detail, CASE WHEN s.acts THEN 'its rows would be deleted or changed with it; runs refuse'
+                ELSE 'no family that it names can be deleted' END)
         FROM strangers() AS s
         UNION ALL
         SELECT 5, 'table', t.name, 'violation', 1, format('missing in schema %s: runs refuse', s.schema_name)

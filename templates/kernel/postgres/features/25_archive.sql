@@ -92,7 +92,7 @@ BEGIN
         'COMMENT ON TABLE %I IS %L',
         v_archive,
         format(
-            'Rows of %s that windrow deleted, with the run and the instant. Kept by an uninstallation that is not told otherwise.',
+            'Rows of %s that windrow deleted, with the run and the instant. Kept by an uninstallation unless it is told otherwise.',
             p_table
         )
     );

@@ -457,7 +457,7 @@ BEGIN
         FROM stamps AS s
         WHERE s.whole = o_rule || coalesce('.' || (p_options ->> 'of'), '')
     ) AS t(names);
-    -- What tells the stamp from all others.
+    -- What distinguishes the stamp from all others.
     o_rule := o_rule || coalesce('.' || (p_options ->> 'of'), '');
     PERFORM take_lock();
 END

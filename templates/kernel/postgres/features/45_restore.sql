@@ -378,7 +378,7 @@ BEGIN
     END IF;
     v_untold := (SELECT r.document ->> 'archive_untold' FROM rule AS r WHERE r.rule = o_rule);
     IF v_untold IS NOT NULL THEN
-        RAISE EXCEPTION 'the families of rule % cannot be told apart in the archive: %', o_rule, v_untold
+        RAISE EXCEPTION 'the families of rule % cannot be distinguished in the archive: %', o_rule, v_untold
             USING ERRCODE = '22023', HINT = 'That table, or what its rows belong to, is not archived, or has no family. '
                 'Restore the whole run.';
     END IF;

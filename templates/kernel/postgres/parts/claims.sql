@@ -39,7 +39,7 @@ FROM (
           WHERE t.relnamespace = pg_catalog.to_regnamespace(pg_catalog.quote_ident(w.schema))
             AND t.relname = ANY (w.tables)
       ), false)
-      -- Roles belong to the whole server: who owns another database of it with windrow is told of, by a warning and verify().
+      -- Roles belong to the whole server: who owns another database of it with windrow is named by a warning and verify().
       AND NOT EXISTS (
           SELECT FROM pg_catalog.pg_database AS b
           JOIN pg_catalog.pg_shdepend AS e ON e.dbid = b.oid AND e.refclassid = 'pg_catalog.pg_authid'::pg_catalog.regclass

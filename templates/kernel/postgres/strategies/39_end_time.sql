@@ -337,7 +337,7 @@ END
 $windrow$;
 --# comment on function end_time_named
 COMMENT ON FUNCTION end_time_named(bigint, text, text[], timestamptz) IS
-    'Deletes named families, whatever their age, if they are final and unheld. o_skipped: why each stays. purge_one() calls it.';
+    'Deletes named families, whatever their age, if they are final and unheld. o_skipped: why each is kept. purge_one() calls it.';
 
 -- end_time_keeper: which family keeps one that is kept because others share a row with it, and why that family is kept.
 --# create function end_time_keeper

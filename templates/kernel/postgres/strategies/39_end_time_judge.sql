@@ -60,10 +60,10 @@ DECLARE
     v_bound  p_roots%TYPE;  -- rows that holds of other rules keep
     v_kept   p_roots%TYPE := v_none;  -- rows that a row of another table keeps
     v_newest p_roots%TYPE := v_none;  -- roots that are among the newest of their group
-    v_doubt  p_roots%TYPE;  -- rows that something may speak against
+    v_doubt  p_roots%TYPE;  -- rows that something may keep
     v_bad    p_roots%TYPE;  -- roots with a fault below them, and the fault's rank in v_reasons
     v_rank   integer[];
-    v_go     p_roots%TYPE;  -- rows in doubt that go all the same
+    v_go     p_roots%TYPE;  -- rows in doubt that are deleted all the same
     v_stay   p_roots%TYPE;
     -- The members so far: parallel arrays, one element per row.
     v_id     p_roots%TYPE := v_none;
@@ -368,10 +368,10 @@ END
 $windrow$;
 --# comment on function judge
 COMMENT ON FUNCTION judge(text, anyarray, timestamptz, bigint, text, boolean, boolean, anyarray) IS
-    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, not among the newest '
-    'roots of its group, kept by no row of another table, and, where the rule is closed, linked to nothing that stays. p_lock: every '
-    'member is locked first, FOR UPDATE SKIP LOCKED. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may '
-    'go; o_skip_keys may not, by o_skip_reasons.';
+    'Expands p_roots to their families and decides which may be deleted: every member final, ended before the cutoff, unheld, not among '
+    'the newest roots of its group, kept by no row of another table, and, where the rule is closed, linked to nothing that is kept. '
+    'p_lock: every member is locked first, FOR UPDATE SKIP LOCKED. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may '
+    'be deleted; o_skip_keys may not, by o_skip_reasons.';
 
 -- next_roots: the next roots that a run has not looked at: their keys, the times by which they are searched, and for a preview
 -- their ends.
@@ -431,7 +431,7 @@ COMMENT ON FUNCTION next_roots(text, timestamptz, bigint, text, text, text, bigi
 
 -- cascades_of: the tables of a rule whose rows are left to foreign keys, by their places among its tables, and what the server
 -- has counted of them in this session. Where a foreign key cascades, the server looks for the rows of a table with every row that
--- they may name, whatever went before. Such a table is left to it if the triggers of the key act, nothing may keep a row, and the
+-- they may name, whatever was deleted before. Such a table is left to it if the triggers of the key act, nothing may keep a row, and the
 -- server counts what it deletes. The keys stay as they are until the batch ends: take_tables() has locked their tables.
 --# create function cascades_of
 CREATE OR REPLACE FUNCTION cascades_of(p_rule text, OUT o_left integer[], OUT o_tables oid[], OUT o_counted bigint[])
@@ -578,5 +578,5 @@ END
 $windrow$;
 --# comment on function batch_end_time
 COMMENT ON FUNCTION batch_end_time(bigint, text, anyarray, timestamptz, bigint, text, boolean, anyarray) IS
-    'Deletes, in the caller''s transaction, the families of p_roots that judge() lets go. No transaction control, so it can be rolled '
+    'Deletes, in the caller''s transaction, the families of p_roots that judge() lets through. No transaction control, so it can be rolled '
     'back; end_time_step() calls it.';

@@ -64,7 +64,7 @@ $windrow$;
 COMMENT ON FUNCTION lock_rows(text, anyarray, text, tid[], xid) IS
     'Those of the named rows of the root table of p_rule that are there; with a clause p_lock, those that it gets.';
 
--- has_places: whether where a row is tells it from others: not where a table has parts.
+-- has_places: whether the place of a row distinguishes it from others: not where a table has parts.
 --# create function has_places
 CREATE OR REPLACE FUNCTION has_places(p_rule text)
 RETURNS boolean
@@ -151,7 +151,7 @@ END
 $windrow$;
 --# comment on function found_query
 COMMENT ON FUNCTION found_query(text, text) IS
-    'The query for what a search finds: how many rows and the place of the last, those that go, where they are and the oldest of their '
+    'The query for what a search finds: how many rows and the place of the last, those to delete, where they are and the oldest of their '
     'times, and those that are due and stay, with the reasons.';
 
 -- delete_single: what the verb delete of a rule deletes, by table.
@@ -240,7 +240,7 @@ END
 $windrow$;
 --# comment on function delete_judged
 COMMENT ON FUNCTION delete_judged(bigint, text, integer, anyarray, tid[], timestamptz, timestamptz) IS
-    'Deletes rows of p_rule that go and are locked, and answers which and how many, by table; raises an error where some are kept.';
+    'Deletes rows of p_rule that are due and locked, and answers which and how many, by table; raises an error where some are kept.';
 
 -- all_but: what a list has and another has not, in its order.
 --# create function all_but
@@ -276,7 +276,7 @@ DECLARE
     v_reasons text[];
     v_busy    text[] := '{}';
 BEGIN
-    -- A first look without locks, so that a row that is kept is not touched. Then those that seem to go are locked, and nobody
+    -- A first look without locks, so that a row that is kept is not touched. Then those that seem to be deletable are locked, and nobody
     -- changes them any more: what is judged now holds until the end of the transaction.
     EXECUTE v_judge INTO v_looked, o_skip_keys, o_skip_reasons USING p_pass, p_keys, NULL::text[], NULL::bigint, p_as_of, p_cutoff;
     SELECT r.o_keys INTO o_keys FROM lock_rows(p_rule, v_looked, 'FOR UPDATE OF t SKIP LOCKED') AS r;
@@ -294,7 +294,7 @@ END
 $windrow$;
 --# comment on function lock_judged
 COMMENT ON FUNCTION lock_judged(text, integer, anyarray, timestamptz, timestamptz) IS
-    'Locks those of the named rows that go, each looked at again under its lock, and answers them; and those that are due and stay, with '
+    'Locks those of the named rows that may be deleted, each looked at again under its lock; answers them, and those due and kept, with '
     'the reasons.';
 
 -- batch_single: one batch: deletes those of the named rows that may be deleted. Has no transaction control.
@@ -364,8 +364,8 @@ END
 $windrow$;
 --# comment on function batch_single
 COMMENT ON FUNCTION batch_single(bigint, text, integer, anyarray, tid[], xid, timestamptz, timestamptz) IS
-    'Deletes, in the caller''s transaction, those of the named rows that go, with what belongs to them: where a search saw them that knew '
-    'all of the time before p_before, else each looked at again under its lock. No transaction control, so it can be rolled back.';
+    'Deletes, in the caller''s transaction, those of the named rows that are due, with what belongs to them: where a search saw them that '
+    'knew all of the time before p_before, else each looked at again under its lock. No transaction control, so it can be rolled back.';
 
 -- single_named: deletes one named row, in the caller's transaction, unless there is a reason to keep it.
 --# create function single_named
@@ -448,7 +448,7 @@ END
 $windrow$;
 --# comment on function single_overdue
 COMMENT ON FUNCTION single_overdue(text, timestamptz, bigint) IS
-    'Rows that are due, whether or not they may go, among the first p_limit that a run looks at in each pass, how long ago the oldest time '
+    'Rows that are due, kept or not, among the first p_limit that a run looks at in each pass, how long ago the oldest time '
     'was, and whether these are all. Reads only.';
 
 -- single_idle: whether nothing is due, and nothing only lacks a time. What does not lie along a time is looked at row by row: where these
@@ -745,5 +745,5 @@ END
 $windrow$;
 --# comment on function single_preview
 COMMENT ON FUNCTION single_preview(text, jsonb, timestamptz) IS
-    'What a run of a rule of single rows would delete and skip now, as one JSON document; passes tells why. Reads only; preview() calls '
+    'What a run of a rule of single rows would delete and skip now, as one JSON document; passes says why. Reads only; preview() calls '
     'it.';

@@ -54,8 +54,8 @@ END
 $windrow$;
 --# comment on function timed_batch
 COMMENT ON FUNCTION timed_batch(bigint, text, text, text, timestamptz, text) IS
-    'Deletes, in the caller''s transaction, what may go of the window from p_from to p_to; timed_step() calls it, a dry run with its '
-    'cutoff.';
+    'Deletes, in the caller''s transaction, what may be deleted of the window from p_from to p_to; timed_step() calls it, a dry run with '
+    'its cutoff.';
 
 -- timed_families: one batch: whole families, found by their roots. Has no transaction control.
 --# create function timed_families
@@ -143,7 +143,8 @@ END
 $windrow$;
 --# comment on function own_rows_timed
 COMMENT ON FUNCTION own_rows_timed(text, text[], text[]) IS
-    'Rows by table that go with the families p_own of p_go and with none of an earlier batch. Reads only; a preview and a dry run call it.';
+    'Rows by table that are deleted with the families p_own of p_go and with none of an earlier batch. '
+    'Reads only; a preview and a dry run call it.';
 
 -- judge_timed: which of these families may be deleted, and why the others are kept. No row is left that refers to a
 -- deleted row: if rows of other families refer to rows of these, they are deleted together, if all of them may be, or not at all.
@@ -211,8 +212,8 @@ END
 $windrow$;
 --# comment on function judge_timed
 COMMENT ON FUNCTION judge_timed(text, text[], text, timestamptz, boolean) IS
-    'The families of these roots that may go, with those of rows that name theirs, and why others stay. p_lock: locks their rows of the '
-    'root table first. Without p_cutoff a purge names them, and no others go along.';
+    'The families of these roots that may be deleted, with those of rows that name theirs, and why others are not. p_lock: locks their rows '
+    'of the root table first. Without p_cutoff a purge names them, and no others are added.';
 
 -- gone_before: which of some families a run would take before its windows. Each of p_families is an array as text.
 --# create function gone_before
@@ -240,7 +241,7 @@ END
 $windrow$;
 --# comment on function gone_before
 COMMENT ON FUNCTION gone_before(text, text[], text, timestamptz) IS
-    'Which of these families a run would take; what a dry run or a preview tells of a window counts on it. Reads only.';
+    'Which of these families a run would take; what a dry run or a preview says of a window relies on it. Reads only.';
 
 -- count_timed: what a batch would delete of a window. Reads only.
 --# create function count_timed
@@ -380,7 +381,7 @@ END
 $windrow$;
 --# comment on function timed_named
 COMMENT ON FUNCTION timed_named(bigint, text, text[], timestamptz) IS
-    'Deletes the rows of these roots, whatever their time, if the families are over and unheld. o_skipped: why each stays. purge_one() '
+    'Deletes the rows of these roots, whatever their time, if the families are over and unheld. o_skipped: why each is kept. purge_one() '
     'calls it.';
 
 -- timed_keeper: which family keeps one that is kept because a row of the other refers to one of its rows, and why that family is kept.

@@ -370,8 +370,8 @@ $windrow$;
 COMMENT ON FUNCTION judge(text, anyarray, timestamptz, bigint, text, boolean, boolean, anyarray) IS
     'Expands p_roots to their families and decides which may be deleted: every member final, ended before the cutoff, unheld, not among '
     'the newest roots of its group, kept by no row of another table, and, where the rule is closed, linked to nothing that is kept. '
-    'p_lock: every member is locked first, FOR UPDATE SKIP LOCKED. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may '
-    'be deleted; o_skip_keys may not, by o_skip_reasons.';
+    'p_lock: every member is locked first, FOR UPDATE SKIP LOCKED. p_purge: the retention does not matter. '
+    'p_gone: ids to treat as gone. o_members may be deleted; o_skip_keys may not, by o_skip_reasons.';
 
 -- next_roots: the next roots that a run has not looked at: their keys, the times by which they are searched, and for a preview
 -- their ends.

@@ -212,8 +212,8 @@ END
 $windrow$;
 --# comment on function judge_timed
 COMMENT ON FUNCTION judge_timed(text, text[], text, timestamptz, boolean) IS
-    'The families of these roots that may be deleted, with those of rows that name theirs, and why others are not. p_lock: locks their rows '
-    'of the root table first. Without p_cutoff a purge names them, and no others are added.';
+    'The families of these roots that may be deleted, with those of rows that name theirs, and why others are not. '
+    'p_lock: locks their rows of the root table first. Without p_cutoff a purge names them, and no others are added.';
 
 -- gone_before: which of some families a run would take before its windows. Each of p_families is an array as text.
 --# create function gone_before

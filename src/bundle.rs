@@ -40,14 +40,14 @@ pub struct File {
     pub statements: Vec<Statement>,
     /// The whole text of the file, as `psql -f` takes it.
     pub text: String,
-    /// Whether it is of the kernel: the same text in every spec, but for the names of schema and owner and what it is told.
+    /// Whether it is of the kernel: the same text in every spec, but for the names of schema and owner and what it is given.
     pub kernel: bool,
 }
 
 /// What is written of a bundle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// For reviews and version control: what is the spec's own. Of the kernel, which files there are and what they are told.
+    /// For reviews and version control: what is the spec's own. Of the kernel, which files there are and what they are given.
     Review,
     /// For a client: every file whole, in the order of the names.
     Client,
@@ -102,7 +102,7 @@ pub struct Stale {
     pub path: String,
     /// What is there; none where the file is missing.
     pub before: Option<String>,
-    /// What should be there; none where the file should go.
+    /// What should be there; none where the file should be removed.
     pub after: Option<String>,
 }
 

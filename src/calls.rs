@@ -226,7 +226,7 @@ impl Calls {
         }
     }
 
-    /// A row where the control schema stands, as far as this session may see it. Parameter: its name.
+    /// A row if the control schema exists, as far as this session may see it. Parameter: its name.
     pub fn installed(&self) -> &'static str {
         match self.dialect {
             Dialect::Postgres => {

@@ -1,4 +1,4 @@
-//! What is in a live database: tables, columns, keys, indexes, as the server's catalog tells it.
+//! What is in a live database: tables, columns, keys, indexes, as the server's catalog shows it.
 //!
 //! Plain values: read by `db`, judged by `fit`, without a connection.
 

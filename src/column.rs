@@ -45,7 +45,7 @@ pub enum Epoch {
     Milliseconds,
     /// Microseconds.
     Microseconds,
-    /// Days, as a date: it says the end of that day in the zone of the application, so that nothing goes a day too early.
+    /// Days, as a date: it says the end of that day in the zone of the application, so that nothing is deleted a day too early.
     Date,
 }
 

@@ -42,7 +42,7 @@ pub struct Facts {
     pub minimum_version: (u32, u32, u32),
     /// What starts the scheduled run.
     pub scheduler: &'static str,
-    /// Whether the application's tables are in a schema of the same database, or in a database beside.
+    /// Whether the application's tables are in a schema of the same database, or in another database.
     pub has_schemas: bool,
     /// Whether an index may cover the rows of a condition only.
     pub partial_indexes: bool,
@@ -226,7 +226,7 @@ impl Dialect {
 
     /// On MySQL and MariaDB: the number of an instant, to the microsecond, or the least date that says it or a later one, so that what
     /// a column has is compared as it is: what lies before the number says an earlier instant, and all else does not. That holds for
-    /// whole numbers and decimals; for doubles as long as they tell one microsecond from the next, which they do until 2242.
+    /// whole numbers and decimals; for doubles as long as they distinguish one microsecond from the next, which they do until 2242.
     pub fn number(self, instant: &str, epoch: Epoch) -> String {
         let Some(per_second) = epoch.per_second() else {
             return format!("DATE({instant} - INTERVAL 1 MICROSECOND)");

@@ -109,7 +109,7 @@ impl Generated {
     }
 }
 
-/// What is there of one object, as a row of [`crate::calls::Calls::objects`] tells it.
+/// What is there of one object, as a row of [`crate::calls::Calls::objects`] shows it.
 struct Installed<'a> {
     object: (Kind, String),
     body: &'a str,
@@ -222,7 +222,7 @@ pub fn compare(bundle: &Bundle, dialect: Dialect, rows: &[Row]) -> Vec<Drift> {
     }
     for (it, fingerprint) in others {
         let wanted = generated.remove(&it.object);
-        // Which of two with the same body and comment is the generated one cannot be told.
+        // Which of two with the same body and comment is the generated one is unknown.
         let is_duplicate = known.get(&it.object) == Some(&(fingerprint.clone(), it.comment));
         let is_generated = it.is_generated(dialect, &fingerprint);
         found.extend(match wanted {

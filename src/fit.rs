@@ -73,7 +73,7 @@ pub fn compare(graph: &Graph, catalog: &Catalog) -> Vec<Finding> {
     found
 }
 
-/// What is told of something that is optional and absent.
+/// What is reported of something that is optional and absent.
 pub fn left_out(what: &str, why: &str) -> Finding {
     notice(
         "left-out",
@@ -83,7 +83,7 @@ pub fn left_out(what: &str, why: &str) -> Finding {
     .help("`windrow init --from` writes a spec without it")
 }
 
-/// What is told where what is left is no spec.
+/// What is reported where what is left is no spec.
 pub fn nothing_left(name: &str, why: &str) -> Finding {
     let message = format!(
         "without the parts that this database lacks, nothing useful is left of the spec: {why}"
@@ -143,7 +143,7 @@ pub fn claimed(rows: &[Row]) -> Vec<Finding> {
         .collect()
 }
 
-/// What is told where the accounts of the server are not to be seen.
+/// What is reported where the accounts of the server are not to be seen.
 pub fn unseen_accounts() -> Finding {
     let message = "this account may not read the accounts of the server: whether somebody has windrow's roles is not known";
     notice("foreign-claim", "mysql.user", message.to_owned())

@@ -191,7 +191,7 @@ pub fn capacity(loads: &[Load], at: usize, calendar: &Calendar, budget: f64, now
 /// A slice of what is due that was looked at.
 #[derive(Clone, Copy, Debug)]
 pub struct Slice {
-    /// The families for which the slice stands.
+    /// The families that the slice represents.
     pub stands_for: f64,
     /// Families that were looked at.
     pub looked: f64,

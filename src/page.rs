@@ -380,7 +380,7 @@ fn of_rule(html: &mut Html, page: &Page, at: usize, rule: &Rule) {
     html.put("</section>\n");
 }
 
-/// The statements of a rule on a server; those that several servers share stand once.
+/// The statements of a rule on a server; those that several servers share are shown once.
 fn statements(html: &mut Html, page: &Page, generated: &Generated, rule: &Rule) {
     let own = |it: &Generated| -> Vec<Change> {
         let mut own: Vec<Change> = it

@@ -137,7 +137,7 @@ impl fmt::Display for Schedule {
     }
 }
 
-/// As it was written: what the servers' schedulers are told.
+/// As it was written: what the servers' schedulers are given.
 impl Deref for Schedule {
     type Target = str;
 

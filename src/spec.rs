@@ -30,7 +30,7 @@ pub use stamp::{Stamp, StampOf};
 pub use text::{Text, in_file_order};
 pub use values::{Archive, Names, Scalar, Values, each};
 
-/// Reads a spec. No spec means that the text is not TOML; a spec beside errors lacks what they are about.
+/// Reads a spec. No spec means that the text is not TOML; a spec with errors lacks what they are about.
 pub fn parse(text: &str) -> (Option<Spec>, Vec<Diagnostic>) {
     parse::spec(text)
 }

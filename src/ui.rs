@@ -206,7 +206,7 @@ impl Drop for Progress {
     }
 }
 
-/// Where the cells of a column stand.
+/// Where the cells of a column are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
     /// Text.

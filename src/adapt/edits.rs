@@ -77,7 +77,7 @@ impl<'a> Edits<'a> {
         let mut changes: Vec<(Range<usize>, String)> = Vec::new();
         for (span, with) in self.changed {
             match cuts.iter().find(|cut| within(cut, &span)) {
-                // What is said of something stays where that goes.
+                // What is said of something is kept where that is removed.
                 Some(cut) if span.is_empty() => changes.push((cut.start..cut.start, with)),
                 Some(_) => {}
                 None => changes.push((span, with)),
@@ -273,7 +273,7 @@ root = 'b'
         TEXT.find(part).unwrap_or_else(|| panic!("{part}"))
     }
 
-    /// What is left without these, and what has been said beside each.
+    /// What is left without these, and what has been said next to each.
     fn without(parts: &[&str]) -> String {
         let mut edits = Edits::of(TEXT);
         for part in parts {
@@ -311,7 +311,7 @@ root = 'b'
             row(&without(&["'y -> a.id'], i", "'y'] }"])),
             "b = { parents = ['x -> a.id'], indexed = ['x'] }"
         );
-        // What has nothing left goes itself.
+        // What has nothing left is removed itself.
         assert_eq!(
             row(&without(&["'x', 'y'] }", "'y'] }"])),
             "b = { parents = ['x -> a.id', 'y -> a.id'] }"

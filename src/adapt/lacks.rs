@@ -1,6 +1,6 @@
 //! What of a spec a database lacks, and may lack: tables, edges, rules.
 //!
-//! Nothing that keeps a row is left out unless the spec says that it is optional. What is not left out stays in the spec, so
+//! Nothing that keeps a row is left out unless the spec says that it is optional. What is not left out remains in the spec, so
 //! that a comparison with the database finds it missing: to be an error is what happens to everything that nobody has thought of.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -196,7 +196,7 @@ fn unreached(subject: &Subject<'_>, lacks: &mut Lacks) {
     }
 }
 
-/// Whether rows of other tables stay for as long as those of this one are there: as one of their parents, or as what names them.
+/// Whether rows of other tables are kept as long as those of this one are there: as one of their parents, or as what names them.
 fn is_waited_for(graph: &Graph, id: TableId, gone: &BTreeMap<TableId, Why>) -> bool {
     let tables = graph.tables.iter().enumerate();
     let mut tables = tables.filter(|(at, _)| !gone.contains_key(&TableId(*at)));

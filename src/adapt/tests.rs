@@ -172,7 +172,7 @@ enum Action2 {
     SetNull,
 }
 
-/// What says which rows of a rule go.
+/// What says which rows of a rule are deleted.
 fn conditions(rule: &Rule) -> String {
     format!(
         "{:?} {:?} {:?} {:?} {:?} {:?}",
@@ -256,7 +256,7 @@ fn keeps_as_much(before: &Graph, after: &Graph, catalog: &Catalog, told: &str) {
                 .into_iter()
                 .filter(|(columns, of, _)| *columns == edge.columns() && of == parent)
                 .all(|edge| left.contains(&edge));
-            // One that waits for several parents goes with fewer of them only where the others are absent.
+            // One that waits for several parents is deleted with fewer of them only where the others are absent.
             let holds = edge.alone || original.with == With::All && original.parents().count() > 1;
             assert!(
                 stays

@@ -1,4 +1,4 @@
-//! What a command did to an installation or to files, told by the command itself.
+//! What a command did to an installation or to files, reported by the command itself.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -36,7 +36,7 @@ pub(super) fn show(
     }
 }
 
-/// The same of a deed that people are told on stderr alone.
+/// The same for an action that people see on stderr alone.
 pub(super) fn tell(ui: &Ui, output: Output, answer: &impl Serialize, text: &str) {
     if output == Output::Json {
         ui.json(answer);

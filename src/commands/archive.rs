@@ -1,4 +1,4 @@
-//! `archive`: what was copied before it went: listed, dropped and put back by routines of the control schema, and written to
+//! `archive`: what was copied before it was deleted: listed, dropped and put back by routines of the control schema, and written to
 //! files.
 
 use std::fs::{self, File};

@@ -183,7 +183,7 @@ fn plan_as(
     Ok(())
 }
 
-/// Of the statements that read a table whole, the first is told: an index that one lacks, others lack as well.
+/// Of the statements that read a table whole, the first is reported: an index that one lacks, others lack as well.
 fn told_once(planned: Vec<Finding>) -> Vec<Finding> {
     let mut told: Vec<Finding> = Vec::new();
     for finding in planned {

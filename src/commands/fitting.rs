@@ -21,7 +21,7 @@ pub(super) struct Fitting {
     pub(super) wrong: Vec<Finding>,
 }
 
-/// What `check` tells of that.
+/// What `check` says of that.
 pub(super) fn findings(left_out: &[Change], wrong: &[Finding]) -> Vec<Finding> {
     let left_out = left_out.iter();
     let left_out = left_out.map(|change| fit::left_out(&change.what, &change.why));
@@ -82,7 +82,7 @@ pub(super) fn catalog(
     for table in tables.filter(|table| !catalog.tables.contains_key(*table)) {
         let name = dialect.qualified(render::home(&named, dialect), table);
         let looked = database.query(&format!("SELECT 1 FROM {name} LIMIT 0"), &[]);
-        // Only one that may read all of the database is told that a table is not there.
+        // Only one that may read all of the database learns that a table is not there.
         if !looked.is_err_and(|error| failure::sqlstate(&error) == Some("42S02")) {
             unseen.insert(table.clone());
         }

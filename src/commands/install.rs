@@ -57,7 +57,7 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
     let applied = apply_all(&mut session, &files, &ways, &mut journal)?;
     let mut kinds = vec![Kind::Trigger, Kind::Routine];
     if files.iter().any(|file| name(file) == "60_schedule.sql") {
-        // pg_cron's jobs go with that file.
+        // pg_cron's jobs are dropped with that file.
         kinds.push(Kind::Event);
     }
     drop_left_over(&mut session, &bundle, &kinds, &mut journal)?;
@@ -370,7 +370,7 @@ fn apply_together(
             statements.insert(at, drop);
             continue;
         }
-        // Elsewhere than on PostgreSQL, what was done before an error stays.
+        // Elsewhere than on PostgreSQL, what was done before an error is kept.
         if result.is_ok() || session.server.dialect != Dialect::Postgres {
             let done = statements.iter().zip(done);
             for (statement, took) in done.filter(|(statement, _)| is_object(statement)) {

@@ -494,7 +494,7 @@ pub(super) fn resume(args: &Resume, ui: &Ui) -> anyhow::Result<Exit> {
     Ok(Exit::Clean)
 }
 
-/// Calls a routine that answers what is in force now; people are told what was done.
+/// Calls a routine that answers what is in force now; people see what was done.
 fn set<T: DeserializeOwned>(
     with: &WithOutput,
     routine: &str,

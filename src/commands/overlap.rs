@@ -12,7 +12,7 @@ use crate::ui::Ui;
 pub(super) const HINT: &str =
     "`windrow hold set SPEC --also OTHER_SPEC` places a hold in both, or in neither";
 
-/// The installations beside this one, as far as the account may see them: on MySQL and MariaDB one that may not read the
+/// The installations besides this one, as far as the account may see them: on MySQL and MariaDB one that may not read the
 /// grants of others sees none.
 pub(super) fn overlaps(session: &mut Session) -> anyhow::Result<Vec<Overlap>> {
     let dialect = session.server.dialect;

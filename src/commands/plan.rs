@@ -96,7 +96,7 @@ pub(super) fn document(session: &mut Session, args: &Plan, ui: &Ui) -> anyhow::R
     Ok(plan)
 }
 
-/// Adds what only an installation can tell.
+/// Adds what only an installation knows.
 fn forecast(
     session: &mut Session,
     args: &Plan,

@@ -96,7 +96,7 @@ fn generated(graph: &Graph, dialect: Dialect) -> anyhow::Result<Generated> {
     })
 }
 
-/// Asks a database everything that the page says of it. What cannot be read is told; only an interrupt ends it.
+/// Asks a database everything that the page says of it. What cannot be read is reported; only an interrupt ends it.
 fn read(session: &mut Session, on: OnDatabase, ui: &Ui) -> anyhow::Result<Reading> {
     let server = session.server;
     let (major, minor, patch) = server.release();

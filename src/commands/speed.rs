@@ -22,7 +22,7 @@ pub(super) struct Rests {
     rate: f64,
     /// Percent of the time of a batch that every run rests.
     nice: f64,
-    /// The same for runs that a schedule starts, where nothing else says how fast these go.
+    /// The same for runs that a schedule starts, where nothing else says how fast these are.
     pub(super) by_default: f64,
 }
 

@@ -56,7 +56,7 @@ impl Mysql {
             dialect: Dialect::Mysql,
             notices: Vec::new(),
         };
-        // Instants, in options and in answers, are meant in UTC; and what one statement did stays.
+        // Instants, in options and in answers, are meant in UTC; and what one statement did is kept.
         session.execute("SET time_zone = '+00:00', autocommit = 1")?;
         session.execute("SET NAMES utf8mb4")?;
         session.notices.clear();

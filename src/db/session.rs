@@ -22,10 +22,10 @@ pub trait Database: Send {
     /// Runs one statement, or a script of statements, outside a transaction block.
     fn execute(&mut self, sql: &str) -> anyhow::Result<()>;
 
-    /// Runs all statements and tells `done` about each; stops at the first error.
+    /// Runs all statements and calls `done` for each; stops at the first error.
     ///
-    /// Where the server's DDL is transactional (PostgreSQL), on an error nothing of them stays. Where each CREATE and
-    /// DROP commits, the statements go one after another, and those that `done` was told about stay.
+    /// Where the server's DDL is transactional (PostgreSQL), on an error nothing of them is kept. Where each CREATE and
+    /// DROP commits, the statements are sent one after another, and those that `done` was called for are kept.
     fn transaction(
         &mut self,
         statements: &[&Statement],
@@ -36,7 +36,7 @@ pub trait Database: Send {
     /// and MariaDB) and returns the rows of its first result set.
     fn query(&mut self, sql: &str, parameters: &[Option<&str>]) -> anyhow::Result<Vec<Row>>;
 
-    /// Writes the rows of a query as CSV while they come, tells `passed` now and then how many there were, and answers how
+    /// Writes the rows of a query as CSV while they come, reports to `passed` now and then how many there were, and answers how
     /// many there were in all. Binary values are hexadecimal (`\x00ff`), NULL is nothing and an empty text `""`.
     fn export(
         &mut self,
@@ -61,7 +61,7 @@ pub trait Database: Send {
 /// What kind of server answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Server {
-    /// Which of the servers it is: an address does not tell MySQL from MariaDB.
+    /// Which of the servers it is: an address does not distinguish MySQL from MariaDB.
     pub dialect: Dialect,
     /// Version as one number: 150018 is PostgreSQL 15.18, 101119 is MariaDB 10.11.19, 90704 is MySQL 9.7.4.
     pub version_num: u32,

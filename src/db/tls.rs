@@ -105,7 +105,7 @@ impl Connector {
                 let key = ring::sign::any_supported_type(&key)
                     .map_err(|error| cannot().caused_by(error))?;
                 let pair = CertifiedKey::new(chain, key);
-                // Whether they belong together the library cannot tell of a certificate of version 1; the server will.
+                // Whether they belong together the library cannot say of a certificate of version 1; the server will.
                 if let Err(error @ rustls::Error::InconsistentKeys(_)) = pair.keys_match() {
                     return Err(cannot().caused_by(error).into());
                 }

@@ -154,7 +154,7 @@ pub(super) fn some_kept(table: &Table) -> &'static str {
     }
 }
 
-/// Which rows of a table stay when those go that they belong to, for a line of text; empty where none does.
+/// Which rows of a table are kept when those that they belong to are deleted, for a line of text; empty where none does.
 pub(super) fn kept(table: &Table) -> String {
     let kept: Vec<String> = table.kept.iter().map(ToString::to_string).collect();
     if kept.is_empty() {

@@ -299,7 +299,7 @@ fn is_around(parent: &Table, key: &ForeignKey) -> bool {
         && matches!(parents[..], [edge] if edge.further.is_empty() && named(&edge.column.name))
 }
 
-/// What to do where rows of a table go, and others name them by several columns.
+/// What to do where rows of a table are deleted, and others name them by several columns.
 fn unnameable(parent: &Table) -> String {
     let name = &parent.name;
     format!(

@@ -85,7 +85,7 @@ pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>
             if columns.iter().any(|name| live.column(name).is_none()) {
                 continue;
             }
-            // All of an edge's are compared, so any order will do; along those of a group, a run goes.
+            // All of an edge's are compared, so any order will do; a run follows those of a group.
             let ordered = is_way(graph, table, column);
             let leads = |index: &CatalogIndex| {
                 let first: Vec<&str> = index

@@ -319,7 +319,7 @@ pub(super) fn kind_of(printed: &str) -> Option<Kind> {
     })
 }
 
-/// Whether the difference does not matter: integers of any width meet by their indexes, work tables take the type of
+/// Whether the difference does not matter: integers of any width are compared by their indexes, work tables take the type of
 /// the real column, and where there is no uuid it is a text.
 pub(super) fn is_near(live: Kind, declared: Kind) -> bool {
     let text = [Kind::Uuid, Kind::Varchar, Kind::Char];

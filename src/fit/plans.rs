@@ -1,4 +1,4 @@
-//! The plans of the generated statements, as EXPLAIN tells them, against the sizes of the tables.
+//! The plans of the generated statements, as EXPLAIN shows them, against the sizes of the tables.
 
 use serde_json::Value;
 

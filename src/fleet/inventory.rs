@@ -1,4 +1,4 @@
-//! From the text of an inventory to its databases. Whatever is wrong is told with its place.
+//! From the text of an inventory to its databases. Whatever is wrong is reported with its place.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

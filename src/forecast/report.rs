@@ -13,7 +13,7 @@ pub struct Report {
     pub spec: String,
     /// The server, by the name for people.
     pub server: &'static str,
-    /// Whether windrow is installed; otherwise only the indexes can be told.
+    /// Whether windrow is installed; otherwise only the indexes are known.
     pub installed: bool,
     /// Whether this account sees any of the tables.
     pub sees_tables: bool,
@@ -23,7 +23,7 @@ pub struct Report {
     pub rules: Vec<RuleForecast>,
     /// What is deleted from each table.
     pub tables: Vec<TableForecast>,
-    /// What only an installation can tell.
+    /// What only an installation knows.
     #[serde(flatten)]
     pub outlook: Option<Forecast>,
 }
@@ -180,7 +180,7 @@ pub struct RuleForecast {
     pub run_rows: Option<f64>,
     /// What could not be found out.
     pub notes: Vec<String>,
-    /// How fast it goes.
+    /// How fast it is.
     pub speed: Speed,
     /// What would make the backlog shorter.
     pub remedies: Vec<Remedy>,
@@ -201,7 +201,7 @@ pub enum InflowFrom {
     Seen(&'static str),
 }
 
-/// How fast it goes.
+/// How fast it is.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Speed {
     /// Rows a second.
@@ -210,7 +210,7 @@ pub struct Speed {
     pub basis: Basis,
 }
 
-/// How it is known how fast it goes.
+/// How it is known how fast it is.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Basis {
@@ -287,7 +287,7 @@ pub struct TableForecast {
     pub rows: f64,
     /// Rows that it has, by the server's statistics.
     pub rows_in_table: Option<f64>,
-    /// Which part of it goes.
+    /// Which part of it is deleted.
     pub share: Option<f64>,
     /// Its size with indexes.
     pub bytes: Option<i64>,

@@ -56,7 +56,7 @@ impl Kept<'_> {
         self.table().name.escape_debug().to_string()
     }
 
-    /// Rows that belong to nothing stay anyway, and a foreign key asks nobody which rows it may take.
+    /// Rows that belong to nothing are kept anyway, and a foreign key asks nobody which rows it may take.
     fn check_edges(&self, written: &spec::Table, diagnostics: &mut Vec<Diagnostic>) {
         let shown = self.shown();
         if self.table().parents().next().is_none() {

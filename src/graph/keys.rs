@@ -51,7 +51,7 @@ impl KnownKey {
         }
     }
 
-    /// The key to a row without a key of its own, after which it goes.
+    /// The key to a row without a key of its own, after which it is deleted.
     fn of_through(graph: &Graph, table: &str, edge: &Edge) -> Option<KnownKey> {
         let through = edge.through.as_ref()?;
         let parent = &graph.table(through.table).name;

@@ -48,7 +48,7 @@ pub(super) fn resolve(
         .collect()
 }
 
-/// Routines are named after the rule and the stamp: `a_b` of rule `c` is not told from `a` of rule `c_b`.
+/// Routines are named after the rule and the stamp: `a_b` of rule `c` is not distinguished from `a` of rule `c_b`.
 fn check_stamp_names(spec: &Spec, diagnostics: &mut Vec<Diagnostic>) {
     let mut taken: BTreeMap<String, Span> = BTreeMap::new();
     for (rule, written) in in_file_order(&spec.rules) {

@@ -33,7 +33,7 @@ pub struct State {
 
 impl State {
     /// Whether nearly every row in it has an end, and its name does not say that it continues: some applications write a time at every
-    /// change. The others lack a time, and stay. Where no column says when a row ended, its name does.
+    /// change. The others lack a time, and are kept. Where no column says when a row ended, its name does.
     pub fn is_final(&self) -> bool {
         match (&self.value, self.ended) {
             (Some(value), Some(ended)) => {
@@ -133,7 +133,7 @@ pub fn epoch_of(greatest: f64) -> Option<Epoch> {
         .find(|epoch| (1e9..4e9).contains(&seconds(*epoch)))
 }
 
-/// How far behind a column stands that is no time but a number.
+/// How unlikely a column is that is no time but a number.
 const BEHIND: usize = 20;
 
 /// Whether a column is a time: no, or how unlikely compared with those that are.

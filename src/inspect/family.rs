@@ -51,7 +51,7 @@ pub enum Source {
         share: Share,
         /// Whether nothing else supports it.
         by_values: bool,
-        /// The table that does not go to which a row belongs by a foreign key.
+        /// The table that is kept to which a row belongs by a foreign key.
         owner: Option<String>,
     },
 }
@@ -235,7 +235,7 @@ pub fn find(
 }
 
 impl Family {
-    /// Whether rows of the table go with those of the root.
+    /// Whether rows of the table are deleted with those of the root.
     pub fn goes(&self, table: &str) -> bool {
         self.tables.iter().any(|known| known == table)
     }
@@ -319,7 +319,7 @@ impl Family {
         }
     }
 
-    /// The table that does not go to which a row belongs by a foreign key, unless it sets that to NULL.
+    /// The table that is kept to which a row belongs by a foreign key, unless it sets that to NULL.
     fn owner(&self, catalog: &Catalog, table: &str) -> Option<String> {
         let keys = catalog.tables[table].foreign_keys.iter();
         let own = format!("{}.", catalog.schema);
@@ -465,7 +465,7 @@ impl Family {
         }
     }
 
-    /// A row that may be without its parent keeps it, where the key refuses that the parent goes.
+    /// A row that may be without its parent keeps it, where the key refuses that the parent is deleted.
     fn action(&self, key: &ForeignKey, live: &CatalogTable) -> Option<Action> {
         let nullable = || {
             let mut columns = key.columns.iter().filter_map(|name| live.column(name));

@@ -17,7 +17,7 @@ pub struct Runner {
     modes: [&'static str; 2],
     /// What begins and ends the transaction on PostgreSQL, where the runner does not.
     transaction: [&'static str; 2],
-    /// The file of what must stand outside of a transaction, where the runner knows no such migration: a client applies it.
+    /// The file of what must be outside of a transaction, where the runner knows no such migration: a client applies it.
     by_hand: Option<&'static str>,
     /// The servers on which it can be relied on.
     pub servers: &'static [Dialect],
@@ -273,7 +273,7 @@ pub const RUNNERS: &[Runner] = &[
     },
 ];
 
-/// One migration, as its files tell it.
+/// One migration, as its files have it.
 #[derive(Debug)]
 pub(super) struct Told<'a> {
     /// Its number, with as many digits as it has in names.
@@ -286,7 +286,7 @@ pub(super) struct Told<'a> {
     pub(super) previous: &'a str,
     /// What it is for, and where it comes from: lines of a comment.
     pub(super) head: &'a [String],
-    /// Whether it must stand outside of a transaction.
+    /// Whether it must be outside of a transaction.
     pub(super) alone: bool,
     /// Its statements.
     pub(super) up: &'a [String],

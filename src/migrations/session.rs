@@ -16,13 +16,13 @@ pub(super) struct Place {
     pub(super) home: String,
 }
 
-/// What the files tell a session of PostgreSQL.
+/// What the files set in a session of PostgreSQL.
 const TOLD: [&str; 4] = ["role", "search_path", "lock_timeout", "statement_timeout"];
 
 /// What only windrow's own statements read.
 const OWN: [&str; 4] = ["document", "archived", "joined", "before"];
 
-/// What the files tell a session of MySQL and MariaDB.
+/// What the files set in a session of MySQL and MariaDB.
 const VARIABLES: [&str; 13] = [
     "character_set_client",
     "character_set_results",
@@ -54,7 +54,7 @@ pub(super) fn kept(place: &Place, lines: Vec<Line>) -> Vec<Line> {
     whole
 }
 
-/// PostgreSQL: what the session was told.
+/// PostgreSQL: the settings of the session.
 fn noted() -> Line {
     let settings = TOLD.map(|name| format!("'{name}', pg_catalog.current_setting('{name}')"));
     Line::new(
@@ -68,7 +68,7 @@ fn noted() -> Line {
     )
 }
 
-/// PostgreSQL: some of it, told again.
+/// PostgreSQL: some of them, restored.
 fn tell(what: &str, names: &[&str]) -> Line {
     let names: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
     Line::new(
@@ -141,7 +141,7 @@ fn at_home(place: &Place) -> Vec<Line> {
     ]
 }
 
-/// MySQL and MariaDB: what the session was told, told again, and back to the database of the application.
+/// MySQL and MariaDB: the settings of the session, restored, and back to the database of the application.
 fn back(place: &Place) -> Vec<Line> {
     let names = variables(place.dialect);
     let settings = names

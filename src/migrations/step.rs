@@ -12,7 +12,7 @@ use crate::dialect::Dialect;
 pub(super) struct Step {
     /// What it is for.
     pub(super) what: String,
-    /// Whether it must stand outside of a transaction; then it has one statement up and one down.
+    /// Whether it must be outside of a transaction; then it has one statement up and one down.
     pub(super) alone: bool,
     /// The statements.
     pub(super) up: Vec<String>,

@@ -13,7 +13,7 @@ pub(super) struct Line {
     pub(super) what: String,
     /// Its SQL, without a semicolon at its end.
     pub(super) sql: String,
-    /// Whether it must stand outside of a transaction.
+    /// Whether it must be outside of a transaction.
     pub(super) alone: bool,
 }
 

@@ -208,7 +208,7 @@ fn newest_index(graph: &Graph, rule: &Rule, newest: &Newest) -> IndexNeed {
     }
 }
 
-/// The conditions that make a row of the root table one of those of which the newest stay.
+/// The conditions that make a row of the root table one of those of which the newest are kept.
 pub fn counted(rule: &Rule, newest: &Newest) -> Vec<Condition> {
     rule.candidates.iter().chain(&newest.of).cloned().collect()
 }
@@ -295,7 +295,7 @@ fn timed_indexes(graph: &Graph, rule: &Rule, timed: &Timed) -> Vec<IndexNeed> {
     indexes
 }
 
-/// What a rule of single rows goes along: an expiry time and its fallback, or the groups. Orphans are found along the key,
+/// What a rule of single rows follows: an expiry time and its fallback, or the groups. Orphans are found along the key,
 /// which has its index.
 fn single_indexes(graph: &Graph, rule: &Rule, single: &Single) -> Vec<IndexNeed> {
     let table = graph.table(rule.root);

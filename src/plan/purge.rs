@@ -38,7 +38,7 @@ pub struct Release {
 /// Rows that keep the families of the rows they name, by one way from there to the root table.
 #[derive(Debug)]
 pub struct Keep {
-    /// From the root table's child down to the table of the rows that keep; where these are to go with all of their
+    /// From the root table's child down to the table of the rows that keep; where these are to be deleted with all of their
     /// parents, up to one that no rule takes.
     pub hops: Vec<Hop>,
     /// The ways from the root table down to the last table, where only those of its rows keep that no root is above.

@@ -1,5 +1,5 @@
-//! What may act beside windrow's own statements, for the templates: the foreign keys that the spec accounts for, and the
-//! columns by which rows are told to belong together.
+//! What may act besides windrow's own statements, for the templates: the foreign keys that the spec accounts for, and the
+//! columns by which rows belong together.
 
 use serde::Serialize;
 
@@ -51,7 +51,7 @@ fn letters(key: &KnownKey) -> String {
     key.effects.iter().map(|effect| letter(effect)).collect()
 }
 
-/// What a foreign key does as a row that it names goes, as PostgreSQL's catalog has it.
+/// What a foreign key does as a row that it names is deleted, as PostgreSQL's catalog has it.
 fn letter(effect: &str) -> &'static str {
     match effect {
         "CASCADE" => "c",
@@ -110,7 +110,7 @@ pub(super) fn edges<'a>(
     tables.flat_map(of).collect()
 }
 
-/// The columns of a table that are set: to NULL, as the row that they name goes, or to a removal time.
+/// The columns of a table that are set: to NULL, as the row that they name is deleted, or to a removal time.
 pub fn sets(graph: &Graph, table: TableId, dialect: Dialect) -> Vec<&str> {
     let nulls = graph.table(table).releases().flat_map(Edge::pairs);
     let stamped = stamp::columns(graph, table, dialect);

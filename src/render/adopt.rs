@@ -266,7 +266,7 @@ impl<'a> Adopter<'a> {
     }
 
     /// That row `t` does not belong, without naming a root, to an instance of a family that is kept: of one whose root is
-    /// there, where families go as such, else of one of the list.
+    /// there, where families are deleted as such, else of one of the list.
     ///
     /// Each column that says the instance looks into a list of its own.
     pub(super) fn spares(&self, member: &Member, list: impl Fn(usize) -> String) -> Vec<String> {
@@ -360,12 +360,12 @@ impl<'a> Adopter<'a> {
             .collect()
     }
 
-    /// Whether families go as such.
+    /// Whether families are deleted as such.
     fn by_family(&self) -> bool {
         self.timed.unit == Unit::Family
     }
 
-    /// That the family of instance `p` stays, behind other conditions; nothing where `p` is only one whose root is there.
+    /// That the family of instance `p` is kept, behind other conditions; nothing where `p` is only one whose root is there.
     fn stays(&self, list: &str) -> String {
         let family = self.roots.family_of("p", self.dialect);
         match (self.by_family(), self.dialect) {

@@ -46,7 +46,7 @@ struct SpecDocument<'a> {
     /// The schedule for people, and its jobs.
     schedule: String,
     jobs: Vec<Starts>,
-    /// What pg_cron has been told.
+    /// What pg_cron has been given.
     cron: Vec<KnownJob>,
     windows: Vec<Window<'a>>,
     /// The table in which replicas say how far they are, and its schema if that is not the application's.
@@ -93,7 +93,7 @@ struct Starts {
     weekdays: Option<Vec<u32>>,
 }
 
-/// What the file of the schedule is told.
+/// What the file of the schedule is given.
 #[derive(Serialize)]
 struct ScheduleDocument<'a> {
     control: &'a str,
@@ -102,7 +102,7 @@ struct ScheduleDocument<'a> {
     jobs: Vec<CronJob>,
 }
 
-/// What pg_cron is told.
+/// What pg_cron is given.
 #[derive(Serialize)]
 struct CronJob {
     name: String,
@@ -276,7 +276,7 @@ struct RuleDocument<'a> {
     swept: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     passes: Vec<&'static str>,
-    /// The columns along which each of them goes, on PostgreSQL.
+    /// The columns that each of them follows, on PostgreSQL.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     ways: Vec<&'a [String]>,
     /// The columns of its cursor in the work tables, on MySQL and MariaDB.
@@ -415,7 +415,7 @@ pub(super) fn beside(graph: &Graph, dialect: Dialect) -> String {
     })
 }
 
-/// What an uninstallation is told.
+/// What an uninstallation is given.
 #[derive(Serialize)]
 struct UndoDocument<'a> {
     control: &'a str,
@@ -424,7 +424,7 @@ struct UndoDocument<'a> {
     auditor: String,
     login: String,
     archives: bool,
-    /// The indexes that go, which are windrow's own.
+    /// The indexes that are dropped, which are windrow's own.
     indexes: Vec<&'a str>,
 }
 
@@ -619,7 +619,7 @@ pub(super) fn of_rule(
     written(&document)
 }
 
-/// Which time of its roots a rule goes along.
+/// Which time of its roots a rule follows.
 const fn along(rule: &graph::Rule) -> &'static str {
     if rule.last.is_some() {
         "started"

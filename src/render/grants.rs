@@ -1,4 +1,4 @@
-//! The rights of the owner role on what is the application's, as PostgreSQL is told them.
+//! The rights of the owner role on what is the application's, as PostgreSQL gets them.
 
 use super::views::SpecView;
 

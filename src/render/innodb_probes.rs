@@ -21,7 +21,7 @@ const TYPES: [(&str, &str); 6] = [
     ("json", "'[1]'"),
 ];
 
-/// What the work tables of the kernel have beside keys and scopes.
+/// What the work tables of the kernel have besides keys and scopes.
 const KEYS: [&str; 8] = [
     "id", "root", "root_id", "ahead_id", "family", "other", "upper_id", "lower_id",
 ];

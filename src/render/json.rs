@@ -46,7 +46,7 @@ fn packed(text: &str) -> String {
         }
     }
     let lines = joined(lines);
-    // A quotation mark in a text has a backslash before it: such a line stays.
+    // A quotation mark in a text has a backslash before it: such a line is kept.
     let lines = lines.iter().map(|line| {
         if line.len() > layout::WIDTH && !line.contains('\\') {
             layout::fit(line)

@@ -22,8 +22,8 @@ pub(super) fn said(graph: &Graph, table: TableId, row: &str, dialect: Dialect) -
     (!kept.is_empty()).then(|| format!("({}) IS NOT TRUE", kept.join(" AND ")))
 }
 
-/// Whether the rows of a table that go are listed under their locks before anything is deleted, and deleted by that list: some
-/// stay, and what belongs to those must be kept with them, whatever becomes of the row meanwhile.
+/// Whether the rows of a table that are deleted are listed under their locks before anything is deleted, and deleted by that list: some
+/// are kept, and what belongs to those must be kept with them, whatever becomes of the row meanwhile.
 pub(super) fn is_listed(graph: &Graph, purge: &Purge, table: TableId) -> bool {
     !graph.table(table).kept.is_empty() && purge.collects.contains(&table)
 }

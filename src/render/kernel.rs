@@ -180,7 +180,7 @@ fn with_parts(text: &str, dialect: Dialect) -> String {
     whole
 }
 
-/// What a session is told that applies a file: documents.
+/// What a session is given that applies a file: documents.
 pub(super) struct Told {
     /// The document of the spec.
     pub(super) spec: String,
@@ -196,7 +196,7 @@ pub(super) struct Told {
 }
 
 impl Told {
-    /// The document of the spec as an installation keeps it, with what it keeps beside that.
+    /// The document of the spec as an installation keeps it, with what it keeps besides that.
     fn installed(&self, beside: &str) -> String {
         let beside = beside.trim().strip_suffix('}').map(str::trim_end);
         self.spec
@@ -204,7 +204,7 @@ impl Told {
     }
 }
 
-/// What is in `generated/` for the files of the kernel: which they are, by their hashes, and what they are told.
+/// What is in `generated/` for the files of the kernel: which they are, by their hashes, and what they are given.
 pub(super) fn stand_ins(graph: &Graph, dialect: Dialect, told: &Told) -> Vec<File> {
     let files = files(graph, dialect);
     if files.is_empty() {
@@ -339,7 +339,7 @@ impl KernelFile {
     }
 }
 
-/// What the session of every file of MySQL and MariaDB is told: a routine keeps the mode, the character set and the collation
+/// What the session of every file of MySQL and MariaDB is given: a routine keeps the mode, the character set and the collation
 /// that it was created with. No statement waits long for a table that a session holds, and none is refused or read otherwise
 /// by what a client (`--safe-updates`) or a server has set. Then it goes to the control database, where there is one.
 pub(super) fn session(control: Option<&str>) -> String {
@@ -355,7 +355,7 @@ SET NAMES utf8mb4 COLLATE utf8mb4_bin, time_zone = '+00:00', autocommit = 1, loc
     text
 }
 
-/// A text with some of its statements once for each archive: the session is told the table, and the markers say of which
+/// A text with some of its statements once for each archive: the session is given the table, and the markers say of which
 /// archive and view.
 fn with_archives(text: &str, dialect: Dialect, told: &Told) -> String {
     let [begin, end] = EACH.map(|name| format!("--+ {name}\n"));

@@ -39,7 +39,7 @@ pub(super) fn fit(text: &str) -> String {
 }
 
 /// A text with no longer lines: they are broken, comments between words, also what MySQL keeps as the comment of a routine. A
-/// line with code before a comment stays.
+/// line with code before a comment is kept.
 pub(super) fn wrapped(text: &str) -> String {
     let mut laid = String::new();
     for line in text.lines() {

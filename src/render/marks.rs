@@ -73,7 +73,7 @@ pub(super) fn length(text: &str) -> usize {
     }
 }
 
-/// Where the signs of a text stand: all of them begin with the same byte, which few other letters do.
+/// Where the signs of a text are: all of them begin with the same byte, which few other letters do.
 fn signs(text: &str) -> impl Iterator<Item = usize> {
     let bytes = text.bytes().enumerate();
     let found = bytes.filter_map(|(at, byte)| (byte == 0xef).then_some(at));

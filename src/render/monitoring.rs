@@ -1,5 +1,5 @@
 //! What a monitoring system reads: the collector file for sql_exporter, the query for other exporters, the alert rules for
-//! Prometheus and the dashboard for Grafana. The metrics are those of the view `metrics`; their names, types and meanings stand here once.
+//! Prometheus and the dashboard for Grafana. The metrics are those of the view `metrics`; their names, types and meanings are here once.
 
 use serde::Serialize;
 

@@ -112,7 +112,7 @@ impl Others {
         self.kept.iter().filter(move |kept| kept.table == table)
     }
 
-    /// Rows of a table stay whose column has one of the values. A list serves all tables but those that have it already:
+    /// Rows of a table are kept whose column has one of the values. A list serves all tables but those that have it already:
     /// MySQL lets a statement name a work table once.
     fn keep(
         &mut self,
@@ -174,7 +174,7 @@ impl Others {
     }
 }
 
-/// By which columns the rows of a member stay with a row that is held.
+/// By which columns the rows of a member are kept with a row that is held.
 fn ways(other: usize, finder: &Finder, member: &Member) -> Vec<(String, WayView)> {
     let root = finder.stamp.root;
     let key = finder.key(root);

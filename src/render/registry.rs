@@ -1,4 +1,4 @@
-//! What the kernel of MySQL and MariaDB is told of a whole spec: lists of rows, which it takes into its tables.
+//! What the kernel of MySQL and MariaDB knows about a whole spec: lists of rows, which it takes into its tables.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! What the kernel is told of archives: which tables have one, and how rows leave it for the table that they came from:
+//! What the kernel knows about archives: which tables have one, and how rows leave it for the table that they came from:
 //! parents first, and whole families.
 
 use serde::Serialize;
@@ -269,7 +269,7 @@ fn way<'a>(graph: &'a Graph, rule: &'a Rule, id: TableId) -> WayDocument<'a> {
     }
 }
 
-/// Whether each row is led to: one that only a row outside of the archive leads to would stay behind.
+/// Whether each row is led to: one that only a row outside of the archive leads to would be left out.
 fn is_told(graph: &Graph, rule: &Rule, way: &WayDocument) -> bool {
     let mut ids = rule.archive.iter();
     let id = ids.find(|id| graph.table(**id).name == way.table);

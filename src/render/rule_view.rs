@@ -290,7 +290,7 @@ fn times_view(
         cutoff_of_source: source.map_or(String::new(), |source| {
             cutoff(&format!("coalesce(p_retention, {})", source.seconds))
         }),
-        // The kernel knows the default, so that it stands once.
+        // The kernel knows the default, so that it is written once.
         cutoff_of_default: cutoff(&format!(
             "coalesce(p_retention, {}.retention_of({}))",
             control_name(graph),

@@ -4,7 +4,7 @@ use super::last;
 use super::names::fixed_offset;
 use crate::graph::{Graph, Kind, Rule, Unit};
 
-/// Whether rows of other tables go with the single rows of a rule.
+/// Whether rows of other tables are deleted with the single rows of a rule.
 pub(super) fn has_family(rule: &Rule) -> bool {
     rule.single().is_some() && rule.order.len() > 1
 }

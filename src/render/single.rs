@@ -169,7 +169,7 @@ fn search(graph: &Graph, rule: &Rule, single: &Single) -> SearchView {
     }
 }
 
-/// Whether row `t` leaves by itself, among the rows that a search reads in order: of a group, as many as stay are after it.
+/// Whether row `t` leaves by itself, among the rows that a search reads in order: of a group, as many as are kept are after it.
 fn leaves(graph: &Graph, rule: &Rule, single: &Single, old_enough: &str) -> String {
     let dialect = Dialect::Postgres;
     let goes = match single {

@@ -96,7 +96,7 @@ fn of_definition(
         rows: format!("{table} AS d"),
         scope_text: as_text(&scope, per, dialect),
         scope,
-        // What is kept forever need not be listed where only what is listed goes.
+        // What is kept forever need not be listed where only what is listed is deleted.
         says: if listed {
             ends.clone()
         } else {

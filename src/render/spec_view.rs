@@ -164,7 +164,7 @@ fn routines(graph: &Graph) -> (Vec<String>, Vec<String>) {
     (auditor, operator)
 }
 
-/// What the kernel is told of the whole installation.
+/// What the kernel knows about the whole installation.
 fn told(
     graph: &Graph,
     plan: &Plan,

@@ -1,4 +1,4 @@
-//! How the kernel is told what a value of a column looks like.
+//! How the kernel learns what a value of a column looks like.
 
 use super::single::SingleView;
 use crate::dialect::Dialect;

@@ -9,7 +9,7 @@ use crate::dialect::Dialect;
 use crate::graph::Graph;
 
 /// A rendered template is cut at its marker lines: `--# what` before each statement, `--! what` before one that must
-/// stand outside a transaction.
+/// be outside a transaction.
 pub(super) struct Chunk {
     pub(super) what: What,
     pub(super) alone: bool,
@@ -203,7 +203,7 @@ pub(super) fn plain_statements(chunks: Vec<Chunk>, text: &mut String) -> Vec<Sta
 }
 
 /// Statements with bare routine bodies: in the file, a DELIMITER keeps the client from cutting them. Everything is recreated and
-/// belongs to the owner role: MySQL's `CREATE OR REPLACE` does not know procedures and events, so that a DROP goes before.
+/// belongs to the owner role: MySQL's `CREATE OR REPLACE` does not know procedures and events, so that a DROP comes before.
 pub(super) fn delimited_statements(
     chunks: Vec<Chunk>,
     owner: &str,
@@ -319,7 +319,7 @@ pub fn body_fingerprint(dialect: Dialect, body: &str) -> String {
     hex12(&code)
 }
 
-/// A text as a server keeps it: what a comment has for the other server goes, and of what it has for this one, the comment.
+/// A text as a server keeps it: what a comment has for the other server is dropped, and of what it has for this one, the comment.
 pub(super) fn spoken(dialect: Dialect, body: &str) -> String {
     let (ours, theirs) = match dialect {
         Dialect::Mariadb => ("/*M!", "/*!80000"),

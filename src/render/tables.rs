@@ -27,7 +27,7 @@ pub(super) fn deleted(plan: &Plan) -> Vec<TableId> {
     tables
 }
 
-/// These, those whose rows keep them, and those whose rows let go of them: an edge of theirs should lead somewhere.
+/// These, those whose rows keep them, and those whose rows release them: an edge of theirs should lead somewhere.
 pub(super) fn counted(plan: &Plan) -> Vec<TableId> {
     let mut tables = deleted(plan);
     tables.extend(keeps::tables(&plan.purges));

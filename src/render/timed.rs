@@ -19,20 +19,20 @@ mod member;
 /// What the template of a rule by time has besides what it shares with others.
 #[derive(Serialize)]
 pub(super) struct TimedView {
-    /// Whether rows of one table go, of which only a hold keeps one: most of that is the kernel's.
+    /// Whether rows of one table are deleted, of which only a hold keeps one: most of that is the kernel's.
     pub(super) plain: bool,
     /// When a row of such a table is due.
     due: DueView,
     /// What turns an instant into the clock of the application on PostgreSQL.
     in_zone: String,
-    /// What must be over for a family to go, in the zone of the application, and the column that says when it ended;
+    /// What must be over for a family to be deleted, in the zone of the application, and the column that says when it ended;
     /// both empty where a family has no end.
     least: String,
     ended: String,
-    /// Whether families go as such, and how many rows of one table a window may have of what belongs to none.
+    /// Whether families are deleted as such, and how many rows of one table a window may have of what belongs to none.
     by_family: bool,
     members: Vec<MemberView>,
-    /// Whether rows of no family stay because others belong to them.
+    /// Whether rows of no family are kept because others belong to them.
     pins: bool,
     /// PostgreSQL: that the root of no family in `r.families` is there.
     pin_missing: String,
@@ -64,16 +64,16 @@ pub(super) struct TimedView {
     conditions_of_root: Vec<String>,
     conditions_of_rows: Vec<String>,
     /// PostgreSQL: whether row `r` is the root of its family, whether row `f` is, and whether the own time of row `r` says
-    /// when it goes.
+    /// when it is deleted.
     is_root_r: String,
     is_root_f: String,
     is_alone_r: String,
     /// The same of the rows that are deleted by windows: row `t`, and row `r`.
     window_of_root: Vec<String>,
     root_window: Vec<String>,
-    /// The same of row `r` whose own time says when it goes: where families go as such, that of their root does.
+    /// The same of row `r` whose own time says when it is deleted: where families are deleted as such, that of their root does.
     root_alone: Vec<String>,
-    /// The same of row `t` with what makes it go.
+    /// The same of row `t` with what makes it deletable.
     root_predicates: Vec<String>,
     /// PostgreSQL: what lists the keys of roots, and of the rows whose root is there.
     roots: String,

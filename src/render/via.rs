@@ -1,4 +1,4 @@
-//! Edges that do not name the key of the parent: their rows are found through the parent's, which is there until they went.
+//! Edges that do not name the key of the parent: their rows are found through the parent's, which is there until they are deleted.
 
 use serde::Serialize;
 

@@ -23,7 +23,7 @@ pub(super) struct SpecView {
     /// Whether the file is for MariaDB, where the templates of MySQL serve both.
     pub(super) maria: bool,
     pub(super) control: String,
-    /// What the session of a file is told on MySQL and MariaDB, in the control database, and before there is one.
+    /// What the session of a file is given on MySQL and MariaDB, in the control database, and before there is one.
     pub(super) session: String,
     pub(super) session_outside: String,
     #[serde(flatten)]
@@ -41,7 +41,7 @@ pub(super) struct SpecView {
     /// The lines of the schedule, for a text.
     pub(super) schedule: String,
     pub(super) rules: Vec<RuleView>,
-    /// What the kernel is told of the whole installation.
+    /// What the kernel knows about the whole installation.
     #[serde(skip)]
     pub(super) told: kernel::Told,
     pub(super) throttles: ThrottlesView,
@@ -52,7 +52,7 @@ pub(super) struct SpecView {
     pub(super) indexes: Vec<IndexView>,
     pub(super) indexes_reversed: Vec<IndexView>,
     pub(super) tables: Vec<TableView>,
-    /// The tables beside that say how long something is kept.
+    /// The other tables that say how long something is kept.
     pub(super) definitions: Vec<TableView>,
     /// Tables besides these that refer to rows of rules by time.
     pub(super) referring: Vec<String>,
@@ -99,7 +99,7 @@ pub(super) struct RuleView {
     pub(super) times: TimesView,
     /// What says how long a scope without a policy is kept.
     pub(super) source: Option<source::SourceView>,
-    /// What the kernel is told of the rule.
+    /// What the kernel knows about the rule.
     #[serde(skip)]
     pub(super) document: String,
     pub(super) closed: bool,
@@ -321,7 +321,7 @@ pub(super) struct CollectView {
     pub(super) key_type: &'static str,
     pub(super) table: String,
     pub(super) edges: Vec<EdgeView>,
-    /// Whether the rows are locked, as some of the table stay.
+    /// Whether the rows are locked, as some of the table are kept.
     pub(super) locks: bool,
     /// Whether a batch reaches the rows by joining the table itself, so that it needs no work table for their keys.
     pub(super) joined: bool,
@@ -375,7 +375,7 @@ pub(super) struct TableView {
     pub(super) table: String,
     /// The table, as a literal to be looked up.
     pub(super) class: String,
-    /// Whether rows of it go; others are only read.
+    /// Whether rows of it are deleted; others are only read.
     pub(super) deleted: bool,
     /// The quoted columns that may be set, between commas.
     pub(super) updates: String,

@@ -234,7 +234,7 @@ const PASSES: [(&str, &str); 4] = [
     ("surplus", "its group has enough newer rows"),
 ];
 
-/// Why rows of a pass go; nothing where it is not known.
+/// Why rows of a pass are deleted; nothing where it is not known.
 pub fn because(pass: &str) -> &'static str {
     let known = PASSES.iter().find(|(known, _)| *known == pass);
     known.map_or("", |(_, because)| because)

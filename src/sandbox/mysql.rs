@@ -430,7 +430,7 @@ impl Template {
     fn create(flavour: Flavour, program: &Path) -> Result<Self> {
         let mut instance = Instance::new(&KIND, None)?;
         initialise(&instance, flavour, program)?;
-        // What tells one server from another, in a replication as well.
+        // What distinguishes one server from another, in a replication as well.
         let own = instance.data().join("auto.cnf");
         if own.exists() {
             fs::remove_file(own)?;
@@ -493,7 +493,7 @@ fn initialise(instance: &Instance, flavour: Flavour, program: &Path) -> Result<(
     instance.run(command)
 }
 
-/// How the server is started. The number that tells replicas apart is that of the port.
+/// How the server is started. The number that distinguishes replicas is that of the port.
 fn command(instance: &Instance, program: &Path) -> Command {
     let mut command = instance.command(program);
     let data = instance.data();

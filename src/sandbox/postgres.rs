@@ -155,7 +155,7 @@ impl Postgres {
         command
     }
 
-    /// The major version, such as 15; 0 where the server does not tell.
+    /// The major version, such as 15; 0 where the server does not say.
     pub fn major(&self) -> u32 {
         major_version(&self.bin_dir).unwrap_or_default()
     }

@@ -42,7 +42,7 @@ pub(super) fn signal(name: &str, pids: &[u32]) -> Result<()> {
     Ok(())
 }
 
-/// A server's working directory is its data directory, which tells it from a later process with the same id.
+/// A server's working directory is its data directory, which distinguishes it from a later process with the same id.
 pub(super) fn runs_in(pid: u32, data: &Path) -> bool {
     fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd == data)
 }

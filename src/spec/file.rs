@@ -180,6 +180,6 @@ pub enum With {
     #[default]
     All,
     /// With the first of them that is deleted, whatever becomes of the others. A rule by removal time knows no other way: a row is deleted
-    /// with the root of its family, or by its own time, and what else it names stays as long as it does.
+    /// with the root of its family, or by its own time, and what else it names is kept as long as it does.
     Any,
 }

@@ -266,7 +266,7 @@ fn shape_error(message: &str, span: Span, culprit: Option<&str>) -> Diagnostic {
             format!("add `{wrong} = …`"),
         );
     }
-    // Serde speaks of Rust's types.
+    // Serde names Rust's types.
     let (found, expected) = message
         .split_once(", expected ")
         .unwrap_or((message, "something else"));

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 
 const PLACES: [&str; 4] = ["{host:name}", "{host}", "{path:q}", "{path}"];
 
-/// A command in words, each with what may stand at its places.
+/// A command in words, each with what may be inserted at its places.
 pub(super) struct Template {
     words: Vec<(String, Place)>,
     pub(super) files: Files,

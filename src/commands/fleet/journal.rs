@@ -1,4 +1,4 @@
-//! What a call that did not come to its end has done, so that the next one can go on.
+//! What a call that did not come to its end has done, so that the next one can continue.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -28,7 +28,7 @@ struct Kept {
 }
 
 impl Journal {
-    /// That of a call: `fleet.toml.run.json` beside `fleet.toml`.
+    /// That of a call: `fleet.toml.run.json` next to `fleet.toml`.
     pub(super) fn of(args: &Fleet) -> Journal {
         let mut path = args.inventory.clone().into_os_string();
         path.push(format!(".{}.json", args.command.name()));
@@ -63,7 +63,7 @@ impl Journal {
         Ok(kept.clean)
     }
 
-    /// Keeps what is clean, where databases are left; else there is nothing to go on with.
+    /// Keeps what is clean, where databases are left; else there is nothing to continue.
     pub(super) fn write(self, left: bool, databases: &[FleetDatabase]) -> anyhow::Result<()> {
         let name = self.path.display().to_string();
         if !left {

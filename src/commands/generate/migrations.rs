@@ -94,7 +94,7 @@ fn speaks(runner: &Runner, dialect: Dialect) -> anyhow::Result<()> {
     .into())
 }
 
-/// How the file differs that remembers a version, the files of that version tell better.
+/// How the file differs that remembers a version, the files of that version show better.
 fn without_memory(generated: &mut Generated) {
     for file in &mut generated.files {
         if file.path.ends_with(".lock") {
@@ -128,7 +128,7 @@ fn places(
         None => graph.dialects.clone(),
     };
     let several = dialects.len() > 1;
-    // Where the versions of one server stand must not depend on how many servers the spec is for later.
+    // Where the versions of one server are must not depend on how many servers the spec is for later.
     let elsewhere = match (several, only) {
         (true, _) => memory(Path::new("")).then(|| out.to_owned()),
         (false, None) => {

@@ -1,4 +1,4 @@
-//! What an installation has done so far: told as it happens, and kept for the answer.
+//! What an installation has done so far: reported as it happens, and kept for the answer.
 
 use std::time::Duration;
 

@@ -150,7 +150,7 @@ pub(super) fn look(
     Ok(backlog)
 }
 
-/// How many batches take what is due: so many families at a time, of those that stay as well, or so many rows of any table. A
+/// How many batches take what is due: so many families at a time, of those that are kept as well, or so many rows of any table. A
 /// slice is smaller than a batch, so that what it takes says nothing of that.
 fn batches(backlog: &Backlog, families: f64, rows: f64) -> f64 {
     let most = backlog

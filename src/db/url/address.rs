@@ -10,7 +10,7 @@ use super::passfile::Passwords;
 /// `mysql://user@host:3306/?ssl-mode=VERIFY_IDENTITY`.
 #[derive(Clone)]
 pub struct Url {
-    /// Which protocol to speak.
+    /// Which protocol to use.
     pub scheme: Scheme,
     /// Role to log in as.
     pub user: String,

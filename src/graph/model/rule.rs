@@ -184,7 +184,7 @@ impl Rule {
             .collect()
     }
 
-    /// Whether rows of one table go by a time of theirs, each by itself, and nothing but a hold keeps one.
+    /// Whether rows of one table are deleted by a time of theirs, each by itself, and nothing but a hold keeps one.
     pub fn is_plain(&self, root: &Table) -> bool {
         let Some(timed) = self.timed() else {
             return false;
@@ -303,7 +303,7 @@ pub enum Shared {
 pub struct Newest {
     /// How many of each group.
     pub count: i64,
-    /// Columns of the root table that tell the groups apart; a root where one is NULL is in none.
+    /// Columns of the root table that distinguish the groups; a root where one is NULL is in none.
     pub per: Vec<Column>,
     /// Columns that order them, then the key does; a root where one is NULL is not among the newest.
     pub by: Vec<Column>,

@@ -24,7 +24,7 @@ use crate::spec::{
     grammar,
 };
 
-/// Where nothing but the rows themselves says when they go.
+/// Where only the rows themselves say when they are deleted.
 const NO_RETENTION: Retention = Retention {
     default: Some(0),
     minimum: 0,

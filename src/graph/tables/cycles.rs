@@ -48,7 +48,7 @@ pub(super) fn check_cycles(
             path.push((table, edge));
             table = resolved.tables[table.0].edges[edge].parent;
         }
-        // The walk may have begun outside the cycle that it met.
+        // The walk may have begun outside the cycle that it found.
         path.drain(
             ..path
                 .iter()

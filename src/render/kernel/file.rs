@@ -11,7 +11,7 @@ type Known = Mutex<BTreeMap<&'static str, Arc<str>>>;
 /// A text of the kernel.
 #[derive(Clone, Copy)]
 pub(super) struct Text {
-    /// Where it stands, below `templates/kernel/`.
+    /// Where it is, below `templates/kernel/`.
     pub(super) path: &'static str,
     pub(super) sql: &'static str,
 }
@@ -54,7 +54,7 @@ pub(crate) struct KernelFile {
     pub(super) prologue: Prologue,
 }
 
-/// What is in front of the text of a file: who applies it, and what that session is told.
+/// What is in front of the text of a file: who applies it, and what that session is given.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Prologue {
     /// The owner role, in the control schema.
@@ -62,12 +62,12 @@ pub(super) enum Prologue {
     /// The same, for routines that COMMIT: they may have no search path of their own, so that their text names the schema,
     /// which is called `windrow` in the kernel.
     Commits,
-    /// Who installs: roles and schema may not be there yet. It is told the document of the spec, and becomes the owner.
+    /// Who installs: roles and schema may not be there yet. It is given the document of the spec, and becomes the owner.
     Installer,
-    /// The owner role, in the control schema. It is told the document of the rules.
+    /// The owner role, in the control schema. It is given the document of the rules.
     Rules,
-    /// Who installs; it is told what the schedule starts.
+    /// Who installs; it is given what the schedule starts.
     Schedule,
-    /// Who uninstalls; it is told what is deleted. A line of the text represents the statements that drop the indexes.
+    /// Who uninstalls; it is given what is deleted. A line of the text represents the statements that drop the indexes.
     Undo,
 }

@@ -49,7 +49,7 @@ pub(super) fn is_unique(table: &Table, along: &[&Column]) -> bool {
     })
 }
 
-/// The columns of the key that tell rows of a group apart where its order does not.
+/// The columns of the key that distinguish rows of a group where its order does not.
 pub(super) fn tie<'a>(
     table: &'a Table,
     group: &'a [Column],
@@ -64,7 +64,7 @@ pub(super) fn tie<'a>(
         .filter(move |column| !unique && other(column))
 }
 
-/// What makes row `t` go where that is not its own time.
+/// What makes row `t` deletable where that is not its own time.
 pub(super) fn goes(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect) -> String {
     match single {
         Single::Expiry { .. } => String::new(),

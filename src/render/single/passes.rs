@@ -147,14 +147,14 @@ fn each_row(graph: &Graph, rule: &Rule, single: &Single, cutoff: &str, dialect: 
     }
 }
 
-/// What tells one pass from another.
+/// What distinguishes one pass from another.
 struct Way {
     name: &'static str,
     why: String,
     along: Vec<Column>,
     /// Whether the first of them is what its number says: the time by which a row is due.
     instant: bool,
-    /// Whether no two rows are at the same place, so that the key need not tell them apart: where an index of the application
+    /// Whether no two rows are at the same place, so that the key need not distinguish them: where an index of the application
     /// is unique, some servers do not see that it has the key after it.
     unique: bool,
     predicates: Vec<String>,
@@ -180,7 +180,7 @@ fn pass(number: usize, way: Way, key: &[Column], shown: &str, dialect: Dialect) 
         match of_key {
             Some(index) => format!("k{}", index + 1),
             None => {
-                // What two passes go along is in one work table, on some servers.
+                // What two passes follow is in one work table, on some servers.
                 let index = along.iter().position(|known| known.name == column.name);
                 format!("c{}", index.unwrap_or_default() + number)
             }

@@ -12,7 +12,7 @@ pub(crate) struct SingleView {
     pub(crate) expiry: bool,
     pub(crate) orphan: bool,
     pub(crate) keep_last: bool,
-    /// Whether rows of other tables go with those of the table.
+    /// Whether rows of other tables are deleted with those of the table.
     pub(crate) family: bool,
     /// Whether workers share its rows out.
     pub(crate) shared: bool,
@@ -46,7 +46,7 @@ pub(crate) struct SingleView {
     pub(crate) names: String,
     /// What a row must be to be of the rule.
     pub(crate) conditions: Vec<String>,
-    /// What makes it go: what it names is gone, or enough rows are newer.
+    /// What makes it deletable: what it names is gone, or enough rows are newer.
     pub(crate) goes: String,
     /// SQL of the spec, which is among the conditions, too.
     pub(crate) asked: Option<String>,
@@ -55,7 +55,7 @@ pub(crate) struct SingleView {
     pub(crate) search: Option<SearchView>,
     /// Whether it has no place among its group.
     pub(crate) unranked: String,
-    /// The time of a row that goes in pass `p_pass`, its type, and the age of the oldest one.
+    /// The time of a row that is deleted in pass `p_pass`, its type, and the age of the oldest one.
     pub(crate) due: String,
     pub(crate) oldest_type: &'static str,
     pub(crate) due_cast: String,
@@ -73,7 +73,7 @@ pub(crate) struct SingleView {
 pub(crate) struct RankedView {
     /// What is read of each row.
     pub(crate) columns: String,
-    /// Whether it goes.
+    /// Whether it is deleted.
     pub(crate) goes: String,
     pub(crate) ahead: i64,
 }
@@ -81,7 +81,7 @@ pub(crate) struct RankedView {
 /// What a search asks that reads rows `t` in order.
 #[derive(Serialize)]
 pub(crate) struct SearchView {
-    /// Whether the row leaves by itself: it goes and is old enough, or has no time. Empty where all that are read leave.
+    /// Whether the row leaves by itself: it is deletable and old enough, or has no time. Empty where all that are read leave.
     pub(crate) leaves: String,
     pub(crate) old_enough: String,
 }
@@ -140,7 +140,7 @@ pub(crate) struct PassView {
     pub(crate) backwards: String,
 }
 
-/// A column along which a pass goes.
+/// A column that a pass follows.
 #[derive(Serialize)]
 pub(crate) struct PlaceView {
     pub(crate) name: String,
@@ -151,7 +151,7 @@ pub(crate) struct PlaceView {
     pub(crate) is: Kind,
     /// Before all values, as a literal.
     pub(crate) first: String,
-    /// Where a place stands that comes behind another one.
+    /// Where a place is that comes after another one.
     pub(crate) behind: usize,
 }
 
@@ -161,7 +161,7 @@ impl SingleView {
         self.passes.iter().map(|pass| pass.name).collect()
     }
 
-    /// The columns along which each pass goes, on PostgreSQL.
+    /// The columns that each pass follows, on PostgreSQL.
     pub(crate) fn ways(&self) -> Vec<&[String]> {
         let passes = self.passes.iter().filter(|_| self.mysql.is_none());
         passes.map(|pass| &pass.way[..]).collect()
@@ -199,7 +199,7 @@ impl SingleView {
 /// What the template has on these servers besides. Row `t` is of the table, `r` the row of a work table with its key.
 #[derive(Serialize)]
 pub(crate) struct MysqlView {
-    /// The columns of the key and those along which a run goes: those that a work table takes over from the table as they
+    /// The columns of the key and those that a run follows: those that a work table takes over from the table as they
     /// are, by their names there, the times, which it has as such and may leave out, the values of all, their names there, and
     /// those of row `r`.
     #[serde(skip)]

@@ -20,7 +20,7 @@ impl Tables<'_> {
         each.collect()
     }
 
-    /// One for each family that a row may be of: it is deleted with any of them, and is taken to stay with any.
+    /// One for each family that a row may be of: it is deleted with any of them, and is kept with any.
     fn by_edge(&self, member: &Member, edge: &Edge, row: &str, of: &str) -> Vec<NamerView> {
         let Tables { graph, dialect, .. } = *self;
         let families = self.families(member, row);

@@ -37,9 +37,9 @@ pub(super) struct MemberView {
     pub(super) with_root: String,
     /// What a row must be to be one of the rule.
     pub(super) conditions: Vec<String>,
-    /// The same of a row whose own time says when it goes.
+    /// The same of a row whose own time says when it is deleted.
     pub(super) alone: Vec<String>,
-    /// What it must be besides to go: of no family that is kept, and named by nothing.
+    /// What it must be besides to be deleted: of no family that is kept, and named by nothing.
     pub(super) predicates: Vec<String>,
     /// Those of these that ask for no family.
     #[serde(skip)]
@@ -66,7 +66,7 @@ pub(super) struct MemberView {
     pub(super) pins: Vec<PinView>,
     pub(super) pinned_alone: Vec<String>,
     pub(super) left_of: Vec<String>,
-    /// The lists of what is held besides, by which rows of it stay.
+    /// The lists of what is held besides, by which rows of it are kept.
     pub(super) held: Vec<String>,
     /// How rows `r` of other families may name row `t` of the family `n`, and where that refers to no root, but an instance of the
     /// family in `m`, rows `x`.
@@ -106,14 +106,14 @@ impl Named {
     }
 }
 
-/// Rows `t` that keep the rows `p` of a window which they name, unless they go before these, or with them.
+/// Rows `t` that keep the rows `p` of a window which they name, unless they are deleted before these, or with them.
 #[derive(Serialize)]
 pub(super) struct PinView {
     /// The place of their table among the rule's, and that.
     place: usize,
     table: String,
     on: String,
-    /// PostgreSQL: what they must be to go, besides that no family keeps them.
+    /// PostgreSQL: what they must be to be deleted, besides that no family keeps them.
     goes: Vec<String>,
     /// MySQL and MariaDB: the work tables by which they are kept.
     stays: Vec<StayView>,
@@ -129,7 +129,7 @@ pub(super) struct NamerView {
     /// The table of the rows, and that one of them names row `t`.
     pub(super) table: String,
     pub(super) on: String,
-    /// The family of such a row, or NULL; where it has several, that it goes with none that is that of row `t`.
+    /// The family of such a row, or NULL; where it has several, that it is deleted with none that is that of row `t`.
     pub(super) family: String,
     pub(super) apart: Vec<String>,
 }
@@ -374,7 +374,7 @@ impl Tables<'_> {
         columns.map(|column| self.dialect.ident(column)).collect()
     }
 
-    /// How the root of a row is found by each of its columns, where families go as such.
+    /// How the root of a row is found by each of its columns, where families are deleted as such.
     fn root_views(&self, families: &[String]) -> Vec<RootView> {
         let families = families.iter().enumerate();
         families
@@ -399,7 +399,7 @@ impl Tables<'_> {
             .collect()
     }
 
-    /// Says what rows of a table must be to be of the rule, and to go.
+    /// Says what rows of a table must be to be of the rule, and to be deleted.
     fn say(&self, view: &mut MemberView, families: &[String], of_others: &[&Kept]) {
         let by_family = self.timed.unit == Unit::Family;
         let candidates = self.rule.candidates.iter().filter(|_| view.root);
@@ -501,7 +501,7 @@ impl Tables<'_> {
         each
     }
 
-    /// Says which rows of no family stay because others belong to them.
+    /// Says which rows of no family are kept because others belong to them.
     fn say_left(&self, views: &mut [MemberView]) {
         let Tables { timed, dialect, .. } = *self;
         for (index, member) in timed.members.iter().enumerate() {
@@ -632,7 +632,7 @@ fn found(belongs: &[String]) -> Vec<FoundView> {
         .collect()
 }
 
-/// The work tables with what rows of a table stay by.
+/// The work tables with what keeps rows of a table.
 fn stays(view: &MemberView, of_others: &[&Kept]) -> Vec<StayView> {
     let mut stays: Vec<StayView> = view
         .belongs

@@ -5,7 +5,7 @@ SET lock_timeout = '5s';
 -- An index on a big table takes its time; it is built without blocking writers.
 SET statement_timeout = 0;
 
--- Every statement of this file stands alone: CREATE INDEX CONCURRENTLY cannot run in a transaction.
+-- Every statement of this file is run by itself: CREATE INDEX CONCURRENTLY cannot run in a transaction.
 -- Rule asset_event reads the roots that are final, oldest first.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_asset_event_timestamp_id" ON "public"."asset_event" ("timestamp", "id")
     WHERE "asset_id" IS NOT NULL;

@@ -5,7 +5,7 @@ SET lock_timeout = '5s';
 -- An index on a big table takes its time; it is built without blocking writers.
 SET statement_timeout = 0;
 
--- Every statement of this file stands alone: CREATE INDEX CONCURRENTLY cannot run in a transaction.
+-- Every statement of this file is run by itself: CREATE INDEX CONCURRENTLY cannot run in a transaction.
 -- act_hi_caseactinst is searched by the rows of act_hi_caseinst that go.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_caseactinst_case_inst_id_" ON "public"."act_hi_caseactinst" ("case_inst_id_");
 -- Rule case_instances reads the roots that are final, oldest first.

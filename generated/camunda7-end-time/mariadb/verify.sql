@@ -39,7 +39,7 @@ SELECT DATE_FORMAT(i.`END_TIME_`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `cam
 SELECT DATE_FORMAT(i.`TIMESTAMP_`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `camunda7`.`ACT_HI_JOB_LOG` AS i
     WHERE i.`JOB_DEF_TYPE_` = 'history-cleanup' AND i.`PROCESS_INSTANCE_ID_` IS NULL AND i.`TIMESTAMP_` IS NOT NULL GROUP BY 1 ORDER BY 1;
 
--- task_metrics: rows of ACT_RU_TASK_METER_LOG by their TIMESTAMP_, whether or not they may go.
+-- task_metrics: rows of ACT_RU_TASK_METER_LOG by their TIMESTAMP_, whether or not they may be deleted.
 SELECT DATE_FORMAT(i.`TIMESTAMP_`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS i WHERE true GROUP BY 1
     ORDER BY 1;
 

@@ -5,7 +5,7 @@ SET lock_timeout = '5s';
 -- An index on a big table takes its time; it is built without blocking writers.
 SET statement_timeout = 0;
 
--- Every statement of this file stands alone: CREATE INDEX CONCURRENTLY cannot run in a transaction.
+-- Every statement of this file is run by itself: CREATE INDEX CONCURRENTLY cannot run in a transaction.
 -- Rule batches reads the roots that are final, oldest first.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_batch_end_time__id_" ON "public"."act_hi_batch" ("end_time_", "id_")
     WHERE "end_time_" IS NOT NULL;

@@ -33,5 +33,5 @@ SELECT date_trunc('month', i."end_time_") AS ended, count(*) AS roots FROM "publ
 SELECT date_trunc('month', i."timestamp_") AS ended, count(*) AS roots FROM "public"."act_hi_job_log" AS i
     WHERE i."job_def_type_" = 'history-cleanup' AND i."process_instance_id_" IS NULL AND i."timestamp_" IS NOT NULL GROUP BY 1 ORDER BY 1;
 
--- task_metrics: rows of act_ru_task_meter_log by their timestamp_, whether or not they may go.
+-- task_metrics: rows of act_ru_task_meter_log by their timestamp_, whether or not they may be deleted.
 SELECT date_trunc('month', i."timestamp_") AS ended, count(*) AS roots FROM "public"."act_ru_task_meter_log" AS i GROUP BY 1 ORDER BY 1;

@@ -19,11 +19,11 @@ SELECT @@GLOBAL.event_scheduler AS event_scheduler, e.status, e.interval_value, 
 FROM information_schema.events AS e
 WHERE e.event_schema = 'windrow_camunda7';
 
--- history: rows of ACT_HI_PROCINST by their REMOVAL_TIME_, whether or not they may go.
+-- history: rows of ACT_HI_PROCINST by their REMOVAL_TIME_, whether or not they may be deleted.
 SELECT DATE_FORMAT(i.`REMOVAL_TIME_`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `camunda7`.`ACT_HI_PROCINST` AS i WHERE true GROUP BY 1
     ORDER BY 1;
 
--- task_metrics: rows of ACT_RU_TASK_METER_LOG by their TIMESTAMP_, whether or not they may go.
+-- task_metrics: rows of ACT_RU_TASK_METER_LOG by their TIMESTAMP_, whether or not they may be deleted.
 SELECT DATE_FORMAT(i.`TIMESTAMP_`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS i WHERE true GROUP BY 1
     ORDER BY 1;
 

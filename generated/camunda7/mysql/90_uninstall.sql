@@ -5,10 +5,10 @@ SET NAMES utf8mb4 COLLATE utf8mb4_bin, time_zone = '+00:00', autocommit = 1, loc
     sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION', sql_big_selects = 1,
     sql_buffer_result = 0, max_sort_length = 4096, group_concat_max_len = 67108864 /*M! , sql_if_exists = 0, alter_algorithm = 'DEFAULT' */;
 
--- A trigger or an index waits for two seconds at most: it goes while no transaction is open on its table, and whoever wants the
+-- A trigger or an index waits for two seconds at most: it is dropped while no transaction is open on its table, and whoever wants the
 -- table meanwhile waits behind this session. Where they do not suffice, apply this file again; `windrow uninstall` does that itself.
 
--- The ledger, the policies and the holds go with the database, and so does the event: copy what you must keep first. A batch under
+-- The ledger, the policies and the holds are dropped with the database, and so is the event: copy what you must keep first. A batch under
 -- way is waited for, and the next one finds nothing.
 SET SESSION lock_wait_timeout = 60;
 DROP DATABASE IF EXISTS windrow_camunda7;

@@ -5,7 +5,7 @@ SET lock_timeout = '5s';
 -- An index on a big table takes its time; it is built without blocking writers.
 SET statement_timeout = 0;
 
--- Every statement of this file stands alone: CREATE INDEX CONCURRENTLY cannot run in a transaction.
+-- Every statement of this file is run by itself: CREATE INDEX CONCURRENTLY cannot run in a transaction.
 -- t_ds_alert is searched by the rows of t_ds_process_instance that go.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_t_ds_alert_process_instance_id" ON "public"."t_ds_alert" ("process_instance_id");
 -- t_ds_command is searched by the rows of t_ds_process_instance that go.

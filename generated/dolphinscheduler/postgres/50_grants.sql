@@ -21,7 +21,7 @@ BEGIN
             END IF;
             EXECUTE format('REVOKE %s FROM "windrow_dolphinscheduler_owner"', v_right.given);
         EXCEPTION WHEN insufficient_privilege THEN
-            RAISE WARNING '%: % stays, given by %', 'windrow_dolphinscheduler_owner', v_right.given, pg_get_userbyid(v_right.grantor);
+            RAISE WARNING '%: % is kept, granted by %', 'windrow_dolphinscheduler_owner', v_right.given, pg_get_userbyid(v_right.grantor);
         END;
         PERFORM set_config('role', v_role, true);
     END LOOP;

@@ -5,7 +5,7 @@ SET lock_timeout = '5s';
 -- An index on a big table takes its time; it is built without blocking writers.
 SET statement_timeout = 0;
 
--- Every statement of this file stands alone: CREATE INDEX CONCURRENTLY cannot run in a transaction.
+-- Every statement of this file is run by itself: CREATE INDEX CONCURRENTLY cannot run in a transaction.
 -- entity_associations is searched by the rows of runs that go.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_entity_associations_destination_id" ON "public"."entity_associations" ("destination_id");
 -- entity_associations is searched by the rows of trace_info that go.

@@ -5,7 +5,7 @@ SET lock_timeout = '5s';
 -- An index on a big table takes its time; it is built without blocking writers.
 SET statement_timeout = 0;
 
--- Every statement of this file stands alone: CREATE INDEX CONCURRENTLY cannot run in a transaction.
+-- Every statement of this file is run by itself: CREATE INDEX CONCURRENTLY cannot run in a transaction.
 -- artifact_collection is searched by the rows of artifact that are due.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_artifact_collection_latest_id" ON "public"."artifact_collection" ("latest_id");
 -- Rule flow_runs reads the roots that are final, oldest first.

@@ -5,7 +5,7 @@ SET lock_timeout = '5s';
 -- An index on a big table takes its time; it is built without blocking writers.
 SET statement_timeout = 0;
 
--- Every statement of this file stands alone: CREATE INDEX CONCURRENTLY cannot run in a transaction.
+-- Every statement of this file is run by itself: CREATE INDEX CONCURRENTLY cannot run in a transaction.
 -- state_instance_history is searched by the rows of state_instance that go.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_state_instance_history_previous_state_instance_id"
     ON "public"."state_instance_history" ("previous_state_instance_id");

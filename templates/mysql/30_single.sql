@@ -105,7 +105,7 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_verdict(
     ⟦IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_cutoff datetime(6)⟧
 )
 SQL SECURITY DEFINER
-COMMENT 'Writes to work_verdict which rows of work_row are deleted (no reason) or are due and kept. Look 2 locks them first.'
+COMMENT 'Writes to work_verdict which rows are deleted (no reason) or are due and kept. Look 2 locks them first.'
 BEGIN
 {{- <w.single_clock rule /> }}
 {%- if rule.single.above %}

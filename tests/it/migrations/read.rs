@@ -38,21 +38,32 @@ type Files = BTreeMap<String, String>;
 fn flyway_finds_every_statement() {
     check("flyway", |files, dialect| {
         let mut found = Vec::new();
-        for (name, text) in files.iter().filter(|(name, _)| name.starts_with('V')) {
+        for (name, text) in files
+            .iter()
+            .filter(|(name, _)| name.starts_with('V') && name.ends_with(".sql"))
+        {
             let rest = &name[1..];
             let (number, slug) = rest.split_once("__").expect("a version and a description");
             assert!(is_number(number) && ends(slug, ".sql"), "{name}");
             let back = format!("U{rest}");
             let alone = [name, &back].map(|name| !flyway_conf(&files[&format!("{name}.conf")]));
             assert_eq!(alone[0], alone[1], "{name}");
-            found.push(Migration {
-                alone: alone[0],
-                up: ended(text, dialect),
-                down: Some(ended(&files[&back], dialect)),
+            // A stored program with a definer is none to it: its blocks are not counted. They must be even in both cases.
+            let [up, down] = [text, &files[&back]].map(|text| {
+                let statements = ended(text, dialect, Programs::WithoutDefiner);
+                assert_eq!(statements, ended(text, dialect, Programs::All), "{name}");
+                statements
             });
+            let migration = Migration {
+                alone: alone[0],
+                up,
+                down: Some(down),
+            };
+            found.push((number.parse::<u64>().expect("a number"), migration));
         }
         assert_eq!(files.len(), 4 * found.len(), "{:?}", files.keys());
-        found
+        found.sort_by_key(|(number, _)| *number);
+        found.into_iter().map(|(_, migration)| migration).collect()
     });
 }
 
@@ -85,7 +96,7 @@ fn golang_migrate_finds_every_statement() {
             let (number, title) = name.split_once('_').expect("a version and a title");
             assert!(is_number(number) && ends(title, ".up.sql"), "{name}");
             let [up, down] = [name.clone(), name.replace(".up.sql", ".down.sql")]
-                .map(|name| ended(&files[&name], dialect));
+                .map(|name| ended(&files[&name], dialect, Programs::All));
             assert!(!text.contains("DELIMITER"), "{name}");
             found.push(Migration {
                 // It sends a file as it is. Of one statement PostgreSQL makes no transaction, of several it does.
@@ -339,10 +350,10 @@ fn atlas(text: &str, dialect: Dialect) -> Migration {
 
 /// Flyway, and without `DELIMITER` the servers: the delimiter ends a statement outside of quotes, comments, parentheses and, on MySQL
 /// and MariaDB, blocks; there `DELIMITER` names another one.
-fn ended(text: &str, dialect: Dialect) -> Vec<String> {
+fn ended(text: &str, dialect: Dialect, programs: Programs) -> Vec<String> {
     let postgres = dialect == Dialect::Postgres;
     let (mut found, mut sql, mut rest) = (Vec::new(), String::new(), text);
-    let (mut delimiter, mut depth, mut blocks) = (";", 0, Blocks::default());
+    let (mut delimiter, mut depth, mut blocks) = (";", 0, Blocks::new(programs));
     while !rest.is_empty() {
         let sign = rest.chars().next().unwrap_or(' ');
         let mut length = sign.len_utf8();
@@ -360,7 +371,7 @@ fn ended(text: &str, dialect: Dialect) -> Vec<String> {
                 if postgres || blocks.open == 0 {
                     found.push(sql.trim().to_owned());
                     sql.clear();
-                    blocks = Blocks::default();
+                    blocks = Blocks::new(programs);
                     rest = &rest[length..];
                     continue;
                 }
@@ -395,25 +406,52 @@ fn ended(text: &str, dialect: Dialect) -> Vec<String> {
     found
 }
 
-/// How many blocks are open, as Flyway counts them on MySQL and MariaDB: `BEGIN` of a stored program and `CASE` open one, an `END` that
-/// no `IF`, `LOOP`, `REPEAT` or `WHILE` follows closes one.
-#[derive(Default)]
+/// What counts as a stored program.
+#[derive(Clone, Copy)]
+enum Programs {
+    /// `CREATE PROCEDURE` and its like, for Flyway.
+    WithoutDefiner,
+    /// Those with a definer, too, for the servers.
+    All,
+}
+
+/// How many blocks are open on MySQL and MariaDB: `BEGIN` of a stored program and `CASE` open one, an `END` that no `IF`, `LOOP`,
+/// `REPEAT` or `WHILE` follows closes one.
 struct Blocks {
+    programs: Programs,
     open: usize,
     first: Vec<String>,
     last: String,
 }
 
 impl Blocks {
+    fn new(programs: Programs) -> Self {
+        Self {
+            programs,
+            open: 0,
+            first: Vec::new(),
+            last: String::new(),
+        }
+    }
+
     fn token(&mut self, word: &str) {
         let is_word = word.starts_with(|sign: char| sign.is_ascii_alphabetic());
-        if self.first.len() < 2 && is_word {
+        if self.first.len() < 3 && is_word {
             self.first.push(word.to_owned());
         }
-        let programs = ["PROCEDURE", "FUNCTION", "EVENT", "TRIGGER"];
-        let is_program = matches!(&self.first[..], [create, what]
-            if create == "CREATE" && programs.contains(&what.as_str()));
-        let opens = word == "BEGIN" && is_program || word == "CASE" && self.last != "END";
+        let is_kind =
+            |word: &String| ["PROCEDURE", "FUNCTION", "EVENT", "TRIGGER"].contains(&word.as_str());
+        let kind = match (&self.first[..], self.programs) {
+            ([create, definer, kind], Programs::All)
+                if create == "CREATE" && definer == "DEFINER" =>
+            {
+                Some(kind)
+            }
+            ([create, kind, ..], _) if create == "CREATE" => Some(kind),
+            _ => None,
+        };
+        let opens =
+            word == "BEGIN" && kind.is_some_and(is_kind) || word == "CASE" && self.last != "END";
         self.open += usize::from(opens);
         let goes_on = ["IF", "LOOP", "REPEAT", "WHILE"].contains(&word);
         if self.open > 0 && self.last == "END" && !goes_on {

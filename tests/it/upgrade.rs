@@ -301,8 +301,11 @@ impl Old {
                 Dialect::Mysql | Dialect::Mariadb => column,
             });
         }
-        // What the catalog said at the last installation is no matter at the next.
-        tables.remove("catalog_state");
+        // What an installation itself records of the catalog, of the spec and of its version is no matter at the next.
+        tables.retain(|table, _| {
+            !["catalog_state", "installed_version"].contains(&table.as_str())
+                && !table.starts_with("known_")
+        });
         tables
     }
 

@@ -77,14 +77,12 @@ impl Calls {
         format!("CALL {}.{procedure}()", self.control)
     }
 
-    /// Arms, for good or until the server has started anew.
-    pub fn arm(&self, until_restart: bool) -> String {
-        let options = r#"'{"until": "restart"}'"#;
-        match (until_restart, self.dialect) {
-            (false, _) => self.order("arm"),
-            (true, Dialect::Postgres) => format!("CALL {}.arm({options})", self.control),
-            (true, _) => format!("CALL {}.arm_with({options})", self.control),
-        }
+    /// Arms. Parameter: the options.
+    pub fn arm(&self) -> String {
+        self.perform(match self.dialect {
+            Dialect::Postgres => "arm",
+            Dialect::Mysql | Dialect::Mariadb => "arm_with",
+        })
     }
 
     /// What follows a call that was cancelled, in the same session: it can end where the server lets nothing close the

@@ -17,6 +17,8 @@ pub struct Armed {
     pub armed: bool,
     /// When that ends: at the `restart` of the server; null: never.
     pub until: Option<String>,
+    /// The cluster of which each server is armed; null: this server alone.
+    pub cluster: Option<String>,
 }
 
 /// What `pause` and `resume` did.

@@ -20,6 +20,10 @@ pub struct Arm {
     /// When permission to delete ends: at the next server start (for sites that clone servers by storage snapshots)
     #[arg(long, value_name = "WHEN", value_parser = ["restart"])]
     pub until: Option<String>,
+
+    /// Arm each server of this cluster: PostgreSQL's cluster_name, the Galera cluster, the group, or db1:3306,db2:3306
+    #[arg(long, value_name = "NAME", conflicts_with = "until")]
+    pub cluster: Option<String>,
 }
 
 /// Arguments of `install`.

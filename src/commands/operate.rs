@@ -419,24 +419,28 @@ pub(super) fn window(command: &Window, ui: &Ui) -> anyhow::Result<Exit> {
 /// Allows runs to delete.
 pub(super) fn arm(args: &Arm, ui: &Ui) -> anyhow::Result<Exit> {
     let mut session = Session::open(&args.with.on, ui)?;
-    let until_restart = args.until.is_some();
+    let document = Value::from(options([
+        ("until", args.until.clone().map(Value::from)),
+        ("cluster", args.cluster.clone().map(Value::from)),
+    ]));
     session
         .database
-        .query(&session.calls.arm(until_restart), &[])?;
+        .query(&session.calls.arm(), &[Some(&document.to_string())])?;
     let armed = Armed {
         spec: session.graph.name.clone(),
         control: session.calls.name().to_owned(),
         armed: true,
         until: args.until.clone(),
+        cluster: args.cluster.clone(),
     };
     let text = format!(
         "armed: from now on, runs of `{}` delete in {}{}",
         armed.spec,
         session.url,
-        if until_restart {
-            ", until the server restarts"
-        } else {
-            ""
+        match (&armed.until, &armed.cluster) {
+            (Some(_), _) => ", until the server restarts",
+            (_, Some(_)) => ", on whichever server of the cluster takes writes",
+            _ => "",
         }
     );
     tell(ui, args.with.output, &armed, &text);

@@ -184,7 +184,7 @@ pub const WAITS: [Outcome; 11] = [
 ];
 
 /// Why no run begins: `reason` of a document with the status `refused`, and table `refusal` for scheduled runs.
-pub const REFUSALS: [Outcome; 14] = [
+pub const REFUSALS: [Outcome; 16] = [
     outcome(
         "paused by",
         "Somebody paused windrow; who, since when and why follow.",
@@ -204,6 +204,16 @@ pub const REFUSALS: [Outcome; 14] = [
         "armed on another server",
         "This looks like a restored copy, a clone or a promoted replica of the server where windrow was armed.",
         "If this server is to be cleaned: `windrow arm`.",
+    ),
+    outcome(
+        "armed for another",
+        "A cluster was armed, and this server is not a member of it now: a copy, or a server that has left it.",
+        "If this server is to be cleaned: `windrow arm`.",
+    ),
+    outcome(
+        "this server has started since the last run",
+        "A cluster was armed, and this server came back without a replica that follows it: another one may have taken over.",
+        "Where it is still the primary: `windrow arm --cluster`, or let a replica follow it. Otherwise make it a replica.",
     ),
     outcome(
         "catalog changed",

@@ -1,17 +1,20 @@
 //! Three nodes of a cluster, of which each may write: Galera, and group replication with one primary or several. `make
 //! prove` starts them; every wait is bounded.
 
+use std::fs::OpenOptions;
+use std::io::Write as _;
 use std::mem::ManuallyDrop;
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
+use windrow::dialect::Dialect;
 use windrow::graph::Graph;
 
 use crate::harness::tests;
 use crate::support::graphs::graph_of;
-use crate::support::installation::{Installation, call};
+use crate::support::installation::{Installation, call, connect};
 use crate::support::patience::until;
 
 mod nodes;
@@ -109,6 +112,7 @@ fn check(mut cluster: Cluster) -> Result<()> {
     installed.arm();
     ensure!(cluster.alike("before", &[0, 1, 2])? == FULL);
 
+    events(&cluster)?;
     dry_runs(&cluster)?;
     beside(&cluster)?;
     if cluster.is_open {
@@ -119,6 +123,20 @@ fn check(mut cluster: Cluster) -> Result<()> {
         armed_elsewhere(&cluster)?;
     }
     dies(&mut cluster)
+}
+
+/// On which nodes an event is enabled that one of them creates.
+fn events(cluster: &Cluster) -> Result<()> {
+    cluster.execute(0, "CREATE EVENT tick ON SCHEDULE EVERY 1 DAY DO SELECT 1")?;
+    let states: Vec<String> = (0..3)
+        .map(|node| cluster.text(node, "SELECT status FROM information_schema.events"))
+        .collect::<Result<_>>()?;
+    let elsewhere = match cluster.dialect {
+        Dialect::Mysql => "REPLICA_SIDE_DISABLED",
+        _ => "ENABLED",
+    };
+    ensure!(states == ["ENABLED", elsewhere, elsewhere], "{states:?}");
+    Ok(())
 }
 
 /// Nothing goes, on any node, and writes go on everywhere afterwards.
@@ -369,13 +387,76 @@ fn armed_elsewhere(cluster: &Cluster) -> Result<()> {
     Ok(())
 }
 
-/// The node that runs is killed. The others go on; its run is called crashed after an hour, or when another one is armed.
+/// The cluster is armed by its name; another name, and a list that lacks the node, arm nothing. Every node that takes writes may run.
+fn armed_together(cluster: &Cluster, node: usize) -> Result<()> {
+    let name = cluster.text(node, cluster.own_name)?;
+    let arm = |name: &str| {
+        cluster.execute(
+            node,
+            &format!("CALL W.arm_with('{{\"cluster\": \"{name}\"}}')"),
+        )
+    };
+    for other in ["another", "db1:3306,db2:3306"] {
+        arm(other).expect_err(other);
+    }
+    if cluster.dialect == Dialect::Mysql {
+        // Who belongs to a group is not for everybody to see.
+        let error = arm(&name).expect_err("a group that the owner role cannot see");
+        ensure!(
+            format!("{error:#}").contains("may not see its members"),
+            "{error:#}"
+        );
+        let owner = cluster.text(node, "SELECT owner FROM W.spec")?;
+        cluster.execute(
+            node,
+            &format!("GRANT SELECT ON performance_schema.replication_group_members TO {owner}"),
+        )?;
+    }
+    arm(&name)?;
+    for other in if cluster.is_open {
+        vec![0, 1, 2]
+    } else {
+        vec![node]
+    } {
+        cluster.call(other, "run", json!({}))?;
+    }
+    Ok(())
+}
+
+/// A node that is started outside of its cluster has all that is in its tables, and does nothing.
+fn comes_back_outside(cluster: &mut Cluster, node: usize) -> Result<()> {
+    if cluster.dialect == Dialect::Mariadb {
+        let configuration = cluster.nodes[node].dir().join("server.cnf");
+        let mut configuration = OpenOptions::new().append(true).open(configuration)?;
+        writeln!(configuration, "wsrep_on = OFF")?;
+    }
+    cluster.nodes[node].restart()?;
+    let mut session = connect(&cluster.nodes[node].url(&cluster.name, "root"));
+    let answer = call(
+        &mut session,
+        cluster.dialect,
+        &cluster.control,
+        "run",
+        &json!({"trigger": "SCHEDULED"}),
+    )?;
+    ensure!(
+        answer["reason"]
+            .to_string()
+            .contains("armed for another cluster"),
+        "{answer}"
+    );
+    Ok(())
+}
+
+/// The node that runs is killed. The others go on by themselves, once its run has given no sign of life for five minutes. The dead one
+/// comes back by itself, outside of its cluster, and does nothing.
 fn dies(cluster: &mut Cluster) -> Result<()> {
     let (dying, others) = if cluster.is_open {
         (1, [0, 2])
     } else {
         (0, [1, 2])
     };
+    armed_together(cluster, dying)?;
     cluster.load(dying)?;
     let runner = cluster.run_aside(dying, 15)?;
     ensure!(!runner.is_finished(), "it did not wait");
@@ -402,14 +483,13 @@ fn dies(cluster: &mut Cluster) -> Result<()> {
     );
     cluster.execute(
         heir,
-        "UPDATE W.run SET alive_at = UTC_TIMESTAMP(6) - INTERVAL 61 MINUTE WHERE status = 'running'",
+        "UPDATE W.run SET alive_at = UTC_TIMESTAMP(6) - INTERVAL 6 MINUTE WHERE status = 'running'",
     )?;
     cluster.execute(heir, "CALL W.reap()")?;
     ensure!(cluster.text(heir, last)? == "crashed");
-    cluster.execute(heir, "CALL W.arm()")?;
     let answer = cluster.call(heir, "run", json!({}))?;
     ensure!(answer["status"] == "failed", "{answer}");
     let left = cluster.alike("a dead node", &others)?;
     ensure!(left == [2, 3, 0, 0], "{left:?} after {answer}");
-    Ok(())
+    comes_back_outside(cluster, dying)
 }

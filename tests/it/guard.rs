@@ -13,6 +13,7 @@ use crate::support::installation::{Installation, dialect_of};
 
 mod back_off;
 mod copies;
+mod failover;
 
 tests! {
     each_server: [
@@ -27,6 +28,7 @@ tests! {
     within: [
         back_off::tests,
         copies::tests,
+        failover::tests,
     ],
 }
 

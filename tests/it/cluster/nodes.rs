@@ -21,6 +21,8 @@ pub(super) struct Cluster {
     pub(super) dialect: Dialect,
     /// What makes a session see all that any node has committed.
     pub(super) sync: &'static str,
+    /// What answers the name of the cluster.
+    pub(super) own_name: &'static str,
     /// Whether every node takes writes.
     pub(super) is_open: bool,
     /// Of the application on node 0.
@@ -108,6 +110,7 @@ pub(super) fn of_galera() -> Result<Cluster> {
         nodes,
         dialect: Dialect::Mariadb,
         sync: "SET SESSION wsrep_sync_wait = 7",
+        own_name: "SELECT @@wsrep_cluster_name",
         is_open: true,
         name: String::new(),
         control: String::new(),
@@ -180,6 +183,7 @@ pub(super) fn of_group_replication(is_open: bool) -> Result<Cluster> {
         nodes,
         dialect: Dialect::Mysql,
         sync: "SET SESSION group_replication_consistency = 'BEFORE'",
+        own_name: "SELECT @@group_replication_group_name",
         is_open,
         name: String::new(),
         control: String::new(),

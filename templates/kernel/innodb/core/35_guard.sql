@@ -185,6 +185,25 @@ BEGIN
     END IF;
 END;
 
+-- check_armed: a manual run and a purge get an error where nobody armed windrow.
+--# create procedure check_armed
+CREATE PROCEDURE check_armed()
+SQL SECURITY DEFINER
+COMMENT 'Raises 55000 where not_armed() finds something.'
+BEGIN
+    DECLARE v_reason longtext;
+    CALL not_armed(v_reason);
+    IF v_reason LIKE 'not armed%' THEN
+        CALL not_ready(v_reason, CONCAT('preview, then CALL ', DATABASE(), '.arm()'));
+    ELSEIF v_reason LIKE 'armed%' THEN
+        CALL not_ready(v_reason, CONCAT('this looks like a copy; if it is to be cleaned too: CALL ', DATABASE(), '.arm()'));
+    ELSEIF v_reason IS NOT NULL THEN
+        CALL not_ready(
+            v_reason, 'where it is still the source, arm it again, or let a replica follow it; where it is not, make it a replica'
+        );
+    END IF;
+END;
+
 -- held_back: why no run may start now. Where nobody armed windrow on this server, a scheduled run is refused without an
 -- error: a replica that was promoted, a restored copy or another node of a cluster would fill the ledger with them.
 --# create procedure held_back
@@ -194,16 +213,13 @@ COMMENT 'Why no run with these options may start now: a read-only server, a paus
     where nobody armed windrow, something in the catalog that the spec does not know or a closed window; NULL if nothing
     keeps it.'
 BEGIN
-    DECLARE v_armed    boolean;
-    DECLARE v_armed_on varchar(700);
-    DECLARE v_identity varchar(700);
-    DECLARE v_paused   boolean;
-    DECLARE v_text     longtext;
-    DECLARE v_open     boolean;
-    SELECT c.armed, c.server_identity, c.paused,
+    DECLARE v_paused boolean;
+    DECLARE v_text   longtext;
+    DECLARE v_open   boolean;
+    SELECT c.paused,
         CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ',
         COALESCE(c.paused_reason, 'no reason given'))
-    INTO v_armed, v_armed_on, v_paused, v_text
+    INTO v_paused, v_text
     FROM control AS c;
     IF CAST(@@GLOBAL.read_only AS char) NOT IN ('0', 'OFF') THEN
         SET o_refused = 'the server is read-only';
@@ -227,12 +243,7 @@ BEGIN
     CALL option_of(p_options, 'trigger', v_text);
     IF v_text = 'SCHEDULED' AND NOT o_refused <=> 'the server is read-only' THEN
         IF o_refused IS NULL AND NOT p_dry_run THEN
-            CALL server_identity(v_identity);
-            IF NOT v_armed THEN
-                SET o_refused = 'not armed: nothing is deleted until you arm it';
-            ELSEIF NOT v_armed_on <=> v_identity THEN
-                SET o_refused = CONCAT('armed on another server: ', COALESCE(v_armed_on, 'unknown'));
-            END IF;
+            CALL not_armed(o_refused);
         END IF;
         IF o_refused IS NULL THEN
             CALL unaccounted(o_refused);

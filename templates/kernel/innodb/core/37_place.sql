@@ -25,6 +25,98 @@ BEGIN
     END IF;
 END;
 
+-- cluster_identity: what tells the cluster that this server belongs to from all others; the same on each of its servers. Galera and
+-- MySQL's groups say who belongs to them: a copy that was started by itself does not. Servers that only replicate know no cluster:
+-- a list of them stands for it.
+--# create procedure cluster_identity
+CREATE PROCEDURE cluster_identity(IN p_servers varchar(700), OUT o_identity varchar(700))
+SQL SECURITY DEFINER
+COMMENT 'Identity of the Galera cluster or group that this server is a member of, or of a list of servers, host:port, that it is in;
+    NULL if there is none. arm_with() with a cluster stores it.'
+BEGIN
+    DECLARE v_status varchar(700);
+    SET o_identity = NULL, @windrow_cluster = NULL;
+    IF p_servers IS NOT NULL THEN
+        IF FIND_IN_SET(CONCAT(@@hostname, ':', @@port), p_servers) > 0 THEN
+            SET o_identity = CONCAT_WS(' ', 'cluster of servers', p_servers, DATABASE());
+        END IF;
+    ELSE
+        -- Where it is no member there is no such variable, or no member.
+        galera: BEGIN
+            DECLARE EXIT HANDLER FOR 1193 BEGIN END;
+            CALL run_text('SET @windrow_cluster = IF(@@GLOBAL.wsrep_on, @@GLOBAL.wsrep_cluster_name, NULL)');
+            SELECT
+                MAX(IF(v.variable_name = 'wsrep_cluster_status', v.variable_value, NULL)),
+                CONCAT('cluster ', @windrow_cluster, ' ', MAX(IF(v.variable_name = 'wsrep_cluster_state_uuid', v.variable_value, NULL)))
+            INTO v_status, o_identity
+            FROM /*!80000 performance_schema.global_status */ /*M! information_schema.global_status */ AS v
+            WHERE v.variable_name IN ('wsrep_cluster_state_uuid', 'wsrep_cluster_status');
+            IF NOT v_status <=> 'Primary' THEN
+                SET o_identity = NULL;
+            END IF;
+        END galera;
+        /*!80000
+        of_group: BEGIN
+            -- No such variable, or no right to see the members.
+            DECLARE EXIT HANDLER FOR 1142, 1193 BEGIN END;
+            CALL run_text('SET @windrow_cluster = @@GLOBAL.group_replication_group_name');
+            SELECT MAX(CONCAT('cluster ', @windrow_cluster))
+            INTO o_identity
+            FROM performance_schema.replication_group_members AS m
+            WHERE m.member_id = @@server_uuid
+              AND m.member_state = 'ONLINE';
+        END of_group; */
+        SET o_identity = CONCAT(o_identity, ' ', DATABASE());
+    END IF;
+END;
+
+-- not_armed: why nobody armed windrow here. Where a cluster is armed, each of its servers that takes writes may delete. One of those
+-- that only replicate, which failed and has come back, may find that another one has taken over, and cannot see it: it waits until a
+-- replica follows it.
+--# create procedure not_armed
+CREATE PROCEDURE not_armed(OUT o_reason longtext)
+SQL SECURITY DEFINER
+COMMENT 'Why nothing is deleted on this server: nobody armed windrow, or for another server or cluster, or the server has come back
+    alone; NULL if it is armed.'
+BEGIN
+    DECLARE v_armed    boolean;
+    DECLARE v_armed_on varchar(700);
+    DECLARE v_servers  varchar(700);
+    DECLARE v_identity varchar(700);
+    DECLARE v_alive    datetime(6);
+    DECLARE v_uptime   bigint;
+    DECLARE v_followed bigint;
+    SET o_reason = NULL;
+    SELECT c.armed, c.server_identity, GREATEST(c.armed_at, COALESCE((SELECT MAX(r.alive_at) FROM run AS r), c.armed_at))
+    INTO v_armed, v_armed_on, v_alive
+    FROM control AS c;
+    IF NOT v_armed THEN
+        SET o_reason = 'not armed: nothing is deleted until you arm it';
+    ELSEIF v_armed_on LIKE 'cluster %' THEN
+        IF v_armed_on LIKE 'cluster of servers %' THEN
+            SET v_servers = SUBSTRING_INDEX(SUBSTRING_INDEX(v_armed_on, ' ', 4), ' ', -1);
+            SELECT MAX(IF(v.variable_name = 'Uptime', v.variable_value, NULL)),
+                COALESCE(MAX(IF(v.variable_name = 'Slaves_connected', v.variable_value, NULL)), 0)
+            INTO v_uptime, v_followed
+            FROM /*!80000 performance_schema.global_status */ /*M! information_schema.global_status */ AS v
+            WHERE v.variable_name IN ('Uptime', 'Slaves_connected');
+            -- Uptime leaves out what is not a whole second.
+            IF UTC_TIMESTAMP(6) - INTERVAL v_uptime + 1 SECOND > v_alive AND v_followed = 0 THEN
+                SET o_reason = 'this server has started since the last run, and no replica follows it: another one may have taken over';
+            END IF;
+        END IF;
+        CALL cluster_identity(v_servers, v_identity);
+        IF NOT v_armed_on <=> v_identity THEN
+            SET o_reason = CONCAT('armed for another ', v_armed_on);
+        END IF;
+    ELSE
+        CALL server_identity(v_identity);
+        IF NOT v_armed_on <=> v_identity THEN
+            SET o_reason = CONCAT('armed on another server: ', COALESCE(v_armed_on, 'unknown'));
+        END IF;
+    END IF;
+END;
+
 -- open_hours: when scheduled runs may work.
 --# create view open_hours
 CREATE OR REPLACE SQL SECURITY INVOKER VIEW open_hours (position, written, days, begins, ends, zone, changed_by, changed_at) AS
@@ -239,7 +331,8 @@ END;
 
 -- reap: closes the runs of the ledger that say running, though their call is over: its session vanished, or it is this
 -- very session, whose statement was killed. What they committed is kept. Sessions and their locks are known to their own
--- server only: a run of another one, in a cluster, has crashed when it gave no sign of life for an hour. Each batch gives one.
+-- server only: a run of another one, in a cluster, has crashed when it gave no sign of life for five minutes; each batch gives one,
+-- and each minute of a rest. A purge or a stamp has an hour. What is called crashed and lives ends before its next batch.
 --# create procedure reap
 CREATE PROCEDURE reap()
 SQL SECURITY DEFINER
@@ -277,7 +370,7 @@ BEGIN
                   WHEN 'STAMP' THEN CONCAT(v_lock, '.stamp')
                   ELSE CONCAT(v_lock, IF(JSON_VALUE(r.options, '$.worker') > 1, CONCAT('.w', JSON_VALUE(r.options, '$.worker') + 0), ''))
               END) <=> r.backend_pid,
-              r.alive_at < UTC_TIMESTAMP(6) - INTERVAL 1 HOUR
+              r.alive_at < UTC_TIMESTAMP(6) - INTERVAL IF(r.`trigger` IN ('PURGE', 'STAMP'), 60, 5) MINUTE
           );
         IF v_run IS NULL THEN
             LEAVE closing;

@@ -215,12 +215,9 @@ COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_
 BEGIN
     DECLARE v_as_of    datetime(6);
     DECLARE v_dry_run  boolean;
-    DECLARE v_armed    boolean;
     DECLARE v_text     longtext;
     DECLARE v_rule     longtext;
     DECLARE v_trigger  longtext;
-    DECLARE v_armed_on varchar(700);
-    DECLARE v_identity varchar(700);
     DECLARE v_budget   bigint;
     DECLARE v_pid      bigint;
     DECLARE v_stranger longtext;
@@ -244,17 +241,7 @@ BEGIN
     END IF;
     CALL held_back(p_options, v_dry_run, o_refused);
     IF o_refused IS NULL AND NOT v_dry_run THEN
-        SELECT c.armed, c.server_identity
-        INTO v_armed, v_armed_on
-        FROM control AS c;
-        IF NOT v_armed THEN
-            CALL not_ready('not armed: nothing is deleted until you arm it', CONCAT('preview, then CALL ', DATABASE(), '.arm()'));
-        END IF;
-        CALL server_identity(v_identity);
-        IF NOT v_armed_on <=> v_identity THEN
-            CALL not_ready('armed on another server; this looks like a copy',
-                CONCAT('if it is to be cleaned too: CALL ', DATABASE(), '.arm()'));
-        END IF;
+        CALL check_armed();
     END IF;
     CALL option_of(p_options, 'trigger', v_trigger);
     -- What a scheduled run is refused for, held_back() has looked at.
@@ -748,11 +735,9 @@ COMMENT 'Checks the options of purge() and opens the ledger.'
 BEGIN
     DECLARE v_place    integer DEFAULT 0;
     DECLARE v_count    integer;
-    DECLARE v_armed    boolean;
     DECLARE v_paused   boolean;
     DECLARE v_text     longtext;
-    DECLARE v_armed_on varchar(700);
-    DECLARE v_identity varchar(700);
+    DECLARE v_node     varchar(700);
     CALL check_options(p_options, '["rule", "key", "dry_run"]');
     CALL check_rule(p_options, o_rule);
     SET v_count = IF(COALESCE(JSON_TYPE(JSON_EXTRACT(p_options, '$.key')), '') = 'ARRAY', JSON_LENGTH(p_options, '$.key'), 0);
@@ -782,10 +767,10 @@ BEGIN
     IF @@GLOBAL.log_bin AND @@SESSION.binlog_format = 'STATEMENT' THEN
         CALL not_ready('binlog_format is STATEMENT: a replica would delete other rows', 'set it to ROW or MIXED');
     END IF;
-    SELECT c.armed, c.server_identity, c.paused,
+    SELECT c.paused,
         CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ',
         COALESCE(c.paused_reason, 'no reason given'))
-    INTO v_armed, v_armed_on, v_paused, v_text
+    INTO v_paused, v_text
     FROM control AS c;
     IF v_paused THEN
         CALL not_ready(v_text, CONCAT('CALL ', DATABASE(), '.resume() first'));
@@ -794,19 +779,17 @@ BEGIN
     IF v_text IS NOT NULL THEN
         CALL not_ready(v_text, CONCAT('CALL ', DATABASE(), '.resume_rule() first'));
     END IF;
-    CALL server_identity(v_identity);
-    IF NOT v_armed OR NOT v_armed_on <=> v_identity THEN
-        CALL not_ready('not armed on this server: nothing is deleted until you arm it', CONCAT('CALL ', DATABASE(), '.arm() first'));
-    END IF;
+    CALL check_armed();
     CALL check_catalog();
     IF (SELECT s.archives FROM spec AS s) THEN
         CALL check_archive(o_rule);
     END IF;
     CALL option_of(p_options, 'dry_run', v_text);
+    CALL server_identity(v_node);
     CALL end_look();
     UPDATE control AS c SET c.begun = c.begun + 1 WHERE c.only_row = true;
     INSERT INTO run (`trigger`, dry_run, options, as_of, deadline, backend_pid, node, started_by)
-    VALUES ('PURGE', COALESCE(v_text = 'true', false), p_options, UTC_TIMESTAMP(6), NULL, CONNECTION_ID(), v_identity, USER());
+    VALUES ('PURGE', COALESCE(v_text = 'true', false), p_options, UTC_TIMESTAMP(6), NULL, CONNECTION_ID(), v_node, USER());
     SET o_run = LAST_INSERT_ID();
     SET v_text = CONCAT((SELECT s.run_lock FROM spec AS s), '.', o_run);
     IF COALESCE(GET_LOCK(v_text, 0), 0) = 0 THEN

@@ -83,6 +83,28 @@ BEGIN
     CALL unsettle(v_session);
 END;
 
+-- named_cluster: which cluster arm_with() names.
+--# create procedure named_cluster
+CREATE PROCEDURE named_cluster(IN p_cluster varchar(700), OUT o_identity varchar(700))
+SQL SECURITY DEFINER
+COMMENT 'Identity of the cluster with this name, or of this list of servers; raises 22023 where this server does not belong to it.'
+BEGIN
+    DECLARE v_servers varchar(700) DEFAULT IF(LOCATE(':', p_cluster) > 0, REPLACE(p_cluster, ' ', ''), NULL);
+    CALL cluster_identity(v_servers, o_identity);
+    IF v_servers IS NOT NULL AND o_identity IS NULL THEN
+        CALL refuse(CONCAT('this server is not in the list: ', @@hostname, ':', @@port),
+            'name each server as it names itself: SELECT @@hostname, @@port');
+    ELSEIF v_servers IS NULL AND NOT @windrow_cluster <=> p_cluster THEN
+        CALL refuse(CONCAT('this server is not of cluster ', QUOTE(p_cluster), ', but of ', COALESCE(QUOTE(@windrow_cluster), 'none')),
+            'name its Galera cluster (wsrep_cluster_name) or its group (group_replication_group_name); for servers that only replicate '
+            'write a list, "db1:3306,db2:3306"');
+    ELSEIF o_identity IS NULL THEN
+        CALL not_ready(CONCAT('this server is not a member of cluster ', QUOTE(p_cluster), ' now, or may not see its members'), CONCAT(
+            'arm a member that takes writes; on MySQL first GRANT SELECT ON performance_schema.replication_group_members TO ',
+            (SELECT s.owner FROM spec AS s)));
+    END IF;
+END;
+
 -- arm: from now on runs may delete on this server. Notes the orphans that were there before.
 --# create procedure arm
 CREATE PROCEDURE arm()
@@ -97,15 +119,18 @@ END;
 CREATE PROCEDURE arm_with(IN p_options longtext)
 SQL SECURITY DEFINER
 COMMENT 'Like arm(), with options. until: "restart" ends this permission at the next server start, for sites that clone servers
-    by storage snapshots.
-    Example: CALL arm_with(''{"until": "restart"}'');'
+    by storage snapshots. cluster: the name of the Galera cluster or of the group, or a list of servers that replicate, host:port:
+    whichever of its servers takes writes may delete, also after a failover.
+    Examples: CALL arm_with(''{"until": "restart"}''); CALL arm_with(''{"cluster": "db1:3306,db2:3306"}'');'
 BEGIN
-    DECLARE v_until longtext;
+    DECLARE v_until    longtext;
+    DECLARE v_cluster  longtext;
     DECLARE v_identity varchar(700);
-    DECLARE v_orphans longtext;
+    DECLARE v_node     varchar(700);
+    DECLARE v_orphans  longtext;
     DECLARE v_stranger longtext;
-    DECLARE v_others  bigint;
-    DECLARE v_session longtext;
+    DECLARE v_others   bigint;
+    DECLARE v_session  longtext;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         CALL unsettle(v_session);
@@ -118,15 +143,21 @@ BEGIN
     IF v_stranger IS NOT NULL THEN
         CALL not_ready(v_stranger, 'say in the spec what happens to its rows and run windrow install, or drop what acts');
     END IF;
-    CALL check_options(p_options, '["until"]');
+    CALL check_options(p_options, '["until", "cluster"]');
     CALL option_of(p_options, 'until', v_until);
+    CALL option_of(p_options, 'cluster', v_cluster);
     IF v_until <> 'restart' THEN
         CALL refuse(CONCAT('until is not "restart": ', QUOTE(v_until)), 'leave it out, or write {"until": "restart"}');
+    ELSEIF v_until = 'restart' AND v_cluster IS NOT NULL THEN
+        CALL refuse('until and cluster exclude each other', 'a cluster is armed until somebody arms a server or another cluster');
+    END IF;
+    IF v_cluster IS NOT NULL THEN
+        CALL named_cluster(v_cluster, v_identity);
     END IF;
     UPDATE control AS c
     SET c.server_identity = IF(v_until IS NULL, NULL, ' started at ')
     WHERE c.only_row = true;
-    CALL server_identity(v_identity);
+    CALL server_identity(v_node);
     CALL count_orphans();
     SELECT COALESCE(JSON_OBJECTAGG(o.edge, o.orphans), '{}') INTO v_orphans FROM work_orphan AS o;
     DROP TEMPORARY TABLE work_orphan;
@@ -135,12 +166,12 @@ BEGIN
         c.armed_by = USER(),
         c.armed_at = UTC_TIMESTAMP(6),
         c.armed_rules = (SELECT JSON_EXTRACT(s.document, '$.rules') FROM spec AS s),
-        c.server_identity = v_identity,
+        c.server_identity = COALESCE(v_identity, v_node),
         c.orphans_at_arm = v_orphans
     WHERE c.only_row = true;
     CALL note_catalog(0);
-    -- What runs on another server of a cluster ends before its next batch: only this one is armed.
-    SELECT COUNT(*) INTO v_others FROM run AS r WHERE r.status = 'running' AND r.node <> v_identity;
+    -- What runs on another server of a cluster ends before its next batch, also where the cluster is armed: it may be dead.
+    SELECT COUNT(*) INTO v_others FROM run AS r WHERE r.status = 'running' AND r.node <> v_node;
     IF v_others > 0 THEN
         UPDATE run AS r
         SET r.status = 'cancelled',
@@ -148,7 +179,7 @@ BEGIN
             r.finished_at = UTC_TIMESTAMP(6)
         WHERE r.run_id > 0
           AND r.status = 'running'
-          AND r.node <> v_identity;
+          AND r.node <> v_node;
     END IF;
     -- What refused on other servers, or here, is over.
     DELETE FROM refusal WHERE server > '';

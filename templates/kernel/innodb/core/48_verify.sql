@@ -45,7 +45,7 @@ BEGIN
     DECLARE v_reasons longtext;
     DECLARE v_reason varchar(64);
     DECLARE v_count bigint;
-    DECLARE v_identity varchar(700);
+    DECLARE v_not_armed longtext;
     DECLARE v_checks longtext;
     DECLARE v_clean boolean;
     DECLARE v_before longtext;
@@ -81,7 +81,7 @@ BEGIN
             GET DIAGNOSTICS CONDITION 1 v_error = MESSAGE_TEXT;
         CALL preview_document('{}', v_preview);
     END;
-    CALL server_identity(v_identity);
+    CALL not_armed(v_not_armed);
     CALL count_orphans();
     DROP TEMPORARY TABLE IF EXISTS work_check;
     CREATE TEMPORARY TABLE work_check (
@@ -328,12 +328,8 @@ BEGIN
     INSERT INTO work_check (position, check_name, object, severity, detail)
     SELECT
         9, 'armed', c.spec,
-        IF(c.armed AND c.server_identity = v_identity, 'ok', 'notice'),
-        CASE
-            WHEN NOT c.armed THEN 'not armed: runs refuse'
-            WHEN c.server_identity = v_identity THEN CONCAT('armed by ', c.armed_by)
-            ELSE 'armed on another server: runs refuse'
-        END
+        IF(v_not_armed IS NULL, 'ok', 'notice'),
+        COALESCE(CONCAT(v_not_armed, '; runs refuse'), CONCAT('armed by ', c.armed_by))
     FROM control AS c;
 
     INSERT INTO work_check (position, check_name, object, severity, detail)

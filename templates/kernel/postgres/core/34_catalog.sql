@@ -358,8 +358,8 @@ BEGIN
         (
             SELECT 'catalog changed: ' || replaced(a.state, v_now)
             FROM catalog_state AS a
-            JOIN control AS c ON c.armed AND c.server_identity = server_identity()
             WHERE a.run_id = 0
+              AND not_armed() IS NULL
         )
     );
 END

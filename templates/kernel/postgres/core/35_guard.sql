@@ -194,6 +194,34 @@ $windrow$;
 COMMENT ON FUNCTION note_refusal(text) IS
     'Writes to table refusal why this server refuses scheduled runs; NULL: it does not.';
 
+-- check_armed: a manual run and a purge get an error where nobody armed windrow.
+--# create function check_armed
+CREATE OR REPLACE FUNCTION check_armed()
+RETURNS void
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_reason text := not_armed();
+BEGIN
+    IF v_reason LIKE 'not armed%' THEN
+        RAISE EXCEPTION '%', v_reason
+            USING ERRCODE = '55000', HINT = format('Read SELECT %I.preview(), then CALL %I.arm().', current_schema(), current_schema());
+    ELSIF v_reason LIKE 'armed%' THEN
+        RAISE EXCEPTION '%', v_reason
+            USING ERRCODE = '55000', HINT = format('This looks like a restored copy or a clone. If it is to be cleaned too: CALL '
+                '%I.arm().', current_schema());
+    ELSIF v_reason IS NOT NULL THEN
+        RAISE EXCEPTION '%', v_reason
+            USING ERRCODE = '55000', HINT = 'Where it is still the primary, arm it again, or let a standby follow it. Where it is not, '
+                'make it a standby.';
+    END IF;
+END
+$windrow$;
+--# comment on function check_armed
+COMMENT ON FUNCTION check_armed() IS
+    'Raises 55000 where not_armed() finds something.';
+
 -- held_back: why no run may start now. Where nobody armed windrow on this server, a scheduled run is refused without an
 -- error: a standby that was promoted, a restored copy or another node of a cluster would fill its log with them.
 --# create function held_back
@@ -225,12 +253,7 @@ BEGIN
     IF p_options ->> 'trigger' = 'SCHEDULED' THEN
         v_reason := coalesce(
             v_reason,
-            CASE
-                WHEN (p_options ->> 'dry_run')::boolean THEN NULL
-                WHEN NOT v_control.armed THEN 'not armed: nothing is deleted until you arm it'
-                WHEN v_control.server_identity IS DISTINCT FROM server_identity()
-                    THEN format('armed on another server: %s', v_control.server_identity)
-            END,
+            CASE WHEN (p_options ->> 'dry_run')::boolean IS NOT TRUE THEN not_armed() END,
             unaccounted(),
             CASE WHEN NOT in_window(clock_timestamp()) THEN
                 format('no window is open: %s', (SELECT string_agg(h.written, ', ' ORDER BY h.position) FROM open_hours AS h))

@@ -30,6 +30,50 @@ COMMENT ON FUNCTION server_identity() IS
     'System identifier, timeline, port, database, name of the cluster, listen addresses and data directory, and when the server has '
     'started where that counts; arm() stores it, and a run refuses when it has changed.';
 
+-- cluster_identity: what tells the cluster that this server belongs to from all others; the same on each of its servers.
+--# create function cluster_identity
+CREATE OR REPLACE FUNCTION cluster_identity()
+RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT concat_ws('/', 'cluster ' || current_setting('cluster_name'), s.system_identifier, d.oid, d.datname)
+    FROM pg_control_system() AS s
+    CROSS JOIN pg_database AS d
+    WHERE d.datname = current_database()
+      AND current_setting('cluster_name') <> '';
+$windrow$;
+--# comment on function cluster_identity
+COMMENT ON FUNCTION cluster_identity() IS
+    'Name of the cluster, system identifier and database; NULL without a cluster_name. arm() with a cluster stores it.';
+
+-- not_armed: why nobody armed windrow here. Where a cluster is armed, whichever of its servers is the primary deletes. A server
+-- that failed and has come back may find that another one has taken over, and cannot see it: it waits until a standby follows it.
+--# create function not_armed
+CREATE OR REPLACE FUNCTION not_armed()
+RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT CASE
+        WHEN NOT c.armed THEN 'not armed: nothing is deleted until you arm it'
+        WHEN c.server_identity LIKE 'cluster %' THEN CASE
+            WHEN c.server_identity IS DISTINCT FROM cluster_identity() THEN format('armed for another %s', c.server_identity)
+            WHEN pg_postmaster_start_time() > greatest(c.armed_at, r.started_at, r.finished_at, p.updated_at)
+                AND NOT EXISTS (SELECT FROM pg_stat_replication)
+                THEN 'this server has started since the last run, and no standby follows it: another one may have taken over'
+        END
+        WHEN c.server_identity IS DISTINCT FROM server_identity() THEN format('armed on another server: %s', c.server_identity)
+    END
+    FROM control AS c
+    LEFT JOIN run AS r ON r.run_id = (SELECT max(l.run_id) FROM run AS l)
+    LEFT JOIN LATERAL (SELECT max(u.updated_at) AS updated_at FROM run_rule AS u WHERE u.run_id = r.run_id) AS p ON true;
+$windrow$;
+--# comment on function not_armed
+COMMENT ON FUNCTION not_armed() IS
+    'Why nothing is deleted on this server: nobody armed windrow, or for another server or cluster, or the server has come back alone; '
+    'NULL if it is armed.';
+
 -- open_hours: when scheduled runs may work.
 --# create view open_hours
 CREATE OR REPLACE VIEW open_hours AS

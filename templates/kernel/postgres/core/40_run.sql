@@ -47,7 +47,6 @@ SET search_path FROM CURRENT
 SET timezone = 'UTC'
 AS $windrow$
 DECLARE
-    v_control control%ROWTYPE;
     v_spec    spec%ROWTYPE;
     v_as_of   timestamptz;
     v_dry_run boolean;
@@ -64,21 +63,12 @@ BEGIN
     );
     v_as_of := check_run_options(p_options);
     v_dry_run := coalesce((p_options ->> 'dry_run')::boolean, false);
-    SELECT * INTO STRICT v_control FROM control;
     o_refused := held_back(p_options);
     IF o_refused IS NOT NULL THEN
         RETURN;
     END IF;
     IF NOT v_dry_run THEN
-        IF NOT v_control.armed THEN
-            RAISE EXCEPTION 'not armed: nothing is deleted until you arm it'
-                USING ERRCODE = '55000', HINT = format('Read SELECT %I.preview(), then CALL %I.arm().', current_schema(), current_schema());
-        END IF;
-        IF v_control.server_identity IS DISTINCT FROM server_identity() THEN
-            RAISE EXCEPTION 'armed on another server: %', v_control.server_identity
-                USING ERRCODE = '55000', HINT = format('This looks like a restored copy or a clone. If it is to be cleaned too: CALL '
-                    '%I.arm().', current_schema());
-        END IF;
+        PERFORM check_armed();
     END IF;
     -- What a scheduled run is refused for, held_back() has looked at.
     IF p_options ->> 'trigger' IS DISTINCT FROM 'SCHEDULED' THEN
@@ -731,10 +721,7 @@ BEGIN
         RAISE EXCEPTION '%', rule_paused(v_rule)
             USING ERRCODE = '55000', HINT = format('SELECT %I.resume_rule(...) first.', current_schema());
     END IF;
-    IF NOT v_control.armed OR v_control.server_identity IS DISTINCT FROM server_identity() THEN
-        RAISE EXCEPTION 'not armed on this server: nothing is deleted until you arm it'
-            USING ERRCODE = '55000', HINT = format('CALL %I.arm() first.', current_schema());
-    END IF;
+    PERFORM check_armed();
     PERFORM check_catalog();
     IF (SELECT s.archives FROM spec AS s) THEN
         PERFORM check_archive(v_rule);

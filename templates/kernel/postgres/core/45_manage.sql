@@ -28,6 +28,35 @@ $windrow$;
 COMMENT ON PROCEDURE resume() IS
     'Allows runs again after pause(). Example: CALL resume();';
 
+-- check_cluster: whether a cluster may be armed by this name. One that every server may have says nothing.
+--# create function check_cluster
+CREATE OR REPLACE FUNCTION check_cluster(p_cluster text, p_until text)
+RETURNS void
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    IF p_until IS NOT NULL THEN
+        RAISE EXCEPTION 'until and cluster exclude each other'
+            USING ERRCODE = '22023', HINT = 'A cluster is armed until somebody arms a server or another cluster.';
+    END IF;
+    IF p_cluster <> current_setting('cluster_name') OR p_cluster = '' THEN
+        RAISE EXCEPTION 'this server is not of cluster %: its cluster_name is %', quote_literal(p_cluster),
+            quote_literal(current_setting('cluster_name'))
+            USING ERRCODE = '22023', HINT = 'Give all servers of the cluster, and no other, the same cluster_name, restart them, and name '
+                'it here.';
+    END IF;
+    -- postgresql-common writes version and name of a folder there, on every machine.
+    IF p_cluster ~ '^[0-9.]+/' THEN
+        RAISE EXCEPTION 'cluster_name % is what Debian''s packages give any server', quote_literal(p_cluster)
+            USING ERRCODE = '22023', HINT = 'Give all servers of the cluster, and no other, a cluster_name of its own, and restart them.';
+    END IF;
+END
+$windrow$;
+--# comment on function check_cluster
+COMMENT ON FUNCTION check_cluster(text, text) IS
+    'Raises 22023 where arm() may not name this cluster.';
+
 -- arm: from now on runs may delete on this server. Notes the orphans that were there before.
 -- The one of earlier versions took no options; with both, a call without any would name neither.
 --# drop procedure arm of earlier versions
@@ -41,12 +70,17 @@ CREATE OR REPLACE PROCEDURE arm(p_options jsonb DEFAULT '{}')
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
+DECLARE
+    v_cluster text := p_options ->> 'cluster';
 BEGIN
-    PERFORM check_options(p_options, ARRAY['until']);
+    PERFORM check_options(p_options, ARRAY['until', 'cluster']);
     IF coalesce(p_options ->> 'until', 'restart') <> 'restart' THEN
         RAISE EXCEPTION 'until is not "restart": %', quote_literal(p_options ->> 'until')
             USING ERRCODE = '22023', HINT = 'Leave it out, or write {"until": "restart"}: then a server that has started since is not '
                 'armed.';
+    END IF;
+    IF v_cluster IS NOT NULL THEN
+        PERFORM check_cluster(v_cluster, p_options ->> 'until');
     END IF;
     UPDATE control
     SET server_identity = CASE WHEN p_options ->> 'until' IS NOT NULL THEN '/started ' END;
@@ -61,7 +95,7 @@ BEGIN
         armed_by = session_user,
         armed_at = clock_timestamp(),
         armed_rules = ARRAY(SELECT r.rule FROM rule AS r ORDER BY r.position),
-        server_identity = server_identity(),
+        server_identity = CASE WHEN v_cluster IS NULL THEN server_identity() ELSE cluster_identity() END,
         orphans_at_arm = (SELECT jsonb_object_agg(o.edge, o.orphans) FROM orphans() AS o);
     -- What refused on other servers, or here, is over.
     DELETE FROM refusal;
@@ -71,8 +105,9 @@ $windrow$;
 COMMENT ON PROCEDURE arm(jsonb) IS
     'Allows runs to delete on this server, unless something that is not in the spec acts on its tables; needed once after the '
     'installation, and again after a new rule was installed, and after a restore, clone or promotion. until: "restart" ends this '
-    'permission at the next server start, for sites that clone servers by storage snapshots. Examples: CALL arm(); CALL '
-    'arm(''{"until": "restart"}'');';
+    'permission at the next server start, for sites that clone servers by storage snapshots. cluster: the cluster_name of this server: '
+    'whichever server of that cluster is the primary may delete, also after a failover. Examples: CALL arm(); CALL '
+    'arm(''{"until": "restart"}''); CALL arm(''{"cluster": "billing"}'');';
 
 -- set_policy, drop_policy: what is cleaned, and after how long.
 --# create function set_policy

@@ -274,13 +274,10 @@ BEGIN
         WHERE r.run_id = (SELECT max(l.run_id) FROM run AS l)
           AND r.status NOT IN ('done', 'running')
         UNION ALL
-        SELECT 9, 'armed', c.spec, CASE WHEN c.armed AND c.server_identity = server_identity() THEN 'ok' ELSE 'notice' END, 1,
-            CASE
-                WHEN NOT c.armed THEN 'not armed: runs refuse'
-                WHEN c.server_identity IS DISTINCT FROM server_identity() THEN 'armed on another server: runs refuse'
-                ELSE format('armed by %s', c.armed_by)
-            END
+        SELECT 9, 'armed', c.spec, CASE WHEN a.reason IS NULL THEN 'ok' ELSE 'notice' END, 1,
+            coalesce(a.reason || '; runs refuse', format('armed by %s', c.armed_by))
         FROM control AS c
+        CROSS JOIN not_armed() AS a(reason)
         UNION ALL
         SELECT 10, 'paused', c.spec, 'notice', 1, why_paused(c.paused_by, c.paused_at, c.paused_reason)
         FROM control AS c

@@ -129,8 +129,7 @@ WHERE c.server_identity = (
 INSERT INTO catalog_state AS s (run_id, state)
 SELECT 0, catalog_now()
 FROM control AS c
-WHERE c.armed
-  AND c.server_identity = server_identity()
+WHERE not_armed() IS NULL
 ON CONFLICT (run_id) DO UPDATE
 SET state = excluded.state,
     taken_at = excluded.taken_at

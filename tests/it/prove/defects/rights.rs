@@ -121,4 +121,36 @@ pub(super) const DEFECTS: &[Defect] = &[
         )],
         noticed_by: &["claims::armed::a_restart_disarms_only_who_was_armed_until_then"],
     },
+    Defect {
+        name: "any-cluster",
+        what: "a server outside of the cluster that was armed deletes",
+        postgres: &[edit(
+            "c.server_identity IS DISTINCT FROM cluster_identity()",
+            "cluster_identity() IS NULL",
+        )],
+        mysql: &[edit(
+            "SET o_reason = CONCAT('armed for another ', v_armed_on)",
+            "SET o_reason = NULL",
+        )],
+        noticed_by: &[
+            "guard::failover::a_cluster_of_postgresql_goes_on_by_itself",
+            "guard::failover::servers_that_replicate_go_on_by_themselves",
+        ],
+    },
+    Defect {
+        name: "old-primary",
+        what: "a server that was replaced while it was away goes on when it comes back",
+        postgres: &[edit(
+            "AND NOT EXISTS (SELECT FROM pg_stat_replication)",
+            "AND false",
+        )],
+        mysql: &[edit(
+            "v_alive AND v_followed = 0 THEN",
+            "v_alive AND false THEN",
+        )],
+        noticed_by: &[
+            "guard::failover::a_cluster_of_postgresql_goes_on_by_itself",
+            "guard::failover::servers_that_replicate_go_on_by_themselves",
+        ],
+    },
 ];

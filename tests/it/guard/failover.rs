@@ -1,0 +1,396 @@
+//! What a cluster that was armed does when its primary fails: the next server goes on by itself, the old one and copies do nothing.
+
+use std::thread;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+use windrow::dialect::Dialect;
+use windrow::failure;
+use windrow::sandbox::mysql::{self, Flavour, Mysql};
+use windrow::sandbox::{self, Postgres};
+
+use super::{SCHEDULED, graph, schema};
+use crate::harness::tests;
+use crate::support::installation::{Session, apply, bundle, call, connect, dialect_of};
+use crate::support::patience::until;
+
+tests! {
+    on_postgres: [
+        a_cluster_of_postgresql_goes_on_by_itself,
+        a_cluster_is_armed_by_its_own_name_only,
+    ],
+    mysql_and_mariadb: [
+        servers_that_replicate_go_on_by_themselves,
+    ],
+}
+
+const CONTROL: &str = "windrow_guard";
+
+/// With so many rows a second, one a batch, a run of `jobs` takes two seconds: its server fails in the middle.
+const RATE: i64 = 20;
+
+/// Rows that are due, of each table.
+const DUE: i64 = 40;
+
+/// A server with a session of its owner.
+struct Host<S> {
+    server: S,
+    session: Session,
+    dialect: Dialect,
+}
+
+impl<S> Host<S> {
+    fn number(&mut self, sql: &str) -> i64 {
+        let rows = self.session.query(sql, &[]).expect(sql);
+        rows[0][0].as_deref().expect("a number").parse().expect(sql)
+    }
+
+    fn scheduled(&mut self) -> Value {
+        let options = serde_json::from_str(SCHEDULED).expect("options");
+        call(&mut self.session, self.dialect, CONTROL, "run", &options).expect("no error")
+    }
+
+    /// A pace at which a run can be met half-way; the other rule does not rest.
+    fn slow_down(&mut self) {
+        for (rule, rate) in [("jobs", RATE), ("events", 1_000_000)] {
+            let options = json!({"rule": rule, "name": "rate", "value": rate});
+            call(
+                &mut self.session,
+                self.dialect,
+                CONTROL,
+                "set_setting",
+                &options,
+            )
+            .expect("a pace");
+        }
+    }
+
+    fn arm(&mut self, options: &Value) -> Result<()> {
+        let routine = if self.dialect == Dialect::Postgres {
+            "arm"
+        } else {
+            "arm_with"
+        };
+        self.session
+            .execute(&format!("CALL {CONTROL}.{routine}('{options}')"))
+    }
+
+    /// A run of the scheduler is refused with this reason, and one by hand with an error; nothing is deleted.
+    fn refuses(&mut self, reason: &str) {
+        let before = self.number("SELECT COUNT(*) FROM jobs");
+        let refused = self.scheduled();
+        assert_eq!(refused["status"], "refused", "{refused}");
+        assert!(refused["reason"].to_string().contains(reason), "{refused}");
+        for (routine, options) in [
+            ("run", json!({})),
+            ("purge", json!({"rule": "jobs", "key": [1]})),
+        ] {
+            let error = call(&mut self.session, self.dialect, CONTROL, routine, &options)
+                .expect_err(routine);
+            assert_eq!(failure::sqlstate(&error), Some("55000"), "{error:#}");
+            assert!(format!("{error:#}").contains(reason), "{error:#}");
+        }
+        assert_eq!(self.number("SELECT COUNT(*) FROM jobs"), before);
+    }
+
+    /// What the runs of the ledger say they have deleted is what is gone, and nothing else.
+    fn all_is_told(&mut self) {
+        let whole = match self.dialect {
+            Dialect::Postgres => "bigint",
+            Dialect::Mysql | Dialect::Mariadb => "signed",
+        };
+        let told = self.number(&format!(
+            "SELECT CAST(SUM(r.deleted_rows) AS {whole}) FROM {CONTROL}.run_rule AS r JOIN {CONTROL}.run AS l ON l.run_id = r.run_id WHERE NOT l.dry_run"
+        ));
+        let left =
+            self.number("SELECT (SELECT COUNT(*) FROM jobs) + (SELECT COUNT(*) FROM events)");
+        assert_eq!((told, left), (2 * DUE, 2));
+    }
+}
+
+fn rows() -> String {
+    let values: Vec<String> = (1..=DUE)
+        .map(|id| format!("({id}, 'done', '2025-01-01 00:00:00')"))
+        .chain([format!("({}, 'running', NULL)", DUE + 1)])
+        .collect();
+    ["jobs", "events"]
+        .map(|table| {
+            format!(
+                "INSERT INTO {table} (id, state, ended) VALUES {};\n",
+                values.join(", ")
+            )
+        })
+        .concat()
+}
+
+/// A run by hand, of one family a batch, that has come half of its way.
+fn run_halfway(
+    url: String,
+    dialect: Dialect,
+    watch: &mut Session,
+) -> Result<thread::JoinHandle<Result<Value>>> {
+    let runner = thread::spawn(move || {
+        let mut session = connect(&url);
+        call(
+            &mut session,
+            dialect,
+            CONTROL,
+            "run",
+            &json!({"rule": "jobs"}),
+        )
+    });
+    until("half a run", || {
+        let rows = watch.query("SELECT COUNT(*) FROM jobs", &[])?;
+        let left: i64 = rows[0][0].as_deref().context("a number")?.parse()?;
+        Ok(left < DUE / 2)
+    })?;
+    Ok(runner)
+}
+
+fn postgres(server: Postgres) -> Host<Postgres> {
+    let session = connect(&server.url("postgres", "postgres"));
+    Host {
+        server,
+        session,
+        dialect: Dialect::Postgres,
+    }
+}
+
+impl Host<Postgres> {
+    /// How much it has of what its primary wrote, in bytes of WAL.
+    fn received(&mut self) -> i64 {
+        self.number("SELECT pg_wal_lsn_diff(pg_last_wal_receive_lsn(), '0/0')::bigint")
+    }
+}
+
+fn promoted(server: Postgres) -> Host<Postgres> {
+    let mut host = postgres(server);
+    let answer = host
+        .session
+        .query("SELECT pg_promote(true, 60)", &[])
+        .expect("a promotion");
+    assert_eq!(answer[0][0].as_deref(), Some("true"));
+    host
+}
+
+fn a_cluster_of_postgresql_goes_on_by_itself() -> Result<()> {
+    let settings = sandbox::Settings {
+        extra: vec![("cluster_name".to_owned(), "orders".to_owned())],
+        ..sandbox::Settings::default()
+    };
+    let mut first = postgres(Postgres::start(&settings)?);
+    first.session.execute(&(schema() + &rows()))?;
+    apply(&mut first.session, &bundle(Dialect::Postgres, &graph()));
+    first.slow_down();
+    let mut standbys = [
+        postgres(first.server.start_replica()?),
+        postgres(first.server.start_replica()?),
+    ];
+    first.arm(&json!({"cluster": "orders"}))?;
+
+    let runner = run_halfway(
+        first.server.url("postgres", "postgres"),
+        Dialect::Postgres,
+        &mut first.session,
+    )?;
+    first.server.kill()?;
+    ensure!(
+        runner.join().expect("no panic").is_err(),
+        "the run ended before its server"
+    );
+
+    // The one that has received more becomes the primary, as a cluster manager sees to it: the other can follow it.
+    if standbys[0].received() > standbys[1].received() {
+        standbys.swap(0, 1);
+    }
+    let [mut follower, heir] = standbys;
+    // A standby is refused as such. The one that is promoted goes on in its first run, though it is alone: it never was away.
+    let error = call(
+        &mut follower.session,
+        Dialect::Postgres,
+        CONTROL,
+        "run",
+        &json!({}),
+    );
+    assert_eq!(
+        failure::sqlstate(&error.expect_err("a standby")),
+        Some("25006")
+    );
+    let mut heir = promoted(heir.server);
+    let answer = heir.scheduled();
+    assert_eq!(answer["status"], "done", "{answer}");
+    heir.all_is_told();
+    let crashed = format!("SELECT COUNT(*) FROM {CONTROL}.run WHERE status = 'crashed'");
+    assert_eq!(heir.number(&crashed), 1);
+
+    // The old primary comes back by itself, and finds itself armed.
+    first.server.restart()?;
+    let mut first = postgres(first.server);
+    first.refuses("no standby follows it");
+    // A copy from outside: of the same name it is alone, too; with a name of its own it is of another cluster.
+    let mut copy = promoted(heir.server.start_replica()?);
+    copy.session
+        .execute("INSERT INTO jobs (id, state, ended) VALUES (1, 'done', '2025-01-01 00:00:00')")?;
+    copy.server.restart()?;
+    let mut copy = postgres(copy.server);
+    copy.refuses("no standby follows it");
+    copy.session
+        .execute("ALTER SYSTEM SET cluster_name = 'copy'")?;
+    copy.server.restart()?;
+    let mut copy = postgres(copy.server);
+    copy.refuses("armed for another cluster orders");
+
+    // The heir restarts: alone it waits, and with a standby that follows it, it goes on.
+    heir.session
+        .execute("INSERT INTO jobs (id, state, ended) VALUES (1, 'done', '2025-01-01 00:00:00')")?;
+    heir.server.restart()?;
+    let mut heir = postgres(heir.server);
+    heir.refuses("no standby follows it");
+    follower.session.execute(&format!(
+        "ALTER SYSTEM SET primary_conninfo = 'host=127.0.0.1 port={} user=postgres'",
+        heir.server.port()
+    ))?;
+    follower.session.query("SELECT pg_reload_conf()", &[])?;
+    // It connects twice, the second time for the new timeline.
+    until("a run beside a standby that follows", || {
+        Ok(heir.scheduled()["status"] == "done")
+    })?;
+    assert_eq!(heir.number("SELECT COUNT(*) FROM jobs"), 1);
+    Ok(())
+}
+
+/// A name that others may have, or that is not the server's, arms nothing and disarms nothing.
+fn a_cluster_is_armed_by_its_own_name_only() -> Result<()> {
+    for (name, asked, why) in [
+        ("", "orders", "is not of cluster"),
+        ("", "", "is not of cluster"),
+        ("orders", "billing", "is not of cluster"),
+        ("15/main", "15/main", "Debian"),
+    ] {
+        let settings = sandbox::Settings {
+            extra: vec![("cluster_name".to_owned(), name.to_owned())],
+            ..sandbox::Settings::default()
+        };
+        let mut host = postgres(Postgres::start(&settings)?);
+        host.session.execute(&(schema() + &rows()))?;
+        apply(&mut host.session, &bundle(Dialect::Postgres, &graph()));
+        host.arm(&json!({}))?;
+        let error = host.arm(&json!({"cluster": asked})).expect_err(why);
+        ensure!(format!("{error:#}").contains(why), "{error:#}");
+        let error = host
+            .arm(&json!({"cluster": asked, "until": "restart"}))
+            .expect_err("both");
+        ensure!(
+            format!("{error:#}").contains("exclude each other"),
+            "{error:#}"
+        );
+        let answer = call(&mut host.session, host.dialect, CONTROL, "run", &json!({}))?;
+        assert_eq!(answer["status"], "done", "{answer}");
+    }
+    Ok(())
+}
+
+fn mysql(server: Mysql) -> Host<Mysql> {
+    let session = connect(&server.url("guard", "root"));
+    let dialect = dialect_of(server.flavour());
+    Host {
+        server,
+        session,
+        dialect,
+    }
+}
+
+fn place(server: &Mysql) -> Result<String> {
+    Ok(server
+        .query("SELECT CONCAT(@@hostname, ':', @@port)")?
+        .trim()
+        .to_owned())
+}
+
+fn servers_that_replicate_go_on_by_themselves(flavour: Flavour) -> Result<()> {
+    let settings = mysql::Settings {
+        binlog: true,
+        ..mysql::Settings::new(flavour)
+    };
+    let source = Mysql::start(&settings)?;
+    let heir = source.start_replica(&settings)?;
+    source.query("CREATE DATABASE guard")?;
+    let mut first = mysql(source);
+    let dialect = first.dialect;
+    first.session.execute(&(schema() + &rows()))?;
+    apply(&mut first.session, &bundle(dialect, &graph()));
+    let listed = [place(&first.server)?, place(&heir)?];
+    let error = first
+        .arm(&json!({"cluster": listed[1]}))
+        .expect_err("not in the list");
+    ensure!(
+        format!("{error:#}").contains(&format!("not in the list: {}", listed[0])),
+        "{error:#}"
+    );
+    let error = first
+        .arm(&json!({"cluster": "galera"}))
+        .expect_err("no Galera cluster");
+    ensure!(
+        format!("{error:#}").contains("not of cluster 'galera'"),
+        "{error:#}"
+    );
+    let error = first
+        .arm(&json!({"cluster": listed[0], "until": "restart"}))
+        .expect_err("both");
+    ensure!(
+        format!("{error:#}").contains("exclude each other"),
+        "{error:#}"
+    );
+    first.arm(&json!({"cluster": listed.join(", ")}))?;
+    first.slow_down();
+    heir.catch_up(&first.server)?;
+    heir.query("SET GLOBAL read_only = ON")?;
+
+    let runner = run_halfway(
+        first.server.url("guard", "root"),
+        dialect,
+        &mut first.session,
+    )?;
+    heir.catch_up(&first.server)?;
+    let mut heir = mysql(heir);
+    assert_eq!(heir.scheduled()["reason"], "the server is read-only");
+    first.server.kill()?;
+    ensure!(
+        runner.join().expect("no panic").is_err(),
+        "the run ended before its server"
+    );
+
+    // The run of the dead server counts as alive for five minutes without a sign of life.
+    heir.server.query(match flavour {
+        Flavour::Mysql => "STOP REPLICA; RESET REPLICA ALL; SET GLOBAL read_only = OFF",
+        Flavour::Mariadb => "STOP SLAVE; RESET SLAVE ALL; SET GLOBAL read_only = OFF",
+    })?;
+    let refused = heir.scheduled();
+    ensure!(
+        refused["reason"].to_string().contains("on another server"),
+        "{refused}"
+    );
+    let silent = |host: &mut Host<Mysql>, minutes: &str| {
+        host.session.execute(&format!(
+            "UPDATE {CONTROL}.run SET alive_at = UTC_TIMESTAMP(6) - INTERVAL {minutes} MINUTE WHERE status = 'running';
+             UPDATE {CONTROL}.control SET armed_at = UTC_TIMESTAMP(6)"
+        ))
+    };
+    silent(&mut heir, "4")?;
+    assert_eq!(heir.scheduled()["status"], "refused");
+    silent(&mut heir, "6")?;
+    let answer = heir.scheduled();
+    assert_eq!(answer["status"], "done", "{answer}");
+    heir.all_is_told();
+
+    first.server.restart()?;
+    let mut first = mysql(first.server);
+    first.refuses("no replica follows it");
+    // A server that is not in the list, with all that is in the tables of the old one.
+    first.session.execute(&format!("UPDATE {CONTROL}.control SET server_identity = REPLACE(server_identity, '{}', 'elsewhere:1')", listed[0]))?;
+    first.refuses("armed for another cluster of servers");
+    first.arm(&json!({"cluster": listed.join(",")}))?;
+    let answer = first.scheduled();
+    assert_eq!(answer["status"], "done", "{answer}");
+    Ok(())
+}

@@ -52,6 +52,8 @@ pub struct CatalogTable {
     pub update_rules: Vec<String>,
     /// The columns by which rows belong to parts of it, or to parts of parts (PostgreSQL).
     pub partition_columns: Vec<String>,
+    /// How it is partitioned, as `RANGE (column)` (PostgreSQL).
+    pub partition_key: Option<String>,
     /// Tables that inherit from this one without being partitions (PostgreSQL).
     pub children: Vec<String>,
     /// Triggers that users made, on the table or on a part of it.

@@ -9,6 +9,7 @@ mod finding;
 mod indexes;
 mod kinds;
 mod mysql;
+mod partitions;
 mod plans;
 mod policies;
 mod rules;
@@ -27,6 +28,7 @@ pub use finding::{Finding, Severity};
 pub use indexes::{lacks, serving};
 pub(crate) use kinds::{has_fractions, is_whole, kind_name};
 pub use mysql::unknown_zone;
+pub(crate) use partitions::is_by;
 pub use plans::{denied, judge_plan, unplanned};
 pub use policies::under_minimum;
 

@@ -246,6 +246,7 @@ fn told(graph: &Graph, rule: &Rule) -> String {
     short(&match &rule.strategy {
         Strategy::EndTime => format!("families, {after} their end"),
         Strategy::Timed(timed) if timed.retention == 0 => format!("what is due by {time}"),
+        Strategy::Timed(timed) if timed.partitioned => format!("partitions, {after} their end"),
         Strategy::Timed(_) => format!("rows, {after} {time}"),
         Strategy::Single(Single::Expiry { .. }) => format!("rows whose {time} has passed"),
         Strategy::Single(Single::Orphan { needs, .. }) => {

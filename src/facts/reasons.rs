@@ -30,7 +30,7 @@ impl Reason {
 }
 
 /// Every reason.
-pub const REASONS: [Reason; 10] = [
+pub const REASONS: [Reason; 11] = [
     reason("HELD", "a hold keeps it", "a member is on hold").or(
         "Nothing, until the hold ends: `windrow hold list` shows who placed it and why, `windrow hold release` releases the family.",
     ),
@@ -96,6 +96,14 @@ pub const REASONS: [Reason; 10] = [
          something that no rule deletes",
     ).or(
         "Nothing, if that row is meant to keep it. Otherwise end or remove that row in the application, or change its edge in the spec.",
+    ),
+    reason(
+        "NOT_DROPPABLE",
+        "it is no partition that can be dropped",
+        "in a rule of partitions: rows that are due are in the default partition, or a partition that is due is itself \
+         partitioned, or being detached",
+    ).or(
+        "Make the partitions that the rows of the default one belong to, and move the rows; or delete them by hand.",
     ),
     Reason {
         name: "NOT_A_ROOT",

@@ -1,7 +1,7 @@
 //! Every code of a finding with its explanation, for `check --explain`.
 
 /// Every code with its explanation.
-pub const CODES: [(&str, &str); 37] = [
+pub const CODES: [(&str, &str); 40] = [
     (
         "foreign-claim",
         "A role, a schema or an object with one of windrow's names, or in its schema, belongs to somebody else, or somebody \
@@ -121,7 +121,24 @@ either, and `check` reports when the application drops the index.",
     (
         "partitioned",
         "A covered table is partitioned. Keys are unique only together with the partition column, and each statement \
-         touches all partitions; windrow deletes from it as from any table, and does not drop partitions.",
+         touches all partitions; windrow deletes from it as from any table. A rule of the strategy `partition` drops whole \
+         partitions of a table that is partitioned by range of a time (PostgreSQL).",
+    ),
+    (
+        "not-partitioned",
+        "A rule of the strategy `partition` needs a table that is partitioned by range of the one column that `time` names. \
+         With `strategy = \"age\"` the same rule deletes rows, of any table.",
+    ),
+    (
+        "partition-bound",
+        "A dropped partition asks no foreign key row by row, and fires no trigger. A rule of the strategy `partition` \
+         therefore refuses a table that other tables refer to, or that has a trigger on DELETE.",
+    ),
+    (
+        "partition-owner",
+        "Only the owner of a partition can drop it; PostgreSQL has no right for that which could be granted. The owner role \
+         of windrow must be a member of the role that owns the partitions. Give the table and its partitions an owner of \
+         their own, so that it owns nothing else.",
     ),
     (
         "nullable-rank",

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::finding::{Finding, error, warning};
 use super::kinds::{is_whole, kind_name};
-use super::{kinds, mysql};
+use super::{kinds, mysql, partitions};
 use crate::catalog::{Catalog, CatalogColumn, CatalogTable};
 use crate::dialect::Dialect;
 use crate::graph::{Column, Condition, Edge, Graph, Kind, Literal, Table, Test};
@@ -98,15 +98,7 @@ pub(super) fn table_findings(
         found.push(error("row-security", &table.name, "row level security is on".to_owned())
             .help(format!("the owner role of `windrow_{}` must see all rows: grant it BYPASSRLS, or turn it off", graph.name)));
     }
-    if live.partitioned {
-        let message =
-            "is partitioned: each statement touches all its partitions, and none is dropped"
-                .to_owned();
-        found.push(
-            warning("partitioned", &table.name, message)
-                .help("measure a run with `--dry-run` first"),
-        );
-    }
+    partitions::told(graph, table, live, found);
 }
 
 /// Children find one row by a key, or a family would take rows of another.

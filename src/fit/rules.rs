@@ -7,6 +7,7 @@ use super::columns::{
 };
 use super::finding::{Finding, error, notice};
 use super::kinds::{has_fractions, is_whole};
+use super::partitions;
 use crate::catalog::{Catalog, CatalogIndex, CatalogTable};
 use crate::dialect::Dialect;
 use crate::graph::{
@@ -42,6 +43,9 @@ pub(super) fn compare(graph: &Graph, rule: &Rule, catalog: &Catalog, found: &mut
         if let Some(live) = catalog.tables.get(&table.name) {
             column_finding(table, &last.time, catalog.dialect, live, found);
         }
+    }
+    if rule.drops_partitions() {
+        partitions::compare(graph, rule, catalog, found);
     }
     for definition in rule.definitions() {
         definition_findings(definition, catalog, found);

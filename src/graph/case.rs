@@ -206,6 +206,7 @@ fn of_timed(timed: &mut Timed) -> Vec<&mut String> {
     let Timed {
         retention: _,
         unit: _,
+        partitioned: _,
         members,
         ended,
         references,

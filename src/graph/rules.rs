@@ -84,7 +84,11 @@ fn rule(
 ) -> Option<Rule> {
     names::rule_name(name, diagnostics);
     match rule.strategy.as_ref().map(Spanned::get_ref) {
-        Some(strategy @ (spec::Strategy::RemovalTime | spec::Strategy::Age)) => {
+        Some(
+            strategy @ (spec::Strategy::RemovalTime
+            | spec::Strategy::Age
+            | spec::Strategy::Partition),
+        ) => {
             return timed::rule(spec, text, name, rule, *strategy, tables, diagnostics);
         }
         Some(

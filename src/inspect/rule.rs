@@ -8,7 +8,7 @@ use super::words::{bare, capital, kind, line, slug, small, string};
 use crate::catalog::Catalog;
 use crate::column::Kind;
 use crate::dialect::Dialect;
-use crate::fit::is_whole;
+use crate::fit::{is_by, is_whole};
 use crate::graph::Action;
 
 /// Ten years, in days: nothing that a database of today has is older, in most.
@@ -65,6 +65,16 @@ pub(super) fn write(
         let ended = if by_age { "is from" } else { "ended" };
         format!(" The oldest row sampled {ended} {days} days ago.")
     });
+    if by_age && is_by(&catalog.tables[root], end) {
+        let _ = writeln!(
+            text,
+            "# ? {root} is partitioned by range of {end}. To drop whole partitions instead of deleting rows, write this (and\n\
+             # dialects = [\"postgres\"] above):\n\
+             # strategy  = \"partition\"",
+            root = line(root),
+            end = line(end)
+        );
+    }
     let time = if by_age { "time" } else { "end_time" };
     let _ = writeln!(
         text,

@@ -367,6 +367,18 @@ root, and with `shared = \"literal\"` each family is decided alone. Write `with 
 first of its parents.",
     ),
     (
+        "partitions-by-number",
+        "\
+The bounds of partitions are read from the catalog as times. Of a table that is partitioned by a number that counts seconds \
+or the like, no partition is dropped; `strategy = \"age\"` deletes its rows.",
+    ),
+    (
+        "partitions-of-one-dialect",
+        "\
+Whole partitions are dropped on PostgreSQL only: there a drop is part of a transaction, with its entry in the ledger. A spec \
+for other servers as well uses `strategy = \"age\"`, which deletes the rows of any table.",
+    ),
+    (
         "relation-one-end",
         "\
 Both columns of a relation under `hierarchy` must be edges from the relation table to the rule's root table, and two \

@@ -49,6 +49,7 @@ pub(super) fn deleted(graph: &Graph, rule: &Rule) -> Line {
         Strategy::Timed(timed) => {
             let mut line = line![said(match timed.unit {
                 Unit::Family => "Whole families of ",
+                Unit::Window if timed.partitioned => "Whole partitions of ",
                 Unit::Window => "Rows of ",
             })];
             line.extend(root);
@@ -65,6 +66,14 @@ pub(super) fn deleted(graph: &Graph, rule: &Rule) -> Line {
                 if rule.retention.safety_lag > 0 {
                     line.push(said(format!(" by {}", span(rule.retention.safety_lag))));
                 }
+            } else if timed.partitioned {
+                line.extend(line![
+                    said(", which are by range of "),
+                    time,
+                    said(", once their end is ")
+                ]);
+                line.extend(after(&rule.retention));
+                line.push(said(" ago"));
             } else {
                 line.extend(line![said(", once their "), time, said(" is ")]);
                 line.extend(after(&rule.retention));
@@ -309,6 +318,9 @@ pub(super) fn kept(graph: &Graph, rule: &Rule) -> Vec<Line> {
     }
     if rule.by_end() {
         lines.push(line![said("Families of which another session has a row locked: the next run tries again. Nothing waits for long.")]);
+    } else if rule.drops_partitions() {
+        lines.push(line![said("A partition in which a row is kept, with all of its rows; the default partition; one that is partitioned itself.")]);
+        lines.push(line![said("A partition while others have the table locked: the next run tries again. Nothing waits for long.")]);
     } else {
         lines.push(line![
             said("Rows of "),

@@ -216,6 +216,10 @@ pub fn counted(rule: &Rule, newest: &Newest) -> Vec<Condition> {
 /// What a rule by time searches by: the time in each of its tables, and the root of a family where its name is given.
 fn timed_indexes(graph: &Graph, rule: &Rule, timed: &Timed) -> Vec<IndexNeed> {
     let mut indexes = Vec::new();
+    // A partition is read from end to end, and dropped.
+    if timed.partitioned {
+        return indexes;
+    }
     for member in &timed.members {
         let table = graph.table(member.table);
         let mut need = |columns: &[&String], conditions: Vec<Condition>, why: String| {

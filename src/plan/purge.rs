@@ -249,6 +249,13 @@ fn meets(graph: &Graph, rule: &Rule) -> Vec<Meet> {
 
 fn step(graph: &Graph, rule: &Rule, id: TableId) -> Step {
     let table = graph.table(id);
+    if rule.drops_partitions() {
+        return Step {
+            table: id,
+            edges: Vec::new(),
+            why: format!("{}: whole partitions, once their time is over.", table.name),
+        };
+    }
     if rule.timed().is_some() {
         return Step {
             table: id,

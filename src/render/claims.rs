@@ -98,6 +98,7 @@ pub(super) fn who(graph: &Graph, plan: &Plan, asked: Asked) -> String {
         ((archive::first(graph).is_some()).to_string(), "archives"),
         (installers, "installers"),
         ((asked == Asked::Installing).to_string(), "installing"),
+        (list(document::dropped(graph)), "dropped"),
     ];
     let columns = columns.map(|(value, name)| format!("{value} AS {name}"));
     format!("SELECT {}", columns.join(", "))

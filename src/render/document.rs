@@ -145,6 +145,9 @@ struct Table<'a> {
     columns: Vec<&'a str>,
     #[serde(skip_serializing_if = "is_not")]
     goes: bool,
+    /// Whether its partitions are dropped.
+    #[serde(skip_serializing_if = "is_not")]
+    dropped: bool,
     /// The columns that are set.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     sets: Vec<&'a str>,
@@ -207,6 +210,9 @@ struct RuleDocument<'a> {
     /// removal times to set: its families, and what is held by itself.
     #[serde(skip_serializing_if = "is_not")]
     plain: bool,
+    /// Of a rule of partitions: whether their bounds are dates.
+    #[serde(skip_serializing_if = "is_not")]
+    dates: bool,
     /// Whether rows of its families may name rows of other ones.
     #[serde(skip_serializing_if = "is_not")]
     crosses: bool,
@@ -317,6 +323,14 @@ pub(super) fn going<'a>(graph: &'a Graph, plan: &Plan) -> Vec<&'a str> {
     names
 }
 
+/// The tables whose partitions are dropped.
+pub(super) fn dropped(graph: &Graph) -> Vec<&str> {
+    let rules = graph.rules.iter().filter(|rule| rule.drops_partitions());
+    rules
+        .map(|rule| graph.table(rule.root).name.as_str())
+        .collect()
+}
+
 /// The windows of a spec.
 pub(super) fn windows(graph: &Graph) -> Vec<Window<'_>> {
     let windows = graph.windows.iter().map(|window| Window {
@@ -337,6 +351,7 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
         let known = Table {
             columns: acting::columns(graph, table),
             goes: going.contains(&table.name.as_str()),
+            dropped: dropped(graph).contains(&table.name.as_str()),
             sets: acting::sets(graph, graph::TableId(at), dialect),
         };
         (table.name.as_str(), known)
@@ -563,7 +578,8 @@ pub(super) fn of_rule(
         safety_lag: (!families || !postgres).then_some(rule.retention.safety_lag),
         retained: rule.single().is_none_or(|it| it.aged().is_some()),
         counts_undated: match rule.single() {
-            None => true,
+            // What has no time is in a partition of its own, which a step looks at.
+            None => !rule.drops_partitions(),
             Some(single) => matches!(single, Single::Expiry { fallback: Some(_) }),
         },
         divided: graph.workers > 1 && rule.is_divided(graph.table(rule.root)),
@@ -577,6 +593,7 @@ pub(super) fn of_rule(
             Unit::Window => "window",
         }),
         plain: rule.is_plain(graph.table(rule.root)),
+        dates: rule.drops_partitions() && rule.epoch.is_some(),
         crosses: crosses(graph, rule),
         stamps: stamp::documents(graph, rule, dialect),
         along: families.then(|| along(rule)),

@@ -77,7 +77,11 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Result<Vec<Probe>> {
 }
 
 /// The routines whose statements EXPLAIN is not asked, with the reason.
-const UNEXPLAINED: [(&str, &str); 6] = [
+const UNEXPLAINED: [(&str, &str); 7] = [
+    (
+        "_partition",
+        "a partition is read from end to end, along no index, and dropped",
+    ),
     (
         "_undated",
         "a preview lists what has no time, which no index need find",

@@ -42,6 +42,11 @@ pub(super) const TEMPLATES: &[(&str, &str, &str)] = &[
     ),
     (
         "postgres",
+        "30_partition.sql",
+        include_str!("../../templates/postgres/30_partition.sql"),
+    ),
+    (
+        "postgres",
         "30_single.sql",
         include_str!("../../templates/postgres/30_single.sql"),
     ),

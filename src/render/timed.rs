@@ -21,6 +21,8 @@ mod member;
 pub(super) struct TimedView {
     /// Whether rows of one table are deleted, of which only a hold keeps one: most of that is the kernel's.
     pub(super) plain: bool,
+    /// The partitions of such a table, where these are dropped.
+    pub(super) partition: Option<PartitionView>,
     /// When a row of such a table is due.
     due: DueView,
     /// What turns an instant into the clock of the application on PostgreSQL.
@@ -98,6 +100,15 @@ pub(super) struct TimedView {
     held: Vec<ListView>,
 }
 
+/// What is said of the partitions of a table.
+#[derive(Serialize)]
+pub(super) struct PartitionView {
+    /// The type of their bounds, that of the column.
+    bound_type: &'static str,
+    /// The table as a text that names it.
+    regclass: String,
+}
+
 /// The time of a row of one table.
 #[derive(Serialize)]
 struct DueView {
@@ -158,6 +169,13 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
     };
     TimedView {
         plain: rule.is_plain(graph.table(rule.root)),
+        partition: timed.partitioned.then(|| PartitionView {
+            bound_type: match rule.epoch {
+                Some(_) => "date",
+                None => dialect.kind(rule.end_time.kind),
+            },
+            regclass: dialect.text(&table_name(graph, dialect, &graph.table(rule.root).name)),
+        }),
         due: DueView::new(rule, dialect),
         in_zone: match rule.end_time.kind {
             Kind::Timestamptz => String::new(),

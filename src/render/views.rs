@@ -200,6 +200,7 @@ impl StrategyView {
     pub(super) fn template(&self) -> &'static str {
         match self {
             Self::EndTime => "30_rule.sql",
+            Self::Timed(timed) if timed.partition.is_some() => "30_partition.sql",
             Self::Timed(timed) if timed.plain => "30_plain.sql",
             Self::Timed(_) => "30_removal_time.sql",
             Self::Single(_) => "30_single.sql",

@@ -73,9 +73,11 @@ pub struct Rule {
     /// What happens to a family that shares a member with another.
     #[serde(default)]
     pub shared: Shared,
-    /// Which column says when a row is deleted (`removal-time`, `expiry`) or how old it is (`age`, `orphan`, `keep-last`):
+    /// Which column says when a row is deleted (`removal-time`, `expiry`) or how old it is (`age`, `orphan`, `keep-last`), or
+    /// by which the table is partitioned (`partition`):
     /// `column [timestamp | timestamptz | date | epoch-s | epoch-ms | epoch-us]`. A date means the end of that day.
-    /// A number counts from the beginning of 1970 in UTC, and means no time if it is not above 0. A removal time is neither.
+    /// A number counts from the beginning of 1970 in UTC, and means no time if it is not above 0. A removal time is neither,
+    /// and no table is partitioned by a number here.
     #[serde(default)]
     #[schemars(with = "String", example = &"removal_time", example = &"event_time epoch-ms")]
     pub time: Option<Text>,
@@ -163,6 +165,8 @@ pub enum Strategy {
     RemovalTime,
     /// Rows of one table, a retention after their time.
     Age,
+    /// Whole range partitions of one table, a retention after their upper bound. For PostgreSQL.
+    Partition,
     /// Rows of one table whose own expiry time has passed.
     Expiry,
     /// Rows of one table that refer to a missing row.
@@ -178,6 +182,7 @@ impl Strategy {
             Strategy::EndTime => "end-time",
             Strategy::RemovalTime => "removal-time",
             Strategy::Age => "age",
+            Strategy::Partition => "partition",
             Strategy::Expiry => "expiry",
             Strategy::Orphan => "orphan",
             Strategy::KeepLast => "keep-last",
@@ -325,6 +330,7 @@ mod tests {
             Strategy::EndTime,
             Strategy::RemovalTime,
             Strategy::Age,
+            Strategy::Partition,
             Strategy::Expiry,
             Strategy::Orphan,
             Strategy::KeepLast,

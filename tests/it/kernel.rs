@@ -89,9 +89,10 @@ fn created<'a>(text: &'a str, kinds: &'a [&str]) -> impl Iterator<Item = &'a str
     })
 }
 
-/// The shipped specs.
+/// The shipped specs, and the examples.
 fn specs() -> Vec<Graph> {
-    let files = fs::read_dir(root().join("specs")).expect("a folder of specs");
+    let folders = ["specs", "specs/examples"].map(|folder| root().join(folder));
+    let files = folders.iter().flat_map(|folder| fs::read_dir(folder).expect("a folder of specs"));
     let paths = files.map(|file| file.expect("an entry").path());
     let specs = paths.filter(|path| path.extension().is_some_and(|it| it == "toml"));
     specs

@@ -60,6 +60,7 @@ mod oracle;
 mod orphan_guard;
 mod pace;
 mod page;
+mod partition;
 mod plan;
 mod poison;
 mod pooled;
@@ -158,6 +159,7 @@ harness::tests! {
         orphan_guard::tests,
         pace::tests,
         page::tests,
+        partition::tests,
         plan::tests,
         plan::histories::tests,
         poison::tests,

@@ -22,7 +22,7 @@ use crate::support::camunda;
 use crate::support::defect::{Defect, HARMLESS, NOTHING, VARIABLE};
 use crate::support::graphs::{dolphinscheduler, with_keepers};
 use crate::{
-    adopted, airflow, bound, bound_of, crossing, hatch, kept, scopes, several, single, subflows,
+    adopted, airflow, bound, bound_of, crossing, hatch, kept, partition, scopes, several, single, subflows,
     unarchive, workers,
 };
 use defects::all;
@@ -129,6 +129,7 @@ fn every_defect_has_its_place_in_the_generated_sql() {
         camunda::graph_by_window(),
         single::graph(),
         workers::graph(Shared::Closed),
+        partition::example("event-log"),
         airflow::graph(),
         unarchive::graph(),
         several::graph(""),

@@ -31,6 +31,7 @@ pub(super) fn catalog(database: &mut dyn Database, schema: &str) -> anyhow::Resu
             rules: list(&row, 9),
             update_rules: list(&row, 10),
             children: list(&row, 11),
+            partition_key: row.get(12).cloned().flatten(),
             ..CatalogTable::default()
         };
         tables.insert(text(&row, 0), table);
@@ -147,7 +148,8 @@ const TABLES: &str = "
              WHERE r.ev_class = c.oid AND r.ev_type = '2' AND r.ev_enabled IN ('O', 'A'))::text,
            (SELECT json_agg(CASE WHEN cn.nspname = $1 THEN h.relname::text ELSE cn.nspname || '.' || h.relname END ORDER BY cn.nspname, h.relname)
               FROM pg_inherits i JOIN pg_class h ON h.oid = i.inhrelid JOIN pg_namespace cn ON cn.oid = h.relnamespace
-             WHERE i.inhparent = c.oid AND c.relkind = 'r')::text
+             WHERE i.inhparent = c.oid AND c.relkind = 'r')::text,
+           pg_get_partkeydef(c.oid)
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     CROSS JOIN (SELECT current_setting('block_size')::bigint) AS b(size)
     WHERE n.nspname = $1 AND c.relkind IN ('r', 'p')

@@ -76,6 +76,7 @@ impl Strategy {
         let written = match self {
             Self::EndTime => Written::EndTime,
             Self::Timed(timed) if timed.retention == 0 => Written::RemovalTime,
+            Self::Timed(timed) if timed.partitioned => Written::Partition,
             Self::Timed(_) => Written::Age,
             Self::Single(Single::Expiry { .. }) => Written::Expiry,
             Self::Single(Single::Orphan { .. }) => Written::Orphan,
@@ -210,15 +211,20 @@ impl Rule {
         Some((time, self.epoch?))
     }
 
+    /// Whether whole partitions of its table are dropped.
+    pub fn drops_partitions(&self) -> bool {
+        self.timed().is_some_and(|timed| timed.partitioned)
+    }
+
     /// Whether workers share it out: families, rows of one table by their time, or single rows. Windows of several tables have
-    /// an order over the transactions, and so have rows that name others of their table: one worker does all of it.
+    /// an order over the transactions, and so have partitions and rows that name others of their table: one worker does all of it.
     pub fn is_divided(&self, root: &Table) -> bool {
         let by_family = self.timed().is_some_and(|timed| timed.unit == Unit::Family);
         let mut needs = self.single().into_iter().flat_map(Single::needs);
         let names_itself = root.edges.iter().any(|edge| edge.parent == self.root)
             || needs.any(|need| need.table == root.name);
         let one_by_one = self.single().is_some() || self.is_plain(root);
-        self.by_end() || by_family || one_by_one && !names_itself
+        self.by_end() || by_family || one_by_one && !names_itself && !self.drops_partitions()
     }
 
     /// Rows of one table in one transaction, of those that do not go by families, where no setting says otherwise.

@@ -11,6 +11,8 @@ pub struct Timed {
     pub retention: i64,
     /// What one transaction takes.
     pub unit: Unit,
+    /// Whether whole partitions of the only table are dropped, and no single rows are deleted.
+    pub partitioned: bool,
     /// The tables in the order in which their rows are deleted.
     pub members: Vec<Member>,
     /// When a row of the root table ended: no family is deleted that has not ended, or not for the minimum retention.

@@ -46,6 +46,9 @@ pub(super) fn refuse(
             "it has `root`, `time`, `candidates`, `where_sql`, `references`, `retention`, `archive` and `limits` with \
              `batch_rows`"
         }
+        Strategy::Partition => {
+            "it has `root`, `time`, `retention` and `limits`: a partition is dropped with all of its rows; the strategy `age` has more"
+        }
         Strategy::Expiry => {
             "it has `root`, `time`, `candidates`, `where_sql`, `fallback` with a time and a retention, `archive`, and `limits` with `batch_rows` and `batch_family_rows`"
         }
@@ -98,6 +101,15 @@ pub(super) fn foreign_to_time(
         found.extend(rule.end_time.as_ref().map(|it| ("end_time", it.span())));
         found.extend(rule.unit.as_ref().map(|it| ("unit", it.span())));
         found.extend(rule.stamp.as_ref().map(|it| ("stamp", it.span())));
+    }
+    if strategy == Strategy::Partition {
+        let candidates: BTreeMap<_, _> = rule.candidates.iter().collect();
+        let candidate = candidates.first_key_value();
+        found.extend(candidate.map(|(column, _)| ("candidates", column.span())));
+        found.extend(rule.where_sql.as_ref().map(|it| ("where_sql", it.span())));
+        found.extend(rule.references.first().map(|it| ("references", it.span())));
+        found.extend(rule.archive.as_ref().map(|it| ("archive", it.span())));
+        found.extend(count(rule, BATCH_ROWS));
     }
     found
 }

@@ -4,6 +4,7 @@ use toml::Spanned;
 
 use super::archive;
 use super::columns::{end_time, time_or_number};
+use super::end::serves;
 use super::family::{Family, root};
 use super::fields::{foreign_to_time, missing, refuse};
 use super::limits::limits;
@@ -12,6 +13,7 @@ use super::report::reports;
 use super::retention::retention;
 use super::stamp::{Around, stamps};
 use crate::diagnostic::{Diagnostic, Span};
+use crate::dialect::Dialect;
 use crate::graph::conditions::conditions;
 use crate::graph::tables::Resolved;
 use crate::graph::written::by_family;
@@ -21,7 +23,7 @@ use crate::graph::{
 };
 use crate::spec::{self, Spec, Text, duration::DAY, grammar};
 
-/// Resolves a rule of the strategy `removal-time` or `age`.
+/// Resolves a rule of the strategy `removal-time`, `age` or `partition`.
 pub(super) fn rule(
     spec: &Spec,
     text: &str,
@@ -32,6 +34,7 @@ pub(super) fn rule(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Rule> {
     let by_removal_time = strategy == spec::Strategy::RemovalTime;
+    let partitioned = strategy == spec::Strategy::Partition;
     refuse(
         &foreign_to_time(text, rule, strategy),
         strategy,
@@ -41,6 +44,9 @@ pub(super) fn rule(
     let written = rule.root.as_ref();
     let root = written.and_then(|written| root(spec, written, tables, diagnostics));
     let (time, epoch) = time(text, rule, by_removal_time, diagnostics).unzip();
+    if partitioned {
+        check_partitions(spec, rule, epoch.flatten(), diagnostics);
+    }
     let ended = rule.end_time.as_ref();
     let ended = ended.and_then(|written| end_time(text, written, diagnostics));
     let members = if by_removal_time {
@@ -88,7 +94,11 @@ pub(super) fn rule(
     check_order_of_own(rule, text, &stamps, &order, tables, diagnostics);
     let limits = limits(&rule.limits, diagnostics);
     let candidates = conditions(&rule.candidates, diagnostics);
-    let where_sql = raw::of_time(rule, strategy, diagnostics);
+    let where_sql = if partitioned {
+        None
+    } else {
+        raw::of_time(rule, strategy, diagnostics)
+    };
     let kept = kept?;
     Some(Rule {
         name: name.get_ref().clone(),
@@ -103,6 +113,7 @@ pub(super) fn rule(
         strategy: Strategy::Timed(Timed {
             retention: kept.default.filter(|_| !by_removal_time).unwrap_or(0),
             unit: unit(text, rule),
+            partitioned,
             members,
             ended,
             references,
@@ -133,6 +144,33 @@ fn time(
         return Some((end_time(text, written, diagnostics)?, None));
     }
     time_or_number(text, written, diagnostics)
+}
+
+/// Whole partitions are dropped on PostgreSQL, where a column of a time is what they are divided by.
+fn check_partitions(
+    spec: &Spec,
+    rule: &spec::Rule,
+    epoch: Option<Epoch>,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    let strategy = rule.strategy.as_ref().map_or(0..0, Spanned::span);
+    if serves(spec, |dialect| dialect != Dialect::Postgres) {
+        diagnostics.push(Diagnostic::error(
+            "partitions-of-one-dialect",
+            strategy,
+            "partitions are dropped only on PostgreSQL",
+            "write `dialects = [\"postgres\"]` into the spec; for the other servers, `strategy = \"age\"` deletes the rows",
+        ));
+    }
+    let number = epoch.filter(|epoch| epoch.per_second().is_some());
+    if let (Some(epoch), Some(time)) = (number, &rule.time) {
+        diagnostics.push(Diagnostic::error(
+            "partitions-by-number",
+            time.span(),
+            format!("the bounds of partitions are not read as `{}`", epoch.word()),
+            "partitions are dropped by a `timestamp`, `timestamptz` or `date`; `strategy = \"age\"` deletes the rows",
+        ));
+    }
 }
 
 /// Tells which of the fields are missing that every rule by time needs.
@@ -420,7 +458,7 @@ fn check_children(
                     if by_removal_time {
                         format!("list `{child}` before `{parent}` under `tables`, or remove the edge")
                     } else {
-                        "a rule by age deletes rows of one table: use the strategy `orphan` or `expiry`, which also deletes \
+                        "the rule deletes rows of one table: use the strategy `orphan` or `expiry`, which also deletes \
                          what belongs to its rows, or remove the edge"
                             .to_owned()
                     },

@@ -1,10 +1,10 @@
-//! The list of the files of the kernel. A concern has the same name on all servers; three are PostgreSQL's alone.
+//! The list of the files of the kernel. A concern has the same name on all servers; four are PostgreSQL's alone.
 
 use super::file::{KernelFile, Prologue, Text};
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Rule};
 use crate::render::{archive, stamp};
-use Module::{Archive, Core, EndTime, Single, Stamp, Timed, Workers};
+use Module::{Archive, Core, EndTime, Partition, Single, Stamp, Timed, Workers};
 use Prologue::{Commits, Installer, Owner, Rules, Schedule, Undo};
 
 /// What a spec has where it needs a file.
@@ -13,6 +13,7 @@ enum Module {
     Core,
     EndTime,
     Timed,
+    Partition,
     Single,
     Workers,
     Stamp,
@@ -25,6 +26,7 @@ impl Module {
             Core => true,
             EndTime => graph.rules.iter().any(Rule::by_end),
             Timed => graph.rules.iter().any(|rule| rule.timed().is_some()),
+            Partition => graph.rules.iter().any(Rule::drops_partitions),
             Single => graph.rules.iter().any(|rule| rule.single().is_some()),
             Workers => graph.workers > 1,
             Stamp => !stamp::names(graph).is_empty(),
@@ -99,6 +101,8 @@ const ROWS: &[Row] = &[
         "rules by the end of families"),
     row!(both "strategies" "39_end_time_judge" EndTime Owner
         "rules by the end of families: which of them are deleted, and why the others are kept"),
+    row!(postgres "strategies" "39_partition" Partition Owner
+        "rules that drop whole partitions"),
     row!(both "strategies" "39_single" Single Owner
         "rules of single rows: expiry, orphan, keep-last"),
     row!(both "strategies" "39_timed" Timed Owner

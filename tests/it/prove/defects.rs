@@ -7,6 +7,7 @@ mod guard;
 mod holds;
 mod kept;
 mod links;
+mod partitions;
 mod removal;
 mod rights;
 mod rows;
@@ -31,6 +32,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Defect> {
         holds::DEFECTS,
         kept::DEFECTS,
         links::DEFECTS,
+        partitions::DEFECTS,
         removal::DEFECTS,
         rights::DEFECTS,
         rows::DEFECTS,

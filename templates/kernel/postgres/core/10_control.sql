@@ -39,6 +39,7 @@ BEGIN
                 v_spec -> 'roles' ->> 'login' AS login,
                 v_spec ->> 'schema' AS schema,
                 ARRAY(SELECT t.key FROM jsonb_each(v_spec -> 'tables') AS t WHERE t.value ->> 'goes' = 'true') AS tables,
+                ARRAY(SELECT t.key FROM jsonb_each(v_spec -> 'tables') AS t WHERE t.value ->> 'dropped' = 'true') AS dropped,
                 ARRAY[current_user, session_user] AS installers,
                 true AS installing
         )
@@ -317,12 +318,13 @@ SELECT
     s.workers,
     s.archives,
     ARRAY(SELECT c.installed_by FROM control AS c) AS installers,
-    false AS installing
+    false AS installing,
+    ARRAY(SELECT t.key FROM jsonb_each(s.document -> 'tables') AS t WHERE t.value ->> 'dropped' = 'true') AS dropped
 FROM spec AS s;
 --# comment on view installation
 COMMENT ON VIEW installation IS
     'The names of this installation: its schema and roles, the application''s schema, the tables whose rows are deleted, the rules, '
-    'and who installed it.';
+    'who installed it, and the tables whose partitions are dropped.';
 -- held_right: what the owner role may do outside of its schema.
 --# create view held_right
 CREATE OR REPLACE VIEW held_right AS

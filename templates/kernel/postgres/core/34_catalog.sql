@@ -388,11 +388,15 @@ BEGIN
             USING ERRCODE = '55000', HINT = 'Rows would be deleted or changed uncounted. Say in the spec what happens to them and run '
                 'windrow install, or drop what acts; windrow check --database says how.';
     END IF;
+    -- A strategy that no rule has is not installed.
+    IF EXISTS (SELECT FROM rule AS r WHERE r.strategy = 'partition') THEN
+        PERFORM check_partitions();
+    END IF;
 END
 $windrow$;
 --# comment on function check_catalog
 COMMENT ON FUNCTION check_catalog() IS
-    'Raises 55000 where unaccounted() finds something.';
+    'Raises 55000 where unaccounted() finds something, or partitions cannot be dropped as a rule says.';
 
 -- look_again: whether the catalog is still as it was when the run began. A batch checks this when it has its locks.
 --# create function look_again

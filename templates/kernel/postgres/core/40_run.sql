@@ -351,6 +351,9 @@ BEGIN
     DELETE FROM run_backlog AS b WHERE b.run_id = ANY (v_old);
     DELETE FROM run_skip AS s WHERE s.run_id = ANY (v_old);
     DELETE FROM run_pass AS s WHERE s.run_id = ANY (v_old);
+    IF EXISTS (SELECT FROM rule AS r WHERE r.strategy = 'partition') THEN
+        DELETE FROM run_partition AS p WHERE p.run_id = ANY (v_old);
+    END IF;
     DELETE FROM run_stamp AS p WHERE p.run_id = ANY (v_old);
     IF v_spec.workers > 1 THEN
         DELETE FROM run_claim AS c WHERE c.run_id = ANY (v_old);
@@ -551,6 +554,8 @@ BEGIN
         -- How many batches would have looked and found nothing due; NULL: something is. A strategy that no rule has is not installed.
         IF v_rule.strategy IN ('removal-time', 'age') THEN
             v_batches := timed_idle(p_rule, v_run.as_of);
+        ELSIF v_rule.strategy = 'partition' THEN
+            v_batches := partition_idle(p_rule, v_run.as_of);
         ELSIF v_rule.strategy IN ('expiry', 'orphan', 'keep-last') THEN
             v_batches := single_idle(
                 p_rule, v_run.as_of,
@@ -597,6 +602,8 @@ BEGIN
     -- A strategy that no rule has is not installed.
     IF v_strategy IN ('removal-time', 'age') THEN
         v_state := timed_step(p_run, p_rule);
+    ELSIF v_strategy = 'partition' THEN
+        v_state := partition_step(p_run, p_rule);
     ELSIF v_strategy IN ('expiry', 'orphan', 'keep-last') THEN
         v_state := single_step(p_run, p_rule);
     ELSE
@@ -648,6 +655,8 @@ BEGIN
     FOR v_rule IN SELECT * FROM rule AS r WHERE r.rule = coalesce(p_options ->> 'rule', r.rule) ORDER BY r.position LOOP
         IF v_rule.strategy IN ('removal-time', 'age') THEN
             v_of := timed_preview(v_rule.rule, p_options, v_as_of);
+        ELSIF v_rule.strategy = 'partition' THEN
+            v_of := partition_preview(v_rule.rule, p_options, v_as_of);
         ELSIF v_rule.strategy IN ('expiry', 'orphan', 'keep-last') THEN
             v_of := single_preview(v_rule.rule, p_options, v_as_of);
         ELSE
@@ -705,6 +714,10 @@ DECLARE
 BEGIN
     PERFORM check_options(p_options, ARRAY['rule', 'key', 'dry_run']);
     v_rule := check_rule(p_options);
+    IF (SELECT r.strategy = 'partition' FROM rule AS r WHERE r.rule = v_rule) THEN
+        RAISE EXCEPTION 'rule % drops whole partitions, and no single rows', v_rule
+            USING ERRCODE = '0A000', HINT = 'Delete the rows by hand, or by another rule of the strategy age.';
+    END IF;
     IF jsonb_typeof(p_options -> 'key') IS DISTINCT FROM 'array' OR jsonb_array_length(p_options -> 'key') = 0 THEN
         RAISE EXCEPTION 'the option key is not a list of keys'
             USING ERRCODE = '22023', HINT = 'Write it like {"key": [17, 18]}.';

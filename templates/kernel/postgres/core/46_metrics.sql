@@ -12,6 +12,9 @@ BEGIN
     IF v_rule.strategy = 'end-time' THEN
         RETURN format('%s($1, NULL, NULL, %L, %L, $2)', routine_of(p_rule, 'next'), '-infinity', v_rule.document ->> 'first_key');
     END IF;
+    IF v_rule.strategy = 'partition' THEN
+        RETURN due_partitions(p_rule, $from$'4713-01-01 00:00:00 BC'$from$, '$1', '$2');
+    END IF;
     RETURN due_timed(p_rule, $from$'4713-01-01 00:00:00 BC'$from$, '$1', '$2');
 END
 $windrow$;
@@ -34,7 +37,7 @@ DECLARE
 BEGIN
     FOR v_rule IN SELECT r.* FROM rule AS r WHERE p_rule IS NULL OR r.rule = p_rule ORDER BY r.position LOOP
         v_due := CASE
-            WHEN v_rule.strategy IN ('end-time', 'removal-time', 'age') THEN format(
+            WHEN v_rule.strategy IN ('end-time', 'removal-time', 'age', 'partition') THEN format(
                 -- By the clock of the application, where its times have no zone.
                 '(SELECT count(*) AS families, clock_timestamp()%s - min(n.ended) AS age, count(*) < $2 AS complete FROM %s AS n)',
                 ' AT TIME ZONE ' || quote_literal(v_rule.document ->> 'zone'),

@@ -58,12 +58,16 @@ BEGIN
             )
             INTO v_soon
             USING v_now, v_then, v_limit;
-        ELSIF v_rule.strategy IN ('removal-time', 'age') THEN
+        ELSIF v_rule.strategy IN ('removal-time', 'age', 'partition') THEN
             v_along := 'ended';
-            EXECUTE format(
-                'SELECT CASE WHEN count(*) < $3 THEN count(*) END FROM %s AS n',
-                due_timed(v_rule.rule, cutoff_call(v_rule.rule, '$1'), '$2', '$3')
-            )
+            v_from := cutoff_call(v_rule.rule, '$1');
+            -- A strategy that no rule has is not installed.
+            IF v_rule.strategy = 'partition' THEN
+                v_from := due_partitions(v_rule.rule, v_from, '$2', '$3');
+            ELSE
+                v_from := due_timed(v_rule.rule, v_from, '$2', '$3');
+            END IF;
+            EXECUTE format('SELECT CASE WHEN count(*) < $3 THEN count(*) END FROM %s AS n', v_from)
             INTO v_soon
             USING v_now, v_then, v_limit;
         ELSE

@@ -34,7 +34,7 @@ BEGIN
         ORDER BY r.position
     LOOP
         BEGIN
-            IF v_rule.strategy IN ('removal-time', 'age') THEN
+            IF v_rule.strategy IN ('removal-time', 'age', 'partition') THEN
                 FOR v_found IN SELECT s.table_name, s.apart, s.undated FROM strays_timed(v_rule.rule) AS s LOOP
                     v_of_rules := v_of_rules || jsonb_build_object(
                         'position', 1,

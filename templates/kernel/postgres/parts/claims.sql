@@ -82,6 +82,16 @@ FROM (
     JOIN pg_catalog.pg_roles AS m ON m.oid = a.member
     WHERE CASE m.rolname
         WHEN w.owner THEN r.rolname NOT IN ('pg_monitor', 'pg_read_all_stats', 'pg_read_all_settings')
+            -- Only who owns a partition can drop it.
+            AND (r.rolsuper OR NOT EXISTS (
+                SELECT
+                FROM pg_catalog.pg_class AS t
+                LEFT JOIN pg_catalog.pg_inherits AS i ON i.inhrelid = t.oid
+                JOIN pg_catalog.pg_class AS p ON p.oid IN (t.oid, i.inhparent)
+                WHERE t.relowner = r.oid
+                  AND p.relnamespace = pg_catalog.to_regnamespace(pg_catalog.quote_ident(w.schema))
+                  AND p.relname = ANY (w.dropped)
+            ))
         WHEN w.login THEN r.rolname <> w.operator
         ELSE false
     END

@@ -1,0 +1,101 @@
+//! Tables that are partitioned: what a rule that drops partitions needs of them, and where a rule could.
+
+use super::finding::{Finding, error, notice, warning};
+use crate::catalog::{Catalog, CatalogTable};
+use crate::dialect::Dialect;
+use crate::graph::{Graph, Rule, Table};
+use crate::render::{control_name, role_name};
+
+/// Adds what keeps a rule from dropping partitions.
+pub(super) fn compare(graph: &Graph, rule: &Rule, catalog: &Catalog, found: &mut Vec<Finding>) {
+    let table = graph.table(rule.root);
+    let Some(live) = catalog.tables.get(&table.name) else {
+        return;
+    };
+    let time = &rule.end_time.name;
+    if !is_by(live, time) {
+        let is = match &live.partition_key {
+            Some(key) => format!("is partitioned by {key}"),
+            None => "is not partitioned".to_owned(),
+        };
+        let message = format!("{is}, and the rule drops partitions by range of `{time}`");
+        found.push(
+            error("not-partitioned", &table.name, message)
+                .help("`strategy = \"age\"` deletes the rows one by one, however the table is made"),
+        );
+        return;
+    }
+    if let Some(key) = live.referenced_by.first() {
+        let message = format!(
+            "`{}` refers to it by {}: a partition that rows may refer to is not dropped",
+            key.table, key.name
+        );
+        found.push(error("partition-bound", &table.name, message).help(
+            "`strategy = \"age\"` deletes the rows that nothing refers to, or drop the foreign key",
+        ));
+    }
+    let mut triggers = live.triggers.iter();
+    if let Some(trigger) = triggers.find(|trigger| trigger.enabled && trigger.on_delete) {
+        let message = format!(
+            "the trigger `{}` acts on DELETE, and a dropped partition does not fire it",
+            trigger.name
+        );
+        found.push(
+            error("partition-bound", &table.name, message)
+                .help("`strategy = \"age\"` deletes the rows, or drop the trigger"),
+        );
+    }
+    owners(graph, table, catalog, found);
+    if catalog.extensions.iter().any(|name| name == "pg_partman") {
+        let message = "pg_partman is installed: a run refuses if it maintains this table";
+        found.push(
+            notice("partitioned", &table.name, message.to_owned())
+                .help("let its retention drop the partitions, or take the table out of `part_config`"),
+        );
+    }
+}
+
+/// Only the owner of a partition can drop it.
+fn owners(graph: &Graph, table: &Table, catalog: &Catalog, found: &mut Vec<Finding>) {
+    let ours = role_name(catalog.dialect, &control_name(graph), "owner");
+    let parts = catalog.tables.values();
+    let parts = parts.filter(|it| it.partition_of.as_ref() == Some(&table.name));
+    let mut owners: Vec<&str> = parts.map(|part| part.owner.as_str()).collect();
+    owners.sort_unstable();
+    owners.dedup();
+    for owner in owners.into_iter().filter(|owner| *owner != ours) {
+        let message = format!("`{owner}` owns partitions, and only an owner can drop them");
+        found.push(notice("partition-owner", &table.name, message).help(format!(
+            "GRANT {} TO {}, unless it is done; docs/partitions.md says what that allows",
+            Dialect::Postgres.ident(owner),
+            Dialect::Postgres.ident(&ours)
+        )));
+    }
+}
+
+/// Tells of a partitioned table that rows are deleted from it, or that a rule could drop partitions instead.
+pub(super) fn told(graph: &Graph, table: &Table, live: &CatalogTable, found: &mut Vec<Finding>) {
+    let mut rules = graph.rules.iter();
+    let of_it = |rule: &&Rule| graph.table(rule.root).name == table.name;
+    if !live.partitioned || rules.clone().filter(of_it).any(Rule::drops_partitions) {
+        return;
+    }
+    let message = "is partitioned: each statement touches all its partitions, and none is dropped";
+    // What is more than the age of a row, no partition knows.
+    let could = rules.any(|rule| {
+        let is_plain = rule.is_plain(table) && rule.candidates.is_empty();
+        of_it(&rule) && is_plain && rule.where_sql.is_none() && is_by(live, &rule.end_time.name)
+    });
+    let help = if could {
+        "`strategy = \"partition\"` drops whole partitions instead, at a fraction of the cost"
+    } else {
+        "measure a run with `--dry-run` first"
+    };
+    found.push(warning("partitioned", &table.name, message.to_owned()).help(help));
+}
+
+/// Whether a table is partitioned by range of one column.
+pub(crate) fn is_by(live: &CatalogTable, column: &str) -> bool {
+    let key = live.partition_key.as_deref();
+    key.is_some_and(|key| key == format!("RANGE ({column})") || key == format!("RANGE (\"{column}\")"))
+}

@@ -1,0 +1,579 @@
+-- Rules that drop whole range partitions of one table. Their verbs are rows, count_partition, drop_partition and, where holds of
+-- other rules may keep rows, held_partition. A partition is to them what a family is to others: it is deleted as a whole or not at all. Only the verb
+-- drop_partition drops a table, and only one that the catalog has, under its lock, as a partition of exactly the rule's table with
+-- exactly these bounds.
+
+-- run_partition: what runs have dropped.
+--# create table run_partition
+CREATE TABLE IF NOT EXISTS run_partition (
+    run_id       bigint      NOT NULL,
+    rule         text        NOT NULL,
+    name         text        NOT NULL,
+    from_bound   text        NOT NULL,
+    to_bound     text        NOT NULL,
+    deleted_rows bigint      NOT NULL,
+    bytes        bigint      NOT NULL,
+    dropped_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (run_id, rule, name)
+);
+--# comment on table run_partition
+COMMENT ON TABLE run_partition IS
+    'The partitions that runs have dropped, with their bounds (from inclusive, -infinity: MINVALUE; to exclusive), their rows, which were '
+    'counted while nobody could write to them, and their size with indexes.';
+
+-- partitions_of: the partitions of the table of a rule. o_kind: plain, default, or other: what is partitioned itself, or is being
+-- detached. Bounds are texts of the type of the column; o_to is NULL where there is no end.
+--# create function partitions_of
+CREATE OR REPLACE FUNCTION partitions_of(p_rule text)
+RETURNS TABLE (o_id oid, o_name text, o_kind text, o_from text, o_to text, o_bound text)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET datestyle = 'ISO, YMD'
+SET timezone = 'UTC'
+AS $windrow$
+BEGIN
+    RETURN QUERY
+    SELECT
+        c.oid,
+        CASE WHEN n.nspname = s.schema_name THEN c.relname::text ELSE format('%s.%s', n.nspname, c.relname) END,
+        CASE
+            WHEN b.bound = 'DEFAULT' THEN 'default'
+            WHEN c.relkind = 'r' AND NOT i.inhdetachpending AND b.ends IS NOT NULL THEN 'plain'
+            ELSE 'other'
+        END,
+        CASE b.ends[1] WHEN 'MINVALUE' THEN '-infinity' ELSE trim('''' FROM b.ends[1]) END,
+        CASE WHEN b.ends[2] <> 'MAXVALUE' THEN trim('''' FROM b.ends[2]) END,
+        b.bound
+    FROM rule AS r
+    CROSS JOIN spec AS s
+    JOIN pg_inherits AS i ON i.inhparent = to_regclass(format('%I.%I', s.schema_name, r.root))
+    JOIN pg_class AS c ON c.oid = i.inhrelid AND c.relispartition
+    JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    CROSS JOIN LATERAL (SELECT pg_get_expr(c.relpartbound, c.oid)) AS p(bound)
+    CROSS JOIN LATERAL (SELECT p.bound, regexp_match(p.bound, '^FOR VALUES FROM \((.+)\) TO \((.+)\)$')) AS b(bound, ends)
+    WHERE r.rule = p_rule;
+END
+$windrow$;
+--# comment on function partitions_of
+COMMENT ON FUNCTION partitions_of(text) IS
+    'The partitions of the table of p_rule, with their bounds (from inclusive, to exclusive; NULL: the default one, or without an end).';
+
+-- partition_misfit: why no partition of a rule is dropped, by the catalog. A drop asks no row, fires no trigger and is in no
+-- replica by logical decoding: what needs one of these is not for it.
+--# create function partition_misfit
+CREATE OR REPLACE FUNCTION partition_misfit(p_rule text)
+RETURNS text
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET row_security = off
+AS $windrow$
+DECLARE
+    v_rule   rule%ROWTYPE;
+    v_schema text := (SELECT s.schema_name FROM spec AS s);
+    v_table  oid;
+    v_found  record;
+    v_known  boolean;
+BEGIN
+    SELECT * INTO STRICT v_rule FROM rule AS r WHERE r.rule = p_rule;
+    v_table := to_regclass(format('%I.%I', v_schema, v_rule.root));
+    IF NOT EXISTS (
+        SELECT
+        FROM pg_partitioned_table AS t
+        JOIN pg_attribute AS a ON a.attrelid = t.partrelid AND a.attnum = t.partattrs[0]
+        WHERE t.partrelid = v_table
+          AND t.partstrat = 'r'
+          AND t.partnatts = 1
+          AND a.attname = v_rule.time_name
+    ) THEN
+        RETURN format('table %s is not partitioned by range of %s alone: use the strategy age', v_rule.root, v_rule.time_name);
+    END IF;
+    SELECT f.conname, f.conrelid::regclass AS other
+    INTO v_found
+    FROM pg_constraint AS f
+    WHERE f.contype = 'f'
+      AND (f.confrelid = v_table OR f.confrelid IN (SELECT i.inhrelid FROM pg_inherits AS i WHERE i.inhparent = v_table))
+    ORDER BY f.conparentid = 0 DESC, f.conname
+    LIMIT 1;
+    IF FOUND THEN
+        RETURN format('table %s refers to %s by %s, and a partition that rows refer to cannot be dropped: use the strategy age',
+            v_found.other, v_rule.root, v_found.conname);
+    END IF;
+    SELECT g.tgname
+    INTO v_found
+    FROM pg_trigger AS g
+    WHERE g.tgrelid = v_table
+      AND NOT g.tgisinternal
+      AND g.tgenabled <> 'D'
+      AND g.tgtype & 8 = 8
+    ORDER BY g.tgname
+    LIMIT 1;
+    IF FOUND THEN
+        RETURN format('table %s has the trigger %s on DELETE, which a dropped partition does not fire: use the strategy age',
+            v_rule.root, v_found.tgname);
+    END IF;
+    -- The tables of pg_partman: who has its own maintenance does not need another.
+    FOR v_found IN
+        SELECT
+            c.oid::regclass AS config,
+            has_schema_privilege(c.relnamespace, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') AS readable,
+            EXISTS (
+                SELECT
+                FROM pg_depend AS d
+                JOIN pg_extension AS e ON e.oid = d.refobjid AND e.extname = 'pg_partman'
+                WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.refclassid = 'pg_extension'::regclass
+            ) AS is_known
+        FROM pg_class AS c
+        JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = 'parent_table' AND NOT a.attisdropped
+        WHERE c.relname = 'part_config'
+          AND c.relkind = 'r'
+        ORDER BY c.oid
+    LOOP
+        IF v_found.readable THEN
+            EXECUTE format('SELECT EXISTS (SELECT FROM %s AS p WHERE p.parent_table::text = $1)', v_found.config)
+            INTO v_known
+            USING format('%s.%s', v_schema, v_rule.root);
+            IF v_known THEN
+                RETURN format('pg_partman maintains %s, as %s says: let its retention drop the partitions, or remove it from there',
+                    v_rule.root, v_found.config);
+            END IF;
+        ELSIF v_found.is_known THEN
+            RETURN format('whether pg_partman maintains %s is not known: GRANT SELECT ON %s TO %I, and USAGE on its schema',
+                v_rule.root, v_found.config, current_user);
+        END IF;
+    END LOOP;
+    RETURN NULL;
+END
+$windrow$;
+--# comment on function partition_misfit
+COMMENT ON FUNCTION partition_misfit(text) IS
+    'Why no partition of p_rule can be dropped: how its table is partitioned, foreign keys and triggers on it, pg_partman; NULL: nothing.';
+
+-- partition_unowned: a partition that the owner role may not drop. No right can be granted for that, but membership.
+--# create function partition_unowned
+CREATE OR REPLACE FUNCTION partition_unowned(p_rule text)
+RETURNS text
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    RETURN (
+        SELECT CASE
+            WHEN o.is_member THEN format('partition %s is in a schema that it may not use: GRANT USAGE ON SCHEMA %s TO %I', p.o_name,
+                c.relnamespace::regnamespace, current_user)
+            ELSE format('partition %s belongs to %I, and only its owner can drop it: GRANT %2$I TO %3$I', p.o_name,
+                pg_get_userbyid(c.relowner), current_user)
+        END
+        FROM partitions_of(p_rule) AS p
+        JOIN pg_class AS c ON c.oid = p.o_id
+        CROSS JOIN LATERAL (SELECT pg_has_role(c.relowner, 'USAGE')) AS o(is_member)
+        WHERE p.o_kind = 'plain'
+          AND NOT (o.is_member AND has_schema_privilege(c.relnamespace, 'USAGE'))
+        ORDER BY p.o_name
+        LIMIT 1
+    );
+END
+$windrow$;
+--# comment on function partition_unowned
+COMMENT ON FUNCTION partition_unowned(text) IS
+    'The first partition of p_rule that the owner role may not drop, since it is no member of the role that owns it, or may not use '
+    'its schema; with the remedy. NULL: none.';
+
+-- check_partitions: a manual run, a purge and arm() get an error.
+--# create function check_partitions
+CREATE OR REPLACE FUNCTION check_partitions()
+RETURNS void
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_misfit text;
+BEGIN
+    FOR v_misfit IN
+        SELECT coalesce(partition_misfit(r.rule), partition_unowned(r.rule))
+        FROM rule AS r
+        WHERE r.strategy = 'partition'
+        ORDER BY r.position
+    LOOP
+        IF v_misfit IS NOT NULL THEN
+            RAISE EXCEPTION '%', v_misfit
+                USING ERRCODE = '55000', HINT = 'Nothing was dropped. docs/partitions.md says what a table of partitions needs.';
+        END IF;
+    END LOOP;
+END
+$windrow$;
+--# comment on function check_partitions
+COMMENT ON FUNCTION check_partitions() IS
+    'Raises 55000 where partitions of a rule cannot be dropped; check_catalog() calls it.';
+
+-- next_partition: the partition that ends first behind p_after, if it ends before or at the cutoff.
+--# create function next_partition
+CREATE OR REPLACE FUNCTION next_partition(
+    p_rule text, p_after text, p_cutoff text,
+    OUT o_id oid, OUT o_name text, OUT o_kind text, OUT o_from text, OUT o_to text, OUT o_bound text
+)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET datestyle = 'ISO, YMD'
+SET timezone = 'UTC'
+AS $windrow$
+BEGIN
+    -- Times without a zone are compared as if they were in UTC, all of them.
+    SELECT p.o_id, p.o_name, p.o_kind, p.o_from, p.o_to, p.o_bound
+    INTO o_id, o_name, o_kind, o_from, o_to, o_bound
+    FROM partitions_of(p_rule) AS p
+    WHERE p.o_to::timestamptz <= p_cutoff::timestamptz
+      AND (p_after IS NULL OR p.o_to::timestamptz > p_after::timestamptz)
+    ORDER BY p.o_to::timestamptz
+    LIMIT 1;
+END
+$windrow$;
+--# comment on function next_partition
+COMMENT ON FUNCTION next_partition(text, text, text) IS
+    'The next partition of p_rule that is due: it ends after p_after (NULL: the first), and at p_cutoff at the latest. Reads only.';
+
+-- partition_judged: what a partition holds, and why it is kept, if it is. o_key: the partition, and the first row that keeps it.
+--# create function partition_judged
+CREATE OR REPLACE FUNCTION partition_judged(
+    p_rule text, p_name text, p_kind text, p_from text, p_to text,
+    OUT o_rows bigint, OUT o_oldest json, OUT o_key text, OUT o_reason text
+)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET datestyle = 'ISO, YMD'
+SET timezone = 'UTC'
+SET row_security = off
+AS $windrow$
+DECLARE
+    v_stay text[];
+    v_held text[];
+BEGIN
+    o_key := p_name;
+    IF p_kind <> 'plain' THEN
+        o_rows := 0;
+        o_reason := 'NOT_DROPPABLE';
+        RETURN;
+    END IF;
+    IF bound_by(p_rule) THEN
+        EXECUTE format('SELECT %s(%L, %L)', routine_of(p_rule, 'held_partition'), p_from, p_to) INTO v_stay;
+    END IF;
+    EXECUTE format(
+        'SELECT c.o_rows, to_json(c.o_oldest), c.o_held FROM %s(%L, %L, $1::%s[]) AS c',
+        routine_of(p_rule, 'count_partition'), p_from, p_to, key_type_of(p_rule)
+    )
+    INTO o_rows, o_oldest, v_held
+    USING held_keys(p_rule) || v_stay;
+    IF v_held <> '{}' THEN
+        o_key := format('%s (%s)', p_name, v_held[1]);
+        o_reason := 'HELD';
+    END IF;
+END
+$windrow$;
+--# comment on function partition_judged
+COMMENT ON FUNCTION partition_judged(text, text, text, text, text) IS
+    'Rows of a partition of p_rule, counted; o_reason: why it is kept, NULL: it may be dropped. Reads the partition from end to end.';
+
+-- partition_batch: one batch: one partition. Has no transaction control.
+--# create function partition_batch
+CREATE OR REPLACE FUNCTION partition_batch(
+    p_run bigint, p_rule text, p_id oid, p_name text, p_kind text, p_from text, p_to text, p_bound text,
+    OUT o_families bigint, OUT o_rows bigint[], OUT o_skip_keys text[], OUT o_skip_reasons text[]
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_judged record;
+    v_bytes  bigint;
+BEGIN
+    PERFORM begin_batch('holds');
+    IF p_kind = 'plain' THEN
+        -- Nobody writes to it while its rows are counted: what is dropped is what was judged. Rows of other partitions are written.
+        EXECUTE format('LOCK TABLE ONLY %s IN SHARE MODE', p_id::regclass);
+    END IF;
+    SELECT j.o_rows, j.o_key, j.o_reason INTO v_judged FROM partition_judged(p_rule, p_name, p_kind, p_from, p_to) AS j;
+    o_families := 0;
+    o_rows := ARRAY[0];
+    o_skip_keys := '{}';
+    o_skip_reasons := '{}';
+    IF v_judged.o_reason IS NOT NULL THEN
+        o_skip_keys := ARRAY[v_judged.o_key];
+        o_skip_reasons := ARRAY[v_judged.o_reason];
+        RETURN;
+    END IF;
+    v_bytes := pg_total_relation_size(p_id);
+    EXECUTE format('SELECT %s($1, $2, $3)', routine_of(p_rule, 'drop_partition'))
+    USING p_id, p_bound, setting_of(p_rule, 'lock_timeout')::integer;
+    INSERT INTO run_partition (run_id, rule, name, from_bound, to_bound, deleted_rows, bytes)
+    VALUES (p_run, p_rule, p_name, p_from, p_to, v_judged.o_rows, v_bytes);
+    o_families := 1;
+    o_rows := ARRAY[v_judged.o_rows];
+END
+$windrow$;
+--# comment on function partition_batch
+COMMENT ON FUNCTION partition_batch(bigint, text, oid, text, text, text, text, text) IS
+    'Drops, in the caller''s transaction, one partition, unless something keeps it; partition_step() calls it.';
+
+-- partitions_left: the default partition, where it has rows that are due or have no time: they are never deleted.
+--# create function partitions_left
+CREATE OR REPLACE FUNCTION partitions_left(p_rule text, p_cutoff text, OUT o_skip_keys text[], OUT o_skip_reasons text[])
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET datestyle = 'ISO, YMD'
+SET timezone = 'UTC'
+SET row_security = off
+AS $windrow$
+DECLARE
+    v_part    record;
+    v_due     boolean;
+    v_undated boolean;
+BEGIN
+    o_skip_keys := '{}';
+    o_skip_reasons := '{}';
+    FOR v_part IN
+        SELECT
+            p.o_id::regclass AS part, p.o_name,
+            -- A date stands for the end of its day.
+            format(CASE WHEN r.document ? 'dates' THEN '(t.%I + 1)' ELSE 't.%I' END, r.time_name) AS ended
+        FROM partitions_of(p_rule) AS p
+        JOIN rule AS r ON r.rule = p_rule
+        WHERE p.o_kind = 'default'
+    LOOP
+        EXECUTE format(
+            'SELECT coalesce(bool_or(%1$s <= %2$L), false), coalesce(bool_or(%1$s IS NULL), false) FROM %3$s AS t',
+            v_part.ended, p_cutoff, v_part.part
+        )
+        INTO v_due, v_undated;
+        IF v_due THEN
+            o_skip_keys := o_skip_keys || v_part.o_name;
+            o_skip_reasons := o_skip_reasons || 'NOT_DROPPABLE'::text;
+        END IF;
+        IF v_undated THEN
+            o_skip_keys := o_skip_keys || v_part.o_name;
+            o_skip_reasons := o_skip_reasons || 'UNDATED_MEMBER'::text;
+        END IF;
+    END LOOP;
+END
+$windrow$;
+--# comment on function partitions_left
+COMMENT ON FUNCTION partitions_left(text, text) IS
+    'The default partition of p_rule, where rows in it are due by p_cutoff, or have no time. Reads it from end to end.';
+
+-- partition_step: one partition of a run, with its progress in the ledger, in the caller's transaction.
+--# create function partition_step
+CREATE OR REPLACE FUNCTION partition_step(p_run bigint, p_rule text)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+SET datestyle = 'ISO, YMD'
+SET timezone = 'UTC'
+AS $windrow$
+DECLARE
+    v_run      run%ROWTYPE;
+    v_progress run_rule%ROWTYPE;
+    v_state    text;
+    v_cutoff   text;
+    v_until    text;
+    v_next     record;
+    v_batch    record;
+    v_sqlstate text;
+    v_message  text;
+BEGIN
+    v_state := begin_step(p_run, p_rule);
+    IF v_state IS NOT NULL THEN
+        RETURN v_state;
+    END IF;
+    SELECT * INTO STRICT v_run FROM run AS r WHERE r.run_id = p_run;
+    SELECT * INTO STRICT v_progress FROM run_rule AS r WHERE r.run_id = p_run AND r.rule = p_rule;
+    IF families_left(v_run, v_progress) <= 0 THEN
+        RETURN 'run_families reached';
+    END IF;
+    -- Others had the locks: back off, before any is taken.
+    IF v_progress.retries_in_row > 0 THEN
+        PERFORM pg_sleep(least(0.1 * 2 ^ (v_progress.retries_in_row - 1), 1));
+    END IF;
+    v_state := take_locks(p_run, p_rule);
+    IF v_state IS NOT NULL THEN
+        RETURN v_state;
+    END IF;
+    v_state := coalesce(partition_misfit(p_rule), partition_unowned(p_rule));
+    IF v_state IS NOT NULL THEN
+        RETURN format('error 55000: %s', v_state);
+    END IF;
+    EXECUTE format('SELECT (%s)::text', cutoff_call(p_rule, '$1', '$2'))
+    INTO v_cutoff
+    USING v_run.as_of, seconds(v_run.options ->> 'retention');
+    -- What lies before the place where the run began comes last, up to that.
+    v_until := v_cutoff;
+    IF v_progress.around AND v_progress.start_time IS NOT NULL THEN
+        v_until := least(v_cutoff::timestamptz, v_progress.start_time::timestamptz)::text;
+    END IF;
+    SELECT n.* INTO v_next FROM next_partition(p_rule, v_progress.cursor_time, v_until) AS n;
+    IF v_next.o_to IS NULL THEN
+        IF v_progress.around OR v_progress.start_time IS NULL THEN
+            PERFORM record_skips(p_run, p_rule, l.o_skip_keys, l.o_skip_reasons)
+            FROM partitions_left(p_rule, v_cutoff) AS l
+            WHERE l.o_skip_keys <> '{}';
+        END IF;
+        RETURN 'nothing left';
+    END IF;
+
+    BEGIN
+        SELECT b.o_families, b.o_rows, b.o_skip_keys, b.o_skip_reasons
+        INTO v_batch
+        FROM partition_batch(
+            p_run, p_rule, v_next.o_id, v_next.o_name, v_next.o_kind, v_next.o_from, v_next.o_to, v_next.o_bound
+        ) AS b;
+        PERFORM look_at_last(p_run);
+        IF v_run.dry_run THEN
+            -- The dry run is the real batch, rolled back.
+            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD002';
+        END IF;
+    EXCEPTION
+        WHEN SQLSTATE 'WD002' THEN
+            NULL;
+        WHEN query_canceled THEN
+            RETURN 'cancelled';
+        WHEN OTHERS THEN
+            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+    END;
+    IF v_sqlstate IS NOT NULL THEN
+        -- The locks of this batch are given back already: whoever waited for them goes on.
+        v_state := fail_step(p_run, p_rule, v_sqlstate, v_message, NULL);
+        IF v_state IS NOT NULL THEN
+            RETURN v_state;
+        END IF;
+        PERFORM record_failure(p_run, p_rule, v_next.o_name, v_sqlstate, v_message);
+        SELECT
+            0::bigint AS o_families,
+            ARRAY[0::bigint] AS o_rows,
+            ARRAY[v_next.o_name] AS o_skip_keys,
+            ARRAY[CASE WHEN is_busy(v_sqlstate) THEN 'LOCKED' ELSE 'FAILED' END] AS o_skip_reasons
+        INTO v_batch;
+    END IF;
+    PERFORM end_step(
+        p_run, p_rule, v_batch.o_families, v_batch.o_rows, '{}',
+        NULL, v_progress.batch_families, false,
+        v_next.o_to, NULL,
+        v_batch.o_skip_keys, v_batch.o_skip_reasons
+    );
+    RETURN 'more';
+END
+$windrow$;
+--# comment on function partition_step
+COMMENT ON FUNCTION partition_step(bigint, text) IS
+    'One partition of run p_run, and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and '
+    'commits.';
+
+-- partition_idle: whether nothing is due, and nothing is to be said.
+--# create function partition_idle
+CREATE OR REPLACE FUNCTION partition_idle(p_rule text, p_as_of timestamptz)
+RETURNS bigint
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET datestyle = 'ISO, YMD'
+SET timezone = 'UTC'
+AS $windrow$
+DECLARE
+    v_cutoff text;
+BEGIN
+    EXECUTE format('SELECT (%s)::text', cutoff_call(p_rule, '$1')) INTO v_cutoff USING p_as_of;
+    RETURN (
+        SELECT CASE WHEN n.o_to IS NULL AND l.o_skip_keys = '{}' AND partition_misfit(p_rule) IS NULL THEN 0 END
+        FROM next_partition(p_rule, NULL, v_cutoff) AS n
+        CROSS JOIN partitions_left(p_rule, v_cutoff) AS l
+    );
+END
+$windrow$;
+--# comment on function partition_idle
+COMMENT ON FUNCTION partition_idle(text, timestamptz) IS
+    '0 where no partition of p_rule is due at p_as_of, and nothing is to be told; else NULL. Reads only.';
+
+-- partition_preview: the partitions that a run would drop, counted but not locked.
+--# create function partition_preview
+CREATE OR REPLACE FUNCTION partition_preview(p_rule text, p_options jsonb, p_as_of timestamptz)
+RETURNS json
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET datestyle = 'ISO, YMD'
+SET timezone = 'UTC'
+AS $windrow$
+DECLARE
+    v_families bigint := 0;
+    v_batches  bigint := 0;
+    v_limit    bigint := coalesce((p_options ->> 'run_families')::bigint, setting_of(p_rule, 'run_families'));
+    v_after    text   := ((p_options ->> 'from')::timestamptz - interval '1 microsecond')::text;
+    v_cutoff   text;
+    v_next     record;
+    v_judged   record;
+    v_left     record;
+    v_rows     bigint := 0;
+    v_oldest   json;
+    v_samples  jsonb := '[]';
+    v_keys     text[] := '{}';
+    v_reasons  text[] := '{}';
+    v_more     boolean := false;
+    v_misfit   text := partition_misfit(p_rule);
+BEGIN
+    IF v_misfit IS NOT NULL THEN
+        RAISE EXCEPTION '%', v_misfit
+            USING ERRCODE = '55000', HINT = 'docs/partitions.md says what a table of partitions needs.';
+    END IF;
+    EXECUTE format('SELECT (%s)::text', cutoff_call(p_rule, '$1', '$2')) INTO v_cutoff USING p_as_of, seconds(p_options ->> 'retention');
+    LOOP
+        SELECT n.* INTO v_next FROM next_partition(p_rule, v_after, v_cutoff) AS n;
+        EXIT WHEN v_next.o_to IS NULL;
+        IF v_families >= v_limit THEN
+            v_more := true;
+            EXIT;
+        END IF;
+        v_after := v_next.o_to;
+        v_batches := v_batches + 1;
+        SELECT j.* INTO v_judged FROM partition_judged(p_rule, v_next.o_name, v_next.o_kind, v_next.o_from, v_next.o_to) AS j;
+        IF v_judged.o_reason IS NOT NULL THEN
+            v_keys := v_keys || v_judged.o_key;
+            v_reasons := v_reasons || v_judged.o_reason;
+            CONTINUE;
+        END IF;
+        v_families := v_families + 1;
+        v_rows := v_rows + v_judged.o_rows;
+        v_oldest := coalesce(v_oldest, v_judged.o_oldest);
+        IF jsonb_array_length(v_samples) < 10 THEN
+            v_samples := v_samples || to_jsonb(v_next.o_name);
+        END IF;
+    END LOOP;
+    IF NOT v_more AND NOT p_options ? 'from' THEN
+        SELECT l.* INTO v_left FROM partitions_left(p_rule, v_cutoff) AS l;
+        v_keys := v_keys || v_left.o_skip_keys;
+        v_reasons := v_reasons || v_left.o_skip_reasons;
+    END IF;
+    RETURN preview_document(p_rule, v_families, ARRAY[v_rows], v_oldest, v_samples, v_keys, v_reasons, NULL, v_limit, v_more, v_batches);
+END
+$windrow$;
+--# comment on function partition_preview
+COMMENT ON FUNCTION partition_preview(text, jsonb, timestamptz) IS
+    'What a run of a rule of partitions would drop and skip now, as one JSON document. Reads only; preview() calls it.';
+
+-- due_partitions: what lists the ends of the partitions that are due by a rule, the oldest first, for a FROM: up to the cutoff at
+-- an instant.
+--# create function due_partitions
+CREATE OR REPLACE FUNCTION due_partitions(p_rule text, p_from text, p_at text, p_limit text)
+RETURNS text
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    RETURN format(
+        $due$(
+            SELECT p.o_to::%1$s AS ended
+            FROM partitions_of(%2$L) AS p
+            WHERE p.o_to::%1$s > %3$s AND p.o_to::%1$s <= %4$s
+            ORDER BY p.o_to::%1$s
+            LIMIT %5$s
+        )$due$,
+        time_type_of(p_rule), p_rule, p_from, cutoff_call(p_rule, p_at), p_limit
+    );
+END
+$windrow$;
+--# comment on function due_partitions
+COMMENT ON FUNCTION due_partitions(text, text, text, text) IS
+    'The call that lists what is due by a rule at p_at, from p_from on, whether or not it may go, at most p_limit; these are expressions.';

@@ -1,0 +1,214 @@
+//! Rules that drop whole range partitions, on PostgreSQL.
+
+mod locks;
+mod model;
+mod refused;
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use windrow::dialect::Dialect;
+use windrow::fit;
+use windrow::graph::Graph;
+
+use self::locks::{
+    a_held_row_that_comes_late_keeps_its_partition,
+    the_application_waits_no_longer_than_the_lock_timeout,
+};
+use self::model::a_run_drops_what_the_model_says;
+use self::refused::{
+    nothing_but_a_partition_that_was_judged_is_dropped,
+    only_a_member_of_the_owner_of_partitions_drops_them,
+    what_a_drop_would_pass_over_is_refused_by_name,
+};
+use crate::harness::tests;
+use crate::support::graphs::graph_of;
+use crate::support::installation::{Installation, violations};
+
+tests! {
+    on_postgres: [
+        a_run_drops_what_the_model_says,
+        the_application_waits_no_longer_than_the_lock_timeout,
+        a_held_row_that_comes_late_keeps_its_partition,
+        what_a_drop_would_pass_over_is_refused_by_name,
+        only_a_member_of_the_owner_of_partitions_drops_them,
+        nothing_but_a_partition_that_was_judged_is_dropped,
+        the_example_does_what_its_page_says,
+        the_check_proposes_the_strategy_and_says_what_it_needs,
+        what_a_hold_of_another_rule_keeps_keeps_its_partition,
+    ],
+}
+
+const EXAMPLE: &str = include_str!("../../specs/examples/event-log.toml");
+
+/// The table of the example with a partition for each of some months before and after now, and a row in each.
+const SCHEMA: &str = "
+CREATE TABLE event_log (
+    id        bigint GENERATED ALWAYS AS IDENTITY,
+    logged_at timestamptz NOT NULL,
+    message   text NOT NULL,
+    PRIMARY KEY (id, logged_at)
+) PARTITION BY RANGE (logged_at);
+CREATE TABLE event_log_old PARTITION OF event_log FOR VALUES FROM (MINVALUE) TO (date_trunc('day', now() - interval '200 days'));
+CREATE TABLE event_log_past PARTITION OF event_log
+    FOR VALUES FROM (date_trunc('day', now() - interval '200 days')) TO (date_trunc('day', now() - interval '100 days'));
+CREATE TABLE event_log_now PARTITION OF event_log
+    FOR VALUES FROM (date_trunc('day', now() - interval '100 days')) TO (date_trunc('day', now() + interval '100 days'));
+INSERT INTO event_log (logged_at, message)
+SELECT now() - make_interval(days => n * 10), 'event ' || n FROM generate_series(1, 30) AS n;
+";
+
+/// The example under another name, so that tests do not share its roles.
+pub(crate) fn example(name: &str) -> Graph {
+    graph_of(&EXAMPLE.replace("\"event-log\"", &format!("\"{name}\"")))
+}
+
+/// The example, installed and armed, with partitions that belong to a role of their own.
+fn armed(name: &str) -> Installation {
+    let mut installation = Installation::of(Dialect::Postgres, SCHEMA, &example(name));
+    own(&mut installation);
+    grant(&mut installation);
+    installation.arm();
+    installation
+}
+
+/// The role to which the partitions belong, and of which windrow's owner role becomes a member.
+fn owner(installation: &Installation) -> String {
+    format!("{}_app", installation.control)
+}
+
+/// Gives the log and its partitions an owner of their own.
+fn own(installation: &mut Installation) {
+    let owner = owner(installation);
+    installation.execute(&format!(
+        "DO $$ BEGIN CREATE ROLE {owner} NOLOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$"
+    ));
+    let tables = installation.texts(
+        "SELECT p.relid::regclass::text FROM pg_partition_tree('event_log') AS p ORDER BY p.level",
+    );
+    for table in tables {
+        installation.execute(&format!("ALTER TABLE {table} OWNER TO {owner}"));
+    }
+}
+
+fn grant(installation: &mut Installation) {
+    let (owner, control) = (owner(installation), installation.control.clone());
+    installation.execute(&format!("GRANT {owner} TO {control}_owner"));
+}
+
+/// The partitions that there are.
+fn partitions(installation: &mut Installation) -> BTreeSet<String> {
+    let names = installation.texts(
+        "SELECT i.inhrelid::regclass::text FROM pg_inherits AS i WHERE i.inhparent = 'event_log'::regclass ORDER BY 1",
+    );
+    names.into_iter().collect()
+}
+
+fn set(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+/// The part of a document about the only rule.
+fn only(document: &Value) -> &Value {
+    &document["rules"][0]
+}
+
+fn the_example_does_what_its_page_says() {
+    let mut installation = armed("event-log-example");
+    let all = set(&["event_log_now", "event_log_old", "event_log_past"]);
+    let preview = installation.preview(json!({})).expect("a preview");
+    assert_eq!(only(&preview)["families"], 2, "{preview}");
+    assert_eq!(only(&preview)["sample_roots"], json!(["event_log_old", "event_log_past"]));
+    let rows = only(&preview)["rows"].clone();
+    assert_eq!(rows, installation.number("SELECT count(*) FROM event_log_old") + installation.number("SELECT count(*) FROM event_log_past"));
+    let due = installation.texts("SELECT d.families FROM W.due_now(100) AS d");
+    assert_eq!(due, ["2"]);
+
+    let dry = installation.run(json!({"dry_run": true})).expect("a dry run");
+    assert_eq!((&only(&dry)["families"], &only(&dry)["rows"]), (&json!(2), &rows));
+    assert_eq!(partitions(&mut installation), all);
+    assert_eq!(installation.number("SELECT count(*) FROM W.run_partition"), 0);
+
+    let run = installation.run(json!({})).expect("a run");
+    assert_eq!((&run["status"], &run["reason"]), (&json!("done"), &json!("nothing left")));
+    assert_eq!((&only(&run)["families"], &only(&run)["rows"]), (&json!(2), &rows));
+    assert_eq!(only(&run)["tables"], json!({"event_log": rows}));
+    assert_eq!(partitions(&mut installation), set(&["event_log_now"]));
+    let ledger = installation.texts(
+        "SELECT concat_ws(' ', p.name, p.from_bound = '-infinity', p.deleted_rows, p.bytes > 0) FROM W.run_partition AS p ORDER BY p.name",
+    );
+    assert_eq!(ledger.len(), 2, "{ledger:?}");
+    assert!(ledger[0].starts_with("event_log_old t "), "{ledger:?}");
+    assert!(ledger.iter().all(|line| line.ends_with(" t")), "{ledger:?}");
+
+    let again = installation.run(json!({})).expect("a second run");
+    assert_eq!((&again["status"], &only(&again)["families"]), (&json!("done"), &json!(0)));
+    assert_eq!(installation.texts("SELECT d.families FROM W.due_now(100) AS d"), ["0"]);
+    let verify = installation.call("verify", json!({})).expect("verify");
+    assert!(violations(&verify).is_empty(), "{verify}");
+    // Where the cutoff of a run is another one, so is what is due; the minimum holds.
+    let young = installation.preview(json!({"retention": "1d"})).expect("a preview");
+    assert_eq!(only(&young)["families"], 0, "{young}");
+    let purge = installation.purge(json!({"rule": "event_log", "key": [1]}));
+    let error = format!("{:#}", purge.expect_err("no single row is purged"));
+    assert!(error.contains("drops whole partitions"), "{error}");
+}
+
+fn the_check_proposes_the_strategy_and_says_what_it_needs() {
+    let mut installation = Installation::of(Dialect::Postgres, SCHEMA, &example("event-log-check"));
+    let mut found = |spec: &str| {
+        let catalog = installation.session.catalog("public").expect("a catalog");
+        let findings = fit::compare(&graph_of(spec), &catalog);
+        let told = findings.iter();
+        told.map(|it| format!("{} {}: {} ({})", it.code, it.object, it.message, it.help))
+            .collect::<Vec<_>>()
+    };
+    let own = found(EXAMPLE);
+    assert!(own.iter().any(|it| it.starts_with("partition-owner event_log")), "{own:#?}");
+    assert!(!own.iter().any(|it| it.starts_with("partitioned ")), "{own:#?}");
+    let aged = EXAMPLE.replace("strategy  = \"partition\"", "strategy  = \"age\"");
+    let proposed = found(&aged);
+    assert!(proposed.iter().any(|it| it.contains("`strategy = \"partition\"`")), "{proposed:#?}");
+    let other = EXAMPLE.replace("time      = \"logged_at timestamptz\"", "time = \"made_at timestamptz\"");
+    let refused = found(&other);
+    assert!(refused.iter().any(|it| it.starts_with("not-partitioned event_log: is partitioned by RANGE (logged_at)")), "{refused:#?}");
+}
+
+fn what_a_hold_of_another_rule_keeps_keeps_its_partition() {
+    const CASES: &str = r#"
+cases     = { key = "id bigint" }
+event_log = { key = "id bigint", parents = ["case_id bigint -> cases.id restrict"] }
+
+[rules.cases]
+strategy  = "end-time"
+root      = "cases"
+final     = { ended = { null = false } }
+end_time  = "ended timestamptz"
+retention = { default = "90d" }
+"#;
+    let spec = EXAMPLE.replace("\"event-log\"", "\"event-log-cases\"");
+    let spec = spec.replace("event_log = { key = \"id bigint\" }\n", CASES);
+    let schema = format!(
+        "{SCHEMA}
+         ALTER TABLE event_log ADD COLUMN case_id bigint;
+         CREATE TABLE cases (id bigint PRIMARY KEY, ended timestamptz);
+         INSERT INTO cases VALUES (7, now()), (8, now());
+         UPDATE event_log SET case_id = 7 WHERE tableoid = 'event_log_past'::regclass AND message = 'event 15'"
+    );
+    let mut installation = Installation::of(Dialect::Postgres, &schema, &graph_of(&spec));
+    own(&mut installation);
+    grant(&mut installation);
+    installation.arm();
+    for key in [7, 8] {
+        let hold = json!({"rule": "cases", "key": key, "reason": "a test"});
+        installation.set_hold(hold).expect("a hold");
+    }
+    let options = json!({"rule": "event_log"});
+    let preview = installation.preview(options.clone()).expect("a preview");
+    let run = installation.run(options).expect("a run");
+    for document in [&preview, &run] {
+        assert_eq!(only(document)["families"], 1, "{document}");
+        assert_eq!(only(document)["skipped_samples"], json!({"HELD": ["event_log_past (15)"]}), "{document}");
+    }
+    assert_eq!(partitions(&mut installation), set(&["event_log_now", "event_log_past"]));
+}

@@ -20,8 +20,9 @@ pub(super) fn compare(graph: &Graph, rule: &Rule, catalog: &Catalog, found: &mut
         };
         let message = format!("{is}, and the rule drops partitions by range of `{time}`");
         found.push(
-            error("not-partitioned", &table.name, message)
-                .help("`strategy = \"age\"` deletes the rows one by one, however the table is made"),
+            error("not-partitioned", &table.name, message).help(
+                "`strategy = \"age\"` deletes the rows one by one, however the table is made",
+            ),
         );
         return;
     }
@@ -49,8 +50,9 @@ pub(super) fn compare(graph: &Graph, rule: &Rule, catalog: &Catalog, found: &mut
     if catalog.extensions.iter().any(|name| name == "pg_partman") {
         let message = "pg_partman is installed: a run refuses if it maintains this table";
         found.push(
-            notice("partitioned", &table.name, message.to_owned())
-                .help("let its retention drop the partitions, or take the table out of `part_config`"),
+            notice("partitioned", &table.name, message.to_owned()).help(
+                "let its retention drop the partitions, or take the table out of `part_config`",
+            ),
         );
     }
 }
@@ -65,11 +67,13 @@ fn owners(graph: &Graph, table: &Table, catalog: &Catalog, found: &mut Vec<Findi
     owners.dedup();
     for owner in owners.into_iter().filter(|owner| *owner != ours) {
         let message = format!("`{owner}` owns partitions, and only an owner can drop them");
-        found.push(notice("partition-owner", &table.name, message).help(format!(
-            "GRANT {} TO {}, unless it is done; docs/partitions.md says what that allows",
-            Dialect::Postgres.ident(owner),
-            Dialect::Postgres.ident(&ours)
-        )));
+        found.push(
+            notice("partition-owner", &table.name, message).help(format!(
+                "GRANT {} TO {}, unless it is done; docs/partitions.md says what that allows",
+                Dialect::Postgres.ident(owner),
+                Dialect::Postgres.ident(&ours)
+            )),
+        );
     }
 }
 
@@ -97,5 +101,7 @@ pub(super) fn told(graph: &Graph, table: &Table, live: &CatalogTable, found: &mu
 /// Whether a table is partitioned by range of one column.
 pub(crate) fn is_by(live: &CatalogTable, column: &str) -> bool {
     let key = live.partition_key.as_deref();
-    key.is_some_and(|key| key == format!("RANGE ({column})") || key == format!("RANGE (\"{column}\")"))
+    key.is_some_and(|key| {
+        key == format!("RANGE ({column})") || key == format!("RANGE (\"{column}\")")
+    })
 }

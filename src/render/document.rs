@@ -188,7 +188,7 @@ struct RuleDocument<'a> {
     /// Whether a retention counts at all.
     #[serde(skip_serializing_if = "is_not")]
     retained: bool,
-    /// Whether rows without a time are counted.
+    /// Whether rows without a time are counted at the end of a run; those of partitions are in the default one, which a step looks at.
     #[serde(skip_serializing_if = "is_not")]
     counts_undated: bool,
     /// Whether workers share it out.
@@ -578,7 +578,6 @@ pub(super) fn of_rule(
         safety_lag: (!families || !postgres).then_some(rule.retention.safety_lag),
         retained: rule.single().is_none_or(|it| it.aged().is_some()),
         counts_undated: match rule.single() {
-            // What has no time is in a partition of its own, which a step looks at.
             None => !rule.drops_partitions(),
             Some(single) => matches!(single, Single::Expiry { fallback: Some(_) }),
         },

@@ -18,13 +18,18 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $windrow$
 BEGIN
-    SELECT count(*), min(c.time), coalesce(array_agg(c.key ORDER BY c.key) FILTER (WHERE c.is_held), '{}')
-    INTO o_rows, o_oldest, o_held
-    FROM (
-        SELECT t.{{ rule.key }}::text AS key, {{ rule.timed.due.of_t }} AS time, t.{{ rule.key }} IN (SELECT unnest(p_held)) AS is_held
-        FROM {{ rule.table }} AS t
-        WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
-    ) AS c;
+    SELECT count(*), min({{ rule.timed.due.of_t }})
+    INTO o_rows, o_oldest
+    FROM {{ rule.table }} AS t
+    WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to;
+    o_held := '{}';
+    IF p_held <> '{}' THEN
+        o_held := ARRAY(
+            SELECT t.{{ rule.key }}::text FROM {{ rule.table }} AS t
+            WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to AND t.{{ rule.key }} IN (SELECT unnest(p_held))
+            ORDER BY 1
+        );
+    END IF;
 END
 $windrow$;
 

@@ -92,7 +92,9 @@ fn created<'a>(text: &'a str, kinds: &'a [&str]) -> impl Iterator<Item = &'a str
 /// The shipped specs, and the examples.
 fn specs() -> Vec<Graph> {
     let folders = ["specs", "specs/examples"].map(|folder| root().join(folder));
-    let files = folders.iter().flat_map(|folder| fs::read_dir(folder).expect("a folder of specs"));
+    let files = folders
+        .iter()
+        .flat_map(|folder| fs::read_dir(folder).expect("a folder of specs"));
     let paths = files.map(|file| file.expect("an entry").path());
     let specs = paths.filter(|path| path.extension().is_some_and(|it| it == "toml"));
     specs

@@ -22,8 +22,8 @@ use crate::support::camunda;
 use crate::support::defect::{Defect, HARMLESS, NOTHING, VARIABLE};
 use crate::support::graphs::{dolphinscheduler, with_keepers};
 use crate::{
-    adopted, airflow, bound, bound_of, crossing, hatch, kept, partition, scopes, several, single, subflows,
-    unarchive, workers,
+    adopted, airflow, bound, bound_of, crossing, hatch, kept, partition, scopes, several, single,
+    subflows, unarchive, workers,
 };
 use defects::all;
 

@@ -63,6 +63,10 @@ pub(super) fn of_time(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<String> {
     let written = rule.where_sql.as_ref()?;
+    // Told already: it belongs to other strategies.
+    if strategy == Strategy::Partition {
+        return None;
+    }
     let why = if strategy == Strategy::RemovalTime {
         (
             "a rule of the strategy `removal-time` has no `where_sql`: each row goes by a stored time, with its family or without, \

@@ -34,7 +34,6 @@ pub(super) fn rule(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Rule> {
     let by_removal_time = strategy == spec::Strategy::RemovalTime;
-    let partitioned = strategy == spec::Strategy::Partition;
     refuse(
         &foreign_to_time(text, rule, strategy),
         strategy,
@@ -43,10 +42,7 @@ pub(super) fn rule(
     check_written(name, rule, by_removal_time, diagnostics);
     let written = rule.root.as_ref();
     let root = written.and_then(|written| root(spec, written, tables, diagnostics));
-    let (time, epoch) = time(text, rule, by_removal_time, diagnostics).unzip();
-    if partitioned {
-        check_partitions(spec, rule, epoch.flatten(), diagnostics);
-    }
+    let (time, epoch) = time(spec, text, rule, strategy, diagnostics).unzip();
     let ended = rule.end_time.as_ref();
     let ended = ended.and_then(|written| end_time(text, written, diagnostics));
     let members = if by_removal_time {
@@ -94,11 +90,7 @@ pub(super) fn rule(
     check_order_of_own(rule, text, &stamps, &order, tables, diagnostics);
     let limits = limits(&rule.limits, diagnostics);
     let candidates = conditions(&rule.candidates, diagnostics);
-    let where_sql = if partitioned {
-        None
-    } else {
-        raw::of_time(rule, strategy, diagnostics)
-    };
+    let where_sql = raw::of_time(rule, strategy, diagnostics);
     let kept = kept?;
     Some(Rule {
         name: name.get_ref().clone(),
@@ -113,7 +105,7 @@ pub(super) fn rule(
         strategy: Strategy::Timed(Timed {
             retention: kept.default.filter(|_| !by_removal_time).unwrap_or(0),
             unit: unit(text, rule),
-            partitioned,
+            partitioned: strategy == spec::Strategy::Partition,
             members,
             ended,
             references,
@@ -134,16 +126,22 @@ pub(super) fn rule(
 
 /// The time of the rows, and what it counts if it is a number, which no removal time is.
 fn time(
+    spec: &Spec,
     text: &str,
     rule: &spec::Rule,
-    by_removal_time: bool,
+    strategy: spec::Strategy,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<(Column, Option<Epoch>)> {
-    let written = rule.time.as_ref()?;
-    if by_removal_time {
-        return Some((end_time(text, written, diagnostics)?, None));
+    let written = rule.time.as_ref();
+    if strategy == spec::Strategy::RemovalTime {
+        return Some((end_time(text, written?, diagnostics)?, None));
     }
-    time_or_number(text, written, diagnostics)
+    let time = written.and_then(|written| time_or_number(text, written, diagnostics));
+    if strategy == spec::Strategy::Partition {
+        let epoch = time.as_ref().and_then(|(_, epoch)| *epoch);
+        check_partitions(spec, rule, epoch, diagnostics);
+    }
+    time
 }
 
 /// Whole partitions are dropped on PostgreSQL, where a column of a time is what they are divided by.

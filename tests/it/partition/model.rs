@@ -11,7 +11,7 @@ use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 
-use super::{grant, only, owner, own};
+use super::{grant, only, own, owner};
 use crate::support::effort::{enough, seeds};
 use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
@@ -68,10 +68,15 @@ struct Verdict {
 impl World {
     fn random(random: &mut SmallRng, cutoff: DateTime, kind: &str) -> World {
         let dates = kind == "date";
-        let anchor = if dates { cutoff.date().to_datetime(jiff::civil::Time::midnight()) } else { cutoff };
+        let anchor = if dates {
+            cutoff.date().to_datetime(jiff::civil::Time::midnight())
+        } else {
+            cutoff
+        };
         let mut edges = BTreeSet::new();
         for _ in 0..random.random_range(2..8) {
-            let hours = random.random_range(-90_i64..30) * 24 + if dates { 0 } else { random.random_range(0..24) };
+            let hours = random.random_range(-90_i64..30) * 24
+                + if dates { 0 } else { random.random_range(0..24) };
             edges.insert(anchor + hours.hours());
         }
         if random.random_bool(0.5) {
@@ -88,25 +93,47 @@ impl World {
         let ends = std::iter::once(None).chain(edges.iter().copied().map(Some));
         for (place, from) in ends.enumerate() {
             let to = edges.get(place).copied();
-            let share = if from.is_none() || to.is_none() { 0.35 } else { 0.85 };
+            let share = if from.is_none() || to.is_none() {
+                0.35
+            } else {
+                0.85
+            };
             if random.random_bool(share) {
                 let name = ["p", "Teil \"x\" ", "ü "].choose(random).expect("a name");
                 parts.push(Part {
                     name: format!("{name}{place}"),
-                    schema: if random.random_bool(0.2) { "other" } else { "public" },
+                    schema: if random.random_bool(0.2) {
+                        "other"
+                    } else {
+                        "public"
+                    },
                     from,
                     to,
                     divided: random.random_bool(0.12),
                 });
             }
         }
-        let mut world = World { parts, default: random.random_bool(0.5), rows: BTreeMap::new(), holds: BTreeSet::new() };
+        let mut world = World {
+            parts,
+            default: random.random_bool(0.5),
+            rows: BTreeMap::new(),
+            holds: BTreeSet::new(),
+        };
         for id in 1..=random.random_range(0..24) {
             let near = *edges.choose(random).expect("an edge");
             let step: Span = if dates {
                 random.random_range(-3..4_i64).days()
             } else {
-                *[0.seconds(), 1.microsecond(), -1.microsecond(), 5.hours(), -7.days(), 2.days()].choose(random).expect("a step")
+                *[
+                    0.seconds(),
+                    1.microsecond(),
+                    -1.microsecond(),
+                    5.hours(),
+                    -7.days(),
+                    2.days(),
+                ]
+                .choose(random)
+                .expect("a step")
             };
             let time = near + step;
             if world.default || world.parts.iter().any(|part| part.has(time)) {
@@ -121,13 +148,24 @@ impl World {
     }
 
     fn part_of(&self, time: Option<DateTime>) -> Option<&Part> {
-        self.parts.iter().find(|part| time.is_some_and(|time| part.has(time)))
+        self.parts
+            .iter()
+            .find(|part| time.is_some_and(|time| part.has(time)))
     }
 
     /// `cutoff` by the clock of the column.
     fn judge(&self, cutoff: DateTime, dates: bool) -> Verdict {
-        let mut verdict = Verdict { left: self.rows.keys().copied().collect(), ..Verdict::default() };
-        let mut skip = |reason: &str, key: String| verdict.skipped.entry(reason.to_owned()).or_default().push(key);
+        let mut verdict = Verdict {
+            left: self.rows.keys().copied().collect(),
+            ..Verdict::default()
+        };
+        let mut skip = |reason: &str, key: String| {
+            verdict
+                .skipped
+                .entry(reason.to_owned())
+                .or_default()
+                .push(key)
+        };
         for part in &self.parts {
             if part.to.is_none_or(|to| to > cutoff) {
                 continue;
@@ -136,16 +174,29 @@ impl World {
                 skip("NOT_DROPPABLE", part.told());
                 continue;
             }
-            let rows: BTreeSet<i64> = self.rows.iter().filter(|(_, time)| time.is_some_and(|time| part.has(time))).map(|(id, _)| *id).collect();
-            let held: BTreeSet<String> = rows.intersection(&self.holds).map(i64::to_string).collect();
+            let rows: BTreeSet<i64> = self
+                .rows
+                .iter()
+                .filter(|(_, time)| time.is_some_and(|time| part.has(time)))
+                .map(|(id, _)| *id)
+                .collect();
+            let held: BTreeSet<String> =
+                rows.intersection(&self.holds).map(i64::to_string).collect();
             if let Some(first) = held.first() {
                 skip("HELD", format!("{} ({first})", part.told()));
                 continue;
             }
             verdict.left.retain(|id| !rows.contains(id));
-            verdict.dropped.push((part.told(), i64::try_from(rows.len()).expect("few rows")));
+            verdict
+                .dropped
+                .push((part.told(), i64::try_from(rows.len()).expect("few rows")));
         }
-        let stray: Vec<Option<DateTime>> = self.rows.values().filter(|time| self.part_of(**time).is_none()).copied().collect();
+        let stray: Vec<Option<DateTime>> = self
+            .rows
+            .values()
+            .filter(|time| self.part_of(**time).is_none())
+            .copied()
+            .collect();
         // A date is over at the end of its day.
         let over = |time: DateTime| if dates { time + 1.day() } else { time };
         if stray.iter().flatten().any(|time| over(*time) <= cutoff) {
@@ -163,16 +214,27 @@ impl World {
         }
         installation.execute("DELETE FROM W.hold");
         for part in &self.parts {
-            let bound = |time: Option<DateTime>, none: &str| time.map_or(none.to_owned(), |time| literal(time, kind));
+            let bound = |time: Option<DateTime>, none: &str| {
+                time.map_or(none.to_owned(), |time| literal(time, kind))
+            };
             let name = part.sql();
-            let divided = if part.divided { " PARTITION BY LIST (id)" } else { "" };
+            let divided = if part.divided {
+                " PARTITION BY LIST (id)"
+            } else {
+                ""
+            };
             installation.execute(&format!(
                 "CREATE TABLE {name} PARTITION OF event_log FOR VALUES FROM ({}) TO ({}){divided}",
                 bound(part.from, "MINVALUE"),
                 bound(part.to, "MAXVALUE")
             ));
             if part.divided {
-                installation.execute(&format!("CREATE TABLE {} PARTITION OF {name} DEFAULT", name.replace("\"p", "\"sub").replace("\"Teil", "\"SubTeil").replace("\"ü", "\"subü")));
+                installation.execute(&format!(
+                    "CREATE TABLE {} PARTITION OF {name} DEFAULT",
+                    name.replace("\"p", "\"sub")
+                        .replace("\"Teil", "\"SubTeil")
+                        .replace("\"ü", "\"subü")
+                ));
             }
         }
         if self.default {
@@ -206,80 +268,147 @@ fn left(installation: &mut Installation) -> BTreeSet<i64> {
 /// What a document says, without what is left.
 fn said(rule: &Value, expected: &Verdict, what: &str, seed: u64) {
     let rows: i64 = expected.dropped.iter().map(|(_, rows)| rows).sum();
-    let counts: BTreeMap<&String, usize> = expected.skipped.iter().map(|(reason, keys)| (reason, keys.len())).collect();
-    assert_eq!(rule["families"], expected.dropped.len(), "{what} of seed {seed}: {rule}");
+    let counts: BTreeMap<&String, usize> = expected
+        .skipped
+        .iter()
+        .map(|(reason, keys)| (reason, keys.len()))
+        .collect();
+    assert_eq!(
+        rule["families"],
+        expected.dropped.len(),
+        "{what} of seed {seed}: {rule}"
+    );
     assert_eq!(rule["rows"], rows, "{what} of seed {seed}: {rule}");
-    assert_eq!(rule["skipped"], json!(counts), "{what} of seed {seed}: {rule}");
-    assert_eq!(rule["skipped_samples"], json!(expected.skipped), "{what} of seed {seed}: {rule}");
+    assert_eq!(
+        rule["skipped"],
+        json!(counts),
+        "{what} of seed {seed}: {rule}"
+    );
+    assert_eq!(
+        rule["skipped_samples"],
+        json!(expected.skipped),
+        "{what} of seed {seed}: {rule}"
+    );
+}
+
+/// A table that is partitioned by such a column, and its rule, armed.
+fn installed(kind: &str) -> Installation {
+    let spec = format!(
+        "name = \"parts-{kind}\"\ndialects = [\"postgres\"]\ntime_zone = \"Europe/Berlin\"\n\
+         [tables]\nevent_log = {{ key = \"id bigint\" }}\n\
+         [rules.event_log]\nstrategy = \"partition\"\nroot = \"event_log\"\ntime = \"at {kind}\"\n\
+         retention = {{ default = \"30d\", minimum = \"7d\", safety_lag = \"1h\" }}\n"
+    );
+    let schema = format!(
+        "CREATE SCHEMA other; GRANT USAGE ON SCHEMA other TO PUBLIC; CREATE TABLE event_log (id bigint NOT NULL, at {kind}) PARTITION BY RANGE (at)"
+    );
+    let mut installation = Installation::of(Dialect::Postgres, &schema, &graph_of(&spec));
+    own(&mut installation);
+    grant(&mut installation);
+    installation.arm();
+    installation
+}
+
+/// A preview, a dry run, a run and another one of a random world; what the model says of it.
+fn agreed(installation: &mut Installation, kind: &str, seed: u64) -> Verdict {
+    let mut random = SmallRng::seed_from_u64(seed);
+    let (said_days, days) = *[(None, 30), (Some("10d"), 10), (Some("7d"), 7)]
+        .choose(&mut random)
+        .expect("a retention");
+    let as_of: Timestamp = AS_OF.parse().expect("an instant");
+    let zone = if kind == "timestamptz" {
+        "UTC"
+    } else {
+        "Europe/Berlin"
+    };
+    let zone = TimeZone::get(zone).expect("a zone");
+    let cutoff = (as_of - (days * 24 + 1).hours()).to_zoned(zone).datetime();
+    let world = World::random(&mut random, cutoff, kind);
+    world.load(installation, kind);
+    let expected = world.judge(cutoff, kind == "date");
+    let mut options = json!({"as_of": AS_OF});
+    if let Some(days) = said_days {
+        options["retention"] = json!(days);
+    }
+    let before: BTreeSet<i64> = world.rows.keys().copied().collect();
+    let preview = installation.preview(options.clone()).expect("a preview");
+    said(only(&preview), &expected, "the preview", seed);
+    let names: Vec<&String> = expected
+        .dropped
+        .iter()
+        .map(|(name, _)| name)
+        .take(10)
+        .collect();
+    assert_eq!(only(&preview)["sample_roots"], json!(names), "seed {seed}");
+    let mut dry = options.clone();
+    dry["dry_run"] = json!(true);
+    let dry = installation.run(dry).expect("a dry run");
+    said(only(&dry), &expected, "the dry run", seed);
+    assert_eq!(left(installation), before, "seed {seed}");
+
+    let run = installation.run(options.clone()).expect("a run");
+    assert_eq!(run["status"], "done", "seed {seed}: {run}");
+    said(only(&run), &expected, "the run", seed);
+    assert_eq!(
+        left(installation),
+        expected.left,
+        "seed {seed} of {kind}: {world:?}"
+    );
+    let ledger = installation.texts(&format!(
+        "SELECT concat_ws('/', p.name, p.deleted_rows) FROM W.run_partition AS p WHERE p.run_id = {} ORDER BY p.dropped_at",
+        run["run"]
+    ));
+    let dropped: Vec<String> = expected
+        .dropped
+        .iter()
+        .map(|(name, rows)| format!("{name}/{rows}"))
+        .collect();
+    assert_eq!(ledger, dropped, "seed {seed}");
+    for part in &world.parts {
+        let gone = installation.number(&format!(
+            "SELECT count(*) FROM pg_class WHERE oid = to_regclass('{}')",
+            part.sql()
+        )) == 0;
+        let expected = expected
+            .dropped
+            .iter()
+            .any(|(name, _)| *name == part.told());
+        assert_eq!(gone, expected, "seed {seed}: {part:?}");
+    }
+
+    let again = installation.run(options).expect("a second run");
+    assert_eq!(only(&again)["families"], 0, "seed {seed}: {again}");
+    assert_eq!(
+        only(&again)["skipped_samples"],
+        json!(expected.skipped),
+        "seed {seed}: {again}"
+    );
+    expected
 }
 
 pub(super) fn a_run_drops_what_the_model_says() {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for kind in KINDS {
-        let spec = format!(
-            "name = \"parts-{kind}\"\ndialects = [\"postgres\"]\ntime_zone = \"Europe/Berlin\"\n\
-             [tables]\nevent_log = {{ key = \"id bigint\" }}\n\
-             [rules.event_log]\nstrategy = \"partition\"\nroot = \"event_log\"\ntime = \"at {kind}\"\n\
-             retention = {{ default = \"30d\", minimum = \"7d\", safety_lag = \"1h\" }}\n"
-        );
-        let schema = format!("CREATE SCHEMA other; GRANT USAGE ON SCHEMA other TO PUBLIC; CREATE TABLE event_log (id bigint NOT NULL, at {kind}) PARTITION BY RANGE (at)");
-        let mut installation = Installation::of(Dialect::Postgres, &schema, &graph_of(&spec));
-        own(&mut installation);
-        grant(&mut installation);
-        installation.arm();
+        let mut installation = installed(kind);
         for seed in seeds("worlds of partitions", Dialect::Postgres, 40) {
-            let mut random = SmallRng::seed_from_u64(seed);
-            let (said_days, days) = *[(None, 30), (Some("10d"), 10), (Some("2d"), 7)].choose(&mut random).expect("a retention");
-            let as_of: Timestamp = AS_OF.parse().expect("an instant");
-            let zone = if kind == "timestamptz" { "UTC" } else { "Europe/Berlin" };
-            let zone = TimeZone::get(zone).expect("a zone");
-            let cutoff = (as_of - (days * 24 + 1).hours()).to_zoned(zone).datetime();
-            let world = World::random(&mut random, cutoff, kind);
-            world.load(&mut installation, kind);
-            let expected = world.judge(cutoff, kind == "date");
-            let mut options = json!({"as_of": AS_OF});
-            if let Some(days) = said_days {
-                options["retention"] = json!(days);
-            }
-            let before: BTreeSet<i64> = world.rows.keys().copied().collect();
-            let preview = installation.preview(options.clone()).expect("a preview");
-            said(only(&preview), &expected, "the preview", seed);
-            let names: Vec<&String> = expected.dropped.iter().map(|(name, _)| name).take(10).collect();
-            assert_eq!(only(&preview)["sample_roots"], json!(names), "seed {seed}");
-            let mut dry = options.clone();
-            dry["dry_run"] = json!(true);
-            let dry = installation.run(dry).expect("a dry run");
-            said(only(&dry), &expected, "the dry run", seed);
-            assert_eq!(left(&mut installation), before, "seed {seed}");
-
-            let run = installation.run(options.clone()).expect("a run");
-            assert_eq!(run["status"], "done", "seed {seed}: {run}");
-            said(only(&run), &expected, "the run", seed);
-            assert_eq!(left(&mut installation), expected.left, "seed {seed} of {kind}: {world:?}");
-            let ledger = installation.texts(&format!(
-                "SELECT concat_ws('/', p.name, p.deleted_rows) FROM W.run_partition AS p WHERE p.run_id = {} ORDER BY p.dropped_at",
-                run["run"]
-            ));
-            let dropped: Vec<String> = expected.dropped.iter().map(|(name, rows)| format!("{name}/{rows}")).collect();
-            assert_eq!(ledger, dropped, "seed {seed}");
-            for part in &world.parts {
-                let gone = installation.number(&format!("SELECT count(*) FROM pg_class WHERE oid = to_regclass('{}')", part.sql())) == 0;
-                let expected = expected.dropped.iter().any(|(name, _)| *name == part.told());
-                assert_eq!(gone, expected, "seed {seed}: {part:?}");
-            }
-
-            let again = installation.run(options).expect("a second run");
-            assert_eq!(only(&again)["families"], 0, "seed {seed}: {again}");
-            assert_eq!(only(&again)["skipped_samples"], json!(expected.skipped), "seed {seed}: {again}");
-            *seen.entry("dropped".to_owned()).or_default() += expected.dropped.len();
-            for (reason, keys) in expected.skipped {
+            let verdict = agreed(&mut installation, kind, seed);
+            *seen.entry("dropped".to_owned()).or_default() += verdict.dropped.len();
+            for (reason, keys) in verdict.skipped {
                 *seen.entry(reason).or_default() += keys.len();
             }
         }
         let owner = owner(&installation);
         installation.execute(&format!("DROP TABLE event_log; DROP OWNED BY {owner}"));
     }
-    for (what, least) in [("dropped", 90), ("HELD", 9), ("NOT_DROPPABLE", 15), ("UNDATED_MEMBER", 6)] {
-        assert!(seen.get(what).is_some_and(|count| *count >= enough(least)), "{what} of {seen:?}");
+    for (what, least) in [
+        ("dropped", 90),
+        ("HELD", 9),
+        ("NOT_DROPPABLE", 15),
+        ("UNDATED_MEMBER", 6),
+    ] {
+        assert!(
+            seen.get(what).is_some_and(|count| *count >= enough(least)),
+            "{what} of {seen:?}"
+        );
     }
 }

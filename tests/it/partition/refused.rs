@@ -11,7 +11,7 @@ const MISFITS: [(&str, &str, &str); 6] = [
     (
         "CREATE TABLE note (log_id bigint, log_at timestamptz, FOREIGN KEY (log_id, log_at) REFERENCES event_log (id, logged_at))",
         "DROP TABLE note",
-        "table note refers to event_log by ",
+        "note refers to event_log by ",
     ),
     (
         "CREATE FUNCTION told() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN old; END';
@@ -48,40 +48,59 @@ pub(super) fn what_a_drop_would_pass_over_is_refused_by_name() {
         installation.execute(comes);
         let error = installation.preview(json!({})).expect_err(comes);
         assert!(format!("{error:#}").contains(said), "{comes}: {error:#}");
-        let run = installation.run(json!({}));
-        let told = run.map_or_else(|error| format!("{error:#}"), |run| run.to_string());
-        assert!(told.contains(said) || comes.contains("RENAME"), "{comes}: {told}");
-        let scheduled = installation.run(json!({"trigger": "SCHEDULED"}));
-        let told = scheduled.map_or_else(|error| format!("{error:#}"), |run| run.to_string());
-        assert!(told.contains(said) || comes.contains("RENAME"), "{comes}: {told}");
+        // A table that is another one, and a trigger of somebody else's, are refused before it comes to that.
+        let earlier = ["is another one", "trigger counts of table"];
+        for options in [json!({}), json!({"trigger": "SCHEDULED"})] {
+            let run = installation.run(options);
+            let told = run.map_or_else(|error| format!("{error:#}"), |run| run.to_string());
+            let refused = told.contains(said) || earlier.iter().any(|it| told.contains(it));
+            assert!(refused, "{comes}: {told}");
+        }
         installation.execute(goes);
     }
-    assert_eq!(partitions(&mut installation), set(&["event_log_now", "event_log_old", "event_log_past"]));
+    assert_eq!(
+        partitions(&mut installation),
+        set(&["event_log_now", "event_log_old", "event_log_past"])
+    );
     // Nothing of it is left.
     let run = installation.run(json!({})).expect("a run");
     assert_eq!(only(&run)["families"], 2, "{run}");
 }
 
 pub(super) fn only_a_member_of_the_owner_of_partitions_drops_them() {
-    let mut installation = Installation::of(Dialect::Postgres, SCHEMA, &example("event-log-rights"));
+    let mut installation =
+        Installation::of(Dialect::Postgres, SCHEMA, &example("event-log-rights"));
     own(&mut installation);
     let (owner, control) = (owner(&installation), installation.control.clone());
-    let arm = installation.attempt("CALL W.arm()").expect_err("it may not drop");
+    let arm = installation
+        .attempt("CALL W.arm()")
+        .expect_err("it may not drop");
     let said = format!("{arm:#}");
-    assert!(said.contains("event_log_now belongs to") && said.contains(&format!("GRANT {owner} TO {control}_owner")), "{said}");
+    assert!(
+        said.contains("event_log_now belongs to")
+            && said.contains(&format!("GRANT {owner} TO {control}_owner")),
+        "{said}"
+    );
     // To look, no right is needed.
-    assert_eq!(only(&installation.preview(json!({})).expect("a preview"))["families"], 2);
+    assert_eq!(
+        only(&installation.preview(json!({})).expect("a preview"))["families"],
+        2
+    );
 
     grant(&mut installation);
     installation.arm();
     let operator = format!("{owner}_operator");
-    installation.execute(&format!("CREATE ROLE {operator} LOGIN IN ROLE {control}_operator"));
+    installation.execute(&format!(
+        "CREATE ROLE {operator} LOGIN IN ROLE {control}_operator"
+    ));
     // The operator has no right on the log, nor on what drops.
     let mut session = installation.connect_to(&installation.name, &operator);
     for refused in [
         "DROP TABLE event_log_old".to_owned(),
         "SELECT count(*) FROM event_log".to_owned(),
-        format!("SELECT {control}.event_log_drop_partition('event_log_old'::regclass, 'DEFAULT', 100)"),
+        format!(
+            "SELECT {control}.event_log_drop_partition('event_log_old'::regclass, 'DEFAULT', 100)"
+        ),
         format!("SELECT {control}.partition_step(1, 'event_log')"),
     ] {
         let error = format!("{:#}", session.execute(&refused).expect_err(&refused));
@@ -92,14 +111,19 @@ pub(super) fn only_a_member_of_the_owner_of_partitions_drops_them() {
          WHERE grantee = '{control}_owner' AND table_schema = 'public' ORDER BY 1"
     ));
     assert_eq!(rights, ["DELETE event_log", "SELECT event_log"]);
-    session.execute(&format!("CALL {control}.run()")).expect("an operator's run");
+    session
+        .execute(&format!("CALL {control}.run()"))
+        .expect("an operator's run");
     assert_eq!(partitions(&mut installation), set(&["event_log_now"]));
 
     // What is taken back ends the next run, by name.
     installation.execute(&format!("REVOKE {owner} FROM {control}_owner"));
     let run = installation.run(json!({}));
     let said = run.map_or_else(|error| format!("{error:#}"), |run| run.to_string());
-    assert!(said.contains(&format!("GRANT {owner} TO {control}_owner")), "{said}");
+    assert!(
+        said.contains(&format!("GRANT {owner} TO {control}_owner")),
+        "{said}"
+    );
 }
 
 pub(super) fn nothing_but_a_partition_that_was_judged_is_dropped() {
@@ -112,14 +136,16 @@ pub(super) fn nothing_but_a_partition_that_was_judged_is_dropped() {
     );
     let bound = |installation: &mut Installation, table: &str| {
         let sql = format!(
-            "SELECT replace(pg_get_expr(c.relpartbound, c.oid), '''', '''''') FROM pg_class AS c, set_config('TimeZone', 'UTC', false), \
-             set_config('DateStyle', 'ISO, YMD', false) WHERE c.oid = '{table}'::regclass"
+            "SELECT replace(pg_get_expr(c.relpartbound, c.oid), '''', '''''') FROM pg_class AS c WHERE c.oid = '{table}'::regclass"
         );
         installation.texts(&sql).remove(0)
     };
     installation.execute("SET timezone = 'UTC'; SET datestyle = 'ISO, YMD'");
     let old = bound(&mut installation, "event_log_old");
-    installation.execute(&format!("CREATE TABLE twin_old PARTITION OF twin {}", old.replace("''", "'")));
+    installation.execute(&format!(
+        "CREATE TABLE twin_old PARTITION OF twin {}",
+        old.replace("''", "'")
+    ));
     own(&mut installation);
     let past = bound(&mut installation, "event_log_past");
     let far = bound(&mut installation, "event_log_far");
@@ -133,12 +159,18 @@ pub(super) fn nothing_but_a_partition_that_was_judged_is_dropped() {
         ("event_log_far", &far),
         ("event_log", &old),
     ] {
-        let drop = format!("SELECT W.event_log_drop_partition('{table}'::regclass, '{bound}', 100)");
+        let drop =
+            format!("SELECT W.event_log_drop_partition('{table}'::regclass, '{bound}', 100)");
         let error = format!("{:#}", installation.attempt(&drop).expect_err(&drop));
         assert!(error.contains("has the bounds"), "{drop}: {error}");
         assert_eq!(installation.texts(all), before, "{drop}");
     }
-    installation.execute(&format!("SELECT W.event_log_drop_partition('event_log_old'::regclass, '{old}', 100)"));
-    let after: Vec<String> = before.into_iter().filter(|name| name != "event_log_old").collect();
+    installation.execute(&format!(
+        "SELECT W.event_log_drop_partition('event_log_old'::regclass, '{old}', 100)"
+    ));
+    let after: Vec<String> = before
+        .into_iter()
+        .filter(|name| name != "event_log_old")
+        .collect();
     assert_eq!(installation.texts(all), after);
 }

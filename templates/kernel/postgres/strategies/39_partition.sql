@@ -1,7 +1,7 @@
 -- Rules that drop whole range partitions of one table. Their verbs are rows, count_partition, drop_partition and, where holds of
--- other rules may keep rows, held_partition. A partition is to them what a family is to others: it is deleted as a whole or not at all. Only the verb
--- drop_partition drops a table, and only one that the catalog has, under its lock, as a partition of exactly the rule's table with
--- exactly these bounds.
+-- other rules may keep rows, held_partition. A partition is to them what a family is to others: it is deleted as a whole or not at
+-- all. Only the verb drop_partition drops a table, and only one that the catalog has, under its lock, as a partition of exactly the
+-- rule's table with exactly these bounds.
 
 -- run_partition: what runs have dropped.
 --# create table run_partition
@@ -397,7 +397,8 @@ BEGIN
     END IF;
     v_state := coalesce(partition_misfit(p_rule), partition_unowned(p_rule));
     IF v_state IS NOT NULL THEN
-        RETURN format('error 55000: %s', v_state);
+        RAISE EXCEPTION '%', v_state
+            USING ERRCODE = '55000', HINT = 'Nothing was dropped. docs/partitions.md says what a table of partitions needs.';
     END IF;
     EXECUTE format('SELECT (%s)::text', cutoff_call(p_rule, '$1', '$2'))
     INTO v_cutoff

@@ -29,14 +29,20 @@ pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "partition-with-held-rows",
         what: "a partition is dropped though a hold keeps one of its rows",
-        postgres: &[edit("    IF v_held <> '{}' THEN\n        o_key", "    IF false THEN\n        o_key")],
+        postgres: &[edit(
+            "    IF v_held <> '{}' THEN\n        o_key",
+            "    IF false THEN\n        o_key",
+        )],
         mysql: &[],
         noticed_by: &[MODEL],
     },
     Defect {
         name: "partition-open-to-writers",
         what: "a partition is counted while others write to it",
-        postgres: &[edit("IN SHARE MODE', p_id::regclass", "IN ACCESS SHARE MODE', p_id::regclass")],
+        postgres: &[edit(
+            "IN SHARE MODE', p_id::regclass",
+            "IN ACCESS SHARE MODE', p_id::regclass",
+        )],
         mysql: &[],
         noticed_by: &["partition::a_held_row_that_comes_late_keeps_its_partition"],
     },
@@ -53,7 +59,10 @@ pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "partition-locked-for-long",
         what: "a drop waits for its locks as long as it takes, and all others behind it",
-        postgres: &[edit("greatest(p_wait / 2, 1) || 'ms'", "greatest(p_wait * 4, 1) || 'ms'")],
+        postgres: &[edit(
+            "greatest(p_wait / 2, 1) || 'ms'",
+            "greatest(p_wait * 4, 1) || 'ms'",
+        )],
         mysql: &[],
         noticed_by: &["partition::the_application_waits_no_longer_than_the_lock_timeout"],
     },

@@ -40,7 +40,14 @@ fn outlook_of(html: &mut Html, plan: &Report, outlook: &Forecast) {
     html.put("<p class=\"lead\">").line(&line).put("</p>\n");
     let rows: Vec<Vec<Cell>> = plan.rules.iter().map(|rule| rule_row(rule, unit)).collect();
     let heads = [
-        "rule", "due", "may be deleted", "rows", "batches", "work", "runs", "done in",
+        "rule",
+        "due",
+        "may be deleted",
+        "rows",
+        "batches",
+        "work",
+        "runs",
+        "done in",
     ];
     table(html, "The backlog by rule", &heads, &rows);
     for rule in plan.rules.iter().filter(|rule| rule.left.len() > 2) {

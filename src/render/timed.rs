@@ -263,7 +263,8 @@ fn works(members: &[MemberView], others: &Others, by_family: bool) -> Vec<WorkVi
         .into_iter()
         .enumerate()
         .map(|(at, name)| {
-            let why = "The families that are kept, once for every column of a table that names one.";
+            let why =
+                "The families that are kept, once for every column of a table that names one.";
             WorkView::families(&name, if at == 0 { why } else { "" })
         });
     let members = members.iter().flat_map(MemberView::works);

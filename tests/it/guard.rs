@@ -296,7 +296,9 @@ fn a_foreign_key_that_nobody_told_of_stops_runs(dialect: Dialect) {
     let told = finding("no action");
     assert_eq!(
         checks(&mut installation),
-        [format!("violation {told}: no family that it names can be deleted")]
+        [format!(
+            "violation {told}: no family that it names can be deleted"
+        )]
     );
     let run = installation.run(json!({})).expect("a run");
     assert_eq!(

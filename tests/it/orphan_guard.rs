@@ -134,8 +134,8 @@ fn row(table: &str, parent: &str) -> String {
 /// Fails unless a trigger has refused, naming the parent.
 fn orphaned<T>(client: &Client, result: Result<T>, parent: &str) -> Result<()> {
     let result = result.map_err(|error| {
-        let named =
-            format!("{error:#}").contains(&format!("names a row of {parent} that does not exist: "));
+        let named = format!("{error:#}")
+            .contains(&format!("names a row of {parent} that does not exist: "));
         error.context(if named {
             "it names the parent"
         } else {

@@ -59,8 +59,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_old_af.task_state_verdict$$
 CREATE DEFINER = `windrow_old_af_owner` PROCEDURE windrow_old_af.task_state_verdict(IN p_look integer, IN p_pass integer,
     IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
-COMMENT 'Writes to work_verdict which rows of work_row are deleted (no reason) or are due and kept. Look 2 locks them
-    first. [body 63859df53b01]'
+COMMENT 'Writes to work_verdict which rows are deleted (no reason) or are due and kept. Look 2 locks them first. [body 63859df53b01]'
 BEGIN
     DECLARE v_now datetime(6) DEFAULT p_as_of;
     -- Holds of what the rows belong to keep them, too.

@@ -23,10 +23,11 @@ use crate::graph::{Graph, Rule};
 use crate::render::home;
 
 pub use codes::{CODES, explain};
-pub(crate) use columns::live_kind;
+pub use columns::live_kind;
 pub use finding::{Finding, Severity};
 pub use indexes::{lacks, serving};
-pub(crate) use kinds::{has_fractions, is_whole, kind_name};
+pub use kinds::kind_name;
+pub(crate) use kinds::{has_fractions, is_whole, small};
 pub use mysql::unknown_zone;
 pub(crate) use partitions::is_by;
 pub use plans::{denied, judge_plan, unplanned};

@@ -18,8 +18,12 @@ pub(super) fn ask(subject: &Subject<'_>) -> (String, Vec<Change>) {
         graph.tables.iter().any(|table| table.name == name)
             || graph.ignored.iter().any(|ignored| ignored.table == name)
     };
+    let mut told = Vec::new();
     for finding in fit::compare(graph, subject.catalog) {
         let name = &finding.object;
+        if finding.code == "unlisted-reference" {
+            told.extend(further_key(subject, name, &finding.message, &mut edits));
+        }
         let Some(live) = subject.catalog.tables.get(name).filter(|_| !known(name)) else {
             continue;
         };
@@ -59,8 +63,57 @@ pub(super) fn ask(subject: &Subject<'_>) -> (String, Vec<Change>) {
             ),
         );
     }
-    let told = questions.into_values().map(|(_, change, _)| change);
-    (edits.apply(), told.collect())
+    told.extend(questions.into_values().map(|(_, change, _)| change));
+    (edits.apply(), told)
+}
+
+/// A foreign key of a table of the spec that the spec does not know. That it sets columns to NULL changes nothing of what is deleted, and
+/// is written into the spec; any other is asked about.
+fn further_key(
+    subject: &Subject<'_>,
+    name: &str,
+    message: &str,
+    edits: &mut Edits<'_>,
+) -> Option<Change> {
+    let mut tables = subject.tables();
+    let (id, written, table) = tables.find(|(id, ..)| subject.graph.table(*id).name == name)?;
+    let live = subject.live(id)?;
+    let mut keys = live.foreign_keys.iter();
+    let key = keys.find(|key| message.contains(&format!("`{}`", key.name)))?;
+    let at = covered(subject, key)?;
+    let parent = subject.spec.tables.keys().nth(at)?.get_ref();
+    let text = edge(live, key, parent);
+    let entry = written.span().start;
+    let last = table.parents.last().filter(|_| key.on_delete == "SET NULL");
+    let change = Change {
+        kind: if last.is_some() {
+            ChangeKind::Mended
+        } else {
+            ChangeKind::Unknown
+        },
+        what: match last {
+            Some(_) => format!("parents of {}", string(name)),
+            None => format!("a foreign key of {}", string(name)),
+        },
+        why: format!("it {message}"),
+        asks: last.is_none(),
+    };
+    match last {
+        Some(last) => {
+            let end = last.span().end;
+            edits.replace(end..end, format!(", {}", string(&text)));
+            edits.note(written.span(), entry, &change.comment());
+        }
+        None => edits.below(
+            end(subject, id.0),
+            &format!(
+                "{}. Is the row to be deleted with that one? Then write into its `parents`\n#   {}",
+                change.comment(),
+                line(&string(&text))
+            ),
+        ),
+    }
+    Some(change)
 }
 
 /// What to write, as comments.

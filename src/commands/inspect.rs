@@ -9,9 +9,10 @@ use crate::catalog::{Catalog, CatalogTable};
 use crate::cli::Inspect;
 use crate::db::url::{Scheme, Url};
 use crate::db::{self, Database};
+use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::inspect::draft;
-use crate::inspect::ends::{self, Ends, Numbers, State};
+use crate::inspect::ends::{self, Ends, Numbers, State, Time};
 use crate::inspect::family::{self, Guess, Guesses, Share};
 use crate::inspect::samples::Samples;
 use crate::report;
@@ -26,10 +27,11 @@ pub(super) fn inspect(args: &Inspect, ui: &Ui) -> anyhow::Result<Exit> {
     let schema = schema(args, &url)?;
     let mut database = db::connect(&url)?;
     let dialect = database.server()?.dialect;
+    let until = Instant::now() + Duration::from_secs(args.timeout);
+    // The catalog of many tables takes longer than a sample.
+    bound(database.as_mut(), dialect, args.timeout.max(STATEMENT))?;
     let catalog = database.catalog(&schema)?;
-    for setting in Samples::settings(dialect, STATEMENT) {
-        database.execute(&setting)?;
-    }
+    bound(database.as_mut(), dialect, STATEMENT)?;
     if catalog.tables.is_empty() {
         return Err(
             Failure::new(format!("this account sees no table in `{schema}`"))
@@ -43,7 +45,7 @@ pub(super) fn inspect(args: &Inspect, ui: &Ui) -> anyhow::Result<Exit> {
             schema: &catalog.schema,
         },
         database: database.as_mut(),
-        until: Instant::now() + Duration::from_secs(args.timeout),
+        until,
     };
     let Some(root) = &args.root else {
         let found = roots(&catalog, &mut look);
@@ -54,6 +56,8 @@ pub(super) fn inspect(args: &Inspect, ui: &Ui) -> anyhow::Result<Exit> {
     let root = named(&catalog, root)?;
     let numbers = look.numbers(&catalog, &root);
     let mut ends = Ends::named(&catalog, &catalog.tables[&root], numbers);
+    let times = look.times(&catalog, &root, &ends);
+    ends.see(&catalog, &catalog.tables[&root], times);
     let found = family::find(&catalog, &Guesses::new(&catalog), &root, &mut |guess| {
         look.share(guess, ends.end.as_deref().filter(|_| guess.parent == root))
     });
@@ -65,6 +69,14 @@ pub(super) fn inspect(args: &Inspect, ui: &Ui) -> anyhow::Result<Exit> {
         drafted.draft.trim_end().to_owned()
     });
     Ok(Exit::Clean)
+}
+
+/// From now on, the session writes nothing, and no statement takes longer than so many seconds.
+fn bound(database: &mut dyn Database, dialect: Dialect, seconds: u64) -> anyhow::Result<()> {
+    for setting in Samples::settings(dialect, seconds) {
+        database.execute(&setting)?;
+    }
+    Ok(())
 }
 
 /// Where the tables are.
@@ -150,16 +162,44 @@ impl Look<'_> {
         if ends.end.is_none() && ends.state.is_none() {
             return Vec::new();
         }
+        let live = &catalog.tables[root];
         let (state, end) = (ends.state.as_deref(), ends.end.as_deref());
         let end = end.map(|end| (end, ends.epoch(end)));
-        let sql = self.samples.states(root, &catalog.tables[root], state, end);
+        let others = ends.other_ends(catalog, live).into_iter();
+        let others: Vec<_> = others.map(|name| (name, ends.epoch(name))).collect();
+        let sql = self.samples.states(root, live, state, end, &others);
         let rows = self.rows(&sql).unwrap_or_default();
         let states = rows.iter().map(|row| State {
             value: row[0].clone(),
             rows: number(row, 1),
             ended: end.map(|_| number(row, 2)),
+            others: others
+                .iter()
+                .enumerate()
+                .map(|(at, (name, _))| ((*name).to_owned(), number(row, 3 + at)))
+                .collect(),
         });
         states.collect()
+    }
+
+    /// What the rows say of their times.
+    fn times(&mut self, catalog: &Catalog, table: &str, ends: &Ends) -> Vec<Time> {
+        let live = &catalog.tables[table];
+        let times = ends.all_times(catalog, live);
+        if times.is_empty() {
+            return Vec::new();
+        }
+        let rows = self.rows(&self.samples.times(table, live, &times));
+        let Some(row) = rows.ok().and_then(|rows| rows.into_iter().next()) else {
+            return Vec::new();
+        };
+        let found = times.iter().enumerate().map(|(at, (name, _))| Time {
+            column: (*name).to_owned(),
+            rows: number(&row, 0),
+            filled: number(&row, 1 + 2 * at),
+            latest: number(&row, 2 + 2 * at),
+        });
+        found.collect()
     }
 
     /// The columns of numbers that are instants by their names and by what they hold.
@@ -208,7 +248,7 @@ fn roots(catalog: &Catalog, look: &mut Look<'_>) -> Candidates {
     let mut found: Vec<_> = catalog
         .tables
         .iter()
-        .filter(|(_, live)| live.partition_of.is_none() && live.primary_key.len() == 1)
+        .filter(|(_, live)| live.partition_of.is_none() && family::root_key(live).is_some())
         .map(|(name, live)| {
             let ends = Ends::named(catalog, live, look.numbers(catalog, name));
             let by = family::find(catalog, &guesses, name, &mut |_| Share::default())

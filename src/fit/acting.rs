@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::finding::{Finding, error, notice, warning};
+use super::kinds::small;
 use crate::catalog::{Catalog, CatalogTable, ForeignKey, Trigger};
 use crate::dialect::Dialect;
 use crate::graph::{ACTING, Action, Edge, Graph, KnownKey, Table, TableId};
@@ -179,19 +180,7 @@ fn key_finding(
     if behind.is_some_and(allowed) {
         return None;
     }
-    let edge = |action: &str| match key.columns.as_slice() {
-        [column] => format!(
-            "`{column} -> {}.{}{action}`",
-            parent.name,
-            key.target_columns.concat()
-        ),
-        columns => format!(
-            "`{} -> {}({}){action}`",
-            columns.join(", "),
-            parent.name,
-            key.target_columns.join(", ")
-        ),
-    };
+    let edge = |action: &str| edge_of(parent, key, action);
     let ignored = graph
         .ignored
         .iter()
@@ -201,16 +190,10 @@ fn key_finding(
         return None;
     }
     let keyless = parent.key.is_empty();
+    let circle = own.is_some_and(|own| is_above(graph, own, parent));
     if !acts {
-        return Some(warning("unlisted-reference", name, message).help(match keyless {
-            false => format!(
-                "families that it refers to cannot be deleted, and would FAIL; with {} among the `parents` of `{name}` they \
-                 are kept as REFERENCED",
-                edge(" restrict")
-            ),
-            true if is_around(parent, key) => format!("with {} among the `parents` of `{name}` its rows are deleted with them", edge("")),
-            true => unnameable(parent),
-        }));
+        let help = for_refusing(graph, catalog, own, parent, key);
+        return Some(warning("unlisted-reference", name, message).help(help));
     }
     let help = if behind.is_some_and(|edge| edge.effects.is_empty()) {
         "it would act on rows that the spec keeps: change the key to NO ACTION".to_owned()
@@ -226,7 +209,10 @@ fn key_finding(
         "windrow sets no defaults: change the key to NO ACTION or SET NULL, and add it to the spec"
             .to_owned()
     } else if whole == "SET NULL" {
-        instead_of_null(name, key, edge)
+        let goes = own.is_some_and(|own| goes(graph, own));
+        instead_of_null(name, key, goes, edge)
+    } else if circle {
+        instead_of_circle(graph, name, parent, key)
     } else {
         format!(
             "add {} to the `parents` of `{name}`, so that deletions of its rows are counted, or change the key to NO ACTION",
@@ -240,11 +226,137 @@ help
 }))
 }
 
+/// A foreign key as an edge of the spec.
+fn edge_of(parent: &Table, key: &ForeignKey, action: &str) -> String {
+    let (columns, named) = (all(&key.columns), all(&key.target_columns));
+    match key.columns.as_slice() {
+        [_] => format!("`{columns} -> {}.{named}{action}`", small(&parent.name)),
+        _ => format!("`{columns} -> {}({named}){action}`", small(&parent.name)),
+    }
+}
+
+fn all(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| small(name)).collect();
+    names.join(", ")
+}
+
+/// What helps against a foreign key that refuses; `own`: its table, if that is in the schema.
+fn for_refusing(
+    graph: &Graph,
+    catalog: &Catalog,
+    own: Option<&str>,
+    parent: &Table,
+    key: &ForeignKey,
+) -> String {
+    let edge = |action: &str| edge_of(parent, key, action);
+    let name = own.unwrap_or(&key.table);
+    let circle = own.is_some_and(|own| is_above(graph, own, parent));
+    match parent.key.is_empty() {
+            _ if own.is_none() => {
+                "families that it refers to cannot be deleted, and would FAIL: windrow covers tables of one schema or database; drop the key \
+                 there"
+                    .to_owned()
+            }
+            false if circle => in_a_circle(catalog, name, key, edge),
+            false if own.is_some_and(|own| goes(graph, own)) => format!(
+                "families that it refers to cannot be deleted before it, and would FAIL; with {} among the `parents` of `{name}` its \
+                 rows are deleted with them, too",
+                edge("")
+            ),
+            false => format!(
+                "families that it refers to cannot be deleted, and would FAIL; with {} among the `parents` of `{name}` they \
+                 are kept as REFERENCED",
+                edge(" restrict")
+            ),
+            true if is_around(parent, key) => format!("with {} among the `parents` of `{name}` its rows are deleted with them", edge("")),
+            true => unnameable(parent),
+    }
+}
+
+/// What helps where a foreign key deletes, and its rows are those that the other belongs to.
+fn instead_of_circle(graph: &Graph, name: &str, parent: &Table, key: &ForeignKey) -> String {
+    if name == parent.name && is_root(graph, parent) && refers_by_key(parent, key) {
+        format!(
+            "write `hierarchy = [\"{}: {} -> {}\"]` into the rule of `{name}`, so that such rows are deleted together, or change \
+             the key to NO ACTION",
+            small(name),
+            all(&key.columns),
+            all(&key.target_columns)
+        )
+    } else {
+        format!(
+            "rows of `{}` belong to rows of `{name}`, and cannot be their parents as well: change the key to NO ACTION, or to SET NULL with \
+             `set null` in the spec",
+            parent.name
+        )
+    }
+}
+
+/// Whether rows of a table belong to those of another, over however many tables, or are those.
+fn is_above(graph: &Graph, table: &str, below: &Table) -> bool {
+    let mut edges = below.edges.iter();
+    below.name == table
+        || edges.any(|edge| {
+            edge.action == Action::Delete
+                && !edge.alone
+                && graph.table(edge.parent).name != below.name
+                && is_above(graph, table, graph.table(edge.parent))
+        })
+}
+
+/// Whether rows of a table are deleted with families, so that they can keep none.
+fn goes(graph: &Graph, name: &str) -> bool {
+    let going = going(graph);
+    let mut tables = graph.tables.iter().zip(0..);
+    tables.any(|(table, at)| table.name == name && going.contains(&TableId(at)))
+}
+
+/// Whether a foreign key of one column names the key of a table.
+fn refers_by_key(table: &Table, key: &ForeignKey) -> bool {
+    let named = table.key.iter().map(|column| &column.name);
+    key.columns.len() == 1 && named.eq(&key.target_columns)
+}
+
+fn is_root(graph: &Graph, table: &Table) -> bool {
+    let mut rules = graph.rules.iter();
+    rules.any(|rule| graph.table(rule.root).name == table.name)
+}
+
+/// What helps where rows refuse that the one goes which they name, and that belongs to them.
+fn in_a_circle(
+    catalog: &Catalog,
+    name: &str,
+    key: &ForeignKey,
+    edge: impl Fn(&str) -> String,
+) -> String {
+    let live = catalog.tables.get(name);
+    let mut columns = key.columns.iter();
+    let nullable = columns.all(|column| {
+        let column = live.and_then(|live| live.column(column));
+        column.is_some_and(|column| column.nullable)
+    });
+    if nullable {
+        format!(
+            "families that it refers to may FAIL; with {} among the `parents` of `{name}` its columns are first set to NULL",
+            edge(" set null")
+        )
+    } else {
+        "families that it refers to may FAIL: drop the key, or let its columns be NULL".to_owned()
+    }
+}
+
 /// What helps where a foreign key sets columns to NULL and the spec does not: a spec sets all columns of an edge or none.
-fn instead_of_null(table: &str, key: &ForeignKey, edge: impl Fn(&str) -> String) -> String {
+fn instead_of_null(
+    table: &str,
+    key: &ForeignKey,
+    goes: bool,
+    edge: impl Fn(&str) -> String,
+) -> String {
     if key.on_delete == "SET NULL" {
         let edge = edge(" set null");
         format!("add {edge} to the `parents` of `{table}`, or change the key to NO ACTION")
+    } else if goes {
+        "a spec cannot set some of these columns to NULL: change the key to CASCADE, SET NULL or NO ACTION".to_owned()
     } else {
         format!(
             "a spec cannot set some of these columns to NULL: add {} to the `parents` of `{table}`, so that such a row keeps its \

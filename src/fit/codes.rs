@@ -1,7 +1,7 @@
 //! Every code of a finding with its explanation, for `check --explain`.
 
 /// Every code with its explanation.
-pub const CODES: [(&str, &str); 40] = [
+pub const CODES: [(&str, &str); 41] = [
     (
         "foreign-claim",
         "A role, a schema or an object with one of windrow's names, or in its schema, belongs to somebody else, or somebody \
@@ -42,6 +42,11 @@ is not left out: without a column, a condition is weaker, and rows that should b
     (
         "key-not-unique",
         "No unique index covers the key that the spec declares. If two rows can share a key, deleting one family could take rows of another.",
+    ),
+    (
+        "long-key",
+        "A key may be longer than what a run can remember of it: 384 characters on MySQL, 700 on MariaDB, or 350 bytes, which stand \
+         as hexadecimal digits. The rule would fail at such a key. Make the column shorter, or name another unique column as `key`.",
     ),
     (
         "not-nullable",

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::finding::{Finding, error, warning};
-use super::kinds::{is_whole, kind_name};
+use super::kinds::{is_whole, kind_name, small};
 use super::{kinds, mysql, partitions};
 use crate::catalog::{Catalog, CatalogColumn, CatalogTable};
 use crate::dialect::Dialect;
@@ -171,7 +171,8 @@ pub(super) fn condition_finding(
 
 /// Whether a column takes values that are written as for another one: texts, or numbers.
 fn takes(there: Kind, written: Kind) -> bool {
-    there == Kind::Char && written == Kind::Varchar || there == Kind::Numeric && is_whole(written)
+    there == Kind::Char && written == Kind::Varchar
+        || (there == Kind::Numeric || is_whole(there)) && is_whole(written)
 }
 
 /// The server refuses a statement with a text that is no label.
@@ -216,7 +217,7 @@ pub(super) fn column_finding(
         let help = if is_time && there.kind == "date" {
             format!(
                 "write `{} date` in the spec: it means the end of that day",
-                column.name
+                small(&column.name)
             )
         } else {
             match dialect {
@@ -250,7 +251,7 @@ pub(super) fn column_finding(
     );
     let help = format!(
         "write `{} {}` in the spec",
-        column.name,
+        small(&column.name),
         kind_name(kind, dialect)
     );
     let both_whole = is_whole(kind) && is_whole(column.kind);
@@ -265,7 +266,7 @@ pub(super) fn column_finding(
 }
 
 /// The type of a column, as a spec declares it; none: a spec cannot.
-pub(crate) fn live_kind(dialect: Dialect, column: &CatalogColumn) -> Option<Kind> {
+pub fn live_kind(dialect: Dialect, column: &CatalogColumn) -> Option<Kind> {
     match dialect {
         Dialect::Postgres => kinds::kind_of(&column.kind),
         Dialect::Mysql | Dialect::Mariadb => mysql::kind_of(&column.kind),

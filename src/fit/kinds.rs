@@ -28,7 +28,7 @@ pub(super) fn kind_of(printed: &str) -> Option<Kind> {
 }
 
 /// The name of a type in a spec for a server.
-pub(crate) fn kind_name(kind: Kind, dialect: Dialect) -> &'static str {
+pub fn kind_name(kind: Kind, dialect: Dialect) -> &'static str {
     match kind {
         Kind::Smallint => "smallint",
         Kind::Integer => "integer",
@@ -41,6 +41,16 @@ pub(crate) fn kind_name(kind: Kind, dialect: Dialect) -> &'static str {
         Kind::Bytea => "bytea",
         Kind::Timestamp => "timestamp",
         Kind::Timestamptz => "timestamptz",
+    }
+}
+
+/// A name within the little language of a text.
+pub(crate) fn small(name: &str) -> String {
+    let plain = |sign: char| sign.is_alphanumeric() || sign == '_';
+    if name.chars().all(plain) {
+        name.to_owned()
+    } else {
+        format!("\"{name}\"")
     }
 }
 

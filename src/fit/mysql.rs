@@ -4,7 +4,14 @@ use super::finding::{Finding, error, notice, warning};
 use super::kinds::is_whole;
 use crate::bundle::Probe;
 use crate::catalog::{Catalog, CatalogColumn, CatalogIndex, CatalogTable};
+use crate::dialect::Dialect;
 use crate::graph::{Edge, Graph, Kind, Single, Table};
+
+/// How many signs of a key there is room for.
+const LONGEST: usize = 700;
+
+/// How many characters two keys of an index may have together on MySQL, which are four bytes each, for each of them.
+const LONGEST_OF_MYSQL: usize = 384;
 
 /// Adds what these servers make of the tables.
 pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
@@ -16,6 +23,13 @@ pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>
         storage(catalog, table, live, found);
         edges(graph, catalog, table, live, found);
         columns(graph, table, live, found);
+    }
+    // Those of single rows have more room.
+    for rule in graph.rules.iter().filter(|rule| rule.single().is_none()) {
+        let root = graph.table(rule.root);
+        if let Some(live) = catalog.tables.get(&root.name) {
+            long_keys(catalog.dialect, root, live, found);
+        }
     }
     needs(graph, catalog, found);
 }
@@ -107,6 +121,37 @@ fn edges(
             None => (&table.name, &link.child.name),
         };
         ends(catalog, child, live, (named.0, named.1), found);
+    }
+}
+
+/// Keys stand as texts where runs remember them: bytes by their hexadecimal digits.
+fn long_keys(dialect: Dialect, table: &Table, live: &CatalogTable, found: &mut Vec<Finding>) {
+    for column in &table.key {
+        let Some(there) = live.column(&column.name) else {
+            continue;
+        };
+        let digits = there.kind.split_once('(').map(|(_, rest)| rest);
+        let length: Option<usize> = digits
+            .and_then(|rest| rest.split_once(')'))
+            .and_then(|(length, _)| length.parse().ok());
+        let (most, what) = match kind_of(&there.kind) {
+            Some(Kind::Varchar) if dialect == Dialect::Mysql => (LONGEST_OF_MYSQL, "characters"),
+            Some(Kind::Varchar) => (LONGEST, "characters"),
+            Some(Kind::Bytea) => (LONGEST / 2, "bytes"),
+            _ => continue,
+        };
+        if length.is_none_or(|length| length > most) && !there.kind.starts_with("enum") {
+            let object = format!("{}.{}", table.name, column.name);
+            let message = format!(
+                "is `{}`, and runs remember keys of up to {most} {what}",
+                there.kind
+            );
+            found.push(error("long-key", &object, message).help(format!(
+                "ALTER TABLE `{}` MODIFY `{}` to {most} {what} or fewer, or name another unique column as `key`; if no key is longer, \
+                 `windrow install --force` takes it as it is",
+                table.name, column.name
+            )));
+        }
     }
 }
 
@@ -353,7 +398,6 @@ fn is_unsigned(column: &CatalogColumn) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dialect::Dialect;
 
     #[test]
     fn printed_types_are_known() {

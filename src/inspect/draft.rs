@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::ends::{self, Ends};
-use super::family::{Edge, Family, Source, keys};
+use super::ends::{self, Ends, Numbers};
+use super::family::{Edge, Family, Source, keys, root_key};
 use super::rule;
 use super::words::{bare, capital, kind, line, slug, small, string};
 use crate::catalog::{Catalog, CatalogTable};
@@ -23,8 +23,8 @@ pub fn write(
 ) -> Result<String, String> {
     let root = &family.tables[0];
     let live = &catalog.tables[root];
-    let [key] = &live.primary_key[..] else {
-        return Err(keyless(root, &live.primary_key));
+    let Some(key) = root_key(live) else {
+        return Err(keyless(root, live));
     };
     kind(catalog, live, key).ok_or_else(|| {
         let printed = live.column(key).map_or("", |column| &column.kind);
@@ -61,23 +61,41 @@ pub fn write(
     Ok(text)
 }
 
-/// Why a table can be no root by its key, and what to write instead.
-fn keyless(root: &str, key: &[String]) -> String {
+/// Why a table can be no root by its key, and what to do instead.
+fn keyless(root: &str, live: &CatalogTable) -> String {
+    let key = &live.primary_key;
+    let add = "give it a unique index on a column that may not be NULL and alone tells its rows apart, and inspect it again";
     if key.is_empty() {
         return format!(
-            "the table `{root}` has no primary key, and a family is named by a primary key of one column: \
-             give it one, as a column that counts"
+            "the table `{root}` has no primary key, and a family is named by a key of one column: {add}"
         );
     }
-    format!(
-        "the table `{root}` has a primary key of several columns, and a family is named by a primary key of one column; its rows can \
-         go one by one, by a rule of the strategy `expiry`, `orphan` or `keep-last`: write `key = \"{}\"`, each column with its type",
-        key.join(", ")
-    )
+    let own = "the table `{root}` has a primary key of several columns, and a family is named by a key of one column";
+    let own = own.replace("{root}", root);
+    if live.referenced_by.is_empty() {
+        return format!(
+            "{own}: {add}. If no rows belong to its rows, these can also be deleted one by one, by a rule of the strategy `expiry` or \
+             `keep-last`: write `key = \"{}\"`, each column with its type",
+            key.join(", ")
+        );
+    }
+    format!("{own}: {add}")
 }
 
 /// Why nothing says how old a row is.
 fn timeless(catalog: &Catalog, root: &str) -> String {
+    let below = catalog.tables[root].referenced_by.iter();
+    let mut below = below.filter_map(|key| {
+        let name = key.table.strip_prefix(&format!("{}.", catalog.schema))?;
+        let live = catalog.tables.get(name)?;
+        let time = Ends::named(catalog, live, Numbers::new()).end?;
+        root_key(live).map(|_| (name.to_owned(), time))
+    });
+    if let Some((table, time)) = below.next() {
+        return format!(
+            "the table `{root}` has no time column; `{table}`, whose rows refer to its rows, has `{time}`: run `windrow inspect --root {table}`"
+        );
+    }
     let numbers = ends::number_columns(catalog, &catalog.tables[root]);
     let numbers: Vec<String> = numbers.iter().map(|name| format!("`{name}`")).collect();
     let instead = match &numbers[..] {
@@ -221,6 +239,7 @@ fn told(edge: &Edge) -> String {
                 share,
                 by_values,
                 owner,
+                pointer,
             },
             action,
         ) => {
@@ -234,6 +253,10 @@ fn told(edge: &Edge) -> String {
                     " It belongs to {owner} by a foreign key, so it keeps the row that it refers to. Remove `restrict` if \
                      it is to be deleted, too."
                 ),
+                (None, _) if *pointer => (
+                    " By its name it refers to one of many such rows and is no part of it, so it keeps that one. Remove \
+                     `restrict` if it is to be deleted, too."
+                ).to_owned(),
                 (_, Action::Restrict) => {
                     " None of these has ended: the table seems to have rows only for live ones, and keeps them."
                         .to_owned()

@@ -9,12 +9,29 @@ use crate::fit::{has_fractions, is_whole, live_kind};
 pub struct Ends {
     /// The column of the time at which a row ended.
     pub end: Option<String>,
+    /// Whether that is only the time from which the application itself has no more need of the row.
+    pub expires: bool,
     /// The column of its state.
     pub state: Option<String>,
     /// The states, and in how many of the rows that were looked at they have an end.
     pub states: Vec<State>,
     /// The columns of numbers and dates that are instants.
     pub numbers: Numbers,
+    /// What the rows that were looked at say of each time.
+    pub times: Vec<Time>,
+}
+
+/// A column of a time, in the rows that were looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Time {
+    /// Its name.
+    pub column: String,
+    /// How many rows were looked at.
+    pub rows: i64,
+    /// How many of them have it.
+    pub filled: i64,
+    /// In how many of them no other time is later that has come yet.
+    pub latest: i64,
 }
 
 /// Columns of numbers and dates that are instants, and what they count.
@@ -29,6 +46,8 @@ pub struct State {
     pub rows: i64,
     /// How many of these have an end; none: no column says.
     pub ended: Option<i64>,
+    /// How many of these have another time that by its name is the end of some, by column.
+    pub others: Vec<(String, i64)>,
 }
 
 impl State {
@@ -43,6 +62,20 @@ impl State {
             (None, _) => false,
         }
     }
+
+    /// Another time that nearly every row in it has, though few have the end: these end by that.
+    pub fn other_end(&self) -> Option<(&str, i64)> {
+        let few = self.ended? * 100 < self.rows * 95;
+        let value = self.value.as_deref().filter(|value| !sounds_live(value))?;
+        let alike = |column: &str| {
+            let stem: String = value.to_lowercase().chars().take(4).collect();
+            stem.len() == 4 && column.to_lowercase().contains(&stem)
+        };
+        let full = self.others.iter();
+        let full = full.filter(|(_, filled)| filled * 100 >= self.rows * 95);
+        let best = full.max_by_key(|(column, _)| alike(column)).filter(|_| few);
+        best.map(|(column, filled)| (column.as_str(), *filled))
+    }
 }
 
 impl Ends {
@@ -52,18 +85,101 @@ impl Ends {
         Ends {
             end: first(end_columns(catalog, table, &numbers)),
             state: first(state_columns(catalog, table)),
-            states: Vec::new(),
             numbers,
+            ..Ends::default()
         }
     }
 
-    /// The column of the time at which a row ended, or what replaces it.
+    /// Takes what rows say of the times: an end that no row has is none where another one is, and where none is named so, an expiry
+    /// that rows have says when the application needs them no longer.
+    pub fn see(&mut self, catalog: &Catalog, table: &CatalogTable, times: Vec<Time>) {
+        self.times = times;
+        let ends = end_columns(catalog, table, &self.numbers);
+        let filled = ends.iter().find(|name| self.filled(name) > 0);
+        if let Some(end) = filled {
+            self.end = Some((*end).to_owned());
+        } else if let Some(expiry) = self.expiry(catalog, table)
+            && self.filled(expiry) > 0
+        {
+            self.end = Some(expiry.to_owned());
+            self.expires = true;
+        }
+    }
+
+    /// In how many of the rows that were looked at a column is not NULL.
+    fn filled(&self, column: &str) -> i64 {
+        let time = self.times.iter().find(|time| time.column == column);
+        time.map_or(0, |time| time.filled)
+    }
+
+    /// In how many of them it is the latest time.
+    fn latest(&self, column: &str) -> i64 {
+        let time = self.times.iter().find(|time| time.column == column);
+        time.map_or(0, |time| time.latest)
+    }
+
+    /// The column of the time at which a row ended, or what replaces it: the time that is the latest in most rows.
     pub fn time<'a>(&self, catalog: &Catalog, table: &'a CatalogTable) -> Option<&'a str> {
-        let mut all = end_columns(catalog, table, &self.numbers).into_iter();
-        all.next().or_else(|| {
-            let others = other_times(catalog, table, &self.numbers);
-            others.first().copied()
-        })
+        if let Some(end) = &self.end {
+            return table.column(end).map(|column| column.name.as_str());
+        }
+        let mut others = other_times(catalog, table, &self.numbers);
+        others.sort_by_key(|column| std::cmp::Reverse(self.latest(column)));
+        others.first().copied()
+    }
+
+    /// The column of the time at which a row began, as far as its name says so.
+    pub fn start<'a>(&self, catalog: &Catalog, table: &'a CatalogTable) -> Option<&'a str> {
+        let others = other_times(catalog, table, &self.numbers);
+        let begun = |column: &&&str| {
+            let name = column.to_lowercase();
+            ["start", "begin", "creat", "submit", "insert"]
+                .iter()
+                .any(|word| name.contains(word))
+        };
+        others.iter().find(begun).copied()
+    }
+
+    /// The columns of times, with what they count if they are none.
+    pub fn all_times<'a>(
+        &self,
+        catalog: &Catalog,
+        table: &'a CatalogTable,
+    ) -> Vec<(&'a str, Option<Epoch>)> {
+        let columns = table.columns.iter();
+        columns
+            .filter(|column| is_time(catalog, column, &self.numbers).is_some())
+            .map(|column| (column.name.as_str(), self.epoch(&column.name)))
+            .take(MOST)
+            .collect()
+    }
+
+    /// Other times that some rows end by, as their names have it.
+    pub fn other_ends<'a>(&self, catalog: &Catalog, table: &'a CatalogTable) -> Vec<&'a str> {
+        let named = |name: &str| {
+            let name = snake(name);
+            let words = [
+                "cancel",
+                "discard",
+                "abort",
+                "kill",
+                "reject",
+                "fail",
+                "expire",
+                "error",
+                "skip",
+                "revok",
+                "timed_out",
+            ];
+            words.iter().any(|word| name.contains(word))
+        };
+        let ends = end_columns(catalog, table, &self.numbers);
+        let all = self.all_times(catalog, table).into_iter();
+        let others = all.map(|(name, _)| name);
+        others
+            .filter(|name| named(name) || ends.contains(name))
+            .filter(|name| self.end.as_deref() != Some(name))
+            .collect()
     }
 
     /// The column that by its name says when a row expires.
@@ -97,6 +213,14 @@ impl Ends {
     }
 }
 
+/// How many times of a table are looked at.
+const MOST: usize = 12;
+
+/// A name in lower case, its words apart: `workflowEndedAt` is `workflow_ended_at`.
+fn snake(name: &str) -> String {
+    super::names::words(name).join("_")
+}
+
 /// The columns that are dates.
 pub fn dates(table: &CatalogTable) -> impl Iterator<Item = (String, Epoch)> {
     let columns = table.columns.iter();
@@ -108,7 +232,7 @@ pub fn dates(table: &CatalogTable) -> impl Iterator<Item = (String, Epoch)> {
 /// The columns of numbers that could be instants, by their names; their values say whether they are, and what they count.
 pub fn number_columns<'a>(catalog: &Catalog, table: &'a CatalogTable) -> Vec<&'a str> {
     let named = |name: &str| {
-        let name = name.to_lowercase();
+        let name = snake(name);
         ["time", "date", "_at", "_ts", "_on"]
             .iter()
             .any(|word| name.contains(word))
@@ -149,13 +273,14 @@ fn is_time(catalog: &Catalog, column: &CatalogColumn, numbers: &Numbers) -> Opti
 fn end_columns<'a>(catalog: &Catalog, table: &'a CatalogTable, numbers: &Numbers) -> Vec<&'a str> {
     let mut found: Vec<(usize, &str)> = Vec::new();
     for column in &table.columns {
-        let name = column.name.to_lowercase();
+        let name = snake(&column.name);
         let words = [
-            "end", "finish", "complet", "closed", "stopped", "terminat", "done",
+            "end", "finish", "complet", "close", "stop", "terminat", "done", "finaliz",
         ];
-        let place = words.iter().position(|word| {
-            name.strip_prefix(word).is_some() || name.contains(&format!("_{word}"))
-        });
+        let place = words
+            .iter()
+            .position(|word| name.starts_with(word) || name.contains(&format!("_{word}")))
+            .filter(|_| !name.contains("endpoint"));
         if let Some((place, behind)) = place.zip(is_time(catalog, column, numbers)) {
             let filled = if column.nullable { 0 } else { 10 };
             found.push((place + filled + behind, &column.name));
@@ -174,8 +299,7 @@ fn state_columns<'a>(catalog: &Catalog, table: &'a CatalogTable) -> Vec<&'a str>
             Some(kind) => kind == Kind::Varchar || is_whole(kind),
             None => !column.labels.is_empty(),
         };
-        let name = column.name.to_lowercase();
-        let name = name.trim_end_matches('_');
+        let name = snake(&column.name);
         let words = [
             "state",
             "status",
@@ -186,6 +310,7 @@ fn state_columns<'a>(catalog: &Catalog, table: &'a CatalogTable) -> Vec<&'a str>
             "statename",
             "status_name",
         ];
+        let name = name.as_str();
         let place = words.iter().position(|word| name == *word);
         let place =
             place.or_else(|| (name.ends_with("_state") || name.ends_with("_status")).then_some(7));

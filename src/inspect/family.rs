@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::names::{self, Likeness, Named};
+use super::words::small;
 use crate::catalog::{Catalog, CatalogColumn, CatalogTable, ForeignKey};
 use crate::column::Kind;
 use crate::fit::{is_whole, live_kind};
@@ -53,6 +54,8 @@ pub enum Source {
         by_values: bool,
         /// The table that is kept to which a row belongs by a foreign key.
         owner: Option<String>,
+        /// Whether its name says that it refers to the latest of many rows.
+        pointer: bool,
     },
 }
 
@@ -114,7 +117,7 @@ impl Guesses {
             .iter()
             .filter(|(_, live)| live.partition_of.is_none())
         {
-            for column in live.columns.iter().filter(|column| !column.generated) {
+            for column in &live.columns {
                 let by_key = live
                     .foreign_keys
                     .iter()
@@ -185,6 +188,11 @@ pub fn keys(live: &CatalogTable) -> impl Iterator<Item = &String> {
     primary.chain(alone)
 }
 
+/// The key by which rows of a root are named: of those of one column that no row lacks, the first.
+pub fn root_key(live: &CatalogTable) -> Option<&String> {
+    keys(live).find(|key| live.column(key).is_some_and(|column| !column.nullable))
+}
+
 /// Whether a column of one type may hold keys of another.
 fn is_alike(column: Kind, key: Kind) -> bool {
     column == key || is_whole(column) && is_whole(key)
@@ -201,26 +209,15 @@ pub fn find(
         tables: vec![root.to_owned()],
         ..Family::default()
     };
-    let (mut by_key, mut by_name) = (0, 0);
-    loop {
-        if let Some(table) = family.tables.get(by_key).cloned() {
-            family.follow_keys(catalog, &table);
-            by_key += 1;
-        } else if let Some(table) = family.tables.get(by_name).cloned() {
-            for guess in guesses.0.get(&table).into_iter().flatten() {
-                family.take(catalog, guess, ask);
-            }
-            by_name += 1;
-        } else {
-            break;
-        }
-    }
+    let mut followed = (0, 0);
+    family.follow(catalog, guesses, &mut followed, ask);
     for guess in family.unnamed(catalog, guesses) {
         let share = ask(&guess);
         if share.found > 0 {
             family.add(catalog, &guess, share);
         }
     }
+    family.follow(catalog, guesses, &mut followed, ask);
     let ignored = std::mem::take(&mut family.ignored).into_iter();
     family.ignored = ignored.filter(|(table, _)| !family.lists(table)).collect();
     family.name_strangers(catalog);
@@ -235,6 +232,29 @@ pub fn find(
 }
 
 impl Family {
+    /// Follows keys, and names where no key is left to be followed, from the tables that have not been yet.
+    fn follow(
+        &mut self,
+        catalog: &Catalog,
+        guesses: &Guesses,
+        (by_key, by_name): &mut (usize, usize),
+        ask: &mut dyn FnMut(&Guess) -> Share,
+    ) {
+        loop {
+            if let Some(table) = self.tables.get(*by_key).cloned() {
+                self.follow_keys(catalog, &table);
+                *by_key += 1;
+            } else if let Some(table) = self.tables.get(*by_name).cloned() {
+                for guess in guesses.0.get(&table).into_iter().flatten() {
+                    self.take(catalog, guess, ask);
+                }
+                *by_name += 1;
+            } else {
+                return;
+            }
+        }
+    }
+
     /// Whether rows of the table are deleted with those of the root.
     pub fn goes(&self, table: &str) -> bool {
         self.tables.iter().any(|known| known == table)
@@ -255,7 +275,7 @@ impl Family {
     fn unnamed(&self, catalog: &Catalog, guesses: &Guesses) -> Vec<Guess> {
         let root = &self.tables[0];
         let live = &catalog.tables[root];
-        let Some((named, of_key)) = keys(live).next().and_then(|key| {
+        let Some((named, of_key)) = keys(live).find_map(|key| {
             let kind = live_kind(catalog.dialect, live.column(key)?)?;
             (!is_whole(kind)).then_some((key, kind))
         }) else {
@@ -266,7 +286,6 @@ impl Family {
             let by_key = keys.any(|key| key.columns.contains(&column.name));
             let kind = live_kind(catalog.dialect, column);
             !by_key
-                && !column.generated
                 && kind.is_some_and(|kind| is_alike(kind, of_key))
                 && names::is_reference(&column.name)
                 && !guesses.names(table, &column.name)
@@ -293,11 +312,12 @@ impl Family {
     }
 
     /// Takes a guess that what was looked at supports. What only those have that continue is not history, and what belongs to another
-    /// table that is kept is not the root's alone: such a row keeps what it names.
+    /// table that is kept is not the root's alone, nor is what only points at the latest of many rows: such a row keeps what it names.
     fn add(&mut self, catalog: &Catalog, guess: &Guess, share: Share) {
         let is_live = share.ended == Some(0) && share.found > 0;
         let owner = self.owner(catalog, &guess.table);
-        let stays = is_live || owner.is_some();
+        let pointer = names::is_pointer(&guess.column);
+        let stays = is_live || owner.is_some() || pointer;
         self.edges.push(Edge {
             table: guess.table.clone(),
             columns: vec![guess.column.clone()],
@@ -312,6 +332,7 @@ impl Family {
                 share,
                 by_values: guess.by_values,
                 owner,
+                pointer,
             },
         });
         if !stays && !self.goes(&guess.table) {
@@ -341,9 +362,7 @@ impl Family {
                 continue;
             }
             let like = |column: &&String| {
-                let same = |edge: &Edge| {
-                    edge.action == Action::Delete && edge.columns == [(*column).clone()]
-                };
+                let same = |edge: &Edge| edge.columns == [(*column).clone()];
                 self.edges.iter().any(same)
             };
             let columns = live.columns.iter().map(|column| &column.name);
@@ -380,10 +399,19 @@ impl Family {
                 continue;
             };
             if table == parent {
+                let by_key = key.target_columns.first() == root_key(live);
                 match (self.action(key, live), &key.columns[..]) {
                     (Some(Action::SetNull), _) => {}
-                    (_, [column]) if *parent == self.tables[0] => {
+                    (_, [column]) if *parent == self.tables[0] && by_key => {
                         self.hierarchy.push(column.clone());
+                        continue;
+                    }
+                    _ if key.on_delete == "CASCADE" => {
+                        self.questions.push(format!(
+                            "rows of `{parent}` refer to others of it by {} ({}, on delete cascade), which a spec cannot say: change the key to \
+                             NO ACTION, or to SET NULL with `set null` in the spec",
+                            key.columns.join(", "), key.name
+                        ));
                         continue;
                     }
                     _ => {
@@ -502,7 +530,10 @@ impl Family {
             .any(|edge| matches!(edge.source, Source::Key(..)));
         if by_key || guess.table == guess.parent {
             if is_sure && share.values > 0 {
-                self.questions.push(if guess.table == guess.parent {
+                let is_root = guess.table == self.tables[0];
+                self.questions.push(if guess.table == guess.parent && is_root {
+                    above(&guess.table, &guess.column, &guess.named, &share.told())
+                } else if guess.table == guess.parent {
                     below(&guess.table, &guess.column, &share.told())
                 } else {
                     format!(
@@ -536,12 +567,22 @@ impl Family {
     }
 }
 
-/// The question of a table whose rows name each other.
+/// The question of a table whose rows name each other, and are no roots.
 fn below(table: &str, column: &str, told: &str) -> String {
     format!(
-        "rows of `{table}` refer to others of it by {column} ({told}): is one of them the other's child, and are they \
-         deleted together? Then write \
-         `hierarchy = [\"{table}: {column} -> its key\"]` into the rule."
+        "rows of `{table}` refer to others of it by {column} ({told}): are these always of the same family? If not, \
+         `{column} -> {table}.key set null` among its `parents` lets go of them first, where the column may be NULL."
+    )
+}
+
+/// The question of roots that name each other without a foreign key.
+fn above(table: &str, column: &str, key: &str, told: &str) -> String {
+    format!(
+        "rows of `{table}` refer to others of it by {column} ({told}): is one of them the other's child, and are they deleted together? \
+         Then write `hierarchy = [\"{}: {} -> {}\"]` into the rule.",
+        small(table),
+        small(column),
+        small(key)
     )
 }
 

@@ -133,12 +133,32 @@ pub fn short(table: &str, common: &[String]) -> String {
     own.unwrap_or(&all).join("_")
 }
 
-/// The words of a name in lower case: `actHiProcinst` is one, `act_hi_procinst` three.
+/// The words of a name in lower case: `act_hi_procinst` and `actHiProcinst` are three.
 pub fn words(name: &str) -> Vec<String> {
-    name.split(|sign: char| !sign.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .map(str::to_lowercase)
-        .collect()
+    let mut words = vec![String::new()];
+    let mut before = ' ';
+    for sign in name.chars() {
+        let begins = sign.is_uppercase() && before.is_lowercase();
+        if begins || !sign.is_alphanumeric() {
+            words.push(String::new());
+        }
+        if let (Some(word), true) = (words.last_mut(), sign.is_alphanumeric()) {
+            word.extend(sign.to_lowercase());
+        }
+        before = sign;
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// Whether a column by its name refers to the one of many that counts at the moment: a row points at it, and is no part of it.
+pub fn is_pointer(column: &str) -> bool {
+    let words = words(column);
+    let first = words.first().map(String::as_str);
+    words.len() > 1
+        && first.is_some_and(|first| {
+            ["last", "latest", "current", "next", "newest", "recent"].contains(&first)
+        })
 }
 
 fn singular(word: &str) -> String {
@@ -199,6 +219,21 @@ mod tests {
         assert_eq!(of("id", instance, "id"), None);
         assert_eq!(of("user_id", instance, "id"), None);
         assert_eq!(of("name", instance, "id"), None);
+    }
+
+    #[test]
+    fn names_have_words_in_every_spelling() {
+        for name in [
+            "flow_run_id",
+            "flowRunId",
+            "FlowRunId",
+            "FLOW_RUN_ID",
+            "FLOW_RUN_ID_",
+        ] {
+            assert_eq!(words(name), ["flow", "run", "id"], "{name}");
+        }
+        assert!(is_pointer("last_run_id") && is_pointer("currentRunId"));
+        assert!(!is_pointer("run_id") && !is_pointer("last") && !is_pointer("lasting_run_id"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::ends::{Ends, Numbers, State, sounds_live};
-use super::family::{Edge, Family};
+use super::family::{Edge, Family, root_key};
 use super::words::{bare, capital, kind, line, slug, small, string};
 use crate::catalog::Catalog;
 use crate::column::Kind;
@@ -40,6 +40,14 @@ pub(super) fn write(
             "# ? No column has a state or an end, and nothing belongs to a row: it is deleted by its age. Is the age counted from {end}?",
             end = line(end)
         );
+    } else if ends.expires {
+        let _ = writeln!(
+            text,
+            "# ? No column name suggests when a row of {root} ended. {end}, by its name the time at which it expires, is used instead: is the \
+             retention to be counted from it?",
+            root = line(root),
+            end = line(end)
+        );
     } else if ends.end.is_none() {
         let _ = writeln!(
             text,
@@ -55,7 +63,7 @@ pub(super) fn write(
         finals(text, catalog, root, ends, end);
         hierarchy(text, catalog, family);
     }
-    if ends.end.is_none() {
+    if ends.end.is_none() || ends.expires {
         others(text, catalog, family, ends, end);
     }
     let days = oldest
@@ -76,6 +84,7 @@ pub(super) fn write(
         );
     }
     let time = if by_age { "time" } else { "end_time" };
+    times(text, ends);
     let _ = writeln!(
         text,
         "{time:<9} = {}\n\
@@ -83,6 +92,22 @@ pub(super) fn write(
          retention = {{ default = \"{days}d\", minimum = \"7d\", safety_lag = \"1d\" }}",
         string(&typed(catalog, root, ends, end))
     );
+}
+
+/// What the rows say of their times, if there is a choice.
+fn times(text: &mut String, ends: &Ends) {
+    let filled = ends.times.iter().filter(|time| time.filled > 0);
+    let filled: Vec<_> = filled.collect();
+    for time in filled.iter().filter(|_| filled.len() > 1) {
+        let _ = writeln!(
+            text,
+            "# {}: {} of {} rows have it, {} as their latest time.",
+            line(&time.column),
+            time.filled,
+            time.rows,
+            time.latest
+        );
+    }
 }
 
 /// A time as a spec writes it.
@@ -99,9 +124,16 @@ fn typed(catalog: &Catalog, table: &str, ends: &Ends, time: &str) -> String {
 }
 
 /// What else may say when a row has ended that has no end: its expiry, or rows of another table.
-fn others(text: &mut String, catalog: &Catalog, family: &Family, ends: &Ends, start: &str) {
+fn others(text: &mut String, catalog: &Catalog, family: &Family, ends: &Ends, end: &str) {
     let root = &family.tables[0];
-    if let Some(expiry) = ends.expiry(catalog, &catalog.tables[root]) {
+    let live = &catalog.tables[root];
+    // Rows that go one by one go with all that names them.
+    let alone = family.hierarchy.is_empty()
+        && family
+            .edges
+            .iter()
+            .all(|edge| edge.action == Action::Delete);
+    if let Some(expiry) = ends.expiry(catalog, live).filter(|_| alone) {
         let time = string(&typed(catalog, root, ends, expiry));
         let _ = writeln!(
             text,
@@ -116,16 +148,21 @@ fn others(text: &mut String, catalog: &Catalog, family: &Family, ends: &Ends, st
     if catalog.dialect != Dialect::Postgres {
         return;
     }
+    let start = ends.start(catalog, live).unwrap_or(end);
+    // Roots are found by a time, not by a number.
+    if ends.epoch(start).is_some() {
+        return;
+    }
     let below = family.edges.iter().filter(|edge| edge.parent == *root);
     let below = below.filter(|edge| edge.action == Action::Delete && edge.columns.len() == 1);
-    for edge in below {
-        let live = &catalog.tables[&edge.table];
-        let theirs = Ends::named(catalog, live, Numbers::new());
-        if let Some(end) = &theirs.end {
-            let time = typed(catalog, &edge.table, &theirs, end);
+    for edge in below.filter(|edge| edge.table != *root) {
+        let theirs = &catalog.tables[&edge.table];
+        let named = Ends::named(catalog, theirs, Numbers::new());
+        if let Some(end) = named.time(catalog, theirs) {
+            let time = typed(catalog, &edge.table, &named, end);
             let _ = writeln!(
                 text,
-                "# ? {table}.{end} may be the time when a row of {root} ended. If it is, write this instead:\n\
+                "# ? The last {table}.{end} may be the time when a row of {root} ended. If it is, write this instead:\n\
                  # end_time   = {}\n\
                  # start_time = {}",
                 line(&string(&format!("max({}.{time})", small(&edge.table)))),
@@ -140,8 +177,12 @@ fn others(text: &mut String, catalog: &Catalog, family: &Family, ends: &Ends, st
 
 /// What the rows say of a state.
 fn told(text: &mut String, ends: &Ends, state: &State) {
+    let has = match &ends.end {
+        Some(end) if ends.expires => format!("have {}", line(end)),
+        _ => "have an end".to_owned(),
+    };
     let of = match state.ended {
-        Some(ended) => format!("{ended} of {} rows have an end", state.rows),
+        Some(ended) => format!("{ended} of {} rows {has}", state.rows),
         None => format!("{} rows", state.rows),
     };
     let Some(column) = &ends.state else {
@@ -163,6 +204,15 @@ fn told(text: &mut String, ends: &Ends, state: &State) {
     };
     let value = line(state.value.as_deref().unwrap_or("NULL"));
     let column = line(column);
+    if let Some((other, filled)) = state.other_end() {
+        let _ = writeln!(
+            text,
+            "# ? {column} = {value}: {of}, and {filled} have {other}: {says}. If that is their end, they need a rule of their own: a copy of \
+             this one under another name, with this state as `final` and {other} as `end_time`.",
+            other = line(other)
+        );
+        return;
+    }
     let _ = writeln!(text, "# {mark}{column} = {value}: {of}: {says}.");
 }
 
@@ -208,7 +258,7 @@ fn hierarchy(text: &mut String, catalog: &Catalog, family: &Family) {
         ))
     };
     if !family.hierarchy.is_empty() {
-        let key = &catalog.tables[root].primary_key[0];
+        let key = root_key(&catalog.tables[root]).map_or("", String::as_str);
         let links = family
             .hierarchy
             .iter()

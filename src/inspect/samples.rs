@@ -1,5 +1,7 @@
 //! The statements that look at rows: bounded by their number, along an index or none at all.
 
+use std::fmt::Write as _;
+
 use super::family::Guess;
 use crate::catalog::CatalogTable;
 use crate::column::Epoch;
@@ -13,6 +15,12 @@ const VALUES: u32 = 1_000;
 
 /// How many rows are read from each end of a root table.
 const ENDS: u32 = 20_000;
+
+/// Earlier than any time, in microseconds.
+const LEAST: i64 = -9_000_000_000_000_000_000;
+
+/// A column of a time, and what it counts if it is none.
+pub type Timed<'a> = (&'a str, Option<Epoch>);
 
 /// Where the tables are, and in whose words the statements are written.
 #[derive(Clone, Copy, Debug)]
@@ -45,42 +53,91 @@ impl Samples<'_> {
         }
     }
 
-    /// How many values of a guess there are, how many of them name a row, and of how many of these a time is not NULL.
+    /// How many values of a guess there are, how many of them name a row, and of how many of these a time is not NULL. Each is
+    /// looked up by itself, along the index of the key: a join could read the whole table instead.
     pub fn share(&self, guess: &Guess, end: Option<&str>) -> String {
-        let ended = end.map_or("NULL".to_owned(), |end| {
-            format!("COUNT(p.{})", self.dialect.ident(end))
-        });
+        let ended = end.map_or("NULL".to_owned(), |end| self.lookup(guess, end));
         format!(
-            "SELECT COUNT(*), COUNT(p.{named}), {ended} FROM {}",
-            self.values(guess),
-            named = self.dialect.ident(&guess.named),
+            "SELECT COUNT(*), COUNT(f.named), COUNT(f.ended) FROM (SELECT {named} AS named, {ended} AS ended FROM {values}) AS f",
+            named = self.lookup(guess, &guess.named),
+            values = self.values(guess),
         )
     }
 
     /// The values of a guess that name no row, the most frequent first, each with its number.
     pub fn strays(&self, guess: &Guess) -> String {
         format!(
-            "SELECT {value}, COUNT(*) FROM {} WHERE p.{named} IS NULL GROUP BY v.name ORDER BY COUNT(*) DESC LIMIT 1",
-            self.values(guess),
-            value = self.text("v.name"),
-            named = self.dialect.ident(&guess.named),
+            "SELECT {value}, COUNT(*) FROM (SELECT v.name, {named} AS named FROM {values}) AS f \
+             WHERE f.named IS NULL GROUP BY f.name ORDER BY COUNT(*) DESC LIMIT 1",
+            value = self.text("f.name"),
+            named = self.lookup(guess, &guess.named),
+            values = self.values(guess),
         )
     }
 
-    /// The states of a root table, in how many rows each is, and in how many of these the time is not NULL.
+    /// A column of the row that a value of a guess names.
+    fn lookup(&self, guess: &Guess, column: &str) -> String {
+        format!(
+            "(SELECT p.{} FROM {} AS p WHERE p.{} = v.name LIMIT 1)",
+            self.dialect.ident(column),
+            self.dialect.qualified(self.schema, &guess.parent),
+            self.dialect.ident(&guess.named),
+        )
+    }
+
+    /// The states of a root table, in how many rows each is, and in how many of these the end is not NULL, and each other time.
     pub fn states(
         &self,
         table: &str,
         live: &CatalogTable,
         state: Option<&str>,
-        end: Option<(&str, Option<Epoch>)>,
+        end: Option<Timed<'_>>,
+        others: &[Timed<'_>],
     ) -> String {
         let state = state.map_or("NULL".to_owned(), |name| self.dialect.ident(name));
         let end = end.map_or("NULL".to_owned(), |(name, epoch)| self.instant(name, epoch));
+        let mut columns = format!("{state} AS state, {end} AS ended");
+        let mut counts = String::new();
+        for (at, (name, epoch)) in others.iter().enumerate() {
+            let _ = write!(columns, ", {} AS other{at}", self.instant(name, *epoch));
+            let _ = write!(counts, ", COUNT(r.other{at})");
+        }
         format!(
-            "SELECT {state}, COUNT(*), COUNT(r.ended) FROM {rows} AS r GROUP BY r.state ORDER BY COUNT(*) DESC LIMIT 50",
+            "SELECT {state}, COUNT(*), COUNT(r.ended){counts} FROM {rows} AS r GROUP BY r.state ORDER BY COUNT(*) DESC LIMIT 50",
             state = self.text("r.state"),
-            rows = self.both_ends(table, live, &format!("{state} AS state, {end} AS ended")),
+            rows = self.both_ends(table, live, &columns),
+        )
+    }
+
+    /// How many rows are looked at, and for each of these times how many have it, and in how many it is the latest that has come.
+    pub fn times(&self, table: &str, live: &CatalogTable, times: &[Timed<'_>]) -> String {
+        // Microseconds or seconds: they are compared with each other alone.
+        let (number, now) = match self.dialect {
+            Dialect::Postgres => ("extract(epoch FROM {})", "extract(epoch FROM now())"),
+            Dialect::Mysql | Dialect::Mariadb => (
+                "TIMESTAMPDIFF(MICROSECOND, TIMESTAMP'1970-01-01 00:00:00', {})",
+                "TIMESTAMPDIFF(MICROSECOND, TIMESTAMP'1970-01-01 00:00:00', UTC_TIMESTAMP(6))",
+            ),
+        };
+        let numbers = times.iter().enumerate().map(|(at, (name, epoch))| {
+            format!(
+                "{} AS at{at}",
+                number.replace("{}", &self.instant(name, *epoch))
+            )
+        });
+        let rows = self.both_ends(table, live, &numbers.collect::<Vec<_>>().join(", "));
+        let come = (0..times.len())
+            .map(|at| format!("COALESCE(CASE WHEN r.at{at} <= {now} THEN r.at{at} END, {LEAST})"));
+        let mut counts = String::new();
+        for at in 0..times.len() {
+            let _ = write!(
+                counts,
+                ", COUNT(s.at{at}), COUNT(CASE WHEN s.at{at} = s.latest THEN 1 END)"
+            );
+        }
+        format!(
+            "SELECT COUNT(*){counts} FROM (SELECT r.*, GREATEST({}, {LEAST}) AS latest FROM {rows} AS r) AS s",
+            come.collect::<Vec<_>>().join(", ")
         )
     }
 
@@ -146,12 +203,9 @@ impl Samples<'_> {
         }
     }
 
-    /// The values of a guess as `v.name`, and what they name as `p`.
+    /// The values of a guess as `v.name`.
     fn values(&self, guess: &Guess) -> String {
-        let (column, named) = (
-            self.dialect.ident(&guess.column),
-            self.dialect.ident(&guess.named),
-        );
+        let column = self.dialect.ident(&guess.column);
         let long = if guess.by_values {
             format!(" AND CHAR_LENGTH({}) >= 16", self.text("r.name"))
         } else {
@@ -159,10 +213,8 @@ impl Samples<'_> {
         };
         format!(
             "(SELECT r.name FROM (SELECT t.{column} AS name FROM {table} AS t LIMIT {ROWS}) AS r \
-             WHERE r.name IS NOT NULL{long} LIMIT {VALUES}) AS v \
-             LEFT JOIN {parent} AS p ON p.{named} = v.name",
+             WHERE r.name IS NOT NULL{long} LIMIT {VALUES}) AS v",
             table = self.dialect.qualified(self.schema, &guess.table),
-            parent = self.dialect.qualified(self.schema, &guess.parent),
         )
     }
 

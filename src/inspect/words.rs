@@ -4,6 +4,8 @@ use super::names;
 use crate::catalog::{Catalog, CatalogTable};
 use crate::column::Kind;
 use crate::fit::live_kind;
+pub(crate) use crate::fit::small;
+use crate::graph::RESERVED_RULES;
 
 /// The type of a column, as a spec declares it.
 pub(super) fn kind(catalog: &Catalog, table: &CatalogTable, column: &str) -> Option<Kind> {
@@ -30,29 +32,25 @@ pub(crate) fn string(text: &str) -> String {
         .replace('\u{7f}', "\\u007f")
 }
 
-/// A name within the little language of a text.
-pub(crate) fn small(name: &str) -> String {
-    let plain = |sign: char| sign.is_alphanumeric() || sign == '_';
-    if name.chars().all(plain) {
-        name.to_owned()
-    } else {
-        format!("\"{name}\"")
-    }
-}
+/// The most letters that a rule's name may have.
+const LONGEST: usize = 30;
 
-/// What a spec and its rule may be called.
+/// What a spec and its rule may be called: after the table, as far as it may.
 pub(super) fn slug(catalog: &Catalog, root: &str) -> String {
     let common = names::common_words(catalog.tables.keys().map(String::as_str));
     let letters = names::short(root, &common);
-    let slug = letters.replace(
+    let mut slug = letters.replace(
         |sign: char| !sign.is_ascii_alphanumeric() && sign != '_',
         "_",
     );
-    if slug.starts_with(|sign: char| sign.is_ascii_alphabetic()) {
-        slug
-    } else {
-        format!("t_{slug}")
+    if !slug.starts_with(|sign: char| sign.is_ascii_alphabetic()) {
+        slug.insert_str(0, "t_");
     }
+    slug.truncate(LONGEST);
+    if RESERVED_RULES.contains(&slug.as_str()) {
+        slug.push_str("_rows");
+    }
+    slug
 }
 
 /// A sentence.

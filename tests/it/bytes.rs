@@ -1,5 +1,7 @@
 //! Keys and scopes that are bytes, on MySQL and MariaDB: everybody names them by their hexadecimal digits.
 
+mod long;
+
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -12,6 +14,9 @@ use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, dialect_of, violations};
 
 tests! {
+    within: [
+        long::tests,
+    ],
     mysql_and_mariadb: [
         families_are_held_purged_and_told_by_digits,
         rows_are_held_purged_and_told_by_digits,

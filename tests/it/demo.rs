@@ -34,6 +34,8 @@ tests! {
     on_several: [
         the_demo_tells_the_story_of_camunda_on_every_server,
         the_demo_tells_the_story_of_airflow_on_its_servers,
+        the_demo_tells_the_story_of_prefect,
+        the_demo_tells_the_story_of_mlflow_on_every_server,
         the_demo_shows_a_system_on_its_own_servers_only,
     ],
 }
@@ -405,6 +407,29 @@ fn the_demo_tells_the_story_of_airflow_on_its_servers() {
             "--rule dag_runs --scope",
             "connection_test_request",
             "purge specs/airflow-3.toml --rule dag_runs --key 5",
+        ],
+    );
+}
+
+fn the_demo_tells_the_story_of_prefect() {
+    tells_the_same(
+        "prefect-3",
+        &["postgres"],
+        &[
+            "36 tables with their stock indexes",
+            "artifacts that are still shown",
+        ],
+    );
+}
+
+/// In `make test` not on MySQL, which has the same statements as MariaDB.
+fn the_demo_tells_the_story_of_mlflow_on_every_server() {
+    tells_the_same(
+        "mlflow-3",
+        effort::size(&["postgres", "mariadb"], &["postgres", "mysql", "mariadb"]),
+        &[
+            "65 tables with their stock indexes",
+            "times are milliseconds",
         ],
     );
 }

@@ -2,17 +2,18 @@
 
 use serde_json::json;
 use windrow::dialect::Dialect;
-use windrow::graph::Graph;
+use windrow::graph::{Graph, Shared};
 
 use crate::harness::tests;
 use crate::support::camunda::{self, Camunda};
-use crate::support::graphs::graph_of;
+use crate::support::graphs::{dolphinscheduler, graph_of};
 use crate::support::installation::Installation;
 
 tests! {
     every_server: [
         no_rule_of_any_strategy_goes_under_its_minimum,
         no_removal_time_goes_under_its_minimum,
+        no_policy_is_longer_than_the_calendar,
     ],
 }
 
@@ -204,4 +205,46 @@ fn no_removal_time_goes_under_its_minimum(dialect: Dialect) {
         let left = camunda.texts("SELECT id_ FROM act_hi_procinst ORDER BY id_");
         assert_eq!(left, ["day", "young"], "{run}");
     }
+}
+
+/// Earlier versions took policies that no server can count back; each run of the rule failed then.
+fn no_policy_is_longer_than_the_calendar(dialect: Dialect) {
+    let graph = dolphinscheduler(Shared::Closed);
+    let mut database = Installation::armed(dialect, &graph);
+    let (long, most) = (i64::MAX / 2, 31_557_600_000_i64);
+    let policy = |seconds: i64| {
+        format!(
+            "INSERT INTO W.policy (rule, scope, retention_seconds) VALUES ('workflow_instances', '42', {seconds})"
+        )
+    };
+    database.attempt(&policy(long)).expect_err("too long");
+    database.attempt(&policy(most + 1)).expect_err("too long");
+    database.execute("ALTER TABLE W.policy DROP CONSTRAINT policy_workflow_instances");
+    database.execute(&policy(long));
+    database.execute(
+        "INSERT INTO t_ds_workflow_instance (id, workflow_definition_version, executor_id, is_sub_workflow, state, end_time, project_code)
+         VALUES (1, 1, 1, 0, 7, '2024-01-01', 42), (2, 1, 1, 0, 7, '2024-01-01', 43)",
+    );
+    database
+        .set_policy(json!({"scope": "43", "retention": "30d"}))
+        .expect("a policy");
+    let failed = database.run(json!({}));
+    let is_done = |run: &serde_json::Value| run["status"] == "done";
+    assert!(!failed.as_ref().is_ok_and(is_done), "{failed:?}");
+    database.install(&graph);
+    database.arm();
+    let run = database.run(json!({})).expect("a run");
+    assert!(is_done(&run), "{run}");
+    assert_eq!(
+        database.texts("SELECT id FROM t_ds_workflow_instance"),
+        ["1"],
+        "{run}"
+    );
+    let kept = "SELECT retention_seconds FROM W.policy WHERE scope = '42'";
+    assert_eq!(database.number(kept), most);
+    // The longest one can be counted back from.
+    database.execute("DELETE FROM W.policy WHERE scope = '42'");
+    database.execute(&policy(most));
+    let run = database.run(json!({})).expect("a run");
+    assert!(is_done(&run), "{run}");
 }

@@ -16,6 +16,9 @@ tests! {
         airflow_3_1,
         partitions_without_a_date_keep_what_they_kept,
     ],
+    on_postgres: [
+        prefect_3_0,
+    ],
     each_server: [
         a_spec_that_fits_stays_as_it_is,
         dolphinscheduler_3_2,
@@ -258,6 +261,8 @@ fn a_spec_that_fits_stays_as_it_is(dialect: Dialect) {
         ("camunda7", "specs/camunda7-cases.toml"),
         ("camunda7", "specs/camunda7-end-time.toml"),
         ("dolphinscheduler", "specs/dolphinscheduler.toml"),
+        ("mlflow-3", "specs/mlflow-3.toml"),
+        ("prefect-3", "specs/prefect-3.toml"),
         ("yworkflow", "specs/yworkflow.toml"),
     ] {
         let system = SYSTEMS.iter().find(|system| system.name == name);
@@ -311,4 +316,45 @@ fn mlflow_without_what_came_later(dialect: Dialect) {
     let run = database.run(json!({"rule": "runs"})).expect("a run");
     assert_eq!(run["rules"][0]["families"], 1, "{run}");
     assert_eq!(database.texts("SELECT run_uuid FROM tags"), ["live"]);
+}
+
+/// Up to Prefect 3.4 a task run named its last state by a foreign key, and notices waited in a table of their own: see the migrations of
+/// Prefect, `3b86c5ea017a` and `4160a4841eed`.
+fn prefect_3_0() {
+    let system = SYSTEMS.iter().find(|system| system.name == "prefect-3");
+    let scripts = system.and_then(|system| system.scripts(Dialect::Postgres));
+    let scripts = scripts.expect("Prefect");
+    let schema = scripts.schema.to_owned()
+        + "ALTER TABLE task_run ADD CONSTRAINT fk_task_run__state_id__task_run_state FOREIGN KEY (state_id)
+               REFERENCES task_run_state (id) ON DELETE SET NULL;
+           CREATE TABLE flow_run_notification_queue (id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
+               flow_run_notification_policy_id uuid NOT NULL, flow_run_state_id uuid NOT NULL);";
+    let database = database(Dialect::Postgres, &schema);
+    let (code, spec, told) = init(&database, "specs/prefect-3.toml");
+    assert_eq!(code, Some(0), "{told}\n{spec}");
+    for part in [
+        "# mended: parents of \"task_run\": it references `task_run_state` by `fk_task_run__state_id__task_run_state` (state_id, on delete set null)\ntask_run ",
+        "parents = [\"flow_run_id -> flow_run.id\", \"state_id -> task_run_state.id set null\"]",
+    ] {
+        assert!(spec.contains(part), "{part}\n\n{spec}");
+    }
+    let wrong = against(&database, &spec);
+    let indexed = wrong.iter().filter(|it| !it.contains("index-serves"));
+    assert_eq!(indexed.count(), 0, "{wrong:#?}\n{spec}");
+
+    let mut database = Installation::of(Dialect::Postgres, &schema, &graph_of(&spec));
+    database.arm();
+    database.execute(&format!("SET {} = 300", scripts.size));
+    database.execute(scripts.history);
+    database.execute("UPDATE task_run AS t SET state_id = s.id FROM task_run_state AS s WHERE s.task_run_id = t.id AND s.name = 'state-2'");
+    for flow in database.texts("SELECT id::text FROM flow") {
+        let policy = json!({"scope": flow, "retention": "30d"});
+        database.set_policy(policy).expect("a policy");
+    }
+    let run = database.run(json!({})).expect("a run");
+    let gone = run["rules"][0]["families"].as_i64();
+    assert!(gone > Some(50), "{run}");
+    assert_eq!(run["rules"][0]["failed"].as_i64().unwrap_or(0), 0, "{run}");
+    let verify = database.call("verify", json!({})).expect("a verification");
+    assert!(violations(&verify).is_empty(), "{verify}");
 }

@@ -266,10 +266,10 @@ CREATE TABLE IF NOT EXISTS run_rule (
     halving        boolean      NOT NULL DEFAULT false,
     weigh          bigint       NOT NULL DEFAULT 1,
     cursor_time    varchar(40),
-    cursor_key     varchar(255),
+    cursor_key     varchar(700),
     place          longtext,
     start_time     varchar(40),
-    start_key      varchar(255),
+    start_key      varchar(700),
     around         boolean      NOT NULL DEFAULT false,
     rule_hash      varchar(64),
     paced_at       datetime(6),
@@ -294,7 +294,9 @@ CALL add_column('run_rule', 'start_time', 'varchar(40) AFTER cursor_key');
 --# add column run_rule.place
 CALL add_column('run_rule', 'place', 'longtext AFTER cursor_key');
 --# add column run_rule.start_key
-CALL add_column('run_rule', 'start_key', 'varchar(255) AFTER start_time');
+CALL add_column('run_rule', 'start_key', 'varchar(700) AFTER start_time');
+--# modify table run_rule
+ALTER TABLE run_rule MODIFY COLUMN cursor_key varchar(700), MODIFY COLUMN start_key varchar(700);
 --# add column run_rule.around
 CALL add_column('run_rule', 'around', 'boolean NOT NULL DEFAULT false AFTER start_key');
 --# add column run_rule.rule_hash

@@ -197,6 +197,10 @@ BEGIN
         COALESCE(CAST(v_value AS CHAR), 'null'), '}') AS p_result;
 END;
 
+-- Earlier versions took longer ones, with which each run of the rule failed: the calendar ends. A thousand years is as good.
+--# update table policy
+UPDATE policy SET retention_seconds = 31557600000 WHERE retention_seconds > 31557600000;
+
 -- The minimum retention of each rule is enforced by a check, whoever writes a policy, and that a scope is a value of its
 -- column. Earlier checks are replaced. The server reads the text of a check again in the sql_mode of whoever opens the table:
 -- it has no backslashes.
@@ -213,7 +217,7 @@ SET @windrow_statement = (
         ),
         GROUP_CONCAT(
             'ADD CONSTRAINT policy_', r.rule, ' CHECK ((CASE WHEN rule <> ''', r.rule, ''' THEN true WHEN retention_seconds < ', r.minimum,
-            ' OR CONCAT(scope, ''.'') NOT REGEXP ''^',
+            ' OR retention_seconds > 31557600000 OR CONCAT(scope, ''.'') NOT REGEXP ''^',
             CASE
                 WHEN r.scope_type IN ('smallint', 'int', 'bigint') THEN '(0|-?[1-9][0-9]{0,18})'
                 WHEN r.scope_type = 'decimal' THEN '(0|-?[1-9][0-9]{0,64})'

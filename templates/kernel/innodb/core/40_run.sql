@@ -89,7 +89,7 @@ WHERE r.`trigger` NOT IN ('PURGE', 'STAMP')
 -- comes to them at its end, as far
 -- as its time lasts. A spec that says something else of the rule begins at the oldest, since the cursor may be of another column.
 --# create procedure left_off
-CREATE PROCEDURE left_off(IN p_run bigint, IN p_rule varchar(64), OUT o_time varchar(40), OUT o_key varchar(255), OUT o_place longtext)
+CREATE PROCEDURE left_off(IN p_run bigint, IN p_rule varchar(64), OUT o_time varchar(40), OUT o_key varchar(700), OUT o_place longtext)
 SQL SECURITY DEFINER
 COMMENT 'Where run p_run takes p_rule up: the cursor of the latest run before it that had more to look at; NULL: at the oldest.'
 BEGIN
@@ -157,7 +157,7 @@ BEGIN
     DECLARE v_place int;
     DECLARE v_rule  varchar(64);
     DECLARE v_time  varchar(40);
-    DECLARE v_key   varchar(255);
+    DECLARE v_key   varchar(700);
     DECLARE v_seen  longtext;
     CALL note_catalog(p_run);
     CALL note_clean();
@@ -752,8 +752,8 @@ BEGIN
         position integer NOT NULL AUTO_INCREMENT,
         named varchar(700) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
         reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-        found varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-        keeper varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+        found varchar(700) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+        keeper varchar(700) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
         keeper_reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
         PRIMARY KEY (position),
         UNIQUE KEY (named)

@@ -9,9 +9,9 @@ CREATE TABLE IF NOT EXISTS sweep (
     rule        varchar(64) NOT NULL PRIMARY KEY,
     sweep_id    bigint,
     cursor_time varchar(40),
-    cursor_key  varchar(255),
+    cursor_key  varchar(700),
     start_time  varchar(40),
-    start_key   varchar(255),
+    start_key   varchar(700),
     around      boolean     NOT NULL DEFAULT false,
     inherited   longtext,
     exhausted   boolean     NOT NULL DEFAULT false,
@@ -26,7 +26,9 @@ CREATE TABLE IF NOT EXISTS sweep (
 --# add column sweep.start_time
 CALL add_column('sweep', 'start_time', 'varchar(40) AFTER cursor_key');
 --# add column sweep.start_key
-CALL add_column('sweep', 'start_key', 'varchar(255) AFTER start_time');
+CALL add_column('sweep', 'start_key', 'varchar(700) AFTER start_time');
+--# modify table sweep
+ALTER TABLE sweep MODIFY COLUMN cursor_key varchar(700), MODIFY COLUMN start_key varchar(700);
 --# add column sweep.around
 CALL add_column('sweep', 'around', 'boolean NOT NULL DEFAULT false AFTER start_key');
 --# add column sweep.inherited
@@ -219,7 +221,7 @@ BEGIN
     DECLARE v_handed_out boolean;
     DECLARE v_around boolean;
     DECLARE v_time varchar(40);
-    DECLARE v_key varchar(255);
+    DECLARE v_key varchar(700);
     DECLARE v_windows boolean;
     DECLARE v_batch bigint;
     DECLARE v_least datetime(6);
@@ -341,10 +343,10 @@ CREATE PROCEDURE next_claim(
     IN    p_take      bigint,
     IN    p_families  bigint,
     IN    p_to_time   datetime(6),
-    IN    p_to_key    varchar(255),
+    IN    p_to_key    varchar(700),
     IN    p_inherited longtext,
     INOUT o_time      datetime(6),
-    INOUT o_key       varchar(255),
+    INOUT o_key       varchar(700),
     OUT   o_claim     longtext
 )
 SQL SECURITY DEFINER
@@ -353,7 +355,7 @@ COMMENT 'p_take families, or rows of a window, at most p_families, after the cur
 BEGIN
     DECLARE v_strategy varchar(20);
     DECLARE v_plain    boolean;
-    DECLARE v_first    varchar(255);
+    DECLARE v_first    varchar(700);
     DECLARE v_least    datetime(6);
     DECLARE v_found    bigint;
     DECLARE v_known    datetime(6);
@@ -379,10 +381,10 @@ BEGIN
             -- What was looked at already is visited again.
             IF @windrow_hexed THEN
                 INSERT INTO work_held (id)
-                SELECT UNHEX(l.id) FROM JSON_TABLE(p_inherited, '$[*]' COLUMNS (id varchar(255) PATH '$[0]')) AS l;
+                SELECT UNHEX(l.id) FROM JSON_TABLE(p_inherited, '$[*]' COLUMNS (id varchar(700) PATH '$[0]')) AS l;
             ELSE
                 INSERT INTO work_held (id)
-                SELECT l.id FROM JSON_TABLE(p_inherited, '$[*]' COLUMNS (id varchar(255) PATH '$[0]')) AS l;
+                SELECT l.id FROM JSON_TABLE(p_inherited, '$[*]' COLUMNS (id varchar(700) PATH '$[0]')) AS l;
             END IF;
             SELECT CONCAT('[', COALESCE(GROUP_CONCAT(
                 CAST(JSON_ARRAY(IF(@windrow_hexed, HEX(r.id), CAST(r.id AS CHAR)), CAST(r.ended AS char)) AS char)
@@ -397,10 +399,10 @@ BEGIN
         IF v_found > 0 THEN
             IF @windrow_hexed THEN
                 INSERT IGNORE INTO work_tied (id)
-                SELECT UNHEX(l.id) FROM JSON_TABLE(p_inherited, '$[*]' COLUMNS (id varchar(255) PATH '$[0]')) AS l;
+                SELECT UNHEX(l.id) FROM JSON_TABLE(p_inherited, '$[*]' COLUMNS (id varchar(700) PATH '$[0]')) AS l;
             ELSE
                 INSERT IGNORE INTO work_tied (id)
-                SELECT l.id FROM JSON_TABLE(p_inherited, '$[*]' COLUMNS (id varchar(255) PATH '$[0]')) AS l;
+                SELECT l.id FROM JSON_TABLE(p_inherited, '$[*]' COLUMNS (id varchar(700) PATH '$[0]')) AS l;
             END IF;
             SELECT CONCAT('[', COALESCE(GROUP_CONCAT(
                 CAST(JSON_ARRAY(IF(@windrow_hexed, HEX(n.id), CAST(n.id AS CHAR)), CAST(n.due AS char)) AS char)
@@ -443,9 +445,9 @@ COMMENT 'Claims what the next four batches take for the worker of run p_run, and
 BEGIN
     DECLARE v_exhausted boolean;
     DECLARE v_time      datetime(6);
-    DECLARE v_key       varchar(255);
+    DECLARE v_key       varchar(700);
     DECLARE v_to_time   datetime(6);
-    DECLARE v_to_key    varchar(255);
+    DECLARE v_to_key    varchar(700);
     DECLARE v_inherited longtext;
     DECLARE v_claim     longtext;
     DECLARE v_place     longtext;
@@ -561,7 +563,7 @@ END;
 -- claim_done: what a batch leaves of a claim.
 --# create procedure claim_done
 CREATE PROCEDURE claim_done(
-    IN p_run bigint, IN p_rule varchar(64), IN p_roots bigint, IN p_to datetime(6), OUT o_time varchar(40), OUT o_key varchar(255)
+    IN p_run bigint, IN p_rule varchar(64), IN p_roots bigint, IN p_to datetime(6), OUT o_time varchar(40), OUT o_key varchar(700)
 )
 SQL SECURITY DEFINER
 COMMENT 'Takes the first p_roots from the claim of run p_run, or where p_to is given, what lies before that of its first window. Answers
@@ -578,7 +580,7 @@ BEGIN
     IF p_to IS NULL THEN
         SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CAST(JSON_ARRAY(l.id, l.ended) AS char) ORDER BY l.position SEPARATOR ', '), ''), ']')
         INTO v_claim
-        FROM JSON_TABLE(v_claim, '$[*]' COLUMNS (position FOR ORDINALITY, id varchar(255) PATH '$[0]', ended varchar(40) PATH '$[1]')) AS l
+        FROM JSON_TABLE(v_claim, '$[*]' COLUMNS (position FOR ORDINALITY, id varchar(700) PATH '$[0]', ended varchar(40) PATH '$[1]')) AS l
         WHERE l.position > p_roots;
     ELSE
         SET v_end = JSON_VALUE(v_claim, '$[0][1]');
@@ -593,7 +595,7 @@ END;
 -- claim_moved: what a batch leaves of a part of a pass.
 --# create procedure claim_moved
 CREATE PROCEDURE claim_moved(
-    IN p_run bigint, IN p_rule varchar(64), INOUT p_place longtext, OUT o_pass varchar(40), OUT o_key varchar(255)
+    IN p_run bigint, IN p_rule varchar(64), INOUT p_place longtext, OUT o_pass varchar(40), OUT o_key varchar(700)
 )
 SQL SECURITY DEFINER
 COMMENT 'The claim of run p_run begins at p_place; NULL: nothing is left of it. Answers the cursor of the sweep.'

@@ -157,7 +157,7 @@ BEGIN
         @windrow_all = JSON_CONTAINS_PATH(p_options, 'one', '$.all');
     IF @windrow_named THEN
         INSERT IGNORE INTO work_named (id)
-        SELECT k.id FROM JSON_TABLE(p_options, '$.key[*]' COLUMNS (id varchar(255) PATH '$')) AS k;
+        SELECT k.id FROM JSON_TABLE(p_options, '$.key[*]' COLUMNS (id varchar(700) PATH '$')) AS k;
     END IF;
     CALL perform(p_rule, CONCAT_WS('_', p_of, 'stamp_todo'), '@windrow_whole, @windrow_named, @windrow_all');
 END;
@@ -210,7 +210,7 @@ BEGIN
     SELECT k.id, k.id AS family, k.due FROM work_type AS k LIMIT 0;
     CREATE TEMPORARY TABLE work_skip (
         position bigint NOT NULL AUTO_INCREMENT,
-        skip_key varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        skip_key varchar(700) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
         reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
         PRIMARY KEY (position)
     ) ENGINE = InnoDB;
@@ -309,7 +309,7 @@ BEGIN
     DECLARE v_message  varchar(900);
     DECLARE v_busy     boolean DEFAULT false;
     DECLARE v_place    bigint;
-    DECLARE v_key      varchar(255);
+    DECLARE v_key      varchar(700);
     DECLARE v_options  longtext;
     DECLARE v_rows     longtext;
     DECLARE v_sum      bigint;

@@ -32,17 +32,17 @@ BEGIN
     DECLARE v_sqlstate  varchar(5);
     DECLARE v_message   varchar(900);
     DECLARE v_busy      boolean DEFAULT false;
-    DECLARE v_text      varchar(255);
+    DECLARE v_text      varchar(700);
     DECLARE v_retention bigint;
     DECLARE v_take      bigint;
-    DECLARE v_key       varchar(255);
+    DECLARE v_key       varchar(700);
     DECLARE v_time      datetime(6);
     DECLARE v_to_time   datetime(6);
-    DECLARE v_to_key    varchar(255);
+    DECLARE v_to_key    varchar(700);
     DECLARE v_rows      longtext;
     DECLARE v_claim     longtext;
     DECLARE v_at_time   varchar(40);
-    DECLARE v_at_key    varchar(255);
+    DECLARE v_at_key    varchar(700);
     DECLARE v_shared    boolean DEFAULT (SELECT s.workers > 1 FROM spec AS s);
     DECLARE v_first     varchar(64);
     DECLARE v_least     datetime(6);
@@ -110,13 +110,13 @@ BEGIN
                 IF @windrow_hexed THEN
                     INSERT INTO work_root (id, ended)
                     SELECT UNHEX(l.id), l.ended
-                    FROM JSON_TABLE(v_claim, '$[*]' COLUMNS (position FOR ORDINALITY, id varchar(255) PATH '$[0]',
+                    FROM JSON_TABLE(v_claim, '$[*]' COLUMNS (position FOR ORDINALITY, id varchar(700) PATH '$[0]',
                         ended varchar(40) PATH '$[1]')) AS l
                     WHERE l.position <= v_take;
                 ELSE
                     INSERT INTO work_root (id, ended)
                     SELECT l.id, l.ended
-                    FROM JSON_TABLE(v_claim, '$[*]' COLUMNS (position FOR ORDINALITY, id varchar(255) PATH '$[0]',
+                    FROM JSON_TABLE(v_claim, '$[*]' COLUMNS (position FOR ORDINALITY, id varchar(700) PATH '$[0]',
                         ended varchar(40) PATH '$[1]')) AS l
                     WHERE l.position <= v_take;
                 END IF;
@@ -231,7 +231,7 @@ END;
 
 -- end_time_from: a place in the order of a search.
 --# create procedure end_time_from
-CREATE PROCEDURE end_time_from(IN p_time datetime(6), IN p_key varchar(255))
+CREATE PROCEDURE end_time_from(IN p_time datetime(6), IN p_key varchar(700))
 SQL SECURITY DEFINER
 COMMENT 'Writes a place to work_cursor, which has the type and the collation of the key.'
 BEGIN
@@ -248,7 +248,7 @@ END;
 
 -- roots_end_time: the next roots after the cursor, and none behind the place where this began, if that is given.
 --# create procedure roots_end_time
-CREATE PROCEDURE roots_end_time(IN p_rule varchar(64), IN p_limit bigint, IN p_to_time datetime(6), IN p_to_key varchar(255))
+CREATE PROCEDURE roots_end_time(IN p_rule varchar(64), IN p_limit bigint, IN p_to_time datetime(6), IN p_to_key varchar(700))
 SQL SECURITY DEFINER
 COMMENT 'Fills work_root with the next p_limit roots behind work_cursor, up to p_to_time and p_to_key.'
 BEGIN
@@ -306,7 +306,7 @@ BEGIN
         IF v_left <> '[]' THEN
             CALL work_end_time(p_rule);
             INSERT INTO work_skip (skip_key, reason)
-            SELECT l.id, 'LOCKED' FROM JSON_TABLE(v_left, '$[*]' COLUMNS (id varchar(255) PATH '$[0]')) AS l;
+            SELECT l.id, 'LOCKED' FROM JSON_TABLE(v_left, '$[*]' COLUMNS (id varchar(700) PATH '$[0]')) AS l;
             CALL record_skips(p_run, p_rule);
         END IF;
     END IF;
@@ -448,7 +448,7 @@ END;
 
 -- end_time_purge: deletes one named family through the same batch as a run. Answers NULL, or why it is kept.
 --# create procedure end_time_purge
-CREATE PROCEDURE end_time_purge(IN p_run bigint, IN p_rule varchar(64), IN p_key varchar(255), OUT o_reason varchar(32))
+CREATE PROCEDURE end_time_purge(IN p_run bigint, IN p_rule varchar(64), IN p_key varchar(700), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
 COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it
     is kept, as purge_one() does.'

@@ -40,7 +40,7 @@ BEGIN
     ) ENGINE = InnoDB;
     CREATE TEMPORARY TABLE work_skipped (
         position bigint NOT NULL AUTO_INCREMENT,
-        skip_key varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        skip_key varchar(700) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
         reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
         PRIMARY KEY (position)
     ) ENGINE = InnoDB;
@@ -60,13 +60,13 @@ BEGIN
         INSERT INTO work_torn (run_id, upper_id, lower_id)
         SELECT u.run_id, UNHEX(l.upper_id), UNHEX(l.lower_id)
         FROM unfinished AS u
-        JOIN JSON_TABLE(u.links, '$[*]' COLUMNS (upper_id varchar(255) PATH '$[0]', lower_id varchar(255) PATH '$[1]')) AS l
+        JOIN JSON_TABLE(u.links, '$[*]' COLUMNS (upper_id varchar(700) PATH '$[0]', lower_id varchar(700) PATH '$[1]')) AS l
         WHERE u.rule = p_rule;
     ELSE
         INSERT INTO work_torn (run_id, upper_id, lower_id)
         SELECT u.run_id, l.upper_id, l.lower_id
         FROM unfinished AS u
-        JOIN JSON_TABLE(u.links, '$[*]' COLUMNS (upper_id varchar(255) PATH '$[0]', lower_id varchar(255) PATH '$[1]')) AS l
+        JOIN JSON_TABLE(u.links, '$[*]' COLUMNS (upper_id varchar(700) PATH '$[0]', lower_id varchar(700) PATH '$[1]')) AS l
         WHERE u.rule = p_rule;
     END IF;
 END;
@@ -241,7 +241,7 @@ BEGIN
         -- The roots that are kept, and why.
         CREATE TEMPORARY TABLE IF NOT EXISTS work_skip (
             position bigint NOT NULL AUTO_INCREMENT,
-            skip_key varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+            skip_key varchar(700) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
             reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
             PRIMARY KEY (position)
         ) ENGINE = InnoDB;
@@ -911,7 +911,7 @@ BEGIN
     DECLARE v_place integer DEFAULT (SELECT MIN(k.position) FROM work_key AS k WHERE k.reason = 'SHARED_MEMBER');
     DECLARE v_round integer;
     DECLARE v_count bigint;
-    DECLARE v_key   varchar(255);
+    DECLARE v_key   varchar(700);
     DECLARE v_why   varchar(32);
     WHILE v_place IS NOT NULL DO
         DELETE FROM work_reach;
@@ -1027,7 +1027,7 @@ END;
 
 -- end_time_named: the root that a purge names.
 --# create procedure end_time_named
-CREATE PROCEDURE end_time_named(IN p_rule varchar(64), IN p_key varchar(255), OUT o_found boolean)
+CREATE PROCEDURE end_time_named(IN p_rule varchar(64), IN p_key varchar(700), OUT o_found boolean)
 SQL SECURITY DEFINER
 COMMENT 'Writes the root with this key to work_root, or those to be tried again, and whether there is one.'
 BEGIN

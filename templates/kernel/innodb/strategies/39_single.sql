@@ -498,7 +498,7 @@ BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
     DECLARE v_cutoff    datetime(6);
-    DECLARE v_text      varchar(255);
+    DECLARE v_text      varchar(700);
     DECLARE v_retention bigint;
     DECLARE v_limit     bigint;
     DECLARE v_done      bigint;
@@ -529,7 +529,7 @@ BEGIN
     DECLARE v_after     longtext;
     DECLARE v_end       longtext;
     DECLARE v_at_pass   varchar(40);
-    DECLARE v_at_key    varchar(255);
+    DECLARE v_at_key    varchar(700);
     SELECT s.workers > 1 AND r.divided INTO v_shared FROM rule AS r CROSS JOIN spec AS s WHERE r.rule = p_rule;
     SET o_state = NULL;
 

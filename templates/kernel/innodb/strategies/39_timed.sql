@@ -19,7 +19,7 @@ BEGIN
     CALL perform(p_rule, 'types', '');
     CREATE TEMPORARY TABLE work_skipped (
         position bigint NOT NULL AUTO_INCREMENT,
-        skip_key varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        skip_key varchar(700) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
         reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
         PRIMARY KEY (position)
     ) ENGINE = InnoDB;
@@ -53,13 +53,13 @@ BEGIN
         INSERT INTO work_torn (run_id, id)
         SELECT u.run_id, UNHEX(l.id)
         FROM unfinished AS u
-        JOIN JSON_TABLE(u.links, '$[*]' COLUMNS (id varchar(255) PATH '$')) AS l
+        JOIN JSON_TABLE(u.links, '$[*]' COLUMNS (id varchar(700) PATH '$')) AS l
         WHERE u.rule = p_rule;
     ELSE
         INSERT INTO work_torn (run_id, id)
         SELECT u.run_id, l.id
         FROM unfinished AS u
-        JOIN JSON_TABLE(u.links, '$[*]' COLUMNS (id varchar(255) PATH '$')) AS l
+        JOIN JSON_TABLE(u.links, '$[*]' COLUMNS (id varchar(700) PATH '$')) AS l
         WHERE u.rule = p_rule;
     END IF;
 END;
@@ -105,7 +105,7 @@ BEGIN
         -- What is kept, and why.
         CREATE TEMPORARY TABLE IF NOT EXISTS work_skip (
             position bigint NOT NULL AUTO_INCREMENT,
-            skip_key varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+            skip_key varchar(700) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
             reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
             PRIMARY KEY (position)
         ) ENGINE = InnoDB;
@@ -218,15 +218,15 @@ BEGIN
     DECLARE v_sqlstate  varchar(5);
     DECLARE v_message   varchar(900);
     DECLARE v_busy      boolean DEFAULT false;
-    DECLARE v_text      varchar(255);
+    DECLARE v_text      varchar(700);
     DECLARE v_retention bigint;
     DECLARE v_take      bigint;
     DECLARE v_cutoff    datetime(6);
     DECLARE v_from      datetime(6);
     DECLARE v_to        datetime(6);
-    DECLARE v_key       varchar(255);
+    DECLARE v_key       varchar(700);
     DECLARE v_to_time   datetime(6);
-    DECLARE v_to_key    varchar(255);
+    DECLARE v_to_key    varchar(700);
     DECLARE v_rows      longtext;
     DECLARE v_plain     boolean;
     DECLARE v_by_family boolean;
@@ -236,7 +236,7 @@ BEGIN
     DECLARE v_final     boolean;
     DECLARE v_claim     longtext;
     DECLARE v_at_time   varchar(40);
-    DECLARE v_at_key    varchar(255);
+    DECLARE v_at_key    varchar(700);
     SELECT
         JSON_CONTAINS(r.document, 'true', '$.plain') IS TRUE, JSON_CONTAINS(r.document, '"family"', '$.unit') IS TRUE,
         JSON_CONTAINS(r.document, 'true', '$.archives') IS TRUE, s.workers > 1 AND r.divided
@@ -315,13 +315,13 @@ BEGIN
                     IF @windrow_hexed THEN
                         INSERT INTO work_next (id, due)
                         SELECT UNHEX(l.id), l.due
-                        FROM JSON_TABLE(v_claim, '$[*]' COLUMNS (position FOR ORDINALITY, id varchar(255) PATH '$[0]',
+                        FROM JSON_TABLE(v_claim, '$[*]' COLUMNS (position FOR ORDINALITY, id varchar(700) PATH '$[0]',
                             due varchar(40) PATH '$[1]')) AS l
                         WHERE l.position <= v_last;
                     ELSE
                         INSERT INTO work_next (id, due)
                         SELECT l.id, l.due
-                        FROM JSON_TABLE(v_claim, '$[*]' COLUMNS (position FOR ORDINALITY, id varchar(255) PATH '$[0]',
+                        FROM JSON_TABLE(v_claim, '$[*]' COLUMNS (position FOR ORDINALITY, id varchar(700) PATH '$[0]',
                             due varchar(40) PATH '$[1]')) AS l
                         WHERE l.position <= v_last;
                     END IF;
@@ -583,7 +583,7 @@ BEGIN
     DECLARE v_number    boolean;
     DECLARE v_plain     boolean;
     DECLARE v_by_family boolean;
-    DECLARE v_key       varchar(255);
+    DECLARE v_key       varchar(700);
     DECLARE v_most      bigint;
     DECLARE v_rows      longtext;
     SELECT
@@ -691,7 +691,7 @@ END;
 
 -- timed_purge: deletes one named family, found by its root, and commits. Answers NULL, or why it is kept.
 --# create procedure timed_purge
-CREATE PROCEDURE timed_purge(IN p_run bigint, IN p_rule varchar(64), IN p_key varchar(255), OUT o_reason varchar(32))
+CREATE PROCEDURE timed_purge(IN p_run bigint, IN p_rule varchar(64), IN p_key varchar(700), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
 COMMENT 'Deletes the rows that name this root, whatever their time, if the family is unheld, and commits. Answers NULL
     or the reason why it is kept, as purge_one() does.'

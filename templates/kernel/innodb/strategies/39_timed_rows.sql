@@ -288,7 +288,7 @@ COMMENT 'Writes to work_key, besides what is kept as REFERENCED after a purge ha
     it and that is kept, with the reason, or that is not named.'
 BEGIN
     DECLARE v_place integer DEFAULT (SELECT MIN(k.position) FROM work_key AS k WHERE k.reason = 'REFERENCED');
-    DECLARE v_key   varchar(255);
+    DECLARE v_key   varchar(700);
     DECLARE v_why   varchar(32);
     WHILE v_place IS NOT NULL DO
         SET v_key = NULL, v_why = NULL;
@@ -431,9 +431,9 @@ CREATE PROCEDURE next_timed(
     IN    p_cutoff  datetime(6),
     IN    p_limit   bigint,
     IN    p_to_time datetime(6),
-    IN    p_to_key  varchar(255),
+    IN    p_to_key  varchar(700),
     INOUT o_time    datetime(6),
-    INOUT o_key     varchar(255),
+    INOUT o_key     varchar(700),
     OUT   o_found   bigint
 )
 SQL SECURITY DEFINER

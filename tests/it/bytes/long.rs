@@ -1,13 +1,13 @@
-//! Keys as long as a run can remember, on MySQL and MariaDB: bytes are twice as long where they stand as digits.
+//! Keys as long as a run can remember, on MySQL and MariaDB.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use windrow::dialect::Dialect;
 use windrow::sandbox::mysql::Flavour;
 
 use crate::acting::all_findings;
 use crate::harness::tests;
 use crate::support::graphs::graph_of;
-use crate::support::installation::{Installation, dialect_of, violations};
+use crate::support::installation::{Installation, dialect_of};
 
 tests! {
     mysql_and_mariadb: [
@@ -63,22 +63,19 @@ fn characters(dialect: Dialect) -> usize {
 
 /// A key that differs from the others in its last sign alone: as SQL, and as people see it.
 fn key(kind: &str, last: char) -> (String, String) {
-    if let Some(length) = kind.strip_prefix("varchar(") {
-        let length: usize = length.trim_end_matches(')').parse().expect("a length");
-        let text = "k".repeat(length - 1) + &last.to_string();
-        (format!("'{text}'"), text)
-    } else {
-        let digits = "C2".repeat(349) + &format!("{:02X}", u32::from(last));
-        (format!("X'{digits}'"), digits)
-    }
+    let length = kind.trim_start_matches("varchar(").trim_end_matches(')');
+    let length: usize = length.parse().expect("a length");
+    let text = "k".repeat(length - 1) + &last.to_string();
+    (format!("'{text}'"), text)
 }
 
 fn the_longest_keys_are_remembered(flavour: Flavour) {
     let dialect = dialect_of(flavour);
-    let text = format!("varchar({})", characters(dialect));
-    for (kind, written) in [(text.as_str(), "varchar"), ("varbinary(350)", "binary")] {
-        remembered(dialect, kind, written);
-    }
+    remembered(
+        dialect,
+        &format!("varchar({})", characters(dialect)),
+        "varchar",
+    );
 }
 
 fn remembered(dialect: Dialect, kind: &str, written: &str) {
@@ -132,32 +129,6 @@ fn remembered(dialect: Dialect, kind: &str, written: &str) {
     // Two of the ticks have no time.
     assert_eq!(left(&mut database, "tick"), ["61", "62", "64"], "{run}");
     assert_eq!(database.number("SELECT COUNT(*) FROM step"), 4);
-
-    // A run that ends early is gone on with behind its last key.
-    database.execute(&format!(
-        "UPDATE job SET state = 'done', ended_at = '2024-01-02'; INSERT INTO job VALUES ({}, NULL, 'done', '2024-01-02')",
-        key(kind, 'i').0
-    ));
-    database
-        .call("release_hold", json!({ "rule": "jobs", "key": told('a') }))
-        .expect("no hold");
-    let purge = database
-        .purge(json!({ "rule": "jobs", "key": [told('i'), told('z')] }))
-        .expect("a purge");
-    assert_eq!(
-        purge["refused"],
-        json!({ (told('z')): "NOT_A_ROOT" }),
-        "{purge}"
-    );
-    for _ in 0..3 {
-        let run = database
-            .run(json!({ "rule": "jobs", "run_families": 1 }))
-            .expect("a run");
-        assert_eq!(run["rules"][0]["families"], 1, "{run}");
-    }
-    assert_eq!(database.number("SELECT COUNT(*) FROM job"), 0);
-    let verify = database.call("verify", json!({})).expect("a document");
-    assert_eq!(violations(&verify), Vec::<&Value>::new(), "{verify}");
 }
 
 fn what_is_longer_is_told_before(flavour: Flavour) {

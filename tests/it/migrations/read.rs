@@ -166,7 +166,7 @@ fn shipped() -> Vec<Graph> {
         .filter(|path| path.extension().is_some_and(|it| it == "toml"))
         .collect();
     specs.sort();
-    let texts = specs.iter().map(|path| fs::read_to_string(path));
+    let texts = specs.iter().map(fs::read_to_string);
     texts.map(|text| graph_of(&text.expect("a spec"))).collect()
 }
 

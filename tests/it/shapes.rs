@@ -258,7 +258,7 @@ fn an_event_that_was_edited_is_told(flavour: Flavour) -> Result<()> {
         ),
         (
             &format!("{schedule} ON COMPLETION NOT PRESERVE"),
-            "it goes when it ends",
+            "it is dropped when it ends",
         ),
         // Another zone, and another mode, are those of the session.
         (&preserved, "its time zone is +05:00"),

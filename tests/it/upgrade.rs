@@ -301,9 +301,10 @@ impl Old {
                 Dialect::Mysql | Dialect::Mariadb => column,
             });
         }
-        // What an installation itself records of the catalog, of the spec and of its version is no matter at the next.
+        // What an installation itself records of the catalog, of the spec and of its version is no matter at the next: each writes it
+        // anew, and `diff` compares it.
         tables.retain(|table, _| {
-            !["catalog_state", "installed_version"].contains(&table.as_str())
+            !["catalog_state", "installed_version", "spec"].contains(&table.as_str())
                 && !table.starts_with("known_")
         });
         tables

@@ -445,7 +445,7 @@ fn the_archive_comes_back_by_the_run(dialect: Dialect) {
         .call("archive_restore", one)
         .expect_err("no family is told");
     assert!(
-        format!("{refused:#}").contains("cannot be told apart"),
+        format!("{refused:#}").contains("cannot be distinguished"),
         "{refused:#}"
     );
     database

@@ -399,13 +399,13 @@ fn what_is_old_goes_for_good(windrow: &mut Installation, operator: &mut Session)
     // A run whose rows are not all there cannot be restored.
     windrow.execute("UPDATE W.archive_note SET windrow_run_id = 98 WHERE body = 'x'");
     let error = refused(windrow.call("archive_restore", json!({"run": first})));
-    assert!(error.contains("not whole: table note"), "{error}");
+    assert!(error.contains("is incomplete: table note"), "{error}");
     windrow.execute(&format!(
         "UPDATE W.archive_note SET windrow_run_id = {first} WHERE body = 'x'"
     ));
     windrow.execute(&format!("INSERT INTO W.unarchived (run_id, action, table_name, table_rows, done_by, done_at) VALUES ({first}, 'DROPPED', 'node', 1, 'me', '2020-01-01')"));
     let error = refused(windrow.call("archive_restore", json!({"run": first})));
-    assert!(error.contains("not whole"), "{error}");
+    assert!(error.contains("is incomplete"), "{error}");
 
     // By the spec's days a dry run prunes nothing; a run prunes, and says so; the next one forgets the run.
     setting(windrow, "archive_days", Value::Null);

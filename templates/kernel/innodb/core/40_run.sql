@@ -240,12 +240,12 @@ BEGIN
         CALL not_ready('binlog_format is STATEMENT: a replica would delete other rows', 'set it to ROW or MIXED');
     END IF;
     CALL held_back(p_options, v_dry_run, o_refused);
-    IF o_refused IS NULL AND NOT v_dry_run THEN
-        CALL check_armed();
-    END IF;
     CALL option_of(p_options, 'trigger', v_trigger);
     -- What a scheduled run is refused for, held_back() has looked at.
     IF o_refused IS NULL AND NOT v_trigger <=> 'SCHEDULED' THEN
+        IF NOT v_dry_run THEN
+            CALL check_armed();
+        END IF;
         CALL check_catalog();
     END IF;
     IF o_refused IS NULL AND v_archives THEN

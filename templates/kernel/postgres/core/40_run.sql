@@ -67,11 +67,11 @@ BEGIN
     IF o_refused IS NOT NULL THEN
         RETURN;
     END IF;
-    IF NOT v_dry_run THEN
-        PERFORM check_armed();
-    END IF;
     -- What a scheduled run is refused for, held_back() has looked at.
     IF p_options ->> 'trigger' IS DISTINCT FROM 'SCHEDULED' THEN
+        IF NOT v_dry_run THEN
+            PERFORM check_armed();
+        END IF;
         PERFORM check_catalog();
     END IF;
     IF v_spec.archives THEN

@@ -125,17 +125,29 @@ fn check(mut cluster: Cluster) -> Result<()> {
     dies(&mut cluster)
 }
 
-/// On which nodes an event is enabled that one of them creates.
+/// On which nodes the event of the schedule is enabled that was installed on one of them.
 fn events(cluster: &Cluster) -> Result<()> {
-    cluster.execute(0, "CREATE EVENT tick ON SCHEDULE EVERY 1 DAY DO SELECT 1")?;
-    let states: Vec<String> = (0..3)
-        .map(|node| cluster.text(node, "SELECT status FROM information_schema.events"))
-        .collect::<Result<_>>()?;
-    let elsewhere = match cluster.dialect {
-        Dialect::Mysql => "REPLICA_SIDE_DISABLED",
-        _ => "ENABLED",
+    let state = format!(
+        "SELECT status FROM information_schema.events WHERE event_schema = '{}'",
+        cluster.control
+    );
+    let states =
+        || -> Result<Vec<String>> { (0..3).map(|node| cluster.text(node, &state)).collect() };
+    let (elsewhere, alone) = match cluster.dialect {
+        Dialect::Mysql => ("REPLICA_SIDE_DISABLED", "sql_log_bin"),
+        _ => ("SLAVESIDE_DISABLED", "wsrep_on"),
     };
-    ensure!(states == ["ENABLED", elsewhere, elsewhere], "{states:?}");
+    let seen = states()?;
+    ensure!(seen == ["ENABLED", elsewhere, elsewhere], "{seen:?}");
+    if cluster.is_open {
+        // On one node alone.
+        cluster.execute(
+            1,
+            &format!("SET SESSION {alone} = 0; ALTER EVENT W.run ENABLE"),
+        )?;
+        let seen = states()?;
+        ensure!(seen == ["ENABLED", "ENABLED", elsewhere], "{seen:?}");
+    }
     Ok(())
 }
 

@@ -42,7 +42,7 @@ pub(super) fn steps(
             .collect()
     };
     // An index comes before what reads it, and is dropped after it. One with other columns or conditions under the same name has to
-    // are deleted first.
+    // be dropped first.
     let (made, lost) = (changed(new, before), changed(before, new));
     let (replaced, gone): (Vec<_>, Vec<_>) = lost
         .into_iter()

@@ -175,7 +175,13 @@ fn promoted(server: Postgres) -> Host<Postgres> {
 
 fn a_cluster_of_postgresql_goes_on_by_itself() -> Result<()> {
     let settings = sandbox::Settings {
-        extra: vec![("cluster_name".to_owned(), "orders".to_owned())],
+        extra: [
+            ("cluster_name", "orders"),
+            // The second standby reads what was written before the promotion from the new primary.
+            ("wal_keep_size", "1GB"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .to_vec(),
         ..sandbox::Settings::default()
     };
     let mut first = postgres(Postgres::start(&settings)?);

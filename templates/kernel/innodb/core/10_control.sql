@@ -224,7 +224,7 @@ CREATE TABLE IF NOT EXISTS run (
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'One row per run. as_of is the instant that all cutoffs of the run are counted from. node: the
         server_identity() of the server it runs on; alive_at: its last sign of life, which every batch gives. crashed:
-        its session vanished, seen by the next run; on another server of a cluster, no sign of life for an hour.
+        its session vanished, seen by the next run; on another server of a cluster, no sign of life for five minutes.
         waiting_for: why it rests before its next batch, or rested when it ended.';
 -- What a column may hold is declared again where an earlier version declared it otherwise.
 --# prepare constraint run_trigger

@@ -87,14 +87,13 @@ BEGIN
     DECLARE v_uptime   bigint;
     DECLARE v_followed bigint;
     SET o_reason = NULL;
-    SELECT c.armed, c.server_identity, GREATEST(c.armed_at, COALESCE((SELECT MAX(r.alive_at) FROM run AS r), c.armed_at))
-    INTO v_armed, v_armed_on, v_alive
-    FROM control AS c;
+    SELECT c.armed, c.server_identity, c.armed_at INTO v_armed, v_armed_on, v_alive FROM control AS c;
     IF NOT v_armed THEN
         SET o_reason = 'not armed: nothing is deleted until you arm it';
     ELSEIF v_armed_on LIKE 'cluster %' THEN
         IF v_armed_on LIKE 'cluster of servers %' THEN
             SET v_servers = SUBSTRING_INDEX(SUBSTRING_INDEX(v_armed_on, ' ', 4), ' ', -1);
+            SELECT GREATEST(v_alive, COALESCE(MAX(r.alive_at), v_alive)) INTO v_alive FROM run AS r;
             SELECT MAX(IF(v.variable_name = 'Uptime', v.variable_value, NULL)),
                 COALESCE(MAX(IF(v.variable_name = 'Slaves_connected', v.variable_value, NULL)), 0)
             INTO v_uptime, v_followed
@@ -387,7 +386,8 @@ BEGIN
             ),
             r.reason = CASE
                 WHEN r.status = 'cancelled' THEN 'cancelled'
-                WHEN r.node <> v_node THEN 'no sign of life from its server for an hour; what it committed is kept'
+                WHEN r.node <> v_node THEN CONCAT('no sign of life from its server for ',
+                    IF(r.`trigger` IN ('PURGE', 'STAMP'), 'an hour', 'five minutes'), '; what it committed is kept')
                 ELSE 'its session vanished; what it committed is kept'
             END,
             r.finished_at = COALESCE(

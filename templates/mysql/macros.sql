@@ -1102,6 +1102,13 @@ BEGIN
 {{- <w.single_clock rule /> }}
     SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
 {{- <w.is_claimed rule /> }}
+{%- if rule.single.orphan and not maria %}
+    -- Where any row may be held, the search locks none.
+    CALL listed_held({{ rule.literal }}, '[]', v_held);
+    IF v_held{% if rule.single.above %} OR {{ <w.any_holds_beside list={rule.single.above} /> }}{% endif %} THEN
+        SET v_ahead = 0;
+    END IF;
+{%- endif %}
     -- A batch ends where the claim ends or the pass, unless there are p_rows before that.
 {%- if rule.single.shared %}
     INSERT INTO work_bound SELECT e.* FROM work_end AS e;
@@ -1122,7 +1129,7 @@ BEGIN
         SET v_more = ROW_COUNT() > 0;
 {%- endif %}
 {%- if not rule.single.ranked %}
-{{- <w.list rule pass begun /> }}
+{{- <w.list rule pass begun locks={rule.single.orphan and not maria} /> }}
 {%- endif %}
 {%- endfor %}
 {%- endif %}
@@ -1135,7 +1142,11 @@ BEGIN
 {%- else %}
     SET o_found = {% if rule.single.orphan %}IF(v_more AND v_listed = 0, p_rows, v_listed){% else %}v_listed{% endif %};
 {%- endif %}
+{%- if rule.single.orphan and not maria %}
+    -- They are locked since they were judged: what held then holds until the end of the transaction. Nobody is waited for.
+{%- else %}
     -- Under their locks they are judged once more: what holds then holds until the end of the transaction. Nobody is waited for.
+{%- endif %}
     CALL listed_held({{ rule.literal }}, v_keys, v_held);
     IF o_found BETWEEN 1 AND p_rows AND v_dated = v_listed AND NOT v_held
 {%- if rule.single.above %}
@@ -1153,6 +1164,9 @@ BEGIN
         WHERE {{ <w.single_goes rule undated={false} /> }}»;
 {%- endfilter %}
         SET o_rows = ROW_COUNT();
+{%- elif rule.single.orphan and not maria %}
+        SET o_count = v_listed;
+{{- <w.delete_listed rule /> }}
 {%- else %}
 {%- filter fit %}
         «SELECT COUNT(*) ‹INTO o_count›
@@ -1176,32 +1190,43 @@ BEGIN
 {%- endif %}
     END IF;
     IF o_count = v_listed{% if rule.single.ranked %} AND v_again = v_keys{% endif %} THEN
+{{- <w.delete_listed rule /> }}
+{%- endif %}
+        SET o_first = {% if maria %}CONCAT(SUBSTRING_INDEX(TRIM(TRAILING ']' FROM v_keys), ',', 10), ']')
+{%- else %}JSON_EXTRACT(v_keys{% for place in range(end=10) %}, '$[{{ place }}]'{% endfor %}){% endif %};
+        SELECT JSON_ARRAY(b.pass, b.row_key, {{ rule.single.place_of_b }}) INTO o_place FROM work_bound AS b WHERE b.position = 2;
+{%- if rule.single.orphan and not maria %}
+    ELSEIF v_listed > 0 THEN
+        -- They are locked and not deleted: the caller rolls back where these two differ.
+        SET o_count = v_listed, o_rows = 0;
+{%- endif %}
+    END IF;
+END;
+{%- endcomponent w.sweep %}
+
+{#- The rows of a list, which are locked, are deleted. -#}
+{% component w.delete_listed(rule) -%}
 {%- filter fit %}
         «DELETE t
         FROM {{ <w.listed rule /> }}
         STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.single.matches_r }}»;
 {%- endfilter %}
         SET o_rows = ROW_COUNT();
-{%- endif %}
-        SET o_first = {% if maria %}CONCAT(SUBSTRING_INDEX(TRIM(TRAILING ']' FROM v_keys), ',', 10), ']')
-{%- else %}JSON_EXTRACT(v_keys{% for place in range(end=10) %}, '$[{{ place }}]'{% endfor %}){% endif %};
-        SELECT JSON_ARRAY(b.pass, b.row_key, {{ rule.single.place_of_b }}) INTO o_place FROM work_bound AS b WHERE b.position = 2;
-    END IF;
-END;
-{%- endcomponent w.sweep %}
+{%- endcomponent w.delete_listed %}
 
-{#- The keys of those rows of a batch that are deleted, in the order of the pass. -#}
-{% component w.list(rule, pass, begun) -%}
+{#- The keys of those rows of a batch that are deleted, in the order of the pass. locks: under their locks; a condition that is a value, and
+    not a join, lets MySQL release the lock of each row that does not meet it. -#}
+{% component w.list(rule, pass, begun, locks) -%}
 {%- filter fit %}
         «SELECT COUNT(*), COUNT(t.k1), CONCAT('[', COALESCE(GROUP_CONCAT(t.k1), ''), ']')
         ‹INTO v_listed, v_dated, v_keys›
         FROM (SELECT {% if rule.single.orphan and rule.single.aged -%}
             IF({{ rule.single.time }} IS NULL, NULL, t.{{ rule.single.keys[0].column }})
             {%- else %}t.{{ rule.single.keys[0].column }}{% endif %} AS k1 {{ <w.of_pass rule pass begun ends={true} end="work_bound" /> }}
-{%- if rule.single.orphan %} AND {{ rule.single.goes }}
+{%- if rule.single.orphan %} AND {{ rule.single.goes }}{% if locks %} IS TRUE{% endif %}
 {%- if rule.single.aged %} AND ({{ rule.single.time }} < v_cutoff OR {{ rule.single.time }} IS NULL){% endif %}
 {%- endif %}
-        ORDER BY {{ pass.order }} LIMIT v_ahead) AS t»;
+        ORDER BY {{ pass.order }} LIMIT v_ahead{% if locks %} FOR UPDATE OF t NOWAIT{% endif %}) AS t»;
 {%- endfilter %}
 {%- endcomponent w.list %}
 

@@ -89,7 +89,7 @@ CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.partition
     IN p_as_of datetime(6), IN p_cutoff datetime(6), OUT o_found bigint, OUT o_first longtext, OUT o_count bigint, OUT o_rows bigint,
     OUT o_place longtext) SQL SECURITY DEFINER
 COMMENT 'Fills work_bound with the last row of the batch, and deletes those that may be; o_rows: NULL where one is locked, held or
-    changed. [body 6bfc5e256f6d]'
+    changed. [body bc4ffbd78039]'
 BEGIN
     DECLARE v_under_way, v_held, v_more boolean;
     DECLARE v_listed, v_dated bigint;
@@ -98,6 +98,12 @@ BEGIN
     DECLARE v_ahead bigint DEFAULT p_rows + 1;
     DECLARE v_cutoff datetime(6) DEFAULT p_cutoff;
     SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
+    -- Where any row may be held, the search locks none.
+    CALL listed_held('partition_log', '[]', v_held);
+    IF v_held OR EXISTS (SELECT 1 FROM hold AS h
+        WHERE h.rule IN ('dag_runs') AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))) THEN
+        SET v_ahead = 0;
+    END IF;
     -- A batch ends where the claim ends or the pass, unless there are p_rows before that.
     IF p_pass = 1 THEN
         INSERT INTO work_bound (position, pass, row_key, k1) SELECT 2, p_pass, CAST(t.`id` AS CHAR), t.`id`
@@ -112,8 +118,8 @@ BEGIN
             FROM (SELECT IF(t.`created_at` IS NULL, NULL, t.`id`) AS k1 FROM work_cursor AS c STRAIGHT_JOIN work_bound AS b
             STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t WHERE c.position = 1 AND t.`id` > c.k1 AND b.position = 2
             AND t.`id` <= b.k1 AND (t.`asset_partition_dag_run_id` IS NOT NULL AND NOT EXISTS (SELECT 1
-            FROM `airflow`.`asset_partition_dag_run` AS p1 WHERE p1.`id` = t.`asset_partition_dag_run_id`))
-            AND (t.`created_at` < v_cutoff OR t.`created_at` IS NULL) ORDER BY t.`id` LIMIT v_ahead) AS t;
+            FROM `airflow`.`asset_partition_dag_run` AS p1 WHERE p1.`id` = t.`asset_partition_dag_run_id`)) IS TRUE
+            AND (t.`created_at` < v_cutoff OR t.`created_at` IS NULL) ORDER BY t.`id` LIMIT v_ahead FOR UPDATE OF t NOWAIT) AS t;
     ELSEIF p_pass = 1 THEN
         REPLACE INTO work_bound (position, pass, row_key, k1) SELECT 2, p_pass, CAST(t.`id` AS CHAR), t.`id`
             FROM `airflow`.`partitioned_asset_key_log` AS t ORDER BY t.`id` LIMIT 1 OFFSET v_skip;
@@ -122,26 +128,24 @@ BEGIN
             FROM (SELECT IF(t.`created_at` IS NULL, NULL, t.`id`) AS k1 FROM work_bound AS b
             STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t WHERE b.position = 2 AND t.`id` <= b.k1
             AND (t.`asset_partition_dag_run_id` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p1
-            WHERE p1.`id` = t.`asset_partition_dag_run_id`)) AND (t.`created_at` < v_cutoff OR t.`created_at` IS NULL)
-            ORDER BY t.`id` LIMIT v_ahead) AS t;
+            WHERE p1.`id` = t.`asset_partition_dag_run_id`)) IS TRUE AND (t.`created_at` < v_cutoff OR t.`created_at` IS NULL)
+            ORDER BY t.`id` LIMIT v_ahead FOR UPDATE OF t NOWAIT) AS t;
     END IF;
     SET o_found = IF(v_more AND v_listed = 0, p_rows, v_listed);
-    -- Under their locks they are judged once more: what holds then holds until the end of the transaction. Nobody is waited for.
+    -- They are locked since they were judged: what held then holds until the end of the transaction. Nobody is waited for.
     CALL listed_held('partition_log', v_keys, v_held);
     IF o_found BETWEEN 1 AND p_rows AND v_dated = v_listed AND NOT v_held
         AND NOT EXISTS (SELECT 1 FROM hold AS h
         WHERE h.rule IN ('dag_runs') AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))) THEN
-        SELECT COUNT(*) INTO o_count FROM JSON_TABLE(v_keys, '$[*]' COLUMNS (k1 int PATH '$')) AS r
-            STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t ON t.`id` = r.k1 WHERE (t.`asset_partition_dag_run_id` IS NOT NULL
-            AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p1 WHERE p1.`id` = t.`asset_partition_dag_run_id`))
-            AND (t.`created_at` < v_cutoff) FOR UPDATE OF t SKIP LOCKED;
-    END IF;
-    IF o_count = v_listed THEN
+        SET o_count = v_listed;
         DELETE t FROM JSON_TABLE(v_keys, '$[*]' COLUMNS (k1 int PATH '$')) AS r
             STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t ON t.`id` = r.k1;
         SET o_rows = ROW_COUNT();
         SET o_first = JSON_EXTRACT(v_keys, '$[0]', '$[1]', '$[2]', '$[3]', '$[4]', '$[5]', '$[6]', '$[7]', '$[8]', '$[9]');
         SELECT JSON_ARRAY(b.pass, b.row_key, CAST(b.k1 AS char)) INTO o_place FROM work_bound AS b WHERE b.position = 2;
+    ELSEIF v_listed > 0 THEN
+        -- They are locked and not deleted: the caller rolls back where these two differ.
+        SET o_count = v_listed, o_rows = 0;
     END IF;
 END$$
 

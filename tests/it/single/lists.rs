@@ -23,6 +23,7 @@ tests! {
         a_locked_row_makes_no_list_wait,
         what_writers_re_date_beside_runs_stays,
         orphans_go_by_lists_and_those_that_are_none_any_more_stay,
+        a_list_locks_no_row_that_is_kept,
     ],
 }
 
@@ -233,6 +234,51 @@ fn orphans_go_by_lists_and_those_that_are_none_any_more_stay(flavour: Flavour) {
             [format!("19 19 0 19 19 {first}")]
         );
     }
+}
+
+/// Of the rows that a batch looks at, others can lock those that it does not delete, while its transaction is open; and all of them, where it
+/// deletes none, as a hold was set without a row.
+fn a_list_locks_no_row_that_is_kept(flavour: Flavour) {
+    let table = "id bigint PRIMARY KEY, updated_at datetime(6)";
+    let schema = format!(
+        "CREATE TABLE note ({table}, asset_id bigint); CREATE TABLE link ({table}, parent_id bigint);
+         CREATE TABLE asset (id bigint PRIMARY KEY); INSERT INTO asset VALUES (1003), (1004)"
+    );
+    let mut installation = Installation::of(dialect_of(flavour), &schema, &graph_of(ORPHANS));
+    installation.arm();
+    // Rows 3 and 4 have what they name, row 6 is young.
+    for id in 1..=8 {
+        let time = if id == 6 { "2026-05-31" } else { "2026-01-01" };
+        installation.execute(&format!(
+            "INSERT INTO note (id, updated_at, asset_id) VALUES ({id}, '{time}', {})",
+            1000 + id
+        ));
+    }
+    let mut rival = installation.connect();
+    let mut free_during = |installation: &mut Installation| {
+        let as_of = "'2026-06-01 12:00:00'";
+        installation.execute(&format!(
+            "CALL W.settle(@before); CALL W.single_open('notes'); CALL W.cutoff_of('notes', {as_of}, NULL, @cutoff);
+             SET TRANSACTION ISOLATION LEVEL READ COMMITTED; START TRANSACTION;
+             CALL W.sweep_single(1, 'notes', 1, 1000, {as_of}, @cutoff, @found, @gone, @undo)"
+        ));
+        let free: Vec<i64> = (1..=8)
+            .filter(|id| {
+                let lock = format!("SELECT 1 FROM note WHERE id = {id} FOR UPDATE NOWAIT");
+                rival.query(&lock, &[]).is_ok()
+            })
+            .collect();
+        installation.execute("ROLLBACK; CALL W.single_close('notes'); CALL W.unsettle(@before)");
+        let gone = installation.texts("SELECT COALESCE(@gone, 'none')");
+        (free, gone.concat())
+    };
+    let of_a_batch = free_during(&mut installation);
+    assert_eq!(of_a_batch, (vec![3, 4, 6], "5".to_owned()));
+    installation
+        .set_hold(json!({"rule": "notes", "key": "77", "reason": "audit", "even_if_absent": true}))
+        .expect("a hold");
+    let of_none = free_during(&mut installation);
+    assert_eq!(of_none, (Vec::from_iter(1..=8), "none".to_owned()));
 }
 
 fn a_locked_row_makes_no_list_wait(flavour: Flavour) {

@@ -281,7 +281,8 @@ COMMENT 'Deletes, in the caller''s transaction, those of the next p_rows rows th
     the first of them in @windrow_first, the place of the last row in @windrow_place. o_rows is NULL where nothing is deleted, as a row is
     locked by others, is held, or has changed; with o_undo the caller rolls back.'
 BEGIN
-    DECLARE EXIT HANDLER FOR 1205
+    -- The second is that of NOWAIT.
+    DECLARE EXIT HANDLER FOR 1205, 3572
     BEGIN
         SET o_found = @windrow_found, o_rows = NULL, o_undo = true;
     END;

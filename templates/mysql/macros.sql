@@ -1105,9 +1105,7 @@ BEGIN
 {%- if rule.single.orphan and not maria %}
     -- Where any row may be held, the search locks none.
     CALL listed_held({{ rule.literal }}, '[]', v_held);
-    IF v_held{% if rule.single.above %} OR {{ <w.any_holds_beside list={rule.single.above} /> }}{% endif %} THEN
-        SET v_ahead = 0;
-    END IF;
+    SET v_ahead = IF(v_held{% if rule.single.above %} OR {{ <w.any_holds_beside list={rule.single.above} /> }}{% endif %}, 0, v_ahead);
 {%- endif %}
     -- A batch ends where the claim ends or the pass, unless there are p_rows before that.
 {%- if rule.single.shared %}
@@ -1140,7 +1138,8 @@ BEGIN
 {{- <w.list_ranked rule into="v_keys" /> }}
     SET v_listed = JSON_LENGTH(v_keys), v_dated = v_listed;
 {%- else %}
-    SET o_found = {% if rule.single.orphan %}IF(v_more AND v_listed = 0, p_rows, v_listed){% else %}v_listed{% endif %};
+    SET o_found = {% if rule.single.orphan %}IF(v_more AND v_listed = 0, p_rows, v_listed){% else %}v_listed{% endif %}
+{%- if rule.single.orphan and not maria %}, o_count = v_listed{% endif %};
 {%- endif %}
 {%- if rule.single.orphan and not maria %}
     -- They are locked since they were judged: what held then holds until the end of the transaction. Nobody is waited for.
@@ -1149,7 +1148,8 @@ BEGIN
 {%- endif %}
     CALL listed_held({{ rule.literal }}, v_keys, v_held);
     IF o_found BETWEEN 1 AND p_rows AND v_dated = v_listed AND NOT v_held
-{%- if rule.single.above %}
+{%- if rule.single.orphan and not maria %} AND v_ahead > 0
+{%- elif rule.single.above %}
         AND NOT {{ <w.any_holds_beside list={rule.single.above} /> }}
 {%- endif %} THEN
 {%- if maria and rule.single.at_once %}
@@ -1165,7 +1165,6 @@ BEGIN
 {%- endfilter %}
         SET o_rows = ROW_COUNT();
 {%- elif rule.single.orphan and not maria %}
-        SET o_count = v_listed;
 {{- <w.delete_listed rule /> }}
 {%- else %}
 {%- filter fit %}
@@ -1197,8 +1196,8 @@ BEGIN
         SELECT JSON_ARRAY(b.pass, b.row_key, {{ rule.single.place_of_b }}) INTO o_place FROM work_bound AS b WHERE b.position = 2;
 {%- if rule.single.orphan and not maria %}
     ELSEIF v_listed > 0 THEN
-        -- They are locked and not deleted: the caller rolls back where these two differ.
-        SET o_count = v_listed, o_rows = 0;
+        -- Locked and not deleted: the caller rolls back where o_rows is not o_count.
+        SET o_rows = 0;
 {%- endif %}
     END IF;
 END;

@@ -25,6 +25,7 @@ mod debris;
 mod deeds;
 mod demo;
 mod docs;
+mod downstream;
 mod encodings;
 mod epochs;
 mod events;
@@ -126,6 +127,7 @@ harness::tests! {
         deeds::tests,
         demo::tests,
         docs::tests,
+        downstream::tests,
         encodings::tests,
         epochs::tests,
         events::tests,

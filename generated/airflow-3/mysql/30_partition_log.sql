@@ -89,7 +89,7 @@ CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.partition
     IN p_as_of datetime(6), IN p_cutoff datetime(6), OUT o_found bigint, OUT o_first longtext, OUT o_count bigint, OUT o_rows bigint,
     OUT o_place longtext) SQL SECURITY DEFINER
 COMMENT 'Fills work_bound with the last row of the batch, and deletes those that may be; o_rows: NULL where one is locked, held or
-    changed. [body bc4ffbd78039]'
+    changed. [body 78f3f84e28f4]'
 BEGIN
     DECLARE v_under_way, v_held, v_more boolean;
     DECLARE v_listed, v_dated bigint;
@@ -100,10 +100,8 @@ BEGIN
     SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
     -- Where any row may be held, the search locks none.
     CALL listed_held('partition_log', '[]', v_held);
-    IF v_held OR EXISTS (SELECT 1 FROM hold AS h
-        WHERE h.rule IN ('dag_runs') AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))) THEN
-        SET v_ahead = 0;
-    END IF;
+    SET v_ahead = IF(v_held OR EXISTS (SELECT 1 FROM hold AS h
+        WHERE h.rule IN ('dag_runs') AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))), 0, v_ahead);
     -- A batch ends where the claim ends or the pass, unless there are p_rows before that.
     IF p_pass = 1 THEN
         INSERT INTO work_bound (position, pass, row_key, k1) SELECT 2, p_pass, CAST(t.`id` AS CHAR), t.`id`
@@ -131,21 +129,18 @@ BEGIN
             WHERE p1.`id` = t.`asset_partition_dag_run_id`)) IS TRUE AND (t.`created_at` < v_cutoff OR t.`created_at` IS NULL)
             ORDER BY t.`id` LIMIT v_ahead FOR UPDATE OF t NOWAIT) AS t;
     END IF;
-    SET o_found = IF(v_more AND v_listed = 0, p_rows, v_listed);
+    SET o_found = IF(v_more AND v_listed = 0, p_rows, v_listed), o_count = v_listed;
     -- They are locked since they were judged: what held then holds until the end of the transaction. Nobody is waited for.
     CALL listed_held('partition_log', v_keys, v_held);
-    IF o_found BETWEEN 1 AND p_rows AND v_dated = v_listed AND NOT v_held
-        AND NOT EXISTS (SELECT 1 FROM hold AS h
-        WHERE h.rule IN ('dag_runs') AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))) THEN
-        SET o_count = v_listed;
+    IF o_found BETWEEN 1 AND p_rows AND v_dated = v_listed AND NOT v_held AND v_ahead > 0 THEN
         DELETE t FROM JSON_TABLE(v_keys, '$[*]' COLUMNS (k1 int PATH '$')) AS r
             STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t ON t.`id` = r.k1;
         SET o_rows = ROW_COUNT();
         SET o_first = JSON_EXTRACT(v_keys, '$[0]', '$[1]', '$[2]', '$[3]', '$[4]', '$[5]', '$[6]', '$[7]', '$[8]', '$[9]');
         SELECT JSON_ARRAY(b.pass, b.row_key, CAST(b.k1 AS char)) INTO o_place FROM work_bound AS b WHERE b.position = 2;
     ELSEIF v_listed > 0 THEN
-        -- They are locked and not deleted: the caller rolls back where these two differ.
-        SET o_count = v_listed, o_rows = 0;
+        -- Locked and not deleted: the caller rolls back where o_rows is not o_count.
+        SET o_rows = 0;
     END IF;
 END$$
 

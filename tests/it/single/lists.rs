@@ -236,8 +236,8 @@ fn orphans_go_by_lists_and_those_that_are_none_any_more_stay(flavour: Flavour) {
     }
 }
 
-/// Of the rows that a batch looks at, others can lock those that it does not delete, while its transaction is open; and all of them, where it
-/// deletes none, as a hold was set without a row.
+/// Of the rows that a batch looks at, others can lock those that it does not delete, while its transaction is open; and all of them,
+/// where it deletes none, as a hold was set without a row.
 fn a_list_locks_no_row_that_is_kept(flavour: Flavour) {
     let table = "id bigint PRIMARY KEY, updated_at datetime(6)";
     let schema = format!(

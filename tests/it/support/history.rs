@@ -55,12 +55,16 @@ impl Server {
 
     /// A server with a history of so many families.
     pub(crate) fn start(dialect: Dialect, families: u32) -> Result<Self> {
-        let server = Self::bare(dialect)?;
-        match dialect {
-            Dialect::Postgres => server.fill_postgres(families)?,
-            Dialect::Mysql | Dialect::Mariadb => server.fill_mysql(families)?,
+        Self::bare(dialect)?.filled(families)
+    }
+
+    /// The same server with a history of so many families.
+    pub(crate) fn filled(self, families: u32) -> Result<Self> {
+        match self.dialect() {
+            Dialect::Postgres => self.fill_postgres(families)?,
+            Dialect::Mysql | Dialect::Mariadb => self.fill_mysql(families)?,
         }
-        Ok(server)
+        Ok(self)
     }
 
     fn fill_mysql(&self, families: u32) -> Result<()> {

@@ -253,6 +253,30 @@ BEGIN
         CROSS JOIN spec AS s
         WHERE to_regclass(format('%I.%I', s.schema_name, t.name)) IS NULL
         UNION ALL
+        -- Without one the server refuses each DELETE and UPDATE that would be published. A publication may name the whole table of a
+        -- partition.
+        SELECT 5, 'table', c.relname::text, 'violation', 1, format(
+            'publication %s publishes what a rule does to it, and it has no replica identity: no row can be deleted or set; '
+            'ALTER TABLE ... REPLICA IDENTITY names one', min(u.pubname)
+        )
+        FROM covered AS k
+        JOIN pg_class AS c ON c.oid = k.table_id AND c.relkind = 'r'
+        CROSS JOIN LATERAL (SELECT c.oid UNION SELECT a.relid FROM pg_partition_ancestors(c.oid) AS a) AS w
+        JOIN pg_class AS x ON x.oid = w.oid
+        JOIN pg_namespace AS n ON n.oid = x.relnamespace
+        JOIN pg_publication_tables AS t ON t.schemaname = n.nspname AND t.tablename = x.relname
+        JOIN pg_publication AS u ON u.pubname = t.pubname AND (k.goes AND u.pubdelete OR k.sets <> '{}' AND u.pubupdate)
+        WHERE c.relreplident <> 'f'
+          AND NOT EXISTS (
+              SELECT
+              FROM pg_index AS i
+              WHERE i.indrelid = c.oid
+                AND i.indisvalid
+                AND i.indimmediate
+                AND CASE c.relreplident WHEN 'd' THEN i.indisprimary WHEN 'i' THEN i.indisreplident END
+          )
+        GROUP BY c.oid, c.relname
+        UNION ALL
         SELECT 5, 'catalog', c.spec, 'violation', 1, unaccounted() || '; runs refuse'
         FROM control AS c
         WHERE starts_with(unaccounted(), 'catalog changed')

@@ -195,6 +195,54 @@ fn label_findings(
     }
 }
 
+/// A column by whose values rows are told apart: a scope or a group. A truth value or a label is none, and can have a rule of its own.
+pub(super) fn group_finding(
+    table: &Table,
+    column: &Column,
+    dialect: Dialect,
+    live: &CatalogTable,
+    found: &mut Vec<Finding>,
+) {
+    let value = live.column(&column.name).and_then(|there| {
+        let first = there.labels.first().map(|label| format!("\"{label}\""));
+        first.or_else(|| (there.kind == "boolean").then(|| "true".to_owned()))
+    });
+    let before = found.len();
+    column_finding(table, column, dialect, live, found);
+    if let (Some(value), Some(finding)) = (value, found.get_mut(before)) {
+        finding.help = format!(
+            "scopes and groups are numbers, uuid, text or bytes; write a rule for each of its values: `candidates = {{ {} = {value} }}`",
+            small(&column.name)
+        );
+    }
+}
+
+/// A column by which rows are gone through in an order: these servers sort labels by their place, and compare them by their letters.
+pub(super) fn order_finding(
+    table: &Table,
+    column: &Column,
+    dialect: Dialect,
+    live: &CatalogTable,
+    found: &mut Vec<Finding>,
+) {
+    let Some(there) = live.column(&column.name) else {
+        return;
+    };
+    if dialect == Dialect::Postgres || !there.kind.to_ascii_lowercase().starts_with("enum") {
+        return;
+    }
+    let object = format!("{}.{}", table.name, column.name);
+    let message = format!(
+        "is `{}`, which the server sorts by place and compares by letters",
+        there.kind
+    );
+    found.push(error("type-differs", &object, message).help(format!(
+        "rows of such a rule are gone through in an order: write a rule for each of its values, with `candidates = {{ {} = \"…\" }}`, and no \
+         such column in `keep` or `key`",
+        small(&column.name)
+    )));
+}
+
 pub(super) fn column_finding(
     table: &Table,
     column: &Column,
@@ -271,6 +319,13 @@ pub fn live_kind(dialect: Dialect, column: &CatalogColumn) -> Option<Kind> {
         Dialect::Postgres => kinds::kind_of(&column.kind),
         Dialect::Mysql | Dialect::Mariadb => mysql::kind_of(&column.kind),
     }
+}
+
+/// The type of a column that can be a key, or refer to one; none: a spec cannot say it.
+pub fn key_kind(dialect: Dialect, column: &CatalogColumn) -> Option<Kind> {
+    let is_time = |kind: &Kind| matches!(kind, Kind::Timestamp | Kind::Timestamptz);
+    let is_broken = dialect != Dialect::Postgres && mysql::has_fraction(column);
+    live_kind(dialect, column).filter(|kind| !is_broken && !is_time(kind))
 }
 
 pub(super) fn missing_column(table: &str, column: &str, live: &CatalogTable) -> Finding {

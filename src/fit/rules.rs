@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::columns::{
-    column_finding, condition_finding, live_kind, missing_column, unique_finding,
+    column_finding, condition_finding, group_finding, live_kind, missing_column, order_finding,
+    unique_finding,
 };
 use super::finding::{Finding, error, notice};
 use super::kinds::{has_fractions, is_whole};
@@ -31,11 +32,13 @@ pub(super) fn compare(graph: &Graph, rule: &Rule, catalog: &Catalog, found: &mut
         for column in time
             .chain(&rule.otherwise)
             .chain(rule.last.iter().flat_map(|last| &last.otherwise))
-            .chain(&rule.retention.per)
-            .chain(rule.newest.iter().flat_map(Newest::columns))
             .chain(rule.links_of_root().map(|link| &link.parent))
         {
             column_finding(root, column, catalog.dialect, live, found);
+        }
+        let newest = rule.newest.iter().flat_map(Newest::columns);
+        for column in rule.retention.per.iter().chain(newest) {
+            group_finding(root, column, catalog.dialect, live, found);
         }
     }
     if let Some(last) = &rule.last {
@@ -253,7 +256,15 @@ fn single_findings(
     let counted = rule.counted().map(|(time, _)| time);
     let columns = single.columns().into_iter();
     for column in columns.filter(|column| counted != Some(*column)) {
-        column_finding(table, column, catalog.dialect, live, found);
+        match single {
+            Single::KeepLast { group, .. } if group.contains(column) => {
+                group_finding(table, column, catalog.dialect, live, found);
+            }
+            _ => column_finding(table, column, catalog.dialect, live, found),
+        }
+    }
+    for column in single.columns().into_iter().chain(&table.key) {
+        order_finding(table, column, catalog.dialect, live, found);
     }
     if let Single::KeepLast { group, order, .. } = single {
         let nullable = |column: &&Column| {

@@ -331,7 +331,7 @@ fn key_column(
             "type-mismatch",
             column.kind.as_ref().map_or(key.span(), |kind| kind.span()),
             format!("a key cannot be a `{}`", names::kind_name(resolved.kind)),
-            "keys are `smallint`, `integer`, `bigint`, `uuid` or `varchar`",
+            "keys are `smallint`, `integer`, `bigint`, `numeric`, `uuid`, `varchar`, `char`, or `bytea` (`binary` on MySQL and MariaDB)",
         ));
         return None;
     }

@@ -90,6 +90,7 @@ mod tidy;
 mod tls;
 mod told;
 mod tutorial;
+mod types;
 mod unarchive;
 mod unsigned;
 mod upgrade;
@@ -191,6 +192,7 @@ harness::tests! {
         tls::tests,
         told::tests,
         tutorial::tests,
+        types::tests,
         unarchive::tests,
         unsigned::tests,
     upgrade::tests,

@@ -304,7 +304,7 @@ pub(super) fn naming(
             "type-mismatch",
             read.kind.map_or(written.span(), |kind| kind.span()),
             wrong(names::kind_name(column.kind)),
-            "scopes and keys are `smallint`, `integer`, `bigint`, `uuid` or `varchar`",
+            "scopes and keys are `smallint`, `integer`, `bigint`, `numeric`, `uuid`, `varchar`, `char`, or `bytea` (`binary` on MySQL and MariaDB)",
         ));
         return None;
     }

@@ -302,8 +302,8 @@ BEGIN
         DELETE FROM unfinished WHERE run_id = p_run AND rule = p_rule;
     ELSE
         DELETE FROM work_cursor WHERE position = 1;
-        INSERT INTO work_cursor
-        SELECT b.* FROM work_bound AS b;
+        -- Each time anew: MariaDB reads the columns of the rule before, where * is in the text of a routine.
+        CALL run_text('INSERT INTO work_cursor SELECT b.* FROM work_bound AS b');
         UPDATE work_cursor SET position = 1 WHERE position = 2;
     END IF;
 END;

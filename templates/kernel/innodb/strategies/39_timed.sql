@@ -592,7 +592,7 @@ BEGIN
     INTO v_zoned, v_part, v_plain, v_by_family
     FROM rule AS r
     WHERE r.rule = p_rule;
-    SET v_number = v_part REGEXP ' (smallint|int|bigint|decimal)$';
+    SET v_number = v_part REGEXP ' (smallint|int|bigint)$';
     CALL seconds(JSON_VALUE(p_options, '$.retention'), v_retention);
     CALL setting_of(p_rule, 'batch_rows', v_batch);
     IF v_limit IS NULL THEN

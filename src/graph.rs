@@ -87,6 +87,7 @@ pub fn build(spec: &Spec, text: &str) -> (Graph, Vec<Diagnostic>) {
         ignored,
         rules,
     };
+    names::lengths(&graph, text, &mut diagnostics);
     tables::check_kinds(spec, &graph, &resolved.spans, &mut diagnostics);
     if let Some(field) = &spec.workers
         && workers > 1

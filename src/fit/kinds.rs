@@ -50,7 +50,7 @@ pub(crate) fn small(name: &str) -> String {
     if name.chars().all(plain) {
         name.to_owned()
     } else {
-        format!("\"{name}\"")
+        format!("\"{}\"", name.replace('"', "\"\""))
     }
 }
 

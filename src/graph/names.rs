@@ -1,18 +1,22 @@
 //! Single values of a spec: names, types, time zone, schedule, durations and counts.
 
+use std::collections::BTreeSet;
+
 use toml::Spanned;
 
 use crate::diagnostic::{Diagnostic, Span, did_you_mean};
 use crate::dialect::{DIALECTS, Dialect};
 use crate::facts;
-use crate::graph::{Column, Epoch, Kind};
+use crate::graph::{Column, Epoch, Graph, Kind};
 use crate::schedule::{Problem, Schedule};
 use crate::spec::grammar::{ColumnText, place};
 use crate::spec::{Names, Spec, Text, duration, each};
 
 /// The longest name that every server takes, in bytes.
 const LONGEST_NAME: usize = 63;
-/// What is left of it for the spec's name, with `windrow_` before it and room for suffixes behind.
+/// The longest name that MySQL and MariaDB take, in characters.
+const LONGEST_ELSEWHERE: usize = 64;
+/// What is left of the former for the spec's name, with `windrow_` before it and room for suffixes behind.
 const LONGEST_SPEC_NAME: usize = 40;
 /// What is left of it for a rule's name, with what its routines and indexes add.
 const LONGEST_RULE_NAME: usize = 30;
@@ -150,10 +154,12 @@ pub(super) fn identifier(name: &Text, what: &str, diagnostics: &mut Vec<Diagnost
             format!("the {what} `{shown}` has a control character in its name"),
             "write the name as in the catalog",
         )
-    } else if text.len() > LONGEST_NAME {
-        let help = "PostgreSQL cuts names off after 63 bytes: write the name as in the catalog";
+    } else if text.chars().count() > LONGEST_ELSEWHERE {
+        let help =
+            "no server has a name of more than 64 characters: write the name as in the catalog";
+        let length = text.chars().count();
         (
-            format!("the name of the {what} `{shown}` has {} bytes", text.len()),
+            format!("the name of the {what} `{shown}` has {length} characters"),
             help,
         )
     } else {
@@ -165,6 +171,31 @@ pub(super) fn identifier(name: &Text, what: &str, diagnostics: &mut Vec<Diagnost
         message,
         help,
     ));
+}
+
+/// Finds names that are too long for PostgreSQL, which counts bytes; MySQL and MariaDB count characters.
+pub(super) fn lengths(graph: &Graph, text: &str, diagnostics: &mut Vec<Diagnostic>) {
+    if !graph.dialects.contains(&Dialect::Postgres) {
+        return;
+    }
+    let names = graph.names().into_iter().chain([graph.schema.clone()]);
+    let names: BTreeSet<String> = names.collect();
+    for name in names.iter().filter(|name| name.len() > LONGEST_NAME) {
+        // Of longer ones, it is known already.
+        if name.chars().count() > LONGEST_ELSEWHERE {
+            continue;
+        }
+        let span = text
+            .find(name.as_str())
+            .map_or(0..0, |at| at..at + name.len());
+        diagnostics.push(Diagnostic::error(
+            "invalid-identifier",
+            span,
+            format!("the name `{}` has {} bytes", name.escape_debug(), name.len()),
+            "PostgreSQL cuts names off after 63 bytes: write the name as in the catalog; if the spec is for other servers, list them under \
+             `dialects`",
+        ));
+    }
 }
 
 /// Whether Unicode says that a sign is no character: windrow has such signs of its own while it writes SQL.

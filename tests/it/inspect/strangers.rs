@@ -57,7 +57,7 @@ fn stranger(dialect: Dialect, schema: &str, row: impl Fn(i32) -> String) -> Inst
 }
 
 /// What the binary says of a spec in a file.
-fn windrow(database: &Installation, words: &[&str]) -> (Option<i32>, String, String) {
+pub(super) fn windrow(database: &Installation, words: &[&str]) -> (Option<i32>, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_windrow"))
         .args(words)
         .env("WINDROW_URL", database.superuser())
@@ -73,7 +73,7 @@ fn windrow(database: &Installation, words: &[&str]) -> (Option<i32>, String, Str
 }
 
 #[track_caller]
-fn has(text: &str, parts: &[&str]) {
+pub(super) fn has(text: &str, parts: &[&str]) {
     for part in parts {
         assert!(text.contains(part), "{part}\n\n{text}");
     }
@@ -82,7 +82,7 @@ fn has(text: &str, parts: &[&str]) {
 /// The whole way: it fits, is installed, shows what would be deleted, and deletes so many families and nothing else; nothing is left
 /// behind. Nothing is deleted with the retention of the draft.
 #[track_caller]
-fn goes_the_way(database: &mut Installation, text: &str, families: i64) {
+pub(super) fn goes_the_way(database: &mut Installation, text: &str, families: i64) {
     let (_, rest) = text.split_once("\nname      = ").expect("a name");
     let (_, rest) = rest.split_once('\n').expect("a line");
     let text = format!("name = \"w_{}\"\n{rest}", database.name);

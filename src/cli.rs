@@ -130,8 +130,8 @@ pub enum Command {
     /// Draft a spec from a live database
     ///
     /// Reads the catalog and samples of rows: the tables that belong to the root table, by foreign keys and (marked as
-    /// guesses) by names; keys and indexes; which states are final. Without a root it lists the tables that look like one. It
-    /// cannot write, locks nothing, and needs only SELECT.
+    /// guesses) by names; keys and indexes; which states are final. Without a root it lists the ten tables that look most like one,
+    /// the biggest first, and of one size the one with the oldest rows. It cannot write, locks nothing, and needs only SELECT.
     ///
     /// Example: windrow inspect --database postgres://auditor@db/flows --root flow_run > flows.toml
     Inspect(Inspect),

@@ -4,6 +4,7 @@
 //! and the command asks them.
 
 pub mod draft;
+pub mod edges;
 pub mod ends;
 pub mod family;
 pub mod names;

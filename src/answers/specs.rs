@@ -143,7 +143,8 @@ pub struct Question {
     pub question: String,
 }
 
-/// The tables that look like roots, the likeliest first: what `inspect` returns without one.
+/// The ten tables that look most like roots, the biggest first, and of one size the one with the oldest rows: what `inspect` returns
+/// without one.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Candidates {
     /// Schema or database.

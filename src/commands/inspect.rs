@@ -12,14 +12,18 @@ use crate::db::{self, Database};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::inspect::draft;
+use crate::inspect::edges::{self, Share};
 use crate::inspect::ends::{self, Ends, Numbers, State, Time};
-use crate::inspect::family::{self, Guess, Guesses, Share};
+use crate::inspect::family::{self, Guess, Guesses};
 use crate::inspect::samples::Samples;
 use crate::report;
 use crate::ui::Ui;
 
 /// The longest that one statement may take, in seconds.
 const STATEMENT: u64 = 5;
+
+/// How many tables are listed that look like roots.
+const MOST: usize = 10;
 
 /// Drafts a spec, or lists what could be a root.
 pub(super) fn inspect(args: &Inspect, ui: &Ui) -> anyhow::Result<Exit> {
@@ -242,13 +246,14 @@ fn is_log(live: &CatalogTable) -> bool {
     live.estimated_rows >= 1_000 && live.referenced_by.is_empty()
 }
 
-/// The tables that look like roots, the likeliest first: many tables name them, they are big, and their rows end. Logs come last.
+/// The tables that look like roots: their rows end, and many tables name them; of logs, the big ones. The biggest comes first, and of
+/// tables of one size the one with the oldest rows.
 fn roots(catalog: &Catalog, look: &mut Look<'_>) -> Candidates {
     let guesses = Guesses::new(catalog);
     let mut found: Vec<_> = catalog
         .tables
         .iter()
-        .filter(|(_, live)| live.partition_of.is_none() && family::root_key(live).is_some())
+        .filter(|(_, live)| live.partition_of.is_none() && edges::root_key(catalog, live).is_some())
         .map(|(name, live)| {
             let ends = Ends::named(catalog, live, look.numbers(catalog, name));
             let by = family::find(catalog, &guesses, name, &mut |_| Share::default())
@@ -271,19 +276,24 @@ fn roots(catalog: &Catalog, look: &mut Look<'_>) -> Candidates {
         })
         .collect();
     found.sort_by_key(|(score, _, _, live, _)| std::cmp::Reverse((*score, live.estimated_rows)));
-    let tables = found.into_iter().take(10).map(|(_, by, name, live, ends)| {
-        let ended_days_ago = look.oldest(catalog, name, &ends);
-        Candidate {
-            table: name.clone(),
-            estimated_rows: live.estimated_rows,
-            bytes: live.table_bytes + live.index_bytes,
-            tables_below: by,
-            time: ended_days_ago.and_then(|_| Some(ends.time(catalog, live)?.to_owned())),
-            ended_days_ago,
-        }
-    });
+    let tables = found
+        .into_iter()
+        .take(MOST)
+        .map(|(_, by, name, live, ends)| {
+            let ended_days_ago = look.oldest(catalog, name, &ends);
+            Candidate {
+                table: name.clone(),
+                estimated_rows: live.estimated_rows,
+                bytes: live.table_bytes + live.index_bytes,
+                tables_below: by,
+                time: ended_days_ago.and_then(|_| Some(ends.time(catalog, live)?.to_owned())),
+                ended_days_ago,
+            }
+        });
+    let mut tables: Vec<Candidate> = tables.collect();
+    tables.sort_by_key(|it| std::cmp::Reverse((it.bytes, it.estimated_rows, it.ended_days_ago)));
     Candidates {
         schema: catalog.schema.clone(),
-        tables: tables.collect(),
+        tables,
     }
 }

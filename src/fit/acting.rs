@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::columns::key_kind;
 use super::finding::{Finding, error, notice, warning};
 use super::kinds::small;
 use crate::catalog::{Catalog, CatalogTable, ForeignKey, Trigger};
@@ -190,6 +191,7 @@ fn key_finding(
         return None;
     }
     let keyless = parent.key.is_empty();
+    let unsaid = own.is_some_and(|own| is_unsaid(catalog, own, parent, key));
     let circle = own.is_some_and(|own| is_above(graph, own, parent));
     if !acts {
         let help = for_refusing(graph, catalog, own, parent, key);
@@ -203,6 +205,9 @@ fn key_finding(
             .to_owned()
     } else if own.is_none() {
         "windrow covers tables of one schema or database: change the key to NO ACTION there, or drop it".to_owned()
+    } else if unsaid {
+        "specs have no edges of columns of these types: change the key to NO ACTION, or drop it"
+            .to_owned()
     } else if keyless && (whole != "CASCADE" || !is_around(parent, key)) {
         unnameable(parent)
     } else if whole == "SET DEFAULT" {
@@ -210,7 +215,8 @@ fn key_finding(
             .to_owned()
     } else if whole == "SET NULL" {
         let goes = own.is_some_and(|own| goes(graph, own));
-        instead_of_null(name, key, goes, edge)
+        let shared = is_shared(graph, catalog, name, key);
+        instead_of_null(name, key, goes, shared, circle, edge)
     } else if circle {
         instead_of_circle(graph, name, parent, key)
     } else {
@@ -257,7 +263,11 @@ fn for_refusing(
                  there"
                     .to_owned()
             }
-            false if circle => in_a_circle(catalog, name, key, edge),
+            _ if own.is_some_and(|own| is_unsaid(catalog, own, parent, key)) => {
+                "families that it refers to cannot be deleted, and would FAIL: specs have no edges of columns of these types; drop the key"
+                    .to_owned()
+            }
+            false if circle => in_a_circle(graph, catalog, name, key, edge),
             false if own.is_some_and(|own| goes(graph, own)) => format!(
                 "families that it refers to cannot be deleted before it, and would FAIL; with {} among the `parents` of `{name}` its \
                  rows are deleted with them, too",
@@ -271,6 +281,16 @@ fn for_refusing(
             true if is_around(parent, key) => format!("with {} among the `parents` of `{name}` its rows are deleted with them", edge("")),
             true => unnameable(parent),
     }
+}
+
+/// Whether a column of a foreign key has a type that a spec cannot say of an edge.
+fn is_unsaid(catalog: &Catalog, own: &str, parent: &Table, key: &ForeignKey) -> bool {
+    let unsaid = |table: &str, columns: &[String]| {
+        let live = catalog.tables.get(table);
+        let mut columns = columns.iter().filter_map(|name| live?.column(name));
+        columns.any(|column| key_kind(catalog.dialect, column).is_none())
+    };
+    unsaid(own, &key.columns) || unsaid(&parent.name, &key.target_columns)
 }
 
 /// What helps where a foreign key deletes, and its rows are those that the other belongs to.
@@ -324,6 +344,7 @@ fn is_root(graph: &Graph, table: &Table) -> bool {
 
 /// What helps where rows refuse that the one goes which they name, and that belongs to them.
 fn in_a_circle(
+    graph: &Graph,
     catalog: &Catalog,
     name: &str,
     key: &ForeignKey,
@@ -335,14 +356,40 @@ fn in_a_circle(
         let column = live.and_then(|live| live.column(column));
         column.is_some_and(|column| column.nullable)
     });
-    if nullable {
+    if nullable && !is_shared(graph, catalog, name, key) {
         format!(
             "families that it refers to may FAIL; with {} among the `parents` of `{name}` its columns are first set to NULL",
             edge(" set null")
         )
     } else {
-        "families that it refers to may FAIL: drop the key, or let its columns be NULL".to_owned()
+        "families that it refers to may FAIL: drop the key, or let it have columns of its own, which may be NULL".to_owned()
     }
+}
+
+/// Whether a column of a foreign key is part of another one to a table of the spec, or of a key: it cannot be set to NULL.
+fn is_shared(graph: &Graph, catalog: &Catalog, table: &str, key: &ForeignKey) -> bool {
+    let shares = |column: &str| key.columns.iter().any(|it| it == column);
+    let mut own = graph.tables.iter().filter(|it| it.name == table);
+    let named = own.any(|own| {
+        let mut keys = own.key.iter().chain(own.unique.iter().flatten());
+        keys.any(|column| shares(&column.name))
+    });
+    let live = catalog.tables.get(table);
+    let mut others = live.into_iter().flat_map(|live| &live.foreign_keys);
+    let covered = |target: &str| {
+        let mut tables = graph.tables.iter();
+        tables.any(|it| {
+            target
+                .split_once('.')
+                .is_some_and(|(_, name)| name == it.name)
+        })
+    };
+    named
+        || others.any(|other| {
+            other.name != key.name
+                && covered(&other.target)
+                && other.columns.iter().any(|column| shares(column))
+        })
 }
 
 /// What helps where a foreign key sets columns to NULL and the spec does not: a spec sets all columns of an edge or none.
@@ -350,9 +397,26 @@ fn instead_of_null(
     table: &str,
     key: &ForeignKey,
     goes: bool,
+    shared: bool,
+    circle: bool,
     edge: impl Fn(&str) -> String,
 ) -> String {
-    if key.on_delete == "SET NULL" {
+    if key.on_delete == "SET NULL" && shared {
+        let what = "columns of it are also part of another key, so a spec cannot set them to NULL";
+        if circle {
+            format!("{what}, and the rows that it refers to are deleted with its own: drop the key")
+        } else if goes {
+            format!(
+                "{what}: add {} to the `parents` of `{table}`, so that its rows are deleted with those",
+                edge("")
+            )
+        } else {
+            format!(
+                "{what}: add {} to the `parents` of `{table}`, so that such a row keeps its family",
+                edge(" restrict")
+            )
+        }
+    } else if key.on_delete == "SET NULL" {
         let edge = edge(" set null");
         format!("add {edge} to the `parents` of `{table}`, or change the key to NO ACTION")
     } else if goes {

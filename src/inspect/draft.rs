@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use super::edges::{self, Edge, Family, Source, root_key};
 use super::ends::{self, Ends, Numbers};
-use super::family::{Edge, Family, Source, keys, root_key};
 use super::rule;
 use super::words::{bare, capital, kind, line, slug, small, string};
 use crate::catalog::{Catalog, CatalogTable};
@@ -23,15 +23,16 @@ pub fn write(
 ) -> Result<String, String> {
     let root = &family.tables[0];
     let live = &catalog.tables[root];
-    let Some(key) = root_key(live) else {
+    let Some(key) = root_key(catalog, live) else {
         return Err(keyless(root, live));
     };
-    kind(catalog, live, key).ok_or_else(|| {
+    if !edges::is_known(catalog, live, key) {
         let printed = live.column(key).map_or("", |column| &column.kind);
-        format!(
-            "the key `{root}.{key}` is {printed}; windrow supports numbers, uuid, text and bytes as keys"
-        )
-    })?;
+        return Err(format!(
+            "the key `{root}.{key}` is {printed}; windrow supports whole numbers, uuid, text and bytes as keys: give the table a unique index on \
+             such a column that may not be NULL, and inspect it again"
+        ));
+    }
     let Some(end) = ends.time(catalog, live) else {
         return Err(timeless(catalog, root));
     };
@@ -73,10 +74,11 @@ fn keyless(root: &str, live: &CatalogTable) -> String {
     let own = "the table `{root}` has a primary key of several columns, and a family is named by a key of one column";
     let own = own.replace("{root}", root);
     if live.referenced_by.is_empty() {
+        let written: Vec<String> = key.iter().map(|name| small(name)).collect();
         return format!(
             "{own}: {add}. If no rows belong to its rows, these can also be deleted one by one, by a rule of the strategy `expiry` or \
-             `keep-last`: write `key = \"{}\"`, each column with its type",
-            key.join(", ")
+             `keep-last`: write `key = {}`, each column with its type",
+            line(&string(&written.join(", ")))
         );
     }
     format!("{own}: {add}")
@@ -89,7 +91,7 @@ fn timeless(catalog: &Catalog, root: &str) -> String {
         let name = key.table.strip_prefix(&format!("{}.", catalog.schema))?;
         let live = catalog.tables.get(name)?;
         let time = Ends::named(catalog, live, Numbers::new()).end?;
-        root_key(live).map(|_| (name.to_owned(), time))
+        root_key(catalog, live).map(|_| (name.to_owned(), time))
     });
     if let Some((table, time)) = below.next() {
         return format!(
@@ -165,7 +167,11 @@ fn table_lines(text: &mut String, catalog: &Catalog, family: &Family, table: &st
     };
     // Who names rows of a table names its key, or another one besides it.
     if family.tables[0] == table || !named.is_empty() {
-        let key = keys(live).next().map(|key| vec![key.clone()]);
+        let key = match family.tables[0] == table {
+            true => root_key(catalog, live),
+            false => edges::key(catalog, table),
+        };
+        let key = key.map(|key| vec![key.clone()]);
         let key = key.as_ref();
         fields.extend(key.map(|key| format!("key = {}", string(&typed(key)))));
         // Without a key of one column, its rows are named by what they belong to.
@@ -216,7 +222,7 @@ fn table_lines(text: &mut String, catalog: &Catalog, family: &Family, table: &st
 /// The columns by which the rows of an edge are found: all, or where it names rows without a key of one column, the one that
 /// says to which row both belong.
 fn searched<'a>(catalog: &Catalog, family: &Family, edge: &'a Edge) -> &'a [String] {
-    if keys(&catalog.tables[&edge.parent]).next().is_some() {
+    if edges::key(catalog, &edge.parent).is_some() {
         return &edge.columns;
     }
     let shared = |above: &Edge| {
@@ -272,14 +278,31 @@ fn told(edge: &Edge) -> String {
                 capital(&share.told())
             )
         }
-        (Source::Key(name, effect), Action::Delete) => format!("{name}: on delete {effect}."),
-        (Source::Key(name, effect), Action::SetNull) => {
-            format!("{name}: on delete {effect}. The row outlives the one that it refers to.")
+        (Source::Key(name, effect), action) => {
+            let own = format!("{name}: on delete {effect}");
+            match action {
+                Action::Delete if effect.starts_with("set null") => format!(
+                    "? {own}, but {columns} says more than that, and cannot be set to NULL. The row is deleted with the one that it refers to, \
+                     or with the last of several."
+                ),
+                Action::Delete => format!("{own}."),
+                Action::SetNull if effect == "set null" => {
+                    format!("{own}. The row outlives the one that it refers to.")
+                }
+                Action::SetNull => format!(
+                    "? {own}, and rows of {} are deleted with those of {}: {columns} is first set to NULL, in rows of other families, too.",
+                    edge.parent, edge.table
+                ),
+                Action::Restrict if effect == "set null" => format!(
+                    "? {own}, but {columns} says more than that, and cannot be set to NULL: the row keeps the one that it refers to. Remove \
+                     `restrict` if it is to be deleted, too."
+                ),
+                Action::Restrict => format!(
+                    "? {own}, and {columns} may be NULL, so a row can exist without its parent: it keeps the parent. Remove `restrict` if it \
+                     is to be deleted, too."
+                ),
+            }
         }
-        (Source::Key(name, effect), Action::Restrict) => format!(
-            "? {name}: on delete {effect}, and {columns} may be NULL, so a row can exist without its parent: it keeps the \
-             parent. Remove `restrict` if it is to be deleted, too."
-        ),
     }
 }
 

@@ -2,77 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use super::edges::{Edge, Family, Share, Source, keys, root_key};
 use super::names::{self, Likeness, Named};
 use super::words::small;
 use crate::catalog::{Catalog, CatalogColumn, CatalogTable, ForeignKey};
 use crate::column::Kind;
-use crate::fit::{is_whole, live_kind};
+use crate::fit::{is_whole, key_kind, live_kind};
 use crate::graph::Action;
-
-/// The tables that hang on a root, and by what.
-#[derive(Clone, Debug, Default)]
-pub struct Family {
-    /// The tables in the order in which they were found, the root first.
-    pub tables: Vec<String>,
-    /// What they hang by.
-    pub edges: Vec<Edge>,
-    /// Tables that look as if they hung on one of these, and were left out, each with the reason.
-    pub ignored: BTreeMap<String, String>,
-    /// Columns by foreign keys of which a row of the root table names the one above it.
-    pub hierarchy: Vec<String>,
-    /// What only a person can say.
-    pub questions: Vec<String>,
-}
-
-/// One table names rows of another.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edge {
-    /// The table whose rows name others.
-    pub table: String,
-    /// Its columns.
-    pub columns: Vec<String>,
-    /// The table that is named.
-    pub parent: String,
-    /// The columns that are named.
-    pub named: Vec<String>,
-    /// What happens to the row.
-    pub action: Action,
-    /// How it was found.
-    pub source: Source,
-}
-
-/// How an edge was found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// By a foreign key: its name, and what it does.
-    Key(String, String),
-    /// By names and rows, or by rows alone.
-    Guess {
-        /// What the rows say.
-        share: Share,
-        /// Whether nothing else supports it.
-        by_values: bool,
-        /// The table that is kept to which a row belongs by a foreign key.
-        owner: Option<String>,
-        /// Whether its name says that it refers to the latest of many rows.
-        pointer: bool,
-    },
-}
-
-/// What a sample of rows says of a guess.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Share {
-    /// How many values were looked at.
-    pub values: i64,
-    /// How many of them name a row.
-    pub found: i64,
-    /// The value that says that there is no such row, which is not among these.
-    pub none: Option<String>,
-    /// How many of those that it names have ended, where that is known.
-    pub ended: Option<i64>,
-    /// Why nothing was looked at.
-    pub untold: Option<String>,
-}
 
 /// A guess that rows can prove.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -171,28 +107,6 @@ impl Guesses {
     }
 }
 
-/// The columns that name a row of a table alone: its primary key, and others that are unique.
-pub fn keys(live: &CatalogTable) -> impl Iterator<Item = &String> {
-    let primary = live
-        .primary_key
-        .iter()
-        .take(usize::from(live.primary_key.len() == 1));
-    let unique = live
-        .indexes
-        .iter()
-        .filter(|index| index.unique && index.valid && index.predicate.is_none());
-    let alone = unique.filter_map(|index| match &index.keys[..] {
-        [key] if live.primary_key != [key.clone()] => Some(key),
-        _ => None,
-    });
-    primary.chain(alone)
-}
-
-/// The key by which rows of a root are named: of those of one column that no row lacks, the first.
-pub fn root_key(live: &CatalogTable) -> Option<&String> {
-    keys(live).find(|key| live.column(key).is_some_and(|column| !column.nullable))
-}
-
 /// Whether a column of one type may hold keys of another.
 fn is_alike(column: Kind, key: Kind) -> bool {
     column == key || is_whole(column) && is_whole(key)
@@ -221,13 +135,7 @@ pub fn find(
     let ignored = std::mem::take(&mut family.ignored).into_iter();
     family.ignored = ignored.filter(|(table, _)| !family.lists(table)).collect();
     family.name_strangers(catalog);
-    // A row is deleted or keeps another. One that is deleted with another row keeps nothing longer than that.
-    let going = family.tables.clone();
-    for edge in &mut family.edges {
-        if edge.action == Action::Restrict && going.contains(&edge.table) {
-            edge.action = Action::Delete;
-        }
-    }
+    family.settle(catalog);
     family
 }
 
@@ -253,16 +161,6 @@ impl Family {
                 return;
             }
         }
-    }
-
-    /// Whether rows of the table are deleted with those of the root.
-    pub fn goes(&self, table: &str) -> bool {
-        self.tables.iter().any(|known| known == table)
-    }
-
-    /// The edges of a table, in the order in which they were found.
-    pub fn edges_of(&self, table: &str) -> impl Iterator<Item = &Edge> {
-        self.edges.iter().filter(move |edge| edge.table == table)
     }
 
     /// Whether the table has an edge, or is the root.
@@ -318,26 +216,26 @@ impl Family {
         let owner = self.owner(catalog, &guess.table);
         let pointer = names::is_pointer(&guess.column);
         let stays = is_live || owner.is_some() || pointer;
-        self.edges.push(Edge {
-            table: guess.table.clone(),
-            columns: vec![guess.column.clone()],
-            parent: guess.parent.clone(),
-            named: vec![guess.named.clone()],
-            action: if stays {
-                Action::Restrict
-            } else {
-                Action::Delete
+        self.hang(
+            catalog,
+            Edge {
+                table: guess.table.clone(),
+                columns: vec![guess.column.clone()],
+                parent: guess.parent.clone(),
+                named: vec![guess.named.clone()],
+                action: if stays {
+                    Action::Restrict
+                } else {
+                    Action::Delete
+                },
+                source: Source::Guess {
+                    share,
+                    by_values: guess.by_values,
+                    owner,
+                    pointer,
+                },
             },
-            source: Source::Guess {
-                share,
-                by_values: guess.by_values,
-                owner,
-                pointer,
-            },
-        });
-        if !stays && !self.goes(&guess.table) {
-            self.tables.push(guess.table.clone());
-        }
+        );
     }
 
     /// The table that is kept to which a row belongs by a foreign key, unless it sets that to NULL.
@@ -399,7 +297,7 @@ impl Family {
                 continue;
             };
             if table == parent {
-                let by_key = key.target_columns.first() == root_key(live);
+                let by_key = key.target_columns.first() == root_key(catalog, live);
                 match (self.action(key, live), &key.columns[..]) {
                     (Some(Action::SetNull), _) => {}
                     (_, [column]) if *parent == self.tables[0] && by_key => {
@@ -423,7 +321,7 @@ impl Family {
             }
             let untyped = |live: &CatalogTable, columns: &[String]| {
                 let mut columns = columns.iter().filter_map(|name| live.column(name));
-                columns.any(|column| live_kind(catalog.dialect, column).is_none())
+                columns.any(|column| key_kind(catalog.dialect, column).is_none())
             };
             if untyped(live, &key.columns) || untyped(&catalog.tables[parent], &key.target_columns)
             {
@@ -440,14 +338,6 @@ impl Family {
                 ));
                 continue;
             };
-            if keys(&catalog.tables[parent]).next().is_none() && !self.is_around(parent, key) {
-                self.questions.push(format!(
-                    "`{table}` refers to rows of `{parent}` by {} ({}, on delete {}): rows are collected by a key of one \
-                     column, which `{parent}` lacks. How are they to be deleted?",
-                    key.columns.join(", "), key.name, key.on_delete.to_lowercase()
-                ));
-                continue;
-            }
             if let Some(some) = key.on_delete.strip_prefix("SET NULL ") {
                 self.questions.push(format!(
                     "{} sets only {some} of ({}) of `{table}` to NULL when a row of `{parent}` goes, which a spec cannot say: with `restrict` \
@@ -455,41 +345,17 @@ impl Family {
                     key.name, key.columns.join(", ")
                 ));
             }
-            if action != Action::SetNull && self.is_above(&table, parent) {
-                self.questions.push(format!(
-                    "`{table}` names rows of `{parent}` by {} ({}), and is above it: which is to be deleted first?",
-                    key.columns.join(", "), key.name
-                ));
-                continue;
-            }
-            let edge = Edge {
-                table: table.clone(),
-                columns: key.columns.clone(),
-                parent: parent.to_owned(),
-                named: key.target_columns.clone(),
-                action,
-                source: Source::Key(key.name.clone(), key.on_delete.to_lowercase()),
-            };
-            if !self.edges.contains(&edge) {
-                self.edges.push(edge);
-            }
-            if action == Action::Delete && !self.goes(&table) {
-                self.tables.push(table);
-            }
-        }
-    }
-
-    /// Whether a key to rows without a key of one column leads past them: they belong to one parent, by one of its columns.
-    fn is_around(&self, parent: &str, key: &ForeignKey) -> bool {
-        let own = self.edges.iter();
-        let own = own.filter(|edge| edge.table == parent && edge.action == Action::Delete);
-        let own: Vec<&Edge> = own.collect();
-        match own.as_slice() {
-            [Edge { columns, .. }] => {
-                let named = |column: &String| key.target_columns.contains(column);
-                key.columns.len() > 1 && columns.len() == 1 && columns.iter().all(named)
-            }
-            _ => false,
+            self.hang(
+                catalog,
+                Edge {
+                    table: table.clone(),
+                    columns: key.columns.clone(),
+                    parent: parent.to_owned(),
+                    named: key.target_columns.clone(),
+                    action,
+                    source: Source::Key(key.name.clone(), key.on_delete.to_lowercase()),
+                },
+            );
         }
     }
 
@@ -556,22 +422,15 @@ impl Family {
         }
         self.add(catalog, guess, share);
     }
-
-    /// Whether rows of a table are named by those of another, over however many tables.
-    fn is_above(&self, table: &str, below: &str) -> bool {
-        table != below
-            && self.edges_of(below).any(|edge| {
-                edge.action == Action::Delete
-                    && (edge.parent == table || self.is_above(table, &edge.parent))
-            })
-    }
 }
 
 /// The question of a table whose rows name each other, and are no roots.
 fn below(table: &str, column: &str, told: &str) -> String {
     format!(
         "rows of `{table}` refer to others of it by {column} ({told}): are these always of the same family? If not, \
-         `{column} -> {table}.key set null` among its `parents` lets go of them first, where the column may be NULL."
+         `{} -> {}.… set null` among its `parents` lets go of them first, where the column may be NULL.",
+        small(column),
+        small(table)
     )
 }
 
@@ -584,15 +443,4 @@ fn above(table: &str, column: &str, key: &str, told: &str) -> String {
         small(column),
         small(key)
     )
-}
-
-impl Share {
-    /// `998 of 1000 values have a row`.
-    pub fn told(&self) -> String {
-        match &self.untold {
-            Some(why) => why.clone(),
-            None if self.values == 0 => "no row has a value".to_owned(),
-            None => format!("{} of {} values match a row", self.found, self.values),
-        }
-    }
 }

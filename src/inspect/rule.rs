@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use super::edges::{Edge, Family, root_key};
 use super::ends::{Ends, Numbers, State, sounds_live};
-use super::family::{Edge, Family, root_key};
 use super::words::{bare, capital, kind, line, slug, small, string};
 use crate::catalog::Catalog;
 use crate::column::Kind;
@@ -258,7 +258,7 @@ fn hierarchy(text: &mut String, catalog: &Catalog, family: &Family) {
         ))
     };
     if !family.hierarchy.is_empty() {
-        let key = root_key(&catalog.tables[root]).map_or("", String::as_str);
+        let key = root_key(catalog, &catalog.tables[root]).map_or("", String::as_str);
         let links = family
             .hierarchy
             .iter()

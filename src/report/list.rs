@@ -208,7 +208,7 @@ pub fn candidates(found: &Candidates) -> String {
         });
         let line = format!(
             "{:<40} {:>14} {:>10} {:>8} {}",
-            candidate.table,
+            candidate.table.replace(char::is_control, " "),
             candidate.estimated_rows,
             candidate.bytes / 1_000_000,
             candidate.tables_below,

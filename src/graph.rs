@@ -126,6 +126,40 @@ mod tests {
             .collect()
     }
 
+    /// The edges of the second table, as graphs have them.
+    fn edges_of(parents: &str) -> Vec<Edge> {
+        let text = format!(
+            "name = \"x\"\n[tables]\nrun = {{ key = \"uid uuid\" }}\nstep = {{ parents = [{parents}] }}\n\
+             [rules.x]\nstrategy = \"end-time\"\nroot = \"run\"\nfinal = {{ state = 1 }}\nend_time = \"ended\"\nretention = {{ default = \"30d\" }}\n"
+        );
+        let (spec, _) = crate::spec::parse(&text);
+        let (graph, found) = build(&spec.expect("a spec"), &text);
+        assert!(!crate::diagnostic::has_errors(&found), "{found:?}");
+        graph.tables[1].edges.clone()
+    }
+
+    #[test]
+    fn an_edge_of_parts_means_the_same_as_a_string() {
+        for (parts, string) in [
+            ("column = \"run_id\", parent = \"run\"", "run_id -> run.uid"),
+            (
+                "column = \"run_id\", parent = \"run\", on_delete = \"restrict\"",
+                "run_id -> run.uid restrict",
+            ),
+            (
+                "column = \"run_id\", type = \"uuid\", parent = \"run\", key = \"uid\", unless = \"-\"",
+                "run_id uuid -> run.uid unless '-'",
+            ),
+        ] {
+            let (parts, string) = (
+                edges_of(&format!("{{ {parts} }}")),
+                edges_of(&format!("\"{string}\"")),
+            );
+            assert_eq!(parts.len(), 1, "{string:?}");
+            assert_eq!(format!("{parts:?}"), format!("{string:?}"));
+        }
+    }
+
     #[test]
     fn children_go_before_parents_and_additions_elsewhere_change_nothing() {
         let tables = r#"

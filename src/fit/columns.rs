@@ -141,10 +141,21 @@ pub(super) fn condition_finding(
         {
             Some(there) => label_findings(table, there, values, found),
             // It is compared with values as they are written.
-            None if live.column(&column.name).is_some_and(|there| {
-                live_kind(dialect, there).is_some_and(|kind| takes(kind, column.kind))
-            }) => {}
-            None => column_finding(table, column, dialect, live, found),
+            None if live
+                .column(&column.name)
+                .is_some_and(|there| takes(dialect, there, column.kind, values)) => {}
+            None => {
+                let before = found.len();
+                column_finding(table, column, dialect, live, found);
+                for finding in found
+                    .iter_mut()
+                    .skip(before)
+                    .filter(|it| it.code == "type-differs")
+                {
+                    "conditions compare numbers, texts, labels, uuids and truth values, as they are written; `where_sql` of a rule can say another one"
+                        .clone_into(&mut finding.help);
+                }
+            }
         },
         // Any type has a NULL.
         _ if live.column(&column.name).is_none() => {
@@ -170,9 +181,31 @@ pub(super) fn condition_finding(
 }
 
 /// Whether a column takes values that are written as for another one: texts, or numbers.
-fn takes(there: Kind, written: Kind) -> bool {
-    there == Kind::Char && written == Kind::Varchar
-        || (there == Kind::Numeric || is_whole(there)) && is_whole(written)
+fn takes(dialect: Dialect, there: &CatalogColumn, written: Kind, values: &[Literal]) -> bool {
+    let uuid = |value: &Literal| match value {
+        Literal::Text(text) => is_uuid(text),
+        Literal::Integer(_) => false,
+    };
+    match (live_kind(dialect, there), written) {
+        (Some(Kind::Char), Kind::Varchar) => true,
+        (Some(Kind::Uuid), Kind::Varchar) => values.iter().all(uuid),
+        // Those of a BINARY end with zeros.
+        (Some(Kind::Bytea), Kind::Varchar) => {
+            dialect != Dialect::Postgres && there.kind.to_ascii_lowercase().starts_with("varbinary")
+        }
+        (Some(kind), written) => (kind == Kind::Numeric || is_whole(kind)) && is_whole(written),
+        (None, _) => false,
+    }
+}
+
+/// Whether a text is a uuid in the usual spelling, which each server reads.
+fn is_uuid(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    let lengths = parts.iter().map(|part| part.len());
+    lengths.eq([8, 4, 4, 4, 12])
+        && parts
+            .iter()
+            .all(|part| part.chars().all(|sign| sign.is_ascii_hexdigit()))
 }
 
 /// The server refuses a statement with a text that is no label.

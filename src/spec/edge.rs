@@ -19,7 +19,7 @@ use crate::diagnostic::{Diagnostic, Span};
 pub enum Parent {
     /// A string: `column -> table.column`.
     Text(String),
-    /// A table: `{ column = "…", parent = "…", key = "…" }`.
+    /// A table: `{ column = "…", parent = "…" }`.
     Table(Box<Edge>),
 }
 
@@ -27,9 +27,9 @@ pub enum Parent {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
-    expecting = "a table like `{ column = \"run_id\", parent = \"run\", key = \"id\" }`"
+    expecting = "a table like `{ column = \"run_id\", parent = \"run\" }`"
 )]
-#[schemars(extend("required" = ["column", "parent", "key"]))]
+#[schemars(extend("required" = ["column", "parent"]))]
 pub struct Edge {
     /// The column that refers to the other row, or several.
     #[serde(default)]
@@ -43,7 +43,8 @@ pub struct Edge {
     #[serde(default)]
     #[schemars(with = "String", example = &"run")]
     pub parent: Option<Text>,
-    /// The referenced column of that table: its key, or as many columns, which are a unique key.
+    /// The referenced column of that table, or as many columns, which are a unique key; default: its key. Several columns, and `alone`,
+    /// need it.
     #[serde(default)]
     #[schemars(with = "Names", example = &"id", example = ["dag_id", "run_id"])]
     pub key: Option<Spanned<Names>>,
@@ -111,9 +112,14 @@ impl Edge {
         };
         let columns = self.column.as_ref().ok_or_else(|| missing("column"))?;
         let table = self.parent.clone().ok_or_else(|| missing("parent"))?;
-        let key = self.key.as_ref().ok_or_else(|| missing("key"))?;
         let count = each(columns).len();
-        let named = as_many(columns, "key", key)?;
+        let alone = self.alone.as_ref().is_some_and(|alone| *alone.get_ref());
+        let named = match &self.key {
+            Some(key) => as_many(columns, "key", key)?,
+            // The key of that table, which is not known here.
+            None if count == 1 && !alone => Vec::new(),
+            None => return Err(missing("key")),
+        };
         let kinds = match &self.r#type {
             Some(kinds) => as_many(columns, "type", kinds)?
                 .into_iter()
@@ -141,7 +147,7 @@ impl Edge {
                 Some(OnDelete::SetNull) => ActionText::SetNull,
                 Some(OnDelete::Cascade) => ActionText::Cascade,
             },
-            alone: self.alone.as_ref().is_some_and(|alone| *alone.get_ref()),
+            alone,
             optional: self.optional.as_ref().is_some_and(|it| *it.get_ref()),
         };
         match self.at_odds(&edge) {
@@ -232,7 +238,7 @@ impl<'de> Deserialize<'de> for Parent {
             type Value = Parent;
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str(
-                    "strings like `run_id -> run.id`, or tables like `{ column = \"run_id\", parent = \"run\", key = \"id\" }`",
+                    "strings like `run_id -> run.id`, or tables like `{ column = \"run_id\", parent = \"run\" }`",
                 )
             }
             fn visit_str<E: Error>(self, value: &str) -> Result<Parent, E> {

@@ -266,6 +266,17 @@ fn shape_error(message: &str, span: Span, culprit: Option<&str>) -> Diagnostic {
             format!("add `{wrong} = …`"),
         );
     }
+    if message.starts_with("wanted string or table") {
+        let field = culprit.unwrap_or("this");
+        return Diagnostic::error(
+            "wrong-type",
+            span,
+            "not one of a few words",
+            format!(
+                "`{field}` takes a word in quotes; docs/reference/spec.md lists those that it takes"
+            ),
+        );
+    }
     // Serde names Rust's types.
     let (found, expected) = message
         .split_once(", expected ")

@@ -150,6 +150,8 @@ fn edge(
     let Some(key) = table.key.first() else {
         return to_keyless(spec, text, edge, parent, resolved, diagnostics);
     };
+    let by_key = by_key(edge, key);
+    let edge = by_key.as_ref().unwrap_or(edge);
     let named: BTreeSet<&str> = edge
         .parent_columns
         .iter()
@@ -230,6 +232,14 @@ fn edge(
     })
 }
 
+/// An edge that names no columns of the parent: it is to its key.
+fn by_key(edge: &EdgeText, key: &Column) -> Option<EdgeText> {
+    edge.parent_columns.is_empty().then(|| EdgeText {
+        parent_columns: vec![Spanned::new(edge.table.span(), key.name.clone())],
+        ..edge.clone()
+    })
+}
+
 /// An edge to a table without a key of its own.
 fn to_keyless(
     spec: &Spec,
@@ -259,6 +269,7 @@ fn to_keyless(
                 edge.table.span(),
                 format!("`{shown}` has no key that a row could refer to"),
                 match edge.parent_columns.as_slice() {
+                    [] => format!("add `key = \"id …\"` with its type to `{shown}`, or its name if it is called otherwise"),
                     [column] => format!("add `key = \"{} …\"` with its type to `{shown}`", column.get_ref().escape_debug()),
                     _ if !goes(edge) => format!(
                         "`restrict` and `set null` need a key: give `{shown}` a `key` of one column, and list this one under \

@@ -117,7 +117,7 @@ retention = {{ default = "30d" }}
     let columns = each(&|(name, kind, ..)| format!("{name} {kind}"));
     let before = match dialect {
         Dialect::Postgres => {
-            "CREATE TYPE sort AS ENUM ('a', 'b', 'it''s'); CREATE DOMAIN sorts AS sort; CREATE DOMAIN truth AS boolean;"
+            "CREATE TYPE sort AS ENUM ('a', 'b', 'it''s'); CREATE DOMAIN sorts AS varchar(5); CREATE DOMAIN truth AS boolean;"
         }
         Dialect::Mysql | Dialect::Mariadb => "",
     };

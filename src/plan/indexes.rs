@@ -91,12 +91,12 @@ pub(super) fn needs(graph: &Graph, purges: &[Purge]) -> Vec<IndexNeed> {
 /// Adds an index for each edge by which rows are found, unless there is one already.
 fn add_searched(graph: &Graph, purges: &[Purge], indexes: &mut Vec<IndexNeed>) {
     let deleted = purges.iter().flat_map(|purge| &purge.steps);
-    let deleted = deleted.map(|step| (step.table, step.edges.as_slice(), "go"));
+    let deleted = deleted.map(|step| (step.table, step.edges.as_slice(), "deleted"));
     let kept = purges.iter().flat_map(|purge| &purge.keeps);
     let kept = kept.filter_map(Keep::keeper);
-    let kept = kept.map(|hop| (hop.table, std::slice::from_ref(&hop.edge), "are due"));
+    let kept = kept.map(|hop| (hop.table, std::slice::from_ref(&hop.edge), "due"));
     let released = purges.iter().flat_map(|purge| &purge.releases);
-    let released = released.map(|it| (it.table, std::slice::from_ref(&it.edge), "go"));
+    let released = released.map(|it| (it.table, std::slice::from_ref(&it.edge), "deleted"));
     for (id, edges, when) in deleted.chain(kept).chain(released) {
         let table = graph.table(id);
         for edge in edges {
@@ -118,7 +118,7 @@ fn add_searched(graph: &Graph, purges: &[Purge], indexes: &mut Vec<IndexNeed>) {
                 conditions: Vec::new(),
                 null: None,
                 why: format!(
-                    "{} is searched by the rows of {} that {when}.",
+                    "Finds the rows of {} that name {when} rows of {}.",
                     table.name,
                     graph.table(edge.parent).name
                 ),
@@ -151,7 +151,7 @@ fn scan_index(graph: &Graph, rule: &Rule) -> IndexNeed {
         conditions: eligible(rule),
         null: None,
         why: format!(
-            "Rule {} reads the roots that are final, oldest first.",
+            "Rule {} reads its final roots by it, oldest first.",
             rule.name
         ),
     }
@@ -277,7 +277,7 @@ fn timed_indexes(graph: &Graph, rule: &Rule, timed: &Timed) -> Vec<IndexNeed> {
                 test: Test::NotNull,
             };
             let columns: Vec<&String> = edge.pairs().map(|(column, _)| &column.name).collect();
-            let why = format!("Rule {} finds what names a row.", rule.name);
+            let why = format!("Rule {} finds the rows that name a row.", rule.name);
             need(&columns, vec![there], why);
         }
         let own = timed.stamps.iter().flat_map(|stamp| &stamp.own);

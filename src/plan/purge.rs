@@ -123,7 +123,7 @@ fn releases(graph: &Graph, rule: &Rule) -> Vec<Release> {
                 table: TableId(index),
                 edge: edge.clone(),
                 why: format!(
-                    "{}: rows outlive those of {} that {} names.",
+                    "{}: rows are kept; they name deleted rows of {} by {}, which becomes NULL.",
                     table.name,
                     graph.table(edge.parent).name,
                     edge.columns()

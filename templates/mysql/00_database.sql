@@ -1,7 +1,7 @@
 {{ session_outside }}
 
--- What somebody else has made in the control database is refused by name: CREATE TABLE IF NOT EXISTS would take it for
--- windrow's own. A statement that cannot be parsed is how a file refuses; the name that it does not know says why.
+-- Objects that somebody else has created in the control database are refused by name: CREATE TABLE IF NOT EXISTS would take
+-- them for windrow's own. A file can refuse only by a statement that cannot be parsed: the unknown name in it is the reason.
 --# look for what others have made in {{ control }}
 SET @windrow_statement = COALESCE(
     (
@@ -18,14 +18,14 @@ PREPARE windrow_statement FROM @windrow_statement;
 --# forget what others have made in {{ control }}
 DEALLOCATE PREPARE windrow_statement;
 
--- Keys, names and scopes are compared byte by byte: utf8mb4_bin is the one such collation that both servers have.
+-- Keys, names and scopes are compared byte by byte: utf8mb4_bin is the only such collation that both servers have.
 --# create database {{ control }}
 CREATE DATABASE IF NOT EXISTS {{ control }} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 --# set collation of database {{ control }}
 ALTER DATABASE {{ control }} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
--- owner: the definer of all routines, views and events; nobody logs in as it. Everything runs with its rights only:
--- these here, and those on the application's tables in 50_grants.sql.
+-- owner: the definer of all routines, views and events; nobody can log in as it. Everything runs with its rights only:
+-- those granted here, and those on the application's tables in 50_grants.sql.
 --# create role {{ owner }}
 CREATE ROLE IF NOT EXISTS {{ owner }};
 --# grant {{ control }} to {{ owner }}

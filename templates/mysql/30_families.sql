@@ -20,8 +20,8 @@ BEGIN
 END;
 
 {% endif -%}
--- {{ rule.name }}_judge: which of the families of work_next may be deleted. A family is all rows that refer to the root, and
--- goes {% if rule.timed.by_family %}when the
+-- {{ rule.name }}_judge: which of the families of work_next may be deleted. A family is all rows that refer to the root,
+-- and is deleted {% if rule.timed.by_family %}when the
 -- {{ rule.end_time_name }} of the root has come, whatever that of its other rows is{% else %}as a whole where a purge names it{% endif %}.
 --# create procedure {{ control }}.{{ rule.name }}_judge
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_judge(⟦IN p_cutoff datetime(6), IN p_as_of datetime(6), IN p_lock boolean⟧)
@@ -35,8 +35,7 @@ BEGIN
 {%- if rule.timed.bound_families %}
     DECLARE v_bound boolean;
 {%- endif %}
-    -- Whoever changes a whole family changes its rows in {{ rule.table_name }} too: he waits for this batch, or it leaves the
-    -- family to him.
+    -- A writer that changes a whole family also changes its rows in {{ rule.table_name }}: it waits, or this batch gives way.
 {%- for column in rule.timed.names_root %}
     IF p_cutoff IS NULL THEN
         «SELECT COUNT(*) ‹INTO v_rows› FROM work_next AS n STRAIGHT_JOIN {{ rule.table }} AS r ON r.{{ column }} = n.id FOR UPDATE»;

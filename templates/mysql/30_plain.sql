@@ -146,8 +146,8 @@ END;
 
 -- {{ rule.name }}_delete: deletes the rows of a window but for those in work_keep; without a window, those in work_target.
 {%- if rule.raw %}
--- where_sql of the spec, which windrow does not read, says of all that the rule is about: {{ rule.raw }}
--- It is asked of rows that are locked, and these are deleted then: a DELETE would lock what it reads, and must not read its own table.
+-- where_sql of the spec, which windrow does not read, must be true of every row of the rule: {{ rule.raw }}
+-- It is evaluated on locked rows, which are then deleted: a DELETE would lock what it reads, and must not read its own table.
 {%- endif %}
 --# create procedure {{ control }}.{{ rule.name }}_delete
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_delete(⟦IN p_run bigint, IN p_from datetime(6), IN p_to datetime(6), OUT o_rows bigint⟧)
@@ -175,7 +175,7 @@ BEGIN
         SET o_rows = ROW_COUNT();
     ELSE
 {%- if rule.numbered %}
-        -- By their keys: more than one number may say the same instant.
+        -- By their keys: more than one number can mean the same instant.
 {%- endif %}
 {%- filter fit %}
 {%- if rule.numbered %}

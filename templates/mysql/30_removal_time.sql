@@ -70,7 +70,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_rows
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_rows(⟦IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint⟧)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_row: named, the roots in work_target; undated, families without a {{ rule.end_time_name }}{% if rule.timed.ended %} though they have ended{% endif %}; families, those of a window; roots, the first p_limit of a window; window, those of them that go. Reads only.'
+COMMENT 'Fills work_row: named, the roots in work_target; undated, families without a {{ rule.end_time_name }}{% if rule.timed.ended %} though they have ended{% endif %}; families, those of a window; roots, the first p_limit of a window; window, those of them that are deleted. Reads only.'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
@@ -166,8 +166,7 @@ BEGIN
     DECLARE ⟦v_least datetime(6)⟧ DEFAULT {{ rule.timed.least }};
 {% endif %}
 {%- if rule.timed.locks %}
-    -- Whoever changes a whole family changes its rows in {{ rule.table_name }} too: he waits for this batch, or it leaves the
-    -- family to him.
+    -- A writer that changes a whole family also changes its rows in {{ rule.table_name }}: it waits, or this batch gives way.
     IF p_lock THEN
         INSERT INTO work_root (id, family, fault)
         {{ <w.roots_of_window rule /> }}
@@ -191,7 +190,7 @@ BEGIN
 {% endif %}
     CALL timed_held({{ rule.literal }});
 {%- if rule.timed.bound %}
-    -- Holds of other rules, too, keep whole families.
+    -- Holds of other rules keep whole families, too.
     CALL bound_by({{ rule.literal }}, v_bound);
     IF v_bound THEN
 {%- for member in rule.timed.members %}

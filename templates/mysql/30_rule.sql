@@ -1,6 +1,6 @@
 {{ session }}
 
--- {{ rule.name }}_types: what the work tables have their types from. Keys and scopes are those of {{ rule.table_name }}.
+-- {{ rule.name }}_types: the types for the work tables of the kernel. Keys and scopes are those of {{ rule.table_name }}.
 --# create procedure {{ control }}.{{ rule.name }}_types
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_types()
 SQL SECURITY DEFINER
@@ -71,14 +71,14 @@ BEGIN
     DECLARE v_several  boolean;
 {%- endif %}
     CALL scopes_ahead(p_limit, v_position, v_last, v_after, v_chunk, v_bound, v_new);
-    -- Scope by scope: its value and where it continues are constants of the statement then, so that the index is read from there on,
-    -- and what earlier batches deleted is not passed again.
+    -- Scope by scope: then its value and the place where it continues are constants of the statement, so that the index is read from
+    -- there on, and the entries of what earlier batches deleted are not read again.
     WHILE v_position IS NOT NULL DO
         {{ <w.roots_of_scope rule again={false} /> | indent(width=8) }}
 {%- if rule.numbered %}
         SET v_found = ROW_COUNT();
-        -- A place is an instant and a key. Of numbers that say one instant, an index has the least first: where that is the last
-        -- instant, its roots are taken by their keys.
+        -- A cursor is an instant and a key. Several numbers can mean the same instant, and an index has the smallest first: if the
+        -- last instant has several numbers, its roots are taken by their keys.
         SET v_several = false;
         IF v_found = v_chunk THEN
             SELECT d.ended INTO v_ended FROM work_due AS d ORDER BY d.pk DESC LIMIT 1;
@@ -107,14 +107,14 @@ BEGIN
     DECLARE v_several boolean DEFAULT false;
 {%- endif %}
 {%- if rule.otherwise %}
-    -- The index on the expression serves only what is compared with a constant.
+    -- The index on the expression is used only for a comparison with a constant.
     DECLARE ⟦v_after   datetime(6)⟧ DEFAULT (SELECT c.ended FROM work_cursor AS c);
 {%- endif %}
     SELECT o.latest, o.others INTO v_newest, v_default FROM work_scope_of AS o;
     {{ <w.roots_of_all rule again={false} /> | indent(width=4) }}
 {%- if rule.numbered %}
-    -- A place is an instant and a key. Of numbers that say one instant, an index has the least first: where that is the last
-    -- instant, its roots are taken by their keys.
+    -- A cursor is an instant and a key. Several numbers can mean the same instant, and an index has the smallest first: if the
+    -- last instant has several numbers, its roots are taken by their keys.
     IF ROW_COUNT() = p_limit THEN
         SELECT MAX(r.ended) INTO v_ended FROM work_root AS r;
         «SELECT COALESCE(MIN({{ rule.time }}) < MAX({{ rule.time }}), false) ‹INTO v_several›
@@ -142,7 +142,7 @@ BEGIN
     DECLARE v_between bigint;
 {%- endif %}
 {%- if rule.raw %}
-    -- where_sql of the spec, which windrow does not read, says of final rows: {{ rule.raw }}
+    -- where_sql of the spec, which windrow does not read, must be true of final rows: {{ rule.raw }}
 {%- endif %}
 {%- for locking in [true, false] %}
     {% if locking %}IF p_lock THEN{% else %}ELSE{% endif %}
@@ -165,8 +165,8 @@ BEGIN
     END IF;
 {%- for link in rule.links %}
 {%- if link.over %}
-    -- Members are named over these rows: who comes below one of them waits for this batch, if there is a foreign key. Those of
-    -- members that are not final are left alone: their family is kept.
+    -- Members are named over these rows: if there is a foreign key, a new row below one of them waits for this batch. Those of
+    -- members that are not final are not locked: their family is kept.
     IF p_lock THEN
         «SELECT COUNT(*)
         ‹INTO v_between›
@@ -264,7 +264,7 @@ BEGIN
 {%- endfilter %}
 {%- endfor %}
 {%- if rule.newest | length > 0 %}
-    -- While the newest are locked, nobody can delete them and leave the group without.
+    -- While the newest are locked, nobody can delete them and leave the group without any.
 {%- for locking in [true, false] %}
     {% if locking %}IF p_newest AND p_lock THEN{% else %}ELSEIF p_newest THEN{% endif %}
 {%- for newest in rule.newest %}
@@ -380,11 +380,11 @@ BEGIN
     WHERE t.{{ artifact.path }} <> ''{{ artifact.kept }}{% if rule.per %}
       AND s.scope IS NULL{% endif %}»;
 {%- endfor %}
-    -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look first, by
-    -- a SELECT of its own, as IF (SELECT ...) locks what it reads.
+    -- MariaDB scans a nearly empty table, and a DELETE that scans waits for locks on rows of others: look first, with a separate
+    -- SELECT, because IF (SELECT ...) locks what it reads.
 {%- for step in rule.steps %}
 {%- for release in step.releases %}
-{{ <b.release release /> }}
+    {{ <b.release release /> }}
 {%- endfor %}
     -- {{ step.why }}
 {%- if not loop.last %}
@@ -417,8 +417,8 @@ BEGIN
         SET v_rows = v_rows + v_more, v_round = v_round + 1;
     END WHILE;
     IF v_rows < v_members THEN
-        -- Rows that name each other in a circle, or that a stranger has named meanwhile. What a cascade between them took
-        -- with another row is not in ROW_COUNT().
+        -- Rows that name each other in a circle, or that another session has named meanwhile. ROW_COUNT() does not contain
+        -- what a cascade between them deleted.
 {%- filter fit %}
         «DELETE t FROM {{ <b.rows edge={step.edges[0]} table={step.table} /> }}»;
 {%- endfilter %}
@@ -440,7 +440,7 @@ BEGIN
 {%- endfor %}
 END;
 
--- {{ rule.name }}_undated: roots that are final but carry no end time; they can never become due.
+-- {{ rule.name }}_undated: roots that are final but have no end time; they can never become due.
 --# create procedure {{ control }}.{{ rule.name }}_undated
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_undated(IN p_scope varchar(255))
 SQL SECURITY DEFINER
@@ -465,7 +465,7 @@ BEGIN
 END;
 {%- if rule.per and rule.opt_in %}
 
--- {{ rule.name }}_unlisted: final roots that would be old enough, of scopes that nobody lists.
+-- {{ rule.name }}_unlisted: final roots that would be old enough, of scopes without a policy.
 --# create procedure {{ control }}.{{ rule.name }}_unlisted
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_unlisted(IN p_before datetime(6), OUT o_count bigint)
 SQL SECURITY DEFINER

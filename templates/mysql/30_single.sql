@@ -97,7 +97,7 @@ END;
 -- {{ rule.name }}_verdict: which of the rows in work_row are deleted:
 -- {{ rule.single.why }}
 {%- if rule.raw %}
--- where_sql of the spec, which windrow does not read, says of all that the rule is about: {{ rule.raw }}
+-- where_sql of the spec, which windrow does not read, must be true of every row of the rule: {{ rule.raw }}
 {%- endif %}
 -- p_as_of is NULL for a purge of named rows, whose time does not matter. The second look is under the locks of the rows.
 --# create procedure {{ control }}.{{ rule.name }}_verdict
@@ -198,8 +198,8 @@ BEGIN
 {%- endif %}
 {%- endfor %}
     SET o_rows = '';
-    -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look
-    -- first, by a SELECT of its own, as IF (SELECT ...) locks what it reads.
+    -- MariaDB scans a nearly empty table, and a DELETE that scans waits for locks on rows of others: look first, with a
+    -- separate SELECT, because IF (SELECT ...) locks what it reads.
 {%- for step in rule.steps %}
 {%- if not loop.last %}
     -- {{ step.why }}

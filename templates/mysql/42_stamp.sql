@@ -49,7 +49,7 @@ BEGIN
 {%- if stamp.of %}
     -- These rows first: no other stamp meets a family that is stamped in part.
 {%- else %}
-    -- The same lock as that of a purge: no run meets a family that is stamped in part, and no stamp one that is half gone.
+    -- The same lock as that of a purge: no run meets a family that is stamped in part, and no stamp one that is half deleted.
 {%- endif %}
 {%- if stamp.root_column %}
     INSERT IGNORE INTO {{ control }}.work_member (id, family)
@@ -70,7 +70,7 @@ BEGIN
     -- By the time to live of the root's definition in {{ stamp.definition_name }}: NULL there is the default (-1 here), less than 0 or more
     -- than a hundred years is forever (NULL here).
 {%- else %}
-    -- By the time to live that the spec has for its {{ stamp.per_name }}: any other means the default (-1 here).
+    -- By the time to live that the spec gives for its {{ stamp.per_name }}: any other means the default (-1 here).
 {%- endif %}
     INSERT INTO {{ control }}.work_base (id, starts, ends, live)
     «SELECT

@@ -1,9 +1,9 @@
 {{ session }}
 
--- Two views with the rights of who reads them. The views of 46_metrics.sql read them, with the rights of the owner role.
+-- Two views that run with the rights of their reader. The views of 46_metrics.sql read them, with the rights of the owner role.
 
--- last_left: what the last look at each rule left, and why: the first that it came upon, and how long ago that ended, where it
--- still is there and its rule is not of single rows.
+-- last_left: what the last run that looked at each rule kept, by reason: the first family that it met, and how long ago that
+-- ended, if it still exists and the rule is not one of single rows.
 --# create view {{ control }}.last_left
 CREATE OR REPLACE DEFINER = {{ owner }} SQL SECURITY INVOKER VIEW {{ control }}.last_left (
     rule, reason, families, sample_key, oldest_age_seconds, run_id
@@ -26,8 +26,8 @@ SELECT
     h.run_id
 FROM {{ control }}.left_behind AS h;
 
--- due_now: by rule, how much is due at this instant: the search of a run, ended after 10,000 rows; how many seconds ago the oldest
--- became so, and whether that is all.{% if by_calendar %} A day has 24 hours here: the figures may be an hour's roots off.{% endif %}
+-- due_now: by rule, how much is due now (the search of a run, ended after 10,000 rows), for how many seconds the oldest has been
+-- due, and whether that is all.{% if by_calendar %} A day has 24 hours here: the figures may be an hour's roots off.{% endif %}
 --# create view {{ control }}.due_now
 CREATE OR REPLACE DEFINER = {{ owner }} SQL SECURITY INVOKER VIEW {{ control }}.due_now (rule, families, age_seconds, complete) AS
 {%- for rule in rules %}

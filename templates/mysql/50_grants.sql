@@ -6,7 +6,7 @@
 --# create roles
 CREATE ROLE IF NOT EXISTS {{ operator }}, {{ auditor }};
 {%- if maria %}
--- Only who made a role may grant it, but anyone may find that it is granted.
+-- Only the creator of a role may grant it, but anyone may find that it is granted.
 --# look for the grant of {{ auditor }} to {{ operator }}
 SET @windrow_statement = (
     SELECT IF(COUNT(*) = 0, {{ grant_auditor }}, 'DO 0')
@@ -26,8 +26,8 @@ DEALLOCATE PREPARE windrow_statement;
 GRANT {{ auditor }} TO {{ operator }};
 {%- endif %}
 
--- What an earlier state of the spec needed, and this one does not, is taken back: all of it, and what this one needs is
--- granted anew below. These servers revoke by name only, and who may not read the rights of others finds nothing here.
+-- If the owner role has rights that only an earlier spec needed, all of its rights are revoked here, and what this spec needs
+-- is granted again below. An account that may not read the rights of others finds nothing to revoke.
 --# look for rights that the spec no longer needs
 SET @windrow_statement = (
     SELECT IF(COUNT(*) = 0, 'DO 0', {{ revoke_all }})
@@ -40,7 +40,7 @@ SET @windrow_statement = (
     WHERE h.role = {{ owner_literal }}
       AND h.home <> {{ control_literal }}
 {%- if throttles.reads_more %}
-      -- What SQL of the spec reads is granted by hand.
+      -- Rights for the SQL of the spec are granted by hand.
       AND h.privilege_type NOT LIKE 'SELECT%'
 {%- endif %}
       AND n.name IS NULL
@@ -51,11 +51,11 @@ PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 --# forget the revocation of rights that the spec no longer needs
 DEALLOCATE PREPARE windrow_statement;
--- TRIGGER shows verify() what acts when the tables of the ledger are written to.
+-- TRIGGER lets verify() see what acts when the tables of the ledger are written to.
 --# grant {{ control }} to {{ owner }}
 GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT, TRIGGER{% if maria %}, SHOW VIEW{% endif %} ON {{ control }}.* TO {{ owner }};
 
--- What the routines need of the application, and no more: DELETE is also what FOR UPDATE asks for.
+-- What the routines need from the application, and no more: FOR UPDATE needs DELETE, too.
 {% for table in tables -%}
 --# grant on {{ table.name }}
 GRANT SELECT{% if table.deleted %}, DELETE{% endif %}{% if table.updates %}, UPDATE ({{ table.updates }}){% endif %} ON {{ table.table }} TO {{ owner }};
@@ -77,22 +77,22 @@ GRANT SELECT ON {{ table }} TO {{ owner }};
 GRANT SELECT ON {{ reference }} TO {{ owner }};
 {% endfor %}{% endif %}{% endfor %}
 {%- if maria %}
--- A role does not see the bodies of its own routines without it; verify() compares them.
+-- Without this, a role does not see the bodies of its own routines, which verify() compares.
 --# grant bodies
 GRANT SELECT ON mysql.proc TO {{ owner }};
--- Nor does it see the foreign keys of a table that it has no right on; strangers() looks for them. Of all rights this one
+-- Nor does it see the foreign keys of a table on which it has no right; strangers() looks for them. Of all rights, this one
 -- shows the least: no row of a table.
 --# grant show view on {{ schema }}
 GRANT SHOW VIEW ON {{ schema_pattern }}.* TO {{ owner }};
 {%- else %}
--- Where who reads a view has his rights from a role, MySQL overlooks its definer's rights on single tables: the view
--- metrics, which joins policies with roots, needs them on the database. SELECT only, and nobody logs in as the owner.
+-- If the reader of a view has rights through a role, MySQL overlooks the definer's rights on single tables: the view metrics,
+-- which joins policies with roots, needs them on the database. SELECT only, and nobody can log in as the owner.
 --# grant select on {{ schema }}
 GRANT SELECT ON {{ schema_pattern }}.* TO {{ owner }};
 {%- endif %}
 
 -- A table of another database may refer to these, too, and act on them. REFERENCES on everything shows its foreign keys and no
--- row.{% if maria %} PROCESS lets a batch find them without opening every table of the server.{% endif %} Where who installs may not grant it, verify() says what is not seen.
+-- row.{% if maria %} PROCESS lets a batch find them without opening every table of the server.{% endif %} If the installer may not grant it, verify() reports what is not seen.
 --# look for the right to grant references
 SET @windrow_statement = (
     SELECT IF(COUNT(*) = {% if maria %}2{% else %}1{% endif %}, {{ grant_references }}, 'DO 0')
@@ -113,7 +113,7 @@ DEALLOCATE PREPARE windrow_statement;
 GRANT SELECT ON {{ throttles.heartbeat.table }} TO {{ owner }};
 {%- endif %}
 {%- if throttles.sees_history and not maria %}
--- The spec has runs wait for old snapshots: the length of the history list is for those only who may see all processes.
+-- The spec lets runs wait for old snapshots: only an account that may see all processes can read the length of the history list.
 --# grant process to {{ owner }}
 GRANT PROCESS ON *.* TO {{ owner }};
 {%- endif %}
@@ -127,10 +127,10 @@ SET c.server_identity = @windrow_identity
 WHERE c.only_row = true
   AND c.server_identity = {% if maria %}CONCAT_WS(' ', @@hostname, @@port, @@datadir, @@server_id, {{ control_literal }}){% else %}CONCAT_WS(' ', @@server_uuid, @@hostname, @@port, {{ control_literal }}){% endif %};
 
--- Nobody else may call anything, and these only what is meant to be called.
+-- Nobody else may call anything, and these roles only what is meant to be called.
 {%- if archives %}
--- The rows of the archive are the application's: grant them by hand to who may read these.
--- What is granted may be revoked, also where it was not there before.
+-- The rows of the archive are the application's: grant access by hand to those who may read them.
+-- Only what is granted can be revoked, so it is granted first.
 --# grant select to {{ auditor }}
 GRANT SELECT ON {{ control }}.* TO {{ auditor }};
 --# revoke select from {{ auditor }}

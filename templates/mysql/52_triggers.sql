@@ -1,9 +1,9 @@
 {{ session }}
 
--- A batch first locks all rows of the root table that it deletes. Who wants to name such a family, or a row in it, asks for a lock
--- of the same rows first, as a foreign key would: he waits until the batch has committed, and then finds no parent. Where he
--- comes first, the batch passes the family over (LOCKED). His own innodb_lock_wait_timeout says how long he waits.
--- A trigger waits for the writers of its table, and they for it: for so long at most.
+-- A batch first locks all rows of the root table that it deletes. A writer that names such a family, or a row in it, asks for a
+-- lock on the same rows first, as a foreign key would: it waits until the batch has committed, and then finds no parent. If the
+-- writer comes first, the batch skips the family (LOCKED). The writer's own innodb_lock_wait_timeout limits how long it waits.
+-- Creating a trigger waits for the writers of its table, and they wait for it: this long at most.
 --# set lock_wait_timeout
 SET SESSION lock_wait_timeout = 5;
 {% for guard in guards %}

@@ -1,7 +1,7 @@
 {{ session }}
 
 -- The scheduled run: {{ schedule }}, in UTC. A missed or overlapping start does no harm: one run at a time.
--- The event runs while the server's event_scheduler is ON, and on a replica not at all; verify() reports it.
+-- The event runs while the server's event_scheduler is ON, and never on a replica; verify() reports both.
 {%- for job in jobs %}
 {%- if jobs | length > 1 %}
 

@@ -1,6 +1,6 @@
 {{ session_outside }}
--- A trigger or an index waits for two seconds at most: it is dropped while no transaction is open on its table, and whoever wants the
--- table meanwhile waits behind this session. Where they do not suffice, apply this file again; `windrow uninstall` does that itself.
+-- Dropping a trigger or an index waits until no transaction is open on its table, for two seconds at most: other sessions that want
+-- the table wait behind this one. If two seconds are not enough, apply this file again; `windrow uninstall` does that itself.
 
 {% if archives -%}
 -- Archived rows exist nowhere else. They are deleted only if you say so, by: SET @windrow_drop_archive = 'yes';
@@ -30,8 +30,8 @@ DROP TRIGGER IF EXISTS {{ guard.on_insert }};
 DROP TRIGGER IF EXISTS {{ guard.on_update }};
 {% endfor %}
 {% endif -%}
--- The ledger, the policies and the holds are dropped with the database, and so is the event: copy what you must keep first. A batch under
--- way is waited for, and the next one finds nothing.
+-- The ledger, the policies and the holds are dropped with the database, and so is the event: copy what you must keep first. The drop
+-- waits for a batch that is under way.
 --# set lock_wait_timeout
 SET SESSION lock_wait_timeout = 60;
 --# drop database {{ control }}

@@ -70,8 +70,8 @@ FROM (
     WHERE m.to_user = {{ owner_literal }}
 {%- endif %}
 {%- else %}
-    -- The first thing that an installation makes is its table control, with this comment. CREATE TABLE IF NOT EXISTS would
-    -- take any other for it.
+    -- The first thing that an installation creates is its table control, with this comment. CREATE TABLE IF NOT EXISTS would
+    -- take any other table for it.
     SELECT
         1 AS position, CONCAT(IF(t.table_type = 'VIEW', 'view ', 'table '), t.table_schema, '.', t.table_name) AS object,
         'is there, and windrow is not installed in this database' AS problem, 'look whose it is, and drop it' AS remedy

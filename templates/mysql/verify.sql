@@ -1,4 +1,4 @@
--- Whose rights the routines, the views and the event have, and whether that role is still there.
+-- With whose rights the routines, the views and the event run, and whether that role still exists.
 --# definers
 SELECT d.kind, d.definer, COUNT(*) AS objects, COUNT(u.user) > 0 AS known
 FROM (
@@ -31,7 +31,7 @@ WHERE {% for condition in rule.single.conditions %}{{ condition }}
   AND {% endfor %}{{ rule.single.goes }};
 {%- endif %}
 {%- endfilter %}
-{% else %}{% if not rule.by_end %}-- {{ rule.name }}: rows of {{ rule.table_name }} by their {{ rule.end_time_name }}, whether or not they may be deleted.{% else %}-- {{ rule.name }}: final roots by age, whether or not their family may go.{% endif %}
+{% else %}{% if not rule.by_end %}-- {{ rule.name }}: rows of {{ rule.table_name }} by their {{ rule.end_time_name }}, whether or not they may be deleted.{% else %}-- {{ rule.name }}: final roots by age, whether or not their family may be deleted.{% endif %}
 --# ages of {{ rule.name }}
 {%- filter fit %}
 SELECT DATE_FORMAT({{ rule.ended }}, '%Y-%m') AS ended, COUNT(*) AS roots FROM {{ rule.table }} AS i
@@ -39,13 +39,13 @@ WHERE {{ rule.eligible | join(sep=" AND ") }}
 GROUP BY 1 ORDER BY 1;
 {%- endfilter %}
 {% endif %}{% endfor %}
--- What follows asks views and routines of the installation, which need its owner role.
+-- The rest uses views and routines of the installation, which need its owner role.
 
 -- Indexes that the statements need.
 --# indexes
 SELECT i.index_name, i.table_name, i.usable FROM {{ control }}.index_state AS i ORDER BY i.index_name;
 
--- Rows whose parent is not there, by edge.
+-- Rows whose parent does not exist, by edge.
 --# orphans
 CALL {{ control }}.orphans();
 

@@ -1,6 +1,6 @@
 --# set lock_timeout
 SET lock_timeout = '5s';
--- An index on a big table takes its time; it is built without blocking writers.
+-- Building an index on a big table takes a while; it does not block writers.
 --# set statement_timeout
 SET statement_timeout = 0;
 

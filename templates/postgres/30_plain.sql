@@ -67,7 +67,7 @@ $windrow$;
 {% endif -%}
 -- {{ rule.name }}_delete: deletes the rows of a window but for those in p_keep; or the one with a key.
 {%- if rule.raw %}
--- where_sql of the spec, which windrow does not read, says of all that the rule is about: {{ rule.raw }}
+-- where_sql of the spec, which windrow does not read, must be true of every row of the rule: {{ rule.raw }}
 {%- endif %}
 --# create function {{ control }}.{{ rule.name }}_delete
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_delete(

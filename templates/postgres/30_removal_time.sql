@@ -183,7 +183,7 @@ DECLARE
 BEGIN
     v_held := {{ control }}.held_keys({{ rule.literal }});
 {%- if rule.timed.bound %}
-    -- Holds of other rules, too, keep whole families.
+    -- Holds of other rules keep whole families, too.
     IF {{ control }}.bound_by({{ rule.literal }}) THEN
         v_held := v_held || {{ control }}.{{ rule.name }}_bound(
 {%- for member in rule.timed.members %}
@@ -459,7 +459,7 @@ BEGIN
     o_skip_keys := k.o_skip_keys;
     o_skip_reasons := k.o_skip_reasons;
 {%- if rule.timed.spares %}
-    -- Where no family is kept, no row is asked for its own, which would be a tenth of the time.
+    -- If no family is kept, rows are not asked for their family, which would take a tenth of the time.
 {%- endif %}
 {%- for member in rule.timed.members %}
 {%- if member.root and rule.timed.root_column and not rule.timed.by_family %}

@@ -5,7 +5,7 @@ SET statement_timeout = '1min';
 --# become {{ owner }}
 SET ROLE {{ owner }};
 
--- {{ rule.name }}_scope: whom the rule may clean, and up to which end time (exclusive).
+-- {{ rule.name }}_scope: which scopes the rule may clean, and up to which end time (exclusive).
 {%- if rule.per and rule.opt_in %}
 -- One row for each of p_scopes, or of all, with a policy{% if rule.source %} or another retention of its own{% endif %}.
 {%- elif rule.per %}
@@ -85,7 +85,7 @@ $windrow$;
 {% endif -%}
 -- {{ rule.name }}_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 {%- if rule.last %}
--- No index has their end. What has ended before the cutoff has begun before it: the cursor goes by {{ rule.start_name }}.
+-- No index has their end. A root that ended before the cutoff also began before it: the cursor goes by {{ rule.start_name }}.
 {%- endif %}
 --# create function {{ control }}.{{ rule.name }}_next
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_next(
@@ -109,7 +109,7 @@ BEGIN
     SELECT array_agg(s.scope), array_agg(s.cutoff) INTO v_scopes, v_cutoffs
     FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, {{ <w.scopes /> }}) AS s;
 {%- endfilter %}
-    -- Twice as many scopes each time, and none is read beyond the oldest p_limit roots of those before.
+    -- Each round reads twice as many scopes as the one before, and none of them beyond the oldest p_limit roots found so far.
     WHILE v_from <= cardinality(v_scopes) LOOP
 {%- filter fit %}
         SELECT array_agg(n.root), array_agg(n.ended){% if rule.last %}, array_agg(n.started){% endif %}
@@ -260,8 +260,8 @@ $windrow$;
 {%- endif %}
 {%- if rule.meets | length > 0 %}
 
--- {{ rule.name }}_met: the members of other families that share a row with one of the given members. Such a row goes with
--- all of its parents, so these families are deleted together or not at all.
+-- {{ rule.name }}_met: the members of other families that share a row with one of the given members. Such a row is
+-- deleted with all of its parents, so these families are deleted together or not at all.
 --# create function {{ control }}.{{ rule.name }}_met
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_met(⟦p_members {{ rule.id_type }}[]⟧)
 RETURNS TABLE (id {{ rule.id_type }}, other {{ rule.id_type }})
@@ -307,7 +307,7 @@ DECLARE
 {%- endif %}
 BEGIN
 {%- if rule.raw %}
-    -- where_sql of the spec, which windrow does not read, says of final rows: {{ rule.raw }}
+    -- where_sql of the spec, which windrow does not read, must be true of final rows: {{ rule.raw }}
 {%- endif %}
 {%- if rule.last %}
     IF p_lock THEN
@@ -346,8 +346,8 @@ BEGIN
 {%- endif %}
 {%- for link in rule.links %}
 {%- if link.over %}
-    -- Members are named over these rows: who comes below one of them waits for this batch, if there is a foreign key. Those of
-    -- members that are not final are left alone: their family is kept.
+    -- Members are named over these rows: if there is a foreign key, a new row below one of them waits for this batch. Those of
+    -- members that are not final are not locked: their family is kept.
     IF p_lock THEN
         «‹PERFORM› FROM {{ link.over.table }} AS v
         WHERE v.{{ link.over.names }} = ANY (ARRAY(SELECT m.id FROM unnest(o_ids, o_final) AS m(id, final) WHERE m.final)) FOR UPDATE»;
@@ -409,7 +409,7 @@ BEGIN
     IF NOT p_lock THEN
         RETURN ARRAY(«SELECT i.o_key::{{ rule.id_type }} FROM ‹{{ control }}.{{ rule.name }}_roots()› AS i WHERE i.o_key = ANY (p_ids) AND i.o_newest»);
     END IF;
-    -- The last of a group that is kept is looked for once for each group, and not for every row.
+    -- The last one of a group that is kept is looked up once for each group, not for every row.
 {%- for newest in rule.newest %}
     v_newest := v_newest || ARRAY(
         «WITH counted AS MATERIALIZED (
@@ -439,11 +439,11 @@ $windrow$;
 
 -- {{ rule.name }}_delete: deletes the families of the given members, children before parents. Has no transaction control.
 {%- if rule.collects %}
--- Where keys lie close together, with fewer rows among them than keys, only what is there is looked for. What a trigger or a
--- rule keeps is looked for while the rows are there that it names.
+-- If keys lie close together and fewer rows than keys exist among them, only these rows are looked up. Rows that a trigger or a
+-- rule has kept are looked for while the rows that they name still exist.
 {%- endif %}
 {%- if rule.cascading %}
--- p_left: the tables that are left to foreign keys, by their places; nobody needs the keys then.
+-- p_left: the tables that are left to foreign keys, by their position; their keys are not needed then.
 {%- endif %}
 --# create function {{ control }}.{{ rule.name }}_delete
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_delete(
@@ -515,7 +515,7 @@ BEGIN
 END
 $windrow$;
 
--- {{ rule.name }}_undated: roots that are final but carry no end time; they can never become due.
+-- {{ rule.name }}_undated: roots that are final but have no end time; they can never become due.
 {%- if rule.last %}
 -- Only those that began before the cutoff are looked at.
 {%- endif %}
@@ -541,7 +541,7 @@ AS $windrow$
 {%- endfilter %}
 {%- if rule.last %}
         UNION ALL
-        -- Those that began before the cutoff, and of which nothing says when they ended.
+        -- Those that began before the cutoff and have no known end.
         SELECT i.{{ rule.key }}
         FROM {{ rule.table }} AS i
 {%- if rule.per %}

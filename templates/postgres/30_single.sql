@@ -8,7 +8,7 @@ SET ROLE {{ owner }};
 -- {{ rule.name }}_search: the next rows of {{ rule.table_name }} behind p_after, in the order of an index, or the rows p_keys.
 -- Those without o_reason are deleted: {{ rule.single.why }} '' says: not due.
 {%- if rule.raw %}
--- where_sql of the spec, which windrow does not read, says of all that the rule is about: {{ rule.raw }}
+-- where_sql of the spec, which windrow does not read, must be true of every row of the rule: {{ rule.raw }}
 {%- endif %}
 {%- for pass in rule.single.passes %}
 -- Pass {{ pass.number }}, {{ pass.name }}: {{ pass.why }}
@@ -55,7 +55,7 @@ BEGIN
         ORDER BY k.position»;
 {%- if rule.single.shared %}
 {%- for pass in rule.single.passes %}
-    -- What a worker has claimed ends at a second place, behind the first.
+    -- The claim of a worker ends at a second cursor, behind the first.
     ELSIF p_pass = {{ pass.number }} AND cardinality(p_after) > {{ pass.along | length }} THEN
 {%- if rule.single.keep_last %}
         {{ <w.search_claimed control rule pass /> | trim_start | indent(width=8) }}
@@ -129,7 +129,7 @@ DECLARE
     ⟦{{ collect.near }} {{ collect.key_type }}[]⟧;
 {%- endif %}
 {%- endfor %}
-    -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
+    -- A trigger or a rule can keep rows silently. It is worth looking only where there is one.
     v_watched boolean := {{ control }}.may_keep({{ rule.literal }});
 {%- endif %}
 {%- if rule.archives %}

@@ -79,7 +79,7 @@ BEGIN
 {%- if stamp.of %}
         -- These rows first: no other stamp meets a family that is stamped in part.
 {%- else %}
-        -- The same lock as that of a purge: no run meets a family that is stamped in part, and no stamp one that is half gone.
+        -- The same lock as that of a purge: no run meets a family that is stamped in part, and no stamp one that is half deleted.
 {%- endif %}
         v_ids := ARRAY(
             «SELECT t.{{ stamp.key }} FROM {{ stamp.table }} AS t
@@ -92,7 +92,7 @@ BEGIN
     -- By the time to live of the root's definition in {{ stamp.definition_name }}: NULL there is the default (-1 here), less than 0 or more
     -- than a hundred years is forever (NULL here).
 {%- else %}
-    -- By the time to live that the spec has for its {{ stamp.per_name }}: any other means the default (-1 here).
+    -- By the time to live that the spec gives for its {{ stamp.per_name }}: any other means the default (-1 here).
 {%- endif %}
     RETURN QUERY «SELECT
         r.{{ stamp.key }}::{{ stamp.key_type }}, {{ stamp.family_of_root }}::{{ stamp.key_type }},

@@ -5,11 +5,11 @@ SET statement_timeout = '1min';
 --# become {{ owner }}
 SET ROLE {{ owner }};
 
--- A batch first locks all rows of the root table that it deletes, FOR UPDATE. Who wants to name such a family, or a row in it, asks
--- for a lock of the same rows here, as a foreign key would: he waits until the batch has committed, and then finds no parent.
--- Where he comes first, the batch passes the family over (LOCKED). His own lock_timeout says how long he waits.
+-- A batch first locks all rows of the root table that it deletes, FOR UPDATE. A writer that names such a family, or a row in it,
+-- asks for a lock on the same rows here, as a foreign key would: it waits until the batch has committed, and then finds no parent.
+-- If the writer comes first, the batch skips the family (LOCKED). The writer's own lock_timeout limits how long it waits.
 {% for guard in guards %}
--- {{ guard.table_name }}: what its rows name must be there.
+-- {{ guard.table_name }}: the rows that its rows name must exist.
 --# create function {{ control }}.{{ guard.function }}
 CREATE OR REPLACE FUNCTION {{ control }}.{{ guard.function }}()
 RETURNS trigger

@@ -1,4 +1,4 @@
--- A trigger waits for the writers of its table, and they for it: for so long at most.
+-- Creating a trigger waits for the writers of its table, and they wait for it: this long at most.
 --# set lock_timeout
 SET lock_timeout = '5s';
 --# set statement_timeout

@@ -1,4 +1,4 @@
--- Rows whose parent is not there, by edge.
+-- Rows whose parent does not exist, by edge.
 --# orphans
 SELECT o.edge, o.orphans FROM {{ control }}.orphans() AS o ORDER BY o.edge;
 
@@ -19,7 +19,7 @@ SELECT count(*) AS rows FROM {{ rule.table }} AS t
 WHERE {% for condition in rule.single.conditions %}{{ condition }}
   AND {% endfor %}{{ rule.single.goes }};
 {%- endfilter %}
-{% else %}{% if not rule.by_end %}-- {{ rule.name }}: rows of {{ rule.table_name }} by their {{ rule.end_time_name }}, whether or not they may be deleted.{% else %}-- {{ rule.name }}: final roots by age, whether or not their family may go.{% endif %}
+{% else %}{% if not rule.by_end %}-- {{ rule.name }}: rows of {{ rule.table_name }} by their {{ rule.end_time_name }}, whether or not they may be deleted.{% else %}-- {{ rule.name }}: final roots by age, whether or not their family may be deleted.{% endif %}
 --# ages of {{ rule.name }}
 {%- if not rule.last %}
 {%- filter fit %}

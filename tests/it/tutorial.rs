@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use jiff::{SignedDuration, Timestamp};
 use windrow::sandbox::{Postgres, Settings};
 
 use crate::harness::tests;
@@ -102,12 +103,21 @@ fn timeless(line: &str) -> String {
             () if *word == "s)" => "ms)".to_owned(),
             () if is_instant(word) => {
                 let bare = word.trim_end_matches([',', ')', ';']);
-                format!("2026-06-01T12:00:00Z{}", &word[bare.len()..])
+                shown(bare) + &word[bare.len()..]
             }
             () => (*word).to_owned(),
         });
     }
     made.join(" ")
+}
+
+/// An instant on a page of the first of June: as many days before it as it is before now.
+fn shown(instant: &str) -> String {
+    let then: Timestamp = instant.parse().expect("an instant");
+    let hours = Timestamp::now().duration_since(then).as_hours();
+    let page: Timestamp = "2026-06-01T12:00:00Z".parse().expect("an instant");
+    let whole_days = SignedDuration::from_hours((hours + 12).div_euclid(24) * 24);
+    (page - whole_days).to_string()
 }
 
 /// Whether a word is an instant, like `2026-06-01T12:00:00Z`.

@@ -6,21 +6,21 @@ SET NAMES utf8mb4 COLLATE utf8mb4_bin, time_zone = '+00:00', autocommit = 1, loc
     sql_buffer_result = 0, max_sort_length = 4096, group_concat_max_len = 67108864 /*M! , sql_if_exists = 0, alter_algorithm = 'DEFAULT' */;
 USE windrow_airflow_3;
 
--- An index on a big table takes its time; it is built without blocking readers or writers, but for an instant at its
--- beginning and end: where that has to wait longer than lock_wait_timeout for an open transaction, apply this file again.
--- An index that leads with the columns serves, whoever made it; one that is there under the name wanted is left as it is.
+-- Building an index on a big table takes a while. It blocks readers and writers only for a moment, at its beginning and at
+-- its end: if it has to wait longer than lock_wait_timeout for an open transaction there, apply this file again.
+-- Any index that begins with these columns is used, whoever created it. One that already has the wanted name is kept as it is.
 
--- Rule asset_event reads the roots that are final, oldest first.
+-- Rule asset_event reads its final roots by it, oldest first.
 CALL make_index('windrow_asset_event_timestamp_id',
     'ALTER TABLE `airflow`.`asset_event`
         ADD INDEX `windrow_asset_event_timestamp_id` (`timestamp`, `id`), ALGORITHM = INPLACE, LOCK = NONE');
 
--- asset_partition_dag_run is searched by the rows of dag_run that go.
+-- Finds the rows of asset_partition_dag_run that name deleted rows of dag_run.
 CALL make_index('windrow_asset_partition_dag_run_created_dag_run_id',
     'ALTER TABLE `airflow`.`asset_partition_dag_run`
         ADD INDEX `windrow_asset_partition_dag_run_created_dag_run_id` (`created_dag_run_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
--- backfill_dag_run is searched by the rows of dag_run that go.
+-- Finds the rows of backfill_dag_run that name deleted rows of dag_run.
 CALL make_index('windrow_backfill_dag_run_dag_run_id',
     'ALTER TABLE `airflow`.`backfill_dag_run`
         ADD INDEX `windrow_backfill_dag_run_dag_run_id` (`dag_run_id`), ALGORITHM = INPLACE, LOCK = NONE');
@@ -30,8 +30,8 @@ CALL make_index('windrow_connection_test_request_updated_at',
     'ALTER TABLE `airflow`.`connection_test_request`
         ADD INDEX `windrow_connection_test_request_updated_at` (`updated_at`), ALGORITHM = INPLACE, LOCK = NONE');
 
--- Rule dag_runs reads the roots that are final, oldest first.
--- A part of it is an expression: while MySQL builds it, others read the table, but nobody writes to it.
+-- Rule dag_runs reads its final roots by it, oldest first.
+-- A part of it is an expression: while MySQL builds it, others can read the table but not write to it.
 CALL make_index('windrow_dag_run_dag_id_end_date_updated_at_id',
     'ALTER TABLE `airflow`.`dag_run`
         ADD INDEX `windrow_dag_run_dag_id_end_date_updated_at_id` (`dag_id`, (coalesce(`end_date`, `updated_at`)), `id`),
@@ -55,7 +55,7 @@ CALL make_index('windrow_dag_run_dag_id_run_type_partition_date_run_after_id',
         ADD INDEX `windrow_dag_run_dag_id_run_type_partition_date_run_after_id` (`dag_id`, `run_type`, `partition_date`, `run_after`, `id`),
             ALGORITHM = INPLACE, LOCK = NONE');
 
--- Rule dag_version reads the roots that are final, oldest first.
+-- Rule dag_version reads its final roots by it, oldest first.
 CALL make_index('windrow_dag_version_created_at_id',
     'ALTER TABLE `airflow`.`dag_version`
         ADD INDEX `windrow_dag_version_created_at_id` (`created_at`, `id`), ALGORITHM = INPLACE, LOCK = NONE');
@@ -65,17 +65,17 @@ CALL make_index('windrow_dag_version_dag_id_version_number_id',
     'ALTER TABLE `airflow`.`dag_version`
         ADD INDEX `windrow_dag_version_dag_id_version_number_id` (`dag_id`, `version_number`, `id`), ALGORITHM = INPLACE, LOCK = NONE');
 
--- deadline is searched by the rows of dag_run that go.
+-- Finds the rows of deadline that name deleted rows of dag_run.
 CALL make_index('windrow_deadline_dagrun_id',
     'ALTER TABLE `airflow`.`deadline`
         ADD INDEX `windrow_deadline_dagrun_id` (`dagrun_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
--- deadline is searched by the rows of deadline_alert that are due.
+-- Finds the rows of deadline that name due rows of deadline_alert.
 CALL make_index('windrow_deadline_deadline_alert_id',
     'ALTER TABLE `airflow`.`deadline`
         ADD INDEX `windrow_deadline_deadline_alert_id` (`deadline_alert_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
--- deadline_alert is searched by the rows of serialized_dag that go.
+-- Finds the rows of deadline_alert that name deleted rows of serialized_dag.
 CALL make_index('windrow_deadline_alert_serialized_dag_id',
     'ALTER TABLE `airflow`.`deadline_alert`
         ADD INDEX `windrow_deadline_alert_serialized_dag_id` (`serialized_dag_id`), ALGORITHM = INPLACE, LOCK = NONE');
@@ -90,7 +90,7 @@ CALL make_index('windrow_job_latest_heartbeat',
     'ALTER TABLE `airflow`.`job`
         ADD INDEX `windrow_job_latest_heartbeat` (`latest_heartbeat`), ALGORITHM = INPLACE, LOCK = NONE');
 
--- partitioned_asset_key_log is searched by the rows of asset_event that are due.
+-- Finds the rows of partitioned_asset_key_log that name due rows of asset_event.
 CALL make_index('windrow_partitioned_asset_key_log_asset_event_id',
     'ALTER TABLE `airflow`.`partitioned_asset_key_log`
         ADD INDEX `windrow_partitioned_asset_key_log_asset_event_id` (`asset_event_id`), ALGORITHM = INPLACE, LOCK = NONE');

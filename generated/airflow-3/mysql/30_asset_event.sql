@@ -6,7 +6,7 @@ SET NAMES utf8mb4 COLLATE utf8mb4_bin, time_zone = '+00:00', autocommit = 1, loc
     sql_buffer_result = 0, max_sort_length = 4096, group_concat_max_len = 67108864 /*M! , sql_if_exists = 0, alter_algorithm = 'DEFAULT' */;
 USE windrow_airflow_3;
 
--- asset_event_types: what the work tables have their types from. Keys and scopes are those of asset_event.
+-- asset_event_types: the types for the work tables of the kernel. Keys and scopes are those of asset_event.
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_types$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_types() SQL SECURITY DEFINER
@@ -104,8 +104,8 @@ BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean;
     SET o_rows = '[';
-    -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look first, by
-    -- a SELECT of its own, as IF (SELECT ...) locks what it reads.
+    -- MariaDB scans a nearly empty table, and a DELETE that scans waits for locks on rows of others: look first, with a separate
+    -- SELECT, because IF (SELECT ...) locks what it reads.
     -- asset_alias_asset_event: rows belong to asset_event.
     SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `airflow`.`asset_alias_asset_event` AS t ON t.`event_id` = w.id) INTO v_any;
     IF v_any THEN
@@ -119,7 +119,7 @@ BEGIN
     SET o_rows = CONCAT(o_rows, v_rows, ']');
 END$$
 
--- asset_event_undated: roots that are final but carry no end time; they can never become due.
+-- asset_event_undated: roots that are final but have no end time; they can never become due.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_undated$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_undated(IN p_scope varchar(255)) SQL SECURITY DEFINER
 COMMENT 'Writes to work_skip the roots that are final but have no timestamp. Reads only. [body 8025d56eeff4]'

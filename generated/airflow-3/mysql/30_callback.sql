@@ -106,8 +106,8 @@ BEGIN
     DECLARE v_rows bigint;
     DECLARE v_any boolean;
     SET o_rows = '';
-    -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look
-    -- first, by a SELECT of its own, as IF (SELECT ...) locks what it reads.
+    -- MariaDB scans a nearly empty table, and a DELETE that scans waits for locks on rows of others: look first, with a
+    -- separate SELECT, because IF (SELECT ...) locks what it reads.
     -- deadline: rows belong to callback.
     SET v_rows = 0;
     SELECT EXISTS (SELECT 1 FROM windrow_airflow_3.work_member AS w

@@ -6,7 +6,7 @@ SET NAMES utf8mb4 COLLATE utf8mb4_bin, time_zone = '+00:00', autocommit = 1, loc
     sql_buffer_result = 0, max_sort_length = 4096, group_concat_max_len = 67108864 /*M! , sql_if_exists = 0, alter_algorithm = 'DEFAULT' */;
 USE windrow_airflow_3;
 
--- dag_runs_types: what the work tables have their types from. Keys and scopes are those of dag_run.
+-- dag_runs_types: the types for the work tables of the kernel. Keys and scopes are those of dag_run.
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_types$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_types() SQL SECURITY DEFINER
@@ -46,8 +46,8 @@ BEGIN
     DECLARE v_bound    datetime(6);
     DECLARE v_new      bigint;
     CALL scopes_ahead(p_limit, v_position, v_last, v_after, v_chunk, v_bound, v_new);
-    -- Scope by scope: its value and where it continues are constants of the statement then, so that the index is read from there on,
-    -- and what earlier batches deleted is not passed again.
+    -- Scope by scope: then its value and the place where it continues are constants of the statement, so that the index is read from
+    -- there on, and the entries of what earlier batches deleted are not read again.
     WHILE v_position IS NOT NULL DO
         INSERT INTO work_due (id, ended)
         SELECT i.`id`, coalesce(i.`end_date`, i.`updated_at`)
@@ -189,7 +189,7 @@ BEGIN
     SELECT m.id, 6 FROM work_member AS m STRAIGHT_JOIN `airflow`.`deadline` AS t1 ON t1.`dagrun_id` = m.id AND (t1.`missed` = TRUE
         AND EXISTS (SELECT 1 FROM `airflow`.`callback` AS f1 WHERE t1.`callback_id` = f1.`id` AND f1.`state` IN ('success',
         'failed'))) IS NOT TRUE;
-    -- While the newest are locked, nobody can delete them and leave the group without.
+    -- While the newest are locked, nobody can delete them and leave the group without any.
     IF p_newest AND p_lock THEN
         INSERT IGNORE INTO work_against (id, fault)
         SELECT i.`id`, 4
@@ -405,8 +405,8 @@ BEGIN
         STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
         STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id`
         AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`;
-    -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look first, by
-    -- a SELECT of its own, as IF (SELECT ...) locks what it reads.
+    -- MariaDB scans a nearly empty table, and a DELETE that scans waits for locks on rows of others: look first, with a separate
+    -- SELECT, because IF (SELECT ...) locks what it reads.
     -- partitioned_asset_key_log: rows belong to asset_partition_dag_run.
     SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `airflow`.`asset_partition_dag_run` AS p ON p.`created_dag_run_id` = w.id
         STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t ON t.`asset_partition_dag_run_id` = p.`id`) INTO v_any;
@@ -535,7 +535,7 @@ BEGIN
         SET v_rows = v_rows + ROW_COUNT();
     END IF;
     SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
--- backfill_dag_run: rows outlive those of dag_run that dag_run_id names.
+    -- backfill_dag_run: rows are kept; they name deleted rows of dag_run by dag_run_id, which becomes NULL.
     SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `airflow`.`backfill_dag_run` AS t ON t.`dag_run_id` = w.id) INTO v_any;
     IF v_any THEN
         UPDATE work_member AS w STRAIGHT_JOIN `airflow`.`backfill_dag_run` AS t ON t.`dag_run_id` = w.id SET t.`dag_run_id` = NULL;
@@ -551,7 +551,7 @@ BEGIN
     SET o_rows = CONCAT(o_rows, v_rows, ']');
 END$$
 
--- dag_runs_undated: roots that are final but carry no end time; they can never become due.
+-- dag_runs_undated: roots that are final but have no end time; they can never become due.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_undated$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_undated(IN p_scope varchar(255)) SQL SECURITY DEFINER
 COMMENT 'Writes to work_skip the roots that are final but have no end_date or updated_at. Reads only. [body 93579ab9f843]'
@@ -565,7 +565,7 @@ BEGIN
     ORDER BY i.`id`;
 END$$
 
--- dag_runs_unlisted: final roots that would be old enough, of scopes that nobody lists.
+-- dag_runs_unlisted: final roots that would be old enough, of scopes without a policy.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_unlisted$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_unlisted(IN p_before datetime(6),
     OUT o_count bigint) SQL SECURITY DEFINER

@@ -6,7 +6,7 @@ SET NAMES utf8mb4 COLLATE utf8mb4_bin, time_zone = '+00:00', autocommit = 1, loc
     sql_buffer_result = 0, max_sort_length = 4096, group_concat_max_len = 67108864 /*M! , sql_if_exists = 0, alter_algorithm = 'DEFAULT' */;
 USE windrow_airflow_3;
 
--- dag_version_types: what the work tables have their types from. Keys and scopes are those of dag_version.
+-- dag_version_types: the types for the work tables of the kernel. Keys and scopes are those of dag_version.
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_types$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_types() SQL SECURITY DEFINER
@@ -98,7 +98,7 @@ BEGIN
     SELECT m.id, 6 FROM work_member AS m STRAIGHT_JOIN `airflow`.`serialized_dag` AS t1 ON t1.`dag_version_id` = m.id
         STRAIGHT_JOIN `airflow`.`deadline_alert` AS t2 ON t2.`serialized_dag_id` = t1.`id`
         STRAIGHT_JOIN `airflow`.`deadline` AS t3 ON t3.`deadline_alert_id` = t2.`id`;
-    -- While the newest are locked, nobody can delete them and leave the group without.
+    -- While the newest are locked, nobody can delete them and leave the group without any.
     IF p_newest AND p_lock THEN
         INSERT IGNORE INTO work_against (id, fault)
         SELECT i.`id`, 4
@@ -160,8 +160,8 @@ BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean;
     SET o_rows = '[';
-    -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look first, by
-    -- a SELECT of its own, as IF (SELECT ...) locks what it reads.
+    -- MariaDB scans a nearly empty table, and a DELETE that scans waits for locks on rows of others: look first, with a separate
+    -- SELECT, because IF (SELECT ...) locks what it reads.
     -- dag_code: rows belong to dag_version.
     SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `airflow`.`dag_code` AS t ON t.`dag_version_id` = w.id) INTO v_any;
     IF v_any THEN
@@ -191,7 +191,7 @@ BEGIN
     SET o_rows = CONCAT(o_rows, v_rows, ']');
 END$$
 
--- dag_version_undated: roots that are final but carry no end time; they can never become due.
+-- dag_version_undated: roots that are final but have no end time; they can never become due.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_undated$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_undated(IN p_scope varchar(255)) SQL SECURITY DEFINER
 COMMENT 'Writes to work_skip the roots that are final but have no created_at. Reads only. [body ef3964a9f460]'

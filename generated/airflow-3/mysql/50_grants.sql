@@ -12,8 +12,8 @@ USE windrow_airflow_3;
 CREATE ROLE IF NOT EXISTS `windrow_airflow_3_operator`, `windrow_airflow_3_auditor`;
 GRANT `windrow_airflow_3_auditor` TO `windrow_airflow_3_operator`;
 
--- What an earlier state of the spec needed, and this one does not, is taken back: all of it, and what this one needs is
--- granted anew below. These servers revoke by name only, and who may not read the rights of others finds nothing here.
+-- If the owner role has rights that only an earlier spec needed, all of its rights are revoked here, and what this spec needs
+-- is granted again below. An account that may not read the rights of others finds nothing to revoke.
 SET @windrow_statement = (
     SELECT IF(COUNT(*) = 0, 'DO 0', 'REVOKE ALL PRIVILEGES, GRANT OPTION FROM `windrow_airflow_3_owner`')
     FROM (
@@ -74,10 +74,10 @@ SET @windrow_statement = (
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
--- TRIGGER shows verify() what acts when the tables of the ledger are written to.
+-- TRIGGER lets verify() see what acts when the tables of the ledger are written to.
 GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT, TRIGGER ON windrow_airflow_3.* TO `windrow_airflow_3_owner`;
 
--- What the routines need of the application, and no more: DELETE is also what FOR UPDATE asks for.
+-- What the routines need from the application, and no more: FOR UPDATE needs DELETE, too.
 GRANT SELECT, DELETE ON `airflow`.`asset_alias_asset_event` TO `windrow_airflow_3_owner`;
 GRANT SELECT, DELETE ON `airflow`.`asset_event` TO `windrow_airflow_3_owner`;
 GRANT SELECT, DELETE ON `airflow`.`asset_partition_dag_run` TO `windrow_airflow_3_owner`;
@@ -113,12 +113,12 @@ GRANT SELECT ON `airflow`.`asset_active` TO `windrow_airflow_3_owner`;
 GRANT SELECT ON `airflow`.`deadline` TO `windrow_airflow_3_owner`;
 GRANT SELECT ON `airflow`.`asset_partition_dag_run` TO `windrow_airflow_3_owner`;
 
--- Where who reads a view has his rights from a role, MySQL overlooks its definer's rights on single tables: the view
--- metrics, which joins policies with roots, needs them on the database. SELECT only, and nobody logs in as the owner.
+-- If the reader of a view has rights through a role, MySQL overlooks the definer's rights on single tables: the view metrics,
+-- which joins policies with roots, needs them on the database. SELECT only, and nobody can log in as the owner.
 GRANT SELECT ON `airflow`.* TO `windrow_airflow_3_owner`;
 
 -- A table of another database may refer to these, too, and act on them. REFERENCES on everything shows its foreign keys and no
--- row. Where who installs may not grant it, verify() says what is not seen.
+-- row. If the installer may not grant it, verify() reports what is not seen.
 SET @windrow_statement = (
     SELECT IF(COUNT(*) = 1, 'GRANT REFERENCES ON *.* TO `windrow_airflow_3_owner`', 'DO 0')
     FROM information_schema.user_privileges AS u
@@ -138,7 +138,7 @@ SET c.server_identity = @windrow_identity
 WHERE c.only_row = true
   AND c.server_identity = CONCAT_WS(' ', @@server_uuid, @@hostname, @@port, 'windrow_airflow_3');
 
--- Nobody else may call anything, and these only what is meant to be called.
+-- Nobody else may call anything, and these roles only what is meant to be called.
 GRANT SELECT ON windrow_airflow_3.* TO `windrow_airflow_3_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.preview TO `windrow_airflow_3_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.outlook TO `windrow_airflow_3_auditor`;

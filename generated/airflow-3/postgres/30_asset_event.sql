@@ -3,7 +3,7 @@
 
 SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_airflow_3_owner";
 
--- asset_event_scope: whom the rule may clean, and up to which end time (exclusive).
+-- asset_event_scope: which scopes the rule may clean, and up to which end time (exclusive).
 CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_scope(p_as_of timestamptz, p_retention bigint,
     p_scopes text[]) RETURNS TABLE (scope text, cutoff timestamptz)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $windrow$
@@ -101,7 +101,7 @@ BEGIN
 END
 $windrow$;
 
--- asset_event_undated: roots that are final but carry no end time; they can never become due.
+-- asset_event_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_undated(p_as_of timestamptz, p_scope text) RETURNS integer[]
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
     SELECT ARRAY(

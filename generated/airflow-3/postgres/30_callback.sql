@@ -61,7 +61,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_
 DECLARE
     v_rows bigint;
     v_members uuid[] := p_keys;
-    -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
+    -- A trigger or a rule can keep rows silently. It is worth looking only where there is one.
     v_watched boolean := windrow_airflow_3.may_keep('callback');
 BEGIN
     o_below := ARRAY[0, 0];
@@ -80,5 +80,5 @@ BEGIN
     GET DIAGNOSTICS o_rows = ROW_COUNT;
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('callback', ARRAY['count 96d7d4700286', 'delete 970492b14777', 'search db00becbe376']);
+SELECT windrow_airflow_3.register_verbs('callback', ARRAY['count 96d7d4700286', 'delete 87abe325b7a8', 'search db00becbe376']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

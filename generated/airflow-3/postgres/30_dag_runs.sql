@@ -3,7 +3,7 @@
 
 SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_airflow_3_owner";
 
--- dag_runs_scope: whom the rule may clean, and up to which end time (exclusive).
+-- dag_runs_scope: which scopes the rule may clean, and up to which end time (exclusive).
 -- One row for each of p_scopes, or of all, with a policy.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_scope(p_as_of timestamptz, p_retention bigint,
     p_scopes text[]) RETURNS TABLE (scope text, cutoff timestamptz)
@@ -78,7 +78,7 @@ DECLARE
 BEGIN
     SELECT array_agg(s.scope), array_agg(s.cutoff) INTO v_scopes, v_cutoffs
         FROM windrow_airflow_3.dag_runs_scope(p_as_of, p_retention, CASE WHEN p_scope IS NOT NULL THEN ARRAY[p_scope] END) AS s;
-    -- Twice as many scopes each time, and none is read beyond the oldest p_limit roots of those before.
+    -- Each round reads twice as many scopes as the one before, and none of them beyond the oldest p_limit roots found so far.
     WHILE v_from <= cardinality(v_scopes) LOOP
         SELECT array_agg(n.root), array_agg(n.ended) INTO v_roots, v_ended FROM (
             SELECT unnest(v_roots) AS root, unnest(v_ended) AS ended UNION ALL SELECT r.*
@@ -155,7 +155,7 @@ BEGIN
     IF NOT p_lock THEN
         RETURN ARRAY(SELECT i.o_key::integer FROM windrow_airflow_3.dag_runs_roots() AS i WHERE i.o_key = ANY (p_ids) AND i.o_newest);
     END IF;
-    -- The last of a group that is kept is looked for once for each group, and not for every row.
+    -- The last one of a group that is kept is looked up once for each group, not for every row.
     v_newest := v_newest || ARRAY(
         WITH counted AS MATERIALIZED (
             SELECT i."id" AS key, i."dag_id" AS per_1, i."run_type" AS per_2, i."logical_date" AS by_1 FROM "public"."dag_run" AS i
@@ -272,9 +272,9 @@ END
 $windrow$;
 
 -- dag_runs_delete: deletes the families of the given members, children before parents. Has no transaction control.
--- Where keys lie close together, with fewer rows among them than keys, only what is there is looked for. What a trigger or a
--- rule keeps is looked for while the rows are there that it names.
--- p_left: the tables that are left to foreign keys, by their places; nobody needs the keys then.
+-- If keys lie close together and fewer rows than keys exist among them, only these rows are looked up. Rows that a trigger or a
+-- rule has kept are looked for while the rows that they name still exist.
+-- p_left: the tables that are left to foreign keys, by their position; their keys are not needed then.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_delete(p_run bigint, p_members integer[], p_artifacts integer[], p_left integer[],
     p_watched boolean, OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
@@ -371,7 +371,7 @@ BEGIN
         JOIN "public"."dag_run" AS p ON t."dag_id" = p."dag_id" AND t."run_id" = p."run_id" WHERE p."id" = ANY (p_members)));
     DELETE FROM "public"."task_state_store" AS t WHERE t."dag_run_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[15] := o_rows[15] + v_rows;
-    -- backfill_dag_run: rows outlive those of dag_run that dag_run_id names.
+    -- backfill_dag_run: rows are kept; they name deleted rows of dag_run by dag_run_id, which becomes NULL.
     UPDATE "public"."backfill_dag_run" AS t SET "dag_run_id" = NULL WHERE t."dag_run_id" = ANY (p_members);
     IF EXISTS (SELECT FROM "public"."backfill_dag_run" AS t WHERE t."dag_run_id" = ANY (p_members)) THEN
         RAISE EXCEPTION 'rows of % could not be updated', 'backfill_dag_run'
@@ -386,7 +386,7 @@ BEGIN
 END
 $windrow$;
 
--- dag_runs_undated: roots that are final but carry no end time; they can never become due.
+-- dag_runs_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_undated(p_as_of timestamptz, p_scope text) RETURNS integer[]
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
     SELECT ARRAY(
@@ -411,7 +411,7 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('dag_runs', ARRAY[
-    'bound 46f5c1a90196', 'count 2744fd706ae3', 'delete 79d170da2678', 'kept a5f93ca4b8b5', 'members 9d4c6861b5e1',
-    'newest c41e26c25e4a', 'next d668a2f8f03a', 'roots 593a4be1bce0', 'scope 67a1b94751b7', 'undated d37530dc39ce',
+    'bound 46f5c1a90196', 'count 2744fd706ae3', 'delete 7b99e8e590f1', 'kept a5f93ca4b8b5', 'members 9d4c6861b5e1',
+    'newest b553e1c00f79', 'next 6e88f08b0af2', 'roots 593a4be1bce0', 'scope 67a1b94751b7', 'undated d37530dc39ce',
     'unlisted 6d06ace11dd9']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -3,7 +3,7 @@
 
 SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_airflow_3_owner";
 
--- dag_version_scope: whom the rule may clean, and up to which end time (exclusive).
+-- dag_version_scope: which scopes the rule may clean, and up to which end time (exclusive).
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_scope(p_as_of timestamptz, p_retention bigint,
     p_scopes text[]) RETURNS TABLE (scope text, cutoff timestamptz)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $windrow$
@@ -103,7 +103,7 @@ BEGIN
     IF NOT p_lock THEN
         RETURN ARRAY(SELECT i.o_key::uuid FROM windrow_airflow_3.dag_version_roots() AS i WHERE i.o_key = ANY (p_ids) AND i.o_newest);
     END IF;
-    -- The last of a group that is kept is looked for once for each group, and not for every row.
+    -- The last one of a group that is kept is looked up once for each group, not for every row.
     v_newest := v_newest || ARRAY(
         WITH counted AS MATERIALIZED (
             SELECT i."id" AS key, i."dag_id" AS per_1, i."version_number" AS by_1 FROM "public"."dag_version" AS i
@@ -139,8 +139,8 @@ END
 $windrow$;
 
 -- dag_version_delete: deletes the families of the given members, children before parents. Has no transaction control.
--- Where keys lie close together, with fewer rows among them than keys, only what is there is looked for. What a trigger or a
--- rule keeps is looked for while the rows are there that it names.
+-- If keys lie close together and fewer rows than keys exist among them, only these rows are looked up. Rows that a trigger or a
+-- rule has kept are looked for while the rows that they name still exist.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_delete(p_run bigint, p_members uuid[], p_artifacts uuid[], p_left integer[],
     p_watched boolean, OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
@@ -165,7 +165,7 @@ BEGIN
 END
 $windrow$;
 
--- dag_version_undated: roots that are final but carry no end time; they can never become due.
+-- dag_version_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_undated(p_as_of timestamptz, p_scope text) RETURNS uuid[]
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
     SELECT ARRAY(
@@ -175,6 +175,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_airflow_3.register_verbs('dag_version', ARRAY[
-    'count 1835031aaf05', 'delete a115ec411d96', 'kept 90e92f93e7f6', 'members c167fbb205d0', 'newest e83490d1316e', 'next 35df831a2062',
+    'count 1835031aaf05', 'delete a115ec411d96', 'kept 90e92f93e7f6', 'members c167fbb205d0', 'newest 0225ab3e6b16', 'next 35df831a2062',
     'roots 5e72b88fca65', 'scope e33e0b07911e', 'undated ba66d624ee67']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -78,7 +78,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_
 DECLARE
     v_rows bigint;
     v_members uuid[] := p_keys;
-    -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
+    -- A trigger or a rule can keep rows silently. It is worth looking only where there is one.
     v_watched boolean := windrow_airflow_3.may_keep('tries');
 BEGIN
     o_below := ARRAY[0, 0];
@@ -103,5 +103,5 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
     WHERE (t."dag_id" IS NULL OR t."task_id" IS NULL OR t."run_id" IS NULL OR t."map_index" IS NULL OR t."try_number" IS NULL);
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('tries', ARRAY[
-    'count 31329c4d56fd', 'delete 25f40ad78221', 'search ce7928c01eca', 'unranked f49ee98f22c1']);
+    'count 31329c4d56fd', 'delete 56b3fa7a7f18', 'search ce7928c01eca', 'unranked f49ee98f22c1']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -6,27 +6,27 @@ SET NAMES utf8mb4 COLLATE utf8mb4_bin, time_zone = '+00:00', autocommit = 1, loc
     sql_buffer_result = 0, max_sort_length = 4096, group_concat_max_len = 67108864 /*M! , sql_if_exists = 0, alter_algorithm = 'DEFAULT' */;
 USE windrow_camunda7_cases;
 
--- An index on a big table takes its time; it is built without blocking readers or writers, but for an instant at its
--- beginning and end: where that has to wait longer than lock_wait_timeout for an open transaction, apply this file again.
--- An index that leads with the columns serves, whoever made it; one that is there under the name wanted is left as it is.
+-- Building an index on a big table takes a while. It blocks readers and writers only for a moment, at its beginning and at
+-- its end: if it has to wait longer than lock_wait_timeout for an open transaction there, apply this file again.
+-- Any index that begins with these columns is used, whoever created it. One that already has the wanted name is kept as it is.
 
--- ACT_HI_CASEACTINST is searched by the rows of ACT_HI_CASEINST that go.
+-- Finds the rows of ACT_HI_CASEACTINST that name deleted rows of ACT_HI_CASEINST.
 CALL make_index('windrow_ACT_HI_CASEACTINST_CASE_INST_ID_',
     'ALTER TABLE `camunda7`.`ACT_HI_CASEACTINST`
         ADD INDEX `windrow_ACT_HI_CASEACTINST_CASE_INST_ID_` (`CASE_INST_ID_`), ALGORITHM = INPLACE, LOCK = NONE');
 
--- Rule case_instances reads the roots that are final, oldest first.
+-- Rule case_instances reads its final roots by it, oldest first.
 CALL make_index('windrow_ACT_HI_CASEINST_CASE_DEF_ID__STATE__CLOSE_TIME__ID_',
     'ALTER TABLE `camunda7`.`ACT_HI_CASEINST`
         ADD INDEX `windrow_ACT_HI_CASEINST_CASE_DEF_ID__STATE__CLOSE_TIME__ID_` (`CASE_DEF_ID_`, `STATE_`, `CLOSE_TIME_`, `ID_`),
             ALGORITHM = INPLACE, LOCK = NONE');
 
--- ACT_HI_OP_LOG is searched by the rows of ACT_HI_CASEINST that go.
+-- Finds the rows of ACT_HI_OP_LOG that name deleted rows of ACT_HI_CASEINST.
 CALL make_index('windrow_ACT_HI_OP_LOG_CASE_INST_ID_',
     'ALTER TABLE `camunda7`.`ACT_HI_OP_LOG`
         ADD INDEX `windrow_ACT_HI_OP_LOG_CASE_INST_ID_` (`CASE_INST_ID_`), ALGORITHM = INPLACE, LOCK = NONE');
 
--- ACT_HI_TASKINST is searched by the rows of ACT_HI_CASEINST that go.
+-- Finds the rows of ACT_HI_TASKINST that name deleted rows of ACT_HI_CASEINST.
 CALL make_index('windrow_ACT_HI_TASKINST_CASE_INST_ID_',
     'ALTER TABLE `camunda7`.`ACT_HI_TASKINST`
         ADD INDEX `windrow_ACT_HI_TASKINST_CASE_INST_ID_` (`CASE_INST_ID_`), ALGORITHM = INPLACE, LOCK = NONE');

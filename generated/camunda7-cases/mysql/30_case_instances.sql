@@ -6,7 +6,7 @@ SET NAMES utf8mb4 COLLATE utf8mb4_bin, time_zone = '+00:00', autocommit = 1, loc
     sql_buffer_result = 0, max_sort_length = 4096, group_concat_max_len = 67108864 /*M! , sql_if_exists = 0, alter_algorithm = 'DEFAULT' */;
 USE windrow_camunda7_cases;
 
--- case_instances_types: what the work tables have their types from. Keys and scopes are those of ACT_HI_CASEINST.
+-- case_instances_types: the types for the work tables of the kernel. Keys and scopes are those of ACT_HI_CASEINST.
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_types$$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_types() SQL SECURITY DEFINER
@@ -66,8 +66,8 @@ BEGIN
     DECLARE v_bound    datetime(6);
     DECLARE v_new      bigint;
     CALL scopes_ahead(p_limit, v_position, v_last, v_after, v_chunk, v_bound, v_new);
-    -- Scope by scope: its value and where it continues are constants of the statement then, so that the index is read from there on,
-    -- and what earlier batches deleted is not passed again.
+    -- Scope by scope: then its value and the place where it continues are constants of the statement, so that the index is read from
+    -- there on, and the entries of what earlier batches deleted are not read again.
     WHILE v_position IS NOT NULL DO
         INSERT INTO work_due (id, ended)
         SELECT i.`ID_`, i.`CLOSE_TIME_`
@@ -226,8 +226,8 @@ BEGIN
     INSERT INTO work_k_act_hi_dec_in (id) SELECT t.`ID_` FROM work_member AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS p ON p.`CASE_INST_ID_` = w.id
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = p.`ID_`;
-    -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look first, by
-    -- a SELECT of its own, as IF (SELECT ...) locks what it reads.
+    -- MariaDB scans a nearly empty table, and a DELETE that scans waits for locks on rows of others: look first, with a separate
+    -- SELECT, because IF (SELECT ...) locks what it reads.
     -- ACT_HI_CASEACTINST: rows belong to ACT_HI_CASEINST.
     SELECT EXISTS (SELECT 1 FROM work_member AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEACTINST` AS t ON t.`CASE_INST_ID_` = w.id) INTO v_any;
@@ -359,7 +359,7 @@ BEGIN
     SET o_rows = CONCAT(o_rows, v_rows, ']');
 END$$
 
--- case_instances_undated: roots that are final but carry no end time; they can never become due.
+-- case_instances_undated: roots that are final but have no end time; they can never become due.
 DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_undated$$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_undated(IN p_scope varchar(255))
     SQL SECURITY DEFINER
@@ -374,7 +374,7 @@ BEGIN
     ORDER BY i.`ID_`;
 END$$
 
--- case_instances_unlisted: final roots that would be old enough, of scopes that nobody lists.
+-- case_instances_unlisted: final roots that would be old enough, of scopes without a policy.
 DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_unlisted$$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_unlisted(IN p_before datetime(6),
     OUT o_count bigint) SQL SECURITY DEFINER

@@ -3,8 +3,8 @@
 
 SET lock_timeout = '5s'; SET statement_timeout = '1min';
 
--- What the definer functions need from the application, and no more: FOR UPDATE needs UPDATE on one column. What an
--- earlier state of the spec needed is taken back, in one transaction with what this one needs.
+-- What the definer functions need from the application, and no more: FOR UPDATE needs UPDATE on one column. Rights that
+-- only an earlier spec needed are revoked, in the transaction that grants what this one needs.
 DO $windrow$
 DECLARE
     v_role  pg_catalog.text := pg_catalog.current_setting('role');
@@ -12,7 +12,7 @@ DECLARE
 BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     FOR v_right IN SELECT h.* FROM windrow_camunda7_cases.held_right AS h LOOP
-        -- Only the grantor, or who may act as the granting owner, can revoke a right. verify() reports what remains.
+        -- Only the grantor, or a role that may act as the granting owner, can revoke a right. verify() reports what remains.
         CONTINUE WHEN NOT pg_has_role(current_user, v_right.grantor, CASE WHEN v_right.grantor = v_right.owner THEN 'USAGE'
             WHEN current_setting('server_version_num')::integer < 160000 THEN 'MEMBER' ELSE 'SET' END);
         BEGIN

@@ -6,7 +6,7 @@ SET NAMES utf8mb4 COLLATE utf8mb4_bin, time_zone = '+00:00', autocommit = 1, loc
     sql_buffer_result = 0, max_sort_length = 4096, group_concat_max_len = 67108864 /*M! , sql_if_exists = 0, alter_algorithm = 'DEFAULT' */;
 USE windrow_camunda7_end_time;
 
--- cleanup_log_types: what the work tables have their types from. Keys and scopes are those of ACT_HI_JOB_LOG.
+-- cleanup_log_types: the types for the work tables of the kernel. Keys and scopes are those of ACT_HI_JOB_LOG.
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_types$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_types() SQL SECURITY DEFINER
@@ -139,8 +139,8 @@ BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean;
     SET o_rows = '[';
-    -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look first, by
-    -- a SELECT of its own, as IF (SELECT ...) locks what it reads.
+    -- MariaDB scans a nearly empty table, and a DELETE that scans waits for locks on rows of others: look first, with a separate
+    -- SELECT, because IF (SELECT ...) locks what it reads.
     -- ACT_GE_BYTEARRAY: rows belong to ACT_HI_JOB_LOG.
     SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p ON p.`ID_` = w.id
         STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`JOB_EXCEPTION_STACK_ID_`) INTO v_any;
@@ -156,7 +156,7 @@ BEGIN
     SET o_rows = CONCAT(o_rows, v_rows, ']');
 END$$
 
--- cleanup_log_undated: roots that are final but carry no end time; they can never become due.
+-- cleanup_log_undated: roots that are final but have no end time; they can never become due.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_undated$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_undated(IN p_scope varchar(255))
     SQL SECURITY DEFINER

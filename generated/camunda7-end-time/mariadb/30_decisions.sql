@@ -6,7 +6,7 @@ SET NAMES utf8mb4 COLLATE utf8mb4_bin, time_zone = '+00:00', autocommit = 1, loc
     sql_buffer_result = 0, max_sort_length = 4096, group_concat_max_len = 67108864 /*M! , sql_if_exists = 0, alter_algorithm = 'DEFAULT' */;
 USE windrow_camunda7_end_time;
 
--- decisions_types: what the work tables have their types from. Keys and scopes are those of ACT_HI_DECINST.
+-- decisions_types: the types for the work tables of the kernel. Keys and scopes are those of ACT_HI_DECINST.
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_types$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_types() SQL SECURITY DEFINER
@@ -45,8 +45,8 @@ BEGIN
     DECLARE v_bound    datetime(6);
     DECLARE v_new      bigint;
     CALL scopes_ahead(p_limit, v_position, v_last, v_after, v_chunk, v_bound, v_new);
-    -- Scope by scope: its value and where it continues are constants of the statement then, so that the index is read from there on,
-    -- and what earlier batches deleted is not passed again.
+    -- Scope by scope: then its value and the place where it continues are constants of the statement, so that the index is read from
+    -- there on, and the entries of what earlier batches deleted are not read again.
     WHILE v_position IS NOT NULL DO
         INSERT INTO work_due (id, ended)
         SELECT i.`ID_`, i.`EVAL_TIME_`
@@ -199,8 +199,8 @@ BEGIN
     DECLARE v_more    bigint;
     DECLARE v_round   integer DEFAULT 0;
     SET o_rows = '[';
-    -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look first, by
-    -- a SELECT of its own, as IF (SELECT ...) locks what it reads.
+    -- MariaDB scans a nearly empty table, and a DELETE that scans waits for locks on rows of others: look first, with a separate
+    -- SELECT, because IF (SELECT ...) locks what it reads.
     -- ACT_GE_BYTEARRAY: rows belong to ACT_HI_DEC_IN or ACT_HI_DEC_OUT.
     SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS p ON p.`DEC_INST_ID_` = w.id
         STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`) INTO v_any;
@@ -250,8 +250,8 @@ BEGIN
         SET v_rows = v_rows + v_more, v_round = v_round + 1;
     END WHILE;
     IF v_rows < v_members THEN
-        -- Rows that name each other in a circle, or that a stranger has named meanwhile. What a cascade between them took
-        -- with another row is not in ROW_COUNT().
+        -- Rows that name each other in a circle, or that another session has named meanwhile. ROW_COUNT() does not contain
+        -- what a cascade between them deleted.
         DELETE t FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`ID_` = w.id;
         SELECT v_members - COUNT(t.`ID_`) INTO v_rows FROM work_member AS w
             STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`ID_` = w.id;
@@ -259,7 +259,7 @@ BEGIN
     SET o_rows = CONCAT(o_rows, v_rows, ']');
 END$$
 
--- decisions_undated: roots that are final but carry no end time; they can never become due.
+-- decisions_undated: roots that are final but have no end time; they can never become due.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_undated$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_undated(IN p_scope varchar(255))
     SQL SECURITY DEFINER
@@ -276,7 +276,7 @@ BEGIN
     ORDER BY i.`ID_`;
 END$$
 
--- decisions_unlisted: final roots that would be old enough, of scopes that nobody lists.
+-- decisions_unlisted: final roots that would be old enough, of scopes without a policy.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_unlisted$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_unlisted(IN p_before datetime(6),
     OUT o_count bigint) SQL SECURITY DEFINER

@@ -6,49 +6,49 @@ SET NAMES utf8mb4 COLLATE utf8mb4_bin, time_zone = '+00:00', autocommit = 1, loc
     sql_buffer_result = 0, max_sort_length = 4096, group_concat_max_len = 67108864 /*M! , sql_if_exists = 0, alter_algorithm = 'DEFAULT' */;
 USE windrow_camunda7_end_time;
 
--- An index on a big table takes its time; it is built without blocking readers or writers, but for an instant at its
--- beginning and end: where that has to wait longer than lock_wait_timeout for an open transaction, apply this file again.
--- An index that leads with the columns serves, whoever made it; one that is there under the name wanted is left as it is.
+-- Building an index on a big table takes a while. It blocks readers and writers only for a moment, at its beginning and at
+-- its end: if it has to wait longer than lock_wait_timeout for an open transaction there, apply this file again.
+-- Any index that begins with these columns is used, whoever created it. One that already has the wanted name is kept as it is.
 
--- Rule batches reads the roots that are final, oldest first.
+-- Rule batches reads its final roots by it, oldest first.
 CALL make_index('windrow_ACT_HI_BATCH_END_TIME__ID_',
     'ALTER TABLE `camunda7`.`ACT_HI_BATCH`
         ADD INDEX `windrow_ACT_HI_BATCH_END_TIME__ID_` (`END_TIME_`, `ID_`), ALGORITHM = INPLACE, LOCK = NONE');
 
--- ACT_HI_CASEACTINST is searched by the rows of ACT_HI_CASEINST that go.
+-- Finds the rows of ACT_HI_CASEACTINST that name deleted rows of ACT_HI_CASEINST.
 CALL make_index('windrow_ACT_HI_CASEACTINST_CASE_INST_ID_',
     'ALTER TABLE `camunda7`.`ACT_HI_CASEACTINST`
         ADD INDEX `windrow_ACT_HI_CASEACTINST_CASE_INST_ID_` (`CASE_INST_ID_`), ALGORITHM = INPLACE, LOCK = NONE');
 
--- Rule case_instances reads the roots that are final, oldest first.
+-- Rule case_instances reads its final roots by it, oldest first.
 CALL make_index('windrow_ACT_HI_CASEINST_CASE_DEF_ID__STATE__CLOSE_TIME__ID_',
     'ALTER TABLE `camunda7`.`ACT_HI_CASEINST`
         ADD INDEX `windrow_ACT_HI_CASEINST_CASE_DEF_ID__STATE__CLOSE_TIME__ID_` (`CASE_DEF_ID_`, `STATE_`, `CLOSE_TIME_`, `ID_`),
             ALGORITHM = INPLACE, LOCK = NONE');
 
--- Rule decisions reads the roots that are final, oldest first.
+-- Rule decisions reads its final roots by it, oldest first.
 CALL make_index('windrow_ACT_HI_DECINST_DEC_DEF_ID__PROC_INST_ID__CASE_I_ec062cdb',
     'ALTER TABLE `camunda7`.`ACT_HI_DECINST`
         ADD INDEX `windrow_ACT_HI_DECINST_DEC_DEF_ID__PROC_INST_ID__CASE_I_ec062cdb` (`DEC_DEF_ID_`, `PROC_INST_ID_`, `CASE_INST_ID_`,
             `EVAL_TIME_`, `ID_`), ALGORITHM = INPLACE, LOCK = NONE');
 
--- ACT_HI_INCIDENT is searched by the rows of ACT_HI_BATCH that go.
+-- Finds the rows of ACT_HI_INCIDENT that name deleted rows of ACT_HI_BATCH.
 CALL make_index('windrow_ACT_HI_INCIDENT_JOB_DEF_ID_',
     'ALTER TABLE `camunda7`.`ACT_HI_INCIDENT`
         ADD INDEX `windrow_ACT_HI_INCIDENT_JOB_DEF_ID_` (`JOB_DEF_ID_`), ALGORITHM = INPLACE, LOCK = NONE');
 
--- Rule cleanup_log reads the roots that are final, oldest first.
+-- Rule cleanup_log reads its final roots by it, oldest first.
 CALL make_index('windrow_ACT_HI_JOB_LOG_JOB_DEF_TYPE__PROCESS_INSTANCE_I_c5c3c694',
     'ALTER TABLE `camunda7`.`ACT_HI_JOB_LOG`
         ADD INDEX `windrow_ACT_HI_JOB_LOG_JOB_DEF_TYPE__PROCESS_INSTANCE_I_c5c3c694` (`JOB_DEF_TYPE_`, `PROCESS_INSTANCE_ID_`, `TIMESTAMP_`,
             `ID_`), ALGORITHM = INPLACE, LOCK = NONE');
 
--- ACT_HI_OP_LOG is searched by the rows of ACT_HI_CASEINST that go.
+-- Finds the rows of ACT_HI_OP_LOG that name deleted rows of ACT_HI_CASEINST.
 CALL make_index('windrow_ACT_HI_OP_LOG_CASE_INST_ID_',
     'ALTER TABLE `camunda7`.`ACT_HI_OP_LOG`
         ADD INDEX `windrow_ACT_HI_OP_LOG_CASE_INST_ID_` (`CASE_INST_ID_`), ALGORITHM = INPLACE, LOCK = NONE');
 
--- Rule process_instances reads the roots that are final, oldest first.
+-- Rule process_instances reads its final roots by it, oldest first.
 CALL make_index('windrow_ACT_HI_PROCINST_PROC_DEF_ID__END_TIME__ID_',
     'ALTER TABLE `camunda7`.`ACT_HI_PROCINST`
         ADD INDEX `windrow_ACT_HI_PROCINST_PROC_DEF_ID__END_TIME__ID_` (`PROC_DEF_ID_`, `END_TIME_`, `ID_`), ALGORITHM = INPLACE,
@@ -59,7 +59,7 @@ CALL make_index('windrow_ACT_HI_PROCINST_SUPER_PROCESS_INSTANCE_ID_',
     'ALTER TABLE `camunda7`.`ACT_HI_PROCINST`
         ADD INDEX `windrow_ACT_HI_PROCINST_SUPER_PROCESS_INSTANCE_ID_` (`SUPER_PROCESS_INSTANCE_ID_`), ALGORITHM = INPLACE, LOCK = NONE');
 
--- ACT_HI_TASKINST is searched by the rows of ACT_HI_CASEINST that go.
+-- Finds the rows of ACT_HI_TASKINST that name deleted rows of ACT_HI_CASEINST.
 CALL make_index('windrow_ACT_HI_TASKINST_CASE_INST_ID_',
     'ALTER TABLE `camunda7`.`ACT_HI_TASKINST`
         ADD INDEX `windrow_ACT_HI_TASKINST_CASE_INST_ID_` (`CASE_INST_ID_`), ALGORITHM = INPLACE, LOCK = NONE');

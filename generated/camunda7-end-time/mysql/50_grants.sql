@@ -12,8 +12,8 @@ USE windrow_camunda7_end_time;
 CREATE ROLE IF NOT EXISTS `windrow_camund_849269ce_operator`, `windrow_camund_849269ce_auditor`;
 GRANT `windrow_camund_849269ce_auditor` TO `windrow_camund_849269ce_operator`;
 
--- What an earlier state of the spec needed, and this one does not, is taken back: all of it, and what this one needs is
--- granted anew below. These servers revoke by name only, and who may not read the rights of others finds nothing here.
+-- If the owner role has rights that only an earlier spec needed, all of its rights are revoked here, and what this spec needs
+-- is granted again below. An account that may not read the rights of others finds nothing to revoke.
 SET @windrow_statement = (
     SELECT IF(COUNT(*) = 0, 'DO 0', 'REVOKE ALL PRIVILEGES, GRANT OPTION FROM `windrow_camund_849269ce_owner`')
     FROM (
@@ -67,11 +67,11 @@ SET @windrow_statement = (
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
--- TRIGGER shows verify() what acts when the tables of the ledger are written to.
+-- TRIGGER lets verify() see what acts when the tables of the ledger are written to.
 GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT,
     TRIGGER ON windrow_camunda7_end_time.* TO `windrow_camund_849269ce_owner`;
 
--- What the routines need of the application, and no more: DELETE is also what FOR UPDATE asks for.
+-- What the routines need from the application, and no more: FOR UPDATE needs DELETE, too.
 GRANT SELECT, DELETE ON `camunda7`.`ACT_GE_BYTEARRAY` TO `windrow_camund_849269ce_owner`;
 GRANT SELECT, DELETE ON `camunda7`.`ACT_HI_ACTINST` TO `windrow_camund_849269ce_owner`;
 GRANT SELECT, DELETE ON `camunda7`.`ACT_HI_ATTACHMENT` TO `windrow_camund_849269ce_owner`;
@@ -100,12 +100,12 @@ GRANT SELECT ON `camunda7`.`ACT_RE_CASE_DEF` TO `windrow_camund_849269ce_owner`;
 GRANT SELECT ON `camunda7`.`ACT_RE_DECISION_DEF` TO `windrow_camund_849269ce_owner`;
 GRANT SELECT ON `camunda7`.`ACT_RE_PROCDEF` TO `windrow_camund_849269ce_owner`;
 
--- Where who reads a view has his rights from a role, MySQL overlooks its definer's rights on single tables: the view
--- metrics, which joins policies with roots, needs them on the database. SELECT only, and nobody logs in as the owner.
+-- If the reader of a view has rights through a role, MySQL overlooks the definer's rights on single tables: the view metrics,
+-- which joins policies with roots, needs them on the database. SELECT only, and nobody can log in as the owner.
 GRANT SELECT ON `camunda7`.* TO `windrow_camund_849269ce_owner`;
 
 -- A table of another database may refer to these, too, and act on them. REFERENCES on everything shows its foreign keys and no
--- row. Where who installs may not grant it, verify() says what is not seen.
+-- row. If the installer may not grant it, verify() reports what is not seen.
 SET @windrow_statement = (
     SELECT IF(COUNT(*) = 1, 'GRANT REFERENCES ON *.* TO `windrow_camund_849269ce_owner`', 'DO 0')
     FROM information_schema.user_privileges AS u
@@ -125,7 +125,7 @@ SET c.server_identity = @windrow_identity
 WHERE c.only_row = true
   AND c.server_identity = CONCAT_WS(' ', @@server_uuid, @@hostname, @@port, 'windrow_camunda7_end_time');
 
--- Nobody else may call anything, and these only what is meant to be called.
+-- Nobody else may call anything, and these roles only what is meant to be called.
 GRANT SELECT ON windrow_camunda7_end_time.* TO `windrow_camund_849269ce_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_end_time.preview TO `windrow_camund_849269ce_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_end_time.outlook TO `windrow_camund_849269ce_auditor`;

@@ -5,11 +5,11 @@ SET NAMES utf8mb4 COLLATE utf8mb4_bin, time_zone = '+00:00', autocommit = 1, loc
     sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION', sql_big_selects = 1,
     sql_buffer_result = 0, max_sort_length = 4096, group_concat_max_len = 67108864 /*M! , sql_if_exists = 0, alter_algorithm = 'DEFAULT' */;
 
--- A trigger or an index waits for two seconds at most: it is dropped while no transaction is open on its table, and whoever wants the
--- table meanwhile waits behind this session. Where they do not suffice, apply this file again; `windrow uninstall` does that itself.
+-- Dropping a trigger or an index waits until no transaction is open on its table, for two seconds at most: other sessions that want
+-- the table wait behind this one. If two seconds are not enough, apply this file again; `windrow uninstall` does that itself.
 
--- The ledger, the policies and the holds are dropped with the database, and so is the event: copy what you must keep first. A batch under
--- way is waited for, and the next one finds nothing.
+-- The ledger, the policies and the holds are dropped with the database, and so is the event: copy what you must keep first. The drop
+-- waits for a batch that is under way.
 SET SESSION lock_wait_timeout = 60;
 DROP DATABASE IF EXISTS windrow_camunda7_end_time;
 SET SESSION lock_wait_timeout = 2;

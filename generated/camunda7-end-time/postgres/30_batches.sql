@@ -3,7 +3,7 @@
 
 SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_camunda7_end_time_owner";
 
--- batches_scope: whom the rule may clean, and up to which end time (exclusive).
+-- batches_scope: which scopes the rule may clean, and up to which end time (exclusive).
 -- One row for each of p_scopes; without them, one for each with a retention of its own, and for all others one without a scope.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_scope(p_as_of timestamptz, p_retention bigint,
     p_scopes text[]) RETURNS TABLE (scope text, cutoff timestamp)
@@ -216,8 +216,8 @@ END
 $windrow$;
 
 -- batches_delete: deletes the families of the given members, children before parents. Has no transaction control.
--- Where keys lie close together, with fewer rows among them than keys, only what is there is looked for. What a trigger or a
--- rule keeps is looked for while the rows are there that it names.
+-- If keys lie close together and fewer rows than keys exist among them, only these rows are looked up. Rows that a trigger or a
+-- rule has kept are looked for while the rows that they name still exist.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_delete(p_run bigint, p_members text[], p_artifacts text[], p_left integer[],
     p_watched boolean, OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
@@ -275,7 +275,7 @@ BEGIN
 END
 $windrow$;
 
--- batches_undated: roots that are final but carry no end time; they can never become due.
+-- batches_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_undated(p_as_of timestamptz, p_scope text) RETURNS text[]
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
     SELECT ARRAY(

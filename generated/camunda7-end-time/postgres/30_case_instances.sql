@@ -3,7 +3,7 @@
 
 SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_camunda7_end_time_owner";
 
--- case_instances_scope: whom the rule may clean, and up to which end time (exclusive).
+-- case_instances_scope: which scopes the rule may clean, and up to which end time (exclusive).
 -- One row for each of p_scopes, or of all, with a policy or another retention of its own.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_scope(p_as_of timestamptz, p_retention bigint,
     p_scopes text[]) RETURNS TABLE (scope text, cutoff timestamp)
@@ -44,7 +44,7 @@ DECLARE
 BEGIN
     SELECT array_agg(s.scope), array_agg(s.cutoff) INTO v_scopes, v_cutoffs FROM windrow_camunda7_end_time.case_instances_scope(p_as_of,
         p_retention, CASE WHEN p_scope IS NOT NULL THEN ARRAY[p_scope] END) AS s;
-    -- Twice as many scopes each time, and none is read beyond the oldest p_limit roots of those before.
+    -- Each round reads twice as many scopes as the one before, and none of them beyond the oldest p_limit roots found so far.
     WHILE v_from <= cardinality(v_scopes) LOOP
         SELECT array_agg(n.root), array_agg(n.ended) INTO v_roots, v_ended FROM (
             SELECT unnest(v_roots) AS root, unnest(v_ended) AS ended UNION ALL SELECT r.*
@@ -232,8 +232,8 @@ END
 $windrow$;
 
 -- case_instances_delete: deletes the families of the given members, children before parents. Has no transaction control.
--- Where keys lie close together, with fewer rows among them than keys, only what is there is looked for. What a trigger or a
--- rule keeps is looked for while the rows are there that it names.
+-- If keys lie close together and fewer rows than keys exist among them, only these rows are looked up. Rows that a trigger or a
+-- rule has kept are looked for while the rows that they name still exist.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_delete(p_run bigint, p_members text[], p_artifacts text[],
     p_left integer[], p_watched boolean, OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
@@ -315,7 +315,7 @@ BEGIN
 END
 $windrow$;
 
--- case_instances_undated: roots that are final but carry no end time; they can never become due.
+-- case_instances_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_undated(p_as_of timestamptz, p_scope text) RETURNS text[]
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
     SELECT ARRAY(
@@ -344,6 +344,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('case_instances', ARRAY[
-    'bound df3d94d85894', 'count 9149e326a146', 'delete 2a337035ef6d', 'kept 458fd1c7fe9c', 'members 4342a8f196c0', 'next cef42b006bf5',
+    'bound df3d94d85894', 'count 9149e326a146', 'delete 2a337035ef6d', 'kept 458fd1c7fe9c', 'members 4342a8f196c0', 'next ec544f400b41',
     'scope 577761210832', 'undated 3f4cd76f168d', 'unlisted e598b721984b']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -3,7 +3,7 @@
 
 SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_camunda7_end_time_owner";
 
--- cleanup_log_scope: whom the rule may clean, and up to which end time (exclusive).
+-- cleanup_log_scope: which scopes the rule may clean, and up to which end time (exclusive).
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_scope(p_as_of timestamptz, p_retention bigint,
     p_scopes text[]) RETURNS TABLE (scope text, cutoff timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $windrow$
@@ -132,7 +132,7 @@ BEGIN
 END
 $windrow$;
 
--- cleanup_log_undated: roots that are final but carry no end time; they can never become due.
+-- cleanup_log_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_undated(p_as_of timestamptz, p_scope text) RETURNS text[]
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
     SELECT ARRAY(

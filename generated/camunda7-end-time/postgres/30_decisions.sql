@@ -3,7 +3,7 @@
 
 SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_camunda7_end_time_owner";
 
--- decisions_scope: whom the rule may clean, and up to which end time (exclusive).
+-- decisions_scope: which scopes the rule may clean, and up to which end time (exclusive).
 -- One row for each of p_scopes, or of all, with a policy or another retention of its own.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_scope(p_as_of timestamptz, p_retention bigint,
     p_scopes text[]) RETURNS TABLE (scope text, cutoff timestamp)
@@ -44,7 +44,7 @@ DECLARE
 BEGIN
     SELECT array_agg(s.scope), array_agg(s.cutoff) INTO v_scopes, v_cutoffs
         FROM windrow_camunda7_end_time.decisions_scope(p_as_of, p_retention, CASE WHEN p_scope IS NOT NULL THEN ARRAY[p_scope] END) AS s;
-    -- Twice as many scopes each time, and none is read beyond the oldest p_limit roots of those before.
+    -- Each round reads twice as many scopes as the one before, and none of them beyond the oldest p_limit roots found so far.
     WHILE v_from <= cardinality(v_scopes) LOOP
         SELECT array_agg(n.root), array_agg(n.ended) INTO v_roots, v_ended FROM (
             SELECT unnest(v_roots) AS root, unnest(v_ended) AS ended UNION ALL SELECT r.*
@@ -171,8 +171,8 @@ END
 $windrow$;
 
 -- decisions_delete: deletes the families of the given members, children before parents. Has no transaction control.
--- Where keys lie close together, with fewer rows among them than keys, only what is there is looked for. What a trigger or a
--- rule keeps is looked for while the rows are there that it names.
+-- If keys lie close together and fewer rows than keys exist among them, only these rows are looked up. Rows that a trigger or a
+-- rule has kept are looked for while the rows that they name still exist.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_delete(p_run bigint, p_members text[], p_artifacts text[], p_left integer[],
     p_watched boolean, OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
@@ -208,7 +208,7 @@ BEGIN
 END
 $windrow$;
 
--- decisions_undated: roots that are final but carry no end time; they can never become due.
+-- decisions_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_undated(p_as_of timestamptz, p_scope text) RETURNS text[]
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
     SELECT ARRAY(
@@ -238,6 +238,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('decisions', ARRAY[
-    'bound 6ab69e33d3ec', 'count fcb9037ddef4', 'delete 545da1161529', 'kept 1b0bf31864ce', 'members 15be27454f3d', 'next 551029cb694b',
+    'bound 6ab69e33d3ec', 'count fcb9037ddef4', 'delete 545da1161529', 'kept 1b0bf31864ce', 'members 15be27454f3d', 'next 582f0e10de49',
     'scope 14f9d97bdff0', 'undated fdb7e764b37b', 'unlisted 21a6ef837534']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -3,7 +3,7 @@
 
 SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_camunda7_end_time_owner";
 
--- process_instances_scope: whom the rule may clean, and up to which end time (exclusive).
+-- process_instances_scope: which scopes the rule may clean, and up to which end time (exclusive).
 -- One row for each of p_scopes, or of all, with a policy or another retention of its own.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_scope(p_as_of timestamptz, p_retention bigint,
     p_scopes text[]) RETURNS TABLE (scope text, cutoff timestamp)
@@ -44,7 +44,7 @@ DECLARE
 BEGIN
     SELECT array_agg(s.scope), array_agg(s.cutoff) INTO v_scopes, v_cutoffs FROM windrow_camunda7_end_time.process_instances_scope(p_as_of,
         p_retention, CASE WHEN p_scope IS NOT NULL THEN ARRAY[p_scope] END) AS s;
-    -- Twice as many scopes each time, and none is read beyond the oldest p_limit roots of those before.
+    -- Each round reads twice as many scopes as the one before, and none of them beyond the oldest p_limit roots found so far.
     WHILE v_from <= cardinality(v_scopes) LOOP
         SELECT array_agg(n.root), array_agg(n.ended) INTO v_roots, v_ended FROM (
             SELECT unnest(v_roots) AS root, unnest(v_ended) AS ended UNION ALL SELECT r.*
@@ -310,8 +310,8 @@ END
 $windrow$;
 
 -- process_instances_delete: deletes the families of the given members, children before parents. Has no transaction control.
--- Where keys lie close together, with fewer rows among them than keys, only what is there is looked for. What a trigger or a
--- rule keeps is looked for while the rows are there that it names.
+-- If keys lie close together and fewer rows than keys exist among them, only these rows are looked up. Rows that a trigger or a
+-- rule has kept are looked for while the rows that they name still exist.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_delete(p_run bigint, p_members text[], p_artifacts text[],
     p_left integer[], p_watched boolean, OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
@@ -422,7 +422,7 @@ BEGIN
 END
 $windrow$;
 
--- process_instances_undated: roots that are final but carry no end time; they can never become due.
+-- process_instances_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_undated(p_as_of timestamptz, p_scope text) RETURNS text[]
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
     SELECT ARRAY(
@@ -452,6 +452,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('process_instances', ARRAY[
-    'bound 83a0529066b1', 'count d70db8371bae', 'delete d8f9fbef58e6', 'kept 7ce3a5e4ab58', 'members 3559c974bb8b', 'next 3fdc012f04c8',
+    'bound 83a0529066b1', 'count d70db8371bae', 'delete d8f9fbef58e6', 'kept 7ce3a5e4ab58', 'members 3559c974bb8b', 'next 9dd08d732c34',
     'scope 9d5f7275ea39', 'undated cb49bfe0c8a2', 'unlisted e8239227b27c']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -42,7 +42,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.history_stamp_rows$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_stamp_rows(IN p_whole boolean) SQL SECURITY DEFINER
 COMMENT 'Locks the rows of ACT_HI_PROCINST in work_batch, with p_whole of their families; what the roots say of times. [body 99125b3e3aa2]'
 BEGIN
-    -- The same lock as that of a purge: no run meets a family that is stamped in part, and no stamp one that is half gone.
+    -- The same lock as that of a purge: no run meets a family that is stamped in part, and no stamp one that is half deleted.
     INSERT IGNORE INTO windrow_camunda7.work_member (id, family)
     SELECT r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`)
     FROM windrow_camunda7.work_batch AS w
@@ -417,7 +417,7 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS r ON r.`ID_` = w.id
     ORDER BY r.`ID_`
     FOR UPDATE;
-    -- By the time to live that the spec has for its TYPE_: any other means the default (-1 here).
+    -- By the time to live that the spec gives for its TYPE_: any other means the default (-1 here).
     INSERT INTO windrow_camunda7.work_base (id, starts, ends, live)
     SELECT
         b.`ID_`, b.`START_TIME_`, b.`END_TIME_`,

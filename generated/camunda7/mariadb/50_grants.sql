@@ -10,7 +10,7 @@ USE windrow_camunda7;
 -- auditor: previews, reads the ledger and the metrics.
 -- A member of a role has its rights once the role is active: SET DEFAULT ROLE makes it so at every login.
 CREATE ROLE IF NOT EXISTS `windrow_camunda7_operator`, `windrow_camunda7_auditor`;
--- Only who made a role may grant it, but anyone may find that it is granted.
+-- Only the creator of a role may grant it, but anyone may find that it is granted.
 SET @windrow_statement = (
     SELECT IF(COUNT(*) = 0, 'GRANT `windrow_camunda7_auditor` TO `windrow_camunda7_operator`', 'DO 0')
     FROM mysql.roles_mapping AS m
@@ -22,8 +22,8 @@ PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
--- What an earlier state of the spec needed, and this one does not, is taken back: all of it, and what this one needs is
--- granted anew below. These servers revoke by name only, and who may not read the rights of others finds nothing here.
+-- If the owner role has rights that only an earlier spec needed, all of its rights are revoked here, and what this spec needs
+-- is granted again below. An account that may not read the rights of others finds nothing to revoke.
 SET @windrow_statement = (
     SELECT IF(COUNT(*) = 0, 'DO 0', 'REVOKE ALL PRIVILEGES, GRANT OPTION FROM `windrow_camunda7_owner`')
     FROM (
@@ -75,11 +75,11 @@ SET @windrow_statement = (
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
--- TRIGGER shows verify() what acts when the tables of the ledger are written to.
+-- TRIGGER lets verify() see what acts when the tables of the ledger are written to.
 GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT, TRIGGER,
     SHOW VIEW ON windrow_camunda7.* TO `windrow_camunda7_owner`;
 
--- What the routines need of the application, and no more: DELETE is also what FOR UPDATE asks for.
+-- What the routines need from the application, and no more: FOR UPDATE needs DELETE, too.
 GRANT SELECT, DELETE, UPDATE (`REMOVAL_TIME_`) ON `camunda7`.`ACT_GE_BYTEARRAY` TO `windrow_camunda7_owner`;
 GRANT SELECT, DELETE, UPDATE (`REMOVAL_TIME_`) ON `camunda7`.`ACT_HI_ACTINST` TO `windrow_camunda7_owner`;
 GRANT SELECT, DELETE, UPDATE (`REMOVAL_TIME_`) ON `camunda7`.`ACT_HI_ATTACHMENT` TO `windrow_camunda7_owner`;
@@ -105,15 +105,15 @@ GRANT SELECT ON `camunda7`.`ACT_RU_EXT_TASK` TO `windrow_camunda7_owner`;
 GRANT SELECT ON `camunda7`.`ACT_RU_JOB` TO `windrow_camunda7_owner`;
 GRANT SELECT ON `camunda7`.`ACT_RU_VARIABLE` TO `windrow_camunda7_owner`;
 
--- A role does not see the bodies of its own routines without it; verify() compares them.
+-- Without this, a role does not see the bodies of its own routines, which verify() compares.
 GRANT SELECT ON mysql.proc TO `windrow_camunda7_owner`;
--- Nor does it see the foreign keys of a table that it has no right on; strangers() looks for them. Of all rights this one
+-- Nor does it see the foreign keys of a table on which it has no right; strangers() looks for them. Of all rights, this one
 -- shows the least: no row of a table.
 GRANT SHOW VIEW ON `camunda7`.* TO `windrow_camunda7_owner`;
 
 -- A table of another database may refer to these, too, and act on them. REFERENCES on everything shows its foreign keys and no
--- row. PROCESS lets a batch find them without opening every table of the server. Where who installs may not grant it, verify() says what is
--- not seen.
+-- row. PROCESS lets a batch find them without opening every table of the server. If the installer may not grant it, verify() reports what
+-- is not seen.
 SET @windrow_statement = (
     SELECT IF(COUNT(*) = 2, 'GRANT REFERENCES, PROCESS ON *.* TO `windrow_camunda7_owner`', 'DO 0')
     FROM information_schema.user_privileges AS u
@@ -133,7 +133,7 @@ SET c.server_identity = @windrow_identity
 WHERE c.only_row = true
   AND c.server_identity = CONCAT_WS(' ', @@hostname, @@port, @@datadir, @@server_id, 'windrow_camunda7');
 
--- Nobody else may call anything, and these only what is meant to be called.
+-- Nobody else may call anything, and these roles only what is meant to be called.
 GRANT SELECT ON windrow_camunda7.* TO `windrow_camunda7_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.preview TO `windrow_camunda7_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.outlook TO `windrow_camunda7_auditor`;

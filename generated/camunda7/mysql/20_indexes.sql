@@ -6,16 +6,16 @@ SET NAMES utf8mb4 COLLATE utf8mb4_bin, time_zone = '+00:00', autocommit = 1, loc
     sql_buffer_result = 0, max_sort_length = 4096, group_concat_max_len = 67108864 /*M! , sql_if_exists = 0, alter_algorithm = 'DEFAULT' */;
 USE windrow_camunda7;
 
--- An index on a big table takes its time; it is built without blocking readers or writers, but for an instant at its
--- beginning and end: where that has to wait longer than lock_wait_timeout for an open transaction, apply this file again.
--- An index that leads with the columns serves, whoever made it; one that is there under the name wanted is left as it is.
+-- Building an index on a big table takes a while. It blocks readers and writers only for a moment, at its beginning and at
+-- its end: if it has to wait longer than lock_wait_timeout for an open transaction there, apply this file again.
+-- Any index that begins with these columns is used, whoever created it. One that already has the wanted name is kept as it is.
 
--- Rule history finds what names a row.
+-- Rule history finds the rows that name a row.
 CALL make_index('windrow_ACT_HI_DEC_IN_BYTEARRAY_ID_',
     'ALTER TABLE `camunda7`.`ACT_HI_DEC_IN`
         ADD INDEX `windrow_ACT_HI_DEC_IN_BYTEARRAY_ID_` (`BYTEARRAY_ID_`), ALGORITHM = INPLACE, LOCK = NONE');
 
--- Rule history finds what names a row.
+-- Rule history finds the rows that name a row.
 CALL make_index('windrow_ACT_HI_DEC_OUT_BYTEARRAY_ID_',
     'ALTER TABLE `camunda7`.`ACT_HI_DEC_OUT`
         ADD INDEX `windrow_ACT_HI_DEC_OUT_BYTEARRAY_ID_` (`BYTEARRAY_ID_`), ALGORITHM = INPLACE, LOCK = NONE');

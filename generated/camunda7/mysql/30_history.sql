@@ -202,7 +202,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.history_rows$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_rows(IN p_what varchar(10), IN p_from datetime(6),
     IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_row: named, the roots in work_target; undated, families without a REMOVAL_TIME_ though they have ended; families, those
-    of a window; roots, the first p_limit of a window; window, those of them that go. Reads only. [body 9037eeb94f27]'
+    of a window; roots, the first p_limit of a window; window, those of them that are deleted. Reads only. [body 9037eeb94f27]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
@@ -295,8 +295,7 @@ COMMENT 'Fills work_keep with what is kept of the window from p_from to p_to, an
 BEGIN
     DECLARE v_least datetime(6) DEFAULT p_as_of - INTERVAL 90000 SECOND;
 
-    -- Whoever changes a whole family changes its rows in ACT_HI_PROCINST too: he waits for this batch, or it leaves the
-    -- family to him.
+    -- A writer that changes a whole family also changes its rows in ACT_HI_PROCINST: it waits, or this batch gives way.
     IF p_lock THEN
         INSERT INTO work_root (id, family, fault)
         SELECT
@@ -1656,8 +1655,8 @@ BEGIN
     LIMIT p_limit;
 END$$
 
--- history_judge: which of the families of work_next may be deleted. A family is all rows that refer to the root, and
--- goes when the
+-- history_judge: which of the families of work_next may be deleted. A family is all rows that refer to the root,
+-- and is deleted when the
 -- REMOVAL_TIME_ of the root has come, whatever that of its other rows is.
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_judge$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_judge(IN p_cutoff datetime(6), IN p_as_of datetime(6),
@@ -1668,8 +1667,7 @@ COMMENT 'Fills work_root with the rows of the families of work_next and what kee
 BEGIN
     DECLARE v_least datetime(6) DEFAULT p_as_of - INTERVAL 90000 SECOND;
     DECLARE v_rows  bigint;
-    -- Whoever changes a whole family changes its rows in ACT_HI_PROCINST too: he waits for this batch, or it leaves the
-    -- family to him.
+    -- A writer that changes a whole family also changes its rows in ACT_HI_PROCINST: it waits, or this batch gives way.
     IF p_cutoff IS NULL THEN
         SELECT COUNT(*) INTO v_rows FROM work_next AS n
             STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ROOT_PROC_INST_ID_` = n.id FOR UPDATE;

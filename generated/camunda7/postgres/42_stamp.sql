@@ -41,7 +41,7 @@ DECLARE
     v_ids text[] := p_keys;
 BEGIN
     IF p_lock THEN
-        -- The same lock as that of a purge: no run meets a family that is stamped in part, and no stamp one that is half gone.
+        -- The same lock as that of a purge: no run meets a family that is stamped in part, and no stamp one that is half deleted.
         v_ids := ARRAY(
             SELECT t."id_" FROM "public"."act_hi_procinst" AS t
             WHERE t."root_proc_inst_id_" = ANY (p_roots) OR t."id_" = ANY (p_keys)
@@ -64,7 +64,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_stamp_rows(text[], text[], boolean) IS
-    'The rows p_keys of act_hi_procinst, and if p_lock, locked, of the families p_roots; what the roots say of times. [text b3d84df558cf]';
+    'The rows p_keys of act_hi_procinst, and if p_lock, locked, of the families p_roots; what the roots say of times. [text fdc48f4d8e46]';
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_stamp_set(p_whole boolean, p_ids text[], p_roots text[], p_families text[],
     p_times timestamp[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
@@ -412,7 +412,7 @@ BEGIN
             FOR UPDATE
         );
     END IF;
-    -- By the time to live that the spec has for its type_: any other means the default (-1 here).
+    -- By the time to live that the spec gives for its type_: any other means the default (-1 here).
     RETURN QUERY SELECT
         r."id_"::text, r."id_"::text,
         true, b."id_" IS NOT NULL,
@@ -425,7 +425,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_batches_stamp_rows(text[], text[], boolean) IS
-    'The rows p_keys of act_hi_batch, and if p_lock, locked, of the families p_roots; what the roots say of times. [text a42003e56fc9]';
+    'The rows p_keys of act_hi_batch, and if p_lock, locked, of the families p_roots; what the roots say of times. [text 46e537b7d5c6]';
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_batches_stamp_set(p_whole boolean, p_ids text[], p_roots text[], p_families text[],
     p_times timestamp[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off

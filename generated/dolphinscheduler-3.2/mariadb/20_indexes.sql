@@ -6,57 +6,57 @@ SET NAMES utf8mb4 COLLATE utf8mb4_bin, time_zone = '+00:00', autocommit = 1, loc
     sql_buffer_result = 0, max_sort_length = 4096, group_concat_max_len = 67108864 /*M! , sql_if_exists = 0, alter_algorithm = 'DEFAULT' */;
 USE windrow_dolphinscheduler_3_2;
 
--- An index on a big table takes its time; it is built without blocking readers or writers, but for an instant at its
--- beginning and end: where that has to wait longer than lock_wait_timeout for an open transaction, apply this file again.
--- An index that leads with the columns serves, whoever made it; one that is there under the name wanted is left as it is.
+-- Building an index on a big table takes a while. It blocks readers and writers only for a moment, at its beginning and at
+-- its end: if it has to wait longer than lock_wait_timeout for an open transaction there, apply this file again.
+-- Any index that begins with these columns is used, whoever created it. One that already has the wanted name is kept as it is.
 
--- t_ds_alert is searched by the rows of t_ds_process_instance that go.
+-- Finds the rows of t_ds_alert that name deleted rows of t_ds_process_instance.
 CALL make_index('windrow_t_ds_alert_process_instance_id',
     'ALTER TABLE `dolphinscheduler`.`t_ds_alert`
         ADD INDEX `windrow_t_ds_alert_process_instance_id` (`process_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
--- t_ds_command is searched by the rows of t_ds_process_instance that go.
+-- Finds the rows of t_ds_command that name deleted rows of t_ds_process_instance.
 CALL make_index('windrow_t_ds_command_process_instance_id',
     'ALTER TABLE `dolphinscheduler`.`t_ds_command`
         ADD INDEX `windrow_t_ds_command_process_instance_id` (`process_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
--- t_ds_dq_execute_result is searched by the rows of t_ds_process_instance that go.
+-- Finds the rows of t_ds_dq_execute_result that name deleted rows of t_ds_process_instance.
 CALL make_index('windrow_t_ds_dq_execute_result_process_instance_id',
     'ALTER TABLE `dolphinscheduler`.`t_ds_dq_execute_result`
         ADD INDEX `windrow_t_ds_dq_execute_result_process_instance_id` (`process_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
--- t_ds_dq_execute_result is searched by the rows of t_ds_task_instance that go.
+-- Finds the rows of t_ds_dq_execute_result that name deleted rows of t_ds_task_instance.
 CALL make_index('windrow_t_ds_dq_execute_result_task_instance_id',
     'ALTER TABLE `dolphinscheduler`.`t_ds_dq_execute_result`
         ADD INDEX `windrow_t_ds_dq_execute_result_task_instance_id` (`task_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
--- t_ds_dq_task_statistics_value is searched by the rows of t_ds_task_instance that go.
+-- Finds the rows of t_ds_dq_task_statistics_value that name deleted rows of t_ds_task_instance.
 CALL make_index('windrow_t_ds_dq_task_statistics_value_task_instance_id',
     'ALTER TABLE `dolphinscheduler`.`t_ds_dq_task_statistics_value`
         ADD INDEX `windrow_t_ds_dq_task_statistics_value_task_instance_id` (`task_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
--- t_ds_error_command is searched by the rows of t_ds_process_instance that go.
+-- Finds the rows of t_ds_error_command that name deleted rows of t_ds_process_instance.
 CALL make_index('windrow_t_ds_error_command_process_instance_id',
     'ALTER TABLE `dolphinscheduler`.`t_ds_error_command`
         ADD INDEX `windrow_t_ds_error_command_process_instance_id` (`process_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
--- Rule process_instances reads the roots that are final, oldest first.
+-- Rule process_instances reads its final roots by it, oldest first.
 CALL make_index('windrow_t_ds_process_instance_project_code_is_sub_proce_67083c87',
     'ALTER TABLE `dolphinscheduler`.`t_ds_process_instance`
         ADD INDEX `windrow_t_ds_process_instance_project_code_is_sub_proce_67083c87` (`project_code`, `is_sub_process`, `end_time`, `id`),
             ALGORITHM = INPLACE, LOCK = NONE');
 
--- t_ds_task_group_queue is searched by the rows of t_ds_process_instance that go.
+-- Finds the rows of t_ds_task_group_queue that name deleted rows of t_ds_process_instance.
 CALL make_index('windrow_t_ds_task_group_queue_process_id',
     'ALTER TABLE `dolphinscheduler`.`t_ds_task_group_queue`
         ADD INDEX `windrow_t_ds_task_group_queue_process_id` (`process_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
--- t_ds_task_group_queue is searched by the rows of t_ds_task_instance that go.
+-- Finds the rows of t_ds_task_group_queue that name deleted rows of t_ds_task_instance.
 CALL make_index('windrow_t_ds_task_group_queue_task_id',
     'ALTER TABLE `dolphinscheduler`.`t_ds_task_group_queue`
         ADD INDEX `windrow_t_ds_task_group_queue_task_id` (`task_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
--- t_ds_task_instance is searched by the rows of t_ds_process_instance that go.
+-- Finds the rows of t_ds_task_instance that name deleted rows of t_ds_process_instance.
 CALL make_index('windrow_t_ds_task_instance_process_instance_id',
     'ALTER TABLE `dolphinscheduler`.`t_ds_task_instance`
         ADD INDEX `windrow_t_ds_task_instance_process_instance_id` (`process_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');

@@ -12,8 +12,8 @@ USE windrow_dolphinscheduler_3_2;
 CREATE ROLE IF NOT EXISTS `windrow_dolphi_dc6b0164_operator`, `windrow_dolphi_dc6b0164_auditor`;
 GRANT `windrow_dolphi_dc6b0164_auditor` TO `windrow_dolphi_dc6b0164_operator`;
 
--- What an earlier state of the spec needed, and this one does not, is taken back: all of it, and what this one needs is
--- granted anew below. These servers revoke by name only, and who may not read the rights of others finds nothing here.
+-- If the owner role has rights that only an earlier spec needed, all of its rights are revoked here, and what this spec needs
+-- is granted again below. An account that may not read the rights of others finds nothing to revoke.
 SET @windrow_statement = (
     SELECT IF(COUNT(*) = 0, 'DO 0', 'REVOKE ALL PRIVILEGES, GRANT OPTION FROM `windrow_dolphi_dc6b0164_owner`')
     FROM (
@@ -51,11 +51,11 @@ SET @windrow_statement = (
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
--- TRIGGER shows verify() what acts when the tables of the ledger are written to.
+-- TRIGGER lets verify() see what acts when the tables of the ledger are written to.
 GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT,
     TRIGGER ON windrow_dolphinscheduler_3_2.* TO `windrow_dolphi_dc6b0164_owner`;
 
--- What the routines need of the application, and no more: DELETE is also what FOR UPDATE asks for.
+-- What the routines need from the application, and no more: FOR UPDATE needs DELETE, too.
 GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_alert` TO `windrow_dolphi_dc6b0164_owner`;
 GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_alert_send_status` TO `windrow_dolphi_dc6b0164_owner`;
 GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_command` TO `windrow_dolphi_dc6b0164_owner`;
@@ -68,12 +68,12 @@ GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_relation_sub_workflow` TO `wind
 GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_task_group_queue` TO `windrow_dolphi_dc6b0164_owner`;
 GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_task_instance` TO `windrow_dolphi_dc6b0164_owner`;
 
--- Where who reads a view has his rights from a role, MySQL overlooks its definer's rights on single tables: the view
--- metrics, which joins policies with roots, needs them on the database. SELECT only, and nobody logs in as the owner.
+-- If the reader of a view has rights through a role, MySQL overlooks the definer's rights on single tables: the view metrics,
+-- which joins policies with roots, needs them on the database. SELECT only, and nobody can log in as the owner.
 GRANT SELECT ON `dolphinscheduler`.* TO `windrow_dolphi_dc6b0164_owner`;
 
 -- A table of another database may refer to these, too, and act on them. REFERENCES on everything shows its foreign keys and no
--- row. Where who installs may not grant it, verify() says what is not seen.
+-- row. If the installer may not grant it, verify() reports what is not seen.
 SET @windrow_statement = (
     SELECT IF(COUNT(*) = 1, 'GRANT REFERENCES ON *.* TO `windrow_dolphi_dc6b0164_owner`', 'DO 0')
     FROM information_schema.user_privileges AS u
@@ -93,7 +93,7 @@ SET c.server_identity = @windrow_identity
 WHERE c.only_row = true
   AND c.server_identity = CONCAT_WS(' ', @@server_uuid, @@hostname, @@port, 'windrow_dolphinscheduler_3_2');
 
--- Nobody else may call anything, and these only what is meant to be called.
+-- Nobody else may call anything, and these roles only what is meant to be called.
 GRANT SELECT ON windrow_dolphinscheduler_3_2.* TO `windrow_dolphi_dc6b0164_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.preview TO `windrow_dolphi_dc6b0164_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.outlook TO `windrow_dolphi_dc6b0164_auditor`;

@@ -6,31 +6,31 @@ SET NAMES utf8mb4 COLLATE utf8mb4_bin, time_zone = '+00:00', autocommit = 1, loc
     sql_buffer_result = 0, max_sort_length = 4096, group_concat_max_len = 67108864 /*M! , sql_if_exists = 0, alter_algorithm = 'DEFAULT' */;
 USE windrow_dolphinscheduler;
 
--- An index on a big table takes its time; it is built without blocking readers or writers, but for an instant at its
--- beginning and end: where that has to wait longer than lock_wait_timeout for an open transaction, apply this file again.
--- An index that leads with the columns serves, whoever made it; one that is there under the name wanted is left as it is.
+-- Building an index on a big table takes a while. It blocks readers and writers only for a moment, at its beginning and at
+-- its end: if it has to wait longer than lock_wait_timeout for an open transaction there, apply this file again.
+-- Any index that begins with these columns is used, whoever created it. One that already has the wanted name is kept as it is.
 
--- t_ds_alert is searched by the rows of t_ds_workflow_instance that go.
+-- Finds the rows of t_ds_alert that name deleted rows of t_ds_workflow_instance.
 CALL make_index('windrow_t_ds_alert_workflow_instance_id',
     'ALTER TABLE `dolphinscheduler`.`t_ds_alert`
         ADD INDEX `windrow_t_ds_alert_workflow_instance_id` (`workflow_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
--- t_ds_command is searched by the rows of t_ds_workflow_instance that go.
+-- Finds the rows of t_ds_command that name deleted rows of t_ds_workflow_instance.
 CALL make_index('windrow_t_ds_command_workflow_instance_id',
     'ALTER TABLE `dolphinscheduler`.`t_ds_command`
         ADD INDEX `windrow_t_ds_command_workflow_instance_id` (`workflow_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
--- t_ds_error_command is searched by the rows of t_ds_workflow_instance that go.
+-- Finds the rows of t_ds_error_command that name deleted rows of t_ds_workflow_instance.
 CALL make_index('windrow_t_ds_error_command_workflow_instance_id',
     'ALTER TABLE `dolphinscheduler`.`t_ds_error_command`
         ADD INDEX `windrow_t_ds_error_command_workflow_instance_id` (`workflow_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
--- t_ds_task_instance is searched by the rows of t_ds_workflow_instance that go.
+-- Finds the rows of t_ds_task_instance that name deleted rows of t_ds_workflow_instance.
 CALL make_index('windrow_t_ds_task_instance_workflow_instance_id',
     'ALTER TABLE `dolphinscheduler`.`t_ds_task_instance`
         ADD INDEX `windrow_t_ds_task_instance_workflow_instance_id` (`workflow_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
--- Rule workflow_instances reads the roots that are final, oldest first.
+-- Rule workflow_instances reads its final roots by it, oldest first.
 CALL make_index('windrow_t_ds_workflow_instance_project_code_is_sub_work_53908f8e',
     'ALTER TABLE `dolphinscheduler`.`t_ds_workflow_instance`
         ADD INDEX `windrow_t_ds_workflow_instance_project_code_is_sub_work_53908f8e` (`project_code`, `is_sub_workflow`, `end_time`, `id`),

@@ -5,16 +5,16 @@ SET NAMES utf8mb4 COLLATE utf8mb4_bin, time_zone = '+00:00', autocommit = 1, loc
     sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION', sql_big_selects = 1,
     sql_buffer_result = 0, max_sort_length = 4096, group_concat_max_len = 67108864 /*M! , sql_if_exists = 0, alter_algorithm = 'DEFAULT' */;
 
--- What somebody else has made in the control database is refused by name: CREATE TABLE IF NOT EXISTS would take it for
--- windrow's own. A statement that cannot be parsed is how a file refuses; the name that it does not know says why.
+-- Objects that somebody else has created in the control database are refused by name: CREATE TABLE IF NOT EXISTS would take
+-- them for windrow's own. A file can refuse only by a statement that cannot be parsed: the unknown name in it is the reason.
 SET @windrow_statement = COALESCE(
     (
         SELECT CONCAT('DO `refused: ', REPLACE(CONCAT(c.object, ' ', c.problem), '`', ''), '`')
         FROM (
             SELECT f.object, f.problem, f.remedy
             FROM (
-                -- The first thing that an installation makes is its table control, with this comment. CREATE TABLE IF NOT EXISTS would
-                -- take any other for it.
+                -- The first thing that an installation creates is its table control, with this comment. CREATE TABLE IF NOT EXISTS would
+                -- take any other table for it.
                 SELECT
                     1 AS position, CONCAT(IF(t.table_type = 'VIEW', 'view ', 'table '), t.table_schema, '.', t.table_name) AS object,
                     'is there, and windrow is not installed in this database' AS problem, 'look whose it is, and drop it' AS remedy
@@ -90,12 +90,12 @@ SET @windrow_statement = COALESCE(
 PREPARE windrow_statement FROM @windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
--- Keys, names and scopes are compared byte by byte: utf8mb4_bin is the one such collation that both servers have.
+-- Keys, names and scopes are compared byte by byte: utf8mb4_bin is the only such collation that both servers have.
 CREATE DATABASE IF NOT EXISTS windrow_dolphinscheduler CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 ALTER DATABASE windrow_dolphinscheduler CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
--- owner: the definer of all routines, views and events; nobody logs in as it. Everything runs with its rights only:
--- these here, and those on the application's tables in 50_grants.sql.
+-- owner: the definer of all routines, views and events; nobody can log in as it. Everything runs with its rights only:
+-- those granted here, and those on the application's tables in 50_grants.sql.
 CREATE ROLE IF NOT EXISTS `windrow_dolphi_d04cb0e5_owner`;
 GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT,
     TRIGGER ON windrow_dolphinscheduler.* TO `windrow_dolphi_d04cb0e5_owner`;

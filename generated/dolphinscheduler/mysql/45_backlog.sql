@@ -6,10 +6,10 @@ SET NAMES utf8mb4 COLLATE utf8mb4_bin, time_zone = '+00:00', autocommit = 1, loc
     sql_buffer_result = 0, max_sort_length = 4096, group_concat_max_len = 67108864 /*M! , sql_if_exists = 0, alter_algorithm = 'DEFAULT' */;
 USE windrow_dolphinscheduler;
 
--- Two views with the rights of who reads them. The views of 46_metrics.sql read them, with the rights of the owner role.
+-- Two views that run with the rights of their reader. The views of 46_metrics.sql read them, with the rights of the owner role.
 
--- last_left: what the last look at each rule left, and why: the first that it came upon, and how long ago that ended, where it
--- still is there and its rule is not of single rows.
+-- last_left: what the last run that looked at each rule kept, by reason: the first family that it met, and how long ago that
+-- ended, if it still exists and the rule is not one of single rows.
 CREATE OR REPLACE DEFINER = `windrow_dolphi_d04cb0e5_owner` SQL SECURITY INVOKER VIEW windrow_dolphinscheduler.last_left (
     rule, reason, families, sample_key, oldest_age_seconds, run_id
 ) AS
@@ -25,8 +25,8 @@ SELECT
     h.run_id
 FROM windrow_dolphinscheduler.left_behind AS h;
 
--- due_now: by rule, how much is due at this instant: the search of a run, ended after 10,000 rows; how many seconds ago the oldest
--- became so, and whether that is all.
+-- due_now: by rule, how much is due now (the search of a run, ended after 10,000 rows), for how many seconds the oldest has been
+-- due, and whether that is all.
 CREATE OR REPLACE DEFINER = `windrow_dolphi_d04cb0e5_owner` SQL SECURITY INVOKER VIEW windrow_dolphinscheduler.due_now (rule, families,
     age_seconds, complete) AS
 SELECT 'workflow_instances' AS rule, COUNT(*) AS families,

@@ -3,7 +3,7 @@
 
 SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_dolphinscheduler_owner";
 
--- workflow_instances_scope: whom the rule may clean, and up to which end time (exclusive).
+-- workflow_instances_scope: which scopes the rule may clean, and up to which end time (exclusive).
 -- One row for each of p_scopes, or of all, with a policy.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_scope(p_as_of timestamptz, p_retention bigint,
     p_scopes text[]) RETURNS TABLE (scope bigint, cutoff timestamp)
@@ -27,7 +27,7 @@ DECLARE
 BEGIN
     SELECT array_agg(s.scope), array_agg(s.cutoff) INTO v_scopes, v_cutoffs FROM windrow_dolphinscheduler.workflow_instances_scope(p_as_of,
         p_retention, CASE WHEN p_scope IS NOT NULL THEN ARRAY[p_scope] END) AS s;
-    -- Twice as many scopes each time, and none is read beyond the oldest p_limit roots of those before.
+    -- Each round reads twice as many scopes as the one before, and none of them beyond the oldest p_limit roots found so far.
     WHILE v_from <= cardinality(v_scopes) LOOP
         SELECT array_agg(n.root), array_agg(n.ended) INTO v_roots, v_ended FROM (
             SELECT unnest(v_roots) AS root, unnest(v_ended) AS ended UNION ALL SELECT r.*
@@ -125,8 +125,8 @@ END
 $windrow$;
 
 -- workflow_instances_delete: deletes the families of the given members, children before parents. Has no transaction control.
--- Where keys lie close together, with fewer rows among them than keys, only what is there is looked for. What a trigger or a
--- rule keeps is looked for while the rows are there that it names.
+-- If keys lie close together and fewer rows than keys exist among them, only these rows are looked up. Rows that a trigger or a
+-- rule has kept are looked for while the rows that they name still exist.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_delete(p_run bigint, p_members bigint[], p_artifacts bigint[],
     p_left integer[], p_watched boolean, OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
@@ -195,7 +195,7 @@ BEGIN
 END
 $windrow$;
 
--- workflow_instances_undated: roots that are final but carry no end time; they can never become due.
+-- workflow_instances_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_undated(p_as_of timestamptz, p_scope text) RETURNS integer[]
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
     SELECT ARRAY(
@@ -226,6 +226,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_dolphinscheduler.register_verbs('workflow_instances', ARRAY[
-    'count 68a74587eb3e', 'delete 180d8b68174b', 'members d1b9b41c5389', 'next f4322aee92dc', 'scope 9450f888d73b',
+    'count 68a74587eb3e', 'delete 180d8b68174b', 'members d1b9b41c5389', 'next b09d60284269', 'scope 9450f888d73b',
     'undated 1e982eb04265', 'unlisted 8f6d10327013']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -6,47 +6,47 @@ SET NAMES utf8mb4 COLLATE utf8mb4_bin, time_zone = '+00:00', autocommit = 1, loc
     sql_buffer_result = 0, max_sort_length = 4096, group_concat_max_len = 67108864 /*M! , sql_if_exists = 0, alter_algorithm = 'DEFAULT' */;
 USE windrow_mlflow_3;
 
--- An index on a big table takes its time; it is built without blocking readers or writers, but for an instant at its
--- beginning and end: where that has to wait longer than lock_wait_timeout for an open transaction, apply this file again.
--- An index that leads with the columns serves, whoever made it; one that is there under the name wanted is left as it is.
+-- Building an index on a big table takes a while. It blocks readers and writers only for a moment, at its beginning and at
+-- its end: if it has to wait longer than lock_wait_timeout for an open transaction there, apply this file again.
+-- Any index that begins with these columns is used, whoever created it. One that already has the wanted name is kept as it is.
 
--- entity_associations is searched by the rows of runs that go.
+-- Finds the rows of entity_associations that name deleted rows of runs.
 CALL make_index('windrow_entity_associations_destination_id',
     'ALTER TABLE `mlflow`.`entity_associations`
         ADD INDEX `windrow_entity_associations_destination_id` (`destination_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
--- entity_associations is searched by the rows of trace_info that go.
+-- Finds the rows of entity_associations that name deleted rows of trace_info.
 CALL make_index('windrow_entity_associations_source_id',
     'ALTER TABLE `mlflow`.`entity_associations`
         ADD INDEX `windrow_entity_associations_source_id` (`source_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
--- inputs is searched by the rows of runs that go.
+-- Finds the rows of inputs that name deleted rows of runs.
 CALL make_index('windrow_inputs_destination_id',
     'ALTER TABLE `mlflow`.`inputs`
         ADD INDEX `windrow_inputs_destination_id` (`destination_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
--- inputs is searched by the rows of runs that go.
+-- Finds the rows of inputs that name deleted rows of runs.
 CALL make_index('windrow_inputs_source_id',
     'ALTER TABLE `mlflow`.`inputs`
         ADD INDEX `windrow_inputs_source_id` (`source_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
--- logged_model_metrics is searched by the rows of runs that go.
+-- Finds the rows of logged_model_metrics that name deleted rows of runs.
 CALL make_index('windrow_logged_model_metrics_run_id',
     'ALTER TABLE `mlflow`.`logged_model_metrics`
         ADD INDEX `windrow_logged_model_metrics_run_id` (`run_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
--- model_versions is searched by the rows of runs that are due.
+-- Finds the rows of model_versions that name due rows of runs.
 CALL make_index('windrow_model_versions_run_id',
     'ALTER TABLE `mlflow`.`model_versions`
         ADD INDEX `windrow_model_versions_run_id` (`run_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
--- Rule runs reads the roots that are final, oldest first.
+-- Rule runs reads its final roots by it, oldest first.
 CALL make_index('windrow_runs_lifecycle_stage_deleted_time_run_uuid',
     'ALTER TABLE `mlflow`.`runs`
         ADD INDEX `windrow_runs_lifecycle_stage_deleted_time_run_uuid` (`lifecycle_stage`, `deleted_time`, `run_uuid`), ALGORITHM = INPLACE,
             LOCK = NONE');
 
--- Rule traces reads the roots that are final, oldest first.
+-- Rule traces reads its final roots by it, oldest first.
 CALL make_index('windrow_trace_info_experiment_id_timestamp_ms_request_id',
     'ALTER TABLE `mlflow`.`trace_info`
         ADD INDEX `windrow_trace_info_experiment_id_timestamp_ms_request_id` (`experiment_id`, `timestamp_ms`, `request_id`),

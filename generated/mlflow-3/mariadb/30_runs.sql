@@ -6,7 +6,7 @@ SET NAMES utf8mb4 COLLATE utf8mb4_bin, time_zone = '+00:00', autocommit = 1, loc
     sql_buffer_result = 0, max_sort_length = 4096, group_concat_max_len = 67108864 /*M! , sql_if_exists = 0, alter_algorithm = 'DEFAULT' */;
 USE windrow_mlflow_3;
 
--- runs_types: what the work tables have their types from. Keys and scopes are those of runs.
+-- runs_types: the types for the work tables of the kernel. Keys and scopes are those of runs.
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_mlflow_3.runs_types$$
 CREATE DEFINER = `windrow_mlflow_3_owner` PROCEDURE windrow_mlflow_3.runs_types() SQL SECURITY DEFINER
@@ -42,8 +42,8 @@ BEGIN
       AND g.id IS NULL
     ORDER BY i.`deleted_time`, i.`run_uuid`
     LIMIT p_limit;
-    -- A place is an instant and a key. Of numbers that say one instant, an index has the least first: where that is the last
-    -- instant, its roots are taken by their keys.
+    -- A cursor is an instant and a key. Several numbers can mean the same instant, and an index has the smallest first: if the
+    -- last instant has several numbers, its roots are taken by their keys.
     IF ROW_COUNT() = p_limit THEN
         SELECT MAX(r.ended) INTO v_ended FROM work_root AS r;
         SELECT COALESCE(MIN(i.`deleted_time`) < MAX(i.`deleted_time`), false) INTO v_several
@@ -164,8 +164,8 @@ BEGIN
     FROM work_member AS w
     STRAIGHT_JOIN `mlflow`.`runs` AS t ON t.`run_uuid` = w.id
     WHERE t.`artifact_uri` <> '';
-    -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look first, by
-    -- a SELECT of its own, as IF (SELECT ...) locks what it reads.
+    -- MariaDB scans a nearly empty table, and a DELETE that scans waits for locks on rows of others: look first, with a separate
+    -- SELECT, because IF (SELECT ...) locks what it reads.
     -- entity_associations: rows belong to runs.
     SELECT EXISTS (SELECT 1 FROM work_member AS w
         STRAIGHT_JOIN `mlflow`.`entity_associations` AS t ON t.`destination_id` = w.id) INTO v_any;
@@ -221,7 +221,7 @@ BEGIN
         SET v_rows = v_rows + ROW_COUNT();
     END IF;
     SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
--- issues: rows outlive those of runs that source_run_id names.
+    -- issues: rows are kept; they name deleted rows of runs by source_run_id, which becomes NULL.
     SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `mlflow`.`issues` AS t ON t.`source_run_id` = w.id) INTO v_any;
     IF v_any THEN
         UPDATE work_member AS w STRAIGHT_JOIN `mlflow`.`issues` AS t ON t.`source_run_id` = w.id SET t.`source_run_id` = NULL;
@@ -237,7 +237,7 @@ BEGIN
     SET o_rows = CONCAT(o_rows, v_rows, ']');
 END$$
 
--- runs_undated: roots that are final but carry no end time; they can never become due.
+-- runs_undated: roots that are final but have no end time; they can never become due.
 DROP PROCEDURE IF EXISTS windrow_mlflow_3.runs_undated$$
 CREATE DEFINER = `windrow_mlflow_3_owner` PROCEDURE windrow_mlflow_3.runs_undated(IN p_scope varchar(255)) SQL SECURITY DEFINER
 COMMENT 'Writes to work_skip the roots that are final but have no deleted_time. Reads only. [body c665616b78ed]'

@@ -6,7 +6,7 @@ SET NAMES utf8mb4 COLLATE utf8mb4_bin, time_zone = '+00:00', autocommit = 1, loc
     sql_buffer_result = 0, max_sort_length = 4096, group_concat_max_len = 67108864 /*M! , sql_if_exists = 0, alter_algorithm = 'DEFAULT' */;
 USE windrow_mlflow_3;
 
--- traces_types: what the work tables have their types from. Keys and scopes are those of trace_info.
+-- traces_types: the types for the work tables of the kernel. Keys and scopes are those of trace_info.
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_mlflow_3.traces_types$$
 CREATE DEFINER = `windrow_mlflow_3_owner` PROCEDURE windrow_mlflow_3.traces_types() SQL SECURITY DEFINER
@@ -32,8 +32,8 @@ BEGIN
     DECLARE v_rest     bigint;
     DECLARE v_several  boolean;
     CALL scopes_ahead(p_limit, v_position, v_last, v_after, v_chunk, v_bound, v_new);
-    -- Scope by scope: its value and where it continues are constants of the statement then, so that the index is read from there on,
-    -- and what earlier batches deleted is not passed again.
+    -- Scope by scope: then its value and the place where it continues are constants of the statement, so that the index is read from
+    -- there on, and the entries of what earlier batches deleted are not read again.
     WHILE v_position IS NOT NULL DO
         INSERT INTO work_due (id, ended)
         SELECT i.`request_id`, IF(i.`timestamp_ms` > 0,
@@ -52,8 +52,8 @@ BEGIN
         ORDER BY i.`timestamp_ms`, i.`request_id`
         LIMIT v_chunk;
         SET v_found = ROW_COUNT();
-        -- A place is an instant and a key. Of numbers that say one instant, an index has the least first: where that is the last
-        -- instant, its roots are taken by their keys.
+        -- A cursor is an instant and a key. Several numbers can mean the same instant, and an index has the smallest first: if the
+        -- last instant has several numbers, its roots are taken by their keys.
         SET v_several = false;
         IF v_found = v_chunk THEN
             SELECT d.ended INTO v_ended FROM work_due AS d ORDER BY d.pk DESC LIMIT 1;
@@ -171,8 +171,8 @@ BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean;
     SET o_rows = '[';
-    -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look first, by
-    -- a SELECT of its own, as IF (SELECT ...) locks what it reads.
+    -- MariaDB scans a nearly empty table, and a DELETE that scans waits for locks on rows of others: look first, with a separate
+    -- SELECT, because IF (SELECT ...) locks what it reads.
     -- assessments: rows belong to trace_info.
     SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `mlflow`.`assessments` AS t ON t.`trace_id` = w.id) INTO v_any;
     IF v_any THEN
@@ -228,7 +228,7 @@ BEGIN
     SET o_rows = CONCAT(o_rows, v_rows, ']');
 END$$
 
--- traces_undated: roots that are final but carry no end time; they can never become due.
+-- traces_undated: roots that are final but have no end time; they can never become due.
 DROP PROCEDURE IF EXISTS windrow_mlflow_3.traces_undated$$
 CREATE DEFINER = `windrow_mlflow_3_owner` PROCEDURE windrow_mlflow_3.traces_undated(IN p_scope varchar(255)) SQL SECURITY DEFINER
 COMMENT 'Writes to work_skip the roots that are final but have no timestamp_ms. Reads only. [body 2a98a01d3198]'
@@ -242,7 +242,7 @@ BEGIN
     ORDER BY i.`request_id`;
 END$$
 
--- traces_unlisted: final roots that would be old enough, of scopes that nobody lists.
+-- traces_unlisted: final roots that would be old enough, of scopes without a policy.
 DROP PROCEDURE IF EXISTS windrow_mlflow_3.traces_unlisted$$
 CREATE DEFINER = `windrow_mlflow_3_owner` PROCEDURE windrow_mlflow_3.traces_unlisted(IN p_before datetime(6),
     OUT o_count bigint) SQL SECURITY DEFINER

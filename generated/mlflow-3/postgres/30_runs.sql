@@ -3,7 +3,7 @@
 
 SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_mlflow_3_owner";
 
--- runs_scope: whom the rule may clean, and up to which end time (exclusive).
+-- runs_scope: which scopes the rule may clean, and up to which end time (exclusive).
 CREATE OR REPLACE FUNCTION windrow_mlflow_3.runs_scope(p_as_of timestamptz, p_retention bigint, p_scopes text[]) RETURNS TABLE (scope text,
     cutoff timestamptz)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $windrow$
@@ -120,7 +120,7 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[6] := o_rows[6] + v_rows;
     DELETE FROM "public"."tags" AS t WHERE t."run_uuid" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[7] := o_rows[7] + v_rows;
-    -- issues: rows outlive those of runs that source_run_id names.
+    -- issues: rows are kept; they name deleted rows of runs by source_run_id, which becomes NULL.
     UPDATE "public"."issues" AS t SET "source_run_id" = NULL WHERE t."source_run_id" = ANY (p_members);
     IF EXISTS (SELECT FROM "public"."issues" AS t WHERE t."source_run_id" = ANY (p_members)) THEN
         RAISE EXCEPTION 'rows of % could not be updated', 'issues'
@@ -134,7 +134,7 @@ BEGIN
 END
 $windrow$;
 
--- runs_undated: roots that are final but carry no end time; they can never become due.
+-- runs_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_mlflow_3.runs_undated(p_as_of timestamptz, p_scope text) RETURNS text[]
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
     SELECT ARRAY(
@@ -145,6 +145,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_mlflow_3.register_verbs('runs', ARRAY[
-    'count 38d989393b99', 'delete cb5275881e0e', 'kept c254bfe8afe4', 'members 58e15376db78', 'next 2a705bb32142', 'scope 21dbba5a4574',
+    'count 38d989393b99', 'delete 5c9aca5d5794', 'kept c254bfe8afe4', 'members 58e15376db78', 'next 2a705bb32142', 'scope 21dbba5a4574',
     'undated b3b7effa2e69']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

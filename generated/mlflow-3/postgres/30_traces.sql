@@ -3,7 +3,7 @@
 
 SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_mlflow_3_owner";
 
--- traces_scope: whom the rule may clean, and up to which end time (exclusive).
+-- traces_scope: which scopes the rule may clean, and up to which end time (exclusive).
 -- One row for each of p_scopes, or of all, with a policy.
 CREATE OR REPLACE FUNCTION windrow_mlflow_3.traces_scope(p_as_of timestamptz, p_retention bigint,
     p_scopes text[]) RETURNS TABLE (scope integer, cutoff timestamptz)
@@ -25,7 +25,7 @@ DECLARE
 BEGIN
     SELECT array_agg(s.scope), array_agg(s.cutoff) INTO v_scopes, v_cutoffs
         FROM windrow_mlflow_3.traces_scope(p_as_of, p_retention, CASE WHEN p_scope IS NOT NULL THEN ARRAY[p_scope] END) AS s;
-    -- Twice as many scopes each time, and none is read beyond the oldest p_limit roots of those before.
+    -- Each round reads twice as many scopes as the one before, and none of them beyond the oldest p_limit roots found so far.
     WHILE v_from <= cardinality(v_scopes) LOOP
         SELECT array_agg(n.root), array_agg(n.ended) INTO v_roots, v_ended FROM (
             SELECT unnest(v_roots) AS root, unnest(v_ended) AS ended UNION ALL SELECT r.*
@@ -132,7 +132,7 @@ BEGIN
 END
 $windrow$;
 
--- traces_undated: roots that are final but carry no end time; they can never become due.
+-- traces_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_mlflow_3.traces_undated(p_as_of timestamptz, p_scope text) RETURNS text[]
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
     SELECT ARRAY(
@@ -162,6 +162,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_mlflow_3.register_verbs('traces', ARRAY[
-    'count 3143ca966a1c', 'delete be6390674dca', 'kept 9f89be9527d6', 'members 5a64fe3a3b91', 'next ac03b789125a', 'scope 942dfee1c106',
+    'count 3143ca966a1c', 'delete be6390674dca', 'kept 9f89be9527d6', 'members 5a64fe3a3b91', 'next b08cb19f8870', 'scope 942dfee1c106',
     'undated 0aeb725606ce', 'unlisted bda0b404a752']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -3,7 +3,7 @@
 
 SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_prefect_3_owner";
 
--- flow_runs_scope: whom the rule may clean, and up to which end time (exclusive).
+-- flow_runs_scope: which scopes the rule may clean, and up to which end time (exclusive).
 -- One row for each of p_scopes, or of all, with a policy.
 CREATE OR REPLACE FUNCTION windrow_prefect_3.flow_runs_scope(p_as_of timestamptz, p_retention bigint,
     p_scopes text[]) RETURNS TABLE (scope uuid, cutoff timestamptz)
@@ -25,7 +25,7 @@ DECLARE
 BEGIN
     SELECT array_agg(s.scope), array_agg(s.cutoff) INTO v_scopes, v_cutoffs
         FROM windrow_prefect_3.flow_runs_scope(p_as_of, p_retention, CASE WHEN p_scope IS NOT NULL THEN ARRAY[p_scope] END) AS s;
-    -- Twice as many scopes each time, and none is read beyond the oldest p_limit roots of those before.
+    -- Each round reads twice as many scopes as the one before, and none of them beyond the oldest p_limit roots found so far.
     WHILE v_from <= cardinality(v_scopes) LOOP
         SELECT array_agg(n.root), array_agg(n.ended) INTO v_roots, v_ended FROM (
             SELECT unnest(v_roots) AS root, unnest(v_ended) AS ended UNION ALL SELECT r.*
@@ -81,8 +81,8 @@ BEGIN
                 WHERE i."id" = ANY (p_ids)
         ) AS m;
     END IF;
-    -- Members are named over these rows: who comes below one of them waits for this batch, if there is a foreign key. Those of
-    -- members that are not final are left alone: their family is kept.
+    -- Members are named over these rows: if there is a foreign key, a new row below one of them waits for this batch. Those of
+    -- members that are not final are not locked: their family is kept.
     IF p_lock THEN
         PERFORM FROM "public"."task_run" AS v
         WHERE v."flow_run_id" = ANY (ARRAY(SELECT m.id FROM unnest(o_ids, o_final) AS m(id, final) WHERE m.final)) FOR UPDATE;
@@ -137,8 +137,8 @@ END
 $windrow$;
 
 -- flow_runs_delete: deletes the families of the given members, children before parents. Has no transaction control.
--- Where keys lie close together, with fewer rows among them than keys, only what is there is looked for. What a trigger or a
--- rule keeps is looked for while the rows are there that it names.
+-- If keys lie close together and fewer rows than keys exist among them, only these rows are looked up. Rows that a trigger or a
+-- rule has kept are looked for while the rows that they name still exist.
 CREATE OR REPLACE FUNCTION windrow_prefect_3.flow_runs_delete(p_run bigint, p_members uuid[], p_artifacts uuid[], p_left integer[],
     p_watched boolean, OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
@@ -156,13 +156,13 @@ BEGIN
     k_flow_run_state := ARRAY(SELECT t."id" FROM "public"."flow_run_state" AS t WHERE t."flow_run_id" = ANY (p_members) ORDER BY 1);
     k_artifact := ARRAY(SELECT t."id" FROM "public"."artifact" AS t WHERE t."flow_run_id" = ANY (p_members) UNION SELECT t."id"
         FROM "public"."artifact" AS t WHERE t."task_run_id" = ANY (k_task_run) ORDER BY 1);
-    -- flow_run_state: rows outlive those of artifact that result_artifact_id names.
+    -- flow_run_state: rows are kept; they name deleted rows of artifact by result_artifact_id, which becomes NULL.
     UPDATE "public"."flow_run_state" AS t SET "result_artifact_id" = NULL WHERE t."result_artifact_id" = ANY (k_artifact);
     IF EXISTS (SELECT FROM "public"."flow_run_state" AS t WHERE t."result_artifact_id" = ANY (k_artifact)) THEN
         RAISE EXCEPTION 'rows of % could not be updated', 'flow_run_state'
             USING HINT = 'A trigger or a rule keeps what they refer to. The batch is rolled back.';
     END IF;
-    -- task_run_state: rows outlive those of artifact that result_artifact_id names.
+    -- task_run_state: rows are kept; they name deleted rows of artifact by result_artifact_id, which becomes NULL.
     UPDATE "public"."task_run_state" AS t SET "result_artifact_id" = NULL WHERE t."result_artifact_id" = ANY (k_artifact);
     IF EXISTS (SELECT FROM "public"."task_run_state" AS t WHERE t."result_artifact_id" = ANY (k_artifact)) THEN
         RAISE EXCEPTION 'rows of % could not be updated', 'task_run_state'
@@ -174,7 +174,7 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
     DELETE FROM "public"."flow_run_input" AS t WHERE t."flow_run_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
-    -- flow_run: rows outlive those of flow_run_state that state_id names.
+    -- flow_run: rows are kept; they name deleted rows of flow_run_state by state_id, which becomes NULL.
     UPDATE "public"."flow_run" AS t SET "state_id" = NULL WHERE t."state_id" = ANY (k_flow_run_state);
     IF EXISTS (SELECT FROM "public"."flow_run" AS t WHERE t."state_id" = ANY (k_flow_run_state)) THEN
         RAISE EXCEPTION 'rows of % could not be updated', 'flow_run'
@@ -190,7 +190,7 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[5] := o_rows[5] + v_rows;
     DELETE FROM "public"."task_run_state" AS t WHERE t."task_run_id" = ANY (k_task_run);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[6] := o_rows[6] + v_rows;
-    -- flow_run: rows outlive those of task_run that parent_task_run_id names.
+    -- flow_run: rows are kept; they name deleted rows of task_run by parent_task_run_id, which becomes NULL.
     UPDATE "public"."flow_run" AS t SET "parent_task_run_id" = NULL WHERE t."parent_task_run_id" = ANY (k_task_run);
     IF EXISTS (SELECT FROM "public"."flow_run" AS t WHERE t."parent_task_run_id" = ANY (k_task_run)) THEN
         RAISE EXCEPTION 'rows of % could not be updated', 'flow_run'
@@ -207,7 +207,7 @@ BEGIN
 END
 $windrow$;
 
--- flow_runs_undated: roots that are final but carry no end time; they can never become due.
+-- flow_runs_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_prefect_3.flow_runs_undated(p_as_of timestamptz, p_scope text) RETURNS uuid[]
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
     SELECT ARRAY(
@@ -237,6 +237,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_prefect_3.register_verbs('flow_runs', ARRAY[
-    'count 353f9aa43384', 'delete a91bad994150', 'kept 64c4f3eb5985', 'members d3b26c410cd5', 'next 962ede4691f7', 'scope 847ea520564d',
+    'count 353f9aa43384', 'delete 870c591b83d0', 'kept 64c4f3eb5985', 'members b616d5c3de97', 'next 6744fce367ce', 'scope 847ea520564d',
     'undated d6d347ac9406', 'unlisted 1540b00f1c0d']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -317,6 +317,8 @@ fn picture(html: &mut Html, page: &Page) {
     html.put("<div class=\"cards\">\n");
     for part in draw::parts(page.graph) {
         html.put(match part.rule {
+            // A screen shrinks what is a little too wide; what would become illegible is scrolled.
+            Some(_) if part.width < 1500.0 => "<div class=\"wide fits\" tabindex=\"0\">",
             Some(_) => "<div class=\"wide\" tabindex=\"0\">",
             None => "<div class=\"wide legend\" tabindex=\"0\">",
         });
@@ -458,8 +460,8 @@ fn statements(html: &mut Html, page: &Page, generated: &Generated, rule: &Rule) 
 
 fn indexes(html: &mut Html, page: &Page) {
     html.put("<section id=\"indexes\"><h2>Indexes</h2>\n");
-    html.put("<p>The statements go along these. <code>windrow install</code> makes those that no other index serves, on \
-         PostgreSQL while others write.</p>\n");
+    html.put("<p>The statements use these indexes. <code>windrow install</code> creates those that no other index can replace, on \
+         PostgreSQL without blocking writers.</p>\n");
     for generated in page.servers {
         let title = generated.dialect.facts().title;
         html.put("<details><summary>").text(title).put(": ");

@@ -61,6 +61,8 @@ pub struct Part {
     pub rule: Option<String>,
     /// The `svg` element.
     pub svg: String,
+    /// How wide it is, in pixels.
+    pub width: f64,
 }
 
 /// The same picture in parts, one for each rule and one for the legend.
@@ -85,6 +87,7 @@ pub fn parts(graph: &Graph) -> Vec<Part> {
                     &it.described(),
                     &body,
                 ),
+                width: it.layout.width,
             }
         })
         .collect();
@@ -98,6 +101,7 @@ pub fn parts(graph: &Graph) -> Vec<Part> {
             "",
             &legend.body,
         ),
+        width: legend.width,
     });
     parts
 }

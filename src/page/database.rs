@@ -108,13 +108,13 @@ pub(super) fn sections(html: &mut Html, page: &Page) {
         html,
         page,
         |it| &it.findings,
-        "What does not fit the database",
+        "what in it does not fit the spec",
         "check",
         |html, found| findings(html, found),
     );
     left_out(html, page);
     html.put("</section>\n<section id=\"decided\"><h2>Policies and holds</h2>\n");
-    let what = "Which policies and holds there are";
+    let what = "the policies and holds";
     part(
         html,
         page,
@@ -128,7 +128,7 @@ pub(super) fn sections(html: &mut Html, page: &Page) {
         html,
         page,
         |it| &it.plan,
-        "How much is due, and how many nights it takes,",
+        "how much is due and how many nights it takes",
         "plan",
         plan,
     );
@@ -137,7 +137,7 @@ pub(super) fn sections(html: &mut Html, page: &Page) {
         html,
         page,
         |it| &it.preview,
-        "What a run would delete now, and what would be kept and why,",
+        "what a run would delete now, what it would keep, and why",
         "preview",
         preview,
     );
@@ -146,7 +146,7 @@ pub(super) fn sections(html: &mut Html, page: &Page) {
         html,
         page,
         |it| &it.differences,
-        "What differs from what is installed",
+        "how the installation differs from the spec",
         "diff",
         differences,
     );

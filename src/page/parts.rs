@@ -93,12 +93,12 @@ pub(super) enum Tone {
     Open,
 }
 
-/// What a section says that needs a database.
+/// What a section says that is empty without a database.
 pub(super) fn without(what: &str, command: &str, file: &str) -> String {
     let mut text = String::new();
     let _ = write!(
         text,
-        "{what} needs a database: `windrow report {file} --database URL --out page.html`"
+        "With a database, this section shows {what}: `windrow report {file} --database URL --out page.html`"
     );
     if !command.is_empty() {
         let _ = write!(text, ", or `windrow {command} {file} --url URL` alone");

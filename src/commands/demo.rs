@@ -73,8 +73,9 @@ fn play(args: &Demo, dispatch: Dispatch, ui: &Ui) -> anyhow::Result<Demonstrated
         ui,
         steps: RefCell::default(),
     };
-    tell(&dir, &stage, &teller)?;
-    farewell(&stage, started.elapsed(), ui);
+    let spec = spec(stage.system, &dir)?;
+    tell(&dir, &spec, &stage, &teller)?;
+    farewell(&stage, &spec, started.elapsed(), ui);
     Ok(Demonstrated {
         running: true,
         system: Some(args.system.name),
@@ -146,9 +147,7 @@ fn directory() -> PathBuf {
 }
 
 /// The commands of a first day with windrow.
-fn tell(dir: &Path, stage: &Stage, teller: &Teller<'_>) -> anyhow::Result<()> {
-    let spec = spec(stage.system, dir)?;
-    let spec = spec.as_str();
+fn tell(dir: &Path, spec: &str, stage: &Stage, teller: &Teller<'_>) -> anyhow::Result<()> {
     let ui = teller.ui;
     let generated = dir.join("generated").display().to_string();
     // The server's user owns the directory; the files are the user's own.
@@ -252,7 +251,7 @@ fn created(bundle: &Bundle, kinds: &[Kind]) -> usize {
     made.filter(|made| kinds.contains(&made.kind)).count()
 }
 
-fn farewell(stage: &Stage, took: Duration, ui: &Ui) {
+fn farewell(stage: &Stage, spec: &str, took: Duration, ui: &Ui) {
     ui.heading(&format!(
         "That was the main job, in {}. The server is still running, for you to explore",
         duration(took)
@@ -266,12 +265,17 @@ fn farewell(stage: &Stage, took: Duration, ui: &Ui) {
         .iter()
         .chain(stage.system.further)
         .chain([&pause])
-        .map(|(words, shows)| (words.replace("SPEC", stage.system.spec_path), shows))
+        .map(|(words, shows)| (words.replace("SPEC", spec), shows))
         .map(|(words, shows)| format!("  windrow {words:<59}  {shows}\n"))
         .collect();
+    // Only in a checkout.
+    let make = match spec == stage.system.spec_path {
+        true => ", or `make demo-down`,",
+        false => "",
+    };
     ui.data(&format!(
         "  export WINDROW_URL='{}'\n{lines}  {}\n\n\
-         `windrow` is {}. `windrow demo --down`, or `make demo-down`, stops the server and removes it.",
+         `windrow` is {}. `windrow demo --down`{make} stops the server and removes it.",
         stage.url,
         stage.list_routines(),
         program()
@@ -282,10 +286,10 @@ fn farewell(stage: &Stage, took: Duration, ui: &Ui) {
 fn program() -> String {
     let path = std::env::current_exe().unwrap_or_else(|_| "windrow".into());
     let here = std::env::current_dir().unwrap_or_default();
-    path.strip_prefix(&here)
-        .unwrap_or(&path)
-        .display()
-        .to_string()
+    match path.strip_prefix(&here) {
+        Ok(below) => format!("./{}", below.display()),
+        Err(_) => path.display().to_string(),
+    }
 }
 
 /// The spec of the checkout, or a copy of it next to the server.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::process::Command;
 
 use crate::support::systems::dolphinscheduler::{
@@ -371,7 +372,20 @@ fn the_demo_tells_the_whole_story_and_goes_away() {
 }
 
 fn the_demo_tells_the_story_of_yworkflow() {
-    let story = story_of(&["--system", "yworkflow", "--families", "1000"]);
+    // With nothing but the program: no checkout is around.
+    let bare = tempfile::tempdir().expect("a scratch folder");
+    let story = in_a_place_of_its_own(bare.path(), |demo| {
+        let story = demo(&["--system", "yworkflow", "--families", "1000"]);
+        let words = story.split_whitespace();
+        let specs: Vec<_> = words.filter(|word| word.ends_with(".toml")).collect();
+        assert!(specs.len() > 5, "{story}");
+        for spec in specs {
+            assert!(bare.path().join(spec).exists(), "no `{spec}`: {story}");
+        }
+        assert!(!story.contains("make "), "{story}");
+        demo(&["--down"]);
+        story
+    });
     for word in [
         "of five foreign keys four cascade",
         "24,144 rows: states",
@@ -482,7 +496,7 @@ fn the_demo_tells_the_whole_story_on_mariadb() {
 
 /// What a demo says that is ended at once.
 fn story_of(arguments: &[&str]) -> String {
-    in_a_place_of_its_own(|demo| {
+    in_a_place_of_its_own(checkout(), |demo| {
         let story = demo(arguments);
         demo(&["--down"]);
         story
@@ -490,7 +504,7 @@ fn story_of(arguments: &[&str]) -> String {
 }
 
 fn tell_story(dialect: &str, title: &str) {
-    in_a_place_of_its_own(|demo| {
+    in_a_place_of_its_own(checkout(), |demo| {
         let story = demo(&["--dialect", dialect, "--families", "1000"]);
         for word in [
             &format!("A throw-away {title}"),
@@ -513,8 +527,15 @@ fn tell_story(dialect: &str, title: &str) {
     });
 }
 
-/// Lets demos be told, and looks that the last one leaves nothing behind.
-fn in_a_place_of_its_own<T>(tell: impl FnOnce(&dyn Fn(&[&str]) -> String) -> T) -> T {
+fn checkout() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Lets demos be told in a folder, and looks that the last one leaves nothing behind.
+fn in_a_place_of_its_own<T>(
+    folder: &Path,
+    tell: impl FnOnce(&dyn Fn(&[&str]) -> String) -> T,
+) -> T {
     // A place of its own: the user's own demo may be running. The server's user must be able to enter it.
     let place = tempfile::tempdir().expect("a scratch folder");
     fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).expect("our own folder");
@@ -523,7 +544,7 @@ fn in_a_place_of_its_own<T>(tell: impl FnOnce(&dyn Fn(&[&str]) -> String) -> T) 
             .arg("demo")
             .args(arguments)
             .env("TMPDIR", place.path())
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .current_dir(folder)
             .output()
             .expect("windrow runs");
         let said = format!(

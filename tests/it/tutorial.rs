@@ -102,7 +102,7 @@ fn timeless(line: &str) -> String {
             () if is_number(bare) && ["s)", "ms)"].contains(&next) => "(60".to_owned(),
             () if *word == "s)" => "ms)".to_owned(),
             () if is_instant(word) => {
-                let bare = word.trim_end_matches([',', ')', ';']);
+                let bare = word.trim_end_matches([',', ')', ';', ':']);
                 shown(bare) + &word[bare.len()..]
             }
             () => (*word).to_owned(),
@@ -122,7 +122,7 @@ fn shown(instant: &str) -> String {
 
 /// Whether a word is an instant, like `2026-06-01T12:00:00Z`.
 fn is_instant(word: &str) -> bool {
-    let word = word.trim_end_matches([',', ')', ';']);
+    let word = word.trim_end_matches([',', ')', ';', ':']);
     word.len() >= 20
         && word.as_bytes()[10] == b'T'
         && word[..4].chars().all(|sign| sign.is_ascii_digit())

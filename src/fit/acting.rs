@@ -214,8 +214,10 @@ fn key_finding(
         "windrow sets no defaults: change the key to NO ACTION or SET NULL, and add it to the spec"
             .to_owned()
     } else if whole == "SET NULL" {
-        let goes = own.is_some_and(|own| goes(graph, own));
         let shared = is_shared(graph, catalog, name, key);
+        // Another key says that its rows are deleted: so will the spec.
+        let goes =
+            own.is_some_and(|own| goes(graph, own)) || shared && is_taken(graph, catalog, name);
         instead_of_null(name, key, goes, shared, circle, edge)
     } else if circle {
         instead_of_circle(graph, name, parent, key)
@@ -366,6 +368,20 @@ fn in_a_circle(
     }
 }
 
+/// Whether a foreign key to a table of the spec deletes rows of a table.
+fn is_taken(graph: &Graph, catalog: &Catalog, table: &str) -> bool {
+    let live = catalog.tables.get(table);
+    let mut keys = live.into_iter().flat_map(|live| &live.foreign_keys);
+    keys.any(|key| key.on_delete == "CASCADE" && is_covered(graph, &key.target))
+}
+
+/// Whether a table, with its schema, is one of the spec.
+fn is_covered(graph: &Graph, target: &str) -> bool {
+    let name = target.split_once('.').map(|(_, name)| name);
+    let mut tables = graph.tables.iter();
+    tables.any(|table| name == Some(&table.name))
+}
+
 /// Whether a column of a foreign key is part of another one to a table of the spec, or of a key: it cannot be set to NULL.
 fn is_shared(graph: &Graph, catalog: &Catalog, table: &str, key: &ForeignKey) -> bool {
     let shares = |column: &str| key.columns.iter().any(|it| it == column);
@@ -376,18 +392,10 @@ fn is_shared(graph: &Graph, catalog: &Catalog, table: &str, key: &ForeignKey) ->
     });
     let live = catalog.tables.get(table);
     let mut others = live.into_iter().flat_map(|live| &live.foreign_keys);
-    let covered = |target: &str| {
-        let mut tables = graph.tables.iter();
-        tables.any(|it| {
-            target
-                .split_once('.')
-                .is_some_and(|(_, name)| name == it.name)
-        })
-    };
     named
         || others.any(|other| {
             other.name != key.name
-                && covered(&other.target)
+                && is_covered(graph, &other.target)
                 && other.columns.iter().any(|column| shares(column))
         })
 }

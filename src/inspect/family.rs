@@ -7,7 +7,7 @@ use super::names::{self, Likeness, Named};
 use super::words::small;
 use crate::catalog::{Catalog, CatalogColumn, CatalogTable, ForeignKey};
 use crate::column::Kind;
-use crate::fit::{is_whole, key_kind, live_kind};
+use crate::fit::{is_whole, key_kind};
 use crate::graph::Action;
 
 /// A guess that rows can prove.
@@ -42,7 +42,7 @@ impl Guesses {
             .iter()
             .flat_map(|(table, live)| keys(live).map(move |key| (table, live, key)))
             .filter_map(|(table, live, key)| {
-                let kind = live_kind(catalog.dialect, live.column(key)?)?;
+                let kind = key_kind(catalog.dialect, live.column(key)?)?;
                 let named = Named::new(table, key, live.primary_key == [key.clone()], &common);
                 Some((table, key, kind, named))
             })
@@ -58,7 +58,7 @@ impl Guesses {
                     .foreign_keys
                     .iter()
                     .any(|key| key.columns.contains(&column.name));
-                let Some(kind) = live_kind(catalog.dialect, column).filter(|_| !by_key) else {
+                let Some(kind) = key_kind(catalog.dialect, column).filter(|_| !by_key) else {
                     continue;
                 };
                 let name = names::words(&column.name);
@@ -174,7 +174,7 @@ impl Family {
         let root = &self.tables[0];
         let live = &catalog.tables[root];
         let Some((named, of_key)) = keys(live).find_map(|key| {
-            let kind = live_kind(catalog.dialect, live.column(key)?)?;
+            let kind = key_kind(catalog.dialect, live.column(key)?)?;
             (!is_whole(kind)).then_some((key, kind))
         }) else {
             return Vec::new();
@@ -182,7 +182,7 @@ impl Family {
         let fits = |table: &String, live: &CatalogTable, column: &CatalogColumn| {
             let mut keys = live.foreign_keys.iter();
             let by_key = keys.any(|key| key.columns.contains(&column.name));
-            let kind = live_kind(catalog.dialect, column);
+            let kind = key_kind(catalog.dialect, column);
             !by_key
                 && kind.is_some_and(|kind| is_alike(kind, of_key))
                 && names::is_reference(&column.name)

@@ -23,7 +23,7 @@ use crate::graph::{Graph, Rule};
 use crate::render::home;
 
 pub use codes::{CODES, explain};
-pub use columns::{key_kind, live_kind};
+pub use columns::{are_unsaid, key_kind, live_kind};
 pub use finding::{Finding, Severity};
 pub use indexes::{lacks, serving};
 pub use kinds::kind_name;

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::columns::key_kind;
+use super::columns::are_unsaid;
 use super::finding::{Finding, error, notice, warning};
 use super::kinds::small;
 use crate::catalog::{Catalog, CatalogTable, ForeignKey, Trigger};
@@ -289,8 +289,7 @@ fn for_refusing(
 fn is_unsaid(catalog: &Catalog, own: &str, parent: &Table, key: &ForeignKey) -> bool {
     let unsaid = |table: &str, columns: &[String]| {
         let live = catalog.tables.get(table);
-        let mut columns = columns.iter().filter_map(|name| live?.column(name));
-        columns.any(|column| key_kind(catalog.dialect, column).is_none())
+        live.is_some_and(|live| are_unsaid(catalog.dialect, live, columns))
     };
     unsaid(own, &key.columns) || unsaid(&parent.name, &key.target_columns)
 }

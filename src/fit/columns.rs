@@ -361,6 +361,12 @@ pub fn key_kind(dialect: Dialect, column: &CatalogColumn) -> Option<Kind> {
     live_kind(dialect, column).filter(|kind| !is_broken && !is_time(kind))
 }
 
+/// Whether some of these columns have types that a spec cannot say of an edge.
+pub fn are_unsaid(dialect: Dialect, live: &CatalogTable, columns: &[String]) -> bool {
+    let mut columns = columns.iter().filter_map(|name| live.column(name));
+    columns.any(|column| key_kind(dialect, column).is_none())
+}
+
 pub(super) fn missing_column(table: &str, column: &str, live: &CatalogTable) -> Finding {
     let help = match nearest(column, live.columns.iter().map(|column| &column.name)) {
         Some(near) => format!("did you mean `{near}`?"),

@@ -72,17 +72,16 @@ pub fn unplanned(what: &str, table: &str, reason: &str, before: &[Finding]) -> O
             && (finding.code.starts_with("missing-") || finding.code == "type-differs")
             && finding.code != "missing-index"
     });
-    let message = format!("`{what}` cannot be planned: {reason}");
-    let found = error("not-explained", table, message);
-    if told {
-        None
-    } else if reason.contains("replica identity") {
-        Some(found.help(
-            "docs/downstream.md: give the table a primary key or `ALTER TABLE … REPLICA IDENTITY`, or publish no deletes",
-        ))
-    } else {
-        Some(found)
-    }
+    (!told).then(|| {
+        let message = format!("`{what}` cannot be planned: {reason}");
+        let found = error("not-explained", table, message);
+        match reason.contains("replica identity") {
+            true => found.help(
+                "docs/downstream.md: give the table a primary key or `ALTER TABLE … REPLICA IDENTITY`, or publish no deletes",
+            ),
+            false => found,
+        }
+    })
 }
 
 /// Statements that the role of this session may not even plan.

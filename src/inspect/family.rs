@@ -7,7 +7,7 @@ use super::names::{self, Likeness, Named};
 use super::words::small;
 use crate::catalog::{Catalog, CatalogColumn, CatalogTable, ForeignKey};
 use crate::column::Kind;
-use crate::fit::{is_whole, key_kind};
+use crate::fit::{are_unsaid, is_whole, key_kind};
 use crate::graph::Action;
 
 /// A guess that rows can prove.
@@ -319,11 +319,9 @@ impl Family {
                     }
                 }
             }
-            let untyped = |live: &CatalogTable, columns: &[String]| {
-                let mut columns = columns.iter().filter_map(|name| live.column(name));
-                columns.any(|column| key_kind(catalog.dialect, column).is_none())
-            };
-            if untyped(live, &key.columns) || untyped(&catalog.tables[parent], &key.target_columns)
+            let named = &catalog.tables[parent];
+            if are_unsaid(catalog.dialect, live, &key.columns)
+                || are_unsaid(catalog.dialect, named, &key.target_columns)
             {
                 self.questions.push(format!(
                     "`{table}` refers to rows of `{parent}` by {} ({}, on delete {}), whose type specs do not support yet",

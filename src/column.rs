@@ -102,7 +102,7 @@ pub enum Literal {
 /// What a column of a row must hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
-    /// Column of the table. Where only NULL or a truth value is asked for, its type says nothing.
+    /// Column of the table. Its type says something only where it is one of some values.
     pub column: Column,
     /// What it must hold.
     pub test: Test,
@@ -119,6 +119,8 @@ pub enum Test {
     NotNull,
     /// A truth value. NULL is neither.
     Is(bool),
+    /// One of these texts, at least one, is what the server prints of it, whatever its type is. NULL never matches.
+    Printed(Vec<String>),
 }
 
 impl fmt::Display for Condition {
@@ -129,6 +131,11 @@ impl fmt::Display for Condition {
             Test::Null => write!(out, "{name} is NULL"),
             Test::NotNull => write!(out, "{name} is not NULL"),
             Test::Is(value) => write!(out, "{name} = {value}"),
+            Test::Printed(values) => {
+                let values = values.iter().map(|value| value.escape_debug().to_string());
+                let values: Vec<String> = values.collect();
+                write!(out, "{name} as text = {}", values.join(" or "))
+            }
             Test::OneOf(values) => {
                 let values = values.iter().map(|value| match value {
                     Literal::Integer(number) => number.to_string(),
@@ -147,7 +154,8 @@ impl Condition {
         match &self.test {
             Test::OneOf(values) => values.len() == 1,
             Test::Null | Test::Is(_) => true,
-            Test::NotNull => false,
+            // An index has the values, not what is printed of them.
+            Test::NotNull | Test::Printed(_) => false,
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use schemars::JsonSchema;
 use sea_query::{
-    Alias, Expr, ExprTrait, IntoIden, MysqlQueryBuilder, PostgresQueryBuilder, QueryBuilder,
-    QuotedBuilder, SimpleExpr,
+    Alias, Expr, IntoIden, MysqlQueryBuilder, PostgresQueryBuilder, QueryBuilder, QuotedBuilder,
+    SimpleExpr,
 };
 use serde::Deserialize;
 
@@ -144,29 +144,41 @@ impl Dialect {
 
     /// A condition on a column: one value with `=`, several with `IN`, none with `IS NULL`.
     pub fn condition(self, condition: &Condition) -> String {
-        let column = Expr::col(Alias::new(&condition.column.name));
-        let literal = |value: &Literal| match value {
-            Literal::Integer(number) => number.to_string(),
-            Literal::Text(text) => self.text(text),
-        };
-        match &condition.test {
-            Test::Null => self.expression(column.is_null()),
-            Test::NotNull => self.expression(column.is_not_null()),
-            Test::Is(value) => self.expression(column.eq(*value)),
-            Test::OneOf(values) => {
-                let column = self.expression(column);
-                let values: Vec<String> = values.iter().map(literal).collect();
-                match &values[..] {
-                    [value] => format!("{column} = {value}"),
-                    values => format!("{column} IN ({})", values.join(", ")),
-                }
-            }
-        }
+        self.test(&self.ident(&condition.column.name), &condition.test)
     }
 
     /// The same condition on a column of the row alias `row`.
     pub fn condition_of(self, row: &str, condition: &Condition) -> String {
-        format!("{row}.{}", self.condition(condition))
+        let column = self.ident(&condition.column.name);
+        self.test(&format!("{row}.{column}"), &condition.test)
+    }
+
+    fn test(self, column: &str, test: &Test) -> String {
+        let one_of = |column: &str, values: Vec<String>| match &values[..] {
+            [value] => format!("{column} = {value}"),
+            values => format!("{column} IN ({})", values.join(", ")),
+        };
+        let literal = |value: &Literal| match value {
+            Literal::Integer(number) => number.to_string(),
+            Literal::Text(text) => self.text(text),
+        };
+        match test {
+            Test::Null => format!("{column} IS NULL"),
+            Test::NotNull => format!("{column} IS NOT NULL"),
+            Test::Is(true) => format!("{column} = TRUE"),
+            Test::Is(false) => format!("{column} = FALSE"),
+            Test::OneOf(values) => one_of(column, values.iter().map(literal).collect()),
+            Test::Printed(values) => {
+                let printed = match self {
+                    Dialect::Postgres => format!("{column}::text"),
+                    Dialect::Mysql | Dialect::Mariadb => format!("CAST({column} AS char)"),
+                };
+                one_of(
+                    &printed,
+                    values.iter().map(|text| self.text(text)).collect(),
+                )
+            }
+        }
     }
 
     /// Name of a column type.
@@ -322,6 +334,18 @@ mod tests {
         assert_eq!(
             Dialect::Mariadb.condition_of("i", &condition(&[3, 7])),
             "i.`state` IN (3, 7)"
+        );
+        let printed = of(Test::Printed(vec!["a".to_owned(), "b".to_owned()]));
+        assert_eq!(
+            DIALECTS
+                .iter()
+                .map(|it| it.condition_of("i", &printed))
+                .collect::<Vec<_>>(),
+            [
+                "i.\"state\"::text IN ('a', 'b')",
+                "CAST(i.`state` AS char) IN ('a', 'b')",
+                "CAST(i.`state` AS char) IN ('a', 'b')"
+            ]
         );
     }
 

@@ -152,12 +152,15 @@ pub(super) fn condition_finding(
                     .skip(before)
                     .filter(|it| it.code == "type-differs")
                 {
-                    "conditions compare numbers, texts, labels, uuids and truth values, as they are written; `where_sql` of a rule can say another one"
-                        .clone_into(&mut finding.help);
+                    finding.help = format!(
+                        "conditions compare numbers, texts, labels, uuids and truth values, as they are written; for any other type write \
+                         `{} = {{ text = \"…\" }}`: it compares what the server prints",
+                        small(&column.name)
+                    );
                 }
             }
         },
-        // Any type has a NULL.
+        // Any type has a NULL, and is printed.
         _ if live.column(&column.name).is_none() => {
             found.push(missing_column(&table.name, &column.name, live));
         }
@@ -176,7 +179,7 @@ pub(super) fn condition_finding(
                 found.push(error("type-differs", &object, message).help(help));
             }
         }
-        Test::Null | Test::NotNull => {}
+        Test::Null | Test::NotNull | Test::Printed(_) => {}
     }
 }
 

@@ -34,14 +34,18 @@ pub(super) fn condition(
         },
         test,
     };
-    let listed: Vec<(&Scalar, Span)> = match values.get_ref() {
+    let listed: Vec<(Scalar, Span)> = match values.get_ref() {
         Values::Null(true) => return of(Kind::Varchar, Test::Null),
         Values::Null(false) => return of(Kind::Varchar, Test::NotNull),
         Values::Truth(value) => return of(Kind::Varchar, Test::Is(*value)),
-        Values::One(value) => vec![(value, values.span())],
+        Values::One(value) => vec![(value.clone(), values.span())],
         Values::Many(values) => values
             .iter()
-            .map(|value| (value.get_ref(), value.span()))
+            .map(|value| (value.get_ref().clone(), value.span()))
+            .collect(),
+        Values::Printed(texts) => texts
+            .iter()
+            .map(|text| (Scalar::Text(text.get_ref().clone()), text.span()))
             .collect(),
     };
     if listed.is_empty() {
@@ -67,7 +71,7 @@ pub(super) fn condition(
                 .related(first.clone(), "first here"),
             );
         }
-        if is_text(value) != is_text(listed[0].0) {
+        if is_text(value) != is_text(&listed[0].0) {
             diagnostics.push(
                 Diagnostic::error(
                     "type-mismatch",
@@ -91,9 +95,18 @@ pub(super) fn condition(
         _ if wide => Kind::Bigint,
         _ => Kind::Integer,
     };
+    let is_printed = matches!(values.get_ref(), Values::Printed(_));
+    let texts = listed.iter().filter_map(|(value, _)| match value {
+        Scalar::Text(text) if is_printed => Some(text.clone()),
+        _ => None,
+    });
+    let texts: Vec<String> = texts.collect();
+    if is_printed {
+        return of(Kind::Varchar, Test::Printed(texts));
+    }
     let literals = listed.into_iter().map(|(value, _)| match value {
-        Scalar::Integer(number) => Literal::Integer(*number),
-        Scalar::Text(text) => Literal::Text(text.clone()),
+        Scalar::Integer(number) => Literal::Integer(number),
+        Scalar::Text(text) => Literal::Text(text),
     });
     of(kind, Test::OneOf(literals.collect()))
 }

@@ -58,6 +58,9 @@ struct ConditionDocument<'a> {
     null: Option<bool>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     values: Vec<serde_json::Value>,
+    /// Whether the values are what the server prints of the column.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    printed: bool,
 }
 
 /// A relation table: the columns that name the upper member and the descendant.
@@ -346,13 +349,15 @@ fn conditions(conditions: &[Condition]) -> Vec<ConditionDocument<'_>> {
             null: match condition.test {
                 Test::Null => Some(true),
                 Test::NotNull => Some(false),
-                Test::OneOf(_) | Test::Is(_) => None,
+                Test::OneOf(_) | Test::Is(_) | Test::Printed(_) => None,
             },
             values: match &condition.test {
                 Test::OneOf(values) => values.iter().map(value).collect(),
                 Test::Is(value) => vec![(*value).into()],
+                Test::Printed(values) => values.iter().map(|text| text.as_str().into()).collect(),
                 Test::Null | Test::NotNull => Vec::new(),
             },
+            printed: matches!(condition.test, Test::Printed(_)),
         })
         .collect()
 }

@@ -18,6 +18,8 @@ pub enum Values {
     Null(bool),
     /// A truth value.
     Truth(bool),
+    /// `{ text = "…" }`: the text that the server prints of it is this, or one of these.
+    Printed(Vec<Text>),
     /// A single value.
     One(Scalar),
     /// An array.
@@ -78,20 +80,27 @@ impl<'de> Deserialize<'de> for Values {
             type Value = Values;
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str(
-                    "a whole number, a text, an array of one of these, `true`, `false`, or `{ null = true }`",
+                    "a whole number, a text, an array of one of these, `true`, `false`, `{ null = true }`, or `{ text = \"…\" }`",
                 )
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Values, A::Error> {
                 #[derive(Deserialize)]
                 #[serde(
                     deny_unknown_fields,
-                    expecting = "`{ null = true }` or `{ null = false }`"
+                    expecting = "`{ null = true }`, `{ null = false }`, or `{ text = \"…\" }`"
                 )]
-                struct Null {
-                    null: bool,
+                struct Form {
+                    null: Option<bool>,
+                    text: Option<Spanned<Names>>,
                 }
-                let read = Null::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(Values::Null(read.null))
+                let form = Form::deserialize(MapAccessDeserializer::new(map))?;
+                match (form.null, form.text) {
+                    (Some(is), None) => Ok(Values::Null(is)),
+                    (None, Some(texts)) => Ok(Values::Printed(each(&texts))),
+                    _ => Err(A::Error::custom(
+                        "expected either `{ null = … }` or `{ text = … }`",
+                    )),
+                }
             }
             fn visit_bool<E: Error>(self, value: bool) -> Result<Values, E> {
                 Ok(Values::Truth(value))
@@ -205,15 +214,16 @@ impl JsonSchema for Values {
         "Values".into()
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "One value, several of one kind, a truth value, or whether the column is NULL.",
+            "description": "One value, several of one kind, a truth value, whether the column is NULL (`{ null = true }`), or what the server prints of it (`{ text = \"…\" }`, for columns of any type).",
             "anyOf": [
                 { "type": "boolean" },
                 { "type": "integer" },
                 { "type": "string" },
                 { "type": "array", "items": { "type": "integer" }, "minItems": 1, "uniqueItems": true },
                 { "type": "object", "properties": { "null": { "type": "boolean" } }, "required": ["null"], "additionalProperties": false },
+                { "type": "object", "properties": { "text": generator.subschema_for::<Names>() }, "required": ["text"], "additionalProperties": false },
                 { "type": "array", "items": { "type": "string" }, "minItems": 1, "uniqueItems": true },
             ],
         })

@@ -47,7 +47,7 @@ mail  = { key = "id bigint" }
 [rules.nodes]
 strategy   = "end-time"
 root       = "node"
-candidates = { parent_id = { null = true } }
+candidates = { parent_id = { null = true }, state = { text = ["done", "it's"] } }
 final      = { state = "done" }
 end_time   = "ended"
 hierarchy  = ["node: parent_id -> id"]

@@ -11,6 +11,7 @@ use crate::support::installation::Installation;
 tests! {
     each_server: [
         conditions_compare_what_is_written,
+        a_condition_on_another_type_is_told_how_to_ask,
     ],
 }
 
@@ -39,8 +40,30 @@ fn asked(dialect: Dialect) -> Vec<Asked> {
         ("code", "char(8)", "\"it's\"", "'it''s'", "'its'"),
         ("name", "varchar(20)", "[\"a\", \"b\"]", "'b'", "'c'"),
     ];
+    asked.push((
+        "day",
+        "date",
+        "{ text = [\"2024-02-29\", \"2024-03-01\"] }",
+        "'2024-02-29'",
+        "'2024-02-28'",
+    ));
     asked.extend(match dialect {
-        Dialect::Postgres => [
+        Dialect::Postgres => vec![
+            ("label3", "sort_of", "{ text = \"it's\" }", "'it''s'", "'b'"),
+            (
+                "net",
+                "inet",
+                "{ text = \"10.0.0.1/32\" }",
+                "'10.0.0.1'",
+                "'10.0.0.2'",
+            ),
+            (
+                "doc",
+                "json",
+                "{ text = '{\"a\":1}' }",
+                "'{\"a\":1}'",
+                "'{\"a\":2}'",
+            ),
             ("label", "sort", "\"it's\"", "'it''s'", "'b'"),
             ("label2", "sorts", "\"b\"", "'b'", "'it''s'"),
             ("flag2", "truth", "true", "true", "false"),
@@ -52,7 +75,16 @@ fn asked(dialect: Dialect) -> Vec<Asked> {
                 "'550e8400-e29b-41d4-a716-446655440001'",
             ),
         ],
-        Dialect::Mysql | Dialect::Mariadb => [
+        Dialect::Mysql | Dialect::Mariadb => vec![
+            (
+                "many",
+                "SET('a', 'b')",
+                "{ text = \"a,b\" }",
+                "'b,a'",
+                "'a'",
+            ),
+            ("since", "year", "{ text = \"2024\" }", "2024", "2023"),
+            ("doc", "json", "{ text = '[1, 2]' }", "'[1, 2]'", "'[2, 1]'"),
             (
                 "label",
                 "ENUM('a', 'b', 'it''s')",
@@ -117,7 +149,7 @@ retention = {{ default = "30d" }}
     let columns = each(&|(name, kind, ..)| format!("{name} {kind}"));
     let before = match dialect {
         Dialect::Postgres => {
-            "CREATE TYPE sort AS ENUM ('a', 'b', 'it''s'); CREATE DOMAIN sorts AS varchar(5); CREATE DOMAIN truth AS boolean;"
+            "CREATE TYPE sort AS ENUM ('a', 'b', 'it''s'); CREATE DOMAIN sort_of AS sort; CREATE DOMAIN sorts AS varchar(5); CREATE DOMAIN truth AS boolean;"
         }
         Dialect::Mysql | Dialect::Mariadb => "",
     };
@@ -156,4 +188,72 @@ retention = {{ default = "30d" }}
             0
         );
     }
+}
+
+/// Types that a condition does not compare as they are: `check` says how to ask for one, and is content with that.
+fn a_condition_on_another_type_is_told_how_to_ask(dialect: Dialect) {
+    let (before, kinds): (&str, &[&str]) = match dialect {
+        Dialect::Postgres => (
+            "CREATE TYPE sort AS ENUM ('a', 'b'); CREATE DOMAIN sort_of AS sort;",
+            &["sort_of", "date", "inet", "json", "bit(3)"],
+        ),
+        Dialect::Mysql | Dialect::Mariadb => ("", &["date", "time", "year", "SET('a', 'b')"]),
+    };
+    let columns: Vec<String> = (0..)
+        .zip(kinds)
+        .map(|(at, kind)| format!("c{at} {kind}"))
+        .collect();
+    let tables = ["job", "part"].map(|table| {
+        format!(
+            "CREATE TABLE {table} (id integer PRIMARY KEY, job_id integer, at timestamp NULL, {});",
+            columns.join(", ")
+        )
+    });
+    let spec = |value: &str| {
+        let conditions: Vec<String> = (0..kinds.len())
+            .map(|at| format!("c{at} = {value}"))
+            .collect();
+        let conditions = conditions.join(", ");
+        format!(
+            r#"
+name = "types"
+
+[tables]
+job  = {{ key = "id integer" }}
+part = {{ key = "id integer", parents = ["job_id -> job.id"], kept = {{ {conditions} }} }}
+
+[rules.jobs]
+strategy = "end-time"
+root = "job"
+candidates = {{ {conditions} }}
+final = {{ {conditions} }}
+end_time = "at timestamptz"
+retention = {{ default = "30d" }}
+"#
+        )
+    };
+    let spec = |value: &str| match dialect {
+        Dialect::Postgres => spec(value).replace(" timestamptz", ""),
+        Dialect::Mysql | Dialect::Mariadb => spec(value),
+    };
+    let as_text = spec("{ text = \"a\" }");
+    let schema = format!("{before}{}", tables.concat());
+    let mut database = Installation::of(dialect, &schema, &graph_of(&as_text));
+    let refused = told(&database, &spec("\"a\""));
+    for at in 0..kinds.len() {
+        for table in ["job", "part"] {
+            let said = refused
+                .iter()
+                .find(|it| it.contains(&format!("`{table}.c{at}`")));
+            let said = said.unwrap_or_else(|| panic!("{table}.c{at}: {refused:?}"));
+            assert!(
+                said.contains(&format!("`c{at} = {{ text = \"…\" }}`")),
+                "{said}"
+            );
+        }
+    }
+    assert_eq!(told(&database, &as_text), [""; 0]);
+    database.arm();
+    let run = database.run(json!({}));
+    assert!(run.is_ok(), "{run:?}");
 }

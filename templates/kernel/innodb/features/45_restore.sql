@@ -64,6 +64,7 @@ BEGIN
     DECLARE v_one   longtext;
     DECLARE v_value longtext;
     DECLARE v_list  longtext;
+    DECLARE v_column longtext;
     SET o_text = '';
     WHILE v_at < JSON_LENGTH(p_conditions) DO
         SET v_one = JSON_EXTRACT(p_conditions, CONCAT('$[', v_at, ']'));
@@ -73,8 +74,9 @@ BEGIN
             SET v_list = CONCAT_WS(', ', v_list, IF(JSON_TYPE(v_value) = 'STRING', QUOTE(JSON_UNQUOTE(v_value)), v_value));
             SET v_each = v_each + 1;
         END WHILE;
+        SET v_column = CONCAT('t.`', REPLACE(JSON_UNQUOTE(JSON_EXTRACT(v_one, '$.column')), '`', '``'), '`');
         SET o_text = CONCAT(
-            o_text, ' AND t.`', REPLACE(JSON_UNQUOTE(JSON_EXTRACT(v_one, '$.column')), '`', '``'), '` ',
+            o_text, ' AND ', IF(JSON_CONTAINS_PATH(v_one, 'one', '$.printed'), CONCAT('CAST(', v_column, ' AS char)'), v_column), ' ',
             CASE
                 WHEN v_list IS NOT NULL THEN CONCAT('IN (', v_list, ')')
                 WHEN JSON_CONTAINS(v_one, 'true', '$.null') THEN 'IS NULL'

@@ -9,15 +9,16 @@ LANGUAGE sql STABLE
 SET search_path FROM CURRENT
 AS $windrow$
     SELECT coalesce(string_agg(format(
-        ' AND t.%I %s',
+        ' AND t.%I%s %s',
         c."column",
+        CASE WHEN c.printed THEN '::text' END,
         CASE
             WHEN c."null" THEN 'IS NULL'
             WHEN NOT c."null" THEN 'IS NOT NULL'
             ELSE format('IN (%s)', (SELECT string_agg(quote_literal(v.value), ', ') FROM jsonb_array_elements_text(c."values") AS v(value)))
         END
     ), ''), '')
-    FROM jsonb_to_recordset(p_conditions) AS c("column" text, "null" boolean, "values" jsonb);
+    FROM jsonb_to_recordset(p_conditions) AS c("column" text, "null" boolean, "values" jsonb, printed boolean);
 $windrow$;
 --# comment on function conditions_of
 COMMENT ON FUNCTION conditions_of(jsonb) IS

@@ -50,6 +50,7 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
         expiry: matches!(single, Single::Expiry { .. }),
         orphan: matches!(single, Single::Orphan { .. }),
         keep_last: matches!(single, Single::KeepLast { .. }),
+        locks: dialect == Dialect::Mysql && matches!(single, Single::Orphan { .. }),
         family: super::rules::has_family(rule),
         shared: graph.workers > 1 && rule.is_divided(table),
         aged: aged.is_some(),

@@ -1102,7 +1102,7 @@ BEGIN
 {{- <w.single_clock rule /> }}
     SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
 {{- <w.is_claimed rule /> }}
-{%- if rule.single.orphan and not maria %}
+{%- if rule.single.locks %}
     -- Where any row may be held, the search locks none.
     CALL listed_held({{ rule.literal }}, '[]', v_held);
     SET v_ahead = IF(v_held{% if rule.single.above %} OR {{ <w.any_holds_beside list={rule.single.above} /> }}{% endif %}, 0, v_ahead);
@@ -1127,7 +1127,7 @@ BEGIN
         SET v_more = ROW_COUNT() > 0;
 {%- endif %}
 {%- if not rule.single.ranked %}
-{{- <w.list rule pass begun locks={rule.single.orphan and not maria} /> }}
+{{- <w.list rule pass begun locks={rule.single.locks} /> }}
 {%- endif %}
 {%- endfor %}
 {%- endif %}
@@ -1139,16 +1139,16 @@ BEGIN
     SET v_listed = JSON_LENGTH(v_keys), v_dated = v_listed;
 {%- else %}
     SET o_found = {% if rule.single.orphan %}IF(v_more AND v_listed = 0, p_rows, v_listed){% else %}v_listed{% endif %}
-{%- if rule.single.orphan and not maria %}, o_count = v_listed{% endif %};
+{%- if rule.single.locks %}, o_count = v_listed{% endif %};
 {%- endif %}
-{%- if rule.single.orphan and not maria %}
+{%- if rule.single.locks %}
     -- They are locked since they were judged: what held then holds until the end of the transaction. Nobody is waited for.
 {%- else %}
     -- Under their locks they are judged once more: what holds then holds until the end of the transaction. Nobody is waited for.
 {%- endif %}
     CALL listed_held({{ rule.literal }}, v_keys, v_held);
     IF o_found BETWEEN 1 AND p_rows AND v_dated = v_listed AND NOT v_held
-{%- if rule.single.orphan and not maria %} AND v_ahead > 0
+{%- if rule.single.locks %} AND v_ahead > 0
 {%- elif rule.single.above %}
         AND NOT {{ <w.any_holds_beside list={rule.single.above} /> }}
 {%- endif %} THEN
@@ -1164,7 +1164,7 @@ BEGIN
         WHERE {{ <w.single_goes rule undated={false} /> }}»;
 {%- endfilter %}
         SET o_rows = ROW_COUNT();
-{%- elif rule.single.orphan and not maria %}
+{%- elif rule.single.locks %}
 {{- <w.delete_listed rule /> }}
 {%- else %}
 {%- filter fit %}
@@ -1194,7 +1194,7 @@ BEGIN
         SET o_first = {% if maria %}CONCAT(SUBSTRING_INDEX(TRIM(TRAILING ']' FROM v_keys), ',', 10), ']')
 {%- else %}JSON_EXTRACT(v_keys{% for place in range(end=10) %}, '$[{{ place }}]'{% endfor %}){% endif %};
         SELECT JSON_ARRAY(b.pass, b.row_key, {{ rule.single.place_of_b }}) INTO o_place FROM work_bound AS b WHERE b.position = 2;
-{%- if rule.single.orphan and not maria %}
+{%- if rule.single.locks %}
     ELSEIF v_listed > 0 THEN
         -- Locked and not deleted: the caller rolls back where o_rows is not o_count.
         SET o_rows = 0;

@@ -12,6 +12,9 @@ pub(crate) struct SingleView {
     pub(crate) expiry: bool,
     pub(crate) orphan: bool,
     pub(crate) keep_last: bool,
+    /// Whether a batch is searched under the locks of its rows: orphans on MySQL. Where a time decides, an index
+    /// has it, and to lock the rows of an index costs as much as to lock them by their keys afterwards.
+    pub(crate) locks: bool,
     /// Whether rows of other tables are deleted with those of the table.
     pub(crate) family: bool,
     /// Whether workers share its rows out.

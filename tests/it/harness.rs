@@ -17,7 +17,7 @@ use windrow::sandbox::mysql::Flavour;
 
 use crate::support::effort;
 
-pub(crate) use report::count;
+pub(crate) use report::{aside, count};
 pub(crate) use run::slow;
 
 /// What keeps a test busy.

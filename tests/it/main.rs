@@ -32,6 +32,7 @@ mod events;
 mod facts;
 mod fleet;
 mod forward;
+mod from_plain;
 mod generated;
 mod guard;
 mod harness;
@@ -135,6 +136,7 @@ harness::tests! {
         facts::tests,
         fleet::tests,
         forward::tests,
+        from_plain::tests,
         generated::tests,
         guard::tests,
         hatch::tests,

@@ -54,8 +54,8 @@ pub(super) fn begin(tests: usize) {
     }
 }
 
-/// What a thread says that is not a test's own.
-pub(super) fn aside(text: &str) {
+/// What is said beside the outcome: by a thread that is not a test's own, or by a test that is asked to measure.
+pub(crate) fn aside(text: &str) {
     eprintln!("{text}");
 }
 

@@ -19,6 +19,9 @@ const TIMES: &str = "WINDROW_TEST_TIMES";
 /// The first seed of `make prove`, which takes another one each time unless it is told.
 const SEED: &str = "WINDROW_TEST_SEED";
 
+/// How many rows a test of sizes takes that is asked to measure.
+const ROWS: &str = "WINDROW_TEST_ROWS";
+
 static FIRST: LazyLock<u64> = LazyLock::new(|| match number(SEED) {
     Some(seed) => seed,
     None if is_proof() => {
@@ -36,6 +39,11 @@ pub(crate) fn is_proof() -> bool {
 /// Whether all is tried of what `make test` tries a part of.
 fn is_whole() -> bool {
     is_proof() || defect::is_expected()
+}
+
+/// How many rows a test of sizes takes, where somebody says so: then it prints what it measures.
+pub(crate) fn rows() -> Option<i64> {
+    number(ROWS).map(|rows| i64::try_from(rows).expect("a number of rows"))
 }
 
 /// What random choices start from.

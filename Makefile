@@ -13,6 +13,9 @@ GIB_FREE = awk '/MemAvailable/ { print int($$2 / 1048576) }' /proc/meminfo 2>/de
 GIB_SHM = df --output=avail -BG /dev/shm 2>/dev/null | tr -dc 0-9 || echo 0
 SCRATCH := $(shell [ "$$($(GIB_FREE))" -ge 16 ] && [ "$$($(GIB_SHM))" -ge 12 ] && echo /dev/shm || echo "$${TMPDIR:-/tmp}")
 
+# Where those keep them whose data is bigger than memory.
+DISK = /var/tmp
+
 TEST = TMPDIR=$(SCRATCH) $(CARGO) test --quiet --test it --
 
 .PHONY: help setup demo demo-down dist leave lint test prove msrv licences advisories fmt generated generated-check bench build clean
@@ -50,7 +53,7 @@ test: lint ## Check all that, and every test on real servers
 	@$(CARGO) test --quiet --lib --bins
 	@$(TEST) --quiet --no-lints
 
-prove: setup ## Attack the promises for hours: ten times as many random worlds (TIMES=5), other ones each time (SEED=), an end at every statement of a run, clusters, fleets, monitoring at work, runners of migrations, then defects slipped into the SQL; and the licences
+prove: setup ## Attack the promises for hours: ten times as many random worlds (TIMES=5), other ones each time (SEED=), an end at every statement of a run, clusters, fleets, monitoring at work, runners of migrations, defects slipped into the SQL, ten years of history (DISK=/var/tmp); and the licences
 	@.ci/licences
 	@.ci/servers
 	@.ci/servers galera
@@ -59,6 +62,7 @@ prove: setup ## Attack the promises for hours: ten times as many random worlds (
 	@monitors=$$(.ci/monitors) && WINDROW_MONITORS=$$monitors WINDROW_TEST_PATIENCE=1800 $(TEST) --ignored monitoring::
 	@runners=$$(.ci/runners) && WINDROW_RUNNERS=$$runners WINDROW_TEST_PATIENCE=1800 $(TEST) --ignored migrations::
 	@WINDROW_TEST_PATIENCE=14400 $(TEST) --ignored --exact prove::every_defect_is_noticed
+	@WINDROW_TEST_PATIENCE=36000 TMPDIR=$(DISK) $(CARGO) test --quiet --test it -- --ignored --test-threads=1 years::
 
 msrv: ## Check the sources with the oldest Rust that Cargo.toml promises, which must be here or come by rustup
 	@.ci/msrv

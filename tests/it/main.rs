@@ -100,6 +100,7 @@ mod windows;
 mod work_tables;
 mod workers;
 mod worlds;
+mod years;
 mod yworkflow;
 
 harness::tests! {
@@ -204,6 +205,7 @@ harness::tests! {
         workers::kinds::tests,
         workers::tests,
         worlds::tests,
+        years::tests,
         yworkflow::tests,
     ],
 }

@@ -220,6 +220,7 @@ fn fill(session: &mut Session, dialect: Dialect, dir: &Path, families: i64) -> R
     if dialect != Dialect::Postgres {
         session.execute("SET sql_log_bin = 1")?;
     }
+    ensure!(done > 0, "the disk has no room for a history");
     Ok(done)
 }
 
@@ -407,7 +408,7 @@ fn plot(title: &str, run: &Run) -> String {
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 450 240\" font-family=\"sans-serif\" font-size=\"12\">\n\
          <rect width=\"450\" height=\"240\" fill=\"#fff\"/>\n\
-         <text x=\"40\" y=\"20\">{title}: CPU of the server per row, µs, in each tenth of {:.1} million rows</text>\n",
+         <text x=\"40\" y=\"20\">{title}: CPU per row, µs, in each tenth of {:.1} million rows</text>\n",
         run.rows() / 1e6
     );
     for (tenth, cost) in tenths.iter().enumerate() {

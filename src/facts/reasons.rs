@@ -58,7 +58,8 @@ pub const REASONS: [Reason; 11] = [
     reason(
         "RETENTION_NOT_REACHED",
         "a member ended too recently",
-        "a member ended too recently; or it became one of the newest roots of its group (`keep`) during the run",
+        "a member ended too recently; or it became one of the newest roots of its group (`keep`) during the run; in a \
+         rule of partitions of several tables: a partition is over, but one that goes with it is not",
     ).or(
         "Nothing: it becomes due by itself.",
     ),
@@ -96,7 +97,7 @@ pub const REASONS: [Reason; 11] = [
         "a row that is kept refers to it",
         "a row of another table keeps a member (an edge with `restrict`, or a row that is not `final`), or, in a rule by \
          removal time, a row that is kept refers to one of the family's rows, or one of the family's rows also belongs to \
-         something that no rule deletes",
+         something that no rule deletes; in a rule of partitions: a row of a table under `references` refers to one of its rows",
     ).or(
         "Nothing, if that row is meant to keep it. Otherwise end or remove that row in the application, or change its edge in the spec.",
     ),

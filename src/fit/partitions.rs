@@ -1,14 +1,26 @@
 //! Tables that are partitioned: what a rule that drops partitions needs of them, and where a rule could.
 
 use super::finding::{Finding, error, notice, warning};
-use crate::catalog::{Catalog, CatalogTable};
+use crate::catalog::{Catalog, CatalogTable, ForeignKey};
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Rule, Table};
 use crate::render::{control_name, role_name};
 
 /// Adds what keeps a rule from dropping partitions.
 pub(super) fn compare(graph: &Graph, rule: &Rule, catalog: &Catalog, found: &mut Vec<Finding>) {
-    let table = graph.table(rule.root);
+    for table in &rule.order {
+        compare_table(graph, rule, graph.table(*table), catalog, found);
+    }
+}
+
+/// The same of one of its tables.
+fn compare_table(
+    graph: &Graph,
+    rule: &Rule,
+    table: &Table,
+    catalog: &Catalog,
+    found: &mut Vec<Finding>,
+) {
     let Some(live) = catalog.tables.get(&table.name) else {
         return;
     };
@@ -26,13 +38,14 @@ pub(super) fn compare(graph: &Graph, rule: &Rule, catalog: &Catalog, found: &mut
         );
         return;
     }
-    if let Some(key) = live.referenced_by.first() {
+    if let Some(key) = keys(graph, rule, table, live, catalog).next() {
         let message = format!(
             "`{}` refers to it by {}: a partition that rows may refer to is not dropped",
             key.table, key.name
         );
         found.push(error("partition-bound", &table.name, message).help(
-            "`strategy = \"age\"` deletes the rows that nothing refers to, or drop the foreign key",
+            "`strategy = \"age\"` deletes the rows that nothing refers to, or drop the foreign key; between tables of one \
+             rule, make it from each partition to the one of its family",
         ));
     }
     let mut triggers = live.triggers.iter();
@@ -55,6 +68,27 @@ pub(super) fn compare(graph: &Graph, rule: &Rule, catalog: &Catalog, found: &mut
             ),
         );
     }
+}
+
+/// The foreign keys that keep partitions of a table from being dropped: to the table, and to a partition, unless it comes from
+/// another table of the rule: a run looks whether that partition goes with this one.
+fn keys<'a>(
+    graph: &'a Graph,
+    rule: &'a Rule,
+    table: &'a Table,
+    live: &'a CatalogTable,
+    catalog: &'a Catalog,
+) -> impl Iterator<Item = &'a ForeignKey> {
+    let of_rule = |key: &&ForeignKey| {
+        let mut tables = rule.order.iter().map(|table| &graph.table(*table).name);
+        tables.any(|name| key.table == format!("{}.{name}", graph.schema))
+    };
+    let parts = catalog.tables.values();
+    let parts = parts.filter(|it| it.partition_of.as_ref() == Some(&table.name));
+    let to_parts = parts.flat_map(|part| &part.referenced_by);
+    live.referenced_by
+        .iter()
+        .chain(to_parts.filter(move |key| !of_rule(key)))
 }
 
 /// Only the owner of a partition can drop it.
@@ -81,7 +115,11 @@ fn owners(graph: &Graph, table: &Table, catalog: &Catalog, found: &mut Vec<Findi
 pub(super) fn told(graph: &Graph, table: &Table, live: &CatalogTable, found: &mut Vec<Finding>) {
     let mut rules = graph.rules.iter();
     let of_it = |rule: &&Rule| graph.table(rule.root).name == table.name;
-    if !live.partitioned || rules.clone().filter(of_it).any(Rule::drops_partitions) {
+    let drops = |rule: &Rule| {
+        let mut tables = rule.order.iter();
+        rule.drops_partitions() && tables.any(|it| graph.table(*it).name == table.name)
+    };
+    if !live.partitioned || rules.clone().any(drops) {
         return;
     }
     let message = "is partitioned: each statement touches all its partitions, and none is dropped";

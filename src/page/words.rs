@@ -319,7 +319,13 @@ pub(super) fn kept(graph: &Graph, rule: &Rule) -> Vec<Line> {
     if rule.by_end() {
         lines.push(line![said("Families of which another session has a row locked: the next run tries again. Nothing waits for long.")]);
     } else if rule.drops_partitions() {
-        lines.push(line![said("A partition in which a row is kept, with all of its rows; the default partition; one that is partitioned itself.")]);
+        let with = match rule.order.len() {
+            1 => "",
+            _ => " and the partitions of the same time",
+        };
+        lines.push(line![said(format!(
+            "A partition in which a row is kept, with all of its rows{with}; the default partition; one that is partitioned itself."
+        ))]);
         lines.push(line![said("A partition while others have the table locked: the next run tries again. Nothing waits for long.")]);
     } else {
         lines.push(line![

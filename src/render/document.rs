@@ -213,6 +213,9 @@ struct RuleDocument<'a> {
     /// Of a rule of partitions: whether their bounds are dates.
     #[serde(skip_serializing_if = "is_not")]
     dates: bool,
+    /// Of such a rule: whether rows of other tables may refer to its rows.
+    #[serde(skip_serializing_if = "is_not")]
+    referred: bool,
     /// Whether rows of its families may name rows of other ones.
     #[serde(skip_serializing_if = "is_not")]
     crosses: bool,
@@ -327,7 +330,8 @@ pub(super) fn going<'a>(graph: &'a Graph, plan: &Plan) -> Vec<&'a str> {
 pub(super) fn dropped(graph: &Graph) -> Vec<&str> {
     let rules = graph.rules.iter().filter(|rule| rule.drops_partitions());
     rules
-        .map(|rule| graph.table(rule.root).name.as_str())
+        .flat_map(|rule| &rule.order)
+        .map(|table| graph.table(*table).name.as_str())
         .collect()
 }
 
@@ -591,8 +595,9 @@ pub(super) fn of_rule(
             Unit::Family => "family",
             Unit::Window => "window",
         }),
-        plain: rule.is_plain(graph.table(rule.root)),
+        plain: rule.is_plain(graph.table(rule.root)) || rule.drops_partitions(),
         dates: rule.drops_partitions() && rule.epoch.is_some(),
+        referred: rule.drops_partitions() && timed.is_some_and(|it| !it.references.is_empty()),
         crosses: crosses(graph, rule),
         stamps: stamp::documents(graph, rule, dialect),
         along: families.then(|| along(rule)),

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use self::member::{MemberView, Tables, any_of};
 use super::adopt::{AdoptView, Adopter, BetweenView};
-use super::names::{local, table_name, time_of};
+use super::names::{escaped, local, table_name, time_of};
 use super::others::{ListView, OtherView, Others};
 use super::raw;
 use super::roots::Roots;
@@ -21,7 +21,7 @@ mod member;
 pub(super) struct TimedView {
     /// Whether rows of one table are deleted, of which only a hold keeps one: most of that is the kernel's.
     pub(super) plain: bool,
-    /// The partitions of such a table, where these are dropped.
+    /// The partitions of its tables, where these are dropped.
     pub(super) partition: Option<PartitionView>,
     /// When a row of such a table is due.
     due: DueView,
@@ -100,13 +100,15 @@ pub(super) struct TimedView {
     held: Vec<ListView>,
 }
 
-/// What is said of the partitions of a table.
+/// What is said of the partitions of the tables of a rule.
 #[derive(Serialize)]
 pub(super) struct PartitionView {
     /// The type of their bounds, that of the column.
     bound_type: &'static str,
-    /// The table as a text that names it.
-    regclass: String,
+    /// The tables: for a comment, as one text, and as what the catalog calls them.
+    told: String,
+    text: String,
+    tables: String,
 }
 
 /// The time of a row of one table.
@@ -174,7 +176,15 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
                 Some(_) => "date",
                 None => dialect.kind(rule.end_time.kind),
             },
-            regclass: dialect.text(&table_name(graph, dialect, &graph.table(rule.root).name)),
+            told: told(graph, rule, dialect),
+            text: dialect.text(&listed(graph, rule)),
+            tables: rule
+                .order
+                .iter()
+                .map(|table| table_name(graph, dialect, &graph.table(*table).name))
+                .map(|name| format!("{}::regclass", dialect.text(&name)))
+                .collect::<Vec<_>>()
+                .join(", "),
         }),
         due: DueView::new(rule, dialect),
         in_zone: match rule.end_time.kind {
@@ -241,6 +251,24 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
             .map(|reference| table_name(graph, dialect, &reference.table))
             .collect(),
     }
+}
+
+/// The tables of a rule, for people.
+fn listed(graph: &Graph, rule: &Rule) -> String {
+    let names = rule.order.iter();
+    let names: Vec<&str> = names
+        .map(|table| graph.table(*table).name.as_str())
+        .collect();
+    names.join(", ")
+}
+
+/// The same for a comment.
+fn told(graph: &Graph, rule: &Rule, dialect: Dialect) -> String {
+    let what = match rule.order.len() {
+        1 => "the table",
+        _ => "one of the tables",
+    };
+    format!("{what} {}", escaped(dialect, &listed(graph, rule)))
 }
 
 /// The work tables for what is kept by each further column of a row.

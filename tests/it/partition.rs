@@ -1,5 +1,6 @@
 //! Rules that drop whole range partitions, on PostgreSQL.
 
+mod families;
 mod locks;
 mod model;
 mod refused;
@@ -11,6 +12,9 @@ use windrow::dialect::Dialect;
 use windrow::fit;
 use windrow::graph::Graph;
 
+use self::families::{
+    foreign_keys_go_from_partition_to_partition, partitions_of_several_tables_go_as_the_model_says,
+};
 use self::locks::{
     a_held_row_that_comes_late_keeps_its_partition,
     the_application_waits_no_longer_than_the_lock_timeout,
@@ -28,6 +32,8 @@ use crate::support::installation::{Installation, violations};
 tests! {
     on_postgres: [
         a_run_drops_what_the_model_says,
+        partitions_of_several_tables_go_as_the_model_says,
+        foreign_keys_go_from_partition_to_partition,
         the_application_waits_no_longer_than_the_lock_timeout,
         a_held_row_that_comes_late_keeps_its_partition,
         what_a_drop_would_pass_over_is_refused_by_name,

@@ -211,7 +211,7 @@ impl Rule {
         Some((time, self.epoch?))
     }
 
-    /// Whether whole partitions of its table are dropped.
+    /// Whether whole partitions of its tables are dropped.
     pub fn drops_partitions(&self) -> bool {
         self.timed().is_some_and(|timed| timed.partitioned)
     }

@@ -11,7 +11,7 @@ pub struct Timed {
     pub retention: i64,
     /// What one transaction takes.
     pub unit: Unit,
-    /// Whether whole partitions of the only table are dropped, and no single rows are deleted.
+    /// Whether whole partitions are dropped, and no single rows are deleted.
     pub partitioned: bool,
     /// The tables in the order in which their rows are deleted.
     pub members: Vec<Member>,

@@ -47,7 +47,8 @@ pub(super) fn refuse(
              `batch_rows`"
         }
         Strategy::Partition => {
-            "it has `root`, `time`, `retention` and `limits`: a partition is dropped with all of its rows; the strategy `age` has more"
+            "it has `root`, `time`, `tables`, `references`, `retention` and `limits`: a partition is dropped with all of its rows; the strategy `age` \
+             has more"
         }
         Strategy::Expiry => {
             "it has `root`, `time`, `candidates`, `where_sql`, `fallback` with a time and a retention, `archive`, and `limits` with `batch_rows` and `batch_family_rows`"
@@ -97,7 +98,9 @@ pub(super) fn foreign_to_time(
                 .map(|it| ("default", it.span())),
         );
     } else {
-        found.extend(rule.tables.first().map(|it| ("tables", it.span())));
+        let tables = rule.tables.first();
+        let tables = tables.filter(|_| strategy != Strategy::Partition);
+        found.extend(tables.map(|it| ("tables", it.span())));
         found.extend(rule.end_time.as_ref().map(|it| ("end_time", it.span())));
         found.extend(rule.unit.as_ref().map(|it| ("unit", it.span())));
         found.extend(rule.stamp.as_ref().map(|it| ("stamp", it.span())));
@@ -107,7 +110,6 @@ pub(super) fn foreign_to_time(
         let candidate = candidates.first_key_value();
         found.extend(candidate.map(|(column, _)| ("candidates", column.span())));
         found.extend(rule.where_sql.as_ref().map(|it| ("where_sql", it.span())));
-        found.extend(rule.references.first().map(|it| ("references", it.span())));
         found.extend(rule.archive.as_ref().map(|it| ("archive", it.span())));
         found.extend(count(rule, BATCH_ROWS));
     }

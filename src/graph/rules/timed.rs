@@ -45,7 +45,9 @@ pub(super) fn rule(
     let (time, epoch) = time(spec, text, rule, strategy, diagnostics).unzip();
     let ended = rule.end_time.as_ref();
     let ended = ended.and_then(|written| end_time(text, written, diagnostics));
-    let members = if by_removal_time {
+    let by_partition = strategy == spec::Strategy::Partition;
+    let listed = by_removal_time || by_partition && !rule.tables.is_empty();
+    let members = if listed {
         members(spec, text, rule, root, tables, diagnostics)
     } else {
         root.map(alone).into_iter().collect()
@@ -53,7 +55,8 @@ pub(super) fn rule(
     let order: Vec<TableId> = members.iter().map(|member| member.table).collect();
     // A table that could not be read may be the one that is missed.
     if members.len() >= rule.tables.len() && !tables.edges_are_unclear() {
-        check_children(name, &order, by_removal_time, tables, diagnostics);
+        let lists = by_removal_time || by_partition;
+        check_children(name, &order, lists, tables, diagnostics);
     }
     let references = references(text, spec, rule, &order, tables, diagnostics);
     let around = Around {
@@ -105,7 +108,7 @@ pub(super) fn rule(
         strategy: Strategy::Timed(Timed {
             retention: kept.default.filter(|_| !by_removal_time).unwrap_or(0),
             unit: unit(text, rule),
-            partitioned: strategy == spec::Strategy::Partition,
+            partitioned: by_partition,
             members,
             ended,
             references,
@@ -199,7 +202,7 @@ fn check_written(
     }
 }
 
-/// The root table of a rule by age, which has no other.
+/// The root table of a rule that has no other.
 fn alone(table: TableId) -> Member {
     let family = Vec::new();
     Member { table, family }
@@ -420,7 +423,7 @@ fn members(
 fn check_children(
     name: &Text,
     order: &[TableId],
-    by_removal_time: bool,
+    lists: bool,
     tables: &Resolved,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
@@ -453,7 +456,7 @@ fn check_children(
                     "child-not-listed",
                     name.span(),
                     format!("the rows of `{child}` belong to `{parent}`, but the rule leaves them behind"),
-                    if by_removal_time {
+                    if lists {
                         format!("list `{child}` before `{parent}` under `tables`, or remove the edge")
                     } else {
                         "the rule deletes rows of one table: use the strategy `orphan` or `expiry`, which also deletes \

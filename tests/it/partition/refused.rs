@@ -99,7 +99,7 @@ pub(super) fn only_a_member_of_the_owner_of_partitions_drops_them() {
         "DROP TABLE event_log_old".to_owned(),
         "SELECT count(*) FROM event_log".to_owned(),
         format!(
-            "SELECT {control}.event_log_drop_partition('event_log_old'::regclass, 'DEFAULT', 100)"
+            "SELECT {control}.event_log_drop_partitions(ARRAY['event_log_old'::regclass], ARRAY['DEFAULT'], 100)"
         ),
         format!("SELECT {control}.partition_step(1, 'event_log')"),
     ] {
@@ -159,14 +159,15 @@ pub(super) fn nothing_but_a_partition_that_was_judged_is_dropped() {
         ("event_log_far", &far),
         ("event_log", &old),
     ] {
-        let drop =
-            format!("SELECT W.event_log_drop_partition('{table}'::regclass, '{bound}', 100)");
+        let drop = format!(
+            "SELECT W.event_log_drop_partitions(ARRAY['{table}'::regclass::oid], ARRAY['{bound}'], 100)"
+        );
         let error = format!("{:#}", installation.attempt(&drop).expect_err(&drop));
         assert!(error.contains("has the bounds"), "{drop}: {error}");
         assert_eq!(installation.texts(all), before, "{drop}");
     }
     installation.execute(&format!(
-        "SELECT W.event_log_drop_partition('event_log_old'::regclass, '{old}', 100)"
+        "SELECT W.event_log_drop_partitions(ARRAY['event_log_old'::regclass::oid], ARRAY['{old}'], 100)"
     ));
     let after: Vec<String> = before
         .into_iter()

@@ -1,7 +1,8 @@
--- Rules that drop whole range partitions of one table. Their verbs are rows, count_partition, drop_partition and, where holds of
--- other rules may keep rows, held_partition. A partition is to them what a family is to others: it is deleted as a whole or not at
--- all. Only the verb drop_partition drops a table, and only one that the catalog has, under its lock, as a partition of exactly the
--- rule's table with exactly these bounds.
+-- Rules that drop whole range partitions. Their verbs are rows, drop_partitions and, for each table by its position in the order of
+-- deletion, count_partition_<n> and, where holds of other rules or rows of other tables may keep rows, held_partition_<n> and
+-- referred_partition_<n>. What a family is to others, to them is a partition, or of several tables all partitions whose ranges
+-- overlap: it is deleted as a whole or not at all. Only the verb drop_partitions drops tables, and only those that the catalog has,
+-- under its lock, as partitions of exactly the rule's tables with exactly these bounds.
 
 -- run_partition: what runs have dropped.
 --# create table run_partition
@@ -9,6 +10,7 @@ CREATE TABLE IF NOT EXISTS run_partition (
     run_id       bigint      NOT NULL,
     rule         text        NOT NULL,
     name         text        NOT NULL,
+    table_name   text        NOT NULL,
     from_bound   text        NOT NULL,
     to_bound     text        NOT NULL,
     deleted_rows bigint      NOT NULL,
@@ -18,14 +20,15 @@ CREATE TABLE IF NOT EXISTS run_partition (
 );
 --# comment on table run_partition
 COMMENT ON TABLE run_partition IS
-    'The partitions that runs have dropped, with their bounds (from inclusive, -infinity: MINVALUE; to exclusive), their rows, which were '
+    'The partitions that runs have dropped, with the table that they were of, their bounds (from inclusive, -infinity: MINVALUE; to exclusive), their rows, which were '
     'counted while nobody could write to them, and their size with indexes.';
 
--- partitions_of: the partitions of the table of a rule. o_kind: plain, default, or other: what is partitioned itself, or is being
--- detached. Bounds are texts of the type of the column; o_to is NULL where there is no end.
+-- partitions_of: the partitions of the tables of a rule. o_place: the position of their table in the order of deletion. o_kind:
+-- plain, default, or other: what is partitioned itself, or is being detached. Bounds are texts of the type of the column; o_to is
+-- NULL where there is no end.
 --# create function partitions_of
 CREATE OR REPLACE FUNCTION partitions_of(p_rule text)
-RETURNS TABLE (o_id oid, o_name text, o_kind text, o_from text, o_to text, o_bound text)
+RETURNS TABLE (o_id oid, o_place bigint, o_table text, o_name text, o_kind text, o_from text, o_to text, o_bound text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 SET datestyle = 'ISO, YMD'
@@ -35,6 +38,8 @@ BEGIN
     RETURN QUERY
     SELECT
         c.oid,
+        w.place,
+        w.name,
         CASE WHEN n.nspname = s.schema_name THEN c.relname::text ELSE format('%s.%s', n.nspname, c.relname) END,
         CASE
             WHEN b.bound = 'DEFAULT' THEN 'default'
@@ -46,7 +51,8 @@ BEGIN
         b.bound
     FROM rule AS r
     CROSS JOIN spec AS s
-    JOIN pg_inherits AS i ON i.inhparent = to_regclass(format('%I.%I', s.schema_name, r.root))
+    CROSS JOIN LATERAL unnest(r.tables) WITH ORDINALITY AS w(name, place)
+    JOIN pg_inherits AS i ON i.inhparent = to_regclass(format('%I.%I', s.schema_name, w.name))
     JOIN pg_class AS c ON c.oid = i.inhrelid AND c.relispartition
     JOIN pg_namespace AS n ON n.oid = c.relnamespace
     CROSS JOIN LATERAL (SELECT pg_get_expr(c.relpartbound, c.oid)) AS p(bound)
@@ -56,10 +62,56 @@ END
 $windrow$;
 --# comment on function partitions_of
 COMMENT ON FUNCTION partitions_of(text) IS
-    'The partitions of the table of p_rule, with their bounds (from inclusive, to exclusive; NULL: the default one, or without an end).';
+    'The partitions of the tables of p_rule, with their bounds (from inclusive, to exclusive; NULL: the default one, or without an end).';
+
+-- partition_families: the partitions of a rule that are dropped together. Of one table that is each for itself; of several those
+-- whose ranges overlap, directly or through others: so each row of one is in one family. The default partitions are in none.
+--# create function partition_families
+CREATE OR REPLACE FUNCTION partition_families(p_rule text)
+RETURNS TABLE (o_name text, o_from text, o_to text, o_ids oid[])
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET datestyle = 'ISO, YMD'
+SET timezone = 'UTC'
+AS $windrow$
+BEGIN
+    RETURN QUERY
+    WITH part AS (
+        -- Times without a zone are compared as if they were in UTC, all of them.
+        SELECT
+            p.*, p.o_table = r.root AS is_root, p.o_from::timestamptz AS since, coalesce(p.o_to::timestamptz, 'infinity') AS till
+        FROM partitions_of(p_rule) AS p
+        JOIN rule AS r ON r.rule = p_rule
+        WHERE p.o_from IS NOT NULL
+    ),
+    begun AS (
+        SELECT
+            p.*,
+            (p.since >= max(p.till) OVER (
+                ORDER BY p.since, p.till, p.o_place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+            )) IS NOT FALSE AS begins
+        FROM part AS p
+    ),
+    numbered AS (
+        SELECT b.*, count(*) FILTER (WHERE b.begins) OVER (ORDER BY b.since, b.till, b.o_place) AS number FROM begun AS b
+    )
+    SELECT
+        (array_agg(n.o_name ORDER BY n.is_root DESC, n.till DESC, n.o_place DESC))[1],
+        (array_agg(n.o_from ORDER BY n.since))[1],
+        CASE WHEN bool_and(n.o_to IS NOT NULL) THEN (array_agg(n.o_to ORDER BY n.till DESC))[1] END,
+        array_agg(n.o_id ORDER BY n.o_place, n.since)
+    FROM numbered AS n
+    GROUP BY n.number;
+END
+$windrow$;
+--# comment on function partition_families
+COMMENT ON FUNCTION partition_families(text) IS
+    'The partitions of p_rule that are dropped together, in that order: name (of the last one of the root table, else of another), '
+    'bounds (from inclusive, to exclusive; NULL: without an end).';
 
 -- partition_misfit: why no partition of a rule is dropped, by the catalog. A drop asks no row, fires no trigger and is in no
--- replica by logical decoding: what needs one of these is not for it.
+-- replica by logical decoding: what needs one of these is not for it. A foreign key from a partition to one of its family is no
+-- obstacle: it goes first.
 --# create function partition_misfit
 CREATE OR REPLACE FUNCTION partition_misfit(p_rule text)
 RETURNS text
@@ -70,83 +122,94 @@ AS $windrow$
 DECLARE
     v_rule   rule%ROWTYPE;
     v_schema text := (SELECT s.schema_name FROM spec AS s);
+    v_name   text;
     v_table  oid;
     v_found  record;
     v_known  boolean;
 BEGIN
     SELECT * INTO STRICT v_rule FROM rule AS r WHERE r.rule = p_rule;
-    v_table := to_regclass(format('%I.%I', v_schema, v_rule.root));
-    IF NOT EXISTS (
-        SELECT
-        FROM pg_partitioned_table AS t
-        JOIN pg_attribute AS a ON a.attrelid = t.partrelid AND a.attnum = t.partattrs[0]
-        WHERE t.partrelid = v_table
-          AND t.partstrat = 'r'
-          AND t.partnatts = 1
-          AND a.attname = v_rule.time_name
-    ) THEN
-        RETURN format('table %s is not partitioned by range of %s alone: use the strategy age', v_rule.root, v_rule.time_name);
-    END IF;
-    SELECT f.conname, f.conrelid::regclass AS other
-    INTO v_found
-    FROM pg_constraint AS f
-    WHERE f.contype = 'f'
-      AND (f.confrelid = v_table OR f.confrelid IN (SELECT i.inhrelid FROM pg_inherits AS i WHERE i.inhparent = v_table))
-    ORDER BY f.conparentid = 0 DESC, f.conname
-    LIMIT 1;
-    IF FOUND THEN
-        RETURN format('table %s refers to %s by %s, and a partition that rows refer to cannot be dropped: use the strategy age',
-            v_found.other, v_rule.root, v_found.conname);
-    END IF;
-    SELECT g.tgname
-    INTO v_found
-    FROM pg_trigger AS g
-    WHERE g.tgrelid = v_table
-      AND NOT g.tgisinternal
-      AND g.tgenabled <> 'D'
-      AND g.tgtype & 8 = 8
-    ORDER BY g.tgname
-    LIMIT 1;
-    IF FOUND THEN
-        RETURN format('table %s has the trigger %s on DELETE, which a dropped partition does not fire: use the strategy age',
-            v_rule.root, v_found.tgname);
-    END IF;
-    -- The tables of pg_partman: who has its own maintenance does not need another.
-    FOR v_found IN
-        SELECT
-            c.oid::regclass AS config,
-            has_schema_privilege(c.relnamespace, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') AS readable,
-            EXISTS (
-                SELECT
-                FROM pg_depend AS d
-                JOIN pg_extension AS e ON e.oid = d.refobjid AND e.extname = 'pg_partman'
-                WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.refclassid = 'pg_extension'::regclass
-            ) AS is_known
-        FROM pg_class AS c
-        JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = 'parent_table' AND NOT a.attisdropped
-        WHERE c.relname = 'part_config'
-          AND c.relkind = 'r'
-        ORDER BY c.oid
-    LOOP
-        IF v_found.readable THEN
-            EXECUTE format('SELECT EXISTS (SELECT FROM %s AS p WHERE p.parent_table::text = $1)', v_found.config)
-            INTO v_known
-            USING format('%s.%s', v_schema, v_rule.root);
-            IF v_known THEN
-                RETURN format('pg_partman maintains %s, as %s says: let its retention drop the partitions, or remove it from there',
-                    v_rule.root, v_found.config);
-            END IF;
-        ELSIF v_found.is_known THEN
-            RETURN format('whether pg_partman maintains %s is not known: GRANT SELECT ON %s TO %I, and USAGE on its schema',
-                v_rule.root, v_found.config, current_user);
+    FOREACH v_name IN ARRAY v_rule.tables LOOP
+        v_table := to_regclass(format('%I.%I', v_schema, v_name));
+        IF NOT EXISTS (
+            SELECT
+            FROM pg_partitioned_table AS t
+            JOIN pg_attribute AS a ON a.attrelid = t.partrelid AND a.attnum = t.partattrs[0]
+            WHERE t.partrelid = v_table
+              AND t.partstrat = 'r'
+              AND t.partnatts = 1
+              AND a.attname = v_rule.time_name
+        ) THEN
+            RETURN format('table %s is not partitioned by range of %s alone: use the strategy age', v_name, v_rule.time_name);
         END IF;
+        SELECT f.conname, f.conrelid::regclass AS other
+        INTO v_found
+        FROM pg_constraint AS f
+        WHERE f.contype = 'f'
+          AND (f.confrelid = v_table OR f.confrelid IN (SELECT i.inhrelid FROM pg_inherits AS i WHERE i.inhparent = v_table))
+          AND NOT EXISTS (
+              SELECT
+              FROM partition_families(p_rule) AS p
+              WHERE f.conrelid = ANY (p.o_ids)
+                AND f.confrelid = ANY (p.o_ids)
+                AND array_position(p.o_ids, f.conrelid) <= array_position(p.o_ids, f.confrelid)
+          )
+        ORDER BY f.conparentid = 0 DESC, f.conname
+        LIMIT 1;
+        IF FOUND THEN
+            RETURN format('table %s refers to %s by %s, and a partition that rows refer to cannot be dropped: use the strategy age%s',
+                v_found.other, v_name, v_found.conname,
+                CASE WHEN cardinality(v_rule.tables) > 1 THEN ', or make keys from each partition to the one of its family' END);
+        END IF;
+        SELECT g.tgname
+        INTO v_found
+        FROM pg_trigger AS g
+        WHERE g.tgrelid = v_table
+          AND NOT g.tgisinternal
+          AND g.tgenabled <> 'D'
+          AND g.tgtype & 8 = 8
+        ORDER BY g.tgname
+        LIMIT 1;
+        IF FOUND THEN
+            RETURN format('table %s has the trigger %s on DELETE, which a dropped partition does not fire: use the strategy age',
+                v_name, v_found.tgname);
+        END IF;
+        -- The tables of pg_partman: who has its own maintenance does not need another.
+        FOR v_found IN
+            SELECT
+                c.oid::regclass AS config,
+                has_schema_privilege(c.relnamespace, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') AS readable,
+                EXISTS (
+                    SELECT
+                    FROM pg_depend AS d
+                    JOIN pg_extension AS e ON e.oid = d.refobjid AND e.extname = 'pg_partman'
+                    WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.refclassid = 'pg_extension'::regclass
+                ) AS is_known
+            FROM pg_class AS c
+            JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = 'parent_table' AND NOT a.attisdropped
+            WHERE c.relname = 'part_config'
+              AND c.relkind = 'r'
+            ORDER BY c.oid
+        LOOP
+            IF v_found.readable THEN
+                EXECUTE format('SELECT EXISTS (SELECT FROM %s AS p WHERE p.parent_table::text = $1)', v_found.config)
+                INTO v_known
+                USING format('%s.%s', v_schema, v_name);
+                IF v_known THEN
+                    RETURN format('pg_partman maintains %s, as %s says: let its retention drop the partitions, or remove it from there',
+                        v_name, v_found.config);
+                END IF;
+            ELSIF v_found.is_known THEN
+                RETURN format('whether pg_partman maintains %s is not known: GRANT SELECT ON %s TO %I, and USAGE on its schema',
+                    v_name, v_found.config, current_user);
+            END IF;
+        END LOOP;
     END LOOP;
     RETURN NULL;
 END
 $windrow$;
 --# comment on function partition_misfit
 COMMENT ON FUNCTION partition_misfit(text) IS
-    'Why no partition of p_rule can be dropped: how its table is partitioned, foreign keys and triggers on it, pg_partman; NULL: nothing.';
+    'Why no partition of p_rule can be dropped: how its tables are partitioned, foreign keys and triggers on it, pg_partman; NULL: nothing.';
 
 -- partition_unowned: a partition that the owner role may not drop. No right can be granted for that, but membership.
 --# create function partition_unowned
@@ -205,11 +268,10 @@ $windrow$;
 COMMENT ON FUNCTION check_partitions() IS
     'Raises 55000 where partitions of a rule cannot be dropped; check_catalog() calls it.';
 
--- next_partition: the partition that ends first behind p_after, if it ends before or at the cutoff.
+-- next_partition: the family of partitions that ends first behind p_after, if it ends before or at the cutoff.
 --# create function next_partition
 CREATE OR REPLACE FUNCTION next_partition(
-    p_rule text, p_after text, p_cutoff text,
-    OUT o_id oid, OUT o_name text, OUT o_kind text, OUT o_from text, OUT o_to text, OUT o_bound text
+    p_rule text, p_after text, p_cutoff text, OUT o_name text, OUT o_from text, OUT o_to text, OUT o_ids oid[]
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -217,25 +279,25 @@ SET datestyle = 'ISO, YMD'
 SET timezone = 'UTC'
 AS $windrow$
 BEGIN
-    -- Times without a zone are compared as if they were in UTC, all of them.
-    SELECT p.o_id, p.o_name, p.o_kind, p.o_from, p.o_to, p.o_bound
-    INTO o_id, o_name, o_kind, o_from, o_to, o_bound
-    FROM partitions_of(p_rule) AS p
-    WHERE p.o_to::timestamptz <= p_cutoff::timestamptz
-      AND (p_after IS NULL OR p.o_to::timestamptz > p_after::timestamptz)
-    ORDER BY p.o_to::timestamptz
+    SELECT f.o_name, f.o_from, f.o_to, f.o_ids
+    INTO o_name, o_from, o_to, o_ids
+    FROM partition_families(p_rule) AS f
+    WHERE f.o_to::timestamptz <= p_cutoff::timestamptz
+      AND (p_after IS NULL OR f.o_to::timestamptz > p_after::timestamptz)
+    ORDER BY f.o_to::timestamptz
     LIMIT 1;
 END
 $windrow$;
 --# comment on function next_partition
 COMMENT ON FUNCTION next_partition(text, text, text) IS
-    'The next partition of p_rule that is due: it ends after p_after (NULL: the first), and at p_cutoff at the latest. Reads only.';
+    'The next family of partitions of p_rule that is due: it ends after p_after (NULL: the first), and at p_cutoff at the latest. Reads '
+    'only.';
 
--- partition_judged: what a partition holds, and why it is kept, if it is. o_key: the partition, and the first row that keeps it.
+-- partition_judged: what the partitions of a family hold, and why they are kept, if they are. o_counts: their rows, in the order of
+-- p_ids; o_rows: by table, in the order of deletion. o_key: a partition, and the first of its rows that keeps it.
 --# create function partition_judged
 CREATE OR REPLACE FUNCTION partition_judged(
-    p_rule text, p_name text, p_kind text, p_from text, p_to text,
-    OUT o_rows bigint, OUT o_oldest json, OUT o_key text, OUT o_reason text
+    p_rule text, p_ids oid[], OUT o_counts bigint[], OUT o_rows bigint[], OUT o_oldest json, OUT o_key text, OUT o_reason text
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -244,55 +306,90 @@ SET timezone = 'UTC'
 SET row_security = off
 AS $windrow$
 DECLARE
-    v_stay text[];
-    v_held text[];
+    v_binds boolean := bound_by(p_rule);
+    v_refer boolean := (SELECT r.document ? 'referred' FROM rule AS r WHERE r.rule = p_rule);
+    v_held  text[]  := held_keys(p_rule);
+    v_part  record;
+    v_rows  bigint;
+    v_time  timestamptz;
+    v_first timestamptz;
+    v_json  json;
+    v_kept  text[];
+    v_stay  text[];
+    v_named text;
 BEGIN
-    o_key := p_name;
-    IF p_kind <> 'plain' THEN
-        o_rows := 0;
-        o_reason := 'NOT_DROPPABLE';
-        RETURN;
-    END IF;
-    IF bound_by(p_rule) THEN
-        EXECUTE format('SELECT %s(%L, %L)', routine_of(p_rule, 'held_partition'), p_from, p_to) INTO v_stay;
-    END IF;
-    EXECUTE format(
-        'SELECT c.o_rows, to_json(c.o_oldest), c.o_held FROM %s(%L, %L, $1::%s[]) AS c',
-        routine_of(p_rule, 'count_partition'), p_from, p_to, key_type_of(p_rule)
-    )
-    INTO o_rows, o_oldest, v_held
-    USING held_keys(p_rule) || v_stay;
-    IF v_held <> '{}' THEN
-        o_key := format('%s (%s)', p_name, v_held[1]);
-        o_reason := 'HELD';
-    END IF;
+    SELECT array_fill(0::bigint, ARRAY[cardinality(r.tables)]) INTO o_rows FROM rule AS r WHERE r.rule = p_rule;
+    o_counts := array_fill(0::bigint, ARRAY[cardinality(p_ids)]);
+    FOR v_part IN
+        SELECT p.* FROM partitions_of(p_rule) AS p WHERE p.o_id = ANY (p_ids) ORDER BY p.o_kind = 'plain', array_position(p_ids, p.o_id)
+    LOOP
+        IF v_part.o_kind <> 'plain' THEN
+            o_key := v_part.o_name;
+            o_reason := 'NOT_DROPPABLE';
+            RETURN;
+        END IF;
+        EXECUTE format(
+            'SELECT c.o_rows, c.o_oldest, to_json(c.o_oldest), c.o_held FROM %s(%L, %L, $1::%s[]) AS c',
+            routine_of(p_rule, 'count_partition_' || v_part.o_place), v_part.o_from, v_part.o_to, key_type_of(p_rule)
+        )
+        INTO v_rows, v_time, v_json, v_kept
+        USING v_held;
+        IF v_binds THEN
+            EXECUTE format('SELECT %s(%L, %L)', routine_of(p_rule, 'held_partition_' || v_part.o_place), v_part.o_from, v_part.o_to)
+            INTO v_stay;
+            v_kept := ARRAY(SELECT k.id FROM unnest(v_kept || v_stay) AS k(id) ORDER BY k.id);
+        END IF;
+        IF v_kept <> '{}' AND o_reason IS NULL THEN
+            o_key := format('%s (%s)', v_part.o_name, v_kept[1]);
+            o_reason := 'HELD';
+        END IF;
+        IF v_refer AND o_reason IS NULL THEN
+            EXECUTE format('SELECT %s(%L, %L)', routine_of(p_rule, 'referred_partition_' || v_part.o_place), v_part.o_from, v_part.o_to)
+            INTO v_named;
+            IF v_named IS NOT NULL THEN
+                o_key := format('%s (%s)', v_part.o_name, v_named);
+                o_reason := 'REFERENCED';
+            END IF;
+        END IF;
+        o_counts[array_position(p_ids, v_part.o_id)] := v_rows;
+        o_rows[v_part.o_place] := o_rows[v_part.o_place] + v_rows;
+        IF v_first IS NULL OR v_time < v_first THEN
+            v_first := v_time;
+            o_oldest := v_json;
+        END IF;
+    END LOOP;
 END
 $windrow$;
 --# comment on function partition_judged
-COMMENT ON FUNCTION partition_judged(text, text, text, text, text) IS
-    'Rows of a partition of p_rule, counted; o_reason: why it is kept, NULL: it may be dropped. Reads the partition from end to end.';
+COMMENT ON FUNCTION partition_judged(text, oid[]) IS
+    'Rows of partitions of p_rule, counted by table; o_reason: why they are kept, NULL: they may be dropped. Reads each from end to end.';
 
--- partition_batch: one batch: one partition. Has no transaction control.
+-- partition_batch: one batch: one family of partitions. Has no transaction control.
 --# create function partition_batch
 CREATE OR REPLACE FUNCTION partition_batch(
-    p_run bigint, p_rule text, p_id oid, p_name text, p_kind text, p_from text, p_to text, p_bound text,
+    p_run bigint, p_rule text, p_ids oid[],
     OUT o_families bigint, OUT o_rows bigint[], OUT o_skip_keys text[], OUT o_skip_reasons text[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
+    v_part   record;
     v_judged record;
-    v_bytes  bigint;
+    v_bounds text[];
 BEGIN
     PERFORM begin_batch('holds');
-    IF p_kind = 'plain' THEN
-        -- Nobody writes to it while its rows are counted: what is dropped is what was judged. Rows of other partitions are written.
-        EXECUTE format('LOCK TABLE ONLY %s IN SHARE MODE', p_id::regclass);
-    END IF;
-    SELECT j.o_rows, j.o_key, j.o_reason INTO v_judged FROM partition_judged(p_rule, p_name, p_kind, p_from, p_to) AS j;
+    -- Nobody writes to them while their rows are counted: what is dropped is what was judged. Rows of other partitions are written.
+    FOR v_part IN
+        SELECT p.o_id, p.o_kind FROM partitions_of(p_rule) AS p WHERE p.o_id = ANY (p_ids) ORDER BY array_position(p_ids, p.o_id)
+    LOOP
+        IF v_part.o_kind = 'plain' THEN
+            EXECUTE format('LOCK TABLE ONLY %s IN SHARE MODE', v_part.o_id::regclass);
+        END IF;
+    END LOOP;
+    SELECT j.o_counts, j.o_rows, j.o_key, j.o_reason INTO v_judged FROM partition_judged(p_rule, p_ids) AS j;
     o_families := 0;
-    o_rows := ARRAY[0];
+    o_rows := array_fill(0::bigint, ARRAY[cardinality(v_judged.o_rows)]);
     o_skip_keys := '{}';
     o_skip_reasons := '{}';
     IF v_judged.o_reason IS NOT NULL THEN
@@ -300,20 +397,28 @@ BEGIN
         o_skip_reasons := ARRAY[v_judged.o_reason];
         RETURN;
     END IF;
-    v_bytes := pg_total_relation_size(p_id);
-    EXECUTE format('SELECT %s($1, $2, $3)', routine_of(p_rule, 'drop_partition'))
-    USING p_id, p_bound, setting_of(p_rule, 'lock_timeout')::integer;
-    INSERT INTO run_partition (run_id, rule, name, from_bound, to_bound, deleted_rows, bytes)
-    VALUES (p_run, p_rule, p_name, p_from, p_to, v_judged.o_rows, v_bytes);
+    INSERT INTO run_partition (run_id, rule, name, table_name, from_bound, to_bound, deleted_rows, bytes)
+    SELECT p_run, p_rule, p.o_name, p.o_table, p.o_from, p.o_to, d.counted, pg_total_relation_size(p.o_id)
+    FROM unnest(p_ids, v_judged.o_counts) AS d(id, counted)
+    JOIN partitions_of(p_rule) AS p ON p.o_id = d.id;
+    v_bounds := ARRAY(
+        SELECT p.o_bound
+        FROM unnest(p_ids) WITH ORDINALITY AS d(id, place)
+        LEFT JOIN partitions_of(p_rule) AS p ON p.o_id = d.id
+        ORDER BY d.place
+    );
+    EXECUTE format('SELECT %s($1, $2, $3)', routine_of(p_rule, 'drop_partitions'))
+    USING p_ids, v_bounds, setting_of(p_rule, 'lock_timeout')::integer;
     o_families := 1;
-    o_rows := ARRAY[v_judged.o_rows];
+    o_rows := v_judged.o_rows;
 END
 $windrow$;
 --# comment on function partition_batch
-COMMENT ON FUNCTION partition_batch(bigint, text, oid, text, text, text, text, text) IS
-    'Drops, in the caller''s transaction, one partition, unless something keeps it; partition_step() calls it.';
+COMMENT ON FUNCTION partition_batch(bigint, text, oid[]) IS
+    'Drops, in the caller''s transaction, the partitions of one family, unless something keeps one; partition_step() calls it.';
 
--- partitions_left: the default partition, where it has rows that are due or have no time: they are never deleted.
+-- partitions_left: the default partitions, where they have rows that are due or have no time: they are never deleted; and what is
+-- over, but of a family that is not.
 --# create function partitions_left
 CREATE OR REPLACE FUNCTION partitions_left(p_rule text, p_cutoff text, OUT o_skip_keys text[], OUT o_skip_reasons text[])
 LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -337,6 +442,7 @@ BEGIN
         FROM partitions_of(p_rule) AS p
         JOIN rule AS r ON r.rule = p_rule
         WHERE p.o_kind = 'default'
+        ORDER BY p.o_place
     LOOP
         EXECUTE format(
             'SELECT coalesce(bool_or(%1$s <= %2$L), false), coalesce(bool_or(%1$s IS NULL), false) FROM %3$s AS t',
@@ -352,13 +458,32 @@ BEGIN
             o_skip_reasons := o_skip_reasons || 'UNDATED_MEMBER'::text;
         END IF;
     END LOOP;
+    FOR v_part IN
+        SELECT w.over, w.young
+        FROM partition_families(p_rule) AS f
+        CROSS JOIN LATERAL (
+            SELECT
+                (array_agg(p.o_name ORDER BY o.is_over DESC, array_position(f.o_ids, p.o_id)))[1] AS over,
+                (array_agg(p.o_name ORDER BY o.is_over, array_position(f.o_ids, p.o_id)))[1] AS young,
+                bool_or(o.is_over) AND NOT bool_and(o.is_over) AS waits
+            FROM partitions_of(p_rule) AS p
+            CROSS JOIN LATERAL (SELECT coalesce(p.o_to::timestamptz <= p_cutoff::timestamptz, false)) AS o(is_over)
+            WHERE p.o_id = ANY (f.o_ids)
+        ) AS w
+        WHERE w.waits
+        ORDER BY f.o_from::timestamptz
+    LOOP
+        o_skip_keys := o_skip_keys || format('%s (%s)', v_part.over, v_part.young);
+        o_skip_reasons := o_skip_reasons || 'RETENTION_NOT_REACHED'::text;
+    END LOOP;
 END
 $windrow$;
 --# comment on function partitions_left
 COMMENT ON FUNCTION partitions_left(text, text) IS
-    'The default partition of p_rule, where rows in it are due by p_cutoff, or have no time. Reads it from end to end.';
+    'The default partitions of p_rule, where rows in them are due by p_cutoff, or have no time, which are read from end to end; and the '
+    'first partition that is over of each family that is not, with the first that is not.';
 
--- partition_step: one partition of a run, with its progress in the ledger, in the caller's transaction.
+-- partition_step: one family of partitions of a run, with its progress in the ledger, in the caller's transaction.
 --# create function partition_step
 CREATE OR REPLACE FUNCTION partition_step(p_run bigint, p_rule text)
 RETURNS text
@@ -421,9 +546,7 @@ BEGIN
     BEGIN
         SELECT b.o_families, b.o_rows, b.o_skip_keys, b.o_skip_reasons
         INTO v_batch
-        FROM partition_batch(
-            p_run, p_rule, v_next.o_id, v_next.o_name, v_next.o_kind, v_next.o_from, v_next.o_to, v_next.o_bound
-        ) AS b;
+        FROM partition_batch(p_run, p_rule, v_next.o_ids) AS b;
         PERFORM look_at_last(p_run);
         IF v_run.dry_run THEN
             -- The dry run is the real batch, rolled back.
@@ -446,10 +569,12 @@ BEGIN
         PERFORM record_failure(p_run, p_rule, v_next.o_name, v_sqlstate, v_message);
         SELECT
             0::bigint AS o_families,
-            ARRAY[0::bigint] AS o_rows,
+            array_fill(0::bigint, ARRAY[cardinality(r.tables)]) AS o_rows,
             ARRAY[v_next.o_name] AS o_skip_keys,
             ARRAY[CASE WHEN is_busy(v_sqlstate) THEN 'LOCKED' ELSE 'FAILED' END] AS o_skip_reasons
-        INTO v_batch;
+        INTO v_batch
+        FROM rule AS r
+        WHERE r.rule = p_rule;
     END IF;
     PERFORM end_step(
         p_run, p_rule, v_batch.o_families, v_batch.o_rows, '{}',
@@ -462,7 +587,7 @@ END
 $windrow$;
 --# comment on function partition_step
 COMMENT ON FUNCTION partition_step(bigint, text) IS
-    'One partition of run p_run, and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and '
+    'One family of partitions of run p_run, and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and '
     'commits.';
 
 -- partition_idle: whether nothing is due, and nothing is to be said.
@@ -507,7 +632,7 @@ DECLARE
     v_next     record;
     v_judged   record;
     v_left     record;
-    v_rows     bigint := 0;
+    v_rows     bigint[] := (SELECT array_fill(0::bigint, ARRAY[cardinality(r.tables)]) FROM rule AS r WHERE r.rule = p_rule);
     v_oldest   json;
     v_samples  jsonb := '[]';
     v_keys     text[] := '{}';
@@ -529,14 +654,14 @@ BEGIN
         END IF;
         v_after := v_next.o_to;
         v_batches := v_batches + 1;
-        SELECT j.* INTO v_judged FROM partition_judged(p_rule, v_next.o_name, v_next.o_kind, v_next.o_from, v_next.o_to) AS j;
+        SELECT j.* INTO v_judged FROM partition_judged(p_rule, v_next.o_ids) AS j;
         IF v_judged.o_reason IS NOT NULL THEN
             v_keys := v_keys || v_judged.o_key;
             v_reasons := v_reasons || v_judged.o_reason;
             CONTINUE;
         END IF;
         v_families := v_families + 1;
-        v_rows := v_rows + v_judged.o_rows;
+        v_rows := ARRAY(SELECT a.old + a.new FROM unnest(v_rows, v_judged.o_rows) WITH ORDINALITY AS a(old, new, place) ORDER BY a.place);
         v_oldest := coalesce(v_oldest, v_judged.o_oldest);
         IF jsonb_array_length(v_samples) < 10 THEN
             v_samples := v_samples || to_jsonb(v_next.o_name);
@@ -547,14 +672,14 @@ BEGIN
         v_keys := v_keys || v_left.o_skip_keys;
         v_reasons := v_reasons || v_left.o_skip_reasons;
     END IF;
-    RETURN preview_document(p_rule, v_families, ARRAY[v_rows], v_oldest, v_samples, v_keys, v_reasons, NULL, v_limit, v_more, v_batches);
+    RETURN preview_document(p_rule, v_families, v_rows, v_oldest, v_samples, v_keys, v_reasons, NULL, v_limit, v_more, v_batches);
 END
 $windrow$;
 --# comment on function partition_preview
 COMMENT ON FUNCTION partition_preview(text, jsonb, timestamptz) IS
     'What a run of a rule of partitions would drop and skip now, as one JSON document. Reads only; preview() calls it.';
 
--- due_partitions: what lists the ends of the partitions that are due by a rule, the oldest first, for a FROM: up to the cutoff at
+-- due_partitions: what lists the ends of the families of partitions that are due by a rule, the oldest first, for a FROM: up to the cutoff at
 -- an instant.
 --# create function due_partitions
 CREATE OR REPLACE FUNCTION due_partitions(p_rule text, p_from text, p_at text, p_limit text)
@@ -565,10 +690,10 @@ AS $windrow$
 BEGIN
     RETURN format(
         $due$(
-            SELECT p.o_to::%1$s AS ended
-            FROM partitions_of(%2$L) AS p
-            WHERE p.o_to::%1$s > %3$s AND p.o_to::%1$s <= %4$s
-            ORDER BY p.o_to::%1$s
+            SELECT f.o_to::%1$s AS ended
+            FROM partition_families(%2$L) AS f
+            WHERE f.o_to::%1$s > %3$s AND f.o_to::%1$s <= %4$s
+            ORDER BY f.o_to::%1$s
             LIMIT %5$s
         )$due$,
         time_type_of(p_rule), p_rule, p_from, cutoff_call(p_rule, p_at), p_limit

@@ -4,14 +4,15 @@ use super::edit;
 use crate::support::defect::Defect;
 
 const MODEL: &str = "partition::a_run_drops_what_the_model_says";
+const FAMILIES: &str = "partition::partitions_of_several_tables_go_as_the_model_says";
 
 pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "partition-before-the-cutoff-alone",
         what: "a partition that ends at the cutoff itself is not dropped",
         postgres: &[edit(
-            "p.o_to::timestamptz <= p_cutoff::timestamptz",
-            "p.o_to::timestamptz < p_cutoff::timestamptz",
+            "f.o_to::timestamptz <= p_cutoff::timestamptz",
+            "f.o_to::timestamptz < p_cutoff::timestamptz",
         )],
         mysql: &[],
         noticed_by: &[MODEL],
@@ -20,8 +21,8 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "partition-by-its-lower-bound",
         what: "a partition is due once its first row is",
         postgres: &[edit(
-            "WHERE p.o_to::timestamptz <= p_cutoff::timestamptz",
-            "WHERE p.o_from::timestamptz <= p_cutoff::timestamptz",
+            "WHERE f.o_to::timestamptz <= p_cutoff::timestamptz",
+            "WHERE f.o_from::timestamptz <= p_cutoff::timestamptz",
         )],
         mysql: &[],
         noticed_by: &[MODEL],
@@ -30,18 +31,52 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "partition-with-held-rows",
         what: "a partition is dropped though a hold keeps one of its rows",
         postgres: &[edit(
-            "    IF v_held <> '{}' THEN\n        o_key",
-            "    IF false THEN\n        o_key",
+            "IF v_kept <> '{}' AND o_reason IS NULL THEN",
+            "IF false THEN",
         )],
         mysql: &[],
         noticed_by: &[MODEL],
     },
     Defect {
+        name: "partition-family-by-its-first-end",
+        what: "partitions of several tables go once the first of them is due",
+        postgres: &[edit(
+            "(array_agg(n.o_to ORDER BY n.till DESC))[1]",
+            "(array_agg(n.o_to ORDER BY n.till))[1]",
+        )],
+        mysql: &[],
+        noticed_by: &[FAMILIES],
+    },
+    Defect {
+        name: "partition-family-of-the-next-alone",
+        what: "of partitions that overlap, only each with the one before it is dropped together",
+        postgres: &[edit(
+            "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING",
+            "ROWS BETWEEN 1 PRECEDING AND 1 PRECEDING",
+        )],
+        mysql: &[],
+        noticed_by: &[FAMILIES],
+    },
+    Defect {
+        name: "partition-of-referred-rows",
+        what: "a partition is dropped though a row of another table refers to one of its rows",
+        postgres: &[edit("IF v_named IS NOT NULL THEN", "IF false THEN")],
+        mysql: &[],
+        noticed_by: &[FAMILIES],
+    },
+    Defect {
+        name: "partition-of-steps-of-held-runs",
+        what: "a hold keeps the partition of its row, and not those of what names it",
+        postgres: &[edit("t.\"run_id\" IN (SELECT unnest(p_held))", "false")],
+        mysql: &[],
+        noticed_by: &[FAMILIES],
+    },
+    Defect {
         name: "partition-open-to-writers",
         what: "a partition is counted while others write to it",
         postgres: &[edit(
-            "IN SHARE MODE', p_id::regclass",
-            "IN ACCESS SHARE MODE', p_id::regclass",
+            "IN SHARE MODE', v_part.o_id::regclass",
+            "IN ACCESS SHARE MODE', v_part.o_id::regclass",
         )],
         mysql: &[],
         noticed_by: &["partition::a_held_row_that_comes_late_keeps_its_partition"],
@@ -50,7 +85,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "partition-of-any-table",
         what: "what is dropped may be a partition of another table",
         postgres: &[edit(
-            "WHERE i.inhparent = '\"public\".\"event_log\"'::regclass",
+            "WHERE i.inhparent IN ('\"public\".\"event_log\"'::regclass)",
             "WHERE true",
         )],
         mysql: &[],

@@ -1,0 +1,508 @@
+//! Rules that drop the partitions of several tables together: what they say and do is what a model in memory says.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rand::rngs::SmallRng;
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+use serde_json::{Value, json};
+use windrow::dialect::Dialect;
+use windrow::fit;
+
+use super::{grant, only, owner};
+use crate::support::effort::{enough, seeds};
+use crate::support::graphs::graph_of;
+use crate::support::installation::{Installation, violations};
+
+/// 31 days and an hour before lies the cutoff: midnight of day 0.
+const AS_OF: &str = "2026-04-10T01:00:00Z";
+const DAY_0: &str = "timestamptz '2026-03-10 00:00+00'";
+
+/// In the order of deletion; rows of steps name the run, those of notes do not.
+const TABLES: [&str; 3] = ["step", "note", "run"];
+const RUN: usize = 2;
+
+const SPEC: &str = r#"
+dialects = ["postgres"]
+[tables]
+run  = { key = "id bigint" }
+step = { parents = ["run_id bigint -> run.id"], indexed = ["run_id"] }
+note = {}
+[rules.runs]
+strategy  = "partition"
+root      = "run"
+time      = "at timestamptz"
+tables    = ["step: run_id", "note", "run"]
+references = ["pin: run_id -> run"]
+retention = { default = "31d", minimum = "7d", safety_lag = "1h" }
+"#;
+
+const SCHEMA: &str = "
+CREATE TABLE run (id bigint NOT NULL, at timestamptz, PRIMARY KEY (id, at)) PARTITION BY RANGE (at);
+CREATE TABLE step (id bigint, run_id bigint, at timestamptz) PARTITION BY RANGE (at);
+CREATE INDEX step_run ON step (run_id);
+CREATE TABLE note (id bigint, at timestamptz) PARTITION BY RANGE (at);
+CREATE TABLE pin (run_id bigint);
+";
+
+/// A partition: its bounds in days.
+#[derive(Clone, Debug)]
+struct Part {
+    table: usize,
+    name: String,
+    from: Option<i64>,
+    to: Option<i64>,
+    divided: bool,
+}
+
+impl Part {
+    fn since(&self) -> i64 {
+        self.from.unwrap_or(i64::MIN)
+    }
+
+    fn till(&self) -> i64 {
+        self.to.unwrap_or(i64::MAX)
+    }
+
+    /// Whether it has a row of some hours.
+    fn has(&self, hours: i64) -> bool {
+        self.from.is_none_or(|from| from * 24 <= hours) && self.to.is_none_or(|to| hours < to * 24)
+    }
+
+    fn overlaps(&self, other: &Part) -> bool {
+        self.since() < other.till() && other.since() < self.till()
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Row {
+    table: usize,
+    id: i64,
+    run: i64,
+    hours: i64,
+}
+
+#[derive(Clone, Debug)]
+struct World {
+    parts: Vec<Part>,
+    defaults: Vec<usize>,
+    rows: Vec<Row>,
+    holds: BTreeSet<i64>,
+    /// The runs that rows of a table outside of the rule refer to.
+    pins: BTreeSet<i64>,
+}
+
+/// What a run says and leaves.
+#[derive(Debug, Default, PartialEq)]
+struct Verdict {
+    families: Vec<String>,
+    dropped: BTreeMap<String, usize>,
+    skipped: BTreeMap<String, Vec<String>>,
+    rows: [usize; 3],
+}
+
+impl World {
+    fn random(random: &mut SmallRng) -> World {
+        let mut parts = Vec::new();
+        let mut edges: Vec<i64> = (0..random.random_range(3..8))
+            .map(|_| random.random_range(-20..8))
+            .collect();
+        edges.push(0);
+        edges.sort_unstable();
+        edges.dedup();
+        for (table, name) in TABLES.iter().enumerate() {
+            // Some tables have the same bounds as others, some leave bounds out.
+            let all = random.random_bool(0.5);
+            let own: Vec<i64> = edges
+                .iter()
+                .copied()
+                .filter(|_| all || random.random_bool(0.6))
+                .collect();
+            let ends = std::iter::once(None).chain(own.iter().copied().map(Some));
+            for (place, from) in ends.enumerate() {
+                let to = own.get(place).copied();
+                let open = from.is_none() || to.is_none();
+                if random.random_bool(if open { 0.25 } else { 0.85 }) {
+                    parts.push(Part {
+                        table,
+                        name: format!("{name}_{place}"),
+                        from,
+                        to,
+                        divided: random.random_bool(0.05),
+                    });
+                }
+            }
+        }
+        let defaults: Vec<usize> = (0..TABLES.len())
+            .filter(|_| random.random_bool(0.5))
+            .collect();
+        let mut world = World {
+            parts,
+            defaults,
+            rows: Vec::new(),
+            holds: BTreeSet::new(),
+            pins: BTreeSet::new(),
+        };
+        for id in 1..=random.random_range(0..30) {
+            let table = random.random_range(0..TABLES.len());
+            let hours = edges.choose(random).expect("an edge") * 24
+                + [0, 12, -1].choose(random).expect("a step");
+            if world.defaults.contains(&table) || world.part_of(table, hours).is_some() {
+                let run = random.random_range(1..30);
+                world.rows.push(Row {
+                    table,
+                    id,
+                    run,
+                    hours,
+                });
+            }
+            if random.random_bool(0.12) {
+                world.holds.insert(id);
+            }
+            if random.random_bool(0.08) {
+                world.pins.insert(id);
+            }
+        }
+        world
+    }
+
+    fn part_of(&self, table: usize, hours: i64) -> Option<&Part> {
+        let mut parts = self.parts.iter();
+        parts.find(|part| part.table == table && part.has(hours))
+    }
+
+    fn rows_of(&self, part: &Part) -> Vec<&Row> {
+        let rows = self.rows.iter();
+        rows.filter(|row| row.table == part.table && part.has(row.hours))
+            .collect()
+    }
+
+    /// The partitions that hang together, in the order of deletion; the families by their ends.
+    fn families(&self) -> Vec<Vec<&Part>> {
+        let mut families: Vec<Vec<&Part>> = Vec::new();
+        for part in &self.parts {
+            let (mut with, without): (Vec<_>, Vec<_>) = families
+                .into_iter()
+                .partition(|family: &Vec<&Part>| family.iter().any(|it| it.overlaps(part)));
+            families = without;
+            with.push(vec![part]);
+            families.push(with.concat());
+        }
+        for family in &mut families {
+            family.sort_by_key(|part| (part.table, part.since()));
+        }
+        families.sort_by_key(|family| family.iter().map(|part| part.till()).max());
+        families
+    }
+
+    /// What keeps the rows of a partition.
+    fn kept(&self, part: &Part) -> Option<(&'static str, String)> {
+        let rows = self.rows_of(part);
+        let keys = rows.iter().filter_map(|row| match row.table {
+            RUN => Some(row.id),
+            0 => Some(row.run),
+            _ => None,
+        });
+        let keys = keys.filter(|key| self.holds.contains(key));
+        if let Some(first) = keys.map(|key| key.to_string()).min() {
+            return Some(("HELD", format!("{} ({first})", part.name)));
+        }
+        let ids = rows.iter().filter(|row| row.table == RUN).map(|row| row.id);
+        let first = ids.filter(|id| self.pins.contains(id)).min()?;
+        Some(("REFERENCED", format!("{} ({first})", part.name)))
+    }
+
+    fn judge(&self) -> Verdict {
+        let mut verdict = Verdict::default();
+        let mut late = Vec::new();
+        for family in self.families() {
+            let over = |part: &&&Part| part.till() <= 0;
+            if !family.iter().all(|part| over(&part)) {
+                let first = family.iter().find(over);
+                let young = family.iter().find(|part| !over(part));
+                late.extend(first.zip(young).map(|(first, young)| {
+                    let since = family.iter().map(|part| part.since()).min();
+                    (since, format!("{} ({})", first.name, young.name))
+                }));
+                continue;
+            }
+            let divided = family.iter().find(|part| part.divided);
+            let divided = divided.map(|part| ("NOT_DROPPABLE", part.name.clone()));
+            let kept = family.iter().find_map(|part| self.kept(part));
+            if let Some((reason, key)) = divided.or(kept) {
+                verdict.skip(reason, key);
+                continue;
+            }
+            let last = family.iter().rev();
+            let named = last.max_by_key(|part| (part.table == RUN, part.till(), part.table));
+            verdict.families.push(named.expect("one").name.clone());
+            for part in family {
+                let rows = self.rows_of(part).len();
+                verdict.dropped.insert(part.name.clone(), rows);
+                verdict.rows[part.table] += rows;
+            }
+        }
+        for table in &self.defaults {
+            let mut rows = self.rows.iter().filter(|row| row.table == *table);
+            if rows.any(|row| row.hours <= 0 && self.part_of(*table, row.hours).is_none()) {
+                verdict.skip("NOT_DROPPABLE", format!("{}_default", TABLES[*table]));
+            }
+        }
+        late.sort();
+        for (_, key) in late {
+            verdict.skip("RETENTION_NOT_REACHED", key);
+        }
+        verdict
+    }
+
+    fn load(&self, installation: &mut Installation) {
+        let owner = owner(installation);
+        let old = "SELECT i.inhrelid::regclass::text FROM pg_inherits AS i \
+                   WHERE i.inhparent IN ('run'::regclass, 'step'::regclass, 'note'::regclass)";
+        for part in installation.texts(old) {
+            installation.execute(&format!("DROP TABLE {part}"));
+        }
+        installation.execute("DELETE FROM W.hold; DELETE FROM pin");
+        for key in &self.pins {
+            installation.execute(&format!("INSERT INTO pin VALUES ({key})"));
+        }
+        for part in &self.parts {
+            let bound = |day: Option<i64>, none: &str| {
+                day.map_or(none.to_owned(), |day| {
+                    format!("{DAY_0} + interval '{day} days'")
+                })
+            };
+            let (name, table) = (&part.name, TABLES[part.table]);
+            let by = if part.divided {
+                " PARTITION BY LIST (id)"
+            } else {
+                ""
+            };
+            installation.execute(&format!(
+                "CREATE TABLE {name} PARTITION OF {table} FOR VALUES FROM ({}) TO ({}){by}; ALTER TABLE {name} OWNER TO {owner}",
+                bound(part.from, "MINVALUE"),
+                bound(part.to, "MAXVALUE")
+            ));
+            if part.divided {
+                installation.execute(&format!(
+                    "CREATE TABLE {name}_all PARTITION OF {name} DEFAULT"
+                ));
+            }
+        }
+        for table in &self.defaults {
+            let table = TABLES[*table];
+            installation.execute(&format!(
+                "CREATE TABLE {table}_default PARTITION OF {table} DEFAULT; ALTER TABLE {table}_default OWNER TO {owner}"
+            ));
+        }
+        for Row {
+            table,
+            id,
+            run,
+            hours,
+        } in &self.rows
+        {
+            let run = if *table == 0 {
+                format!("{run}, ")
+            } else {
+                String::new()
+            };
+            installation.execute(&format!(
+                "INSERT INTO {} VALUES ({id}, {run}{DAY_0} + interval '{hours} hours')",
+                TABLES[*table]
+            ));
+        }
+        for key in &self.holds {
+            let hold =
+                json!({"rule": "runs", "key": key, "reason": "a test", "even_if_absent": true});
+            installation.set_hold(hold).expect("a hold");
+        }
+    }
+}
+
+impl Verdict {
+    fn skip(&mut self, reason: &str, key: String) {
+        self.skipped.entry(reason.to_owned()).or_default().push(key);
+    }
+
+    /// What a document says.
+    fn is_said(&self, rule: &Value, what: &str) {
+        let counts: BTreeMap<&String, usize> = self
+            .skipped
+            .iter()
+            .map(|(reason, keys)| (reason, keys.len()))
+            .collect();
+        assert_eq!(rule["families"], self.families.len(), "{what}: {rule}");
+        assert_eq!(
+            rule["rows"],
+            self.rows.iter().sum::<usize>(),
+            "{what}: {rule}"
+        );
+        for (table, rows) in TABLES.iter().zip(self.rows) {
+            assert_eq!(rule["tables"][table], rows, "{what}: {table}: {rule}");
+        }
+        assert_eq!(rule["skipped"], json!(counts), "{what}: {rule}");
+        assert_eq!(
+            rule["skipped_samples"],
+            json!(self.skipped),
+            "{what}: {rule}"
+        );
+    }
+}
+
+/// The tables and their rule, with an owner of their own, armed.
+fn installed(name: &str, schema: &str) -> Installation {
+    let graph = graph_of(&format!("name = \"{name}\"{SPEC}"));
+    let mut installation = Installation::of(Dialect::Postgres, schema, &graph);
+    let owner = owner(&installation);
+    installation.execute(&format!(
+        "DO $$ BEGIN CREATE ROLE {owner} NOLOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$"
+    ));
+    grant(&mut installation);
+    installation
+}
+
+/// The partitions of all tables.
+fn there(installation: &mut Installation) -> BTreeSet<String> {
+    let sql = "SELECT i.inhrelid::regclass::text FROM pg_inherits AS i \
+               WHERE i.inhparent IN ('run'::regclass, 'step'::regclass, 'note'::regclass)";
+    installation.texts(sql).into_iter().collect()
+}
+
+pub(super) fn partitions_of_several_tables_go_as_the_model_says() {
+    let mut installation = installed("part-families", SCHEMA);
+    installation.arm();
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    for seed in seeds("worlds of families of partitions", Dialect::Postgres, 60) {
+        let world = World::random(&mut SmallRng::seed_from_u64(seed));
+        world.load(&mut installation);
+        let expected = world.judge();
+        let what = |of: &str| format!("{of} of seed {seed}");
+        let options = json!({"as_of": AS_OF});
+        let before = there(&mut installation);
+        let preview = installation.preview(options.clone()).expect("a preview");
+        expected.is_said(only(&preview), &what("the preview"));
+        let first: Vec<&String> = expected.families.iter().take(10).collect();
+        assert_eq!(only(&preview)["sample_roots"], json!(first), "seed {seed}");
+        let dry = json!({"as_of": AS_OF, "dry_run": true});
+        let dry = installation.run(dry).expect("a dry run");
+        expected.is_said(only(&dry), &what("the dry run"));
+        assert_eq!(there(&mut installation), before, "seed {seed}");
+
+        let run = installation.run(options.clone()).expect("a run");
+        assert_eq!(run["status"], "done", "seed {seed}: {run}");
+        expected.is_said(only(&run), &what("the run"));
+        let left: BTreeSet<String> = before
+            .iter()
+            .filter(|name| !expected.dropped.contains_key(*name))
+            .cloned()
+            .collect();
+        assert_eq!(there(&mut installation), left, "seed {seed}: {world:?}");
+        let ledger = installation.texts(&format!(
+            "SELECT concat_ws('/', p.name, p.deleted_rows) FROM W.run_partition AS p WHERE p.run_id = {} AND p.name LIKE p.table_name || '_%'",
+            run["run"]
+        ));
+        let ledger: BTreeSet<String> = ledger.into_iter().collect();
+        let dropped = expected.dropped.iter();
+        let dropped: BTreeSet<String> = dropped
+            .map(|(name, rows)| format!("{name}/{rows}"))
+            .collect();
+        assert_eq!(ledger, dropped, "seed {seed}");
+
+        let again = installation.run(options).expect("a second run");
+        assert_eq!(only(&again)["families"], 0, "seed {seed}: {again}");
+        *seen.entry("families".to_owned()).or_default() += expected.families.len();
+        let more = expected.dropped.len() - expected.families.len();
+        *seen.entry("further partitions".to_owned()).or_default() += more;
+        for (reason, keys) in expected.skipped {
+            *seen.entry(reason).or_default() += keys.len();
+        }
+    }
+    for (what, least) in [
+        ("families", 60),
+        ("further partitions", 60),
+        ("HELD", 9),
+        ("REFERENCED", 4),
+        ("NOT_DROPPABLE", 15),
+        ("RETENTION_NOT_REACHED", 9),
+    ] {
+        assert!(
+            seen.get(what).is_some_and(|count| *count >= enough(least)),
+            "{what} of {seen:?}"
+        );
+    }
+    let owner = owner(&installation);
+    installation.execute(&format!(
+        "DROP TABLE run, step, note, pin; DROP OWNED BY {owner}"
+    ));
+}
+
+/// How many foreign keys `check --database` says keep partitions.
+fn told(installation: &mut Installation) -> usize {
+    let catalog = installation.session.catalog("public").expect("a catalog");
+    let graph = graph_of(&format!("name = \"part-keys\"{SPEC}"));
+    let found = fit::compare(&graph, &catalog);
+    assert!(
+        found.iter().all(|it| it.code != "partitioned"),
+        "{found:#?}"
+    );
+    let bound = found.iter().filter(|it| it.code == "partition-bound");
+    bound.count()
+}
+
+pub(super) fn foreign_keys_go_from_partition_to_partition() {
+    let schema = format!(
+        "{SCHEMA}
+         CREATE TABLE run_1 PARTITION OF run FOR VALUES FROM ('2026-01-01') TO ('2026-02-01');
+         CREATE TABLE run_2 PARTITION OF run FOR VALUES FROM ('2026-02-01') TO ('2026-03-01');
+         CREATE TABLE step_1 PARTITION OF step FOR VALUES FROM ('2026-01-01') TO ('2026-02-01');
+         CREATE TABLE step_2 PARTITION OF step FOR VALUES FROM ('2026-02-01') TO ('2026-03-01');
+         ALTER TABLE step_1 ADD CONSTRAINT of_run FOREIGN KEY (run_id, at) REFERENCES run_1 (id, at);
+         INSERT INTO run VALUES (1, '2026-01-03'), (2, '2026-02-03');
+         INSERT INTO step VALUES (1, 1, '2026-01-03'), (2, 2, '2026-02-03');"
+    );
+    let mut installation = installed("part-keys", &schema);
+    let owner = owner(&installation);
+    installation.execute(&format!(
+        "ALTER TABLE run OWNER TO {owner}; ALTER TABLE step OWNER TO {owner}; ALTER TABLE note OWNER TO {owner};
+         ALTER TABLE run_1 OWNER TO {owner}; ALTER TABLE run_2 OWNER TO {owner};
+         ALTER TABLE step_1 OWNER TO {owner}; ALTER TABLE step_2 OWNER TO {owner}"
+    ));
+    installation.arm();
+    assert_eq!(told(&mut installation), 0);
+    // Across families, and of the whole tables.
+    let options = json!({"as_of": AS_OF});
+    for (comes, goes, said) in [
+        (
+            "ALTER TABLE step_2 ADD CONSTRAINT early FOREIGN KEY (run_id, at) REFERENCES run_1 (id, at) NOT VALID",
+            "ALTER TABLE step_2 DROP CONSTRAINT early",
+            "step_2 refers to run by early",
+        ),
+        (
+            "ALTER TABLE step ADD CONSTRAINT wide FOREIGN KEY (run_id, at) REFERENCES run (id, at)",
+            "ALTER TABLE step DROP CONSTRAINT wide",
+            "make keys from each partition to the one of its family",
+        ),
+    ] {
+        installation.execute(comes);
+        assert_eq!(told(&mut installation), usize::from(comes.contains("wide")));
+        let error = installation.preview(options.clone()).expect_err(comes);
+        assert!(format!("{error:#}").contains(said), "{comes}: {error:#}");
+        let refused = installation.run(options.clone()).expect_err(comes);
+        assert!(
+            format!("{refused:#}").contains(said),
+            "{comes}: {refused:#}"
+        );
+        installation.execute(goes);
+    }
+    let run = installation.run(options).expect("a run");
+    assert_eq!(
+        (&only(&run)["families"], &only(&run)["rows"]),
+        (&json!(2), &json!(4)),
+        "{run}"
+    );
+    assert!(there(&mut installation).is_empty());
+    let verify = installation.call("verify", json!({})).expect("verify");
+    let found = violations(&verify);
+    assert!(found.is_empty(), "{found:#?}");
+}

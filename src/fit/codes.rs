@@ -137,7 +137,8 @@ either, and `check` reports when the application drops the index.",
     (
         "partition-bound",
         "A dropped partition asks no foreign key row by row, and fires no trigger. A rule of the strategy `partition` \
-         therefore refuses a table that other tables refer to, or that has a trigger on DELETE.",
+         therefore refuses a table that other tables refer to, or that has a trigger on DELETE. Between tables of one such \
+         rule, foreign keys can go from each partition to the one of its family.",
     ),
     (
         "partition-owner",

@@ -210,10 +210,9 @@ struct RuleDocument<'a> {
     /// removal times to set: its families, and what is held by itself.
     #[serde(skip_serializing_if = "is_not")]
     plain: bool,
-    /// Of a rule of partitions: whether their bounds are dates.
+    /// Of a rule of partitions: whether their bounds are dates, and whether rows of other tables may refer to its rows.
     #[serde(skip_serializing_if = "is_not")]
     dates: bool,
-    /// Of such a rule: whether rows of other tables may refer to its rows.
     #[serde(skip_serializing_if = "is_not")]
     referred: bool,
     /// Whether rows of its families may name rows of other ones.
@@ -591,10 +590,7 @@ pub(super) fn of_rule(
         offset: fixed_offset(&graph.time_zone)
             .filter(|it| *it != 0 && timed.is_some() && !postgres)
             .filter(|_| time_kind != graph::Kind::Timestamptz),
-        unit: unit.map(|unit| match unit {
-            Unit::Family => "family",
-            Unit::Window => "window",
-        }),
+        unit: unit.map(Unit::name),
         plain: rule.is_plain(graph.table(rule.root)) || rule.drops_partitions(),
         dates: rule.drops_partitions() && rule.epoch.is_some(),
         referred: rule.drops_partitions() && timed.is_some_and(|it| !it.references.is_empty()),

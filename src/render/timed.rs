@@ -111,6 +111,31 @@ pub(super) struct PartitionView {
     tables: String,
 }
 
+impl PartitionView {
+    fn new(graph: &Graph, rule: &Rule, dialect: Dialect) -> Self {
+        let tables = rule.order.iter().map(|table| &graph.table(*table).name);
+        let names: Vec<&str> = tables.clone().map(String::as_str).collect();
+        let names = names.join(", ");
+        let what = match rule.order.len() {
+            1 => "the table",
+            _ => "one of the tables",
+        };
+        let catalog = tables.map(|name| {
+            let table = dialect.text(&table_name(graph, dialect, name));
+            format!("{table}::regclass")
+        });
+        Self {
+            bound_type: match rule.epoch {
+                Some(_) => "date",
+                None => dialect.kind(rule.end_time.kind),
+            },
+            told: format!("{what} {}", escaped(dialect, &names)),
+            text: dialect.text(&names),
+            tables: catalog.collect::<Vec<_>>().join(", "),
+        }
+    }
+}
+
 /// The time of a row of one table.
 #[derive(Serialize)]
 struct DueView {
@@ -171,21 +196,9 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
     };
     TimedView {
         plain: rule.is_plain(graph.table(rule.root)),
-        partition: timed.partitioned.then(|| PartitionView {
-            bound_type: match rule.epoch {
-                Some(_) => "date",
-                None => dialect.kind(rule.end_time.kind),
-            },
-            told: told(graph, rule, dialect),
-            text: dialect.text(&listed(graph, rule)),
-            tables: rule
-                .order
-                .iter()
-                .map(|table| table_name(graph, dialect, &graph.table(*table).name))
-                .map(|name| format!("{}::regclass", dialect.text(&name)))
-                .collect::<Vec<_>>()
-                .join(", "),
-        }),
+        partition: timed
+            .partitioned
+            .then(|| PartitionView::new(graph, rule, dialect)),
         due: DueView::new(rule, dialect),
         in_zone: match rule.end_time.kind {
             Kind::Timestamptz => String::new(),
@@ -251,24 +264,6 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
             .map(|reference| table_name(graph, dialect, &reference.table))
             .collect(),
     }
-}
-
-/// The tables of a rule, for people.
-fn listed(graph: &Graph, rule: &Rule) -> String {
-    let names = rule.order.iter();
-    let names: Vec<&str> = names
-        .map(|table| graph.table(*table).name.as_str())
-        .collect();
-    names.join(", ")
-}
-
-/// The same for a comment.
-fn told(graph: &Graph, rule: &Rule, dialect: Dialect) -> String {
-    let what = match rule.order.len() {
-        1 => "the table",
-        _ => "one of the tables",
-    };
-    format!("{what} {}", escaped(dialect, &listed(graph, rule)))
 }
 
 /// The work tables for what is kept by each further column of a row.

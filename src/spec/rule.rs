@@ -81,8 +81,8 @@ pub struct Rule {
     #[serde(default)]
     #[schemars(with = "String", example = &"removal_time", example = &"event_time epoch-ms")]
     pub time: Option<Text>,
-    /// The tables of a rule by removal time, in the order in which their rows are deleted: `table`, or `table: column,
-    /// …` with the columns that refer to the root of a row's family.
+    /// The tables of a rule by removal time or of partitions, in the order in which their rows are deleted: `table`, or
+    /// `table: column, …` with the columns that refer to the root of a row's family.
     #[serde(default)]
     #[schemars(with = "Vec<String>", example = ["task: root_instance_id", "instance: root_instance_id"])]
     pub tables: Vec<Text>,
@@ -90,7 +90,8 @@ pub struct Rule {
     #[serde(default)]
     #[schemars(with = "Unit", extend("default" = "family"))]
     pub unit: Option<Spanned<Unit>>,
-    /// Foreign keys of other tables; a row that they refer to is kept: `other_table: column -> table`.
+    /// Foreign keys of other tables; a row that they refer to is kept: `other_table: column -> table`. In a rule of
+    /// partitions: columns of other tables without a foreign key.
     #[serde(default)]
     #[schemars(
         with = "Vec<String>",
@@ -165,7 +166,8 @@ pub enum Strategy {
     RemovalTime,
     /// Rows of one table, a retention after their time.
     Age,
-    /// Whole range partitions of one table, a retention after their upper bound. For PostgreSQL.
+    /// Whole range partitions of one table, or of several by the same time, a retention after their upper bound. For
+    /// PostgreSQL.
     Partition,
     /// Rows of one table whose own expiry time has passed.
     Expiry,

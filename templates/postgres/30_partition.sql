@@ -42,7 +42,8 @@ END
 $windrow$;
 
 {% if rule.timed.bound -%}
--- {{ rule.name }}_held_partition_{{ member.position }}: the rows of {{ member.table_name }} between two bounds that a hold of another rule keeps.
+-- {{ rule.name }}_held_partition_{{ member.position }}: the rows of {{ member.table_name }} between two bounds that a hold of another rule
+-- keeps.
 --# create function {{ control }}.{{ rule.name }}_held_partition_{{ member.position }}
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_held_partition_{{ member.position }}(
     p_from {{ rule.timed.partition.bound_type }}, p_to {{ rule.timed.partition.bound_type }}
@@ -68,7 +69,8 @@ $windrow$;
 
 {% endif -%}
 {% if rule.timed.references | length > 0 -%}
--- {{ rule.name }}_referred_partition_{{ member.position }}: the first row of {{ member.table_name }} between two bounds that a row of another table refers to.
+-- {{ rule.name }}_referred_partition_{{ member.position }}: the first row of {{ member.table_name }} between two bounds that a row of another
+-- table refers to.
 --# create function {{ control }}.{{ rule.name }}_referred_partition_{{ member.position }}
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_referred_partition_{{ member.position }}(
     p_from {{ rule.timed.partition.bound_type }}, p_to {{ rule.timed.partition.bound_type }}

@@ -39,6 +39,16 @@ pub enum Unit {
     Family,
 }
 
+impl Unit {
+    /// As a spec writes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Window => "window",
+            Self::Family => "family",
+        }
+    }
+}
+
 /// How removal times can be recalculated.
 #[derive(Clone, Debug)]
 pub struct Stamp {

@@ -46,8 +46,7 @@ pub(super) fn rule(
     let ended = rule.end_time.as_ref();
     let ended = ended.and_then(|written| end_time(text, written, diagnostics));
     let by_partition = strategy == spec::Strategy::Partition;
-    let listed = by_removal_time || by_partition && !rule.tables.is_empty();
-    let members = if listed {
+    let members = if by_removal_time || by_partition && !rule.tables.is_empty() {
         members(spec, text, rule, root, tables, diagnostics)
     } else {
         root.map(alone).into_iter().collect()
@@ -55,8 +54,7 @@ pub(super) fn rule(
     let order: Vec<TableId> = members.iter().map(|member| member.table).collect();
     // A table that could not be read may be the one that is missed.
     if members.len() >= rule.tables.len() && !tables.edges_are_unclear() {
-        let lists = by_removal_time || by_partition;
-        check_children(name, &order, lists, tables, diagnostics);
+        check_children(name, &order, strategy, tables, diagnostics);
     }
     let references = references(text, spec, rule, &order, tables, diagnostics);
     let around = Around {
@@ -423,7 +421,7 @@ fn members(
 fn check_children(
     name: &Text,
     order: &[TableId],
-    lists: bool,
+    strategy: spec::Strategy,
     tables: &Resolved,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
@@ -456,7 +454,7 @@ fn check_children(
                     "child-not-listed",
                     name.span(),
                     format!("the rows of `{child}` belong to `{parent}`, but the rule leaves them behind"),
-                    if lists {
+                    if strategy != spec::Strategy::Age {
                         format!("list `{child}` before `{parent}` under `tables`, or remove the edge")
                     } else {
                         "the rule deletes rows of one table: use the strategy `orphan` or `expiry`, which also deletes \

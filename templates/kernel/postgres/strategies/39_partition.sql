@@ -20,8 +20,8 @@ CREATE TABLE IF NOT EXISTS run_partition (
 );
 --# comment on table run_partition
 COMMENT ON TABLE run_partition IS
-    'The partitions that runs have dropped, with the table that they were of, their bounds (from inclusive, -infinity: MINVALUE; to exclusive), their rows, which were '
-    'counted while nobody could write to them, and their size with indexes.';
+    'The partitions that runs have dropped, with the table that they were of, their bounds (from inclusive, -infinity: MINVALUE; to '
+    'exclusive), their rows, which were counted while nobody could write to them, and their size with indexes.';
 
 -- partitions_of: the partitions of the tables of a rule. o_place: the position of their table in the order of deletion. o_kind:
 -- plain, default, or other: what is partitioned itself, or is being detached. Bounds are texts of the type of the column; o_to is
@@ -128,19 +128,25 @@ DECLARE
     v_known  boolean;
 BEGIN
     SELECT * INTO STRICT v_rule FROM rule AS r WHERE r.rule = p_rule;
+    SELECT w.name
+    INTO v_name
+    FROM unnest(v_rule.tables) WITH ORDINALITY AS w(name, place)
+    WHERE NOT EXISTS (
+        SELECT
+        FROM pg_partitioned_table AS t
+        JOIN pg_attribute AS a ON a.attrelid = t.partrelid AND a.attnum = t.partattrs[0]
+        WHERE t.partrelid = to_regclass(format('%I.%I', v_schema, w.name))
+          AND t.partstrat = 'r'
+          AND t.partnatts = 1
+          AND a.attname = v_rule.time_name
+    )
+    ORDER BY w.place
+    LIMIT 1;
+    IF FOUND THEN
+        RETURN format('table %s is not partitioned by range of %s alone: use the strategy age', v_name, v_rule.time_name);
+    END IF;
     FOREACH v_name IN ARRAY v_rule.tables LOOP
         v_table := to_regclass(format('%I.%I', v_schema, v_name));
-        IF NOT EXISTS (
-            SELECT
-            FROM pg_partitioned_table AS t
-            JOIN pg_attribute AS a ON a.attrelid = t.partrelid AND a.attnum = t.partattrs[0]
-            WHERE t.partrelid = v_table
-              AND t.partstrat = 'r'
-              AND t.partnatts = 1
-              AND a.attname = v_rule.time_name
-        ) THEN
-            RETURN format('table %s is not partitioned by range of %s alone: use the strategy age', v_name, v_rule.time_name);
-        END IF;
         SELECT f.conname, f.conrelid::regclass AS other
         INTO v_found
         FROM pg_constraint AS f
@@ -209,7 +215,8 @@ END
 $windrow$;
 --# comment on function partition_misfit
 COMMENT ON FUNCTION partition_misfit(text) IS
-    'Why no partition of p_rule can be dropped: how its tables are partitioned, foreign keys and triggers on it, pg_partman; NULL: nothing.';
+    'Why no partition of p_rule can be dropped: how its tables are partitioned, foreign keys and triggers on them, pg_partman; NULL: '
+    'nothing.';
 
 -- partition_unowned: a partition that the owner role may not drop. No right can be granted for that, but membership.
 --# create function partition_unowned
@@ -587,8 +594,8 @@ END
 $windrow$;
 --# comment on function partition_step
 COMMENT ON FUNCTION partition_step(bigint, text) IS
-    'One family of partitions of run p_run, and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and '
-    'commits.';
+    'One family of partitions of run p_run, and its progress in the ledger. Answers more, again, or why the run should end. run() '
+    'calls it and commits.';
 
 -- partition_idle: whether nothing is due, and nothing is to be said.
 --# create function partition_idle
@@ -679,8 +686,8 @@ $windrow$;
 COMMENT ON FUNCTION partition_preview(text, jsonb, timestamptz) IS
     'What a run of a rule of partitions would drop and skip now, as one JSON document. Reads only; preview() calls it.';
 
--- due_partitions: what lists the ends of the families of partitions that are due by a rule, the oldest first, for a FROM: up to the cutoff at
--- an instant.
+-- due_partitions: what lists the ends of the families of partitions that are due by a rule, the oldest first, for a FROM: up to the
+-- cutoff at an instant.
 --# create function due_partitions
 CREATE OR REPLACE FUNCTION due_partitions(p_rule text, p_from text, p_at text, p_limit text)
 RETURNS text

@@ -53,9 +53,16 @@ pub fn write(
         }
     }
     rule::write(&mut text, catalog, family, ends, end, oldest);
-    if !family.questions.is_empty() {
+    let mut questions = family.questions.clone();
+    if !edges::keys(live).any(|it| it == key) {
+        questions.push(format!(
+            "Does {key} alone tell the rows of {root} apart? The table is partitioned, so that its primary key is ({}).",
+            live.primary_key.join(", ")
+        ));
+    }
+    if !questions.is_empty() {
         let _ = writeln!(text, "\n# What the database does not say:");
-        for question in &family.questions {
+        for question in &questions {
             let _ = writeln!(text, "# ? {}", line(question));
         }
     }

@@ -106,7 +106,26 @@ pub fn root_key<'a>(catalog: &Catalog, live: &'a CatalogTable) -> Option<&'a Str
     let whole = |key: &&String| live.column(key).is_some_and(|column| !column.nullable);
     let known = |key: &&String| is_known(catalog, live, key);
     let mut all = keys(live).filter(whole);
-    all.clone().find(known).or_else(|| all.next())
+    let key = all.clone().find(known).or_else(|| all.next());
+    key.or_else(|| parted_key(live))
+}
+
+/// Of a table that is partitioned by a time: the column that is its primary key together with that one. PostgreSQL lets no key of
+/// such a table be without it.
+fn parted_key(live: &CatalogTable) -> Option<&String> {
+    let [one, other] = &live.primary_key[..] else {
+        return None;
+    };
+    let by_time = |column: &String| {
+        let printed = live.column(column).map_or("", |it| &it.kind);
+        let time = printed == "date" || printed.starts_with("timestamp");
+        time && live.partition_columns == [column.clone()]
+    };
+    match (by_time(one), by_time(other)) {
+        (false, true) => Some(one),
+        (true, false) => Some(other),
+        _ => None,
+    }
 }
 
 /// Whether a spec knows the type of a column as one of keys.

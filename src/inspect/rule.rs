@@ -76,8 +76,7 @@ pub(super) fn write(
     if by_age && is_by(&catalog.tables[root], end) {
         let _ = writeln!(
             text,
-            "# ? {root} is partitioned by range of {end}. To drop whole partitions instead of deleting rows, write this (and\n\
-             # dialects = [\"postgres\"] above):\n\
+            "# ? {root} is partitioned by range of {end}. To drop whole partitions instead of deleting rows, write this:\n\
              # strategy  = \"partition\"",
             root = line(root),
             end = line(end)

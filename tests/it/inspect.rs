@@ -26,6 +26,7 @@ tests! {
     ],
     on_postgres: [
         the_page_shows_a_real_draft,
+        a_partitioned_log_could_lose_whole_partitions,
     ],
     each_server: [
         an_account_that_may_only_read_is_enough,
@@ -274,6 +275,61 @@ fn a_log_goes_by_its_age(dialect: Dialect) {
         }
         assert_eq!(against(&database, &draft), "", "{draft}");
     }
+}
+
+fn a_partitioned_log_could_lose_whole_partitions() {
+    for (kind, by, proposed) in [
+        ("timestamptz", "RANGE (said_at)", true),
+        ("date", "RANGE (said_at)", true),
+        ("timestamptz", "LIST (said_at)", false),
+    ] {
+        let database = database(
+            Dialect::Postgres,
+            &format!(
+                "CREATE TABLE event (id bigint, said_at {kind} NOT NULL, kind text, PRIMARY KEY (id, said_at)) PARTITION BY {by};
+                 CREATE TABLE event_rest PARTITION OF event DEFAULT;
+                 INSERT INTO event VALUES (1, '2024-01-01', 'login')"
+            ),
+        );
+        let draft = draft(&database, "event");
+        for part in [
+            "event = { key = \"id bigint\"",
+            "strategy  = \"age\"\n",
+            "# ? Does id alone tell the rows of event apart? The table is partitioned, so that its primary key is (id, said_at).\n",
+        ] {
+            assert!(draft.contains(part), "{part}\n\n{draft}");
+        }
+        let question = "# ? event is partitioned by range of said_at. To drop whole partitions instead of deleting rows, write this:\n\
+                        # strategy  = \"partition\"\n";
+        assert_eq!(draft.contains(question), proposed, "{by}: {draft}");
+        let found = against(&database, &draft);
+        assert!(!found.contains("error["), "{draft}\n{found}");
+        let told = found.contains("`strategy = \"partition\"` drops whole partitions instead");
+        assert_eq!(told, proposed, "{found}");
+        if !proposed {
+            continue;
+        }
+        // Who does what the draft says has a spec that fits.
+        let done = draft.replace("strategy  = \"age\"\n", "");
+        let done = done.replace("# strategy  = \"partition\"", "strategy  = \"partition\"");
+        let found = against(&database, &done);
+        let of_it = ["error[", "[partitioned]", "[missing-index]"];
+        assert!(
+            !of_it.iter().any(|it| found.contains(it)),
+            "{done}\n{found}"
+        );
+    }
+    // Where a number divides the table, the other column of its key is none of one column.
+    let database = database(
+        Dialect::Postgres,
+        "CREATE TABLE event (id bigint, said_at timestamptz NOT NULL, PRIMARY KEY (id, said_at)) PARTITION BY RANGE (id)",
+    );
+    let (code, _, told) = said(&database.superuser(), &["inspect", "--root", "event"]);
+    assert_eq!(code, Some(2), "{told}");
+    assert!(
+        told.contains("has a primary key of several columns"),
+        "{told}"
+    );
 }
 
 fn what_else_may_say_the_end_is_told(dialect: Dialect) {

@@ -52,7 +52,7 @@ pub struct CatalogTable {
     pub update_rules: Vec<String>,
     /// The columns by which rows belong to parts of it, or to parts of parts (PostgreSQL).
     pub partition_columns: Vec<String>,
-    /// How it is partitioned, as `RANGE (column)` (PostgreSQL).
+    /// How it is partitioned, as `RANGE (column)`; on MySQL and MariaDB as `RANGE COLUMNS (`column`)` or `RANGE (to_days(`column`))`.
     pub partition_key: Option<String>,
     /// Tables that inherit from this one without being partitions (PostgreSQL).
     pub children: Vec<String>,

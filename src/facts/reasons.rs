@@ -12,8 +12,6 @@ pub struct Reason {
     pub explained: Option<&'static str>,
     /// What to do about it.
     pub remedy: &'static str,
-    /// Whether PostgreSQL alone has it: its kernel names it beside those of all.
-    pub postgres_alone: bool,
 }
 
 const fn reason(name: &'static str, meaning: &'static str, explained: &'static str) -> Reason {
@@ -22,7 +20,6 @@ const fn reason(name: &'static str, meaning: &'static str, explained: &'static s
         meaning,
         explained: Some(explained),
         remedy: "",
-        postgres_alone: false,
     }
 }
 
@@ -101,20 +98,19 @@ pub const REASONS: [Reason; 11] = [
     ).or(
         "Nothing, if that row is meant to keep it. Otherwise end or remove that row in the application, or change its edge in the spec.",
     ),
-    Reason {
-        name: "NOT_DROPPABLE",
-        meaning: "it is no partition that can be dropped",
-        explained: Some("in a rule of partitions: rows that are due are in the default partition, or a partition that is due is itself \
-                         partitioned, or being detached"),
-        remedy: "Make the partitions that the rows of the default one belong to, and move the rows; or delete them by hand.",
-        postgres_alone: true,
-    },
+    reason(
+        "NOT_DROPPABLE",
+        "it is no partition that can be dropped",
+        "in a rule of partitions: rows that are due are in the default partition, or in one without an end (MAXVALUE), or a partition \
+         that is due is itself partitioned, or being detached",
+    ).or(
+        "Make the partitions that the rows of the default one belong to, and move the rows; or delete them by hand.",
+    ),
     Reason {
         name: "NOT_A_ROOT",
         meaning: "no family has this root",
         explained: None,
         remedy: "Check the key: `purge` and `stamp` need the key of a root.",
-        postgres_alone: false,
     },
 ];
 

@@ -127,7 +127,7 @@ either, and `check` reports when the application drops the index.",
         "partitioned",
         "A covered table is partitioned. Keys are unique only together with the partition column, and each statement \
          touches all partitions; windrow deletes from it as from any table. A rule of the strategy `partition` drops whole \
-         partitions of a table that is partitioned by range of a time (PostgreSQL).",
+         partitions of a table that is partitioned by range of a time.",
     ),
     (
         "not-partitioned",

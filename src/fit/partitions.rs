@@ -136,10 +136,25 @@ pub(super) fn told(graph: &Graph, table: &Table, live: &CatalogTable, found: &mu
     found.push(warning("partitioned", &table.name, message.to_owned()).help(help));
 }
 
-/// Whether a table is partitioned by range of one column.
+/// Whether a table is partitioned by range of one column, in a way in which its partitions can be dropped.
 pub(crate) fn is_by(live: &CatalogTable, column: &str) -> bool {
-    let key = live.partition_key.as_deref();
-    key.is_some_and(|key| {
-        key == format!("RANGE ({column})") || key == format!("RANGE (\"{column}\")")
+    // MySQL and MariaDB quote as the sql_mode said when the table was made.
+    let (quoted, ansi) = (
+        Dialect::Mysql.ident(column),
+        Dialect::Postgres.ident(column),
+    );
+    live.partition_key.as_deref().is_some_and(|key| {
+        [
+            format!("RANGE ({column})"),
+            format!("RANGE (\"{column}\")"),
+            format!("RANGE COLUMNS ({quoted})"),
+            format!("RANGE COLUMNS ({ansi})"),
+            format!("RANGE (to_days({quoted}))"),
+            format!("RANGE (to_days({ansi}))"),
+            format!("RANGE (unix_timestamp({quoted}))"),
+            format!("RANGE (unix_timestamp({ansi}))"),
+        ]
+        .iter()
+        .any(|form| form.eq_ignore_ascii_case(key))
     })
 }

@@ -375,8 +375,9 @@ or the like, no partition is dropped; `strategy = \"age\"` deletes its rows.",
     (
         "partitions-of-one-dialect",
         "\
-Whole partitions are dropped on PostgreSQL only: there a drop is part of a transaction, with its entry in the ledger. A spec \
-for other servers as well uses `strategy = \"age\"`, which deletes the rows of any table.",
+On PostgreSQL the partitions of several tables are dropped in one transaction, and rows that refer to one keep it. MySQL and \
+MariaDB commit each change of a table, so there each table has a rule of its own. A spec for these servers as well uses \
+`strategy = \"age\"` where rows must go together or keep others.",
     ),
     (
         "relation-one-end",

@@ -324,7 +324,7 @@ pub(super) fn kept(graph: &Graph, rule: &Rule) -> Vec<Line> {
             _ => " and the partitions of the same time",
         };
         lines.push(line![said(format!(
-            "A partition in which a row is kept, with all of its rows{with}; the default partition; one that is partitioned itself."
+            "A partition in which a row is kept, with all of its rows{with}; the default partition, or the one without an end; one that is partitioned itself."
         ))]);
         lines.push(line![said("A partition while others have the table locked: the next run tries again. Nothing waits for long.")]);
     } else {

@@ -102,6 +102,7 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
             .collect(),
         roots: locked(graph, dialect),
         archives: archive::views(graph, dialect),
+        drops: !document::dropped(graph).is_empty(),
         guards: orphan_guard::views(graph, dialect),
         auditor_routines,
         operator_routines,
@@ -228,6 +229,7 @@ fn table_view(graph: &Graph, id: TableId, deleted: bool, dialect: Dialect) -> Ta
         class: dialect.text(&table),
         table,
         deleted,
+        dropped: document::dropped(graph).contains(&name.as_str()),
         updates: updates(graph, id, dialect),
     }
 }
@@ -249,6 +251,7 @@ pub(super) fn definitions(graph: &Graph, dialect: Dialect) -> Vec<TableView> {
             table: table_name(graph, dialect, name),
             class: dialect.text(&table_name(graph, dialect, name)),
             deleted: false,
+            dropped: false,
             updates: String::new(),
         })
         .collect()

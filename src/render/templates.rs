@@ -147,6 +147,11 @@ pub(super) const TEMPLATES: &[(&str, &str, &str)] = &[
     ),
     (
         "mysql",
+        "30_partition.sql",
+        include_str!("../../templates/mysql/30_partition.sql"),
+    ),
+    (
+        "mysql",
         "30_removal_time.sql",
         include_str!("../../templates/mysql/30_removal_time.sql"),
     ),

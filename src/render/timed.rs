@@ -109,6 +109,12 @@ pub(super) struct PartitionView {
     told: String,
     text: String,
     tables: String,
+    /// The table as a text that names it.
+    regclass: String,
+    /// The name of the table as a text.
+    root: String,
+    /// Whether their bounds are dates, which are over at the end of their day.
+    dates: bool,
 }
 
 impl PartitionView {
@@ -124,6 +130,7 @@ impl PartitionView {
             let table = dialect.text(&table_name(graph, dialect, name));
             format!("{table}::regclass")
         });
+        let root = &graph.table(rule.root).name;
         Self {
             bound_type: match rule.epoch {
                 Some(_) => "date",
@@ -132,6 +139,9 @@ impl PartitionView {
             told: format!("{what} {}", escaped(dialect, &names)),
             text: dialect.text(&names),
             tables: catalog.collect::<Vec<_>>().join(", "),
+            regclass: dialect.text(&table_name(graph, dialect, root)),
+            root: dialect.text(root),
+            dates: rule.epoch.is_some(),
         }
     }
 }

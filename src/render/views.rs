@@ -63,6 +63,8 @@ pub(super) struct SpecView {
     pub(super) grants: Vec<String>,
     /// The archives, one for each table that some rule archives.
     pub(super) archives: Vec<ArchiveView>,
+    /// Whether a rule drops partitions.
+    pub(super) drops: bool,
     /// What is on tables whose rows may not become orphans.
     pub(super) guards: Vec<GuardView>,
     pub(super) auditor_routines: Vec<String>,
@@ -378,6 +380,8 @@ pub(super) struct TableView {
     pub(super) class: String,
     /// Whether rows of it are deleted; others are only read.
     pub(super) deleted: bool,
+    /// Whether partitions of it are dropped.
+    pub(super) dropped: bool,
     /// The quoted columns that may be set, between commas.
     pub(super) updates: String,
 }

@@ -166,8 +166,7 @@ pub enum Strategy {
     RemovalTime,
     /// Rows of one table, a retention after their time.
     Age,
-    /// Whole range partitions of one table, or of several by the same time, a retention after their upper bound. For
-    /// PostgreSQL.
+    /// Whole range partitions of one table, or on PostgreSQL of several by the same time, a retention after their upper bound.
     Partition,
     /// Rows of one table whose own expiry time has passed.
     Expiry,

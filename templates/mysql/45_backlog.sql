@@ -12,7 +12,7 @@ SELECT
     h.rule, h.reason, h.families, h.{{ q }}key{{ q }},
     CASE h.rule
 {%- for rule in rules %}
-{%- if rule.single %}
+{%- if rule.single or rule.timed and rule.timed.partition %}
         WHEN {{ rule.literal }} THEN NULL
 {%- else %}
         WHEN {{ rule.literal }} THEN (
@@ -31,7 +31,7 @@ FROM {{ control }}.left_behind AS h;
 --# create view {{ control }}.due_now
 CREATE OR REPLACE DEFINER = {{ owner }} SQL SECURITY INVOKER VIEW {{ control }}.due_now (rule, families, age_seconds, complete) AS
 {%- for rule in rules %}
-{{ <w.due_now control rule limit={10000} /> }}
+{{ <w.due_now control rule limit={10000} schema={schema_literal} /> }}
 {%- if not loop.last %}
 UNION ALL{% endif %}
 {%- endfor %};

@@ -53,12 +53,14 @@ EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 -- TRIGGER lets verify() see what acts when the tables of the ledger are written to.
 --# grant {{ control }} to {{ owner }}
-GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT, TRIGGER{% if maria %}, SHOW VIEW{% endif %} ON {{ control }}.* TO {{ owner }};
+GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT, TRIGGER
+{%- if maria %}, SHOW VIEW{% endif %}{% if drops %}, CREATE, ALTER, DROP{% endif %} ON {{ control }}.* TO {{ owner }};
 
 -- What the routines need from the application, and no more: FOR UPDATE needs DELETE, too.
 {% for table in tables -%}
 --# grant on {{ table.name }}
-GRANT SELECT{% if table.deleted %}, DELETE{% endif %}{% if table.updates %}, UPDATE ({{ table.updates }}){% endif %} ON {{ table.table }} TO {{ owner }};
+GRANT SELECT{% if table.deleted %}, DELETE{% endif %}{% if table.dropped %}, INSERT, CREATE, ALTER, DROP, TRIGGER{% endif %}
+{%- if table.updates %}, UPDATE ({{ table.updates }}){% endif %} ON {{ table.table }} TO {{ owner }};
 {% endfor -%}
 {% for archive in archives -%}
 --# grant insert on {{ archive.table_name }}

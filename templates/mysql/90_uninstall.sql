@@ -19,6 +19,23 @@ EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
 {% endif -%}
+{% if drops -%}
+-- Rows of a partition that a killed run has taken out of its table would be dropped with the database.
+--# look for rows that are out of their table
+SET @windrow_statement = (
+    SELECT IF(COUNT(*) = 0, 'DO 0', 'CALL {{ control }}.check_taken()')
+    FROM information_schema.routines AS r
+    WHERE r.routine_schema = {{ control_literal }}
+      AND r.routine_name = 'check_taken'
+);
+--# parse the look for rows that are out of their table
+PREPARE windrow_statement FROM @windrow_statement;
+--# refuse to drop rows that are out of their table
+EXECUTE windrow_statement;
+--# forget the look for rows that are out of their table
+DEALLOCATE PREPARE windrow_statement;
+
+{% endif -%}
 {% if guards -%}
 -- The triggers first: their definer, the owner role, is dropped below.
 --# set lock_wait_timeout

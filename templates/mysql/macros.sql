@@ -600,6 +600,12 @@ AND {% endif %}{{ rule.timed.due.time }} >= {{ <w.as_ended rule at="p_from" /> }
 AND {{ rule.timed.due.time }} < {{ <w.as_ended rule at={to} /> }}
 {%- endcomponent w.within %}
 
+{#- Whether row t lies between the bounds of a partition; the first has no lower one. -#}
+{% component w.of_partition(rule) -%}
+(p_from IS NULL OR {{ rule.timed.due.time }} >= {{ <w.as_ended rule at="p_from" /> }})
+AND {{ rule.timed.due.time }} < {{ <w.as_ended rule at="p_to" /> }}
+{%- endcomponent w.of_partition %}
+
 {% component w.undated(rule) -%}
 {% if rule.numbered %}({{ rule.timed.due.time }} IS NULL OR {{ rule.timed.due.time }} <= 0){% else %}{{ rule.timed.due.time }} IS NULL{% endif %}
 {%- endcomponent w.undated %}
@@ -754,8 +760,27 @@ FROM {{ rule.table }} AS t
 
 {#- One row: the rule, the families that are due now, counted up to a limit, seconds since the oldest ended, and whether
     these are all. -#}
-{% component w.due_now(control, rule, limit) -%}
-{% if rule.single and not rule.single.expiry -%}
+{% component w.due_now(control, rule, limit, schema) -%}
+{% if rule.timed and rule.timed.partition -%}
+SELECT {{ rule.literal }} AS rule, COUNT(*) AS families, 
+    COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), {{ rule.now_here }}), 0) / 1e6 AS age_seconds, true AS complete
+FROM (
+    SELECT CASE
+            WHEN p.partition_description = 'MAXVALUE' THEN NULL
+            WHEN p.partition_method = 'RANGE COLUMNS' THEN CAST(TRIM(BOTH '\'' FROM p.partition_description) AS datetime(6))
+            WHEN p.partition_expression LIKE 'unix%'
+                THEN CAST('1970-01-01' AS datetime(6)) + INTERVAL CAST(p.partition_description AS signed) SECOND
+            ELSE CAST('1000-01-01' AS datetime(6))
+                + INTERVAL GREATEST(CAST(p.partition_description AS signed) - TO_DAYS('1000-01-01'), 0) DAY
+        END AS ended
+    FROM information_schema.partitions AS p
+    WHERE p.table_schema = {{ schema }}
+      AND p.table_name = {{ rule.timed.partition.root }}
+      AND p.partition_name IS NOT NULL
+      AND p.partition_name NOT IN (SELECT e.name FROM {{ control }}.empty_partition AS e WHERE e.rule = {{ rule.literal }})
+) AS n
+WHERE n.ended <= {{ rule.cutoff_now_default }}
+{%- elif rule.single and not rule.single.expiry -%}
 SELECT {{ rule.literal }} AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families, 
     COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), {{ rule.single.oldest_now }}), 0) / 1e6 AS age_seconds, COUNT(*) < {{ limit }} AS complete
 {{ <w.due_rows rule limit /> }}

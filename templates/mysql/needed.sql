@@ -1,5 +1,5 @@
 {%- for table in tables -%}
-SELECT {{ table.class }} AS name, 'SELECT{% if table.deleted %},DELETE{% endif %}{% if table.updates %},UPDATE of a column{% endif %}{% if archives %},INSERT{% endif %}{% if guards %},TRIGGER{% endif %}' AS rights UNION ALL
+SELECT {{ table.class }} AS name, 'SELECT{% if table.deleted %},DELETE{% endif %}{% if table.dropped %},INSERT,CREATE,ALTER,DROP,TRIGGER{% endif %}{% if table.updates %},UPDATE of a column{% endif %}{% if archives %},INSERT{% endif %}{% if guards %},TRIGGER{% endif %}' AS rights UNION ALL
 {% endfor %}
 {%- for name in looked_into -%}
 SELECT {{ name }}, 'SELECT{% if archives %},INSERT{% endif %}{% if guards %},TRIGGER{% endif %}' UNION ALL

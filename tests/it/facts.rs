@@ -46,9 +46,7 @@ fn settings() -> String {
 
 /// The reasons that a ledger takes.
 fn reasons() -> String {
-    let names = REASONS
-        .iter()
-        .filter(|reason| reason.explained.is_some() && !reason.postgres_alone);
+    let names = REASONS.iter().filter(|reason| reason.explained.is_some());
     let names: Vec<String> = names.map(|reason| format!("'{}'", reason.name)).collect();
     let lines: Vec<String> = names.chunks(5).map(|names| names.join(", ")).collect();
     format!("-- Made of src/facts/reasons.rs.\n{}\n", lines.join(",\n"))

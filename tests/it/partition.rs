@@ -1,6 +1,7 @@
-//! Rules that drop whole range partitions, on PostgreSQL.
+//! Rules that drop whole range partitions: on PostgreSQL, and in `innodb` on the other servers.
 
 mod families;
+pub(crate) mod innodb;
 mod locks;
 mod model;
 mod refused;
@@ -30,6 +31,9 @@ use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, violations};
 
 tests! {
+    within: [
+        innodb::tests,
+    ],
     on_postgres: [
         a_run_drops_what_the_model_says,
         partitions_of_several_tables_go_as_the_model_says,

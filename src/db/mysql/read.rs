@@ -32,7 +32,7 @@ pub(super) fn catalog(database: &mut dyn Database, schema: &str) -> anyhow::Resu
         &[Some(schema)],
     )?;
     let mut tables: BTreeMap<String, CatalogTable> = BTreeMap::new();
-    for row in database.query(TABLES, &[Some(schema)])? {
+    for row in database.query(TABLES, &[Some(schema), Some(schema)])? {
         let table = CatalogTable {
             engine: row.get(1).cloned().flatten(),
             partitioned: truth(&row, 2),
@@ -41,6 +41,7 @@ pub(super) fn catalog(database: &mut dyn Database, schema: &str) -> anyhow::Resu
             table_bytes: number(&row, 4),
             index_bytes: number(&row, 5),
             versioned: truth(&row, 6),
+            partition_key: row.get(7).cloned().flatten(),
             ..CatalogTable::default()
         };
         tables.insert(text(&row, 0), table);
@@ -163,11 +164,16 @@ const SETTINGS: &str = "
     ('binlog_format', 'event_scheduler', 'log_bin', 'lower_case_table_names')";
 
 const TABLES: &str = "
-    SELECT TABLE_NAME, ENGINE, COALESCE(CREATE_OPTIONS LIKE '%partitioned%', 0), COALESCE(TABLE_ROWS, 0),
-           COALESCE(DATA_LENGTH, 0), COALESCE(INDEX_LENGTH, 0), TABLE_TYPE = 'SYSTEM VERSIONED'
-    FROM information_schema.TABLES
-    WHERE TABLE_SCHEMA = ? AND TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')
-    ORDER BY TABLE_NAME";
+    SELECT t.TABLE_NAME, t.ENGINE, COALESCE(t.CREATE_OPTIONS LIKE '%partitioned%', 0), COALESCE(t.TABLE_ROWS, 0),
+           COALESCE(t.DATA_LENGTH, 0), COALESCE(t.INDEX_LENGTH, 0), t.TABLE_TYPE = 'SYSTEM VERSIONED',
+           CONCAT(p.PARTITION_METHOD, ' (', p.PARTITION_EXPRESSION, ')')
+    FROM information_schema.TABLES t
+    LEFT JOIN (
+        SELECT DISTINCT TABLE_NAME, PARTITION_METHOD, PARTITION_EXPRESSION FROM information_schema.PARTITIONS
+        WHERE TABLE_SCHEMA = ? AND PARTITION_METHOD IS NOT NULL
+    ) p ON p.TABLE_NAME = t.TABLE_NAME
+    WHERE t.TABLE_SCHEMA = ? AND t.TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')
+    ORDER BY t.TABLE_NAME";
 
 const COLUMNS: &str = "
     SELECT TABLE_NAME, COLUMN_NAME, COLUMN_TYPE, IS_NULLABLE, COLUMN_DEFAULT, EXTRA,

@@ -145,20 +145,22 @@ fn time(
     time
 }
 
-/// Whole partitions are dropped on PostgreSQL, where a column of a time is what they are divided by.
+/// Whole partitions are dropped where a column of a time is what they are divided by.
 fn check_partitions(
     spec: &Spec,
     rule: &spec::Rule,
     epoch: Option<Epoch>,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    let strategy = rule.strategy.as_ref().map_or(0..0, Spanned::span);
-    if serves(spec, |dialect| dialect != Dialect::Postgres) {
+    // A table that is there with others, or one that others refer to.
+    let second = rule.tables.get(1).or(rule.references.first());
+    if let Some(second) = second.filter(|_| serves(spec, |dialect| dialect != Dialect::Postgres)) {
         diagnostics.push(Diagnostic::error(
             "partitions-of-one-dialect",
-            strategy,
-            "partitions are dropped only on PostgreSQL",
-            "write `dialects = [\"postgres\"]` into the spec; for the other servers, `strategy = \"age\"` deletes the rows",
+            second.span(),
+            "partitions of several tables go together, and stay for rows that refer to them, only on PostgreSQL",
+            "write `dialects = [\"postgres\"]` into the spec; for the other servers, write a rule for each table, or `strategy = \"age\"`, \
+             which keeps what `references` says",
         ));
     }
     let number = epoch.filter(|epoch| epoch.per_second().is_some());

@@ -101,7 +101,7 @@ const ROWS: &[Row] = &[
         "rules by the end of families"),
     row!(both "strategies" "39_end_time_judge" EndTime Owner
         "rules by the end of families: which of them are deleted, and why the others are kept"),
-    row!(postgres "strategies" "39_partition" Partition Owner
+    row!(both "strategies" "39_partition" Partition Owner
         "rules that drop whole partitions"),
     row!(both "strategies" "39_single" Single Owner
         "rules of single rows: expiry, orphan, keep-last"),

@@ -244,9 +244,10 @@ const PROC: &str =
     FROM mysql.proc WHERE db = 'THIS' ORDER BY 1, 2";
 
 /// All else that a statement can change but rows.
-const CATALOG: [&str; 11] = [
+const CATALOG: [&str; 12] = [
     "SELECT table_name, table_type, engine, table_collation, table_comment FROM information_schema.tables WHERE table_schema = 'THIS' ORDER BY 1",
     "SELECT table_name, ordinal_position, column_name, column_type, is_nullable, column_default, extra, collation_name FROM information_schema.columns WHERE table_schema = 'THIS' ORDER BY 1, 2",
+    "SELECT table_name, partition_name, partition_description FROM information_schema.partitions WHERE table_schema = 'THIS' AND partition_name IS NOT NULL ORDER BY 1, 2",
     "SELECT table_name, index_name, seq_in_index, column_name, sub_part, non_unique FROM information_schema.statistics WHERE table_schema = 'THIS' ORDER BY 1, 2, 3",
     "SELECT constraint_name, check_clause FROM information_schema.check_constraints WHERE constraint_schema = 'THIS' ORDER BY 1, 2",
     "SELECT trigger_name, event_object_table, event_manipulation, action_timing, SHA2(action_statement, 256) FROM information_schema.triggers WHERE event_object_schema = 'THIS' ORDER BY 1",

@@ -327,6 +327,13 @@ CREATE TABLE IF NOT EXISTS run_skip (
     PRIMARY KEY (run_id, rule, reason)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'Families that a run skipped, by reason, with the keys of the first ten.';
+-- Earlier versions had fewer reasons.
+--# alter table run_skip
+ALTER TABLE run_skip
+    /*!80000 DROP CHECK run_skip_chk_1, ADD CONSTRAINT run_skip_chk_1 */ /*M! MODIFY COLUMN reason varchar(30) NOT NULL */
+    CHECK (reason IN (
+        --+ reasons.sql
+    ));
 --# create table run_pass
 CREATE TABLE IF NOT EXISTS run_pass (
     run_id       bigint      NOT NULL,
@@ -482,6 +489,7 @@ BEGIN
         known_table, known_column, known_key, known_edge, known_index, known_window, known_job, known_trigger, known_setting,
         setting, setting_log, settings, rule_pause, refusal, scheduling, catalog_state, open_hours, last_look, undeletable, backlog,
         run_count, metrics, unarchived, index_state, left_behind, last_left, due_now, backlog_now, kept_run, known_archive,
-        known_shape, sweeping, installed_version;
+        known_shape, sweeping, installed_version, run_partition,
+        taken_partition, empty_partition;
     CALL drop_shadows_of_tables();
 END;

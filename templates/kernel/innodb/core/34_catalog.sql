@@ -279,6 +279,9 @@ BEGIN
       AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, t.table_name, LOWER(t.table_name)), '|'), CONCAT(v_going, v_set)) > 0
       AND COALESCE(t.engine, '') <> 'InnoDB'
     ORDER BY t.table_name;
+    IF EXISTS (SELECT 1 FROM rule AS r WHERE r.strategy = 'partition') THEN
+        CALL check_partitions();
+    END IF;
     SET SESSION group_concat_max_len = v_length;
 END;
 --# create procedure stranger

@@ -505,12 +505,13 @@ END;
 --# create procedure kind_of
 CREATE PROCEDURE kind_of(IN p_rule varchar(64), OUT o_kind varchar(20))
 SQL SECURITY DEFINER
-COMMENT 'Which text of the kernel serves p_rule: end-time, timed, single, or none.'
+COMMENT 'Which text of the kernel serves p_rule: end-time, timed, partition, single, or none.'
 BEGIN
     SELECT CASE
         WHEN r.strategy = 'end-time' THEN 'end-time'
         WHEN r.strategy IN ('expiry', 'orphan', 'keep-last') THEN 'single'
         WHEN r.strategy IN ('removal-time', 'age') THEN 'timed'
+        WHEN r.strategy = 'partition' THEN 'partition'
         ELSE 'none'
     END
     INTO o_kind
@@ -626,6 +627,8 @@ BEGIN
         CALL end_time_idle(p_rule, v_as_of, o_idle);
     ELSEIF v_kind = 'timed' THEN
         CALL timed_idle(p_rule, v_as_of, o_idle);
+    ELSEIF v_kind = 'partition' THEN
+        CALL partition_idle(p_rule, v_as_of, o_idle);
     ELSEIF v_kind = 'single' THEN
         CALL single_idle(p_run, p_rule, o_idle, v_batches);
     END IF;
@@ -653,6 +656,8 @@ BEGIN
         CALL end_time_open(p_rule);
     ELSEIF v_kind = 'timed' THEN
         CALL timed_open(p_rule);
+    ELSEIF v_kind = 'partition' THEN
+        CALL partition_open(p_rule);
     ELSEIF v_kind = 'single' THEN
         CALL single_open(p_rule);
     ELSE
@@ -670,6 +675,8 @@ BEGIN
         CALL end_time_step(p_run, p_rule, o_state);
     ELSEIF v_kind = 'timed' THEN
         CALL timed_step(p_run, p_rule, o_state);
+    ELSEIF v_kind = 'partition' THEN
+        CALL partition_step(p_run, p_rule, o_state);
     ELSEIF v_kind = 'single' THEN
         CALL single_step(p_run, p_rule, o_state);
     ELSE
@@ -712,6 +719,8 @@ BEGIN
         CALL end_time_finish(p_run, p_rule, p_state);
     ELSEIF v_kind = 'timed' THEN
         CALL timed_finish(p_run, p_rule, p_state);
+    ELSEIF v_kind = 'partition' THEN
+        CALL partition_finish(p_run, p_rule, p_state);
     ELSEIF v_kind = 'single' THEN
         CALL single_finish(p_run, p_rule, p_state);
     ELSE
@@ -730,6 +739,8 @@ BEGIN
         CALL end_time_close(p_rule);
     ELSEIF v_kind = 'timed' THEN
         CALL timed_close(p_rule);
+    ELSEIF v_kind = 'partition' THEN
+        CALL partition_close();
     ELSEIF v_kind = 'single' THEN
         CALL single_close(p_rule);
     ELSE
@@ -747,6 +758,8 @@ BEGIN
         CALL end_time_preview(p_rule, p_options, p_as_of, o_document);
     ELSEIF v_kind = 'timed' THEN
         CALL timed_preview(p_rule, p_options, p_as_of, o_document);
+    ELSEIF v_kind = 'partition' THEN
+        CALL partition_preview(p_rule, p_options, p_as_of, o_document);
     ELSEIF v_kind = 'single' THEN
         CALL single_preview(p_rule, p_options, p_as_of, o_document);
     ELSE
@@ -786,6 +799,8 @@ BEGIN
         CALL due_end_time(p_rule, p_limit, o_families, o_complete);
     ELSEIF v_kind = 'timed' THEN
         CALL due_timed(p_rule, p_limit, o_families, o_complete);
+    ELSEIF v_kind = 'partition' THEN
+        CALL partition_outlook(p_rule, UTC_TIMESTAMP(6), NULL, p_limit, NULL, o_families, o_complete, @windrow_list, @windrow_soon);
     ELSE
         SET @windrow_limit = p_limit;
         CALL perform(p_rule, 'due', '@windrow_limit, @windrow_families, @windrow_looked, @windrow_undated');
@@ -813,6 +828,8 @@ BEGIN
         CALL end_time_outlook(p_rule, p_now, p_then, p_limit, p_parts, o_families, o_complete, o_list, o_soon);
     ELSEIF v_kind = 'timed' THEN
         CALL timed_outlook(p_rule, p_now, p_then, p_limit, p_parts, o_families, o_complete, o_list, o_soon);
+    ELSEIF v_kind = 'partition' THEN
+        CALL partition_outlook(p_rule, p_now, p_then, p_limit, p_parts, o_families, o_complete, o_list, o_soon);
     ELSEIF v_kind = 'single' THEN
         -- Single rows do not lie along a time.
         CALL due_of(p_rule, p_limit, o_families, o_complete);
@@ -836,6 +853,8 @@ BEGIN
     CALL kind_of(p_rule, v_kind);
     IF v_kind = 'timed' THEN
         CALL timed_checks(p_rule);
+    ELSEIF v_kind = 'partition' THEN
+        CALL partition_checks(p_rule);
     ELSEIF v_kind = 'single' THEN
         CALL single_checks(p_rule);
     ELSE

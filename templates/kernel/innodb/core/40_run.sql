@@ -432,6 +432,11 @@ BEGIN
     DELETE b
     FROM JSON_TABLE(COALESCE(v_old, '[]'), '$[*]' COLUMNS (run_id bigint PATH '$')) AS e
     STRAIGHT_JOIN run_backlog AS b ON b.run_id = e.run_id;
+    IF EXISTS (SELECT 1 FROM rule AS r WHERE r.strategy = 'partition') THEN
+        DELETE p
+        FROM JSON_TABLE(COALESCE(v_old, '[]'), '$[*]' COLUMNS (run_id bigint PATH '$')) AS e
+        STRAIGHT_JOIN run_partition AS p ON p.run_id = e.run_id;
+    END IF;
     DELETE r, p, t, s, f, x, y, o, c
     FROM JSON_TABLE(COALESCE(v_old, '[]'), '$[*]' COLUMNS (run_id bigint PATH '$')) AS e
     STRAIGHT_JOIN run AS r ON r.run_id = e.run_id
@@ -740,6 +745,10 @@ BEGIN
     DECLARE v_node     varchar(700);
     CALL check_options(p_options, '["rule", "key", "dry_run"]');
     CALL check_rule(p_options, o_rule);
+    IF EXISTS (SELECT 1 FROM rule AS r WHERE r.rule = o_rule AND r.strategy = 'partition') THEN
+        CALL refuse(CONCAT('rule ', o_rule, ' drops whole partitions, and no single rows'),
+            'delete the rows by hand, or by another rule of the strategy age');
+    END IF;
     SET v_count = IF(COALESCE(JSON_TYPE(JSON_EXTRACT(p_options, '$.key')), '') = 'ARRAY', JSON_LENGTH(p_options, '$.key'), 0);
     IF v_count = 0 THEN
         CALL refuse('the option key is not a list of keys', 'write it like {"key": [17, 18]}');

@@ -114,7 +114,7 @@ BEGIN
     DROP TEMPORARY TABLE work_orphan;
 
     -- What is odd in the rows of a rule, where its strategy knows of such a thing.
-    SELECT MIN(r.position) INTO v_at FROM rule AS r WHERE r.strategy IN ('removal-time', 'age', 'keep-last');
+    SELECT MIN(r.position) INTO v_at FROM rule AS r WHERE r.strategy IN ('removal-time', 'age', 'partition', 'keep-last');
     WHILE v_at IS NOT NULL DO
         SELECT r.rule INTO v_rule FROM rule AS r WHERE r.position = v_at;
         BEGIN
@@ -122,7 +122,8 @@ BEGIN
             DECLARE CONTINUE HANDLER FOR 1054, 1146, 1305 SET v_count = NULL;
             CALL checks_of(v_rule);
         END;
-        SELECT MIN(r.position) INTO v_at FROM rule AS r WHERE r.strategy IN ('removal-time', 'age', 'keep-last') AND r.position > v_at;
+        SELECT MIN(r.position) INTO v_at FROM rule AS r
+            WHERE r.strategy IN ('removal-time', 'age', 'partition', 'keep-last') AND r.position > v_at;
     END WHILE;
 
     INSERT INTO work_check (position, check_name, object, severity, detail)

@@ -532,7 +532,6 @@ ALTER TABLE run_skip
     DROP CONSTRAINT IF EXISTS run_skip_reason_check,
     ADD CONSTRAINT run_skip_reason_check CHECK (reason IN (
         --+ reasons.sql
-        , 'NOT_DROPPABLE'
     ));
 --# comment on table run_skip
 COMMENT ON TABLE run_skip IS

@@ -1,4 +1,4 @@
-//! Defects of rules that drop partitions, which PostgreSQL alone has.
+//! Defects of rules that drop partitions, on PostgreSQL.
 
 use super::edit;
 use crate::support::defect::Defect;

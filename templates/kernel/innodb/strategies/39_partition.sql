@@ -1,0 +1,948 @@
+-- Rules that drop whole range partitions of one table. Their verbs are types, any_partition, count_partition, held_partition,
+-- swap_partition, back_partition, drop_partition and merge_partition. A partition is to them what a family is to others.
+-- DDL commits, and between a judgement and a DROP PARTITION anybody could write to the partition. So the rows are taken out of the
+-- table first, by exchanging them for those of an empty table of the control database, <rule>_taken; nobody writes to that. Then
+-- they are judged, the ledger says that they go, and the table is dropped. If one of them has to stay, they are exchanged again.
+-- The partition stays behind, empty. Empty ones that lie side by side become one, which deletes nothing. taken_partition says how
+-- far that is, so that the next run finishes what a killed one left.
+
+-- run_partition: what runs have dropped.
+--# create table run_partition
+CREATE TABLE IF NOT EXISTS run_partition (
+    run_id       bigint      NOT NULL,
+    rule         varchar(64) NOT NULL,
+    name         varchar(64) NOT NULL,
+    from_bound   varchar(64) NOT NULL,
+    to_bound     varchar(64) NOT NULL,
+    deleted_rows bigint      NOT NULL,
+    bytes        bigint      NOT NULL,
+    dropped_at   datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
+    PRIMARY KEY (run_id, rule, name)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'The partitions whose rows runs have dropped, with their bounds (from inclusive, -infinity: the first one; to exclusive),
+        these rows, counted when nobody could write to them any more, and their size with indexes, which the catalog estimates.';
+
+-- taken_partition: the partition of a rule whose rows are being taken out of its table.
+--# create table taken_partition
+CREATE TABLE IF NOT EXISTS taken_partition (
+    rule       varchar(64) NOT NULL PRIMARY KEY,
+    run_id     bigint      NOT NULL,
+    name       varchar(64) NOT NULL,
+    from_bound varchar(64) NOT NULL,
+    to_bound   varchar(64) NOT NULL,
+    to_due     datetime(6) NOT NULL,
+    bytes      bigint      NOT NULL,
+    phase      varchar(10) NOT NULL,
+    since      datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6))
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'The partition of each rule whose rows are in the table <rule>_taken, or were going to be. phase: taking, they are not judged
+        yet; returning, one of them stays, and all go back; returned, they are back; dropping, the ledger has them as deleted.';
+
+-- empty_partition: what the metrics leave out, since the catalog only guesses how many rows a partition has.
+--# create table empty_partition
+CREATE TABLE IF NOT EXISTS empty_partition (
+    rule    varchar(64) NOT NULL,
+    name    varchar(64) NOT NULL,
+    to_time datetime(6) NOT NULL,
+    PRIMARY KEY (rule, name)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'The partitions that were due and empty when a run last looked at all of its rule.';
+
+-- partition_made: how the catalog knows the table of a rule.
+--# create procedure partition_made
+CREATE PROCEDURE partition_made(IN p_rule varchar(64), OUT o_name longtext, OUT o_engine longtext, OUT o_made longtext)
+SQL SECURITY DEFINER
+COMMENT 'Name, engine and time of the table of p_rule, as tables_now() writes them.'
+BEGIN
+    DECLARE v_schema varchar(64);
+    DECLARE v_root   varchar(64);
+    SELECT s.schema_name, r.root INTO v_schema, v_root FROM spec AS s CROSS JOIN rule AS r WHERE r.rule = p_rule;
+    SELECT t.table_name, COALESCE(t.engine, 'none'), COALESCE(t.create_time, '')
+    INTO o_name, o_engine, o_made
+    FROM information_schema.tables AS t
+    WHERE t.table_schema = v_schema
+      AND t.table_name = v_root;
+END;
+
+-- partition_noted: each ALTER TABLE makes a table anew. What a run did itself is no change of the catalog.
+--# create procedure partition_noted
+CREATE PROCEDURE partition_noted(IN p_rule varchar(64), IN p_made longtext)
+SQL SECURITY DEFINER
+COMMENT 'Writes to catalog_state that the table of p_rule, which was made at p_made, has been made anew.'
+BEGIN
+    DECLARE v_name   longtext;
+    DECLARE v_engine longtext;
+    DECLARE v_made   longtext;
+    CALL partition_made(p_rule, v_name, v_engine, v_made);
+    UPDATE catalog_state AS s
+    SET s.state = TRIM(BOTH '|' FROM REPLACE(CONCAT('|', s.state, '|'), CONCAT('|table ', v_name, ' ', v_engine, ' ', p_made, '|'),
+            CONCAT('|table ', v_name, ' ', v_engine, ' ', v_made, '|'))),
+        s.names = REPLACE(s.names, CONCAT('|', v_name, ' ', p_made, '|'), CONCAT('|', v_name, ' ', v_made, '|'));
+END;
+
+-- partition_misfit: why no partition of a rule is dropped, by the catalog. A drop fires no trigger.
+--# create procedure partition_misfit
+CREATE PROCEDURE partition_misfit(IN p_rule varchar(64), OUT o_misfit varchar(900))
+SQL SECURITY DEFINER
+COMMENT 'Why no partition of p_rule can be dropped: how its table is partitioned, a trigger on it, a cluster; NULL: nothing.'
+BEGIN
+    DECLARE v_schema varchar(64);
+    DECLARE v_root   varchar(64);
+    DECLARE v_time   varchar(140);
+    DECLARE v_ansi   varchar(140);
+    DECLARE v_fits   bigint;
+    DECLARE v_found  varchar(200);
+    SELECT s.schema_name, r.root, r.time_name INTO v_schema, v_root, v_time FROM spec AS s CROSS JOIN rule AS r WHERE r.rule = p_rule;
+    -- The quotes are those of the sql_mode in which the table was made.
+    SET o_misfit = NULL, v_ansi = CONCAT('"', REPLACE(v_time, '"', '""'), '"'), v_time = CONCAT('`', REPLACE(v_time, '`', '``'), '`');
+    SELECT COUNT(*)
+    INTO v_fits
+    FROM information_schema.partitions AS p
+    WHERE p.table_schema = v_schema
+      AND p.table_name = v_root
+      AND (
+          p.partition_method = 'RANGE COLUMNS' AND LOWER(p.partition_expression) IN (LOWER(v_time), LOWER(v_ansi))
+          OR p.partition_method = 'RANGE'
+             AND LOWER(p.partition_expression) IN (
+                 LOWER(CONCAT('to_days(', v_time, ')')), LOWER(CONCAT('to_days(', v_ansi, ')')),
+                 LOWER(CONCAT('unix_timestamp(', v_time, ')')), LOWER(CONCAT('unix_timestamp(', v_ansi, ')'))
+             )
+      );
+    IF v_fits = 0 THEN
+        SET o_misfit = CONCAT('table ', v_root, ' is not partitioned by RANGE COLUMNS (', v_time, '), RANGE (TO_DAYS(', v_time,
+            ')) or RANGE (UNIX_TIMESTAMP(', v_time, ')): use the strategy age');
+    END IF;
+    IF o_misfit IS NULL THEN
+        SELECT MIN(t.trigger_name)
+        INTO v_found
+        FROM information_schema.triggers AS t
+        WHERE t.event_object_schema = v_schema
+          AND t.event_object_table = v_root
+          AND t.event_manipulation = 'DELETE';
+        SET o_misfit = CONCAT('table ', v_root, ' has the trigger ', v_found,
+            ' on DELETE, which a dropped partition does not fire: use the strategy age');
+    END IF;
+    IF o_misfit IS NULL THEN
+        SELECT MAX(t.table_type)
+        INTO v_found
+        FROM information_schema.tables AS t
+        WHERE t.table_schema = v_schema
+          AND t.table_name = v_root
+          AND t.table_type <> 'BASE TABLE';
+        SET o_misfit = CONCAT('table ', v_root, ' is a ', LOWER(v_found), ' table, whose partitions are not dropped: use the strategy age');
+    END IF;
+    /*!80000
+    IF o_misfit IS NULL AND NOT @@GLOBAL.innodb_file_per_table THEN
+        SET o_misfit = CONCAT('table ', v_root, ' cannot be exchanged for one of a shared file: set innodb_file_per_table to ON');
+    END IF;
+    */
+    /*M!
+    IF o_misfit IS NULL AND @@GLOBAL.wsrep_on THEN
+        SET o_misfit = CONCAT('table ', v_root, ' is in a Galera cluster, where each ALTER TABLE stops all writers: use the strategy age');
+    END IF;
+    */
+END;
+
+-- check_partitions: what is in the way of dropping partitions is told with what else acts on a table.
+--# create procedure check_partitions
+CREATE PROCEDURE check_partitions()
+SQL SECURITY DEFINER
+COMMENT 'Adds to work_stranger why partitions of a rule cannot be dropped; strangers() calls it.'
+BEGIN
+    DECLARE v_at     int;
+    DECLARE v_rule   varchar(64);
+    DECLARE v_root   varchar(64);
+    DECLARE v_misfit varchar(900);
+    SELECT MIN(r.position) INTO v_at FROM rule AS r WHERE r.strategy = 'partition';
+    WHILE v_at IS NOT NULL DO
+        SELECT r.rule, r.root INTO v_rule, v_root FROM rule AS r WHERE r.position = v_at;
+        CALL partition_misfit(v_rule, v_misfit);
+        IF v_misfit IS NOT NULL THEN
+            INSERT INTO work_stranger (object, detail, acts)
+            VALUES (v_root, LEFT(SUBSTR(v_misfit, CHAR_LENGTH(v_root) + 8), 400), true);
+        END IF;
+        SELECT MIN(r.position) INTO v_at FROM rule AS r WHERE r.strategy = 'partition' AND r.position > v_at;
+    END WHILE;
+END;
+
+-- partition_open: the work tables that live as long as a run, or a preview.
+--# create procedure partition_open
+CREATE PROCEDURE partition_open(IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Makes the work tables of p_rule.'
+BEGIN
+    CALL partition_close();
+    SELECT JSON_CONTAINS(r.document, '"id"', '$.hexed') IS TRUE INTO @windrow_hexed FROM rule AS r WHERE r.rule = p_rule;
+    CALL perform(p_rule, 'types', '');
+    CREATE TEMPORARY TABLE work_partition (
+        position  bigint       NOT NULL PRIMARY KEY,
+        name      varchar(64)  CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        divided   boolean      NOT NULL,
+        bound     varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        bytes     bigint       NOT NULL,
+        from_time datetime(6),
+        to_time   datetime(6),
+        from_due  datetime(6),
+        to_due    datetime(6)
+    ) ENGINE = InnoDB;
+    CREATE TEMPORARY TABLE work_keep (
+        held boolean NOT NULL DEFAULT false,
+        PRIMARY KEY (id),
+        KEY (held)
+    ) ENGINE = InnoDB AS
+    SELECT k.id FROM work_type AS k LIMIT 0;
+    CREATE TEMPORARY TABLE work_keep_of (
+        only_row integer NOT NULL DEFAULT 1 PRIMARY KEY,
+        said varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL
+    ) ENGINE = InnoDB;
+    CREATE TEMPORARY TABLE work_skip (
+        position bigint NOT NULL AUTO_INCREMENT,
+        skip_key varchar(700) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        PRIMARY KEY (position)
+    ) ENGINE = InnoDB;
+    CREATE TEMPORARY TABLE work_skipped (
+        position bigint NOT NULL AUTO_INCREMENT,
+        skip_key varchar(700) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        PRIMARY KEY (position)
+    ) ENGINE = InnoDB;
+END;
+--# create procedure partition_close
+CREATE PROCEDURE partition_close()
+SQL SECURITY DEFINER
+COMMENT 'Drops the work tables.'
+BEGIN
+    DROP TEMPORARY TABLE IF EXISTS work_type, work_partition, work_keep, work_keep_of, work_skip, work_skipped;
+END;
+
+-- list_partitions: the partitions of the table of a rule. A date is over at the end of its day: what is due of a partition of dates is
+-- a day later than its bounds.
+--# create procedure list_partitions
+CREATE PROCEDURE list_partitions(IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Fills work_partition with the partitions of p_rule: their bounds as times (from NULL: the first; to NULL: MAXVALUE), and from when
+    to when their rows are due. Reads only.'
+BEGIN
+    DECLARE v_schema varchar(64);
+    DECLARE v_root   varchar(64);
+    DECLARE v_dates  boolean;
+    SELECT s.schema_name, r.root, JSON_CONTAINS_PATH(r.document, 'one', '$.dates')
+    INTO v_schema, v_root, v_dates
+    FROM spec AS s
+    CROSS JOIN rule AS r
+    WHERE r.rule = p_rule;
+    DELETE FROM work_partition;
+    INSERT INTO work_partition (position, name, divided, bound, bytes, from_time, to_time, from_due, to_due)
+    SELECT
+        b.position, b.name, b.divided, b.bound, b.bytes, b.from_time, b.to_time,
+        b.from_time + INTERVAL IF(v_dates, 1, 0) DAY, b.to_time + INTERVAL IF(v_dates, 1, 0) DAY
+    FROM (
+        SELECT
+            a.position, a.name, a.divided, a.bound, a.bytes, a.to_time, LAG(a.to_time) OVER (ORDER BY a.position) AS from_time
+        FROM (
+            SELECT
+                p.partition_ordinal_position AS position,
+                p.partition_name AS name,
+                MAX(p.subpartition_name IS NOT NULL) AS divided,
+                MAX(p.partition_description) AS bound,
+                SUM(p.data_length + p.index_length) AS bytes,
+                MAX(CASE
+                    WHEN p.partition_description = 'MAXVALUE' THEN NULL
+                    WHEN p.partition_method = 'RANGE COLUMNS' THEN CAST(TRIM(BOTH '''' FROM p.partition_description) AS datetime(6))
+                    WHEN p.partition_expression LIKE 'unix%'
+                        THEN CAST('1970-01-01' AS datetime(6)) + INTERVAL CAST(p.partition_description AS signed) SECOND
+                    -- Before the first day that a datetime has, there is only what has no time.
+                    ELSE CAST('1000-01-01' AS datetime(6))
+                        + INTERVAL GREATEST(CAST(p.partition_description AS signed) - TO_DAYS('1000-01-01'), 0) DAY
+                END) AS to_time
+            FROM information_schema.partitions AS p
+            WHERE p.table_schema = v_schema
+              AND p.table_name = v_root
+            GROUP BY p.partition_ordinal_position, p.partition_name
+        ) AS a
+    ) AS b;
+END;
+
+-- next_partition: the partition that ends first behind p_after, if it ends before or at the cutoff.
+--# create procedure next_partition
+CREATE PROCEDURE next_partition(IN p_after datetime(6), IN p_until datetime(6), OUT o_position bigint)
+SQL SECURITY DEFINER
+COMMENT 'The next partition of work_partition that ends after p_after (NULL: the first), and at p_until at the latest; NULL: none.'
+BEGIN
+    SELECT MIN(p.position)
+    INTO o_position
+    FROM work_partition AS p
+    WHERE p.to_time <= p_until
+      AND (p_after IS NULL OR p.to_time > p_after);
+END;
+
+-- partition_held: the first row of a partition that a hold keeps, of this rule or of another.
+--# create procedure partition_held
+CREATE PROCEDURE partition_held(
+    IN p_rule varchar(64), IN p_taken boolean, IN p_from datetime(6), IN p_to datetime(6), OUT o_key varchar(700)
+)
+SQL SECURITY DEFINER
+COMMENT 'The first key of a partition, or of what was taken out of the table, that a hold keeps; NULL: none. Fills work_keep.'
+BEGIN
+    DELETE FROM work_keep WHERE NOT held;
+    CALL timed_held(p_rule);
+    CALL bound_by(p_rule, @windrow_bound);
+    SET @windrow_taken = p_taken, @windrow_from = p_from, @windrow_to = p_to, @windrow_key = NULL;
+    IF @windrow_bound OR EXISTS (SELECT 1 FROM work_keep) THEN
+        CALL perform(p_rule, 'held_partition', '@windrow_taken, @windrow_from, @windrow_to, @windrow_bound, @windrow_key');
+    END IF;
+    SET o_key = @windrow_key;
+END;
+
+-- judge_partition: whether a partition may go, as far as that can be seen without taking its rows out of the table.
+--# create procedure judge_partition
+CREATE PROCEDURE judge_partition(
+    IN p_rule varchar(64), IN p_position bigint, OUT o_any boolean, OUT o_reason varchar(32), OUT o_key varchar(700)
+)
+SQL SECURITY DEFINER
+COMMENT 'Whether a partition of work_partition has rows, and why it is kept, with what keeps it; NULL: it may go. Locks nothing.'
+BEGIN
+    DECLARE v_name    varchar(64);
+    DECLARE v_from    datetime(6);
+    DECLARE v_to      datetime(6);
+    DECLARE v_divided boolean;
+    DECLARE v_held    varchar(700);
+    SELECT p.name, p.from_due, p.to_due, p.divided
+    INTO v_name, v_from, v_to, v_divided
+    FROM work_partition AS p
+    WHERE p.position = p_position;
+    SET o_reason = NULL, o_key = v_name, @windrow_from = v_from, @windrow_to = v_to;
+    CALL perform(p_rule, 'any_partition', '@windrow_from, @windrow_to, @windrow_any, @windrow_undated');
+    SET o_any = @windrow_any;
+    IF o_any AND v_divided THEN
+        SET o_reason = 'NOT_DROPPABLE';
+    ELSEIF o_any THEN
+        SET o_reason = IF(@windrow_undated, 'UNDATED_MEMBER', NULL);
+        CALL partition_held(p_rule, false, v_from, v_to, v_held);
+        IF v_held IS NOT NULL THEN
+            SET o_reason = 'HELD', o_key = CONCAT(v_name, ' (', v_held, ')');
+        END IF;
+    END IF;
+END;
+
+-- left_partition: the partition without an end, where it has rows that are due: it is never dropped.
+--# create procedure left_partition
+CREATE PROCEDURE left_partition(IN p_rule varchar(64), IN p_cutoff datetime(6))
+SQL SECURITY DEFINER
+COMMENT 'Writes to work_skip the partition up to MAXVALUE of work_partition, where rows in it are due by p_cutoff. Reads only.'
+BEGIN
+    DECLARE v_name varchar(64);
+    DECLARE v_from datetime(6);
+    SELECT MAX(p.name), MAX(p.from_due) INTO v_name, v_from FROM work_partition AS p WHERE p.to_time IS NULL;
+    IF v_name IS NOT NULL AND (v_from IS NULL OR v_from <= p_cutoff) THEN
+        SET @windrow_from = v_from, @windrow_to = p_cutoff + INTERVAL 1 MICROSECOND;
+        CALL perform(p_rule, 'any_partition', '@windrow_from, @windrow_to, @windrow_any, @windrow_undated');
+        IF @windrow_any THEN
+            INSERT INTO work_skip (skip_key, reason)
+            VALUES (v_name, IF(@windrow_undated, 'UNDATED_MEMBER', 'NOT_DROPPABLE'));
+        END IF;
+    END IF;
+END;
+
+-- take_partition: what comes before the rows of a partition are taken out of the table, and that.
+--# create procedure take_partition
+CREATE PROCEDURE take_partition(IN p_run bigint, IN p_rule varchar(64), IN p_position bigint)
+SQL SECURITY DEFINER
+COMMENT 'Writes to taken_partition that the rows of a partition of work_partition are taken out of the table, and takes them. Commits.'
+BEGIN
+    DECLARE v_name   longtext;
+    DECLARE v_engine longtext;
+    DECLARE v_made   longtext;
+    INSERT INTO taken_partition (rule, run_id, name, from_bound, to_bound, to_due, bytes, phase)
+    SELECT
+        p_rule, p_run, p.name,
+        COALESCE(TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM p.from_time)), '-infinity'),
+        TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM p.to_time)), p.to_due, p.bytes, 'taking'
+    FROM work_partition AS p
+    WHERE p.position = p_position;
+    COMMIT;
+    CALL partition_made(p_rule, v_name, v_engine, v_made);
+    SELECT t.name INTO @windrow_name FROM taken_partition AS t WHERE t.rule = p_rule;
+    CALL perform(p_rule, 'swap_partition', '@windrow_name, true');
+    CALL partition_noted(p_rule, v_made);
+END;
+
+-- end_taken: what was taken out of the table of a rule is done with.
+--# create procedure end_taken
+CREATE PROCEDURE end_taken(IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Drops what was taken out of the table of p_rule, and its row of taken_partition. Commits.'
+BEGIN
+    CALL perform(p_rule, 'drop_partition', '');
+    DELETE FROM taken_partition WHERE rule = p_rule;
+    COMMIT;
+END;
+
+-- return_partition: the rows that were taken out of a table go back, all of them.
+--# create procedure return_partition
+CREATE PROCEDURE return_partition(IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Puts back what was taken out of the table of p_rule, and what was written to the partition meanwhile. Commits.'
+BEGIN
+    DECLARE v_schema  varchar(64);
+    DECLARE v_root    varchar(64);
+    DECLARE v_columns longtext;
+    DECLARE v_name    longtext;
+    DECLARE v_engine  longtext;
+    DECLARE v_made    longtext;
+    DECLARE v_phase   varchar(10);
+    SELECT t.phase, t.name INTO v_phase, @windrow_name FROM taken_partition AS t WHERE t.rule = p_rule;
+    IF v_phase = 'returning' THEN
+        CALL partition_made(p_rule, v_name, v_engine, v_made);
+        CALL perform(p_rule, 'swap_partition', '@windrow_name, false');
+        UPDATE taken_partition SET phase = 'returned' WHERE rule = p_rule;
+        CALL partition_noted(p_rule, v_made);
+    END IF;
+    SELECT s.schema_name, r.root INTO v_schema, v_root FROM spec AS s CROSS JOIN rule AS r WHERE r.rule = p_rule;
+    SELECT GROUP_CONCAT(CONCAT('`', REPLACE(c.column_name, '`', '``'), '`') ORDER BY c.ordinal_position SEPARATOR ', ')
+    INTO v_columns
+    FROM information_schema.columns AS c
+    WHERE c.table_schema = v_schema
+      AND c.table_name = v_root
+      AND COALESCE(c.generation_expression, '') = '';
+    SET @windrow_columns = v_columns;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+    START TRANSACTION;
+    CALL perform(p_rule, 'back_partition', '@windrow_columns');
+    COMMIT;
+    CALL end_taken(p_rule);
+END;
+
+-- settle_partition: what has been taken out of a table is judged, to the last row, and dropped, or goes back.
+--# create procedure settle_partition
+CREATE PROCEDURE settle_partition(IN p_run bigint, IN p_rule varchar(64), OUT o_state varchar(1000))
+SQL SECURITY DEFINER
+COMMENT 'In the transaction of a step: judges what taken_partition names, with the progress of p_run in the ledger. Commits; answers more.'
+BEGIN
+    DECLARE v_schema  varchar(64) DEFAULT DATABASE();
+    DECLARE v_phase   varchar(10);
+    DECLARE v_name    varchar(64);
+    DECLARE v_bound   varchar(64);
+    DECLARE v_to      datetime(6);
+    DECLARE v_there   bigint;
+    DECLARE v_rows    bigint DEFAULT 0;
+    DECLARE v_key     varchar(700);
+    DECLARE v_reason  varchar(32);
+    DECLARE v_table   varchar(64) DEFAULT CONCAT(p_rule, '_taken');
+    SELECT t.phase, t.name, t.to_bound, t.to_due INTO v_phase, v_name, v_bound, v_to FROM taken_partition AS t WHERE t.rule = p_rule;
+    SELECT COUNT(*) INTO v_there FROM information_schema.tables AS t WHERE t.table_schema = v_schema AND t.table_name = v_table;
+    SET o_state = 'more';
+    IF v_phase = 'taking' AND v_there > 0 THEN
+        SET @windrow_taken = true, @windrow_from = NULL, @windrow_to = v_to;
+        CALL perform(p_rule, 'count_partition',
+            '@windrow_taken, @windrow_from, @windrow_to, @windrow_rows, @windrow_undated, @windrow_strays, @windrow_oldest');
+        SET v_rows = @windrow_rows;
+    END IF;
+    IF v_phase = 'taking' AND v_rows = 0 THEN
+        -- Nothing was taken: others had the locks, or the run was killed before.
+        COMMIT;
+        CALL end_taken(p_rule);
+        SET o_state = 'again';
+    ELSEIF v_phase = 'taking' THEN
+        CALL partition_held(p_rule, true, NULL, v_to, v_key);
+        SET v_reason = CASE
+            WHEN v_key IS NOT NULL THEN 'HELD'
+            WHEN @windrow_undated > 0 THEN 'UNDATED_MEMBER'
+            WHEN @windrow_strays > 0 THEN 'NOT_DROPPABLE'
+        END;
+        SET v_phase = IF(v_reason IS NULL, 'dropping', 'returning');
+        UPDATE taken_partition AS t SET t.phase = v_phase WHERE t.rule = p_rule;
+        IF v_reason IS NULL THEN
+            INSERT INTO run_partition (run_id, rule, name, from_bound, to_bound, deleted_rows, bytes)
+            SELECT p_run, p_rule, t.name, t.from_bound, t.to_bound, v_rows, t.bytes
+            FROM taken_partition AS t
+            WHERE t.rule = p_rule
+            ON DUPLICATE KEY UPDATE deleted_rows = run_partition.deleted_rows + v_rows;
+        ELSE
+            INSERT INTO work_skip (skip_key, reason)
+            VALUES (CONCAT(v_name, COALESCE(CONCAT(' (', v_key, ')'), '')), v_reason);
+        END IF;
+        CALL end_partition(p_run, p_rule, IF(v_reason IS NULL, 1, 0), v_rows, v_bound);
+        COMMIT;
+    ELSE
+        COMMIT;
+    END IF;
+    IF v_phase = 'dropping' THEN
+        CALL end_taken(p_rule);
+    ELSEIF v_phase IN ('returning', 'returned') THEN
+        CALL return_partition(p_rule);
+    END IF;
+END;
+
+-- end_partition: what a batch had, in the ledger.
+--# create procedure end_partition
+CREATE PROCEDURE end_partition(IN p_run bigint, IN p_rule varchar(64), IN p_families bigint, IN p_rows bigint, IN p_bound varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Writes, in the caller''s transaction, what a batch deleted and skipped (work_skip), and that the run is behind p_bound.'
+BEGIN
+    CALL record_skips(p_run, p_rule);
+    IF p_families > 0 THEN
+        CALL record_rows(p_run, p_rule, CONCAT('[', p_rows, ']'));
+    END IF;
+    UPDATE run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
+    UPDATE run_rule AS p
+    SET p.families = p.families + p_families,
+        p.batches = p.batches + 1,
+        p.retries_in_row = 0,
+        p.cursor_time = p_bound,
+        p.cursor_key = NULL,
+        p.updated_at = UTC_TIMESTAMP(6)
+    WHERE p.run_id = p_run
+      AND p.rule = p_rule;
+END;
+
+-- partition_step: one partition of a run with its progress in the ledger.
+--# create procedure partition_step
+CREATE PROCEDURE partition_step(IN p_run bigint, IN p_rule varchar(64), OUT o_state varchar(1000))
+SQL SECURITY DEFINER
+COMMENT 'One partition of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run()
+    calls it.'
+BEGIN
+    DECLARE v_dry_run   boolean;
+    DECLARE v_as_of     datetime(6);
+    DECLARE v_text      varchar(700);
+    DECLARE v_limit     bigint;
+    DECLARE v_done      bigint;
+    DECLARE v_again     bigint;
+    DECLARE v_retention bigint;
+    DECLARE v_from      datetime(6);
+    DECLARE v_until     datetime(6);
+    DECLARE v_cutoff    datetime(6);
+    DECLARE v_position  bigint;
+    DECLARE v_bound     varchar(64);
+    DECLARE v_name      varchar(64);
+    DECLARE v_any       boolean;
+    DECLARE v_reason    varchar(32);
+    DECLARE v_key       varchar(700);
+    DECLARE v_taken     bigint;
+    DECLARE v_busy      boolean;
+    DECLARE v_number    integer;
+    DECLARE v_errno     integer;
+    DECLARE v_sqlstate  varchar(5);
+    DECLARE v_message   varchar(900);
+    SET o_state = NULL;
+
+    step: BEGIN
+        attempt: BEGIN
+            DECLARE EXIT HANDLER FOR SQLEXCEPTION
+            BEGIN
+                --+ failed.sql
+                ROLLBACK;
+            END;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            DELETE FROM work_skip;
+            CALL begin_step(p_run, p_rule, o_state);
+            IF o_state IS NOT NULL THEN
+                COMMIT;
+                LEAVE step;
+            END IF;
+            SELECT
+                r.dry_run, r.as_of, JSON_VALUE(r.options, '$.retention'), JSON_VALUE(r.options, '$.run_families'), p.families,
+                p.retries_in_row, p.cursor_time, IF(p.around, p.start_time, NULL)
+            INTO v_dry_run, v_as_of, v_text, v_limit, v_done, v_again, v_from, v_until
+            FROM run AS r
+            JOIN run_rule AS p ON p.run_id = r.run_id AND p.rule = p_rule
+            WHERE r.run_id = p_run;
+            IF v_limit IS NULL THEN
+                CALL setting_of(p_rule, 'run_families', v_limit);
+            END IF;
+            SELECT COUNT(t.rule), MAX(t.name), MAX(t.to_bound)
+            INTO v_taken, v_name, v_bound
+            FROM taken_partition AS t
+            WHERE t.rule = p_rule;
+            SET v_taken = IF(v_dry_run, 0, v_taken);
+            IF v_limit <= v_done AND v_taken = 0 THEN
+                SET o_state = 'run_families reached';
+                COMMIT;
+                LEAVE step;
+            END IF;
+            -- Others had the locks: back off, before any is taken.
+            IF v_again > 0 THEN
+                DO SLEEP(LEAST(0.1 * POW(2, v_again - 1), 1));
+            END IF;
+            CALL take_locks(p_run, p_rule, o_state);
+            IF o_state IS NOT NULL THEN
+                LEAVE step;
+            END IF;
+            CALL partition_misfit(p_rule, v_message);
+            IF v_message IS NOT NULL THEN
+                ROLLBACK;
+                SET o_state = CONCAT('error 55000: ', v_message);
+                LEAVE step;
+            END IF;
+            IF v_taken > 0 THEN
+                CALL settle_partition(p_run, p_rule, o_state);
+                LEAVE step;
+            END IF;
+
+            CALL seconds(v_text, v_retention);
+            CALL timed_cutoff(p_rule, v_as_of, v_retention, v_cutoff);
+            CALL list_partitions(p_rule);
+            -- What lies before the place where the run began comes last, up to that.
+            CALL next_partition(v_from, LEAST(v_cutoff, COALESCE(v_until, v_cutoff)), v_position);
+            IF v_position IS NULL THEN
+                COMMIT;
+                SET o_state = 'nothing left';
+                LEAVE step;
+            END IF;
+            SELECT TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM p.to_time)), p.name, p.from_due, p.to_due
+            INTO v_bound, v_name, @windrow_from, @windrow_to
+            FROM work_partition AS p
+            WHERE p.position = v_position;
+            CALL judge_partition(p_rule, v_position, v_any, v_reason, v_key);
+            IF v_any AND v_reason IS NULL AND NOT v_dry_run THEN
+                CALL take_partition(p_run, p_rule, v_position);
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+                CALL take_locks(p_run, p_rule, o_state);
+                IF o_state IS NULL THEN
+                    CALL settle_partition(p_run, p_rule, o_state);
+                END IF;
+                LEAVE step;
+            END IF;
+            SET @windrow_rows = 0;
+            IF v_reason IS NOT NULL THEN
+                INSERT INTO work_skip (skip_key, reason)
+                VALUES (v_key, v_reason);
+            ELSEIF v_any THEN
+                SET @windrow_taken = false;
+                CALL perform(p_rule, 'count_partition',
+                    '@windrow_taken, @windrow_from, @windrow_to, @windrow_rows, @windrow_undated, @windrow_strays, @windrow_oldest');
+            END IF;
+            CALL end_partition(p_run, p_rule, v_any AND v_reason IS NULL, @windrow_rows, v_bound);
+            COMMIT;
+            SET o_state = 'more';
+            LEAVE step;
+        END attempt;
+
+        -- The batch failed. What it had taken out of the table is settled by the next one.
+        CALL fail_step(p_run, p_rule, v_errno, v_sqlstate, v_message, 1, 1, v_busy, o_state);
+        IF o_state IS NOT NULL THEN
+            LEAVE step;
+        END IF;
+        INSERT IGNORE INTO run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
+        VALUES (p_run, p_rule, v_name, v_errno, v_sqlstate, v_message);
+        DELETE FROM work_skip;
+        INSERT INTO work_skip (skip_key, reason)
+        VALUES (v_name, IF(v_busy, 'LOCKED', 'FAILED'));
+        CALL end_partition(p_run, p_rule, 0, 0, v_bound);
+        COMMIT;
+        -- A partition that cannot go back keeps rows from the application: nothing is more important.
+        SELECT IF(COUNT(*) > 0, CONCAT('error ', v_errno, ' (', v_sqlstate, '): partition ', v_name, ' could not go back: ', v_message),
+            'more')
+        INTO o_state
+        FROM taken_partition AS t
+        WHERE t.rule = p_rule
+          AND t.phase IN ('returning', 'returned');
+    END step;
+END;
+
+-- merge_partitions: empty partitions that are due and lie side by side become one.
+--# create procedure merge_partitions
+CREATE PROCEDURE merge_partitions(IN p_rule varchar(64), IN p_cutoff datetime(6))
+SQL SECURITY DEFINER
+COMMENT 'Makes one of the partitions of work_partition that end at p_cutoff or before, are empty and lie side by side; empty_partition has
+    which are empty then. Commits.'
+BEGIN
+    DECLARE v_position bigint DEFAULT 0;
+    DECLARE v_last     bigint;
+    DECLARE v_count    bigint DEFAULT 0;
+    DECLARE v_names    longtext DEFAULT '';
+    DECLARE v_to       datetime(6);
+    DECLARE v_any      boolean;
+    DECLARE v_reason   varchar(32);
+    DECLARE v_key      varchar(700);
+    DECLARE v_name     longtext;
+    DECLARE v_engine   longtext;
+    DECLARE v_made     longtext;
+    -- Others have the table: the next run comes to it.
+    DECLARE EXIT HANDLER FOR 1205
+    BEGIN
+        ROLLBACK;
+    END;
+    -- MariaDB would wait for one lock after the other.
+    /*M! SET SESSION lock_wait_timeout = 0; */
+    DELETE FROM empty_partition WHERE rule = p_rule;
+    merges: LOOP
+        SELECT MIN(p.position) INTO v_last FROM work_partition AS p WHERE p.position > v_position AND p.to_time <= p_cutoff;
+        SET v_any = true;
+        IF v_last IS NOT NULL THEN
+            SET v_position = v_last;
+            SELECT p.divided, p.from_due, p.to_due INTO v_any, @windrow_from, @windrow_to FROM work_partition AS p
+                WHERE p.position = v_position;
+            IF NOT v_any THEN
+                CALL perform(p_rule, 'any_partition', '@windrow_from, @windrow_to, @windrow_any, @windrow_undated');
+                SET v_any = @windrow_any;
+            END IF;
+        END IF;
+        IF NOT v_any THEN
+            SELECT
+                CONCAT(v_names, IF(v_names = '', '', ', '), '`', REPLACE(p.name, '`', '``'), '`'), p.name, p.bound, p.to_time
+            INTO v_names, @windrow_name, @windrow_bound, v_to
+            FROM work_partition AS p
+            WHERE p.position = v_position;
+            SET v_count = v_count + 1;
+        ELSE
+            IF v_count > 1 THEN
+                CALL partition_made(p_rule, v_name, v_engine, v_made);
+                SET @windrow_names = v_names;
+                CALL perform(p_rule, 'merge_partition', '@windrow_names, @windrow_name, @windrow_bound');
+                CALL partition_noted(p_rule, v_made);
+            END IF;
+            IF v_count > 0 THEN
+                INSERT INTO empty_partition (rule, name, to_time)
+                VALUES (p_rule, @windrow_name, v_to);
+            END IF;
+            SET v_count = 0, v_names = '';
+        END IF;
+        IF v_last IS NULL THEN
+            LEAVE merges;
+        END IF;
+    END LOOP merges;
+END;
+
+-- partition_finish: what is to be said of a rule when a run is through with it.
+--# create procedure partition_finish
+CREATE PROCEDURE partition_finish(IN p_run bigint, IN p_rule varchar(64), IN p_reason varchar(1000))
+SQL SECURITY DEFINER
+COMMENT 'Tells of the partition without an end, and merges those that are empty, where the rule looked at all that is due.'
+BEGIN
+    DECLARE v_dry_run   boolean;
+    DECLARE v_as_of     datetime(6);
+    DECLARE v_text      varchar(700);
+    DECLARE v_retention bigint;
+    DECLARE v_cutoff    datetime(6);
+    IF p_reason = 'nothing left' THEN
+        SELECT r.dry_run, r.as_of, JSON_VALUE(r.options, '$.retention')
+        INTO v_dry_run, v_as_of, v_text
+        FROM run AS r
+        WHERE r.run_id = p_run;
+        CALL seconds(v_text, v_retention);
+        CALL timed_cutoff(p_rule, v_as_of, v_retention, v_cutoff);
+        DELETE FROM work_skip;
+        CALL list_partitions(p_rule);
+        CALL left_partition(p_rule, v_cutoff);
+        CALL record_skips(p_run, p_rule);
+        IF NOT v_dry_run THEN
+            CALL merge_partitions(p_rule, v_cutoff);
+        END IF;
+    END IF;
+END;
+
+-- partition_idle: whether nothing is due, and nothing is to be said.
+--# create procedure partition_idle
+CREATE PROCEDURE partition_idle(IN p_rule varchar(64), IN p_as_of datetime(6), OUT o_idle boolean)
+SQL SECURITY DEFINER
+COMMENT 'Whether no partition of p_rule that has rows is due at p_as_of, none is taken out of its table, and nothing is to be told.'
+BEGIN
+    DECLARE v_misfit   varchar(900);
+    DECLARE v_position bigint;
+    DECLARE v_cutoff   datetime(6);
+    DECLARE v_after    datetime(6);
+    SELECT COUNT(*) = 0 INTO o_idle FROM taken_partition AS t WHERE t.rule = p_rule;
+    CALL partition_misfit(p_rule, v_misfit);
+    IF o_idle AND v_misfit IS NULL THEN
+        CALL partition_open(p_rule);
+        CALL list_partitions(p_rule);
+        CALL timed_cutoff(p_rule, p_as_of, NULL, v_cutoff);
+        CALL left_partition(p_rule, v_cutoff);
+        SET o_idle = NOT EXISTS (SELECT 1 FROM work_skip);
+        idle: LOOP
+            CALL next_partition(v_after, v_cutoff, v_position);
+            IF v_position IS NULL OR NOT o_idle THEN
+                LEAVE idle;
+            END IF;
+            SELECT p.to_time, p.from_due, p.to_due INTO v_after, @windrow_from, @windrow_to FROM work_partition AS p
+                WHERE p.position = v_position;
+            CALL perform(p_rule, 'any_partition', '@windrow_from, @windrow_to, @windrow_any, @windrow_undated');
+            SET o_idle = NOT @windrow_any;
+        END LOOP idle;
+        CALL partition_close();
+    ELSE
+        SET o_idle = false;
+    END IF;
+END;
+
+-- partition_preview: the partitions that a run would drop, counted but not locked.
+--# create procedure partition_preview
+CREATE PROCEDURE partition_preview(IN p_rule varchar(64), IN p_options longtext, IN p_as_of datetime(6), OUT o_document longtext)
+SQL SECURITY DEFINER
+COMMENT 'What a run of this rule would drop and skip now, as one JSON document. Reads only; preview() calls it.'
+BEGIN
+    DECLARE v_retention bigint;
+    DECLARE v_limit     bigint DEFAULT JSON_VALUE(p_options, '$.run_families');
+    DECLARE v_cutoff    datetime(6);
+    DECLARE v_start     datetime(6) DEFAULT JSON_VALUE(p_options, '$.from');
+    DECLARE v_after     datetime(6);
+    DECLARE v_position  bigint;
+    DECLARE v_any       boolean;
+    DECLARE v_reason    varchar(32);
+    DECLARE v_key       varchar(700);
+    DECLARE v_name      varchar(64);
+    DECLARE v_families  bigint DEFAULT 0;
+    DECLARE v_rows      bigint DEFAULT 0;
+    DECLARE v_batches   bigint DEFAULT 0;
+    DECLARE v_oldest    varchar(64) DEFAULT 'null';
+    DECLARE v_samples   longtext DEFAULT '';
+    DECLARE v_skipped   longtext;
+    DECLARE v_skip_keys longtext;
+    DECLARE v_skips     bigint;
+    DECLARE v_more      boolean DEFAULT false;
+    DECLARE v_speed     decimal(30, 6);
+    DECLARE v_failures  bigint;
+    DECLARE v_zoned     boolean;
+    DECLARE v_misfit    varchar(900);
+    CALL partition_misfit(p_rule, v_misfit);
+    IF v_misfit IS NOT NULL THEN
+        CALL not_ready(v_misfit, 'docs/partitions.md says what a table of partitions needs');
+    END IF;
+    SELECT r.zoned INTO v_zoned FROM rule AS r WHERE r.rule = p_rule;
+    CALL seconds(JSON_VALUE(p_options, '$.retention'), v_retention);
+    IF v_limit IS NULL THEN
+        CALL setting_of(p_rule, 'run_families', v_limit);
+    END IF;
+    CALL timed_cutoff(p_rule, p_as_of, v_retention, v_cutoff);
+    CALL partition_open(p_rule);
+    CALL list_partitions(p_rule);
+    SET v_after = v_start - INTERVAL 1 MICROSECOND;
+    partitions: LOOP
+        CALL next_partition(v_after, v_cutoff, v_position);
+        IF v_position IS NULL THEN
+            LEAVE partitions;
+        END IF;
+        SELECT p.to_time, p.name INTO v_after, v_name FROM work_partition AS p WHERE p.position = v_position;
+        CALL judge_partition(p_rule, v_position, v_any, v_reason, v_key);
+        IF v_any AND v_families >= v_limit THEN
+            SET v_more = true;
+            LEAVE partitions;
+        END IF;
+        IF v_reason IS NOT NULL THEN
+            INSERT INTO work_skipped (skip_key, reason)
+            VALUES (v_key, v_reason);
+        ELSEIF v_any THEN
+            SELECT false, p.from_due, p.to_due INTO @windrow_taken, @windrow_from, @windrow_to FROM work_partition AS p
+                WHERE p.position = v_position;
+            CALL perform(p_rule, 'count_partition',
+                '@windrow_taken, @windrow_from, @windrow_to, @windrow_rows, @windrow_undated, @windrow_strays, @windrow_oldest');
+            SET v_families = v_families + 1, v_rows = v_rows + @windrow_rows;
+            IF v_oldest = 'null' THEN
+                SET v_oldest = CONCAT(
+                    '"', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(@windrow_oldest, '%Y-%m-%dT%H:%i:%s.%f'))),
+                    IF(v_zoned, '+00:00"', '"')
+                );
+            END IF;
+            IF v_families <= 10 THEN
+                SET v_samples = CONCAT(v_samples, IF(v_samples = '', '', ', '), JSON_QUOTE(v_name));
+            END IF;
+        END IF;
+        SET v_batches = v_batches + 1;
+    END LOOP partitions;
+    IF NOT v_more AND v_start IS NULL THEN
+        CALL left_partition(p_rule, v_cutoff);
+        INSERT INTO work_skipped (skip_key, reason)
+        SELECT k.skip_key, k.reason FROM work_skip AS k ORDER BY k.position;
+    END IF;
+    CALL preview_figures(p_rule, v_skips, v_skipped, v_skip_keys, v_failures, v_speed);
+    CALL partition_close();
+    CALL preview_of(
+        p_rule, v_families, CONCAT('[', v_rows, ']'), v_oldest, CONCAT('[', v_samples, ']'), v_skips, v_skipped, v_skip_keys, NULL,
+        NULL, v_limit, v_more, v_batches, v_failures, v_speed, o_document
+    );
+END;
+
+-- partition_outlook: how what is due lies along time, and how much becomes due until p_then.
+--# create procedure partition_outlook
+CREATE PROCEDURE partition_outlook(
+    IN  p_rule     varchar(64),
+    IN  p_now      datetime(6),
+    IN  p_then     datetime(6),
+    IN  p_limit    bigint,
+    IN  p_parts    bigint,
+    OUT o_families bigint,
+    OUT o_complete boolean,
+    OUT o_list     longtext,
+    OUT o_soon     bigint
+)
+SQL SECURITY DEFINER
+COMMENT 'How many partitions with rows are due at p_now, where each of p_parts equal parts of these begins, and how many more are due at
+    p_then. Reads only.'
+BEGIN
+    DECLARE v_now      datetime(6);
+    DECLARE v_then     datetime(6);
+    DECLARE v_after    datetime(6);
+    DECLARE v_position bigint;
+    CALL timed_cutoff(p_rule, p_now, NULL, v_now);
+    CALL timed_cutoff(p_rule, COALESCE(p_then, p_now), NULL, v_then);
+    CALL partition_open(p_rule);
+    CALL list_partitions(p_rule);
+    ends: LOOP
+        CALL next_partition(v_after, v_then, v_position);
+        IF v_position IS NULL THEN
+            LEAVE ends;
+        END IF;
+        SELECT p.to_time, p.from_due, p.to_due INTO v_after, @windrow_from, @windrow_to FROM work_partition AS p
+            WHERE p.position = v_position;
+        CALL perform(p_rule, 'any_partition', '@windrow_from, @windrow_to, @windrow_any, @windrow_undated');
+        IF NOT @windrow_any THEN
+            DELETE FROM work_partition WHERE position = v_position;
+        END IF;
+    END LOOP ends;
+    SELECT COUNT(*) INTO o_soon FROM work_partition AS p WHERE p.to_time > v_now AND p.to_time <= v_then;
+    SELECT
+        COALESCE(SUM(p.families), 0),
+        true,
+        COALESCE(GROUP_CONCAT(
+            CONCAT(
+                '{"from": "', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(p.since, '%Y-%m-%dT%H:%i:%s.%f'))),
+                '", "families": ', p.families, '}'
+            )
+            ORDER BY p.part SEPARATOR ', '
+        ), '')
+    INTO o_families, o_complete, o_list
+    FROM (
+        SELECT d.part, MIN(d.to_time) AS since, COUNT(*) AS families
+        FROM (
+            SELECT w.to_time, (ROW_NUMBER() OVER (ORDER BY w.to_time) - 1) * COALESCE(p_parts, 1) DIV COUNT(*) OVER () AS part
+            FROM work_partition AS w
+            WHERE w.to_time <= v_now
+        ) AS d
+        GROUP BY d.part
+    ) AS p;
+    CALL partition_close();
+END;
+
+-- partition_checks: what a killed run has taken out of a table, for verify().
+--# create procedure partition_checks
+CREATE PROCEDURE partition_checks(IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Writes to work_check which partition of p_rule is out of its table without a run that sees to it.'
+BEGIN
+    INSERT INTO work_check (position, check_name, object, severity, count, detail)
+    SELECT 8, 'unfinished', CONCAT('run ', t.run_id, ' ', t.rule), 'violation', 1,
+        CONCAT('the rows of partition ', t.name, ' may be in the table ', t.rule, '_taken (', t.phase,
+            '); the next run drops them or puts them back')
+    FROM taken_partition AS t
+    WHERE t.rule = p_rule
+      AND NOT EXISTS (SELECT 1 FROM run AS r WHERE r.run_id = t.run_id AND r.status = 'running');
+END;
+
+-- check_taken: whoever uninstalls would drop the rows that are out of their table.
+--# create procedure check_taken
+CREATE PROCEDURE check_taken()
+SQL SECURITY DEFINER
+COMMENT 'Raises 55000 where rows of a partition are out of their table and not judged yet; 90_uninstall.sql calls it.'
+BEGIN
+    DECLARE v_name varchar(64);
+    SELECT MIN(t.name) INTO v_name FROM taken_partition AS t WHERE t.phase <> 'dropping';
+    IF v_name IS NOT NULL THEN
+        CALL not_ready(CONCAT('rows of partition ', v_name, ' are out of their table, and would be dropped'),
+            'let a run finish that, then uninstall');
+    END IF;
+END;

@@ -1,0 +1,180 @@
+{{ session }}
+
+-- {{ rule.name }}_types: the type of keys, for the work tables of the kernel.
+--# create procedure {{ control }}.{{ rule.name }}_types
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_types()
+SQL SECURITY DEFINER
+COMMENT 'Makes work_type, whose id has the type and the collation of {{ rule.table_name }}.{{ rule.key_name }}.'
+BEGIN
+    CREATE TEMPORARY TABLE work_type (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY
+{%- if rule.id_type %}, id {{ rule.id_type }} NOT NULL{% endif %}) ENGINE = InnoDB AS
+    SELECT {{ rule.types.select }} LIMIT 0;
+END;
+
+-- {{ rule.name }}_any_partition: whether a partition has rows. p_from NULL: the first one, which also has the rows without a time.
+{%- if rule.timed.partition.dates %}
+-- A date is over at the end of its day, so that the times are those of the day after.
+{%- endif %}
+--# create procedure {{ control }}.{{ rule.name }}_any_partition
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_any_partition(
+    ⟦IN p_from datetime(6), IN p_to datetime(6), OUT o_any boolean, OUT o_undated boolean⟧
+)
+SQL SECURITY DEFINER
+COMMENT 'Whether rows of {{ rule.table_name }} lie between p_from and p_to (no p_from: before p_to), and if some have no time. Reads only.'
+BEGIN
+    SET o_undated = false;
+    IF p_from IS NULL THEN
+{%- filter fit %}
+        SELECT COUNT(*) > 0
+        INTO o_undated
+        FROM (
+            «SELECT 1
+            FROM {{ rule.table }} AS t
+            WHERE {{ <w.undated rule /> }}
+               OR {{ rule.timed.due.time }} < {{ <w.as_ended rule at="p_to" /> }} AND YEAR({{ rule.timed.due.time }}) = 0
+            LIMIT 1»
+        ) AS x;
+{%- endfilter %}
+{%- filter fit %}
+        SELECT COUNT(*) > 0 OR o_undated
+        INTO o_any
+        FROM (
+            «SELECT 1
+            FROM {{ rule.table }} AS t
+            WHERE {{ rule.timed.due.time }} < {{ <w.as_ended rule at="p_to" /> }}
+            LIMIT 1»
+        ) AS x;
+{%- endfilter %}
+    ELSE
+{%- filter fit %}
+        SELECT COUNT(*) > 0 INTO o_any FROM («SELECT 1 FROM {{ rule.table }} AS t WHERE {{ <w.within rule /> }} LIMIT 1») AS x;
+{%- endfilter %}
+    END IF;
+END;
+
+-- {{ rule.name }}_count_partition: how many rows a partition has, or what was taken out of the table has.
+--# create procedure {{ control }}.{{ rule.name }}_count_partition
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_count_partition(
+    ⟦IN p_taken boolean, IN p_from datetime(6), IN p_to datetime(6), OUT o_rows bigint, OUT o_undated bigint, OUT o_strays bigint,
+    OUT o_oldest datetime(6)⟧
+)
+SQL SECURITY DEFINER
+COMMENT 'Counts the rows of a partition; p_taken: of {{ rule.name }}_taken, also those without a time or not before p_to. Reads only.'
+BEGIN
+    SET o_undated = 0, o_strays = 0;
+    IF p_taken THEN
+{%- filter fit %}
+        SELECT COUNT(*), COALESCE(SUM({{ <w.undated rule /> }} OR YEAR({{ rule.timed.due.time }}) = 0), 0),
+            COALESCE(SUM({{ rule.timed.due.time }} >= {{ <w.as_ended rule at="p_to" /> }}), 0), MIN({{ rule.timed.due.of_t }})
+        INTO o_rows, o_undated, o_strays, o_oldest
+        FROM {{ control }}.{{ rule.name }}_taken AS t;
+{%- endfilter %}
+    ELSEIF p_from IS NULL THEN
+{%- filter fit %}
+        SELECT COUNT(*), MIN({{ rule.timed.due.of_t }})
+        INTO o_rows, o_oldest
+        FROM {{ rule.table }} AS t
+        WHERE {{ rule.timed.due.time }} < {{ <w.as_ended rule at="p_to" /> }};
+{%- endfilter %}
+    ELSE
+{%- filter fit %}
+        SELECT COUNT(*), MIN({{ rule.timed.due.of_t }})
+        INTO o_rows, o_oldest
+        FROM {{ rule.table }} AS t
+        WHERE {{ <w.within rule /> | indent(width=10) }};
+{%- endfilter %}
+    END IF;
+END;
+
+-- {{ rule.name }}_held_partition: the first row of a partition, or of what was taken out of the table, that a hold keeps.
+--# create procedure {{ control }}.{{ rule.name }}_held_partition
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_held_partition(
+    ⟦IN p_taken boolean, IN p_from datetime(6), IN p_to datetime(6), IN p_bound boolean, OUT o_key varchar(700)⟧
+)
+SQL SECURITY DEFINER
+COMMENT 'The first key, as a text, that is in work_keep or, with p_bound, is kept by a hold of another rule; NULL: none. Reads only.'
+BEGIN
+{%- for taken in [true, false] %}
+    {% if taken %}IF p_taken{% else %}ELSE{% endif %}{% if taken %} THEN{% endif %}
+{%- if rule.bound | length > 0 %}
+        IF p_bound THEN
+{%- filter fit %}
+            INSERT IGNORE INTO work_keep (id)
+            SELECT t.{{ rule.key }}
+            FROM {% if taken %}{{ control }}.{{ rule.name }}_taken{% else %}{{ rule.table }}{% endif %} AS t
+            WHERE {% if not taken %}{{ <w.of_partition rule /> }} AND {% endif %}(
+{%- for above in rule.bound %}
+{%- filter fit %}
+                {% if not loop.first %}OR {% endif %}{{ <w.held_beside above /> | indent(width=16) }}
+{%- endfilter %}
+{%- endfor %}
+            );
+{%- endfilter %}
+        END IF;
+{%- endif %}
+{%- filter fit %}
+        SELECT MIN(IF(@windrow_hexed, HEX(k.id), CAST(k.id AS CHAR)))
+        INTO o_key
+        FROM work_keep AS k
+        STRAIGHT_JOIN {% if taken %}{{ control }}.{{ rule.name }}_taken{% else %}{{ rule.table }}{% endif %} AS t ON t.{{ rule.key }} = k.id
+{%- if not taken %}
+        WHERE {{ <w.of_partition rule /> }}
+{%- endif %};
+{%- endfilter %}
+{%- endfor %}
+    END IF;
+END;
+
+-- {{ rule.name }}_swap_partition: exchanges the rows of a partition with those of {{ rule.name }}_taken, in one moment.
+-- Where that is not there yet, it is made first, empty. It commits.
+--# create procedure {{ control }}.{{ rule.name }}_swap_partition
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_swap_partition(IN p_name varchar(64), IN p_make boolean)
+SQL SECURITY DEFINER
+COMMENT 'Exchanges partition p_name of {{ rule.table_name }} with {{ rule.name }}_taken; p_make: which is made first. Commits.'
+BEGIN
+    IF p_make THEN
+        CREATE TABLE {{ control }}.{{ rule.name }}_taken LIKE {{ rule.table }};
+        ALTER TABLE {{ control }}.{{ rule.name }}_taken REMOVE PARTITIONING;
+    END IF;
+    CALL run_text(CONCAT(
+        'ALTER TABLE ', {{ rule.timed.partition.regclass }}, ' EXCHANGE PARTITION `', REPLACE(p_name, '`', '``'),
+        '` WITH TABLE {{ control }}.{{ rule.name }}_taken'
+    ));
+END;
+
+-- {{ rule.name }}_back_partition: rows that the application wrote to a partition while its rows were out of the
+-- table, and that were exchanged for these, are written to the table again.
+--# create procedure {{ control }}.{{ rule.name }}_back_partition
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_back_partition(IN p_columns longtext)
+SQL SECURITY DEFINER
+COMMENT 'Moves all rows of {{ rule.name }}_taken to {{ rule.table_name }}, in the caller''s transaction. p_columns: their columns, quoted.'
+BEGIN
+    CALL run_text(CONCAT(
+        'INSERT INTO ', {{ rule.timed.partition.regclass }}, ' (', p_columns, ') SELECT ', p_columns,
+        ' FROM {{ control }}.{{ rule.name }}_taken'
+    ));
+    DELETE FROM {{ control }}.{{ rule.name }}_taken;
+END;
+
+-- {{ rule.name }}_drop_partition: drops what was taken out of the table. settle_partition() has judged each row, and the
+-- ledger says that they are deleted.
+--# create procedure {{ control }}.{{ rule.name }}_drop_partition
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_drop_partition()
+SQL SECURITY DEFINER
+COMMENT 'Drops {{ rule.name }}_taken. Commits.'
+BEGIN
+    DROP TABLE IF EXISTS {{ control }}.{{ rule.name }}_taken;
+END;
+
+-- {{ rule.name }}_merge_partition: makes one partition of several that lie side by side, with all of their rows.
+-- merge_partitions() calls it for empty ones: should a row come meanwhile, it is in the new one.
+--# create procedure {{ control }}.{{ rule.name }}_merge_partition
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_merge_partition(IN p_names longtext, IN p_name varchar(64), IN p_bound longtext)
+SQL SECURITY DEFINER
+COMMENT 'Makes partition p_name, up to the bound p_bound, of the partitions p_names, which are quoted. Deletes nothing. Commits.'
+BEGIN
+    CALL run_text(CONCAT(
+        'ALTER TABLE ', {{ rule.timed.partition.regclass }}, ' REORGANIZE PARTITION ', p_names, ' INTO (PARTITION `',
+        REPLACE(p_name, '`', '``'), '` VALUES LESS THAN (', p_bound, '))'
+    ));
+END;

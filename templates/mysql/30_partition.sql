@@ -126,15 +126,22 @@ BEGIN
 END;
 
 -- {{ rule.name }}_swap_partition: exchanges the rows of a partition with those of {{ rule.name }}_taken, in one moment.
--- Where that is not there yet, it is made first, empty. It commits.
+-- Where that is not there yet, it is made first, empty, and counts on where the table does: the numbers of an AUTO_INCREMENT are kept
+-- by the partitions, and would be given twice once the one with the last of them is out. It commits.
 --# create procedure {{ control }}.{{ rule.name }}_swap_partition
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_swap_partition(IN p_name varchar(64), IN p_make boolean)
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_swap_partition(
+    ⟦IN p_name varchar(64), IN p_make boolean, IN p_number varchar(20)⟧
+)
 SQL SECURITY DEFINER
-COMMENT 'Exchanges partition p_name of {{ rule.table_name }} with {{ rule.name }}_taken; p_make: which is made first. Commits.'
+COMMENT 'Exchanges partition p_name of {{ rule.table_name }} with {{ rule.name }}_taken; p_make: which is made first, with p_number as its next AUTO_INCREMENT, if any.
+    Commits.'
 BEGIN
     IF p_make THEN
         CREATE TABLE {{ control }}.{{ rule.name }}_taken LIKE {{ rule.table }};
-        ALTER TABLE {{ control }}.{{ rule.name }}_taken REMOVE PARTITIONING;
+        CALL run_text(CONCAT(
+            'ALTER TABLE {{ control }}.{{ rule.name }}_taken ', COALESCE(CONCAT('AUTO_INCREMENT = ', p_number, ' '), ''),
+            'REMOVE PARTITIONING'
+        ));
     END IF;
     CALL run_text(CONCAT(
         'ALTER TABLE ', {{ rule.timed.partition.regclass }}, ' EXCHANGE PARTITION `', REPLACE(p_name, '`', '``'),

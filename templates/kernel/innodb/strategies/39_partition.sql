@@ -364,7 +364,16 @@ BEGIN
     COMMIT;
     CALL partition_made(p_rule, v_name, v_engine, v_made);
     SELECT t.name INTO @windrow_name FROM taken_partition AS t WHERE t.rule = p_rule;
-    CALL perform(p_rule, 'swap_partition', '@windrow_name, true');
+    -- As it is now: MySQL remembers such figures for a day.
+    /*!80000 SET @windrow_expiry = @@SESSION.information_schema_stats_expiry, SESSION information_schema_stats_expiry = 0; */
+    SELECT t.auto_increment
+    INTO @windrow_number
+    FROM information_schema.tables AS t
+    JOIN spec AS s ON s.schema_name = t.table_schema
+    JOIN rule AS r ON r.root = t.table_name
+    WHERE r.rule = p_rule;
+    /*!80000 SET SESSION information_schema_stats_expiry = @windrow_expiry; */
+    CALL perform(p_rule, 'swap_partition', '@windrow_name, true, @windrow_number');
     CALL partition_noted(p_rule, v_made);
 END;
 
@@ -395,7 +404,7 @@ BEGIN
     SELECT t.phase, t.name INTO v_phase, @windrow_name FROM taken_partition AS t WHERE t.rule = p_rule;
     IF v_phase = 'returning' THEN
         CALL partition_made(p_rule, v_name, v_engine, v_made);
-        CALL perform(p_rule, 'swap_partition', '@windrow_name, false');
+        CALL perform(p_rule, 'swap_partition', '@windrow_name, false, NULL');
         UPDATE taken_partition SET phase = 'returned' WHERE rule = p_rule;
         CALL partition_noted(p_rule, v_made);
     END IF;

@@ -1,6 +1,6 @@
 //! Rules that drop whole range partitions: on PostgreSQL, and in `innodb` on the other servers.
 
-mod families;
+pub(crate) mod families;
 pub(crate) mod innodb;
 mod locks;
 mod model;
@@ -39,6 +39,7 @@ tests! {
         partitions_of_several_tables_go_as_the_model_says,
         foreign_keys_go_from_partition_to_partition,
         the_application_waits_no_longer_than_the_lock_timeout,
+        two_workers_drop_what_one_would,
         a_held_row_that_comes_late_keeps_its_partition,
         what_a_drop_would_pass_over_is_refused_by_name,
         only_a_member_of_the_owner_of_partitions_drops_them,
@@ -75,7 +76,11 @@ pub(crate) fn example(name: &str) -> Graph {
 
 /// The example, installed and armed, with partitions that belong to a role of their own.
 fn armed(name: &str) -> Installation {
-    let mut installation = Installation::of(Dialect::Postgres, SCHEMA, &example(name));
+    armed_as(&example(name))
+}
+
+fn armed_as(graph: &Graph) -> Installation {
+    let mut installation = Installation::of(Dialect::Postgres, SCHEMA, graph);
     own(&mut installation);
     grant(&mut installation);
     installation.arm();
@@ -121,6 +126,34 @@ fn set(names: &[&str]) -> BTreeSet<String> {
 /// The part of a document about the only rule.
 fn only(document: &Value) -> &Value {
     &document["rules"][0]
+}
+
+/// Two workers begin at once, and have dropped so many partitions and rows together.
+fn at_once(installation: &Installation, families: i64, rows: i64) {
+    let workers = [1, 2].map(|worker| installation.call_aside("run", json!({"worker": worker})));
+    let mut dropped = (0, 0);
+    for (runner, _, _) in workers {
+        let run = runner.join().expect("no panic").1.expect("a run");
+        assert_eq!(run["status"], "done", "{run}");
+        let of = |name: &str| only(&run)[name].as_i64().unwrap_or(0);
+        dropped = (dropped.0 + of("families"), dropped.1 + of("rows"));
+    }
+    assert_eq!(dropped, (families, rows));
+}
+
+fn two_workers_drop_what_one_would() {
+    let graph = Graph {
+        workers: 2,
+        ..example("event-log-workers")
+    };
+    let mut installation = armed_as(&graph);
+    let rows = installation.preview(json!({})).expect("a preview");
+    at_once(
+        &installation,
+        2,
+        only(&rows)["rows"].as_i64().expect("a number"),
+    );
+    assert_eq!(partitions(&mut installation), set(&["event_log_now"]));
 }
 
 fn the_example_does_what_its_page_says() {

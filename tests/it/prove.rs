@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Instant;
 
 use windrow::dialect::{DIALECTS, Dialect};
-use windrow::graph::{Rule, Shared};
+use windrow::graph::Shared;
 use windrow::render;
 
 use crate::harness::tests;
@@ -130,6 +130,7 @@ fn every_defect_has_its_place_in_the_generated_sql() {
         single::graph(),
         workers::graph(Shared::Closed),
         partition::example("event-log"),
+        partition::families::graph("parts"),
         airflow::graph(),
         unarchive::graph(),
         several::graph(""),
@@ -150,10 +151,7 @@ fn every_defect_has_its_place_in_the_generated_sql() {
     for dialect in DIALECTS {
         let bundles: Vec<_> = graphs
             .iter()
-            .filter(|graph| {
-                let mut rules = graph.rules.iter();
-                *dialect == Dialect::Postgres || !rules.any(Rule::drops_partitions)
-            })
+            .filter(|graph| graph.dialects.contains(dialect))
             .map(|graph| {
                 (
                     graph,

@@ -8,6 +8,7 @@ use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 use windrow::fit;
+use windrow::graph::Graph;
 
 use super::{grant, only, owner};
 use crate::support::effort::{enough, seeds};
@@ -350,10 +351,14 @@ impl Verdict {
     }
 }
 
-/// The tables and their rule, with an owner of their own, armed.
+/// The tables and their rule, in an installation of this name.
+pub(crate) fn graph(name: &str) -> Graph {
+    graph_of(&format!("name = \"{name}\"{SPEC}"))
+}
+
+/// The same with an owner of their own, armed.
 fn installed(name: &str, schema: &str) -> Installation {
-    let graph = graph_of(&format!("name = \"{name}\"{SPEC}"));
-    let mut installation = Installation::of(Dialect::Postgres, schema, &graph);
+    let mut installation = Installation::of(Dialect::Postgres, schema, &graph(name));
     let owner = owner(&installation);
     installation.execute(&format!(
         "DO $$ BEGIN CREATE ROLE {owner} NOLOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$"
@@ -440,8 +445,7 @@ pub(super) fn partitions_of_several_tables_go_as_the_model_says() {
 /// How many foreign keys `check --database` says keep partitions.
 fn told(installation: &mut Installation) -> usize {
     let catalog = installation.session.catalog("public").expect("a catalog");
-    let graph = graph_of(&format!("name = \"part-keys\"{SPEC}"));
-    let found = fit::compare(&graph, &catalog);
+    let found = fit::compare(&graph("part-keys"), &catalog);
     assert!(
         found.iter().all(|it| it.code != "partitioned"),
         "{found:#?}"

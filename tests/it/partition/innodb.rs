@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 use windrow::fit;
+use windrow::graph::Graph;
 
 use self::model::a_run_drops_what_the_model_says;
-use super::{EXAMPLE, only};
+use super::{EXAMPLE, at_once, example, only};
 use crate::harness::tests;
 use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, connect, server, violations};
@@ -26,6 +27,7 @@ tests! {
         the_application_waits_no_longer_than_a_second_for_each_lock,
         wherever_a_run_ends_the_next_one_finishes,
         no_number_is_given_twice,
+        two_workers_drop_what_one_would,
         what_a_drop_would_pass_over_is_refused_by_name,
         only_the_owner_role_may_alter_the_table,
         the_check_proposes_the_strategy_and_says_what_it_needs,
@@ -64,9 +66,12 @@ fn files(dialect: Dialect) {
 }
 
 fn armed(dialect: Dialect, name: &str) -> Installation {
-    let graph = graph_of(&EXAMPLE.replace("\"event-log\"", &format!("\"{name}\"")));
+    armed_as(dialect, &example(name))
+}
+
+fn armed_as(dialect: Dialect, graph: &Graph) -> Installation {
     files(dialect);
-    let mut installation = Installation::of(dialect, SCHEMA, &graph);
+    let mut installation = Installation::of(dialect, SCHEMA, graph);
     installation.arm();
     installation
 }
@@ -455,6 +460,24 @@ fn what_a_drop_would_pass_over_is_refused_by_name() {
             }
         }
         assert_eq!(ids(&mut installation), "1 2 3 4 5 6");
+    }
+}
+
+fn two_workers_drop_what_one_would() {
+    for dialect in SERVERS {
+        let graph = Graph {
+            workers: 2,
+            ..example("event-log-workers")
+        };
+        let mut installation = armed_as(dialect, &graph);
+        at_once(&installation, 3, 5);
+        assert_eq!(ids(&mut installation), "6");
+        assert_eq!(partitions(&mut installation), ["late", "future"]);
+        assert_eq!(taken(&mut installation), 0);
+        assert_eq!(
+            violations(&installation.call("verify", json!({})).expect("verify")),
+            [""; 0]
+        );
     }
 }
 

@@ -7,7 +7,7 @@ use super::{SCHEMA, armed, example, grant, only, own, owner, partitions, set};
 use crate::support::installation::Installation;
 
 /// What a table has that a drop would pass over: how it comes, how it goes, and what is said of it.
-const MISFITS: [(&str, &str, &str); 6] = [
+const MISFITS: [(&str, &str, &str); 7] = [
     (
         "CREATE TABLE note (log_id bigint, log_at timestamptz, FOREIGN KEY (log_id, log_at) REFERENCES event_log (id, logged_at))",
         "DROP TABLE note",
@@ -18,6 +18,11 @@ const MISFITS: [(&str, &str, &str); 6] = [
          CREATE TRIGGER counts AFTER DELETE ON event_log FOR EACH ROW EXECUTE FUNCTION told()",
         "DROP TRIGGER counts ON event_log",
         "has the trigger counts on DELETE",
+    ),
+    (
+        "CREATE TRIGGER counts BEFORE DELETE ON event_log_past FOR EACH STATEMENT EXECUTE FUNCTION told()",
+        "DROP TRIGGER counts ON event_log_past",
+        "table event_log_past has the trigger counts on DELETE",
     ),
     (
         "CREATE SCHEMA partman; CREATE TABLE partman.part_config (parent_table text); GRANT USAGE ON SCHEMA partman TO PUBLIC;

@@ -166,18 +166,21 @@ BEGIN
                 v_found.other, v_name, v_found.conname,
                 CASE WHEN cardinality(v_rule.tables) > 1 THEN ', or make keys from each partition to the one of its family' END);
         END IF;
-        SELECT g.tgname
+        -- A partition can have one that the table has not.
+        SELECT g.tgname, coalesce(c.relname, v_name) AS of_table
         INTO v_found
         FROM pg_trigger AS g
-        WHERE g.tgrelid = v_table
+        LEFT JOIN pg_inherits AS i ON i.inhrelid = g.tgrelid AND i.inhparent = v_table
+        LEFT JOIN pg_class AS c ON c.oid = i.inhrelid
+        WHERE (g.tgrelid = v_table OR i.inhrelid IS NOT NULL)
           AND NOT g.tgisinternal
           AND g.tgenabled <> 'D'
           AND g.tgtype & 8 = 8
-        ORDER BY g.tgname
+        ORDER BY g.tgrelid = v_table DESC, g.tgname
         LIMIT 1;
         IF FOUND THEN
             RETURN format('table %s has the trigger %s on DELETE, which a dropped partition does not fire: use the strategy age',
-                v_name, v_found.tgname);
+                v_found.of_table, v_found.tgname);
         END IF;
         -- The tables of pg_partman: who has its own maintenance does not need another.
         FOR v_found IN

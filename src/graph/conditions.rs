@@ -95,14 +95,9 @@ pub(super) fn condition(
         _ if wide => Kind::Bigint,
         _ => Kind::Integer,
     };
-    let is_printed = matches!(values.get_ref(), Values::Printed(_));
-    let texts = listed.iter().filter_map(|(value, _)| match value {
-        Scalar::Text(text) if is_printed => Some(text.clone()),
-        _ => None,
-    });
-    let texts: Vec<String> = texts.collect();
-    if is_printed {
-        return of(Kind::Varchar, Test::Printed(texts));
+    if let Values::Printed(texts) = values.get_ref() {
+        let texts = texts.iter().map(|text| text.get_ref().clone());
+        return of(Kind::Varchar, Test::Printed(texts.collect()));
     }
     let literals = listed.into_iter().map(|(value, _)| match value {
         Scalar::Integer(number) => Literal::Integer(number),

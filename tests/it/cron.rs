@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::thread;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use postgres::{Client, NoTls};
@@ -17,6 +16,7 @@ use windrow::schedule::Schedule;
 use crate::harness::tests;
 use crate::rig::{self, W};
 use crate::support::effort::{ends, one_end};
+use crate::support::patience::until;
 
 tests! {
     on_postgres: [
@@ -24,9 +24,6 @@ tests! {
         every_version_installs_runs_and_uninstalls,
     ],
 }
-
-/// A minute tick and some time to work: pg_cron before 1.5 knows no seconds.
-const PATIENCE: Duration = Duration::from_secs(75);
 
 fn pg_cron_starts_runs_that_record_themselves() -> Result<()> {
     let versions = sandbox::installed();
@@ -155,7 +152,7 @@ fn scheduled(major: u32, bin_dir: PathBuf) -> Result<()> {
     busy.batch_execute(&format!("SELECT {W}.run_begin('{{}}')"))?;
     busy.batch_execute("BEGIN; SELECT 1")?;
 
-    both_start(&server, &mut client)?;
+    both_start(&mut client)?;
     forgets(&mut client)?;
 
     edited(&mut client)?;
@@ -232,7 +229,7 @@ fn schedules_once(client: &mut Client) -> Result<()> {
 }
 
 /// Starts the jobs of both databases soon, and waits for them.
-fn both_start(server: &Postgres, client: &mut Client) -> Result<()> {
+fn both_start(client: &mut Client) -> Result<()> {
     let version = rig::texts(
         client,
         "SELECT extversion FROM pg_extension WHERE extname = 'pg_cron'",
@@ -247,29 +244,24 @@ fn both_start(server: &Postgres, client: &mut Client) -> Result<()> {
         "SELECT cron.alter_job(jobid, schedule := '{schedule}') FROM cron.job WHERE jobname = '{W}';
          SELECT cron.schedule_in_database('busy', '{schedule}', command, 'busy') FROM cron.job WHERE jobname = '{W}'"
     ))?;
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let ended = rig::texts(
+    let mut details = || {
+        rig::texts(
             client,
-            "SELECT DISTINCT database::text || ' ' || status FROM cron.job_run_details WHERE status IN ('succeeded', 'failed') ORDER BY 1",
-        )?;
-        if ended == ["busy succeeded", "ds succeeded"] {
-            break;
-        }
-        let details = || {
-            rig::texts(
-                &mut Client::connect(&server.url("ds", "postgres"), NoTls)?,
-                "SELECT d::text FROM cron.job_run_details AS d",
-            )
-        };
+            "SELECT DISTINCT database::text || ' ' || status FROM cron.job_run_details ORDER BY 1",
+        )
+    };
+    // At the next minute: pg_cron before 1.5 knows no seconds.
+    until("a job starts", || Ok(!details()?.is_empty()))?;
+    until("both jobs end", || {
+        let details = details()?;
         ensure!(
-            !ended.iter().any(|job| job.ends_with("failed")) && Instant::now() < deadline,
-            "{:?}",
-            details()?
+            !details.iter().any(|job| job.ends_with(" failed")),
+            "{details:?}"
         );
-        thread::sleep(Duration::from_millis(200));
-    }
-    Ok(())
+        Ok(["busy succeeded", "ds succeeded"]
+            .iter()
+            .all(|job| details.iter().any(|d| d == job)))
+    })
 }
 
 /// What a month ago was done is forgotten, but that of another job is not windrow's.

@@ -1084,14 +1084,25 @@ FROM {% if begun %}work_cursor AS c STRAIGHT_JOIN {% endif %}{% if ends %}{{ end
 {%- endfilter %}
 {%- endcomponent w.reach %}
 
-{#- The row behind which the next batch begins, if so many are there. -#}
+{#- The row behind which the next batch begins, if so many are there; else what is claimed ends there, or the pass. -#}
 {% component w.bound(rule, pass, begun, claimed) -%}
 {%- filter fit %}
-        REPLACE INTO work_bound (position, pass, row_key, {{ pass.names }})
+        INSERT INTO work_bound (position, pass, row_key, {{ pass.names }})
         «SELECT 2, p_pass, {{ rule.single.key_text }}, {{ pass.values }} {{ <w.of_pass rule pass begun ends={claimed} end="work_end" /> }}
         ORDER BY {{ pass.order }}
         LIMIT 1 OFFSET v_skip»;
 {%- endfilter %}
+        IF ROW_COUNT() = 0 THEN
+{%- if claimed %}
+            INSERT INTO work_bound SELECT e.* FROM work_end AS e;
+{%- else %}
+{{- <w.last_bound rule pass /> | indent(width=4) }}
+{%- endif %}
+{%- if rule.single.orphan %}
+        ELSE
+            SET v_more = true;
+{%- endif %}
+        END IF;
 {%- endcomponent w.bound %}
 
 {#- The last row of a pass. -#}
@@ -1133,14 +1144,6 @@ BEGIN
     SET v_ahead = IF(v_held{% if rule.single.above %} OR {{ <w.any_holds_beside list={rule.single.above} /> }}{% endif %}, 0, v_ahead);
 {%- endif %}
     -- A batch ends where the claim ends or the pass, unless there are p_rows before that.
-{%- if rule.single.shared %}
-    INSERT INTO work_bound SELECT e.* FROM work_end AS e;
-{%- endif %}
-{%- for pass in rule.single.passes %}
-    {% if loop.first %}IF{% else %}ELSEIF{% endif %} p_pass = {{ pass.number }}{% if rule.single.shared %} AND NOT v_claimed{% endif %} THEN
-{{- <w.last_bound rule pass /> }}
-{%- endfor %}
-    END IF;
 {%- for pass in rule.single.passes %}
 {%- for claimed in [rule.single.shared, false] %}
 {%- if claimed or loop.last %}
@@ -1148,9 +1151,6 @@ BEGIN
     {% if begun and pass.number == 1 and claimed == rule.single.shared %}IF{% else %}ELSEIF{% endif %} p_pass = {{ pass.number }}
 {%- if claimed %} AND v_claimed{% endif %}{% if begun %} AND v_under_way{% endif %} THEN
 {{- <w.bound rule pass begun claimed /> }}
-{%- if rule.single.orphan %}
-        SET v_more = ROW_COUNT() > 0;
-{%- endif %}
 {%- if not rule.single.ranked %}
 {{- <w.list rule pass begun locks={rule.single.locks} /> }}
 {%- endif %}

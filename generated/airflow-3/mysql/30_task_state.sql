@@ -89,7 +89,7 @@ CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_stat
     IN p_as_of datetime(6), IN p_cutoff datetime(6), OUT o_found bigint, OUT o_first longtext, OUT o_count bigint, OUT o_rows bigint,
     OUT o_place longtext) SQL SECURITY DEFINER
 COMMENT 'Fills work_bound with the last row of the batch, and deletes those that may be; o_rows: NULL where one is locked, held or
-    changed. [body a73223c407a0]'
+    changed. [body 8857b80f7872]'
 BEGIN
     DECLARE v_under_way, v_held boolean;
     DECLARE v_listed, v_dated bigint;
@@ -99,23 +99,27 @@ BEGIN
     DECLARE v_now datetime(6) DEFAULT p_as_of;
     SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
     -- A batch ends where the claim ends or the pass, unless there are p_rows before that.
-    IF p_pass = 1 THEN
-        INSERT INTO work_bound (position, pass, row_key, c1, k1) SELECT 2, p_pass, CAST(t.`id` AS CHAR), t.`expires_at`, t.`id`
-            FROM `airflow`.`task_state_store` AS t WHERE t.`expires_at` < v_now ORDER BY t.`expires_at` DESC, t.`id` DESC LIMIT 1;
-    END IF;
     IF p_pass = 1 AND v_under_way THEN
-        REPLACE INTO work_bound (position, pass, row_key, c1, k1) SELECT 2, p_pass, CAST(t.`id` AS CHAR), t.`expires_at`, t.`id`
+        INSERT INTO work_bound (position, pass, row_key, c1, k1) SELECT 2, p_pass, CAST(t.`id` AS CHAR), t.`expires_at`, t.`id`
             FROM work_cursor AS c STRAIGHT_JOIN `airflow`.`task_state_store` AS t WHERE c.position = 1
             AND (t.`expires_at` > c.c1 OR (t.`expires_at` = c.c1 AND t.`id` > c.k1)) AND t.`expires_at` < v_now ORDER BY t.`expires_at`,
             t.`id` LIMIT 1 OFFSET v_skip;
+        IF ROW_COUNT() = 0 THEN
+            INSERT INTO work_bound (position, pass, row_key, c1, k1) SELECT 2, p_pass, CAST(t.`id` AS CHAR), t.`expires_at`, t.`id`
+                FROM `airflow`.`task_state_store` AS t WHERE t.`expires_at` < v_now ORDER BY t.`expires_at` DESC, t.`id` DESC LIMIT 1;
+        END IF;
         SELECT COUNT(*), COUNT(t.k1), CONCAT('[', COALESCE(GROUP_CONCAT(t.k1), ''), ']') INTO v_listed, v_dated, v_keys
             FROM (SELECT t.`id` AS k1 FROM work_cursor AS c STRAIGHT_JOIN work_bound AS b STRAIGHT_JOIN `airflow`.`task_state_store` AS t
             WHERE c.position = 1 AND (t.`expires_at` > c.c1 OR (t.`expires_at` = c.c1 AND t.`id` > c.k1)) AND b.position = 2
             AND (t.`expires_at` < b.c1 OR (t.`expires_at` = b.c1 AND t.`id` <= b.k1)) AND t.`expires_at` < v_now ORDER BY t.`expires_at`,
             t.`id` LIMIT v_ahead) AS t;
     ELSEIF p_pass = 1 THEN
-        REPLACE INTO work_bound (position, pass, row_key, c1, k1) SELECT 2, p_pass, CAST(t.`id` AS CHAR), t.`expires_at`, t.`id`
+        INSERT INTO work_bound (position, pass, row_key, c1, k1) SELECT 2, p_pass, CAST(t.`id` AS CHAR), t.`expires_at`, t.`id`
             FROM `airflow`.`task_state_store` AS t WHERE t.`expires_at` < v_now ORDER BY t.`expires_at`, t.`id` LIMIT 1 OFFSET v_skip;
+        IF ROW_COUNT() = 0 THEN
+            INSERT INTO work_bound (position, pass, row_key, c1, k1) SELECT 2, p_pass, CAST(t.`id` AS CHAR), t.`expires_at`, t.`id`
+                FROM `airflow`.`task_state_store` AS t WHERE t.`expires_at` < v_now ORDER BY t.`expires_at` DESC, t.`id` DESC LIMIT 1;
+        END IF;
         SELECT COUNT(*), COUNT(t.k1), CONCAT('[', COALESCE(GROUP_CONCAT(t.k1), ''), ']') INTO v_listed, v_dated, v_keys
             FROM (SELECT t.`id` AS k1 FROM work_bound AS b STRAIGHT_JOIN `airflow`.`task_state_store` AS t WHERE b.position = 2
             AND (t.`expires_at` < b.c1 OR (t.`expires_at` = b.c1 AND t.`id` <= b.k1)) AND t.`expires_at` < v_now ORDER BY t.`expires_at`,

@@ -12,16 +12,18 @@ tests! {
     each_server: [
         numbers_say_when_a_root_ended,
         what_an_application_writes_never_fails,
-        a_number_of_another_kind_is_told,
         a_search_by_numbers_goes_along_its_index,
-        rows_go_by_the_age_that_a_number_says,
-        single_rows_go_by_the_time_that_a_number_says,
         a_date_is_the_end_of_its_day,
         broken_numbers_say_it_to_the_microsecond,
+        a_table_of_broken_numbers_is_searched_along_its_index,
+    ],
+    every_server: [
+        a_number_of_another_kind_is_told,
+        rows_go_by_the_age_that_a_number_says,
+        single_rows_go_by_the_time_that_a_number_says,
         numbers_of_one_microsecond_are_none_passed_over,
         scopes_pass_over_none_either,
         rows_go_by_times_with_a_fraction,
-        a_table_of_broken_numbers_is_searched_along_its_index,
     ],
 }
 

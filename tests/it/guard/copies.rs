@@ -22,8 +22,10 @@ tests! {
     on_postgres: [
         a_promoted_standby_waits_until_somebody_arms_it,
     ],
-    each_server: [
+    every_server: [
         a_restored_copy_waits_until_somebody_arms_it,
+    ],
+    each_server: [
         each_thing_that_a_server_shows_of_itself_is_compared,
     ],
 }

@@ -1092,17 +1092,6 @@ FROM {% if begun %}work_cursor AS c STRAIGHT_JOIN {% endif %}{% if ends %}{{ end
         ORDER BY {{ pass.order }}
         LIMIT 1 OFFSET v_skip»;
 {%- endfilter %}
-        IF ROW_COUNT() = 0 THEN
-{%- if claimed %}
-            INSERT INTO work_bound SELECT e.* FROM work_end AS e;
-{%- else %}
-{{- <w.last_bound rule pass /> | indent(width=4) }}
-{%- endif %}
-{%- if rule.single.orphan %}
-        ELSE
-            SET v_more = true;
-{%- endif %}
-        END IF;
 {%- endcomponent w.bound %}
 
 {#- The last row of a pass. -#}
@@ -1127,7 +1116,7 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_sweep(
 SQL SECURITY DEFINER
 COMMENT 'Fills work_bound with the last row of the batch, and deletes those that may be; o_rows: NULL where one is locked, held or changed.'
 BEGIN
-    DECLARE v_under_way, v_held{% if rule.single.orphan %}, v_more{% endif %}{% if rule.single.shared %}, v_claimed{% endif %} boolean;
+    DECLARE v_under_way, v_held, v_more{% if rule.single.shared %}, v_claimed{% endif %} boolean;
     DECLARE v_listed, v_dated bigint;
     DECLARE ⟦v_keys json⟧;
 {%- if rule.single.ranked %}
@@ -1143,7 +1132,6 @@ BEGIN
     CALL listed_held({{ rule.literal }}, '[]', v_held);
     SET v_ahead = IF(v_held{% if rule.single.above %} OR {{ <w.any_holds_beside list={rule.single.above} /> }}{% endif %}, 0, v_ahead);
 {%- endif %}
-    -- A batch ends where the claim ends or the pass, unless there are p_rows before that.
 {%- for pass in rule.single.passes %}
 {%- for claimed in [rule.single.shared, false] %}
 {%- if claimed or loop.last %}
@@ -1151,20 +1139,37 @@ BEGIN
     {% if begun and pass.number == 1 and claimed == rule.single.shared %}IF{% else %}ELSEIF{% endif %} p_pass = {{ pass.number }}
 {%- if claimed %} AND v_claimed{% endif %}{% if begun %} AND v_under_way{% endif %} THEN
 {{- <w.bound rule pass begun claimed /> }}
-{%- if not rule.single.ranked %}
-{{- <w.list rule pass begun locks={rule.single.locks} /> }}
-{%- endif %}
 {%- endfor %}
 {%- endif %}
 {%- endfor %}
 {%- endfor %}
     END IF;
+    -- There are less than p_rows: the batch ends where the claim ends or the pass.
+    SET v_more = ROW_COUNT() > 0;
+{%- if rule.single.shared %}
+    IF NOT v_more AND v_claimed THEN
+        INSERT INTO work_bound SELECT e.* FROM work_end AS e;
+{%- endif %}
+{%- for pass in rule.single.passes %}
+    {% if loop.first and not rule.single.shared %}IF{% else %}ELSEIF{% endif %} NOT v_more AND p_pass = {{ pass.number }} THEN
+{{- <w.last_bound rule pass /> }}
+{%- endfor %}
+    END IF;
+{%- if not rule.single.ranked %}
+{%- for pass in rule.single.passes %}
+    {% if loop.first %}IF{% else %}ELSEIF{% endif %} p_pass = {{ pass.number }} AND v_under_way THEN
+{{- <w.list rule pass begun={true} locks={rule.single.locks} /> }}
+    ELSEIF p_pass = {{ pass.number }} THEN
+{{- <w.list rule pass begun={false} locks={rule.single.locks} /> }}
+{%- endfor %}
+    END IF;
+{%- endif %}
 {%- if rule.single.ranked %}
 {{- <w.list_ranked rule into="v_keys" /> }}
-    SET v_listed = JSON_LENGTH(v_keys), v_dated = v_listed;
+    SET v_listed = JSON_LENGTH(v_keys), v_dated = v_listed{% if not maria %}, o_first = JSON_EXTRACT(v_keys, '$[0 to 9]'){% endif %};
 {%- else %}
     SET o_found = {% if rule.single.orphan %}IF(v_more AND v_listed = 0, p_rows, v_listed){% else %}v_listed{% endif %}
-{%- if rule.single.locks %}, o_count = v_listed{% endif %};
+{%- if rule.single.locks %}, o_count = v_listed{% endif %}{% if not maria %}, o_first = JSON_EXTRACT(v_keys, '$[0 to 9]'){% endif %};
 {%- endif %}
 {%- if rule.single.locks %}
     -- They are locked since they were judged: what held then holds until the end of the transaction. Nobody is waited for.
@@ -1216,8 +1221,9 @@ BEGIN
     IF o_count = v_listed{% if rule.single.ranked %} AND v_again = v_keys{% endif %} THEN
 {{- <w.delete_listed rule /> }}
 {%- endif %}
-        SET o_first = {% if maria %}CONCAT(SUBSTRING_INDEX(TRIM(TRAILING ']' FROM v_keys), ',', 10), ']')
-{%- else %}JSON_EXTRACT(v_keys{% for place in range(end=10) %}, '$[{{ place }}]'{% endfor %}){% endif %};
+{%- if maria %}
+        SET o_first = CONCAT(SUBSTRING_INDEX(TRIM(TRAILING ']' FROM v_keys), ',', 10), ']');
+{%- endif %}
         SELECT JSON_ARRAY(b.pass, b.row_key, {{ rule.single.place_of_b }}) INTO o_place FROM work_bound AS b WHERE b.position = 2;
 {%- if rule.single.locks %}
     ELSEIF v_listed > 0 THEN

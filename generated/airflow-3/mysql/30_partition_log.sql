@@ -89,7 +89,7 @@ CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.partition
     IN p_as_of datetime(6), IN p_cutoff datetime(6), OUT o_found bigint, OUT o_first longtext, OUT o_count bigint, OUT o_rows bigint,
     OUT o_place longtext) SQL SECURITY DEFINER
 COMMENT 'Fills work_bound with the last row of the batch, and deletes those that may be; o_rows: NULL where one is locked, held or
-    changed. [body d88dde5ddf6c]'
+    changed. [body f9bba708ef27]'
 BEGIN
     DECLARE v_under_way, v_held, v_more boolean;
     DECLARE v_listed, v_dated bigint;
@@ -102,17 +102,21 @@ BEGIN
     CALL listed_held('partition_log', '[]', v_held);
     SET v_ahead = IF(v_held OR EXISTS (SELECT 1 FROM hold AS h
         WHERE h.rule IN ('dag_runs') AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))), 0, v_ahead);
-    -- A batch ends where the claim ends or the pass, unless there are p_rows before that.
     IF p_pass = 1 AND v_under_way THEN
         INSERT INTO work_bound (position, pass, row_key, k1) SELECT 2, p_pass, CAST(t.`id` AS CHAR), t.`id` FROM work_cursor AS c
             STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t WHERE c.position = 1 AND t.`id` > c.k1
             ORDER BY t.`id` LIMIT 1 OFFSET v_skip;
-        IF ROW_COUNT() = 0 THEN
-            INSERT INTO work_bound (position, pass, row_key, k1) SELECT 2, p_pass, CAST(t.`id` AS CHAR), t.`id`
-                FROM `airflow`.`partitioned_asset_key_log` AS t ORDER BY t.`id` DESC LIMIT 1;
-        ELSE
-            SET v_more = true;
-        END IF;
+    ELSEIF p_pass = 1 THEN
+        INSERT INTO work_bound (position, pass, row_key, k1) SELECT 2, p_pass, CAST(t.`id` AS CHAR), t.`id`
+            FROM `airflow`.`partitioned_asset_key_log` AS t ORDER BY t.`id` LIMIT 1 OFFSET v_skip;
+    END IF;
+    -- There are less than p_rows: the batch ends where the claim ends or the pass.
+    SET v_more = ROW_COUNT() > 0;
+    IF NOT v_more AND p_pass = 1 THEN
+        INSERT INTO work_bound (position, pass, row_key, k1) SELECT 2, p_pass, CAST(t.`id` AS CHAR), t.`id`
+            FROM `airflow`.`partitioned_asset_key_log` AS t ORDER BY t.`id` DESC LIMIT 1;
+    END IF;
+    IF p_pass = 1 AND v_under_way THEN
         SELECT COUNT(*), COUNT(t.k1), CONCAT('[', COALESCE(GROUP_CONCAT(t.k1), ''), ']') INTO v_listed, v_dated, v_keys
             FROM (SELECT IF(t.`created_at` IS NULL, NULL, t.`id`) AS k1 FROM work_cursor AS c STRAIGHT_JOIN work_bound AS b
             STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t WHERE c.position = 1 AND t.`id` > c.k1 AND b.position = 2
@@ -120,14 +124,6 @@ BEGIN
             FROM `airflow`.`asset_partition_dag_run` AS p1 WHERE p1.`id` = t.`asset_partition_dag_run_id`)) IS TRUE
             AND (t.`created_at` < v_cutoff OR t.`created_at` IS NULL) ORDER BY t.`id` LIMIT v_ahead FOR UPDATE OF t NOWAIT) AS t;
     ELSEIF p_pass = 1 THEN
-        INSERT INTO work_bound (position, pass, row_key, k1) SELECT 2, p_pass, CAST(t.`id` AS CHAR), t.`id`
-            FROM `airflow`.`partitioned_asset_key_log` AS t ORDER BY t.`id` LIMIT 1 OFFSET v_skip;
-        IF ROW_COUNT() = 0 THEN
-            INSERT INTO work_bound (position, pass, row_key, k1) SELECT 2, p_pass, CAST(t.`id` AS CHAR), t.`id`
-                FROM `airflow`.`partitioned_asset_key_log` AS t ORDER BY t.`id` DESC LIMIT 1;
-        ELSE
-            SET v_more = true;
-        END IF;
         SELECT COUNT(*), COUNT(t.k1), CONCAT('[', COALESCE(GROUP_CONCAT(t.k1), ''), ']') INTO v_listed, v_dated, v_keys
             FROM (SELECT IF(t.`created_at` IS NULL, NULL, t.`id`) AS k1 FROM work_bound AS b
             STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t WHERE b.position = 2 AND t.`id` <= b.k1
@@ -135,14 +131,13 @@ BEGIN
             WHERE p1.`id` = t.`asset_partition_dag_run_id`)) IS TRUE AND (t.`created_at` < v_cutoff OR t.`created_at` IS NULL)
             ORDER BY t.`id` LIMIT v_ahead FOR UPDATE OF t NOWAIT) AS t;
     END IF;
-    SET o_found = IF(v_more AND v_listed = 0, p_rows, v_listed), o_count = v_listed;
+    SET o_found = IF(v_more AND v_listed = 0, p_rows, v_listed), o_count = v_listed, o_first = JSON_EXTRACT(v_keys, '$[0 to 9]');
     -- They are locked since they were judged: what held then holds until the end of the transaction. Nobody is waited for.
     CALL listed_held('partition_log', v_keys, v_held);
     IF o_found BETWEEN 1 AND p_rows AND v_dated = v_listed AND NOT v_held AND v_ahead > 0 THEN
         DELETE t FROM JSON_TABLE(v_keys, '$[*]' COLUMNS (k1 int PATH '$')) AS r
             STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t ON t.`id` = r.k1;
         SET o_rows = ROW_COUNT();
-        SET o_first = JSON_EXTRACT(v_keys, '$[0]', '$[1]', '$[2]', '$[3]', '$[4]', '$[5]', '$[6]', '$[7]', '$[8]', '$[9]');
         SELECT JSON_ARRAY(b.pass, b.row_key, CAST(b.k1 AS char)) INTO o_place FROM work_bound AS b WHERE b.position = 2;
     ELSEIF v_listed > 0 THEN
         -- Locked and not deleted: the caller rolls back where o_rows is not o_count.

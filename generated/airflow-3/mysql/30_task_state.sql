@@ -89,43 +89,43 @@ CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_stat
     IN p_as_of datetime(6), IN p_cutoff datetime(6), OUT o_found bigint, OUT o_first longtext, OUT o_count bigint, OUT o_rows bigint,
     OUT o_place longtext) SQL SECURITY DEFINER
 COMMENT 'Fills work_bound with the last row of the batch, and deletes those that may be; o_rows: NULL where one is locked, held or
-    changed. [body 8857b80f7872]'
+    changed. [body 4f5e9221bf99]'
 BEGIN
-    DECLARE v_under_way, v_held boolean;
+    DECLARE v_under_way, v_held, v_more boolean;
     DECLARE v_listed, v_dated bigint;
     DECLARE v_keys json;
     DECLARE v_skip integer DEFAULT p_rows - 1;
     DECLARE v_ahead bigint DEFAULT p_rows + 1;
     DECLARE v_now datetime(6) DEFAULT p_as_of;
     SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
-    -- A batch ends where the claim ends or the pass, unless there are p_rows before that.
     IF p_pass = 1 AND v_under_way THEN
         INSERT INTO work_bound (position, pass, row_key, c1, k1) SELECT 2, p_pass, CAST(t.`id` AS CHAR), t.`expires_at`, t.`id`
             FROM work_cursor AS c STRAIGHT_JOIN `airflow`.`task_state_store` AS t WHERE c.position = 1
             AND (t.`expires_at` > c.c1 OR (t.`expires_at` = c.c1 AND t.`id` > c.k1)) AND t.`expires_at` < v_now ORDER BY t.`expires_at`,
             t.`id` LIMIT 1 OFFSET v_skip;
-        IF ROW_COUNT() = 0 THEN
-            INSERT INTO work_bound (position, pass, row_key, c1, k1) SELECT 2, p_pass, CAST(t.`id` AS CHAR), t.`expires_at`, t.`id`
-                FROM `airflow`.`task_state_store` AS t WHERE t.`expires_at` < v_now ORDER BY t.`expires_at` DESC, t.`id` DESC LIMIT 1;
-        END IF;
+    ELSEIF p_pass = 1 THEN
+        INSERT INTO work_bound (position, pass, row_key, c1, k1) SELECT 2, p_pass, CAST(t.`id` AS CHAR), t.`expires_at`, t.`id`
+            FROM `airflow`.`task_state_store` AS t WHERE t.`expires_at` < v_now ORDER BY t.`expires_at`, t.`id` LIMIT 1 OFFSET v_skip;
+    END IF;
+    -- There are less than p_rows: the batch ends where the claim ends or the pass.
+    SET v_more = ROW_COUNT() > 0;
+    IF NOT v_more AND p_pass = 1 THEN
+        INSERT INTO work_bound (position, pass, row_key, c1, k1) SELECT 2, p_pass, CAST(t.`id` AS CHAR), t.`expires_at`, t.`id`
+            FROM `airflow`.`task_state_store` AS t WHERE t.`expires_at` < v_now ORDER BY t.`expires_at` DESC, t.`id` DESC LIMIT 1;
+    END IF;
+    IF p_pass = 1 AND v_under_way THEN
         SELECT COUNT(*), COUNT(t.k1), CONCAT('[', COALESCE(GROUP_CONCAT(t.k1), ''), ']') INTO v_listed, v_dated, v_keys
             FROM (SELECT t.`id` AS k1 FROM work_cursor AS c STRAIGHT_JOIN work_bound AS b STRAIGHT_JOIN `airflow`.`task_state_store` AS t
             WHERE c.position = 1 AND (t.`expires_at` > c.c1 OR (t.`expires_at` = c.c1 AND t.`id` > c.k1)) AND b.position = 2
             AND (t.`expires_at` < b.c1 OR (t.`expires_at` = b.c1 AND t.`id` <= b.k1)) AND t.`expires_at` < v_now ORDER BY t.`expires_at`,
             t.`id` LIMIT v_ahead) AS t;
     ELSEIF p_pass = 1 THEN
-        INSERT INTO work_bound (position, pass, row_key, c1, k1) SELECT 2, p_pass, CAST(t.`id` AS CHAR), t.`expires_at`, t.`id`
-            FROM `airflow`.`task_state_store` AS t WHERE t.`expires_at` < v_now ORDER BY t.`expires_at`, t.`id` LIMIT 1 OFFSET v_skip;
-        IF ROW_COUNT() = 0 THEN
-            INSERT INTO work_bound (position, pass, row_key, c1, k1) SELECT 2, p_pass, CAST(t.`id` AS CHAR), t.`expires_at`, t.`id`
-                FROM `airflow`.`task_state_store` AS t WHERE t.`expires_at` < v_now ORDER BY t.`expires_at` DESC, t.`id` DESC LIMIT 1;
-        END IF;
         SELECT COUNT(*), COUNT(t.k1), CONCAT('[', COALESCE(GROUP_CONCAT(t.k1), ''), ']') INTO v_listed, v_dated, v_keys
             FROM (SELECT t.`id` AS k1 FROM work_bound AS b STRAIGHT_JOIN `airflow`.`task_state_store` AS t WHERE b.position = 2
             AND (t.`expires_at` < b.c1 OR (t.`expires_at` = b.c1 AND t.`id` <= b.k1)) AND t.`expires_at` < v_now ORDER BY t.`expires_at`,
             t.`id` LIMIT v_ahead) AS t;
     END IF;
-    SET o_found = v_listed;
+    SET o_found = v_listed, o_first = JSON_EXTRACT(v_keys, '$[0 to 9]');
     -- Under their locks they are judged once more: what holds then holds until the end of the transaction. Nobody is waited for.
     CALL listed_held('task_state', v_keys, v_held);
     IF o_found BETWEEN 1 AND p_rows AND v_dated = v_listed AND NOT v_held
@@ -139,7 +139,6 @@ BEGIN
         DELETE t FROM JSON_TABLE(v_keys, '$[*]' COLUMNS (k1 int PATH '$')) AS r
             STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`id` = r.k1;
         SET o_rows = ROW_COUNT();
-        SET o_first = JSON_EXTRACT(v_keys, '$[0]', '$[1]', '$[2]', '$[3]', '$[4]', '$[5]', '$[6]', '$[7]', '$[8]', '$[9]');
         SELECT JSON_ARRAY(b.pass, b.row_key, CAST(b.k1 AS char), CAST(b.c1 AS char)) INTO o_place FROM work_bound AS b WHERE b.position = 2;
     END IF;
 END$$

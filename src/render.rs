@@ -49,6 +49,7 @@ mod names;
 mod newest;
 mod orphan_guard;
 mod others;
+mod partitions;
 mod postgres_probes;
 mod probes;
 mod raw;

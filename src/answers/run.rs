@@ -129,6 +129,14 @@ pub struct Figures {
     pub skipped: Pairs<i64>,
     /// The first keys of these, by reason.
     pub skipped_samples: Pairs<Vec<Value>>,
+    /// The partitions that were made in advance, or would be; only of rules with `ahead`.
+    #[serde(default)]
+    #[schemars(skip_serializing_if = "Vec::is_empty")]
+    pub made: Vec<String>,
+    /// What could not be made, a partition or those of a table, and why; only of rules with `ahead`.
+    #[serde(default)]
+    #[schemars(skip_serializing_if = "Pairs::is_empty")]
+    pub not_made: Pairs<String>,
 }
 
 /// Rows that are deleted for one reason.

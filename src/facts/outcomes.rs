@@ -268,7 +268,7 @@ pub const REFUSALS: [Outcome; 16] = [
 ];
 
 /// What `verify` checks, by the name of the check.
-pub const CHECKS: [Outcome; 28] = [
+pub const CHECKS: [Outcome; 30] = [
     outcome(
         "orphans",
         "Rows whose parent does not exist. Those that existed when windrow was armed are only a notice.",
@@ -284,6 +284,18 @@ pub const CHECKS: [Outcome; 28] = [
         "unranked",
         "Rows of a `keep-last` rule without a group, or without a position in it: they are kept.",
         "Correct the rows if they are to be deleted.",
+    ),
+    outcome(
+        "ahead",
+        "Up to when a table whose partitions are dropped has range partitions: not for half of `ahead`, or for a day without it. A \
+         violation where rows would be refused, a notice where the default partition, or the one up to MAXVALUE, takes them; or no \
+         width can be told from the newest partitions.",
+        "Make partitions, or let `ahead` make them ([docs/partitions.md](../partitions.md#partitions-ahead)).",
+    ),
+    outcome(
+        "rest",
+        "Rows in the default partition, or in the one up to MAXVALUE, counted to 1001.",
+        "Move them to partitions of their time; no run deletes them, and no partition of their time can be made.",
     ),
     outcome(
         "preview",

@@ -61,10 +61,11 @@ fn compare_table(
     }
     owners(graph, table, catalog, found);
     if catalog.extensions.iter().any(|name| name == "pg_partman") {
-        let message = "pg_partman is installed: a run refuses if it maintains this table";
+        let message =
+            "pg_partman is installed: a run refuses if that drops partitions of this table, too";
         found.push(
             notice("partitioned", &table.name, message.to_owned()).help(
-                "let its retention drop the partitions, or take the table out of `part_config`",
+                "`retention` in `part_config` must be NULL, and the owner role of windrow must be able to read it",
             ),
         );
     }

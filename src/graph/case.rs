@@ -207,6 +207,7 @@ fn of_timed(timed: &mut Timed) -> Vec<&mut String> {
         retention: _,
         unit: _,
         partitioned: _,
+        ahead: _,
         members,
         ended,
         references,

@@ -8,6 +8,7 @@ use super::indexes::{IndexView, index_rows, index_statements};
 use super::jobs::Job;
 use super::json::written;
 use super::names::{control_name, fixed_offset, hex12, least_key, lock_class, meaning, role_name};
+use super::partitions::Partitions;
 use super::rules::{batch_setting, by_calendar, clock, nested, time_name};
 use super::spelling::{hexed, key, spelled};
 use super::tables::counted;
@@ -210,11 +211,8 @@ struct RuleDocument<'a> {
     /// removal times to set: its families, and what is held by itself.
     #[serde(skip_serializing_if = "is_not")]
     plain: bool,
-    /// Of a rule of partitions: whether their bounds are dates, and whether rows of other tables may refer to its rows.
-    #[serde(skip_serializing_if = "is_not")]
-    dates: bool,
-    #[serde(skip_serializing_if = "is_not")]
-    referred: bool,
+    #[serde(flatten)]
+    partitions: Partitions,
     /// Whether rows of its families may name rows of other ones.
     #[serde(skip_serializing_if = "is_not")]
     crosses: bool,
@@ -592,8 +590,7 @@ pub(super) fn of_rule(
             .filter(|_| time_kind != graph::Kind::Timestamptz),
         unit: unit.map(Unit::name),
         plain: rule.is_plain(graph.table(rule.root)) || rule.drops_partitions(),
-        dates: rule.drops_partitions() && rule.epoch.is_some(),
-        referred: rule.drops_partitions() && timed.is_some_and(|it| !it.references.is_empty()),
+        partitions: Partitions::new(graph, rule, dialect),
         crosses: crosses(graph, rule),
         stamps: stamp::documents(graph, rule, dialect),
         along: families.then(|| along(rule)),

@@ -77,7 +77,9 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Result<Vec<Probe>> {
 }
 
 /// The routines whose statements EXPLAIN is not asked, with the reason.
-const UNEXPLAINED: [(&str, &str); 8] = [
+const UNEXPLAINED: [(&str, &str); 10] = [
+    ("_make_partition", "it asks the catalog alone"),
+    ("_late_rows", "it counts up to a limit, in one partition"),
     ("_drop_partitions", "it asks the catalog alone"),
     (
         "_partition",

@@ -115,6 +115,8 @@ pub(super) struct PartitionView {
     root: String,
     /// Whether their bounds are dates, which are over at the end of their day.
     dates: bool,
+    /// Whether they are made in advance.
+    ahead: bool,
 }
 
 impl PartitionView {
@@ -142,6 +144,7 @@ impl PartitionView {
             regclass: dialect.text(&table_name(graph, dialect, root)),
             root: dialect.text(root),
             dates: rule.epoch.is_some(),
+            ahead: rule.timed().is_some_and(|it| it.ahead.is_some()),
         }
     }
 }

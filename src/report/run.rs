@@ -219,7 +219,15 @@ fn told(figures: &Figures, out: &mut String) {
             &keys(samples.map(Vec::as_slice).unwrap_or_default()),
         ]);
     }
-    for table in [tables, passes, skipped] {
+    let mut not_made = Table::new(&[("not made", Left), ("because", Left)]);
+    for (name, problem) in &figures.not_made.0 {
+        not_made.row([name.as_str(), problem]);
+    }
+    if !figures.made.is_empty() {
+        let made = counted(figures.made.len() as i64, "partition", "partitions");
+        let _ = writeln!(out, "{made} in advance: {}", figures.made.join(", "));
+    }
+    for table in [tables, passes, skipped, not_made] {
         if !table.is_empty() {
             let _ = write!(out, "\n{table}");
         }

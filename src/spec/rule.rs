@@ -81,6 +81,11 @@ pub struct Rule {
     #[serde(default)]
     #[schemars(with = "String", example = &"removal_time", example = &"event_time epoch-ms")]
     pub time: Option<Text>,
+    /// How far ahead partitions are made (`partition`), as `7d`: before a run drops anything, it makes range partitions until
+    /// the newest one ends later than that. How wide they are, it takes from the newest ones that are there. Default: none are made.
+    #[serde(default)]
+    #[schemars(with = "String", regex(pattern = PATTERN), example = &"7d")]
+    pub ahead: Option<Text>,
     /// The tables of a rule by removal time or of partitions, in the order in which their rows are deleted: `table`, or
     /// `table: column, …` with the columns that refer to the root of a row's family.
     #[serde(default)]

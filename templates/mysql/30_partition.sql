@@ -185,3 +185,42 @@ BEGIN
         REPLACE(p_name, '`', '``'), '` VALUES LESS THAN (', p_bound, '))'
     ));
 END;
+
+-- {{ rule.name }}_late_rows: how many rows the partition up to MAXVALUE has, up to 1001: REORGANIZE would copy them all.
+--# create procedure {{ control }}.{{ rule.name }}_late_rows
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_late_rows(⟦IN p_from datetime(6), OUT o_rows bigint⟧)
+SQL SECURITY DEFINER
+COMMENT 'Counts the rows of {{ rule.table_name }} from p_from on, up to 1001. Reads only.'
+BEGIN
+{%- filter fit %}
+    SELECT COUNT(*)
+    INTO o_rows
+    FROM (
+        «SELECT 1
+        FROM {{ rule.table }} AS t
+        WHERE {{ rule.timed.due.time }} >= {{ <w.as_ended rule at="p_from" /> }}
+        LIMIT 1001»
+    ) AS x;
+{%- endfilter %}
+END;
+{%- if rule.timed.partition.ahead %}
+
+-- {{ rule.name }}_make_partition: makes partitions behind the newest one that has an end, all in one statement. The one up to MAXVALUE
+-- stays behind them: it is empty, or nearly so, and REORGANIZE loses no row of it. It commits.
+--# create procedure {{ control }}.{{ rule.name }}_make_partition
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_make_partition(IN p_open varchar(64), IN p_list longtext)
+SQL SECURITY DEFINER
+COMMENT 'Gives {{ rule.table_name }} the partitions of p_list, each with its bound; p_open: before the one of this name, up to MAXVALUE. Commits.'
+BEGIN
+    CALL run_text(CONCAT(
+        'ALTER TABLE ', {{ rule.timed.partition.regclass }},
+        COALESCE(
+            CONCAT(
+                ' REORGANIZE PARTITION `', REPLACE(p_open, '`', '``'), '` INTO (', p_list, ', PARTITION `', REPLACE(p_open, '`', '``'),
+                '` VALUES LESS THAN (MAXVALUE))'
+            ),
+            CONCAT(' ADD PARTITION (', p_list, ')')
+        )
+    ));
+END;
+{%- endif %}

@@ -140,5 +140,104 @@ BEGIN
     END LOOP;
 END
 $windrow$;
+{% if rule.timed.partition.ahead -%}
+-- {{ rule.name }}_make_partition: makes a partition of {{ rule.timed.partition.told }}, like p_like, which is one: with the same owner,
+-- rights, storage and foreign keys (p_keys, to p_twins). What the table itself has (columns, checks, indexes, keys, row triggers) it gets
+-- from that. The table is made first, then attached: the application writes meanwhile. Whoever wants the default partition waits
+-- for the two locks that are waited for, p_wait milliseconds at most.
+--# create function {{ control }}.{{ rule.name }}_make_partition
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_make_partition(
+    p_place integer, p_like oid, p_name text, p_from text, p_to text, p_keys oid[], p_twins oid[], p_wait integer
+)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' SET timezone = 'UTC' SET default_tablespace = ''
+AS $windrow$
+DECLARE
+    v_table regclass := (ARRAY[{{ rule.timed.partition.tables }}])[p_place];
+    v_like  record;
+    v_new   text;
+    v_text  text;
+    v_index text;
+BEGIN
+    SELECT n.nspname, c.relowner, c.relacl, c.relpersistence, c.relrowsecurity, c.relforcerowsecurity, c.relreplident,
+        t.relowner AS owner, a.amname, s.spcname, x.reloptions AS toast, c.reloptions,
+        (SELECT count(*) FROM pg_constraint AS k WHERE k.conrelid = v_table AND k.contype = 'f') AS keys
+    INTO STRICT v_like
+    FROM pg_inherits AS i
+    JOIN pg_class AS c ON c.oid = i.inhrelid AND c.relkind = 'r'
+    JOIN pg_class AS t ON t.oid = i.inhparent
+    JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    JOIN pg_am AS a ON a.oid = c.relam
+    LEFT JOIN pg_class AS x ON x.oid = c.reltoastrelid
+    LEFT JOIN pg_tablespace AS s ON s.oid = c.reltablespace
+    WHERE i.inhparent = v_table
+      AND i.inhrelid = p_like;
+    PERFORM set_config('lock_timeout', greatest(p_wait / (2 + v_like.keys), 1) || 'ms', true);
+    v_new := format('%I.%I', v_like.nspname, p_name);
+    EXECUTE format(
+        'CREATE %s TABLE %s (LIKE %s INCLUDING ALL EXCLUDING IDENTITY EXCLUDING INDEXES EXCLUDING STATISTICS) USING %I%s%s',
+        CASE v_like.relpersistence WHEN 'u' THEN 'UNLOGGED' END, v_new, v_table, v_like.amname,
+        (
+            SELECT format(' WITH (%s)', string_agg(
+                format('%s%I = %L', o.of, split_part(o.said, '=', 1), substr(o.said, strpos(o.said, '=') + 1)), ', '
+            ))
+            FROM (SELECT '' AS of, unnest(v_like.reloptions) AS said UNION ALL SELECT 'toast.', unnest(v_like.toast)) AS o
+            HAVING count(*) > 0
+        ),
+        ' TABLESPACE ' || quote_ident(v_like.spcname)
+    );
+    EXECUTE format('ALTER TABLE %s OWNER TO %I', v_new, pg_get_userbyid(v_like.owner));
+    FOR v_text IN
+        SELECT format('GRANT %s%s ON %s TO %s%s', g.privilege_type, r.columns, v_new,
+            CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(g.grantee)) END,
+            CASE WHEN g.is_grantable THEN ' WITH GRANT OPTION' END)
+        FROM (
+            SELECT v_like.relacl AS acl, '' AS columns
+            UNION ALL
+            SELECT a.attacl, format(' (%I)', a.attname) FROM pg_attribute AS a WHERE a.attrelid = p_like AND NOT a.attisdropped
+        ) AS r
+        CROSS JOIN LATERAL aclexplode(r.acl) AS g
+        WHERE g.grantee NOT IN (v_like.relowner, v_like.owner)
+    LOOP
+        EXECUTE v_text;
+    END LOOP;
+    IF v_like.relrowsecurity THEN
+        EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', v_new);
+    END IF;
+    IF v_like.relforcerowsecurity THEN
+        EXECUTE format('ALTER TABLE %s FORCE ROW LEVEL SECURITY', v_new);
+    END IF;
+    FOR v_text IN
+        SELECT format('ALTER TABLE %s ADD %s', v_new,
+            replace(
+                pg_get_constraintdef(k.oid), format('REFERENCES %s(', k.confrelid::regclass),
+                format('REFERENCES %s(', w.twin::regclass)
+            ))
+        FROM unnest(p_keys, p_twins) AS w(key, twin)
+        JOIN pg_constraint AS k ON k.oid = w.key AND k.conrelid = p_like
+    LOOP
+        EXECUTE v_text;
+    END LOOP;
+    EXECUTE format('ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM (%L) TO (%L)', v_table, v_new, p_from, p_to);
+    -- What says which row it is to a subscriber: the index that comes from the same one of the table.
+    SELECT n.inhrelid::regclass::text
+    INTO v_index
+    FROM pg_index AS l
+    JOIN pg_inherits AS p ON p.inhrelid = l.indexrelid
+    JOIN pg_inherits AS n ON n.inhparent = p.inhparent
+    JOIN pg_index AS i ON i.indexrelid = n.inhrelid AND i.indrelid = to_regclass(v_new)
+    WHERE l.indrelid = p_like
+      AND l.indisreplident;
+    v_text := CASE v_like.relreplident WHEN 'f' THEN 'FULL' WHEN 'n' THEN 'NOTHING' WHEN 'i' THEN 'USING INDEX ' || quote_ident((
+        SELECT c.relname FROM pg_class AS c WHERE c.oid = to_regclass(v_index)
+    )) END;
+    IF v_text IS NOT NULL THEN
+        EXECUTE format('ALTER TABLE %s REPLICA IDENTITY %s', v_new, v_text);
+    END IF;
+END
+$windrow$;
+
+{% endif -%}
 --# become who installs
 RESET ROLE;

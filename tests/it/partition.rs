@@ -1,5 +1,6 @@
 //! Rules that drop whole range partitions: on PostgreSQL, and in `innodb` on the other servers.
 
+pub(crate) mod ahead;
 pub(crate) mod families;
 pub(crate) mod innodb;
 mod locks;
@@ -32,6 +33,7 @@ use crate::support::installation::{Installation, violations};
 
 tests! {
     within: [
+        ahead::tests,
         innodb::tests,
     ],
     on_postgres: [
@@ -71,16 +73,28 @@ SELECT now() - make_interval(days => n * 10), 'event ' || n FROM generate_series
 
 /// The example under another name, so that tests do not share its roles.
 pub(crate) fn example(name: &str) -> Graph {
-    graph_of(&EXAMPLE.replace("\"event-log\"", &format!("\"{name}\"")))
+    graph_of(&without_ahead().replace("\"event-log\"", &format!("\"{name}\"")))
+}
+
+/// The example without partitions that are made in advance.
+fn without_ahead() -> String {
+    let lines = EXAMPLE.lines().filter(|line| !line.starts_with("ahead "));
+    lines.map(|line| format!("{line}\n")).collect()
 }
 
 /// The example, installed and armed, with partitions that belong to a role of their own.
 fn armed(name: &str) -> Installation {
-    armed_as(&example(name))
+    armed_as(&example(name), SCHEMA)
 }
 
-fn armed_as(graph: &Graph) -> Installation {
-    let mut installation = Installation::of(Dialect::Postgres, SCHEMA, graph);
+/// The example, which makes partitions so far ahead.
+fn example_of(name: &str, ahead: &str) -> Graph {
+    let spec = EXAMPLE.replace("\"event-log\"", &format!("\"{name}\""));
+    graph_of(&spec.replace("ahead     = \"7d\"", &format!("ahead     = \"{ahead}\"")))
+}
+
+fn armed_as(graph: &Graph, schema: &str) -> Installation {
+    let mut installation = Installation::of(Dialect::Postgres, schema, graph);
     own(&mut installation);
     grant(&mut installation);
     installation.arm();
@@ -96,7 +110,8 @@ fn owner(installation: &Installation) -> String {
 fn own(installation: &mut Installation) {
     let owner = owner(installation);
     installation.execute(&format!(
-        "DO $$ BEGIN CREATE ROLE {owner} NOLOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$"
+        "DO $$ BEGIN CREATE ROLE {owner} NOLOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$;
+         GRANT CREATE ON SCHEMA public TO {owner}"
     ));
     let tables = installation.texts(
         "SELECT p.relid::regclass::text FROM pg_partition_tree('event_log') AS p ORDER BY p.level",
@@ -146,7 +161,7 @@ fn two_workers_drop_what_one_would() {
         workers: 2,
         ..example("event-log-workers")
     };
-    let mut installation = armed_as(&graph);
+    let mut installation = armed_as(&graph, SCHEMA);
     let rows = installation.preview(json!({})).expect("a preview");
     at_once(
         &installation,
@@ -245,7 +260,7 @@ fn the_check_proposes_the_strategy_and_says_what_it_needs() {
         !own.iter().any(|it| it.starts_with("partitioned ")),
         "{own:#?}"
     );
-    let aged = EXAMPLE.replace("strategy  = \"partition\"", "strategy  = \"age\"");
+    let aged = without_ahead().replace("strategy  = \"partition\"", "strategy  = \"age\"");
     let proposed = found(&aged);
     assert!(
         proposed
@@ -279,7 +294,7 @@ final     = { ended = { null = false } }
 end_time  = "ended timestamptz"
 retention = { default = "90d" }
 "#;
-    let spec = EXAMPLE.replace("\"event-log\"", "\"event-log-cases\"");
+    let spec = without_ahead().replace("\"event-log\"", "\"event-log-cases\"");
     let spec = spec.replace("event_log = { key = \"id bigint\" }\n", CASES);
     let schema = format!(
         "{SCHEMA}

@@ -13,6 +13,8 @@ pub struct Timed {
     pub unit: Unit,
     /// Whether whole partitions are dropped, and no single rows are deleted.
     pub partitioned: bool,
+    /// How far ahead partitions are made, in seconds; none: they are not made.
+    pub ahead: Option<i64>,
     /// The tables in the order in which their rows are deleted.
     pub members: Vec<Member>,
     /// When a row of the root table ended: no family is deleted that has not ended, or not for the minimum retention.

@@ -17,6 +17,7 @@ pub(super) fn refuse_in_end_time(rule: &spec::Rule, diagnostics: &mut Vec<Diagno
     found.extend(rule.references.first().map(|it| ("references", it.span())));
     found.extend(rule.unit.as_ref().map(|it| ("unit", it.span())));
     found.extend(rule.stamp.as_ref().map(|it| ("stamp", it.span())));
+    found.extend(rule.ahead.as_ref().map(|it| ("ahead", it.span())));
     found.extend(count(rule, BATCH_ROWS));
     found.extend(own_fields(rule));
     refuse(&found, Strategy::EndTime, diagnostics);
@@ -47,7 +48,7 @@ pub(super) fn refuse(
              `batch_rows`"
         }
         Strategy::Partition => {
-            "it has `root`, `time`, `tables`, `references`, `retention` and `limits`: a partition is dropped with all of its rows; the strategy `age` \
+            "it has `root`, `time`, `tables`, `references`, `ahead`, `retention` and `limits`: a partition is dropped with all of its rows; the strategy `age` \
              has more"
         }
         Strategy::Expiry => {
@@ -112,6 +113,8 @@ pub(super) fn foreign_to_time(
         found.extend(rule.where_sql.as_ref().map(|it| ("where_sql", it.span())));
         found.extend(rule.archive.as_ref().map(|it| ("archive", it.span())));
         found.extend(count(rule, BATCH_ROWS));
+    } else {
+        found.extend(rule.ahead.as_ref().map(|it| ("ahead", it.span())));
     }
     found
 }
@@ -178,6 +181,7 @@ pub(super) fn foreign_to_single(
     found.extend(rule.end_time.as_ref().map(|it| ("end_time", it.span())));
     found.extend(rule.unit.as_ref().map(|it| ("unit", it.span())));
     found.extend(rule.stamp.as_ref().map(|it| ("stamp", it.span())));
+    found.extend(rule.ahead.as_ref().map(|it| ("ahead", it.span())));
     if strategy == Strategy::Expiry {
         found.extend(rule.retention.as_ref().map(|it| ("retention", it.span())));
     }

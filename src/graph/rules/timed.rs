@@ -68,10 +68,8 @@ pub(super) fn rule(
         time: time.as_ref(),
         ended: ended.as_ref(),
     };
-    let stamps = rule
-        .stamp
-        .as_ref()
-        .filter(|_| by_removal_time)
+    let stamped = rule.stamp.as_ref().filter(|_| by_removal_time);
+    let stamps = stamped
         .map(|written| stamps(&around, written, diagnostics))
         .unwrap_or_default();
     let kept = if by_removal_time {
@@ -107,6 +105,7 @@ pub(super) fn rule(
             retention: kept.default.filter(|_| !by_removal_time).unwrap_or(0),
             unit: unit(text, rule),
             partitioned: by_partition,
+            ahead: ahead(rule, diagnostics),
             members,
             ended,
             references,
@@ -143,6 +142,12 @@ fn time(
         check_partitions(spec, rule, epoch, diagnostics);
     }
     time
+}
+
+/// How far ahead partitions are made, in seconds.
+fn ahead(rule: &spec::Rule, diagnostics: &mut Vec<Diagnostic>) -> Option<i64> {
+    let written = rule.ahead.as_ref()?;
+    Some(names::milliseconds(Some(written), 0, 1_000, 1_000, diagnostics) / 1_000)
 }
 
 /// Whole partitions are dropped where a column of a time is what they are divided by.

@@ -103,6 +103,8 @@ const ROWS: &[Row] = &[
         "rules by the end of families: which of them are deleted, and why the others are kept"),
     row!(both "strategies" "39_partition" Partition Owner
         "rules that drop whole partitions"),
+    row!(both "strategies" "39_partition_ahead" Partition Owner
+        "partitions that are made in advance"),
     row!(both "strategies" "39_single" Single Owner
         "rules of single rows: expiry, orphan, keep-last"),
     row!(both "strategies" "39_timed" Timed Owner

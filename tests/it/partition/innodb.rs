@@ -13,7 +13,7 @@ use windrow::fit;
 use windrow::graph::Graph;
 
 use self::model::a_run_drops_what_the_model_says;
-use super::{EXAMPLE, at_once, example, only};
+use super::{EXAMPLE, at_once, example, only, without_ahead};
 use crate::harness::tests;
 use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, connect, server, violations};
@@ -34,7 +34,7 @@ tests! {
     ],
 }
 
-const SERVERS: [Dialect; 2] = [Dialect::Mysql, Dialect::Mariadb];
+pub(super) const SERVERS: [Dialect; 2] = [Dialect::Mysql, Dialect::Mariadb];
 
 /// The table of the example, with a partition for each of some times before and after now, and rows in each.
 const SCHEMA: &str = "
@@ -58,7 +58,7 @@ INSERT INTO event_log (id, logged_at, message) VALUES
 const PAST: &str = "the `past`";
 
 /// Partitions are in files of their own, as on every server but those of the tests.
-fn files(dialect: Dialect) {
+pub(super) fn files(dialect: Dialect) {
     let mut session = connect(&server(dialect).url("mysql", "root"));
     session
         .execute("SET GLOBAL innodb_file_per_table = ON")
@@ -560,7 +560,7 @@ fn the_check_proposes_the_strategy_and_says_what_it_needs() {
                 .any(|it| it.starts_with("partition") || it.starts_with("not-partitioned")),
             "{dialect:?} {own:#?}"
         );
-        let aged = EXAMPLE.replace("strategy  = \"partition\"", "strategy  = \"age\"");
+        let aged = without_ahead().replace("strategy  = \"partition\"", "strategy  = \"age\"");
         let proposed = found(&aged);
         assert!(
             proposed

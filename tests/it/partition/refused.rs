@@ -25,10 +25,10 @@ const MISFITS: [(&str, &str, &str); 7] = [
         "table event_log_past has the trigger counts on DELETE",
     ),
     (
-        "CREATE SCHEMA partman; CREATE TABLE partman.part_config (parent_table text); GRANT USAGE ON SCHEMA partman TO PUBLIC;
-         GRANT SELECT ON partman.part_config TO PUBLIC; INSERT INTO partman.part_config VALUES ('public.event_log')",
+        "CREATE SCHEMA partman; CREATE TABLE partman.part_config (parent_table text, retention text); GRANT USAGE ON SCHEMA partman TO PUBLIC;
+         GRANT SELECT ON partman.part_config TO PUBLIC; INSERT INTO partman.part_config VALUES ('public.event_log', '30 days')",
         "DELETE FROM partman.part_config",
-        "pg_partman maintains event_log",
+        "pg_partman drops partitions of event_log, too",
     ),
     (
         "ALTER TABLE event_log RENAME TO other; CREATE TABLE event_log (id bigint, logged_at timestamptz) PARTITION BY LIST (logged_at)",

@@ -436,6 +436,9 @@ BEGIN
         DELETE p
         FROM JSON_TABLE(COALESCE(v_old, '[]'), '$[*]' COLUMNS (run_id bigint PATH '$')) AS e
         STRAIGHT_JOIN run_partition AS p ON p.run_id = e.run_id;
+        DELETE a
+        FROM JSON_TABLE(COALESCE(v_old, '[]'), '$[*]' COLUMNS (run_id bigint PATH '$')) AS e
+        STRAIGHT_JOIN run_ahead AS a ON a.run_id = e.run_id;
     END IF;
     DELETE r, p, t, s, f, x, y, o, c
     FROM JSON_TABLE(COALESCE(v_old, '[]'), '$[*]' COLUMNS (run_id bigint PATH '$')) AS e
@@ -485,6 +488,7 @@ BEGIN
     DECLARE v_tables   longtext;
     DECLARE v_passes   longtext DEFAULT '';
     DECLARE v_fields   longtext DEFAULT '';
+    DECLARE v_ahead    longtext DEFAULT '';
     DECLARE v_artifact_failures bigint;
     SELECT p.families, p.deleted_rows, p.batches, p.retries, ROUND(TIMESTAMPDIFF(MICROSECOND, p.started_at, p.updated_at) / 1000)
     INTO v_families, v_deleted, v_batches, v_retries, v_work
@@ -569,6 +573,9 @@ BEGIN
             position FOR ORDINALITY, name varchar(64) PATH '$.name', figure varchar(40) PATH '$.figure', of_table varchar(64) PATH '$.table'
         )) AS f;
     END IF;
+    IF EXISTS (SELECT 1 FROM rule AS k WHERE k.rule = p_rule AND JSON_CONTAINS_PATH(k.document, 'one', '$.ahead')) THEN
+        CALL ahead_fields(p_rule, p_run, NULL, v_ahead);
+    END IF;
     SET o_document = CONCAT(
         '{"rule": ', JSON_QUOTE(p_rule),
         ', "families": ', v_families,
@@ -580,7 +587,7 @@ BEGIN
         ', "skipped": ', v_skipped,
         ', "skipped_samples": ', v_samples,
         ', "failures": ', v_failures,
-        ', "work_ms": ', v_work, v_fields,
+        ', "work_ms": ', v_work, v_ahead, v_fields,
         '}'
     );
 END;

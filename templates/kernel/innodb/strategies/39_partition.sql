@@ -185,6 +185,13 @@ BEGIN
         from_due  datetime(6),
         to_due    datetime(6)
     ) ENGINE = InnoDB;
+    CREATE TEMPORARY TABLE work_ahead (
+        position  bigint       NOT NULL PRIMARY KEY,
+        name      varchar(64)  CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        from_time datetime(6),
+        to_time   datetime(6),
+        problem   varchar(900) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    ) ENGINE = InnoDB;
     CREATE TEMPORARY TABLE work_keep (
         held boolean NOT NULL DEFAULT false,
         PRIMARY KEY (id),
@@ -213,7 +220,7 @@ CREATE PROCEDURE partition_close()
 SQL SECURITY DEFINER
 COMMENT 'Drops the work tables.'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS work_type, work_partition, work_keep, work_keep_of, work_skip, work_skipped;
+    DROP TEMPORARY TABLE IF EXISTS work_type, work_partition, work_ahead, work_keep, work_keep_of, work_skip, work_skipped;
 END;
 
 -- list_partitions: the partitions of the table of a rule. A date is over at the end of its day: what is due of a partition of dates is
@@ -530,6 +537,9 @@ BEGIN
     DECLARE v_reason    varchar(32);
     DECLARE v_key       varchar(700);
     DECLARE v_taken     bigint;
+    DECLARE v_batches   bigint;
+    DECLARE v_making    boolean DEFAULT false;
+    DECLARE v_made      boolean;
     DECLARE v_busy      boolean;
     DECLARE v_number    integer;
     DECLARE v_errno     integer;
@@ -554,8 +564,8 @@ BEGIN
             END IF;
             SELECT
                 r.dry_run, r.as_of, JSON_VALUE(r.options, '$.retention'), JSON_VALUE(r.options, '$.run_families'), p.families,
-                p.retries_in_row, p.cursor_time, IF(p.around, p.start_time, NULL)
-            INTO v_dry_run, v_as_of, v_text, v_limit, v_done, v_again, v_from, v_until
+                p.retries_in_row, p.cursor_time, IF(p.around, p.start_time, NULL), p.batches
+            INTO v_dry_run, v_as_of, v_text, v_limit, v_done, v_again, v_from, v_until, v_batches
             FROM run AS r
             JOIN run_rule AS p ON p.run_id = r.run_id AND p.rule = p_rule
             WHERE r.run_id = p_run;
@@ -589,6 +599,16 @@ BEGIN
             IF v_taken > 0 THEN
                 CALL settle_partition(p_run, p_rule, o_state);
                 LEAVE step;
+            END IF;
+            -- Before the first batch.
+            IF v_batches = 0 THEN
+                SET v_making = true;
+                CALL ahead_step(p_run, p_rule, v_made);
+                SET v_making = false;
+                IF v_made THEN
+                    SET o_state = 'more';
+                    LEAVE step;
+                END IF;
             END IF;
 
             CALL seconds(v_text, v_retention);
@@ -631,6 +651,10 @@ BEGIN
             LEAVE step;
         END attempt;
 
+        IF v_making THEN
+            CALL ahead_failed(p_run, p_rule, v_errno, v_sqlstate, v_message, o_state);
+            LEAVE step;
+        END IF;
         -- The batch failed. What it had taken out of the table is settled by the next one.
         CALL fail_step(p_run, p_rule, v_errno, v_sqlstate, v_message, 1, 1, v_busy, o_state);
         IF o_state IS NOT NULL THEN
@@ -762,7 +786,8 @@ BEGIN
         CALL list_partitions(p_rule);
         CALL timed_cutoff(p_rule, p_as_of, NULL, v_cutoff);
         CALL left_partition(p_rule, v_cutoff);
-        SET o_idle = NOT EXISTS (SELECT 1 FROM work_skip);
+        CALL plan_ahead(p_rule, p_as_of);
+        SET o_idle = NOT EXISTS (SELECT 1 FROM work_skip) AND NOT EXISTS (SELECT 1 FROM work_ahead);
         idle: LOOP
             CALL next_partition(v_after, v_cutoff, v_position);
             IF v_position IS NULL OR NOT o_idle THEN
@@ -808,6 +833,7 @@ BEGIN
     DECLARE v_failures  bigint;
     DECLARE v_zoned     boolean;
     DECLARE v_misfit    varchar(900);
+    DECLARE v_ahead     longtext;
     CALL partition_misfit(p_rule, v_misfit);
     IF v_misfit IS NOT NULL THEN
         CALL not_ready(v_misfit, 'docs/partitions.md says what a table of partitions needs');
@@ -859,11 +885,13 @@ BEGIN
         SELECT k.skip_key, k.reason FROM work_skip AS k ORDER BY k.position;
     END IF;
     CALL preview_figures(p_rule, v_skips, v_skipped, v_skip_keys, v_failures, v_speed);
+    CALL ahead_fields(p_rule, NULL, p_as_of, v_ahead);
     CALL partition_close();
     CALL preview_of(
         p_rule, v_families, CONCAT('[', v_rows, ']'), v_oldest, CONCAT('[', v_samples, ']'), v_skips, v_skipped, v_skip_keys, NULL,
         NULL, v_limit, v_more, v_batches, v_failures, v_speed, o_document
     );
+    SET o_document = CONCAT(LEFT(o_document, CHAR_LENGTH(o_document) - 1), v_ahead, '}');
 END;
 
 -- partition_outlook: how what is due lies along time, and how much becomes due until p_then.
@@ -931,8 +959,12 @@ END;
 --# create procedure partition_checks
 CREATE PROCEDURE partition_checks(IN p_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Writes to work_check which partition of p_rule is out of its table without a run that sees to it.'
+COMMENT 'Writes to work_check which partition of p_rule is out of its table without a run that sees to it, and what partition_watch() says.'
 BEGIN
+    CALL partition_open(p_rule);
+    CALL list_partitions(p_rule);
+    CALL partition_watch(p_rule);
+    CALL partition_close();
     INSERT INTO work_check (position, check_name, object, severity, count, detail)
     SELECT 8, 'unfinished', CONCAT('run ', t.run_id, ' ', t.rule), 'violation', 1,
         CONCAT('the rows of partition ', t.name, ' may be in the table ', t.rule, '_taken (', t.phase,

@@ -269,6 +269,7 @@ AS $windrow$
         WHEN 'count_partition' THEN 'How many rows a partition has, and which of the given keys are among them. Only reads.'
         WHEN 'held_partition' THEN 'Which rows of a partition a hold of another rule keeps. Only reads.'
         WHEN 'drop_partition' THEN 'Drops one partition, in the caller''s transaction, if it is one of the rule''s table with these bounds.'
+        WHEN 'make_partition' THEN 'Makes one partition like its neighbour, in the caller''s transaction.'
         WHEN 'undated' THEN 'Rows that have ended but have no time, so no retention can ever be reached. Only reads.'
         WHEN 'unranked' THEN 'Rows with NULL in a column by which they are grouped or ordered. Reads the whole table.'
         ELSE 'A part of the statements of the rule, which include its text.'

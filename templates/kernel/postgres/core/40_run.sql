@@ -353,6 +353,7 @@ BEGIN
     DELETE FROM run_pass AS s WHERE s.run_id = ANY (v_old);
     IF EXISTS (SELECT FROM rule AS r WHERE r.strategy = 'partition') THEN
         DELETE FROM run_partition AS p WHERE p.run_id = ANY (v_old);
+        DELETE FROM run_ahead AS a WHERE a.run_id = ANY (v_old);
     END IF;
     DELETE FROM run_stamp AS p WHERE p.run_id = ANY (v_old);
     IF v_spec.workers > 1 THEN
@@ -408,6 +409,24 @@ $windrow$;
 COMMENT ON FUNCTION pruned_by(bigint) IS
     'Rows that run p_run took out of the archive; NULL where the spec archives nothing.';
 
+-- made_in_advance: what a run made in advance, where a rule does.
+--# create function made_in_advance
+CREATE OR REPLACE FUNCTION made_in_advance(p_run bigint, p_rule text, p_made boolean)
+RETURNS json
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    IF (SELECT r.document ? 'ahead' FROM rule AS r WHERE r.rule = p_rule) THEN
+        RETURN (SELECT CASE WHEN p_made THEN m.o_made ELSE m.o_not_made END FROM made_by(p_run, p_rule) AS m);
+    END IF;
+    RETURN NULL;
+END
+$windrow$;
+--# comment on function made_in_advance
+COMMENT ON FUNCTION made_in_advance(bigint, text, boolean) IS
+    'The partitions that run p_run made by p_rule in advance, or (p_made: false) could not make, and why; NULL where a rule makes none.';
+
 -- rule_result: what a run did by one rule, as a document. The spec may ask for more fields, under names of its own.
 --# create function rule_result
 CREATE OR REPLACE FUNCTION rule_result(p_run run, p_progress run_rule)
@@ -456,9 +475,16 @@ AS $windrow$
                 (9, 'skipped', coalesce(s.skipped, '{}')),
                 (10, 'skipped_samples', coalesce(s.samples, '{}')),
                 (11, 'failures', e.failures),
-                (12, 'work_ms', to_json(round(extract(epoch FROM p.updated_at - p.started_at) * 1000)))
+                (12, 'work_ms', to_json(round(extract(epoch FROM p.updated_at - p.started_at) * 1000))),
+                (13, 'made', made_in_advance(p.run_id, p.rule, true)),
+                (14, 'not_made', made_in_advance(p.run_id, p.rule, false))
         ) AS v(position, name, value)
-        WHERE v.name <> 'passes' OR r.strategy IN ('expiry', 'orphan', 'keep-last')
+        WHERE CASE v.name
+            WHEN 'passes' THEN r.strategy IN ('expiry', 'orphan', 'keep-last')
+            WHEN 'made' THEN r.document ? 'ahead'
+            WHEN 'not_made' THEN r.document ? 'ahead'
+            ELSE true
+        END
         UNION ALL
         SELECT
             20 + f.position, f.field ->> 'name',

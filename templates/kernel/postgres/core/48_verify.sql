@@ -46,6 +46,9 @@ BEGIN
                             v_found.apart, v_rule.time_name, v_found.undated)
                     );
                 END LOOP;
+                IF v_rule.strategy = 'partition' THEN
+                    v_of_rules := v_of_rules || partition_watch(v_rule.rule);
+                END IF;
             ELSIF v_rule.strategy = 'keep-last' THEN
                 EXECUTE format('SELECT %s()', routine_of(v_rule.rule, 'unranked')) INTO v_count;
                 v_of_rules := v_of_rules || jsonb_build_object(

@@ -125,7 +125,7 @@ DECLARE
     v_name   text;
     v_table  oid;
     v_found  record;
-    v_known  boolean;
+    v_config jsonb;
 BEGIN
     SELECT * INTO STRICT v_rule FROM rule AS r WHERE r.rule = p_rule;
     SELECT w.name
@@ -182,7 +182,7 @@ BEGIN
             RETURN format('table %s has the trigger %s on DELETE, which a dropped partition does not fire: use the strategy age',
                 v_found.of_table, v_found.tgname);
         END IF;
-        -- The tables of pg_partman: who has its own maintenance does not need another.
+        -- The tables of pg_partman: it makes their partitions, and one of both drops them.
         FOR v_found IN
             SELECT
                 c.oid::regclass AS config,
@@ -200,11 +200,15 @@ BEGIN
             ORDER BY c.oid
         LOOP
             IF v_found.readable THEN
-                EXECUTE format('SELECT EXISTS (SELECT FROM %s AS p WHERE p.parent_table::text = $1)', v_found.config)
-                INTO v_known
+                EXECUTE format('SELECT to_jsonb(p) FROM %s AS p WHERE p.parent_table::text = $1', v_found.config)
+                INTO v_config
                 USING format('%s.%s', v_schema, v_name);
-                IF v_known THEN
-                    RETURN format('pg_partman maintains %s, as %s says: let its retention drop the partitions, or remove it from there',
+                IF v_config ->> 'retention' IS NOT NULL THEN
+                    RETURN format('pg_partman drops partitions of %s, too, and knows no hold: set retention to NULL in %s, or leave the '
+                        'rule out', v_name, v_found.config);
+                END IF;
+                IF v_rule.document ? 'ahead' AND v_config ->> 'automatic_maintenance' IS DISTINCT FROM 'off' AND v_config IS NOT NULL THEN
+                    RETURN format('pg_partman makes the partitions of %s: leave out `ahead`, or set automatic_maintenance to off in %s',
                         v_name, v_found.config);
                 END IF;
             ELSIF v_found.is_known THEN
@@ -535,6 +539,13 @@ BEGIN
         RAISE EXCEPTION '%', v_state
             USING ERRCODE = '55000', HINT = 'Nothing was dropped. docs/partitions.md says what a table of partitions needs.';
     END IF;
+    -- Before the first batch.
+    IF v_progress.batches = 0 THEN
+        v_state := ahead_step(p_run, p_rule);
+        IF v_state IS NOT NULL THEN
+            RETURN v_state;
+        END IF;
+    END IF;
     EXECUTE format('SELECT (%s)::text', cutoff_call(p_rule, '$1', '$2'))
     INTO v_cutoff
     USING v_run.as_of, seconds(v_run.options ->> 'retention');
@@ -614,7 +625,9 @@ DECLARE
 BEGIN
     EXECUTE format('SELECT (%s)::text', cutoff_call(p_rule, '$1')) INTO v_cutoff USING p_as_of;
     RETURN (
-        SELECT CASE WHEN n.o_to IS NULL AND l.o_skip_keys = '{}' AND partition_misfit(p_rule) IS NULL THEN 0 END
+        SELECT CASE
+            WHEN n.o_to IS NULL AND l.o_skip_keys = '{}' AND partition_misfit(p_rule) IS NULL AND NOT ahead_missing(p_rule, p_as_of) THEN 0
+        END
         FROM next_partition(p_rule, NULL, v_cutoff) AS n
         CROSS JOIN partitions_left(p_rule, v_cutoff) AS l
     );
@@ -682,7 +695,10 @@ BEGIN
         v_keys := v_keys || v_left.o_skip_keys;
         v_reasons := v_reasons || v_left.o_skip_reasons;
     END IF;
-    RETURN preview_document(p_rule, v_families, v_rows, v_oldest, v_samples, v_keys, v_reasons, NULL, v_limit, v_more, v_batches);
+    RETURN with_ahead(
+        preview_document(p_rule, v_families, v_rows, v_oldest, v_samples, v_keys, v_reasons, NULL, v_limit, v_more, v_batches),
+        p_rule, p_as_of
+    );
 END
 $windrow$;
 --# comment on function partition_preview

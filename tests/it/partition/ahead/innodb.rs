@@ -1,0 +1,180 @@
+//! Partitions that are made in advance on MySQL and MariaDB.
+
+use std::collections::BTreeMap;
+
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use serde_json::json;
+use windrow::dialect::Dialect;
+
+use super::super::innodb::{SERVERS, files};
+use super::super::only;
+use super::layout::Layout;
+use crate::support::effort::{enough, seeds};
+use crate::support::graphs::graph_of;
+use crate::support::installation::Installation;
+
+/// The type of the column in the spec and in the table, how the table is partitioned, and what a bound is.
+const FORMS: [(&str, &str, &str, &str); 5] = [
+    ("timestamp", "datetime(6)", "RANGE COLUMNS (at)", "'{}'"),
+    ("date", "date", "RANGE COLUMNS (at)", "'{}'"),
+    (
+        "timestamp",
+        "datetime",
+        "RANGE (TO_DAYS(at))",
+        "TO_DAYS('{}')",
+    ),
+    ("date", "date", "RANGE (to_days(at))", "TO_DAYS('{}')"),
+    (
+        "timestamptz",
+        "timestamp NULL",
+        "RANGE (UNIX_TIMESTAMP(at))",
+        "UNIX_TIMESTAMP('{}')",
+    ),
+];
+
+const AHEAD: i64 = 4 * 86_400;
+
+fn installed(dialect: Dialect, form: usize) -> Installation {
+    let (kind, column, by, bound) = FORMS[form];
+    let spec = format!(
+        "name = \"ahead-{form}\"\ndialects = [\"mysql\", \"mariadb\"]\ntime_zone = \"Europe/Berlin\"\n\
+         [tables]\nevent_log = {{ key = \"id bigint\" }}\n\
+         [rules.event_log]\nstrategy = \"partition\"\nroot = \"event_log\"\ntime = \"at {kind}\"\nahead = \"4d\"\n\
+         retention = {{ default = \"900d\" }}\n"
+    );
+    let bound = bound.replace("{}", "2020-01-01");
+    let schema = format!(
+        "CREATE TABLE event_log (id bigint NOT NULL, at {column}, KEY (id)) PARTITION BY {by} (PARTITION p VALUES LESS THAN ({bound}))"
+    );
+    files(dialect);
+    let mut installation = Installation::of(dialect, &schema, &graph_of(&spec));
+    installation.execute("SET SESSION time_zone = '+00:00'");
+    installation
+}
+
+/// Name and bound of each partition, in their order.
+fn there(installation: &mut Installation) -> Vec<String> {
+    installation.texts(
+        "SELECT CONCAT(partition_name, '/', partition_description) FROM information_schema.partitions
+         WHERE table_schema = DATABASE() AND table_name = 'event_log' AND COALESCE(subpartition_ordinal_position, 1) = 1
+         ORDER BY partition_ordinal_position",
+    )
+}
+
+/// A preview, a dry run, a run and another one of a random layout.
+fn agreed(
+    installation: &mut Installation,
+    form: usize,
+    seed: u64,
+    seen: &mut BTreeMap<&'static str, usize>,
+) {
+    let mut random = SmallRng::seed_from_u64(seed);
+    let (kind, column, by, bound) = FORMS[form];
+    let days = form != 0 && form != 4;
+    let mut layout = Layout::random(&mut random, kind == "timestamptz", days, false);
+    // The first has no begin, so that one more says how wide they are.
+    layout.count = layout.count.max(2);
+    let missing = layout.missing(AHEAD);
+    let open = random.random_bool(0.5);
+    let late = open && random.random_bool(0.3);
+    let divided = random.random_bool(0.2) && form > 1;
+    let part = |name: &str, place: i64| {
+        let end = layout.bound(place + 1).to_string().replace('T', " ");
+        let end = if days { &end[..10] } else { &end };
+        format!(
+            "PARTITION `{name}` VALUES LESS THAN ({})",
+            bound.replace("{}", end)
+        )
+    };
+    let parts = |missing: &[i64]| {
+        let mut parts: Vec<String> = layout
+            .there()
+            .into_iter()
+            .map(|place| part(&layout.name(place), place))
+            .chain(
+                missing
+                    .iter()
+                    .map(|place| part(&layout.missing_name(*place, "p"), *place)),
+            )
+            .collect();
+        parts.extend(open.then(|| "PARTITION rest VALUES LESS THAN (MAXVALUE)".to_owned()));
+        let divided = if divided {
+            " SUBPARTITION BY HASH (id) SUBPARTITIONS 2"
+        } else {
+            ""
+        };
+        format!(
+            "DROP TABLE IF EXISTS event_log; CREATE TABLE event_log (id bigint NOT NULL, at {column}, KEY (id)) PARTITION BY {by}{divided} ({})",
+            parts.join(", ")
+        )
+    };
+    // What the server makes of the layout that there should be.
+    installation.execute(&parts(if late { &[] } else { &missing }));
+    let expected = there(installation);
+    installation.execute(&parts(&[]));
+    let before = there(installation);
+    let rows = i64::from(late && !missing.is_empty());
+    if late {
+        let at = layout.bound(layout.count).to_string().replace('T', " ");
+        installation.execute(&format!("INSERT INTO event_log VALUES (1, '{at}')"));
+    }
+    let context = format!(
+        "{:?}, form {form}, seed {seed}: {layout:?}, open {open}, late {late}",
+        installation.dialect
+    );
+    installation.arm();
+    let options = json!({"as_of": layout.now.to_string()});
+    let mut dry = options.clone();
+    dry["dry_run"] = json!(true);
+    let preview = installation.preview(options.clone()).expect("a preview");
+    let dry = installation.run(dry).expect("a dry run");
+    assert_eq!(there(installation), before, "{context}");
+    let run = installation.run(options.clone()).expect("a run");
+    let names: Vec<String> = missing
+        .iter()
+        .filter(|_| !late)
+        .map(|place| layout.missing_name(*place, "p"))
+        .collect();
+    for document in [&preview, &dry, &run] {
+        assert_eq!(
+            only(document)["made"],
+            json!(names),
+            "{document}\n{context}"
+        );
+        let not_made = only(document)["not_made"].as_object().expect("an object");
+        assert_eq!(not_made.len() as i64, rows, "{document}\n{context}");
+        let said = not_made.values().all(|it| {
+            it.as_str()
+                .is_some_and(|it| it.contains("rest, up to MAXVALUE, has 1 rows"))
+        });
+        assert!(said, "{document}\n{context}");
+    }
+    assert_eq!(there(installation), expected, "{run}\n{context}");
+    let kept = installation.number("SELECT COUNT(*) FROM event_log");
+    assert_eq!(kept, i64::from(late), "{context}");
+    let again = installation.run(options).expect("a second run");
+    assert_eq!(only(&again)["made"], json!([]), "{again}\n{context}");
+    assert_eq!(there(installation), expected, "{again}\n{context}");
+    *seen.entry("made").or_default() += names.len();
+    *seen.entry("late").or_default() += usize::try_from(rows).expect("few");
+    *seen.entry("open").or_default() += usize::from(open && !names.is_empty());
+}
+
+pub(super) fn a_run_makes_what_the_model_says() {
+    let mut seen = BTreeMap::new();
+    for dialect in SERVERS {
+        for form in 0..FORMS.len() {
+            let mut installation = installed(dialect, form);
+            for seed in seeds("layouts of partitions", dialect, 6) {
+                agreed(&mut installation, form, seed, &mut seen);
+            }
+        }
+    }
+    for (what, least) in [("made", 60), ("late", 2), ("open", 6)] {
+        assert!(
+            seen.get(what).is_some_and(|count| *count >= enough(least)),
+            "{what} of {seen:?}"
+        );
+    }
+}

@@ -8,11 +8,11 @@ use serde_json::json;
 use windrow::dialect::Dialect;
 
 use super::super::innodb::{SERVERS, files};
-use super::super::only;
+use super::super::{example_of, only};
 use super::layout::Layout;
 use crate::support::effort::{enough, seeds};
 use crate::support::graphs::graph_of;
-use crate::support::installation::Installation;
+use crate::support::installation::{Installation, violations};
 
 /// The type of the column in the spec and in the table, how the table is partitioned, and what a bound is.
 const FORMS: [(&str, &str, &str, &str); 5] = [
@@ -175,6 +175,100 @@ pub(super) fn a_run_makes_what_the_model_says() {
         assert!(
             seen.get(what).is_some_and(|count| *count >= enough(least)),
             "{what} of {seen:?}"
+        );
+    }
+}
+
+/// A table of daily partitions up to the end of today, an old one, and what is behind them.
+fn daily(open: &str) -> String {
+    format!(
+        "CREATE TABLE event_log (id bigint NOT NULL AUTO_INCREMENT, logged_at timestamp NOT NULL, message text, PRIMARY KEY (id, logged_at))
+         PARTITION BY RANGE (UNIX_TIMESTAMP(logged_at)) (PARTITION p20250101 VALUES LESS THAN (1735776000){open});
+         SET @today = UNIX_TIMESTAMP(UTC_DATE());
+         SET @text = CONCAT('ALTER TABLE event_log PARTITION BY RANGE (UNIX_TIMESTAMP(logged_at)) (PARTITION old VALUES LESS THAN (',
+             @today - 150 * 86400, '), PARTITION a VALUES LESS THAN (', @today - 86400, '), PARTITION b VALUES LESS THAN (', @today, '), PARTITION c VALUES LESS THAN (', @today + 86400, '){open})');
+         PREPARE made FROM @text; EXECUTE made; DEALLOCATE PREPARE made"
+    )
+}
+
+fn armed(dialect: Dialect, name: &str, open: &str) -> Installation {
+    files(dialect);
+    let mut installation = Installation::of(dialect, &daily(open), &example_of(name, "3d"));
+    installation.execute("SET SESSION time_zone = '+00:00'");
+    installation.arm();
+    installation
+}
+
+fn parts(installation: &mut Installation) -> i64 {
+    installation.number(
+        "SELECT COUNT(*) FROM information_schema.partitions WHERE table_schema = DATABASE() AND table_name = 'event_log'",
+    )
+}
+
+pub(super) fn others_that_have_the_table_are_waited_for_and_then_passed_over() {
+    for dialect in SERVERS {
+        let mut installation = armed(dialect, "event-log-rivals", "");
+        installation.execute("INSERT INTO event_log (logged_at) VALUES (UTC_TIMESTAMP() - INTERVAL 200 DAY), (UTC_TIMESTAMP())");
+        let mut reader = installation.connect();
+        reader
+            .execute("BEGIN; SELECT COUNT(*) FROM event_log")
+            .expect("a reader");
+        let run = installation.run(json!({})).expect("a run that gives way");
+        let not_made = only(&run)["not_made"].to_string();
+        assert!(not_made.contains("LOCKED: "), "{run}");
+        assert_eq!(only(&run)["made"], json!([]), "{run}");
+        assert_eq!(
+            only(&run)["failures"][0]["message"]
+                .as_str()
+                .map(|it| it.starts_with("not made in advance")),
+            Some(true),
+            "{run}"
+        );
+        assert_eq!(parts(&mut installation), 4);
+        let verify = installation.call("verify", json!({})).expect("verify");
+        assert!(verify.to_string().contains("which are refused"), "{verify}");
+        reader.execute("COMMIT").expect("the reader ends");
+        let run = installation.run(json!({})).expect("the next run");
+        assert_eq!(
+            only(&run)["made"].as_array().map(Vec::len),
+            Some(3),
+            "{run}"
+        );
+        assert_eq!(
+            (&only(&run)["rows"], &run["status"]),
+            (&json!(1), &json!("done")),
+            "{run}"
+        );
+        let verify = installation.call("verify", json!({})).expect("verify");
+        assert!(violations(&verify).is_empty(), "{verify}");
+        installation
+            .execute("INSERT INTO event_log (logged_at) VALUES (UTC_TIMESTAMP() + INTERVAL 3 DAY)");
+    }
+}
+
+pub(super) fn numbers_go_on_when_partitions_are_made() {
+    for dialect in SERVERS {
+        let mut installation = armed(
+            dialect,
+            "event-log-numbers",
+            ", PARTITION rest VALUES LESS THAN (MAXVALUE)",
+        );
+        installation.execute(
+            "INSERT INTO event_log (logged_at) VALUES (UTC_TIMESTAMP()), (UTC_TIMESTAMP()), (UTC_TIMESTAMP() + INTERVAL 2 DAY);
+             DELETE FROM event_log WHERE id > 1",
+        );
+        let run = installation.run(json!({})).expect("a run");
+        assert_eq!(
+            only(&run)["made"].as_array().map(Vec::len),
+            Some(3),
+            "{run}"
+        );
+        installation
+            .execute("INSERT INTO event_log (logged_at) VALUES (UTC_TIMESTAMP() + INTERVAL 2 DAY)");
+        assert_eq!(
+            installation.number("SELECT MAX(id) FROM event_log"),
+            4,
+            "{dialect:?}"
         );
     }
 }

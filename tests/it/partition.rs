@@ -88,7 +88,7 @@ fn armed(name: &str) -> Installation {
 }
 
 /// The example, which makes partitions so far ahead.
-fn example_of(name: &str, ahead: &str) -> Graph {
+pub(crate) fn example_of(name: &str, ahead: &str) -> Graph {
     let spec = EXAMPLE.replace("\"event-log\"", &format!("\"{name}\""));
     graph_of(&spec.replace("ahead     = \"7d\"", &format!("ahead     = \"{ahead}\"")))
 }

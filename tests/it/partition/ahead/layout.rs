@@ -7,8 +7,14 @@ use rand::Rng;
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 
-/// Before and after the nights on which the clocks of Berlin change, at the end of a year, and a plain day.
-const INSTANTS: [&str; 6] = [
+/// The zones of specs. In Cairo the clocks go forward at midnight, which is left out then.
+pub(crate) const ZONES: [&str; 2] = ["Europe/Berlin", "Africa/Cairo"];
+
+/// Before and after the nights on which the clocks of these change, at the end of a year, and a plain day.
+const INSTANTS: [&str; 9] = [
+    "2026-04-22T12:00:00Z",
+    "2026-04-24T02:00:00Z",
+    "2026-10-28T12:00:00Z",
     "2026-03-28T12:00:00Z",
     "2026-03-29T00:30:00Z",
     "2026-10-24T22:00:00Z",
@@ -49,15 +55,21 @@ pub(crate) struct Layout {
 
 impl Layout {
     /// Of a column of instants, or not; of dates; with a gap, or not.
-    pub(crate) fn random(random: &mut SmallRng, zoned: bool, dates: bool, gaps: bool) -> Layout {
+    pub(crate) fn random(
+        random: &mut SmallRng,
+        spec: &str,
+        zoned: bool,
+        dates: bool,
+        gaps: bool,
+    ) -> Layout {
         let now: Timestamp = INSTANTS
             .choose(random)
             .expect("an instant")
             .parse()
             .expect("an instant");
-        let berlin = TimeZone::get("Europe/Berlin").expect("a zone");
-        let in_berlin = zoned && random.random_bool(0.6);
-        let clock = if zoned { TimeZone::UTC } else { berlin.clone() };
+        let ours = TimeZone::get(spec).expect("a zone");
+        let in_ours = zoned && random.random_bool(0.6);
+        let clock = if zoned { TimeZone::UTC } else { ours.clone() };
         let widths = [
             Width::Months(1),
             Width::Months(3),
@@ -72,7 +84,7 @@ impl Layout {
             .expect("a width");
         let zone = match width {
             Width::Hours(_) => TimeZone::UTC,
-            _ if in_berlin => berlin,
+            _ if in_ours => ours,
             _ => TimeZone::UTC,
         };
         let local = if zoned {

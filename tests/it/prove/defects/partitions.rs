@@ -6,6 +6,9 @@ use crate::support::defect::Defect;
 const MODEL: &str = "partition::a_run_drops_what_the_model_says";
 const FAMILIES: &str = "partition::partitions_of_several_tables_go_as_the_model_says";
 
+const AHEAD: &str = "partition::ahead::a_run_makes_what_the_model_says";
+const AHEAD_INNODB: &str = "partition::ahead::innodb::a_run_makes_what_the_model_says";
+
 pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "partition-before-the-cutoff-alone",
@@ -100,5 +103,42 @@ pub(super) const DEFECTS: &[Defect] = &[
         )],
         mysql: &[],
         noticed_by: &["partition::the_application_waits_no_longer_than_the_lock_timeout"],
+    },
+    Defect {
+        name: "advance-to-the-end-alone",
+        what: "the last day before `ahead` has no partition",
+        postgres: &[edit(
+            "WHILE v_since <= v_until AND",
+            "WHILE v_since < v_until - interval '1 day' AND",
+        )],
+        mysql: &[],
+        noticed_by: &[AHEAD],
+    },
+    Defect {
+        name: "advance-by-days-of-24-hours",
+        what: "days of instants have 24 hours when the clocks change",
+        postgres: &[edit(
+            "(v_base + v_number * v_like.o_step) AT TIME ZONE v_like.o_zone;\n                IF v_till",
+            "v_gap.since + v_number * v_like.o_step;\n                IF v_till",
+        )],
+        mysql: &[],
+        noticed_by: &[AHEAD],
+    },
+    Defect {
+        name: "advance-of-late-rows",
+        what: "the partition up to MAXVALUE is reorganized though it has rows",
+        postgres: &[],
+        mysql: &[edit("IF @windrow_rows > 0 THEN", "IF false THEN")],
+        noticed_by: &[AHEAD_INNODB],
+    },
+    Defect {
+        name: "advance-belongs-to-windrow",
+        what: "a partition that is made belongs to the owner role of windrow",
+        postgres: &[edit(
+            "EXECUTE format('ALTER TABLE %s OWNER TO %I'",
+            "PERFORM format('ALTER TABLE %s OWNER TO %I'",
+        )],
+        mysql: &[],
+        noticed_by: &["partition::ahead::what_only_a_neighbour_has_is_copied_or_in_the_way"],
     },
 ];

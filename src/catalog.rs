@@ -54,6 +54,8 @@ pub struct CatalogTable {
     pub partition_columns: Vec<String>,
     /// How it is partitioned, as `RANGE (column)`; on MySQL and MariaDB as `RANGE COLUMNS (`column`)` or `RANGE (to_days(`column`))`.
     pub partition_key: Option<String>,
+    /// How many of its range partitions have a begin and an end.
+    pub bounded_partitions: i64,
     /// Tables that inherit from this one without being partitions (PostgreSQL).
     pub children: Vec<String>,
     /// Triggers that users made, on the table or on a part of it.

@@ -1,7 +1,7 @@
 //! Every code of a finding with its explanation, for `check --explain`.
 
 /// Every code with its explanation.
-pub const CODES: [(&str, &str); 41] = [
+pub const CODES: [(&str, &str); 42] = [
     (
         "foreign-claim",
         "A role, a schema or an object with one of windrow's names, or in its schema, belongs to somebody else, or somebody \
@@ -145,6 +145,12 @@ either, and `check` reports when the application drops the index.",
         "Only the owner of a partition can drop it; PostgreSQL has no right for that which could be granted. The owner role \
          of windrow must be a member of the role that owns the partitions. Give the table and its partitions an owner of \
          their own, so that it owns nothing else.",
+    ),
+    (
+        "partition-width",
+        "Partitions that are made in advance (`ahead`) are as wide as the newest ones. No partition of the table has a begin \
+         and an end, so that nothing says how wide they are: make two by hand. That the newest two differ, a run and verify() \
+         say.",
     ),
     (
         "nullable-rank",

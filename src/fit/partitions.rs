@@ -38,6 +38,13 @@ fn compare_table(
         );
         return;
     }
+    if rule.timed().is_some_and(|timed| timed.ahead.is_some()) && live.bounded_partitions < 1 {
+        let message = "no partition of it has a begin and an end, so that nothing says how wide those ahead are";
+        found.push(
+            warning("partition-width", &table.name, message.to_owned())
+                .help("make two partitions by hand, of the same width"),
+        );
+    }
     if let Some(key) = keys(graph, rule, table, live, catalog).next() {
         let message = format!(
             "`{}` refers to it by {}: a partition that rows may refer to is not dropped",

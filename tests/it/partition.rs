@@ -243,14 +243,14 @@ fn the_example_does_what_its_page_says() {
 
 fn the_check_proposes_the_strategy_and_says_what_it_needs() {
     let mut installation = Installation::of(Dialect::Postgres, SCHEMA, &example("event-log-check"));
-    let mut found = |spec: &str| {
+    let found = |installation: &mut Installation, spec: &str| {
         let catalog = installation.session.catalog("public").expect("a catalog");
         let findings = fit::compare(&graph_of(spec), &catalog);
         let told = findings.iter();
         told.map(|it| format!("{} {}: {} ({})", it.code, it.object, it.message, it.help))
             .collect::<Vec<_>>()
     };
-    let own = found(EXAMPLE);
+    let own = found(&mut installation, EXAMPLE);
     assert!(
         own.iter()
             .any(|it| it.starts_with("partition-owner event_log")),
@@ -260,8 +260,20 @@ fn the_check_proposes_the_strategy_and_says_what_it_needs() {
         !own.iter().any(|it| it.starts_with("partitioned ")),
         "{own:#?}"
     );
+    assert!(
+        !own.iter().any(|it| it.starts_with("partition-width")),
+        "{own:#?}"
+    );
+    installation.execute("DROP TABLE event_log_past, event_log_now");
+    let lacks = found(&mut installation, EXAMPLE);
+    assert!(
+        lacks
+            .iter()
+            .any(|it| it.starts_with("partition-width event_log: ")),
+        "{lacks:#?}"
+    );
     let aged = without_ahead().replace("strategy  = \"partition\"", "strategy  = \"age\"");
-    let proposed = found(&aged);
+    let proposed = found(&mut installation, &aged);
     assert!(
         proposed
             .iter()
@@ -272,7 +284,7 @@ fn the_check_proposes_the_strategy_and_says_what_it_needs() {
         "time      = \"logged_at timestamptz\"",
         "time = \"made_at timestamptz\"",
     );
-    let refused = found(&other);
+    let refused = found(&mut installation, &other);
     assert!(
         refused
             .iter()

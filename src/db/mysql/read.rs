@@ -42,6 +42,7 @@ pub(super) fn catalog(database: &mut dyn Database, schema: &str) -> anyhow::Resu
             index_bytes: number(&row, 5),
             versioned: truth(&row, 6),
             partition_key: row.get(7).cloned().flatten(),
+            bounded_partitions: number(&row, 8),
             ..CatalogTable::default()
         };
         tables.insert(text(&row, 0), table);
@@ -166,11 +167,14 @@ const SETTINGS: &str = "
 const TABLES: &str = "
     SELECT t.TABLE_NAME, t.ENGINE, COALESCE(t.CREATE_OPTIONS LIKE '%partitioned%', 0), COALESCE(t.TABLE_ROWS, 0),
            COALESCE(t.DATA_LENGTH, 0), COALESCE(t.INDEX_LENGTH, 0), t.TABLE_TYPE = 'SYSTEM VERSIONED',
-           CONCAT(p.PARTITION_METHOD, ' (', p.PARTITION_EXPRESSION, ')')
+           CONCAT(p.PARTITION_METHOD, ' (', p.PARTITION_EXPRESSION, ')'), COALESCE(p.ENDS - 1, 0)
     FROM information_schema.TABLES t
     LEFT JOIN (
-        SELECT DISTINCT TABLE_NAME, PARTITION_METHOD, PARTITION_EXPRESSION FROM information_schema.PARTITIONS
+        SELECT TABLE_NAME, PARTITION_METHOD, PARTITION_EXPRESSION,
+               COUNT(DISTINCT CASE WHEN PARTITION_DESCRIPTION <> 'MAXVALUE' THEN PARTITION_NAME END) AS ENDS
+        FROM information_schema.PARTITIONS
         WHERE TABLE_SCHEMA = ? AND PARTITION_METHOD IS NOT NULL
+        GROUP BY TABLE_NAME, PARTITION_METHOD, PARTITION_EXPRESSION
     ) p ON p.TABLE_NAME = t.TABLE_NAME
     WHERE t.TABLE_SCHEMA = ? AND t.TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')
     ORDER BY t.TABLE_NAME";

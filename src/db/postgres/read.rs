@@ -32,6 +32,7 @@ pub(super) fn catalog(database: &mut dyn Database, schema: &str) -> anyhow::Resu
             update_rules: list(&row, 10),
             children: list(&row, 11),
             partition_key: row.get(12).cloned().flatten(),
+            bounded_partitions: number(&row, 13),
             ..CatalogTable::default()
         };
         tables.insert(text(&row, 0), table);
@@ -149,7 +150,10 @@ const TABLES: &str = "
            (SELECT json_agg(CASE WHEN cn.nspname = $1 THEN h.relname::text ELSE cn.nspname || '.' || h.relname END ORDER BY cn.nspname, h.relname)
               FROM pg_inherits i JOIN pg_class h ON h.oid = i.inhrelid JOIN pg_namespace cn ON cn.oid = h.relnamespace
              WHERE i.inhparent = c.oid AND c.relkind = 'r')::text,
-           pg_get_partkeydef(c.oid)
+           pg_get_partkeydef(c.oid),
+           (SELECT count(*) FROM pg_inherits i JOIN pg_class h ON h.oid = i.inhrelid
+             WHERE i.inhparent = c.oid AND c.relkind = 'p' AND pg_get_expr(h.relpartbound, h.oid) ~ '^FOR VALUES FROM'
+               AND pg_get_expr(h.relpartbound, h.oid) !~ 'M(IN|AX)VALUE')
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     CROSS JOIN (SELECT current_setting('block_size')::bigint) AS b(size)
     WHERE n.nspname = $1 AND c.relkind IN ('r', 'p')

@@ -576,5 +576,12 @@ fn the_check_proposes_the_strategy_and_says_what_it_needs() {
             )),
             "{refused:#?}"
         );
+        installation.execute("ALTER TABLE event_log DROP PARTITION `the ``past```, late");
+        let catalog = installation.session.catalog(&name).expect("a catalog");
+        let lacks = fit::compare(&graph_of(EXAMPLE), &catalog);
+        assert!(
+            lacks.iter().any(|it| it.code == "partition-width"),
+            "{dialect:?}"
+        );
     }
 }

@@ -205,6 +205,17 @@ pub(crate) fn every_server<O: Outcome>(module: &str, name: &str, body: impl Body
     })
 }
 
+/// Runs on one of MySQL and MariaDB, which are given the same text; `make prove` tries both.
+pub(crate) fn mysql_or_mariadb<O: Outcome>(
+    module: &str,
+    name: &str,
+    body: impl Body<O>,
+) -> Vec<Test> {
+    let mut tests = every_server(module, name, body);
+    tests.retain(|test| test.server != Server::Postgres);
+    tests
+}
+
 /// Runs on PostgreSQL; `make prove` tries all three servers. For what others look at on MySQL or MariaDB, too.
 pub(crate) fn postgres_first<O: Outcome>(
     module: &str,

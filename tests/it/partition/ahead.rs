@@ -14,7 +14,7 @@ use self::postgres::{
 use crate::harness::tests;
 
 tests! {
-    on_several: [
+    mysql_or_mariadb: [
         innodb::a_run_makes_what_the_model_says,
         innodb::others_that_have_the_table_are_waited_for_and_then_passed_over,
         innodb::numbers_go_on_when_partitions_are_made,

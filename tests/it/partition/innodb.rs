@@ -20,7 +20,7 @@ use crate::support::installation::{Installation, connect, server, violations};
 use crate::support::patience::until;
 
 tests! {
-    on_several: [
+    mysql_or_mariadb: [
         a_run_drops_what_the_model_says,
         the_example_does_what_its_page_says,
         what_comes_between_judgement_and_drop_stays,
@@ -33,8 +33,6 @@ tests! {
         the_check_proposes_the_strategy_and_says_what_it_needs,
     ],
 }
-
-pub(super) const SERVERS: [Dialect; 2] = [Dialect::Mysql, Dialect::Mariadb];
 
 /// The table of the example, with a partition for each of some times before and after now, and rows in each.
 const SCHEMA: &str = "
@@ -102,81 +100,77 @@ fn taken(installation: &mut Installation) -> i64 {
         ))
 }
 
-fn the_example_does_what_its_page_says() {
-    for dialect in SERVERS {
-        let mut installation = armed(dialect, "event-log-example");
-        let preview = installation.preview(json!({})).expect("a preview");
-        let rule = only(&preview);
-        assert_eq!(
-            (&rule["families"], &rule["rows"], &rule["sample_roots"]),
-            (&json!(3), &json!(5), &json!(["old", PAST, "late"])),
-            "{preview}"
-        );
-        let due = "SELECT CONCAT_WS('/', families, age_seconds > 0, complete) FROM W.due_now";
-        assert_eq!(installation.texts(due), ["3/1/1"]);
-        let dry = installation
-            .run(json!({"dry_run": true}))
-            .expect("a dry run");
-        assert_eq!(
-            (&only(&dry)["families"], &only(&dry)["rows"]),
-            (&json!(3), &json!(5)),
-            "{dry}"
-        );
-        assert_eq!(ids(&mut installation), "1 2 3 4 5 6");
-        assert_eq!(ledger(&mut installation), Vec::<String>::new());
+fn the_example_does_what_its_page_says(dialect: Dialect) {
+    let mut installation = armed(dialect, "event-log-example");
+    let preview = installation.preview(json!({})).expect("a preview");
+    let rule = only(&preview);
+    assert_eq!(
+        (&rule["families"], &rule["rows"], &rule["sample_roots"]),
+        (&json!(3), &json!(5), &json!(["old", PAST, "late"])),
+        "{preview}"
+    );
+    let due = "SELECT CONCAT_WS('/', families, age_seconds > 0, complete) FROM W.due_now";
+    assert_eq!(installation.texts(due), ["3/1/1"]);
+    let dry = installation
+        .run(json!({"dry_run": true}))
+        .expect("a dry run");
+    assert_eq!(
+        (&only(&dry)["families"], &only(&dry)["rows"]),
+        (&json!(3), &json!(5)),
+        "{dry}"
+    );
+    assert_eq!(ids(&mut installation), "1 2 3 4 5 6");
+    assert_eq!(ledger(&mut installation), Vec::<String>::new());
 
-        let run = installation.run(json!({})).expect("a run");
-        assert_eq!(
-            (&run["status"], &run["reason"]),
-            (&json!("done"), &json!("nothing left")),
-            "{run}"
-        );
-        assert_eq!(
-            (&only(&run)["families"], &only(&run)["tables"]),
-            (&json!(3), &json!({"event_log": 5})),
-            "{run}"
-        );
-        assert_eq!(ids(&mut installation), "6");
-        // The last one stays, empty, as the first one.
-        assert_eq!(partitions(&mut installation), ["late", "future"]);
-        assert_eq!(
-            ledger(&mut installation),
-            [
-                "old/-infinity/2025-01-01 00:00:00/2".to_owned(),
-                format!("{PAST}/2025-01-01 00:00:00/2025-06-01 00:00:00/2"),
-                "late/2025-06-01 00:00:00/2026-01-01 00:00:00/1".to_owned(),
-            ]
-        );
-        assert_eq!(taken(&mut installation), 0);
-        assert_eq!(installation.texts(due), ["0/0/1"]);
-        let verify = installation.call("verify", json!({})).expect("verify");
-        assert!(violations(&verify).is_empty(), "{verify}");
+    let run = installation.run(json!({})).expect("a run");
+    assert_eq!(
+        (&run["status"], &run["reason"]),
+        (&json!("done"), &json!("nothing left")),
+        "{run}"
+    );
+    assert_eq!(
+        (&only(&run)["families"], &only(&run)["tables"]),
+        (&json!(3), &json!({"event_log": 5})),
+        "{run}"
+    );
+    assert_eq!(ids(&mut installation), "6");
+    // The last one stays, empty, as the first one.
+    assert_eq!(partitions(&mut installation), ["late", "future"]);
+    assert_eq!(
+        ledger(&mut installation),
+        [
+            "old/-infinity/2025-01-01 00:00:00/2".to_owned(),
+            format!("{PAST}/2025-01-01 00:00:00/2025-06-01 00:00:00/2"),
+            "late/2025-06-01 00:00:00/2026-01-01 00:00:00/1".to_owned(),
+        ]
+    );
+    assert_eq!(taken(&mut installation), 0);
+    assert_eq!(installation.texts(due), ["0/0/1"]);
+    let verify = installation.call("verify", json!({})).expect("verify");
+    assert!(violations(&verify).is_empty(), "{verify}");
 
-        // A row that comes late is in the partition that stayed, and goes with the next run; so does one of the future in its time.
-        installation.execute(
-            "INSERT INTO event_log (id, logged_at, message) VALUES (7, '2024-01-01', 'g')",
-        );
-        let again = installation.run(json!({})).expect("a second run");
-        assert_eq!(
-            (&only(&again)["families"], &only(&again)["rows"]),
-            (&json!(1), &json!(1)),
-            "{again}"
-        );
-        assert_eq!(ids(&mut installation), "6");
-        installation.execute(
-            "INSERT INTO event_log (id, logged_at, message) VALUES (8, '2026-02-01', 'h')",
-        );
-        let run = installation.run(json!({})).expect("a third run");
-        assert_eq!(
-            only(&run)["skipped_samples"],
-            json!({"NOT_DROPPABLE": ["future"]}),
-            "{run}"
-        );
-        assert_eq!(ids(&mut installation), "6 8");
-        let purge = installation.purge(json!({"rule": "event_log", "key": [1]}));
-        let error = format!("{:#}", purge.expect_err("no single row is purged"));
-        assert!(error.contains("drops whole partitions"), "{error}");
-    }
+    // A row that comes late is in the partition that stayed, and goes with the next run; so does one of the future in its time.
+    installation
+        .execute("INSERT INTO event_log (id, logged_at, message) VALUES (7, '2024-01-01', 'g')");
+    let again = installation.run(json!({})).expect("a second run");
+    assert_eq!(
+        (&only(&again)["families"], &only(&again)["rows"]),
+        (&json!(1), &json!(1)),
+        "{again}"
+    );
+    assert_eq!(ids(&mut installation), "6");
+    installation
+        .execute("INSERT INTO event_log (id, logged_at, message) VALUES (8, '2026-02-01', 'h')");
+    let run = installation.run(json!({})).expect("a third run");
+    assert_eq!(
+        only(&run)["skipped_samples"],
+        json!({"NOT_DROPPABLE": ["future"]}),
+        "{run}"
+    );
+    assert_eq!(ids(&mut installation), "6 8");
+    let purge = installation.purge(json!({"rule": "event_log", "key": [1]}));
+    let error = format!("{:#}", purge.expect_err("no single row is purged"));
+    assert!(error.contains("drops whole partitions"), "{error}");
 }
 
 /// A run of which something else keeps the table, once it waits for that.
@@ -207,107 +201,99 @@ fn run_behind(
     runner.join().expect("no panic").1.expect("a run")
 }
 
-fn what_comes_between_judgement_and_drop_stays() {
-    for dialect in SERVERS {
-        let mut installation = armed(dialect, "event-log-late");
-        // A row for which there is a hold already, written when its partition has been judged.
-        let hold =
-            json!({"rule": "event_log", "key": 9, "reason": "a test", "even_if_absent": true});
-        installation.set_hold(hold).expect("a hold");
-        let insert =
-            "INSERT INTO event_log (id, logged_at, message) VALUES (9, '2025-02-02', 'late')";
-        installation.execute("DELETE FROM event_log WHERE id IN (1, 2)");
-        let run = run_behind(&mut installation, insert, |_| {});
-        assert_eq!(
-            only(&run)["skipped_samples"],
-            json!({"HELD": [format!("{PAST} (9)")]}),
-            "{run}"
-        );
-        assert_eq!(
-            (&run["status"], &only(&run)["rows"]),
-            (&json!("done"), &json!(1)),
-            "{run}"
-        );
-        assert_eq!(ids(&mut installation), "3 4 6 9");
-        assert_eq!(taken(&mut installation), 0);
+fn what_comes_between_judgement_and_drop_stays(dialect: Dialect) {
+    let mut installation = armed(dialect, "event-log-late");
+    // A row for which there is a hold already, written when its partition has been judged.
+    let hold = json!({"rule": "event_log", "key": 9, "reason": "a test", "even_if_absent": true});
+    installation.set_hold(hold).expect("a hold");
+    let insert = "INSERT INTO event_log (id, logged_at, message) VALUES (9, '2025-02-02', 'late')";
+    installation.execute("DELETE FROM event_log WHERE id IN (1, 2)");
+    let run = run_behind(&mut installation, insert, |_| {});
+    assert_eq!(
+        only(&run)["skipped_samples"],
+        json!({"HELD": [format!("{PAST} (9)")]}),
+        "{run}"
+    );
+    assert_eq!(
+        (&run["status"], &only(&run)["rows"]),
+        (&json!("done"), &json!(1)),
+        "{run}"
+    );
+    assert_eq!(ids(&mut installation), "3 4 6 9");
+    assert_eq!(taken(&mut installation), 0);
 
-        // A hold on a row of a partition that has been judged.
-        installation.execute(
-            "INSERT INTO event_log (id, logged_at, message) VALUES (10, '2025-08-01', 'x')",
-        );
-        let run = run_behind(
-            &mut installation,
-            "SELECT COUNT(*) FROM event_log",
-            |installation| {
-                let hold = json!({"rule": "event_log", "key": 10, "reason": "a test"});
-                installation.set_hold(hold).expect("a hold");
-            },
-        );
-        assert_eq!(
-            only(&run)["skipped_samples"],
-            json!({"HELD": [format!("{PAST} (9)"), "late (10)"]}),
-            "{run}"
-        );
-        assert_eq!(ids(&mut installation), "3 4 6 9 10");
-        assert_eq!(taken(&mut installation), 0);
-        let run = installation.run(json!({})).expect("a run");
-        assert_eq!(only(&run)["families"], 0, "{run}");
-        assert_eq!(ids(&mut installation), "3 4 6 9 10");
-    }
+    // A hold on a row of a partition that has been judged.
+    installation
+        .execute("INSERT INTO event_log (id, logged_at, message) VALUES (10, '2025-08-01', 'x')");
+    let run = run_behind(
+        &mut installation,
+        "SELECT COUNT(*) FROM event_log",
+        |installation| {
+            let hold = json!({"rule": "event_log", "key": 10, "reason": "a test"});
+            installation.set_hold(hold).expect("a hold");
+        },
+    );
+    assert_eq!(
+        only(&run)["skipped_samples"],
+        json!({"HELD": [format!("{PAST} (9)"), "late (10)"]}),
+        "{run}"
+    );
+    assert_eq!(ids(&mut installation), "3 4 6 9 10");
+    assert_eq!(taken(&mut installation), 0);
+    let run = installation.run(json!({})).expect("a run");
+    assert_eq!(only(&run)["families"], 0, "{run}");
+    assert_eq!(ids(&mut installation), "3 4 6 9 10");
 }
 
-fn the_application_waits_no_longer_than_a_second_for_each_lock() {
+fn the_application_waits_no_longer_than_a_second_for_each_lock(dialect: Dialect) {
     const INSERT: &str =
         "INSERT INTO event_log (logged_at, message) VALUES (UTC_TIMESTAMP(), 'meanwhile')";
-    for dialect in SERVERS {
-        let mut installation = armed(dialect, "event-log-locks");
-        let mut reader = installation.connect();
-        reader
-            .execute("BEGIN; SELECT COUNT(*) FROM event_log")
-            .expect("a reader");
-        let stop = Arc::new(AtomicBool::new(false));
-        let writer = {
-            let (stop, mut session) = (Arc::clone(&stop), installation.connect());
-            thread::spawn(move || {
-                let (mut longest, mut rows) = (Duration::ZERO, 0);
-                while !stop.load(Ordering::Relaxed) {
-                    let began = Instant::now();
-                    session.execute(INSERT).expect("the application writes");
-                    longest = longest.max(began.elapsed());
-                    rows += 1;
-                    thread::sleep(Duration::from_millis(2));
-                }
-                (longest, rows)
-            })
-        };
-        let run = installation.run(json!({})).expect("a run that gives way");
-        stop.store(true, Ordering::Relaxed);
-        let (longest, rows) = writer.join().expect("the writer ends");
-        assert_eq!(
-            only(&run)["skipped_samples"],
-            json!({"LOCKED": ["old", PAST, "late"]}),
-            "{run}"
-        );
-        assert_eq!(only(&run)["families"], 0, "{run}");
-        assert!(only(&run)["retries"].as_i64() > Some(0), "{run}");
-        assert!(
-            longest >= Duration::from_millis(300) && longest <= Duration::from_millis(1500),
-            "{longest:?}, {rows} rows"
-        );
-        assert!(rows > 20, "{rows}");
-        assert_eq!(
-            partitions(&mut installation),
-            ["old", PAST, "late", "future"]
-        );
+    let mut installation = armed(dialect, "event-log-locks");
+    let mut reader = installation.connect();
+    reader
+        .execute("BEGIN; SELECT COUNT(*) FROM event_log")
+        .expect("a reader");
+    let stop = Arc::new(AtomicBool::new(false));
+    let writer = {
+        let (stop, mut session) = (Arc::clone(&stop), installation.connect());
+        thread::spawn(move || {
+            let (mut longest, mut rows) = (Duration::ZERO, 0);
+            while !stop.load(Ordering::Relaxed) {
+                let began = Instant::now();
+                session.execute(INSERT).expect("the application writes");
+                longest = longest.max(began.elapsed());
+                rows += 1;
+                thread::sleep(Duration::from_millis(2));
+            }
+            (longest, rows)
+        })
+    };
+    let run = installation.run(json!({})).expect("a run that gives way");
+    stop.store(true, Ordering::Relaxed);
+    let (longest, rows) = writer.join().expect("the writer ends");
+    assert_eq!(
+        only(&run)["skipped_samples"],
+        json!({"LOCKED": ["old", PAST, "late"]}),
+        "{run}"
+    );
+    assert_eq!(only(&run)["families"], 0, "{run}");
+    assert!(only(&run)["retries"].as_i64() > Some(0), "{run}");
+    assert!(
+        longest >= Duration::from_millis(300) && longest <= Duration::from_millis(1500),
+        "{longest:?}, {rows} rows"
+    );
+    assert!(rows > 20, "{rows}");
+    assert_eq!(
+        partitions(&mut installation),
+        ["old", PAST, "late", "future"]
+    );
 
-        reader.execute("COMMIT").expect("the reader ends");
-        let run = installation.run(json!({})).expect("the next run");
-        assert_eq!(only(&run)["families"], 3, "{run}");
-        assert_eq!(taken(&mut installation), 0);
-        let written =
-            installation.number("SELECT COUNT(*) FROM event_log WHERE message = 'meanwhile'");
-        assert_eq!(written, rows);
-    }
+    reader.execute("COMMIT").expect("the reader ends");
+    let run = installation.run(json!({})).expect("the next run");
+    assert_eq!(only(&run)["families"], 3, "{run}");
+    assert_eq!(taken(&mut installation), 0);
+    let written = installation.number("SELECT COUNT(*) FROM event_log WHERE message = 'meanwhile'");
+    assert_eq!(written, rows);
 }
 
 /// What a run has done of a partition when it ends: its statements, and what a hold is on then.
@@ -346,21 +332,20 @@ const STOPS: [(&str, &[&str], Option<i64>); 8] = [
     ),
 ];
 
-fn wherever_a_run_ends_the_next_one_finishes() {
-    for dialect in SERVERS {
-        for (stop, statements, held) in STOPS {
-            let mut installation = armed(dialect, "event-log-stops");
-            installation.execute("DELETE FROM event_log WHERE id IN (1, 2, 5)");
-            let dropped = statements.contains(&"LEDGER");
-            let returns = statements.iter().any(|it| it.contains("return"));
-            let twin = format!("{}.event_log_taken", installation.control);
-            if let Some(key) = held {
-                let hold = json!({"rule": "event_log", "key": key, "reason": "a test"});
-                installation.set_hold(hold).expect("a hold");
-            }
-            for statement in statements {
-                let (what, phase) = statement.split_once(' ').unwrap_or((statement, ""));
-                installation.execute(&match what {
+fn wherever_a_run_ends_the_next_one_finishes(dialect: Dialect) {
+    for (stop, statements, held) in STOPS {
+        let mut installation = armed(dialect, "event-log-stops");
+        installation.execute("DELETE FROM event_log WHERE id IN (1, 2, 5)");
+        let dropped = statements.contains(&"LEDGER");
+        let returns = statements.iter().any(|it| it.contains("return"));
+        let twin = format!("{}.event_log_taken", installation.control);
+        if let Some(key) = held {
+            let hold = json!({"rule": "event_log", "key": key, "reason": "a test"});
+            installation.set_hold(hold).expect("a hold");
+        }
+        for statement in statements {
+            let (what, phase) = statement.split_once(' ').unwrap_or((statement, ""));
+            installation.execute(&match what {
                     "INTENT" => format!(
                         "INSERT INTO W.taken_partition (rule, run_id, name, from_bound, to_bound, to_due, bytes, phase)
                          VALUES ('event_log', 0, '{PAST}', '2025-01-01 00:00:00', '2025-06-01 00:00:00', '2025-06-01', 1, '{phase}')"
@@ -371,54 +356,53 @@ fn wherever_a_run_ends_the_next_one_finishes() {
                     _ => "INSERT INTO W.run_partition (run_id, rule, name, from_bound, to_bound, deleted_rows, bytes)
                           VALUES (0, 'event_log', 'the `past`', '2025-01-01 00:00:00', '2025-06-01 00:00:00', 2, 1)".to_owned(),
                 });
-            }
-            let verify = installation.call("verify", json!({})).expect("verify");
-            let said = violations(&verify);
-            assert!(
-                said.iter()
-                    .any(|it| it["check"] == "unfinished" && it.to_string().contains(PAST)),
-                "{stop}: {verify}"
-            );
-            let uninstall = installation.attempt("CALL W.check_taken()");
-            assert_eq!(uninstall.is_err(), !dropped, "{stop}");
-            // A dry run and a preview leave it to a run.
-            installation.preview(json!({})).expect("a preview");
-            installation
-                .run(json!({"dry_run": true}))
-                .expect("a dry run");
-            assert!(taken(&mut installation) > 0, "{stop}");
-
-            let run = installation.run(json!({})).expect("the next run");
-            assert_eq!(run["status"], "done", "{dialect:?}, {stop}: {run}");
-            assert_eq!(taken(&mut installation), 0, "{stop}");
-            let late = statements.contains(&"LATE");
-            let left = match held {
-                Some(_) if late => "3 4 6 8",
-                Some(_) => "3 4 6",
-                None => "6",
-            };
-            assert_eq!(ids(&mut installation), left, "{dialect:?}, {stop}: {run}");
-            if held.is_none() {
-                assert_eq!(
-                    ledger(&mut installation),
-                    [format!("{PAST}/2025-01-01 00:00:00/2025-06-01 00:00:00/2")],
-                    "{stop}"
-                );
-                assert_eq!(only(&run)["rows"], if dropped { 0 } else { 2 }, "{stop}");
-            } else {
-                assert_eq!(ledger(&mut installation), Vec::<String>::new(), "{stop}");
-                assert!(
-                    returns || only(&run)["skipped"]["HELD"].as_i64() > Some(0),
-                    "{stop}: {run}"
-                );
-            }
-            let verify = installation.call("verify", json!({})).expect("verify");
-            assert!(violations(&verify).is_empty(), "{stop}: {verify}");
         }
+        let verify = installation.call("verify", json!({})).expect("verify");
+        let said = violations(&verify);
+        assert!(
+            said.iter()
+                .any(|it| it["check"] == "unfinished" && it.to_string().contains(PAST)),
+            "{stop}: {verify}"
+        );
+        let uninstall = installation.attempt("CALL W.check_taken()");
+        assert_eq!(uninstall.is_err(), !dropped, "{stop}");
+        // A dry run and a preview leave it to a run.
+        installation.preview(json!({})).expect("a preview");
+        installation
+            .run(json!({"dry_run": true}))
+            .expect("a dry run");
+        assert!(taken(&mut installation) > 0, "{stop}");
+
+        let run = installation.run(json!({})).expect("the next run");
+        assert_eq!(run["status"], "done", "{dialect:?}, {stop}: {run}");
+        assert_eq!(taken(&mut installation), 0, "{stop}");
+        let late = statements.contains(&"LATE");
+        let left = match held {
+            Some(_) if late => "3 4 6 8",
+            Some(_) => "3 4 6",
+            None => "6",
+        };
+        assert_eq!(ids(&mut installation), left, "{dialect:?}, {stop}: {run}");
+        if held.is_none() {
+            assert_eq!(
+                ledger(&mut installation),
+                [format!("{PAST}/2025-01-01 00:00:00/2025-06-01 00:00:00/2")],
+                "{stop}"
+            );
+            assert_eq!(only(&run)["rows"], if dropped { 0 } else { 2 }, "{stop}");
+        } else {
+            assert_eq!(ledger(&mut installation), Vec::<String>::new(), "{stop}");
+            assert!(
+                returns || only(&run)["skipped"]["HELD"].as_i64() > Some(0),
+                "{stop}: {run}"
+            );
+        }
+        let verify = installation.call("verify", json!({})).expect("verify");
+        assert!(violations(&verify).is_empty(), "{stop}: {verify}");
     }
 }
 
-fn what_a_drop_would_pass_over_is_refused_by_name() {
+fn what_a_drop_would_pass_over_is_refused_by_name(dialect: Dialect) {
     let misfits = [
         (
             "CREATE TRIGGER counts AFTER DELETE ON event_log FOR EACH ROW SET @gone = 1",
@@ -441,147 +425,136 @@ fn what_a_drop_would_pass_over_is_refused_by_name() {
             "is not partitioned by RANGE COLUMNS (`logged_at`)",
         ),
     ];
-    for dialect in SERVERS {
-        let mut installation = armed(dialect, "event-log-misfits");
-        for (comes, goes, said) in misfits {
-            installation.execute(comes);
-            let preview = installation.preview(json!({})).expect_err(comes);
-            assert!(
-                format!("{preview:#}").contains(said),
-                "{comes}: {preview:#}"
-            );
-            for options in [json!({}), json!({"trigger": "SCHEDULED"})] {
-                let run = installation.run(options);
-                let told = run.map_or_else(|error| format!("{error:#}"), |run| run.to_string());
-                assert!(told.contains(said), "{comes}: {told}");
-            }
-            if !goes.is_empty() {
-                installation.execute(goes);
-            }
+    let mut installation = armed(dialect, "event-log-misfits");
+    for (comes, goes, said) in misfits {
+        installation.execute(comes);
+        let preview = installation.preview(json!({})).expect_err(comes);
+        assert!(
+            format!("{preview:#}").contains(said),
+            "{comes}: {preview:#}"
+        );
+        for options in [json!({}), json!({"trigger": "SCHEDULED"})] {
+            let run = installation.run(options);
+            let told = run.map_or_else(|error| format!("{error:#}"), |run| run.to_string());
+            assert!(told.contains(said), "{comes}: {told}");
         }
-        assert_eq!(ids(&mut installation), "1 2 3 4 5 6");
+        if !goes.is_empty() {
+            installation.execute(goes);
+        }
     }
+    assert_eq!(ids(&mut installation), "1 2 3 4 5 6");
 }
 
-fn two_workers_drop_what_one_would() {
-    for dialect in SERVERS {
-        let graph = Graph {
-            workers: 2,
-            ..example("event-log-workers")
-        };
-        let mut installation = armed_as(dialect, &graph);
-        at_once(&installation, 3, 5);
-        assert_eq!(ids(&mut installation), "6");
-        assert_eq!(partitions(&mut installation), ["late", "future"]);
-        assert_eq!(taken(&mut installation), 0);
-        assert_eq!(
-            violations(&installation.call("verify", json!({})).expect("verify")),
-            [""; 0]
-        );
-    }
+fn two_workers_drop_what_one_would(dialect: Dialect) {
+    let graph = Graph {
+        workers: 2,
+        ..example("event-log-workers")
+    };
+    let mut installation = armed_as(dialect, &graph);
+    at_once(&installation, 3, 5);
+    assert_eq!(ids(&mut installation), "6");
+    assert_eq!(partitions(&mut installation), ["late", "future"]);
+    assert_eq!(taken(&mut installation), 0);
+    assert_eq!(
+        violations(&installation.call("verify", json!({})).expect("verify")),
+        [""; 0]
+    );
 }
 
 /// The last number of an AUTO_INCREMENT may be of a row that is dropped: partitions keep the counter, each its own.
-fn no_number_is_given_twice() {
-    for dialect in SERVERS {
-        let mut installation = armed(dialect, "event-log-numbers");
-        let insert = |installation: &mut Installation, time: &str| {
-            installation.execute(&format!(
-                "INSERT INTO event_log (logged_at, message) VALUES ({time}, 'x')"
-            ));
-            ids(installation)
-        };
-        let before = insert(&mut installation, "'2024-05-01'");
-        assert_eq!(before, "1 2 3 4 5 6 7");
-        installation.run(json!({})).expect("a run");
-        assert_eq!(ids(&mut installation), "6");
-        // What is in memory would hide it.
-        installation.execute("FLUSH TABLES");
-        let late = insert(&mut installation, "'2024-05-01'");
-        assert_eq!(late, "6 8");
-        // A run that merges partitions, and one that takes rows from the merged one.
-        for numbers in ["6 9", "6 10"] {
-            installation.run(json!({})).expect("a run");
-            installation.execute("FLUSH TABLES");
-            assert_eq!(insert(&mut installation, "'2025-03-01'"), numbers);
-        }
-    }
-}
-
-fn only_the_owner_role_may_alter_the_table() {
-    for dialect in SERVERS {
-        let mut installation = armed(dialect, "event-log-rights");
-        let control = installation.control.clone();
-        let user = format!("op_{}", installation.name);
-        let user = &user[..user.len().min(30)];
+fn no_number_is_given_twice(dialect: Dialect) {
+    let mut installation = armed(dialect, "event-log-numbers");
+    let insert = |installation: &mut Installation, time: &str| {
         installation.execute(&format!(
-            "CREATE USER '{user}'@'%'; GRANT '{control}_operator' TO '{user}'@'%'"
+            "INSERT INTO event_log (logged_at, message) VALUES ({time}, 'x')"
         ));
-        installation.execute(&match dialect {
-            Dialect::Mariadb => format!("SET DEFAULT ROLE '{control}_operator' FOR '{user}'@'%'"),
-            _ => format!("SET DEFAULT ROLE '{control}_operator' TO '{user}'@'%'"),
-        });
-        let mut session = installation.connect_to(&control, user);
-        for refused in [
-            format!(
-                "ALTER TABLE {}.event_log DROP PARTITION old",
-                installation.name
-            ),
-            format!("SELECT COUNT(*) FROM {}.event_log", installation.name),
-            "CALL event_log_swap_partition('old', true, NULL)".to_owned(),
-            "CALL event_log_drop_partition()".to_owned(),
-            "CALL partition_step(1, 'event_log', @state)".to_owned(),
-        ] {
-            let error = format!("{:#}", session.execute(&refused).expect_err(&refused));
-            assert!(error.contains("denied"), "{refused}: {error}");
-        }
-        session
-            .execute("CALL run('{}')")
-            .expect("an operator's run");
-        assert_eq!(ids(&mut installation), "6");
-        installation.execute(&format!("DROP USER '{user}'@'%'"));
+        ids(installation)
+    };
+    let before = insert(&mut installation, "'2024-05-01'");
+    assert_eq!(before, "1 2 3 4 5 6 7");
+    installation.run(json!({})).expect("a run");
+    assert_eq!(ids(&mut installation), "6");
+    // What is in memory would hide it.
+    installation.execute("FLUSH TABLES");
+    let late = insert(&mut installation, "'2024-05-01'");
+    assert_eq!(late, "6 8");
+    // A run that merges partitions, and one that takes rows from the merged one.
+    for numbers in ["6 9", "6 10"] {
+        installation.run(json!({})).expect("a run");
+        installation.execute("FLUSH TABLES");
+        assert_eq!(insert(&mut installation, "'2025-03-01'"), numbers);
     }
 }
 
-fn the_check_proposes_the_strategy_and_says_what_it_needs() {
-    for dialect in SERVERS {
-        let mut installation = armed(dialect, "event-log-check");
-        let name = installation.name.clone();
-        let mut found = |spec: &str| {
-            let catalog = installation.session.catalog(&name).expect("a catalog");
-            let findings = fit::compare(&graph_of(spec), &catalog);
-            let told = findings.iter();
-            told.map(|it| format!("{} {}: {} ({})", it.code, it.object, it.message, it.help))
-                .collect::<Vec<_>>()
-        };
-        let own = found(EXAMPLE);
-        assert!(
-            !own.iter()
-                .any(|it| it.starts_with("partition") || it.starts_with("not-partitioned")),
-            "{dialect:?} {own:#?}"
-        );
-        let aged = without_ahead().replace("strategy  = \"partition\"", "strategy  = \"age\"");
-        let proposed = found(&aged);
-        assert!(
-            proposed
-                .iter()
-                .any(|it| it.contains("`strategy = \"partition\"`")),
-            "{proposed:#?}"
-        );
-        let other = EXAMPLE.replace("logged_at timestamptz", "made_at timestamptz");
-        let refused = found(&other);
-        assert!(
-            refused.iter().any(|it| it.starts_with(
-                "not-partitioned event_log: is partitioned by RANGE (unix_timestamp("
-            )),
-            "{refused:#?}"
-        );
-        installation.execute("ALTER TABLE event_log DROP PARTITION `the ``past```, late");
-        let catalog = installation.session.catalog(&name).expect("a catalog");
-        let lacks = fit::compare(&graph_of(EXAMPLE), &catalog);
-        assert!(
-            lacks.iter().any(|it| it.code == "partition-width"),
-            "{dialect:?}"
-        );
+fn only_the_owner_role_may_alter_the_table(dialect: Dialect) {
+    let mut installation = armed(dialect, "event-log-rights");
+    let control = installation.control.clone();
+    let user = format!("op_{}", installation.name);
+    let user = &user[..user.len().min(30)];
+    installation.execute(&format!(
+        "CREATE USER '{user}'@'%'; GRANT '{control}_operator' TO '{user}'@'%'"
+    ));
+    installation.execute(&match dialect {
+        Dialect::Mariadb => format!("SET DEFAULT ROLE '{control}_operator' FOR '{user}'@'%'"),
+        _ => format!("SET DEFAULT ROLE '{control}_operator' TO '{user}'@'%'"),
+    });
+    let mut session = installation.connect_to(&control, user);
+    for refused in [
+        format!(
+            "ALTER TABLE {}.event_log DROP PARTITION old",
+            installation.name
+        ),
+        format!("SELECT COUNT(*) FROM {}.event_log", installation.name),
+        "CALL event_log_swap_partition('old', true, NULL)".to_owned(),
+        "CALL event_log_drop_partition()".to_owned(),
+        "CALL partition_step(1, 'event_log', @state)".to_owned(),
+    ] {
+        let error = format!("{:#}", session.execute(&refused).expect_err(&refused));
+        assert!(error.contains("denied"), "{refused}: {error}");
     }
+    session
+        .execute("CALL run('{}')")
+        .expect("an operator's run");
+    assert_eq!(ids(&mut installation), "6");
+    installation.execute(&format!("DROP USER '{user}'@'%'"));
+}
+
+fn the_check_proposes_the_strategy_and_says_what_it_needs(dialect: Dialect) {
+    let mut installation = armed(dialect, "event-log-check");
+    let name = installation.name.clone();
+    let mut found = |spec: &str| {
+        let catalog = installation.session.catalog(&name).expect("a catalog");
+        let findings = fit::compare(&graph_of(spec), &catalog);
+        let told = findings.iter();
+        told.map(|it| format!("{} {}: {} ({})", it.code, it.object, it.message, it.help))
+            .collect::<Vec<_>>()
+    };
+    let own = found(EXAMPLE);
+    assert!(
+        !own.iter()
+            .any(|it| it.starts_with("partition") || it.starts_with("not-partitioned")),
+        "{dialect:?} {own:#?}"
+    );
+    let aged = without_ahead().replace("strategy  = \"partition\"", "strategy  = \"age\"");
+    let proposed = found(&aged);
+    assert!(
+        proposed
+            .iter()
+            .any(|it| it.contains("`strategy = \"partition\"`")),
+        "{proposed:#?}"
+    );
+    let other = EXAMPLE.replace("logged_at timestamptz", "made_at timestamptz");
+    let refused = found(&other);
+    assert!(
+        refused.iter().any(|it| it
+            .starts_with("not-partitioned event_log: is partitioned by RANGE (unix_timestamp(")),
+        "{refused:#?}"
+    );
+    installation.execute("ALTER TABLE event_log DROP PARTITION `the ``past```, late");
+    let catalog = installation.session.catalog(&name).expect("a catalog");
+    let lacks = fit::compare(&graph_of(EXAMPLE), &catalog);
+    assert!(
+        lacks.iter().any(|it| it.code == "partition-width"),
+        "{dialect:?}"
+    );
 }

@@ -46,6 +46,7 @@ demo-down: ## Stop the demo's server and remove it
 lint: setup ## Check formatting, lints, goldens, generated files and the rules for the sources: no server, a minute
 	@$(CARGO) fmt --all --check
 	@$(CARGO) clippy --all-targets --quiet -- -D warnings
+	@$(CARGO) test --quiet --no-run --lib --bins --test it
 	@$(TEST) --quiet --lints
 
 test: lint ## Check all that, and every test on real servers

@@ -2,15 +2,15 @@
 //! of their range.
 
 use serde_json::{Value, json};
-use windrow::sandbox::mysql::Flavour;
+use windrow::dialect::Dialect;
 
 use crate::acting::all_findings;
 use crate::harness::tests;
 use crate::support::graphs::graph_of;
-use crate::support::installation::{Installation, dialect_of};
+use crate::support::installation::Installation;
 
 tests! {
-    mysql_and_mariadb: [
+    mysql_or_mariadb: [
         families_are_found_by_keys_without_a_sign,
         rows_are_found_by_keys_without_a_sign,
         members_are_found_by_keys_without_a_sign,
@@ -91,8 +91,7 @@ fn schema(kind: &str, greatest: &str) -> String {
     )
 }
 
-fn families_are_found_by_keys_without_a_sign(flavour: Flavour) {
-    let dialect = dialect_of(flavour);
+fn families_are_found_by_keys_without_a_sign(dialect: Dialect) {
     for (kind, word, greatest) in KINDS {
         let tables = format!(
             "step = {{ key = \"id {word}\", parents = [\"job_id -> job.id\"] }}\npart = {{ parents = [\"step_id -> step.id\"] }}"
@@ -115,8 +114,7 @@ fn families_are_found_by_keys_without_a_sign(flavour: Flavour) {
 }
 
 /// Links are compared as numbers with a sign, which is enough for all but the upper half of 64 bits.
-fn links_and_claims_have_keys_without_a_sign(flavour: Flavour) {
-    let dialect = dialect_of(flavour);
+fn links_and_claims_have_keys_without_a_sign(dialect: Dialect) {
     for (kind, word, greatest) in KINDS {
         let greatest = match word {
             "bigint" => "9223372036854775807",
@@ -140,8 +138,7 @@ fn links_and_claims_have_keys_without_a_sign(flavour: Flavour) {
     }
 }
 
-fn a_decimal_with_a_fraction_is_no_key(flavour: Flavour) {
-    let dialect = dialect_of(flavour);
+fn a_decimal_with_a_fraction_is_no_key(dialect: Dialect) {
     let rule = format!("strategy = \"age\"\ntime = \"ended_at\"\n{RETENTION}");
     let spec = spec("numeric", "", &rule);
     for (kind, refused) in [("decimal(12)", false), ("decimal(12,2)", true)] {
@@ -163,8 +160,7 @@ fn a_decimal_with_a_fraction_is_no_key(flavour: Flavour) {
     }
 }
 
-fn rows_are_found_by_keys_without_a_sign(flavour: Flavour) {
-    let dialect = dialect_of(flavour);
+fn rows_are_found_by_keys_without_a_sign(dialect: Dialect) {
     for (kind, word, greatest) in KINDS {
         for rule in [
             format!("strategy = \"age\"\ntime = \"ended_at\"\n{RETENTION}"),
@@ -185,8 +181,7 @@ fn rows_are_found_by_keys_without_a_sign(flavour: Flavour) {
     }
 }
 
-fn members_are_found_by_keys_without_a_sign(flavour: Flavour) {
-    let dialect = dialect_of(flavour);
+fn members_are_found_by_keys_without_a_sign(dialect: Dialect) {
     for (kind, word, greatest) in KINDS {
         let tables = format!("step = {{ key = \"id {word}\", parents = [\"job_id -> job.id\"] }}");
         let rule = "strategy = \"removal-time\"\ntime = \"removal_time\"\ntables = [\"step: job_id\", \"job: id\"]\nlimits = { batch_families = 1 }";

@@ -5,7 +5,8 @@ pub(crate) mod layout;
 mod postgres;
 
 use self::postgres::{
-    a_run_makes_what_the_model_says, a_run_that_cannot_make_partitions_drops_and_ends_red,
+    a_big_default_partition_is_in_the_way, a_run_makes_what_the_model_says,
+    a_run_that_cannot_make_partitions_drops_and_ends_red,
     others_that_have_the_table_are_waited_for_and_then_passed_over,
     pg_partman_makes_partitions_and_windrow_drops_them,
     tables_of_a_rule_get_partitions_with_their_keys,
@@ -24,6 +25,7 @@ tests! {
         what_only_a_neighbour_has_is_copied_or_in_the_way,
         others_that_have_the_table_are_waited_for_and_then_passed_over,
         a_run_that_cannot_make_partitions_drops_and_ends_red,
+        a_big_default_partition_is_in_the_way,
         tables_of_a_rule_get_partitions_with_their_keys,
         pg_partman_makes_partitions_and_windrow_drops_them,
     ],

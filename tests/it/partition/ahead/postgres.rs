@@ -241,6 +241,16 @@ pub(super) fn what_only_a_neighbour_has_is_copied_or_in_the_way() {
             "DROP PUBLICATION one",
             "",
         ),
+        (
+            "ALTER TABLE event_log_p1 SET LOGGED; CREATE PUBLICATION two FOR TABLE event_log_p1",
+            "DROP PUBLICATION two; ALTER TABLE event_log_p1 SET UNLOGGED",
+            "publication two names partition event_log_p1",
+        ),
+        (
+            "CREATE RULE quiet AS ON UPDATE TO event_log_p1 DO ALSO NOTHING",
+            "DROP RULE quiet ON event_log_p1",
+            "has a trigger or rule that the table has not (quiet)",
+        ),
     ] {
         installation.execute(comes);
         let preview = installation.preview(far.clone()).expect("a preview");
@@ -372,6 +382,33 @@ pub(super) fn others_that_have_the_table_are_waited_for_and_then_passed_over() {
     assert_eq!(
         installation.number("SELECT count(*) FROM pg_class WHERE relname = 'old'"),
         0,
+        "{run}"
+    );
+}
+
+/// PostgreSQL reads all of a default partition before it attaches another one.
+pub(super) fn a_big_default_partition_is_in_the_way() {
+    let mut installation = armed_as(&example_of("event-log-rest", "2d"), &daily(true));
+    // Pages of few rows, all of a time that no partition will have.
+    installation.execute(
+        "ALTER TABLE rest SET (fillfactor = 10);
+         INSERT INTO event_log (logged_at, message) SELECT now() + interval '9 years', repeat('x', 700) FROM generate_series(1, 2100)",
+    );
+    let size = "SELECT pg_relation_size('rest') / 1048576";
+    assert_eq!(installation.number(size), 16);
+    let run = installation.run(json!({})).expect("a run");
+    let said = only(&run)["not_made"].to_string();
+    assert!(
+        said.contains("the default partition public.rest has 16 MB"),
+        "{run}"
+    );
+    assert_eq!(only(&run)["made"], json!([]), "{run}");
+    installation.execute("DELETE FROM rest WHERE id > 100");
+    installation.execute("VACUUM rest");
+    let run = installation.run(json!({})).expect("the next run");
+    assert_eq!(
+        only(&run)["made"].as_array().map(Vec::len),
+        Some(2),
         "{run}"
     );
 }

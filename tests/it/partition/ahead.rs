@@ -9,7 +9,7 @@ use self::postgres::{
     a_run_that_cannot_make_partitions_drops_and_ends_red,
     others_that_have_the_table_are_waited_for_and_then_passed_over,
     pg_partman_makes_partitions_and_windrow_drops_them,
-    tables_of_a_rule_get_partitions_with_their_keys,
+    tables_of_a_rule_get_partitions_with_their_keys, two_workers_make_what_one_would,
     what_only_a_neighbour_has_is_copied_or_in_the_way,
 };
 use crate::harness::tests;
@@ -19,6 +19,7 @@ tests! {
         innodb::a_run_makes_what_the_model_says,
         innodb::others_that_have_the_table_are_waited_for_and_then_passed_over,
         innodb::numbers_go_on_when_partitions_are_made,
+        innodb::two_workers_make_what_one_would,
     ],
     on_postgres: [
         a_run_makes_what_the_model_says,
@@ -26,6 +27,7 @@ tests! {
         others_that_have_the_table_are_waited_for_and_then_passed_over,
         a_run_that_cannot_make_partitions_drops_and_ends_red,
         a_big_default_partition_is_in_the_way,
+        two_workers_make_what_one_would,
         tables_of_a_rule_get_partitions_with_their_keys,
         pg_partman_makes_partitions_and_windrow_drops_them,
     ],

@@ -6,9 +6,10 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use serde_json::json;
 use windrow::dialect::Dialect;
+use windrow::graph::Graph;
 
 use super::super::innodb::files;
-use super::super::{example_of, only};
+use super::super::{at_once, example_of, only};
 use super::layout::{Layout, ZONES};
 use crate::support::effort::{enough, seeds};
 use crate::support::graphs::graph_of;
@@ -243,6 +244,28 @@ pub(super) fn others_that_have_the_table_are_waited_for_and_then_passed_over(dia
     assert!(violations(&verify).is_empty(), "{verify}");
     installation
         .execute("INSERT INTO event_log (logged_at) VALUES (UTC_TIMESTAMP() + INTERVAL 3 DAY)");
+}
+
+/// Workers make them at the same moment: each partition is there once, and none of the two ends red.
+pub(super) fn two_workers_make_what_one_would(dialect: Dialect) {
+    files(dialect);
+    let graph = Graph {
+        workers: 2,
+        ..example_of("event-log-pair", "3d")
+    };
+    let mut installation = Installation::of(dialect, &daily(""), &graph);
+    installation.execute("SET SESSION time_zone = '+00:00'");
+    installation.arm();
+    installation
+        .execute("INSERT INTO event_log (logged_at) VALUES (UTC_TIMESTAMP() - INTERVAL 200 DAY)");
+    at_once(&installation, 1, 1);
+    // Three more, and the empty one that takes what is older than all others.
+    let parts = there(&mut installation);
+    assert_eq!(parts.len(), 3 + 3 + 1, "{parts:?}");
+    let failed = installation.number("SELECT COUNT(*) FROM W.run_failure");
+    assert_eq!(failed, 0);
+    let run = installation.run(json!({"worker": 1})).expect("a run");
+    assert_eq!(only(&run)["made"], json!([]), "{run}");
 }
 
 pub(super) fn numbers_go_on_when_partitions_are_made(dialect: Dialect) {

@@ -6,8 +6,9 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
+use windrow::graph::Graph;
 
-use super::super::{armed_as, example_of, grant, only, own};
+use super::super::{armed_as, at_once, example_of, grant, only, own};
 use super::layout::{Layout, ZONES};
 use crate::support::effort::{enough, seeds};
 use crate::support::graphs::graph_of;
@@ -411,6 +412,29 @@ pub(super) fn a_big_default_partition_is_in_the_way() {
         Some(2),
         "{run}"
     );
+}
+
+/// Workers make them at the same moment: each partition is there once, and none of the two ends red.
+pub(super) fn two_workers_make_what_one_would() {
+    let graph = Graph {
+        workers: 2,
+        ..example_of("event-log-pair", "9d")
+    };
+    let mut installation = armed_as(&graph, &daily(true));
+    installation.execute(&format!(
+        "CREATE TABLE old PARTITION OF event_log FOR VALUES FROM ({}) TO ({}); INSERT INTO event_log (logged_at) VALUES ({})",
+        day(-200),
+        day(-100),
+        day(-150)
+    ));
+    own(&mut installation);
+    at_once(&installation, 1, 1);
+    let parts = there(&mut installation);
+    assert_eq!(parts.len(), 13, "{parts:?}");
+    let failed = installation.number("SELECT count(*) FROM W.run_failure");
+    assert_eq!(failed, 0);
+    let run = installation.run(json!({"worker": 1})).expect("a run");
+    assert_eq!(only(&run)["made"], json!([]), "{run}");
 }
 
 pub(super) fn a_run_that_cannot_make_partitions_drops_and_ends_red() {

@@ -25,7 +25,7 @@ pub use edge::{Edge, OnDelete, Parent, edge};
 pub use file::{Spec, Table, With};
 pub use keep::{Keep, Keeps, each_keep};
 pub use limits::Limits;
-pub use rule::{Artifact, Days, Fallback, Report, Retention, Rule, Shared, Strategy, Unit};
+pub use rule::{Artifact, Days, Fallback, Report, Retention, Rows, Rule, Shared, Strategy, Unit};
 pub use stamp::{Stamp, StampOf};
 pub use text::{Text, in_file_order};
 pub use values::{Archive, Names, Scalar, Values, each};

@@ -208,6 +208,7 @@ fn of_timed(timed: &mut Timed) -> Vec<&mut String> {
         unit: _,
         partitioned: _,
         ahead: _,
+        estimated: _,
         members,
         ended,
         references,

@@ -15,6 +15,9 @@ pub(super) struct Partitions {
     /// Whether rows of other tables may refer to its rows.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     referred: bool,
+    /// Whether rows are estimated where the server has statistics, and not counted.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    estimated: bool,
     /// How many seconds ahead they are made, and by which clock the days of instants are counted then.
     #[serde(skip_serializing_if = "Option::is_none")]
     ahead: Option<i64>,
@@ -29,6 +32,7 @@ impl Partitions {
         Self {
             dates: timed.is_some() && rule.epoch.is_some(),
             referred: timed.is_some_and(|timed| !timed.references.is_empty()),
+            estimated: timed.is_some_and(|timed| timed.estimated),
             ahead,
             ahead_zone: ahead.map(|_| days_of(graph, dialect)),
         }

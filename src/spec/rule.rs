@@ -95,6 +95,10 @@ pub struct Rule {
     #[serde(default)]
     #[schemars(with = "Unit", extend("default" = "family"))]
     pub unit: Option<Spanned<Unit>>,
+    /// Of a rule of partitions: how the rows of a partition that is dropped are known. Estimates are for PostgreSQL.
+    #[serde(default)]
+    #[schemars(with = "Rows", extend("default" = "counted"))]
+    pub rows: Option<Spanned<Rows>>,
     /// Foreign keys of other tables; a row that they refer to is kept: `other_table: column -> table`. In a rule of
     /// partitions: columns of other tables without a foreign key.
     #[serde(default)]
@@ -207,6 +211,17 @@ pub enum Unit {
     /// rows is; no row is deleted whose root exists and is kept. Rows of no family are deleted by their own time, in slices.
     #[default]
     Family,
+}
+
+/// How the rows of a partition that is dropped are known. What keeps a partition is judged by its rows either way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rows {
+    /// They are counted while nobody can write to them: the partition is read once.
+    #[default]
+    Counted,
+    /// By the statistics of the server, and its size; where it has none yet, they are counted. `run_partition` says which.
+    Estimated,
 }
 
 /// What happens to a family that shares a member with another.

@@ -9,21 +9,23 @@ SET ROLE {{ owner }};
 
 {% for member in rule.timed.members -%}
 -- {{ rule.name }}_count_partition_{{ member.position }}: the rows of {{ member.table_name }} between two bounds, and which of the keys
--- p_held they have or name. A partition is read from end to end, along no index: its bounds are the condition, so that no other
--- is read.
+-- p_held they have or name. To count them, a partition is read from end to end, along no index: its bounds are the condition, so
+-- that no other is read. Without p_counted they are only searched for those keys.
 --# create function {{ control }}.{{ rule.name }}_count_partition_{{ member.position }}
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_count_partition_{{ member.position }}(
     p_from {{ rule.timed.partition.bound_type }}, p_to {{ rule.timed.partition.bound_type }}, p_held {{ rule.key_type }}[],
-    OUT o_rows bigint, OUT o_oldest {{ rule.time_type }}, OUT o_held text[]
+    p_counted boolean, OUT o_rows bigint, OUT o_oldest {{ rule.time_type }}, OUT o_held text[]
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $windrow$
 BEGIN
-    SELECT count(*), min({{ rule.timed.due.of_t }})
-    INTO o_rows, o_oldest
-    FROM {{ member.table }} AS t
-    WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to;
+    IF p_counted THEN
+        SELECT count(*), min({{ rule.timed.due.of_t }})
+        INTO o_rows, o_oldest
+        FROM {{ member.table }} AS t
+        WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to;
+    END IF;
     o_held := '{}';
 {%- if member.belongs | length > 0 %}
     IF p_held <> '{}' THEN

@@ -42,6 +42,7 @@ tests! {
         foreign_keys_go_from_partition_to_partition,
         the_application_waits_no_longer_than_the_lock_timeout,
         two_workers_drop_what_one_would,
+        rows_are_estimated_by_the_pages_that_there_are_now,
         a_held_row_that_comes_late_keeps_its_partition,
         what_a_drop_would_pass_over_is_refused_by_name,
         only_a_member_of_the_owner_of_partitions_drops_them,
@@ -169,6 +170,52 @@ fn two_workers_drop_what_one_would() {
         only(&rows)["rows"].as_i64().expect("a number"),
     );
     assert_eq!(partitions(&mut installation), set(&["event_log_now"]));
+}
+
+/// Statistics are those of a part of the rows; held rows keep their partition all the same.
+fn rows_are_estimated_by_the_pages_that_there_are_now() {
+    let spec = without_ahead().replace(
+        "\"event-log\"",
+        "\"event-log-estimated\"\ndialects = [\"postgres\"]",
+    );
+    let spec = spec.replace(
+        "root      = \"event_log\"",
+        "root = \"event_log\"\nrows = \"estimated\"",
+    );
+    let mut installation = armed_as(&graph_of(&spec), SCHEMA);
+    let fill = "INSERT INTO event_log (logged_at, message)
+         SELECT now() - interval '1 day' * d.days, md5(n::text) FROM generate_series(1, 5000) AS n CROSS JOIN (VALUES (150), (250)) AS d(days)";
+    installation.execute("ALTER TABLE event_log_old SET (autovacuum_enabled = false)");
+    installation.execute("ALTER TABLE event_log_past SET (autovacuum_enabled = false)");
+    installation.execute(fill);
+    installation.execute("ANALYZE event_log_old");
+    installation.execute(fill);
+    let hold = json!({"rule": "event_log", "key": 30, "reason": "a test"});
+    installation.set_hold(hold.clone()).expect("a hold");
+    let counted = installation.number("SELECT count(*) FROM event_log_past");
+    let options = json!({});
+    let run = installation.run(options.clone()).expect("a run");
+    assert_eq!(
+        only(&run)["skipped_samples"],
+        json!({"HELD": ["event_log_old (30)"]}),
+        "{run}"
+    );
+    // Without statistics, rows are counted.
+    assert_eq!(only(&run)["rows"], counted, "{run}");
+    installation.execute("DELETE FROM W.hold");
+    let counted = installation.number("SELECT count(*) FROM event_log_old");
+    let run = installation.run(options).expect("a run");
+    let estimated = only(&run)["rows"].as_i64().expect("a number");
+    assert!(
+        (estimated - counted).abs() < counted / 20,
+        "{estimated} of {counted}: {run}"
+    );
+    assert_eq!(
+        installation.texts(
+            "SELECT concat_ws(' ', p.name, p.counted) FROM W.run_partition AS p ORDER BY p.name"
+        ),
+        ["event_log_old f", "event_log_past t"]
+    );
 }
 
 fn the_example_does_what_its_page_says() {

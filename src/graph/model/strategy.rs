@@ -15,6 +15,8 @@ pub struct Timed {
     pub partitioned: bool,
     /// How far ahead partitions are made, in seconds; none: they are not made.
     pub ahead: Option<i64>,
+    /// Whether the rows of dropped partitions are estimated where the server has statistics, and not counted.
+    pub estimated: bool,
     /// The tables in the order in which their rows are deleted.
     pub members: Vec<Member>,
     /// When a row of the root table ended: no family is deleted that has not ended, or not for the minimum retention.

@@ -48,8 +48,8 @@ pub(super) fn refuse(
              `batch_rows`"
         }
         Strategy::Partition => {
-            "it has `root`, `time`, `tables`, `references`, `ahead`, `retention` and `limits`: a partition is dropped with all of its rows; the strategy `age` \
-             has more"
+            "it has `root`, `time`, `tables`, `references`, `rows`, `ahead`, `retention` and `limits`: a partition is dropped with all of its rows; the \
+             strategy `age` has more"
         }
         Strategy::Expiry => {
             "it has `root`, `time`, `candidates`, `where_sql`, `fallback` with a time and a retention, `archive`, and `limits` with `batch_rows` and `batch_family_rows`"
@@ -113,6 +113,7 @@ pub(super) fn foreign_to_time(
         found.extend(rule.where_sql.as_ref().map(|it| ("where_sql", it.span())));
         found.extend(rule.archive.as_ref().map(|it| ("archive", it.span())));
         found.extend(count(rule, BATCH_ROWS));
+        found.retain(|(field, _)| *field != "rows");
     } else {
         found.extend(rule.ahead.as_ref().map(|it| ("ahead", it.span())));
     }
@@ -198,12 +199,13 @@ pub(super) fn foreign_to_single(
     found
 }
 
-/// The fields that only rules of single rows have.
+/// The fields that only rules of single rows have, or of partitions.
 pub(super) fn own_fields(rule: &spec::Rule) -> Vec<(&'static str, Span)> {
     let mut found: Vec<(&str, Span)> = Vec::new();
     found.extend(rule.fallback.as_ref().map(|it| ("fallback", it.span())));
     found.extend(rule.needs.first().map(|it| ("needs", it.span())));
     found.extend(rule.at_once.as_ref().map(|it| ("at_once", it.span())));
+    found.extend(rule.rows.as_ref().map(|it| ("rows", it.span())));
     found
 }
 

@@ -34,11 +34,8 @@ pub(super) fn rule(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Rule> {
     let by_removal_time = strategy == spec::Strategy::RemovalTime;
-    refuse(
-        &foreign_to_time(text, rule, strategy),
-        strategy,
-        diagnostics,
-    );
+    let foreign = foreign_to_time(text, rule, strategy);
+    refuse(&foreign, strategy, diagnostics);
     check_written(name, rule, by_removal_time, diagnostics);
     let written = rule.root.as_ref();
     let root = written.and_then(|written| root(spec, written, tables, diagnostics));
@@ -106,6 +103,7 @@ pub(super) fn rule(
             unit: unit(text, rule),
             partitioned: by_partition,
             ahead: ahead(rule, diagnostics),
+            estimated: by_partition && estimated(rule),
             members,
             ended,
             references,
@@ -168,6 +166,16 @@ fn check_partitions(
              which keeps what `references` says",
         ));
     }
+    let rows = rule.rows.as_ref().filter(|_| estimated(rule));
+    if let Some(rows) = rows.filter(|_| serves(spec, |dialect| dialect != Dialect::Postgres)) {
+        diagnostics.push(Diagnostic::error(
+            "partitions-of-one-dialect",
+            rows.span(),
+            "the rows of partitions are estimated only on PostgreSQL",
+            "write `dialects = [\"postgres\"]` into the spec, or remove `rows`: the other servers read what they take out of the table, to \
+             see that no row of it has to stay",
+        ));
+    }
     let number = epoch.filter(|epoch| epoch.per_second().is_some());
     if let (Some(epoch), Some(time)) = (number, &rule.time) {
         diagnostics.push(Diagnostic::error(
@@ -177,6 +185,12 @@ fn check_partitions(
             "partitions are dropped by a `timestamp`, `timestamptz` or `date`; `strategy = \"age\"` deletes the rows",
         ));
     }
+}
+
+/// Whether the rows of dropped partitions need not be counted.
+fn estimated(rule: &spec::Rule) -> bool {
+    let rows = rule.rows.as_ref().map(Spanned::get_ref);
+    rows == Some(&spec::Rows::Estimated)
 }
 
 /// Tells which of the fields are missing that every rule by time needs.

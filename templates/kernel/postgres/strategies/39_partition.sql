@@ -14,6 +14,7 @@ CREATE TABLE IF NOT EXISTS run_partition (
     from_bound   text        NOT NULL,
     to_bound     text        NOT NULL,
     deleted_rows bigint      NOT NULL,
+    counted      boolean     NOT NULL,
     bytes        bigint      NOT NULL,
     dropped_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (run_id, rule, name)
@@ -21,7 +22,8 @@ CREATE TABLE IF NOT EXISTS run_partition (
 --# comment on table run_partition
 COMMENT ON TABLE run_partition IS
     'The partitions that runs have dropped, with the table that they were of, their bounds (from inclusive, -infinity: MINVALUE; to '
-    'exclusive), their rows, which were counted while nobody could write to them, and their size with indexes.';
+    'exclusive), their rows, and their size with indexes. counted: whether the rows were counted while nobody could write to them, or '
+    'estimated by the statistics of the server.';
 
 -- partitions_of: the partitions of the tables of a rule. o_place: the position of their table in the order of deletion. o_kind:
 -- plain, default, or other: what is partitioned itself, or is being detached. Bounds are texts of the type of the column; o_to is
@@ -307,11 +309,31 @@ COMMENT ON FUNCTION next_partition(text, text, text) IS
     'The next family of partitions of p_rule that is due: it ends after p_after (NULL: the first), and at p_cutoff at the latest. Reads '
     'only.';
 
+-- rows_estimated: as the planner does it: the rows of a page when statistics were last taken, times the pages that there are now.
+--# create function rows_estimated
+CREATE OR REPLACE FUNCTION rows_estimated(p_id oid)
+RETURNS bigint
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT CASE
+        WHEN c.reltuples > 0 AND c.relpages > 0
+            THEN round(c.reltuples / c.relpages * (pg_relation_size(c.oid) / current_setting('block_size')::bigint))::bigint
+    END
+    FROM pg_class AS c
+    WHERE c.oid = p_id
+$windrow$;
+--# comment on function rows_estimated
+COMMENT ON FUNCTION rows_estimated(oid) IS
+    'How many rows a table has by its statistics and its size; NULL: it was never analysed, or was empty then. Reads the catalog alone.';
+
 -- partition_judged: what the partitions of a family hold, and why they are kept, if they are. o_counts: their rows, in the order of
--- p_ids; o_rows: by table, in the order of deletion. o_key: a partition, and the first of its rows that keeps it.
+-- p_ids, and o_counted, whether these are counted; o_rows: by table, in the order of deletion. o_key: a partition, and the first of
+-- its rows that keeps it.
 --# create function partition_judged
 CREATE OR REPLACE FUNCTION partition_judged(
-    p_rule text, p_ids oid[], OUT o_counts bigint[], OUT o_rows bigint[], OUT o_oldest json, OUT o_key text, OUT o_reason text
+    p_rule text, p_ids oid[], p_estimated boolean,
+    OUT o_counts bigint[], OUT o_counted boolean[], OUT o_rows bigint[], OUT o_oldest json, OUT o_key text, OUT o_reason text
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -324,6 +346,7 @@ DECLARE
     v_refer boolean := (SELECT r.document ? 'referred' FROM rule AS r WHERE r.rule = p_rule);
     v_held  text[]  := held_keys(p_rule);
     v_part  record;
+    v_guess bigint;
     v_rows  bigint;
     v_time  timestamptz;
     v_first timestamptz;
@@ -334,6 +357,7 @@ DECLARE
 BEGIN
     SELECT array_fill(0::bigint, ARRAY[cardinality(r.tables)]) INTO o_rows FROM rule AS r WHERE r.rule = p_rule;
     o_counts := array_fill(0::bigint, ARRAY[cardinality(p_ids)]);
+    o_counted := array_fill(true, ARRAY[cardinality(p_ids)]);
     FOR v_part IN
         SELECT p.* FROM partitions_of(p_rule) AS p WHERE p.o_id = ANY (p_ids) ORDER BY p.o_kind = 'plain', array_position(p_ids, p.o_id)
     LOOP
@@ -342,12 +366,14 @@ BEGIN
             o_reason := 'NOT_DROPPABLE';
             RETURN;
         END IF;
+        v_guess := CASE WHEN p_estimated THEN rows_estimated(v_part.o_id) END;
         EXECUTE format(
-            'SELECT c.o_rows, c.o_oldest, to_json(c.o_oldest), c.o_held FROM %s(%L, %L, $1::%s[]) AS c',
+            'SELECT c.o_rows, c.o_oldest, to_json(c.o_oldest), c.o_held FROM %s(%L, %L, $1::%s[], $2) AS c',
             routine_of(p_rule, 'count_partition_' || v_part.o_place), v_part.o_from, v_part.o_to, key_type_of(p_rule)
         )
         INTO v_rows, v_time, v_json, v_kept
-        USING v_held;
+        USING v_held, v_guess IS NULL;
+        v_rows := coalesce(v_guess, v_rows);
         IF v_binds THEN
             EXECUTE format('SELECT %s(%L, %L)', routine_of(p_rule, 'held_partition_' || v_part.o_place), v_part.o_from, v_part.o_to)
             INTO v_stay;
@@ -366,6 +392,7 @@ BEGIN
             END IF;
         END IF;
         o_counts[array_position(p_ids, v_part.o_id)] := v_rows;
+        o_counted[array_position(p_ids, v_part.o_id)] := v_guess IS NULL;
         o_rows[v_part.o_place] := o_rows[v_part.o_place] + v_rows;
         IF v_first IS NULL OR v_time < v_first THEN
             v_first := v_time;
@@ -375,8 +402,9 @@ BEGIN
 END
 $windrow$;
 --# comment on function partition_judged
-COMMENT ON FUNCTION partition_judged(text, oid[]) IS
-    'Rows of partitions of p_rule, counted by table; o_reason: why they are kept, NULL: they may be dropped. Reads each from end to end.';
+COMMENT ON FUNCTION partition_judged(text, oid[], boolean) IS
+    'Rows of partitions of p_rule by table; o_reason: why they are kept, NULL: they may be dropped. Reads each from end to end, unless '
+    'p_estimated says that estimates will do, and there are some.';
 
 -- partition_batch: one batch: one family of partitions. Has no transaction control.
 --# create function partition_batch
@@ -401,7 +429,11 @@ BEGIN
             EXECUTE format('LOCK TABLE ONLY %s IN SHARE MODE', v_part.o_id::regclass);
         END IF;
     END LOOP;
-    SELECT j.o_counts, j.o_rows, j.o_key, j.o_reason INTO v_judged FROM partition_judged(p_rule, p_ids) AS j;
+    SELECT j.o_counts, j.o_counted, j.o_rows, j.o_key, j.o_reason
+    INTO v_judged
+    FROM rule AS r
+    CROSS JOIN LATERAL partition_judged(p_rule, p_ids, r.document ? 'estimated') AS j
+    WHERE r.rule = p_rule;
     o_families := 0;
     o_rows := array_fill(0::bigint, ARRAY[cardinality(v_judged.o_rows)]);
     o_skip_keys := '{}';
@@ -411,9 +443,9 @@ BEGIN
         o_skip_reasons := ARRAY[v_judged.o_reason];
         RETURN;
     END IF;
-    INSERT INTO run_partition (run_id, rule, name, table_name, from_bound, to_bound, deleted_rows, bytes)
-    SELECT p_run, p_rule, p.o_name, p.o_table, p.o_from, p.o_to, d.counted, pg_total_relation_size(p.o_id)
-    FROM unnest(p_ids, v_judged.o_counts) AS d(id, counted)
+    INSERT INTO run_partition (run_id, rule, name, table_name, from_bound, to_bound, deleted_rows, counted, bytes)
+    SELECT p_run, p_rule, p.o_name, p.o_table, p.o_from, p.o_to, d.rows, d.counted, pg_total_relation_size(p.o_id)
+    FROM unnest(p_ids, v_judged.o_counts, v_judged.o_counted) AS d(id, rows, counted)
     JOIN partitions_of(p_rule) AS p ON p.o_id = d.id;
     v_bounds := ARRAY(
         SELECT p.o_bound
@@ -677,7 +709,7 @@ BEGIN
         END IF;
         v_after := v_next.o_to;
         v_batches := v_batches + 1;
-        SELECT j.* INTO v_judged FROM partition_judged(p_rule, v_next.o_ids) AS j;
+        SELECT j.* INTO v_judged FROM partition_judged(p_rule, v_next.o_ids, false) AS j;
         IF v_judged.o_reason IS NOT NULL THEN
             v_keys := v_keys || v_judged.o_key;
             v_reasons := v_reasons || v_judged.o_reason;

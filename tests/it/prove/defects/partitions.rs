@@ -41,6 +41,26 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &[MODEL],
     },
     Defect {
+        name: "partition-estimated-in-spite-of-holds",
+        what: "where rows are estimated, a partition is not searched for rows that a hold keeps",
+        postgres: &[edit(
+            "USING v_held, v_guess IS NULL;",
+            "USING CASE WHEN v_guess IS NULL THEN v_held END, v_guess IS NULL;",
+        )],
+        mysql: &[],
+        noticed_by: &[MODEL],
+    },
+    Defect {
+        name: "partition-estimated-unsaid",
+        what: "the ledger says of estimated rows that they were counted",
+        postgres: &[edit(
+            "o_counted[array_position(p_ids, v_part.o_id)] := v_guess IS NULL;",
+            "o_counted[array_position(p_ids, v_part.o_id)] := true;",
+        )],
+        mysql: &[],
+        noticed_by: &[MODEL],
+    },
+    Defect {
         name: "partition-family-by-its-first-end",
         what: "partitions of several tables go once the first of them is due",
         postgres: &[edit(

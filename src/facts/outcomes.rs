@@ -125,7 +125,7 @@ pub const STOPS: [Outcome; 14] = [
 ];
 
 /// What a run waits for before its next batch: `waiting_for`.
-pub const WAITS: [Outcome; 11] = [
+pub const WAITS: [Outcome; 14] = [
     outcome(
         "%s, %s %% of the time of a batch",
         "It rests so that the application is not slowed down: `nice`, or `scheduled_nice` for scheduled runs.",
@@ -150,6 +150,21 @@ pub const WAITS: [Outcome; 11] = [
         "%s, which is %s MB of WAL behind",
         "PostgreSQL: a replica or a replication slot is further behind than `max_replica_wal`.",
         "As above; drop slots that nobody reads.",
+    ),
+    outcome(
+        "this node of the cluster, which has %s transactions to apply",
+        "Galera: the server of the run is behind the others by more than `max_cluster_queue` transactions.",
+        "Find out why it does not keep up; the run continues when it does.",
+    ),
+    outcome(
+        "a node of the cluster that is behind: flow control stopped writers for %s ms",
+        "Galera: a node had all others stop since the last look (`max_cluster_queue`).",
+        "As above, for the node with the longest `wsrep_local_recv_queue`.",
+    ),
+    outcome(
+        "member %s of the cluster, which has %s transactions to apply",
+        "Group replication: a member is behind by more than `max_cluster_queue` transactions.",
+        "As above; `performance_schema.replication_group_members` has the server of the id.",
     ),
     outcome(
         "other sessions, of which %s are active",

@@ -26,10 +26,21 @@ pub struct Setting {
     pub limit: Option<Limit>,
     /// A value that the JSON Schema shows.
     pub example: Option<i64>,
-    /// Whether PostgreSQL alone has it.
-    pub postgres_alone: bool,
+    /// Which servers have it.
+    pub servers: Servers,
     /// What it means.
     pub meaning: &'static str,
+}
+
+/// Which servers have a setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Servers {
+    /// All of them.
+    All,
+    /// PostgreSQL.
+    Postgres,
+    /// MySQL and MariaDB.
+    InnoDb,
 }
 
 /// How a spec says a limit. Its author may go further than an operator: lint rules warn.
@@ -61,7 +72,7 @@ impl Setting {
             depends: None,
             limit: None,
             example: None,
-            postgres_alone: false,
+            servers: Servers::All,
             meaning: "",
         }
     }
@@ -149,12 +160,22 @@ pub const MAX_REPLICA_LAG: Setting = Setting::new("max_replica_lag", "seconds", 
     .means("how far a replica may lag before a batch waits for it (MySQL and MariaDB: by the spec's `heartbeat`)");
 /// The same in megabytes of WAL.
 pub const MAX_REPLICA_WAL: Setting = Setting {
-    postgres_alone: true,
+    servers: Servers::Postgres,
     ..Setting::new("max_replica_wal", "megabytes", 0, 1_000_000_000)
         .or_off()
         .count(1, 1_000_000_000)
         .example(512)
         .means("the same in megabytes of WAL, for replicas and replication slots; PostgreSQL only")
+};
+/// Transactions that a member of a cluster may have yet to apply.
+pub const MAX_CLUSTER_QUEUE: Setting = Setting {
+    servers: Servers::InnoDb,
+    ..Setting::new("max_cluster_queue", "transactions", 0, 1_000_000_000)
+        .or_off()
+        .count(1, 1_000_000_000)
+        .example(1_000)
+        .means("how many transactions a member of a Galera cluster or of group replication may have yet to apply before a \
+             batch waits; MySQL and MariaDB only")
 };
 /// Other sessions that may be active.
 pub const MAX_ACTIVE_SESSIONS: Setting =
@@ -191,7 +212,7 @@ pub const ARCHIVE_DAYS: Setting = Setting {
 };
 
 /// Every setting, in the order in which lists show them.
-pub const SETTINGS: [Setting; 21] = [
+pub const SETTINGS: [Setting; 22] = [
     BATCH_FAMILIES,
     BATCH_ROWS,
     BATCH_FAMILY_ROWS,
@@ -249,6 +270,7 @@ pub const SETTINGS: [Setting; 21] = [
              smallest applies"),
     MAX_REPLICA_LAG,
     MAX_REPLICA_WAL,
+    MAX_CLUSTER_QUEUE,
     MAX_ACTIVE_SESSIONS,
     MAX_OLD_SNAPSHOT,
     FALLBACK_RETENTION,

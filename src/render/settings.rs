@@ -9,7 +9,8 @@ use super::rules::{has_family, takes_families};
 use crate::dialect::Dialect;
 use crate::facts::{
     ARCHIVE_DAYS, BATCH_FAMILIES, BATCH_FAMILY_ROWS, BATCH_ROWS, FALLBACK_RETENTION,
-    MAX_ACTIVE_SESSIONS, MAX_OLD_SNAPSHOT, MAX_REPLICA_LAG, MAX_REPLICA_WAL, SETTINGS, Setting,
+    MAX_ACTIVE_SESSIONS, MAX_CLUSTER_QUEUE, MAX_OLD_SNAPSHOT, MAX_REPLICA_LAG, MAX_REPLICA_WAL,
+    SETTINGS, Servers, Setting,
 };
 use crate::graph::{Graph, Rule, Single};
 
@@ -24,6 +25,8 @@ pub(super) struct ThrottlesView {
     /// Whether the owner role must see the sessions of others, and the history list.
     pub(super) sees_sessions: bool,
     sees_history: bool,
+    /// Whether it must see how far the members of its cluster are.
+    pub(super) sees_members: bool,
 }
 
 /// The table in which replicas say how far they are.
@@ -86,6 +89,7 @@ pub(super) fn throttles(graph: &Graph, dialect: Dialect, home: &str) -> Throttle
             .into_iter()
             .any(declared),
         sees_history: declared(MAX_OLD_SNAPSHOT),
+        sees_members: declared(MAX_CLUSTER_QUEUE),
     }
 }
 
@@ -112,7 +116,11 @@ fn limits(rule: &Rule, graph: &Graph, dialect: Dialect) -> BTreeMap<&'static str
             }
             // The others do not know how far their replicas are.
             MAX_REPLICA_LAG => dialect == Dialect::Postgres || graph.heartbeat.is_some(),
-            setting => dialect == Dialect::Postgres || !setting.postgres_alone,
+            setting => match setting.servers {
+                Servers::All => true,
+                Servers::Postgres => dialect == Dialect::Postgres,
+                Servers::InnoDb => dialect != Dialect::Postgres,
+            },
         };
         known.then_some(said)
     };

@@ -119,6 +119,11 @@ GRANT SELECT ON {{ throttles.heartbeat.table }} TO {{ owner }};
 --# grant process to {{ owner }}
 GRANT PROCESS ON *.* TO {{ owner }};
 {%- endif %}
+{%- if throttles.sees_members and not maria %}
+-- The spec lets runs wait for members of a group that are behind.
+--# grant select on replication_group_member_stats
+GRANT SELECT ON performance_schema.replication_group_member_stats TO {{ owner }};
+{%- endif %}
 
 -- An installation that was armed by an earlier version's checks remains armed.
 --# identify the server

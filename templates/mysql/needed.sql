@@ -7,4 +7,7 @@ SELECT {{ name }}, 'SELECT{% if archives %},INSERT{% endif %}{% if guards %},TRI
 {%- if maria -%}
 SELECT '`mysql`.`proc`', 'SELECT' UNION ALL
 {% endif -%}
+{%- if throttles.sees_members and not maria -%}
+SELECT '`performance_schema`.`replication_group_member_stats`', 'SELECT' UNION ALL
+{% endif -%}
 SELECT CONCAT('`', REPLACE({{ schema_literal }}, '`', '``'), '`.*'), '{% if maria %}SHOW VIEW{% else %}SELECT{% endif %}'

@@ -18,6 +18,7 @@ use crate::support::installation::{Installation, call, connect};
 use crate::support::patience::until;
 
 mod nodes;
+mod queues;
 
 use nodes::{Cluster, of_galera, of_group_replication};
 
@@ -58,7 +59,7 @@ limits    = { batch_rows = 10 }
 strategy  = "expiry"
 root      = "mail"
 time      = "expires"
-limits    = { batch_rows = 10 }
+limits    = { batch_rows = 10, max_cluster_queue = 1_000_000 }
 "#;
 
 const SCHEMA: &str = "CREATE TABLE job (id bigint PRIMARY KEY, state varchar(20), ended datetime(6), KEY (ended, id));
@@ -115,6 +116,7 @@ fn check(mut cluster: Cluster) -> Result<()> {
     events(&cluster)?;
     dry_runs(&cluster)?;
     beside(&cluster)?;
+    queues::waited_for(&cluster)?;
     if cluster.is_open {
         at_once(&cluster)?;
         rivals(&cluster)?;

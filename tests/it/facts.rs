@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use windrow::facts::{NO_END, REASONS, SETTINGS, Setting};
+use windrow::facts::{NO_END, REASONS, SETTINGS, Servers, Setting};
 
 use crate::harness::tests;
 
@@ -31,13 +31,14 @@ fn settings() -> String {
             unit,
             least,
             greatest,
-            postgres_alone,
+            servers,
             ..
         } = setting;
         format!(
-            "({}, '{name}', '{unit}', {least}, {greatest}, '{}', {postgres_alone})",
+            "({}, '{name}', '{unit}', {least}, {greatest}, '{}', {})",
             place + 1,
-            setting.takes()
+            setting.takes(),
+            *servers == Servers::Postgres
         )
     });
     let rows: Vec<String> = rows.collect();

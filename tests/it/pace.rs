@@ -304,7 +304,7 @@ fn a_run_waits_while_something_speaks_against_a_batch(dialect: Dialect) {
         )
     };
     let limits = format!(
-        "max_replica_lag = \"1h\", max_active_sessions = 5000, max_old_snapshot = 1000000000, wait_while_sql = \"{gate}\","
+        "max_replica_lag = \"1h\", max_cluster_queue = 1, max_active_sessions = 5000, max_old_snapshot = 1000000000, wait_while_sql = \"{gate}\","
     );
     let schema = match postgres {
         true => demo::SCHEMA_34,
@@ -359,6 +359,9 @@ fn a_run_waits_while_something_speaks_against_a_batch(dialect: Dialect) {
 
     an_old_snapshot(&mut installation);
 
+    if dialect == Dialect::Mysql {
+        members_that_cannot_be_seen(&mut installation);
+    }
     if postgres {
         a_replica_that_is_away(&mut installation);
     }
@@ -409,6 +412,19 @@ fn an_old_snapshot(installation: &mut Installation) {
     wait_for(installation, "", " (max_old_snapshot 3)");
     reader.execute("COMMIT").expect("the end of the snapshot");
     set(installation, &[("max_old_snapshot", 0)]);
+}
+
+/// Who may not see the members of a group does not take that for a server that is in none.
+fn members_that_cannot_be_seen(installation: &mut Installation) {
+    let members = "SELECT ON performance_schema.replication_group_member_stats";
+    let owner = installation.texts("SELECT owner FROM W.spec").remove(0);
+    installation.execute(&format!("REVOKE {members} FROM {owner}"));
+    wait_for(
+        installation,
+        &format!("the right to see the members of the group: GRANT {members} TO "),
+        &owner,
+    );
+    installation.execute(&format!("GRANT {members} TO {owner}"));
 }
 
 /// A replica that is away.

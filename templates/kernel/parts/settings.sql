@@ -15,8 +15,9 @@
 (14, 'suspend_after', 'failed runs', 0, 100, '0 (off) to 100 failed runs', false),
 (15, 'max_replica_lag', 'seconds', 0, 1000000, '0 (off) to 1000000 seconds', false),
 (16, 'max_replica_wal', 'megabytes', 0, 1000000000, '0 (off) to 1000000000 megabytes', true),
-(17, 'max_active_sessions', 'sessions', 0, 1000000, '0 (off) to 1000000 sessions', false),
-(18, 'max_old_snapshot', 'transactions', 0, 1000000000, '0 (off) to 1000000000 transactions', false),
-(19, 'fallback_retention', 'seconds', 0, 31557600000, '0 to 31557600000 seconds', false),
-(20, 'ledger_days', 'days', 1, 36500, '1 to 36500 days', false),
-(21, 'archive_days', 'days', 0, 36500, '0 (off) to 36500 days', false)
+(17, 'max_cluster_queue', 'transactions', 0, 1000000000, '0 (off) to 1000000000 transactions', false),
+(18, 'max_active_sessions', 'sessions', 0, 1000000, '0 (off) to 1000000 sessions', false),
+(19, 'max_old_snapshot', 'transactions', 0, 1000000000, '0 (off) to 1000000000 transactions', false),
+(20, 'fallback_retention', 'seconds', 0, 31557600000, '0 to 31557600000 seconds', false),
+(21, 'ledger_days', 'days', 1, 36500, '1 to 36500 days', false),
+(22, 'archive_days', 'days', 0, 36500, '0 (off) to 36500 days', false)

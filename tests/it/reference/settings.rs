@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use windrow::facts::{Limit, NO_END, SETTINGS, Setting};
+use windrow::facts::{Limit, NO_END, SETTINGS, Servers, Setting};
 
 const HEAD: &str = "\
 # Settings
@@ -54,9 +54,11 @@ fn described(page: &mut String, setting: &Setting) {
         }
     };
     let _ = writeln!(page, "- a spec says: {spec}");
-    if setting.postgres_alone {
-        page.push_str("- PostgreSQL only\n");
-    }
+    page.push_str(match setting.servers {
+        Servers::All => "",
+        Servers::Postgres => "- PostgreSQL only\n",
+        Servers::InnoDb => "- MySQL and MariaDB only\n",
+    });
     if let Some(example) = setting.example {
         let _ = writeln!(
             page,

@@ -12,13 +12,70 @@ BEGIN
     END;
 END;
 
+-- cluster_queue: what the members of a cluster have yet to apply. A node of Galera knows its own queue, and for how long writers were
+-- stopped because another node was behind (flow control). A member of a group knows the queues of all.
+--# create procedure cluster_queue
+CREATE PROCEDURE cluster_queue(IN p_most bigint, OUT o_reason longtext)
+SQL SECURITY DEFINER
+COMMENT 'Which member of the cluster of this server has more than p_most transactions to apply, or NULL, as a server has that is in
+    none. In Galera also whether flow control stopped writers since the last call in this session.'
+BEGIN
+    DECLARE v_queue   bigint;
+    DECLARE v_stopped bigint;
+    SELECT
+        MAX(IF(v.variable_name = 'wsrep_local_recv_queue', CAST(v.variable_value AS signed), NULL)),
+        MAX(IF(v.variable_name = 'wsrep_flow_control_paused_ns', CAST(v.variable_value AS signed), NULL))
+    INTO v_queue, v_stopped
+    FROM /*!80000 performance_schema.global_status */ /*M! information_schema.global_status */ AS v
+    WHERE v.variable_name IN ('wsrep_local_recv_queue', 'wsrep_flow_control_paused_ns');
+    SET o_reason = CASE
+        WHEN v_queue > p_most THEN CONCAT(
+            'this node of the cluster, which has ', v_queue, ' transactions to apply (max_cluster_queue ', p_most, ')'
+        )
+        WHEN v_stopped > @windrow_stopped THEN CONCAT(
+            'a node of the cluster that is behind: flow control stopped writers for ', CEILING((v_stopped - @windrow_stopped) / 1e6),
+            ' ms (max_cluster_queue ', p_most, ')'
+        )
+    END;
+    SET @windrow_stopped = v_stopped;
+    /*!80000
+    members: BEGIN
+        DECLARE v_owner varchar(80);
+        -- A run that may not look waits, and says so.
+        DECLARE EXIT HANDLER FOR 1142
+        BEGIN
+            SELECT s.owner INTO v_owner FROM spec AS s;
+            SET o_reason = CONCAT('the right to see the members of the group: GRANT SELECT ON '
+                'performance_schema.replication_group_member_stats TO ', v_owner);
+        END;
+        SELECT CONCAT(
+            'member ', s.member_id, ' of the cluster, which has ', s.queue, ' transactions to apply (max_cluster_queue ', p_most, ')'
+        )
+        INTO o_reason
+        FROM (
+            SELECT m.member_id, m.count_transactions_in_queue + m.count_transactions_remote_in_applier_queue AS queue
+            FROM performance_schema.replication_group_member_stats AS m
+        ) AS s
+        WHERE s.queue > p_most
+        ORDER BY s.queue DESC
+        LIMIT 1;
+    END members; */
+END;
+
 -- throttle: the first reason not to do a batch now, or NULL. A limit of 0 is off.
 --# create procedure throttle
-CREATE PROCEDURE throttle(IN p_rule varchar(64), IN p_lag bigint, IN p_active bigint, IN p_snapshot bigint, OUT o_reason longtext)
+CREATE PROCEDURE throttle(
+    IN  p_rule     varchar(64),
+    IN  p_lag      bigint,
+    IN  p_queue    bigint,
+    IN  p_active   bigint,
+    IN  p_snapshot bigint,
+    OUT o_reason   longtext
+)
 SQL SECURITY DEFINER
-COMMENT 'What a batch of p_rule would wait for now, by the limits max_replica_lag (seconds), max_active_sessions and
-    max_old_snapshot (transactions), or NULL.
-    Example: CALL throttle(''a_rule'', 30, 40, 1000000, @reason);'
+COMMENT 'What a batch of p_rule would wait for now, by the limits max_replica_lag (seconds), max_cluster_queue (transactions),
+    max_active_sessions and max_old_snapshot (transactions), or NULL.
+    Example: CALL throttle(''a_rule'', 30, 1000, 40, 1000000, @reason);'
 BEGIN
     DECLARE v_found bigint;
     DECLARE v_said  double;
@@ -38,6 +95,12 @@ BEGIN
                     );
                     LEAVE throttle;
                 END IF;
+            END IF;
+        END IF;
+        IF p_queue > 0 THEN
+            CALL cluster_queue(p_queue, o_reason);
+            IF o_reason IS NOT NULL THEN
+                LEAVE throttle;
             END IF;
         END IF;
         IF p_active > 0 THEN
@@ -122,6 +185,7 @@ BEGIN
     DECLARE v_nice                bigint DEFAULT 0;
     DECLARE v_scheduled_nice      bigint DEFAULT 0;
     DECLARE v_max_replica_lag     bigint DEFAULT 0;
+    DECLARE v_max_cluster_queue   bigint DEFAULT 0;
     DECLARE v_max_active_sessions bigint DEFAULT 0;
     DECLARE v_max_old_snapshot    bigint DEFAULT 0;
     DECLARE v_took          bigint;
@@ -189,10 +253,11 @@ BEGIN
             MAX(IF(l.name = 'nice', COALESCE(s.value, l.value), 0)),
             MAX(IF(l.name = 'scheduled_nice', COALESCE(s.value, l.value), 0)),
             MAX(IF(l.name = 'max_replica_lag', COALESCE(s.value, l.value), 0)),
+            MAX(IF(l.name = 'max_cluster_queue', COALESCE(s.value, l.value), 0)),
             MAX(IF(l.name = 'max_active_sessions', COALESCE(s.value, l.value), 0)),
             MAX(IF(l.name = 'max_old_snapshot', COALESCE(s.value, l.value), 0))
         INTO v_run_rows, v_target_batch, v_rate, v_nice, v_scheduled_nice, v_max_replica_lag,
-            v_max_active_sessions, v_max_old_snapshot
+            v_max_cluster_queue, v_max_active_sessions, v_max_old_snapshot
         FROM rule_limit AS l
         LEFT JOIN setting AS s ON s.rule = l.rule AND s.name = l.name
         WHERE l.rule = p_rule;
@@ -241,7 +306,7 @@ BEGIN
             );
             SET o_rest = TIMESTAMPDIFF(MICROSECOND, v_now, v_until) / 1000000;
         ELSE
-            CALL throttle(p_rule, v_max_replica_lag, v_max_active_sessions, v_max_old_snapshot, v_reason);
+            CALL throttle(p_rule, v_max_replica_lag, v_max_cluster_queue, v_max_active_sessions, v_max_old_snapshot, v_reason);
             SET o_rest = IF(v_reason IS NULL, 0, 1);
             IF v_other IS NOT NULL THEN
                 SET v_reason = v_other, o_rest = 0.1;

@@ -582,6 +582,7 @@ COMMENT 'Whether p_run may find out without a batch that nothing is due of p_rul
     means is left to batches, and what other runs left, what a dry run would delete, and what is shared out.'
 BEGIN
     DECLARE v_lag      bigint;
+    DECLARE v_queue    bigint;
     DECLARE v_active   bigint;
     DECLARE v_snapshot bigint;
     DECLARE v_waits    boolean;
@@ -598,16 +599,17 @@ BEGIN
     IF o_looks THEN
         SELECT
             MAX(IF(l.name = 'max_replica_lag', COALESCE(s.value, l.value), 0)),
+            MAX(IF(l.name = 'max_cluster_queue', COALESCE(s.value, l.value), 0)),
             MAX(IF(l.name = 'max_active_sessions', COALESCE(s.value, l.value), 0)),
             MAX(IF(l.name = 'max_old_snapshot', COALESCE(s.value, l.value), 0)),
             MAX(JSON_CONTAINS_PATH(r.document, 'one', '$.wait_while_sql'))
-        INTO v_lag, v_active, v_snapshot, v_waits
+        INTO v_lag, v_queue, v_active, v_snapshot, v_waits
         FROM rule AS r
         JOIN rule_limit AS l ON l.rule = r.rule
         LEFT JOIN setting AS s ON s.rule = l.rule AND s.name = l.name
         WHERE r.rule = p_rule;
-        IF v_waits OR v_lag + v_active + v_snapshot > 0 THEN
-            CALL throttle(p_rule, v_lag, v_active, v_snapshot, v_reason);
+        IF v_waits OR v_lag + v_queue + v_active + v_snapshot > 0 THEN
+            CALL throttle(p_rule, v_lag, v_queue, v_active, v_snapshot, v_reason);
             SET o_looks = v_reason IS NULL;
         END IF;
     END IF;

@@ -171,7 +171,7 @@ impl Calls {
         })
     }
 
-    /// Rows with the names of the archive tables. Parameter: the control schema.
+    /// Rows with the schemas and names of the archive tables. Parameter: the control schema.
     pub fn archives(&self) -> &'static str {
         match self.dialect {
             Dialect::Postgres => postgres::ARCHIVES,
@@ -179,10 +179,10 @@ impl Calls {
         }
     }
 
-    /// A row where a table of the control schema has any.
-    pub fn any_row(&self, table: &str) -> String {
-        let table = self.dialect.ident(table);
-        format!("SELECT 1 FROM {}.{table} LIMIT 1", self.control)
+    /// A row where a table of a schema has any.
+    pub fn any_row(&self, schema: &str, table: &str) -> String {
+        let [schema, table] = [schema, table].map(|name| self.dialect.ident(name));
+        format!("SELECT 1 FROM {schema}.{table} LIMIT 1")
     }
 
     /// The rows of an archive table in its order, of one run or of all.
@@ -195,6 +195,12 @@ impl Calls {
             "SELECT * FROM {}.{table}{of_run} ORDER BY windrow_run_id, windrow_row_id",
             self.control
         )
+    }
+
+    /// The rows of an archived partition, as they are stored.
+    pub fn detached(&self, schema: &str, table: &str) -> String {
+        let [schema, table] = [schema, table].map(|name| self.dialect.ident(name));
+        format!("SELECT * FROM {schema}.{table}")
     }
 
     /// Lets the uninstallation of this session drop archived rows.

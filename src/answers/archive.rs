@@ -47,12 +47,36 @@ pub struct ArchivedRun {
     /// The same by table.
     #[serde(deserialize_with = "nullable")]
     pub tables: Option<Pairs<i64>>,
+    /// The partitions of it that were detached and are kept.
+    #[serde(default, deserialize_with = "nullable")]
+    pub partitions: Option<Vec<ArchivedPartition>>,
     /// Rows that were restored.
     #[serde(deserialize_with = "nullable")]
     pub restored: Option<i64>,
     /// Rows that were dropped.
     #[serde(deserialize_with = "nullable")]
     pub dropped: Option<i64>,
+}
+
+/// A partition that was detached and is kept.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub struct ArchivedPartition {
+    /// The rule that detached it.
+    pub rule: String,
+    /// The name by which it is restored: its own, or that of the partition of the root table that went with it.
+    pub partition: String,
+    /// The table that it was of.
+    pub table: String,
+    /// Its lower bound, inclusive.
+    pub from: String,
+    /// Its upper bound, exclusive.
+    pub to: String,
+    /// Its rows.
+    pub rows: i64,
+    /// Its size with indexes.
+    pub bytes: i64,
+    /// The table that it is now, with its schema.
+    pub archive: String,
 }
 
 /// What `archive_restore` restored.

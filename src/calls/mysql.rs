@@ -327,7 +327,7 @@ WHERE p.GRANTEE LIKE '''windrow|_%|_owner''@%' ESCAPE '|'
 ORDER BY 1, 2";
 
 pub(super) const ARCHIVES: &str = "
-SELECT c.table_name
+SELECT c.table_schema, c.table_name
 FROM information_schema.columns AS c
 WHERE c.table_schema = ?
   AND c.column_name = 'windrow_row_id'

@@ -176,10 +176,15 @@ WHERE pg_catalog.starts_with(r.rolname::text, 'windrow_')
 ORDER BY 1, 2";
 
 pub(super) const ARCHIVES: &str = "
-SELECT c.relname
-FROM pg_catalog.pg_class AS c
-JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attname = 'windrow_row_id'
-WHERE n.nspname = $1
+SELECT n.nspname, c.relname
+FROM pg_catalog.pg_namespace AS w
+JOIN pg_catalog.pg_namespace AS n ON n.oid = w.oid OR n.nspowner = w.nspowner
+JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid
+WHERE w.nspname = $1
   AND c.relkind = 'r'
-ORDER BY c.relname";
+  AND (
+      n.oid = w.oid AND EXISTS (SELECT FROM pg_catalog.pg_attribute AS a WHERE a.attrelid = c.oid AND a.attname = 'windrow_row_id')
+      -- Partitions that were detached are in a schema of their own.
+      OR n.oid <> w.oid AND c.relowner = w.nspowner AND pg_catalog.starts_with(c.relname::text, 'archived_')
+  )
+ORDER BY n.oid = w.oid DESC, c.relname";

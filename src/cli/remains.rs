@@ -13,22 +13,22 @@ pub enum Archive {
     ///
     /// Counts every row of the archive, unless a run is named.
     List(ArchiveList),
-    /// Permanently delete the archived rows of a run, or of all old runs
+    /// Permanently delete the archived rows and partitions of a run, or of all old runs
     ///
     /// Lists what it would delete; with --yes it deletes it, in bounded transactions.
     ///
     /// Example: windrow archive drop specs/yworkflow.toml --older-than 90d --yes
     Drop(ArchiveDrop),
-    /// Move the archived rows of a run, or of some of its families, back
+    /// Move the archived rows and partitions of a run, or of some of its families, back
     ///
     /// All or nothing, in one transaction, parents before children. The restored families are due at once, so holds are
-    /// placed on them; after `windrow hold release` a run may delete them again.
+    /// placed on them; after `windrow hold release` a run may delete them again. An archived partition is attached again.
     ///
     /// Example: windrow archive restore specs/yworkflow.toml --run 17 --key 4
     Restore(ArchiveRestore),
     /// Write archived rows as CSV
     ///
-    /// One file for each table, or one table to stdout. NULL is written as nothing, an empty string as "", and binary
+    /// One file for each table and archived partition, or one of them to stdout. NULL is written as nothing, an empty string as "", and binary
     /// values in hexadecimal (\\x00ff). Needs SELECT on the archive tables.
     ///
     /// Example: windrow archive export specs/yworkflow.toml --run 17 --to /srv/archive
@@ -46,7 +46,7 @@ pub struct ArchiveRestore {
     #[arg(long, value_name = "RUN")]
     pub run: u64,
 
-    /// Key of a root; may be given many times; without it, everything
+    /// Key of a root, or name of a partition; may be given many times; without it, everything
     #[arg(long = "key", value_name = "KEY")]
     pub keys: Vec<String>,
 
@@ -70,7 +70,7 @@ pub struct ArchiveExport {
     #[arg(long, value_name = "RUN")]
     pub run: Option<u64>,
 
-    /// Only this table
+    /// Only this table, or this partition
     #[arg(long)]
     pub table: Option<String>,
 

@@ -115,22 +115,26 @@ fn export(args: &ArchiveExport, ui: &Ui) -> anyhow::Result<Exit> {
     }
     let mut session = open(&args.with.on, ui)?;
     interrupt::cancels(session.database.cancel())?;
-    let tables = tables(&mut session, args.table.as_deref())?;
+    let tables = tables(&mut session, args)?;
     let Some(folder) = &args.to else {
         let [table] = &tables[..] else {
             return Err(Failure::new("there are several archive tables")
-                .detail(tables.join(", "))
+                .detail(names(&tables))
                 .hint("name one of them with --table, or a folder with --to")
                 .into());
         };
         let rows = write(&mut session, table, args.run, &mut Ui::stream(), ui)?;
-        ui.note(&format!("`{table}`: {}", counted(rows, "row", "rows")));
+        ui.note(&format!(
+            "`{}`: {}",
+            table.name,
+            counted(rows, "row", "rows")
+        ));
         return Ok(Exit::Clean);
     };
-    let files: Vec<(String, PathBuf)> = tables
+    let files: Vec<(Kept, PathBuf)> = tables
         .into_iter()
         .map(|table| {
-            let file = folder.join(format!("{table}.csv"));
+            let file = folder.join(format!("{}.csv", table.name));
             (table, file)
         })
         .collect();
@@ -160,7 +164,7 @@ fn export(args: &ArchiveExport, ui: &Ui) -> anyhow::Result<Exit> {
         let what = format!("{}  {}", file.display(), counted(rows, "row", "rows"));
         ui.done(&what, started.elapsed());
         exported.tables.push(ExportedTable {
-            table: table.clone(),
+            table: table.name.clone(),
             file: file.display().to_string(),
             rows,
             seconds: started.elapsed().as_secs_f64(),
@@ -172,12 +176,47 @@ fn export(args: &ArchiveExport, ui: &Ui) -> anyhow::Result<Exit> {
     Ok(Exit::Clean)
 }
 
-/// The archive tables that this session may know of, or the one of a table.
-fn tables(session: &mut Session, only: Option<&str>) -> anyhow::Result<Vec<String>> {
+/// A table of the archive.
+struct Kept {
+    schema: String,
+    name: String,
+}
+
+impl Kept {
+    /// The run and the name of a partition, if it is one that was detached.
+    fn partition(&self) -> Option<(u64, &str)> {
+        let mut parts = self.name.strip_prefix("archived_")?.splitn(3, '_');
+        let run = parts.next()?.parse().ok()?;
+        Some((run, parts.nth(1)?))
+    }
+
+    /// Whether it is called so, or has the rows of the table or partition of that name.
+    fn is(&self, name: &str) -> bool {
+        let partition = self.partition().is_some_and(|(_, of)| of == name);
+        self.name == name || self.name == format!("archive_{name}") || partition
+    }
+}
+
+fn names(tables: &[Kept]) -> String {
+    let names: Vec<&str> = tables.iter().map(|table| table.name.as_str()).collect();
+    names.join(", ")
+}
+
+/// The archive tables that this session may know of, or those of one table; of partitions, those of one run.
+fn tables(session: &mut Session, args: &ArchiveExport) -> anyhow::Result<Vec<Kept>> {
     let control = crate::render::control_name(&session.graph);
     let sql = session.calls.archives();
     let rows = session.database.query(sql, &[Some(&control)])?;
-    let all: Vec<String> = rows.into_iter().flatten().flatten().collect();
+    let kept = rows.into_iter().filter_map(|mut row| {
+        let name = row.pop()??;
+        let schema = row.pop()??;
+        Some(Kept { schema, name })
+    });
+    let of_run = |table: &Kept| match (args.run, table.partition()) {
+        (Some(run), Some((of, _))) => run == of,
+        _ => true,
+    };
+    let all: Vec<Kept> = kept.filter(of_run).collect();
     if all.is_empty() {
         return Err(Failure::new(format!(
             "this account sees no archive tables in `{control}`"
@@ -185,22 +224,22 @@ fn tables(session: &mut Session, only: Option<&str>) -> anyhow::Result<Vec<Strin
         .hint("run `windrow install` first, or grant this account SELECT on them")
         .into());
     }
-    let Some(only) = only else {
+    let Some(only) = &args.table else {
         return Ok(all);
     };
-    let name = format!("archive_{only}");
-    match all.iter().find(|table| **table == name || *table == only) {
-        Some(table) => Ok(vec![table.clone()]),
-        None => Err(Failure::new(format!("`{only}` has no archive table"))
-            .hint(format!("the archive tables are {}", all.join(", ")))
-            .into()),
+    let (found, others): (Vec<Kept>, Vec<Kept>) = all.into_iter().partition(|table| table.is(only));
+    if found.is_empty() {
+        return Err(Failure::new(format!("`{only}` has no archive table"))
+            .hint(format!("the archive tables are {}", names(&others)))
+            .into());
     }
+    Ok(found)
 }
 
 /// Writes a file that is whole on the disk at the end.
 fn to_file(
     session: &mut Session,
-    table: &str,
+    table: &Kept,
     run: Option<u64>,
     part: &Path,
     ui: &Ui,
@@ -217,14 +256,17 @@ fn to_file(
 
 fn write(
     session: &mut Session,
-    table: &str,
+    table: &Kept,
     run: Option<u64>,
     out: &mut dyn io::Write,
     ui: &Ui,
 ) -> anyhow::Result<i64> {
-    let sql = session.calls.archived(table, run);
+    let sql = match table.partition() {
+        Some(_) => session.calls.detached(&table.schema, &table.name),
+        None => session.calls.archived(&table.name, run),
+    };
     session.database.execute(session.calls.unlimited())?;
-    let mut progress = ui.progress(table, None);
+    let mut progress = ui.progress(&table.name, None);
     let rows = session
         .database
         .export(&sql, out, &mut |rows| {
@@ -234,7 +276,9 @@ fn write(
             }
         })
         .map_err(|error| interrupt::explain(error, "archive export"))
-        .map_err(|error| Failure::new(format!("cannot export `{table}`")).caused_by(error))?;
+        .map_err(|error| {
+            Failure::new(format!("cannot export `{}`", table.name)).caused_by(error)
+        })?;
     Ok(i64::try_from(rows).unwrap_or(i64::MAX))
 }
 
@@ -257,7 +301,7 @@ fn open(on: &OnDatabase, ui: &Ui) -> anyhow::Result<Session> {
         .graph
         .rules
         .iter()
-        .all(|rule| rule.archive.is_empty())
+        .all(|rule| rule.archived().is_empty())
     {
         let spec = &session.graph.name;
         return Err(Failure::new(format!("the spec `{spec}` archives nothing"))

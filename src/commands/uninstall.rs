@@ -64,12 +64,10 @@ pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
         let drops = statements.iter().filter(|statement| drops(statement));
         answer.objects = drops.map(|it| object(it, None)).collect();
         show(ui, args.with.output, &answer, || {
-            let rows = answer.archives.iter().map(|table| {
-                format!(
-                    "drop the rows of {}.{table} (only with --drop-archive)",
-                    answer.control
-                )
-            });
+            let rows = answer
+                .archives
+                .iter()
+                .map(|table| format!("drop the rows of {table} (only with --drop-archive)"));
             let objects = answer.objects.iter().map(|it| it.drop.clone());
             rows.chain(objects).collect::<Vec<_>>().join("\n")
         });
@@ -84,8 +82,7 @@ pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
         session.database.execute(session.calls.allow_drop())?;
     } else if let Some(table) = archived.first() {
         return Err(Failure::new(format!(
-            "there are archived rows in `{}.{table}`",
-            bundle.control
+            "there are archived rows in `{table}`"
         ))
         .hint("they exist nowhere else: copy them first; `--drop-archive` drops them with everything else")
         .into());
@@ -156,17 +153,18 @@ fn patiently(mut attempt: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<
     attempt()
 }
 
-/// The archive tables that have rows, whatever the spec says now.
+/// The archive tables that have rows, with their schemas, whatever the spec says now.
 fn archived(session: &mut Session, control: &str) -> anyhow::Result<Vec<String>> {
     let sql = session.calls.archives();
     let tables = session.database.query(sql, &[Some(control)])?;
     let mut found = Vec::new();
-    for table in tables.into_iter().flatten().flatten() {
-        let rows = session
-            .database
-            .query(&session.calls.any_row(&table), &[])?;
-        if !rows.is_empty() {
-            found.push(table);
+    for row in tables {
+        let [Some(schema), Some(table)] = &row[..] else {
+            continue;
+        };
+        let sql = session.calls.any_row(schema, table);
+        if !session.database.query(&sql, &[])?.is_empty() {
+            found.push(format!("{schema}.{table}"));
         }
     }
     Ok(found)

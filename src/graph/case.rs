@@ -209,6 +209,7 @@ fn of_timed(timed: &mut Timed) -> Vec<&mut String> {
         partitioned: _,
         ahead: _,
         estimated: _,
+        detached: _,
         members,
         ended,
         references,

@@ -489,6 +489,18 @@ pub(super) fn besides(graph: &Graph, rule: &Rule) -> Vec<Line> {
         line.push(said("."));
         lines.push(line);
     }
+    if rule.drops_partitions() && !rule.archived().is_empty() {
+        let mut line = line![said(
+            "Detached and kept in the archive, instead of being dropped: partitions of "
+        )];
+        line.extend(names(
+            rule.archived()
+                .iter()
+                .map(|id| graph.table(*id).name.as_str()),
+        ));
+        line.push(said("."));
+        lines.push(line);
+    }
     for artifact in &rule.artifacts {
         lines.push(line![
             said("Files that deleted rows name ("),

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::indexes::within_limit;
-use super::names::{control_name, escaped, table_name};
+use super::names::{control_name, escaped, role_name, table_name};
 use crate::bundle::{Kind, Object};
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Rule, TableId};
@@ -53,14 +53,20 @@ pub(super) fn view(
     archived.then(|| named(graph, table, dialect))
 }
 
-/// The rules that archive rows.
-pub(super) fn rules(graph: &Graph) -> impl Iterator<Item = &Rule> {
-    graph.rules.iter().filter(|rule| !rule.archive.is_empty())
+/// The first rule that archives rows or partitions: its setting says how long they are kept there.
+pub(super) fn first(graph: &Graph) -> Option<&Rule> {
+    graph.rules.iter().find(|rule| !rule.archived().is_empty())
 }
 
-/// The first rule that archives rows: its setting says how long they are kept there.
-pub(super) fn first(graph: &Graph) -> Option<&Rule> {
-    rules(graph).next()
+/// Whether partitions are detached and kept.
+pub(super) fn detaches(graph: &Graph) -> bool {
+    let mut rules = graph.rules.iter();
+    rules.any(|rule| rule.drops_partitions() && !rule.archived().is_empty())
+}
+
+/// The schema for the partitions that are detached; nobody but the owner role may use it.
+pub(super) fn schema(graph: &Graph, dialect: Dialect) -> Option<String> {
+    detaches(graph).then(|| role_name(dialect, &control_name(graph), "archive"))
 }
 
 /// The tables and views of the control schema that are no archives, as the files make them.

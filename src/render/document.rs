@@ -43,6 +43,9 @@ struct SpecDocument<'a> {
     /// The tables whose rows are copied before they are deleted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     archives: Vec<restore::ArchiveDocument<'a>>,
+    /// The schema for partitions that are detached instead of dropped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detaches: Option<String>,
     lock_class: i32,
     /// The schedule for people, and its jobs.
     schedule: String,
@@ -207,8 +210,7 @@ struct RuleDocument<'a> {
     /// What one transaction of a rule by time takes.
     #[serde(skip_serializing_if = "Option::is_none")]
     unit: Option<&'static str>,
-    /// Of a rule by time: whether its rows are of one table, and only a hold keeps one; and what has
-    /// removal times to set: its families, and what is held by itself.
+    /// Of a rule by time: whether its rows are of one table, and only a hold keeps one; and what has removal times to set.
     #[serde(skip_serializing_if = "is_not")]
     plain: bool,
     #[serde(flatten)]
@@ -379,6 +381,7 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
         schema: &graph.schema,
         workers: graph.workers,
         archives: restore::archives(graph, dialect),
+        detaches: archive::schema(graph, dialect),
         lock_class: lock_class(&control),
         schedule: graph.schedules.join(", "),
         jobs: Job::of(graph)

@@ -195,7 +195,7 @@ pub(super) fn of_rule<'a>(graph: &'a Graph, rule: &'a Rule) -> KeptDocument<'a> 
     let order = order(graph);
     let name = |id: TableId| graph.table(id).name.as_str();
     let mut kept = KeptDocument {
-        archive: rule.archive.iter().map(|id| name(*id)).collect(),
+        archive: rule.archived().iter().map(|id| name(*id)).collect(),
         ..KeptDocument::default()
     };
     match rule.timed() {

@@ -117,6 +117,10 @@ pub(super) struct PartitionView {
     dates: bool,
     /// Whether they are made in advance.
     ahead: bool,
+    /// The tables whose partitions are detached and kept, as the catalog calls them; empty: none.
+    detached: String,
+    /// Whether those are all of them.
+    all_detached: bool,
 }
 
 impl PartitionView {
@@ -128,10 +132,12 @@ impl PartitionView {
             1 => "the table",
             _ => "one of the tables",
         };
-        let catalog = tables.map(|name| {
+        let class = |name: &String| {
             let table = dialect.text(&table_name(graph, dialect, name));
             format!("{table}::regclass")
-        });
+        };
+        let detached = rule.archived().iter();
+        let detached = detached.map(|table| class(&graph.table(*table).name));
         let root = &graph.table(rule.root).name;
         Self {
             bound_type: match rule.epoch {
@@ -140,11 +146,13 @@ impl PartitionView {
             },
             told: format!("{what} {}", escaped(dialect, &names)),
             text: dialect.text(&names),
-            tables: catalog.collect::<Vec<_>>().join(", "),
+            tables: tables.map(class).collect::<Vec<_>>().join(", "),
             regclass: dialect.text(&table_name(graph, dialect, root)),
             root: dialect.text(root),
             dates: rule.epoch.is_some(),
             ahead: rule.timed().is_some_and(|it| it.ahead.is_some()),
+            detached: detached.collect::<Vec<_>>().join(", "),
+            all_detached: rule.archived().len() == rule.order.len(),
         }
     }
 }

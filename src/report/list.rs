@@ -172,6 +172,8 @@ pub fn archived(archived: &Archived) -> String {
     for run in &archived.runs {
         let tables = run.tables.iter().flat_map(|tables| &tables.0);
         let tables = tables.map(|(name, rows)| format!("{name} {}", count(*rows)));
+        let partitions = run.partitions.iter().flatten();
+        let partitions = partitions.map(|it| it.archive.clone());
         table.row([
             run.run.to_string(),
             text(run.archived_at.as_ref()),
@@ -180,7 +182,7 @@ pub fn archived(archived: &Archived) -> String {
             count(run.rows),
             run.restored.map(count).unwrap_or_default(),
             run.dropped.map(count).unwrap_or_default(),
-            tables.collect::<Vec<_>>().join(", "),
+            tables.chain(partitions).collect::<Vec<_>>().join(", "),
         ]);
     }
     table.to_string()

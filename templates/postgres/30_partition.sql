@@ -106,7 +106,13 @@ $windrow$;
 -- Whoever wants the table meanwhile waits as long as this waits for its locks, p_wait milliseconds at most: half of them for the
 -- table, the rest for the partitions and the default one. What they lock is dropped at once.
 --# create function {{ control }}.{{ rule.name }}_drop_partitions
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_drop_partitions(p_partitions oid[], p_bounds text[], p_wait integer)
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_drop_partitions(
+{%- if rule.timed.partition.detached %}
+    p_partitions oid[], p_bounds text[], p_wait integer, p_run bigint, p_family text
+)
+{%- else -%}
+p_partitions oid[], p_bounds text[], p_wait integer)
+{%- endif %}
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' SET timezone = 'UTC'
@@ -120,7 +126,14 @@ BEGIN
 {%- for member in rule.timed.members %}
     LOCK TABLE ONLY {{ member.table }} IN ACCESS EXCLUSIVE MODE;
 {%- endfor %}
+{%- if rule.timed.partition.detached %}
+    -- A foreign key of a partition that is kept locks the table to which it refers, twice.
+    PERFORM set_config('lock_timeout', greatest(p_wait / (4 * greatest(cardinality(p_partitions), 1) * (1 + (
+        SELECT count(*) FROM pg_constraint AS f WHERE f.contype = 'f' AND f.conrelid = ANY (p_partitions)
+    ))), 1) || 'ms', true);
+{%- else %}
     PERFORM set_config('lock_timeout', greatest(p_wait / (4 * greatest(cardinality(p_partitions), 1)), 1) || 'ms', true);
+{%- endif %}
     FOR v_place IN 1 .. cardinality(p_partitions) LOOP
         SELECT n.nspname, c.relname
         INTO v_schema, v_name
@@ -138,7 +151,23 @@ BEGIN
             RAISE EXCEPTION 'no partition of % has the bounds %', {{ rule.timed.partition.text }}, p_bounds[v_place]
                 USING ERRCODE = '55000', HINT = 'It was dropped, detached or replaced meanwhile. Nothing was dropped.';
         END IF;
+{%- if rule.timed.partition.detached %}
+        -- Kept: detached, and moved to where nobody else gets at it.
+{%- if rule.timed.partition.all_detached %}
+        PERFORM {{ control }}.archive_partition(p_run, '{{ rule.name }}', p_family, p_partitions[v_place]);
+{%- else %}
+        IF EXISTS (
+            SELECT FROM pg_inherits AS i
+            WHERE i.inhrelid = p_partitions[v_place] AND i.inhparent IN ({{ rule.timed.partition.detached }})
+        ) THEN
+            PERFORM {{ control }}.archive_partition(p_run, '{{ rule.name }}', p_family, p_partitions[v_place]);
+        ELSE
+            EXECUTE format('DROP TABLE %I.%I', v_schema, v_name);
+        END IF;
+{%- endif %}
+{%- else %}
         EXECUTE format('DROP TABLE %I.%I', v_schema, v_name);
+{%- endif %}
     END LOOP;
 END
 $windrow$;

@@ -536,15 +536,14 @@ fn what_is_archived_is_not_dropped_unasked(dialect: Dialect) {
     let calls = Calls::new(dialect, &windrow.control, "unused");
     let control = windrow.control.clone();
     let tables = windrow.session.query(calls.archives(), &[Some(&control)]);
-    let tables: Vec<String> = tables
-        .expect("tables")
-        .into_iter()
-        .flatten()
-        .flatten()
-        .collect();
+    let tables = tables.expect("tables");
     assert_eq!(tables.len(), 7, "{tables:?}");
-    for table in tables {
-        let rows = windrow.session.query(&calls.any_row(&table), &[]);
+    for row in tables {
+        let [Some(schema), Some(table)] = &row[..] else {
+            panic!("{row:?}");
+        };
+        assert_eq!(*schema, control);
+        let rows = windrow.session.query(&calls.any_row(schema, table), &[]);
         assert_eq!(
             rows.expect("rows").len(),
             usize::from(table == "archive_event"),

@@ -1,6 +1,7 @@
 //! Rules that drop whole range partitions: on PostgreSQL, and in `innodb` on the other servers.
 
 pub(crate) mod ahead;
+pub(crate) mod archive;
 pub(crate) mod families;
 pub(crate) mod innodb;
 mod locks;
@@ -34,6 +35,7 @@ use crate::support::installation::{Installation, violations};
 tests! {
     within: [
         ahead::tests,
+        archive::tests,
         innodb::tests,
     ],
     on_postgres: [

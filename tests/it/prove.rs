@@ -130,6 +130,7 @@ fn every_defect_has_its_place_in_the_generated_sql() {
         single::graph(),
         workers::graph(Shared::Closed),
         partition::example("event-log"),
+        partition::archive::example("event-log"),
         partition::example_of("event-log", "7d"),
         partition::families::graph("parts"),
         airflow::graph(),

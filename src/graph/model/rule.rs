@@ -216,6 +216,14 @@ impl Rule {
         self.timed().is_some_and(|timed| timed.partitioned)
     }
 
+    /// The tables of which an archive keeps what is deleted: copies of rows, or whole partitions.
+    pub fn archived(&self) -> &[TableId] {
+        match self.timed().filter(|timed| timed.partitioned) {
+            Some(timed) => &timed.detached,
+            None => &self.archive,
+        }
+    }
+
     /// Whether workers share it out: families, rows of one table by their time, or single rows. Windows of several tables have
     /// an order over the transactions, and so have partitions and rows that name others of their table: one worker does all of it.
     pub fn is_divided(&self, root: &Table) -> bool {

@@ -5,7 +5,18 @@ use toml::Spanned;
 use super::family::Family;
 use crate::diagnostic::Diagnostic;
 use crate::graph::{TableId, names};
-use crate::spec::Archive;
+use crate::spec::{Archive, Rule};
+
+/// The tables under `archive` whose partitions are detached, and those whose rows are copied.
+pub(super) fn divided(
+    rule: &Rule,
+    by_partition: bool,
+    family: &Family<'_>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> (Vec<TableId>, Vec<TableId>) {
+    let found = tables(rule.archive.as_ref(), family, diagnostics);
+    found.into_iter().partition(|_| by_partition)
+}
 
 /// Resolves `archive`, in the order of deletion.
 pub(super) fn tables(

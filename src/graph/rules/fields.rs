@@ -48,8 +48,8 @@ pub(super) fn refuse(
              `batch_rows`"
         }
         Strategy::Partition => {
-            "it has `root`, `time`, `tables`, `references`, `rows`, `ahead`, `retention` and `limits`: a partition is dropped with all of its rows; the \
-             strategy `age` has more"
+            "it has `root`, `time`, `tables`, `references`, `rows`, `ahead`, `archive`, `retention` and `limits`: a partition is dropped with \
+             all of its rows; the strategy `age` has more"
         }
         Strategy::Expiry => {
             "it has `root`, `time`, `candidates`, `where_sql`, `fallback` with a time and a retention, `archive`, and `limits` with `batch_rows` and `batch_family_rows`"
@@ -111,7 +111,6 @@ pub(super) fn foreign_to_time(
         let candidate = candidates.first_key_value();
         found.extend(candidate.map(|(column, _)| ("candidates", column.span())));
         found.extend(rule.where_sql.as_ref().map(|it| ("where_sql", it.span())));
-        found.extend(rule.archive.as_ref().map(|it| ("archive", it.span())));
         found.extend(count(rule, BATCH_ROWS));
         found.retain(|(field, _)| *field != "rows");
     } else {

@@ -80,7 +80,7 @@ pub(super) fn rule(
         rule: &rule.root,
         order: &order,
     };
-    let archive = archive::tables(rule.archive.as_ref(), &family, diagnostics);
+    let (detached, archive) = archive::divided(rule, by_partition, &family, diagnostics);
     let report = reports(text, rule, &family, diagnostics);
     check_unit(rule, root, &members, diagnostics);
     check_order_of_own(rule, text, &stamps, &order, tables, diagnostics);
@@ -104,6 +104,7 @@ pub(super) fn rule(
             partitioned: by_partition,
             ahead: ahead(rule, diagnostics),
             estimated: by_partition && estimated(rule),
+            detached,
             members,
             ended,
             references,
@@ -155,26 +156,40 @@ fn check_partitions(
     epoch: Option<Epoch>,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    // A table that is there with others, or one that others refer to.
-    let second = rule.tables.get(1).or(rule.references.first());
-    if let Some(second) = second.filter(|_| serves(spec, |dialect| dialect != Dialect::Postgres)) {
-        diagnostics.push(Diagnostic::error(
-            "partitions-of-one-dialect",
-            second.span(),
+    let archive = rule.archive.as_ref();
+    let what = [
+        (
+            // A table that is there with others, or one that others refer to.
+            rule.tables
+                .get(1)
+                .or(rule.references.first())
+                .map(Spanned::span),
             "partitions of several tables go together, and stay for rows that refer to them, only on PostgreSQL",
-            "write `dialects = [\"postgres\"]` into the spec; for the other servers, write a rule for each table, or `strategy = \"age\"`, \
-             which keeps what `references` says",
-        ));
-    }
-    let rows = rule.rows.as_ref().filter(|_| estimated(rule));
-    if let Some(rows) = rows.filter(|_| serves(spec, |dialect| dialect != Dialect::Postgres)) {
-        diagnostics.push(Diagnostic::error(
-            "partitions-of-one-dialect",
-            rows.span(),
+            "; for the other servers, write a rule for each table, or `strategy = \"age\"`, which keeps what `references` says",
+        ),
+        (
+            rule.rows
+                .as_ref()
+                .filter(|_| estimated(rule))
+                .map(Spanned::span),
             "the rows of partitions are estimated only on PostgreSQL",
-            "write `dialects = [\"postgres\"]` into the spec, or remove `rows`: the other servers read what they take out of the table, to \
-             see that no row of it has to stay",
-        ));
+            ", or remove `rows`: the other servers read what they take out of the table, to see that no row of it has to stay",
+        ),
+        (
+            archive
+                .filter(|it| !matches!(it.get_ref(), spec::Archive::All(false)))
+                .map(Spanned::span),
+            "partitions are detached and kept as an archive only on PostgreSQL",
+            ", or remove `archive`; `strategy = \"age\"` archives rows on all servers",
+        ),
+    ];
+    if serves(spec, |dialect| dialect != Dialect::Postgres) {
+        for (span, what, otherwise) in what {
+            diagnostics.extend(span.map(|span| {
+                let help = format!("write `dialects = [\"postgres\"]` into the spec{otherwise}");
+                Diagnostic::error("partitions-of-one-dialect", span, what, help)
+            }));
+        }
     }
     let number = epoch.filter(|epoch| epoch.per_second().is_some());
     if let (Some(epoch), Some(time)) = (number, &rule.time) {

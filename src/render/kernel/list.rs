@@ -1,10 +1,10 @@
-//! The list of the files of the kernel. A concern has the same name on all servers; four are PostgreSQL's alone.
+//! The list of the files of the kernel. A concern has the same name on all servers; five are PostgreSQL's alone.
 
 use super::file::{KernelFile, Prologue, Text};
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Rule};
 use crate::render::{archive, stamp};
-use Module::{Archive, Core, EndTime, Partition, Single, Stamp, Timed, Workers};
+use Module::{Archive, Core, Detach, EndTime, Partition, Single, Stamp, Timed, Workers};
 use Prologue::{Commits, Installer, Owner, Rules, Schedule, Undo};
 
 /// What a spec has where it needs a file.
@@ -14,6 +14,7 @@ enum Module {
     EndTime,
     Timed,
     Partition,
+    Detach,
     Single,
     Workers,
     Stamp,
@@ -27,6 +28,7 @@ impl Module {
             EndTime => graph.rules.iter().any(Rule::by_end),
             Timed => graph.rules.iter().any(|rule| rule.timed().is_some()),
             Partition => graph.rules.iter().any(Rule::drops_partitions),
+            Detach => archive::detaches(graph),
             Single => graph.rules.iter().any(|rule| rule.single().is_some()),
             Workers => graph.workers > 1,
             Stamp => !stamp::names(graph).is_empty(),
@@ -105,6 +107,8 @@ const ROWS: &[Row] = &[
         "rules that drop whole partitions"),
     row!(both "strategies" "39_partition_ahead" Partition Owner
         "partitions that are made in advance"),
+    row!(postgres "strategies" "39_partition_archive" Detach Owner
+        "partitions that are detached and kept instead of being dropped"),
     row!(both "strategies" "39_single" Single Owner
         "rules of single rows: expiry, orphan, keep-last"),
     row!(both "strategies" "39_timed" Timed Owner

@@ -72,6 +72,19 @@ BEGIN
                 USING HINT = 'Roles belong to the whole server. Revoke it from those who must not have it, or give the spec another name.';
         END LOOP;
     END IF;
+    -- The partitions that are detached are the application's: nobody else may use their schema.
+    IF v_spec ->> 'detaches' <> ALL (ARRAY(SELECT n.nspname FROM pg_namespace AS n)) THEN
+        EXECUTE format('CREATE SCHEMA %I AUTHORIZATION %I', v_spec ->> 'detaches', v_owner);
+    END IF;
+    FOR v_other IN
+        SELECT n.nspname, pg_get_userbyid(n.nspowner) AS owned_by
+        FROM pg_namespace AS n
+        WHERE n.nspname = v_spec ->> 'detaches'
+          AND pg_get_userbyid(n.nspowner) <> v_owner
+    LOOP
+        RAISE EXCEPTION 'schema % belongs to %, and archived partitions would be in it', quote_ident(v_other.nspname), v_other.owned_by
+            USING ERRCODE = '55000', HINT = 'Drop it if nobody needs it, or give the spec another name.';
+    END LOOP;
     -- What a superuser has made in here, by hand or by an installation that broke off.
     FOR v_other IN
         SELECT format('SCHEMA %I', n.nspname) AS object
@@ -193,7 +206,8 @@ COMMENT ON TABLE spec IS
     'Written by an installation.';
 --# fill table spec
 INSERT INTO spec (schema_name, workers, archives, lock_class, document)
-SELECT d.schema, d.workers, s.document -> 'archives' IS NOT NULL, d.lock_class, s.document
+SELECT
+    d.schema, d.workers, num_nonnulls(s.document -> 'archives', s.document -> 'detaches') > 0, d.lock_class, s.document
 FROM (SELECT current_setting('windrow.document')::jsonb AS document) AS s
 CROSS JOIN LATERAL jsonb_to_record(s.document) AS d(schema text, workers integer, lock_class integer)
 ON CONFLICT (only_row) DO UPDATE

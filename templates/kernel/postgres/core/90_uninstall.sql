@@ -33,10 +33,18 @@ DECLARE
     v_owner   pg_catalog.text;
     v_archive pg_catalog.text;
     v_any     boolean;
+    v_schemas pg_catalog.text[];
 BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     v_control := v_told ->> 'control';
     v_owner := v_told ->> 'owner';
+    -- That of archived partitions, too.
+    v_schemas := ARRAY(
+        SELECT quote_ident(n.nspname)
+        FROM pg_namespace AS n
+        WHERE n.nspname = v_control
+           OR pg_get_userbyid(n.nspowner) = v_owner
+    );
     -- The schema is its owner's.
     IF EXISTS (SELECT FROM pg_roles AS r WHERE r.rolname = v_owner) AND NOT pg_has_role(current_user, v_owner, 'USAGE') THEN
         EXECUTE format('GRANT %I TO %I', v_owner, current_user);
@@ -48,7 +56,7 @@ BEGIN
             IF to_regclass(format('%I.run', v_control)) IS NOT NULL THEN
                 EXECUTE format('LOCK TABLE %I.run', v_control);
             END IF;
-            IF (v_told ->> 'archives')::boolean AND current_setting('windrow.drop_archive', true) IS DISTINCT FROM 'yes' THEN
+            IF current_setting('windrow.drop_archive', true) IS DISTINCT FROM 'yes' THEN
                 FOR v_archive IN
                     SELECT a.attrelid::regclass::text
                     FROM pg_attribute AS a
@@ -56,6 +64,13 @@ BEGIN
                     WHERE c.relnamespace = to_regnamespace(quote_ident(v_control))
                       AND c.relkind = 'r'
                       AND a.attname = 'windrow_row_id'
+                      AND (v_told ->> 'archives')::boolean
+                    UNION ALL
+                    SELECT c.oid::regclass::text
+                    FROM unnest(v_schemas) AS s(name)
+                    JOIN pg_class AS c ON c.relnamespace = s.name::regnamespace AND c.relkind = 'r'
+                    WHERE s.name <> quote_ident(v_control)
+                    ORDER BY 1
                 LOOP
                     EXECUTE format('SELECT EXISTS (SELECT FROM %s)', v_archive) INTO v_any;
                     IF v_any THEN
@@ -65,7 +80,9 @@ BEGIN
                     END IF;
                 END LOOP;
             END IF;
-            EXECUTE format('DROP SCHEMA IF EXISTS %I CASCADE', v_control);
+            IF cardinality(v_schemas) > 0 THEN
+                EXECUTE format('DROP SCHEMA %s CASCADE', array_to_string(v_schemas, ', '));
+            END IF;
             EXIT;
         EXCEPTION WHEN deadlock_detected THEN
             IF v_try = 5 THEN

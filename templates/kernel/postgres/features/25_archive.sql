@@ -21,7 +21,12 @@ COMMENT ON TABLE known_archive IS
 INSERT INTO known_archive AS k (name, position, place, archive, entry, rules)
 SELECT
     a."table", d.position, a.place, a.archive, a.entry,
-    ARRAY(SELECT r.rule FROM rule AS r WHERE r.document -> 'archive' @> to_jsonb(a."table") ORDER BY r.position)
+    ARRAY(
+        SELECT r.rule FROM rule AS r
+        WHERE r.document -> 'archive' @> to_jsonb(a."table")
+          AND r.strategy <> 'partition'
+        ORDER BY r.position
+    )
 FROM spec AS s
 CROSS JOIN LATERAL jsonb_array_elements(s.document -> 'archives') WITH ORDINALITY AS d(archive, position)
 CROSS JOIN LATERAL jsonb_to_record(d.archive) AS a("table" text, place integer, archive text, entry text)
@@ -66,6 +71,36 @@ ALTER TABLE unarchived
 COMMENT ON TABLE unarchived IS
     'Archived rows of run run_id that were removed from the archive, by table, and how: by_run is the run at whose end they were '
     'pruned. Written in the transaction that removed them.';
+
+-- partition_archive: the partitions that runs have detached instead of dropping them.
+--# create table partition_archive
+CREATE TABLE IF NOT EXISTS partition_archive (
+    run_id         bigint      NOT NULL,
+    place          integer     NOT NULL,
+    rule           text        NOT NULL,
+    family         text,
+    table_name     text        NOT NULL,
+    schema_name    text        NOT NULL,
+    name           text        NOT NULL,
+    bound          text        NOT NULL,
+    from_bound     text        NOT NULL,
+    to_bound       text        NOT NULL,
+    partition_rows bigint      NOT NULL,
+    bytes          bigint      NOT NULL,
+    archive_schema text        NOT NULL,
+    archive        text        NOT NULL,
+    belonged_to    text        NOT NULL,
+    undo           text[]      NOT NULL,
+    archived_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
+    restored_at    timestamptz,
+    dropped_at     timestamptz,
+    PRIMARY KEY (run_id, place)
+);
+--# comment on table partition_archive
+COMMENT ON TABLE partition_archive IS
+    'The partitions that runs have detached: schema, name and owner that they had, their bounds, their rows and size, and the table of '
+    'the archive schema that they are now. family: the partition by whose name those are restored that went together; undo: what gives '
+    'them their indexes'' names, rights and foreign keys again. restored_at and dropped_at are NULL while they are archived.';
 
 -- make_archive: the archive table of a table. Its columns come by fit_archive().
 --# create function make_archive

@@ -29,7 +29,11 @@ DECLARE
 BEGIN
     EXECUTE format(
         'SELECT min(n.run) FROM (%s) AS n(run)',
-        in_archives('SELECT min(a.windrow_run_id) FROM %1$I AS a WHERE a.windrow_run_id > $1')
+        concat_ws(
+            ' UNION ALL ',
+            in_archives('SELECT min(a.windrow_run_id) FROM %1$I AS a WHERE a.windrow_run_id > $1'),
+            'SELECT min(p.run_id) FROM partition_archive AS p WHERE p.run_id > $1 AND num_nulls(p.restored_at, p.dropped_at) = 2'
+        )
     )
     INTO v_run
     USING p_after;
@@ -38,7 +42,7 @@ END
 $windrow$;
 --# comment on function next_archive
 COMMENT ON FUNCTION next_archive(bigint) IS
-    'The first run after p_after of which rows are archived; NULL if there is none.';
+    'The first run after p_after of which rows or partitions are archived; NULL if there is none.';
 
 -- archive_last: when the last row of a run was archived.
 --# create function archive_last
@@ -53,7 +57,11 @@ DECLARE
 BEGIN
     EXECUTE format(
         'SELECT max(n.at) FROM (%s) AS n(at)',
-        in_archives('(SELECT a.windrow_archived_at FROM %1$I AS a WHERE a.windrow_run_id = $1 ORDER BY a.windrow_row_id DESC LIMIT 1)')
+        concat_ws(
+            ' UNION ALL ',
+            in_archives('(SELECT a.windrow_archived_at FROM %1$I AS a WHERE a.windrow_run_id = $1 ORDER BY a.windrow_row_id DESC LIMIT 1)'),
+            'SELECT max(p.archived_at) FROM partition_archive AS p WHERE p.run_id = $1 AND num_nulls(p.restored_at, p.dropped_at) = 2'
+        )
     )
     INTO v_last
     USING p_run;
@@ -62,7 +70,7 @@ END
 $windrow$;
 --# comment on function archive_last
 COMMENT ON FUNCTION archive_last(bigint) IS
-    'When the last of the archived rows of a run came into the archive; NULL if there is none.';
+    'When the last of the archived rows and partitions of a run came into the archive; NULL if there is none.';
 
 -- keep_archive: the ledger does not forget a run while rows of it are archived.
 --# create function keep_archive
@@ -88,6 +96,9 @@ BEGIN
     DELETE FROM unarchived AS u
     WHERE u.done_at < clock_timestamp() - make_interval(days => p_days::integer)
       AND NOT EXISTS (SELECT FROM run AS r WHERE r.run_id = u.run_id);
+    DELETE FROM partition_archive AS p
+    WHERE coalesce(p.restored_at, p.dropped_at) < clock_timestamp() - make_interval(days => p_days::integer)
+      AND NOT EXISTS (SELECT FROM run AS r WHERE r.run_id = p.run_id);
 END
 $windrow$;
 --# comment on function keep_archive
@@ -102,16 +113,21 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
 BEGIN
-    RETURN QUERY EXECUTE in_archives(
-        'SELECT %2$L, a.windrow_run_id, count(*), max(a.windrow_archived_at) FROM %1$I AS a '
-        'WHERE $1 IS NULL OR a.windrow_run_id = $1 GROUP BY a.windrow_run_id'
+    RETURN QUERY EXECUTE concat_ws(
+        ' UNION ALL ',
+        in_archives(
+            'SELECT %2$L, a.windrow_run_id, count(*), max(a.windrow_archived_at) FROM %1$I AS a '
+            'WHERE $1 IS NULL OR a.windrow_run_id = $1 GROUP BY a.windrow_run_id'
+        ),
+        'SELECT p.table_name, p.run_id, sum(p.partition_rows)::bigint, max(p.archived_at) FROM partition_archive AS p '
+        'WHERE ($1 IS NULL OR p.run_id = $1) AND num_nulls(p.restored_at, p.dropped_at) = 2 GROUP BY p.table_name, p.run_id'
     )
     USING p_run;
 END
 $windrow$;
 --# comment on function archive_counts
 COMMENT ON FUNCTION archive_counts(bigint) IS
-    'The archived rows by table and run, and when the last one came; p_run: of this one.';
+    'The archived rows by table and run, and when the last one came; p_run: of this one. Rows of partitions are not counted once more.';
 
 -- archive_of: the archived rows of one run, or of all that are old enough, counted.
 --# create function archive_of
@@ -139,6 +155,21 @@ AS $windrow$
             ),
             'rows', t.rows,
             'tables', t.tables,
+            'partitions', (
+                SELECT json_agg(json_build_object(
+                    'rule', p.rule,
+                    'partition', coalesce(p.family, p.name),
+                    'table', p.table_name,
+                    'from', p.from_bound,
+                    'to', p.to_bound,
+                    'rows', p.partition_rows,
+                    'bytes', p.bytes,
+                    'archive', format('%s.%s', p.archive_schema, p.archive)
+                ) ORDER BY p.place)
+                FROM partition_archive AS p
+                WHERE p.run_id = t.run
+                  AND num_nulls(p.restored_at, p.dropped_at) = 2
+            ),
             'restored', u.restored,
             'dropped', u.dropped
         ) ORDER BY t.run), '[]')
@@ -146,7 +177,7 @@ AS $windrow$
     FROM (
         SELECT c.run, sum(c.rows) AS rows, max(c.last) AS last, json_object_agg(c.name, c.rows ORDER BY k.position) AS tables
         FROM archive_counts(p_run) AS c
-        JOIN known_archive AS k ON k.name = c.name
+        LEFT JOIN known_archive AS k ON k.name = c.name
         GROUP BY c.run
     ) AS t
     LEFT JOIN run AS r ON r.run_id = t.run
@@ -208,9 +239,69 @@ COMMENT ON FUNCTION archive_list(jsonb) IS
     'The runs that have archived rows, with the rows by table, and how many were already restored or dropped. Reads the whole '
     'archive, unless a run is named. Examples: SELECT archive_list(); SELECT archive_list(''{"older_than": "90d"}'');';
 
--- archive_step: one bounded step of dropping or pruning: it looks for the next run (io_place is 0), or deletes up to 10,000
--- rows of that run from the archive number io_place, behind row io_after. io_run is NULL when all is done. p_by_run is the
--- run at whose end this prunes, or 0.
+-- note_left: that rows of a table have left the archive. p_by_run: the run that prunes, or 0.
+--# create function note_left
+CREATE OR REPLACE FUNCTION note_left(p_run bigint, p_by_run bigint, p_table text, p_rows bigint)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_action constant text := CASE WHEN p_by_run = 0 THEN 'DROPPED' ELSE 'PRUNED' END;
+BEGIN
+    UPDATE unarchived AS u
+    SET table_rows = u.table_rows + p_rows,
+        done_at = clock_timestamp()
+    WHERE u.run_id = p_run
+      AND u.action = v_action
+      AND u.by_run = p_by_run
+      AND u.table_name = p_table
+      AND u.done_by = session_user;
+    IF NOT FOUND THEN
+        INSERT INTO unarchived (run_id, action, by_run, table_name, table_rows) VALUES (p_run, v_action, p_by_run, p_table, p_rows);
+    END IF;
+END
+$windrow$;
+--# comment on function note_left
+COMMENT ON FUNCTION note_left(bigint, bigint, text, bigint) IS
+    'Notes in table unarchived that rows of a table have left the archive of run p_run for good; archive_step() calls it.';
+
+-- archive_drop_partition: drops an archived partition. What reads it, such as a dump, is not waited for long.
+--# create function archive_drop_partition
+CREATE OR REPLACE FUNCTION archive_drop_partition(p_run bigint, p_place integer, p_prunes boolean)
+RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+SET lock_timeout = '1s'
+AS $windrow$
+DECLARE
+    v_part partition_archive%ROWTYPE;
+BEGIN
+    SELECT * INTO STRICT v_part FROM partition_archive AS p WHERE p.run_id = p_run AND p.place = p_place FOR UPDATE;
+    BEGIN
+        EXECUTE format('DROP TABLE IF EXISTS %I.%I', v_part.archive_schema, v_part.archive);
+    EXCEPTION WHEN lock_not_available OR deadlock_detected OR dependent_objects_still_exist THEN
+        IF NOT p_prunes THEN
+            RAISE;
+        END IF;
+        RAISE WARNING 'the archived partition % is not pruned: %', v_part.archive, SQLERRM;
+        RETURN false;
+    END;
+    UPDATE partition_archive AS p
+    SET dropped_at = clock_timestamp()
+    WHERE p.run_id = p_run
+      AND p.place = p_place;
+    RETURN true;
+END
+$windrow$;
+--# comment on function archive_drop_partition
+COMMENT ON FUNCTION archive_drop_partition(bigint, integer, boolean) IS
+    'Drops an archived partition, as noted in table partition_archive; false where others use it and a run prunes. archive_step() calls '
+    'it.';
+
+-- archive_step: one bounded step of dropping or pruning: it looks for the next run (io_place is 0), or drops the next partition of
+-- that run (1), or deletes up to 10,000 rows of it from the archive number io_place - 1, behind row io_after. io_run is NULL when all
+-- is done. p_by_run is the run at whose end this prunes, or 0.
 --# create function archive_step
 CREATE OR REPLACE FUNCTION archive_step(
     p_by_run bigint, p_only bigint, p_before timestamptz,
@@ -221,9 +312,8 @@ SET search_path FROM CURRENT
 SET enable_seqscan = off
 AS $windrow$
 DECLARE
-    v_action constant text := CASE WHEN p_by_run = 0 THEN 'DROPPED' ELSE 'PRUNED' END;
-    v_known  record;
-    v_last   bigint;
+    v_known record;
+    v_last  bigint;
 BEGIN
     -- Callers of this routine alone may drop rows, but not in the name of a run.
     IF p_by_run <> 0 AND (
@@ -247,7 +337,30 @@ BEGIN
         io_after := 0;
         RETURN;
     END IF;
-    SELECT k.name, k.archive INTO v_known FROM known_archive AS k WHERE k.position = io_place;
+    IF io_place = 1 THEN
+        SELECT p.place, p.table_name, p.partition_rows
+        INTO v_known
+        FROM partition_archive AS p
+        WHERE p.run_id = io_run
+          AND p.place > io_after
+          AND num_nulls(p.restored_at, p.dropped_at) = 2
+        ORDER BY p.place
+        LIMIT 1;
+        IF FOUND THEN
+            IF NOT archive_drop_partition(io_run, v_known.place, p_by_run <> 0) THEN
+                -- The next run prunes it.
+                io_run := NULL;
+                io_place := 0;
+                RETURN;
+            END IF;
+            o_rows := v_known.partition_rows;
+            io_after := v_known.place;
+            PERFORM note_left(io_run, p_by_run, v_known.table_name, o_rows);
+            RETURN;
+        END IF;
+        io_after := 0;
+    END IF;
+    SELECT k.name, k.archive INTO v_known FROM known_archive AS k WHERE k.position = io_place - 1;
     IF FOUND THEN
         EXECUTE format(
             'SELECT max(b.windrow_row_id) FROM (SELECT a.windrow_row_id FROM %I AS a '
@@ -264,24 +377,13 @@ BEGIN
         GET DIAGNOSTICS o_rows = ROW_COUNT;
     END IF;
     IF o_rows > 0 THEN
-        UPDATE unarchived AS u
-        SET table_rows = u.table_rows + o_rows,
-            done_at = clock_timestamp()
-        WHERE u.run_id = io_run
-          AND u.action = v_action
-          AND u.by_run = p_by_run
-          AND u.table_name = v_known.name
-          AND u.done_by = session_user;
-        IF NOT FOUND THEN
-            INSERT INTO unarchived (run_id, action, by_run, table_name, table_rows)
-            VALUES (io_run, v_action, p_by_run, v_known.name, o_rows);
-        END IF;
+        PERFORM note_left(io_run, p_by_run, v_known.name, o_rows);
     END IF;
     io_after := coalesce(v_last, 0);
     IF v_last IS NULL THEN
         io_place := io_place + 1;
     END IF;
-    IF io_place > (SELECT max(k.position) FROM known_archive AS k) THEN
+    IF io_place > (SELECT coalesce(max(k.position), 0) FROM known_archive AS k) + 1 THEN
         io_place := 0;
         DELETE FROM kept_run AS k WHERE k.run_id = io_run;
     END IF;
@@ -289,7 +391,8 @@ END
 $windrow$;
 --# comment on function archive_step
 COMMENT ON FUNCTION archive_step(bigint, bigint, timestamptz, bigint, integer, bigint) IS
-    'One step of archive_drop() or archive_prune(): the next run, or up to 10,000 rows of one table less, as noted in table unarchived.';
+    'One step of archive_drop() or archive_prune(): the next run, or one partition or up to 10,000 rows of one table less, as noted in '
+    'table unarchived.';
 
 -- archive_cutoff: the instant before which the last row of a run must have been archived, so that a run prunes it. The first rule
 -- that archives has the setting for all of them.

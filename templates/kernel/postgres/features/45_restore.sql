@@ -370,8 +370,9 @@ BEGIN
             USING ERRCODE = '22023', HINT = 'Write it like {"key": [17, 18]}.';
     END IF;
     o_keys := ARRAY(SELECT DISTINCT k.key FROM jsonb_array_elements_text(p_options -> 'key') AS k(key) ORDER BY k.key);
+    -- Those of a rule of partitions are their names.
     FOREACH v_key IN ARRAY o_keys LOOP
-        PERFORM check_key(o_rule, v_key);
+        PERFORM check_key(r.rule, v_key) FROM rule AS r WHERE r.rule = o_rule AND r.strategy <> 'partition';
     END LOOP;
     IF o_rule <> ALL (v_archiving) THEN
         RAISE EXCEPTION 'rule % archives nothing', o_rule
@@ -423,7 +424,35 @@ $windrow$;
 COMMENT ON FUNCTION check_whole(bigint) IS
     'Raises 22023 or 55000 unless the archive has all of run p_run that it must have.';
 
--- archive_restore: restores archived rows, of a whole run or of families; all of them, or none.
+-- archived_partitions: the partitions that a restoration brings back, of a run or by name, parents before children; and their rows by
+-- table.
+--# create function archived_partitions
+CREATE OR REPLACE FUNCTION archived_partitions(
+    p_run bigint, p_rule text, p_keys text[], OUT o_places integer[], OUT o_names text[], OUT o_rows bigint[]
+)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+    WITH part AS (
+        SELECT p.place, p.table_name, p.partition_rows
+        FROM partition_archive AS p
+        WHERE p.run_id = p_run
+          AND num_nulls(p.restored_at, p.dropped_at) = 2
+          AND (p_keys IS NULL OR p.rule = p_rule AND p.family = ANY (p_keys))
+    )
+    SELECT
+        ARRAY(SELECT p.place FROM part AS p ORDER BY p.place DESC),
+        coalesce(array_agg(t.table_name ORDER BY t.last DESC), '{}'),
+        coalesce(array_agg(t.counted ORDER BY t.last DESC), '{}')
+    FROM (
+        SELECT p.table_name, max(p.place) AS last, sum(p.partition_rows)::bigint AS counted FROM part AS p GROUP BY p.table_name
+    ) AS t;
+$windrow$;
+--# comment on function archived_partitions
+COMMENT ON FUNCTION archived_partitions(bigint, text, text[]) IS
+    'The archived partitions of run p_run (place in table partition_archive), or those of p_rule that went with the partitions p_keys.';
+
+-- archive_restore: restores archived rows and partitions, of a whole run or of families; all of them, or none.
 --# create function archive_restore
 CREATE OR REPLACE FUNCTION archive_restore(p_options jsonb)
 RETURNS json
@@ -439,6 +468,7 @@ DECLARE
     v_rows   bigint[];
     v_placed integer[] := '{}';
     v_found  bigint[] := '{}';
+    v_parts  record;
     v_holds  bigint;
     v_unheld bigint;
     v_names  text[] := '{}';
@@ -474,10 +504,11 @@ BEGIN
             v_found := v_found || v_rows;
             v_placed := v_placed || array_fill(v_known.place, ARRAY[cardinality(v_rows)]);
         END LOOP;
-    ELSE
+    ELSIF EXISTS (SELECT FROM rule AS r WHERE r.rule = v_rule AND r.strategy <> 'partition') THEN
         SELECT f.o_places, f.o_rows INTO v_placed, v_found FROM archived_rows(v_rule, v_run, v_keys) AS f;
     END IF;
-    IF cardinality(v_found) = 0 THEN
+    SELECT p.* INTO v_parts FROM archived_partitions(v_run, v_rule, v_keys) AS p;
+    IF cardinality(v_found) = 0 AND cardinality(v_parts.o_places) = 0 THEN
         RAISE EXCEPTION 'run % has no archived rows of these families', v_run
             USING ERRCODE = '22023', HINT = format('SELECT %I.archive_list() has the runs with archived rows.', current_schema());
     END IF;
@@ -500,6 +531,15 @@ BEGIN
             v_names := v_names || v_known.name;
         END IF;
     END LOOP;
+    IF cardinality(v_parts.o_places) > 0 THEN
+        IF (SELECT s.document ->> 'detaches' IS NULL FROM spec AS s) THEN
+            RAISE EXCEPTION 'nothing is restored: no rule of the spec archives partitions any more'
+                USING ERRCODE = '55000', HINT = 'Write archive = true in the rule again, and install; or attach them by hand.';
+        END IF;
+        v_names := v_names || v_parts.o_names;
+        v_counts := v_counts || v_parts.o_rows;
+        SELECT v_holds + p.o_holds, v_unheld + p.o_unheld INTO v_holds, v_unheld FROM restore_partitions(v_run, v_parts.o_places) AS p;
+    END IF;
     INSERT INTO unarchived (run_id, action, table_name, table_rows, keys)
     SELECT v_run, 'RESTORED', n.name, n.rows, to_jsonb(v_keys)
     FROM unnest(v_names, v_counts) WITH ORDINALITY AS n(name, rows, position)
@@ -510,7 +550,7 @@ BEGIN
     LOCK TABLE latch IN EXCLUSIVE MODE;
     RETURN json_build_object(
         'run', v_run,
-        'rows', cardinality(v_found),
+        'rows', (SELECT coalesce(sum(n.rows), 0) FROM unnest(v_counts) AS n(rows)),
         'tables', (
             SELECT json_object_agg(n.name, n.rows ORDER BY n.position)
             FROM unnest(v_names, v_counts) WITH ORDINALITY AS n(name, rows, position)

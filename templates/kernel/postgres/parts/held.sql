@@ -6,6 +6,7 @@ FROM pg_catalog.pg_class AS c
 JOIN pg_catalog.pg_namespace AS b ON b.oid = c.relnamespace
 CROSS JOIN LATERAL pg_catalog.aclexplode(c.relacl) AS a
 WHERE b.nspname <> w.control
+  AND pg_catalog.pg_get_userbyid(b.nspowner) <> w.owner
   AND pg_catalog.pg_get_userbyid(a.grantee) = w.owner
 UNION
 SELECT
@@ -17,6 +18,7 @@ JOIN pg_catalog.pg_namespace AS b ON b.oid = c.relnamespace
 CROSS JOIN LATERAL pg_catalog.aclexplode(t.attacl) AS a
 WHERE t.attacl IS NOT NULL
   AND b.nspname <> w.control
+  AND pg_catalog.pg_get_userbyid(b.nspowner) <> w.owner
   AND pg_catalog.pg_get_userbyid(a.grantee) = w.owner
 UNION
 SELECT
@@ -25,6 +27,7 @@ SELECT
 FROM pg_catalog.pg_namespace AS b
 CROSS JOIN LATERAL pg_catalog.aclexplode(b.nspacl) AS a
 WHERE b.nspname <> w.control
+  AND pg_catalog.pg_get_userbyid(b.nspowner) <> w.owner
   AND pg_catalog.pg_get_userbyid(a.grantee) = w.owner
 UNION
 SELECT

@@ -419,6 +419,7 @@ DECLARE
     v_part   record;
     v_judged record;
     v_bounds text[];
+    v_family text;
 BEGIN
     PERFORM begin_batch('holds');
     -- Nobody writes to them while their rows are counted: what is dropped is what was judged. Rows of other partitions are written.
@@ -453,8 +454,14 @@ BEGIN
         LEFT JOIN partitions_of(p_rule) AS p ON p.o_id = d.id
         ORDER BY d.place
     );
-    EXECUTE format('SELECT %s($1, $2, $3)', routine_of(p_rule, 'drop_partitions'))
-    USING p_ids, v_bounds, setting_of(p_rule, 'lock_timeout')::integer;
+    SELECT f.o_name INTO v_family FROM partition_families(p_rule) AS f WHERE f.o_ids = p_ids;
+    IF EXISTS (SELECT FROM rule AS r WHERE r.rule = p_rule AND r.document ? 'archive') THEN
+        EXECUTE format('SELECT %s($1, $2, $3, $4, $5)', routine_of(p_rule, 'drop_partitions'))
+        USING p_ids, v_bounds, setting_of(p_rule, 'lock_timeout')::integer, p_run, v_family;
+    ELSE
+        EXECUTE format('SELECT %s($1, $2, $3)', routine_of(p_rule, 'drop_partitions'))
+        USING p_ids, v_bounds, setting_of(p_rule, 'lock_timeout')::integer;
+    END IF;
     o_families := 1;
     o_rows := v_judged.o_rows;
 END

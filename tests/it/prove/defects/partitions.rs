@@ -125,6 +125,33 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["partition::the_application_waits_no_longer_than_the_lock_timeout"],
     },
     Defect {
+        name: "archived-partition-of-whom-it-was",
+        what: "a partition that is archived still belongs to the application",
+        postgres: &[edit(
+            "EXECUTE format('ALTER TABLE %I.%I OWNER TO %I', v_schema",
+            "PERFORM format('ALTER TABLE %I.%I OWNER TO %I', v_schema",
+        )],
+        mysql: &[],
+        noticed_by: &["partition::archive::nobody_else_gets_at_what_is_archived"],
+    },
+    Defect {
+        name: "restored-partition-without-a-hold",
+        what: "a partition that is restored is not held, and due at once",
+        postgres: &[edit("CONTINUE WHEN v_key IS NULL;", "CONTINUE;")],
+        mysql: &[],
+        noticed_by: &["partition::archive::a_partition_is_kept_and_comes_back_as_it_was"],
+    },
+    Defect {
+        name: "archived-partition-with-its-keys",
+        what: "an archived partition keeps its foreign keys, and so rows of other tables",
+        postgres: &[edit(
+            "SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', v_part.called, f.conname)",
+            "SELECT 'SELECT 1'",
+        )],
+        mysql: &[],
+        noticed_by: &["partition::archive::a_partition_is_kept_and_comes_back_as_it_was"],
+    },
+    Defect {
         name: "advance-to-the-end-alone",
         what: "the last day before `ahead` has no partition",
         postgres: &[edit(

@@ -1,0 +1,264 @@
+-- Partitions that are detached and kept instead of being dropped (archive). They become tables of the archive schema, which nobody
+-- but the owner role may use: `detaches` in the document of the spec. What they lose on the way there, and get again when they come
+-- back, is noted in table partition_archive as statements.
+
+-- archive_partition: detaches a partition and moves it into the archive. <rule>_drop_partitions() calls it, which has found it in the
+-- catalog and has the locks; its entry in run_partition is there.
+--# create function archive_partition
+CREATE OR REPLACE FUNCTION archive_partition(p_run bigint, p_rule text, p_family text, p_id oid)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+SET datestyle = 'ISO, YMD'
+SET timezone = 'UTC'
+AS $windrow$
+DECLARE
+    v_schema  text := (SELECT s.document ->> 'detaches' FROM spec AS s);
+    v_part    record;
+    v_view    text;
+    v_place   integer;
+    v_archive text;
+    v_undo    text[];
+    v_text    text;
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_namespace AS n WHERE n.nspname = v_schema AND n.nspowner = current_user::regrole) THEN
+        RAISE EXCEPTION 'the schema % for archived partitions is missing, or belongs to somebody else', v_schema
+            USING ERRCODE = '55000', HINT = 'Run windrow install again.';
+    END IF;
+    SELECT
+        p.o_table, n.nspname, c.relname, p.o_bound, p.o_from, p.o_to, c.relowner, pg_get_userbyid(c.relowner) AS owned_by, c.relacl,
+        o.deleted_rows, o.bytes, i.inhparent::regclass AS parent, format('%I.%I', n.nspname, c.relname) AS called
+    INTO STRICT v_part
+    FROM partitions_of(p_rule) AS p
+    JOIN run_partition AS o ON o.run_id = p_run AND o.rule = p_rule AND o.name = p.o_name
+    JOIN pg_class AS c ON c.oid = p.o_id
+    JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    JOIN pg_inherits AS i ON i.inhrelid = c.oid
+    WHERE p.o_id = p_id;
+    -- A view would go on to show the rows; a drop is an error, too.
+    SELECT u.ev_class::regclass::text
+    INTO v_view
+    FROM pg_depend AS d
+    JOIN pg_rewrite AS u ON u.oid = d.objid
+    WHERE d.classid = 'pg_rewrite'::regclass
+      AND d.refclassid = 'pg_class'::regclass
+      AND d.refobjid = p_id
+      AND u.ev_class <> p_id
+    ORDER BY 1
+    LIMIT 1;
+    IF v_view IS NOT NULL THEN
+        RAISE EXCEPTION 'cannot archive partition % because view % depends on it', v_part.called, v_view
+            USING ERRCODE = '2BP01', HINT = 'Drop the view, or let it read the partitioned table.';
+    END IF;
+    v_place := (SELECT coalesce(max(p.place), 0) + 1 FROM partition_archive AS p WHERE p.run_id = p_run);
+    v_archive := format('archived_%s_%s_%s', p_run, v_place, v_part.relname)::name;
+    v_undo := ARRAY(
+        SELECT format('ALTER INDEX %I.%I RENAME TO %I', v_part.nspname, format('archived_%s_%s_index_%s', p_run, v_place, x.number),
+            x.relname)
+        FROM (
+            SELECT c.relname, row_number() OVER (ORDER BY c.oid) AS number
+            FROM pg_index AS i
+            JOIN pg_class AS c ON c.oid = i.indexrelid
+            WHERE i.indrelid = p_id
+        ) AS x
+        ORDER BY x.number
+    ) || ARRAY(
+        SELECT format('GRANT %s%s ON %s TO %s%s', g.privilege_type, r.columns, v_part.called,
+            CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(g.grantee)) END,
+            CASE WHEN g.is_grantable THEN ' WITH GRANT OPTION' END)
+        FROM (
+            SELECT v_part.relacl AS acl, '' AS columns
+            UNION ALL
+            SELECT a.attacl, format(' (%I)', a.attname) FROM pg_attribute AS a WHERE a.attrelid = p_id AND NOT a.attisdropped
+        ) AS r
+        CROSS JOIN LATERAL aclexplode(r.acl) AS g
+        WHERE g.grantee <> v_part.relowner
+        ORDER BY 1
+    ) || ARRAY(
+        -- Those of the table come again with it.
+        SELECT format('ALTER TABLE %s ADD CONSTRAINT %I %s', v_part.called, f.conname, pg_get_constraintdef(f.oid))
+        FROM pg_constraint AS f
+        WHERE f.conrelid = p_id
+          AND f.contype = 'f'
+          AND f.conparentid = 0
+        ORDER BY f.conname
+    );
+    INSERT INTO partition_archive (
+        run_id, place, rule, family, table_name, schema_name, name, bound, from_bound, to_bound, partition_rows, bytes,
+        archive_schema, archive, belonged_to, undo
+    )
+    VALUES (
+        p_run, v_place, p_rule, p_family, v_part.o_table, v_part.nspname, v_part.relname, v_part.o_bound, v_part.o_from, v_part.o_to,
+        v_part.deleted_rows, v_part.bytes, v_schema, v_archive, v_part.owned_by, v_undo
+    );
+    EXECUTE format('ALTER TABLE %s DETACH PARTITION %s', v_part.parent, v_part.called);
+    -- What is archived keeps no row of another table, and no deletion there reaches it.
+    FOR v_text IN
+        SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', v_part.called, f.conname)
+        FROM pg_constraint AS f
+        WHERE f.conrelid = p_id
+          AND f.contype = 'f'
+        UNION ALL
+        SELECT DISTINCT format('REVOKE ALL ON %s FROM %s CASCADE', v_part.called,
+            CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(g.grantee)) END)
+        FROM (
+            SELECT v_part.relacl AS acl
+            UNION ALL
+            SELECT a.attacl FROM pg_attribute AS a WHERE a.attrelid = p_id AND NOT a.attisdropped
+        ) AS r
+        CROSS JOIN LATERAL aclexplode(r.acl) AS g
+        WHERE g.grantee <> v_part.relowner
+    LOOP
+        EXECUTE v_text;
+    END LOOP;
+    EXECUTE format('ALTER TABLE %s SET SCHEMA %I', v_part.called, v_schema);
+    EXECUTE format('ALTER TABLE %I.%I OWNER TO %I', v_schema, v_part.relname, current_user);
+    EXECUTE format('ALTER TABLE %I.%I RENAME TO %I', v_schema, v_part.relname, v_archive);
+    FOR v_text IN
+        SELECT format('ALTER INDEX %I.%I RENAME TO %I', v_schema, c.relname,
+            format('archived_%s_%s_index_%s', p_run, v_place, row_number() OVER (ORDER BY c.oid)))
+        FROM pg_index AS i
+        JOIN pg_class AS c ON c.oid = i.indexrelid
+        WHERE i.indrelid = p_id
+        ORDER BY c.oid
+    LOOP
+        EXECUTE v_text;
+    END LOOP;
+END
+$windrow$;
+--# comment on function archive_partition
+COMMENT ON FUNCTION archive_partition(bigint, text, text, oid) IS
+    'Detaches the partition p_id of p_rule and moves it into the archive schema, in the transaction of the batch that would drop it.';
+
+-- archive_attach: makes an archived partition one of its table again. What takes long, the comparison of its rows with its bounds, is
+-- done before anybody waits.
+--# create function archive_attach
+CREATE OR REPLACE FUNCTION archive_attach(p_run bigint, p_place integer)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+SET datestyle = 'ISO, YMD'
+SET timezone = 'UTC'
+SET lock_timeout = '5s'
+AS $windrow$
+DECLARE
+    v_part    partition_archive%ROWTYPE;
+    v_table   text;
+    v_column  text;
+    v_old     text;
+    v_new     text;
+    v_text    text;
+    v_state   text;
+    v_message text;
+    v_detail  text;
+BEGIN
+    SELECT * INTO STRICT v_part FROM partition_archive AS p WHERE p.run_id = p_run AND p.place = p_place FOR UPDATE;
+    SELECT format('%I.%I', s.schema_name, v_part.table_name), r.time_name
+    INTO v_table, v_column
+    FROM rule AS r
+    CROSS JOIN spec AS s
+    WHERE r.rule = v_part.rule
+      AND r.strategy = 'partition'
+      AND v_part.table_name = ANY (r.tables);
+    IF v_table IS NULL OR v_part.restored_at IS NOT NULL OR v_part.dropped_at IS NOT NULL THEN
+        RAISE EXCEPTION 'nothing is restored: no rule % of the spec has partitions of %, or it has left the archive', v_part.rule,
+            v_part.table_name
+            USING ERRCODE = '55000', HINT = format('%I.%I can be attached by hand.', v_part.archive_schema, v_part.archive);
+    END IF;
+    v_old := format('%I.%I', v_part.archive_schema, v_part.archive);
+    v_new := format('%I.%I', v_part.schema_name, v_part.name);
+    IF to_regclass(v_old) IS NULL THEN
+        RAISE EXCEPTION 'nothing is restored: the archived partition % is gone', v_old
+            USING ERRCODE = '55000', HINT = 'Someone has changed the archive by hand.';
+    END IF;
+    BEGIN
+        EXECUTE format(
+            'ALTER TABLE %s ADD CONSTRAINT windrow_bound CHECK (%I IS NOT NULL%s AND %2$I < %4$L)', v_old, v_column,
+            CASE WHEN v_part.from_bound <> '-infinity' THEN format(' AND %I >= %L', v_column, v_part.from_bound) END, v_part.to_bound
+        );
+        PERFORM set_config('lock_timeout', greatest(setting_of(v_part.rule, 'lock_timeout') / (2 + (
+            SELECT count(*) FROM pg_constraint AS k WHERE k.conrelid = v_table::regclass AND k.contype = 'f'
+        )), 1) || 'ms', true);
+        EXECUTE format('ALTER TABLE %s SET SCHEMA %I', v_old, v_part.schema_name);
+        EXECUTE format('ALTER TABLE %I.%I RENAME TO %I', v_part.schema_name, v_part.archive, v_part.name);
+        EXECUTE format('ALTER TABLE %s OWNER TO %I', v_new, v_part.belonged_to);
+        EXECUTE format('ALTER TABLE %s ATTACH PARTITION %s %s', v_table, v_new, v_part.bound);
+        EXECUTE format('ALTER TABLE %s DROP CONSTRAINT windrow_bound', v_new);
+        FOREACH v_text IN ARRAY v_part.undo LOOP
+            EXECUTE v_text;
+        END LOOP;
+    EXCEPTION WHEN OTHERS THEN
+        GET STACKED DIAGNOSTICS v_state = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT, v_detail = PG_EXCEPTION_DETAIL;
+        RAISE EXCEPTION 'nothing is restored: partition % of table %: %', v_part.name, v_part.table_name, concat_ws('. ', v_message,
+            nullif(v_detail, ''))
+            USING ERRCODE = v_state, HINT = CASE
+                WHEN is_busy(v_state) THEN 'Others have the table: try again.'
+                WHEN v_state = '42501' THEN format('%I needs CREATE on the schema %I, and %I to be a member of it.', v_part.belonged_to,
+                    v_part.schema_name, current_user)
+                ELSE format('See to what is in the way, or change %s by hand until it fits.', v_old)
+            END;
+    END;
+    UPDATE partition_archive AS p
+    SET restored_at = clock_timestamp()
+    WHERE p.run_id = p_run
+      AND p.place = p_place;
+END
+$windrow$;
+--# comment on function archive_attach
+COMMENT ON FUNCTION archive_attach(bigint, integer) IS
+    'Attaches an archived partition again, with its name, owner, rights and foreign keys; raises what is in the way. '
+    'restore_partitions() calls it.';
+
+-- restore_partitions: attaches partitions again, in this order. They are due at once: the first row of each of the root table is held,
+-- which keeps the partition and what goes with it.
+--# create function restore_partitions
+CREATE OR REPLACE FUNCTION restore_partitions(p_run bigint, p_places integer[], OUT o_holds bigint, OUT o_unheld bigint)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+SET row_security = off
+AS $windrow$
+DECLARE
+    v_place integer;
+    v_part  record;
+    v_key   text;
+    v_ids   oid[] := '{}';
+    v_held  oid[] := '{}';
+BEGIN
+    o_holds := 0;
+    FOREACH v_place IN ARRAY p_places LOOP
+        PERFORM archive_attach(p_run, v_place);
+        SELECT
+            p.rule, p.table_name = r.root AS is_root, k.name AS key, format('%I.%I', p.schema_name, p.name)::regclass AS class
+        INTO STRICT v_part
+        FROM partition_archive AS p
+        JOIN rule AS r ON r.rule = p.rule
+        CROSS JOIN LATERAL key_of(p.rule) AS k
+        WHERE p.run_id = p_run
+          AND p.place = v_place;
+        v_ids := v_ids || v_part.class::oid;
+        CONTINUE WHEN NOT v_part.is_root;
+        EXECUTE format('SELECT t.%1$I::text FROM %2$s AS t WHERE t.%1$I IS NOT NULL ORDER BY t.%1$I LIMIT 1', v_part.key, v_part.class)
+        INTO v_key;
+        CONTINUE WHEN v_key IS NULL;
+        v_held := v_held || v_part.class::oid;
+        INSERT INTO hold AS h (rule, key, reason)
+        VALUES (v_part.rule, v_key, format('restored from the archive of run %s', p_run))
+        ON CONFLICT (rule, key) DO UPDATE
+        SET reason = excluded.reason,
+            until = NULL,
+            placed_by = excluded.placed_by,
+            placed_at = excluded.placed_at
+        WHERE h.until <= clock_timestamp();
+        o_holds := o_holds + CASE WHEN FOUND THEN 1 ELSE 0 END;
+    END LOOP;
+    SELECT coalesce(sum(a.partition_rows), 0)
+    INTO o_unheld
+    FROM unnest(p_places, v_ids) AS w(place, id)
+    JOIN partition_archive AS a ON a.run_id = p_run AND a.place = w.place
+    WHERE NOT EXISTS (SELECT FROM partition_families(a.rule) AS f WHERE w.id = ANY (f.o_ids) AND f.o_ids && v_held);
+END
+$windrow$;
+--# comment on function restore_partitions
+COMMENT ON FUNCTION restore_partitions(bigint, integer[]) IS
+    'Attaches archived partitions of run p_run again and holds them: how many holds were placed, and how many rows are in partitions that '
+    'nothing holds. archive_restore() calls it.';

@@ -59,7 +59,7 @@ prove: setup ## Attack the promises for hours: ten times as many random worlds (
 	@.ci/servers
 	@.ci/servers galera
 	@WINDROW_TEST_TIMES=$(TIMES) WINDROW_TEST_SEED=$(SEED) WINDROW_TEST_PATIENCE=14400 $(TEST)
-	@WINDROW_TEST_PATIENCE=1800 $(TEST) --ignored cluster:: fleet::
+	@patroni=$$(.ci/patroni) && WINDROW_PATRONI=$$patroni WINDROW_TEST_PATIENCE=1800 $(TEST) --ignored cluster:: fleet::
 	@monitors=$$(.ci/monitors) && WINDROW_MONITORS=$$monitors WINDROW_TEST_PATIENCE=1800 $(TEST) --ignored monitoring::
 	@runners=$$(.ci/runners) && WINDROW_RUNNERS=$$runners WINDROW_TEST_PATIENCE=1800 $(TEST) --ignored migrations::
 	@WINDROW_TEST_PATIENCE=14400 $(TEST) --ignored --exact prove::every_defect_is_noticed

@@ -18,6 +18,7 @@ use crate::support::installation::{Installation, call, connect};
 use crate::support::patience::until;
 
 mod nodes;
+mod patroni;
 mod queues;
 
 use nodes::{Cluster, of_galera, of_group_replication};
@@ -27,6 +28,9 @@ tests! {
         galera_stays_alike_and_alive,
         group_replication_with_several_primaries_stays_alike_and_alive,
         group_replication_with_one_primary_stays_alike_and_alive,
+    ],
+    within: [
+        patroni::tests,
     ],
 }
 

@@ -30,7 +30,7 @@ pub(super) struct Cluster {
     pub(super) control: String,
 }
 
-fn free_port() -> u16 {
+pub(super) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("an address").port()
 }

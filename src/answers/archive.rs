@@ -47,8 +47,9 @@ pub struct ArchivedRun {
     /// The same by table.
     #[serde(deserialize_with = "nullable")]
     pub tables: Option<Pairs<i64>>,
-    /// The partitions of it that were detached and are kept.
-    #[serde(default, deserialize_with = "nullable")]
+    /// The partitions of it that were detached and are kept; only on PostgreSQL, NULL if there are none.
+    #[serde(default)]
+    #[schemars(skip_serializing_if = "Option::is_none")]
     pub partitions: Option<Vec<ArchivedPartition>>,
     /// Rows that were restored.
     #[serde(deserialize_with = "nullable")]

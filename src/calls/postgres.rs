@@ -178,7 +178,7 @@ ORDER BY 1, 2";
 pub(super) const ARCHIVES: &str = "
 SELECT n.nspname, c.relname
 FROM pg_catalog.pg_namespace AS w
-JOIN pg_catalog.pg_namespace AS n ON n.oid = w.oid OR n.nspowner = w.nspowner
+JOIN pg_catalog.pg_namespace AS n ON n.oid = w.oid OR n.nspowner = w.nspowner AND pg_catalog.right(n.nspname, 8) = '_archive'
 JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid
 WHERE w.nspname = $1
   AND c.relkind = 'r'

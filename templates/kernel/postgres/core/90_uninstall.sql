@@ -43,7 +43,7 @@ BEGIN
         SELECT quote_ident(n.nspname)
         FROM pg_namespace AS n
         WHERE n.nspname = v_control
-           OR pg_get_userbyid(n.nspowner) = v_owner
+           OR pg_get_userbyid(n.nspowner) = v_owner AND right(n.nspname, 8) = '_archive'
     );
     -- The schema is its owner's.
     IF EXISTS (SELECT FROM pg_roles AS r WHERE r.rolname = v_owner) AND NOT pg_has_role(current_user, v_owner, 'USAGE') THEN

@@ -253,7 +253,11 @@ fn on_postgres(form: &Form, files: &BTreeMap<String, String>, title: &str) {
         .collect();
     // Where a runner knows no way back, there is none.
     let knows_down = !["atlas", "refinery"].contains(&form.runner);
-    assert_eq!(all.contains("DROP SCHEMA IF EXISTS"), knows_down, "{title}");
+    assert_eq!(
+        all.contains("DROP SCHEMA %s CASCADE"),
+        knows_down,
+        "{title}"
+    );
     no_setting_is_reset(&all, title);
 }
 

@@ -7,7 +7,7 @@ const MODEL: &str = "partition::a_run_drops_what_the_model_says";
 const FAMILIES: &str = "partition::partitions_of_several_tables_go_as_the_model_says";
 
 const AHEAD: &str = "partition::ahead::a_run_makes_what_the_model_says";
-const AHEAD_INNODB: &str = "partition::ahead::innodb::a_run_makes_what_the_model_says";
+const AHEAD_INNODB: &str = "partition::ahead::SERVER::innodb::a_run_makes_what_the_model_says";
 
 pub(super) const DEFECTS: &[Defect] = &[
     Defect {

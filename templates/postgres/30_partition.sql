@@ -191,7 +191,7 @@ DECLARE
     v_text  text;
     v_index text;
 BEGIN
-    SELECT n.nspname, c.relowner, c.relacl, c.relpersistence, c.relrowsecurity, c.relforcerowsecurity, c.relreplident,
+    SELECT n.nspname, c.relowner, c.relpersistence, c.relrowsecurity, c.relforcerowsecurity, c.relreplident,
         t.relowner AS owner, a.amname, s.spcname, x.reloptions AS toast, c.reloptions,
         (SELECT count(*) FROM pg_constraint AS k WHERE k.conrelid = v_table AND k.contype = 'f') AS keys
     INTO STRICT v_like
@@ -220,16 +220,7 @@ BEGIN
     );
     EXECUTE format('ALTER TABLE %s OWNER TO %I', v_new, pg_get_userbyid(v_like.owner));
     FOR v_text IN
-        SELECT format('GRANT %s%s ON %s TO %s%s', g.privilege_type, r.columns, v_new,
-            CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(g.grantee)) END,
-            CASE WHEN g.is_grantable THEN ' WITH GRANT OPTION' END)
-        FROM (
-            SELECT v_like.relacl AS acl, '' AS columns
-            UNION ALL
-            SELECT a.attacl, format(' (%I)', a.attname) FROM pg_attribute AS a WHERE a.attrelid = p_like AND NOT a.attisdropped
-        ) AS r
-        CROSS JOIN LATERAL aclexplode(r.acl) AS g
-        WHERE g.grantee NOT IN (v_like.relowner, v_like.owner)
+        SELECT g.statement FROM {{ control }}.partition_grants(p_like, v_new, ARRAY[v_like.relowner, v_like.owner]) AS g(statement)
     LOOP
         EXECUTE v_text;
     END LOOP;

@@ -244,19 +244,7 @@ fn at_once(cluster: &Cluster) -> Result<()> {
     for _ in 0..10 {
         cluster.load(0)?;
         let runners: Vec<_> = (0..3)
-            .map(|node| {
-                let mut session = cluster.session(node);
-                let (dialect, control) = (cluster.dialect, cluster.control.clone());
-                thread::spawn(move || {
-                    call(
-                        &mut session,
-                        dialect,
-                        &control,
-                        "run",
-                        &json!({"dry_run": true}),
-                    )
-                })
-            })
+            .map(|node| cluster.begin_run(node, json!({"dry_run": true})))
             .collect();
         for runner in runners {
             let answer = joined(runner)?;
@@ -341,12 +329,7 @@ fn held_elsewhere(cluster: &Cluster) -> Result<()> {
 fn held_at_once(cluster: &Cluster) -> Result<()> {
     for round in 0..10 {
         cluster.load(0)?;
-        let mut session = cluster.session(0);
-        let (dialect, control) = (cluster.dialect, cluster.control.clone());
-        let runner = thread::spawn(move || {
-            let options = json!({"rule": "jobs"});
-            call(&mut session, dialect, &control, "run", &options)
-        });
+        let runner = cluster.begin_run(0, json!({"rule": "jobs"}));
         thread::sleep(Duration::from_millis(5 * round));
         let mut holder = cluster.session(1);
         let mut held = Vec::new();

@@ -277,6 +277,17 @@ impl Cluster {
         self.aside(node, id, "run", json!({"rule": "jobs"}))
     }
 
+    /// A run in a thread.
+    pub(super) fn begin_run(
+        &self,
+        node: usize,
+        options: Value,
+    ) -> thread::JoinHandle<Result<Value>> {
+        let mut session = self.session(node);
+        let (dialect, control) = (self.dialect, self.control.clone());
+        thread::spawn(move || call(&mut session, dialect, &control, "run", &options))
+    }
+
     /// A call in a thread, which sleeps before it deletes the job with this id.
     pub(super) fn aside(
         &self,

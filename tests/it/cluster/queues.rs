@@ -9,7 +9,7 @@ use windrow::dialect::Dialect;
 
 use super::nodes::Cluster;
 use super::{DUE, joined};
-use crate::support::installation::{Session, call, connect};
+use crate::support::installation::{Session, connect};
 use crate::support::patience::until;
 
 /// How many transactions a member may have to apply.
@@ -29,20 +29,6 @@ fn write(session: &mut Session, first: i64) -> Result<()> {
 fn set(cluster: &Cluster, name: &str, value: Value) -> Result<Value> {
     let options = json!({"rule": "mails", "name": name, "value": value});
     cluster.call(0, "set_setting", options)
-}
-
-fn run(cluster: &Cluster) -> thread::JoinHandle<Result<Value>> {
-    let mut session = cluster.session(0);
-    let (dialect, control) = (cluster.dialect, cluster.control.clone());
-    thread::spawn(move || {
-        call(
-            &mut session,
-            dialect,
-            &control,
-            "run",
-            &json!({"rule": "mails"}),
-        )
-    })
 }
 
 /// Until the run says that it waits for this. Node 0 is asked for what it has: who waits for the others waits for the one that is behind.
@@ -97,7 +83,7 @@ fn of_a_group(cluster: &Cluster) -> Result<thread::JoinHandle<Result<Value>>> {
             Ok(reason(cluster, node)?.starts_with(&behind))
         })?;
     }
-    let runner = run(cluster);
+    let runner = cluster.begin_run(0, json!({"rule": "mails"}));
     waits_for(cluster, &format!("{behind}%"))?;
     ensure!(!runner.is_finished(), "{:?}", joined(runner));
     late.execute("UNLOCK TABLES")?;
@@ -141,7 +127,7 @@ fn of_galera(cluster: &Cluster) -> Result<thread::JoinHandle<Result<Value>>> {
                 .take_while(|_| !seen.load(Ordering::Relaxed))
                 .try_for_each(&mut stop_and_go)
         });
-        let runner = run(cluster);
+        let runner = cluster.begin_run(0, json!({"rule": "mails"}));
         let waited = waits_for(
             cluster,
             "a node of the cluster that is behind: flow control stopped writers for % ms (max_cluster_queue 5)",

@@ -309,6 +309,29 @@ COMMENT ON FUNCTION next_partition(text, text, text) IS
     'The next family of partitions of p_rule that is due: it ends after p_after (NULL: the first), and at p_cutoff at the latest. Reads '
     'only.';
 
+-- partition_grants: for a partition that is made like this one, or comes back as it was.
+--# create function partition_grants
+CREATE OR REPLACE FUNCTION partition_grants(p_id oid, p_to text, p_not_of oid[])
+RETURNS SETOF text
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT format('GRANT %s%s ON %s TO %s%s', g.privilege_type, r.columns, p_to,
+        CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(g.grantee)) END,
+        CASE WHEN g.is_grantable THEN ' WITH GRANT OPTION' END)
+    FROM (
+        SELECT c.relacl AS acl, '' AS columns FROM pg_class AS c WHERE c.oid = p_id
+        UNION ALL
+        SELECT a.attacl, format(' (%I)', a.attname) FROM pg_attribute AS a WHERE a.attrelid = p_id AND NOT a.attisdropped
+    ) AS r
+    CROSS JOIN LATERAL aclexplode(r.acl) AS g
+    WHERE g.grantee <> ALL (p_not_of)
+    ORDER BY 1
+$windrow$;
+--# comment on function partition_grants
+COMMENT ON FUNCTION partition_grants(oid, text, oid[]) IS
+    'The rights on a partition and its columns, but for those of the roles p_not_of, as statements that grant them on p_to.';
+
 -- rows_estimated: as the planner does it: the rows of a page when statistics were last taken, times the pages that there are now.
 --# create function rows_estimated
 CREATE OR REPLACE FUNCTION rows_estimated(p_id oid)
@@ -454,8 +477,8 @@ BEGIN
         LEFT JOIN partitions_of(p_rule) AS p ON p.o_id = d.id
         ORDER BY d.place
     );
-    SELECT f.o_name INTO v_family FROM partition_families(p_rule) AS f WHERE f.o_ids = p_ids;
     IF EXISTS (SELECT FROM rule AS r WHERE r.rule = p_rule AND r.document ? 'archive') THEN
+        SELECT f.o_name INTO v_family FROM partition_families(p_rule) AS f WHERE f.o_ids = p_ids;
         EXECUTE format('SELECT %s($1, $2, $3, $4, $5)', routine_of(p_rule, 'drop_partitions'))
         USING p_ids, v_bounds, setting_of(p_rule, 'lock_timeout')::integer, p_run, v_family;
     ELSE

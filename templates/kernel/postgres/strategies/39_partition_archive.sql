@@ -63,17 +63,7 @@ BEGIN
         ) AS x
         ORDER BY x.number
     ) || ARRAY(
-        SELECT format('GRANT %s%s ON %s TO %s%s', g.privilege_type, r.columns, v_part.called,
-            CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(g.grantee)) END,
-            CASE WHEN g.is_grantable THEN ' WITH GRANT OPTION' END)
-        FROM (
-            SELECT v_part.relacl AS acl, '' AS columns
-            UNION ALL
-            SELECT a.attacl, format(' (%I)', a.attname) FROM pg_attribute AS a WHERE a.attrelid = p_id AND NOT a.attisdropped
-        ) AS r
-        CROSS JOIN LATERAL aclexplode(r.acl) AS g
-        WHERE g.grantee <> v_part.relowner
-        ORDER BY 1
+        SELECT g.statement FROM partition_grants(p_id, v_part.called, ARRAY[v_part.relowner]) AS g(statement)
     ) || ARRAY(
         -- Those of the table come again with it.
         SELECT format('ALTER TABLE %s ADD CONSTRAINT %I %s', v_part.called, f.conname, pg_get_constraintdef(f.oid))

@@ -316,6 +316,17 @@ fn daily(default: bool) -> String {
     )
 }
 
+/// A partition that is due, with a row.
+fn add_old(installation: &mut Installation) {
+    installation.execute(&format!(
+        "CREATE TABLE old PARTITION OF event_log FOR VALUES FROM ({}) TO ({}); INSERT INTO event_log (logged_at) VALUES ({})",
+        day(-200),
+        day(-100),
+        day(-150)
+    ));
+    own(installation);
+}
+
 fn checked(installation: &mut Installation, check: &str) -> (String, String) {
     let verify = installation.call("verify", json!({})).expect("verify");
     let checks = verify["checks"].as_array().expect("checks");
@@ -329,13 +340,7 @@ fn checked(installation: &mut Installation, check: &str) -> (String, String) {
 
 pub(super) fn others_that_have_the_table_are_waited_for_and_then_passed_over() {
     let mut installation = armed_as(&example_of("event-log-rivals", "3d"), &daily(true));
-    installation.execute(&format!(
-        "CREATE TABLE old PARTITION OF event_log FOR VALUES FROM ({}) TO ({}); INSERT INTO event_log (logged_at) VALUES ({})",
-        day(-200),
-        day(-100),
-        day(-150)
-    ));
-    own(&mut installation);
+    add_old(&mut installation);
     // Somebody reads the default partition; a writer goes on beside the run.
     let mut reader = installation.connect();
     reader
@@ -421,13 +426,7 @@ pub(super) fn two_workers_make_what_one_would() {
         ..example_of("event-log-pair", "9d")
     };
     let mut installation = armed_as(&graph, &daily(true));
-    installation.execute(&format!(
-        "CREATE TABLE old PARTITION OF event_log FOR VALUES FROM ({}) TO ({}); INSERT INTO event_log (logged_at) VALUES ({})",
-        day(-200),
-        day(-100),
-        day(-150)
-    ));
-    own(&mut installation);
+    add_old(&mut installation);
     at_once(&installation, 1, 1);
     let parts = there(&mut installation);
     assert_eq!(parts.len(), 13, "{parts:?}");
@@ -439,12 +438,10 @@ pub(super) fn two_workers_make_what_one_would() {
 
 pub(super) fn a_run_that_cannot_make_partitions_drops_and_ends_red() {
     let mut installation = armed_as(&example_of("event-log-red", "3d"), &daily(false));
+    add_old(&mut installation);
     installation.execute(&format!(
-        "CREATE TABLE old PARTITION OF event_log FOR VALUES FROM ({}) TO ({}); INSERT INTO event_log (logged_at) VALUES ({});
-         DROP TABLE event_log_p1; CREATE TABLE event_log_p1 PARTITION OF event_log FOR VALUES FROM ({}) TO ({3}::timestamptz + interval '5 hours')",
-        day(-200),
-        day(-100),
-        day(-150),
+        "DROP TABLE event_log_p1;
+         CREATE TABLE event_log_p1 PARTITION OF event_log FOR VALUES FROM ({}) TO ({0}::timestamptz + interval '5 hours')",
         day(-1)
     ));
     own(&mut installation);

@@ -101,10 +101,10 @@ $windrow$;
 
 {% endif -%}
 {% endfor -%}
--- {{ rule.name }}_drop_partitions: drops partitions, in this order: plain tables that the catalog has, under a lock that lets nobody
+-- {{ rule.name }}_drop_partitions: {% if rule.timed.partition.all_detached %}detaches{% elif rule.timed.partition.detached %}drops or detaches{% else %}drops{% endif %} partitions, in this order: plain tables that the catalog has, under a lock that lets nobody
 -- change it, as partitions of exactly {{ rule.timed.partition.told }} with exactly the bounds p_bounds. Anything else is an error.
 -- Whoever wants the table meanwhile waits as long as this waits for its locks, p_wait milliseconds at most: half of them for the
--- table, the rest for the partitions and the default one. What they lock is dropped at once.
+-- table, the rest for the partitions and the default one.{% if not rule.timed.partition.detached %} What they lock is dropped at once.{% endif %}
 --# create function {{ control }}.{{ rule.name }}_drop_partitions
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_drop_partitions(
 {%- if rule.timed.partition.detached %}
@@ -118,9 +118,13 @@ LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' SET timezone = 'UTC'
 AS $windrow$
 DECLARE
+{%- if rule.timed.partition.all_detached %}
+    v_place integer;
+{%- else %}
     v_schema text;
     v_name   text;
     v_place  integer;
+{%- endif %}
 BEGIN
     PERFORM set_config('lock_timeout', greatest(p_wait / {{ 2 * rule.timed.members | length }}, 1) || 'ms', true);
 {%- for member in rule.timed.members %}
@@ -135,11 +139,17 @@ BEGIN
     PERFORM set_config('lock_timeout', greatest(p_wait / (4 * greatest(cardinality(p_partitions), 1)), 1) || 'ms', true);
 {%- endif %}
     FOR v_place IN 1 .. cardinality(p_partitions) LOOP
+{%- if rule.timed.partition.all_detached %}
+        PERFORM
+        FROM pg_inherits AS i
+        JOIN pg_class AS c ON c.oid = i.inhrelid
+{%- else %}
         SELECT n.nspname, c.relname
         INTO v_schema, v_name
         FROM pg_inherits AS i
         JOIN pg_class AS c ON c.oid = i.inhrelid
         JOIN pg_namespace AS n ON n.oid = c.relnamespace
+{%- endif %}
         WHERE i.inhparent IN ({{ rule.timed.partition.tables }})
           AND i.inhrelid = p_partitions[v_place]
           AND NOT i.inhdetachpending

@@ -1195,7 +1195,7 @@ BEGIN
 {%- endfilter %}
         SET o_rows = ROW_COUNT();
 {%- elif rule.single.locks %}
-{{- <w.delete_listed rule /> }}
+{{- <w.delete_listed rule maria /> }}
 {%- else %}
 {%- filter fit %}
         «SELECT COUNT(*) ‹INTO o_count›
@@ -1219,7 +1219,7 @@ BEGIN
 {%- endif %}
     END IF;
     IF o_count = v_listed{% if rule.single.ranked %} AND v_again = v_keys{% endif %} THEN
-{{- <w.delete_listed rule /> }}
+{{- <w.delete_listed rule maria /> }}
 {%- endif %}
 {%- if maria %}
         SET o_first = CONCAT(SUBSTRING_INDEX(TRIM(TRAILING ']' FROM v_keys), ',', 10), ']');
@@ -1235,13 +1235,19 @@ END;
 {%- endcomponent w.sweep %}
 
 {#- The rows of a list, which are locked, are deleted. -#}
-{% component w.delete_listed(rule) -%}
+{% component w.delete_listed(rule, maria) -%}
+{%- if maria %}
 {%- filter fit %}
         «DELETE t
         FROM {{ <w.listed rule /> }}
         STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.single.matches_r }}»;
 {%- endfilter %}
         SET o_rows = ROW_COUNT();
+{%- else %}
+{%- filter fit %}
+        CALL delete_listed({{ rule.single.deletes_list }}, v_keys, o_rows);
+{%- endfilter %}
+{%- endif %}
 {%- endcomponent w.delete_listed %}
 
 {#- The keys of those rows of a batch that are deleted, in the order of the pass. locks: under their locks; a condition that is a value, and

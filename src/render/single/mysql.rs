@@ -4,7 +4,8 @@ use super::parts::{now, oldest, ranked};
 use super::views::{KeyView, MysqlView, PassView};
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Kind, Rule, Single};
-use crate::render::names::local;
+use crate::render::marks;
+use crate::render::names::{local, table_name};
 use crate::render::rules::has_family;
 
 pub(super) fn view(
@@ -58,6 +59,11 @@ pub(super) fn view(
         parts.join(between)
     };
     let shown = oldest(rule, single);
+    let deletes_list = format!(
+        "DELETE FROM {} AS t WHERE t.{} IN (0)",
+        table_name(graph, Dialect::Mysql, &graph.table(rule.root).name),
+        keys[0].column,
+    );
     MysqlView {
         read: taken,
         read_times: times,
@@ -91,7 +97,9 @@ pub(super) fn view(
             && !has_family(rule)
             && rule.archive.is_empty()
             // Nobody knows what it reads, which a DELETE would lock.
-            && rule.where_sql.is_none(),
+            && rule.where_sql.is_none()
+            && Dialect::Mysql.text(&deletes_list) == format!("'{deletes_list}'"),
+        deletes_list: marks::signed(&format!("'«{deletes_list}»'")),
         hexed,
     }
 }

@@ -227,9 +227,11 @@ pub(crate) struct MysqlView {
     pub(crate) cutoff: String,
     pub(crate) ranked: Option<RankedView>,
     /// Whether a batch may use a list of keys: nothing is deleted with its rows, nothing is kept of them, and keys
-    /// are numbers, of
-    /// which a list has all.
+    /// are numbers, of which a list has all. Nor is there a name that a text literal would have to escape.
     pub(crate) swept: bool,
+    /// The statement that deletes such a list on MySQL, marked, as a literal, with `(0)` for the list. Of a join with the
+    /// list, MySQL would read each row twice.
+    pub(crate) deletes_list: String,
     /// Whether a DELETE of MariaDB can judge the rows that it locks.
     pub(crate) at_once: bool,
 }

@@ -24,6 +24,7 @@ tests! {
         what_writers_re_date_beside_runs_stays,
         orphans_go_by_lists_and_those_that_are_none_any_more_stay,
         a_list_locks_no_row_that_is_kept,
+        a_list_reads_no_other_row,
     ],
 }
 
@@ -279,6 +280,31 @@ fn a_list_locks_no_row_that_is_kept(flavour: Flavour) {
         .expect("a hold");
     let of_none = free_during(&mut installation);
     assert_eq!(of_none, (Vec::from_iter(1..=8), "none".to_owned()));
+}
+
+/// However long the list is for MySQL's memory, and however many of the rows are on it, the table is not searched for them: that would
+/// wait for the row that a rival has, which is kept.
+fn a_list_reads_no_other_row(flavour: Flavour) {
+    let mut installation = super::new(dialect_of(flavour));
+    for id in 1..=50 {
+        let time = if id == 7 { "2037-01-01" } else { "2026-01-01" };
+        installation.execute(&format!(
+            "INSERT INTO task_state_store (id, dag_run_id, task_id, name, value, expires_at) VALUES ({id}, {id}, '', '', '', '{time}')"
+        ));
+    }
+    installation.execute("ANALYZE TABLE task_state_store");
+    let mut rival = installation.connect();
+    rival
+        .execute("BEGIN; SELECT id FROM task_state_store WHERE id = 7 FOR UPDATE")
+        .expect("a lock");
+    if flavour == Flavour::Mysql {
+        installation.execute("SET range_optimizer_max_mem_size = 1");
+    }
+    installation.execute("SET innodb_lock_wait_timeout = 1");
+    assert_eq!(
+        listed(&mut installation, "task_state"),
+        (49, Some("49".to_owned()))
+    );
 }
 
 fn a_locked_row_makes_no_list_wait(flavour: Flavour) {

@@ -329,6 +329,26 @@ BEGIN
     UPDATE run_table AS t SET t.deleted_rows = t.deleted_rows + p_rows WHERE t.run_id = p_run AND t.rule = p_rule;
 END;
 
+-- delete_listed: a DELETE of MySQL that has the keys in its text: of a join with the list it would read each row twice. Without the hints,
+-- it would search the whole table for a long list, and lock each row on its way, or wait for whoever has it.
+--# create procedure delete_listed
+CREATE PROCEDURE delete_listed(IN p_delete longtext, IN p_keys json, OUT o_rows bigint)
+SQL SECURITY INVOKER
+COMMENT 'Runs p_delete, of rows t and ending in (0), with these keys, a JSON list, in place of the 0; called by the verb sweep.'
+BEGIN
+    SET o_rows = 0, @windrow_delete = CONCAT(
+        'DELETE /*+ INDEX(t) SET_VAR(range_optimizer_max_mem_size = 0) */',
+        TRIM(TRAILING '(0)' FROM TRIM(LEADING 'DELETE' FROM p_delete)),
+        NULLIF(REPLACE(REPLACE(p_keys, '[', '('), ']', ')'), '()')
+    );
+    IF @windrow_delete IS NOT NULL THEN
+        PREPARE windrow_delete FROM @windrow_delete;
+        EXECUTE windrow_delete;
+        SET o_rows = ROW_COUNT();
+        DEALLOCATE PREPARE windrow_delete;
+    END IF;
+END;
+
 -- listed_held: whether a hold keeps a row of a list, or was set without a row, so that it may keep any.
 --# create procedure listed_held
 CREATE PROCEDURE listed_held(IN p_rule varchar(64), IN p_keys json, OUT o_held boolean)

@@ -412,6 +412,12 @@ fn armed_together(cluster: &Cluster, node: usize) -> Result<()> {
             node,
             &format!("GRANT SELECT ON performance_schema.replication_group_members TO {owner}"),
         )?;
+    } else {
+        let owner = cluster.text(node, "SELECT owner FROM W.spec")?;
+        cluster.execute(
+            node,
+            &format!("GRANT SELECT ON mysql.wsrep_cluster_members TO {owner}"),
+        )?;
     }
     arm(&name)?;
     for other in if cluster.is_open {
@@ -449,8 +455,8 @@ fn comes_back_outside(cluster: &mut Cluster, node: usize) -> Result<()> {
     Ok(())
 }
 
-/// The node that runs is killed. The others go on by themselves, once its run has given no sign of life for five minutes. The dead one
-/// comes back by itself, outside of its cluster, and does nothing.
+/// The node that runs is killed. The others go on by themselves, as soon as it is no member any more; where they may not see the
+/// members, its run counts as alive. The dead one comes back by itself, outside of its cluster, and does nothing.
 fn dies(cluster: &mut Cluster) -> Result<()> {
     let (dying, others) = if cluster.is_open {
         (1, [0, 2])
@@ -475,19 +481,28 @@ fn dies(cluster: &mut Cluster) -> Result<()> {
             .is_ok())
     })?;
     let last = "SELECT r.status FROM W.run AS r ORDER BY r.run_id DESC LIMIT 1";
-    cluster.execute(heir, "CALL W.reap()")?;
-    ensure!(cluster.text(heir, last)? == "running");
-    let refused = cluster.call(heir, "run", json!({"dry_run": true}))?;
-    ensure!(
-        refused["reason"].to_string().contains("another server"),
-        "{refused}"
-    );
-    cluster.execute(
-        heir,
-        "UPDATE W.run SET alive_at = UTC_TIMESTAMP(6) - INTERVAL 6 MINUTE WHERE status = 'running'",
-    )?;
-    cluster.execute(heir, "CALL W.reap()")?;
-    ensure!(cluster.text(heir, last)? == "crashed");
+    let member = "SELECT r.member IS NOT NULL FROM W.run AS r ORDER BY r.run_id DESC LIMIT 1";
+    ensure!(cluster.text(heir, member)? == "1", "no member is noted");
+    if cluster.dialect == Dialect::Mariadb {
+        let owner = cluster.text(heir, "SELECT owner FROM W.spec")?;
+        let right = "SELECT ON mysql.wsrep_cluster_members";
+        cluster.execute(heir, &format!("REVOKE {right} FROM {owner}"))?;
+        cluster.execute(heir, "CALL W.reap()")?;
+        ensure!(cluster.text(heir, last)? == "running");
+        let refused = cluster.call(heir, "run", json!({"dry_run": true}))?;
+        ensure!(
+            refused["reason"].to_string().contains("another server"),
+            "{refused}"
+        );
+        cluster.execute(heir, &format!("GRANT {right} TO {owner}"))?;
+    }
+    until("the dead node is no member", || {
+        cluster.execute(heir, "CALL W.reap()")?;
+        Ok(cluster.text(heir, last)? == "crashed")
+    })?;
+    let why = "SELECT r.reason FROM W.run AS r ORDER BY r.run_id DESC LIMIT 1";
+    let why = cluster.text(heir, why)?;
+    ensure!(why.contains("no member of the cluster any more"), "{why}");
     let answer = cluster.call(heir, "run", json!({}))?;
     ensure!(answer["status"] == "failed", "{answer}");
     let left = cluster.alike("a dead node", &others)?;

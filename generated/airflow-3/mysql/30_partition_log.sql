@@ -89,7 +89,7 @@ CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.partition
     IN p_as_of datetime(6), IN p_cutoff datetime(6), OUT o_found bigint, OUT o_first longtext, OUT o_count bigint, OUT o_rows bigint,
     OUT o_place longtext) SQL SECURITY DEFINER
 COMMENT 'Fills work_bound with the last row of the batch, and deletes those that may be; o_rows: NULL where one is locked, held or
-    changed. [body f9bba708ef27]'
+    changed. [body 2f60a1412f43]'
 BEGIN
     DECLARE v_under_way, v_held, v_more boolean;
     DECLARE v_listed, v_dated bigint;
@@ -135,9 +135,7 @@ BEGIN
     -- They are locked since they were judged: what held then holds until the end of the transaction. Nobody is waited for.
     CALL listed_held('partition_log', v_keys, v_held);
     IF o_found BETWEEN 1 AND p_rows AND v_dated = v_listed AND NOT v_held AND v_ahead > 0 THEN
-        DELETE t FROM JSON_TABLE(v_keys, '$[*]' COLUMNS (k1 int PATH '$')) AS r
-            STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t ON t.`id` = r.k1;
-        SET o_rows = ROW_COUNT();
+        CALL delete_listed('DELETE FROM `airflow`.`partitioned_asset_key_log` AS t WHERE t.`id` IN (0)', v_keys, o_rows);
         SELECT JSON_ARRAY(b.pass, b.row_key, CAST(b.k1 AS char)) INTO o_place FROM work_bound AS b WHERE b.position = 2;
     ELSEIF v_listed > 0 THEN
         -- Locked and not deleted: the caller rolls back where o_rows is not o_count.

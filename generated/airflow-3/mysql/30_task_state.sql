@@ -89,7 +89,7 @@ CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_stat
     IN p_as_of datetime(6), IN p_cutoff datetime(6), OUT o_found bigint, OUT o_first longtext, OUT o_count bigint, OUT o_rows bigint,
     OUT o_place longtext) SQL SECURITY DEFINER
 COMMENT 'Fills work_bound with the last row of the batch, and deletes those that may be; o_rows: NULL where one is locked, held or
-    changed. [body 4f5e9221bf99]'
+    changed. [body baef9982d3db]'
 BEGIN
     DECLARE v_under_way, v_held, v_more boolean;
     DECLARE v_listed, v_dated bigint;
@@ -136,9 +136,7 @@ BEGIN
             WHERE (p_pass = 1 AND t.`expires_at` < v_now) FOR UPDATE OF t SKIP LOCKED;
     END IF;
     IF o_count = v_listed THEN
-        DELETE t FROM JSON_TABLE(v_keys, '$[*]' COLUMNS (k1 int PATH '$')) AS r
-            STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`id` = r.k1;
-        SET o_rows = ROW_COUNT();
+        CALL delete_listed('DELETE FROM `airflow`.`task_state_store` AS t WHERE t.`id` IN (0)', v_keys, o_rows);
         SELECT JSON_ARRAY(b.pass, b.row_key, CAST(b.k1 AS char), CAST(b.c1 AS char)) INTO o_place FROM work_bound AS b WHERE b.position = 2;
     END IF;
 END$$

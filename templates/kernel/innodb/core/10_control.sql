@@ -217,15 +217,19 @@ CREATE TABLE IF NOT EXISTS run (
     waiting_since datetime(6),
     backend_pid bigint       NOT NULL,
     node        varchar(700),
+    member      varchar(36),
     alive_at    datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
     started_by  varchar(400) NOT NULL DEFAULT (USER()),
     started_at  datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
     finished_at datetime(6)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'One row per run. as_of is the instant that all cutoffs of the run are counted from. node: the
-        server_identity() of the server it runs on; alive_at: its last sign of life, which every batch gives. crashed:
-        its session vanished, seen by the next run; on another server of a cluster, no sign of life for five minutes.
+        server_identity() of the server it runs on; member: as what that belongs to a Galera cluster or a group; alive_at: its last
+        sign of life, which every batch gives. crashed: its session vanished, seen by the next run; on another server of a cluster,
+        that is no member any more, or gave no sign of life for five minutes.
         waiting_for: why it rests before its next batch, or rested when it ended.';
+--# add column run.member
+CALL add_column('run', 'member', 'varchar(36) AFTER node');
 -- What a column may hold is declared again where an earlier version declared it otherwise.
 --# prepare constraint run_trigger
 SET @windrow_statement = /*M! 'ALTER TABLE run MODIFY COLUMN `trigger` varchar(20) NOT NULL CHECK (`trigger` IN '

@@ -70,6 +70,55 @@ BEGIN
     END IF;
 END;
 
+-- cluster_nodes: who belongs to the cluster of this server, as its members call themselves. A member that has failed or left commits
+-- nothing any more. Galera writes its members into a table of its own.
+--# create procedure cluster_nodes
+CREATE PROCEDURE cluster_nodes(OUT o_own varchar(36), OUT o_all longtext)
+SQL SECURITY DEFINER
+COMMENT 'The identifier of this server in its Galera cluster or group, and those of all members, with commas between them; NULL where it
+    is no member now, or may not see them.'
+BEGIN
+    SET o_own = NULL, o_all = NULL;
+    /*M!
+    galera: BEGIN
+        -- No such table, or no right to read it.
+        DECLARE EXIT HANDLER FOR 1142, 1146 BEGIN END;
+        SELECT GROUP_CONCAT(m.node_uuid) INTO o_all FROM mysql.wsrep_cluster_members AS m;
+        SELECT MAX(IF(v.variable_name = 'wsrep_gcomm_uuid', v.variable_value, NULL))
+        INTO o_own
+        FROM information_schema.global_status AS v
+        WHERE v.variable_name IN ('wsrep_cluster_status', 'wsrep_gcomm_uuid')
+        HAVING MAX(IF(v.variable_name = 'wsrep_cluster_status', v.variable_value, NULL)) = 'Primary';
+    END galera; */
+    /*!80000
+    of_group: BEGIN
+        -- No right to see them.
+        DECLARE EXIT HANDLER FOR 1142 BEGIN END;
+        SELECT MAX(IF(m.member_id = @@server_uuid AND m.member_state = 'ONLINE', m.member_id, NULL)), GROUP_CONCAT(m.member_id)
+        INTO o_own, o_all
+        FROM performance_schema.replication_group_members AS m;
+    END of_group; */
+    IF COALESCE(FIND_IN_SET(o_own, o_all), 0) = 0 THEN
+        SET o_own = NULL, o_all = NULL;
+    END IF;
+END;
+
+-- note_member: as which member of its cluster a run works.
+--# create procedure note_member
+CREATE PROCEDURE note_member(IN p_run bigint)
+SQL SECURITY DEFINER
+COMMENT 'Writes run.member, where a Galera cluster or a group is armed.'
+BEGIN
+    DECLARE v_armed_on varchar(700);
+    DECLARE v_own      varchar(36);
+    DECLARE v_all      longtext;
+    SELECT c.server_identity INTO v_armed_on FROM control AS c;
+    IF v_armed_on LIKE 'cluster %' AND v_armed_on NOT LIKE 'cluster of servers %' THEN
+        CALL cluster_nodes(v_own, v_all);
+        UPDATE run AS r SET r.member = v_own WHERE r.run_id = p_run;
+    END IF;
+END;
+
 -- not_armed: why nobody armed windrow here. Where a cluster is armed, each of its servers that takes writes may delete. One of those
 -- that only replicate, which failed and has come back, may find that another one has taken over, and cannot see it: it waits until a
 -- replica follows it.
@@ -330,8 +379,9 @@ END;
 
 -- reap: closes the runs of the ledger that say running, though their call is over: its session vanished, or it is this
 -- very session, whose statement was killed. What they committed is kept. Sessions and their locks are known to their own
--- server only: a run of another one, in a cluster, has crashed when it gave no sign of life for five minutes; each batch gives one,
--- and each minute of a rest. A purge or a stamp has an hour. What is called crashed and lives ends before its next batch.
+-- server only: a run of another one, in a cluster, has crashed when that is no member any more, or when it gave no sign of life for five
+-- minutes; each batch gives one, and each minute of a rest. A purge or a stamp has an hour. What is called crashed and lives ends before
+-- its next batch.
 --# create procedure reap
 CREATE PROCEDURE reap()
 SQL SECURITY DEFINER
@@ -345,6 +395,8 @@ BEGIN
     DECLARE v_node varchar(700);
     DECLARE v_lock varchar(64);
     DECLARE v_workers int;
+    DECLARE v_own     varchar(36);
+    DECLARE v_members longtext;
     DECLARE v_session longtext;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
@@ -354,6 +406,10 @@ BEGIN
     CALL ease(v_session);
     SELECT s.run_lock, s.workers INTO v_lock, v_workers FROM spec AS s;
     CALL server_identity(v_node);
+    SELECT MIN(r.run_id) INTO v_run FROM run AS r WHERE r.status = 'running' AND r.member IS NOT NULL AND r.node <> v_node;
+    IF v_run IS NOT NULL THEN
+        CALL cluster_nodes(v_own, v_members);
+    END IF;
     -- One by one: whoever reads them all to change some waits for those that live.
     closing: LOOP
         SELECT MIN(r.run_id)
@@ -369,7 +425,8 @@ BEGIN
                   WHEN 'STAMP' THEN CONCAT(v_lock, '.stamp')
                   ELSE CONCAT(v_lock, IF(JSON_VALUE(r.options, '$.worker') > 1, CONCAT('.w', JSON_VALUE(r.options, '$.worker') + 0), ''))
               END) <=> r.backend_pid,
-              r.alive_at < UTC_TIMESTAMP(6) - INTERVAL IF(r.`trigger` IN ('PURGE', 'STAMP'), 60, 5) MINUTE
+              FIND_IN_SET(r.member, v_members) = 0
+              OR r.alive_at < UTC_TIMESTAMP(6) - INTERVAL IF(r.`trigger` IN ('PURGE', 'STAMP'), 60, 5) MINUTE
           );
         IF v_run IS NULL THEN
             LEAVE closing;
@@ -386,6 +443,8 @@ BEGIN
             ),
             r.reason = CASE
                 WHEN r.status = 'cancelled' THEN 'cancelled'
+                WHEN r.node <> v_node AND FIND_IN_SET(r.member, v_members) = 0
+                    THEN 'its server is no member of the cluster any more; what it committed is kept'
                 WHEN r.node <> v_node THEN CONCAT('no sign of life from its server for ',
                     IF(r.`trigger` IN ('PURGE', 'STAMP'), 'an hour', 'five minutes'), '; what it committed is kept')
                 ELSE 'its session vanished; what it committed is kept'

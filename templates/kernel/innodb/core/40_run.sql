@@ -350,6 +350,7 @@ BEGIN
         VALUES (COALESCE(v_trigger, 'MANUAL'), v_dry_run, p_options, v_as_of, UTC_TIMESTAMP(6) + INTERVAL v_budget SECOND,
             CONNECTION_ID(), v_node, USER());
         SET o_run = LAST_INSERT_ID();
+        CALL note_member(o_run);
         CALL run_open(o_run, v_rule);
         IF v_workers > 1 THEN
             CALL sweep_join(o_run, COALESCE(JSON_VALUE(p_options, '$.worker'), 1));
@@ -817,6 +818,7 @@ BEGIN
         WHERE r.run_id = o_run;
         CALL not_ready(v_text, 'any session may: end it, and purge again');
     END IF;
+    CALL note_member(o_run);
     CALL run_open(o_run, o_rule);
 END;
 

@@ -571,6 +571,7 @@ BEGIN
             CONNECTION_ID(), v_node, USER()
         );
         SET o_run = LAST_INSERT_ID();
+        CALL note_member(o_run);
         CALL note_catalog(o_run);
         INSERT INTO run_stamp (run_id, rule, batch_families, table_rows)
         SELECT o_run, r.rule, LEAST(COALESCE(v_text, 200) + 0, 20), CONCAT('[', GROUP_CONCAT('0' SEPARATOR ', '), ']')

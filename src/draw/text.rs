@@ -11,7 +11,7 @@ pub fn text(graph: &Graph) -> String {
     for rule in &graph.rules {
         let _ = write!(out, "\nrule {}\n\n", rule.name);
         if let Some(sql) = &rule.where_sql {
-            let what = if rule.by_end() { "final" } else { "rows" };
+            let what = if rule.knows_final() { "final" } else { "rows" };
             let _ = write!(
                 out,
                 "{what} where {sql} (SQL that windrow does not read)\n\n"

@@ -37,7 +37,7 @@ pub const REASONS: [Reason; 11] = [
     reason(
         "NON_FINAL_MEMBER",
         "a member has not ended",
-        "a row of the family is still running (a NULL state counts as running)",
+        "a row of the family is still running (a NULL state counts as running); in a rule of partitions: a row of the partition, by `final`",
     ).or(
         "Nothing, if the application will end it. An abandoned row never ends: correct its state in the application, or \
          check whether `final` in the spec lacks a state.",
@@ -56,7 +56,7 @@ pub const REASONS: [Reason; 11] = [
         "RETENTION_NOT_REACHED",
         "a member ended too recently",
         "a member ended too recently; or it became one of the newest roots of its group (`keep`) during the run; in a \
-         rule of partitions of several tables: a partition is over, but one that goes with it is not",
+         rule of partitions: a row ended too recently (`end_time`), or a partition is over, but one that goes with it is not",
     ).or(
         "Nothing: it becomes due by itself.",
     ),

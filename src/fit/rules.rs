@@ -141,6 +141,16 @@ fn timed_findings(
             column_finding(table, &column, catalog.dialect, live, found);
         }
     }
+    let root = graph.table(rule.root);
+    if let (Some(end), Some(live)) = (&timed.end, catalog.tables.get(&root.name)) {
+        match end.epoch {
+            Some(epoch) => epoch_finding(root, &end.time, epoch, catalog.dialect, live, found),
+            None => column_finding(root, &end.time, catalog.dialect, live, found),
+        }
+        if let Some(otherwise) = &end.otherwise {
+            column_finding(root, otherwise, catalog.dialect, live, found);
+        }
+    }
     for stamp in &timed.stamps {
         stamp_findings(graph, stamp, catalog, found);
     }

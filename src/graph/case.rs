@@ -2,8 +2,8 @@
 
 use crate::dialect::Dialect;
 use crate::graph::{
-    Artifact, Column, Condition, Definition, Edge, Graph, Last, Link, Member, Named, Need, Newest,
-    Over, Own, Reference, Retention, Rule, Single, Source, Stamp, Strategy, Table, Timed,
+    Artifact, Column, Condition, Definition, Edge, End, Graph, Last, Link, Member, Named, Need,
+    Newest, Over, Own, Reference, Retention, Rule, Single, Source, Stamp, Strategy, Table, Timed,
 };
 
 impl Graph {
@@ -212,6 +212,7 @@ fn of_timed(timed: &mut Timed) -> Vec<&mut String> {
         detached: _,
         members,
         ended,
+        end,
         references,
         stamps,
     } = timed;
@@ -221,6 +222,15 @@ fn of_timed(timed: &mut Timed) -> Vec<&mut String> {
         found.extend(family);
     }
     found.extend(of_columns(ended));
+    if let Some(End {
+        time,
+        otherwise,
+        epoch: _,
+    }) = end
+    {
+        found.push(&mut time.name);
+        found.extend(of_columns(otherwise));
+    }
     for reference in references {
         let Reference {
             table,

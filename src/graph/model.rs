@@ -13,7 +13,7 @@ pub use rule::{
     Artifact, Document, Figure, Last, Limits, Link, Newest, Over, ReportField, Rule, Shared,
     Strategy,
 };
-pub use strategy::{Member, Need, Own, Reference, Single, Stamp, Timed, Unit};
+pub use strategy::{End, Member, Need, Own, Reference, Single, Stamp, Timed, Unit};
 pub use table::{Action, Edge, Final, Ignored, Named, Table, TableId, Through, With};
 
 /// One managed system: its tables, what belongs to what, and what to purge when.

@@ -31,7 +31,7 @@ use crate::diagnostic::{Diagnostic, Span};
 use crate::graph::conditions::conditions;
 use crate::graph::names;
 use crate::graph::tables::Resolved;
-use crate::graph::{Condition, Rule, Shared, Strategy, TableId};
+use crate::graph::{Rule, Shared, Strategy, TableId};
 use crate::spec::{self, Spec, Text, in_file_order};
 
 /// Resolves `[rules]`; what depends on something missing is left out.
@@ -124,7 +124,7 @@ fn rule(
         .as_ref()
         .and_then(|root| family::root(spec, root, tables, diagnostics));
     let candidates = conditions(&rule.candidates, diagnostics);
-    let finals = finals(name, rule, diagnostics);
+    let finals = end::finals(name, rule, diagnostics);
     let retention = retention::retention(text, name, rule.retention.as_ref(), diagnostics);
     let newest = newest(text, name, rule, diagnostics);
     let limits = limits(&rule.limits, diagnostics);
@@ -168,25 +168,6 @@ fn rule(
         report,
         order,
     })
-}
-
-/// What a row holds that is final.
-fn finals(name: &Text, rule: &spec::Rule, diagnostics: &mut Vec<Diagnostic>) -> Vec<Condition> {
-    let Some(written) = &rule.r#final else {
-        return Vec::new();
-    };
-    if written.get_ref().is_empty() {
-        diagnostics.push(Diagnostic::error(
-            "empty-final",
-            written.span(),
-            format!(
-                "rule `{}` does not say which rows are final",
-                name.get_ref().escape_debug()
-            ),
-            "name a column and the values of rows that no longer change: `{ state = [5, 6, 7] }`",
-        ));
-    }
-    conditions(written.get_ref(), diagnostics)
 }
 
 /// Whether the rule's triggers are wanted; they need a table to be on.

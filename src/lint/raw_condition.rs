@@ -15,9 +15,9 @@ value(s)`, NULL or not) belongs there.",
 
 fn check(spec: &Spec, graph: &Graph) -> Vec<Diagnostic> {
     rules(spec, graph)
-        .filter_map(|(_, written, rule)| Some((written.where_sql.as_ref()?, rule.by_end())))
-        .map(|(sql, by_end)| {
-            let (which, field) = match by_end {
+        .filter_map(|(_, written, rule)| Some((written.where_sql.as_ref()?, rule.knows_final())))
+        .map(|(sql, knows_final)| {
+            let (which, field) = match knows_final {
                 true => ("are final", "final"),
                 false => ("a rule is about", "candidates"),
             };

@@ -2,8 +2,8 @@
 
 use super::html::{Line, code, names, said};
 use crate::graph::{
-    Action, Condition, Edge, Epoch, Graph, Literal, Need, Retention, Rule, Shared, Single, Source,
-    Strategy, Table, TableId, Unit, With,
+    Action, Condition, Edge, End, Epoch, Graph, Literal, Need, Retention, Rule, Shared, Single,
+    Source, Strategy, Table, TableId, Unit, With,
 };
 use crate::ui::{count, retention as span};
 
@@ -42,7 +42,7 @@ fn only(lead: &str, all: &[Condition], sql: Option<&str>) -> Line {
 /// In one sentence, which rows a rule deletes and when.
 pub(super) fn deleted(graph: &Graph, rule: &Rule) -> Line {
     let mut root = line![code(&graph.table(rule.root).name)];
-    let sql = rule.where_sql.as_deref().filter(|_| !rule.by_end());
+    let sql = rule.where_sql.as_deref().filter(|_| !rule.knows_final());
     root.extend(only(" with ", &rule.candidates, sql));
     match &rule.strategy {
         Strategy::EndTime => ended(rule, root),
@@ -339,6 +339,26 @@ pub(super) fn kept(graph: &Graph, rule: &Rule) -> Vec<Line> {
     lines
 }
 
+/// The rows that keep a partition until they have ended.
+fn waits(graph: &Graph, rule: &Rule, end: Option<&End>) -> Line {
+    let (table, sql) = (&graph.table(rule.root).name, rule.where_sql.as_deref());
+    let mut line = line![said("Partitions with a row of "), code(table)];
+    line.extend(only(" that has not ended (ended is: ", &rule.r#final, sql));
+    if rule.waits_for_final() {
+        line.push(said("; NULL is not)"));
+    }
+    if let Some(end) = end {
+        line.push(said(if rule.waits_for_final() { ", or" } else { "" }));
+        line.extend(line![said(" whose "), code(&end.time.name)]);
+        let otherwise = end.otherwise.iter();
+        line.extend(otherwise.flat_map(|it| line![said(", else "), code(&it.name)]));
+        line.push(said(" is NULL, or not "));
+        line.extend(after(&rule.retention));
+    }
+    line.push(said(if end.is_some() { " ago." } else { "." }));
+    line
+}
+
 /// What is kept for want of an end, or of time.
 fn time_keeps(graph: &Graph, rule: &Rule) -> Vec<Line> {
     let mut lines = Vec::new();
@@ -382,6 +402,9 @@ fn time_keeps(graph: &Graph, rule: &Rule) -> Vec<Line> {
         lines.push(line);
     } else if let Some(timed) = rule.timed() {
         lines.push(line![said("What has no time: "), time(), said(" is NULL.")]);
+        if rule.waits_for_rows() {
+            lines.push(waits(graph, rule, timed.end.as_ref()));
+        }
         if let Some(ended) = &timed.ended {
             lines.push(line![
                 said("Families whose root has not ended ("),

@@ -15,6 +15,9 @@ pub(super) struct Partitions {
     /// Whether rows of other tables may refer to its rows.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     referred: bool,
+    /// Whether rows of the root table keep their partition because they have not ended, or not long enough ago.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    waits: bool,
     /// Whether rows are estimated where the server has statistics, and not counted.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     estimated: bool,
@@ -32,6 +35,7 @@ impl Partitions {
         Self {
             dates: timed.is_some() && rule.epoch.is_some(),
             referred: timed.is_some_and(|timed| !timed.references.is_empty()),
+            waits: rule.waits_for_rows(),
             estimated: timed.is_some_and(|timed| timed.estimated),
             ahead,
             ahead_zone: ahead.map(|_| days_of(graph, dialect)),

@@ -151,15 +151,13 @@ fn root_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RootView {
     let rule = &graph.rules[purge.rule];
     let root = graph.table(rule.root);
     let key = &root.key[0];
-    let all = |conditions: &[Condition]| {
-        if conditions.is_empty() {
-            "true".to_owned()
-        } else {
-            let said = conditions_of(conditions, dialect).join(" AND ");
-            format!("({said}) IS TRUE")
-        }
+    let all = |conditions: &[String]| match conditions {
+        [] => "true".to_owned(),
+        said => format!("({}) IS TRUE", said.join(" AND ")),
     };
     let raw = raw::condition(graph, rule, "i", dialect);
+    let finals = conditions_of(&rule.r#final, dialect);
+    let finals: Vec<String> = finals.into_iter().chain(raw.clone()).collect();
     RootView {
         raw: rule.where_sql.clone().unwrap_or_default(),
         table: table_name(graph, dialect, &root.name),
@@ -194,16 +192,12 @@ fn root_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RootView {
             Some(_) => "started",
             None => "ended",
         },
-        is_final: match &raw {
-            None => all(&rule.r#final),
-            Some(raw) => {
-                let said = conditions_of(&rule.r#final, dialect).join(" AND ");
-                format!("({said} AND {raw}) IS TRUE")
-            }
-        },
-        is_root: all(&rule.candidates),
+        is_final: all(&finals),
+        is_root: all(&conditions_of(&rule.candidates, dialect)),
         candidates: conditions_of(&rule.candidates, dialect),
-        eligible: if !rule.by_end() && rule.candidates.is_empty() && raw.is_none() {
+        eligible: if rule.drops_partitions()
+            || !rule.by_end() && rule.candidates.is_empty() && raw.is_none()
+        {
             vec!["true".to_owned()]
         } else {
             let eligible = conditions_of(&plan::eligible(rule), dialect);

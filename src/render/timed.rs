@@ -121,6 +121,46 @@ pub(super) struct PartitionView {
     detached: String,
     /// Whether those are all of them.
     all_detached: bool,
+    /// When its rows keep a partition because they have not ended; nothing: never.
+    waits: Option<WaitsView>,
+}
+
+/// What a row `i` of the root table must be for its partition to go.
+#[derive(Serialize)]
+struct WaitsView {
+    /// Whether it must be final.
+    r#final: bool,
+    /// When it ended, and what that must lie before: the instant `p_cutoff` as the application writes it. Empty: it says no end.
+    ended: String,
+    cutoff: String,
+}
+
+impl WaitsView {
+    fn new(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) -> Self {
+        let ended = timed.end.as_ref().map(|end| {
+            let written = format!("i.{}", dialect.ident(&end.time.name));
+            match (end.epoch, &end.otherwise) {
+                (Some(epoch), _) => dialect.instant(&written, epoch),
+                (None, None) => written,
+                (None, Some(other)) => {
+                    format!("coalesce({written}, i.{})", dialect.ident(&other.name))
+                }
+            }
+        });
+        let kind = timed.end.as_ref().map(|end| end.time.kind);
+        let cutoff = kind.map(|kind| match (dialect, kind) {
+            (Dialect::Postgres, Kind::Timestamptz) => "p_cutoff".to_owned(),
+            (Dialect::Postgres, _) => {
+                format!("p_cutoff AT TIME ZONE {}", dialect.text(&graph.time_zone))
+            }
+            (Dialect::Mysql | Dialect::Mariadb, kind) => local(graph, kind, "p_cutoff"),
+        });
+        Self {
+            r#final: rule.waits_for_final(),
+            ended: ended.unwrap_or_default(),
+            cutoff: cutoff.unwrap_or_default(),
+        }
+    }
 }
 
 impl PartitionView {
@@ -153,6 +193,10 @@ impl PartitionView {
             ahead: rule.timed().is_some_and(|it| it.ahead.is_some()),
             detached: detached.collect::<Vec<_>>().join(", "),
             all_detached: rule.archived().len() == rule.order.len(),
+            waits: rule
+                .timed()
+                .filter(|_| rule.waits_for_rows())
+                .map(|timed| WaitsView::new(graph, rule, timed, dialect)),
         }
     }
 }
@@ -187,8 +231,9 @@ impl DueView {
 fn conditions(graph: &Graph, rule: &Rule, row: &str, dialect: Dialect) -> Vec<String> {
     let candidates = rule.candidates.iter();
     let said = candidates.map(|it| dialect.condition_of(row, it));
-    said.chain(raw::condition(graph, rule, row, dialect))
-        .collect()
+    let raw = raw::condition(graph, rule, row, dialect);
+    // Of a rule of partitions, that says which rows are final.
+    said.chain(raw.filter(|_| !rule.knows_final())).collect()
 }
 
 pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) -> TimedView {

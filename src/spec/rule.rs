@@ -29,10 +29,10 @@ pub struct Rule {
     #[schemars(with = "BTreeMap<String, Values>")]
     pub candidates: BTreeMap<Text, Spanned<Values>>,
     /// Which rows of the root table are final: `column = value(s)`, or `column = { null = false }` for rows in which it is
-    /// not NULL.
+    /// not NULL. In a rule of partitions it may be left out; a row that is not final keeps its partition.
     #[schemars(with = "BTreeMap<String, Values>", extend("minProperties" = 1))]
     pub r#final: Option<Spanned<BTreeMap<Text, Spanned<Values>>>>,
-    /// SQL that must also be true, in addition to `final`, for a row to be final, or, in addition to `candidates`, for
+    /// SQL that must also be true, in addition to `final`, for a row to be final (`end-time`, `partition`), or, in addition to `candidates`, for
     /// the rule to apply to a row (`age`, `expiry`, `orphan`, `keep-last`): one condition on the row `{root}`;
     /// `{schema}` is the schema or database of the application's tables. NULL is not true: the row is kept. windrow does
     /// not read it, and says so (`raw-condition`).
@@ -44,7 +44,8 @@ pub struct Rule {
     /// and means no time if it is not above 0. `else other_column` is used where the first is NULL; where both are, the
     /// row is undated. MariaDB has no index for it. `max(table.column)` is the time at which the last of its rows of
     /// another table ended: unknown while the column is NULL in one of them, or if there are none. For PostgreSQL, and
-    /// only with `start_time`.
+    /// only with `start_time`. In a rule of partitions it may be left out, and `max` is none; a row that ended too recently, or has no
+    /// end, keeps its partition.
     #[schemars(
         with = "String",
         example = &"end_time",

@@ -125,6 +125,60 @@ BEGIN
     END IF;
 END;
 
+{% if rule.timed.partition.waits -%}
+-- {{ rule.name }}_waiting_partition: the first row of a partition, or of what was taken out of the table, that has not ended, or not
+-- before p_cutoff.
+--# create procedure {{ control }}.{{ rule.name }}_waiting_partition
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_waiting_partition(
+    ⟦IN p_taken boolean, IN p_from datetime(6), IN p_to datetime(6), IN p_cutoff datetime(6), OUT o_fault integer,
+    OUT o_key varchar(700)⟧
+)
+SQL SECURITY DEFINER
+COMMENT 'The first key, as a text, of a row of {{ rule.table_name }} that is not final (o_fault 1), has no end (2)
+    or ended too recently (3); NULL: none. Reads only.'
+BEGIN
+{%- if rule.raw %}
+    -- where_sql of the spec, which windrow does not read, must be true of final rows: {{ rule.raw }}
+{%- endif %}
+{%- for taken in [true, false] %}
+    {% if taken %}IF p_taken THEN{% else %}ELSE{% endif %}
+        SELECT MAX(f.fault), MAX(IF(@windrow_hexed, HEX(f.id), CAST(f.id AS CHAR)))
+        INTO o_fault, o_key
+        FROM (
+            {% if not taken %}«{% endif %}SELECT w.id, w.fault
+            FROM (
+                SELECT
+                    i.{{ rule.key }} AS id,
+                    CASE
+{%- if rule.timed.partition.waits.final %}
+{%- filter fit %}
+                        WHEN NOT {{ rule.is_final }} THEN 1
+{%- endfilter %}
+{%- endif %}
+{%- if rule.timed.partition.waits.ended %}
+{%- filter fit %}
+                        WHEN {{ rule.timed.partition.waits.ended }} IS NULL THEN 2
+{%- endfilter %}
+{%- filter fit %}
+                        WHEN {{ rule.timed.partition.waits.ended }} >= {{ rule.timed.partition.waits.cutoff }} THEN 3
+{%- endfilter %}
+{%- endif %}
+                    END AS fault
+                FROM {% if taken %}{{ control }}.{{ rule.name }}_taken{% else %}{{ rule.table }}{% endif %} AS i
+{%- if not taken %}
+                WHERE (p_from IS NULL OR {{ rule.time }} >= {{ <w.as_ended rule at="p_from" /> }})
+                  AND {{ <w.ended_before rule at="p_to" /> }}
+{%- endif %}
+            ) AS w
+            WHERE w.fault IS NOT NULL
+            ORDER BY w.fault, w.id
+            LIMIT 1{% if not taken %}»{% endif %}
+        ) AS f;
+{%- endfor %}
+    END IF;
+END;
+
+{% endif -%}
 -- {{ rule.name }}_swap_partition: exchanges the rows of a partition with those of {{ rule.name }}_taken, in one moment.
 -- Where that is not there yet, it is made first, empty, and counts on where the table does: the numbers of an AUTO_INCREMENT are kept
 -- by the partitions, and would be given twice once the one with the last of them is out. It commits.

@@ -101,6 +101,48 @@ $windrow$;
 
 {% endif -%}
 {% endfor -%}
+{% if rule.timed.partition.waits -%}
+-- {{ rule.name }}_waiting_partition: the first row of {{ rule.table_name }} between two bounds that has not ended, or not before p_cutoff.
+--# create function {{ control }}.{{ rule.name }}_waiting_partition
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_waiting_partition(
+    ⟦p_from {{ rule.timed.partition.bound_type }}, p_to {{ rule.timed.partition.bound_type }}, p_cutoff timestamptz, OUT o_fault integer,
+    OUT o_key text⟧
+)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $windrow$
+BEGIN
+{%- if rule.raw %}
+    -- where_sql of the spec, which windrow does not read, must be true of final rows: {{ rule.raw }}
+{%- endif %}
+    «SELECT f.fault, f.id::text
+    ‹INTO o_fault, o_key›
+    FROM (
+        SELECT
+            i.{{ rule.key }} AS id,
+            CASE
+{%- if rule.timed.partition.waits.final %}
+{%- filter fit %}
+                WHEN NOT {{ rule.is_final }} THEN 1
+{%- endfilter %}
+{%- endif %}
+{%- if rule.timed.partition.waits.ended %}
+                WHEN {{ rule.timed.partition.waits.ended }} IS NULL THEN 2
+{%- filter fit %}
+                WHEN {{ rule.timed.partition.waits.ended }} >= {{ rule.timed.partition.waits.cutoff }} THEN 3
+{%- endfilter %}
+{%- endif %}
+            END AS fault
+        FROM {{ rule.table }} AS i
+        WHERE i.{{ rule.end_time }} >= p_from AND i.{{ rule.end_time }} < p_to
+    ) AS f
+    WHERE f.fault IS NOT NULL
+    ORDER BY f.fault, f.id
+    LIMIT 1»;
+END
+$windrow$;
+
+{% endif -%}
 -- {{ rule.name }}_drop_partitions: {% if rule.timed.partition.all_detached %}detaches{% elif rule.timed.partition.detached %}drops or detaches{% else %}drops{% endif %} partitions, in this order: plain tables that the catalog has, under a lock that lets nobody
 -- change it, as partitions of exactly {{ rule.timed.partition.told }} with exactly the bounds p_bounds. Anything else is an error.
 -- Whoever wants the table meanwhile waits as long as this waits for its locks, p_wait milliseconds at most: half of them for the

@@ -7,6 +7,7 @@ pub(crate) mod innodb;
 mod locks;
 mod model;
 mod refused;
+pub(crate) mod waits;
 
 use std::collections::BTreeSet;
 
@@ -37,6 +38,7 @@ tests! {
         ahead::tests,
         archive::tests,
         innodb::tests,
+        waits::tests,
     ],
     on_postgres: [
         a_run_drops_what_the_model_says,

@@ -133,6 +133,7 @@ fn every_defect_has_its_place_in_the_generated_sql() {
         partition::archive::example("event-log"),
         partition::example_of("event-log", "7d"),
         partition::families::graph("parts"),
+        partition::waits::graph("waits"),
         airflow::graph(),
         unarchive::graph(),
         several::graph(""),

@@ -19,9 +19,10 @@ pub struct Rule {
     pub root: TableId,
     /// Rows of the root table that are roots: every listed column has one of the listed values.
     pub candidates: Vec<Condition>,
-    /// Rows of the root table that are final: every listed column has one of the listed values.
+    /// Rows of the root table that are final: every listed column has one of the listed values. Rules of partitions may have it, too.
     pub r#final: Vec<Condition>,
-    /// SQL that must also be true for a final row, or for a row that is deleted by itself, with `{root}` for the row.
+    /// SQL that must also be true for a final row (rules by the end of families, and of partitions), or for a row that is deleted by
+    /// itself, with `{root}` for the row.
     pub where_sql: Option<String>,
     /// When a row of the root table ended, or the time by which rows are deleted: `Timestamp` or `Timestamptz`. A rule of single rows
     /// without a time has the first column here by which a run goes through the table; one whose roots end with rows of
@@ -214,6 +215,22 @@ impl Rule {
     /// Whether whole partitions of its tables are dropped.
     pub fn drops_partitions(&self) -> bool {
         self.timed().is_some_and(|timed| timed.partitioned)
+    }
+
+    /// Whether rows of its root table can be other than final, by `final` and `where_sql`.
+    pub fn knows_final(&self) -> bool {
+        self.by_end() || self.drops_partitions()
+    }
+
+    /// Of a rule of partitions: whether a row of the root table keeps its partition where it is not final.
+    pub fn waits_for_final(&self) -> bool {
+        self.drops_partitions() && (!self.r#final.is_empty() || self.where_sql.is_some())
+    }
+
+    /// The same, or where it ended too recently.
+    pub fn waits_for_rows(&self) -> bool {
+        let ends = self.timed().is_some_and(|timed| timed.end.is_some());
+        ends || self.waits_for_final()
     }
 
     /// The tables of which an archive keeps what is deleted: copies of rows, or whole partitions.

@@ -2,7 +2,7 @@
 
 use super::retention::Source;
 use super::table::TableId;
-use crate::column::{Column, Condition, Literal};
+use crate::column::{Column, Condition, Epoch, Literal};
 
 /// A rule whose rows are deleted by a time that each of them has: a stored removal time, or its age.
 #[derive(Clone, Debug)]
@@ -23,6 +23,8 @@ pub struct Timed {
     pub members: Vec<Member>,
     /// When a row of the root table ended: no family is deleted that has not ended, or not for the minimum retention.
     pub ended: Option<Column>,
+    /// Of a rule of partitions: when a row of the root table ended, which keeps its partition until the rule's retention is over.
+    pub end: Option<End>,
     /// Foreign keys of other tables; a row that they refer to is kept.
     pub references: Vec<Reference>,
     /// How removal times can be recalculated: first of the families of the rule, then of what belongs to none of them.
@@ -34,6 +36,17 @@ impl Timed {
     pub fn others(&self) -> impl Iterator<Item = &Stamp> {
         self.stamps.iter().filter(|stamp| stamp.of.is_some())
     }
+}
+
+/// When a row of the root table of a rule of partitions ended.
+#[derive(Clone, Debug)]
+pub struct End {
+    /// `Timestamp` or `Timestamptz`; also what a number says, by `epoch`.
+    pub time: Column,
+    /// What is used where it is NULL; of the same type.
+    pub otherwise: Option<Column>,
+    /// What it counts, if it is a number or a date.
+    pub epoch: Option<Epoch>,
 }
 
 /// What one transaction of a rule by time takes.

@@ -5,7 +5,8 @@ use super::family::Family;
 use super::fields::missing;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::dialect::Dialect;
-use crate::graph::{Column, Epoch, Last, TableId, names};
+use crate::graph::conditions::conditions;
+use crate::graph::{self, Column, Condition, Epoch, Last, TableId, names};
 use crate::spec::grammar::{self, EndTimeText};
 use crate::spec::{self, Spec, Text};
 
@@ -33,21 +34,7 @@ pub(super) fn end(
     let read = grammar::end_time(text, written)
         .map_err(|diagnostic| diagnostics.push(*diagnostic))
         .ok()?;
-    // Anywhere else such a word is no known type.
-    let alone = read.table.is_none() && read.otherwise.is_none();
-    let epoch = epoch(&read.column).filter(|_| alone);
-    let time = match epoch {
-        Some(epoch) => Some(counted(&read.column, epoch, diagnostics)),
-        None => time_column(&read.column, written, diagnostics),
-    };
-    if let Some(otherwise) = &read.otherwise {
-        names::identifier(otherwise, "column", diagnostics);
-    }
-    let otherwise = |time: &Column| {
-        let name = read.otherwise.as_ref()?.get_ref().clone();
-        let kind = time.kind;
-        Some(Column { name, kind })
-    };
+    let own = own(&read, written, diagnostics);
     let Some(table) = &read.table else {
         check_otherwise(family.spec, &read, diagnostics);
         if let Some(start) = &rule.start_time {
@@ -61,11 +48,11 @@ pub(super) fn end(
                 "remove it; or write `end_time = \"max(table.column)\"`, if rows of another table determine when a root ended",
             ));
         }
-        let time = time?;
+        let end = own?;
         return Some(End {
-            otherwise: otherwise(&time),
-            time,
-            epoch,
+            time: end.time,
+            otherwise: end.otherwise,
+            epoch: end.epoch,
             last: None,
         });
     };
@@ -78,7 +65,8 @@ pub(super) fn end(
         ));
     }
     let start = start(text, name, rule, diagnostics);
-    if let (Some((start, written)), Some(time)) = (&start, &time)
+    let time = own.as_ref().map(|end| &end.time);
+    if let (Some((start, written)), Some(time)) = (&start, time)
         && start.kind != time.kind
     {
         let [start_kind, kind] = [start, time].map(|column| names::kind_name(column.kind));
@@ -97,7 +85,7 @@ pub(super) fn end(
         );
     }
     let found = rows(table, family, diagnostics);
-    let (time, (start, _), (table, names)) = (time?, start?, found?);
+    let (end, (start, _), (table, names)) = (own?, start?, found?);
     Some(End {
         time: start,
         otherwise: None,
@@ -105,9 +93,83 @@ pub(super) fn end(
         last: Some(Last {
             table,
             names,
-            otherwise: otherwise(&time),
-            time,
+            otherwise: end.otherwise,
+            time: end.time,
         }),
+    })
+}
+
+/// What a row holds that is final.
+pub(super) fn finals(
+    name: &Text,
+    rule: &spec::Rule,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Condition> {
+    let Some(written) = &rule.r#final else {
+        return Vec::new();
+    };
+    if written.get_ref().is_empty() {
+        diagnostics.push(Diagnostic::error(
+            "empty-final",
+            written.span(),
+            format!(
+                "rule `{}` does not say which rows are final",
+                name.get_ref().escape_debug()
+            ),
+            "name a column and the values of rows that no longer change: `{ state = [5, 6, 7] }`",
+        ));
+    }
+    conditions(written.get_ref(), diagnostics)
+}
+
+/// Resolves `end_time` of a rule of partitions: each row of the root table says its own end.
+pub(super) fn of_partitions(
+    text: &str,
+    rule: &spec::Rule,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<graph::End> {
+    let written = rule.end_time.as_ref()?;
+    let read = grammar::end_time(text, written)
+        .map_err(|diagnostic| diagnostics.push(*diagnostic))
+        .ok()?;
+    if let Some(table) = &read.table {
+        diagnostics.push(Diagnostic::error(
+            "end-outside-root",
+            table.span(),
+            "partitions wait for rows of the root table, which say their end themselves",
+            "name a column of the root table",
+        ));
+        return None;
+    }
+    check_fallback(&read, diagnostics);
+    own(&read, written, diagnostics)
+}
+
+/// The columns that say an end, of whichever table.
+fn own(
+    read: &EndTimeText,
+    written: &Text,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<graph::End> {
+    // Anywhere else such a word is no known type.
+    let alone = read.table.is_none() && read.otherwise.is_none();
+    let epoch = epoch(&read.column).filter(|_| alone);
+    let time = match epoch {
+        Some(epoch) => Some(counted(&read.column, epoch, diagnostics)),
+        None => time_column(&read.column, written, diagnostics),
+    };
+    if let Some(otherwise) = &read.otherwise {
+        names::identifier(otherwise, "column", diagnostics);
+    }
+    let time = time?;
+    let otherwise = read.otherwise.as_ref().map(|name| Column {
+        name: name.get_ref().clone(),
+        kind: time.kind,
+    });
+    Some(graph::End {
+        time,
+        otherwise,
+        epoch,
     })
 }
 
@@ -177,14 +239,7 @@ fn check_otherwise(spec: &Spec, read: &EndTimeText, diagnostics: &mut Vec<Diagno
         return;
     };
     let column = &read.column.name;
-    if otherwise.get_ref() == column.get_ref() {
-        diagnostics.push(Diagnostic::error(
-            "duplicate-value",
-            otherwise.span(),
-            format!("`{}` is its own fallback", column.get_ref().escape_debug()),
-            "name another column, or remove `else`: then undated rows are reported",
-        ));
-    }
+    check_fallback(read, diagnostics);
     if serves(spec, |dialect| dialect == Dialect::Mariadb) {
         diagnostics.push(Diagnostic::error(
             "no-index-on-expression",
@@ -196,6 +251,20 @@ fn check_otherwise(spec: &Spec, read: &EndTimeText, diagnostics: &mut Vec<Diagno
             ),
             "write `dialects` without \"mariadb\" into the spec; or add a generated column with the one or the other to the \
              table, and use that column",
+        ));
+    }
+}
+
+/// A fallback is another column.
+fn check_fallback(read: &EndTimeText, diagnostics: &mut Vec<Diagnostic>) {
+    let column = read.column.name.get_ref();
+    let own = read.otherwise.as_ref().filter(|it| it.get_ref() == column);
+    if let Some(otherwise) = own {
+        diagnostics.push(Diagnostic::error(
+            "duplicate-value",
+            otherwise.span(),
+            format!("`{}` is its own fallback", column.escape_debug()),
+            "name another column, or remove `else`: then undated rows are reported",
         ));
     }
 }

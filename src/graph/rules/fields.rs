@@ -48,8 +48,8 @@ pub(super) fn refuse(
              `batch_rows`"
         }
         Strategy::Partition => {
-            "it has `root`, `time`, `tables`, `references`, `rows`, `ahead`, `archive`, `retention` and `limits`: a partition is dropped with \
-             all of its rows; the strategy `age` has more"
+            "it has `root`, `time`, `tables`, `final`, `where_sql`, `end_time`, `references`, `rows`, `ahead`, `archive`, `retention` and \
+             `limits`: a partition is dropped with all of its rows; the strategy `age` has more"
         }
         Strategy::Expiry => {
             "it has `root`, `time`, `candidates`, `where_sql`, `fallback` with a time and a retention, `archive`, and `limits` with `batch_rows` and `batch_family_rows`"
@@ -102,7 +102,9 @@ pub(super) fn foreign_to_time(
         let tables = rule.tables.first();
         let tables = tables.filter(|_| strategy != Strategy::Partition);
         found.extend(tables.map(|it| ("tables", it.span())));
-        found.extend(rule.end_time.as_ref().map(|it| ("end_time", it.span())));
+        let end_time = rule.end_time.as_ref();
+        let end_time = end_time.filter(|_| strategy != Strategy::Partition);
+        found.extend(end_time.map(|it| ("end_time", it.span())));
         found.extend(rule.unit.as_ref().map(|it| ("unit", it.span())));
         found.extend(rule.stamp.as_ref().map(|it| ("stamp", it.span())));
     }
@@ -110,16 +112,15 @@ pub(super) fn foreign_to_time(
         let candidates: BTreeMap<_, _> = rule.candidates.iter().collect();
         let candidate = candidates.first_key_value();
         found.extend(candidate.map(|(column, _)| ("candidates", column.span())));
-        found.extend(rule.where_sql.as_ref().map(|it| ("where_sql", it.span())));
         found.extend(count(rule, BATCH_ROWS));
-        found.retain(|(field, _)| *field != "rows");
+        found.retain(|(field, _)| !["rows", "final"].contains(field));
     } else {
         found.extend(rule.ahead.as_ref().map(|it| ("ahead", it.span())));
     }
     found
 }
 
-/// The fields that only a rule by the end of families has.
+/// The fields that only a rule by the end of families has; but `final` has one of partitions, too.
 pub(super) fn fields_of_families(rule: &spec::Rule) -> Vec<(&'static str, Span)> {
     let mut found: Vec<(&str, Span)> = Vec::new();
     found.extend(rule.r#final.as_ref().map(|it| ("final", it.span())));

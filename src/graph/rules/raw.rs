@@ -4,7 +4,7 @@ use crate::diagnostic::Diagnostic;
 use crate::graph::names;
 use crate::spec::{self, Strategy, Text};
 
-/// What statements call the row that is judged: those of rules by end time, and those of the others.
+/// What statements call the row that is judged: those that ask whether it is final, and those of the other rules.
 pub(super) const OF_FAMILIES: &[&str] = &["i"];
 pub(super) const OF_ROWS: &[&str] = &["i", "n", "r", "t"];
 
@@ -63,9 +63,8 @@ pub(super) fn of_time(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<String> {
     let written = rule.where_sql.as_ref()?;
-    // Told already: it belongs to other strategies.
     if strategy == Strategy::Partition {
-        return None;
+        return condition(Some(written), OF_FAMILIES, diagnostics);
     }
     let why = if strategy == Strategy::RemovalTime {
         (

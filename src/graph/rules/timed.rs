@@ -4,7 +4,7 @@ use toml::Spanned;
 
 use super::archive;
 use super::columns::{end_time, time_or_number};
-use super::end::serves;
+use super::end::{finals, of_partitions, serves};
 use super::family::{Family, root};
 use super::fields::{foreign_to_time, missing, refuse};
 use super::limits::limits;
@@ -18,8 +18,8 @@ use crate::graph::conditions::conditions;
 use crate::graph::tables::Resolved;
 use crate::graph::written::by_family;
 use crate::graph::{
-    Column, Epoch, Member, Reference, Retention, Rule, Shared, Stamp, Strategy, TableId, Timed,
-    Unit, names,
+    Column, Condition, End, Epoch, Member, Reference, Retention, Rule, Shared, Stamp, Strategy,
+    TableId, Timed, Unit, names,
 };
 use crate::spec::{self, Spec, Text, duration::DAY, grammar};
 
@@ -40,9 +40,9 @@ pub(super) fn rule(
     let written = rule.root.as_ref();
     let root = written.and_then(|written| root(spec, written, tables, diagnostics));
     let (time, epoch) = time(spec, text, rule, strategy, diagnostics).unzip();
-    let ended = rule.end_time.as_ref();
-    let ended = ended.and_then(|written| end_time(text, written, diagnostics));
     let by_partition = strategy == spec::Strategy::Partition;
+    let ended = rule.end_time.as_ref().filter(|_| !by_partition);
+    let ended = ended.and_then(|written| end_time(text, written, diagnostics));
     let members = if by_removal_time || by_partition && !rule.tables.is_empty() {
         members(spec, text, rule, root, tables, diagnostics)
     } else {
@@ -87,12 +87,13 @@ pub(super) fn rule(
     let limits = limits(&rule.limits, diagnostics);
     let candidates = conditions(&rule.candidates, diagnostics);
     let where_sql = raw::of_time(rule, strategy, diagnostics);
+    let (r#final, end) = waits(text, name, rule, by_partition, diagnostics);
     let kept = kept?;
     Some(Rule {
         name: name.get_ref().clone(),
         root: root?,
         candidates,
-        r#final: Vec::new(),
+        r#final,
         where_sql,
         end_time: time?,
         otherwise: None,
@@ -107,6 +108,7 @@ pub(super) fn rule(
             detached,
             members,
             ended,
+            end,
             references,
             stamps,
         }),
@@ -121,6 +123,21 @@ pub(super) fn rule(
         report,
         order,
     })
+}
+
+/// Which rows of the root table are final, and when they ended: others keep their partition.
+fn waits(
+    text: &str,
+    name: &Text,
+    rule: &spec::Rule,
+    by_partition: bool,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> (Vec<Condition>, Option<End>) {
+    if !by_partition {
+        return (Vec::new(), None);
+    }
+    let finals = finals(name, rule, diagnostics);
+    (finals, of_partitions(text, rule, diagnostics))
 }
 
 /// The time of the rows, and what it counts if it is a number, which no removal time is.

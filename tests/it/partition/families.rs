@@ -35,11 +35,12 @@ root      = "run"
 time      = "at timestamptz"
 tables    = ["step: run_id", "note", "run"]
 references = ["pin: run_id -> run"]
+final      = { state = "done" }
 retention = { default = "31d", minimum = "7d", safety_lag = "1h" }
 "#;
 
 const SCHEMA: &str = "
-CREATE TABLE run (id bigint NOT NULL, at timestamptz, PRIMARY KEY (id, at)) PARTITION BY RANGE (at);
+CREATE TABLE run (id bigint NOT NULL, at timestamptz, state text DEFAULT 'done', PRIMARY KEY (id, at)) PARTITION BY RANGE (at);
 CREATE TABLE step (id bigint, run_id bigint, at timestamptz) PARTITION BY RANGE (at);
 CREATE INDEX step_run ON step (run_id);
 CREATE TABLE note (id bigint, at timestamptz) PARTITION BY RANGE (at);
@@ -91,6 +92,8 @@ struct World {
     holds: BTreeSet<i64>,
     /// The runs that rows of a table outside of the rule refer to.
     pins: BTreeSet<i64>,
+    /// The runs that have not ended.
+    open: BTreeSet<i64>,
 }
 
 /// What a run says and leaves.
@@ -143,6 +146,7 @@ impl World {
             rows: Vec::new(),
             holds: BTreeSet::new(),
             pins: BTreeSet::new(),
+            open: BTreeSet::new(),
         };
         for id in 1..=random.random_range(0..30) {
             let table = random.random_range(0..TABLES.len());
@@ -164,6 +168,7 @@ impl World {
                 world.pins.insert(id);
             }
         }
+        world.open = (1..30).filter(|_| random.random_bool(0.08)).collect();
         world
     }
 
@@ -208,9 +213,11 @@ impl World {
         if let Some(first) = keys.map(|key| key.to_string()).min() {
             return Some(("HELD", format!("{} ({first})", part.name)));
         }
-        let ids = rows.iter().filter(|row| row.table == RUN).map(|row| row.id);
-        let first = ids.filter(|id| self.pins.contains(id)).min()?;
-        Some(("REFERENCED", format!("{} ({first})", part.name)))
+        let ids = || rows.iter().filter(|row| row.table == RUN).map(|row| row.id);
+        let first = |of: &BTreeSet<i64>| ids().filter(|id| of.contains(id)).min();
+        let reasons = [("NON_FINAL_MEMBER", &self.open), ("REFERENCED", &self.pins)];
+        let mut found = reasons.iter();
+        found.find_map(|(reason, of)| Some((*reason, format!("{} ({})", part.name, first(of)?))))
     }
 
     fn judge(&self) -> Verdict {
@@ -312,6 +319,10 @@ impl World {
                 "INSERT INTO {} VALUES ({id}, {run}{DAY_0} + interval '{hours} hours')",
                 TABLES[*table]
             ));
+        }
+        for id in &self.open {
+            let state = ["'running'", "NULL"][usize::from(id % 3 == 0)];
+            installation.execute(&format!("UPDATE run SET state = {state} WHERE id = {id}"));
         }
         for key in &self.holds {
             let hold =
@@ -428,6 +439,7 @@ pub(super) fn partitions_of_several_tables_go_as_the_model_says() {
         ("further partitions", 60),
         ("HELD", 9),
         ("REFERENCED", 4),
+        ("NON_FINAL_MEMBER", 6),
         ("NOT_DROPPABLE", 15),
         ("RETENTION_NOT_REACHED", 9),
     ] {

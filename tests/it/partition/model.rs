@@ -21,6 +21,61 @@ const AS_OF: &str = "2026-04-10T09:30:00Z";
 
 const KINDS: [&str; 3] = ["timestamptz", "timestamp", "date"];
 
+/// The type of the column that says when a row ended, for each of these.
+fn kind_of_end(kind: &str) -> &'static str {
+    match kind {
+        "timestamptz" => "epoch-ms",
+        "timestamp" => "timestamptz",
+        _ => "timestamp",
+    }
+}
+
+/// What a row says of its end: a state, and how many milliseconds behind the cutoff.
+pub(super) type End = (Option<&'static str>, Option<i64>);
+
+/// Most rows ended long enough ago.
+pub(super) fn random_end(random: &mut SmallRng) -> End {
+    const DAY: i64 = 86_400_000;
+    let long_ago = [
+        (Some("success"), Some(-1)),
+        (Some("failed"), Some(-3 * DAY)),
+    ];
+    let others = [
+        (None, Some(-DAY)),
+        (Some("running"), Some(-DAY)),
+        (Some("running"), None),
+        (Some("failed"), None),
+        (Some("success"), Some(0)),
+        (Some("failed"), Some(DAY)),
+    ];
+    let one_of = if random.random_bool(0.1) {
+        &others[..]
+    } else {
+        &long_ago
+    };
+    *one_of.choose(random).expect("an end")
+}
+
+/// The first of some rows that keeps its partition, and why.
+pub(super) fn waiting(
+    rows: &BTreeSet<i64>,
+    ends: &BTreeMap<i64, End>,
+) -> Option<(&'static str, i64)> {
+    let ended = |id: &i64| match ends[id] {
+        (None | Some("running"), _) => 0,
+        (_, None) => 1,
+        (_, Some(0..)) => 2,
+        _ => 3,
+    };
+    let (fault, first) = rows.iter().map(|id| (ended(id), *id)).min()?;
+    let reasons = [
+        "NON_FINAL_MEMBER",
+        "UNDATED_MEMBER",
+        "RETENTION_NOT_REACHED",
+    ];
+    Some((*reasons.get(fault)?, first))
+}
+
 /// A partition: its bounds by the clock of the column, where it has any.
 #[derive(Clone, Debug)]
 struct Part {
@@ -54,6 +109,7 @@ struct World {
     parts: Vec<Part>,
     default: bool,
     rows: BTreeMap<i64, Option<DateTime>>,
+    ends: BTreeMap<i64, End>,
     holds: BTreeSet<i64>,
 }
 
@@ -117,6 +173,7 @@ impl World {
             parts,
             default: random.random_bool(0.5),
             rows: BTreeMap::new(),
+            ends: BTreeMap::new(),
             holds: BTreeSet::new(),
         };
         for id in 1..=random.random_range(0..24) {
@@ -139,6 +196,7 @@ impl World {
             if world.default || world.parts.iter().any(|part| part.has(time)) {
                 let undated = world.default && random.random_bool(0.08);
                 world.rows.insert(id, (!undated).then_some(time));
+                world.ends.insert(id, random_end(random));
             }
             if random.random_bool(0.06) {
                 world.holds.insert(id);
@@ -186,6 +244,10 @@ impl World {
                 skip("HELD", format!("{} ({first})", part.told()));
                 continue;
             }
+            if let Some((reason, first)) = waiting(&rows, &self.ends) {
+                skip(reason, format!("{} ({first})", part.told()));
+                continue;
+            }
             verdict.left.retain(|id| !rows.contains(id));
             verdict
                 .dropped
@@ -208,7 +270,8 @@ impl World {
         verdict
     }
 
-    fn load(&self, installation: &mut Installation, kind: &str) {
+    /// `cutoff`: the instant.
+    fn load(&self, installation: &mut Installation, kind: &str, cutoff: Timestamp) {
         for part in installation.texts("SELECT i.inhrelid::regclass::text FROM pg_inherits AS i WHERE i.inhparent = 'event_log'::regclass") {
             installation.execute(&format!("DROP TABLE {part}"));
         }
@@ -243,7 +306,20 @@ impl World {
         own(installation);
         for (id, time) in &self.rows {
             let time = time.map_or("NULL".to_owned(), |time| literal(time, kind));
-            installation.execute(&format!("INSERT INTO event_log VALUES ({id}, {time})"));
+            let (state, ended) = self.ends[id];
+            let state = state.map_or("NULL".to_owned(), |state| format!("'{state}'"));
+            let ended = ended.map(|behind| cutoff + behind.milliseconds());
+            let ended = match (ended, kind_of_end(kind)) {
+                // A number that is not above 0 is no time.
+                (None, "epoch-ms") => "-1".to_owned(),
+                (None, _) => "NULL".to_owned(),
+                (Some(at), "epoch-ms") => at.as_millisecond().to_string(),
+                (Some(at), "timestamptz") => format!("'{at}'"),
+                (Some(at), _) => format!("timestamptz '{at}' AT TIME ZONE 'Europe/Berlin'"),
+            };
+            installation.execute(&format!(
+                "INSERT INTO event_log VALUES ({id}, {time}, {state}, {ended})"
+            ));
         }
         for key in &self.holds {
             let hold = json!({"rule": "event_log", "key": key, "reason": "a test", "even_if_absent": true});
@@ -293,14 +369,17 @@ fn said(rule: &Value, expected: &Verdict, what: &str, seed: u64) {
 
 /// A table that is partitioned by such a column, and its rule, armed.
 fn installed(kind: &str, rows: &str) -> Installation {
+    let end = kind_of_end(kind);
+    let column = if end == "epoch-ms" { "bigint" } else { end };
     let spec = format!(
         "name = \"parts-{kind}-{rows}\"\ndialects = [\"postgres\"]\ntime_zone = \"Europe/Berlin\"\n\
          [tables]\nevent_log = {{ key = \"id bigint\" }}\n\
          [rules.event_log]\nstrategy = \"partition\"\nroot = \"event_log\"\ntime = \"at {kind}\"\n\
-         rows = \"{rows}\"\nretention = {{ default = \"30d\", minimum = \"7d\", safety_lag = \"1h\" }}\n"
+         rows = \"{rows}\"\nfinal = {{ state = [\"success\", \"failed\"] }}\nend_time = \"ended {end}\"\n\
+         retention = {{ default = \"30d\", minimum = \"7d\", safety_lag = \"1h\" }}\n"
     );
     let schema = format!(
-        "CREATE SCHEMA other; GRANT USAGE ON SCHEMA other TO PUBLIC; CREATE TABLE event_log (id bigint NOT NULL, at {kind}) PARTITION BY RANGE (at)"
+        "CREATE SCHEMA other; GRANT USAGE ON SCHEMA other TO PUBLIC; CREATE TABLE event_log (id bigint NOT NULL, at {kind}, state text, ended {column}) PARTITION BY RANGE (at)"
     );
     let mut installation = Installation::of(Dialect::Postgres, &schema, &graph_of(&spec));
     own(&mut installation);
@@ -322,9 +401,10 @@ fn agreed(installation: &mut Installation, kind: &str, rows: &str, seed: u64) ->
         "Europe/Berlin"
     };
     let zone = TimeZone::get(zone).expect("a zone");
-    let cutoff = (as_of - (days * 24 + 1).hours()).to_zoned(zone).datetime();
+    let instant = as_of - (days * 24 + 1).hours();
+    let cutoff = instant.to_zoned(zone).datetime();
     let world = World::random(&mut random, cutoff, kind);
-    world.load(installation, kind);
+    world.load(installation, kind, instant);
     // So few rows are all read for the statistics, and estimated right.
     let analysed = random.random_bool(0.7);
     if analysed {
@@ -413,7 +493,9 @@ pub(super) fn a_run_drops_what_the_model_says() {
         ("dropped", 120),
         ("HELD", 12),
         ("NOT_DROPPABLE", 20),
-        ("UNDATED_MEMBER", 8),
+        ("UNDATED_MEMBER", 12),
+        ("NON_FINAL_MEMBER", 20),
+        ("RETENTION_NOT_REACHED", 10),
     ] {
         assert!(
             seen.get(what).is_some_and(|count| *count >= enough(least)),

@@ -1,5 +1,6 @@
 -- Rules that drop whole range partitions of one table. Their verbs are types, any_partition, count_partition, held_partition,
--- swap_partition, back_partition, drop_partition and merge_partition. A partition is to them what a family is to others.
+-- swap_partition, back_partition, drop_partition and merge_partition; where rows keep their partition until they have ended,
+-- waiting_partition. A partition is to them what a family is to others.
 -- DDL commits, and between a judgement and a DROP PARTITION anybody could write to the partition. So the rows are taken out of the
 -- table first, by exchanging them for those of an empty table of the control database, <rule>_taken; nobody writes to that. Then
 -- they are judged, the ledger says that they go, and the table is dropped. If one of them has to stay, they are exchanged again.
@@ -302,13 +303,45 @@ BEGIN
     SET o_key = @windrow_key;
 END;
 
+-- partition_waits: the first row of a partition that has not ended, or not long enough ago.
+--# create procedure partition_waits
+CREATE PROCEDURE partition_waits(
+    IN  p_rule   varchar(64),
+    IN  p_taken  boolean,
+    IN  p_from   datetime(6),
+    IN  p_to     datetime(6),
+    IN  p_before datetime(6),
+    OUT o_reason varchar(32),
+    OUT o_key    varchar(700)
+)
+SQL SECURITY DEFINER
+COMMENT 'Why a row of a partition, or of what was taken out of the table, keeps it by its own end, which must lie before p_before, and its
+    key; NULL: none does, or the rule asks no row. Reads only.'
+BEGIN
+    DECLARE v_waits boolean;
+    SELECT JSON_CONTAINS_PATH(r.document, 'one', '$.waits') INTO v_waits FROM rule AS r WHERE r.rule = p_rule;
+    SET @windrow_fault = NULL, @windrow_key = NULL;
+    IF v_waits THEN
+        SET @windrow_taken = p_taken, @windrow_from = p_from, @windrow_to = p_to, @windrow_before = p_before;
+        CALL perform(p_rule, 'waiting_partition',
+            '@windrow_taken, @windrow_from, @windrow_to, @windrow_before, @windrow_fault, @windrow_key');
+    END IF;
+    SET o_reason = ELT(@windrow_fault, 'NON_FINAL_MEMBER', 'UNDATED_MEMBER', 'RETENTION_NOT_REACHED'), o_key = @windrow_key;
+END;
+
 -- judge_partition: whether a partition may go, as far as that can be seen without taking its rows out of the table.
 --# create procedure judge_partition
 CREATE PROCEDURE judge_partition(
-    IN p_rule varchar(64), IN p_position bigint, OUT o_any boolean, OUT o_reason varchar(32), OUT o_key varchar(700)
+    IN  p_rule     varchar(64),
+    IN  p_position bigint,
+    IN  p_before   datetime(6),
+    OUT o_any      boolean,
+    OUT o_reason   varchar(32),
+    OUT o_key      varchar(700)
 )
 SQL SECURITY DEFINER
-COMMENT 'Whether a partition of work_partition has rows, and why it is kept, with what keeps it; NULL: it may go. Locks nothing.'
+COMMENT 'Whether a partition of work_partition has rows, and why it is kept, with what keeps it; NULL: it may go, rows that ended before
+    p_before. Locks nothing.'
 BEGIN
     DECLARE v_name    varchar(64);
     DECLARE v_from    datetime(6);
@@ -329,6 +362,9 @@ BEGIN
         CALL partition_held(p_rule, false, v_from, v_to, v_held);
         IF v_held IS NOT NULL THEN
             SET o_reason = 'HELD', o_key = CONCAT(v_name, ' (', v_held, ')');
+        ELSEIF o_reason IS NULL THEN
+            CALL partition_waits(p_rule, false, v_from, v_to, p_before, o_reason, v_held);
+            SET o_key = IF(o_reason IS NULL, v_name, CONCAT(v_name, ' (', v_held, ')'));
         END IF;
     END IF;
 END;
@@ -446,6 +482,10 @@ BEGIN
     DECLARE v_key     varchar(700);
     DECLARE v_reason  varchar(32);
     DECLARE v_table   varchar(64) DEFAULT CONCAT(p_rule, '_taken');
+    DECLARE v_as_of   datetime(6);
+    DECLARE v_text    varchar(700);
+    DECLARE v_kept    bigint;
+    DECLARE v_before  datetime(6);
     SELECT t.phase, t.name, t.to_bound, t.to_due INTO v_phase, v_name, v_bound, v_to FROM taken_partition AS t WHERE t.rule = p_rule;
     SELECT COUNT(*) INTO v_there FROM information_schema.tables AS t WHERE t.table_schema = v_schema AND t.table_name = v_table;
     SET o_state = 'more';
@@ -467,6 +507,12 @@ BEGIN
             WHEN @windrow_undated > 0 THEN 'UNDATED_MEMBER'
             WHEN @windrow_strays > 0 THEN 'NOT_DROPPABLE'
         END;
+        IF v_reason IS NULL THEN
+            SELECT r.as_of, JSON_VALUE(r.options, '$.retention') INTO v_as_of, v_text FROM run AS r WHERE r.run_id = p_run;
+            CALL seconds(v_text, v_kept);
+            CALL timed_before(p_rule, v_as_of, v_kept, v_before);
+            CALL partition_waits(p_rule, true, NULL, v_to, v_before, v_reason, v_key);
+        END IF;
         SET v_phase = IF(v_reason IS NULL, 'dropping', 'returning');
         UPDATE taken_partition AS t SET t.phase = v_phase WHERE t.rule = p_rule;
         IF v_reason IS NULL THEN
@@ -530,6 +576,7 @@ BEGIN
     DECLARE v_from      datetime(6);
     DECLARE v_until     datetime(6);
     DECLARE v_cutoff    datetime(6);
+    DECLARE v_before    datetime(6);
     DECLARE v_position  bigint;
     DECLARE v_bound     varchar(64);
     DECLARE v_name      varchar(64);
@@ -625,7 +672,8 @@ BEGIN
             INTO v_bound, v_name, @windrow_from, @windrow_to
             FROM work_partition AS p
             WHERE p.position = v_position;
-            CALL judge_partition(p_rule, v_position, v_any, v_reason, v_key);
+            CALL timed_before(p_rule, v_as_of, v_retention, v_before);
+            CALL judge_partition(p_rule, v_position, v_before, v_any, v_reason, v_key);
             IF v_any AND v_reason IS NULL AND NOT v_dry_run THEN
                 CALL take_partition(p_run, p_rule, v_position);
                 SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
@@ -813,6 +861,7 @@ BEGIN
     DECLARE v_retention bigint;
     DECLARE v_limit     bigint DEFAULT JSON_VALUE(p_options, '$.run_families');
     DECLARE v_cutoff    datetime(6);
+    DECLARE v_before    datetime(6);
     DECLARE v_start     datetime(6) DEFAULT JSON_VALUE(p_options, '$.from');
     DECLARE v_after     datetime(6);
     DECLARE v_position  bigint;
@@ -844,6 +893,7 @@ BEGIN
         CALL setting_of(p_rule, 'run_families', v_limit);
     END IF;
     CALL timed_cutoff(p_rule, p_as_of, v_retention, v_cutoff);
+    CALL timed_before(p_rule, p_as_of, v_retention, v_before);
     CALL partition_open(p_rule);
     CALL list_partitions(p_rule);
     SET v_after = v_start - INTERVAL 1 MICROSECOND;
@@ -853,7 +903,7 @@ BEGIN
             LEAVE partitions;
         END IF;
         SELECT p.to_time, p.name INTO v_after, v_name FROM work_partition AS p WHERE p.position = v_position;
-        CALL judge_partition(p_rule, v_position, v_any, v_reason, v_key);
+        CALL judge_partition(p_rule, v_position, v_before, v_any, v_reason, v_key);
         IF v_any AND v_families >= v_limit THEN
             SET v_more = true;
             LEAVE partitions;

@@ -7,8 +7,25 @@ BEGIN
     SELECT JSON_CONTAINS(r.document, 'true', '$.plain') IS TRUE INTO o_plain FROM rule AS r WHERE r.rule = p_rule;
 END;
 
--- timed_cutoff: before this instant a row is due, by the clock of the application: the retention, never below the minimum, and
--- the safety lag before an instant. A stored removal time holds the retention already.
+-- timed_before: the instant from which a time is too recent: the retention, never below the minimum, and the safety lag before an
+-- instant. A stored removal time holds the retention already.
+--# create procedure timed_before
+CREATE PROCEDURE timed_before(IN p_rule varchar(64), IN p_as_of datetime(6), IN p_retention bigint, OUT o_before datetime(6))
+SQL SECURITY DEFINER
+COMMENT 'Before what a row of p_rule must lie to be due at p_as_of, in UTC. p_retention overrides the retention of a rule by age, never
+    under its minimum.'
+BEGIN
+    SELECT
+        p_as_of - INTERVAL CAST(
+            IF(r.strategy = 'removal-time', 0, GREATEST(COALESCE(p_retention, r.retention), r.minimum))
+            + JSON_VALUE(r.document, '$.safety_lag') AS signed
+        ) SECOND
+    INTO o_before
+    FROM rule AS r
+    WHERE r.rule = p_rule;
+END;
+
+-- timed_cutoff: the same by the clock of the application.
 --# create procedure timed_cutoff
 CREATE PROCEDURE timed_cutoff(IN p_rule varchar(64), IN p_as_of datetime(6), IN p_retention bigint, OUT o_cutoff datetime(6))
 SQL SECURITY DEFINER
@@ -17,14 +34,9 @@ COMMENT 'Rows of p_rule with a time before this are due at p_as_of. p_retention 
 BEGIN
     DECLARE v_offset bigint;
     DECLARE v_zone   varchar(64);
-    SELECT
-        p_as_of - INTERVAL CAST(
-            IF(r.strategy = 'removal-time', 0, GREATEST(COALESCE(p_retention, r.retention), r.minimum))
-            + JSON_VALUE(r.document, '$.safety_lag') AS signed
-        ) SECOND,
-        JSON_VALUE(r.document, '$.offset'),
-        IF(r.zoned, NULL, JSON_VALUE(s.document, '$.named_zone'))
-    INTO o_cutoff, v_offset, v_zone
+    CALL timed_before(p_rule, p_as_of, p_retention, o_cutoff);
+    SELECT JSON_VALUE(r.document, '$.offset'), IF(r.zoned, NULL, JSON_VALUE(s.document, '$.named_zone'))
+    INTO v_offset, v_zone
     FROM rule AS r
     CROSS JOIN spec AS s
     WHERE r.rule = p_rule;

@@ -1,6 +1,7 @@
 -- Rules that drop whole range partitions. Their verbs are rows, drop_partitions and, for each table by its position in the order of
 -- deletion, count_partition_<n> and, where holds of other rules or rows of other tables may keep rows, held_partition_<n> and
--- referred_partition_<n>. What a family is to others, to them is a partition, or of several tables all partitions whose ranges
+-- referred_partition_<n>; where rows of the root table keep their partition until they have ended, waiting_partition.
+-- What a family is to others, to them is a partition, or of several tables all partitions whose ranges
 -- overlap: it is deleted as a whole or not at all. Only the verb drop_partitions drops tables, and only those that the catalog has,
 -- under its lock, as partitions of exactly the rule's tables with exactly these bounds.
 
@@ -355,7 +356,7 @@ COMMENT ON FUNCTION rows_estimated(oid) IS
 -- its rows that keeps it.
 --# create function partition_judged
 CREATE OR REPLACE FUNCTION partition_judged(
-    p_rule text, p_ids oid[], p_estimated boolean,
+    p_rule text, p_ids oid[], p_estimated boolean, p_cutoff timestamptz,
     OUT o_counts bigint[], OUT o_counted boolean[], OUT o_rows bigint[], OUT o_oldest json, OUT o_key text, OUT o_reason text
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -367,8 +368,10 @@ AS $windrow$
 DECLARE
     v_binds boolean := bound_by(p_rule);
     v_refer boolean := (SELECT r.document ? 'referred' FROM rule AS r WHERE r.rule = p_rule);
+    v_waits text    := (SELECT r.root FROM rule AS r WHERE r.rule = p_rule AND r.document ? 'waits');
     v_held  text[]  := held_keys(p_rule);
     v_part  record;
+    v_fault integer;
     v_guess bigint;
     v_rows  bigint;
     v_time  timestamptz;
@@ -406,6 +409,18 @@ BEGIN
             o_key := format('%s (%s)', v_part.o_name, v_kept[1]);
             o_reason := 'HELD';
         END IF;
+        IF v_part.o_table = v_waits AND o_reason IS NULL THEN
+            EXECUTE format(
+                'SELECT w.o_fault, w.o_key FROM %s(%L, %L, $1) AS w',
+                routine_of(p_rule, 'waiting_partition'), v_part.o_from, v_part.o_to
+            )
+            INTO v_fault, v_named
+            USING p_cutoff;
+            IF v_fault IS NOT NULL THEN
+                o_key := format('%s (%s)', v_part.o_name, v_named);
+                o_reason := (ARRAY['NON_FINAL_MEMBER', 'UNDATED_MEMBER', 'RETENTION_NOT_REACHED'])[v_fault];
+            END IF;
+        END IF;
         IF v_refer AND o_reason IS NULL THEN
             EXECUTE format('SELECT %s(%L, %L)', routine_of(p_rule, 'referred_partition_' || v_part.o_place), v_part.o_from, v_part.o_to)
             INTO v_named;
@@ -425,9 +440,9 @@ BEGIN
 END
 $windrow$;
 --# comment on function partition_judged
-COMMENT ON FUNCTION partition_judged(text, oid[], boolean) IS
-    'Rows of partitions of p_rule by table; o_reason: why they are kept, NULL: they may be dropped. Reads each from end to end, unless '
-    'p_estimated says that estimates will do, and there are some.';
+COMMENT ON FUNCTION partition_judged(text, oid[], boolean, timestamptz) IS
+    'Rows of partitions of p_rule by table; o_reason: why they are kept, NULL: they may be dropped. Rows that say their end must have '
+    'ended before p_cutoff. Reads each from end to end, unless p_estimated says that estimates will do, and there are some.';
 
 -- partition_batch: one batch: one family of partitions. Has no transaction control.
 --# create function partition_batch
@@ -456,7 +471,10 @@ BEGIN
     SELECT j.o_counts, j.o_counted, j.o_rows, j.o_key, j.o_reason
     INTO v_judged
     FROM rule AS r
-    CROSS JOIN LATERAL partition_judged(p_rule, p_ids, r.document ? 'estimated') AS j
+    JOIN run AS n ON n.run_id = p_run
+    CROSS JOIN LATERAL partition_judged(
+        p_rule, p_ids, r.document ? 'estimated', cutoff_of(p_rule, n.as_of, seconds(n.options ->> 'retention'))
+    ) AS j
     WHERE r.rule = p_rule;
     o_families := 0;
     o_rows := array_fill(0::bigint, ARRAY[cardinality(v_judged.o_rows)]);
@@ -713,6 +731,7 @@ DECLARE
     v_batches  bigint := 0;
     v_limit    bigint := coalesce((p_options ->> 'run_families')::bigint, setting_of(p_rule, 'run_families'));
     v_after    text   := ((p_options ->> 'from')::timestamptz - interval '1 microsecond')::text;
+    v_ended    timestamptz := cutoff_of(p_rule, p_as_of, seconds(p_options ->> 'retention'));
     v_cutoff   text;
     v_next     record;
     v_judged   record;
@@ -739,7 +758,7 @@ BEGIN
         END IF;
         v_after := v_next.o_to;
         v_batches := v_batches + 1;
-        SELECT j.* INTO v_judged FROM partition_judged(p_rule, v_next.o_ids, false) AS j;
+        SELECT j.* INTO v_judged FROM partition_judged(p_rule, v_next.o_ids, false, v_ended) AS j;
         IF v_judged.o_reason IS NOT NULL THEN
             v_keys := v_keys || v_judged.o_key;
             v_reasons := v_reasons || v_judged.o_reason;

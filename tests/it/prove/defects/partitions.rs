@@ -6,10 +6,80 @@ use crate::support::defect::Defect;
 const MODEL: &str = "partition::a_run_drops_what_the_model_says";
 const FAMILIES: &str = "partition::partitions_of_several_tables_go_as_the_model_says";
 
+const MODEL_INNODB: &str = "partition::innodb::SERVER::a_run_drops_what_the_model_says";
+const WAITS: &str = "partition::waits::SERVER::rows_that_have_not_ended_keep_their_partition";
+
 const AHEAD: &str = "partition::ahead::a_run_makes_what_the_model_says";
 const AHEAD_INNODB: &str = "partition::ahead::SERVER::innodb::a_run_makes_what_the_model_says";
 
 pub(super) const DEFECTS: &[Defect] = &[
+    Defect {
+        name: "partition-with-running-rows",
+        what: "a partition is dropped though one of its rows is not final",
+        postgres: &[edit(" IS TRUE THEN 1", " IS TRUE AND false THEN 1")],
+        mysql: &[edit(" IS TRUE THEN 1", " IS TRUE AND false THEN 1")],
+        noticed_by: &[WAITS],
+    },
+    Defect {
+        name: "partition-with-rows-without-an-end",
+        what: "a partition is dropped though it is not known when one of its rows ended",
+        postgres: &[edit(" IS NULL THEN 2", " IS NULL AND false THEN 2")],
+        mysql: &[edit(" IS NULL THEN 2", " IS NULL AND false THEN 2")],
+        noticed_by: &[WAITS],
+    },
+    Defect {
+        name: "partition-with-young-rows",
+        what: "a partition is dropped though one of its rows ended too recently",
+        postgres: &[edit(" THEN 3", " AND false THEN 3")],
+        mysql: &[edit(" THEN 3", " AND false THEN 3")],
+        noticed_by: &[WAITS],
+    },
+    Defect {
+        name: "partition-with-rows-that-ended-at-the-cutoff",
+        what: "a row that ended at the cutoff itself does not keep its partition",
+        postgres: &[edit(">= p_cutoff", "> p_cutoff")],
+        mysql: &[],
+        noticed_by: &[MODEL],
+    },
+    Defect {
+        name: "taken-partition-with-rows-that-ended-at-the-cutoff",
+        what: "MySQL, MariaDB: a row that ended at the cutoff itself does not keep its partition",
+        postgres: &[],
+        mysql: &[edit(">= p_cutoff", "> p_cutoff")],
+        noticed_by: &[MODEL_INNODB],
+    },
+    Defect {
+        name: "partition-estimated-in-spite-of-running-rows",
+        what: "where rows are estimated, a partition is not searched for rows that are not final",
+        postgres: &[edit(
+            "IF v_part.o_table = v_waits AND",
+            "IF v_guess IS NULL AND v_part.o_table = v_waits AND",
+        )],
+        mysql: &[],
+        noticed_by: &[MODEL],
+    },
+    Defect {
+        name: "partition-taken-with-running-rows",
+        what: "what is taken out of a table is not searched for rows that run again",
+        postgres: &[],
+        mysql: &[edit(
+            "CALL partition_waits(p_rule, true, NULL, v_to, v_before, v_reason, v_key);",
+            "SET v_reason = NULL;",
+        )],
+        noticed_by: &[
+            "partition::waits::SERVER::a_row_that_runs_again_behind_the_look_keeps_its_partition",
+        ],
+    },
+    Defect {
+        name: "partition-taken-unseen",
+        what: "a partition with rows that are not final is taken out of its table, and goes back",
+        postgres: &[],
+        mysql: &[edit(
+            "CALL partition_waits(p_rule, false, v_from, v_to, p_before, o_reason, v_held);",
+            "SET o_reason = NULL;",
+        )],
+        noticed_by: &[WAITS],
+    },
     Defect {
         name: "partition-before-the-cutoff-alone",
         what: "a partition that ends at the cutoff itself is not dropped",

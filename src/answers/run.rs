@@ -112,7 +112,7 @@ pub struct Figures {
     pub rule: String,
     /// Families, or single rows.
     pub families: i64,
-    /// Rows of all tables.
+    /// Rows of all tables; of partitions, as many as the rule counts or estimates.
     pub rows: i64,
     /// Transactions.
     pub batches: i64,

@@ -377,8 +377,7 @@ or the like, no partition is dropped; `strategy = \"age\"` deletes its rows.",
         "\
 On PostgreSQL the partitions of several tables are dropped in one transaction, and rows that refer to one keep it. MySQL and \
 MariaDB commit each change of a table, so there each table has a rule of its own. A spec for these servers as well uses \
-`strategy = \"age\"` where rows must go together or keep others. Rows are estimated (`rows`) only on PostgreSQL: the others \
-read what they took out of the table, to see that no row of it has to stay.",
+`strategy = \"age\"` where rows must go together or keep others.",
     ),
     (
         "relation-one-end",

@@ -121,6 +121,8 @@ pub(super) struct PartitionView {
     detached: String,
     /// Whether those are all of them.
     all_detached: bool,
+    /// Whether their rows are estimated where the server has statistics, and not counted.
+    estimated: bool,
     /// When its rows keep a partition because they have not ended; nothing: never.
     waits: Option<WaitsView>,
 }
@@ -197,6 +199,7 @@ impl PartitionView {
                 .timed()
                 .filter(|_| rule.waits_for_rows())
                 .map(|timed| WaitsView::new(graph, rule, timed, dialect)),
+            estimated: rule.timed().is_some_and(|it| it.estimated),
         }
     }
 }

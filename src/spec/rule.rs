@@ -96,7 +96,7 @@ pub struct Rule {
     #[serde(default)]
     #[schemars(with = "Unit", extend("default" = "family"))]
     pub unit: Option<Spanned<Unit>>,
-    /// Of a rule of partitions: how the rows of a partition that is dropped are known. Estimates are for PostgreSQL.
+    /// Of a rule of partitions: how the rows of a partition that is dropped are known.
     #[serde(default)]
     #[schemars(with = "Rows", extend("default" = "counted"))]
     pub rows: Option<Spanned<Rows>>,

@@ -61,12 +61,12 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_count_partition(
 SQL SECURITY DEFINER
 COMMENT 'Counts the rows of a partition; p_taken: of {{ rule.name }}_taken, also those without a time or not before p_to. Reads only.'
 BEGIN
-    SET o_undated = 0, o_strays = 0;
+    SET o_undated = 0, o_strays = 0, o_oldest = NULL;
     IF p_taken THEN
 {%- filter fit %}
         SELECT COUNT(*), COALESCE(SUM({{ <w.undated rule /> }} OR YEAR({{ rule.timed.due.time }}) = 0), 0),
-            COALESCE(SUM({{ rule.timed.due.time }} >= {{ <w.as_ended rule at="p_to" /> }}), 0), MIN({{ rule.timed.due.of_t }})
-        INTO o_rows, o_undated, o_strays, o_oldest
+            COALESCE(SUM({{ rule.timed.due.time }} >= {{ <w.as_ended rule at="p_to" /> }}), 0)
+        INTO o_rows, o_undated, o_strays
         FROM {{ control }}.{{ rule.name }}_taken AS t;
 {%- endfilter %}
     ELSEIF p_from IS NULL THEN
@@ -85,6 +85,30 @@ BEGIN
 {%- endfilter %}
     END IF;
 END;
+{%- if rule.timed.partition.estimated %}
+
+-- {{ rule.name }}_stay_partition: what was taken out of the table is not counted, where an estimate will do; but each row of it
+-- that has to stay is found, along an index on the time if there is one. The zero of a time without a day sorts before all others.
+--# create procedure {{ control }}.{{ rule.name }}_stay_partition
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_stay_partition(⟦IN p_to datetime(6), OUT o_any boolean, OUT o_stays boolean⟧)
+SQL SECURITY DEFINER
+COMMENT 'Whether {{ rule.name }}_taken has rows, and whether some of them have no time or are not before p_to. Reads only.'
+BEGIN
+    SELECT COUNT(*) > 0 INTO o_any FROM (SELECT 1 FROM {{ control }}.{{ rule.name }}_taken AS t LIMIT 1) AS x;
+{%- filter fit %}
+    SELECT COUNT(*) > 0
+    INTO o_stays
+    FROM (
+        SELECT 1
+        FROM {{ control }}.{{ rule.name }}_taken AS t
+        WHERE {{ <w.undated rule /> }}
+           OR {{ rule.timed.due.time }} < DATE '1971-01-01' AND YEAR({{ rule.timed.due.time }}) = 0
+           OR {{ rule.timed.due.time }} >= {{ <w.as_ended rule at="p_to" /> }}
+        LIMIT 1
+    ) AS x;
+{%- endfilter %}
+END;
+{%- endif %}
 
 -- {{ rule.name }}_held_partition: the first row of a partition, or of what was taken out of the table, that a hold keeps.
 --# create procedure {{ control }}.{{ rule.name }}_held_partition

@@ -600,10 +600,11 @@ AND {% endif %}{{ rule.timed.due.time }} >= {{ <w.as_ended rule at="p_from" /> }
 AND {{ rule.timed.due.time }} < {{ <w.as_ended rule at={to} /> }}
 {%- endcomponent w.within %}
 
-{#- Whether row t lies between the bounds of a partition; the first has no lower one. -#}
+{#- Whether row t lies between the bounds of a partition; the first has no lower one, and the rows without a time. -#}
 {% component w.of_partition(rule) -%}
-(p_from IS NULL OR {{ rule.timed.due.time }} >= {{ <w.as_ended rule at="p_from" /> }})
-AND {{ rule.timed.due.time }} < {{ <w.as_ended rule at="p_to" /> }}
+({{ rule.timed.due.time }} < {{ <w.as_ended rule at="p_to" /> }}
+AND (p_from IS NULL OR {{ rule.timed.due.time }} >= {{ <w.as_ended rule at="p_from" /> }})
+OR p_from IS NULL AND {{ <w.undated rule /> }})
 {%- endcomponent w.of_partition %}
 
 {% component w.undated(rule) -%}

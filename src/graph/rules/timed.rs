@@ -185,14 +185,6 @@ fn check_partitions(
             "; for the other servers, write a rule for each table, or `strategy = \"age\"`, which keeps what `references` says",
         ),
         (
-            rule.rows
-                .as_ref()
-                .filter(|_| estimated(rule))
-                .map(Spanned::span),
-            "the rows of partitions are estimated only on PostgreSQL",
-            ", or remove `rows`: the other servers read what they take out of the table, to see that no row of it has to stay",
-        ),
-        (
             archive
                 .filter(|it| !matches!(it.get_ref(), spec::Archive::All(false)))
                 .map(Spanned::span),

@@ -25,6 +25,8 @@ tests! {
         the_example_does_what_its_page_says,
         what_comes_between_judgement_and_drop_stays,
         the_application_waits_no_longer_than_a_second_for_each_lock,
+        what_comes_is_no_estimate,
+        what_cannot_be_settled_ends_the_run,
         wherever_a_run_ends_the_next_one_finishes,
         no_number_is_given_twice,
         two_workers_drop_what_one_would,
@@ -201,6 +203,27 @@ fn run_behind(
     runner.join().expect("no panic").1.expect("a run")
 }
 
+/// What was taken out of the table and cannot be judged ends a run, and is settled by the next one that can.
+fn what_cannot_be_settled_ends_the_run(dialect: Dialect) {
+    let mut installation = armed(dialect, "event-log-unsettled");
+    installation.execute(
+        "CREATE TRIGGER W.refuses BEFORE INSERT ON W.run_partition FOR EACH ROW SIGNAL SQLSTATE '45000' SET message_text = 'no'",
+    );
+    let run = installation.run(json!({})).expect("a run");
+    assert_eq!(run["status"], "failed", "{run}");
+    let reason = run["reason"].as_str().unwrap_or_default();
+    assert!(reason.contains("partition old is unfinished: "), "{run}");
+    assert_eq!(ids(&mut installation), "3 4 5 6");
+    installation.execute("DROP TRIGGER W.refuses");
+    let run = installation.run(json!({})).expect("the next run");
+    assert_eq!(
+        (&run["status"], &only(&run)["rows"]),
+        (&json!("done"), &json!(5)),
+        "{run}"
+    );
+    assert_eq!(taken(&mut installation), 0);
+}
+
 fn what_comes_between_judgement_and_drop_stays(dialect: Dialect) {
     let mut installation = armed(dialect, "event-log-late");
     // A row for which there is a hold already, written when its partition has been judged.
@@ -243,6 +266,62 @@ fn what_comes_between_judgement_and_drop_stays(dialect: Dialect) {
     let run = installation.run(json!({})).expect("a run");
     assert_eq!(only(&run)["families"], 0, "{run}");
     assert_eq!(ids(&mut installation), "3 4 6 9 10");
+}
+
+/// Has the server take statistics of the log, which has so few rows that they are right.
+fn analyse(installation: &mut Installation) {
+    installation.execute("ANALYZE TABLE event_log");
+}
+
+/// Has the server believe that each partition of the log has 1000 rows more. It reads its statistics again of a table that was renamed.
+fn exaggerate(installation: &mut Installation) {
+    installation.execute("ALTER TABLE event_log STATS_AUTO_RECALC = 0");
+    analyse(installation);
+    installation.execute(
+        "UPDATE mysql.innodb_table_stats SET n_rows = n_rows + 1000
+         WHERE database_name = DATABASE() AND table_name LIKE 'event_log#%';
+         RENAME TABLE event_log TO event_log_other;
+         RENAME TABLE event_log_other TO event_log",
+    );
+}
+
+/// Where rows are estimated, a row that comes between judgement and drop keeps its partition all the same.
+fn what_comes_is_no_estimate(dialect: Dialect) {
+    let spec = without_ahead().replace("\"event-log\"", "\"event-log-estimated\"");
+    let spec = spec.replace(
+        "root      = \"event_log\"",
+        "root = \"event_log\"\nrows = \"estimated\"",
+    );
+    let mut installation = armed_as(dialect, &graph_of(&spec));
+    exaggerate(&mut installation);
+    installation.arm();
+    let preview = installation.preview(json!({})).expect("a preview");
+    let dry = installation
+        .run(json!({"dry_run": true}))
+        .expect("a dry run");
+    // A preview counts the first partition, which it reads for the oldest row.
+    for (document, rows) in [(preview, 2005), (dry, 3005)] {
+        assert_eq!(
+            (&only(&document)["families"], &only(&document)["rows"]),
+            (&json!(3), &json!(rows)),
+            "{document}"
+        );
+    }
+    let insert = "SET SESSION sql_mode = ''; INSERT INTO event_log (id, logged_at, message) VALUES (9, 0, 'never')";
+    let run = run_behind(&mut installation, insert, |_| {});
+    assert_eq!(
+        only(&run)["skipped_samples"],
+        json!({"UNDATED_MEMBER": ["old"]}),
+        "{run}"
+    );
+    assert_eq!(only(&run)["rows"], 2003, "{run}");
+    assert_eq!(ids(&mut installation), "1 2 6 9");
+    assert_eq!(taken(&mut installation), 0);
+    assert_eq!(
+        installation
+            .texts("SELECT CONCAT_WS('/', name, deleted_rows, counted) FROM W.run_partition ORDER BY to_bound"),
+        [format!("{PAST}/1002/0"), "late/1001/0".to_owned()]
+    );
 }
 
 fn the_application_waits_no_longer_than_a_second_for_each_lock(dialect: Dialect) {
@@ -353,8 +432,8 @@ fn wherever_a_run_ends_the_next_one_finishes(dialect: Dialect) {
                     "TWIN" => format!("CREATE TABLE {twin} LIKE event_log; ALTER TABLE {twin} REMOVE PARTITIONING"),
                     "SWAP" => format!("ALTER TABLE event_log EXCHANGE PARTITION `the ``past``` WITH TABLE {twin}"),
                     "LATE" => "INSERT INTO event_log (id, logged_at, message) VALUES (8, '2025-03-03', 'late')".to_owned(),
-                    _ => "INSERT INTO W.run_partition (run_id, rule, name, from_bound, to_bound, deleted_rows, bytes)
-                          VALUES (0, 'event_log', 'the `past`', '2025-01-01 00:00:00', '2025-06-01 00:00:00', 2, 1)".to_owned(),
+                    _ => "INSERT INTO W.run_partition (run_id, rule, name, from_bound, to_bound, deleted_rows, counted, bytes)
+                          VALUES (0, 'event_log', 'the `past`', '2025-01-01 00:00:00', '2025-06-01 00:00:00', 2, true, 1)".to_owned(),
                 });
         }
         let verify = installation.call("verify", json!({})).expect("verify");

@@ -1,6 +1,6 @@
--- Rules that drop whole range partitions of one table. Their verbs are types, any_partition, count_partition, held_partition,
--- swap_partition, back_partition, drop_partition and merge_partition; where rows keep their partition until they have ended,
--- waiting_partition. A partition is to them what a family is to others.
+-- Rules that drop whole range partitions of one table. Their verbs are types, any_partition, count_partition, stay_partition,
+-- held_partition, swap_partition, back_partition, drop_partition and merge_partition; where rows keep their partition until they have
+-- ended, waiting_partition. A partition is to them what a family is to others.
 -- DDL commits, and between a judgement and a DROP PARTITION anybody could write to the partition. So the rows are taken out of the
 -- table first, by exchanging them for those of an empty table of the control database, <rule>_taken; nobody writes to that. Then
 -- they are judged, the ledger says that they go, and the table is dropped. If one of them has to stay, they are exchanged again.
@@ -16,12 +16,14 @@ CREATE TABLE IF NOT EXISTS run_partition (
     from_bound   varchar(64) NOT NULL,
     to_bound     varchar(64) NOT NULL,
     deleted_rows bigint      NOT NULL,
+    counted      boolean     NOT NULL,
     bytes        bigint      NOT NULL,
     dropped_at   datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
     PRIMARY KEY (run_id, rule, name)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'The partitions whose rows runs have dropped, with their bounds (from inclusive, -infinity: the first one; to exclusive),
-        these rows, counted when nobody could write to them any more, and their size with indexes, which the catalog estimates.';
+        these rows, and their size with indexes, which the catalog estimates. counted: whether the rows were counted when nobody could
+        write to them any more, or estimated by the catalog.';
 
 -- taken_partition: the partition of a rule whose rows are being taken out of its table.
 --# create table taken_partition
@@ -33,6 +35,7 @@ CREATE TABLE IF NOT EXISTS taken_partition (
     to_bound   varchar(64) NOT NULL,
     to_due     datetime(6) NOT NULL,
     bytes      bigint      NOT NULL,
+    guess      bigint,
     phase      varchar(10) NOT NULL,
     since      datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6))
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
@@ -181,6 +184,7 @@ BEGIN
         divided   boolean      NOT NULL,
         bound     varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
         bytes     bigint       NOT NULL,
+        guess     bigint,
         from_time datetime(6),
         to_time   datetime(6),
         from_due  datetime(6),
@@ -229,25 +233,27 @@ END;
 --# create procedure list_partitions
 CREATE PROCEDURE list_partitions(IN p_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Fills work_partition with the partitions of p_rule: their bounds as times (from NULL: the first; to NULL: MAXVALUE), and from when
-    to when their rows are due. Reads only.'
+COMMENT 'Fills work_partition with the partitions of p_rule: their bounds as times (from NULL: the first; to NULL: MAXVALUE), from when to
+    when their rows are due, and where the rule takes estimates, how many rows they have by the catalog (NULL: none known). Reads only.'
 BEGIN
     DECLARE v_schema varchar(64);
     DECLARE v_root   varchar(64);
     DECLARE v_dates  boolean;
-    SELECT s.schema_name, r.root, JSON_CONTAINS_PATH(r.document, 'one', '$.dates')
-    INTO v_schema, v_root, v_dates
+    DECLARE v_guess  boolean;
+    SELECT s.schema_name, r.root, JSON_CONTAINS_PATH(r.document, 'one', '$.dates'), JSON_CONTAINS_PATH(r.document, 'one', '$.estimated')
+    INTO v_schema, v_root, v_dates, v_guess
     FROM spec AS s
     CROSS JOIN rule AS r
     WHERE r.rule = p_rule;
     DELETE FROM work_partition;
-    INSERT INTO work_partition (position, name, divided, bound, bytes, from_time, to_time, from_due, to_due)
+    INSERT INTO work_partition (position, name, divided, bound, bytes, guess, from_time, to_time, from_due, to_due)
     SELECT
-        b.position, b.name, b.divided, b.bound, b.bytes, b.from_time, b.to_time,
+        b.position, b.name, b.divided, b.bound, b.bytes, IF(v_guess, NULLIF(b.guess, 0), NULL), b.from_time, b.to_time,
         b.from_time + INTERVAL IF(v_dates, 1, 0) DAY, b.to_time + INTERVAL IF(v_dates, 1, 0) DAY
     FROM (
         SELECT
-            a.position, a.name, a.divided, a.bound, a.bytes, a.to_time, LAG(a.to_time) OVER (ORDER BY a.position) AS from_time
+            a.position, a.name, a.divided, a.bound, a.bytes, a.guess, a.to_time,
+            LAG(a.to_time) OVER (ORDER BY a.position) AS from_time
         FROM (
             SELECT
                 p.partition_ordinal_position AS position,
@@ -255,6 +261,8 @@ BEGIN
                 MAX(p.subpartition_name IS NOT NULL) AS divided,
                 MAX(p.partition_description) AS bound,
                 SUM(p.data_length + p.index_length) AS bytes,
+                -- Not what MySQL remembers for a day: that is of whole tables.
+                SUM(p.table_rows) AS guess,
                 MAX(CASE
                     WHEN p.partition_description = 'MAXVALUE' THEN NULL
                     WHEN p.partition_method = 'RANGE COLUMNS' THEN CAST(TRIM(BOTH '''' FROM p.partition_description) AS datetime(6))
@@ -397,11 +405,11 @@ BEGIN
     DECLARE v_name   longtext;
     DECLARE v_engine longtext;
     DECLARE v_made   longtext;
-    INSERT INTO taken_partition (rule, run_id, name, from_bound, to_bound, to_due, bytes, phase)
+    INSERT INTO taken_partition (rule, run_id, name, from_bound, to_bound, to_due, bytes, guess, phase)
     SELECT
         p_rule, p_run, p.name,
         COALESCE(TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM p.from_time)), '-infinity'),
-        TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM p.to_time)), p.to_due, p.bytes, 'taking'
+        TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM p.to_time)), p.to_due, p.bytes, p.guess, 'taking'
     FROM work_partition AS p
     WHERE p.position = p_position;
     COMMIT;
@@ -479,6 +487,7 @@ BEGIN
     DECLARE v_to      datetime(6);
     DECLARE v_there   bigint;
     DECLARE v_rows    bigint DEFAULT 0;
+    DECLARE v_guess   bigint;
     DECLARE v_key     varchar(700);
     DECLARE v_reason  varchar(32);
     DECLARE v_table   varchar(64) DEFAULT CONCAT(p_rule, '_taken');
@@ -486,14 +495,28 @@ BEGIN
     DECLARE v_text    varchar(700);
     DECLARE v_kept    bigint;
     DECLARE v_before  datetime(6);
-    SELECT t.phase, t.name, t.to_bound, t.to_due INTO v_phase, v_name, v_bound, v_to FROM taken_partition AS t WHERE t.rule = p_rule;
+    SELECT t.phase, t.name, t.to_bound, t.to_due, IF(JSON_CONTAINS_PATH(r.document, 'one', '$.estimated'), t.guess, NULL)
+    INTO v_phase, v_name, v_bound, v_to, v_guess
+    FROM taken_partition AS t
+    JOIN rule AS r ON r.rule = t.rule
+    WHERE t.rule = p_rule;
     SELECT COUNT(*) INTO v_there FROM information_schema.tables AS t WHERE t.table_schema = v_schema AND t.table_name = v_table;
     SET o_state = 'more';
     IF v_phase = 'taking' AND v_there > 0 THEN
-        SET @windrow_taken = true, @windrow_from = NULL, @windrow_to = v_to;
-        CALL perform(p_rule, 'count_partition',
-            '@windrow_taken, @windrow_from, @windrow_to, @windrow_rows, @windrow_undated, @windrow_strays, @windrow_oldest');
-        SET v_rows = @windrow_rows;
+        SET @windrow_taken = true, @windrow_from = NULL, @windrow_to = v_to, @windrow_undated = 0, @windrow_strays = 0;
+        IF v_guess IS NOT NULL THEN
+            CALL perform(p_rule, 'stay_partition', '@windrow_to, @windrow_any, @windrow_stays');
+            SET v_rows = IF(@windrow_any, v_guess, 0);
+            -- Counting says why they stay.
+            IF @windrow_stays THEN
+                SET v_guess = NULL;
+            END IF;
+        END IF;
+        IF v_guess IS NULL THEN
+            CALL perform(p_rule, 'count_partition',
+                '@windrow_taken, @windrow_from, @windrow_to, @windrow_rows, @windrow_undated, @windrow_strays, @windrow_oldest');
+            SET v_rows = @windrow_rows;
+        END IF;
     END IF;
     IF v_phase = 'taking' AND v_rows = 0 THEN
         -- Nothing was taken: others had the locks, or the run was killed before.
@@ -516,11 +539,13 @@ BEGIN
         SET v_phase = IF(v_reason IS NULL, 'dropping', 'returning');
         UPDATE taken_partition AS t SET t.phase = v_phase WHERE t.rule = p_rule;
         IF v_reason IS NULL THEN
-            INSERT INTO run_partition (run_id, rule, name, from_bound, to_bound, deleted_rows, bytes)
-            SELECT p_run, p_rule, t.name, t.from_bound, t.to_bound, v_rows, t.bytes
+            INSERT INTO run_partition (run_id, rule, name, from_bound, to_bound, deleted_rows, counted, bytes)
+            SELECT p_run, p_rule, t.name, t.from_bound, t.to_bound, v_rows, v_guess IS NULL, t.bytes
             FROM taken_partition AS t
             WHERE t.rule = p_rule
-            ON DUPLICATE KEY UPDATE deleted_rows = run_partition.deleted_rows + v_rows;
+            ON DUPLICATE KEY UPDATE
+                deleted_rows = run_partition.deleted_rows + v_rows,
+                counted = run_partition.counted AND v_guess IS NULL;
         ELSE
             INSERT INTO work_skip (skip_key, reason)
             VALUES (CONCAT(v_name, COALESCE(CONCAT(' (', v_key, ')'), '')), v_reason);
@@ -580,6 +605,7 @@ BEGIN
     DECLARE v_position  bigint;
     DECLARE v_bound     varchar(64);
     DECLARE v_name      varchar(64);
+    DECLARE v_guess     bigint;
     DECLARE v_any       boolean;
     DECLARE v_reason    varchar(32);
     DECLARE v_key       varchar(700);
@@ -668,8 +694,8 @@ BEGIN
                 SET o_state = 'nothing left';
                 LEAVE step;
             END IF;
-            SELECT TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM p.to_time)), p.name, p.from_due, p.to_due
-            INTO v_bound, v_name, @windrow_from, @windrow_to
+            SELECT TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM p.to_time)), p.name, p.guess, p.from_due, p.to_due
+            INTO v_bound, v_name, v_guess, @windrow_from, @windrow_to
             FROM work_partition AS p
             WHERE p.position = v_position;
             CALL timed_before(p_rule, v_as_of, v_retention, v_before);
@@ -688,6 +714,8 @@ BEGIN
             IF v_reason IS NOT NULL THEN
                 INSERT INTO work_skip (skip_key, reason)
                 VALUES (v_key, v_reason);
+            ELSEIF v_any AND v_guess IS NOT NULL THEN
+                SET @windrow_rows = v_guess;
             ELSEIF v_any THEN
                 SET @windrow_taken = false;
                 CALL perform(p_rule, 'count_partition',
@@ -715,13 +743,13 @@ BEGIN
         VALUES (v_name, IF(v_busy, 'LOCKED', 'FAILED'));
         CALL end_partition(p_run, p_rule, 0, 0, v_bound);
         COMMIT;
-        -- A partition that cannot go back keeps rows from the application: nothing is more important.
-        SELECT IF(COUNT(*) > 0, CONCAT('error ', v_errno, ' (', v_sqlstate, '): partition ', v_name, ' could not go back: ', v_message),
-            'more')
+        -- A partition that cannot go back keeps rows from the application: nothing is more important. Nor is anything gained by more
+        -- tries of this run to settle what the step before could not.
+        SELECT IF(COUNT(*) > 0, CONCAT('error ', v_errno, ' (', v_sqlstate, '): partition ', v_name, ' is unfinished: ', v_message), 'more')
         INTO o_state
         FROM taken_partition AS t
         WHERE t.rule = p_rule
-          AND t.phase IN ('returning', 'returned');
+          AND (v_taken > 0 OR t.phase IN ('returning', 'returned'));
     END step;
 END;
 
@@ -852,7 +880,7 @@ BEGIN
     END IF;
 END;
 
--- partition_preview: the partitions that a run would drop, counted but not locked.
+-- partition_preview: the partitions that a run would drop, counted or estimated, but not locked.
 --# create procedure partition_preview
 CREATE PROCEDURE partition_preview(IN p_rule varchar(64), IN p_options longtext, IN p_as_of datetime(6), OUT o_document longtext)
 SQL SECURITY DEFINER
@@ -865,6 +893,7 @@ BEGIN
     DECLARE v_start     datetime(6) DEFAULT JSON_VALUE(p_options, '$.from');
     DECLARE v_after     datetime(6);
     DECLARE v_position  bigint;
+    DECLARE v_guess     bigint;
     DECLARE v_any       boolean;
     DECLARE v_reason    varchar(32);
     DECLARE v_key       varchar(700);
@@ -912,10 +941,17 @@ BEGIN
             INSERT INTO work_skipped (skip_key, reason)
             VALUES (v_key, v_reason);
         ELSEIF v_any THEN
-            SELECT false, p.from_due, p.to_due INTO @windrow_taken, @windrow_from, @windrow_to FROM work_partition AS p
-                WHERE p.position = v_position;
-            CALL perform(p_rule, 'count_partition',
-                '@windrow_taken, @windrow_from, @windrow_to, @windrow_rows, @windrow_undated, @windrow_strays, @windrow_oldest');
+            SELECT p.guess, false, p.from_due, p.to_due
+            INTO v_guess, @windrow_taken, @windrow_from, @windrow_to
+            FROM work_partition AS p
+            WHERE p.position = v_position;
+            -- The oldest row is in the first of them, which is read for it.
+            IF v_guess IS NULL OR v_families = 0 THEN
+                CALL perform(p_rule, 'count_partition',
+                    '@windrow_taken, @windrow_from, @windrow_to, @windrow_rows, @windrow_undated, @windrow_strays, @windrow_oldest');
+            ELSE
+                SET @windrow_rows = v_guess;
+            END IF;
             SET v_families = v_families + 1, v_rows = v_rows + @windrow_rows;
             IF v_oldest = 'null' THEN
                 SET v_oldest = CONCAT(

@@ -717,7 +717,7 @@ $windrow$;
 COMMENT ON FUNCTION partition_idle(text, timestamptz) IS
     '0 where no partition of p_rule is due at p_as_of, and nothing is to be told; else NULL. Reads only.';
 
--- partition_preview: the partitions that a run would drop, counted but not locked.
+-- partition_preview: the partitions that a run would drop, counted or estimated, but not locked.
 --# create function partition_preview
 CREATE OR REPLACE FUNCTION partition_preview(p_rule text, p_options jsonb, p_as_of timestamptz)
 RETURNS json
@@ -743,6 +743,7 @@ DECLARE
     v_reasons  text[] := '{}';
     v_more     boolean := false;
     v_misfit   text := partition_misfit(p_rule);
+    v_estimated boolean := (SELECT r.document ? 'estimated' FROM rule AS r WHERE r.rule = p_rule);
 BEGIN
     IF v_misfit IS NOT NULL THEN
         RAISE EXCEPTION '%', v_misfit
@@ -758,7 +759,8 @@ BEGIN
         END IF;
         v_after := v_next.o_to;
         v_batches := v_batches + 1;
-        SELECT j.* INTO v_judged FROM partition_judged(p_rule, v_next.o_ids, false, v_ended) AS j;
+        -- The oldest row is in the first of them, which is read for it.
+        SELECT j.* INTO v_judged FROM partition_judged(p_rule, v_next.o_ids, v_estimated AND v_families > 0, v_ended) AS j;
         IF v_judged.o_reason IS NOT NULL THEN
             v_keys := v_keys || v_judged.o_key;
             v_reasons := v_reasons || v_judged.o_reason;

@@ -10,6 +10,7 @@ const MODEL_INNODB: &str = "partition::innodb::SERVER::a_run_drops_what_the_mode
 const WAITS: &str = "partition::waits::SERVER::rows_that_have_not_ended_keep_their_partition";
 
 const AHEAD: &str = "partition::ahead::a_run_makes_what_the_model_says";
+const MODEL_INNODB: &str = "partition::innodb::SERVER::a_run_drops_what_the_model_says";
 const AHEAD_INNODB: &str = "partition::ahead::SERVER::innodb::a_run_makes_what_the_model_says";
 
 pub(super) const DEFECTS: &[Defect] = &[
@@ -129,6 +130,23 @@ pub(super) const DEFECTS: &[Defect] = &[
         )],
         mysql: &[],
         noticed_by: &[MODEL],
+    },
+    Defect {
+        name: "partition-estimated-and-not-searched",
+        what: "where rows are estimated, what was taken out of the table is not searched for rows without a time",
+        postgres: &[],
+        mysql: &[edit("IF @windrow_stays THEN", "IF false THEN")],
+        noticed_by: &["partition::innodb::SERVER::what_comes_is_no_estimate"],
+    },
+    Defect {
+        name: "partition-taken-estimate-unsaid",
+        what: "the ledger says of estimated rows that were taken out of the table that they were counted",
+        postgres: &[],
+        mysql: &[edit(
+            "v_rows, v_guess IS NULL, t.bytes",
+            "v_rows, true, t.bytes",
+        )],
+        noticed_by: &[MODEL_INNODB],
     },
     Defect {
         name: "partition-family-by-its-first-end",

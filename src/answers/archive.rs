@@ -47,7 +47,7 @@ pub struct ArchivedRun {
     /// The same by table.
     #[serde(deserialize_with = "nullable")]
     pub tables: Option<Pairs<i64>>,
-    /// The partitions of it that were detached and are kept; only on PostgreSQL, NULL if there are none.
+    /// The partitions of it that are kept; NULL if there are none.
     #[serde(default)]
     #[schemars(skip_serializing_if = "Option::is_none")]
     pub partitions: Option<Vec<ArchivedPartition>>,
@@ -59,10 +59,10 @@ pub struct ArchivedRun {
     pub dropped: Option<i64>,
 }
 
-/// A partition that was detached and is kept.
+/// A partition that is kept.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct ArchivedPartition {
-    /// The rule that detached it.
+    /// The rule that archived it.
     pub rule: String,
     /// The name by which it is restored: its own, or that of the partition of the root table that went with it.
     pub partition: String,
@@ -76,7 +76,7 @@ pub struct ArchivedPartition {
     pub rows: i64,
     /// Its size with indexes.
     pub bytes: i64,
-    /// The table that it is now, with its schema.
+    /// The table that it is now, with its schema or database.
     pub archive: String,
 }
 

@@ -327,11 +327,15 @@ WHERE p.GRANTEE LIKE '''windrow|_%|_owner''@%' ESCAPE '|'
 ORDER BY 1, 2";
 
 pub(super) const ARCHIVES: &str = "
-SELECT c.table_schema, c.table_name
-FROM information_schema.columns AS c
-WHERE c.table_schema = ?
-  AND c.column_name = 'windrow_row_id'
-ORDER BY c.table_name";
+SELECT t.table_schema, t.table_name
+FROM information_schema.tables AS t
+LEFT JOIN information_schema.columns AS c
+    ON c.table_schema = t.table_schema AND c.table_name = t.table_name AND c.column_name = 'windrow_row_id'
+WHERE t.table_schema = ?
+  AND t.table_type <> 'VIEW'
+  -- Or a partition that was archived.
+  AND (c.column_name IS NOT NULL OR t.table_name LIKE 'archived|_%' ESCAPE '|')
+ORDER BY c.column_name IS NULL, t.table_name";
 
 /// A row of the alias as a JSON document.
 fn object(alias: &str, columns: &[Field]) -> String {

@@ -22,7 +22,7 @@ pub enum Archive {
     /// Move the archived rows and partitions of a run, or of some of its families, back
     ///
     /// All or nothing, in one transaction, parents before children. The restored families are due at once, so holds are
-    /// placed on them; after `windrow hold release` a run may delete them again. An archived partition is attached again.
+    /// placed on them; after `windrow hold release` a run may delete them again. An archived partition is attached again (PostgreSQL), or its rows are copied back.
     ///
     /// Example: windrow archive restore specs/yworkflow.toml --run 17 --key 4
     Restore(ArchiveRestore),

@@ -183,7 +183,7 @@ struct Kept {
 }
 
 impl Kept {
-    /// The run and the name of a partition, if it is one that was detached.
+    /// The run and the name of a partition, if it is one that was archived.
     fn partition(&self) -> Option<(u64, &str)> {
         let mut parts = self.name.strip_prefix("archived_")?.splitn(3, '_');
         let run = parts.next()?.parse().ok()?;

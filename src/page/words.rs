@@ -514,7 +514,7 @@ pub(super) fn besides(graph: &Graph, rule: &Rule) -> Vec<Line> {
     }
     if rule.drops_partitions() && !rule.archived().is_empty() {
         let mut line = line![said(
-            "Detached and kept in the archive, instead of being dropped: partitions of "
+            "Kept in the archive, instead of being dropped: partitions of "
         )];
         line.extend(names(
             rule.archived()

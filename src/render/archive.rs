@@ -58,13 +58,13 @@ pub(super) fn first(graph: &Graph) -> Option<&Rule> {
     graph.rules.iter().find(|rule| !rule.archived().is_empty())
 }
 
-/// Whether partitions are detached and kept.
+/// Whether partitions are kept instead of being dropped.
 pub(super) fn detaches(graph: &Graph) -> bool {
     let mut rules = graph.rules.iter();
     rules.any(|rule| rule.drops_partitions() && !rule.archived().is_empty())
 }
 
-/// The schema for the partitions that are detached; nobody but the owner role may use it.
+/// The schema of PostgreSQL for the partitions that are detached; nobody but the owner role may use it.
 pub(super) fn schema(graph: &Graph, dialect: Dialect) -> Option<String> {
     detaches(graph).then(|| role_name(dialect, &control_name(graph), "archive"))
 }

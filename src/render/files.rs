@@ -5,7 +5,7 @@ use anyhow::Result;
 use super::archive::{self, ArchiveView};
 use super::claims::{self, Asked};
 use super::marks::{self, Routine};
-use super::names::table_name;
+use super::names::{control_name, table_name};
 use super::sql::file;
 use super::tables::looked_into;
 use super::templates::{Shown, Templates};
@@ -265,16 +265,22 @@ impl<'a> Press<'a> {
     }
 }
 
-/// The tables of the application that the routines of MySQL and MariaDB read, and the archives.
+/// The tables of the application that the routines of MySQL and MariaDB read, the archives, and what is taken out of tables.
 fn shadows(graph: &Graph, archives: &[ArchiveView], dialect: Dialect) -> Vec<String> {
     let tables = graph.tables.iter().map(|table| &table.name);
     let archives = archives
         .iter()
         .flat_map(|archive| [&archive.archive, &archive.entry]);
+    let partitioned = graph.rules.iter().filter(|rule| rule.drops_partitions());
+    let taken = partitioned.map(|rule| {
+        let name = dialect.ident(&format!("{}_taken", rule.name));
+        format!("{}.{name}", control_name(graph))
+    });
     let mut names: Vec<String> = tables
         .map(|name| table_name(graph, dialect, name))
         .chain(looked_into(graph, &[], dialect))
         .chain(archives.cloned())
+        .chain(taken)
         .collect();
     names.sort();
     names.dedup();

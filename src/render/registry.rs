@@ -7,7 +7,7 @@ use super::jobs::{Job, event_view};
 use super::json::written;
 use super::names::{control_name, fixed_offset, home, role_name, run_lock};
 use super::tables::counted;
-use super::{acting, document, kernel, restore};
+use super::{acting, archive, document, kernel, restore};
 use crate::dialect::Dialect;
 use crate::graph::{Graph, TableId};
 use crate::plan::Plan;
@@ -31,6 +31,9 @@ struct SpecDocument<'a> {
     /// The tables whose rows are copied before they are deleted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     archives: Vec<restore::ArchiveDocument<'a>>,
+    /// Whether partitions are kept instead of being dropped.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    detaches: bool,
     /// The name of the lock that a run holds.
     run_lock: String,
     /// The zone of the application's clock, where the server must know it to count cutoffs.
@@ -157,6 +160,7 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
         schema: home(graph, dialect),
         workers: graph.workers,
         archives: restore::archives(graph, dialect),
+        detaches: archive::detaches(graph),
         run_lock: run_lock(&control),
         named_zone: match fixed_offset(&graph.time_zone) {
             Some(_) => None,

@@ -102,6 +102,7 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
             .collect(),
         roots: locked(graph, dialect),
         archives: archive::views(graph, dialect),
+        keeps: archive::detaches(graph),
         drops: !document::dropped(graph).is_empty(),
         guards: orphan_guard::views(graph, dialect),
         auditor_routines,

@@ -63,6 +63,8 @@ pub(super) struct SpecView {
     pub(super) grants: Vec<String>,
     /// The archives, one for each table that some rule archives.
     pub(super) archives: Vec<ArchiveView>,
+    /// Whether partitions are kept instead of being dropped.
+    pub(super) keeps: bool,
     /// Whether a rule drops partitions.
     pub(super) drops: bool,
     /// What is on tables whose rows may not become orphans.

@@ -135,7 +135,7 @@ WHERE c.only_row = true
   AND c.server_identity = {% if maria %}CONCAT_WS(' ', @@hostname, @@port, @@datadir, @@server_id, {{ control_literal }}){% else %}CONCAT_WS(' ', @@server_uuid, @@hostname, @@port, {{ control_literal }}){% endif %};
 
 -- Nobody else may call anything, and these roles only what is meant to be called.
-{%- if archives %}
+{%- if archives or keeps %}
 -- The rows of the archive are the application's: grant access by hand to those who may read them.
 -- Only what is granted can be revoked, so it is granted first.
 --# grant select to {{ auditor }}

@@ -2,7 +2,7 @@
 -- Dropping a trigger or an index waits until no transaction is open on its table, for two seconds at most: other sessions that want
 -- the table wait behind this one. If two seconds are not enough, apply this file again; `windrow uninstall` does that itself.
 
-{% if archives -%}
+{% if archives or keeps -%}
 -- Archived rows exist nowhere else. They are deleted only if you say so, by: SET @windrow_drop_archive = 'yes';
 --# look for archived rows
 SET @windrow_statement = (

@@ -17,7 +17,7 @@ pub struct Timed {
     pub ahead: Option<i64>,
     /// Whether the rows of dropped partitions are estimated where the server has statistics, and not counted.
     pub estimated: bool,
-    /// The tables whose partitions are detached and kept in an archive instead of being dropped, in the order of deletion.
+    /// The tables whose partitions are kept in an archive instead of being dropped, in the order of deletion.
     pub detached: Vec<TableId>,
     /// The tables in the order in which their rows are deleted.
     pub members: Vec<Member>,

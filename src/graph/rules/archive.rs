@@ -7,7 +7,7 @@ use crate::diagnostic::Diagnostic;
 use crate::graph::{TableId, names};
 use crate::spec::{Archive, Rule};
 
-/// The tables under `archive` whose partitions are detached, and those whose rows are copied.
+/// The tables under `archive` whose partitions are kept, and those whose rows are copied.
 pub(super) fn divided(
     rule: &Rule,
     by_partition: bool,

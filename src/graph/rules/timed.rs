@@ -173,25 +173,15 @@ fn check_partitions(
     epoch: Option<Epoch>,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    let archive = rule.archive.as_ref();
-    let what = [
-        (
-            // A table that is there with others, or one that others refer to.
-            rule.tables
-                .get(1)
-                .or(rule.references.first())
-                .map(Spanned::span),
-            "partitions of several tables go together, and stay for rows that refer to them, only on PostgreSQL",
-            "; for the other servers, write a rule for each table, or `strategy = \"age\"`, which keeps what `references` says",
-        ),
-        (
-            archive
-                .filter(|it| !matches!(it.get_ref(), spec::Archive::All(false)))
-                .map(Spanned::span),
-            "partitions are detached and kept as an archive only on PostgreSQL",
-            ", or remove `archive`; `strategy = \"age\"` archives rows on all servers",
-        ),
-    ];
+    let what = [(
+        // A table that is there with others, or one that others refer to.
+        rule.tables
+            .get(1)
+            .or(rule.references.first())
+            .map(Spanned::span),
+        "partitions of several tables go together, and stay for rows that refer to them, only on PostgreSQL",
+        "; for the other servers, write a rule for each table, or `strategy = \"age\"`, which keeps what `references` says",
+    )];
     if serves(spec, |dialect| dialect != Dialect::Postgres) {
         for (span, what, otherwise) in what {
             diagnostics.extend(span.map(|span| {

@@ -1,4 +1,4 @@
-//! The list of the files of the kernel. A concern has the same name on all servers; five are PostgreSQL's alone.
+//! The list of the files of the kernel. A concern has the same name on all servers; four are PostgreSQL's alone.
 
 use super::file::{KernelFile, Prologue, Text};
 use crate::dialect::Dialect;
@@ -107,8 +107,8 @@ const ROWS: &[Row] = &[
         "rules that drop whole partitions"),
     row!(both "strategies" "39_partition_ahead" Partition Owner
         "partitions that are made in advance"),
-    row!(postgres "strategies" "39_partition_archive" Detach Owner
-        "partitions that are detached and kept instead of being dropped"),
+    row!(both "strategies" "39_partition_archive" Detach Owner
+        "partitions that are kept instead of being dropped"),
     row!(both "strategies" "39_single" Single Owner
         "rules of single rows: expiry, orphan, keep-last"),
     row!(both "strategies" "39_timed" Timed Owner

@@ -1,4 +1,5 @@
-//! Partitions that are detached and kept instead of being dropped, on PostgreSQL: what is kept, how it comes back, and how it goes.
+//! Partitions that are kept instead of being dropped, on PostgreSQL, and in `innodb::archive` on the other servers: what is kept, how it
+//! comes back, and how it goes.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -33,13 +34,13 @@ pub(crate) fn example(name: &str) -> Graph {
     graph_of(&spec_of(name))
 }
 
-fn spec_of(name: &str) -> String {
+pub(super) fn spec_of(name: &str) -> String {
     let spec = without_ahead().replace("\"event-log\"", &format!("\"{name}\""));
     let spec = spec.replace(
         "root      = \"event_log\"",
         "root      = \"event_log\"\narchive   = true",
     );
-    format!("dialects = [\"postgres\"]\narchive_days = 400\n{spec}")
+    format!("archive_days = 400\n{spec}")
 }
 
 fn armed(name: &str) -> Installation {

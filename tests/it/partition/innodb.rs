@@ -1,5 +1,7 @@
 //! Rules that drop whole range partitions, on MySQL and MariaDB: what an exchange of rows, which commits, leaves to be proved.
 
+mod archive;
+mod archive_commands;
 mod model;
 
 use std::sync::Arc;
@@ -33,6 +35,17 @@ tests! {
         what_a_drop_would_pass_over_is_refused_by_name,
         only_the_owner_role_may_alter_the_table,
         the_check_proposes_the_strategy_and_says_what_it_needs,
+        archive::a_partition_is_kept_and_comes_back_as_it_was,
+        archive::what_comes_back_is_held_in_each_partition,
+        archive::wherever_a_run_ends_the_next_one_archives,
+        archive::what_is_killed_in_between_loses_nothing,
+        archive::what_cannot_be_archived_stops_the_run,
+        archive::archived_partitions_are_dropped_by_hand_and_by_age,
+        archive::what_is_in_the_way_is_told_and_nothing_is_restored,
+        archive_commands::an_uninstallation_keeps_archived_partitions,
+        archive::nobody_else_gets_at_what_is_archived,
+        archive_commands::the_commands_list_write_and_refuse,
+        archive::a_long_name_fits,
     ],
 }
 

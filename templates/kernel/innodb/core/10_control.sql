@@ -49,7 +49,7 @@ CREATE TABLE IF NOT EXISTS spec (
     document    json         NOT NULL
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'What the spec says of the whole installation, in one row. schema_name: the database of its tables;
-        workers: how many runs there may be at a time; archives: some rows are copied before they go; run_lock: the name
+        workers: how many runs there may be at a time; archives: some of what is deleted is kept; run_lock: the name
         of the lock that a run holds. Written by an installation.';
 --# fill table spec
 INSERT INTO spec (only_row, schema_name, workers, archives, run_lock, owner, operator, auditor, document)
@@ -57,7 +57,7 @@ VALUES (
     true,
     JSON_VALUE(@windrow_document, '$.schema'),
     JSON_VALUE(@windrow_document, '$.workers'),
-    JSON_CONTAINS_PATH(@windrow_document, 'one', '$.archives'),
+    JSON_CONTAINS_PATH(@windrow_document, 'one', '$.archives', '$.detaches'),
     JSON_VALUE(@windrow_document, '$.run_lock'),
     JSON_VALUE(@windrow_document, '$.roles.owner'),
     JSON_VALUE(@windrow_document, '$.roles.operator'),
@@ -68,7 +68,7 @@ VALUES (
 ON DUPLICATE KEY UPDATE
     schema_name = JSON_VALUE(@windrow_document, '$.schema'),
     workers = JSON_VALUE(@windrow_document, '$.workers'),
-    archives = JSON_CONTAINS_PATH(@windrow_document, 'one', '$.archives'),
+    archives = JSON_CONTAINS_PATH(@windrow_document, 'one', '$.archives', '$.detaches'),
     run_lock = JSON_VALUE(@windrow_document, '$.run_lock'),
     owner = JSON_VALUE(@windrow_document, '$.roles.owner'),
     operator = JSON_VALUE(@windrow_document, '$.roles.operator'),
@@ -494,6 +494,6 @@ BEGIN
         setting, setting_log, settings, rule_pause, refusal, scheduling, catalog_state, open_hours, last_look, undeletable, backlog,
         run_count, metrics, unarchived, index_state, left_behind, last_left, due_now, backlog_now, kept_run, known_archive,
         known_shape, sweeping, installed_version, run_partition,
-        taken_partition, empty_partition, run_ahead;
+        taken_partition, empty_partition, run_ahead, partition_archive;
     CALL drop_shadows_of_tables();
 END;

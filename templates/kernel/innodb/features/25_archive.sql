@@ -21,7 +21,12 @@ CREATE TABLE IF NOT EXISTS known_archive (
 REPLACE INTO known_archive (name, position, place, archive, entry, quoted, rules)
 SELECT
     a.name, a.position, a.place, a.archive, a.entry, CONCAT('`', REPLACE(a.archive, '`', '``'), '`'),
-    COALESCE((SELECT JSON_ARRAYAGG(r.rule) FROM rule AS r WHERE JSON_CONTAINS(r.document, JSON_QUOTE(a.name), '$.archive')), '[]')
+    COALESCE((
+        SELECT JSON_ARRAYAGG(r.rule)
+        FROM rule AS r
+        WHERE JSON_CONTAINS(r.document, JSON_QUOTE(a.name), '$.archive')
+          AND r.strategy <> 'partition'
+    ), '[]')
 FROM spec AS s
 JOIN JSON_TABLE(s.document, '$.archives[*]' COLUMNS (
     position FOR ORDINALITY, name varchar(64) PATH '$.table', place int PATH '$.place',
@@ -116,6 +121,29 @@ CREATE TABLE IF NOT EXISTS unarchived (
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'Archived rows of run run_id that were removed from the archive, by table, and how: by_run is the run at whose end they
         were pruned. Written in the transaction that removed them.';
+
+-- partition_archive: the partitions whose rows runs have archived instead of dropping them.
+--# create table partition_archive
+CREATE TABLE IF NOT EXISTS partition_archive (
+    run_id         bigint      NOT NULL,
+    place          int         NOT NULL,
+    rule           varchar(64) NOT NULL,
+    table_name     varchar(64) NOT NULL,
+    name           varchar(64) NOT NULL,
+    from_bound     varchar(64) NOT NULL,
+    to_bound       varchar(64) NOT NULL,
+    partition_rows bigint      NOT NULL,
+    bytes          bigint      NOT NULL,
+    archive        varchar(64) NOT NULL,
+    state          varchar(10) NOT NULL,
+    archived_at    datetime(6),
+    left_at        datetime(6),
+    PRIMARY KEY (run_id, place),
+    KEY (rule, state)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'The partitions whose rows runs have archived: their table, name, bounds, rows and size, and the table of this database that
+        has the rows now. state: archiving, they are about to be in it; kept; dropping, it is about to be dropped; dropped; restored, the
+        rows are copied back, and it is not needed any more.';
 
 -- archive_misfit: what keeps rows from being archived as they are. Looked at before a run, and at the end of each batch: by
 -- then it holds locks that keep the columns as they are.
@@ -232,6 +260,30 @@ BEGIN
     SET @windrow_statement = NULL;
 END;
 
+-- unshadow_archive: a temporary table of the session that has the name of an archived partition would be taken for it; see
+-- drop_shadows().
+--# create procedure unshadow_archive
+CREATE PROCEDURE unshadow_archive(IN p_archive varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Drops a temporary table of the session that hides an archived partition.'
+BEGIN
+    DECLARE v_rows bigint;
+    CALL archive_do(CONCAT('DROP TEMPORARY TABLE IF EXISTS `', REPLACE(p_archive, '`', '``'), '`'), v_rows);
+END;
+
+-- archived_table: the archived partitions that are there. Others may have been dropped by hand, or just now.
+--# create procedure archived_table
+CREATE PROCEDURE archived_table(IN p_states varchar(40), OUT o_archive varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'The first table with an archived partition that has one of the states, which are separated by commas; NULL: none.'
+BEGIN
+    SELECT MIN(p.archive)
+    INTO o_archive
+    FROM partition_archive AS p
+    JOIN information_schema.tables AS t ON t.table_schema = DATABASE() AND t.table_name = p.archive
+    WHERE FIND_IN_SET(p.state, p_states) > 0;
+END;
+
 -- check_uninstall: archived rows exist nowhere else. They are deleted only if you say so, by: SET @windrow_drop_archive = 'yes';
 --# create procedure check_uninstall
 CREATE PROCEDURE check_uninstall()
@@ -248,6 +300,12 @@ BEGIN
         IF COALESCE(GET_LOCK(v_lock, 10), 0) = 0 THEN
             CALL not_ready(CONCAT('a run is in progress, or connection ', COALESCE(IS_USED_LOCK(v_lock), '?'), ' has taken its lock'),
                 CONCAT('CALL ', DATABASE(), '.pause() and wait for its end, or end that connection'));
+        END IF;
+        CALL archived_table('kept,dropping', v_name);
+        IF v_name IS NOT NULL THEN
+            CALL not_ready(
+                CONCAT('there are rows in ', v_name), 'copy them, then SET @windrow_drop_archive = ''yes'' (--drop-archive)'
+            );
         END IF;
         SELECT MIN(k.position) INTO v_at FROM known_archive AS k;
         WHILE v_at IS NOT NULL DO

@@ -4,7 +4,7 @@
 CREATE PROCEDURE archive_prune(IN p_run bigint)
 SQL SECURITY DEFINER
 COMMENT 'Deletes archived rows of runs whose last row was archived more than archive_days ago, oldest run first, up to
-    10,000 in a transaction. The end of a run calls it.'
+    10,000 or one partition in a transaction. The end of a run calls it.'
 BEGIN
     DECLARE v_rule    varchar(64);
     DECLARE v_days    bigint;
@@ -16,6 +16,11 @@ BEGIN
     DECLARE v_after   bigint DEFAULT 0;
     DECLARE v_rows    bigint;
     DECLARE v_sum     bigint DEFAULT 0;
+    DECLARE v_dry_run boolean;
+    SELECT r.dry_run INTO v_dry_run FROM run AS r WHERE r.run_id = p_run;
+    IF NOT v_dry_run THEN
+        CALL tidy_partitions();
+    END IF;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
     START TRANSACTION;
     SELECT r.rule INTO v_rule FROM rule AS r WHERE JSON_CONTAINS_PATH(r.document, 'one', '$.archive') ORDER BY r.position LIMIT 1;

@@ -1,5 +1,5 @@
 -- How rows come back from the archive. What is composed here at run time names archives, by table known_archive; archive_put()
--- alone writes to a table of the application.
+-- alone writes to a table of the application, and put_partition(), if partitions are archived.
 
 -- archive_gap: the archive holds what the ledger says that a run deleted, but for what has left it since. A run that was
 -- killed inside a batch, which its session committed, has other numbers.
@@ -14,8 +14,8 @@ BEGIN
     SELECT k.name
     INTO o_table
     FROM known_archive AS k
-    LEFT JOIN JSON_TABLE(v_counts, '$[*]' COLUMNS (position int PATH '$[0]', row_count bigint PATH '$[2]')) AS c
-        ON c.position = k.position
+    LEFT JOIN JSON_TABLE(v_counts, '$[*]' COLUMNS (name varchar(64) PATH '$[0]', row_count bigint PATH '$[2]')) AS c
+        ON c.name = k.name
     LEFT JOIN (
         SELECT x.table_name, SUM(x.table_rows) AS row_count
         FROM unarchived AS x
@@ -39,7 +39,9 @@ CREATE PROCEDURE work_archive()
 SQL SECURITY DEFINER
 COMMENT 'Makes the work tables of archive_restore(), empty.'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS work_back, work_next, work_named, work_found, work_below;
+    DROP TEMPORARY TABLE IF EXISTS work_back, work_next, work_named, work_found, work_below, work_part, work_held;
+    CREATE TEMPORARY TABLE work_part (place int NOT NULL PRIMARY KEY) ENGINE = InnoDB;
+    CREATE TEMPORARY TABLE work_held (PRIMARY KEY (rule, `key`)) ENGINE = InnoDB AS SELECT h.rule, h.`key` FROM hold AS h LIMIT 0;
     CREATE TEMPORARY TABLE work_back (
         place  int    NOT NULL,
         row_id bigint NOT NULL,
@@ -339,8 +341,14 @@ BEGIN
     DECLARE v_at     int DEFAULT 0;
     DECLARE v_quoted varchar(140);
     DECLARE v_total  bigint;
+    DECLARE v_parts  bigint;
+    DECLARE v_rows   bigint DEFAULT 0;
+    DECLARE v_whole  boolean DEFAULT false;
+    SELECT COUNT(*) INTO v_whole FROM rule AS r WHERE r.rule = p_rule AND r.strategy = 'partition';
     IF p_rule IS NOT NULL THEN
-        CALL archived_rows(p_rule, p_run);
+        IF NOT v_whole THEN
+            CALL archived_rows(p_rule, p_run);
+        END IF;
         SET v_at = NULL;
     END IF;
     WHILE v_at IS NOT NULL DO
@@ -353,7 +361,20 @@ BEGIN
             ), v_total);
         END IF;
     END WHILE;
-    SELECT COUNT(*) INTO v_total FROM work_back AS w;
+    SELECT COUNT(*) INTO v_parts FROM partition_archive AS p WHERE p.run_id = p_run AND p.state = 'kept';
+    IF v_parts > 0 THEN
+        SELECT COUNT(*)
+        INTO v_parts
+        FROM rule AS r
+        WHERE r.strategy = 'partition'
+          AND JSON_CONTAINS_PATH(r.document, 'one', '$.archive');
+        IF v_parts = 0 THEN
+            CALL not_ready('nothing is restored: no rule of the spec archives partitions any more',
+                'write archive = true in the rule again, and install');
+        END IF;
+        CALL find_partitions(p_run, p_rule, v_rows);
+    END IF;
+    SELECT COUNT(*) + v_rows INTO v_total FROM work_back AS w;
     IF v_total = 0 THEN
         CALL refuse(CONCAT('run ', p_run, ' has no archived rows of these families'), 'archive_list() has the runs');
     END IF;
@@ -605,6 +626,9 @@ BEGIN
             SET v_counts = CONCAT_WS(', ', NULLIF(v_counts, ''), CONCAT(JSON_QUOTE(v_table), ': ', v_count));
         END IF;
     END WHILE;
+    IF EXISTS (SELECT 1 FROM work_part) THEN
+        CALL put_partitions(p_run, p_keys, v_total, v_counts, v_holds);
+    END IF;
     -- After it no batch is in progress that did not see the holds.
     SELECT l.only_row INTO v_latch FROM latch AS l FOR UPDATE;
     CALL tell_runs();
@@ -635,19 +659,24 @@ BEGIN
     DECLARE v_told      longtext;
     DECLARE v_text      longtext;
     DECLARE v_place     integer DEFAULT 0;
+    DECLARE v_whole     boolean;
     SELECT GROUP_CONCAT(r.rule ORDER BY r.position SEPARATOR ', ')
     INTO v_archiving
     FROM rule AS r
     WHERE JSON_CONTAINS_PATH(r.document, 'one', '$.archive');
     IF JSON_CONTAINS_PATH(p_options, 'one', '$.key') THEN
         CALL check_rule(p_options, o_rule);
+        SELECT COUNT(*) INTO v_whole FROM rule AS r WHERE r.rule = o_rule AND r.strategy = 'partition';
         SET o_keys = JSON_EXTRACT(p_options, '$.key');
         IF JSON_TYPE(o_keys) <> 'ARRAY' OR JSON_LENGTH(o_keys) = 0 THEN
             CALL refuse('the option key is not a list of keys', 'write it like {"key": [17, 18]}');
         END IF;
         WHILE v_place < JSON_LENGTH(o_keys) DO
             CALL key_of(JSON_EXTRACT(o_keys, CONCAT('$[', v_place, ']')), v_text);
-            CALL check_key(o_rule, v_text);
+            -- Those of a rule of partitions are their names.
+            IF NOT v_whole THEN
+                CALL check_key(o_rule, v_text);
+            END IF;
             INSERT INTO work_named (named) VALUES (v_text) ON DUPLICATE KEY UPDATE named = VALUES(named);
             SET v_place = v_place + 1;
         END WHILE;
@@ -754,7 +783,9 @@ BEGIN
     START TRANSACTION;
     CALL archive_back(v_run, v_rule, v_keys, v_document);
     COMMIT;
-    DROP TEMPORARY TABLE IF EXISTS work_back, work_next, work_named, work_found, work_below;
+    SET v_open = false;
+    DROP TEMPORARY TABLE IF EXISTS work_back, work_next, work_named, work_found, work_below, work_part, work_held;
+    CALL tidy_partitions();
     CALL unsettle(v_settled);
     SET v_settled = NULL;
     SELECT v_document AS p_result;

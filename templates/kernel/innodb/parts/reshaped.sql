@@ -27,6 +27,7 @@ WHERE x.table_schema = DATABASE()
   AND x.non_unique = 0
   AND x.index_name <> 'PRIMARY'
   AND NOT (x.table_name = 'rule' AND x.index_name = 'position')
+  AND NOT x.table_name REGEXP '^archived_[0-9]+_'
   AND x.seq_in_index = 1
 UNION ALL
 SELECT

@@ -40,7 +40,7 @@ CREATE TABLE IF NOT EXISTS taken_partition (
     since      datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6))
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'The partition of each rule whose rows are in the table <rule>_taken, or were going to be. phase: taking, they are not judged
-        yet; returning, one of them stays, and all go back; returned, they are back; dropping, the ledger has them as deleted.';
+        yet; returning, one of them stays, and all go back; returned, they are back; dropping, archiving, the ledger has them as deleted.';
 
 -- empty_partition: what the metrics leave out, since the catalog only guesses how many rows a partition has.
 --# create table empty_partition
@@ -495,8 +495,12 @@ BEGIN
     DECLARE v_text    varchar(700);
     DECLARE v_kept    bigint;
     DECLARE v_before  datetime(6);
-    SELECT t.phase, t.name, t.to_bound, t.to_due, IF(JSON_CONTAINS_PATH(r.document, 'one', '$.estimated'), t.guess, NULL)
-    INTO v_phase, v_name, v_bound, v_to, v_guess
+    DECLARE v_goes    varchar(10);
+    SELECT
+        t.phase, t.name, t.to_bound, t.to_due,
+        IF(JSON_CONTAINS_PATH(r.document, 'one', '$.estimated'), t.guess, NULL),
+        IF(JSON_CONTAINS_PATH(r.document, 'one', '$.archive'), 'archiving', 'dropping')
+    INTO v_phase, v_name, v_bound, v_to, v_guess, v_goes
     FROM taken_partition AS t
     JOIN rule AS r ON r.rule = t.rule
     WHERE t.rule = p_rule;
@@ -536,7 +540,10 @@ BEGIN
             CALL timed_before(p_rule, v_as_of, v_kept, v_before);
             CALL partition_waits(p_rule, true, NULL, v_to, v_before, v_reason, v_key);
         END IF;
-        SET v_phase = IF(v_reason IS NULL, 'dropping', 'returning');
+        SET v_phase = IF(v_reason IS NULL, v_goes, 'returning');
+        IF v_phase = 'archiving' THEN
+            CALL archive_note(p_run, p_rule, v_rows);
+        END IF;
         UPDATE taken_partition AS t SET t.phase = v_phase WHERE t.rule = p_rule;
         IF v_reason IS NULL THEN
             INSERT INTO run_partition (run_id, rule, name, from_bound, to_bound, deleted_rows, counted, bytes)
@@ -557,6 +564,8 @@ BEGIN
     END IF;
     IF v_phase = 'dropping' THEN
         CALL end_taken(p_rule);
+    ELSEIF v_phase = 'archiving' THEN
+        CALL archive_rename(p_rule);
     ELSEIF v_phase IN ('returning', 'returned') THEN
         CALL return_partition(p_rule);
     END IF;
@@ -743,13 +752,14 @@ BEGIN
         VALUES (v_name, IF(v_busy, 'LOCKED', 'FAILED'));
         CALL end_partition(p_run, p_rule, 0, 0, v_bound);
         COMMIT;
-        -- A partition that cannot go back keeps rows from the application: nothing is more important. Nor is anything gained by more
-        -- tries of this run to settle what the step before could not.
-        SELECT IF(COUNT(*) > 0, CONCAT('error ', v_errno, ' (', v_sqlstate, '): partition ', v_name, ' is unfinished: ', v_message), 'more')
+        -- A partition that cannot go back keeps rows from the application: nothing is more important. One that cannot be archived stays
+        -- in the way of the next one. Nor is anything gained by more tries of this run to settle what the step before could not.
+        SELECT IF(COUNT(*) > 0, CONCAT('error ', v_errno, ' (', v_sqlstate, '): partition ', v_name,
+            IF(MAX(t.phase) = 'archiving', ' could not be archived: ', ' is unfinished: '), v_message), 'more')
         INTO o_state
         FROM taken_partition AS t
         WHERE t.rule = p_rule
-          AND (v_taken > 0 OR t.phase IN ('returning', 'returned'));
+          AND (v_taken > 0 OR t.phase IN ('returning', 'returned', 'archiving'));
     END step;
 END;
 
@@ -1054,7 +1064,7 @@ BEGIN
     INSERT INTO work_check (position, check_name, object, severity, count, detail)
     SELECT 8, 'unfinished', CONCAT('run ', t.run_id, ' ', t.rule), 'violation', 1,
         CONCAT('the rows of partition ', t.name, ' may be in the table ', t.rule, '_taken (', t.phase,
-            '); the next run drops them or puts them back')
+            '); the next run drops or archives them, or puts them back')
     FROM taken_partition AS t
     WHERE t.rule = p_rule
       AND NOT EXISTS (SELECT 1 FROM run AS r WHERE r.run_id = t.run_id AND r.status = 'running');

@@ -1,4 +1,4 @@
-//! Defects of rules that drop partitions, on PostgreSQL.
+//! Defects of rules that drop partitions.
 
 use super::edit;
 use crate::support::defect::Defect;
@@ -6,8 +6,9 @@ use crate::support::defect::Defect;
 const MODEL: &str = "partition::a_run_drops_what_the_model_says";
 const FAMILIES: &str = "partition::partitions_of_several_tables_go_as_the_model_says";
 
-const MODEL_INNODB: &str = "partition::innodb::SERVER::a_run_drops_what_the_model_says";
 const WAITS: &str = "partition::waits::SERVER::rows_that_have_not_ended_keep_their_partition";
+const ARCHIVED: &str =
+    "partition::innodb::SERVER::archive::a_partition_is_kept_and_comes_back_as_it_was";
 
 const AHEAD: &str = "partition::ahead::a_run_makes_what_the_model_says";
 const MODEL_INNODB: &str = "partition::innodb::SERVER::a_run_drops_what_the_model_says";
@@ -238,6 +239,54 @@ pub(super) const DEFECTS: &[Defect] = &[
         )],
         mysql: &[],
         noticed_by: &["partition::archive::a_partition_is_kept_and_comes_back_as_it_was"],
+    },
+    Defect {
+        name: "archived-partition-that-is-dropped",
+        what: "what a rule should archive is dropped",
+        postgres: &[],
+        mysql: &[edit(
+            "SELECT IF(JSON_CONTAINS_PATH(r.document, 'one', '$.archive'), 'archiving', 'dropping')",
+            "SELECT 'dropping'",
+        )],
+        noticed_by: &[ARCHIVED],
+    },
+    Defect {
+        name: "restored-rows-without-a-hold",
+        what: "rows of a partition that are restored are not held, and due at once",
+        postgres: &[],
+        mysql: &[edit(
+            "FROM spec AS s WHERE @windrow_found IS NOT NULL",
+            "FROM spec AS s WHERE false",
+        )],
+        noticed_by: &[ARCHIVED],
+    },
+    Defect {
+        name: "archived-partition-renamed-again",
+        what: "what a killed run has renamed is renamed once more",
+        postgres: &[],
+        mysql: &[edit(
+            "    IF v_there > 0 THEN\n        CALL archive_do(CONCAT('RENAME",
+            "    IF true THEN\n        CALL archive_do(CONCAT('RENAME",
+        )],
+        noticed_by: &[
+            "partition::innodb::SERVER::archive::wherever_a_run_ends_the_next_one_archives",
+        ],
+    },
+    Defect {
+        name: "restored-in-part",
+        what: "a restoration does not compare how many rows came back",
+        postgres: &[],
+        mysql: &[edit("IF v_put <> v_rows THEN", "IF false THEN")],
+        noticed_by: &[
+            "partition::innodb::SERVER::archive::what_is_in_the_way_is_told_and_nothing_is_restored",
+        ],
+    },
+    Defect {
+        name: "archived-partition-hidden",
+        what: "a temporary table of the session is taken for an archived partition",
+        postgres: &[],
+        mysql: &[edit("CALL unshadow_archive(v_archive);", "DO 0;")],
+        noticed_by: &["partition::innodb::mariadb::archive::nobody_else_gets_at_what_is_archived"],
     },
     Defect {
         name: "advance-to-the-end-alone",

@@ -1,0 +1,106 @@
+//! Archived partitions on MySQL and MariaDB, by the commands.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::json;
+use windrow::dialect::Dialect;
+
+use super::archive::kept;
+use super::{PAST, SCHEMA, files, ids};
+use crate::partition::archive::{example, spec_of};
+use crate::support::installation::{Installation, server};
+
+pub(super) fn an_uninstallation_keeps_archived_partitions(dialect: Dialect) {
+    let graph = example("event-log-away");
+    files(dialect);
+    let mut installation = Installation::with(server(dialect), SCHEMA, &graph);
+    installation.arm();
+    installation.run(json!({})).expect("a run");
+    let undo = |installation: &mut Installation| -> anyhow::Result<()> {
+        let bundle = installation.bundle(&graph);
+        let file = bundle
+            .files
+            .iter()
+            .find(|it| it.path.ends_with("90_uninstall.sql"));
+        for statement in &file.expect("an undo").statements {
+            installation.attempt(&statement.sql)?;
+        }
+        Ok(())
+    };
+    let told = undo(&mut installation).expect_err("there are partitions");
+    let told = format!("{told:#}");
+    assert!(
+        told.contains("there are rows in archived_1_1_old"),
+        "{told}"
+    );
+    assert_eq!(kept(&mut installation).len(), 3);
+    installation.execute("SET @windrow_drop_archive = 'yes'");
+    undo(&mut installation).expect("an uninstallation");
+}
+
+pub(super) fn the_commands_list_write_and_refuse(dialect: Dialect) {
+    let name = "event-log-commands";
+    files(dialect);
+    let folder = tempfile::tempdir().expect("a folder");
+    let spec = folder.path().join("spec.toml");
+    let mut installation = Installation::with(server(dialect), SCHEMA, &example(name));
+    installation.arm();
+    let own = installation
+        .control
+        .trim_start_matches("windrow_")
+        .replace('_', "-");
+    let text = spec_of(&own).replace(
+        "database  = \"event_log\"",
+        &format!("database  = \"{}\"", installation.name),
+    );
+    fs::write(&spec, text).expect("a spec");
+    installation.run(json!({})).expect("a run");
+    let url = installation.superuser();
+    let windrow = |arguments: &[&str]| {
+        let (options, command): (Vec<&str>, Vec<&str>) =
+            arguments.iter().partition(|it| it.starts_with('-'));
+        let done = Command::new(env!("CARGO_BIN_EXE_windrow"))
+            .args(command)
+            .arg(&spec)
+            .args(["--url", &url])
+            .args(options)
+            .output()
+            .expect("it starts");
+        let [out, err] =
+            [done.stdout, done.stderr].map(|it| String::from_utf8_lossy(&it).into_owned());
+        (done.status.code(), out, err)
+    };
+    let (code, list, err) = windrow(&["archive", "list"]);
+    assert!(
+        code == Some(0) && list.contains("archived_1_1_old"),
+        "{list}{err}"
+    );
+    let (code, csv, err) = windrow(&["archive", "export", &format!("--table={PAST}")]);
+    assert_eq!(code, Some(0), "{err}");
+    assert_eq!(csv.lines().next(), Some("id,logged_at,message,twice"));
+    assert_eq!(csv.lines().count(), 3, "{csv}");
+    let to = format!("--to={}", folder.path().join("out").display());
+    let (code, _, err) = windrow(&["archive", "export", "--run=1", &to]);
+    assert_eq!(code, Some(0), "{err}");
+    let files = fs::read_dir(folder.path().join("out")).expect("a folder");
+    assert_eq!(files.count(), 3);
+    let (code, _, err) = windrow(&["archive", "export", "--run=99"]);
+    assert!(
+        code == Some(2) && err.contains("no archive tables"),
+        "{err}"
+    );
+    let (code, _, err) = windrow(&["uninstall", "--yes"]);
+    assert!(
+        code == Some(2) && err.contains("there are archived rows in"),
+        "{err}"
+    );
+    let (code, _, err) = windrow(&["archive", "restore", "--run=1"]);
+    assert!(
+        code == Some(0) && err.contains("3 holds were placed"),
+        "{err}"
+    );
+    assert_eq!(ids(&mut installation), "1 2 3 4 5 6");
+    let (code, _, err) = windrow(&["uninstall", "--yes"]);
+    assert_eq!(code, Some(0), "{err}");
+}

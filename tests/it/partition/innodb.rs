@@ -37,6 +37,7 @@ tests! {
         the_check_proposes_the_strategy_and_says_what_it_needs,
         archive::a_partition_is_kept_and_comes_back_as_it_was,
         archive::what_comes_back_is_held_in_each_partition,
+        archive::what_was_estimated_comes_back_counted,
         archive::wherever_a_run_ends_the_next_one_archives,
         archive::what_is_killed_in_between_loses_nothing,
         archive::what_cannot_be_archived_stops_the_run,

@@ -133,6 +133,7 @@ CREATE TABLE IF NOT EXISTS partition_archive (
     from_bound     varchar(64) NOT NULL,
     to_bound       varchar(64) NOT NULL,
     partition_rows bigint      NOT NULL,
+    counted        boolean     NOT NULL,
     bytes          bigint      NOT NULL,
     archive        varchar(64) NOT NULL,
     state          varchar(10) NOT NULL,
@@ -141,9 +142,9 @@ CREATE TABLE IF NOT EXISTS partition_archive (
     PRIMARY KEY (run_id, place),
     KEY (rule, state)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'The partitions whose rows runs have archived: their table, name, bounds, rows and size, and the table of this database that
-        has the rows now. state: archiving, they are about to be in it; kept; dropping, it is about to be dropped; dropped; restored, the
-        rows are copied back, and it is not needed any more.';
+    COMMENT = 'The partitions whose rows runs have archived: their table, name, bounds, rows (counted, or estimated) and size, and the
+        table of this database that has the rows now. state: archiving, they are about to be in it; kept; dropping, it is about to be
+        dropped; dropped; restored, the rows are copied back, and it is not needed any more.';
 
 -- archive_misfit: what keeps rows from being archived as they are. Looked at before a run, and at the end of each batch: by
 -- then it holds locks that keep the columns as they are.

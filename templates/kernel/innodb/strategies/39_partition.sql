@@ -542,7 +542,7 @@ BEGIN
         END IF;
         SET v_phase = IF(v_reason IS NULL, v_goes, 'returning');
         IF v_phase = 'archiving' THEN
-            CALL archive_note(p_run, p_rule, v_rows);
+            CALL archive_note(p_run, p_rule, v_rows, v_guess IS NULL);
         END IF;
         UPDATE taken_partition AS t SET t.phase = v_phase WHERE t.rule = p_rule;
         IF v_reason IS NULL THEN

@@ -5,7 +5,7 @@
 -- archive_note: what is going to be archived, in the transaction in which the ledger says that it is deleted. The server makes names of
 -- a table's constraints of its own: it leaves room for that.
 --# create procedure archive_note
-CREATE PROCEDURE archive_note(IN p_run bigint, IN p_rule varchar(64), IN p_rows bigint)
+CREATE PROCEDURE archive_note(IN p_run bigint, IN p_rule varchar(64), IN p_rows bigint, IN p_counted boolean)
 SQL SECURITY DEFINER
 COMMENT 'Writes to partition_archive, in the caller''s transaction, that p_run archives what is taken out of the table of p_rule, p_rows
     rows.'
@@ -15,10 +15,10 @@ BEGIN
     DELETE FROM partition_archive WHERE rule = p_rule AND state = 'archiving';
     SELECT COALESCE(MAX(p.place), 0) + 1 INTO v_place FROM partition_archive AS p WHERE p.run_id = p_run;
     INSERT INTO partition_archive (
-        run_id, place, rule, table_name, name, from_bound, to_bound, partition_rows, bytes, archive, state
+        run_id, place, rule, table_name, name, from_bound, to_bound, partition_rows, counted, bytes, archive, state
     )
     SELECT
-        p_run, v_place, p_rule, r.root, t.name, t.from_bound, t.to_bound, p_rows, t.bytes,
+        p_run, v_place, p_rule, r.root, t.name, t.from_bound, t.to_bound, p_rows, p_counted, t.bytes,
         LEFT(CONCAT('archived_', p_run, '_', v_place, '_', t.name), 56), 'archiving'
     FROM taken_partition AS t
     JOIN rule AS r ON r.rule = t.rule
@@ -171,6 +171,7 @@ BEGIN
     DECLARE v_root     varchar(64);
     DECLARE v_archive  varchar(64);
     DECLARE v_rows     bigint;
+    DECLARE v_counted  boolean;
     DECLARE v_put      bigint;
     DECLARE v_number   integer;
     DECLARE v_errno    integer;
@@ -187,9 +188,9 @@ BEGIN
     -- What the table generates, it generates again; a number 0 stays one.
     SET SESSION sql_mode = CONCAT(@@SESSION.sql_mode, ',NO_AUTO_VALUE_ON_ZERO');
     SELECT
-        p.archive, p.table_name, p.partition_rows,
+        p.archive, p.table_name, p.partition_rows, p.counted,
         CONCAT('`', REPLACE(s.schema_name, '`', '``'), '`', '.', '`', REPLACE(p.table_name, '`', '``'), '`')
-    INTO v_archive, v_root, v_rows, v_class
+    INTO v_archive, v_root, v_rows, v_counted, v_class
     FROM partition_archive AS p
     CROSS JOIN spec AS s
     WHERE p.run_id = p_run
@@ -209,10 +210,15 @@ BEGIN
     SET v_put = ROW_COUNT();
     DEALLOCATE PREPARE windrow_statement;
     SET @windrow_statement = NULL;
-    IF v_put <> v_rows THEN
+    IF v_counted AND v_put <> v_rows THEN
         CALL not_ready(CONCAT('nothing is restored: ', v_archive, ' has ', v_put, ' rows, and ', v_rows, ' were archived'),
             'it was changed by hand');
     END IF;
+    UPDATE partition_archive AS p
+    SET p.partition_rows = v_put,
+        p.counted = true
+    WHERE p.run_id = p_run
+      AND p.place = p_place;
 END;
 
 -- put_partitions: what archive_restore() does with partitions within its last transaction. What comes back is due at once: a hold keeps

@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 
-use super::{PAST, SCHEMA, armed_as, ids, ledger, only, partitions, taken};
-use crate::partition::archive::example;
+use super::{PAST, SCHEMA, armed_as, exaggerate, ids, ledger, only, partitions, taken};
+use crate::partition::archive::{example, spec_of};
+use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, Session, violations};
 
 fn armed(dialect: Dialect, name: &str) -> Installation {
@@ -108,6 +109,22 @@ pub(super) fn a_partition_is_kept_and_comes_back_as_it_was(dialect: Dialect) {
     assert_eq!(installation.deviations(&graph), [""; 0]);
     assert_eq!(kept(&mut installation), names);
 
+    comes_back(&mut installation, number, &before);
+}
+
+/// Where rows are estimated, all come back that are there, and their number is known then.
+pub(super) fn what_was_estimated_comes_back_counted(dialect: Dialect) {
+    let spec = spec_of("event-log-guessed").replace(
+        "archive   = true",
+        "archive   = true\nrows      = \"estimated\"",
+    );
+    let mut installation = armed_as(dialect, &graph_of(&spec));
+    let before = all_of(&mut installation);
+    exaggerate(&mut installation);
+    installation.arm();
+    let run = installation.run(json!({})).expect("a run");
+    assert_eq!(only(&run)["rows"], 3005, "{run}");
+    let number = run["run"].as_i64().expect("a number");
     comes_back(&mut installation, number, &before);
 }
 
@@ -226,13 +243,13 @@ pub(super) fn wherever_a_run_ends_the_next_one_archives(dialect: Dialect) {
                 "RENAME" => format!("RENAME TABLE {twin} TO {}.archived_0_1_past", installation.control),
                 "NOTE" => format!(
                     "INSERT INTO W.partition_archive
-                     (run_id, place, rule, table_name, name, from_bound, to_bound, partition_rows, bytes, archive, state)
-                     VALUES (0, 1, 'event_log', 'event_log', '{PAST}', '2025-01-01 00:00:00', '2025-06-01 00:00:00', 2, 1, 'archived_0_1_past',
+                     (run_id, place, rule, table_name, name, from_bound, to_bound, partition_rows, counted, bytes, archive, state)
+                     VALUES (0, 1, 'event_log', 'event_log', '{PAST}', '2025-01-01 00:00:00', '2025-06-01 00:00:00', 2, true, 1, 'archived_0_1_past',
                          'archiving')"
                 ),
                 _ => format!(
-                    "INSERT INTO W.run_partition (run_id, rule, name, from_bound, to_bound, deleted_rows, bytes)
-                     VALUES (0, 'event_log', '{PAST}', '2025-01-01 00:00:00', '2025-06-01 00:00:00', 2, 1)"
+                    "INSERT INTO W.run_partition (run_id, rule, name, from_bound, to_bound, deleted_rows, counted, bytes)
+                     VALUES (0, 'event_log', '{PAST}', '2025-01-01 00:00:00', '2025-06-01 00:00:00', 2, true, 1)"
                 ),
             });
         }

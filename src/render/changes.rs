@@ -167,6 +167,7 @@ mod tests {
                             line.contains("DELETE FROM \"")
                                 || line.contains("DELETE FROM ONLY")
                                 || line.contains("DELETE t")
+                                || line.contains("'DELETE FROM `")
                         })
                         .count();
                     let shown = own.iter().filter(|it| it.deletes).count();

@@ -26,6 +26,14 @@ DEALLOCATE PREPARE windrow_statement;
 GRANT {{ auditor }} TO {{ operator }};
 {%- endif %}
 
+-- That the owner role may see the members of a Galera cluster or a group is granted by hand, and stays so.
+--# look for the right to see the members of a cluster
+SET @windrow_members = (
+    SELECT IF(COUNT(*) = 0, 'DO 0', CONCAT('GRANT SELECT ON ', MIN(t.table_schema), '.', MIN(t.table_name), ' TO {{ owner }}'))
+    FROM information_schema.table_privileges AS t
+    WHERE (t.table_schema, t.table_name) = {% if maria %}('mysql', 'wsrep_cluster_members')
+{%- else %}('performance_schema', 'replication_group_members'){% endif %}
+      AND SUBSTR(SUBSTRING_INDEX(t.grantee, '@', 1), 2, CHAR_LENGTH(SUBSTRING_INDEX(t.grantee, '@', 1)) - 2) = {{ owner_literal }});
 -- If the owner role has rights that only an earlier spec needed, all of its rights are revoked here, and what this spec needs
 -- is granted again below. An account that may not read the rights of others finds nothing to revoke.
 --# look for rights that the spec no longer needs
@@ -50,6 +58,12 @@ PREPARE windrow_statement FROM @windrow_statement;
 --# revoke rights that the spec no longer needs
 EXECUTE windrow_statement;
 --# forget the revocation of rights that the spec no longer needs
+DEALLOCATE PREPARE windrow_statement;
+--# parse the grant of the right to see the members of a cluster
+PREPARE windrow_statement FROM @windrow_members;
+--# grant again the right to see the members of a cluster
+EXECUTE windrow_statement;
+--# forget the grant of the right to see the members of a cluster
 DEALLOCATE PREPARE windrow_statement;
 -- TRIGGER lets verify() see what acts when the tables of the ledger are written to.
 --# grant {{ control }} to {{ owner }}

@@ -6,6 +6,9 @@ SELECT {{ name }}, 'SELECT{% if archives %},INSERT{% endif %}{% if guards %},TRI
 {% endfor %}
 {%- if maria -%}
 SELECT '`mysql`.`proc`', 'SELECT' UNION ALL
+SELECT '`mysql`.`wsrep_cluster_members`', 'SELECT' UNION ALL
+{% else -%}
+SELECT '`performance_schema`.`replication_group_members`', 'SELECT' UNION ALL
 {% endif -%}
 {%- if throttles.sees_members and not maria -%}
 SELECT '`performance_schema`.`replication_group_member_stats`', 'SELECT' UNION ALL

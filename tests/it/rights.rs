@@ -3,12 +3,13 @@
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 use windrow::graph::Shared;
+use windrow::sandbox::mysql::Flavour;
 
 use crate::harness::tests;
 use crate::oracle::now;
 use crate::support::effort::one_of;
 use crate::support::graphs::dolphinscheduler;
-use crate::support::installation::{Installation, Session, call};
+use crate::support::installation::{Installation, Session, call, dialect_of};
 use crate::support::oracle;
 use crate::support::world::{SECOND, World};
 
@@ -21,6 +22,9 @@ tests! {
     ],
     every_server: [
         no_path_leads_under_the_minimum,
+    ],
+    mysql_and_mariadb: [
+        who_may_see_the_members_of_a_cluster_may_still_after_an_installation,
     ],
     within: [
         sessions::tests,
@@ -341,6 +345,39 @@ fn an_operator_operates_and_no_more(dialect: Dialect) {
     let who = installation.texts("SELECT DISTINCT started_by FROM W.run");
     assert!(who.len() == 1 && who[0].starts_with("operator_"), "{who:?}");
     forbidden(&mut installation, &mut olga);
+}
+
+/// The right is granted by hand, for a cluster to be armed. It is none too many, and stays where others that are go.
+fn who_may_see_the_members_of_a_cluster_may_still_after_an_installation(flavour: Flavour) {
+    let graph = dolphinscheduler(Shared::Closed);
+    let mut installation = Installation::armed(dialect_of(flavour), &graph);
+    let members = match flavour {
+        Flavour::Mysql => "performance_schema.replication_group_members",
+        Flavour::Mariadb => {
+            // Galera makes it.
+            installation.execute(
+                "CREATE TABLE IF NOT EXISTS mysql.wsrep_cluster_members (node_uuid char(36) PRIMARY KEY)",
+            );
+            "mysql.wsrep_cluster_members"
+        }
+    };
+    let owner = installation.texts("SELECT owner FROM W.spec").concat();
+    let held = format!(
+        "SELECT CONCAT(table_schema, '.', table_name) FROM information_schema.table_privileges
+         WHERE grantee LIKE '%{}%' AND table_schema IN ('mysql', 'performance_schema') AND table_name <> 'proc'",
+        owner.trim_matches('`')
+    );
+    assert_eq!(installation.texts(&held), [""; 0]);
+    installation.execute(&format!("GRANT SELECT ON {members} TO {owner}"));
+    assert_eq!(installation.deviations(&graph), [""; 0]);
+    installation.execute(&format!(
+        "CREATE TABLE besides (id integer PRIMARY KEY); GRANT SELECT ON besides TO {owner}"
+    ));
+    let told = installation.deviations(&graph).concat();
+    assert!(told.contains("besides"), "{told}");
+    installation.install(&graph);
+    assert_eq!(installation.deviations(&graph), [""; 0]);
+    assert_eq!(installation.texts(&held), [members]);
 }
 
 fn an_auditor_reads_and_nobody_does_nothing(dialect: Dialect) {

@@ -12,6 +12,12 @@ USE windrow_camunda7;
 CREATE ROLE IF NOT EXISTS `windrow_camunda7_operator`, `windrow_camunda7_auditor`;
 GRANT `windrow_camunda7_auditor` TO `windrow_camunda7_operator`;
 
+-- That the owner role may see the members of a Galera cluster or a group is granted by hand, and stays so.
+SET @windrow_members = (
+    SELECT IF(COUNT(*) = 0, 'DO 0', CONCAT('GRANT SELECT ON ', MIN(t.table_schema), '.', MIN(t.table_name), ' TO `windrow_camunda7_owner`'))
+    FROM information_schema.table_privileges AS t
+    WHERE (t.table_schema, t.table_name) = ('performance_schema', 'replication_group_members')
+      AND SUBSTR(SUBSTRING_INDEX(t.grantee, '@', 1), 2, CHAR_LENGTH(SUBSTRING_INDEX(t.grantee, '@', 1)) - 2) = 'windrow_camunda7_owner');
 -- If the owner role has rights that only an earlier spec needed, all of its rights are revoked here, and what this spec needs
 -- is granted again below. An account that may not read the rights of others finds nothing to revoke.
 SET @windrow_statement = (
@@ -55,6 +61,7 @@ SET @windrow_statement = (
         SELECT '`camunda7`.`ACT_RU_EXT_TASK`', 'SELECT' UNION ALL
         SELECT '`camunda7`.`ACT_RU_JOB`', 'SELECT' UNION ALL
         SELECT '`camunda7`.`ACT_RU_VARIABLE`', 'SELECT' UNION ALL
+        SELECT '`performance_schema`.`replication_group_members`', 'SELECT' UNION ALL
         SELECT CONCAT('`', REPLACE('camunda7', '`', '``'), '`.*'), 'SELECT'
     ) AS n ON n.name = h.object AND FIND_IN_SET(h.privilege_type, n.rights) > 0
     WHERE h.role = 'windrow_camunda7_owner'
@@ -62,6 +69,9 @@ SET @windrow_statement = (
       AND n.name IS NULL
 );
 PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+PREPARE windrow_statement FROM @windrow_members;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 -- TRIGGER lets verify() see what acts when the tables of the ledger are written to.

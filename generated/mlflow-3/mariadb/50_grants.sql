@@ -22,6 +22,12 @@ PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
+-- That the owner role may see the members of a Galera cluster or a group is granted by hand, and stays so.
+SET @windrow_members = (
+    SELECT IF(COUNT(*) = 0, 'DO 0', CONCAT('GRANT SELECT ON ', MIN(t.table_schema), '.', MIN(t.table_name), ' TO `windrow_mlflow_3_owner`'))
+    FROM information_schema.table_privileges AS t
+    WHERE (t.table_schema, t.table_name) = ('mysql', 'wsrep_cluster_members')
+      AND SUBSTR(SUBSTRING_INDEX(t.grantee, '@', 1), 2, CHAR_LENGTH(SUBSTRING_INDEX(t.grantee, '@', 1)) - 2) = 'windrow_mlflow_3_owner');
 -- If the owner role has rights that only an earlier spec needed, all of its rights are revoked here, and what this spec needs
 -- is granted again below. An account that may not read the rights of others finds nothing to revoke.
 SET @windrow_statement = (
@@ -60,6 +66,7 @@ SET @windrow_statement = (
         SELECT '`mlflow`.`trace_request_metadata`' AS name, 'SELECT,DELETE' AS rights UNION ALL
         SELECT '`mlflow`.`trace_tags`' AS name, 'SELECT,DELETE' AS rights UNION ALL
         SELECT '`mysql`.`proc`', 'SELECT' UNION ALL
+        SELECT '`mysql`.`wsrep_cluster_members`', 'SELECT' UNION ALL
         SELECT CONCAT('`', REPLACE('mlflow', '`', '``'), '`.*'), 'SHOW VIEW'
     ) AS n ON n.name = h.object AND FIND_IN_SET(h.privilege_type, n.rights) > 0
     WHERE h.role = 'windrow_mlflow_3_owner'
@@ -67,6 +74,9 @@ SET @windrow_statement = (
       AND n.name IS NULL
 );
 PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+PREPARE windrow_statement FROM @windrow_members;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 -- TRIGGER lets verify() see what acts when the tables of the ledger are written to.

@@ -391,7 +391,7 @@ fn an_installation_over_an_older_version_keeps_what_people_and_runs_wrote() {
         let mut server = Server::history(flavour);
         server
             .windrow("diff SPEC")
-            .expect(0, &["as generated: 1", " routines, 1 event, "]);
+            .expect(0, &["as generated: 2", " routines, 1 event, "]);
         server.windrow("arm SPEC").expect(0, &[]);
         server
             .windrow("hold set SPEC --key 17 --reason audit")

@@ -245,8 +245,8 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "what a rule should archive is dropped",
         postgres: &[],
         mysql: &[edit(
-            "SELECT IF(JSON_CONTAINS_PATH(r.document, 'one', '$.archive'), 'archiving', 'dropping')",
-            "SELECT 'dropping'",
+            "IF(JSON_CONTAINS_PATH(r.document, 'one', '$.archive'), 'archiving', 'dropping')",
+            "'dropping'",
         )],
         noticed_by: &[ARCHIVED],
     },
@@ -276,10 +276,23 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "restored-in-part",
         what: "a restoration does not compare how many rows came back",
         postgres: &[],
-        mysql: &[edit("IF v_put <> v_rows THEN", "IF false THEN")],
+        mysql: &[edit(
+            "IF v_counted AND v_put <> v_rows THEN",
+            "IF false THEN",
+        )],
         noticed_by: &[
             "partition::innodb::SERVER::archive::what_is_in_the_way_is_told_and_nothing_is_restored",
         ],
+    },
+    Defect {
+        name: "restored-only-if-counted",
+        what: "a restoration compares how many rows came back with an estimate",
+        postgres: &[],
+        mysql: &[edit(
+            "IF v_counted AND v_put <> v_rows THEN",
+            "IF v_put <> v_rows THEN",
+        )],
+        noticed_by: &["partition::innodb::SERVER::archive::what_was_estimated_comes_back_counted"],
     },
     Defect {
         name: "archived-partition-hidden",

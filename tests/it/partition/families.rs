@@ -168,7 +168,7 @@ impl World {
                 world.pins.insert(id);
             }
         }
-        world.open = (1..30).filter(|_| random.random_bool(0.08)).collect();
+        world.open = (1..30).filter(|_| random.random_bool(0.16)).collect();
         world
     }
 

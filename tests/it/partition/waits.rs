@@ -13,6 +13,7 @@ use crate::support::patience::until;
 tests! {
     every_server: [
         rows_that_have_not_ended_keep_their_partition,
+        a_row_that_ended_at_the_cutoff_keeps_its_partition,
         a_row_that_runs_again_behind_the_look_keeps_its_partition,
     ],
 }
@@ -142,6 +143,31 @@ fn rows_that_have_not_ended_keep_their_partition(dialect: Dialect) {
     assert_eq!(ids(&mut installation), "8");
     let verify = installation.call("verify", json!({})).expect("verify");
     assert!(violations(&verify).is_empty(), "{verify}");
+}
+
+/// As by end time, a row goes when it ended before the cutoff: 91 days before the instant of the run.
+fn a_row_that_ended_at_the_cutoff_keeps_its_partition(dialect: Dialect) {
+    let mut installation = armed(dialect, "event-log-at-the-cutoff");
+    installation.execute("DELETE FROM event_log WHERE id NOT IN (5, 6, 8)");
+    let mut run_after = |ended: &str| {
+        installation.execute(&format!(
+            "UPDATE event_log SET state = 'failed', ended = '{ended}' WHERE id = 6"
+        ));
+        let run = installation.run(json!({"as_of": "2025-09-01T00:00:00Z"}));
+        let samples = only(&run.expect("a run"))["skipped_samples"].clone();
+        (samples, ids(&mut installation))
+    };
+    assert_eq!(
+        run_after("2025-06-02 00:00:00"),
+        (
+            json!({"RETENTION_NOT_REACHED": ["event_log_4 (6)"]}),
+            "5 6 8".to_owned()
+        )
+    );
+    assert_eq!(
+        run_after("2025-06-01 23:59:59"),
+        (json!({}), "8".to_owned())
+    );
 }
 
 /// A job that is started anew: the run has looked already, or waits to look, when that is committed.

@@ -48,7 +48,9 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "MySQL, MariaDB: a row that ended at the cutoff itself does not keep its partition",
         postgres: &[],
         mysql: &[edit(">= p_cutoff", "> p_cutoff")],
-        noticed_by: &[MODEL_INNODB],
+        noticed_by: &[
+            "partition::waits::SERVER::a_row_that_ended_at_the_cutoff_keeps_its_partition",
+        ],
     },
     Defect {
         name: "partition-estimated-in-spite-of-running-rows",

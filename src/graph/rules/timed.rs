@@ -173,22 +173,18 @@ fn check_partitions(
     epoch: Option<Epoch>,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    let what = [(
-        // A table that is there with others, or one that others refer to.
-        rule.tables
-            .get(1)
-            .or(rule.references.first())
-            .map(Spanned::span),
-        "partitions of several tables go together, and stay for rows that refer to them, only on PostgreSQL",
-        "; for the other servers, write a rule for each table, or `strategy = \"age\"`, which keeps what `references` says",
-    )];
-    if serves(spec, |dialect| dialect != Dialect::Postgres) {
-        for (span, what, otherwise) in what {
-            diagnostics.extend(span.map(|span| {
-                let help = format!("write `dialects = [\"postgres\"]` into the spec{otherwise}");
-                Diagnostic::error("partitions-of-one-dialect", span, what, help)
-            }));
-        }
+    // A table that is there with others, or one that others refer to.
+    let several = rule.tables.get(1).or(rule.references.first());
+    if let Some(several) = several
+        && serves(spec, |dialect| dialect != Dialect::Postgres)
+    {
+        diagnostics.push(Diagnostic::error(
+            "partitions-of-one-dialect",
+            several.span(),
+            "partitions of several tables go together, and stay for rows that refer to them, only on PostgreSQL",
+            "write `dialects = [\"postgres\"]` into the spec; for the other servers, write a rule for each table, or \
+             `strategy = \"age\"`, which keeps what `references` says",
+        ));
     }
     let number = epoch.filter(|epoch| epoch.per_second().is_some());
     if let (Some(epoch), Some(time)) = (number, &rule.time) {

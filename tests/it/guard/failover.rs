@@ -313,6 +313,19 @@ fn place(server: &Mysql) -> Result<String> {
         .to_owned())
 }
 
+impl Host<Mysql> {
+    /// The second in which it started, in UTC.
+    fn started(&mut self) -> Result<String> {
+        let rows = self.session.query(
+            "SELECT CAST(UTC_TIMESTAMP() - INTERVAL CAST(s.variable_value AS signed) SECOND AS char)
+             FROM /*!80000 performance_schema.global_status */ /*M! information_schema.global_status */ AS s
+             WHERE s.variable_name = 'Uptime'",
+            &[],
+        )?;
+        rows[0][0].clone().context("a time")
+    }
+}
+
 fn servers_that_replicate_go_on_by_themselves(flavour: Flavour) -> Result<()> {
     let settings = mysql::Settings {
         binlog: true,
@@ -392,9 +405,19 @@ fn servers_that_replicate_go_on_by_themselves(flavour: Flavour) -> Result<()> {
     first.server.restart()?;
     let mut first = mysql(first.server);
     first.refuses("no replica follows it");
+    // Servers say only in which second they started: in that second it may have been alone already.
+    let in_this_second = first.started()?;
+    first.session.execute(&format!(
+        "UPDATE {CONTROL}.control SET armed_at = '{in_this_second}.9';
+         UPDATE {CONTROL}.run SET alive_at = '{in_this_second}.9'"
+    ))?;
+    first.refuses("no replica follows it");
     // A server that is not in the list, with all that is in the tables of the old one.
     first.session.execute(&format!("UPDATE {CONTROL}.control SET server_identity = REPLACE(server_identity, '{}', 'elsewhere:1')", listed[0]))?;
     first.refuses("armed for another cluster of servers");
+    until("the second after that of the start", || {
+        Ok(first.number(&format!("SELECT UTC_TIMESTAMP() > '{in_this_second}'")) == 1)
+    })?;
     first.arm(&json!({"cluster": listed.join(",")}))?;
     let answer = first.scheduled();
     assert_eq!(answer["status"], "done", "{answer}");

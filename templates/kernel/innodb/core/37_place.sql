@@ -133,7 +133,7 @@ BEGIN
     DECLARE v_servers  varchar(700);
     DECLARE v_identity varchar(700);
     DECLARE v_alive    datetime(6);
-    DECLARE v_uptime   bigint;
+    DECLARE v_started  datetime;
     DECLARE v_followed bigint;
     SET o_reason = NULL;
     SELECT c.armed, c.server_identity, c.armed_at INTO v_armed, v_armed_on, v_alive FROM control AS c;
@@ -143,13 +143,13 @@ BEGIN
         IF v_armed_on LIKE 'cluster of servers %' THEN
             SET v_servers = SUBSTRING_INDEX(SUBSTRING_INDEX(v_armed_on, ' ', 4), ' ', -1);
             SELECT GREATEST(v_alive, COALESCE(MAX(r.alive_at), v_alive)) INTO v_alive FROM run AS r;
-            SELECT MAX(IF(v.variable_name = 'Uptime', v.variable_value, NULL)),
+            SELECT UTC_TIMESTAMP() - INTERVAL MAX(IF(v.variable_name = 'Uptime', CAST(v.variable_value AS signed), NULL)) SECOND,
                 COALESCE(MAX(IF(v.variable_name = 'Slaves_connected', v.variable_value, NULL)), 0)
-            INTO v_uptime, v_followed
+            INTO v_started, v_followed
             FROM /*!80000 performance_schema.global_status */ /*M! information_schema.global_status */ AS v
             WHERE v.variable_name IN ('Uptime', 'Slaves_connected');
-            -- Uptime leaves out what is not a whole second.
-            IF UTC_TIMESTAMP(6) - INTERVAL v_uptime + 1 SECOND > v_alive AND v_followed = 0 THEN
+            -- Only the second of the start is known: it may have started after what was seen of it in that second.
+            IF v_alive < v_started + INTERVAL 1 SECOND AND v_followed = 0 THEN
                 SET o_reason = 'this server has started since the last run, and no replica follows it: another one may have taken over';
             END IF;
         END IF;

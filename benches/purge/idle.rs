@@ -64,15 +64,16 @@ pub(crate) fn measure(
     Ok(())
 }
 
-/// A session in a new database of that name, with the rules of the spec of that name over what `fill` makes, armed; and the control
+/// A session in a new database with the name of a spec of this folder, with its rules over what `fill` makes, armed; and the control
 /// schema.
 pub(crate) fn installed(
     dialect: Dialect,
     url: impl Fn(&str) -> String,
-    name: &str,
+    spec: &str,
     fill: impl Fn(&mut dyn Database, Dialect) -> Result<()>,
 ) -> Result<(Box<dyn Database>, String)> {
-    let path = format!("{}/benches/purge/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/benches/purge/{spec}.toml", env!("CARGO_MANIFEST_DIR"));
+    let name = spec.rsplit('/').next().unwrap_or(spec);
     let source = std::fs::read_to_string(path).context("cannot read the spec")?;
     let spec = spec::parse(&source).0.context("the spec is not TOML")?;
     let (control, statements) = data::statements_of(&graph::build(&spec, &source).0, dialect)?;

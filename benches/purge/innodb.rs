@@ -21,13 +21,13 @@ use crate::plan::{
     self, CATALOG, CATALOG_BAR, FLAT_BAR, LIVE_BAR, LOOKS, PACED, Plan, QUIET, ROUNDS,
 };
 use crate::report::{LIVE_RANKS, Report, percentile};
-use crate::{crowd, earlier, guard, idle, scale, windows};
+use crate::{crowd, earlier, guard, idle, partitions, scale, windows};
 
 mod lab;
 mod single;
 mod ways;
 
-use lab::{Cost, Lab, at_rest, dialect_of, install};
+use lab::{Cost, Lab, at_rest, dialect_of, install, on_one_core, settings};
 
 /// Families of a small batch, to see what the size of a transaction does to others.
 const SMALL_BATCH: usize = 100;
@@ -111,6 +111,24 @@ fn others(flavour: Flavour, plan: &Plan, families: u32, report: &mut Report) -> 
         if plan.wants("crowd") {
             crowd::measure(dialect_of(flavour), url, cpu, report)?;
         }
+    }
+    if plan.wants("partitions") {
+        let server = Mysql::start(&settings(flavour))?;
+        let url = |database: &str| server.url(database, "root");
+        let cpu = |_, work: &mut dyn FnMut() -> Result<()>| {
+            let mut session = windrow::db::connect(&url("mysql").parse()?)?;
+            at_rest(&mut session)?;
+            on_one_core(&server)?;
+            let before = server.cpu_seconds();
+            work()?;
+            at_rest(&mut session)?;
+            Ok(server.cpu_seconds() - before)
+        };
+        partitions::measure(dialect_of(flavour), &url, cpu, report)?;
+        // On all cores again.
+        let server = Mysql::start(&settings(flavour))?;
+        let url = |database: &str| server.url(database, "root");
+        partitions::live_load(dialect_of(flavour), &url, report)?;
     }
     Ok(())
 }

@@ -2,9 +2,9 @@
 //!
 //! Every run works on a fresh copy of the same history in a durable sandbox, after a checkpoint; variants take turns.
 //! CPU seconds are those of the one backend that does the work, so a busy machine disturbs the wall time only.
-//! `WINDROW_BENCH_FAMILIES` sets the size (`WINDROW_BENCH_SIZES` those of the part scale, `WINDROW_BENCH_ROWS` that of single), `WINDROW_BENCH_ONLY` what is measured:
+//! `WINDROW_BENCH_FAMILIES` sets the size (`WINDROW_BENCH_SIZES` those of the part scale, `WINDROW_BENCH_ROWS` that of single and partitions), `WINDROW_BENCH_ONLY` what is measured:
 //! a list of servers (postgres, mysql, mariadb) and of parts (limit, outbox, workers, flat, live, generate,
-//! guard, catalog, camunda, airflow, single, idle, crowd, scale, and earlier: beside the state that `benches/earlier-state` names).
+//! guard, catalog, camunda, airflow, single, idle, crowd, partitions, scale, and earlier: beside the state that `benches/earlier-state` names).
 //! Exits with 1 when a bar is missed.
 
 #![allow(clippy::print_stdout)] // A report is what this program is for.
@@ -19,6 +19,7 @@ mod idle;
 mod innodb;
 mod installer;
 mod observe;
+mod partitions;
 mod plan;
 mod report;
 mod scale;
@@ -172,6 +173,22 @@ fn others(plan: &Plan, report: &mut Report) -> Result<()> {
         if plan.wants("crowd") {
             crowd::measure(Dialect::Postgres, url, cpu, report)?;
         }
+    }
+    if plan.wants("partitions") {
+        let server = data::server()?;
+        let url = |database: &str| server.url(database, "postgres");
+        partitions::measure(
+            Dialect::Postgres,
+            &url,
+            |session, work| {
+                let pid = u32::try_from(session)?;
+                let before = cpu_seconds(pid);
+                work()?;
+                Ok(cpu_seconds(pid) - before)
+            },
+            report,
+        )?;
+        partitions::live_load(Dialect::Postgres, &url, report)?;
     }
     Ok(())
 }

@@ -14,6 +14,9 @@ const IDLE: &str = "a run of nine rules that finds nothing due, ms of CPU";
 /// Rows per CPU second of two workers beside those of one: 15 % more CPU time at most.
 const WORKERS_BAR: f64 = 0.87;
 
+/// How many times the CPU time of partitions the same rows take at least if they are deleted one by one.
+const PARTITIONS_BAR: f64 = 20.0;
+
 /// Latencies by `LIVE_RANKS`, in milliseconds.
 fn percentiles(ms: [f64; 3]) -> String {
     format!("{:.1} / {:.1} / {:.1}", ms[0], ms[1], ms[2])
@@ -262,6 +265,53 @@ impl Report {
         self.range(&what, ratios, 2);
         let ratio = median(ratios);
         self.bar(format!("{what}, at most {most}: {ratio:.2}"), ratio <= most);
+    }
+
+    /// CPU seconds of the ways to delete the same rows: one by one, and with their partitions.
+    pub(crate) fn partitions(
+        &mut self,
+        rows: u32,
+        number: i64,
+        others: &[(&str, Vec<f64>)],
+        partitions: &[(&str, Vec<f64>)],
+    ) {
+        let gone = format!("{rows} rows, {number} partitions");
+        for (way, seconds) in others.iter().chain(partitions) {
+            let ms: Vec<f64> = seconds.iter().map(|seconds| seconds * 1e3).collect();
+            self.range(&format!("{gone}: {way}, CPU ms"), &ms, 0);
+        }
+        for (way, ours) in partitions {
+            for (other, theirs) in others {
+                let rounds = theirs.iter().zip(ours);
+                let ratios: Vec<f64> = rounds.map(|(their, our)| their / our).collect();
+                self.range(&format!("{other} / partitions, {way}, by CPU"), &ratios, 1);
+                let ratio = median(&ratios);
+                self.bar(
+                    format!("{other} take at least {PARTITIONS_BAR} times the CPU of partitions, {way}: {ratio:.1}"),
+                    ratio >= PARTITIONS_BAR,
+                );
+            }
+        }
+    }
+
+    /// Latencies of the live load, without a run and during scheduled ones that drop partitions.
+    pub(crate) fn beside_partitions(&mut self, quiet: &mut [f64], busy: &mut [f64]) {
+        let [before, during] =
+            [&mut *quiet, &mut *busy].map(|all| LIVE_RANKS.map(|rank| percentile(all, rank)));
+        self.line(
+            "100 small transactions a second, no run: p50 / p99 / longest, ms",
+            percentiles(before),
+        );
+        self.beside(
+            "during scheduled runs that drop partitions, default pace",
+            during,
+            busy.len(),
+        );
+        let ratio = during[1] / before[1];
+        self.bar(
+            format!("p99 while partitions are dropped at most {PACED_BAR} times that without: {ratio:.2}"),
+            ratio <= PACED_BAR,
+        );
     }
 
     pub(crate) fn generate(&mut self, times: &[f64], peak: Option<f64>) {

@@ -84,9 +84,14 @@ fn at_once(sessions: &mut [Box<dyn Database>], control: &str, rule: &str) -> Res
 }
 
 fn number(session: &mut dyn Database, sql: &str) -> Result<i64> {
+    Ok(text(session, sql)?.parse()?)
+}
+
+/// The first column of the first row.
+pub(crate) fn text(session: &mut dyn Database, sql: &str) -> Result<String> {
     let rows = session.query(sql, &[])?;
     let text = rows.first().and_then(|row| row[0].clone());
-    Ok(text.context("a number")?.parse()?)
+    text.with_context(|| format!("no answer: {sql}"))
 }
 
 /// Rows a second apart; one in ten has a month left.

@@ -61,34 +61,7 @@ impl Lab {
 
     /// The same, installed by another state of windrow.
     pub(super) fn open_by(installer: &Installer, flavour: Flavour, families: u32) -> Result<Self> {
-        let mut extra = vec![
-            ("innodb_buffer_pool_size", "2G"),
-            ("innodb_flush_log_at_trx_commit", "1"),
-            ("sync_binlog", "1"),
-            // A copy is warm, as a table in service is.
-            ("innodb_buffer_pool_load_at_startup", "ON"),
-            ("innodb_buffer_pool_dump_pct", "100"),
-        ];
-        extra.extend(match flavour {
-            Flavour::Mysql => vec![
-                ("innodb_redo_log_capacity", "1G"),
-                // As it comes, and as it is needed to see which statement costs what.
-                ("performance_schema", "ON"),
-                (
-                    "performance_schema_events_statements_history_long_size",
-                    EVENTS,
-                ),
-            ],
-            Flavour::Mariadb => vec![("innodb_log_file_size", "1G")],
-        });
-        let server = Mysql::start(&Settings {
-            durable: true,
-            extra: extra
-                .into_iter()
-                .map(|(name, value)| (name.to_owned(), value.to_owned()))
-                .collect(),
-            ..Settings::new(flavour)
-        })?;
+        let server = Mysql::start(&settings(flavour))?;
         let mut session = connect(&server, "")?;
         session.execute(
             "CREATE DATABASE dolphinscheduler; CREATE DATABASE bench; USE dolphinscheduler",
@@ -168,21 +141,7 @@ impl Lab {
     /// A fresh copy whose server has one core.
     pub(super) fn fresh_on_one_core(&mut self) -> Result<()> {
         self.fresh()?;
-        let status = fs::read_to_string("/proc/self/status")?;
-        let cores = status
-            .lines()
-            .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))
-            .context("no list of cores")?
-            .trim();
-        let first = cores.split([',', '-']).next().unwrap_or_default();
-        let pid = self.server.pid().to_string();
-        let bound = Command::new("taskset")
-            .args(["--all-tasks", "--cpu-list", "--pid", first, &pid])
-            .stdout(Stdio::null())
-            .status()
-            .context("cannot run `taskset` of util-linux")?;
-        ensure!(bound.success(), "cannot bind the server to core {first}");
-        Ok(())
+        on_one_core(&self.server)
     }
 
     pub(super) fn connect(&self) -> Result<Session> {
@@ -331,12 +290,63 @@ impl Lab {
     }
 }
 
+/// Those of a server that writes to disk as one in service does.
+pub(super) fn settings(flavour: Flavour) -> Settings {
+    let mut extra = vec![
+        ("innodb_buffer_pool_size", "2G"),
+        ("innodb_flush_log_at_trx_commit", "1"),
+        ("sync_binlog", "1"),
+        // A copy is warm, as a table in service is.
+        ("innodb_buffer_pool_load_at_startup", "ON"),
+        ("innodb_buffer_pool_dump_pct", "100"),
+    ];
+    extra.extend(match flavour {
+        Flavour::Mysql => vec![
+            ("innodb_redo_log_capacity", "1G"),
+            // As it comes, and as it is needed to see which statement costs what.
+            ("performance_schema", "ON"),
+            (
+                "performance_schema_events_statements_history_long_size",
+                EVENTS,
+            ),
+        ],
+        Flavour::Mariadb => vec![("innodb_log_file_size", "1G")],
+    });
+    Settings {
+        durable: true,
+        extra: extra
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect(),
+        ..Settings::new(flavour)
+    }
+}
+
 pub(super) fn install(session: &mut Session, statements: &[Statement]) -> Result<()> {
     for statement in statements {
         session
             .execute(&statement.sql)
             .with_context(|| format!("cannot {}", statement.what))?;
     }
+    Ok(())
+}
+
+/// Binds a server to one core.
+pub(super) fn on_one_core(server: &Mysql) -> Result<()> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let cores = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))
+        .context("no list of cores")?
+        .trim();
+    let first = cores.split([',', '-']).next().unwrap_or_default();
+    let pid = server.pid().to_string();
+    let bound = Command::new("taskset")
+        .args(["--all-tasks", "--cpu-list", "--pid", first, &pid])
+        .stdout(Stdio::null())
+        .status()
+        .context("cannot run `taskset` of util-linux")?;
+    ensure!(bound.success(), "cannot bind the server to core {first}");
     Ok(())
 }
 

@@ -58,8 +58,17 @@ BEGIN
     JOIN pg_inherits AS i ON i.inhparent = to_regclass(format('%I.%I', s.schema_name, w.name))
     JOIN pg_class AS c ON c.oid = i.inhrelid AND c.relispartition
     JOIN pg_namespace AS n ON n.oid = c.relnamespace
-    CROSS JOIN LATERAL (SELECT pg_get_expr(c.relpartbound, c.oid)) AS p(bound)
-    CROSS JOIN LATERAL (SELECT p.bound, regexp_match(p.bound, '^FOR VALUES FROM \((.+)\) TO \((.+)\)$')) AS b(bound, ends)
+    -- OFFSET: each is read once, where the server would put the expression in every place that names it.
+    CROSS JOIN LATERAL (SELECT pg_get_expr(c.relpartbound, c.oid) OFFSET 0) AS p(bound)
+    CROSS JOIN LATERAL (
+        SELECT
+            p.bound,
+            CASE
+                WHEN p.bound LIKE 'FOR VALUES FROM (%) TO (%)'
+                    THEN string_to_array(substr(p.bound, 18, length(p.bound) - 18), ') TO (')
+            END
+        OFFSET 0
+    ) AS b(bound, ends)
     WHERE r.rule = p_rule;
 END
 $windrow$;

@@ -74,6 +74,8 @@ pub struct ArchivedPartition {
     pub to: String,
     /// Its rows.
     pub rows: i64,
+    /// Whether these were counted; else the server estimated them.
+    pub counted: bool,
     /// Its size with indexes.
     pub bytes: i64,
     /// The table that it is now, with its schema or database.

@@ -283,7 +283,7 @@ pub const REFUSALS: [Outcome; 16] = [
 ];
 
 /// What `verify` checks, by the name of the check.
-pub const CHECKS: [Outcome; 30] = [
+pub const CHECKS: [Outcome; 31] = [
     outcome(
         "orphans",
         "Rows whose parent does not exist. Those that existed when windrow was armed are only a notice.",
@@ -417,6 +417,11 @@ pub const CHECKS: [Outcome; 30] = [
         "archive",
         "Whether the archive tables match the tables they copy. If not, runs are refused.",
         "`windrow install` adds columns; it reports what it cannot correct.",
+    ),
+    outcome(
+        "archived",
+        "How many archived partitions and rows there are, and whether the archive has exactly the tables that the ledger names.",
+        "Do what the finding says.",
     ),
     outcome(
         "time zone",

@@ -170,22 +170,34 @@ pub fn archived(archived: &Archived) -> String {
         ("tables", Left),
     ]);
     for run in &archived.runs {
+        let partitions = || run.partitions.iter().flatten();
+        let estimated = |table: &str| partitions().any(|it| !it.counted && it.table == table);
         let tables = run.tables.iter().flat_map(|tables| &tables.0);
-        let tables = tables.map(|(name, rows)| format!("{name} {}", count(*rows)));
-        let partitions = run.partitions.iter().flatten();
-        let partitions = partitions.map(|it| it.archive.clone());
+        let tables = tables.map(|(name, rows)| format!("{name} {}", about(*rows, estimated(name))));
+        let kept = partitions().map(|it| match it.counted {
+            true => it.archive.clone(),
+            false => format!("{} ({})", it.archive, about(it.rows, true)),
+        });
         table.row([
             run.run.to_string(),
             text(run.archived_at.as_ref()),
             text(run.started_by.as_ref()),
             run.rules.join(", "),
-            count(run.rows),
+            about(run.rows, partitions().any(|it| !it.counted)),
             run.restored.map(count).unwrap_or_default(),
             run.dropped.map(count).unwrap_or_default(),
-            tables.chain(partitions).collect::<Vec<_>>().join(", "),
+            tables.chain(kept).collect::<Vec<_>>().join(", "),
         ]);
     }
     table.to_string()
+}
+
+/// A number of rows, of which the server estimated some.
+fn about(rows: i64, estimated: bool) -> String {
+    match estimated {
+        true => format!("about {}", count(rows)),
+        false => count(rows),
+    }
 }
 
 /// What came back, by table.
@@ -219,4 +231,35 @@ pub fn candidates(found: &Candidates) -> String {
         lines.push(line.trim_end().to_owned());
     }
     lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_estimated_is_told() {
+        let part = |table: &str, rows: i64, counted: bool| {
+            serde_json::json!({
+                "rule": "log", "partition": table, "table": table, "from": "-infinity", "to": "2026-01-01",
+                "rows": rows, "counted": counted, "bytes": 8192, "archive": format!("kept.{table}"),
+            })
+        };
+        let run = |rows: i64, parts: serde_json::Value| {
+            serde_json::json!({
+                "run": 17, "archived_at": "2026-02-01", "started_by": "an operator", "rules": ["log"], "rows": rows,
+                "tables": {"log": rows - 1, "note": 1}, "partitions": parts, "restored": 0, "dropped": 0,
+            })
+        };
+        let (log, note) = (part("log", 3000, false), part("note", 1, true));
+        let document = serde_json::json!({
+            "rows": 3002, "runs": [run(3001, serde_json::json!([log, note])), run(1, serde_json::json!([note]))],
+        });
+        let told = serde_json::from_value(document).expect("a list");
+        insta::assert_snapshot!(archived(&told), @"
+        run  archived    by           rules         rows  restored  dropped  tables
+         17  2026-02-01  an operator  log    about 3,001         0        0  log about 3,000, note 1, kept.log (about 3,000), kept.note
+         17  2026-02-01  an operator  log              1         0        0  log 0, note 1, kept.note
+        ");
+    }
 }

@@ -1,18 +1,22 @@
 //! Partitions that are kept instead of being dropped, on PostgreSQL, and in `innodb::archive` on the other servers: what is kept, how it
 //! comes back, and how it goes.
 
+pub(super) mod told;
+
 use std::collections::BTreeSet;
-use std::fs;
-use std::process::Command;
 
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 use windrow::graph::Graph;
 
+use self::told::{
+    only_what_the_ledger_has_is_there, the_commands_list_write_and_refuse,
+    what_is_estimated_is_told,
+};
 use super::{SCHEMA, armed_as, grant, only, own, owner, partitions, set, without_ahead};
 use crate::harness::tests;
 use crate::support::graphs::graph_of;
-use crate::support::installation::{Installation, violations};
+use crate::support::installation::Installation;
 
 tests! {
     on_postgres: [
@@ -26,6 +30,7 @@ tests! {
         partitions_of_several_tables_are_kept_and_come_back_together,
         an_uninstallation_keeps_archived_partitions,
         nobody_else_gets_at_what_is_archived,
+        what_is_estimated_is_told,
     ],
 }
 
@@ -155,8 +160,7 @@ fn a_partition_is_kept_and_comes_back_as_it_was() {
         parts[0]["archive"],
         json!(format!("{}.{}", kept_in(&installation), names[0]))
     );
-    let verify = installation.call("verify", json!({})).expect("verify");
-    assert!(violations(&verify).is_empty(), "{verify}");
+    only_what_the_ledger_has_is_there(&mut installation, &names[0], only(&run));
     // An installation leaves what is archived alone, and windrow diff has nothing to say of it.
     let graph = example("event-log-kept");
     installation.install(&graph);
@@ -315,68 +319,6 @@ fn the_application_waits_no_longer_than_for_a_drop() {
     writer.execute("COMMIT").expect("an end");
     let run = installation.run(json!({})).expect("a run");
     assert_eq!(only(&run)["families"], 2, "{run}");
-}
-
-fn the_commands_list_write_and_refuse() {
-    let graph = example("event-log-commands");
-    let mut installation = armed_as(&graph, SCHEMA);
-    let rows = installation.number("SELECT count(*) FROM event_log_past");
-    let run = installation.run(json!({})).expect("a run");
-    let folder = tempfile::tempdir().expect("a folder");
-    let spec = folder.path().join("spec.toml");
-    fs::write(&spec, spec_of("event-log-commands")).expect("a spec");
-    let url = installation.superuser();
-    let windrow = |arguments: &[&str]| {
-        let (options, command): (Vec<&str>, Vec<&str>) =
-            arguments.iter().partition(|it| it.starts_with('-'));
-        let done = Command::new(env!("CARGO_BIN_EXE_windrow"))
-            .args(command)
-            .arg(&spec)
-            .args(["--url", &url])
-            .args(options)
-            .output()
-            .expect("it starts");
-        let [out, err] =
-            [done.stdout, done.stderr].map(|it| String::from_utf8_lossy(&it).into_owned());
-        (done.status.code(), out, err)
-    };
-    let name = format!("archived_{}_2_event_log_past", run["run"]);
-    let (code, list, _) = windrow(&["archive", "list"]);
-    assert!(code == Some(0) && list.contains(&name), "{list}");
-    let (code, csv, err) = windrow(&["archive", "export", "--table=event_log_past"]);
-    assert_eq!(code, Some(0), "{err}");
-    assert_eq!(csv.lines().next(), Some("id,logged_at,message"));
-    assert_eq!(csv.lines().count() as i64, rows + 1, "{csv}");
-    let to = format!("--to={}", folder.path().join("out").display());
-    let (code, _, err) = windrow(&["archive", "export", &to]);
-    assert_eq!(code, Some(0), "{err}");
-    assert!(
-        folder
-            .path()
-            .join("out")
-            .join(format!("{name}.csv"))
-            .exists()
-    );
-    let (code, _, err) = windrow(&["archive", "export", "--run=99"]);
-    assert!(
-        code == Some(2) && err.contains("no archive tables"),
-        "{err}"
-    );
-    let (code, _, err) = windrow(&["uninstall", "--yes"]);
-    let told = format!(
-        "there are archived rows in `{}.archived_",
-        kept_in(&installation)
-    );
-    assert!(code == Some(2) && err.contains(&told), "{err}");
-    assert_eq!(kept(&mut installation).len(), 2);
-    let (code, _, err) = windrow(&["archive", "restore", &format!("--run={}", run["run"])]);
-    assert!(
-        code == Some(0) && err.contains("2 holds were placed"),
-        "{err}"
-    );
-    assert_eq!(partitions(&mut installation).len(), 3);
-    let (code, _, err) = windrow(&["uninstall", "--yes"]);
-    assert_eq!(code, Some(0), "{err}");
 }
 
 fn archived_partitions_are_dropped_by_hand_and_by_age() {

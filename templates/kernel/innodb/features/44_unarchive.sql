@@ -179,7 +179,8 @@ BEGIN
             x.run_id,
             GROUP_CONCAT(JSON_OBJECT(
                 'rule', x.rule, 'partition', x.name, 'table', x.table_name, 'from', x.from_bound, 'to', x.to_bound,
-                'rows', x.partition_rows, 'bytes', x.bytes, 'archive', CONCAT(DATABASE(), '.', x.archive)
+                'rows', x.partition_rows, 'counted', JSON_EXTRACT(IF(x.counted, 'true', 'false'), '$'), 'bytes', x.bytes,
+                'archive', CONCAT(DATABASE(), '.', x.archive)
             ) ORDER BY x.place SEPARATOR ', ') AS partitions
         FROM partition_archive AS x
         WHERE x.state IN ('kept', 'dropping')

@@ -1055,12 +1055,16 @@ END;
 --# create procedure partition_checks
 CREATE PROCEDURE partition_checks(IN p_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Writes to work_check which partition of p_rule is out of its table without a run that sees to it, and what partition_watch() says.'
+COMMENT 'Writes to work_check which partition of p_rule is out of its table without a run that sees to it, and what partition_watch() and
+    archived_watch() say.'
 BEGIN
     CALL partition_open(p_rule);
     CALL list_partitions(p_rule);
     CALL partition_watch(p_rule);
     CALL partition_close();
+    IF (SELECT JSON_CONTAINS_PATH(r.document, 'one', '$.archive') FROM rule AS r WHERE r.rule = p_rule) THEN
+        CALL archived_watch(p_rule);
+    END IF;
     INSERT INTO work_check (position, check_name, object, severity, count, detail)
     SELECT 8, 'unfinished', CONCAT('run ', t.run_id, ' ', t.rule), 'violation', 1,
         CONCAT('the rows of partition ', t.name, ' may be in the table ', t.rule, '_taken (', t.phase,

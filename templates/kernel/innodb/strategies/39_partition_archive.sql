@@ -277,3 +277,45 @@ BEGIN
     ) AS t;
     SET io_rows = io_rows + COALESCE(v_rows, 0);
 END;
+
+-- archived_watch: what verify() says of the partitions that a rule has archived: each must be where the ledger says. A table that the
+-- ledger does not know is told of once, by the first rule that archives partitions.
+--# create procedure archived_watch
+CREATE PROCEDURE archived_watch(IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Writes to work_check whether the partitions that p_rule has archived are there, and no other tables beside them.'
+BEGIN
+    DECLARE v_first varchar(64);
+    INSERT INTO work_check (position, check_name, object, severity, count, detail)
+    SELECT 14, 'archived', p_rule, 'ok', COUNT(*),
+        CONCAT('archived partitions with ', COALESCE(SUM(p.partition_rows), 0), ' rows, each where the ledger says')
+    FROM partition_archive AS p
+    LEFT JOIN information_schema.tables AS t ON t.table_schema = DATABASE() AND t.table_name = p.archive
+    WHERE p.rule = p_rule
+      AND p.state = 'kept'
+    HAVING COUNT(*) = COUNT(t.table_name);
+    INSERT INTO work_check (position, check_name, object, severity, count, detail)
+    SELECT 14, 'archived', CONCAT(DATABASE(), '.', p.archive), 'violation', p.partition_rows,
+        'rows of an archived partition that is missing: get the table from a backup, or set its state in partition_archive to dropped'
+    FROM partition_archive AS p
+    LEFT JOIN information_schema.tables AS t ON t.table_schema = DATABASE() AND t.table_name = p.archive
+    WHERE p.rule = p_rule
+      AND p.state = 'kept'
+      AND t.table_name IS NULL;
+    SELECT r.rule
+    INTO v_first
+    FROM rule AS r
+    WHERE r.strategy = 'partition'
+      AND JSON_CONTAINS_PATH(r.document, 'one', '$.archive')
+    ORDER BY r.position
+    LIMIT 1;
+    INSERT INTO work_check (position, check_name, object, severity, count, detail)
+    SELECT 14, 'archived', CONCAT(DATABASE(), '.', t.table_name), 'violation', 1,
+        'a table among the archived partitions that the ledger does not know: drop or move it'
+    FROM information_schema.tables AS t
+    LEFT JOIN partition_archive AS p ON p.archive = t.table_name AND p.state IN ('archiving', 'kept', 'dropping', 'restored')
+    WHERE t.table_schema = DATABASE()
+      AND t.table_name LIKE 'archived|_%' ESCAPE '|'
+      AND p.run_id IS NULL
+      AND p_rule = v_first;
+END;

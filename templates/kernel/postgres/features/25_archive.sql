@@ -86,6 +86,7 @@ CREATE TABLE IF NOT EXISTS partition_archive (
     from_bound     text        NOT NULL,
     to_bound       text        NOT NULL,
     partition_rows bigint      NOT NULL,
+    counted        boolean     NOT NULL,
     bytes          bigint      NOT NULL,
     archive_schema text        NOT NULL,
     archive        text        NOT NULL,
@@ -98,7 +99,8 @@ CREATE TABLE IF NOT EXISTS partition_archive (
 );
 --# comment on table partition_archive
 COMMENT ON TABLE partition_archive IS
-    'The partitions that runs have detached: schema, name and owner that they had, their bounds, their rows and size, and the table of '
+    'The partitions that runs have detached: schema, name and owner that they had, their bounds, their rows (counted, or estimated) and '
+    'size, and the table of '
     'the archive schema that they are now. family: the partition by whose name those are restored that went together; undo: what gives '
     'them their indexes'' names, rights and foreign keys again. restored_at and dropped_at are NULL while they are archived.';
 

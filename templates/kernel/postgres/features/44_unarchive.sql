@@ -163,6 +163,7 @@ AS $windrow$
                     'from', p.from_bound,
                     'to', p.to_bound,
                     'rows', p.partition_rows,
+                    'counted', p.counted,
                     'bytes', p.bytes,
                     'archive', format('%s.%s', p.archive_schema, p.archive)
                 ) ORDER BY p.place)

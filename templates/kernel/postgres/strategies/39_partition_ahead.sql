@@ -763,6 +763,9 @@ BEGIN
             END;
         END IF;
     END LOOP;
+    IF EXISTS (SELECT FROM rule AS r WHERE r.rule = p_rule AND r.document ? 'archive') THEN
+        v_checks := v_checks || archived_watch(p_rule);
+    END IF;
     RETURN v_checks;
 END
 $windrow$;

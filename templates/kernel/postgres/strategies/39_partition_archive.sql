@@ -27,7 +27,7 @@ BEGIN
     END IF;
     SELECT
         p.o_table, n.nspname, c.relname, p.o_bound, p.o_from, p.o_to, c.relowner, pg_get_userbyid(c.relowner) AS owned_by, c.relacl,
-        o.deleted_rows, o.bytes, i.inhparent::regclass AS parent, format('%I.%I', n.nspname, c.relname) AS called
+        o.deleted_rows, o.counted, o.bytes, i.inhparent::regclass AS parent, format('%I.%I', n.nspname, c.relname) AS called
     INTO STRICT v_part
     FROM partitions_of(p_rule) AS p
     JOIN run_partition AS o ON o.run_id = p_run AND o.rule = p_rule AND o.name = p.o_name
@@ -74,12 +74,12 @@ BEGIN
         ORDER BY f.conname
     );
     INSERT INTO partition_archive (
-        run_id, place, rule, family, table_name, schema_name, name, bound, from_bound, to_bound, partition_rows, bytes,
+        run_id, place, rule, family, table_name, schema_name, name, bound, from_bound, to_bound, partition_rows, counted, bytes,
         archive_schema, archive, belonged_to, undo
     )
     VALUES (
         p_run, v_place, p_rule, p_family, v_part.o_table, v_part.nspname, v_part.relname, v_part.o_bound, v_part.o_from, v_part.o_to,
-        v_part.deleted_rows, v_part.bytes, v_schema, v_archive, v_part.owned_by, v_undo
+        v_part.deleted_rows, v_part.counted, v_part.bytes, v_schema, v_archive, v_part.owned_by, v_undo
     );
     EXECUTE format('ALTER TABLE %s DETACH PARTITION %s', v_part.parent, v_part.called);
     -- What is archived keeps no row of another table, and no deletion there reaches it.
@@ -252,3 +252,53 @@ $windrow$;
 COMMENT ON FUNCTION restore_partitions(bigint, integer[]) IS
     'Attaches archived partitions of run p_run again and holds them: how many holds were placed, and how many rows are in partitions that '
     'nothing holds. archive_restore() calls it.';
+
+-- archived_watch: what verify() says of the partitions that a rule has archived: each must be where the ledger says. A table that the
+-- ledger does not know is told of once, by the first rule that archives partitions.
+--# create function archived_watch
+CREATE OR REPLACE FUNCTION archived_watch(p_rule text)
+RETURNS jsonb
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+    WITH kept AS (
+        SELECT
+            p.partition_rows, format('%I.%I', p.archive_schema, p.archive) AS called,
+            to_regclass(format('%I.%I', p.archive_schema, p.archive)) AS class, p.rule
+        FROM partition_archive AS p
+        WHERE num_nulls(p.restored_at, p.dropped_at) = 2
+    ),
+    found AS (
+        SELECT
+            p_rule AS object, 'ok' AS severity, count(*) AS number,
+            format('archived partitions with %s rows, each where the ledger says', coalesce(sum(k.partition_rows), 0)) AS detail
+        FROM kept AS k
+        WHERE k.rule = p_rule
+        HAVING count(*) = count(k.class)
+        UNION ALL
+        SELECT
+            k.called, 'violation', k.partition_rows,
+            'rows of an archived partition that is missing: get the table from a backup, or note dropped_at in partition_archive'
+        FROM kept AS k
+        WHERE k.rule = p_rule
+          AND k.class IS NULL
+        UNION ALL
+        SELECT
+            c.oid::regclass::text, 'violation', 1, 'a table among the archived partitions that the ledger does not know: drop or move it'
+        FROM pg_class AS c
+        JOIN pg_namespace AS n ON n.oid = c.relnamespace
+        WHERE n.nspname = (SELECT s.document ->> 'detaches' FROM spec AS s)
+          AND c.relkind IN ('r', 'p')
+          AND p_rule = (
+              SELECT r.rule FROM rule AS r WHERE r.strategy = 'partition' AND r.document ? 'archive' ORDER BY r.position LIMIT 1
+          )
+          AND NOT EXISTS (SELECT FROM kept AS k WHERE k.class = c.oid)
+    )
+    SELECT coalesce(jsonb_agg(jsonb_build_object(
+        'position', 14, 'check_name', 'archived', 'object', f.object, 'severity', f.severity, 'count', f.number, 'detail', f.detail
+    )), '[]')
+    FROM found AS f
+$windrow$;
+--# comment on function archived_watch
+COMMENT ON FUNCTION archived_watch(text) IS
+    'Whether the partitions that p_rule has archived are there, and no other tables beside them, as checks of verify(). Reads only.';

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 
 use super::{PAST, SCHEMA, armed_as, exaggerate, ids, ledger, only, partitions, taken};
+use crate::partition::archive::told::archived_checks;
 use crate::partition::archive::{example, spec_of};
 use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, Session, violations};
@@ -97,12 +98,11 @@ pub(super) fn a_partition_is_kept_and_comes_back_as_it_was(dialect: Dialect) {
         part,
         &json!({
             "rule": "event_log", "partition": PAST, "table": "event_log", "from": "2025-01-01 00:00:00", "to": "2025-06-01 00:00:00",
-            "rows": 2, "bytes": bytes, "archive": archive,
+            "rows": 2, "counted": true, "bytes": bytes, "archive": archive,
         }),
         "{list}"
     );
-    let verify = installation.call("verify", json!({})).expect("verify");
-    assert!(violations(&verify).is_empty(), "{verify}");
+    only_what_the_ledger_has_is_there(&mut installation, &names[0]);
     // An installation leaves what is archived alone, and windrow diff has nothing to say of it.
     let graph = example("event-log-kept");
     installation.install(&graph);
@@ -110,6 +110,29 @@ pub(super) fn a_partition_is_kept_and_comes_back_as_it_was(dialect: Dialect) {
     assert_eq!(kept(&mut installation), names);
 
     comes_back(&mut installation, number, &before);
+}
+
+/// A run archived three partitions: `verify` counts them, and names one that is missing and a table that nobody archived.
+fn only_what_the_ledger_has_is_there(installation: &mut Installation, name: &str) {
+    let verify = installation.call("verify", json!({})).expect("verify");
+    assert!(violations(&verify).is_empty(), "{verify}");
+    assert!(
+        verify
+            .to_string()
+            .contains("archived partitions with 5 rows"),
+        "{verify}"
+    );
+    let ok = [("event_log".to_owned(), "ok".to_owned(), 3)];
+    assert_eq!(archived_checks(installation), ok);
+    installation.execute(&format!("RENAME TABLE W.{name} TO W.archived_stray"));
+    let control = installation.control.clone();
+    let violation =
+        |table: &str, count| (format!("{control}.{table}"), "violation".to_owned(), count);
+    let mut found = archived_checks(installation);
+    found.sort();
+    assert_eq!(found, [violation(name, 2), violation("archived_stray", 1)]);
+    installation.execute(&format!("RENAME TABLE W.archived_stray TO W.{name}"));
+    assert_eq!(archived_checks(installation), ok);
 }
 
 /// Where rows are estimated, all come back that are there, and their number is known then.
@@ -124,6 +147,16 @@ pub(super) fn what_was_estimated_comes_back_counted(dialect: Dialect) {
     installation.arm();
     let run = installation.run(json!({})).expect("a run");
     assert_eq!(only(&run)["rows"], 3005, "{run}");
+    let list = installation
+        .call("archive_list", json!({}))
+        .expect("a list");
+    let parts = list["runs"][0]["partitions"]
+        .as_array()
+        .expect("partitions");
+    assert!(
+        parts.len() == 3 && parts.iter().all(|it| it["counted"] == false),
+        "{list}"
+    );
     let number = run["run"].as_i64().expect("a number");
     comes_back(&mut installation, number, &before);
 }

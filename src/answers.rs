@@ -9,6 +9,7 @@ mod decided;
 mod deeds;
 mod fields;
 mod fleet;
+mod heartbeat;
 mod history;
 mod outlook;
 mod preview;
@@ -32,6 +33,7 @@ pub use deeds::{
 };
 pub use fields::Pairs;
 pub use fleet::{Fleet, FleetDatabase, FleetOutcome};
+pub use heartbeat::{Heartbeat, Replica};
 pub use history::PastRun;
 pub use outlook::{Outlook, OutlookPart, OutlookRule};
 pub use preview::{Preview, PreviewRule};

@@ -59,6 +59,17 @@ impl Calls {
         }
     }
 
+    /// The replicas that `windrow heartbeat` keeps on MySQL and MariaDB: name, instant of the beat that each had, its state, and the
+    /// instant of the last look.
+    pub fn replicas(&self) -> String {
+        mysql::REPLICAS.replace("{w}", &self.control)
+    }
+
+    /// The last beat that a replica of MySQL or MariaDB has.
+    pub fn beat(&self) -> String {
+        mysql::BEAT.replace("{w}", &self.control)
+    }
+
     /// A procedure that takes an option document, commits as it goes, and answers a document.
     pub fn perform(&self, procedure: &str) -> String {
         match self.dialect {

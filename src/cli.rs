@@ -2,6 +2,7 @@
 
 mod common;
 mod fleet;
+mod heartbeat;
 mod installation;
 mod remains;
 mod rules;
@@ -18,6 +19,7 @@ use crate::version::VERSION;
 
 pub use common::{OnDatabase, Output, WithOutput};
 pub use fleet::{Fleet, FleetCommand};
+pub use heartbeat::Heartbeat;
 pub use installation::{Arm, Completions, Demo, Install, Man, Schema, SchemaOf, Uninstall};
 pub use remains::{
     Archive, ArchiveDrop, ArchiveExport, ArchiveList, ArchiveRestore, Artifacts, Drain,
@@ -298,6 +300,15 @@ pub enum Command {
     ///
     /// Example: windrow resume specs/dolphinscheduler.toml
     Resume(Resume),
+
+    /// Note how far replicas of MySQL or MariaDB have got
+    ///
+    /// For specs with `heartbeat = "windrow"`, whose runs wait for replicas (`max_replica_lag`). Writes a beat on the primary,
+    /// reads on each replica which beat has arrived, and notes that on the primary, until it is interrupted. It reconnects by
+    /// itself, and writes nothing to a replica. While it does not run, runs wait.
+    ///
+    /// Example: windrow heartbeat specs/dolphinscheduler.toml --replica mysql://watch@db2/ --replica mysql://watch@db3/
+    Heartbeat(Heartbeat),
 
     /// Call a command on every database of an inventory
     ///

@@ -10,6 +10,7 @@ mod fitting;
 mod fleet;
 mod generate;
 mod graph;
+mod heartbeat;
 mod init;
 mod inspect;
 mod install;
@@ -60,6 +61,7 @@ pub fn dispatch(command: Command, ui: &Ui) -> anyhow::Result<Exit> {
         Command::Arm(args) => operate::arm(&args, ui),
         Command::Pause(args) => operate::pause(&args, ui),
         Command::Resume(args) => operate::resume(&args, ui),
+        Command::Heartbeat(args) => heartbeat::heartbeat(&args, ui),
         Command::Fleet(args) => fleet::fleet(&args, ui),
         Command::Demo(args) => demo::demo(&args, dispatch, ui),
         Command::Archive(args) => archive::archive(&args, ui),

@@ -9,6 +9,7 @@ mod session;
 mod tls;
 pub mod url;
 
+pub use mysql::Replica;
 pub use session::{Cancel, Database, Row, Server};
 use url::{Scheme, Url};
 

@@ -23,10 +23,10 @@ use crate::spec::{Spec, Text};
 pub use crate::column::{Column, Condition, Epoch, Kind, Literal, Test};
 pub use keys::{ACTING, KnownKey};
 pub use model::{
-    Action, Artifact, Definition, Document, Edge, End, Figure, Final, Graph, Heartbeat, Ignored,
-    Last, Limits, Link, Member, Named, Need, Newest, Over, Own, Reference, ReportField, Retention,
-    Rule, Shared, Single, Source, Stamp, Strategy, Table, TableId, Through, Timed, Unit, Window,
-    With,
+    Action, Artifact, Definition, Document, Edge, End, Figure, Final, Graph, Heartbeat,
+    HeartbeatColumn, Ignored, Last, Limits, Link, Member, Named, Need, Newest, Over, Own,
+    Reference, ReportField, Retention, Rule, Shared, Single, Source, Stamp, Strategy, Table,
+    TableId, Through, Timed, Unit, Window, With,
 };
 pub use names::RESERVED_RULES;
 

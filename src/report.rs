@@ -16,7 +16,8 @@ pub use findings::summary;
 pub use fleet::{fleet, fleet_says};
 pub use history::history;
 pub use list::{
-    archived, artifacts, candidates, changes, holds, policies, restored, settings, windows,
+    archived, artifacts, candidates, changes, holds, policies, replicas, restored, settings,
+    windows,
 };
 pub use plan::{done, log, notes, plan, seconds, size};
 pub use run::{because, preview, run, several};

@@ -8,6 +8,7 @@ use super::archive::{Archived, Restored};
 use super::decided::{Artifact, Hold, Holds, Policy};
 use super::deeds::{Armed, Demonstrated, Drained, Exported, Installed, Paused, Uninstalled};
 use super::fleet::Fleet;
+use super::heartbeat::Heartbeat;
 use super::history::PastRun;
 use super::preview::Preview;
 use super::run::RunAnswer;
@@ -40,7 +41,7 @@ fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
 }
 
 /// The answer of each command, by its words.
-const ANSWERS: [Entry; 41] = [
+const ANSWERS: [Entry; 42] = [
     ("inspect", of::<Either<Drafted, Candidates>>),
     ("init", of::<Fitted>),
     ("check", of::<Either<Checked, Explained>>),
@@ -81,6 +82,7 @@ const ANSWERS: [Entry; 41] = [
     ("artifacts drain", of::<Drained>),
     ("pause", of::<Paused>),
     ("resume", of::<Paused>),
+    ("heartbeat", of::<Heartbeat>),
     ("fleet", of::<Fleet>),
     ("demo", of::<Demonstrated>),
     ("uninstall", of::<Uninstalled>),

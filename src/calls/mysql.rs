@@ -178,6 +178,13 @@ pub(super) fn list(list: List) -> String {
     )
 }
 
+pub(super) const REPLICAS: &str = "
+    SELECT h.replica, DATE_FORMAT(h.replicated_until, '%Y-%m-%dT%H:%i:%sZ'), h.state, DATE_FORMAT(h.looked_at, '%Y-%m-%dT%H:%i:%sZ')
+    FROM {w}.replica_heartbeat AS h
+    ORDER BY h.replica";
+
+pub(super) const BEAT: &str = "SELECT b.beat_at FROM {w}.replica_beat AS b";
+
 pub(super) fn status() -> String {
     format!(
         "

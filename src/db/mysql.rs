@@ -1,6 +1,7 @@
 //! MySQL and MariaDB through the blocking driver; the only file that knows it. Both speak one protocol: which of the
 //! two answers, the server says.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
@@ -25,12 +26,16 @@ mod read;
 
 /// Opens a session on the first server that answers.
 pub(super) fn connect(url: &Url) -> anyhow::Result<Box<dyn Database>> {
+    Ok(Box::new(open_first(url)?))
+}
+
+fn open_first(url: &Url) -> anyhow::Result<Mysql> {
     open::check_files(url)?;
     tls::choose_provider();
     let mut last = Failure::new(format!("`{url}` names no server"));
     for host in &url.hosts {
         match open::connect(url, host) {
-            Ok((connection, opts)) => return Ok(Box::new(Mysql::new(connection, opts)?)),
+            Ok((connection, opts)) => return Mysql::new(connection, opts),
             Err(error) => last = connect_failure(url, host, error),
         }
     }
@@ -216,6 +221,48 @@ impl Database for Mysql {
             let mut other = Conn::new(opts.clone()).map_err(statement_failure)?;
             Ok(other.query_drop(&kill).map_err(statement_failure)?)
         })
+    }
+}
+
+/// A session on a replica of MySQL or MariaDB, which looks how far that has got, and writes nothing.
+pub struct Replica(Mysql);
+
+impl Replica {
+    /// Opens a session that cannot write.
+    pub fn connect(url: &Url) -> anyhow::Result<Replica> {
+        let mut session = open_first(url)?;
+        session.execute("SET SESSION TRANSACTION READ ONLY")?;
+        Ok(Replica(session))
+    }
+
+    /// The replica status of every channel: the values that are not NULL, by the names of their columns in lower case. The columns
+    /// differ from version to version.
+    pub fn status(&mut self) -> anyhow::Result<Vec<BTreeMap<String, String>>> {
+        let sql = match self.0.dialect {
+            Dialect::Mariadb => "SHOW ALL SLAVES STATUS",
+            Dialect::Mysql | Dialect::Postgres => "SHOW REPLICA STATUS",
+        };
+        let result = self
+            .0
+            .connection
+            .query_iter(sql)
+            .map_err(statement_failure)?;
+        let mut channels = Vec::new();
+        for row in result {
+            let row = row.map_err(statement_failure)?;
+            let columns = row.columns();
+            let names = columns.iter().map(|it| it.name_str().to_ascii_lowercase());
+            let cells = names.zip(row.unwrap_raw());
+            let known = cells.filter_map(|(name, cell)| Some((name, plain(cell?)?)));
+            channels.push(known.collect());
+        }
+        Ok(channels)
+    }
+
+    /// The only value of a query, if it has one that is not NULL.
+    pub fn value(&mut self, sql: &str) -> anyhow::Result<Option<String>> {
+        let rows = self.0.query(sql, &[])?;
+        Ok(rows.into_iter().flatten().next().flatten())
     }
 }
 

@@ -125,7 +125,7 @@ pub const STOPS: [Outcome; 14] = [
 ];
 
 /// What a run waits for before its next batch: `waiting_for`.
-pub const WAITS: [Outcome; 14] = [
+pub const WAITS: [Outcome; 15] = [
     outcome(
         "%s, %s %% of the time of a batch",
         "It rests so that the application is not slowed down: `nice`, or `scheduled_nice` for scheduled runs.",
@@ -138,8 +138,15 @@ pub const WAITS: [Outcome; 14] = [
     ),
     outcome(
         "replica %s, which is %s seconds behind",
-        "PostgreSQL: a replica is further behind than `max_replica_lag`.",
-        "Find out why the replica does not keep up; the run continues when it does.",
+        "A replica is further behind than `max_replica_lag`. MySQL and MariaDB, with `heartbeat = \"windrow\"`: then follows what its \
+         replica status said, or since when nobody has looked at it.",
+        "Find out why the replica does not keep up; the run continues when it does. A replica that is gone for good: \
+         `windrow heartbeat --forget`.",
+    ),
+    outcome(
+        "the first look at a replica",
+        "MySQL and MariaDB, with `heartbeat = \"windrow\"`: `windrow heartbeat` has noted no replica yet.",
+        "Start `windrow heartbeat` with an address of each replica.",
     ),
     outcome(
         "the slowest replica in %s, which is %s seconds behind",

@@ -49,7 +49,7 @@ pub struct Graph {
     pub archive_days: i64,
     /// When scheduled runs may work; never empty.
     pub windows: Vec<Window>,
-    /// Where replicas say how far they are.
+    /// Where it stands how far replicas are.
     pub heartbeat: Option<Heartbeat>,
 }
 
@@ -69,12 +69,21 @@ pub struct Window {
     pub zone: String,
 }
 
-/// A table with a row for each replica, and the instant up to which it has got, written back to this server.
+/// Where it stands how far replicas are.
 #[derive(Clone, Debug)]
-pub struct Heartbeat {
-    /// Its schema or database; none: that of the application's tables.
+pub enum Heartbeat {
+    /// In a table with a row for each replica, and the instant up to which it has got, written back to this server.
+    Column(HeartbeatColumn),
+    /// On MySQL and MariaDB in a table of the control database, where `windrow heartbeat` notes it.
+    Windrow,
+}
+
+/// The column that has it.
+#[derive(Clone, Debug)]
+pub struct HeartbeatColumn {
+    /// Schema or database of the table; none: that of the application's tables.
     pub schema: Option<String>,
-    /// Its name.
+    /// The table.
     pub table: String,
     /// The column with the instant, in UTC.
     pub column: String,
@@ -88,6 +97,19 @@ impl Edge {
 }
 
 impl Graph {
+    /// Whether windrow itself notes how far replicas are (MySQL and MariaDB).
+    pub fn keeps_heartbeat(&self) -> bool {
+        matches!(self.heartbeat, Some(Heartbeat::Windrow))
+    }
+
+    /// The column in which they report it.
+    pub fn heartbeat_column(&self) -> Option<&HeartbeatColumn> {
+        match &self.heartbeat {
+            Some(Heartbeat::Column(column)) => Some(column),
+            Some(Heartbeat::Windrow) | None => None,
+        }
+    }
+
     /// Whether a rule says how removal times are set anew.
     pub fn has_stamps(&self) -> bool {
         self.rules.iter().any(|rule| !rule.stamps().is_empty())

@@ -129,6 +129,12 @@ allowed if it needs exactly these rows (`needs`), as none of them is deleted wit
 round: several rows may refer to one, and may have different values.",
     ),
     (
+        "heartbeat-of-postgres",
+        "\
+`heartbeat` is for MySQL and MariaDB. PostgreSQL itself knows how far its replicas have got, and `max_replica_lag` reads it \
+there; on it, nothing is installed for `heartbeat = \"windrow\"`, and there is nothing for `windrow heartbeat` to do.",
+    ),
+    (
         "ignored-without-reason",
         "\
 A table under `[ignore]` is left alone although it refers to rows that are deleted. The reason is for the next reader of the \
@@ -230,7 +236,8 @@ that refers to others by `restrict` or `set null` is kept in any case. If the ta
         "lag-without-heartbeat",
         "\
 PostgreSQL knows its replicas. A MySQL or MariaDB server does not know how far its replicas have got: `heartbeat` names a \
-column in which each replica reports this; without it `max_replica_lag` would never make a run wait.",
+column in which each replica reports this, or says `windrow`: then the command `windrow heartbeat` finds it out. Without \
+either, `max_replica_lag` would never make a run wait.",
     ),
     (
         "link-over-nothing",

@@ -400,8 +400,8 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
             .map(CronJob::known)
             .collect(),
         windows: windows(graph),
-        heartbeat: graph.heartbeat.as_ref().map(|it| it.table.as_str()),
-        heartbeat_schema: graph.heartbeat.as_ref().and_then(|it| it.schema.as_deref()),
+        heartbeat: graph.heartbeat_column().map(|it| it.table.as_str()),
+        heartbeat_schema: graph.heartbeat_column().and_then(|it| it.schema.as_deref()),
         sees_sessions: throttles.sees_sessions,
         tables: tables.collect(),
         keys: acting::documents(graph),

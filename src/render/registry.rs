@@ -42,6 +42,9 @@ struct SpecDocument<'a> {
     /// The table in which replicas say how far they are.
     #[serde(skip_serializing_if = "Option::is_none")]
     heartbeat: Option<&'a str>,
+    /// Whether windrow itself notes how far they are.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    keeps_heartbeat: bool,
     /// The schedule for people, and its jobs.
     schedule: String,
     jobs: Vec<Starts>,
@@ -166,7 +169,8 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
             Some(_) => None,
             None => Some(&graph.time_zone),
         },
-        heartbeat: graph.heartbeat.as_ref().map(|it| it.table.as_str()),
+        heartbeat: graph.heartbeat_column().map(|it| it.table.as_str()),
+        keeps_heartbeat: graph.keeps_heartbeat(),
         schedule: graph.schedules.join(", "),
         jobs: jobs.collect(),
         windows: document::windows(graph),

@@ -62,7 +62,7 @@ impl ThrottlesView {
 
 /// What a spec declares; `home` is the schema of the application's tables.
 pub(super) fn throttles(graph: &Graph, dialect: Dialect, home: &str) -> ThrottlesView {
-    let heartbeat = graph.heartbeat.as_ref().map(|it| HeartbeatView {
+    let heartbeat = graph.heartbeat_column().map(|it| HeartbeatView {
         schema: it.schema.as_ref().map(|schema| dialect.ident(schema)),
         table: dialect.qualified(it.schema.as_deref().unwrap_or(home), &it.table),
         column: dialect.ident(&it.column),

@@ -163,6 +163,9 @@ fn routines(graph: &Graph) -> (Vec<String>, Vec<String>) {
         auditor.push("archive_list".to_owned());
         operator.extend(["archive_drop", "archive_restore"].map(ToOwned::to_owned));
     }
+    if graph.keeps_heartbeat() {
+        operator.push("heartbeat".to_owned());
+    }
     (auditor, operator)
 }
 

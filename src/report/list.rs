@@ -2,7 +2,7 @@
 
 use super::words::{instant, text, truth};
 use crate::answers::{
-    Archived, Artifact, Candidates, Hold, Policy, Restored, Setting, SettingChange, Window,
+    Archived, Artifact, Candidates, Hold, Policy, Replica, Restored, Setting, SettingChange, Window,
 };
 use crate::ui::Align::{Left, Right};
 use crate::ui::{Table, count, retention};
@@ -83,6 +83,25 @@ pub fn holds(holds: &[Hold]) -> String {
             &hold.placed_by,
             truth(hold.absent),
             &hold.reason,
+        ]);
+    }
+    table.to_string()
+}
+
+/// Replicas, and how far each has got.
+pub fn replicas(replicas: &[Replica]) -> String {
+    let mut table = Table::new(&[
+        ("replica", Left),
+        ("replicated until", Left),
+        ("looked", Left),
+        ("state", Left),
+    ]);
+    for replica in replicas {
+        table.row([
+            replica.replica.as_str(),
+            &text(replica.replicated_until.as_ref()),
+            &replica.looked_at,
+            &replica.state,
         ]);
     }
     table.to_string()

@@ -75,11 +75,11 @@ pub struct Spec {
     #[serde(default)]
     #[schemars(with = "Names", extend("default" = "always"), example = &"mon-fri 22:00-06:00 Europe/Berlin")]
     pub windows: Option<Spanned<Names>>,
-    /// The column, `table.column` or `schema.table.column`, in which each replica has its own row with the instant, in
-    /// UTC, up to which it has replicated. windrow does not write it. `max_replica_lag` reads it; MySQL and MariaDB do
-    /// not know their replicas.
+    /// How far replicas have got, for `max_replica_lag`: MySQL and MariaDB do not know their replicas. `windrow`: the command
+    /// `windrow heartbeat` notes it in the control database. Or a column of yours, `table.column` or `schema.table.column`,
+    /// in which each replica has its own row with the instant, in UTC, up to which it has replicated; windrow does not write it.
     #[serde(default)]
-    #[schemars(with = "String", example = &"ops.heartbeat.seen_at")]
+    #[schemars(with = "String", example = &"windrow")]
     pub heartbeat: Option<Text>,
     /// The managed tables.
     #[serde(default)]

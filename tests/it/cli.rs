@@ -110,6 +110,7 @@ fn help_names_every_command_and_the_exit_codes() {
       artifacts    Remove files that deleted rows referred to
       pause        Stop the current run after its batch; prevent new runs
       resume       Allow runs to start again after a pause
+      heartbeat    Note how far replicas of MySQL or MariaDB have got
       fleet        Call a command on every database of an inventory
       demo         Show everything on a throw-away server
       uninstall    Remove everything that install created
@@ -323,6 +324,7 @@ fn no_error_shows_a_password() {
         "window list",
         "pause",
         "resume",
+        "heartbeat --forget x",
         "uninstall --yes",
         "hold list",
         "archive list",

@@ -144,13 +144,14 @@ fn the_text_of_the_kernel_is_the_same_in_every_spec() {
             }
         }
         let missing: Vec<_> = names.iter().filter(|it| !first.contains_key(*it)).collect();
-        // The shipped specs have one worker each; those for MySQL and MariaDB have no archive, and those for MariaDB no rules of
-        // single rows.
+        // The shipped specs have one worker each; those for MySQL and MariaDB have no archive and no replicas, and those for MariaDB
+        // no rules of single rows.
         let folder = root().join("templates/kernel").join(folder(dialect));
         let mut modules = vec!["features/11_workers.sql"];
         if dialect != Dialect::Postgres {
             modules.extend([
                 "features/25_archive.sql",
+                "features/36_heartbeat.sql",
                 "features/45_restore.sql",
                 "features/44_unarchive.sql",
                 "features/44_unarchive_calls.sql",

@@ -69,6 +69,7 @@ mod pooled;
 mod prefect;
 mod prove;
 mod reference;
+mod replicas;
 mod rig;
 mod rights;
 mod rivals;
@@ -173,6 +174,7 @@ harness::tests! {
         prefect::tests,
         prove::tests,
         reference::tests,
+        replicas::tests,
         rights::tests,
         rivals::tests,
         roles::tests,

@@ -310,20 +310,15 @@ fn files(below: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// How the sources name a text of the kernel: a part of files by its path, a file by its row of the list. What MySQL and MariaDB
-/// have, PostgreSQL has, too.
+/// How the sources name a text of the kernel: a part of files by its path, a file by its row of the list.
 fn listed(below: &Path) -> Vec<String> {
     let path = below.display().to_string();
     let parts: Vec<&str> = path.trim_end_matches(".sql").split('/').collect();
-    let kinds: &[&str] = match parts[..] {
-        ["postgres", _, _] => &["both", "postgres"],
-        _ => &["both"],
-    };
     let [.., folder, name] = parts[..] else {
         panic!("{path} is in no folder");
     };
-    let rows = kinds
-        .iter()
+    let rows = ["both", parts[0]]
+        .into_iter()
         .map(|kind| format!("row!({kind} \"{folder}\" \"{name}\" "));
     rows.chain([format!("text!(\"{path}\")")]).collect()
 }

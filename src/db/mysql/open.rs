@@ -40,6 +40,7 @@ fn opts(url: &Url, host: &Host, tls: Option<SslOpts>) -> Opts {
         .pass(url.password())
         .db_name(Some(&url.database).filter(|name| !name.is_empty()))
         .tcp_connect_timeout(Some(url.connect_timeout))
+        .read_timeout(url.answer_timeout)
         // A session may be silent for as long as a run takes: a firewall must not forget it.
         .tcp_keepalive_time_ms(Some(60_000))
         // A host means TCP; a socket is meant where it is named.

@@ -28,6 +28,8 @@ pub struct Url {
     pub ssl_key: Option<PathBuf>,
     /// How long to wait for one server.
     pub connect_timeout: Duration,
+    /// How long to wait for an answer, where that is bounded (MySQL).
+    pub answer_timeout: Option<Duration>,
     /// Name under which the session shows in the server's list of sessions.
     pub application_name: String,
     /// Settings for the session, as `-c name=value` (PostgreSQL).

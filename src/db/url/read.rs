@@ -202,6 +202,7 @@ fn applied(scheme: Scheme, given: Given) -> Result<Url, String> {
         ssl_cert: None,
         ssl_key: None,
         connect_timeout: Duration::from_secs(10),
+        answer_timeout: None,
         application_name: "windrow".to_owned(),
         options: None,
         read_write: false,

@@ -1,10 +1,10 @@
-//! The list of the files of the kernel. A concern has the same name on all servers; four are PostgreSQL's alone.
+//! The list of the files of the kernel. A concern has the same name on all servers; four are PostgreSQL's alone, one is InnoDB's.
 
 use super::file::{KernelFile, Prologue, Text};
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Rule};
 use crate::render::{archive, stamp};
-use Module::{Archive, Core, Detach, EndTime, Partition, Single, Stamp, Timed, Workers};
+use Module::{Archive, Core, Detach, EndTime, Heartbeat, Partition, Single, Stamp, Timed, Workers};
 use Prologue::{Commits, Installer, Owner, Rules, Schedule, Undo};
 
 /// What a spec has where it needs a file.
@@ -19,6 +19,7 @@ enum Module {
     Workers,
     Stamp,
     Archive,
+    Heartbeat,
 }
 
 impl Module {
@@ -33,6 +34,7 @@ impl Module {
             Workers => graph.workers > 1,
             Stamp => !stamp::names(graph).is_empty(),
             Archive => archive::first(graph).is_some(),
+            Heartbeat => graph.keeps_heartbeat(),
         }
     }
 }
@@ -46,7 +48,7 @@ struct Row {
     texts: [Option<Text>; 2],
 }
 
-/// A row of the list: `both` kernels have the file, or `postgres` has.
+/// A row of the list: `both` kernels have the file, or `postgres` has, or `innodb` has.
 macro_rules! row {
     (both $folder:literal $name:literal $module:ident $prologue:ident $purpose:literal) => {
         Row {
@@ -67,6 +69,15 @@ macro_rules! row {
             name: concat!($name, ".sql"),
             purpose: $purpose,
             texts: [Some(text!("postgres/", $folder, "/", $name, ".sql")), None],
+        }
+    };
+    (innodb $folder:literal $name:literal $module:ident $prologue:ident $purpose:literal) => {
+        Row {
+            module: $module,
+            prologue: $prologue,
+            name: concat!($name, ".sql"),
+            purpose: $purpose,
+            texts: [None, Some(text!("innodb/", $folder, "/", $name, ".sql"))],
         }
     };
 }
@@ -95,6 +106,8 @@ const ROWS: &[Row] = &[
         "what holds runs back: pauses of rules, servers where nobody armed windrow, back-off, suspension"),
     row!(both "core" "35_pace" Core Owner
         "how big the next batch is, and what a run rests for before it"),
+    row!(innodb "features" "36_heartbeat" Heartbeat Owner
+        "the replicas: how far each has got, for servers that do not know it"),
     row!(both "core" "37_place" Core Owner
         "where, when and for whom a run may work: server, windows, session and lock"),
     row!(both "core" "38_step" Core Owner

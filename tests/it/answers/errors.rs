@@ -38,6 +38,7 @@ fn words(command: &str) -> Vec<&str> {
         "archive drop" | "archive restore" => &[SPEC, "--url", NOWHERE, "--run", "1"],
         "artifacts drain" => &[SPEC, "--url", NOWHERE, "--command", "rm -- {path}"],
         "demo" => &["--system", "yworkflow", "--dialect", "mysql"],
+        "heartbeat" => &[SPEC, "--url", NOWHERE, "--replica", "mysql://nowhere/"],
         "fleet" => &["status", "--inventory", "nowhere.toml"],
         _ => &[SPEC, "--url", NOWHERE],
     };

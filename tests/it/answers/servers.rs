@@ -23,8 +23,9 @@ tests! {
 
 /// A rule of families that has all that a rule can have, one by removal time with stamps, and one of single rows.
 const SPEC: &str = r#"
-name     = "answers"
-database = "answers"
+name      = "answers"
+database  = "answers"
+heartbeat = "windrow"
 
 [tables]
 job  = { key = "id integer" }
@@ -166,6 +167,7 @@ fn every_command_answers_as_the_schema_says(dialect: Dialect) {
     what_people_decide(&mut place);
     what_people_set(&mut place);
     what_runs_do(&mut place, dialect);
+    what_is_seen_of_replicas(&mut place, dialect);
     what_is_said_of_a_run_under_way(&mut place, dialect);
     what_is_left_of_rows(&mut place);
     what_ends_it(&mut place);
@@ -415,6 +417,20 @@ fn what_runs_do(place: &mut Place, dialect: Dialect) {
     place.ask(0, "history", &["SPEC"]);
     place.ask(no_events(dialect), "verify", &["SPEC"]);
     place.ask(0, "diff", &["SPEC"]);
+}
+
+/// The server itself stands for a replica; PostgreSQL has no need of it.
+fn what_is_seen_of_replicas(place: &mut Place, dialect: Dialect) {
+    let url = place.url.clone();
+    let words = ["SPEC", "--once", "--every", "100ms", "--replica", &url];
+    if dialect == Dialect::Postgres {
+        place.ask(2, "heartbeat", &words);
+        return;
+    }
+    let seen = place.ask(1, "heartbeat", &words);
+    let replica = &seen["replicas"][0];
+    assert_eq!(replica["state"], "replicates from no server");
+    assert!(replica["replicated_until"].is_string(), "{seen}");
 }
 
 /// A run that this session pretends to have begun.

@@ -216,7 +216,7 @@ fn waits(name: &str, texts: &[String]) {
     for text in texts {
         for routine in text.split("\n--# create ").skip(1) {
             let head = routine.lines().next().unwrap_or_default();
-            let of_pace = ["throttle", "throttled", "pace", "at_others"];
+            let of_pace = ["throttle", "throttled", "pace", "at_others", "replica_lag"];
             if !of_pace.iter().any(|it| head.ends_with(&format!(" {it}"))) {
                 continue;
             }

@@ -14,8 +14,9 @@ use super::cell;
 
 /// A spec with all that an installation can have.
 const SPEC: &str = r#"
-name    = "x"
-workers = 2
+name      = "x"
+workers   = 2
+heartbeat = "windrow"
 
 [tables]
 job  = { key = "id integer" }
@@ -59,7 +60,7 @@ not is refused. On MySQL and MariaDB every routine is a procedure, and what it a
 [The JSON Schema](../../specs/answers.schema.json) describes the documents that are named below.
 
 Two roles may call them: `windrow_<spec>_auditor` what only reads, and `windrow_<spec>_operator` all of it. Neither needs a right on \
-a table of the application. Routines for archives, stamps and workers are there where the spec has these.
+a table of the application. Routines for archives, stamps, workers and replicas are there where the spec has these.
 ";
 
 /// What the catalog says of something.

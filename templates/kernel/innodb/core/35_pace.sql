@@ -81,12 +81,20 @@ BEGIN
     DECLARE v_said  double;
     DECLARE v_owner varchar(80);
     DECLARE v_beats varchar(64);
+    DECLARE v_keeps boolean;
     DECLARE v_waits boolean;
     SET o_reason = NULL;
     throttle: BEGIN
         IF p_lag > 0 THEN
-            SELECT JSON_VALUE(s.document, '$.heartbeat') INTO v_beats FROM spec AS s;
-            IF v_beats IS NOT NULL THEN
+            SELECT JSON_VALUE(s.document, '$.heartbeat'), JSON_VALUE(s.document, '$.keeps_heartbeat') IS NOT NULL
+            INTO v_beats, v_keeps
+            FROM spec AS s;
+            IF v_keeps THEN
+                CALL replica_lag(p_lag, o_reason);
+                IF o_reason IS NOT NULL THEN
+                    LEAVE throttle;
+                END IF;
+            ELSEIF v_beats IS NOT NULL THEN
                 CALL heartbeat_age(v_found);
                 IF v_found IS NULL OR v_found > p_lag THEN
                     SET o_reason = CONCAT(

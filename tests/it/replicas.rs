@@ -1,7 +1,7 @@
 //! `windrow heartbeat`: runs on MySQL and MariaDB wait for replicas, which are real ones.
 
 use std::fs;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
@@ -224,6 +224,29 @@ fn url(server: &Mysql, user: &str) -> String {
     }
 }
 
+/// A heartbeat at work, which ends with the test at the latest.
+struct Heart(Option<Child>);
+
+impl Heart {
+    /// Ends it as Ctrl-C does.
+    fn interrupt(mut self) -> Result<Output> {
+        let child = self.0.take().context("it beats")?;
+        let status = Command::new("kill")
+            .args(["-INT", &child.id().to_string()])
+            .status()?;
+        ensure!(status.success(), "{status}");
+        Ok(child.wait_with_output()?)
+    }
+}
+
+impl Drop for Heart {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.0.take() {
+            let _ = child.kill().and_then(|()| child.wait());
+        }
+    }
+}
+
 /// The document that a command printed, which ended with this code.
 fn document(command: &mut Command, code: i32) -> Result<Value> {
     let output = command.args(["--output", "json"]).output()?;
@@ -239,13 +262,12 @@ fn runs_wait_for_replicas(flavour: Flavour) -> Result<()> {
     beating.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut heart = None;
     place.waits(&["the first look at a replica (max_replica_lag 1)"], || {
-        heart = Some(beating.spawn()?);
+        heart = Some(Heart(Some(beating.spawn()?)));
         Ok(())
     })?;
     let heart = heart.context("a heartbeat")?;
     let followed = follows(&mut place);
-    interrupt(&heart)?;
-    let output = heart.wait_with_output()?;
+    let output = heart.interrupt()?;
     followed.with_context(|| format!("{output:?}"))?;
     ensure!(output.status.code() == Some(0), "{output:?}");
     let said = String::from_utf8(output.stderr)?;
@@ -330,15 +352,6 @@ fn follows(place: &mut Place) -> Result<()> {
     let last = beat()?;
     until("the heart beats again", || Ok(beat()? != last))?;
     place.would_wait(&[])
-}
-
-/// As Ctrl-C does.
-fn interrupt(child: &Child) -> Result<()> {
-    let status = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status()?;
-    ensure!(status.success(), "{status}");
-    Ok(())
 }
 
 /// What ends the command at once, with the reason.

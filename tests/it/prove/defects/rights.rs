@@ -144,10 +144,7 @@ pub(super) const DEFECTS: &[Defect] = &[
             "AND NOT EXISTS (SELECT FROM pg_stat_replication)",
             "AND false",
         )],
-        mysql: &[edit(
-            "v_alive AND v_followed = 0 THEN",
-            "v_alive AND false THEN",
-        )],
+        mysql: &[edit("AND v_followed = 0 THEN", "AND false THEN")],
         noticed_by: &[
             "guard::failover::a_cluster_of_postgresql_goes_on_by_itself",
             "guard::failover::servers_that_replicate_go_on_by_themselves",

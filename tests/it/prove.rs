@@ -80,17 +80,16 @@ fn reason(output: &Output) -> String {
     }
     let text = String::from_utf8_lossy(&output.stdout).into_owned()
         + &String::from_utf8_lossy(&output.stderr);
-    let mut lines = text
-        .lines()
-        .skip_while(|line| !line.contains("panicked at") && !line.starts_with("Error:"));
-    let first = lines.next().unwrap_or_default().to_owned();
-    let told = lines.next().unwrap_or_default();
-    let line = if first.starts_with("Error:") {
-        first
-    } else {
-        told.to_owned()
+    let starts = |line: &&str| line.starts_with("panicked at") || line.starts_with("Error:");
+    let mut lines = text.lines().skip_while(|line| !starts(line));
+    let first = lines.next();
+    let told = match first.filter(|line| line.starts_with("panicked at")) {
+        Some(_) => lines.next(),
+        None => first,
     };
-    line.chars().take(110).collect()
+    let told = told.filter(|line| !line.trim().is_empty());
+    let told = told.unwrap_or_else(|| panic!("a test failed without a reason: {text}"));
+    told.chars().take(110).collect()
 }
 
 fn every_test_that_should_notice_a_defect_exists() {
@@ -111,12 +110,14 @@ fn every_test_that_should_notice_a_defect_exists() {
             defect.name
         );
         assert!(servers(defect).count() > 0, "{} is nowhere", defect.name);
+        let exists = |dialect: Dialect, test: &str| tests.contains(on(dialect, test).as_str());
         for dialect in servers(defect) {
-            let noticed = defect
-                .noticed_by
-                .iter()
-                .any(|test| tests.contains(on(dialect, test).as_str()));
-            assert!(noticed, "{} on {dialect:?}: no such test", defect.name);
+            let noticed = defect.noticed_by.iter().any(|test| exists(dialect, test));
+            assert!(noticed, "{}: no such test", defect.on(dialect));
+        }
+        for test in defect.noticed_by {
+            let somewhere = servers(defect).any(|dialect| exists(dialect, test));
+            assert!(somewhere, "{}: no test is {test}", defect.name);
         }
     }
 }
@@ -167,7 +168,7 @@ fn every_defect_has_its_place_in_the_generated_sql() {
                 .iter()
                 .filter_map(|(graph, bundle)| defect.applied(bundle, graph, *dialect));
             if applied.next().is_none() {
-                homeless.push(format!("{} on {dialect:?}", defect.name));
+                homeless.push(defect.on(*dialect));
             }
         }
     }
@@ -196,7 +197,7 @@ fn notice(
                 continue;
             }
         }
-        let output = run(&test, defect.name);
+        let output = run(&test, &defect.on(dialect));
         if !output.status.success() {
             let why = reason(&output);
             assert!(!why.contains(NOTHING), "{test}: {why}");
@@ -236,7 +237,7 @@ fn every_defect_is_noticed() {
                 }
                 None => {
                     println!("  NOT NOTICED on {}", dialect.facts().folder);
-                    let _ = write!(survivors, " {} on {},", defect.name, dialect.facts().folder);
+                    let _ = write!(survivors, " {},", defect.on(dialect));
                 }
             }
         }

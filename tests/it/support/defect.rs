@@ -3,10 +3,10 @@
 use std::env;
 
 use windrow::bundle::Bundle;
-use windrow::dialect::Dialect;
+use windrow::dialect::{DIALECTS, Dialect};
 use windrow::graph::Graph;
 
-/// Names the defect of this process.
+/// Names the defect of this process, and the server that has it: `name on folder`. A test of another server has none.
 pub(crate) const VARIABLE: &str = "WINDROW_TEST_DEFECT";
 
 /// What a process says that is to have a defect and installs nothing that could have it.
@@ -36,6 +36,11 @@ pub(crate) struct Defect {
 }
 
 impl Defect {
+    /// Its name on a server, as `VARIABLE` has it.
+    pub(crate) fn on(&self, dialect: Dialect) -> String {
+        format!("{} on {}", self.name, dialect.facts().folder)
+    }
+
     fn edits(&self, dialect: Dialect) -> &'static [Edit] {
         match dialect {
             Dialect::Postgres => self.postgres,
@@ -138,8 +143,11 @@ pub(crate) fn of_this_process(bundle: Bundle, graph: &Graph, dialect: Dialect) -
         return harmless(bundle);
     }
     let defect = crate::prove::defects::all()
-        .find(|defect| defect.name == name)
+        .find(|defect| DIALECTS.iter().any(|it| defect.on(*it) == name))
         .unwrap_or_else(|| panic!("no defect has the name {name}"));
+    if defect.on(dialect) != name {
+        return bundle;
+    }
     defect
         .applied(&bundle, graph, dialect)
         .unwrap_or_else(|| panic!("{NOTHING} {name}"))

@@ -134,7 +134,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         )],
         noticed_by: &[
             "guard::failover::a_cluster_of_postgresql_goes_on_by_itself",
-            "guard::failover::servers_that_replicate_go_on_by_themselves",
+            "guard::failover::SERVER::servers_that_replicate_go_on_by_themselves",
         ],
     },
     Defect {
@@ -147,7 +147,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         mysql: &[edit("AND v_followed = 0 THEN", "AND false THEN")],
         noticed_by: &[
             "guard::failover::a_cluster_of_postgresql_goes_on_by_itself",
-            "guard::failover::servers_that_replicate_go_on_by_themselves",
+            "guard::failover::SERVER::servers_that_replicate_go_on_by_themselves",
         ],
     },
 ];

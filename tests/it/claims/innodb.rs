@@ -401,7 +401,9 @@ fn what_stands_in_the_control_database_is_refused_by_name() -> Result<()> {
             told(&mut made, &bundle.deviations)
         );
         let verify = made.call("verify", json!({}))?;
-        let broken = unlike(&verify);
+        let mut broken = unlike(&verify);
+        // Routines with a defect slipped in are others.
+        broken.retain(|check| check["check"] != "routine" || !defect::is_expected());
         ensure!(broken.is_empty(), "{broken:?}");
         let mut all = changes_of_both(&control, &owner);
         all.extend(changes(dialect, &control, &made.name, &owner));

@@ -160,7 +160,15 @@ fn a_partition_is_kept_and_comes_back_as_it_was() {
         parts[0]["archive"],
         json!(format!("{}.{}", kept_in(&installation), names[0]))
     );
-    only_what_the_ledger_has_is_there(&mut installation, &names[0], only(&run));
+    let schema = kept_in(&installation);
+    let of_the_first = installation.number(&format!("SELECT count(*) FROM {schema}.{}", names[0]));
+    let rows = only(&run)["rows"].as_i64().expect("a number");
+    only_what_the_ledger_has_is_there(
+        &mut installation,
+        &schema,
+        (2, rows),
+        (&names[0], of_the_first),
+    );
     // An installation leaves what is archived alone, and windrow diff has nothing to say of it.
     let graph = example("event-log-kept");
     installation.install(&graph);

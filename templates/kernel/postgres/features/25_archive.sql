@@ -100,9 +100,9 @@ CREATE TABLE IF NOT EXISTS partition_archive (
 --# comment on table partition_archive
 COMMENT ON TABLE partition_archive IS
     'The partitions that runs have detached: schema, name and owner that they had, their bounds, their rows (counted, or estimated) and '
-    'size, and the table of '
-    'the archive schema that they are now. family: the partition by whose name those are restored that went together; undo: what gives '
-    'them their indexes'' names, rights and foreign keys again. restored_at and dropped_at are NULL while they are archived.';
+    'size, and the table of the archive schema that they are now. family: the partition by whose name those are restored that went '
+    'together; undo: what gives them their indexes'' names, rights and foreign keys again. restored_at and dropped_at are NULL while '
+    'they are archived.';
 
 -- make_archive: the archive table of a table. Its columns come by fit_archive().
 --# create function make_archive

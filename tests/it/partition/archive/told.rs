@@ -1,9 +1,11 @@
 //! What lists, checks and commands say of archived partitions.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
+use windrow::dialect::Dialect;
 
 use super::{example, kept, kept_in, spec_of};
 use crate::partition::{SCHEMA, armed_as, only, partitions};
@@ -11,7 +13,7 @@ use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, violations};
 
 /// What `verify` says of archived partitions.
-pub(crate) fn archived_checks(installation: &mut Installation) -> Vec<(String, String, i64)> {
+fn archived_checks(installation: &mut Installation) -> Vec<(String, String, i64)> {
     let verify = installation.call("verify", json!({})).expect("verify");
     let checks = verify["checks"].as_array().expect("checks");
     let told = |check: &Value, name: &str| check[name].as_str().unwrap_or_default().to_owned();
@@ -24,27 +26,35 @@ pub(crate) fn archived_checks(installation: &mut Installation) -> Vec<(String, S
         .collect()
 }
 
-/// A run archived two partitions: `verify` counts them, and names one that is missing and a table that nobody archived.
-pub(super) fn only_what_the_ledger_has_is_there(
+/// A run archived so many partitions with so many rows: `verify` counts them, and names one that is missing (`name`, with `its_rows`)
+/// and a table that nobody archived.
+pub(crate) fn only_what_the_ledger_has_is_there(
     installation: &mut Installation,
-    name: &str,
-    rule: &Value,
+    schema: &str,
+    (partitions, rows): (i64, i64),
+    (name, its_rows): (&str, i64),
 ) {
+    const STRAY: &str = "archived_stray";
+    let dialect = installation.dialect;
+    let rename = |from: &str, to: &str| match dialect {
+        Dialect::Postgres => format!("ALTER TABLE {schema}.{from} RENAME TO {to}"),
+        Dialect::Mysql | Dialect::Mariadb => {
+            format!("RENAME TABLE {schema}.{from} TO {schema}.{to}")
+        }
+    };
     let verify = installation.call("verify", json!({})).expect("verify");
     assert!(violations(&verify).is_empty(), "{verify}");
-    let told = format!("archived partitions with {} rows", rule["rows"]);
+    let told = format!("archived partitions with {rows} rows");
     assert!(verify.to_string().contains(&told), "{verify}");
-    let ok = [("event_log".to_owned(), "ok".to_owned(), 2)];
+    let ok = [("event_log".to_owned(), "ok".to_owned(), partitions)];
     assert_eq!(archived_checks(installation), ok);
-    let schema = kept_in(installation);
-    installation.execute(&format!("ALTER TABLE {schema}.{name} RENAME TO stray"));
-    let rows = installation.number(&format!("SELECT count(*) FROM {schema}.stray"));
+    installation.execute(&rename(name, STRAY));
     let violation =
         |table: &str, count| (format!("{schema}.{table}"), "violation".to_owned(), count);
     let mut found = archived_checks(installation);
     found.sort();
-    assert_eq!(found, [violation(name, rows), violation("stray", 1)]);
-    installation.execute(&format!("ALTER TABLE {schema}.stray RENAME TO {name}"));
+    assert_eq!(found, [violation(name, its_rows), violation(STRAY, 1)]);
+    installation.execute(&rename(STRAY, name));
     assert_eq!(archived_checks(installation), ok);
 }
 
@@ -76,6 +86,21 @@ pub(super) fn what_is_estimated_is_told() {
     assert_eq!(parts[1]["rows"], 1000, "{list}");
 }
 
+/// Calls a command with options, which begin with a dash, on the database of `url`: its exit code, and what it printed.
+pub(crate) fn called(spec: &Path, url: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let (options, command): (Vec<&str>, Vec<&str>) =
+        arguments.iter().partition(|it| it.starts_with('-'));
+    let done = Command::new(env!("CARGO_BIN_EXE_windrow"))
+        .args(command)
+        .arg(spec)
+        .args(["--url", url])
+        .args(options)
+        .output()
+        .expect("it starts");
+    let [out, err] = [done.stdout, done.stderr].map(|it| String::from_utf8_lossy(&it).into_owned());
+    (done.status.code(), out, err)
+}
+
 pub(super) fn the_commands_list_write_and_refuse() {
     let graph = example("event-log-commands");
     let mut installation = armed_as(&graph, SCHEMA);
@@ -85,20 +110,7 @@ pub(super) fn the_commands_list_write_and_refuse() {
     let spec = folder.path().join("spec.toml");
     fs::write(&spec, spec_of("event-log-commands")).expect("a spec");
     let url = installation.superuser();
-    let windrow = |arguments: &[&str]| {
-        let (options, command): (Vec<&str>, Vec<&str>) =
-            arguments.iter().partition(|it| it.starts_with('-'));
-        let done = Command::new(env!("CARGO_BIN_EXE_windrow"))
-            .args(command)
-            .arg(&spec)
-            .args(["--url", &url])
-            .args(options)
-            .output()
-            .expect("it starts");
-        let [out, err] =
-            [done.stdout, done.stderr].map(|it| String::from_utf8_lossy(&it).into_owned());
-        (done.status.code(), out, err)
-    };
+    let windrow = |arguments: &[&str]| called(&spec, &url, arguments);
     let name = format!("archived_{}_2_event_log_past", run["run"]);
     let (code, list, _) = windrow(&["archive", "list"]);
     assert!(code == Some(0) && list.contains(&name), "{list}");

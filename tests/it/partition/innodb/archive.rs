@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 
 use super::{PAST, SCHEMA, armed_as, exaggerate, ids, ledger, only, partitions, taken};
-use crate::partition::archive::told::archived_checks;
+use crate::partition::archive::told::only_what_the_ledger_has_is_there;
 use crate::partition::archive::{example, spec_of};
 use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, Session, violations};
@@ -102,7 +102,8 @@ pub(super) fn a_partition_is_kept_and_comes_back_as_it_was(dialect: Dialect) {
         }),
         "{list}"
     );
-    only_what_the_ledger_has_is_there(&mut installation, &names[0]);
+    let control = installation.control.clone();
+    only_what_the_ledger_has_is_there(&mut installation, &control, (3, 5), (&names[0], 2));
     // An installation leaves what is archived alone, and windrow diff has nothing to say of it.
     let graph = example("event-log-kept");
     installation.install(&graph);
@@ -110,29 +111,6 @@ pub(super) fn a_partition_is_kept_and_comes_back_as_it_was(dialect: Dialect) {
     assert_eq!(kept(&mut installation), names);
 
     comes_back(&mut installation, number, &before);
-}
-
-/// A run archived three partitions: `verify` counts them, and names one that is missing and a table that nobody archived.
-fn only_what_the_ledger_has_is_there(installation: &mut Installation, name: &str) {
-    let verify = installation.call("verify", json!({})).expect("verify");
-    assert!(violations(&verify).is_empty(), "{verify}");
-    assert!(
-        verify
-            .to_string()
-            .contains("archived partitions with 5 rows"),
-        "{verify}"
-    );
-    let ok = [("event_log".to_owned(), "ok".to_owned(), 3)];
-    assert_eq!(archived_checks(installation), ok);
-    installation.execute(&format!("RENAME TABLE W.{name} TO W.archived_stray"));
-    let control = installation.control.clone();
-    let violation =
-        |table: &str, count| (format!("{control}.{table}"), "violation".to_owned(), count);
-    let mut found = archived_checks(installation);
-    found.sort();
-    assert_eq!(found, [violation(name, 2), violation("archived_stray", 1)]);
-    installation.execute(&format!("RENAME TABLE W.archived_stray TO W.{name}"));
-    assert_eq!(archived_checks(installation), ok);
 }
 
 /// Where rows are estimated, all come back that are there, and their number is known then.

@@ -1,13 +1,13 @@
 //! Archived partitions on MySQL and MariaDB, by the commands.
 
 use std::fs;
-use std::process::Command;
 
 use serde_json::json;
 use windrow::dialect::Dialect;
 
 use super::archive::kept;
 use super::{PAST, SCHEMA, files, ids};
+use crate::partition::archive::told::called;
 use crate::partition::archive::{example, spec_of};
 use crate::support::installation::{Installation, server};
 
@@ -57,20 +57,7 @@ pub(super) fn the_commands_list_write_and_refuse(dialect: Dialect) {
     fs::write(&spec, text).expect("a spec");
     installation.run(json!({})).expect("a run");
     let url = installation.superuser();
-    let windrow = |arguments: &[&str]| {
-        let (options, command): (Vec<&str>, Vec<&str>) =
-            arguments.iter().partition(|it| it.starts_with('-'));
-        let done = Command::new(env!("CARGO_BIN_EXE_windrow"))
-            .args(command)
-            .arg(&spec)
-            .args(["--url", &url])
-            .args(options)
-            .output()
-            .expect("it starts");
-        let [out, err] =
-            [done.stdout, done.stderr].map(|it| String::from_utf8_lossy(&it).into_owned());
-        (done.status.code(), out, err)
-    };
+    let windrow = |arguments: &[&str]| called(&spec, &url, arguments);
     let (code, list, err) = windrow(&["archive", "list"]);
     assert!(
         code == Some(0) && list.contains("archived_1_1_old"),

@@ -267,12 +267,20 @@ impl Report {
         self.bar(format!("{what}, at most {most}: {ratio:.2}"), ratio <= most);
     }
 
-    /// CPU seconds of the ways to delete the same rows: one by one, and with their partitions.
+    /// CPU seconds of the first run of a session, over one family.
+    pub(crate) fn first_run(&mut self, seconds: &[f64]) {
+        let ms: Vec<f64> = seconds.iter().map(|seconds| seconds * 1e3).collect();
+        self.range("the first run of a session, one family, CPU ms", &ms, 0);
+    }
+
+    /// CPU seconds of the ways to delete the same rows: one by one, and with their partitions. `barred`: whether a way of the
+    /// latter has a bar.
     pub(crate) fn partitions(
         &mut self,
         rows: u32,
         number: i64,
         others: &[(&str, Vec<f64>)],
+        barred: impl Fn(&str) -> bool,
         partitions: &[(&str, Vec<f64>)],
     ) {
         let gone = format!("{rows} rows, {number} partitions");
@@ -286,10 +294,12 @@ impl Report {
                 let ratios: Vec<f64> = rounds.map(|(their, our)| their / our).collect();
                 self.range(&format!("{other} / partitions, {way}, by CPU"), &ratios, 1);
                 let ratio = median(&ratios);
-                self.bar(
-                    format!("{other} take at least {PARTITIONS_BAR} times the CPU of partitions, {way}: {ratio:.1}"),
-                    ratio >= PARTITIONS_BAR,
-                );
+                if barred(way) {
+                    self.bar(
+                        format!("{other} take at least {PARTITIONS_BAR} times the CPU of partitions, {way}: {ratio:.1}"),
+                        ratio >= PARTITIONS_BAR,
+                    );
+                }
             }
         }
     }

@@ -17,7 +17,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_count_partition_{{ memb
     p_counted boolean, OUT o_rows bigint, OUT o_oldest {{ rule.time_type }}, OUT o_held text[]
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET plan_cache_mode = force_custom_plan
 AS $windrow$
 BEGIN
     IF p_counted THEN
@@ -52,7 +52,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_held_partition_{{ membe
 )
 RETURNS text[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET plan_cache_mode = force_custom_plan
 AS $windrow$
 BEGIN
 {%- if member.bound | length > 0 %}
@@ -79,7 +79,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_referred_partition_{{ m
 )
 RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET plan_cache_mode = force_custom_plan
 AS $windrow$
 BEGIN
 {%- if member.referrers | length > 0 %}
@@ -109,7 +109,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_waiting_partition(
     OUT o_key text⟧
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET plan_cache_mode = force_custom_plan
 AS $windrow$
 BEGIN
 {%- if rule.raw %}

@@ -253,6 +253,7 @@ SET search_path FROM CURRENT
 SET jit = off
 SET join_collapse_limit = 1
 SET enable_seqscan = off
+SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
     RETURN (

@@ -36,6 +36,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 SET datestyle = 'ISO, YMD'
 SET timezone = 'UTC'
+SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
     RETURN QUERY
@@ -85,6 +86,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 SET datestyle = 'ISO, YMD'
 SET timezone = 'UTC'
+SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
     RETURN QUERY
@@ -130,6 +132,7 @@ RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 SET row_security = off
+SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
     v_rule   rule%ROWTYPE;
@@ -594,6 +597,8 @@ LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 SET datestyle = 'ISO, YMD'
 SET timezone = 'UTC'
+-- Each statement on the catalog and the control tables is planned once, not anew for its first five values.
+SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
     v_run      run%ROWTYPE;

@@ -18,7 +18,7 @@ use crate::data::{self, families};
 use crate::installer::Installer;
 use crate::observe::on_time;
 use crate::plan::{
-    self, CATALOG, CATALOG_BAR, FLAT_BAR, LIVE_BAR, LOOKS, PACED, Plan, QUIET, ROUNDS,
+    self, CATALOG, CATALOG_BAR, FLAT_BAR, LIVE_BAR, LOOKS, PACED, Plan, QUIET, ROUNDS, workers_bar,
 };
 use crate::report::{LIVE_RANKS, Report, percentile};
 use crate::{crowd, earlier, guard, idle, partitions, scale, windows};
@@ -290,7 +290,7 @@ fn workers(lab: &mut Lab, report: &mut Report) -> Result<()> {
             "two workers left {left:?}, one {expected:?}"
         );
     }
-    report.workers("", rows, &alone, &both, None);
+    report.workers("", rows, &alone, &both, workers_bar(lab.dialect));
     lab.fresh()?;
     windows::measure(
         lab.dialect,

@@ -45,7 +45,10 @@ use windrow::sandbox::mysql::Flavour;
 use data::Lab;
 use installer::{Installer, SPEC};
 use observe::{Run, backend, cpu_seconds, on_time, watched};
-use plan::{CATALOG, CATALOG_BAR, FLAT_BAR, LIVE_BAR, LOOKS, PACED, Plan, QUIET, ROUNDS, SERVERS};
+use plan::{
+    CATALOG, CATALOG_BAR, FLAT_BAR, LIVE_BAR, LOOKS, PACED, Plan, QUIET, ROUNDS, SERVERS,
+    workers_bar,
+};
 use report::{LIVE_RANKS, Report, median, percentile};
 
 /// Rows per CPU second beside the limit of the engine.
@@ -264,7 +267,7 @@ fn workers(lab: &mut Lab, report: &mut Report) -> Result<()> {
             "two workers left {left:?}, one {expected:?}"
         );
     }
-    report.workers("", rows, &alone, &both, Some(1.6));
+    report.workers("", rows, &alone, &both, workers_bar(Dialect::Postgres));
     report.range("share of the second worker", &shares, 2);
     let server = data::server()?;
     windows::measure(

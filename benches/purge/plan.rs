@@ -1,11 +1,14 @@
 //! What is to be measured, and how often.
 
 use std::env;
+use std::num::NonZero;
 use std::process::Command;
+use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
+use windrow::dialect::Dialect;
 
 /// How often a part is measured.
 pub(crate) const ROUNDS: usize = 3;
@@ -38,6 +41,17 @@ pub(crate) const CATALOG: &str = "the locks and looks at the catalog";
 pub(crate) const CATALOG_BAR: f64 = 0.03;
 
 pub(crate) const SERVERS: [&str; 3] = ["postgres", "mysql", "mariadb"];
+
+/// How many times as fast two workers must be as one by the clock, if the server has a core for each: one of PostgreSQL is one
+/// thread, and behind those of MySQL and MariaDB another one or two clear away.
+pub(crate) fn workers_bar(dialect: Dialect) -> Option<f64> {
+    let needed = match dialect {
+        Dialect::Postgres => 2,
+        Dialect::Mysql | Dialect::Mariadb => 4,
+    };
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    (cores >= needed).then_some(1.6)
+}
 
 /// What is to be measured.
 pub(crate) struct Plan {

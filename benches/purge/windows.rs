@@ -8,7 +8,7 @@ use windrow::db::{self, Database};
 use windrow::dialect::Dialect;
 
 use crate::idle::{installed, numbers};
-use crate::plan::ROUNDS;
+use crate::plan::{ROUNDS, workers_bar};
 use crate::report::Report;
 
 /// The rules, each with the name of its table, and what they are called.
@@ -54,9 +54,7 @@ pub(crate) fn measure(
                 gone = i64::from(rows(dialect)) - left;
             }
         }
-        // On two cores a server of MySQL or MariaDB clears away behind the workers with a third one.
-        let bar = (dialect == Dialect::Postgres).then_some(1.6);
-        report.workers(what, gone, &alone, &both, bar);
+        report.workers(what, gone, &alone, &both, workers_bar(dialect));
     }
     Ok(())
 }

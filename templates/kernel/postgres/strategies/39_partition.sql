@@ -589,7 +589,8 @@ COMMENT ON FUNCTION partitions_left(text, text) IS
     'The default partitions of p_rule, where rows in them are due by p_cutoff, or have no time, which are read from end to end; and the '
     'first partition that is over of each family that is not, with the first that is not.';
 
--- partition_step: one family of partitions of a run, with its progress in the ledger, in the caller's transaction.
+-- partition_step: one family of partitions of a run, with its progress in the ledger, in the caller's transaction. Its statements on
+-- the catalog and the control tables are planned once for a session, not anew for the first five families.
 --# create function partition_step
 CREATE OR REPLACE FUNCTION partition_step(p_run bigint, p_rule text)
 RETURNS text
@@ -597,7 +598,6 @@ LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 SET datestyle = 'ISO, YMD'
 SET timezone = 'UTC'
--- Each statement on the catalog and the control tables is planned once, not anew for its first five values.
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE

@@ -18,7 +18,7 @@ use crate::data::{self, families};
 use crate::installer::Installer;
 use crate::observe::on_time;
 use crate::plan::{
-    self, CATALOG, CATALOG_BAR, FLAT_BAR, LIVE_BAR, LOOKS, PACED, Plan, QUIET, ROUNDS, workers_bar,
+    self, CATALOG, CATALOG_BAR, FLAT_BAR, LOOKS, PACED, Plan, QUIET, ROUNDS, live_bar, workers_bar,
 };
 use crate::report::{LIVE_RANKS, Report, percentile};
 use crate::{crowd, earlier, guard, idle, partitions, scale, windows};
@@ -421,7 +421,7 @@ fn live_load(lab: &mut Lab, report: &mut Report) -> Result<()> {
         LIVE_RANKS.map(|rank| percentile(&mut busy, rank)),
         &longest,
         busy.len(),
-        LIVE_BAR,
+        live_bar(lab.dialect),
     );
     let batches = format!("during a purge with {SMALL_BATCH} families a batch");
     for (what, latencies) in [

@@ -46,7 +46,7 @@ use data::Lab;
 use installer::{Installer, SPEC};
 use observe::{Run, backend, cpu_seconds, on_time, watched};
 use plan::{
-    CATALOG, CATALOG_BAR, FLAT_BAR, LIVE_BAR, LOOKS, PACED, Plan, QUIET, ROUNDS, SERVERS,
+    CATALOG, CATALOG_BAR, FLAT_BAR, LOOKS, PACED, Plan, QUIET, ROUNDS, SERVERS, live_bar,
     workers_bar,
 };
 use report::{LIVE_RANKS, Report, median, percentile};
@@ -414,7 +414,7 @@ fn live_load(lab: &mut Lab, report: &mut Report) -> Result<()> {
         LIVE_RANKS.map(|rank| percentile(&mut busy, rank)),
         &longest,
         busy.len(),
-        LIVE_BAR,
+        live_bar(Dialect::Postgres),
     );
     Ok(())
 }

@@ -161,6 +161,14 @@ impl Place {
         self.replicas[replica].query(&order).map(drop)
     }
 
+    /// Sends a signal to the server of a replica.
+    fn signal(&self, replica: usize, name: &str) -> Result<()> {
+        let pid = self.replicas[replica].pid().to_string();
+        let status = Command::new("kill").args(["-s", name, &pid]).status()?;
+        ensure!(status.success(), "{status}");
+        Ok(())
+    }
+
     /// Waits until a batch would wait for what has these words; without any, until it would not wait.
     fn would_wait(&self, words: &[&str]) -> Result<()> {
         let mut said = String::new();
@@ -334,6 +342,23 @@ fn follows(place: &mut Place) -> Result<()> {
     })?;
     place.would_wait(&["max_replica_lag 1"])?;
     place.order(0, "START SLAVE IO_THREAD")?;
+    place.would_wait(&[])?;
+
+    // One that hangs stops no look at the other.
+    place.signal(1, "STOP")?;
+    let hung = place
+        .would_wait(&[&last, ": nobody has looked since "])
+        .and_then(|()| {
+            let both = "SELECT SUM(IF(replica = 'NAME', age >= 3, age = 0)) FROM (
+                SELECT replica, TIMESTAMPDIFF(SECOND, looked_at, UTC_TIMESTAMP(6)) AS age FROM windrow_replicas.replica_heartbeat
+            ) AS h";
+            let both = both.replace("NAME", &place.name(1));
+            until("the other is looked at for three seconds", || {
+                Ok(place.primary.query(&both)?.trim() == "2")
+            })
+        });
+    place.signal(1, "CONT")?;
+    hung?;
     place.would_wait(&[])?;
 
     place.replicas[1].kill()?;

@@ -27,17 +27,19 @@ use acts::{DROP_KEY, acts};
 
 tests! {
     each_server: [
-        what_acts_is_told_before_a_run,
         what_comes_to_act_ends_a_run,
-        what_comes_to_act_as_a_run_begins_ends_it,
-        what_comes_to_act_on_what_is_set_during_a_batch_finds_nothing_set,
     ],
     every_server: [
         what_acts_is_judged_by_the_spec_that_is_there,
+        what_acts_is_told_before_a_run,
+        what_comes_to_act_as_a_run_begins_ends_it,
+        what_comes_to_act_on_what_is_set_during_a_batch_finds_nothing_set,
     ],
     mysql_and_mariadb: [
         what_comes_to_act_once_nothing_did_is_told,
         nothing_is_noted_of_tables_that_were_just_made,
+    ],
+    either_flavour: [
         no_table_of_the_spec_is_altered_during_a_batch,
     ],
     on_postgres: [

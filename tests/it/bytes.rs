@@ -17,7 +17,7 @@ tests! {
     within: [
         long::tests,
     ],
-    mysql_and_mariadb: [
+    either_flavour: [
         families_are_held_purged_and_told_by_digits,
         rows_are_held_purged_and_told_by_digits,
         what_a_killed_run_left_is_finished,

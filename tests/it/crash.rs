@@ -29,10 +29,10 @@ tests! {
     ],
     every_server: [
         what_the_session_of_a_killed_run_commits_is_told_and_finished,
+        a_full_disk_ends_the_run_red_and_the_next_one_works,
     ],
     each_server: [
         a_cancelled_run_leaves_no_half_family_and_no_lock,
-        a_full_disk_ends_the_run_red_and_the_next_one_works,
     ],
 }
 

@@ -10,11 +10,7 @@ use crate::support::installation::Installation;
 
 tests! {
     each_server: [
-        numbers_say_when_a_root_ended,
-        what_an_application_writes_never_fails,
         a_search_by_numbers_goes_along_its_index,
-        a_date_is_the_end_of_its_day,
-        broken_numbers_say_it_to_the_microsecond,
         a_table_of_broken_numbers_is_searched_along_its_index,
     ],
     every_server: [
@@ -24,6 +20,10 @@ tests! {
         numbers_of_one_microsecond_are_none_passed_over,
         scopes_pass_over_none_either,
         rows_go_by_times_with_a_fraction,
+        numbers_say_when_a_root_ended,
+        what_an_application_writes_never_fails,
+        a_date_is_the_end_of_its_day,
+        broken_numbers_say_it_to_the_microsecond,
     ],
 }
 

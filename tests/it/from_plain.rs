@@ -21,7 +21,7 @@ use crate::support::patience::until;
 use crate::tidy::section;
 
 tests! {
-    each_server: [
+    every_server: [
         a_plain_table_becomes_a_partitioned_one_beside_writers,
     ],
 }

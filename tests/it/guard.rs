@@ -16,11 +16,9 @@ mod copies;
 mod failover;
 
 tests! {
-    each_server: [
-        a_foreign_key_that_nobody_told_of_stops_runs,
-    ],
     every_server: [
         a_paused_rule_is_passed_over,
+        a_foreign_key_that_nobody_told_of_stops_runs,
     ],
     mysql_and_mariadb: [
         who_takes_the_lock_of_the_runs_is_written_down,

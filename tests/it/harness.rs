@@ -216,6 +216,17 @@ pub(crate) fn mysql_or_mariadb<O: Outcome>(
     tests
 }
 
+/// The same of a test that takes a flavour.
+pub(crate) fn either_flavour<O: Outcome + 'static>(
+    module: &str,
+    name: &str,
+    body: fn(Flavour) -> O,
+) -> Vec<Test> {
+    when(When::Shared, mysql_and_mariadb(module, name, body), |_| {
+        true
+    })
+}
+
 /// Runs on PostgreSQL; `make prove` tries all three servers. For what others look at on MySQL or MariaDB, too.
 pub(crate) fn postgres_first<O: Outcome>(
     module: &str,

@@ -27,9 +27,9 @@ tests! {
     every_server: [
         a_new_rule_deletes_nothing_before_it_is_armed,
         an_installation_that_broke_off_is_finished_by_the_next,
+        installing_twice_changes_nothing,
     ],
     each_server: [
-        installing_twice_changes_nothing,
         the_client_installs_what_windrow_installs,
         uninstalling_leaves_the_catalog_as_it_was,
         what_was_changed_by_hand_is_seen_and_put_back,

@@ -18,17 +18,15 @@ tests! {
     lint: [
         a_picture_says_that_some_rows_are_kept,
     ],
-    each_server: [
-        the_example_of_the_docs_keeps_the_history_of_assets,
-        rows_are_kept_by_values_of_every_kind,
-        a_foreign_key_behind_such_rows_is_told_before_anything_fails,
-    ],
     every_server: [
         what_is_kept_ties_and_keeps_no_family,
         a_row_that_is_kept_meanwhile_stays_with_what_is_its,
         what_belongs_to_single_rows_is_kept,
         what_is_kept_is_neither_archived_nor_in_the_way_of_what_comes_back,
         triggers_let_what_is_kept_be_changed,
+        the_example_of_the_docs_keeps_the_history_of_assets,
+        rows_are_kept_by_values_of_every_kind,
+        a_foreign_key_behind_such_rows_is_told_before_anything_fails,
     ],
 }
 

@@ -11,6 +11,8 @@ use crate::support::installation::Installation;
 tests! {
     each_server: [
         enumerated_states_are_asked_by_their_labels,
+    ],
+    every_server: [
         decimal_states_are_asked_by_whole_numbers,
     ],
     on_postgres: [

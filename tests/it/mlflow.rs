@@ -13,7 +13,7 @@ use crate::support::systems::dolphinscheduler as settings;
 use crate::support::systems::mlflow::{self, mysql};
 
 tests! {
-    each_server: [
+    every_server: [
         a_history_is_cleaned_from_end_to_end,
     ],
 }

@@ -12,12 +12,10 @@ tests! {
         a_trigger_that_keeps_rows_keeps_their_families,
         row_security_on_a_table_of_the_family_ends_the_run,
     ],
-    each_server: [
-        a_trigger_that_raises_for_one_family,
-    ],
     every_server: [
         one_poison_among_two_hundred_is_found_by_halving,
         a_foreign_key_from_outside_keeps_one_family,
+        a_trigger_that_raises_for_one_family,
     ],
 }
 

@@ -19,7 +19,7 @@ tests! {
         a_spec_of_very_many_tables_is_installed_and_runs,
         a_run_does_not_read_the_files_that_wait,
     ],
-    mysql_and_mariadb: [
+    either_flavour: [
         a_preview_writes_of_each_family_once,
         a_batch_does_not_write_down_every_hold,
     ],

@@ -15,8 +15,6 @@ tests! {
         a_policy_may_be_shorter_than_the_default,
         the_oldest_of_many_scopes_go_first,
         a_policy_counts_from_the_next_batch_on,
-    ],
-    each_server: [
         a_preview_of_many_scopes_says_each_root_once,
         what_a_search_found_for_several_batches_is_judged_anew,
     ],
@@ -26,6 +24,8 @@ tests! {
     mysql_and_mariadb: [
         batches_of_many_scopes_read_little_more,
         a_search_of_many_scopes_is_one_statement_for_each,
+    ],
+    either_flavour: [
         what_was_found_and_rolled_back_is_found_again,
         a_scope_that_its_column_has_no_room_for_is_refused,
     ],

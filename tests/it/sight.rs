@@ -18,11 +18,9 @@ use crate::support::installation::{Installation, bundle, numbers};
 use crate::support::world::{DAY, Row, SECOND};
 
 tests! {
-    each_server: [
-        the_metrics_follow_the_ledger,
-    ],
     every_server: [
         a_run_counts_what_is_due_of_its_own_rules,
+        the_metrics_follow_the_ledger,
     ],
 }
 

@@ -15,6 +15,8 @@ use crate::workers;
 tests! {
     mysql_and_mariadb: [
         who_takes_the_lock_of_a_worker_or_a_purge_is_named,
+    ],
+    either_flavour: [
         who_takes_the_lock_of_stamps_is_named,
         who_keeps_an_uninstallation_waiting_is_named,
     ],

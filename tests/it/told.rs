@@ -14,11 +14,9 @@ tests! {
     mysql_and_mariadb: [
         what_to_do_stays_whole_in_a_long_message,
     ],
-    each_server: [
-        verify_goes_on_where_a_table_or_a_column_is_missing,
-    ],
     every_server: [
         each_rule_of_a_run_has_its_own_time,
+        verify_goes_on_where_a_table_or_a_column_is_missing,
     ],
 }
 

@@ -17,6 +17,8 @@ tests! {
     within: [conditions::tests, precision::tests, removal::tests],
     each_server: [
         families_are_found_by_keys_and_scopes_of_each_type,
+    ],
+    every_server: [
         rows_are_found_by_keys_and_groups_of_each_type,
         labels_are_scopes_and_groups,
     ],

@@ -12,13 +12,11 @@ use crate::support::graphs::with_windows;
 use crate::support::installation::Installation;
 
 tests! {
-    each_server: [
-        the_clock_of_the_zone_decides,
-    ],
     every_server: [
         scheduled_runs_wait_for_a_window,
         the_end_of_a_window_stops_a_run_after_its_batch,
         what_is_no_window_changes_nothing,
+        the_clock_of_the_zone_decides,
     ],
 }
 

@@ -12,7 +12,7 @@ use crate::support::installation::{Installation, call, dialect_of};
 use crate::support::patience::despite_cancels;
 
 tests! {
-    mysql_and_mariadb: [
+    either_flavour: [
         a_work_table_without_rows_stays,
         a_run_that_finds_nothing_due_makes_none,
         what_a_killed_run_leaves_in_its_session_hinders_no_rule,

@@ -11,6 +11,8 @@ use crate::support::patience::until;
 tests! {
     each_server: [
         a_table_in_the_place_of_another_is_told,
+    ],
+    every_server: [
         other_columns_are_told,
         columns_that_stand_elsewhere_are_told,
     ],

@@ -12,12 +12,10 @@ use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
 
 tests! {
-    each_server: [
-        what_acts_is_told_before_a_stamp,
-    ],
     every_server: [
         triggers_on_what_is_set_are_told,
         what_comes_to_act_ends_a_stamp,
+        what_acts_is_told_before_a_stamp,
     ],
 }
 

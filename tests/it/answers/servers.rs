@@ -13,7 +13,7 @@ use crate::harness::tests;
 use crate::support::{database, installation};
 
 tests! {
-    each_server: [
+    every_server: [
         every_command_answers_as_the_schema_says,
     ],
     on_postgres: [

@@ -21,7 +21,7 @@ tests! {
     every_server: [
         whatever_makes_a_row_go_it_is_archived_and_comes_back,
     ],
-    mysql_and_mariadb: [
+    either_flavour: [
         so_do_rows_whose_keys_are_bytes,
     ],
 }

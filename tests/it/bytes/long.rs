@@ -12,6 +12,8 @@ use crate::support::installation::{Installation, dialect_of};
 tests! {
     mysql_and_mariadb: [
         the_longest_keys_are_remembered,
+    ],
+    either_flavour: [
         what_is_longer_is_told_before,
     ],
 }

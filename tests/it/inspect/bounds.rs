@@ -14,7 +14,7 @@ tests! {
     on_postgres: [
         a_look_writes_nothing,
     ],
-    mysql_and_mariadb: [
+    either_flavour: [
         a_look_only_reads,
     ],
     each_server: [

@@ -10,8 +10,10 @@ use crate::support::installation::Installation;
 tests! {
     each_server: [
         names_of_all_kinds_go_the_whole_way,
-        names_of_all_kinds_are_fitted,
         a_name_longer_than_a_server_has_is_refused,
+    ],
+    every_server: [
+        names_of_all_kinds_are_fitted,
     ],
 }
 

@@ -12,7 +12,7 @@ use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
 
 tests! {
-    each_server: [
+    every_server: [
         a_draft_says_what_people_wrote,
     ],
 }

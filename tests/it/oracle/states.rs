@@ -8,7 +8,7 @@ use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
 
 tests! {
-    each_server: [
+    every_server: [
         an_unknown_state_of_any_type_is_not_final,
     ],
 }

@@ -11,6 +11,8 @@ use crate::support::installation::Installation;
 tests! {
     each_server: [
         conditions_compare_what_is_written,
+    ],
+    every_server: [
         a_condition_on_another_type_is_told_how_to_ask,
     ],
 }

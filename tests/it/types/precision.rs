@@ -10,7 +10,7 @@ use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
 
 tests! {
-    each_server: [
+    every_server: [
         times_have_any_precision,
     ],
 }

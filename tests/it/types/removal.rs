@@ -10,7 +10,7 @@ use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, violations};
 
 tests! {
-    each_server: [
+    every_server: [
         families_of_removal_times_have_keys_of_each_type,
     ],
 }

@@ -19,7 +19,7 @@ tests! {
     on_postgres: [
         prefect_3_0,
     ],
-    each_server: [
+    every_server: [
         a_spec_that_fits_stays_as_it_is,
         dolphinscheduler_3_2,
         mlflow_without_what_came_later,

@@ -8,11 +8,9 @@ use super::{SUCCESS, database, insert, left, link, root, run, sub, while_blocked
 use crate::harness::tests;
 
 tests! {
-    each_server: [
-        a_hold_counts_from_the_moment_it_is_committed,
-    ],
     every_server: [
         a_held_family_stays_until_the_hold_ends,
+        a_hold_counts_from_the_moment_it_is_committed,
     ],
 }
 

@@ -9,11 +9,9 @@ use crate::harness::tests;
 use crate::support::world::Row;
 
 tests! {
-    each_server: [
-        a_file_that_a_row_names_is_told_before_it_goes,
-    ],
     every_server: [
         files_go_to_the_outbox_unless_the_project_of_their_instance_wants_to_keep_them,
+        a_file_that_a_row_names_is_told_before_it_goes,
     ],
 }
 

@@ -6,6 +6,7 @@ use windrow::graph::Graph;
 use windrow::sandbox::mysql::Flavour;
 
 use crate::harness::tests;
+use crate::support::effort::{one_of, size};
 use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, dialect_of, numbers};
 
@@ -135,6 +136,11 @@ fn a_policy_may_be_shorter_than_the_default(dialect: Dialect) {
 const SCOPES: i64 = 60;
 const FAMILIES: i64 = 100;
 
+/// The same where it is not measured what many of them cost.
+fn few() -> i64 {
+    size(25, FAMILIES)
+}
+
 /// Only scopes with a policy are cleaned.
 const LISTED: &str = r#"
 name = "listed"
@@ -152,10 +158,11 @@ retention  = { default = "30d", per = "project bigint", opt_in = true }
 
 /// Some scopes, of which each third has its families three times as close to each other.
 fn listed(dialect: Dialect, scopes: i64) -> Installation {
-    of_scopes(dialect, LISTED, scopes)
+    of_scopes(dialect, LISTED, scopes, FAMILIES)
 }
 
-fn of_scopes(dialect: Dialect, spec: &str, scopes: i64) -> Installation {
+/// So many scopes; their families are as many as [`SCOPES`] times so many.
+fn of_scopes(dialect: Dialect, spec: &str, scopes: i64, families: i64) -> Installation {
     let time = match dialect {
         Dialect::Postgres => "timestamp",
         Dialect::Mysql | Dialect::Mariadb => "datetime(6)",
@@ -173,7 +180,7 @@ fn of_scopes(dialect: Dialect, spec: &str, scopes: i64) -> Installation {
     };
     database.execute(&format!(
         "INSERT INTO job SELECT n, n % {scopes}, 1, {at}, NULL FROM {}",
-        numbers(dialect, SCOPES * FAMILIES)
+        numbers(dialect, SCOPES * families)
     ));
     for scope in 0..scopes {
         let policy = json!({"rule": "jobs", "scope": scope.to_string(), "retention": "30d"});
@@ -189,7 +196,7 @@ fn a_preview_of_many_scopes_says_each_root_once(dialect: Dialect) {
         "retention  =",
         "hierarchy  = [\"job: above -> id\"]\nshared     = \"closed\"\nretention  =",
     );
-    let mut database = of_scopes(dialect, &spec, SCOPES);
+    let mut database = of_scopes(dialect, &spec, SCOPES, few());
     database.execute(&format!(
         "UPDATE job SET above = id - {SCOPES} WHERE (id - id % {SCOPES}) % {} = {SCOPES}",
         2 * SCOPES
@@ -197,7 +204,7 @@ fn a_preview_of_many_scopes_says_each_root_once(dialect: Dialect) {
     database
         .set_setting("batch_families", 10)
         .expect("a setting");
-    for key in (1..=SCOPES * FAMILIES).step_by(97) {
+    for key in (1..=SCOPES * few()).step_by(97) {
         let hold = json!({"rule": "jobs", "key": key, "reason": "audit"});
         database.call("set_hold", hold).expect("a hold");
     }
@@ -281,7 +288,7 @@ fn a_search_of_many_scopes_reads_little_more_than_it_takes() {
 /// The first batch takes ten of what a search has found; before the others, much changes, and in the second round policies do, too.
 fn what_a_search_found_for_several_batches_is_judged_anew(dialect: Dialect) {
     for policies in [false, true] {
-        let mut database = listed(dialect, SCOPES);
+        let mut database = of_scopes(dialect, LISTED, SCOPES, few());
         database
             .set_setting("batch_families", 10)
             .expect("a setting");
@@ -316,7 +323,7 @@ fn change_what_was_found(database: &mut Installation, policies: bool) -> Vec<Str
     let found = database.texts("SELECT CONCAT(id, '') FROM job ORDER BY at, id LIMIT 50");
     assert_eq!(
         database.number("SELECT COUNT(*) FROM job"),
-        SCOPES * FAMILIES - 10
+        SCOPES * few() - 10
     );
     if database.dialect == Dialect::Postgres {
         let ahead = "SELECT k.key FROM W.run_rule AS r, unnest(r.ahead_keys[r.ahead_at + 1:]) WITH ORDINALITY AS k(key, place) ORDER BY k.place";
@@ -423,7 +430,7 @@ fn what_was_found_and_rolled_back_is_found_again(flavour: Flavour) {
 /// No row has it, and neither a preview nor a run could compare it with what rows have.
 fn a_scope_that_its_column_has_no_room_for_is_refused(flavour: Flavour) {
     let dialect = dialect_of(flavour);
-    for (kind, word, fits, too_much) in [
+    let kinds = [
         ("varchar(5)", "varchar", "abcde", "abcdef"),
         ("enum('a', 'it''s')", "varchar", "it's", "b"),
         ("binary(2)", "binary", "4142", "414243"),
@@ -433,7 +440,8 @@ fn a_scope_that_its_column_has_no_room_for_is_refused(flavour: Flavour) {
         ("int", "bigint", "-2147483648", "2147483648"),
         ("bigint unsigned", "bigint", "9223372036854775807", "-1"),
         ("decimal(3)", "numeric", "-999", "1000"),
-    ] {
+    ];
+    for (kind, word, fits, too_much) in one_of(2, kinds) {
         let spec = format!(
             r#"
 name = "scopes"

@@ -296,7 +296,7 @@ fn what_is_changed_beside_a_body_is_told() -> Result<()> {
     admin.batch_execute(&format!("CREATE ROLE {login} LOGIN IN ROLE {W}_operator"))?;
     let bundle = rig::bundle()?;
     let changes = [of_routines(), of_rights(), of_tables()].concat();
-    for (change, undo, says) in one_of(3, changes) {
+    for (change, undo, says) in one_of(6, changes) {
         let before = violations(&mut admin)?;
         ensure!(before == "[]", "before {change}: {before}");
         ensure!(deviations(&mut admin, &bundle)?.is_empty(), "{change}");

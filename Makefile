@@ -16,7 +16,10 @@ SCRATCH := $(shell [ "$$($(GIB_FREE))" -ge 16 ] && [ "$$($(GIB_SHM))" -ge 12 ] &
 # Where those keep them whose data is bigger than memory.
 DISK = /var/tmp
 
-TEST = TMPDIR=$(SCRATCH) $(CARGO) test --quiet --test it --
+# Clippy looks at the code as it is compiled for the tests, not in a pass of its own; whatever it says is an error.
+LINTED = CLIPPY_ARGS=-Dwarnings $(CARGO) test --config 'build.rustc-workspace-wrapper="clippy-driver"' --quiet
+
+TEST = TMPDIR=$(SCRATCH) $(LINTED) --test it --
 
 .PHONY: help setup demo demo-down dist leave lint test prove msrv licences advisories fmt generated generated-check bench build clean
 
@@ -45,13 +48,12 @@ demo-down: ## Stop the demo's server and remove it
 
 lint: setup ## Check formatting, lints, goldens, generated files and the rules for the sources: no server, a minute
 	@$(CARGO) fmt --all --check
-	@$(CARGO) clippy --all-targets --quiet -- -D warnings
-	@$(CARGO) test --quiet --no-run --lib --bins --test it
+	@$(LINTED) --no-run --lib --bins --test it --bench purge
 	@$(TEST) --quiet --lints
 
 test: lint ## Check all that, and every test on real servers
 	@.ci/servers
-	@$(CARGO) test --quiet --lib --bins
+	@$(LINTED) --lib --bins
 	@$(TEST) --quiet --no-lints
 
 prove: setup ## Attack the promises for hours: ten times as many random worlds (TIMES=5), other ones each time (SEED=), an end at every statement of a run, clusters, fleets, monitoring at work, runners of migrations, defects slipped into the SQL, ten years of history (DISK=/var/tmp); and the licences
@@ -63,7 +65,7 @@ prove: setup ## Attack the promises for hours: ten times as many random worlds (
 	@monitors=$$(.ci/monitors) && WINDROW_MONITORS=$$monitors WINDROW_TEST_PATIENCE=1800 $(TEST) --ignored monitoring::
 	@runners=$$(.ci/runners) && WINDROW_RUNNERS=$$runners WINDROW_TEST_PATIENCE=1800 $(TEST) --ignored migrations::
 	@WINDROW_TEST_PATIENCE=14400 $(TEST) --ignored --exact prove::every_defect_is_noticed
-	@WINDROW_TEST_PATIENCE=36000 TMPDIR=$(DISK) $(CARGO) test --quiet --test it -- --ignored --test-threads=1 years::
+	@WINDROW_TEST_PATIENCE=36000 TMPDIR=$(DISK) $(LINTED) --test it -- --ignored --test-threads=1 years::
 
 msrv: ## Check the sources with the oldest Rust that Cargo.toml promises, which must be here or come by rustup
 	@.ci/msrv

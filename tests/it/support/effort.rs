@@ -37,7 +37,7 @@ pub(crate) fn is_proof() -> bool {
 }
 
 /// Whether all is tried of what `make test` tries a part of.
-fn is_whole() -> bool {
+pub(crate) fn is_whole() -> bool {
     is_proof() || defect::is_expected()
 }
 

@@ -236,6 +236,14 @@ fn a_history_is_cleaned_from_end_to_end(dialect: Dialect) {
     for ((table, key), before) in KEPT.iter().zip(kept) {
         assert_eq!(rows(&mut database, table, key), before, "{table}");
     }
+    // No key says so, but a tag goes with its input.
+    let inputs = rows(&mut database, "inputs", &["input_uuid"]);
+    let datasets: Vec<_> = inputs
+        .into_iter()
+        .filter(|input| input[0].as_ref().is_some_and(|it| it.starts_with("input-")))
+        .collect();
+    assert!(datasets.len() > 100, "{} inputs left", datasets.len());
+    assert_eq!(rows(&mut database, "input_tags", &["input_uuid"]), datasets);
     // An issue outlives its run, and lets go of it.
     let issues = rows(&mut database, "issues", &["issue_id", "source_run_id"]);
     assert_eq!(issues.len(), 17);

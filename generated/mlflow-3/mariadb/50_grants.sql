@@ -49,6 +49,7 @@ SET @windrow_statement = (
     LEFT JOIN (
         SELECT '`mlflow`.`assessments`' AS name, 'SELECT,DELETE' AS rights UNION ALL
         SELECT '`mlflow`.`entity_associations`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`mlflow`.`input_tags`' AS name, 'SELECT,DELETE' AS rights UNION ALL
         SELECT '`mlflow`.`inputs`' AS name, 'SELECT,DELETE' AS rights UNION ALL
         SELECT '`mlflow`.`issues`' AS name, 'SELECT,UPDATE of a column' AS rights UNION ALL
         SELECT '`mlflow`.`latest_metrics`' AS name, 'SELECT,DELETE' AS rights UNION ALL
@@ -65,6 +66,7 @@ SET @windrow_statement = (
         SELECT '`mlflow`.`trace_metrics`' AS name, 'SELECT,DELETE' AS rights UNION ALL
         SELECT '`mlflow`.`trace_request_metadata`' AS name, 'SELECT,DELETE' AS rights UNION ALL
         SELECT '`mlflow`.`trace_tags`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`mlflow`.`inputs`', 'SELECT' UNION ALL
         SELECT '`mysql`.`proc`', 'SELECT' UNION ALL
         SELECT '`mysql`.`wsrep_cluster_members`', 'SELECT' UNION ALL
         SELECT CONCAT('`', REPLACE('mlflow', '`', '``'), '`.*'), 'SHOW VIEW'
@@ -86,6 +88,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT, T
 -- What the routines need from the application, and no more: FOR UPDATE needs DELETE, too.
 GRANT SELECT, DELETE ON `mlflow`.`assessments` TO `windrow_mlflow_3_owner`;
 GRANT SELECT, DELETE ON `mlflow`.`entity_associations` TO `windrow_mlflow_3_owner`;
+GRANT SELECT, DELETE ON `mlflow`.`input_tags` TO `windrow_mlflow_3_owner`;
 GRANT SELECT, DELETE ON `mlflow`.`inputs` TO `windrow_mlflow_3_owner`;
 GRANT SELECT, UPDATE (`source_run_id`) ON `mlflow`.`issues` TO `windrow_mlflow_3_owner`;
 GRANT SELECT, DELETE ON `mlflow`.`latest_metrics` TO `windrow_mlflow_3_owner`;
@@ -102,6 +105,7 @@ GRANT SELECT, DELETE ON `mlflow`.`trace_info` TO `windrow_mlflow_3_owner`;
 GRANT SELECT, DELETE ON `mlflow`.`trace_metrics` TO `windrow_mlflow_3_owner`;
 GRANT SELECT, DELETE ON `mlflow`.`trace_request_metadata` TO `windrow_mlflow_3_owner`;
 GRANT SELECT, DELETE ON `mlflow`.`trace_tags` TO `windrow_mlflow_3_owner`;
+GRANT SELECT ON `mlflow`.`inputs` TO `windrow_mlflow_3_owner`;
 
 -- Without this, a role does not see the bodies of its own routines, which verify() compares.
 GRANT SELECT ON mysql.proc TO `windrow_mlflow_3_owner`;

@@ -12,12 +12,12 @@ DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_mlflow_3.drop_shadows_of_tables$$
 CREATE DEFINER = `windrow_mlflow_3_owner` PROCEDURE windrow_mlflow_3.drop_shadows_of_tables() SQL SECURITY DEFINER
 COMMENT 'Drops the temporary tables of the session that have the name of a table of the application which the routines
-    read. [body 2db70851a502]'
+    read. [body cad725f9b36f]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS `mlflow`.`assessments`, `mlflow`.`entity_associations`, `mlflow`.`inputs`, `mlflow`.`issues`,
-        `mlflow`.`latest_metrics`, `mlflow`.`logged_model_metrics`, `mlflow`.`metrics`, `mlflow`.`model_versions`, `mlflow`.`params`,
-        `mlflow`.`review_queue_items`, `mlflow`.`runs`, `mlflow`.`span_metrics`, `mlflow`.`spans`, `mlflow`.`tags`, `mlflow`.`trace_info`,
-        `mlflow`.`trace_metrics`, `mlflow`.`trace_request_metadata`, `mlflow`.`trace_tags`;
+    DROP TEMPORARY TABLE IF EXISTS `mlflow`.`assessments`, `mlflow`.`entity_associations`, `mlflow`.`input_tags`, `mlflow`.`inputs`,
+        `mlflow`.`issues`, `mlflow`.`latest_metrics`, `mlflow`.`logged_model_metrics`, `mlflow`.`metrics`, `mlflow`.`model_versions`,
+        `mlflow`.`params`, `mlflow`.`review_queue_items`, `mlflow`.`runs`, `mlflow`.`span_metrics`, `mlflow`.`spans`, `mlflow`.`tags`,
+        `mlflow`.`trace_info`, `mlflow`.`trace_metrics`, `mlflow`.`trace_request_metadata`, `mlflow`.`trace_tags`;
 END$$
 DELIMITER ;
 CALL windrow_mlflow_3.register_routines('31_shadows.sql', '["drop_shadows_of_tables"]');

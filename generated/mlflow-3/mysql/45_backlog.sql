@@ -30,6 +30,7 @@ SELECT
             FROM `mlflow`.`trace_info` AS i
             WHERE i.`request_id` = h.`key`
         )
+        WHEN 'input_tags' THEN NULL
     END,
     h.run_id
 FROM windrow_mlflow_3.left_behind AS h;
@@ -73,4 +74,12 @@ FROM (
         UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 604800) + 86400 SECOND) * 0.001
       AND i.`status` IN ('OK', 'ERROR')
     LIMIT 10000
+) AS n
+UNION ALL
+SELECT 'input_tags' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families,
+    COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
+FROM (
+    SELECT NULL AS due, ((t.`input_uuid` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `mlflow`.`inputs` AS p1 WHERE p1.`input_uuid` = t.`input_uuid`))) IS TRUE AS goes
+    FROM `mlflow`.`input_tags` AS t ORDER BY t.`input_uuid`, t.`name` LIMIT 10000
 ) AS n;

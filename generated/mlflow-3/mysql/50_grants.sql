@@ -39,6 +39,7 @@ SET @windrow_statement = (
     LEFT JOIN (
         SELECT '`mlflow`.`assessments`' AS name, 'SELECT,DELETE' AS rights UNION ALL
         SELECT '`mlflow`.`entity_associations`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`mlflow`.`input_tags`' AS name, 'SELECT,DELETE' AS rights UNION ALL
         SELECT '`mlflow`.`inputs`' AS name, 'SELECT,DELETE' AS rights UNION ALL
         SELECT '`mlflow`.`issues`' AS name, 'SELECT,UPDATE of a column' AS rights UNION ALL
         SELECT '`mlflow`.`latest_metrics`' AS name, 'SELECT,DELETE' AS rights UNION ALL
@@ -55,6 +56,7 @@ SET @windrow_statement = (
         SELECT '`mlflow`.`trace_metrics`' AS name, 'SELECT,DELETE' AS rights UNION ALL
         SELECT '`mlflow`.`trace_request_metadata`' AS name, 'SELECT,DELETE' AS rights UNION ALL
         SELECT '`mlflow`.`trace_tags`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`mlflow`.`inputs`', 'SELECT' UNION ALL
         SELECT '`performance_schema`.`replication_group_members`', 'SELECT' UNION ALL
         SELECT CONCAT('`', REPLACE('mlflow', '`', '``'), '`.*'), 'SELECT'
     ) AS n ON n.name = h.object AND FIND_IN_SET(h.privilege_type, n.rights) > 0
@@ -74,6 +76,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT, T
 -- What the routines need from the application, and no more: FOR UPDATE needs DELETE, too.
 GRANT SELECT, DELETE ON `mlflow`.`assessments` TO `windrow_mlflow_3_owner`;
 GRANT SELECT, DELETE ON `mlflow`.`entity_associations` TO `windrow_mlflow_3_owner`;
+GRANT SELECT, DELETE ON `mlflow`.`input_tags` TO `windrow_mlflow_3_owner`;
 GRANT SELECT, DELETE ON `mlflow`.`inputs` TO `windrow_mlflow_3_owner`;
 GRANT SELECT, UPDATE (`source_run_id`) ON `mlflow`.`issues` TO `windrow_mlflow_3_owner`;
 GRANT SELECT, DELETE ON `mlflow`.`latest_metrics` TO `windrow_mlflow_3_owner`;
@@ -90,6 +93,7 @@ GRANT SELECT, DELETE ON `mlflow`.`trace_info` TO `windrow_mlflow_3_owner`;
 GRANT SELECT, DELETE ON `mlflow`.`trace_metrics` TO `windrow_mlflow_3_owner`;
 GRANT SELECT, DELETE ON `mlflow`.`trace_request_metadata` TO `windrow_mlflow_3_owner`;
 GRANT SELECT, DELETE ON `mlflow`.`trace_tags` TO `windrow_mlflow_3_owner`;
+GRANT SELECT ON `mlflow`.`inputs` TO `windrow_mlflow_3_owner`;
 
 -- If the reader of a view has rights through a role, MySQL overlooks the definer's rights on single tables: the view metrics,
 -- which joins policies with roots, needs them on the database. SELECT only, and nobody can log in as the owner.

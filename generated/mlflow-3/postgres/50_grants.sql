@@ -28,15 +28,16 @@ BEGIN
 
     GRANT USAGE ON SCHEMA "public" TO "windrow_mlflow_3_owner";
     GRANT SELECT, DELETE ON
-        "public"."assessments", "public"."entity_associations", "public"."inputs", "public"."latest_metrics",
-        "public"."logged_model_metrics", "public"."metrics", "public"."params", "public"."runs",
-        "public"."span_metrics", "public"."spans", "public"."tags", "public"."trace_info", "public"."trace_metrics",
-        "public"."trace_request_metadata", "public"."trace_tags"
+        "public"."assessments", "public"."entity_associations", "public"."input_tags", "public"."inputs",
+        "public"."latest_metrics", "public"."logged_model_metrics", "public"."metrics", "public"."params",
+        "public"."runs", "public"."span_metrics", "public"."spans", "public"."tags", "public"."trace_info",
+        "public"."trace_metrics", "public"."trace_request_metadata", "public"."trace_tags"
     TO "windrow_mlflow_3_owner";
     GRANT SELECT ON
         "public"."issues", "public"."model_versions", "public"."review_queue_items"
     TO "windrow_mlflow_3_owner";
     GRANT UPDATE ("source_run_id") ON "public"."issues" TO "windrow_mlflow_3_owner";
+    GRANT UPDATE ("input_uuid") ON "public"."input_tags" TO "windrow_mlflow_3_owner";
     GRANT UPDATE ("run_uuid") ON "public"."runs" TO "windrow_mlflow_3_owner";
     GRANT UPDATE ("request_id") ON "public"."trace_info" TO "windrow_mlflow_3_owner";
 END

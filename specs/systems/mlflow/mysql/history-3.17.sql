@@ -103,6 +103,9 @@ SELECT CONCAT('output-', r.id), 'RUN_OUTPUT', r.run_uuid, 'MODEL_OUTPUT', CONCAT
 FROM demo_run AS r
 WHERE r.id % 8 = 1;
 
+INSERT INTO input_tags (input_uuid, name, value)
+SELECT CONCAT('input-', r.id), 'mlflow.data.context', 'training' FROM demo_run AS r WHERE r.id % 4 = 0;
+
 INSERT INTO logged_models (
     model_id, experiment_id, name, artifact_location, creation_timestamp_ms, last_updated_timestamp_ms, status, lifecycle_stage,
     source_run_id

@@ -11,7 +11,7 @@
 -- What makes a clean-up hard is all here:
 --   * deleted runs without a deleted_time, as MLflow before 1.27 left them, and with 0;
 --   * deleted runs that made a registered model, and nested runs whose parent was deleted;
---   * inputs and outputs, which name their run in a column for rows of any type;
+--   * inputs and outputs, which name their run in a column for rows of any type, and the tags of inputs;
 --   * traces that never ended, that wait for a reviewer, that belong to a run.
 BEGIN;
 
@@ -91,6 +91,9 @@ UNION ALL
 SELECT 'output-' || r.id, 'RUN_OUTPUT', r.run_uuid, 'MODEL_OUTPUT', 'm-' || r.id, 4
 FROM demo_run AS r
 WHERE r.id % 8 = 1;
+
+INSERT INTO input_tags (input_uuid, name, value)
+SELECT 'input-' || r.id, 'mlflow.data.context', 'training' FROM demo_run AS r WHERE r.id % 4 = 0;
 
 INSERT INTO logged_models (
     model_id, experiment_id, name, artifact_location, creation_timestamp_ms, last_updated_timestamp_ms, status, lifecycle_stage,

@@ -3,6 +3,7 @@
 mod archive;
 mod archive_commands;
 mod model;
+mod settled;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -47,6 +48,7 @@ tests! {
         archive::nobody_else_gets_at_what_is_archived,
         archive_commands::the_commands_list_write_and_refuse,
         archive::a_long_name_fits,
+        settled::what_is_not_due_for_the_run_that_settles_it_goes_back,
     ],
 }
 
@@ -425,31 +427,36 @@ const STOPS: [(&str, &[&str], Option<i64>); 8] = [
     ),
 ];
 
+/// Does what a run has done when it ends, by the words of [`STOPS`].
+fn leave(installation: &mut Installation, statements: &[&str]) {
+    let twin = format!("{}.event_log_taken", installation.control);
+    for statement in statements {
+        let (what, phase) = statement.split_once(' ').unwrap_or((statement, ""));
+        installation.execute(&match what {
+            "INTENT" => format!(
+                "INSERT INTO W.taken_partition (rule, run_id, name, from_bound, to_bound, to_due, bytes, phase)
+                 VALUES ('event_log', 0, '{PAST}', '2025-01-01 00:00:00', '2025-06-01 00:00:00', '2025-06-01', 1, '{phase}')"
+            ),
+            "TWIN" => format!("CREATE TABLE {twin} LIKE event_log; ALTER TABLE {twin} REMOVE PARTITIONING"),
+            "SWAP" => format!("ALTER TABLE event_log EXCHANGE PARTITION `the ``past``` WITH TABLE {twin}"),
+            "LATE" => "INSERT INTO event_log (id, logged_at, message) VALUES (8, '2025-03-03', 'late')".to_owned(),
+            _ => "INSERT INTO W.run_partition (run_id, rule, name, from_bound, to_bound, deleted_rows, counted, bytes)
+                  VALUES (0, 'event_log', 'the `past`', '2025-01-01 00:00:00', '2025-06-01 00:00:00', 2, true, 1)".to_owned(),
+        });
+    }
+}
+
 fn wherever_a_run_ends_the_next_one_finishes(dialect: Dialect) {
     for (stop, statements, held) in STOPS {
         let mut installation = armed(dialect, "event-log-stops");
         installation.execute("DELETE FROM event_log WHERE id IN (1, 2, 5)");
         let dropped = statements.contains(&"LEDGER");
         let returns = statements.iter().any(|it| it.contains("return"));
-        let twin = format!("{}.event_log_taken", installation.control);
         if let Some(key) = held {
             let hold = json!({"rule": "event_log", "key": key, "reason": "a test"});
             installation.set_hold(hold).expect("a hold");
         }
-        for statement in statements {
-            let (what, phase) = statement.split_once(' ').unwrap_or((statement, ""));
-            installation.execute(&match what {
-                    "INTENT" => format!(
-                        "INSERT INTO W.taken_partition (rule, run_id, name, from_bound, to_bound, to_due, bytes, phase)
-                         VALUES ('event_log', 0, '{PAST}', '2025-01-01 00:00:00', '2025-06-01 00:00:00', '2025-06-01', 1, '{phase}')"
-                    ),
-                    "TWIN" => format!("CREATE TABLE {twin} LIKE event_log; ALTER TABLE {twin} REMOVE PARTITIONING"),
-                    "SWAP" => format!("ALTER TABLE event_log EXCHANGE PARTITION `the ``past``` WITH TABLE {twin}"),
-                    "LATE" => "INSERT INTO event_log (id, logged_at, message) VALUES (8, '2025-03-03', 'late')".to_owned(),
-                    _ => "INSERT INTO W.run_partition (run_id, rule, name, from_bound, to_bound, deleted_rows, counted, bytes)
-                          VALUES (0, 'event_log', 'the `past`', '2025-01-01 00:00:00', '2025-06-01 00:00:00', 2, true, 1)".to_owned(),
-                });
-        }
+        leave(&mut installation, statements);
         let verify = installation.call("verify", json!({})).expect("verify");
         let said = violations(&verify);
         assert!(

@@ -537,8 +537,14 @@ BEGIN
         IF v_reason IS NULL THEN
             SELECT r.as_of, JSON_VALUE(r.options, '$.retention') INTO v_as_of, v_text FROM run AS r WHERE r.run_id = p_run;
             CALL seconds(v_text, v_kept);
-            CALL timed_before(p_rule, v_as_of, v_kept, v_before);
-            CALL partition_waits(p_rule, true, NULL, v_to, v_before, v_reason, v_key);
+            -- A killed run may have had another retention, or another time.
+            CALL timed_cutoff(p_rule, v_as_of, v_kept, v_before);
+            IF CAST(v_bound AS datetime(6)) > v_before THEN
+                SET v_reason = 'RETENTION_NOT_REACHED';
+            ELSE
+                CALL timed_before(p_rule, v_as_of, v_kept, v_before);
+                CALL partition_waits(p_rule, true, NULL, v_to, v_before, v_reason, v_key);
+            END IF;
         END IF;
         SET v_phase = IF(v_reason IS NULL, v_goes, 'returning');
         IF v_phase = 'archiving' THEN

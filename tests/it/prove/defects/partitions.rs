@@ -75,6 +75,18 @@ pub(super) const DEFECTS: &[Defect] = &[
         ],
     },
     Defect {
+        name: "partition-taken-for-another-time",
+        what: "what a killed run took out of a table goes, though the run that finds it would not take it",
+        postgres: &[],
+        mysql: &[edit(
+            "IF CAST(v_bound AS datetime(6)) > v_before THEN",
+            "IF false THEN",
+        )],
+        noticed_by: &[
+            "partition::innodb::SERVER::settled::what_is_not_due_for_the_run_that_settles_it_goes_back",
+        ],
+    },
+    Defect {
         name: "partition-taken-unseen",
         what: "a partition with rows that are not final is taken out of its table, and goes back",
         postgres: &[],

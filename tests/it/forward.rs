@@ -22,6 +22,7 @@ tests! {
         what_workers_pass_over_does_not_stop_what_is_behind,
         a_rule_without_an_end_leaves_time_to_the_next,
         a_rule_of_one_table_leaves_time_to_the_next,
+        a_rule_of_which_rows_fail_leaves_time_to_the_next,
         another_spec_begins_at_the_oldest,
         a_run_that_goes_around_takes_what_came_free_before_its_start,
     ],
@@ -118,19 +119,25 @@ fn installation(dialect: Dialect, graph: &Graph) -> Installation {
     let mut installation = Installation::of(dialect, &schema, graph);
     installation.arm();
     for rule in installation.texts("SELECT rule FROM W.rule") {
-        let mut set = |name: &str, value: i64| {
-            let options = json!({"rule": rule, "name": name, "value": value});
-            installation.call("set_setting", options)
-        };
         // A rule has the one or the other.
-        set("batch_families", 1)
-            .or_else(|_| set("batch_rows", 1))
+        set(&mut installation, &rule, "batch_families", 1)
+            .or_else(|_| set(&mut installation, &rule, "batch_rows", 1))
             .expect("a setting");
         for (name, value) in [("nice", 10_000), ("time_budget", 1)] {
-            set(name, value).expect("a setting");
+            set(&mut installation, &rule, name, value).expect("a setting");
         }
     }
     installation
+}
+
+fn set(
+    installation: &mut Installation,
+    rule: &str,
+    name: &str,
+    value: i64,
+) -> anyhow::Result<Value> {
+    let options = json!({"rule": rule, "name": name, "value": value});
+    installation.call("set_setting", options)
 }
 
 /// Rows that are held, and some younger ones.
@@ -279,11 +286,8 @@ fn rows_of_a_group_do_not_stop_those_behind_them(dialect: Dialect) {
     those_behind_go(dialect, 1, KEEP_LAST, 3);
 }
 
-/// Each run begins at a row that cannot be deleted, and passes it over.
-fn rows_that_fail_do_not_stop_those_behind_them(dialect: Dialect) {
-    let mut installation = installation(dialect, &spec(EXPIRY));
-    fill(&mut installation, "job", "jobs", 3);
-    installation.execute("DELETE FROM W.hold");
+/// No row of `job` can be deleted.
+fn refuse(installation: &mut Installation, dialect: Dialect) {
     let refuses = match dialect {
         Dialect::Postgres => {
             "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;
@@ -294,6 +298,14 @@ fn rows_that_fail_do_not_stop_those_behind_them(dialect: Dialect) {
         }
     };
     installation.execute(refuses);
+}
+
+/// Each run begins at a row that cannot be deleted, and passes it over.
+fn rows_that_fail_do_not_stop_those_behind_them(dialect: Dialect) {
+    let mut installation = installation(dialect, &spec(EXPIRY));
+    fill(&mut installation, "job", "jobs", 3);
+    installation.execute("DELETE FROM W.hold");
+    refuse(&mut installation, dialect);
     let failed = "SELECT COUNT(DISTINCT key) FROM W.run_failure";
     let failed = match dialect {
         Dialect::Postgres => failed.to_owned(),
@@ -348,6 +360,24 @@ fn a_rule_without_an_end_leaves_time_to_the_next(dialect: Dialect) {
 
 fn a_rule_of_one_table_leaves_time_to_the_next(dialect: Dialect) {
     time_is_left_by(dialect, AGE);
+}
+
+/// A run that had no time for all and of which rows failed ends red, and the next one begins with the other rule nevertheless.
+fn a_rule_of_which_rows_fail_leaves_time_to_the_next(dialect: Dialect) {
+    let rules = format!("{EXPIRY}\n{}", end_time("note"));
+    let mut installation = installation(dialect, &spec(&rules));
+    fill(&mut installation, "job", "jobs", 3);
+    installation.execute("DELETE FROM W.hold");
+    installation.execute("INSERT INTO note (id, at) VALUES (1, '2025-02-01 12:00:00')");
+    refuse(&mut installation, dialect);
+    let first = run(&mut installation);
+    assert_eq!(first["status"], "failed", "{first}");
+    assert_eq!(first["reason"], "time budget spent", "{first}");
+    run(&mut installation);
+    assert!(
+        left(&mut installation, "note").is_empty(),
+        "the second run begins with the second rule"
+    );
 }
 
 fn another_spec_begins_at_the_oldest(dialect: Dialect) {

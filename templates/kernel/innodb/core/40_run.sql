@@ -123,8 +123,8 @@ BEGIN
       AND p.cursor_time IS NOT NULL;
 END;
 
--- had_its_turn: where the run before had no time for all rules, the one at which that ended comes last, so that it cannot take the
--- time of the others forever. Several workers keep to one order.
+-- had_its_turn: where the run before left a rule before it had seen everything, however it ended, that rule comes last, so that it
+-- cannot take the time of the others forever. Several workers keep to one order.
 --# create procedure had_its_turn
 CREATE PROCEDURE had_its_turn(IN p_run bigint, OUT o_position int)
 SQL SECURITY DEFINER
@@ -140,7 +140,6 @@ BEGIN
         JOIN rule AS n ON n.rule = p.rule
         WHERE r.run_id = p_run
           AND NOT r.dry_run
-          AND b.status = 'stopped'
           AND p.cursor_time IS NOT NULL
         ORDER BY p.updated_at DESC
         LIMIT 1

@@ -190,8 +190,8 @@ $windrow$;
 COMMENT ON FUNCTION left_off(bigint, text) IS
     'Where run p_run takes p_rule up: the cursor of the latest run before it that had more to look at; NULL: at the oldest.';
 
--- rules_of: the rules of a run in the order in which it takes them. If the previous run had no time for all, the rule at which
--- it ended comes last, so that it cannot take the time of the others forever. Several workers keep to one order.
+-- rules_of: the rules of a run in the order in which it takes them. If the previous run left a rule before it had seen everything,
+-- however it ended, that rule comes last, so that it cannot take the time of the others forever. Several workers keep to one order.
 --# create function rules_of
 CREATE OR REPLACE FUNCTION rules_of(p_run bigint)
 RETURNS text[]
@@ -211,7 +211,6 @@ AS $windrow$
         JOIN rule AS o ON o.rule = p.rule
         WHERE r.run_id = p_run
           AND NOT r.dry_run
-          AND b.status = 'stopped'
           AND p.cursor_time IS NOT NULL
         ORDER BY p.updated_at DESC
         LIMIT 1

@@ -5,6 +5,11 @@ use crate::support::defect::Defect;
 
 const DRY: &str = "binlog::SERVER::what_is_rolled_back_is_not_in_the_binary_log";
 
+/// Of which rule the next run does not begin.
+const TURN: &str = "AND NOT r.dry_run\n          AND p.cursor_time IS NOT NULL\n";
+
+const STOPPED: &str = "AND NOT r.dry_run\n          AND b.status = 'stopped'\n          AND p.cursor_time IS NOT NULL\n";
+
 pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "every-run-begins-anew",
@@ -36,9 +41,16 @@ pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "first-rule-for-ever",
         what: "every run begins with the first rule",
-        postgres: &[edit("AND b.status = 'stopped'", "AND false")],
-        mysql: &[edit("AND b.status = 'stopped'", "AND 1 = 0")],
+        postgres: &[edit(TURN, "AND NOT r.dry_run\n          AND false\n")],
+        mysql: &[edit(TURN, "AND NOT r.dry_run\n          AND 1 = 0\n")],
         noticed_by: &["forward::SERVER::a_rule_without_an_end_leaves_time_to_the_next"],
+    },
+    Defect {
+        name: "red-runs-take-no-turns",
+        what: "the rule at which a run ended that had no time for all comes first again if one of its rows failed",
+        postgres: &[edit(TURN, STOPPED)],
+        mysql: &[edit(TURN, STOPPED)],
+        noticed_by: &["forward::SERVER::a_rule_of_which_rows_fail_leaves_time_to_the_next"],
     },
     Defect {
         name: "looked-at-twice",

@@ -2,6 +2,7 @@
 //! comes back, and how it goes.
 
 pub(super) mod told;
+mod uses;
 
 use std::collections::BTreeSet;
 
@@ -13,6 +14,7 @@ use self::told::{
     only_what_the_ledger_has_is_there, the_commands_list_write_and_refuse,
     what_is_estimated_is_told,
 };
+use self::uses::a_sequence_that_the_table_uses_keeps_its_partition;
 use super::{SCHEMA, armed_as, grant, only, own, owner, partitions, set, without_ahead};
 use crate::harness::tests;
 use crate::support::graphs::graph_of;
@@ -31,6 +33,7 @@ tests! {
         an_uninstallation_keeps_archived_partitions,
         nobody_else_gets_at_what_is_archived,
         what_is_estimated_is_told,
+        a_sequence_that_the_table_uses_keeps_its_partition,
     ],
 }
 

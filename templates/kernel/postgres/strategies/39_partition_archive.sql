@@ -16,6 +16,7 @@ DECLARE
     v_schema  text := (SELECT s.document ->> 'detaches' FROM spec AS s);
     v_part    record;
     v_view    text;
+    v_used    record;
     v_place   integer;
     v_archive text;
     v_undo    text[];
@@ -49,6 +50,26 @@ BEGIN
     IF v_view IS NOT NULL THEN
         RAISE EXCEPTION 'cannot archive partition % because view % depends on it', v_part.called, v_view
             USING ERRCODE = '2BP01', HINT = 'Drop the view, or let it read the partitioned table.';
+    END IF;
+    -- Its sequences would go along, and nobody else could use them.
+    SELECT q.objid::regclass AS sequence, a.attname, pg_describe_object(d.classid, d.objid, d.objsubid) AS dependent
+    INTO v_used
+    FROM pg_depend AS q
+    JOIN pg_class AS c ON c.oid = q.objid AND c.relkind = 'S'
+    JOIN pg_attribute AS a ON a.attrelid = p_id AND a.attnum = q.refobjsubid
+    JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = q.objid AND d.deptype = 'n'
+    WHERE q.classid = 'pg_class'::regclass
+      AND q.refclassid = 'pg_class'::regclass
+      AND q.refobjid = p_id
+      AND NOT EXISTS (
+          SELECT FROM pg_attrdef AS f WHERE d.classid = 'pg_attrdef'::regclass AND f.oid = d.objid AND f.adrelid = p_id
+      )
+    ORDER BY 1, 3
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'cannot archive partition % because % depends on its sequence: ALTER SEQUENCE % OWNED BY %.%', v_part.called,
+            v_used.dependent, v_used.sequence, v_part.parent, quote_ident(v_used.attname)
+            USING ERRCODE = '2BP01';
     END IF;
     v_place := (SELECT coalesce(max(p.place), 0) + 1 FROM partition_archive AS p WHERE p.run_id = p_run);
     v_archive := format('archived_%s_%s_%s', p_run, v_place, v_part.relname)::name;

@@ -255,6 +255,13 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["partition::archive::a_partition_is_kept_and_comes_back_as_it_was"],
     },
     Defect {
+        name: "archived-partition-with-a-sequence-in-use",
+        what: "a partition is archived with the sequence that the table uses",
+        postgres: &[edit("q.objid AND d.deptype = 'n'", "q.objid AND false")],
+        mysql: &[],
+        noticed_by: &["partition::archive::a_sequence_that_the_table_uses_keeps_its_partition"],
+    },
+    Defect {
         name: "archived-partition-that-is-dropped",
         what: "what a rule should archive is dropped",
         postgres: &[],

@@ -1,0 +1,71 @@
+//! What others use of a partition, or it of them, when it is archived.
+
+use serde_json::json;
+
+use super::{all_of, example, kept, restore};
+use crate::partition::{armed_as, only, owner, partitions, set};
+
+/// The log, which was a plain table with a sequence once. The second partition has a sequence that nothing else uses.
+const CONVERTED: &str = "
+CREATE TABLE event_log_old (
+    id        bigserial,
+    logged_at timestamptz NOT NULL,
+    message   text NOT NULL,
+    PRIMARY KEY (id, logged_at)
+);
+CREATE TABLE event_log (LIKE event_log_old INCLUDING DEFAULTS, PRIMARY KEY (id, logged_at)) PARTITION BY RANGE (logged_at);
+ALTER TABLE event_log ATTACH PARTITION event_log_old FOR VALUES FROM (MINVALUE) TO (date_trunc('day', now() - interval '200 days'));
+CREATE TABLE event_log_past PARTITION OF event_log
+    FOR VALUES FROM (date_trunc('day', now() - interval '200 days')) TO (date_trunc('day', now() - interval '100 days'));
+CREATE TABLE event_log_now PARTITION OF event_log
+    FOR VALUES FROM (date_trunc('day', now() - interval '100 days')) TO (date_trunc('day', now() + interval '100 days'));
+CREATE SEQUENCE its_own OWNED BY event_log_past.id;
+ALTER TABLE event_log_past ALTER id SET DEFAULT nextval('its_own');
+INSERT INTO event_log (logged_at, message)
+SELECT now() - make_interval(days => n * 10), 'event ' || n FROM generate_series(1, 30) AS n;
+";
+
+pub(super) fn a_sequence_that_the_table_uses_keeps_its_partition() {
+    let mut installation = armed_as(&example("event-log-numbers"), CONVERTED);
+    let owner = owner(&installation);
+    installation.execute(&format!("GRANT USAGE ON SCHEMA public TO {owner}"));
+    let past = all_of(&mut installation, "event_log_past");
+    let run = installation.run(json!({})).expect("a run");
+    let written = format!(
+        "SET ROLE {owner}; INSERT INTO event_log (logged_at, message) VALUES (now(), 'new'); RESET ROLE"
+    );
+    installation
+        .attempt(&written)
+        .expect("the application writes");
+    assert_eq!(
+        (&only(&run)["families"], &only(&run)["skipped"]),
+        (&json!(1), &json!({"FAILED": 1})),
+        "{run}"
+    );
+    assert_eq!(
+        partitions(&mut installation),
+        set(&["event_log_old", "event_log_now"])
+    );
+    let failures =
+        installation.texts("SELECT concat_ws(' ', f.sqlstate, f.message) FROM W.run_failure AS f");
+    let told = "2BP01 cannot archive partition public.event_log_old because default value for column id of table public.event_log \
+                depends on its sequence: ";
+    let remedy = failures[0].strip_prefix(told).expect(&failures[0]);
+
+    // What only the partition uses goes along, and comes back.
+    let options = json!({"run": run["run"]});
+    restore(&mut installation, options).expect("restored");
+    assert_eq!(all_of(&mut installation, "event_log_past"), past);
+    installation.execute(&format!(
+        "SET ROLE {owner}; SELECT nextval('its_own'); RESET ROLE"
+    ));
+
+    installation.execute(remedy);
+    let run = installation.run(json!({})).expect("a run");
+    assert_eq!(only(&run)["families"], 1, "{run}");
+    let name = format!("archived_{}_1_event_log_old", run["run"]);
+    assert_eq!(kept(&mut installation), [name]);
+    installation
+        .attempt(&written)
+        .expect("the application writes");
+}

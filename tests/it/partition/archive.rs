@@ -14,7 +14,10 @@ use self::told::{
     only_what_the_ledger_has_is_there, the_commands_list_write_and_refuse,
     what_is_estimated_is_told,
 };
-use self::uses::a_sequence_that_the_table_uses_keeps_its_partition;
+use self::uses::{
+    a_key_to_a_partitioned_table_goes_and_comes_back,
+    a_sequence_that_the_table_uses_keeps_its_partition,
+};
 use super::{SCHEMA, armed_as, grant, only, own, owner, partitions, set, without_ahead};
 use crate::harness::tests;
 use crate::support::graphs::graph_of;
@@ -34,6 +37,7 @@ tests! {
         nobody_else_gets_at_what_is_archived,
         what_is_estimated_is_told,
         a_sequence_that_the_table_uses_keeps_its_partition,
+        a_key_to_a_partitioned_table_goes_and_comes_back,
     ],
 }
 

@@ -109,6 +109,7 @@ BEGIN
         FROM pg_constraint AS f
         WHERE f.conrelid = p_id
           AND f.contype = 'f'
+          AND f.conparentid = 0
         UNION ALL
         SELECT DISTINCT format('REVOKE ALL ON %s FROM %s CASCADE', v_part.called,
             CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(g.grantee)) END)

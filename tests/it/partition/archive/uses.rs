@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{all_of, example, kept, restore};
+use super::{all_of, armed, example, kept, restore};
 use crate::partition::{armed_as, only, owner, partitions, set};
 
 /// The log, which was a plain table with a sequence once. The second partition has a sequence that nothing else uses.
@@ -68,4 +68,32 @@ pub(super) fn a_sequence_that_the_table_uses_keeps_its_partition() {
     installation
         .attempt(&written)
         .expect("the application writes");
+}
+
+pub(super) fn a_key_to_a_partitioned_table_goes_and_comes_back() {
+    let mut installation = armed("event-log-users");
+    let owner = owner(&installation);
+    installation.execute(&format!(
+        "CREATE TABLE users (id bigint PRIMARY KEY) PARTITION BY HASH (id);
+         CREATE TABLE users_0 PARTITION OF users FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+         CREATE TABLE users_1 PARTITION OF users FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+         INSERT INTO users SELECT generate_series(1, 30);
+         ALTER TABLE event_log ADD user_id bigint;
+         UPDATE event_log SET user_id = id;
+         ALTER TABLE event_log ADD FOREIGN KEY (user_id) REFERENCES users;
+         ALTER TABLE event_log_past ADD CONSTRAINT its_own FOREIGN KEY (id) REFERENCES users;
+         GRANT SELECT, REFERENCES ON users, users_0, users_1 TO {owner}"
+    ));
+    let before = ["event_log_old", "event_log_past"].map(|it| all_of(&mut installation, it));
+    let run = installation.run(json!({})).expect("a run");
+    assert_eq!(
+        (&run["status"], &only(&run)["families"]),
+        (&json!("done"), &json!(2)),
+        "{run}"
+    );
+    // A row that an archived one names can be deleted.
+    installation.execute("BEGIN; DELETE FROM event_log; DELETE FROM users; ROLLBACK");
+    restore(&mut installation, json!({"run": run["run"]})).expect("restored");
+    let after = ["event_log_old", "event_log_past"].map(|it| all_of(&mut installation, it));
+    assert_eq!(after, before);
 }

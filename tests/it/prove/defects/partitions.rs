@@ -262,6 +262,16 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["partition::archive::a_sequence_that_the_table_uses_keeps_its_partition"],
     },
     Defect {
+        name: "archived-partition-with-keys-by-partition",
+        what: "of a key to a partitioned table, the keys to its partitions are dropped, too, and are gone with it",
+        postgres: &[edit(
+            "AND f.conparentid = 0\n        UNION ALL",
+            "UNION ALL",
+        )],
+        mysql: &[],
+        noticed_by: &["partition::archive::a_key_to_a_partitioned_table_goes_and_comes_back"],
+    },
+    Defect {
         name: "archived-partition-that-is-dropped",
         what: "what a rule should archive is dropped",
         postgres: &[],

@@ -93,6 +93,36 @@ impl<S> Host<S> {
         assert_eq!(self.number("SELECT COUNT(*) FROM jobs"), before);
     }
 
+    /// Refuses, and goes on refusing after what writes to the ledger here and is not allowed to delete.
+    fn keeps_refusing(&mut self, reason: &str) {
+        self.refuses(reason);
+        let options = json!({"dry_run": true});
+        let answer = call(&mut self.session, self.dialect, CONTROL, "run", &options);
+        assert_eq!(answer.expect("a dry run")["status"], "done");
+        self.refuses(reason);
+        // What a stamp leaves, and an error of the event before a run: it knows no such worker.
+        self.session
+            .execute(&match self.dialect {
+                Dialect::Postgres => format!(
+                    "INSERT INTO {CONTROL}.run (trigger, dry_run, options, as_of, deadline, status, finished_at)
+                     VALUES ('STAMP', false, '{{}}', clock_timestamp(), clock_timestamp(), 'done', clock_timestamp())"
+                ),
+                Dialect::Mysql | Dialect::Mariadb => format!(
+                    "INSERT INTO {CONTROL}.run (`trigger`, dry_run, options, as_of, status, backend_pid, node)
+                     VALUES ('STAMP', false, '{{}}', UTC_TIMESTAMP(6), 'done', CONNECTION_ID(), @@hostname);
+                     CALL {CONTROL}.run_scheduled(7)"
+                ),
+            })
+            .expect("rows of the ledger");
+        if self.dialect != Dialect::Postgres {
+            let told = format!(
+                "SELECT COUNT(*) FROM {CONTROL}.run WHERE reason LIKE '%unknown option: ''worker''%'"
+            );
+            assert_eq!(self.number(&told), 1);
+        }
+        self.refuses(reason);
+    }
+
     /// What the runs of the ledger say they have deleted is what is gone, and nothing else.
     fn all_is_told(&mut self) {
         let whole = match self.dialect {
@@ -232,7 +262,7 @@ fn a_cluster_of_postgresql_goes_on_by_itself() -> Result<()> {
     // The old primary comes back by itself, and finds itself armed.
     first.server.restart()?;
     let mut first = postgres(first.server);
-    first.refuses("no standby follows it");
+    first.keeps_refusing("no standby follows it");
     // A copy from outside: of the same name it is alone, too; with a name of its own it is of another cluster.
     let mut copy = promoted(heir.server.start_replica()?);
     copy.session
@@ -404,7 +434,7 @@ fn servers_that_replicate_go_on_by_themselves(flavour: Flavour) -> Result<()> {
 
     first.server.restart()?;
     let mut first = mysql(first.server);
-    first.refuses("no replica follows it");
+    first.keeps_refusing("no replica follows it");
     // Servers say only in which second they started: in that second it may have been alone already.
     let in_this_second = first.started()?;
     first.session.execute(&format!(

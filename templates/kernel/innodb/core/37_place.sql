@@ -121,7 +121,8 @@ END;
 
 -- not_armed: why nobody armed windrow here. Where a cluster is armed, each of its servers that takes writes may delete. One of those
 -- that only replicate, which failed and has come back, may find that another one has taken over, and cannot see it: it waits until a
--- replica follows it.
+-- replica follows it. Dry runs and stamps begin on a server that waits, too, and so does what failed before it was a run (without
+-- a node): they show nothing.
 --# create procedure not_armed
 CREATE PROCEDURE not_armed(OUT o_reason longtext)
 SQL SECURITY DEFINER
@@ -142,7 +143,12 @@ BEGIN
     ELSEIF v_armed_on LIKE 'cluster %' THEN
         IF v_armed_on LIKE 'cluster of servers %' THEN
             SET v_servers = SUBSTRING_INDEX(SUBSTRING_INDEX(v_armed_on, ' ', 4), ' ', -1);
-            SELECT GREATEST(v_alive, COALESCE(MAX(r.alive_at), v_alive)) INTO v_alive FROM run AS r;
+            SELECT GREATEST(v_alive, COALESCE(MAX(r.alive_at), v_alive))
+            INTO v_alive
+            FROM run AS r
+            WHERE NOT r.dry_run
+              AND r.`trigger` <> 'STAMP'
+              AND r.node IS NOT NULL;
             SELECT UTC_TIMESTAMP() - INTERVAL MAX(IF(v.variable_name = 'Uptime', CAST(v.variable_value AS signed), NULL)) SECOND,
                 COALESCE(MAX(IF(v.variable_name = 'Slaves_connected', v.variable_value, NULL)), 0)
             INTO v_started, v_followed

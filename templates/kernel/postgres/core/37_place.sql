@@ -49,6 +49,7 @@ COMMENT ON FUNCTION cluster_identity() IS
 
 -- not_armed: why nobody armed windrow here. Where a cluster is armed, whichever of its servers is the primary deletes. A server
 -- that failed and has come back may find that another one has taken over, and cannot see it: it waits until a standby follows it.
+-- Dry runs and stamps begin on a server that waits, too: they show nothing.
 --# create function not_armed
 CREATE OR REPLACE FUNCTION not_armed()
 RETURNS text
@@ -66,7 +67,7 @@ AS $windrow$
         WHEN c.server_identity IS DISTINCT FROM server_identity() THEN format('armed on another server: %s', c.server_identity)
     END
     FROM control AS c
-    LEFT JOIN run AS r ON r.run_id = (SELECT max(l.run_id) FROM run AS l)
+    LEFT JOIN run AS r ON r.run_id = (SELECT max(l.run_id) FROM run AS l WHERE NOT l.dry_run AND l.trigger <> 'STAMP')
     LEFT JOIN LATERAL (SELECT max(u.updated_at) AS updated_at FROM run_rule AS u WHERE u.run_id = r.run_id) AS p ON true;
 $windrow$;
 --# comment on function not_armed

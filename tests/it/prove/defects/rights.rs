@@ -138,6 +138,19 @@ pub(super) const DEFECTS: &[Defect] = &[
         ],
     },
     Defect {
+        name: "rehearsed-primary",
+        what: "a dry run or a stamp lets a server delete that was replaced while it was away",
+        postgres: &[edit("WHERE NOT l.dry_run AND l.trigger <> 'STAMP'", "")],
+        mysql: &[edit(
+            "WHERE NOT r.dry_run\n              AND r.`trigger` <> 'STAMP'\n              AND r.node IS NOT NULL",
+            "",
+        )],
+        noticed_by: &[
+            "guard::failover::a_cluster_of_postgresql_goes_on_by_itself",
+            "guard::failover::SERVER::servers_that_replicate_go_on_by_themselves",
+        ],
+    },
+    Defect {
         name: "old-primary",
         what: "a server that was replaced while it was away goes on when it comes back",
         postgres: &[edit(

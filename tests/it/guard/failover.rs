@@ -1,5 +1,7 @@
 //! What a cluster that was armed does when its primary fails: the next server goes on by itself, the old one and copies do nothing.
 
+use std::fs;
+use std::process::Stdio;
 use std::thread;
 
 use anyhow::{Context as _, Result, ensure};
@@ -18,6 +20,7 @@ tests! {
     on_postgres: [
         a_cluster_of_postgresql_goes_on_by_itself,
         a_cluster_is_armed_by_its_own_name_only,
+        who_only_reads_the_log_is_no_standby,
     ],
     mysql_and_mariadb: [
         servers_that_replicate_go_on_by_themselves,
@@ -287,7 +290,9 @@ fn a_cluster_of_postgresql_goes_on_by_itself() -> Result<()> {
         heir.server.port()
     ))?;
     follower.session.query("SELECT pg_reload_conf()", &[])?;
-    // It connects twice, the second time for the new timeline.
+    // Whether it follows, is for those to see who may see sessions. It connects twice, the second time for the new timeline.
+    heir.session
+        .execute(&format!("GRANT pg_monitor TO {CONTROL}_owner"))?;
     until("a run beside a standby that follows", || {
         Ok(heir.scheduled()["status"] == "done")
     })?;
@@ -323,6 +328,55 @@ fn a_cluster_is_armed_by_its_own_name_only() -> Result<()> {
         let answer = call(&mut host.session, host.dialect, CONTROL, "run", &json!({}))?;
         assert_eq!(answer["status"], "done", "{answer}");
     }
+    Ok(())
+}
+
+/// A receiver of WAL and a logical subscriber find a server that has come back as a standby would.
+fn who_only_reads_the_log_is_no_standby() -> Result<()> {
+    let settings = sandbox::Settings {
+        extra: [("cluster_name", "orders"), ("wal_level", "logical")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .to_vec(),
+        ..sandbox::Settings::default()
+    };
+    let mut host = postgres(Postgres::start(&settings)?);
+    host.session.execute(&(schema() + &rows()))?;
+    apply(&mut host.session, &bundle(Dialect::Postgres, &graph()));
+    host.arm(&json!({"cluster": "orders"}))?;
+    host.server.restart()?;
+    let mut host = postgres(host.server);
+    host.refuses("no standby follows it");
+
+    host.session.execute("CREATE PUBLICATION events")?;
+    let mut subscriber = postgres(Postgres::start(&sandbox::Settings::default())?);
+    subscriber.session.execute(&format!(
+        "CREATE SUBSCRIPTION events CONNECTION 'host=127.0.0.1 port={} user=postgres dbname=postgres' PUBLICATION events",
+        host.server.port()
+    ))?;
+    let folder = host.server.socket_dir().join("received");
+    fs::create_dir(&folder)?;
+    let mut receiver = host.server.bin("pg_receivewal");
+    receiver.args(["--no-loop", "--directory"]).arg(&folder);
+    let mut receiver = receiver.stdin(Stdio::null()).spawn()?;
+    until(
+        "a receiver, and a subscriber that says how far it is",
+        || {
+            let streaming = "SELECT count(*) + count(replay_lsn) FROM pg_stat_replication WHERE state = 'streaming'";
+            Ok(host.number(streaming) == 3)
+        },
+    )?;
+    let right = format!("GRANT pg_monitor TO {CONTROL}_owner");
+    host.refuses(&right);
+    host.session.execute(&right)?;
+    host.refuses("no standby follows it");
+
+    let standby = host.server.start_replica()?;
+    until("a run beside a standby that follows", || {
+        Ok(host.scheduled()["status"] == "done")
+    })?;
+    drop(standby);
+    receiver.kill()?;
+    receiver.wait()?;
     Ok(())
 }
 

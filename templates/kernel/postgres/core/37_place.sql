@@ -61,8 +61,18 @@ AS $windrow$
         WHEN c.server_identity LIKE 'cluster %' THEN CASE
             WHEN c.server_identity IS DISTINCT FROM cluster_identity() THEN format('armed for another %s', c.server_identity)
             WHEN pg_postmaster_start_time() > greatest(c.armed_at, r.started_at, r.finished_at, p.updated_at)
-                AND NOT EXISTS (SELECT FROM pg_stat_replication)
-                THEN 'this server has started since the last run, and no standby follows it: another one may have taken over'
+                AND NOT EXISTS (
+                    -- A receiver of WAL replays nothing; a logical subscriber is no standby.
+                    SELECT FROM pg_stat_replication AS w
+                    WHERE w.replay_lsn IS NOT NULL
+                      AND NOT EXISTS (SELECT FROM pg_replication_slots AS l WHERE l.slot_type = 'logical' AND l.active_pid = w.pid)
+                )
+                THEN CASE
+                    WHEN EXISTS (SELECT FROM pg_stat_replication AS w WHERE w.state IS NULL)
+                        THEN format('this server has started since the last run, and whether a standby follows it is not seen without the '
+                            'right: GRANT pg_monitor TO %I', current_user)
+                    ELSE 'this server has started since the last run, and no standby follows it: another one may have taken over'
+                END
         END
         WHEN c.server_identity IS DISTINCT FROM server_identity() THEN format('armed on another server: %s', c.server_identity)
     END

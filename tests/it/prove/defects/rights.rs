@@ -151,11 +151,21 @@ pub(super) const DEFECTS: &[Defect] = &[
         ],
     },
     Defect {
+        name: "any-reader",
+        what: "a receiver of WAL or a logical subscriber is taken for a standby that follows",
+        postgres: &[
+            edit("WHERE w.replay_lsn IS NOT NULL", "WHERE true"),
+            edit("l.slot_type = 'logical' AND", "false AND"),
+        ],
+        mysql: &[],
+        noticed_by: &["guard::failover::who_only_reads_the_log_is_no_standby"],
+    },
+    Defect {
         name: "old-primary",
         what: "a server that was replaced while it was away goes on when it comes back",
         postgres: &[edit(
-            "AND NOT EXISTS (SELECT FROM pg_stat_replication)",
-            "AND false",
+            "AND NOT EXISTS (\n                    -- A receiver of WAL",
+            "AND false AND NOT EXISTS (\n                    -- A receiver of WAL",
         )],
         mysql: &[edit("AND v_followed = 0 THEN", "AND false THEN")],
         noticed_by: &[

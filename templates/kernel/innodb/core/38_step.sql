@@ -179,13 +179,30 @@ BEGIN
       AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
 END;
 
+-- rows_away: rows that are out of their table while their partition is judged are not gone: no other rule may take them for that.
+--# create procedure rows_away
+CREATE PROCEDURE rows_away(IN p_run bigint, IN p_rule varchar(64), OUT o_message varchar(900), OUT o_soon boolean)
+SQL SECURITY DEFINER
+COMMENT 'Called behind take_tables(). Why p_run may delete nothing of p_rule now, since rows of another rule are out of their table; o_soon:
+    another worker is about to settle that. NULL: none are.'
+BEGIN
+    DECLARE v_drops bigint;
+    SET o_message = NULL, o_soon = false;
+    SELECT COUNT(*) INTO v_drops FROM rule AS r WHERE r.strategy = 'partition';
+    IF v_drops > 0 THEN
+        CALL partition_away(p_run, p_rule, o_message, o_soon);
+    END IF;
+END;
+
 -- take_locks: the tables, and the latch of holds and policies. What the catalog says must be what the run began with.
 --# create procedure take_locks
 CREATE PROCEDURE take_locks(IN p_run bigint, IN p_rule varchar(64), OUT o_state varchar(1000))
 SQL SECURITY DEFINER
 COMMENT 'Takes, in the caller''s transaction, the locks of a batch, but none of its rows. Answers NULL, or rolls back and answers a state.'
 BEGIN
-    DECLARE v_latch boolean;
+    DECLARE v_latch   boolean;
+    DECLARE v_message varchar(900);
+    DECLARE v_soon    boolean;
     SET o_state = NULL;
     CALL wait_for_locks(p_rule);
     -- A hold or a policy that is being written waits for this batch, or this batch for it. That is no fault of a family:
@@ -202,6 +219,14 @@ BEGIN
         CALL recheck_catalog(p_run, false, o_state);
     ELSE
         ROLLBACK;
+    END IF;
+    IF o_state IS NULL THEN
+        CALL rows_away(p_run, p_rule, v_message, v_soon);
+        IF v_message IS NOT NULL THEN
+            ROLLBACK;
+            DO SLEEP(IF(v_soon, 0.1, 0));
+            SET o_state = IF(v_soon, 'again', CONCAT('error 55000: ', v_message));
+        END IF;
     END IF;
 END;
 
@@ -349,8 +374,10 @@ CREATE PROCEDURE begin_purge(IN p_run bigint, IN p_rule varchar(64), OUT o_reaso
 SQL SECURITY DEFINER
 COMMENT 'Looks, in the caller''s transaction, whether a purge may continue, and takes its locks, but none of rows. Answers NULL, or PAUSED.'
 BEGIN
-    DECLARE v_own    boolean DEFAULT false;
-    DECLARE v_paused boolean;
+    DECLARE v_own     boolean DEFAULT false;
+    DECLARE v_paused  boolean;
+    DECLARE v_message varchar(900);
+    DECLARE v_soon    boolean;
     SET o_reason = NULL;
     SELECT
         r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(),
@@ -369,6 +396,10 @@ BEGIN
         CALL take_tables();
         CALL same_catalog(p_run, false);
         CALL purge_latch(p_run);
+        CALL rows_away(p_run, p_rule, v_message, v_soon);
+        IF v_message IS NOT NULL THEN
+            CALL not_ready(v_message, 'let a run of all rules settle them, then purge again');
+        END IF;
     END IF;
 END;
 --# create procedure purge_latch

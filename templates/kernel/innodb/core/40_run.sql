@@ -130,6 +130,7 @@ CREATE PROCEDURE had_its_turn(IN p_run bigint, OUT o_position int)
 SQL SECURITY DEFINER
 COMMENT 'The position of the rule at which the run before p_run had no more time; run p_run begins after it. 0: at the first rule.'
 BEGIN
+    DECLARE v_drops bigint;
     SELECT COALESCE((
         SELECT n.position
         FROM sweeping AS r
@@ -145,6 +146,10 @@ BEGIN
         LIMIT 1
     ), 0)
     INTO o_position;
+    SELECT COUNT(*) INTO v_drops FROM rule AS r WHERE r.strategy = 'partition';
+    IF v_drops > 0 THEN
+        CALL away_first(o_position);
+    END IF;
 END;
 
 -- run_open: the progress rows of a run.

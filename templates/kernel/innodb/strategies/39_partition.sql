@@ -428,6 +428,50 @@ BEGIN
     CALL partition_noted(p_rule, v_made);
 END;
 
+-- partition_away: what is out of its table is not gone. Whoever takes it out says so before, and then waits for all who have the table.
+-- Not so a dry run, which deletes nothing, and a stamp.
+--# create procedure partition_away
+CREATE PROCEDURE partition_away(IN p_run bigint, IN p_rule varchar(64), OUT o_message varchar(900), OUT o_soon boolean)
+SQL SECURITY DEFINER
+COMMENT 'What rows_away() answers.'
+BEGIN
+    DECLARE v_rule    varchar(64);
+    DECLARE v_workers int;
+    SELECT MIN(t.rule)
+    INTO v_rule
+    FROM taken_partition AS t
+    JOIN run AS r ON r.run_id = p_run AND NOT r.dry_run AND r.`trigger` <> 'STAMP'
+    LEFT JOIN taken_partition AS o ON o.rule = p_rule
+    WHERE t.phase IN ('taking', 'returning', 'returned')
+      AND o.rule IS NULL;
+    SET o_message = NULL, o_soon = false;
+    IF v_rule IS NOT NULL THEN
+        SELECT CONCAT('rows of partition ', MAX(t.name), ' are out of their table: rule ', v_rule, ' must settle them first')
+        INTO o_message
+        FROM taken_partition AS t
+        WHERE t.rule = v_rule;
+        SELECT s.workers INTO v_workers FROM spec AS s;
+        IF v_workers > 1 THEN
+            SELECT COUNT(*) > 0
+            INTO o_soon
+            FROM run_sweep AS w
+            JOIN run AS r ON r.run_id = w.run_id AND r.status = 'running'
+            WHERE w.at_rule = v_rule
+              AND w.run_id <> p_run;
+        END IF;
+    END IF;
+END;
+--# create procedure away_first
+CREATE PROCEDURE away_first(INOUT io_position int)
+SQL SECURITY DEFINER
+COMMENT 'Where rows are out of their table, a run begins at the rule that settles them, behind the position that this answers.'
+BEGIN
+    SELECT COALESCE(MIN(r.position) - 1, io_position)
+    INTO io_position
+    FROM taken_partition AS t
+    JOIN rule AS r ON r.rule = t.rule;
+END;
+
 -- end_taken: what was taken out of the table of a rule is done with.
 --# create procedure end_taken
 CREATE PROCEDURE end_taken(IN p_rule varchar(64))

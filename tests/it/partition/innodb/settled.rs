@@ -2,9 +2,12 @@
 
 use serde_json::json;
 use windrow::dialect::Dialect;
+use windrow::graph::Graph;
 
-use super::{PAST, armed, ids, leave, ledger, taken};
-use crate::partition::only;
+use super::{PAST, SCHEMA, armed, files, ids, leave, ledger, taken};
+use crate::partition::{only, without_ahead};
+use crate::support::graphs::graph_of;
+use crate::support::installation::Installation;
 
 /// The rows are out of the table, and not judged.
 const TAKEN: &[&str] = &["INTENT taking", "TWIN", "SWAP"];
@@ -48,4 +51,101 @@ pub(super) fn what_is_not_due_for_the_run_that_settles_it_goes_back(dialect: Dia
             "INSERT INTO event_log (id, logged_at, message) VALUES (3, '2025-01-01', 'c'), (4, '2025-05-01', 'd')",
         );
     }
+}
+
+/// A rule of details, which go once their event is gone, stands before that of events.
+const DETAILS: &str = r#"
+detail = { key = "id bigint" }
+
+[rules.detail]
+strategy  = "orphan"
+root      = "detail"
+needs     = ["event_id -> event_log.id"]
+at_once   = true
+"#;
+
+fn with_details(dialect: Dialect, name: &str, workers: i64) -> Installation {
+    files(dialect);
+    let spec = without_ahead().replace("\"event-log\"", &format!("\"{name}\""));
+    let spec = spec.replace(
+        "\n\n# A partition is dropped",
+        &format!("{DETAILS}\n# A partition is dropped"),
+    );
+    let graph = Graph {
+        workers,
+        ..graph_of(&spec)
+    };
+    let schema = format!(
+        "{SCHEMA}; CREATE TABLE detail (id bigint PRIMARY KEY, event_id bigint NOT NULL, KEY (event_id));
+         INSERT INTO detail (id, event_id) VALUES (30, 3), (60, 6), (70, 7)"
+    );
+    let mut installation = Installation::of(dialect, &schema, &graph);
+    installation.arm();
+    installation.execute("DELETE FROM event_log WHERE id IN (1, 2, 5)");
+    installation
+}
+
+fn details(installation: &mut Installation) -> String {
+    installation
+        .texts("SELECT id FROM detail ORDER BY id")
+        .join(" ")
+}
+
+/// Rows that are out of their table are not gone: no other rule deletes what belongs to them.
+pub(super) fn what_belongs_to_rows_that_are_out_stays(dialect: Dialect) {
+    for workers in [1, 2] {
+        let mut installation = with_details(dialect, "event-log-details", workers);
+        let hold = json!({"rule": "event_log", "key": 3, "reason": "a test"});
+        installation.set_hold(hold).expect("a hold");
+        leave(&mut installation, TAKEN);
+        let refused = format!("rows of partition {PAST} are out of their table");
+        let run = installation
+            .run(json!({"rule": "detail"}))
+            .expect("a run of details");
+        assert_eq!(run["status"], "failed", "{run}");
+        assert!(
+            run["reason"]
+                .as_str()
+                .unwrap_or_default()
+                .contains(&refused),
+            "{run}"
+        );
+        let purge = json!({"rule": "detail", "key": [30]});
+        let purge = installation.purge(purge).expect("a purge");
+        assert_eq!(
+            only(&purge)["skipped_samples"],
+            json!({"FAILED": ["30"]}),
+            "{purge}"
+        );
+        assert!(purge.to_string().contains(&refused), "{purge}");
+        installation.execute(r#"CALL W.pause_rule('{"rule": "event_log", "reason": "a test"}')"#);
+        let run = installation.run(json!({})).expect("a run");
+        assert_eq!(run["status"], "failed", "{run}");
+        installation.execute(r#"CALL W.resume_rule('{"rule": "event_log"}')"#);
+        assert_eq!(details(&mut installation), "30 60 70");
+
+        let run = installation.run(json!({})).expect("a run of all rules");
+        assert_eq!(run["status"], "done", "{run}");
+        assert_eq!(ids(&mut installation), "3 4 6", "{run}");
+        assert_eq!(details(&mut installation), "30 60", "{run}");
+        assert_eq!(taken(&mut installation), 0);
+    }
+}
+
+/// In the run itself, where the rows cannot go back.
+pub(super) fn what_belongs_to_rows_that_cannot_go_back_stays(dialect: Dialect) {
+    let mut installation = with_details(dialect, "event-log-details-busy", 1);
+    leave(&mut installation, &["INTENT returning", "TWIN", "SWAP"]);
+    let mut reader = installation.connect();
+    reader
+        .execute("BEGIN; SELECT COUNT(*) FROM event_log")
+        .expect("a reader");
+    let run = installation.run(json!({})).expect("a run");
+    assert_eq!(run["status"], "failed", "{run}");
+    assert_eq!(details(&mut installation), "30 60 70", "{run}");
+    reader.execute("COMMIT").expect("the reader ends");
+    let run = installation.run(json!({})).expect("the next run");
+    assert_eq!(run["status"], "done", "{run}");
+    assert_eq!(details(&mut installation), "60", "{run}");
+    assert_eq!(ids(&mut installation), "6");
 }

@@ -87,6 +87,28 @@ pub(super) const DEFECTS: &[Defect] = &[
         ],
     },
     Defect {
+        name: "partition-taken-for-gone",
+        what: "another rule takes rows that are out of their table for rows that are gone",
+        postgres: &[],
+        mysql: &[edit(
+            "CALL partition_away(p_run, p_rule, o_message, o_soon);",
+            "DO 0;",
+        )],
+        noticed_by: &[
+            "partition::innodb::SERVER::settled::what_belongs_to_rows_that_are_out_stays",
+            "partition::innodb::SERVER::settled::what_belongs_to_rows_that_cannot_go_back_stays",
+        ],
+    },
+    Defect {
+        name: "partition-taken-settled-in-its-turn",
+        what: "a run comes to the rows that are out of their table when it comes to their rule",
+        postgres: &[],
+        mysql: &[edit("CALL away_first(o_position);", "DO 0;")],
+        noticed_by: &[
+            "partition::innodb::SERVER::settled::what_belongs_to_rows_that_are_out_stays",
+        ],
+    },
+    Defect {
         name: "partition-taken-unseen",
         what: "a partition with rows that are not final is taken out of its table, and goes back",
         postgres: &[],

@@ -49,6 +49,7 @@ tests! {
         archive_commands::the_commands_list_write_and_refuse,
         archive::a_long_name_fits,
         settled::what_is_not_due_for_the_run_that_settles_it_goes_back,
+        settled::a_row_that_is_out_can_be_held,
         settled::what_belongs_to_rows_that_are_out_stays,
         settled::what_belongs_to_rows_that_cannot_go_back_stays,
     ],

@@ -203,6 +203,7 @@ BEGIN
     DECLARE v_key      longtext;
     DECLARE v_as_read  longtext;
     DECLARE v_last     int;
+    DECLARE v_drops    bigint;
     DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
     SET SESSION group_concat_max_len = 65536;
     SELECT
@@ -288,10 +289,21 @@ BEGIN
         END IF;
         CALL run_text(CONCAT('SELECT CAST(', v_as_read, ' AS char) INTO @windrow_as_read FROM work_hold AS r LIMIT 1'));
         IF @windrow_as_read IS NOT NULL THEN
-            CALL run_text(CONCAT(
-                'SELECT CAST(', v_key, ' AS char), true INTO @windrow_as_read, @windrow_found FROM work_hold AS r STRAIGHT_JOIN ', v_table,
-                ' AS i ON ', v_matches, ' ORDER BY CAST(', v_key, ' AS char) = @windrow_key DESC LIMIT 1 LOCK IN SHARE MODE'
-            ));
+            SELECT COUNT(*) INTO v_drops FROM rule AS r WHERE r.rule = p_rule AND r.strategy = 'partition';
+            places: LOOP
+                CALL run_text(CONCAT(
+                    'SELECT CAST(', v_key, ' AS char), true INTO @windrow_as_read, @windrow_found FROM work_hold AS r STRAIGHT_JOIN ',
+                    v_table, ' AS i ON ', v_matches, ' ORDER BY CAST(', v_key, ' AS char) = @windrow_key DESC LIMIT 1 LOCK IN SHARE MODE'
+                ));
+                IF @windrow_found OR v_drops = 0 THEN
+                    LEAVE places;
+                END IF;
+                SET v_drops = 0;
+                CALL partition_place(p_rule, v_table);
+                IF v_table IS NULL THEN
+                    LEAVE places;
+                END IF;
+            END LOOP places;
         END IF;
         DROP TEMPORARY TABLE work_hold;
     END IF;

@@ -472,6 +472,20 @@ BEGIN
     JOIN rule AS r ON r.rule = t.rule;
 END;
 
+-- partition_place: rows that are out of their table can be held until they are judged.
+--# create procedure partition_place
+CREATE PROCEDURE partition_place(IN p_rule varchar(64), OUT o_table longtext)
+SQL SECURITY DEFINER
+COMMENT 'The table, quoted, in which rows of p_rule are that are out of their table and may come back; NULL: none are.'
+BEGIN
+    SELECT CONCAT('`', MAX(i.table_schema), '`.`', MAX(i.table_name), '`')
+    INTO o_table
+    FROM taken_partition AS t
+    JOIN information_schema.tables AS i ON i.table_schema = DATABASE() AND i.table_name = CONCAT(p_rule, '_taken')
+    WHERE t.rule = p_rule
+      AND t.phase IN ('taking', 'returning', 'returned');
+END;
+
 -- end_taken: what was taken out of the table of a rule is done with.
 --# create procedure end_taken
 CREATE PROCEDURE end_taken(IN p_rule varchar(64))

@@ -149,3 +149,28 @@ pub(super) fn what_belongs_to_rows_that_cannot_go_back_stays(dialect: Dialect) {
     assert_eq!(details(&mut installation), "60", "{run}");
     assert_eq!(ids(&mut installation), "6");
 }
+
+/// A row that is out of its table can be held until it is judged.
+pub(super) fn a_row_that_is_out_can_be_held(dialect: Dialect) {
+    for (statements, there, left) in [
+        (TAKEN, true, "3 4 6"),
+        (
+            &["LEDGER", "INTENT dropping", "TWIN", "SWAP"][..],
+            false,
+            "6",
+        ),
+    ] {
+        let mut installation = armed(dialect, "event-log-hold");
+        installation.execute("DELETE FROM event_log WHERE id IN (1, 2, 5)");
+        leave(&mut installation, statements);
+        let hold = |key: i64| json!({"rule": "event_log", "key": key, "reason": "a test"});
+        let held = installation.set_hold(hold(3));
+        assert_eq!(held.is_ok(), there, "{held:?}");
+        assert!(installation.set_hold(hold(77)).is_err());
+        installation.set_hold(hold(6)).expect("a row of the table");
+        let run = installation.run(json!({})).expect("a run");
+        assert_eq!(run["status"], "done", "{run}");
+        assert_eq!(ids(&mut installation), left, "{run}");
+        assert_eq!(taken(&mut installation), 0);
+    }
+}

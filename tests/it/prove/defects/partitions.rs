@@ -109,6 +109,16 @@ pub(super) const DEFECTS: &[Defect] = &[
         ],
     },
     Defect {
+        name: "partition-taken-beyond-holds",
+        what: "a row that is out of its table, and not judged, cannot be held",
+        postgres: &[],
+        mysql: &[edit(
+            "CALL partition_place(p_rule, v_table);",
+            "SET v_table = NULL;",
+        )],
+        noticed_by: &["partition::innodb::SERVER::settled::a_row_that_is_out_can_be_held"],
+    },
+    Defect {
         name: "partition-taken-unseen",
         what: "a partition with rows that are not final is taken out of its table, and goes back",
         postgres: &[],

@@ -23,6 +23,7 @@ tests! {
         a_rule_without_an_end_leaves_time_to_the_next,
         a_rule_of_one_table_leaves_time_to_the_next,
         a_rule_of_which_rows_fail_leaves_time_to_the_next,
+        a_run_that_may_delete_few_rows_more_looks_at_whole_batches,
         another_spec_begins_at_the_oldest,
         a_run_that_goes_around_takes_what_came_free_before_its_start,
     ],
@@ -395,4 +396,62 @@ fn another_spec_begins_at_the_oldest(dialect: Dialect) {
         1,
         "the cursor may be of another column"
     );
+}
+
+/// What a run may still delete does not limit what a batch looks at. The rows that are due are the first 9 and the last 3, and
+/// 291 in between are kept.
+fn a_run_that_may_delete_few_rows_more_looks_at_whole_batches(dialect: Dialect) {
+    let cases = [(1, ORPHAN), (1, KEEP_LAST), (2, ORPHAN)];
+    for (workers, rules) in cases {
+        let mut installation = installation(dialect, &spec_of(workers, rules));
+        for (name, value) in [("batch_rows", 100), ("nice", 0), ("time_budget", 600)] {
+            set(&mut installation, "jobs", name, value).expect("a setting");
+        }
+        installation.execute("INSERT INTO part (id) VALUES (1)");
+        let rows: Vec<String> = (1..=303)
+            .map(|id| {
+                let due = !(10..=300).contains(&id);
+                // An orphan; or the oldest of four in its group.
+                let state = match rules {
+                    ORPHAN if due => 0,
+                    ORPHAN => 1,
+                    _ => id,
+                };
+                format!("({id}, {state}, '2025-01-01 12:00:00')")
+            })
+            .collect();
+        let newer = (1..=909).filter(|id| !(28..=900).contains(id)).map(|id| {
+            let (id, state) = (1000 + id, (id + 2) / 3);
+            format!("({id}, {state}, '2025-02-01 12:00:00')")
+        });
+        let rows: Vec<String> = match rules {
+            KEEP_LAST => rows.into_iter().chain(newer).collect(),
+            _ => rows,
+        };
+        let insert = format!("INSERT INTO job (id, state, at) VALUES {}", rows.join(", "));
+        installation.execute(&insert);
+        let few = json!({"run_families": 10});
+        let preview = installation.preview(few.clone()).expect("a preview");
+        let preview = &preview["rules"][0];
+        assert_eq!(preview["families"], 10, "{rules}: {preview}");
+        assert_eq!(preview["limited"], true, "{rules}: {preview}");
+        let most = rows.len().div_ceil(100);
+        let batches = preview["batches"].as_u64().expect("a number");
+        assert!(batches <= most as u64, "{rules}: {preview}");
+        let dry = json!({"run_families": 10, "dry_run": true});
+        for options in [dry, few] {
+            let run = installation.run(options).expect("a run");
+            assert_eq!(run["reason"], "run_families reached", "{rules}: {run}");
+            let run = &run["rules"][0];
+            assert_eq!(run["families"], 10, "{rules}: {run}");
+            let batches = run["batches"].as_u64().expect("a number");
+            assert!(batches <= most as u64, "{workers} workers: {run}");
+        }
+        // What comes next is the row behind the last one that was deleted.
+        let run = run(&mut installation);
+        assert_eq!(run["status"], "done", "{rules}: {run}");
+        assert_eq!(run["rules"][0]["families"], 2, "{rules}: {run}");
+        let kept = rows.len() - 12;
+        assert_eq!(left(&mut installation, "job").len(), kept, "{rules}");
+    }
 }

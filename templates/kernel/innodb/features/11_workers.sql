@@ -468,7 +468,7 @@ BEGIN
         WHERE s.rule = p_rule
         FOR UPDATE;
         IF NOT v_exhausted AND v_single THEN
-            CALL next_rows(p_run, p_rule, p_cutoff, LEAST(4 * p_take, p_families), v_claim, v_place);
+            CALL next_rows(p_run, p_rule, p_cutoff, 4 * p_take, v_claim, v_place);
             SET v_text = JSON_VALUE(v_place, '$[0]'), v_key = LEFT(JSON_UNQUOTE(JSON_EXTRACT(v_place, '$[1]')), 255);
         ELSEIF NOT v_exhausted THEN
             CALL next_claim(p_rule, p_cutoff, 4 * p_take, p_families, v_to_time, v_to_key, v_inherited, v_time, v_key, v_claim);

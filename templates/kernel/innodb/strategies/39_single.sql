@@ -177,6 +177,44 @@ BEGIN
     SELECT COUNT(r.position) INTO o_found FROM work_row AS r WHERE r.position > 0;
 END;
 
+-- single_within: of what was found, the rows before the one that would be one more to delete than a run still may.
+--# create procedure single_within
+CREATE PROCEDURE single_within(
+    IN    p_rule   varchar(64),
+    IN    p_pass   integer,
+    IN    p_most   bigint,
+    IN    p_as_of  datetime(6),
+    IN    p_cutoff datetime(6),
+    INOUT p_found  bigint
+)
+SQL SECURITY DEFINER
+COMMENT 'Where more than p_most of the p_found rows in work_row may be deleted, drops these and what lies behind. Answers how many stay.'
+BEGIN
+    DECLARE v_beyond bigint;
+    DECLARE v_text   longtext;
+    IF p_found > p_most THEN
+        CALL judge_single(p_rule, 1, p_pass, p_as_of, p_cutoff);
+        SELECT MAX(d.position)
+        INTO v_beyond
+        FROM (SELECT v.position FROM work_verdict AS v WHERE v.reason IS NULL ORDER BY v.position LIMIT 1 OFFSET p_most) AS d;
+        DELETE FROM work_verdict;
+        IF v_beyond IS NOT NULL THEN
+            DELETE FROM work_row WHERE position >= v_beyond;
+            SET p_found = p_found - ROW_COUNT();
+            SELECT CONCAT(
+                'REPLACE INTO work_cursor (position, pass, row_key, ', GROUP_CONCAT(n.name ORDER BY n.position SEPARATOR ', '),
+                ') SELECT 2, r.pass, r.row_key, ', GROUP_CONCAT(CONCAT('r.', n.name) ORDER BY n.position SEPARATOR ', '),
+                ' FROM work_row AS r ORDER BY r.position DESC LIMIT 1'
+            )
+            INTO v_text
+            FROM rule AS r
+            JOIN JSON_TABLE(r.document, '$.cursor[*]' COLUMNS (position FOR ORDINALITY, name varchar(64) PATH '$')) AS n
+            WHERE r.rule = p_rule;
+            CALL run_text(v_text);
+        END IF;
+    END IF;
+END;
+
 -- single_place, single_resume: where a run is, so that the next one continues after that: the row of work_cursor.
 --# create procedure single_place
 CREATE PROCEDURE single_place(IN p_rule varchar(64), IN p_table varchar(20), OUT o_place longtext)
@@ -589,8 +627,9 @@ BEGIN
             IF v_limit IS NULL THEN
                 CALL setting_of(p_rule, 'run_families', v_limit);
             END IF;
-            SET v_take = LEAST(v_present, v_batch, v_limit - v_done);
-            IF v_take <= 0 THEN
+            -- A batch looks at as many rows as one may have, however few of them the run may still delete.
+            SET v_take = LEAST(v_present, v_batch);
+            IF v_limit <= v_done THEN
                 SET o_state = 'run_families reached';
                 COMMIT;
                 LEAVE step;
@@ -615,7 +654,7 @@ BEGIN
                 SELECT COALESCE(MAX(c.pass), 1) INTO v_pass FROM work_cursor AS c WHERE c.position = 1;
             END IF;
             -- After an error rows are deleted by their keys one by one, so that the one that fails is known.
-            SET v_sweeps = NOT v_dry_run AND NOT v_halving AND v_again = 0 AND v_take > 1
+            SET v_sweeps = NOT v_dry_run AND NOT v_halving AND v_again = 0 AND v_take > 1 AND v_take <= v_limit - v_done
                 AND COALESCE(JSON_CONTAINS(v_document, 'true', '$.swept'), false);
             search: LOOP
                 IF v_sweeps THEN
@@ -655,6 +694,7 @@ BEGIN
             IF v_sweeps THEN
                 SET v_place = @windrow_place, v_key = JSON_VALUE(v_place, '$[1]');
             ELSE
+                CALL single_within(p_rule, v_pass, v_limit - v_done, v_as_of, v_cutoff, v_last);
                 SELECT c.row_key INTO v_key FROM work_cursor AS c WHERE c.position = 2;
             END IF;
             IF v_weigh > 0 AND v_last > 1 AND (SELECT COUNT(*) > 1 FROM rule_table AS t WHERE t.rule = p_rule) THEN
@@ -859,8 +899,7 @@ BEGIN
     DECLARE v_batch bigint;
     DECLARE v_limit bigint;
     CALL setting_of(p_rule, 'batch_rows', v_batch);
-    CALL setting_of(p_rule, 'run_families', v_limit);
-    SELECT IF(k.strategy = 'expiry', 1, LEAST(p.batch_families, v_batch, v_limit))
+    SELECT IF(k.strategy = 'expiry', 1, LEAST(p.batch_families, v_batch))
     INTO v_limit
     FROM rule AS k
     JOIN run_rule AS p ON p.run_id = p_run AND p.rule = k.rule
@@ -920,7 +959,7 @@ BEGIN
     SELECT k.skip_key, k.reason FROM work_skip AS k ORDER BY k.position;
     batches: LOOP
         CALL work_single(p_rule);
-        CALL search_single(p_rule, v_pass, GREATEST(LEAST(v_batch, v_limit - v_families), 1), p_as_of, v_cutoff, v_found);
+        CALL search_single(p_rule, v_pass, IF(v_families < v_limit, v_batch, 1), p_as_of, v_cutoff, v_found);
         SET v_more = v_found > 0 AND v_families >= v_limit;
         IF v_found = 0 OR v_more THEN
             CALL time_of_row(v_since, v_zoned, v_oldest);
@@ -937,6 +976,7 @@ BEGIN
             SET v_pass = v_pass + 1, v_here = 0, v_since = NULL, v_first = '';
             ITERATE batches;
         END IF;
+        CALL single_within(p_rule, v_pass, v_limit - v_families, p_as_of, v_cutoff, v_found);
         CALL single_moved();
         CALL judge_single(p_rule, 1, v_pass, p_as_of, v_cutoff);
         INSERT INTO work_skipped (skip_key, reason)

@@ -582,10 +582,7 @@ BEGIN
         ELSIF v_rule.strategy = 'partition' THEN
             v_batches := partition_idle(p_rule, v_run.as_of);
         ELSIF v_rule.strategy IN ('expiry', 'orphan', 'keep-last') THEN
-            v_batches := single_idle(
-                p_rule, v_run.as_of,
-                least(v_progress.batch_families, setting_of(p_rule, 'batch_rows'), families_left(v_run, v_progress))
-            );
+            v_batches := single_idle(p_rule, v_run.as_of, least(v_progress.batch_families, setting_of(p_rule, 'batch_rows')));
         ELSE
             v_batches := end_time_idle(p_rule, v_run.as_of);
         END IF;

@@ -422,7 +422,7 @@ BEGIN
     ELSIF v_rule.strategy IN ('expiry', 'orphan', 'keep-last') THEN
         SELECT n.o_claim, n.o_time, n.o_key
         INTO o_claim, o_time, o_key
-        FROM next_rows(p_run, p_rule, p_sweep, least(p_take, p_families)) AS n;
+        FROM next_rows(p_run, p_rule, p_sweep, p_take) AS n;
         RETURN;
     ELSE
         EXECUTE format('SELECT (%s)::text', cutoff_call(p_rule, '$1', '$2')) INTO v_cutoff USING p_run.as_of, v_retention;

@@ -119,9 +119,9 @@ COMMENT ON FUNCTION place_of(text, integer, anyelement) IS
     'What the row p_key of p_rule has in the columns along which the search goes in pass p_pass.';
 
 -- found_query: what a search answers in pass $1 at $5 with the cutoff $6: of the rows p_keys, an expression, or of the next $4 rows
--- behind $3. What is visible and of the time before o_before, it saw.
+-- behind $3, up to the first that would be one more to delete than p_most. What is visible and of the time before o_before, it saw.
 --# create function found_query
-CREATE OR REPLACE FUNCTION found_query(p_rule text, p_keys text DEFAULT 'NULL')
+CREATE OR REPLACE FUNCTION found_query(p_rule text, p_keys text DEFAULT 'NULL', p_most bigint DEFAULT NULL)
 RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -141,16 +141,23 @@ BEGIN
                 to_json(min(s.o_due) FILTER (WHERE s.o_reason IS NULL))::text AS o_oldest,
                 coalesce(array_agg(s.o_key::text) FILTER (WHERE s.o_reason <> ''), '{}') AS o_skip_keys,
                 coalesce(array_agg(s.o_reason) FILTER (WHERE s.o_reason <> ''), '{}') AS o_skip_reasons
-            FROM %s($1, %s, $3, $4, $5, $6) AS s
+            FROM %s AS s
         ) AS f
         OFFSET 0
         $found$,
-        p_rule, routine_of(p_rule, 'search'), p_keys
+        p_rule,
+        format(
+            CASE WHEN p_most IS NULL THEN '%s' ELSE
+                '(SELECT n.* FROM (SELECT r.*, count(*) FILTER (WHERE r.o_reason IS NULL) OVER (ROWS UNBOUNDED PRECEDING) AS o_number '
+                'FROM %s AS r) AS n WHERE n.o_number <= %s)'
+            END,
+            format('%s($1, %s, $3, $4, $5, $6)', routine_of(p_rule, 'search'), p_keys), p_most
+        )
     );
 END
 $windrow$;
 --# comment on function found_query
-COMMENT ON FUNCTION found_query(text, text) IS
+COMMENT ON FUNCTION found_query(text, text, bigint) IS
     'The query for what a search finds: how many rows and the place of the last, those to delete, where they are and the oldest of their '
     'times, and those that are due and stay, with the reasons.';
 
@@ -500,7 +507,7 @@ DECLARE
     v_run       run%ROWTYPE;
     v_progress  run_rule%ROWTYPE;
     v_passes    text[] := ARRAY(SELECT jsonb_array_elements_text(r.document -> 'passes') FROM rule AS r WHERE r.rule = p_rule);
-    v_found     constant text := found_query(p_rule);
+    v_found     text;
     v_shared    boolean := (SELECT s.workers > 1 AND r.divided FROM rule AS r CROSS JOIN spec AS s WHERE r.rule = p_rule);
     v_claimed   text[];
     v_claim     jsonb;
@@ -513,6 +520,7 @@ DECLARE
     v_time      text;
     v_at        text;
     v_take      bigint;
+    v_left      bigint;
     v_count     bigint;
     v_key       text;
     v_members   text[];
@@ -527,10 +535,13 @@ BEGIN
     END IF;
     SELECT * INTO STRICT v_run FROM run AS r WHERE r.run_id = p_run;
     SELECT * INTO STRICT v_progress FROM run_rule AS r WHERE r.run_id = p_run AND r.rule = p_rule;
-    v_take := least(v_progress.batch_families, setting_of(p_rule, 'batch_rows'), families_left(v_run, v_progress));
-    IF v_take <= 0 THEN
+    v_left := families_left(v_run, v_progress);
+    IF v_left <= 0 THEN
         RETURN 'run_families reached';
     END IF;
+    -- A batch looks at as many rows as one may have, however few of them the run may still delete.
+    v_take := least(v_progress.batch_families, setting_of(p_rule, 'batch_rows'));
+    v_found := found_query(p_rule, p_most => CASE WHEN v_left < v_take THEN v_left END);
     v_cutoff := cutoff_of(p_rule, v_run.as_of, seconds(v_run.options ->> 'retention'));
     v_state := take_locks(p_run, p_rule);
     IF v_state IS NOT NULL THEN
@@ -675,11 +686,11 @@ SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_rule      rule%ROWTYPE;
-    v_found     constant text := format('SELECT f.*, f.o_keys::text[] AS o_texts FROM (%s) AS f', found_query(p_rule));
     v_names     text[];
     v_cutoff    timestamptz := cutoff_of(p_rule, p_as_of, seconds(p_options ->> 'retention'));
     v_size      bigint := setting_of(p_rule, 'batch_rows');
     v_limit     bigint := coalesce((p_options ->> 'run_families')::bigint, setting_of(p_rule, 'run_families'));
+    v_left      bigint;
     v_pass      integer := 1;
     v_after     text[];
     v_judged    record;
@@ -705,10 +716,14 @@ BEGIN
         v_reasons := array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(v_keys)]);
     END IF;
     LOOP
-        EXECUTE v_found
+        v_left := v_limit - v_families;
+        EXECUTE format(
+            'SELECT f.*, f.o_keys::text[] AS o_texts FROM (%s) AS f',
+            found_query(p_rule, p_most => CASE WHEN v_left BETWEEN 1 AND v_size - 1 THEN v_left END)
+        )
         INTO v_judged
-        USING v_pass, NULL::text, v_after, greatest(least(v_size, v_limit - v_families), 1), p_as_of, v_cutoff;
-        v_more := v_judged.o_found > 0 AND v_families >= v_limit;
+        USING v_pass, NULL::text, v_after, CASE WHEN v_left > 0 THEN v_size ELSE 1 END, p_as_of, v_cutoff;
+        v_more := v_judged.o_found > 0 AND v_left <= 0;
         IF v_judged.o_found = 0 OR v_more THEN
             v_passes := v_passes || json_build_object('pass', v_names[v_pass], 'rows', v_here, 'oldest_end_time', v_since::json,
                 'sample_keys', v_first);

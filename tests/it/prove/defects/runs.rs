@@ -5,6 +5,8 @@ use crate::support::defect::Defect;
 
 const DRY: &str = "binlog::SERVER::what_is_rolled_back_is_not_in_the_binary_log";
 
+const FEW: &str = "forward::SERVER::a_run_that_may_delete_few_rows_more_looks_at_whole_batches";
+
 /// Of which rule the next run does not begin.
 const TURN: &str = "AND NOT r.dry_run\n          AND p.cursor_time IS NOT NULL\n";
 
@@ -51,6 +53,29 @@ pub(super) const DEFECTS: &[Defect] = &[
         postgres: &[edit(TURN, STOPPED)],
         mysql: &[edit(TURN, STOPPED)],
         noticed_by: &["forward::SERVER::a_rule_of_which_rows_fail_leaves_time_to_the_next"],
+    },
+    Defect {
+        name: "last-rows-one-by-one",
+        what: "near run_families, a batch of single rows looks at no more rows than the run may still delete",
+        postgres: &[edit(
+            "v_take := least(v_progress.batch_families, setting_of(p_rule, 'batch_rows'));\n    v_found",
+            "v_take := least(v_progress.batch_families, setting_of(p_rule, 'batch_rows'), v_left);\n    v_found",
+        )],
+        mysql: &[edit(
+            "SET v_take = LEAST(v_present, v_batch);",
+            "SET v_take = LEAST(v_present, v_batch, v_limit - v_done);",
+        )],
+        noticed_by: &[FEW],
+    },
+    Defect {
+        name: "more-than-it-may",
+        what: "a batch of single rows deletes all that it finds, however few the run may still delete",
+        postgres: &[edit(
+            "p_most => CASE WHEN v_left < v_take THEN v_left END",
+            "p_most => NULL",
+        )],
+        mysql: &[edit("IF p_found > p_most THEN", "IF false THEN")],
+        noticed_by: &[FEW],
     },
     Defect {
         name: "looked-at-twice",

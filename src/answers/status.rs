@@ -300,6 +300,9 @@ pub struct Due {
     /// Whether that run was a dry run.
     #[serde(default)]
     pub last_look_dry_run: Option<bool>,
+    /// Whether that run saw everything of the rule that was due, however it went on with other rules.
+    #[serde(default)]
+    pub last_look_complete: Option<bool>,
     /// Rows per second of the last runs; none before the first that took long enough.
     #[serde(default)]
     pub rows_per_second: Option<f64>,

@@ -215,8 +215,10 @@ pub(super) fn status() -> String {
         'window_open', JSON_EXTRACT(IF((SELECT m.value FROM {{w}}.metrics AS m WHERE m.name = 'windrow_window_open') = 1, 'true', 'false'), '$'),
         'rules', JSON_EXTRACT(COALESCE((SELECT JSON_ARRAYAGG(JSON_OBJECT({backlog},
                 'last_look', r.run_id, 'last_look_at', {looked}, 'last_look_status', r.status,
-                'last_look_dry_run', JSON_EXTRACT(IF(r.dry_run, 'true', 'false'), '$')))
-            FROM {{w}}.backlog AS b JOIN {{w}}.last_look AS l USING (rule) LEFT JOIN {{w}}.run AS r ON r.run_id = l.run_id), '[]'), '$'),
+                'last_look_dry_run', JSON_EXTRACT(IF(r.dry_run, 'true', 'false'), '$'),
+                'last_look_complete', JSON_EXTRACT(IF(r.status = 'done' OR p.cursor_time IS NULL, 'true', 'false'), '$')))
+            FROM {{w}}.backlog AS b JOIN {{w}}.last_look AS l USING (rule) LEFT JOIN {{w}}.run AS r ON r.run_id = l.run_id
+            LEFT JOIN {{w}}.run_rule AS p ON p.run_id = l.run_id AND p.rule = l.rule), '[]'), '$'),
         'undeletable', JSON_EXTRACT(COALESCE((SELECT JSON_ARRAYAGG({undeletable}) FROM {{w}}.undeletable AS u), '[]'), '$'),
         'metrics', JSON_EXTRACT(COALESCE((SELECT JSON_ARRAYAGG({metric}) FROM {{w}}.metrics AS m), '[]'), '$')
     )",

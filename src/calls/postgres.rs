@@ -39,8 +39,9 @@ pub(super) const STATUS: &str = "
         'window_open', {w}.in_window(now()),
         'rules', (SELECT coalesce(jsonb_agg(to_jsonb(b) || jsonb_build_object(
                 'last_look', r.run_id, 'last_look_at', r.finished_at, 'last_look_status', r.status,
-                'last_look_dry_run', r.dry_run)), '[]')
-            FROM {w}.backlog b JOIN {w}.last_look l USING (rule) LEFT JOIN {w}.run r ON r.run_id = l.run_id),
+                'last_look_dry_run', r.dry_run, 'last_look_complete', r.status = 'done' OR p.cursor_time IS NULL)), '[]')
+            FROM {w}.backlog b JOIN {w}.last_look l USING (rule) LEFT JOIN {w}.run r ON r.run_id = l.run_id
+            LEFT JOIN {w}.run_rule p ON p.run_id = l.run_id AND p.rule = l.rule),
         'undeletable', (SELECT coalesce(jsonb_agg(to_jsonb(u) ORDER BY u.families DESC, u.rule, u.reason), '[]') FROM {w}.undeletable u),
         'metrics', (SELECT coalesce(jsonb_agg(to_jsonb(m)), '[]') FROM {w}.metrics m)
     )::text";

@@ -29,6 +29,9 @@ impl Reason {
     }
 }
 
+/// The reason of what has no time to count from: that is not due itself.
+pub const UNDATED: &str = "UNDATED_MEMBER";
+
 /// Every reason.
 pub const REASONS: [Reason; 11] = [
     reason("HELD", "a hold keeps it", "a member is on hold").or(
@@ -43,7 +46,7 @@ pub const REASONS: [Reason; 11] = [
          check whether `final` in the spec lacks a state.",
     ),
     reason(
-        "UNDATED_MEMBER",
+        UNDATED,
         "it has no time to count from: no end time, or no removal time",
         "a member is final but has neither an end time nor a fallback for it (`end_time = \"end_date else updated_at\"`); \
          or, if rows of another table determine the end (`end_time = \"max(step.completed_at)\"`), one of these has not \

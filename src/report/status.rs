@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::words::{instant, long, text};
 use crate::answers::{Due, Running, Status, Undeletable};
-use crate::facts::meaning;
+use crate::facts::{UNDATED, meaning};
 use crate::ui::Align::{Left, Right};
 use crate::ui::{Table, count, counted};
 
@@ -194,7 +194,10 @@ fn due(rules: &[Due], undeletable: &[Undeletable]) -> String {
         |value: Option<f64>| value.map_or(String::new(), |value| count(value.round() as i64));
     for rule in rules {
         let families = count(rule.families);
-        let stay = undeletable.iter().filter(|it| it.rule == rule.rule);
+        // What has no time is not due.
+        let stay = undeletable
+            .iter()
+            .filter(|it| it.rule == rule.rule && it.reason != UNDATED);
         due.row([
             rule.rule.clone(),
             match rule.counted_at {
@@ -249,13 +252,13 @@ fn verdict(rule: &Due, stays: i64) -> String {
     if rule.last_look.is_none() {
         return "no run has examined everything that is due yet".to_owned();
     }
-    if families <= stays {
-        return "yes: everything due is kept, see below".to_owned();
-    }
     if rule.last_look_dry_run == Some(true) {
         return "not yet: a dry run examined it last, and deleted nothing".to_owned();
     }
-    if rule.last_look_status.as_deref() == Some("done") {
+    if families <= stays {
+        return "yes: everything due is kept, see below".to_owned();
+    }
+    if rule.last_look_complete == Some(true) {
         return "yes: the last run left nothing that may be deleted".to_owned();
     }
     let left = work(rule, families - stays);
@@ -314,36 +317,43 @@ mod tests {
 
     #[test]
     fn each_rule_is_told_whether_the_runs_keep_up_and_what_cannot_go() {
-        let rule = |name: &str, families: i64, status: Value, due: Value, gone: Value| {
+        let rule = |name: &str, families: i64, complete: Value, due: Value, gone: Value| {
             json!({"rule": name, "families": families, "rows": families * 30, "oldest_age_seconds": 8_640_000.5,
                 "counted_at": "2026-11-22T00:00:00Z", "due_per_hour": due, "deleted_per_hour": gone,
-                "last_look": if status.is_null() { Value::Null } else { json!(7) }, "last_look_status": status})
+                "last_look": if complete.is_null() { Value::Null } else { json!(7) }, "last_look_status": "stopped",
+                "last_look_complete": complete})
         };
-        let mut fast = rule("g", 500, json!("stopped"), json!(60.0), json!(80.0));
+        let mut fast = rule("g", 500, json!(false), json!(60.0), json!(80.0));
         fast["rows_per_second"] = json!(1000.0);
-        let mut dry = rule("h", 6553, json!("done"), Value::Null, Value::Null);
+        let mut dry = rule("h", 6553, json!(true), Value::Null, Value::Null);
         dry["last_look_dry_run"] = json!(true);
-        let mut more = rule("e", 10_000, json!("stopped"), Value::Null, Value::Null);
+        let mut held = rule("k", 3, json!(true), Value::Null, Value::Null);
+        held["last_look_dry_run"] = json!(true);
+        let mut more = rule("e", 10_000, json!(false), Value::Null, Value::Null);
         more["counted_at"] = Value::Null;
         let rules: Vec<Due> = read(
             "status",
             &json!([
-                rule("a", 0, json!("done"), json!(5.0), json!(5.0)),
-                rule("b", 3, json!("done"), json!(5.0), json!(5.0)),
-                rule("c", 4810, json!("stopped"), json!(60.0), json!(80.0)),
-                rule("d", 9000, json!("stopped"), json!(80.2), json!(60.0)),
+                rule("a", 0, json!(true), json!(5.0), json!(5.0)),
+                rule("b", 3, json!(true), json!(5.0), json!(5.0)),
+                rule("c", 4810, json!(false), json!(60.0), json!(80.0)),
+                rule("d", 9000, json!(false), json!(80.2), json!(60.0)),
                 more,
                 rule("f", 5, Value::Null, Value::Null, Value::Null),
                 fast,
                 dry,
-                rule("i", 2, json!("stopped"), json!(5.0), json!(6.0))
+                rule("i", 2, json!(false), json!(5.0), json!(6.0)),
+                rule("j", 10, json!(true), json!(5.0), json!(6.0)),
+                held
             ]),
         )
         .expect("rules");
         let stay: Vec<Undeletable> = read("status", &json!([
                 {"rule": "b", "reason": "HELD", "families": 3, "sample_key": "17", "oldest_age_seconds": 90_000.0},
                 {"rule": "i", "reason": "FAILED", "families": 2, "sample_key": "19", "oldest_age_seconds": null},
-                {"rule": "c", "reason": "UNDATED_MEMBER", "families": 10, "sample_key": "18", "oldest_age_seconds": null}]))
+                {"rule": "c", "reason": "UNDATED_MEMBER", "families": 10, "sample_key": "18", "oldest_age_seconds": null},
+                {"rule": "j", "reason": "UNDATED_MEMBER", "families": 10, "sample_key": "20", "oldest_age_seconds": null},
+                {"rule": "k", "reason": "HELD", "families": 3, "sample_key": "21", "oldest_age_seconds": null}]))
         .expect("what stays");
         insta::assert_snapshot!(due(&rules, &stay) + &undeletable(&stay), @r"
 

@@ -20,6 +20,7 @@ use crate::support::world::{DAY, Row, SECOND};
 tests! {
     every_server: [
         a_run_counts_what_is_due_of_its_own_rules,
+        each_rule_is_told_by_what_a_run_saw_of_it,
         the_metrics_follow_the_ledger,
     ],
 }
@@ -384,4 +385,61 @@ retention = { default = "30d" }
     };
     assert_eq!(counted(json!({"rule": "mails"})), ["mails"]);
     assert_eq!(counted(json!({})), ["mails", "events", "mails"]);
+}
+
+/// The line of a rule in what `status` says.
+fn line_of(installation: &mut Installation, rule: &str) -> String {
+    let calls = Calls::new(installation.dialect, &installation.control, "sight");
+    let status = installation.document(&calls.status(), "sight");
+    let screen = report::status(&answers::read("status", &status).expect("a status"));
+    let mut lines = screen.lines();
+    let line = lines.find(|line| line.split_whitespace().next() == Some(rule));
+    line.unwrap_or_else(|| panic!("{screen}")).to_owned()
+}
+
+/// Of two rules, a run is through with the second. Rows without an end are kept, but they are none of those that are due.
+fn each_rule_is_told_by_what_a_run_saw_of_it(dialect: Dialect) {
+    let rule = |table: &str| {
+        format!(
+            "[rules.{table}]
+strategy  = \"end-time\"
+root      = \"{table}\"
+final     = {{ state = 1 }}
+end_time  = \"at timestamp\"
+retention = {{ default = \"30d\" }}
+"
+        )
+    };
+    let spec = format!(
+        "name = \"sight\"\n\n[tables]\nevents = {{ key = \"id integer\" }}\nmails = {{ key = \"id integer\" }}\n\n{}\n{}",
+        rule("events"),
+        rule("mails")
+    );
+    let time = match dialect {
+        Dialect::Postgres => "timestamp",
+        Dialect::Mysql | Dialect::Mariadb => "datetime(6)",
+    };
+    let schema = ["events", "mails"].map(|table| {
+        format!(
+            "CREATE TABLE {table} (id integer PRIMARY KEY, state integer NOT NULL, at {time} NULL);
+             INSERT INTO {table} VALUES (1, 1, '2020-01-01'), (2, 1, '2020-01-02'), (3, 1, NULL), (4, 1, NULL), (5, 1, NULL);\n"
+        )
+    });
+    let mut installation = Installation::of(dialect, &schema.concat(), &graph_of(&spec));
+    installation.arm();
+    installation
+        .run(json!({"dry_run": true}))
+        .expect("a dry run");
+    let mails = line_of(&mut installation, "mails");
+    assert!(mails.contains("not yet: a dry run"), "{mails}");
+    let few = json!({"rule": "events", "name": "run_families", "value": 1});
+    installation.call("set_setting", few).expect("a setting");
+    let run = installation.run(json!({})).expect("a run");
+    assert_eq!(run["reason"], "run_families reached", "{run}");
+    installation.execute("INSERT INTO mails VALUES (6, 1, '2020-01-06')");
+    let mails = line_of(&mut installation, "mails");
+    let left_nothing = "yes: the last run left nothing that may be deleted";
+    assert!(mails.ends_with(left_nothing), "{mails}");
+    let events = line_of(&mut installation, "events");
+    assert!(!events.contains("yes"), "{events}");
 }

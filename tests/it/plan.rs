@@ -54,6 +54,7 @@ limits    = { batch_rows = 300 }
 strategy  = "expiry"
 root      = "mail"
 time      = "expires"
+fallback  = { time = "made", retention = { default = "30d" } }
 limits    = { batch_rows = 40 }
 "#;
 
@@ -61,6 +62,9 @@ limits    = { batch_rows = 40 }
 const DUE: i64 = 1_200;
 const HELD: i64 = 2;
 const SOON: i64 = 70;
+
+/// Mails that have no time at all.
+const UNDATED: i64 = 900;
 
 struct World {
     dialect: Dialect,
@@ -182,7 +186,7 @@ impl World {
              CREATE TABLE step (id bigint PRIMARY KEY, job_id bigint, name varchar(200));
              CREATE TABLE task (id bigint PRIMARY KEY, root_id bigint, remove_at {time});
              CREATE TABLE event (root_id bigint, remove_at {time}, payload varchar(200));
-             CREATE TABLE mail (id bigint PRIMARY KEY, expires {time}, body varchar(200));
+             CREATE TABLE mail (id bigint PRIMARY KEY, expires {time}, made {time}, body varchar(200));
              CREATE TABLE n (n bigint PRIMARY KEY);
              INSERT INTO n VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)"
         ));
@@ -208,8 +212,13 @@ impl World {
             "INSERT INTO event SELECT t.root_id, t.remove_at, repeat('e', 50) FROM task AS t CROSS JOIN n WHERE n.n < 3",
         );
         self.execute(&format!(
-            "INSERT INTO mail SELECT x.n, {}, repeat('m', 150) FROM {numbers} WHERE x.n <= 300",
+            "INSERT INTO mail SELECT x.n, {}, NULL, repeat('m', 150) FROM {numbers} WHERE x.n <= 300",
             ago("(60 * (200 - x.n) + 30)")
+        ));
+        // They can never become due.
+        self.execute(&format!(
+            "INSERT INTO mail SELECT x.n, NULL, NULL, 'm' FROM {numbers} WHERE x.n BETWEEN 301 AND {}",
+            300 + UNDATED
         ));
         self.execute(match self.dialect {
             Dialect::Postgres => "VACUUM ANALYZE",
@@ -421,6 +430,7 @@ fn samples(world: &World, exact: &Value) -> f64 {
         [200.0; 3]
     );
     assert_eq!(mails["sample"], "first");
+    assert_eq!(mails["stays"]["UNDATED_MEMBER"], UNDATED as f64);
     let capped = world.plan("--rule jobs --count 100");
     let capped = rule(&capped, "jobs");
     assert!(

@@ -11,9 +11,10 @@ use serde_json::{Value, json};
 use crate::answers::{self, Figures, Outlook, OutlookPart, Preview};
 use crate::cli::Plan;
 use crate::commands::session::Session;
+use crate::facts::UNDATED;
 use crate::failure::Failure;
 use crate::forecast::{self, InflowFrom, Slice};
-use crate::graph::Rule;
+use crate::graph::{Rule, Single};
 use crate::interrupt;
 use crate::spec::duration;
 
@@ -73,12 +74,16 @@ impl Backlog {
         }
     }
 
-    /// Adds what a preview found, times a factor.
-    fn add(&mut self, preview: &Figures, factor: f64) {
+    /// Adds what a preview found, times a factor; what has no time, times another one.
+    fn add(&mut self, preview: &Figures, factor: f64, undated: f64) {
         for (table, rows) in preview.tables.iter().flat_map(|tables| &tables.0) {
             *self.tables.entry(table.clone()).or_default() += *rows as f64 * factor;
         }
         for (reason, families) in &preview.skipped.0 {
+            let factor = match reason.as_str() {
+                UNDATED => undated,
+                _ => factor,
+            };
             *self.stays.entry(reason.clone()).or_default() += *families as f64 * factor;
         }
     }
@@ -135,7 +140,7 @@ pub(super) fn look(
                 backlog.batches = batches.max(fewest(backlog.rows));
                 backlog.without_policy = preview.without_policy;
                 backlog.oldest = preview.oldest_end_time;
-                backlog.add(&preview.figures, 1.0);
+                backlog.add(&preview.figures, 1.0, 1.0);
             }
             None => backlog.notes.push(format!(
                 "the preview of {due} families was stopped after {}: what would be deleted is not known",
@@ -203,9 +208,14 @@ fn sample(
         backlog.armed = Some(answer.armed);
         let preview = only(answer.rules, rule, "preview")?;
         let figures = preview.figures;
+        // Rows without a time are not due; a preview from a time on leaves them out.
+        let undated = match from {
+            None => figures.skipped.get(UNDATED).copied().unwrap_or(0),
+            Some(_) => 0,
+        };
         let slice = Slice {
             stands_for,
-            looked: (figures.families + figures.skipped_families) as f64,
+            looked: (figures.families + figures.skipped_families - undated) as f64,
             going: figures.families as f64,
             rows: figures.rows as f64,
             batches: figures.batches as f64,
@@ -218,7 +228,13 @@ fn sample(
     let all: f64 = slices.iter().map(|(slice, _)| slice.stands_for).sum();
     for (slice, preview) in &mut slices {
         slice.stands_for *= due / all;
-        backlog.add(preview, slice.stands_for / slice.looked);
+        let factor = slice.stands_for / slice.looked;
+        // Of these, a preview has counted all.
+        let undated = match rule.single() {
+            Some(Single::Expiry { .. }) => 1.0,
+            _ => factor,
+        };
+        backlog.add(preview, factor, undated);
     }
     let slices: Vec<Slice> = slices.into_iter().map(|(slice, _)| slice).collect();
     let estimate = forecast::estimate(&slices);

@@ -114,7 +114,7 @@ pub struct Uninstalled {
     pub dropped: bool,
     /// What, in order.
     pub objects: Vec<DroppedObject>,
-    /// Indexes that are kept because another installation needs them.
+    /// Indexes that are kept because another installation needs them, or may need them: it could not be asked.
     pub kept_indexes: Vec<KeptIndex>,
     /// Archive tables that have rows, or had.
     pub archives: Vec<String>,
@@ -134,7 +134,7 @@ pub struct DroppedObject {
 pub struct KeptIndex {
     /// Its name.
     pub index: String,
-    /// The control schema of the installation that needs it.
+    /// The control schema of the installation that needs it or may need it.
     pub needed_by: String,
 }
 

@@ -38,23 +38,43 @@ pub(super) fn overlaps(session: &mut Session) -> anyhow::Result<Vec<Overlap>> {
         .collect())
 }
 
-/// The indexes that other installations need, each with the control schema of one.
-pub(super) fn needed_indexes(
-    session: &mut Session,
-    ui: &Ui,
-) -> anyhow::Result<BTreeMap<String, String>> {
-    let mut needed = BTreeMap::new();
+/// The indexes that other installations need.
+#[derive(Default)]
+pub(super) struct Needed {
+    /// Each with the control schema of one that needs it.
+    known: BTreeMap<String, String>,
+    /// The control schema of one that could not be asked: it may need any.
+    pub(super) unknown: Option<String>,
+}
+
+impl Needed {
+    /// The control schema of an installation that needs an index or may need it, and how to say that.
+    pub(super) fn by(&self, index: &str) -> Option<(&str, &'static str)> {
+        match self.known.get(index) {
+            Some(control) => Some((control, "also needs it")),
+            None => Some((self.unknown.as_deref()?, "may need it")),
+        }
+    }
+}
+
+/// The indexes that other installations need.
+pub(super) fn needed_indexes(session: &mut Session, ui: &Ui) -> anyhow::Result<Needed> {
+    let mut needed = Needed::default();
     for other in overlaps(session)? {
         let control = other.owner.strip_suffix("_owner").unwrap_or(&other.owner);
         let sql = session.calls.needed_indexes(control);
         match session.database.query(&sql, &[]) {
             Ok(rows) => {
                 let names = rows.into_iter().flatten().flatten();
-                needed.extend(names.map(|name| (name, control.to_owned())));
+                let names = names.map(|name| (name, control.to_owned()));
+                needed.known.extend(names);
             }
-            Err(error) => ui.warning(&format!(
-                "cannot determine which indexes `{control}` needs: {error:#}"
-            )),
+            Err(error) => {
+                ui.warning(&format!(
+                    "cannot determine which indexes `{control}` needs: {error:#}"
+                ));
+                needed.unknown = Some(control.to_owned());
+            }
         }
     }
     Ok(needed)

@@ -46,19 +46,27 @@ pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
     };
     let mut statements = Vec::new();
     for statement in &file.statements {
-        match index_of(statement).and_then(|name| Some((name, needed.get(name)?))) {
+        match index_of(statement).and_then(|name| Some((name, needed.by(name)?))) {
             // MySQL drops an index in several steps.
-            Some((name, control)) => {
+            Some((name, (control, needs))) => {
                 if drops(statement) {
-                    ui.note(&format!("index {name} is kept: `{control}` also needs it"));
+                    ui.note(&format!("index {name} is kept: `{control}` {needs}"));
                     answer.kept_indexes.push(KeptIndex {
                         index: name.to_owned(),
-                        needed_by: control.clone(),
+                        needed_by: control.to_owned(),
                     });
                 }
             }
             None => statements.push(as_it_can_go(&mut session, statement)?),
         }
+    }
+    if let Some(control) = &needed.unknown
+        && !answer.kept_indexes.is_empty()
+    {
+        ui.hint(&format!(
+            "run `windrow uninstall` again with an account that may read `{control}`: it drops the indexes that nobody needs; \
+             or drop them by hand"
+        ));
     }
     if !args.yes {
         let drops = statements.iter().filter(|statement| drops(statement));

@@ -629,7 +629,21 @@ fn an_index_that_another_spec_needs_stays() {
         .windrow("uninstall SPEC")
         .expect(0, &["index windrow_t_ds_alert_workflow_instance_id is kept: `windrow_second` also needs it"])
         .without(&["drop index"]);
-    database.windrow("uninstall SPEC --yes").expect(0, &[]);
+    // One that cannot be asked may need all of them.
+    database.sql("ALTER TABLE windrow_second.spec RENAME TO unreadable");
+    database.windrow("uninstall SPEC --yes").expect(
+        0,
+        &[
+            "cannot determine which indexes `windrow_second` needs",
+            "index windrow_t_ds_alert_workflow_instance_id is kept: `windrow_second` may need it",
+            "with an account that may read `windrow_second`",
+        ],
+    );
+    assert_eq!(database.number(made), before);
+    database.sql("ALTER TABLE windrow_second.unreadable RENAME TO spec");
+    database
+        .windrow("uninstall SPEC --yes")
+        .expect(0, &["is kept: `windrow_second` also needs it"]);
     assert_eq!(database.number(made), before);
     database
         .windrow(&format!("verify {second}"))

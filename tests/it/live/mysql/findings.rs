@@ -532,6 +532,19 @@ fn an_index_that_another_spec_needs_stays() {
         let made = "SELECT COUNT(DISTINCT table_name, index_name) FROM information_schema.statistics WHERE index_name LIKE 'windrow%'";
         let before = server.number(made);
         assert!(before > 3, "{flavour:?}");
+        // One that cannot be asked may need all of them.
+        let list = "windrow_second.known_index";
+        server.sql(&format!("RENAME TABLE {list} TO windrow_second.unreadable"));
+        server.windrow("uninstall SPEC --yes").expect(
+            0,
+            &[
+                "cannot determine which indexes `windrow_second` needs",
+                "is kept: `windrow_second` may need it",
+                "with an account that may read `windrow_second`",
+            ],
+        );
+        assert_eq!(server.number(made), before, "{flavour:?}");
+        server.sql(&format!("RENAME TABLE windrow_second.unreadable TO {list}"));
         server
             .windrow("uninstall SPEC --yes")
             .expect(0, &["is kept: `windrow_second` also needs it"]);

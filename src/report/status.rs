@@ -367,11 +367,15 @@ mod tests {
         g                 500   15,000  100 days     60         80  catches up: about 15.0 s of work left
         h               6,553  196,590  100 days                    not yet: a dry run examined it last, and deleted nothing
         i                   2       60  100 days      5          6  yes: everything due is kept, see below
+        j                  10      300  100 days      5          6  yes: the last run left nothing that may be deleted
+        k                   3       90  100 days                    not yet: a dry run examined it last, and deleted nothing
 
         kept            rule  families       oldest  its key  because
         HELD            b            3  25 h 00 min  17       a hold keeps it
         FAILED          i            2               19       deleting it raised an error
         UNDATED_MEMBER  c           10               18       it has no time to count from: no end time, or no removal time
+        UNDATED_MEMBER  j           10               20       it has no time to count from: no end time, or no removal time
+        HELD            k            3               21       a hold keeps it
         ");
     }
 }

@@ -225,9 +225,9 @@ END
 $windrow$;
 {% if rule.timed.partition.ahead -%}
 -- {{ rule.name }}_make_partition: makes a partition of {{ rule.timed.partition.told }}, like p_like, which is one: with the same owner,
--- rights, storage and foreign keys (p_keys, to p_twins). What the table itself has (columns, checks, indexes, keys, row triggers) it gets
--- from that. The table is made first, then attached: the application writes meanwhile. Whoever wants the default partition waits
--- for the two locks that are waited for, p_wait milliseconds at most.
+-- rights, storage and foreign keys (p_keys, to p_twins; p_like: to itself). What the table itself has (columns, checks, indexes, keys,
+-- row triggers) it gets from that. The table is made first, then attached: the application writes meanwhile. Whoever wants the default
+-- partition waits for the two locks that are waited for, p_wait milliseconds at most.
 --# create function {{ control }}.{{ rule.name }}_make_partition
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_make_partition(
     p_place integer, p_like oid, p_name text, p_from text, p_to text, p_keys oid[], p_twins oid[], p_wait integer
@@ -282,18 +282,25 @@ BEGIN
     IF v_like.relforcerowsecurity THEN
         EXECUTE format('ALTER TABLE %s FORCE ROW LEVEL SECURITY', v_new);
     END IF;
+    -- A key to the partition itself needs an index that comes when it is attached.
     FOR v_text IN
-        SELECT format('ALTER TABLE %s ADD %s', v_new,
-            replace(
-                pg_get_constraintdef(k.oid), format('REFERENCES %s(', k.confrelid::regclass),
-                format('REFERENCES %s(', w.twin::regclass)
-            ))
-        FROM unnest(p_keys, p_twins) AS w(key, twin)
-        JOIN pg_constraint AS k ON k.oid = w.key AND k.conrelid = p_like
+        SELECT s.statement
+        FROM (
+            SELECT
+                CASE WHEN w.twin = p_like THEN 3 ELSE 1 END,
+                format('ALTER TABLE %s ADD %s', v_new, replace(
+                    pg_get_constraintdef(k.oid), format('REFERENCES %s(', k.confrelid::regclass),
+                    format('REFERENCES %s(', CASE WHEN w.twin = p_like THEN v_new ELSE w.twin::regclass::text END)
+                ))
+            FROM unnest(p_keys, p_twins) AS w(key, twin)
+            JOIN pg_constraint AS k ON k.oid = w.key AND k.conrelid = p_like
+            UNION ALL
+            SELECT 2, format('ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM (%L) TO (%L)', v_table, v_new, p_from, p_to)
+        ) AS s(place, statement)
+        ORDER BY s.place
     LOOP
         EXECUTE v_text;
     END LOOP;
-    EXECUTE format('ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM (%L) TO (%L)', v_table, v_new, p_from, p_to);
     -- What says which row it is to a subscriber: the index that comes from the same one of the table.
     SELECT n.inhrelid::regclass::text
     INTO v_index

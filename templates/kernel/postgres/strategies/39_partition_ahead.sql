@@ -312,10 +312,10 @@ COMMENT ON FUNCTION default_obstacle(text, regclass, text, text) IS
     'Why the default partition of p_table keeps one from p_from to p_to from being made. NULL: it does not. Counts to 1000.';
 
 -- partition_keys: the foreign keys of a partition that its table has not. One to a partition of another table of the rule is
--- made to that of the same time.
+-- made to that of the same time, and one to the partition itself to the new one.
 --# create function partition_keys
 CREATE OR REPLACE FUNCTION partition_keys(p_rule text, p_like oid, p_from text, p_to text)
-RETURNS TABLE (o_key oid, o_twin oid)
+RETURNS TABLE (o_key oid, o_twin oid, o_place bigint)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 SET datestyle = 'ISO, YMD'
@@ -323,7 +323,7 @@ SET timezone = 'UTC'
 AS $windrow$
 BEGIN
     RETURN QUERY
-    SELECT k.oid, CASE WHEN p.o_id IS NULL THEN k.confrelid ELSE w.o_id END
+    SELECT k.oid, CASE WHEN p.o_id IS NULL OR p.o_id = p_like THEN k.confrelid ELSE w.o_id END, p.o_place
     FROM pg_constraint AS k
     LEFT JOIN partitions_of(p_rule) AS p ON p.o_id = k.confrelid
     LEFT JOIN LATERAL (
@@ -341,8 +341,42 @@ END
 $windrow$;
 --# comment on function partition_keys
 COMMENT ON FUNCTION partition_keys(text, oid, text, text) IS
-    'The foreign keys of partition p_like that are its own, and which table those of a partition from p_from to p_to refer to; NULL: there '
-    'is none of that time yet.';
+    'The foreign keys of partition p_like that are its own, and which table those of a partition from p_from to p_to refer to: p_like, if '
+    'it is itself; NULL, if there is none of that time yet. o_place: that of its partitioned table in the rule.';
+
+-- keys_obstacle: which foreign key would refer to a partition that is not there, nor made before.
+--# create function keys_obstacle
+CREATE OR REPLACE FUNCTION keys_obstacle(
+    p_rule text, p_like oid, p_from text, p_to text, p_places bigint[] DEFAULT '{}', p_spans tstzrange[] DEFAULT '{}'
+)
+RETURNS text
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET datestyle = 'ISO, YMD'
+SET timezone = 'UTC'
+AS $windrow$
+BEGIN
+    RETURN (
+        SELECT format('the foreign key %s of partition %s refers to a partition, and there is none of this time: make that one', c.conname,
+            p_like::regclass)
+        FROM partition_keys(p_rule, p_like, p_from, p_to) AS k
+        JOIN pg_constraint AS c ON c.oid = k.o_key
+        WHERE k.o_twin IS NULL
+          AND NOT EXISTS (
+              SELECT
+              FROM unnest(p_places, p_spans) AS m(place, span)
+              WHERE m.place = k.o_place
+                AND m.span @> tstzrange(p_from::timestamptz, p_to::timestamptz)
+          )
+        ORDER BY c.conname
+        LIMIT 1
+    );
+END
+$windrow$;
+--# comment on function keys_obstacle
+COMMENT ON FUNCTION keys_obstacle(text, oid, text, text, bigint[], tstzrange[]) IS
+    'Why the foreign keys of p_like keep one from p_from to p_to from being made; partitions of the tables at p_places are made before it, '
+    'with p_spans. NULL: they do not.';
 
 -- partitions_ahead: what is missing at an instant: the partitions that a rule should have and has not, parents first, with the neighbour
 -- that each is made like, and what is in the way. Never more than 100 of a table: more come from a slip in the spec.
@@ -370,7 +404,8 @@ DECLARE
     v_ranges tstzrange[];
     v_range  tstzrange;
     v_names  text[];
-    v_in_way text;
+    v_placed bigint[] := '{}';
+    v_spans  tstzrange[] := '{}';
 BEGIN
     SELECT * INTO STRICT v_rule FROM rule AS r WHERE r.rule = p_rule;
     v_now := clock_now(p_rule, p_as_of);
@@ -451,8 +486,13 @@ BEGIN
             o_from := bound_text(p_rule, lower(v_range));
             o_to := bound_text(p_rule, upper(v_range));
             o_problem := CASE WHEN o_name IS NULL THEN 'no name for it is free: make it by hand'
-                ELSE default_obstacle(p_rule, v_id, o_from, o_to) END;
+                ELSE coalesce(default_obstacle(p_rule, v_id, o_from, o_to), keys_obstacle(p_rule, o_like, o_from, o_to, v_placed, v_spans))
+                END;
             o_name := coalesce(o_name, o_from);
+            IF o_problem IS NULL THEN
+                v_placed := v_placed || o_place;
+                v_spans := v_spans || v_range;
+            END IF;
             RETURN NEXT;
         END LOOP;
     END LOOP;
@@ -609,16 +649,14 @@ AS $windrow$
 DECLARE
     v_keys  oid[];
     v_twins oid[];
-    v_lost  text;
+    v_lost  text := keys_obstacle(p_rule, p_like, p_from, p_to);
 BEGIN
-    SELECT coalesce(array_agg(k.o_key), '{}'), coalesce(array_agg(k.o_twin), '{}'), min(c.conname) FILTER (WHERE k.o_twin IS NULL)
-    INTO v_keys, v_twins, v_lost
-    FROM partition_keys(p_rule, p_like, p_from, p_to) AS k
-    JOIN pg_constraint AS c ON c.oid = k.o_key;
     IF v_lost IS NOT NULL THEN
-        RAISE EXCEPTION 'the foreign key % of partition % refers to a partition, and there is none of this time', v_lost, p_like::regclass
-            USING ERRCODE = '55000', HINT = 'Make the partition that it refers to.';
+        RAISE EXCEPTION '%', v_lost USING ERRCODE = '55000';
     END IF;
+    SELECT coalesce(array_agg(k.o_key), '{}'), coalesce(array_agg(k.o_twin), '{}')
+    INTO v_keys, v_twins
+    FROM partition_keys(p_rule, p_like, p_from, p_to) AS k;
     EXECUTE format('SELECT %s($1, $2, $3, $4, $5, $6, $7, $8)', routine_of(p_rule, 'make_partition'))
     USING p_place::integer, p_like, p_name, p_from, p_to, v_keys, v_twins, setting_of(p_rule, 'lock_timeout')::integer;
 END

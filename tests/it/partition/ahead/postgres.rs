@@ -289,7 +289,7 @@ pub(super) fn what_only_a_neighbour_has_is_copied_or_in_the_way() {
 }
 
 /// Days and what is done to them, as SQL: the begin of a day from today on.
-fn day(days: i64) -> String {
+pub(super) fn day(days: i64) -> String {
     format!("(date_trunc('day', now(), 'UTC') + interval '{days} days')")
 }
 
@@ -468,63 +468,6 @@ pub(super) fn a_run_that_cannot_make_partitions_drops_and_ends_red() {
         .unwrap_or("")
         .to_owned();
     assert!(said.contains("more than 100 partitions"), "{run}");
-}
-
-pub(super) fn tables_of_a_rule_get_partitions_with_their_keys() {
-    let spec = r#"
-name = "ahead-runs"
-dialects = ["postgres"]
-[tables]
-run  = { key = "id bigint" }
-step = { parents = ["run_id bigint -> run.id"], indexed = ["run_id"] }
-[rules.runs]
-strategy  = "partition"
-root      = "run"
-time      = "at timestamptz"
-tables    = ["step: run_id", "run"]
-ahead     = "2d"
-retention = { default = "90d" }
-"#;
-    let parts: String = (-1..1)
-        .map(|place| {
-            let (from, to) = (day(place), day(place + 1));
-            let name = place + 1;
-            format!(
-                "CREATE TABLE run_{name} PARTITION OF run FOR VALUES FROM ({from}) TO ({to});
-                 CREATE TABLE step_{name} PARTITION OF step FOR VALUES FROM ({from}) TO ({to});
-                 ALTER TABLE step_{name} ADD FOREIGN KEY (run_id, at) REFERENCES run_{name} (id, at) DEFERRABLE;"
-            )
-        })
-        .collect();
-    let schema = format!(
-        "CREATE TABLE run (id bigint, at timestamptz, PRIMARY KEY (id, at)) PARTITION BY RANGE (at);
-         CREATE TABLE step (run_id bigint, at timestamptz) PARTITION BY RANGE (at); CREATE INDEX step_run ON step (run_id);{parts}"
-    );
-    let mut installation = Installation::of(Dialect::Postgres, &schema, &graph_of(spec));
-    let owner = super::super::owner(&installation);
-    installation.execute(&format!(
-        "CREATE ROLE {owner} NOLOGIN; GRANT CREATE ON SCHEMA public TO {owner};
-         DO $$ DECLARE t text; BEGIN FOR t IN SELECT relname FROM pg_class WHERE relname ~ '^(run|step)(_[01])?$' AND relkind IN ('r', 'p')
-         LOOP EXECUTE format('ALTER TABLE %I OWNER TO {owner}', t); END LOOP; END $$"
-    ));
-    grant(&mut installation);
-    installation.arm();
-    let run = installation.run(json!({})).expect("a run");
-    assert_eq!(only(&run)["not_made"], json!({}), "{run}");
-    assert_eq!(
-        only(&run)["made"].as_array().map(Vec::len),
-        Some(4),
-        "{run}"
-    );
-    let keys = "SELECT count(*) FROM pg_constraint AS k JOIN pg_class AS a ON a.oid = k.conrelid JOIN pg_class AS b ON b.oid = k.confrelid
-                WHERE k.contype = 'f' AND k.condeferrable AND pg_get_expr(a.relpartbound, a.oid) = pg_get_expr(b.relpartbound, b.oid)";
-    assert_eq!(installation.number(keys), 4, "{run}");
-    let run = installation.run(json!({})).expect("a second run");
-    assert_eq!(
-        (&run["status"], &only(&run)["made"]),
-        (&json!("done"), &json!([])),
-        "{run}"
-    );
 }
 
 pub(super) fn pg_partman_makes_partitions_and_windrow_drops_them() {

@@ -392,6 +392,25 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &[AHEAD_INNODB],
     },
     Defect {
+        name: "advance-of-a-key-to-itself",
+        what: "a key of a partition to itself is one to another partition of that time, which is not there yet",
+        postgres: &[edit("p.o_id IS NULL OR p.o_id = p_like", "p.o_id IS NULL")],
+        mysql: &[],
+        noticed_by: &["partition::ahead::a_key_to_the_same_partition_goes_to_the_new_one"],
+    },
+    Defect {
+        name: "advance-without-a-look-at-keys",
+        what: "a preview says of a partition that it would be made, though another one is missing to which it refers",
+        postgres: &[edit(
+            "AND m.span @> tstzrange(p_from::timestamptz, p_to::timestamptz)",
+            "",
+        )],
+        mysql: &[],
+        noticed_by: &[
+            "partition::ahead::what_refers_to_a_partition_that_cannot_be_made_is_not_made",
+        ],
+    },
+    Defect {
         name: "advance-belongs-to-windrow",
         what: "a partition that is made belongs to the owner role of windrow",
         postgres: &[edit(

@@ -190,10 +190,18 @@ impl Calls {
         }
     }
 
-    /// A row where a table of a schema has any.
+    /// A row where a table of a schema has any, or may have some that row security hides.
     pub fn any_row(&self, schema: &str, table: &str) -> String {
         let [schema, table] = [schema, table].map(|name| self.dialect.ident(name));
-        format!("SELECT 1 FROM {schema}.{table} LIMIT 1")
+        let table = format!("{schema}.{table}");
+        let hidden = match self.dialect {
+            Dialect::Postgres => format!(
+                "SELECT '1' WHERE pg_catalog.row_security_active({}::text) UNION ALL ",
+                self.dialect.text(&table)
+            ),
+            Dialect::Mysql | Dialect::Mariadb => String::new(),
+        };
+        format!("{hidden}(SELECT '1' FROM {table} LIMIT 1) LIMIT 1")
     }
 
     /// The rows of an archive table in its order, of one run or of all.

@@ -17,6 +17,7 @@ use self::told::{
 use self::uses::{
     a_key_to_a_partitioned_table_goes_and_comes_back,
     a_sequence_that_the_table_uses_keeps_its_partition,
+    an_uninstallation_keeps_what_row_security_hides,
 };
 use super::{SCHEMA, armed_as, grant, only, own, owner, partitions, set, without_ahead};
 use crate::harness::tests;
@@ -38,6 +39,7 @@ tests! {
         what_is_estimated_is_told,
         a_sequence_that_the_table_uses_keeps_its_partition,
         a_key_to_a_partitioned_table_goes_and_comes_back,
+        an_uninstallation_keeps_what_row_security_hides,
     ],
 }
 
@@ -572,24 +574,26 @@ fn own_all(installation: &mut Installation) {
     ));
 }
 
+/// Applies the generated undo.
+fn undo(installation: &mut Installation, graph: &Graph) -> anyhow::Result<()> {
+    let bundle = installation.bundle(graph);
+    let file = bundle
+        .files
+        .iter()
+        .find(|it| it.path.ends_with("90_uninstall.sql"));
+    for statement in &file.expect("an undo").statements {
+        installation.attempt(&statement.sql)?;
+    }
+    Ok(())
+}
+
 fn an_uninstallation_keeps_archived_partitions() {
     let graph = example("event-log-away");
     let mut installation = armed_as(&graph, SCHEMA);
     installation.run(json!({})).expect("a run");
-    let undo = |installation: &mut Installation| -> anyhow::Result<()> {
-        let bundle = installation.bundle(&graph);
-        let file = bundle
-            .files
-            .iter()
-            .find(|it| it.path.ends_with("90_uninstall.sql"));
-        for statement in &file.expect("an undo").statements {
-            installation.attempt(&statement.sql)?;
-        }
-        Ok(())
-    };
     let told = format!(
         "{:#}",
-        undo(&mut installation).expect_err("there are partitions")
+        undo(&mut installation, &graph).expect_err("there are partitions")
     );
     assert!(
         told.contains("there are archived rows in") && told.contains("event_log_old"),
@@ -597,7 +601,7 @@ fn an_uninstallation_keeps_archived_partitions() {
     );
     assert_eq!(kept(&mut installation).len(), 2);
     installation.execute("SET windrow.drop_archive = 'yes'");
-    undo(&mut installation).expect("an uninstallation");
+    undo(&mut installation, &graph).expect("an uninstallation");
     let schemas = installation
         .texts("SELECT n.nspname FROM pg_namespace AS n WHERE n.nspname LIKE 'windrow%'");
     assert_eq!(schemas, [""; 0]);

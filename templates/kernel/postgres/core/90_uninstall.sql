@@ -72,7 +72,8 @@ BEGIN
                     WHERE s.name <> quote_ident(v_control)
                     ORDER BY 1
                 LOOP
-                    EXECUTE format('SELECT EXISTS (SELECT FROM %s)', v_archive) INTO v_any;
+                    -- Row security may hide rows, also from their owner.
+                    EXECUTE format('SELECT row_security_active(%1$L::text) OR EXISTS (SELECT FROM %1$s)', v_archive) INTO v_any;
                     IF v_any THEN
                         RAISE EXCEPTION 'there are archived rows in %', v_archive
                             USING ERRCODE = '55000', HINT = 'Copy them first. Then uninstall with --drop-archive, or in psql: SET '

@@ -1,8 +1,10 @@
 //! What others use of a partition, or it of them, when it is archived.
 
 use serde_json::json;
+use windrow::calls::Calls;
+use windrow::dialect::Dialect;
 
-use super::{all_of, armed, example, kept, restore};
+use super::{all_of, armed, example, kept, kept_in, restore, undo};
 use crate::partition::{armed_as, only, owner, partitions, set};
 
 /// The log, which was a plain table with a sequence once. The second partition has a sequence that nothing else uses.
@@ -96,4 +98,29 @@ pub(super) fn a_key_to_a_partitioned_table_goes_and_comes_back() {
     restore(&mut installation, json!({"run": run["run"]})).expect("restored");
     let after = ["event_log_old", "event_log_past"].map(|it| all_of(&mut installation, it));
     assert_eq!(after, before);
+}
+
+pub(super) fn an_uninstallation_keeps_what_row_security_hides() {
+    let graph = example("event-log-hidden");
+    let mut installation = armed("event-log-hidden");
+    installation.run(json!({})).expect("a run");
+    let (schema, names) = (kept_in(&installation), kept(&mut installation));
+    for name in &names {
+        installation.execute(&format!(
+            "ALTER TABLE {schema}.{name} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY"
+        ));
+    }
+    let become_owner = format!("SET ROLE {}_owner", installation.control);
+    installation.execute(&become_owner);
+    let told = undo(&mut installation, &graph);
+    installation.execute("RESET ROLE");
+    assert_eq!(kept(&mut installation), names);
+    let told = format!("{:#}", told.expect_err("there are partitions"));
+    assert!(told.contains("there are archived rows in"), "{told}");
+    // What the command asks before.
+    let calls = Calls::new(Dialect::Postgres, &installation.control, "");
+    installation.execute(&become_owner);
+    let found = installation.texts(&calls.any_row(&schema, &names[0]));
+    installation.execute("RESET ROLE");
+    assert_eq!(found.len(), 1);
 }

@@ -173,6 +173,9 @@ BEGIN
 {%- if member.belongs %}
     -- {{ member.table_name }}{% if member.root %}: the families themselves{% endif %}
     {{ <w.delete_of_targets member maria /> }}
+{%- if member.root %}
+    CALL timed_judged({{ member.position }});
+{%- endif %}
 {%- endif %}
 {%- endfor %}
 END;

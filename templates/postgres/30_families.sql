@@ -1,10 +1,11 @@
 -- {{ rule.name }}_judge: which of these families may be deleted: all rows that name a root whose {{ rule.end_time_name }} has
 -- come, whatever that of
--- the others is. One that is named can be deleted at any time: there are no p_cutoff and no p_as_of then.
+-- the others is. One that is named can be deleted at any time: there are no p_cutoff and no p_as_of then. o_locked: the family of
+-- each row that p_lock has locked.
 --# create function {{ control }}.{{ rule.name }}_judge
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_judge(
     ⟦p_roots {{ rule.key_type }}[], p_cutoff {{ rule.time_type }}, p_as_of timestamptz, p_lock boolean,
-    OUT o_go {{ rule.key_type }}[], OUT o_skip_keys text[], OUT o_skip_reasons text[]⟧
+    OUT o_go {{ rule.key_type }}[], OUT o_locked {{ rule.key_type }}[], OUT o_skip_keys text[], OUT o_skip_reasons text[]⟧
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off SET enable_hashjoin = off
@@ -26,11 +27,16 @@ DECLARE
 BEGIN
     -- A writer that changes a whole family also changes its rows in {{ rule.table_name }}: it waits, or this batch gives way.
     IF p_lock THEN
-        «‹PERFORM›
-        FROM {{ rule.table }} AS t
-        WHERE {{ rule.timed.of_roots }}
-        ORDER BY t.{{ rule.key }}
-        FOR UPDATE»;
+        o_locked := ARRAY(
+            «SELECT l.family
+            FROM (
+                SELECT {{ rule.timed.family_of_t }} AS family
+                FROM {{ rule.table }} AS t
+                WHERE {{ rule.timed.of_roots }}
+                ORDER BY t.{{ rule.key }}
+                FOR UPDATE
+            ) AS l»
+        );
     END IF;
 {%- if rule.timed.root_column %}
     v_held := {{ control }}.held_among({{ rule.literal }}, ARRAY(

@@ -46,6 +46,7 @@ mod instants;
 mod kept;
 mod kernel;
 mod kinds;
+mod late;
 mod lent;
 mod live;
 mod migrations;
@@ -151,6 +152,7 @@ harness::tests! {
         kept::tests,
         kernel::tests,
         kinds::tests,
+        late::tests,
         lent::tests,
         live::tests,
         migrations::tests,

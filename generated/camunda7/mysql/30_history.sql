@@ -2069,7 +2069,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_families$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_families(IN p_run bigint) SQL SECURITY DEFINER
 COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), those families that history_judge has locked and lets be deleted, and
-    counts their rows in work_count; timed_step() and timed_purge() call it. [body 850440a7f64e]'
+    counts their rows in work_count; timed_step() and timed_purge() call it. [body b762a413a1fb]'
 BEGIN
     -- ACT_HI_ACTINST
     DELETE t FROM work_target AS c
@@ -2292,6 +2292,7 @@ BEGIN
     DELETE t FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t ON t.`ID_` = c.id;
     CALL timed_gone(17, ROW_COUNT());
+    CALL timed_judged(17);
 END$$
 
 -- history_members: what a batch would delete of the families in work_target. Reads only.

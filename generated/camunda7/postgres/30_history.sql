@@ -864,9 +864,10 @@ $windrow$;
 
 -- history_judge: which of these families may be deleted: all rows that name a root whose removal_time_ has
 -- come, whatever that of
--- the others is. One that is named can be deleted at any time: there are no p_cutoff and no p_as_of then.
+-- the others is. One that is named can be deleted at any time: there are no p_cutoff and no p_as_of then. o_locked: the family of
+-- each row that p_lock has locked.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_judge(p_roots text[], p_cutoff timestamp, p_as_of timestamptz, p_lock boolean,
-    OUT o_go text[], OUT o_skip_keys text[], OUT o_skip_reasons text[])
+    OUT o_go text[], OUT o_locked text[], OUT o_skip_keys text[], OUT o_skip_reasons text[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -879,11 +880,16 @@ DECLARE
 BEGIN
     -- A writer that changes a whole family also changes its rows in act_hi_procinst: it waits, or this batch gives way.
     IF p_lock THEN
-        PERFORM
-        FROM "public"."act_hi_procinst" AS t
-        WHERE t."root_proc_inst_id_" = ANY (p_roots) OR t."id_" = ANY (p_roots)
-        ORDER BY t."id_"
-        FOR UPDATE;
+        o_locked := ARRAY(
+            SELECT l.family
+            FROM (
+                SELECT coalesce(t."root_proc_inst_id_", t."id_") AS family
+                FROM "public"."act_hi_procinst" AS t
+                WHERE t."root_proc_inst_id_" = ANY (p_roots) OR t."id_" = ANY (p_roots)
+                ORDER BY t."id_"
+                FOR UPDATE
+            ) AS l
+        );
     END IF;
     v_held := windrow_camunda7.held_among('history', ARRAY(
         SELECT t."id_"::text FROM "public"."act_hi_procinst" AS t WHERE t."root_proc_inst_id_" = ANY (p_roots) OR t."id_" = ANY (p_roots)
@@ -1514,6 +1520,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 SELECT windrow_camunda7.register_verbs('history', ARRAY[
     'adopted ec4421708c46', 'at 478b58446767', 'count 1e36bdaf5bd2', 'count_families 476b310627f5', 'delete e72111aa49f9',
-    'delete_families 22a0c60d15dd', 'judge 205af44d4c63', 'keep 4ba235de46e6', 'namers c3de1d53c796', 'names_15 4ab425b9fe5b',
+    'delete_families 22a0c60d15dd', 'judge 067c1eb48522', 'keep 4ba235de46e6', 'namers c3de1d53c796', 'names_15 4ab425b9fe5b',
     'other d97d58938ec4', 'rooted 565ea050bafb', 'roots 441df3a6e8e5', 'rows 7618c04ea817', 'strays 12abc5a64aa4']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -336,6 +336,23 @@ BEGIN
     VALUES (p_position, p_found);
 END;
 
+-- timed_judged: what comes to a family after its rows were locked is deleted by the statements that follow: nobody has judged it.
+-- Called by families.
+--# create procedure timed_judged
+CREATE PROCEDURE timed_judged(IN p_position integer)
+SQL SECURITY DEFINER
+COMMENT 'Raises an error where more rows of the root table, at p_position, were deleted than work_root has of the families in work_target.'
+BEGIN
+    DECLARE v_gone   bigint;
+    DECLARE v_judged bigint;
+    SELECT COALESCE(SUM(c.found), 0) INTO v_gone FROM work_count AS c WHERE c.position = p_position;
+    SELECT COUNT(*) INTO v_judged FROM work_root AS w STRAIGHT_JOIN work_target AS c ON c.id = w.family;
+    -- As where a row has changed since it was read: that is tried again.
+    IF v_gone > v_judged THEN
+        SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1020, MESSAGE_TEXT = 'rows of the root table have come to what a batch deletes';
+    END IF;
+END;
+
 -- timed_counted: what work_count says, by table.
 --# create procedure timed_counted
 CREATE PROCEDURE timed_counted(IN p_rule varchar(64), OUT o_rows longtext)

@@ -70,14 +70,15 @@ SET timezone = 'UTC'
 SET row_security = off
 AS $windrow$
 DECLARE
-    v_go    text[];
-    v_own   text[];
-    v_rows  bigint[];
-    v_apart boolean;  -- whether only these families count
+    v_go     text[];
+    v_judged bigint;
+    v_own    text[];
+    v_rows   bigint[];
+    v_apart  boolean;  -- whether only these families count
 BEGIN
     PERFORM begin_batch('holds and new removal times');
-    SELECT j.o_go, j.o_skip_keys, j.o_skip_reasons
-    INTO v_go, o_skip_keys, o_skip_reasons
+    SELECT j.o_go, j.o_judged, j.o_skip_keys, j.o_skip_reasons
+    INTO v_go, v_judged, o_skip_keys, o_skip_reasons
     FROM judge_timed(p_rule, p_roots, p_cutoff, p_as_of, true) AS j;
     -- What a dry run deletes with it is still there when its turn comes.
     v_own := ARRAY(SELECT g.id FROM unnest(v_go) AS g(id) WHERE g.id = ANY (p_roots));
@@ -88,6 +89,7 @@ BEGIN
     EXECUTE format('SELECT %s($1, %L, $2)', routine_of(p_rule, 'delete_families'), v_go)
     INTO o_rows
     USING p_run, may_keep(p_rule);
+    PERFORM all_judged(p_rule, o_rows, v_judged);
     o_rows := coalesce(v_rows, o_rows);
     o_families := cardinality(CASE WHEN v_apart THEN v_own ELSE v_go END);
     PERFORM end_batch(p_rule);
@@ -151,7 +153,7 @@ COMMENT ON FUNCTION own_rows_timed(text, text[], text[]) IS
 --# create function judge_timed
 CREATE OR REPLACE FUNCTION judge_timed(
     p_rule text, p_roots text[], p_cutoff text, p_as_of timestamptz, p_lock boolean,
-    OUT o_go text[], OUT o_skip_keys text[], OUT o_skip_reasons text[]
+    OUT o_go text[], OUT o_judged bigint, OUT o_skip_keys text[], OUT o_skip_reasons text[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -162,6 +164,7 @@ AS $windrow$
 DECLARE
     v_crosses  boolean := (SELECT r.document ? 'crosses' FROM rule AS r WHERE r.rule = p_rule);
     v_roots    text[] := p_roots;
+    v_locked   text[];  -- the family of each row that is locked
     v_more     text[];
     v_families text[];  -- families, and those of rows that name a row of them
     v_others   text[];
@@ -169,10 +172,10 @@ DECLARE
 BEGIN
     LOOP
         EXECUTE format(
-            'SELECT j.o_go::text[], j.o_skip_keys, j.o_skip_reasons FROM %s(%L, %L, $1, $2) AS j',
+            'SELECT j.o_go::text[], j.o_locked::text[], j.o_skip_keys, j.o_skip_reasons FROM %s(%L, %L, $1, $2) AS j',
             routine_of(p_rule, 'judge'), v_roots, p_cutoff
         )
-        INTO o_go, o_skip_keys, o_skip_reasons
+        INTO o_go, v_locked, o_skip_keys, o_skip_reasons
         USING p_as_of, p_lock;
         EXIT WHEN NOT v_crosses OR o_go = '{}';
         -- Read after the rows were locked.
@@ -201,6 +204,7 @@ BEGIN
         o_skip_keys := o_skip_keys || v_left;
         o_skip_reasons := o_skip_reasons || array_fill('REFERENCED'::text, ARRAY[cardinality(v_left)]);
     END LOOP;
+    o_judged := (SELECT count(*) FROM unnest(v_locked) AS l(family) WHERE l.family IN (SELECT unnest(o_go)));
     -- The others are reported when their turn comes.
     IF cardinality(v_roots) > cardinality(p_roots) THEN
         SELECT coalesce(array_agg(s.key ORDER BY s.position), '{}'), coalesce(array_agg(s.reason ORDER BY s.position), '{}')
@@ -213,7 +217,31 @@ $windrow$;
 --# comment on function judge_timed
 COMMENT ON FUNCTION judge_timed(text, text[], text, timestamptz, boolean) IS
     'The families of these roots that may be deleted, with those of rows that name theirs, and why others are not. '
-    'p_lock: locks their rows of the root table first. Without p_cutoff a purge names them, and no others are added.';
+    'p_lock: locks their rows of the root table first; o_judged: how many are locked of those that may be deleted. Without p_cutoff a '
+    'purge names them, and no others are added.';
+
+-- all_judged: what comes to a family, or into a window, after its rows were locked, is deleted by the statements that follow: nobody
+-- has judged it. The root table is deleted last.
+--# create function all_judged
+CREATE OR REPLACE FUNCTION all_judged(p_rule text, p_rows bigint[], p_judged bigint)
+RETURNS void
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_root text;
+BEGIN
+    SELECT r.root INTO v_root FROM rule AS r WHERE r.rule = p_rule AND p_rows[array_position(r.tables, r.root)] > p_judged;
+    IF v_root IS NOT NULL THEN
+        RAISE EXCEPTION 'rows of % have come to what a batch deletes', v_root
+            USING ERRCODE = 'serialization_failure', HINT = 'The batch is rolled back and tried again.';
+    END IF;
+END
+$windrow$;
+--# comment on function all_judged
+COMMENT ON FUNCTION all_judged(text, bigint[], bigint) IS
+    'Raises an error where more rows of the root table of p_rule were deleted than p_judged, which were locked and judged. p_rows: by '
+    'table.';
 
 -- gone_before: which of some families a run would take before its windows. Each of p_families is an array as text.
 --# create function gone_before
@@ -343,6 +371,7 @@ DECLARE
     v_held    boolean;
     v_keys    text[];
     v_go      text[];
+    v_judged  bigint;
     v_skipped text[];
     v_reasons text[];
 BEGIN
@@ -362,14 +391,15 @@ BEGIN
         RETURN;
     END IF;
     EXECUTE format('SELECT %L::%s[]::text[]', p_keys, key_type_of(p_rule)) INTO v_keys;
-    SELECT j.o_go, j.o_skip_keys, j.o_skip_reasons
-    INTO v_go, v_skipped, v_reasons
+    SELECT j.o_go, j.o_judged, j.o_skip_keys, j.o_skip_reasons
+    INTO v_go, v_judged, v_skipped, v_reasons
     FROM judge_timed(p_rule, v_keys, NULL, NULL, true) AS j;
     IF v_go <> '{}' THEN
         o_families := cardinality(v_go);
         EXECUTE format('SELECT %s($1, %L, false)', routine_of(p_rule, 'delete_families'), v_go)
         INTO o_rows
         USING p_run;
+        PERFORM all_judged(p_rule, o_rows, v_judged);
         PERFORM end_batch(p_rule);
     END IF;
     o_skipped := ARRAY(

@@ -99,6 +99,16 @@ pub(super) const DEFECTS: &[Defect] = &[
         ],
     },
     Defect {
+        name: "late-member-unjudged",
+        what: "what comes to a family while a batch deletes it goes with it",
+        postgres: &[edit(
+            "AND p_rows[array_position(r.tables, r.root)] > p_judged",
+            "AND false",
+        )],
+        mysql: &[edit("IF v_gone > v_judged THEN", "IF false THEN")],
+        noticed_by: &["late::SERVER::what_comes_to_a_family_during_its_batch_is_judged"],
+    },
+    Defect {
         name: "stamp-in-part",
         what: "a stamp forgets what names a batch by the second of three columns",
         postgres: &[edit(

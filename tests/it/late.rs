@@ -1,0 +1,239 @@
+//! Rows that come to a family by removal time, or to a window, while a batch deletes it: nobody has judged them, so that the batch
+//! gives way, and what it judged is judged once more with them.
+
+use std::collections::BTreeSet;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use windrow::dialect::Dialect;
+
+use crate::harness::tests;
+use crate::support::graphs::graph_of;
+use crate::support::installation::{Installation, Session};
+use crate::support::keyed::{self, Rows};
+use crate::support::patience::until;
+
+tests! {
+    every_server: [
+        what_comes_to_a_family_during_its_batch_is_judged,
+        what_comes_to_a_family_during_its_purge_is_judged,
+    ],
+    mysql_or_mariadb: [
+        what_is_not_committed_when_a_family_is_judged_is_judged,
+    ],
+}
+
+/// A job has parts, and jobs below it.
+const SPEC: &str = r#"
+name = "late"
+
+[tables]
+job  = { key = "id bigint" }
+part = { key = "id bigint", parents = ["root -> job.id"] }
+
+[rules.history]
+strategy  = "removal-time"
+root      = "job"
+time      = "removal"
+end_time  = "ended"
+tables    = ["part: root", "job: root"]
+unit      = "UNIT"
+retention = { minimum = "1d", safety_lag = "1h" }
+
+[rules.history.stamp]
+start = "ended"
+per   = "kind varchar"
+from  = "kind: id -> days days"
+"#;
+
+/// Rows from this key on are never due.
+const FILL: i64 = 1000;
+
+const TABLES: [&str; 2] = ["part", "job"];
+
+/// A job that is over, with three parts.
+const OVER: &str = "INSERT INTO job VALUES (1, 1, 'a', '2020-01-01', '2020-02-01');
+    INSERT INTO part VALUES (10, 1, '2020-02-01'), (11, 1, '2020-02-01'), (12, 1, '2020-02-01')";
+
+/// What belongs to it, and runs.
+const RUNS: &str = "INSERT INTO job VALUES (2, 1, 'a', NULL, NULL)";
+
+fn database(dialect: Dialect, unit: &str, rows: &str) -> Installation {
+    let time = match dialect {
+        Dialect::Postgres => "timestamp",
+        Dialect::Mysql | Dialect::Mariadb => "datetime(6)",
+    };
+    let schema = format!(
+        "CREATE TABLE kind (id varchar(20) PRIMARY KEY, days integer);
+         CREATE TABLE job (id bigint PRIMARY KEY, root bigint, kind varchar(20), ended {time}, removal {time});
+         CREATE TABLE part (id bigint PRIMARY KEY, root bigint, removal {time});
+         CREATE INDEX job_root ON job (root);
+         CREATE INDEX job_removal ON job (removal);
+         CREATE INDEX part_root ON part (root);
+         CREATE INDEX part_removal ON part (removal);"
+    );
+    let graph = graph_of(&SPEC.replace("UNIT", unit));
+    let mut database = Installation::of(dialect, &schema, &graph);
+    database.arm();
+    // Where there are few rows, a scan looks cheap, and locks them all.
+    let many = |values: &str| {
+        let rows = (FILL..FILL + 300).map(|id| format!("({id}, {id}, {values})"));
+        rows.collect::<Vec<_>>().join(", ")
+    };
+    let (jobs, parts) = (
+        many("'a', '2020-01-01', '2999-01-01'"),
+        many("'2999-01-01'"),
+    );
+    let rows = format!("{rows}; INSERT INTO job VALUES {jobs}; INSERT INTO part VALUES {parts}");
+    keyed::load(&mut database, &TABLES, &rows, &[]);
+    let analyze = match dialect {
+        Dialect::Postgres => "ANALYZE",
+        Dialect::Mysql | Dialect::Mariadb => "ANALYZE TABLE job, part",
+    };
+    database.session.query(analyze, &[]).expect("statistics");
+    // Longer than any machine takes for what happens meanwhile.
+    database
+        .set_setting("lock_timeout", 60_000)
+        .expect("a setting");
+    database
+}
+
+fn left(database: &mut Installation) -> Rows {
+    let mut rows = keyed::left(database, &TABLES);
+    rows.retain(|(_, id)| *id < FILL);
+    rows
+}
+
+/// All rows that there ever were.
+fn all(jobs: &[i64], parts: &[i64]) -> Rows {
+    let jobs = jobs.iter().map(|id| ("job", *id));
+    let parts = parts.iter().map(|id| ("part", *id));
+    jobs.chain(parts).collect::<BTreeSet<_>>()
+}
+
+/// What a call answers that waits for a row of another session, which lets go of it after something else has happened.
+fn meanwhile(
+    database: &mut Installation,
+    rival: &mut Session,
+    routine: &'static str,
+    options: Value,
+    happens: impl FnOnce(&mut Installation, &mut Session),
+) -> Value {
+    let (runner, _, number) = database.call_aside(routine, options);
+    let waits = match database.dialect {
+        Dialect::Postgres => format!(
+            "SELECT COUNT(*) FROM pg_stat_activity WHERE pid = {number} AND wait_event_type = 'Lock'"
+        ),
+        Dialect::Mysql | Dialect::Mariadb => format!(
+            "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = {number} AND trx_state = 'LOCK WAIT'"
+        ),
+    };
+    until("the batch waits for a row", || {
+        // InnoDB tells anew what nobody has asked for in the last tenth of a second.
+        thread::sleep(Duration::from_millis(150));
+        assert!(!runner.is_finished(), "it did not wait");
+        Ok(database.number(&waits) > 0)
+    })
+    .expect("it waits");
+    happens(database, rival);
+    rival.execute("COMMIT").expect("it lets go");
+    runner.join().expect("no panic").1.expect("an answer")
+}
+
+/// A session that holds a part.
+fn holder(database: &Installation, part: i64) -> Session {
+    let mut rival = database.connect();
+    rival.execute("BEGIN").expect("a transaction");
+    let lock = format!("SELECT id FROM part WHERE id = {part} FOR UPDATE");
+    rival.query(&lock, &[]).expect("a lock");
+    rival
+}
+
+/// That a run has kept the family of job 1 for what runs, after it has tried once more.
+fn gave_way(answer: &Value) {
+    let rule = &answer["rules"][0];
+    assert_eq!(answer["status"], "done", "{answer}");
+    assert_eq!(rule["families"], 0, "{answer}");
+    assert_eq!(rule["skipped"]["NON_FINAL_MEMBER"], 1, "{answer}");
+    assert_eq!(rule["retries"], 1, "{answer}");
+}
+
+fn what_comes_to_a_family_during_its_batch_is_judged(dialect: Dialect) {
+    for comes in [
+        RUNS,
+        // One that was in no family.
+        "UPDATE job SET root = 1 WHERE id = 3",
+    ] {
+        let rows = format!("{OVER}; INSERT INTO job VALUES (3, 3, 'a', NULL, NULL)");
+        let mut database = database(dialect, "family", &rows);
+        let mut rival = holder(&database, 11);
+        let answer = meanwhile(
+            &mut database,
+            &mut rival,
+            "run",
+            json!({}),
+            |database, _| {
+                database.execute(comes);
+            },
+        );
+        gave_way(&answer);
+        let jobs: &[i64] = if comes == RUNS { &[1, 2, 3] } else { &[1, 3] };
+        assert_eq!(left(&mut database), all(jobs, &[10, 11, 12]), "{answer}");
+    }
+    // What has ended as well goes with the others.
+    let mut database = database(dialect, "family", OVER);
+    let mut rival = holder(&database, 11);
+    let answer = meanwhile(
+        &mut database,
+        &mut rival,
+        "run",
+        json!({}),
+        |database, _| {
+            database.execute("INSERT INTO job VALUES (2, 1, 'a', '2020-01-01', NULL)");
+        },
+    );
+    let rule = &answer["rules"][0];
+    assert_eq!(
+        (&answer["status"], &rule["families"]),
+        (&json!("done"), &json!(1)),
+        "{answer}"
+    );
+    assert_eq!(rule["tables"]["job"], 2, "{answer}");
+    assert_eq!(left(&mut database), Rows::new(), "{answer}");
+}
+
+/// InnoDB waits for it.
+fn what_is_not_committed_when_a_family_is_judged_is_judged(dialect: Dialect) {
+    let mut database = database(dialect, "family", OVER);
+    let mut rival = database.connect();
+    rival.execute("BEGIN").expect("a transaction");
+    rival.execute(RUNS).expect("a job");
+    let answer = meanwhile(&mut database, &mut rival, "run", json!({}), |_, _| ());
+    gave_way(&answer);
+    assert_eq!(left(&mut database), all(&[1, 2], &[10, 11, 12]), "{answer}");
+}
+
+fn what_comes_to_a_family_during_its_purge_is_judged(dialect: Dialect) {
+    let mut database = database(dialect, "family", OVER);
+    let mut rival = holder(&database, 11);
+    let purge = json!({"key": [1]});
+    let answer = meanwhile(
+        &mut database,
+        &mut rival,
+        "purge",
+        purge.clone(),
+        |database, _| {
+            database.execute(RUNS);
+        },
+    );
+    // A purge tries once.
+    assert_eq!(answer["refused"], json!({"1": "LOCKED"}), "{answer}");
+    assert_eq!(left(&mut database), all(&[1, 2], &[10, 11, 12]), "{answer}");
+    let answer = database.purge(purge).expect("a purge");
+    assert_eq!(
+        answer["refused"],
+        json!({"1": "NON_FINAL_MEMBER"}),
+        "{answer}"
+    );
+}

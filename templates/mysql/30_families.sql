@@ -174,7 +174,7 @@ BEGIN
     -- {{ member.table_name }}{% if member.root %}: the families themselves{% endif %}
     {{ <w.delete_of_targets member maria /> }}
 {%- if member.root %}
-    CALL timed_judged({{ member.position }});
+    CALL timed_judged({{ member.position }}, true);
 {%- endif %}
 {%- endif %}
 {%- endfor %}

@@ -404,6 +404,9 @@ BEGIN
 {%- else %}»;
     CALL timed_gone({{ member.position }}, ROW_COUNT());
 {%- endif %}
+{%- if member.root and rule.timed.locks %}
+    CALL timed_judged({{ member.position }}, false);
+{%- endif %}
 {%- if member.archive %}
     {{ <w.all_taken member /> }}
 {%- endif %}

@@ -139,6 +139,9 @@ $windrow$;
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_keep(
     ⟦p_from {{ rule.time_type }}, p_to {{ rule.time_type }}, p_as_of timestamptz, p_cutoff {{ rule.time_type }}, p_lock boolean,
     OUT o_keep         {{ rule.key_type }}[],
+{%- if rule.timed.locks %}
+    OUT o_locked       {{ rule.key_type }}[],  -- the family of each row that p_lock has locked
+{%- endif %}
 {%- for member in rule.timed.members %}{% if member.collects %}
     OUT {{ member.named }}     {{ member.key_type }}[],
 {%- endif %}{% if member.whose %}
@@ -231,14 +234,19 @@ BEGIN
 
     -- A writer that changes a whole family also changes its rows in {{ rule.table_name }}: it waits, or this batch gives way.
     IF p_lock THEN
-        «‹PERFORM›
-        FROM {{ rule.table }} AS t
-        WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
+        o_locked := ARRAY(
+            «SELECT l.family
+            FROM (
+                SELECT {{ rule.timed.family_of_t }} AS family
+                FROM {{ rule.table }} AS t
+                WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
 {%- for condition in rule.timed.window_of_root %}
-          AND {{ condition }}
+                  AND {{ condition }}
 {%- endfor %}
-        ORDER BY t.{{ rule.end_time }}, t.{{ rule.key }}
-        FOR UPDATE»;
+                ORDER BY t.{{ rule.end_time }}, t.{{ rule.key }}
+                FOR UPDATE
+            ) AS l»
+        );
     END IF;
 {%- endif %}
 {%- for member in rule.timed.members %}
@@ -440,7 +448,7 @@ $windrow$;
 --# create function {{ control }}.{{ rule.name }}_delete
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_delete(
     ⟦p_run bigint, p_from {{ rule.time_type }}, p_to {{ rule.time_type }}, p_as_of timestamptz, p_cutoff {{ rule.time_type }},
-    OUT o_families bigint, OUT o_rows bigint[], OUT o_skip_keys text[], OUT o_skip_reasons text[]⟧
+    OUT o_families bigint, OUT o_rows bigint[], OUT o_judged bigint, OUT o_skip_keys text[], OUT o_skip_reasons text[]⟧
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off⟧
@@ -456,6 +464,9 @@ BEGIN
     o_families := 0;
     o_rows := ARRAY[{{ rule.zeros }}];
     SELECT * INTO k FROM {{ control }}.{{ rule.name }}_keep(p_from, p_to, p_as_of, p_cutoff, true);
+{%- if rule.timed.locks %}
+    o_judged := (SELECT count(*) FROM unnest(k.o_locked) AS l(family) WHERE (l.family IN (SELECT unnest(k.o_keep))) IS NOT TRUE);
+{%- endif %}
     o_skip_keys := k.o_skip_keys;
     o_skip_reasons := k.o_skip_reasons;
 {%- if rule.timed.spares %}

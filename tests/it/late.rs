@@ -18,6 +18,8 @@ tests! {
     every_server: [
         what_comes_to_a_family_during_its_batch_is_judged,
         what_comes_to_a_family_during_its_purge_is_judged,
+        what_is_stamped_into_a_window_during_its_batch_is_judged,
+        what_comes_to_the_window_of_a_lost_root_is_judged,
     ],
     mysql_or_mariadb: [
         what_is_not_committed_when_a_family_is_judged_is_judged,
@@ -236,4 +238,64 @@ fn what_comes_to_a_family_during_its_purge_is_judged(dialect: Dialect) {
         json!({"1": "NON_FINAL_MEMBER"}),
         "{answer}"
     );
+}
+
+/// The window has job 1; job 2 runs, and gets the same time.
+fn what_is_stamped_into_a_window_during_its_batch_is_judged(dialect: Dialect) {
+    // The second time, some of the window is held, and is asked for its family.
+    for held in [false, true] {
+        let rows = format!(
+            "{OVER}; INSERT INTO job VALUES (2, 2, 'a', NULL, NULL), (4, 4, 'a', '2020-01-01', '2020-02-01');
+             INSERT INTO part VALUES (20, 2, NULL), (40, 4, '2020-02-01')"
+        );
+        let mut database = database(dialect, "window", &rows);
+        if held {
+            let hold = json!({"rule": "history", "key": 4, "reason": "audit"});
+            database.set_hold(hold).expect("a hold");
+        }
+        let mut rival = holder(&database, 11);
+        let answer = meanwhile(
+            &mut database,
+            &mut rival,
+            "run",
+            json!({}),
+            |database, _| {
+                let stamp = json!({"to": "2020-02-01T00:00:00", "key": [2]});
+                let stamp = database.call("stamp", stamp).expect("a stamp");
+                assert_eq!(stamp["rules"][0]["families"], 1, "{stamp}");
+            },
+        );
+        let rule = &answer["rules"][0];
+        assert_eq!(answer["status"], "done", "{answer}");
+        assert_eq!(rule["families"], if held { 1 } else { 2 }, "{answer}");
+        assert_eq!(rule["skipped"]["NON_FINAL_MEMBER"], 1, "{answer}");
+        assert_eq!(rule["retries"], 1, "{answer}");
+        let stay = if held {
+            all(&[2, 4], &[20, 40])
+        } else {
+            all(&[2], &[20])
+        };
+        assert_eq!(left(&mut database), stay, "{answer}");
+    }
+}
+
+/// Where families are deleted as such, windows have what names a root that is not there.
+fn what_comes_to_the_window_of_a_lost_root_is_judged(dialect: Dialect) {
+    let rows = "INSERT INTO job VALUES (5, 9, 'a', '2020-01-01', '2020-02-01');
+        INSERT INTO part VALUES (50, 9, '2020-02-01'), (51, 9, '2020-02-01')";
+    let mut database = database(dialect, "family", rows);
+    let mut rival = holder(&database, 51);
+    let answer = meanwhile(
+        &mut database,
+        &mut rival,
+        "run",
+        json!({}),
+        |database, _| {
+            database.execute("INSERT INTO job VALUES (6, 9, 'a', NULL, '2020-02-01')");
+        },
+    );
+    let rule = &answer["rules"][0];
+    assert_eq!(answer["status"], "done", "{answer}");
+    assert_eq!(rule["skipped"]["NON_FINAL_MEMBER"], 1, "{answer}");
+    assert_eq!(left(&mut database), all(&[5, 6], &[50, 51]), "{answer}");
 }

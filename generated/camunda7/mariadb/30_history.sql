@@ -1364,7 +1364,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.history_batch$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batch(IN p_run bigint,
     OUT o_families bigint) SQL SECURITY DEFINER
 COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the rows with an instant of work_due that history_keep has locked and does
-    not keep, and counts them in work_count; timed_step() calls it. [body e18557ce5013]'
+    not keep, and counts them in work_count; timed_step() calls it. [body af3424dedd51]'
 BEGIN
     -- ACT_HI_ACTINST: rows of no family.
     DELETE t FROM work_due AS w
@@ -1625,6 +1625,7 @@ BEGIN
       AND COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) = t.`ID_`;
     SET o_families = ROW_COUNT();
     CALL timed_gone(17, o_families);
+    CALL timed_judged(17, false);
     -- ACT_HI_BATCH: its rows belong to no family.
     DELETE t FROM work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS t ON t.`REMOVAL_TIME_` = w.due
@@ -2069,7 +2070,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_families$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_families(IN p_run bigint) SQL SECURITY DEFINER
 COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), those families that history_judge has locked and lets be deleted, and
-    counts their rows in work_count; timed_step() and timed_purge() call it. [body b762a413a1fb]'
+    counts their rows in work_count; timed_step() and timed_purge() call it. [body 1f64f4677b60]'
 BEGIN
     -- ACT_HI_ACTINST
     DELETE t FROM work_target AS c
@@ -2292,7 +2293,7 @@ BEGIN
     DELETE t FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t ON t.`ID_` = c.id;
     CALL timed_gone(17, ROW_COUNT());
-    CALL timed_judged(17);
+    CALL timed_judged(17, true);
 END$$
 
 -- history_members: what a batch would delete of the families in work_target. Reads only.

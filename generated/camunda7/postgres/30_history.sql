@@ -119,12 +119,27 @@ $windrow$;
 -- history_keep: what is kept of a window, and why: families that are held, not ended or ended too recently, and what others refer to;
 -- what is held of act_hi_batch and act_hi_decinst.
 -- A family is the rows that name the same root in act_hi_procinst.
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_keep(p_from timestamp, p_to timestamp, p_as_of timestamptz, p_cutoff timestamp,
-    p_lock boolean, OUT o_keep text[], OUT o_left_5 text[], OUT o_left_14 text[], OUT o_named_15 text[], OUT o_whose_15 text[],
-    OUT o_left_15 text[], OUT o_left_18 text[], OUT o_held_1 text[], OUT o_held_2 text[], OUT o_held_3 text[], OUT o_held_4 text[],
-    OUT o_skip_keys text[], OUT o_skip_reasons text[])
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_keep(
+    p_from timestamp, p_to timestamp, p_as_of timestamptz, p_cutoff timestamp, p_lock boolean,
+    OUT o_keep         text[],
+    OUT o_locked       text[],  -- the family of each row that p_lock has locked
+    OUT o_left_5      text[],
+    OUT o_left_14      text[],
+    OUT o_named_15     text[],
+    OUT o_whose_15     text[],
+    OUT o_left_15      text[],
+    OUT o_left_18      text[],
+    OUT o_held_1       text[],
+    OUT o_held_2       text[],
+    OUT o_held_3       text[],
+    OUT o_held_4       text[],
+    OUT o_skip_keys    text[],
+    OUT o_skip_reasons text[]
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
+AS $windrow$
 DECLARE
     v_held text[];
     v_tied text[] := '{}';  -- families with a row that something refers to
@@ -214,12 +229,18 @@ BEGIN
 
     -- A writer that changes a whole family also changes its rows in act_hi_procinst: it waits, or this batch gives way.
     IF p_lock THEN
-        PERFORM
-        FROM "public"."act_hi_procinst" AS t
-        WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
-          AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = coalesce(t."root_proc_inst_id_", t."id_"))
-        ORDER BY t."removal_time_", t."id_"
-        FOR UPDATE;
+        o_locked := ARRAY(
+            SELECT l.family
+            FROM (
+                SELECT coalesce(t."root_proc_inst_id_", t."id_") AS family
+                FROM "public"."act_hi_procinst" AS t
+                WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+                  AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id)
+                      WHERE f.id = coalesce(t."root_proc_inst_id_", t."id_"))
+                ORDER BY t."removal_time_", t."id_"
+                FOR UPDATE
+            ) AS l
+        );
     END IF;
 
     -- act_ge_bytearray: what rows of a kept family refer to is kept with it, though it refers to no root itself.
@@ -578,7 +599,7 @@ $windrow$;
 -- history_delete: deletes the rows of a window that may be deleted, of all tables, and of
 -- no family whose root is there.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_delete(p_run bigint, p_from timestamp, p_to timestamp, p_as_of timestamptz,
-    p_cutoff timestamp, OUT o_families bigint, OUT o_rows bigint[], OUT o_skip_keys text[], OUT o_skip_reasons text[])
+    p_cutoff timestamp, OUT o_families bigint, OUT o_rows bigint[], OUT o_judged bigint, OUT o_skip_keys text[], OUT o_skip_reasons text[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -588,6 +609,7 @@ BEGIN
     o_families := 0;
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     SELECT * INTO k FROM windrow_camunda7.history_keep(p_from, p_to, p_as_of, p_cutoff, true);
+    o_judged := (SELECT count(*) FROM unnest(k.o_locked) AS l(family) WHERE (l.family IN (SELECT unnest(k.o_keep))) IS NOT TRUE);
     o_skip_keys := k.o_skip_keys;
     o_skip_reasons := k.o_skip_reasons;
     DELETE FROM "public"."act_hi_actinst" AS t
@@ -1519,7 +1541,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
     FROM "public"."act_hi_batch" AS t;
 $windrow$;
 SELECT windrow_camunda7.register_verbs('history', ARRAY[
-    'adopted ec4421708c46', 'at 478b58446767', 'count 1e36bdaf5bd2', 'count_families 476b310627f5', 'delete e72111aa49f9',
-    'delete_families 22a0c60d15dd', 'judge 067c1eb48522', 'keep 4ba235de46e6', 'namers c3de1d53c796', 'names_15 4ab425b9fe5b',
+    'adopted ec4421708c46', 'at 478b58446767', 'count 1e36bdaf5bd2', 'count_families 476b310627f5', 'delete 565f2a7c677b',
+    'delete_families 22a0c60d15dd', 'judge 067c1eb48522', 'keep 70c3026dd6b2', 'namers c3de1d53c796', 'names_15 4ab425b9fe5b',
     'other d97d58938ec4', 'rooted 565ea050bafb', 'roots 441df3a6e8e5', 'rows 7618c04ea817', 'strays 12abc5a64aa4']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -336,17 +336,22 @@ BEGIN
     VALUES (p_position, p_found);
 END;
 
--- timed_judged: what comes to a family after its rows were locked is deleted by the statements that follow: nobody has judged it.
--- Called by families.
+-- timed_judged: what comes to a family, or into a window, after its rows were locked is deleted by the statements that follow: nobody
+-- has judged it. Called by families and batch.
 --# create procedure timed_judged
-CREATE PROCEDURE timed_judged(IN p_position integer)
+CREATE PROCEDURE timed_judged(IN p_position integer, IN p_whole boolean)
 SQL SECURITY DEFINER
-COMMENT 'Raises an error where more rows of the root table, at p_position, were deleted than work_root has of the families in work_target.'
+COMMENT 'Raises an error where more rows of the root table, at p_position, were deleted than work_root has that go: of the families in
+    work_target (p_whole), or of those not in work_keep.'
 BEGIN
     DECLARE v_gone   bigint;
     DECLARE v_judged bigint;
     SELECT COALESCE(SUM(c.found), 0) INTO v_gone FROM work_count AS c WHERE c.position = p_position;
-    SELECT COUNT(*) INTO v_judged FROM work_root AS w STRAIGHT_JOIN work_target AS c ON c.id = w.family;
+    IF p_whole THEN
+        SELECT COUNT(*) INTO v_judged FROM work_root AS w STRAIGHT_JOIN work_target AS c ON c.id = w.family;
+    ELSE
+        SELECT COUNT(*) INTO v_judged FROM work_root AS w LEFT JOIN work_keep AS k ON k.id = w.family WHERE k.id IS NULL;
+    END IF;
     -- As where a row has changed since it was read: that is tried again.
     IF v_gone > v_judged THEN
         SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1020, MESSAGE_TEXT = 'rows of the root table have come to what a batch deletes';

@@ -16,8 +16,9 @@ SET row_security = off
 SET jit = off
 AS $windrow$
 DECLARE
-    v_held text[];
-    v_left bigint[];
+    v_held   text[];
+    v_judged bigint;
+    v_left   bigint[];
 BEGIN
     PERFORM begin_batch('holds and new removal times');
     IF is_plain(p_rule) THEN
@@ -38,11 +39,12 @@ BEGIN
         o_rows := ARRAY[o_families];
     ELSE
         EXECUTE format(
-            'SELECT d.o_families, d.o_rows, d.o_skip_keys, d.o_skip_reasons FROM %s($1, %L, %L, $2, %L) AS d',
+            'SELECT d.o_families, d.o_rows, d.o_judged, d.o_skip_keys, d.o_skip_reasons FROM %s($1, %L, %L, $2, %L) AS d',
             routine_of(p_rule, 'delete'), p_from, p_to, p_cutoff
         )
-        INTO o_families, o_rows, o_skip_keys, o_skip_reasons
+        INTO o_families, o_rows, v_judged, o_skip_keys, o_skip_reasons
         USING p_run, p_as_of;
+        PERFORM all_judged(p_rule, o_rows, v_judged);
     END IF;
     -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
     IF may_keep(p_rule) THEN

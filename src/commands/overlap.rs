@@ -61,7 +61,7 @@ impl Needed {
 pub(super) fn needed_indexes(session: &mut Session, ui: &Ui) -> anyhow::Result<Needed> {
     let mut needed = Needed::default();
     for other in overlaps(session)? {
-        let control = other.owner.strip_suffix("_owner").unwrap_or(&other.owner);
+        let control = &control_of(session, &other.owner)?;
         let sql = session.calls.needed_indexes(control);
         match session.database.query(&sql, &[]) {
             Ok(rows) => {
@@ -78,6 +78,22 @@ pub(super) fn needed_indexes(session: &mut Session, ui: &Ui) -> anyhow::Result<N
         }
     }
     Ok(needed)
+}
+
+/// The control schema to which an owner role belongs. The role of a long name has only the beginning of it.
+fn control_of(session: &mut Session, owner: &str) -> anyhow::Result<String> {
+    let dialect = session.server.dialect;
+    let schemas = session.database.query(
+        "SELECT t.table_schema FROM information_schema.tables AS t WHERE t.table_name = 'control'",
+        &[],
+    )?;
+    let schema = schemas
+        .into_iter()
+        .flatten()
+        .flatten()
+        .find(|schema| render::role_name(dialect, schema, "owner") == owner);
+    // A schema that the account may not read is none of these.
+    Ok(schema.unwrap_or_else(|| owner.strip_suffix("_owner").unwrap_or(owner).to_owned()))
 }
 
 /// The names of the tables that rows are deleted from, in lower case.

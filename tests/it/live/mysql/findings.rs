@@ -512,7 +512,7 @@ fn a_zone_that_the_server_does_not_know_is_told() {
     }
 }
 
-/// Two specs over the same tables need some indexes both.
+/// Two specs over the same tables need some indexes both. The role of the second has a part of its name only.
 fn an_index_that_another_spec_needs_stays() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("second.toml");
@@ -521,7 +521,11 @@ fn an_index_that_another_spec_needs_stays() {
         .lines()
         .find(|line| line.starts_with("name "))
         .expect("a name");
-    std::fs::write(&path, text.replacen(line, "name = \"second\"", 1)).expect("a file");
+    std::fs::write(
+        &path,
+        text.replacen(line, "name = \"second-of-a-longer-name\"", 1),
+    )
+    .expect("a file");
     let second = path.display().to_string();
     for flavour in Flavour::ALL {
         let mut server = Server::bare(flavour);
@@ -533,21 +537,26 @@ fn an_index_that_another_spec_needs_stays() {
         let before = server.number(made);
         assert!(before > 3, "{flavour:?}");
         // One that cannot be asked may need all of them.
-        let list = "windrow_second.known_index";
-        server.sql(&format!("RENAME TABLE {list} TO windrow_second.unreadable"));
+        let list = "windrow_second_of_a_longer_name.known_index";
+        server.sql(&format!(
+            "RENAME TABLE {list} TO windrow_second_of_a_longer_name.unreadable"
+        ));
         server.windrow("uninstall SPEC --yes").expect(
             0,
             &[
-                "cannot determine which indexes `windrow_second` needs",
-                "is kept: `windrow_second` may need it",
-                "with an account that may read `windrow_second`",
+                "cannot determine which indexes `windrow_second_of_a_longer_name` needs",
+                "is kept: `windrow_second_of_a_longer_name` may need it",
+                "with an account that may read `windrow_second_of_a_longer_name`",
             ],
         );
         assert_eq!(server.number(made), before, "{flavour:?}");
-        server.sql(&format!("RENAME TABLE windrow_second.unreadable TO {list}"));
-        server
-            .windrow("uninstall SPEC --yes")
-            .expect(0, &["is kept: `windrow_second` also needs it"]);
+        server.sql(&format!(
+            "RENAME TABLE windrow_second_of_a_longer_name.unreadable TO {list}"
+        ));
+        server.windrow("uninstall SPEC --yes").expect(
+            0,
+            &["is kept: `windrow_second_of_a_longer_name` also needs it"],
+        );
         assert_eq!(server.number(made), before, "{flavour:?}");
         server
             .windrow(&format!("verify {second}"))

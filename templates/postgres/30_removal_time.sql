@@ -135,12 +135,15 @@ $windrow$;
 {%- if rule.timed.root_column %}
 -- A family is the rows that name the same root in {{ rule.table_name }}.
 {%- endif %}
+{%- if rule.timed.locks %}
+-- o_locked: the family of each row that p_lock has locked.
+{%- endif %}
 --# create function {{ control }}.{{ rule.name }}_keep
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_keep(
     ⟦p_from {{ rule.time_type }}, p_to {{ rule.time_type }}, p_as_of timestamptz, p_cutoff {{ rule.time_type }}, p_lock boolean,
     OUT o_keep         {{ rule.key_type }}[],
 {%- if rule.timed.locks %}
-    OUT o_locked       {{ rule.key_type }}[],  -- the family of each row that p_lock has locked
+    OUT o_locked       {{ rule.key_type }}[],
 {%- endif %}
 {%- for member in rule.timed.members %}{% if member.collects %}
     OUT {{ member.named }}     {{ member.key_type }}[],

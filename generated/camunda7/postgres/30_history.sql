@@ -119,27 +119,13 @@ $windrow$;
 -- history_keep: what is kept of a window, and why: families that are held, not ended or ended too recently, and what others refer to;
 -- what is held of act_hi_batch and act_hi_decinst.
 -- A family is the rows that name the same root in act_hi_procinst.
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_keep(
-    p_from timestamp, p_to timestamp, p_as_of timestamptz, p_cutoff timestamp, p_lock boolean,
-    OUT o_keep         text[],
-    OUT o_locked       text[],  -- the family of each row that p_lock has locked
-    OUT o_left_5      text[],
-    OUT o_left_14      text[],
-    OUT o_named_15     text[],
-    OUT o_whose_15     text[],
-    OUT o_left_15      text[],
-    OUT o_left_18      text[],
-    OUT o_held_1       text[],
-    OUT o_held_2       text[],
-    OUT o_held_3       text[],
-    OUT o_held_4       text[],
-    OUT o_skip_keys    text[],
-    OUT o_skip_reasons text[]
-)
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
-SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
-AS $windrow$
+-- o_locked: the family of each row that p_lock has locked.
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_keep(p_from timestamp, p_to timestamp, p_as_of timestamptz, p_cutoff timestamp,
+    p_lock boolean, OUT o_keep text[], OUT o_locked text[], OUT o_left_5 text[], OUT o_left_14 text[], OUT o_named_15 text[],
+    OUT o_whose_15 text[], OUT o_left_15 text[], OUT o_left_18 text[], OUT o_held_1 text[], OUT o_held_2 text[], OUT o_held_3 text[],
+    OUT o_held_4 text[], OUT o_skip_keys text[], OUT o_skip_reasons text[])
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
     v_held text[];
     v_tied text[] := '{}';  -- families with a row that something refers to

@@ -202,7 +202,13 @@ fn rows(run: &Value) -> f64 {
 }
 
 /// Each rule is foretold as if there were no other. Of these an earlier rule takes rows, or lets some become orphans.
-const BESIDE: [&str; 4] = ["tries", "task_state", "callback", "asset_event"];
+const BESIDE: [&str; 5] = [
+    "tries",
+    "task_state",
+    "callback",
+    "asset_event",
+    "input_tags",
+];
 
 fn compare(
     system: &System,

@@ -478,7 +478,7 @@ CREATE PROCEDURE partition_place(IN p_rule varchar(64), OUT o_table longtext)
 SQL SECURITY DEFINER
 COMMENT 'The table, quoted, in which rows of p_rule are that are out of their table and may come back; NULL: none are.'
 BEGIN
-    SELECT CONCAT_WS('.', CONCAT('`', MAX(i.table_schema), '`'), CONCAT('`', MAX(i.table_name), '`'))
+    SELECT NULLIF(CONCAT_WS('.', CONCAT('`', MAX(i.table_schema), '`'), CONCAT('`', MAX(i.table_name), '`')), '')
     INTO o_table
     FROM taken_partition AS t
     JOIN information_schema.tables AS i ON i.table_schema = DATABASE() AND i.table_name = CONCAT(p_rule, '_taken')

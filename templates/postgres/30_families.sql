@@ -1,7 +1,6 @@
--- {{ rule.name }}_judge: which of these families may be deleted: all rows that name a root whose {{ rule.end_time_name }} has
--- come, whatever that of
--- the others is. One that is named can be deleted at any time: there are no p_cutoff and no p_as_of then. o_locked: the family of
--- each row that p_lock has locked.
+-- {{ rule.name }}_judge: which of these families may be deleted: all rows that name a root whose {{ rule.end_time_name }} has come,
+-- whatever that of the others is. One that is named can be deleted at any time: there are no p_cutoff and no p_as_of then.
+-- o_locked: the family of each row that p_lock has locked.
 --# create function {{ control }}.{{ rule.name }}_judge
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_judge(
     ⟦p_roots {{ rule.key_type }}[], p_cutoff {{ rule.time_type }}, p_as_of timestamptz, p_lock boolean,

@@ -870,10 +870,9 @@ BEGIN
 END
 $windrow$;
 
--- history_judge: which of these families may be deleted: all rows that name a root whose removal_time_ has
--- come, whatever that of
--- the others is. One that is named can be deleted at any time: there are no p_cutoff and no p_as_of then. o_locked: the family of
--- each row that p_lock has locked.
+-- history_judge: which of these families may be deleted: all rows that name a root whose removal_time_ has come,
+-- whatever that of the others is. One that is named can be deleted at any time: there are no p_cutoff and no p_as_of then.
+-- o_locked: the family of each row that p_lock has locked.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_judge(p_roots text[], p_cutoff timestamp, p_as_of timestamptz, p_lock boolean,
     OUT o_go text[], OUT o_locked text[], OUT o_skip_keys text[], OUT o_skip_reasons text[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off

@@ -284,9 +284,12 @@ struct RuleDocument<'a> {
     swept: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     passes: Vec<&'static str>,
-    /// The columns that each of them follows, on PostgreSQL.
+    /// The columns that each of them follows, on PostgreSQL; and whether a batch judges its rows again under their locks though they
+    /// are as a search saw them: rows of other tables say that they go, and what belongs to them goes before them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     ways: Vec<&'a [String]>,
+    #[serde(skip_serializing_if = "is_not")]
+    judged_again: bool,
     /// The columns of its cursor in the work tables, on MySQL and MariaDB.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     cursor: Vec<&'a str>,
@@ -628,6 +631,10 @@ pub(super) fn of_rule(
         swept: view.single().is_some_and(|it| it.is_swept()),
         passes: view.single().map_or_else(Vec::new, |it| it.passes()),
         ways: view.single().map_or_else(Vec::new, |it| it.ways()),
+        judged_again: postgres
+            && purge.steps.len() > 1
+            && (matches!(rule.single(), Some(Single::Orphan { .. }))
+                || rule.single().is_some() && rule.where_sql.is_some()),
         cursor: view.single().map_or_else(Vec::new, |it| it.cursor()),
         hexed: hexed(graph, rule, view.single(), dialect),
         report_preview: reported(graph, rule, graph::Document::Preview),

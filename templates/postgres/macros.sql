@@ -227,7 +227,7 @@ WHERE {{ rule.single.same_key }}
 {%- if rule.single.orphan %}
   AND {{ rule.single.goes }}
 {%- endif %}
-{%- if rule.single.asked %}
+{%- if rule.single.asked and not rule.single.family %}
   AND {{ rule.single.asked }}
 {%- endif %}
 {%- if rule.archive %}

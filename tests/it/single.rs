@@ -1,5 +1,6 @@
 //! Rules whose rows go one by one: expired, orphaned, or outnumbered by newer ones. What goes is what a model says.
 
+mod below;
 mod catalog;
 pub(crate) mod lists;
 mod model;
@@ -11,6 +12,11 @@ use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 use windrow::graph::Graph;
 
+use self::below::{
+    a_condition_on_what_belongs_to_a_row_is_judged_once,
+    a_row_that_a_trigger_keeps_keeps_what_belongs_to_it,
+    what_comes_between_a_search_and_its_batch_keeps_all,
+};
 use self::catalog::{
     every_statement_goes_along_an_index_and_sorts_no_table,
     installing_twice_changes_nothing_and_uninstalling_leaves_nothing,
@@ -36,6 +42,10 @@ use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
 
 tests! {
+    on_postgres: [
+        what_comes_between_a_search_and_its_batch_keeps_all,
+        a_row_that_a_trigger_keeps_keeps_what_belongs_to_it,
+    ],
     on_several: [
         all_servers_answer_alike,
     ],
@@ -58,6 +68,7 @@ tests! {
         a_poisoned_row_is_found_recorded_and_passed_over,
         a_row_that_is_not_deleted_is_no_success,
         installing_twice_changes_nothing_and_uninstalling_leaves_nothing,
+        a_condition_on_what_belongs_to_a_row_is_judged_once,
     ],
 }
 

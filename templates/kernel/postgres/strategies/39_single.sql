@@ -232,11 +232,11 @@ BEGIN
         EXECUTE format('SELECT f.o_keys FROM (%s) AS f', found_query(p_rule, '$2'))
         INTO o_gone
         USING p_pass, p_keys, NULL::text[], NULL::bigint, p_as_of, p_cutoff;
-        IF cardinality(o_gone) > 0 THEN
+        IF cardinality(o_gone) > 0 OR cardinality(v_rule.tables) > 1 AND v_rule.strategy <> 'orphan' THEN
             RAISE EXCEPTION 'rows of % could not be deleted', v_rule.root
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
         END IF;
-        IF cardinality(v_rule.tables) > 1 AND v_rule.strategy = 'orphan' THEN
+        IF cardinality(v_rule.tables) > 1 THEN
             RAISE EXCEPTION 'what % rows of % name were inserted again meanwhile', v_rest, v_rule.root
                 USING ERRCODE = 'serialization_failure',
                     HINT = 'What belongs to them must also be kept. The batch is rolled back and retried.';
@@ -318,7 +318,8 @@ SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_tables constant integer := (SELECT cardinality(r.tables) FROM rule AS r WHERE r.rule = p_rule);
-    v_placed constant boolean := p_places IS NOT NULL AND has_places(p_rule);
+    v_again  constant boolean := (SELECT coalesce((r.document ->> 'judged_again')::boolean, false) FROM rule AS r WHERE r.rule = p_rule);
+    v_placed constant boolean := p_places IS NOT NULL AND NOT v_again AND has_places(p_rule);
     v_rows   bigint[];
     v_later  bigint[];
     v_left   p_keys%TYPE := p_keys;
@@ -331,8 +332,8 @@ BEGIN
     o_skip_keys := '{}';
     o_skip_reasons := '{}';
 
-    -- The search result for a row applies to the version that it saw. If nothing is deleted before the row, no lock is needed as
-    -- long as no other session is in the way.
+    -- The search result for a row applies to the version that it saw, unless rows of other tables say that it goes, some of which may
+    -- be deleted before it. If nothing is deleted before the row, no lock is needed as long as no other session is in the way.
     IF v_placed AND v_tables = 1 THEN
         v_rows := delete_at_once(p_run, p_rule, p_keys, p_places, p_before);
     END IF;
@@ -348,8 +349,8 @@ BEGIN
         FROM delete_judged(p_run, p_rule, p_pass, v_judged, v_places, p_as_of, p_cutoff) AS d;
         v_left := all_but(p_keys, v_judged);
     END IF;
-    -- Rows that others have changed or locked since are looked at again, by their keys.
-    IF cardinality(v_left) > 0 THEN
+    -- Rows that others have changed or locked since, or may have, are looked at again, by their keys.
+    IF cardinality(v_left) > 0 OR v_rows IS NULL THEN
         SELECT l.o_keys, l.o_skip_keys, l.o_skip_reasons
         INTO v_judged, o_skip_keys, o_skip_reasons
         FROM lock_judged(p_rule, p_pass, v_left, p_as_of, p_cutoff) AS l;

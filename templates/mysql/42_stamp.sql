@@ -44,7 +44,7 @@ END;
 --# create procedure {{ control }}.{{ stamp.name }}_stamp_rows
 CREATE PROCEDURE {{ control }}.{{ stamp.name }}_stamp_rows(⟦IN p_whole boolean⟧)
 SQL SECURITY DEFINER
-COMMENT 'Locks the rows of {{ stamp.table_name }} in work_batch, with p_whole of their families; what the roots say of times.'
+COMMENT 'Locks rows of {{ stamp.table_name }} in work_batch, with p_whole of their families; which lack times, what roots say of these.'
 BEGIN
 {%- if stamp.of %}
     -- These rows first: no other stamp meets a family that is stamped in part.
@@ -52,16 +52,16 @@ BEGIN
     -- The same lock as that of a purge: no run meets a family that is stamped in part, and no stamp one that is half deleted.
 {%- endif %}
 {%- if stamp.root_column %}
-    INSERT IGNORE INTO {{ control }}.work_member (id, family)
-    «SELECT r.{{ stamp.key }}, {{ stamp.family_of_root }}
+    INSERT IGNORE INTO {{ control }}.work_member (id, family, lacks)
+    «SELECT r.{{ stamp.key }}, {{ stamp.family_of_root }}, r.{{ stamp.end_time }} IS NULL
     FROM {{ control }}.work_batch AS w
     STRAIGHT_JOIN {{ stamp.table }} AS r ON r.{{ stamp.root_column }} = w.id
     WHERE p_whole
     ORDER BY r.{{ stamp.key }}
     FOR UPDATE»;
 {%- endif %}
-    INSERT IGNORE INTO {{ control }}.work_member (id, family)
-    «SELECT r.{{ stamp.key }}, {{ stamp.family_of_root }}
+    INSERT IGNORE INTO {{ control }}.work_member (id, family, lacks)
+    «SELECT r.{{ stamp.key }}, {{ stamp.family_of_root }}, r.{{ stamp.end_time }} IS NULL
     FROM {{ control }}.work_batch AS w
     STRAIGHT_JOIN {{ stamp.table }} AS r ON r.{{ stamp.key }} = w.id
     ORDER BY r.{{ stamp.key }}

@@ -67,7 +67,7 @@ COMMENT ON FUNCTION {{ control }}.{{ stamp.name }}_stamp_next(boolean, boolean, 
     'The next p_limit families, or instances, behind row p_after of {{ stamp.table_name }}: p_all, or with no {{ stamp.end_time_name }}.';
 --# create function {{ control }}.{{ stamp.name }}_stamp_rows
 CREATE OR REPLACE FUNCTION {{ control }}.{{ stamp.name }}_stamp_rows(⟦p_roots {{ stamp.key_type }}[], p_keys {{ stamp.key_type }}[], p_lock boolean⟧)
-RETURNS TABLE (id {{ stamp.key_type }}, family {{ stamp.key_type }}, named boolean, rooted boolean, starts {{ stamp.time_type }}, ends {{ stamp.time_type }}, live bigint)
+RETURNS TABLE (id {{ stamp.key_type }}, family {{ stamp.key_type }}, named boolean, lacks boolean, rooted boolean, starts {{ stamp.time_type }}, ends {{ stamp.time_type }}, live bigint)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off SET enable_hashjoin = off
 SET enable_mergejoin = off⟧ SET plan_cache_mode = force_generic_plan
@@ -96,8 +96,8 @@ BEGIN
 {%- endif %}
     RETURN QUERY «SELECT
         r.{{ stamp.key }}::{{ stamp.key_type }}, {{ stamp.family_of_root }}::{{ stamp.key_type }},
-        {% for condition in stamp.conditions %}{{ condition }}{% if not loop.last %} AND {% endif %}{% endfor %}{% if not stamp.conditions %}true{% endif %}, b.{{ stamp.key }} IS NOT NULL,
-        b.{{ stamp.start }}::{{ stamp.time_type }}, b.{{ stamp.ended }}::{{ stamp.time_type }},
+        {% for condition in stamp.conditions %}{{ condition }}{% if not loop.last %} AND {% endif %}{% endfor %}{% if not stamp.conditions %}true{% endif %}, r.{{ stamp.end_time }} IS NULL,
+        b.{{ stamp.key }} IS NOT NULL, b.{{ stamp.start }}::{{ stamp.time_type }}, b.{{ stamp.ended }}::{{ stamp.time_type }},
         {% if stamp.definition %}CASE WHEN {{ stamp.says }} IS NULL THEN -1 WHEN {{ stamp.ends }} THEN {{ stamp.seconds }} END{% else %}coalesce({{ stamp.says }}, -1)::bigint{% endif %}
     FROM {{ stamp.table }} AS r
     LEFT JOIN {{ stamp.table }} AS b ON b.{{ stamp.key }} = {{ stamp.family_of_root }}
@@ -110,7 +110,7 @@ END
 $windrow$;
 --# comment on function {{ control }}.{{ stamp.name }}_stamp_rows
 COMMENT ON FUNCTION {{ control }}.{{ stamp.name }}_stamp_rows({{ stamp.key_type }}[], {{ stamp.key_type }}[], boolean) IS
-    'The rows p_keys of {{ stamp.table_name }}, and if p_lock, locked, of the families p_roots; what the roots say of times.';
+    'The rows p_keys of {{ stamp.table_name }}, and if p_lock, locked, of the families p_roots; whether each lacks a time, and what the roots say of times.';
 --# create function {{ control }}.{{ stamp.name }}_stamp_set
 CREATE OR REPLACE FUNCTION {{ control }}.{{ stamp.name }}_stamp_set(
     ⟦p_whole boolean, p_ids {{ stamp.key_type }}[], p_roots {{ stamp.key_type }}[], p_families {{ stamp.key_type }}[], p_times {{ stamp.time_type }}[], OUT o_rows bigint[]⟧

@@ -20,6 +20,7 @@ tests! {
         what_comes_to_a_family_during_its_purge_is_judged,
         what_is_stamped_into_a_window_during_its_batch_is_judged,
         what_comes_to_the_window_of_a_lost_root_is_judged,
+        what_gets_a_time_while_a_stamp_comes_to_it_keeps_that,
     ],
     mysql_or_mariadb: [
         what_is_not_committed_when_a_family_is_judged_is_judged,
@@ -298,4 +299,47 @@ fn what_comes_to_the_window_of_a_lost_root_is_judged(dialect: Dialect) {
     assert_eq!(answer["status"], "done", "{answer}");
     assert_eq!(rule["skipped"]["NON_FINAL_MEMBER"], 1, "{answer}");
     assert_eq!(left(&mut database), all(&[5, 6], &[50, 51]), "{answer}");
+}
+
+/// The application ends two jobs and sets their times while a stamp of what lacks one waits for the first; a part of theirs still lacks
+/// one.
+fn what_gets_a_time_while_a_stamp_comes_to_it_keeps_that(dialect: Dialect) {
+    let days = "INSERT INTO kind VALUES ('a', 5)";
+    for stamp in [
+        json!({"to": "2026-01-01T00:00:00Z", "missing": true, "chunk": 1}),
+        json!({"calculated": "start", "missing": true}),
+        json!({"to": "2026-01-01T00:00:00Z", "missing": true, "hierarchical": false}),
+    ] {
+        let rows = format!(
+            "{days}; INSERT INTO job VALUES (1, 1, 'a', NULL, NULL), (2, 2, 'a', NULL, NULL), (3, 3, 'a', '2020-01-01', NULL);
+             INSERT INTO part VALUES (10, 1, NULL), (20, 2, NULL), (30, 3, NULL)"
+        );
+        let mut database = database(dialect, "family", &rows);
+        let mut rival = database.connect();
+        rival.execute("BEGIN").expect("a transaction");
+        let ends = "UPDATE job SET ended = '2026-01-01', removal = '2027-01-01' WHERE id IN (1, 2)";
+        rival.execute(ends).expect("they end");
+        let answer = meanwhile(
+            &mut database,
+            &mut rival,
+            "stamp",
+            stamp.clone(),
+            |_, rival| {
+                let parts = "UPDATE part SET removal = '2027-01-01' WHERE id = 10";
+                rival.execute(parts).expect("its part");
+            },
+        );
+        let rule = &answer["rules"][0];
+        assert_eq!(answer["status"], "done", "{stamp} {answer}");
+        assert_eq!(rule["families"], 1, "{stamp} {answer}");
+        let of = |database: &mut Installation, what: &str| {
+            database.number(&format!("SELECT COUNT(*) FROM {what}"))
+        };
+        let kept = "job WHERE id IN (1, 2) AND removal = '2027-01-01'";
+        assert_eq!(of(&mut database, kept), 2, "{stamp} {answer}");
+        let parts = "part WHERE id = 10 AND removal = '2027-01-01' OR id = 20 AND removal IS NULL";
+        assert_eq!(of(&mut database, parts), 2, "{stamp} {answer}");
+        let stamped = "job WHERE id = 3 AND removal IS NOT NULL";
+        assert_eq!(of(&mut database, stamped), 1, "{stamp} {answer}");
+    }
 }

@@ -14,6 +14,7 @@ use windrow::graph::Graph;
 
 use self::below::{
     a_condition_on_what_belongs_to_a_row_is_judged_once,
+    a_named_row_that_a_trigger_keeps_is_not_purged,
     a_row_that_a_trigger_keeps_keeps_what_belongs_to_it,
     what_comes_between_a_search_and_its_batch_keeps_all,
 };
@@ -45,6 +46,7 @@ tests! {
     on_postgres: [
         what_comes_between_a_search_and_its_batch_keeps_all,
         a_row_that_a_trigger_keeps_keeps_what_belongs_to_it,
+        a_named_row_that_a_trigger_keeps_is_not_purged,
     ],
     on_several: [
         all_servers_answer_alike,

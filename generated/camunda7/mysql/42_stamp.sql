@@ -40,18 +40,19 @@ BEGIN
 END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_stamp_rows$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_stamp_rows(IN p_whole boolean) SQL SECURITY DEFINER
-COMMENT 'Locks the rows of ACT_HI_PROCINST in work_batch, with p_whole of their families; what the roots say of times. [body 99125b3e3aa2]'
+COMMENT 'Locks rows of ACT_HI_PROCINST in work_batch, with p_whole of their families; which lack times, what roots say of
+    these. [body 40c02a17718f]'
 BEGIN
     -- The same lock as that of a purge: no run meets a family that is stamped in part, and no stamp one that is half deleted.
-    INSERT IGNORE INTO windrow_camunda7.work_member (id, family)
-    SELECT r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`)
+    INSERT IGNORE INTO windrow_camunda7.work_member (id, family, lacks)
+    SELECT r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`), r.`REMOVAL_TIME_` IS NULL
     FROM windrow_camunda7.work_batch AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ROOT_PROC_INST_ID_` = w.id
     WHERE p_whole
     ORDER BY r.`ID_`
     FOR UPDATE;
-    INSERT IGNORE INTO windrow_camunda7.work_member (id, family)
-    SELECT r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`)
+    INSERT IGNORE INTO windrow_camunda7.work_member (id, family, lacks)
+    SELECT r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`), r.`REMOVAL_TIME_` IS NULL
     FROM windrow_camunda7.work_batch AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = w.id
     ORDER BY r.`ID_`
@@ -408,11 +409,12 @@ BEGIN
 END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_batches_stamp_rows$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batches_stamp_rows(IN p_whole boolean) SQL SECURITY DEFINER
-COMMENT 'Locks the rows of ACT_HI_BATCH in work_batch, with p_whole of their families; what the roots say of times. [body 3de0e7206a42]'
+COMMENT 'Locks rows of ACT_HI_BATCH in work_batch, with p_whole of their families; which lack times, what roots say of
+    these. [body 36ca173d8379]'
 BEGIN
     -- These rows first: no other stamp meets a family that is stamped in part.
-    INSERT IGNORE INTO windrow_camunda7.work_member (id, family)
-    SELECT r.`ID_`, r.`ID_`
+    INSERT IGNORE INTO windrow_camunda7.work_member (id, family, lacks)
+    SELECT r.`ID_`, r.`ID_`, r.`REMOVAL_TIME_` IS NULL
     FROM windrow_camunda7.work_batch AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS r ON r.`ID_` = w.id
     ORDER BY r.`ID_`
@@ -539,18 +541,19 @@ BEGIN
 END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_decisions_stamp_rows$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_decisions_stamp_rows(IN p_whole boolean) SQL SECURITY DEFINER
-COMMENT 'Locks the rows of ACT_HI_DECINST in work_batch, with p_whole of their families; what the roots say of times. [body c4b6764aa150]'
+COMMENT 'Locks rows of ACT_HI_DECINST in work_batch, with p_whole of their families; which lack times, what roots say of
+    these. [body d4979d763964]'
 BEGIN
     -- These rows first: no other stamp meets a family that is stamped in part.
-    INSERT IGNORE INTO windrow_camunda7.work_member (id, family)
-    SELECT r.`ID_`, COALESCE(r.`ROOT_DEC_INST_ID_`, r.`ID_`)
+    INSERT IGNORE INTO windrow_camunda7.work_member (id, family, lacks)
+    SELECT r.`ID_`, COALESCE(r.`ROOT_DEC_INST_ID_`, r.`ID_`), r.`REMOVAL_TIME_` IS NULL
     FROM windrow_camunda7.work_batch AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS r ON r.`ROOT_DEC_INST_ID_` = w.id
     WHERE p_whole
     ORDER BY r.`ID_`
     FOR UPDATE;
-    INSERT IGNORE INTO windrow_camunda7.work_member (id, family)
-    SELECT r.`ID_`, COALESCE(r.`ROOT_DEC_INST_ID_`, r.`ID_`)
+    INSERT IGNORE INTO windrow_camunda7.work_member (id, family, lacks)
+    SELECT r.`ID_`, COALESCE(r.`ROOT_DEC_INST_ID_`, r.`ID_`), r.`REMOVAL_TIME_` IS NULL
     FROM windrow_camunda7.work_batch AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS r ON r.`ID_` = w.id
     ORDER BY r.`ID_`

@@ -34,7 +34,7 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_stamp_next(boolean, boolean, text, bigint) IS
     'The next p_limit families, or instances, behind row p_after of act_hi_procinst: p_all, or with no removal_time_. [text 2a9c120bc13c]';
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_stamp_rows(p_roots text[], p_keys text[], p_lock boolean) RETURNS TABLE (id text,
-    family text, named boolean, rooted boolean, starts timestamp, ends timestamp, live bigint)
+    family text, named boolean, lacks boolean, rooted boolean, starts timestamp, ends timestamp, live bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -53,8 +53,8 @@ BEGIN
     -- than a hundred years is forever (NULL here).
     RETURN QUERY SELECT
         r."id_"::text, coalesce(r."root_proc_inst_id_", r."id_")::text,
-        true, b."id_" IS NOT NULL,
-        b."start_time_"::timestamp, b."end_time_"::timestamp,
+        true, r."removal_time_" IS NULL,
+        b."id_" IS NOT NULL, b."start_time_"::timestamp, b."end_time_"::timestamp,
         CASE WHEN d."history_ttl_" IS NULL THEN -1 WHEN d."history_ttl_" BETWEEN 0 AND 36525 THEN d."history_ttl_"::bigint * 86400 END
     FROM "public"."act_hi_procinst" AS r
     LEFT JOIN "public"."act_hi_procinst" AS b ON b."id_" = coalesce(r."root_proc_inst_id_", r."id_")
@@ -64,7 +64,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_stamp_rows(text[], text[], boolean) IS
-    'The rows p_keys of act_hi_procinst, and if p_lock, locked, of the families p_roots; what the roots say of times. [text fdc48f4d8e46]';
+    'The rows p_keys of act_hi_procinst, and if p_lock, locked, of the families p_roots; whether each lacks a time, and what the roots say of times. [text 4f8366f9cc2f]';
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_stamp_set(p_whole boolean, p_ids text[], p_roots text[], p_families text[],
     p_times timestamp[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
@@ -397,7 +397,8 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_batches_stamp_next(boolean, boolean, text, bigint) IS
     'The next p_limit families, or instances, behind row p_after of act_hi_batch: p_all, or with no removal_time_. [text b0fb50d91782]';
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_batches_stamp_rows(p_roots text[], p_keys text[],
-    p_lock boolean) RETURNS TABLE (id text, family text, named boolean, rooted boolean, starts timestamp, ends timestamp, live bigint)
+    p_lock boolean) RETURNS TABLE (id text, family text, named boolean, lacks boolean, rooted boolean, starts timestamp, ends timestamp,
+    live bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -415,8 +416,8 @@ BEGIN
     -- By the time to live that the spec gives for its type_: any other means the default (-1 here).
     RETURN QUERY SELECT
         r."id_"::text, r."id_"::text,
-        true, b."id_" IS NOT NULL,
-        b."start_time_"::timestamp, b."end_time_"::timestamp,
+        true, r."removal_time_" IS NULL,
+        b."id_" IS NOT NULL, b."start_time_"::timestamp, b."end_time_"::timestamp,
         coalesce(CASE b."type_" WHEN 'instance-deletion' THEN 2592000 WHEN 'set-job-retries' THEN 604800 END, -1)::bigint
     FROM "public"."act_hi_batch" AS r
     LEFT JOIN "public"."act_hi_batch" AS b ON b."id_" = r."id_"
@@ -425,7 +426,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_batches_stamp_rows(text[], text[], boolean) IS
-    'The rows p_keys of act_hi_batch, and if p_lock, locked, of the families p_roots; what the roots say of times. [text 46e537b7d5c6]';
+    'The rows p_keys of act_hi_batch, and if p_lock, locked, of the families p_roots; whether each lacks a time, and what the roots say of times. [text d6540ed5ac70]';
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_batches_stamp_set(p_whole boolean, p_ids text[], p_roots text[], p_families text[],
     p_times timestamp[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
@@ -525,7 +526,8 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_decisions_stamp_next(boolean, boolean, text, bigint) IS
     'The next p_limit families, or instances, behind row p_after of act_hi_decinst: p_all, or with no removal_time_. [text dae4b6e2fdc2]';
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_decisions_stamp_rows(p_roots text[], p_keys text[],
-    p_lock boolean) RETURNS TABLE (id text, family text, named boolean, rooted boolean, starts timestamp, ends timestamp, live bigint)
+    p_lock boolean) RETURNS TABLE (id text, family text, named boolean, lacks boolean, rooted boolean, starts timestamp, ends timestamp,
+    live bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -544,8 +546,8 @@ BEGIN
     -- than a hundred years is forever (NULL here).
     RETURN QUERY SELECT
         r."id_"::text, coalesce(r."root_dec_inst_id_", r."id_")::text,
-        r."proc_inst_id_" IS NULL AND r."case_inst_id_" IS NULL, b."id_" IS NOT NULL,
-        b."eval_time_"::timestamp, b."eval_time_"::timestamp,
+        r."proc_inst_id_" IS NULL AND r."case_inst_id_" IS NULL, r."removal_time_" IS NULL,
+        b."id_" IS NOT NULL, b."eval_time_"::timestamp, b."eval_time_"::timestamp,
         CASE WHEN d."history_ttl_" IS NULL THEN -1 WHEN d."history_ttl_" BETWEEN 0 AND 36525 THEN d."history_ttl_"::bigint * 86400 END
     FROM "public"."act_hi_decinst" AS r
     LEFT JOIN "public"."act_hi_decinst" AS b ON b."id_" = coalesce(r."root_dec_inst_id_", r."id_")
@@ -555,7 +557,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_decisions_stamp_rows(text[], text[], boolean) IS
-    'The rows p_keys of act_hi_decinst, and if p_lock, locked, of the families p_roots; what the roots say of times. [text 40102d372055]';
+    'The rows p_keys of act_hi_decinst, and if p_lock, locked, of the families p_roots; whether each lacks a time, and what the roots say of times. [text 8d2742a9603f]';
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_decisions_stamp_set(p_whole boolean, p_ids text[], p_roots text[], p_families text[],
     p_times timestamp[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off

@@ -139,3 +139,35 @@ pub(super) fn a_row_that_a_trigger_keeps_keeps_what_belongs_to_it() {
         assert_eq!(keys(&mut files, "part"), [20], "{run}");
     }
 }
+
+/// Of a table alone, too, no purge is done whose row a trigger keeps.
+pub(super) fn a_named_row_that_a_trigger_keeps_is_not_purged() {
+    let spec = r#"
+name = "notes"
+
+[tables]
+note = { key = "id bigint" }
+
+[rules.old]
+strategy  = "age"
+root      = "note"
+time      = "written"
+retention = { default = "30d", minimum = "1d" }
+"#;
+    let schema = "CREATE TABLE note (id bigint PRIMARY KEY, written timestamp);
+        CREATE INDEX note_written ON note (written);
+        CREATE FUNCTION spare() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            IF OLD.id = 2 THEN RETURN NULL; END IF;
+            RETURN OLD;
+        END $$;
+        CREATE TRIGGER spare BEFORE DELETE ON note FOR EACH ROW EXECUTE FUNCTION spare();
+        INSERT INTO note VALUES (1, '2020-01-01'), (2, '2020-01-01')";
+    let mut notes = Installation::of(Dialect::Postgres, schema, &graph_of(spec));
+    notes.arm();
+    let purge = notes.purge(json!({"rule": "old", "key": [1, 2, 3]}));
+    let purge = purge.expect("a purge");
+    let refused = json!({"2": "FAILED", "3": "NOT_A_ROOT"});
+    assert_eq!(purge["refused"], refused, "{purge}");
+    assert_eq!(keys(&mut notes, "note"), [2], "{purge}");
+}

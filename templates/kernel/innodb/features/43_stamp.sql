@@ -179,13 +179,15 @@ SQL SECURITY DEFINER
 COMMENT 'Makes the work tables of one batch of a stamp anew, with the types of work_type.'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS work_batch, work_member, work_base, work_found, work_time, work_skip;
-    -- What the batch is about, the rows of the root table that it locks, with their family, and the roots of these families.
+    -- What the batch is about, the rows of the root table that it locks, with their family and whether they lack a time, and the
+    -- roots of these families.
     CREATE TEMPORARY TABLE work_batch (
         position bigint NOT NULL DEFAULT 0,
         PRIMARY KEY (id)
     ) ENGINE = InnoDB AS
     SELECT k.id FROM work_type AS k LIMIT 0;
     CREATE TEMPORARY TABLE work_member (
+        lacks boolean NOT NULL DEFAULT false,
         PRIMARY KEY (id),
         KEY (family)
     ) ENGINE = InnoDB AS
@@ -246,6 +248,10 @@ BEGIN
     SET v_to = IF(v_offset IS NULL, CONVERT_TZ(v_to, '+00:00', v_zone), v_to + INTERVAL v_offset SECOND);
     SET @windrow_whole = p_whole;
     CALL perform(p_rule, CONCAT_WS('_', p_of, 'stamp_rows'), '@windrow_whole');
+    IF JSON_CONTAINS_PATH(p_options, 'one', '$.missing') THEN
+        -- What lacked a time when it was searched may have got one since.
+        DELETE FROM work_batch WHERE id NOT IN (SELECT IF(p_whole, m.family, m.id) FROM work_member AS m WHERE m.lacks);
+    END IF;
 
     -- A calculated time counts from the root of the family. What cannot be calculated is left unchanged.
     INSERT INTO work_found (id, family, due, reason)

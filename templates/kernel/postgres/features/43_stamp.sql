@@ -188,6 +188,7 @@ DECLARE
     v_to       constant timestamptz := (p_options ->> 'to')::timestamptz;
     v_ids      text[];
     v_families text[];
+    v_lacks    boolean[];
     v_rooted   boolean[];
     v_bases    text[];
     v_lives    bigint[];
@@ -202,13 +203,26 @@ BEGIN
             USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide what others have written.';
     END IF;
     EXECUTE format(
-        'SELECT array_agg(m.id::text), array_agg(m.family::text), array_agg(m.rooted),
+        'SELECT array_agg(m.id::text), array_agg(m.family::text), array_agg(m.lacks), array_agg(m.rooted),
                 array_agg(CASE $1 WHEN ''start'' THEN m.starts ELSE m.ends END::text), array_agg(m.live)
          FROM %s(%L, %L, true) AS m',
         routine_of(p_rule, p_verb || 'rows'), CASE WHEN v_whole THEN p_keys ELSE '{}' END, p_keys
     )
-    INTO v_ids, v_families, v_rooted, v_bases, v_lives
+    INTO v_ids, v_families, v_lacks, v_rooted, v_bases, v_lives
     USING v_base;
+
+    -- What lacked a time when it was searched may have got one since.
+    v_keys := ARRAY(
+        SELECT k.key
+        FROM unnest(p_keys) WITH ORDINALITY AS k(key, place)
+        WHERE NOT p_options ? 'missing'
+           OR k.key IN (
+              SELECT CASE WHEN v_whole THEN m.family ELSE m.id END
+              FROM unnest(v_ids, v_families, v_lacks) AS m(id, family, lacks)
+              WHERE m.lacks
+           )
+        ORDER BY k.place
+    );
 
     -- A calculated time counts from the root of the family. What cannot be calculated is left unchanged.
     SELECT
@@ -238,7 +252,7 @@ BEGIN
         FROM (
             SELECT DISTINCT ON (k.place)
                 k.key, k.place, m.family, m.rooted, m.base, CASE WHEN m.live < 0 THEN v_default ELSE m.live END AS live
-            FROM unnest(p_keys) WITH ORDINALITY AS k(key, place)
+            FROM unnest(v_keys) WITH ORDINALITY AS k(key, place)
             JOIN unnest(v_ids, v_families, v_rooted, v_bases, v_lives) AS m(id, family, rooted, base, live)
               ON k.key = CASE WHEN v_whole THEN m.family ELSE m.id END
             ORDER BY k.place

@@ -390,6 +390,14 @@ BEGIN
             o_rows := ARRAY[o_families];
             PERFORM end_batch(p_rule);
         END IF;
+        IF o_families = 0 THEN
+            -- It is no row of the rule any more, or a trigger or a rule keeps it without a word.
+            EXECUTE format('SELECT n.is_held FROM %s AS n', rows_of(p_rule, NULL, NULL, p_keys[1]))
+            INTO v_held
+            USING keys_that_stay(p_rule, NULL, NULL, p_keys[1]);
+            PERFORM none_left((SELECT r.root FROM rule AS r WHERE r.rule = p_rule), v_held IS NOT NULL);
+            o_skipped := ARRAY['NOT_A_ROOT'];
+        END IF;
         RETURN;
     END IF;
     EXECUTE format('SELECT %L::%s[]::text[]', p_keys, key_type_of(p_rule)) INTO v_keys;
@@ -398,9 +406,9 @@ BEGIN
     FROM judge_timed(p_rule, v_keys, NULL, NULL, true) AS j;
     IF v_go <> '{}' THEN
         o_families := cardinality(v_go);
-        EXECUTE format('SELECT %s($1, %L, false)', routine_of(p_rule, 'delete_families'), v_go)
+        EXECUTE format('SELECT %s($1, %L, $2)', routine_of(p_rule, 'delete_families'), v_go)
         INTO o_rows
-        USING p_run;
+        USING p_run, may_keep(p_rule);
         PERFORM all_judged(p_rule, o_rows, v_judged);
         PERFORM end_batch(p_rule);
     END IF;

@@ -103,7 +103,8 @@ fn cut<'a>(words: &[&str], line: &'a str, room: usize, depth: usize, pieces: &mu
             (b' ', None) if inside <= depth => {
                 let rest = &line.as_bytes()[at + 1..];
                 let begins = |word: &&str| rest.starts_with(word.as_bytes());
-                if line[..at].ends_with(',') || words.iter().any(begins) {
+                let before = &line[..at];
+                if before.ends_with(',') || words.iter().any(begins) && !before.ends_with(" LEFT") {
                     cuts.push(at);
                 }
             }

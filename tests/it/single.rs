@@ -17,6 +17,7 @@ use self::below::{
     a_named_row_that_a_trigger_keeps_is_not_purged,
     a_row_that_a_trigger_keeps_keeps_what_belongs_to_it,
     what_comes_between_a_search_and_its_batch_keeps_all,
+    what_names_nothing_on_the_way_needs_nothing,
 };
 use self::catalog::{
     every_statement_goes_along_an_index_and_sorts_no_table,
@@ -71,6 +72,7 @@ tests! {
         a_row_that_is_not_deleted_is_no_success,
         installing_twice_changes_nothing_and_uninstalling_leaves_nothing,
         a_condition_on_what_belongs_to_a_row_is_judged_once,
+        what_names_nothing_on_the_way_needs_nothing,
     ],
 }
 

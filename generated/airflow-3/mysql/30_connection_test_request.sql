@@ -51,8 +51,8 @@ BEGIN
             STRAIGHT_JOIN work_keep AS k1 ON k1.id = t.`id` WHERE t.`updated_at` >= p_from AND t.`updated_at` < p_to
             AND t.`state` IN ('success', 'failed');
     ELSE
-        INSERT INTO work_row (id, due) SELECT t.`id`, t.`updated_at` FROM `airflow`.`connection_test_request` AS t LEFT
-            JOIN work_keep AS k1 ON k1.id = t.`id` WHERE t.`updated_at` >= p_from AND t.`updated_at` < p_to
+        INSERT INTO work_row (id, due) SELECT t.`id`, t.`updated_at` FROM `airflow`.`connection_test_request` AS t
+            LEFT JOIN work_keep AS k1 ON k1.id = t.`id` WHERE t.`updated_at` >= p_from AND t.`updated_at` < p_to
             AND t.`state` IN ('success', 'failed') AND k1.id IS NULL ORDER BY t.`updated_at`, t.`id` LIMIT p_limit;
     END CASE;
 END$$
@@ -94,8 +94,8 @@ BEGIN
     ELSE
         INSERT INTO work_due (due) SELECT DISTINCT t.`updated_at` FROM `airflow`.`connection_test_request` AS t
             WHERE t.`updated_at` >= p_from AND t.`updated_at` < p_to AND t.`state` IN ('success', 'failed');
-        DELETE t FROM work_due AS w STRAIGHT_JOIN `airflow`.`connection_test_request` AS t ON t.`updated_at` = w.due LEFT
-            JOIN work_keep AS k1 ON k1.id = t.`id` WHERE k1.id IS NULL AND t.`state` IN ('success', 'failed');
+        DELETE t FROM work_due AS w STRAIGHT_JOIN `airflow`.`connection_test_request` AS t ON t.`updated_at` = w.due
+            LEFT JOIN work_keep AS k1 ON k1.id = t.`id` WHERE k1.id IS NULL AND t.`state` IN ('success', 'failed');
         SET o_rows = ROW_COUNT();
     END IF;
 END$$

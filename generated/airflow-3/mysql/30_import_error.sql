@@ -48,8 +48,8 @@ BEGIN
         INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`import_error` AS t STRAIGHT_JOIN work_keep AS k1 ON k1.id = t.`id`
             WHERE t.`timestamp` >= p_from AND t.`timestamp` < p_to;
     ELSE
-        INSERT INTO work_row (id, due) SELECT t.`id`, t.`timestamp` FROM `airflow`.`import_error` AS t LEFT
-            JOIN work_keep AS k1 ON k1.id = t.`id` WHERE t.`timestamp` >= p_from AND t.`timestamp` < p_to AND k1.id IS NULL
+        INSERT INTO work_row (id, due) SELECT t.`id`, t.`timestamp` FROM `airflow`.`import_error` AS t
+            LEFT JOIN work_keep AS k1 ON k1.id = t.`id` WHERE t.`timestamp` >= p_from AND t.`timestamp` < p_to AND k1.id IS NULL
             ORDER BY t.`timestamp`, t.`id` LIMIT p_limit;
     END CASE;
 END$$
@@ -88,8 +88,8 @@ BEGIN
     ELSE
         INSERT INTO work_due (due) SELECT DISTINCT t.`timestamp` FROM `airflow`.`import_error` AS t WHERE t.`timestamp` >= p_from
             AND t.`timestamp` < p_to;
-        DELETE t FROM work_due AS w STRAIGHT_JOIN `airflow`.`import_error` AS t ON t.`timestamp` = w.due LEFT
-            JOIN work_keep AS k1 ON k1.id = t.`id` WHERE k1.id IS NULL;
+        DELETE t FROM work_due AS w STRAIGHT_JOIN `airflow`.`import_error` AS t ON t.`timestamp` = w.due
+            LEFT JOIN work_keep AS k1 ON k1.id = t.`id` WHERE k1.id IS NULL;
         SET o_rows = ROW_COUNT();
     END IF;
 END$$

@@ -49,8 +49,8 @@ BEGIN
         INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`job` AS t STRAIGHT_JOIN work_keep AS k1 ON k1.id = t.`id`
             WHERE t.`latest_heartbeat` >= p_from AND t.`latest_heartbeat` < p_to AND t.`state` IN ('success', 'failed');
     ELSE
-        INSERT INTO work_row (id, due) SELECT t.`id`, t.`latest_heartbeat` FROM `airflow`.`job` AS t LEFT
-            JOIN work_keep AS k1 ON k1.id = t.`id` WHERE t.`latest_heartbeat` >= p_from AND t.`latest_heartbeat` < p_to
+        INSERT INTO work_row (id, due) SELECT t.`id`, t.`latest_heartbeat` FROM `airflow`.`job` AS t
+            LEFT JOIN work_keep AS k1 ON k1.id = t.`id` WHERE t.`latest_heartbeat` >= p_from AND t.`latest_heartbeat` < p_to
             AND t.`state` IN ('success', 'failed') AND k1.id IS NULL ORDER BY t.`latest_heartbeat`, t.`id` LIMIT p_limit;
     END CASE;
 END$$
@@ -91,8 +91,8 @@ BEGIN
     ELSE
         INSERT INTO work_due (due) SELECT DISTINCT t.`latest_heartbeat` FROM `airflow`.`job` AS t WHERE t.`latest_heartbeat` >= p_from
             AND t.`latest_heartbeat` < p_to AND t.`state` IN ('success', 'failed');
-        DELETE t FROM work_due AS w STRAIGHT_JOIN `airflow`.`job` AS t ON t.`latest_heartbeat` = w.due LEFT
-            JOIN work_keep AS k1 ON k1.id = t.`id` WHERE k1.id IS NULL AND t.`state` IN ('success', 'failed');
+        DELETE t FROM work_due AS w STRAIGHT_JOIN `airflow`.`job` AS t ON t.`latest_heartbeat` = w.due
+            LEFT JOIN work_keep AS k1 ON k1.id = t.`id` WHERE k1.id IS NULL AND t.`state` IN ('success', 'failed');
         SET o_rows = ROW_COUNT();
     END IF;
 END$$

@@ -85,8 +85,8 @@ BEGIN
                 AND t.`map_index` = a1.`map_index` AND COALESCE(h.until > UTC_TIMESTAMP(6), true)) THEN 'HELD'
         END,
         NULL
-    FROM work_row AS r STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1 LEFT
-        JOIN work_held AS h ON h.k1 = r.k1
+    FROM work_row AS r STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1
+        LEFT JOIN work_held AS h ON h.k1 = r.k1
     WHERE t.`try_number` < (SELECT n.`try_number` FROM `airflow`.`task_instance_history` AS n WHERE n.`dag_id` = t.`dag_id`
         AND n.`task_id` = t.`task_id` AND n.`run_id` = t.`run_id` AND n.`map_index` = t.`map_index` AND n.`try_number` IS NOT NULL
         ORDER BY n.`dag_id` DESC, n.`task_id` DESC, n.`run_id` DESC, n.`map_index` DESC, n.`try_number` DESC LIMIT 1 OFFSET 2);

@@ -24,15 +24,17 @@ BEGIN
         FROM unnest(p_keys) WITH ORDINALITY AS k(key, position)
             JOIN "public"."asset_state_store" AS t ON t."asset_id" = (k.key::jsonb ->> 0)::integer AND t."key" = (k.key::jsonb ->> 1)::text
         WHERE (t."asset_id" IS NOT NULL AND NOT EXISTS (SELECT FROM "public"."asset" AS p1
-            JOIN "public"."asset_active" AS p2 ON p2."name" = p1."name" AND p2."uri" = p1."uri" WHERE p1."id" = t."asset_id" OFFSET 0))
+            LEFT JOIN "public"."asset_active" AS p2 ON p2."name" = p1."name" AND p2."uri" = p1."uri" WHERE p1."id" = t."asset_id"
+            AND (p1."name" IS NULL OR p1."uri" IS NULL OR p2."name" IS NOT NULL) OFFSET 0))
             AND (p_as_of IS NULL OR (t."updated_at" < p_cutoff OR t."updated_at" IS NULL))
         ORDER BY k.position;
     ELSE
         RETURN QUERY
         SELECT jsonb_build_array(t."asset_id", t."key")::text, t.ctid, t."updated_at"::timestamptz, CASE
             WHEN ((t."updated_at" < p_cutoff OR t."updated_at" IS NULL) AND (t."asset_id" IS NOT NULL AND NOT EXISTS (SELECT
-                FROM "public"."asset" AS p1 JOIN "public"."asset_active" AS p2 ON p2."name" = p1."name" AND p2."uri" = p1."uri"
-                WHERE p1."id" = t."asset_id" OFFSET 0))) IS NOT TRUE THEN ''
+                FROM "public"."asset" AS p1 LEFT JOIN "public"."asset_active" AS p2 ON p2."name" = p1."name" AND p2."uri" = p1."uri"
+                WHERE p1."id" = t."asset_id" AND (p1."name" IS NULL OR p1."uri" IS NULL OR p2."name" IS NOT NULL) OFFSET 0))) IS NOT TRUE
+                    THEN ''
             WHEN jsonb_build_array(t."asset_id", t."key")::text IN (SELECT unnest(windrow_airflow_3.held_keys('asset_state')::text[]))
                 THEN 'HELD'
             WHEN p_as_of IS NOT NULL AND t."updated_at" IS NULL THEN 'UNDATED_MEMBER'
@@ -54,14 +56,16 @@ BEGIN
     IF p_places IS NULL THEN
         DELETE FROM "public"."asset_state_store" AS t USING unnest(p_keys) AS k(key) WHERE t."asset_id" = (k.key::jsonb ->> 0)::integer
             AND t."key" = (k.key::jsonb ->> 1)::text AND (t."asset_id" IS NOT NULL AND NOT EXISTS (SELECT FROM "public"."asset" AS p1
-            JOIN "public"."asset_active" AS p2 ON p2."name" = p1."name" AND p2."uri" = p1."uri" WHERE p1."id" = t."asset_id" OFFSET 0));
+            LEFT JOIN "public"."asset_active" AS p2 ON p2."name" = p1."name" AND p2."uri" = p1."uri" WHERE p1."id" = t."asset_id"
+            AND (p1."name" IS NULL OR p1."uri" IS NULL OR p2."name" IS NOT NULL) OFFSET 0));
     ELSE
         DELETE FROM ONLY "public"."asset_state_store" AS t WHERE t.ctid = ANY (p_places) AND (age(t.xmin) > age(p_before)) IS NOT FALSE
             AND (t."asset_id" IS NOT NULL AND NOT EXISTS (SELECT FROM "public"."asset" AS p1
-            JOIN "public"."asset_active" AS p2 ON p2."name" = p1."name" AND p2."uri" = p1."uri" WHERE p1."id" = t."asset_id" OFFSET 0));
+            LEFT JOIN "public"."asset_active" AS p2 ON p2."name" = p1."name" AND p2."uri" = p1."uri" WHERE p1."id" = t."asset_id"
+            AND (p1."name" IS NULL OR p1."uri" IS NULL OR p2."name" IS NOT NULL) OFFSET 0));
     END IF;
     GET DIAGNOSTICS o_rows = ROW_COUNT;
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('asset_state', ARRAY['delete 5f85a8b616bf', 'search 65f9e9c95937']);
+SELECT windrow_airflow_3.register_verbs('asset_state', ARRAY['delete 52454709edda', 'search 0ac6baf97f9b']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -1756,8 +1756,8 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_RU_EXT_TASK` AS r ON r.`ERROR_DETAILS_ID_` = t.`ID_`;
     -- ACT_HI_ATTACHMENT.CONTENT_ID_
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
-        JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l
+        LEFT JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
         INSERT IGNORE INTO work_adopted_15 (id, family)
         SELECT t.`ID_`, m.family
         FROM work_root AS m
@@ -1777,8 +1777,8 @@ BEGIN
     END IF;
     -- ACT_HI_VARINST.BYTEARRAY_ID_
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_VARINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
-        JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_VARINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l
+        LEFT JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
         INSERT IGNORE INTO work_adopted_15 (id, family)
         SELECT t.`ID_`, m.family
         FROM work_root AS m
@@ -1787,8 +1787,8 @@ BEGIN
     END IF;
     -- ACT_HI_DETAIL.BYTEARRAY_ID_
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_DETAIL` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
-        JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_DETAIL` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l
+        LEFT JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
         INSERT IGNORE INTO work_adopted_15 (id, family)
         SELECT t.`ID_`, m.family
         FROM work_root AS m
@@ -1797,8 +1797,8 @@ BEGIN
     END IF;
     -- ACT_HI_EXT_TASK_LOG.ERROR_DETAILS_ID_
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
-        JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l
+        LEFT JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
         INSERT IGNORE INTO work_adopted_15 (id, family)
         SELECT t.`ID_`, m.family
         FROM work_root AS m
@@ -1881,8 +1881,8 @@ BEGIN
     WHERE (f.family = f.id) IS NOT TRUE;
     -- Those of ACT_HI_DECINST that name no root.
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_DECINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
-        JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_DECINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l
+        LEFT JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
         INSERT INTO work_namer (family, other, binds)
         SELECT DISTINCT f.id, COALESCE(f.family, f.id), f.family IS NULL
         FROM (
@@ -2078,8 +2078,8 @@ BEGIN
     CALL timed_gone(1, ROW_COUNT());
     -- Those that name no root, but an instance.
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_ACTINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
-        JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_ACTINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l
+        LEFT JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_ACTINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
@@ -2104,8 +2104,8 @@ BEGIN
     CALL timed_gone(3, ROW_COUNT());
     -- Those that name no root, but an instance.
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_COMMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
-        JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_COMMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l
+        LEFT JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
@@ -2127,8 +2127,8 @@ BEGIN
     CALL timed_gone(4, ROW_COUNT());
     -- Those that name no root, but an instance.
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
-        JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l
+        LEFT JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
@@ -2150,8 +2150,8 @@ BEGIN
     CALL timed_gone(5, ROW_COUNT());
     -- Those that name no root, but an instance.
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_TASKINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
-        JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_TASKINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l
+        LEFT JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
@@ -2163,8 +2163,8 @@ BEGIN
     CALL timed_gone(6, ROW_COUNT());
     -- Those that name no root, but an instance.
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_VARINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
-        JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_VARINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l
+        LEFT JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
@@ -2176,8 +2176,8 @@ BEGIN
     CALL timed_gone(7, ROW_COUNT());
     -- Those that name no root, but an instance.
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_DETAIL` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
-        JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_DETAIL` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l
+        LEFT JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
@@ -2189,8 +2189,8 @@ BEGIN
     CALL timed_gone(8, ROW_COUNT());
     -- Those that name no root, but an instance.
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_INCIDENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
-        JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_INCIDENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l
+        LEFT JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
@@ -2202,8 +2202,8 @@ BEGIN
     CALL timed_gone(9, ROW_COUNT());
     -- Those that name no root, but an instance.
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
-        JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l
+        LEFT JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
@@ -2228,8 +2228,8 @@ BEGIN
     CALL timed_gone(11, ROW_COUNT());
     -- Those that name no root, but an instance.
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_OP_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
-        JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_OP_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l
+        LEFT JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
@@ -2267,8 +2267,8 @@ BEGIN
     CALL timed_gone(14, ROW_COUNT());
     -- Those that name no root, but an instance.
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_DECINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
-        JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_DECINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l
+        LEFT JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;

@@ -48,8 +48,8 @@ BEGIN
         INSERT INTO work_row (id) SELECT t.`ID_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
             STRAIGHT_JOIN work_keep AS k1 ON k1.id = t.`ID_` WHERE t.`TIMESTAMP_` >= p_from AND t.`TIMESTAMP_` < p_to;
     ELSE
-        INSERT INTO work_row (id, due) SELECT t.`ID_`, t.`TIMESTAMP_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t LEFT
-            JOIN work_keep AS k1 ON k1.id = t.`ID_` WHERE t.`TIMESTAMP_` >= p_from AND t.`TIMESTAMP_` < p_to AND k1.id IS NULL
+        INSERT INTO work_row (id, due) SELECT t.`ID_`, t.`TIMESTAMP_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
+            LEFT JOIN work_keep AS k1 ON k1.id = t.`ID_` WHERE t.`TIMESTAMP_` >= p_from AND t.`TIMESTAMP_` < p_to AND k1.id IS NULL
             ORDER BY t.`TIMESTAMP_`, t.`ID_` LIMIT p_limit;
     END CASE;
 END$$
@@ -89,8 +89,8 @@ BEGIN
     ELSE
         INSERT INTO work_due (due) SELECT DISTINCT t.`TIMESTAMP_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
             WHERE t.`TIMESTAMP_` >= p_from AND t.`TIMESTAMP_` < p_to;
-        DELETE t FROM work_due AS w STRAIGHT_JOIN `camunda7`.`ACT_RU_TASK_METER_LOG` AS t ON t.`TIMESTAMP_` = w.due LEFT
-            JOIN work_keep AS k1 ON k1.id = t.`ID_` WHERE k1.id IS NULL;
+        DELETE t FROM work_due AS w STRAIGHT_JOIN `camunda7`.`ACT_RU_TASK_METER_LOG` AS t ON t.`TIMESTAMP_` = w.due
+            LEFT JOIN work_keep AS k1 ON k1.id = t.`ID_` WHERE k1.id IS NULL;
         SET o_rows = ROW_COUNT();
     END IF;
 END$$

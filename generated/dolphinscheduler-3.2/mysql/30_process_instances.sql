@@ -134,25 +134,25 @@ BEGIN
     SELECT v_rows + COUNT(*) INTO v_rows FROM work_gone AS w
         STRAIGHT_JOIN `dolphinscheduler`.`t_ds_dq_execute_result` AS t ON t.`process_instance_id` = w.id;
     SELECT CONCAT(o_rows, ', ', v_rows + COUNT(*)), 0 INTO o_rows, v_rows FROM work_k_t_ds_task_instance AS w
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_dq_execute_result` AS t ON t.`task_instance_id` = w.id LEFT
-        JOIN work_gone AS o1 ON o1.id = t.`process_instance_id` WHERE o1.id IS NULL;
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_dq_execute_result` AS t ON t.`task_instance_id` = w.id
+        LEFT JOIN work_gone AS o1 ON o1.id = t.`process_instance_id` WHERE o1.id IS NULL;
     SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_gone AS w
         STRAIGHT_JOIN `dolphinscheduler`.`t_ds_error_command` AS t ON t.`process_instance_id` = w.id AND w.id <> 0;
     SELECT v_rows + COUNT(*) INTO v_rows FROM work_gone AS w
         STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_process_instance` AS t ON t.`parent_process_instance_id` = w.id;
     SELECT CONCAT(o_rows, ', ', v_rows + COUNT(*)), 0 INTO o_rows, v_rows FROM work_gone AS w
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_process_instance` AS t ON t.`process_instance_id` = w.id AND w.id <> 0 LEFT
-        JOIN work_gone_2 AS o1 ON o1.id = t.`parent_process_instance_id` WHERE o1.id IS NULL;
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_process_instance` AS t ON t.`process_instance_id` = w.id AND w.id <> 0
+        LEFT JOIN work_gone_2 AS o1 ON o1.id = t.`parent_process_instance_id` WHERE o1.id IS NULL;
     SELECT v_rows + COUNT(*) INTO v_rows FROM work_gone AS w
         STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_sub_workflow` AS t ON t.`parent_workflow_instance_id` = w.id;
     SELECT CONCAT(o_rows, ', ', v_rows + COUNT(*)), 0 INTO o_rows, v_rows FROM work_gone AS w
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_sub_workflow` AS t ON t.`sub_workflow_instance_id` = w.id LEFT
-        JOIN work_gone_2 AS o1 ON o1.id = t.`parent_workflow_instance_id` WHERE o1.id IS NULL;
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_sub_workflow` AS t ON t.`sub_workflow_instance_id` = w.id
+        LEFT JOIN work_gone_2 AS o1 ON o1.id = t.`parent_workflow_instance_id` WHERE o1.id IS NULL;
     SELECT v_rows + COUNT(*) INTO v_rows FROM work_gone AS w
         STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_group_queue` AS t ON t.`process_id` = w.id;
     SELECT CONCAT(o_rows, ', ', v_rows + COUNT(*)), 0 INTO o_rows, v_rows FROM work_k_t_ds_task_instance AS w
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_group_queue` AS t ON t.`task_id` = w.id LEFT
-        JOIN work_gone AS o1 ON o1.id = t.`process_id` WHERE o1.id IS NULL;
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_group_queue` AS t ON t.`task_id` = w.id
+        LEFT JOIN work_gone AS o1 ON o1.id = t.`process_id` WHERE o1.id IS NULL;
     SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_k_t_ds_task_instance AS w
         STRAIGHT_JOIN `dolphinscheduler`.`t_ds_dq_task_statistics_value` AS t ON t.`task_instance_id` = w.id;
     SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_gone AS w

@@ -70,8 +70,8 @@ BEGIN
             WHEN h.k1 IS NOT NULL THEN 'HELD'
         END,
         NULL
-    FROM work_row AS r STRAIGHT_JOIN `mlflow`.`input_tags` AS t ON t.`input_uuid` = r.k1 AND t.`name` = r.k2 LEFT
-        JOIN work_held AS h ON h.k1 = r.k1 AND h.k2 = r.k2
+    FROM work_row AS r STRAIGHT_JOIN `mlflow`.`input_tags` AS t ON t.`input_uuid` = r.k1 AND t.`name` = r.k2
+        LEFT JOIN work_held AS h ON h.k1 = r.k1 AND h.k2 = r.k2
     WHERE (t.`input_uuid` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `mlflow`.`inputs` AS p1 WHERE p1.`input_uuid` = t.`input_uuid`));
 END$$
 

@@ -138,50 +138,67 @@ pub(super) fn goes(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
     }
 }
 
-/// Row `t` names something, and what must exist from there on does not.
+/// Row `t` names something, and what must exist from there on does not. What names nothing needs nothing, wherever it is on the way.
 fn broken(graph: &Graph, chain: &[Need], dialect: Dialect) -> String {
-    let mut parts = Vec::new();
-    let mut from = String::new();
-    let mut first = Vec::new();
-    for (index, need) in chain.iter().enumerate() {
-        let (upper, row) = match index {
-            0 => ("t".to_owned(), "p1".to_owned()),
-            _ => (format!("p{index}"), format!("p{}", index + 1)),
-        };
-        let table = table_name(graph, dialect, &need.table);
-        let mut same: Vec<String> = need
-            .pairs
-            .iter()
+    let row = |index: usize| match index {
+        0 => "t".to_owned(),
+        _ => format!("p{index}"),
+    };
+    let same = |index: usize| {
+        let (upper, lower) = (row(index), row(index + 1));
+        let pairs = chain[index].pairs.iter();
+        let pairs: Vec<String> = pairs
             .map(|(column, named)| {
                 format!(
-                    "{row}.{} = {upper}.{}",
+                    "{lower}.{} = {upper}.{}",
                     dialect.ident(named),
                     dialect.ident(column)
                 )
             })
             .collect();
-        let none = need.none.as_ref().map(|none| {
-            let column = dialect.ident(&need.pairs[0].0);
-            let value = match none {
-                Literal::Integer(number) => number.to_string(),
-                Literal::Text(text) => dialect.text(text),
-            };
-            format!("{upper}.{column} <> {value}")
-        });
-        if index == 0 {
-            parts.extend(
-                need.pairs
-                    .iter()
-                    .map(|(column, _)| format!("t.{} IS NOT NULL", dialect.ident(column))),
-            );
-            parts.extend(none);
-            from = format!("{table} AS {row}");
-            first = same;
-        } else {
-            same.extend(none);
-            from += &format!("\n        JOIN {table} AS {row} ON {}", same.join(" AND "));
-        }
+        pairs
+    };
+    let table = |index: usize| {
+        let name = table_name(graph, dialect, &chain[index].table);
+        format!("{name} AS {}", row(index + 1))
+    };
+    // Compares a column with the value that stands for no name.
+    let none = |index: usize, operator: &str| {
+        let need = &chain[index];
+        let value = match need.none.as_ref()? {
+            Literal::Integer(number) => number.to_string(),
+            Literal::Text(text) => dialect.text(text),
+        };
+        let column = dialect.ident(&need.pairs[0].0);
+        Some(format!("{}.{column} {operator} {value}", row(index)))
+    };
+    let mut parts: Vec<String> = chain[0]
+        .pairs
+        .iter()
+        .map(|(column, _)| format!("t.{} IS NOT NULL", dialect.ident(column)))
+        .collect();
+    parts.extend(none(0, "<>"));
+    let mut from = table(0);
+    for index in 1..chain.len() {
+        from += &format!(
+            "\n        LEFT JOIN {} ON {}",
+            table(index),
+            same(index).join(" AND ")
+        );
     }
+    // From the last one up: each names nothing, or what it names is there, and so on.
+    let rest = (1..chain.len()).rev().fold(None, |below, index| {
+        let columns = chain[index].pairs.iter();
+        let mut ends: Vec<String> = columns
+            .map(|(column, _)| format!("{}.{} IS NULL", row(index), dialect.ident(column)))
+            .collect();
+        ends.extend(none(index, "="));
+        let named = dialect.ident(&chain[index].pairs[0].1);
+        let there = format!("{}.{named} IS NOT NULL", row(index + 1));
+        ends.push(below.map_or(there.clone(), |below| format!("{there} AND {below}")));
+        Some(format!("({})", ends.join(" OR ")))
+    });
+    let whole: Vec<String> = same(0).into_iter().chain(rest).collect();
     // With OFFSET, PostgreSQL looks for each row along an index; else it may read the whole table instead.
     let (select, offset) = match dialect {
         Dialect::Postgres => ("SELECT", "\n        OFFSET 0"),
@@ -189,7 +206,7 @@ fn broken(graph: &Graph, chain: &[Need], dialect: Dialect) -> String {
     };
     parts.push(format!(
         "NOT EXISTS (\n        {select} FROM {from}\n        WHERE {}{offset}\n    )",
-        first.join("\n          AND ")
+        whole.join("\n          AND ")
     ));
     format!("(\n    {}\n)", parts.join("\n    AND "))
 }

@@ -171,3 +171,33 @@ retention = { default = "30d", minimum = "1d" }
     assert_eq!(purge["refused"], refused, "{purge}");
     assert_eq!(keys(&mut notes, "note"), [2], "{purge}");
 }
+
+/// A note needs its file, the shelf of that and the room of this; a file on no shelf needs none, nor a shelf in no room.
+pub(super) fn what_names_nothing_on_the_way_needs_nothing(dialect: Dialect) {
+    let spec = r#"
+name = "shelves"
+
+[tables]
+note = { key = "id bigint" }
+
+[rules.lost]
+strategy = "orphan"
+root     = "note"
+needs    = ["file_id -> file.id", "shelf_id -> shelf.id unless 0", "room, floor -> room(id, floor)"]
+at_once  = true
+"#;
+    let schema = "CREATE TABLE note (id bigint PRIMARY KEY, file_id bigint);
+        CREATE INDEX note_file ON note (file_id);
+        CREATE TABLE file (id bigint PRIMARY KEY, shelf_id bigint);
+        CREATE TABLE shelf (id bigint PRIMARY KEY, room bigint, floor bigint);
+        CREATE TABLE room (id bigint, floor bigint, PRIMARY KEY (id, floor));
+        INSERT INTO room VALUES (1, 1);
+        INSERT INTO shelf VALUES (10, 1, 1), (20, 1, NULL), (30, NULL, 1), (40, 1, 2);
+        INSERT INTO file VALUES (1, 10), (2, 20), (3, 30), (4, 0), (5, NULL), (6, 40), (7, 50);
+        INSERT INTO note VALUES (1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 6), (7, 7), (8, 8), (9, NULL);";
+    let mut notes = Installation::of(dialect, schema, &graph_of(spec));
+    notes.arm();
+    let run = notes.run(json!({})).expect("a run");
+    assert_eq!(run["rules"][0]["families"], 3, "{run}");
+    assert_eq!(keys(&mut notes, "note"), [1, 2, 3, 4, 5, 9], "{run}");
+}

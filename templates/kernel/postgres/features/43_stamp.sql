@@ -321,15 +321,16 @@ BEGIN
         RETURN rule_paused(v_progress.rule);
     END IF;
     SELECT * INTO STRICT v_stamp FROM stamps AS s WHERE s.rule = v_progress.rule AND s.of IS NOT DISTINCT FROM v_run.options ->> 'of';
-    v_state := take_locks(p_run, v_progress.rule);
-    IF v_state IS NOT NULL THEN
-        RETURN v_state;
-    END IF;
+    -- Where few rows lack a time, the search reads many: not under the locks, for which others would wait.
     SELECT n.o_last, n.o_keys
     INTO v_last, v_keys
     FROM stamp_todo(v_stamp.rule, v_stamp.verb, v_run.options, v_progress.cursor_key, v_stamp.first_key, v_progress.batch_families) AS n;
     IF v_last IS NULL THEN
         RETURN 'nothing left';
+    END IF;
+    v_state := take_locks(p_run, v_progress.rule);
+    IF v_state IS NOT NULL THEN
+        RETURN v_state;
     END IF;
 
     BEGIN

@@ -272,7 +272,7 @@ pub enum Command {
     /// Set removal times: to an instant, calculated, or cleared
     ///
     /// For the families of the named instances, of those without a removal time, or of all; in bounded batches.
-    /// Nothing is deleted. Safe to re-run: continues where an interrupted call stopped.
+    /// Nothing is deleted. Safe to re-run: --missing leaves out what a call before it did, --all begins anew.
     ///
     /// Example: windrow stamp specs/camunda7.toml --calculated --missing --dry-run
     Stamp(Stamp),

@@ -198,8 +198,9 @@ either, and `check` reports when the application drops the index.",
     (
         "on-update",
         "Each UPDATE of a row sets this column to the current time (ON UPDATE CURRENT_TIMESTAMP; MySQL, MariaDB). If it is \
-         the end time of a rule, a manual correction makes an old family young again. Otherwise it does not matter, as \
-         windrow updates no row.",
+         the end time of a rule, a manual correction makes an old family young again. In tables whose removal times a stamp sets, and in \
+         those with `set null`, windrow updates rows: `untouched` of the rule's `stamp` names columns that must stay as they are. \
+         Elsewhere it does not matter.",
     ),
     (
         "generated-column",

@@ -5,7 +5,7 @@ use super::kinds::is_whole;
 use crate::bundle::Probe;
 use crate::catalog::{Catalog, CatalogColumn, CatalogIndex, CatalogTable};
 use crate::dialect::Dialect;
-use crate::graph::{Edge, Graph, Kind, Single, Table};
+use crate::graph::{Edge, Graph, Kind, Single, Table, TableId};
 
 /// How many signs of a key there is room for.
 const LONGEST: usize = 700;
@@ -273,8 +273,11 @@ fn columns(graph: &Graph, table: &Table, live: &CatalogTable, found: &mut Vec<Fi
             } else if ends.contains(&column.name.as_str()) {
                 warning("on-update", &object, message)
                     .help("the retention is counted from the last change of a row, not from its end")
+            } else if is_stamped(graph, table, &column.name) {
+                warning("on-update", &object, message)
+                    .help("the column will show the time of a stamp that changes the row: name it in `untouched` of the rule's `stamp`")
             } else {
-                notice("on-update", &object, message).help("windrow updates no row")
+                notice("on-update", &object, message).help("windrow does not update this table, or leaves this column unchanged")
             });
         }
         if column.generated && named(&column.name) {
@@ -285,6 +288,22 @@ fn columns(graph: &Graph, table: &Table, live: &CatalogTable, found: &mut Vec<Fi
             );
         }
     }
+}
+
+/// Whether a stamp of removal times changes rows of a table and does not say that this column of them is left unchanged.
+fn is_stamped(graph: &Graph, table: &Table, column: &str) -> bool {
+    let covers = |id: &TableId| graph.table(*id).name == table.name;
+    let leaves = |(id, columns): &(TableId, Vec<String>)| {
+        covers(id) && columns.iter().any(|name| name == column)
+    };
+    let mut rules = graph
+        .rules
+        .iter()
+        .filter(|rule| rule.order.iter().any(covers));
+    rules.any(|rule| {
+        let mut stamps = rule.stamps().iter();
+        stamps.any(|stamp| !stamp.untouched.iter().any(leaves))
+    })
 }
 
 /// An index that the optimizer was told not to see.

@@ -1,6 +1,6 @@
 //! Where families go as such: with every row that names their root, whatever removal time it has.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 
 use super::oracle::{insert, lenient};
@@ -11,6 +11,9 @@ use crate::support::camunda::{Camunda, text_by_family};
 tests! {
     on_postgres: [
         every_statement_has_its_index,
+    ],
+    mysql_or_mariadb: [
+        a_column_that_a_stamp_would_set_is_named,
     ],
     every_server: [
         rows_with_another_removal_time_or_none_go_with_their_root,
@@ -119,6 +122,29 @@ fn every_statement_has_its_index() {
     camunda.execute("DROP INDEX act_idx_hi_comment_root_pi");
     let said = camunda.check(&text_by_family());
     assert!(said.contains("root_proc_inst_id_"), "{said}");
+}
+
+/// On MySQL and MariaDB a column can show when its row was changed last: a stamp would change that.
+fn a_column_that_a_stamp_would_set_is_named(dialect: Dialect) {
+    let mut camunda = Camunda::new(dialect);
+    let clock = "timestamp NULL ON UPDATE CURRENT_TIMESTAMP";
+    camunda.execute(&format!(
+        "ALTER TABLE act_hi_comment ADD seen_ {clock}; ALTER TABLE act_hi_incident ADD seen_ {clock}"
+    ));
+    let text = text_by_family();
+    let text = text.replacen(
+        "    \"act_hi_incident: create_time_\",\n",
+        "    \"act_hi_incident: create_time_, seen_\",\n",
+        1,
+    );
+    let said: Value = serde_json::from_str(&camunda.check(&text)).expect("findings");
+    let level = |table: &str| {
+        let object = json!(format!("{table}.seen_"));
+        let mut found = said["findings"].as_array().expect("findings").iter();
+        found.find(|it| it["object"] == object)?["severity"].as_str()
+    };
+    assert_eq!(level("act_hi_comment"), Some("warning"), "{said:#}");
+    assert_eq!(level("act_hi_incident"), Some("notice"), "{said:#}");
 }
 
 /// A decision, a batch, a task and a byte array of no process instance, with rows that belong to them and go later, or never.

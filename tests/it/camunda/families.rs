@@ -139,12 +139,12 @@ fn a_column_that_a_stamp_would_set_is_named(dialect: Dialect) {
     );
     let said: Value = serde_json::from_str(&camunda.check(&text)).expect("findings");
     let level = |table: &str| {
-        let object = json!(format!("{table}.seen_"));
+        let object = json!(format!("{table}.SEEN_"));
         let mut found = said["findings"].as_array().expect("findings").iter();
         found.find(|it| it["object"] == object)?["severity"].as_str()
     };
-    assert_eq!(level("act_hi_comment"), Some("warning"), "{said:#}");
-    assert_eq!(level("act_hi_incident"), Some("notice"), "{said:#}");
+    assert_eq!(level("ACT_HI_COMMENT"), Some("warning"), "{said:#}");
+    assert_eq!(level("ACT_HI_INCIDENT"), Some("notice"), "{said:#}");
 }
 
 /// A decision, a batch, a task and a byte array of no process instance, with rows that belong to them and go later, or never.

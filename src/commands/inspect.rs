@@ -171,7 +171,9 @@ impl Look<'_> {
         let end = end.map(|end| (end, ends.epoch(end)));
         let others = ends.other_ends(catalog, live).into_iter();
         let others: Vec<_> = others.map(|name| (name, ends.epoch(name))).collect();
-        let sql = self.samples.states(root, live, state, end, &others);
+        let sql = self
+            .samples
+            .states(root, live, state, end, ends.expires, &others);
         let rows = self.rows(&sql).unwrap_or_default();
         let states = rows.iter().map(|row| State {
             value: row[0].clone(),
@@ -200,8 +202,9 @@ impl Look<'_> {
         let found = times.iter().enumerate().map(|(at, (name, _))| Time {
             column: (*name).to_owned(),
             rows: number(&row, 0),
-            filled: number(&row, 1 + 2 * at),
-            latest: number(&row, 2 + 2 * at),
+            filled: number(&row, 1 + 3 * at),
+            latest: number(&row, 2 + 3 * at),
+            ahead: number(&row, 3 + 3 * at),
         });
         found.collect()
     }

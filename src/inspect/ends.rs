@@ -32,6 +32,8 @@ pub struct Time {
     pub filled: i64,
     /// In how many of them no other time is later that has come yet.
     pub latest: i64,
+    /// In how many of them it is more than a day ahead: such a time is planned.
+    pub ahead: i64,
 }
 
 /// Columns of numbers and dates that are instants, and what they count.
@@ -51,18 +53,6 @@ pub struct State {
 }
 
 impl State {
-    /// Whether nearly every row in it has an end, and its name does not say that it continues: some applications write a time at every
-    /// change. The others lack a time, and are kept. Where no column says when a row ended, its name does.
-    pub fn is_final(&self) -> bool {
-        match (&self.value, self.ended) {
-            (Some(value), Some(ended)) => {
-                ended > 0 && ended * 100 >= self.rows * 95 && !sounds_live(value)
-            }
-            (Some(value), None) => sounds_final(value),
-            (None, _) => false,
-        }
-    }
-
     /// Another time that nearly every row in it has, though few have the end: these end by that.
     pub fn other_end(&self) -> Option<(&str, i64)> {
         let few = self.ended? * 100 < self.rows * 95;
@@ -90,13 +80,14 @@ impl Ends {
         }
     }
 
-    /// Takes what rows say of the times: an end that no row has is none where another one is, and where none is named so, an expiry
-    /// that rows have says when the application needs them no longer.
+    /// Takes what rows say of the times: an end that no row has is none where another one is, nor is one that is still ahead, and
+    /// where none is named so, an expiry that rows have says when the application needs them no longer.
     pub fn see(&mut self, catalog: &Catalog, table: &CatalogTable, times: Vec<Time>) {
         self.times = times;
         let ends = end_columns(catalog, table, &self.numbers);
-        let filled = ends.iter().find(|name| self.filled(name) > 0);
-        if let Some(end) = filled {
+        let filled = || ends.iter().filter(|name| self.filled(name) > 0);
+        let past = filled().find(|name| self.ahead(name) == 0);
+        if let Some(end) = past.or_else(|| filled().next()) {
             self.end = Some((*end).to_owned());
         } else if let Some(expiry) = self.expiry(catalog, table)
             && self.filled(expiry) > 0
@@ -118,13 +109,27 @@ impl Ends {
         time.map_or(0, |time| time.latest)
     }
 
-    /// The column of the time at which a row ended, or what replaces it: the time that is the latest in most rows.
+    /// In how many of them it is more than a day ahead.
+    pub fn ahead(&self, column: &str) -> i64 {
+        let time = self.times.iter().find(|time| time.column == column);
+        time.map_or(0, |time| time.ahead)
+    }
+
+    /// Whether a time is planned, by its name or by the rows in which it has not come.
+    fn is_plan(&self, column: &str) -> bool {
+        is_planned(&snake(column)) || self.ahead(column) > 0
+    }
+
+    /// The column of the time at which a row ended, or what replaces it: the time that is the latest in most rows, and is not planned.
     pub fn time<'a>(&self, catalog: &Catalog, table: &'a CatalogTable) -> Option<&'a str> {
         if let Some(end) = &self.end {
             return table.column(end).map(|column| column.name.as_str());
         }
         let mut others = other_times(catalog, table, &self.numbers);
-        others.sort_by_key(|column| std::cmp::Reverse(self.latest(column)));
+        others.sort_by_key(|column| {
+            let planned = self.is_plan(column);
+            (planned, std::cmp::Reverse(self.latest(column)))
+        });
         others.first().copied()
     }
 
@@ -178,7 +183,7 @@ impl Ends {
         let others = all.map(|(name, _)| name);
         others
             .filter(|name| named(name) || ends.contains(name))
-            .filter(|name| self.end.as_deref() != Some(name))
+            .filter(|name| self.end.as_deref() != Some(name) && !self.is_plan(name))
             .collect()
     }
 
@@ -204,9 +209,47 @@ impl Ends {
             .map(|(_, epoch)| *epoch)
     }
 
+    /// Whether the end tells rows that have ended from others: some of those that were looked at lack it.
+    pub fn tells(&self) -> bool {
+        let mut states = self.states.iter();
+        states.any(|state| state.ended.is_some_and(|ended| ended < state.rows))
+    }
+
+    /// Whether a state is final: nearly every row in it has an end, and its name does not say that it continues, since some applications
+    /// write a time at every change. The others lack a time, and are kept. Where no column says which rows have ended, its name does.
+    pub fn is_final(&self, state: &State) -> bool {
+        let Some(value) = &state.value else {
+            return false;
+        };
+        match state.ended {
+            _ if sounds_live(value) => false,
+            Some(ended) if self.tells() => ended > 0 && ended * 100 >= state.rows * 95,
+            // Numbers have no name: that each of their rows has an end is all there is.
+            Some(_) if !self.is_named_final() => true,
+            _ => sounds_final(value),
+        }
+    }
+
+    /// Whether some state is called as one that is final.
+    fn is_named_final(&self) -> bool {
+        let mut values = self.states.iter().filter_map(|it| it.value.as_deref());
+        values.any(sounds_final)
+    }
+
+    /// Whether the end is no sign that a row has ended: there is none, or rows have one whose state says by its name that they continue.
+    pub fn is_no_sign(&self) -> bool {
+        let mut named = self.states.iter().filter(|state| state.value.is_some());
+        named.any(|state| {
+            let value = state.value.as_deref().unwrap_or_default();
+            state
+                .ended
+                .is_none_or(|ended| ended > 0 && sounds_live(value))
+        })
+    }
+
     /// The final states, numbers in their order.
     pub fn finals(&self) -> Vec<&str> {
-        let finals = self.states.iter().filter(|state| state.is_final());
+        let finals = self.states.iter().filter(|state| self.is_final(state));
         let mut values: Vec<&str> = finals.filter_map(|state| state.value.as_deref()).collect();
         values.sort_by_key(|value| (value.parse::<i64>().unwrap_or(i64::MAX), *value));
         values
@@ -269,6 +312,93 @@ fn is_time(catalog: &Catalog, column: &CatalogColumn, numbers: &Numbers) -> Opti
     }
 }
 
+/// Whether a name says when something is to end, or up to when something counts, instead of when it ended: `planned_end`, `period_end`.
+fn is_planned(name: &str) -> bool {
+    let words = || name.split('_');
+    let has = |listed: &[&str]| words().any(|word| listed.contains(&word));
+    let past = || {
+        let past = [
+            "ended",
+            "finished",
+            "completed",
+            "closed",
+            "stopped",
+            "terminated",
+            "done",
+            "finalized",
+            "finalised",
+        ];
+        has(&past)
+    };
+    let planned = [
+        "planned",
+        "expected",
+        "estimated",
+        "scheduled",
+        "forecast",
+        "projected",
+        "predicted",
+        "proposed",
+        "targeted",
+        "desired",
+        "intended",
+        "anticipated",
+        "tentative",
+        "requested",
+        "promised",
+        "allowed",
+        "should",
+        "must",
+        "next",
+    ];
+    let counts = [
+        "plan",
+        "planning",
+        "schedule",
+        "sched",
+        "est",
+        "exp",
+        "eta",
+        "sla",
+        "target",
+        "deadline",
+        "due",
+        "max",
+        "limit",
+        "timeout",
+        "baseline",
+        "period",
+        "interval",
+        "range",
+        "window",
+        "slot",
+        "shift",
+        "term",
+        "lease",
+        "trial",
+        "contract",
+        "subscription",
+        "booking",
+        "reservation",
+        "coverage",
+        "warranty",
+        "valid",
+        "validity",
+        "effective",
+        "availability",
+        "billing",
+        "fiscal",
+        "sprint",
+        "season",
+        "day",
+        "week",
+        "month",
+        "quarter",
+        "year",
+    ];
+    has(&planned) || has(&counts) && !past()
+}
+
 /// The columns that could say when a row ended, the likeliest first: times that may be NULL, then others.
 fn end_columns<'a>(catalog: &Catalog, table: &'a CatalogTable, numbers: &Numbers) -> Vec<&'a str> {
     let mut found: Vec<(usize, &str)> = Vec::new();
@@ -277,10 +407,17 @@ fn end_columns<'a>(catalog: &Catalog, table: &'a CatalogTable, numbers: &Numbers
         let words = [
             "end", "finish", "complet", "close", "stop", "terminat", "done", "finaliz",
         ];
+        let others = [
+            "endpoint",
+            "end_point",
+            "endors",
+            "end_user",
+            "end_customer",
+        ];
         let place = words
             .iter()
             .position(|word| name.starts_with(word) || name.contains(&format!("_{word}")))
-            .filter(|_| !name.contains("endpoint"));
+            .filter(|_| !others.iter().any(|other| name.contains(other)) && !is_planned(&name));
         if let Some((place, behind)) = place.zip(is_time(catalog, column, numbers)) {
             let filled = if column.nullable { 0 } else { 10 };
             found.push((place + filled + behind, &column.name));
@@ -323,43 +460,113 @@ fn state_columns<'a>(catalog: &Catalog, table: &'a CatalogTable) -> Vec<&'a str>
 }
 
 /// Whether a state is called as one that is final.
-fn sounds_final(state: &str) -> bool {
-    let state = state.to_lowercase();
-    let words = [
-        "complet", "success", "succeed", "fail", "kill", "cancel", "done", "finish", "abort",
-        "terminat", "error", "crash", "skip", "expired", "reject", "closed", "timed",
+pub fn sounds_final(state: &str) -> bool {
+    let stems = [
+        "complet",
+        "success",
+        "succeed",
+        "unsuccess",
+        "fail",
+        "kill",
+        "cancel",
+        "done",
+        "finish",
+        "abort",
+        "terminat",
+        "error",
+        "crash",
+        "skip",
+        "expired",
+        "reject",
+        "closed",
+        "timed",
     ];
-    // What is about to be so continues.
-    state == "ok" || words.iter().any(|word| state.contains(word)) && !state.ends_with("ing")
+    // What is to be so, or is so in part, continues.
+    let open = [
+        "not",
+        "no",
+        "non",
+        "un",
+        "to",
+        "pre",
+        "half",
+        "part",
+        "partly",
+        "partial",
+        "partially",
+        "almost",
+        "nearly",
+        "before",
+        "until",
+        "will",
+        "need",
+        "needs",
+    ];
+    let words = super::names::words(state);
+    let has = |word: &String| stems.iter().any(|stem| word.starts_with(stem));
+    let is_open = words.iter().any(|word| open.contains(&word.as_str()));
+    !sounds_live(state) && !is_open && (words == ["ok"] || words.iter().any(has))
 }
 
 /// Whether a state is called as one that continues.
 pub fn sounds_live(state: &str) -> bool {
-    let state = state.to_lowercase();
-    let words = [
+    let live = [
         "pending",
         "running",
         "queued",
+        "enqueued",
         "created",
         "started",
         "active",
-        "waiting",
+        "alive",
+        "live",
+        "busy",
+        "idle",
+        "available",
+        "initial",
+        "initialized",
+        "initialised",
+        "draft",
+        "todo",
+        "wait",
+        "await",
+        "hold",
+        "onhold",
         "scheduled",
+        "delayed",
+        "deferred",
+        "reserved",
+        "assigned",
+        "claimed",
+        "leased",
+        "acquired",
+        "dispatched",
         "new",
         "open",
+        "reopened",
         "progress",
-        "retry",
+        "inprogress",
+        "inflight",
         "paused",
         "ready",
         "submitted",
-        "executing",
-        "processing",
+        "requested",
         "received",
         "suspended",
+        "incomplete",
+        "uncompleted",
+        "unfinished",
+        "unresolved",
+        "undone",
+        "unclosed",
     ];
-    state
-        .split(|sign: char| !sign.is_alphanumeric())
-        .any(|word| words.contains(&word))
+    // What is being done, such as CANCELLING, or done once more.
+    let is_live = |word: &String| {
+        live.contains(&word.as_str())
+            || word.starts_with("retry")
+            || word.len() > 4 && word.ends_with("ing")
+    };
+    super::names::words(state).iter().any(is_live)
 }
 
 /// The columns whose time can replace an end: the last change of a row, or when it came to be; the likeliest first.
@@ -379,4 +586,77 @@ fn other_times<'a>(catalog: &Catalog, table: &'a CatalogTable, numbers: &Numbers
     }
     found.sort_by_key(|(place, _)| *place);
     found.into_iter().map(|(_, name)| name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_about_to_end_has_not_ended() {
+        for state in [
+            "PENDING_CANCEL",
+            "PendingCancel",
+            "INCOMPLETE",
+            "Unfinished",
+            "NOT_DONE",
+            "not completed",
+            "cancel-requested",
+            "CANCELLING",
+            "failedRetryable",
+            "half done",
+            "partially_completed",
+            "to_be_killed",
+            "InProgress",
+            "7",
+            "",
+        ] {
+            assert!(!sounds_final(state), "{state}");
+        }
+        for state in [
+            "COMPLETED",
+            "Succeeded",
+            "success",
+            "UNSUCCESSFUL",
+            "timedOut",
+            "EXTERNALLY_TERMINATED",
+            "ok",
+            "force_success",
+            "completed with errors",
+        ] {
+            assert!(sounds_final(state) && !sounds_live(state), "{state}");
+        }
+        for state in ["PendingCancel", "inProgress", "SHUTTING_DOWN", "assigned"] {
+            assert!(sounds_live(state), "{state}");
+        }
+    }
+
+    #[test]
+    fn a_planned_end_is_not_when_a_row_ended() {
+        for name in [
+            "plannedEnd",
+            "period_end",
+            "data_interval_end",
+            "EXPECTED_COMPLETION",
+            "scheduled_end_time",
+            "est_finish",
+            "week_end",
+            "end_due_at",
+            "trial_end",
+        ] {
+            assert!(is_planned(&snake(name)), "{name}");
+        }
+        for name in [
+            "ended_at",
+            "end_date",
+            "finishedAt",
+            "contract_terminated_at",
+            "schedule_completed_at",
+            "session_end",
+            "workflowEndedAt",
+            "END_TIME_",
+        ] {
+            assert!(!is_planned(&snake(name)), "{name}");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::edges::{Edge, Family, root_key};
-use super::ends::{Ends, Numbers, State, sounds_live};
+use super::ends::{Ends, Numbers, State, sounds_final, sounds_live};
 use super::words::{bare, capital, kind, line, slug, small, string};
 use crate::catalog::Catalog;
 use crate::column::Kind;
@@ -100,11 +100,23 @@ fn times(text: &mut String, ends: &Ends) {
     for time in filled.iter().filter(|_| filled.len() > 1) {
         let _ = writeln!(
             text,
-            "# {}: {} of {} rows have it, {} as their latest time.",
+            "# {}: {} of {} rows have it, {} as their latest time{}.",
             line(&time.column),
             time.filled,
             time.rows,
-            time.latest
+            time.latest,
+            match time.ahead {
+                0 => String::new(),
+                ahead => format!(", {ahead} in the future"),
+            }
+        );
+    }
+    let end = ends.end.as_deref().filter(|_| !ends.expires);
+    if let Some(end) = end.filter(|end| ends.ahead(end) > 0) {
+        let _ = writeln!(
+            text,
+            "# ? {end} is in the future in some rows: is it the time at which a row ended, or at which it is to end?",
+            end = line(end)
         );
     }
 }
@@ -188,18 +200,26 @@ fn told(text: &mut String, ends: &Ends, state: &State) {
         let _ = writeln!(text, "# {}.", capital(&of));
         return;
     };
+    let is_final = ends.is_final(state);
     let (mark, says) = match state.ended {
         _ if state.value.is_none() => ("? ", "kept, since no list of states can name it"),
-        None if state.is_final() => ("? ", "final, by its name"),
+        None if is_final => ("? ", "final, by its name"),
         None => ("? ", "not final, by its name"),
         Some(0) => ("", "not final"),
         Some(_) if state.value.as_deref().is_some_and(sounds_live) => (
             "? ",
             "not taken as final, since by its name it is still running",
         ),
-        Some(all) if all == state.rows => ("", "final"),
-        Some(_) if state.is_final() => ("? ", "final; rows without an end are kept"),
-        Some(_) => ("? ", "not taken as final"),
+        Some(_) if ends.tells() => match state.ended == Some(state.rows) {
+            true => ("", "final"),
+            false if is_final => ("? ", "final; rows without an end are kept"),
+            false => ("? ", "not taken as final"),
+        },
+        Some(_) if !is_final => ("? ", "not final, by its name, since all rows have one"),
+        Some(_) if state.value.as_deref().is_some_and(sounds_final) => {
+            ("? ", "final, by its name, since all rows have one")
+        }
+        Some(_) => ("? ", "taken as final, although all rows have one"),
     };
     let value = line(state.value.as_deref().unwrap_or("NULL"));
     let column = line(column);
@@ -218,6 +238,18 @@ fn told(text: &mut String, ends: &Ends, state: &State) {
 /// Which rows are final: by their states, or because they have an end.
 fn finals(text: &mut String, catalog: &Catalog, root: &str, ends: &Ends, end: &str) {
     let finals = ends.finals();
+    if let Some(column) = ends.state.as_ref().filter(|_| finals.is_empty())
+        && ends.is_no_sign()
+    {
+        // No row has this state, of whatever type the column is.
+        let _ = writeln!(
+            text,
+            "# ? None of these states is taken as final, so no row is: list those that are instead, such as [\"done\", \"failed\"].\n\
+             final     = {{ {} = {{ text = \"?\" }} }}",
+            bare(column)
+        );
+        return;
+    }
     let Some(column) = ends.state.as_ref().filter(|_| !finals.is_empty()) else {
         let _ = writeln!(
             text,

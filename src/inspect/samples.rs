@@ -19,6 +19,9 @@ const ENDS: u32 = 20_000;
 /// Earlier than any time, in microseconds.
 const LEAST: i64 = -9_000_000_000_000_000_000;
 
+/// An earlier time is how some applications say that there is none.
+const FIRST: &str = "'1971-01-01 00:00:00'";
+
 /// A column of a time, and what it counts if it is none.
 pub type Timed<'a> = (&'a str, Option<Epoch>);
 
@@ -85,17 +88,32 @@ impl Samples<'_> {
         )
     }
 
-    /// The states of a root table, in how many rows each is, and in how many of these the end is not NULL, and each other time.
+    /// The states of a root table, in how many rows each is, and in how many of these there is an end, and each other time. An end that
+    /// is more than a day ahead has not come (zones differ by as much), and one before 1971 is how some say that there is none.
     pub fn states(
         &self,
         table: &str,
         live: &CatalogTable,
         state: Option<&str>,
         end: Option<Timed<'_>>,
+        expires: bool,
         others: &[Timed<'_>],
     ) -> String {
         let state = state.map_or("NULL".to_owned(), |name| self.dialect.ident(name));
-        let end = end.map_or("NULL".to_owned(), |(name, epoch)| self.instant(name, epoch));
+        let last = match self.dialect {
+            Dialect::Postgres => "now() + interval '1 day'",
+            Dialect::Mysql | Dialect::Mariadb => "UTC_TIMESTAMP() + INTERVAL 1 DAY",
+        };
+        let end = end.map_or("NULL".to_owned(), |(name, epoch)| {
+            let at = self.instant(name, epoch);
+            // That of an expiry is known before.
+            let come = if expires {
+                String::new()
+            } else {
+                format!(" AND {at} <= {last}")
+            };
+            format!("CASE WHEN {at} >= {FIRST}{come} THEN 1 END")
+        });
         let mut columns = format!("{state} AS state, {end} AS ended");
         let mut counts = String::new();
         for (at, (name, epoch)) in others.iter().enumerate() {
@@ -109,14 +127,20 @@ impl Samples<'_> {
         )
     }
 
-    /// How many rows are looked at, and for each of these times how many have it, and in how many it is the latest that has come.
+    /// How many rows are looked at, and for each of these times how many have it, in how many it is the latest that has come, and in how
+    /// many it is more than a day ahead.
     pub fn times(&self, table: &str, live: &CatalogTable, times: &[Timed<'_>]) -> String {
         // Microseconds or seconds: they are compared with each other alone.
-        let (number, now) = match self.dialect {
-            Dialect::Postgres => ("extract(epoch FROM {})", "extract(epoch FROM now())"),
+        let (number, now, day) = match self.dialect {
+            Dialect::Postgres => (
+                "extract(epoch FROM {})",
+                "extract(epoch FROM now())",
+                86_400_i64,
+            ),
             Dialect::Mysql | Dialect::Mariadb => (
                 "TIMESTAMPDIFF(MICROSECOND, TIMESTAMP'1970-01-01 00:00:00', {})",
                 "TIMESTAMPDIFF(MICROSECOND, TIMESTAMP'1970-01-01 00:00:00', UTC_TIMESTAMP(6))",
+                86_400_000_000,
             ),
         };
         let numbers = times.iter().enumerate().map(|(at, (name, epoch))| {
@@ -132,7 +156,7 @@ impl Samples<'_> {
         for at in 0..times.len() {
             let _ = write!(
                 counts,
-                ", COUNT(s.at{at}), COUNT(CASE WHEN s.at{at} = s.latest THEN 1 END)"
+                ", COUNT(s.at{at}), COUNT(CASE WHEN s.at{at} = s.latest THEN 1 END), COUNT(CASE WHEN s.at{at} > {now} + {day} THEN 1 END)"
             );
         }
         format!(
@@ -160,9 +184,9 @@ impl Samples<'_> {
                 "(SELECT {at} AS at FROM {} WHERE {column} {} ORDER BY {column} LIMIT 1)",
                 self.dialect.qualified(self.schema, table),
                 if epoch.and_then(Epoch::per_second).is_some() {
-                    "> 0"
+                    "> 0".to_owned()
                 } else {
-                    "IS NOT NULL"
+                    format!(">= {FIRST}")
                 }
             )
         } else {
@@ -170,10 +194,12 @@ impl Samples<'_> {
         };
         match self.dialect {
             Dialect::Postgres => format!(
-                "SELECT floor(extract(epoch FROM now() - min(r.at)) / 86400)::bigint FROM {rows} AS r WHERE isfinite(r.at)"
+                "SELECT floor(extract(epoch FROM now() - min(r.at)) / 86400)::bigint FROM {rows} AS r WHERE isfinite(r.at) AND r.at >= {FIRST}"
             ),
             Dialect::Mysql | Dialect::Mariadb => {
-                format!("SELECT TIMESTAMPDIFF(DAY, MIN(r.at), UTC_TIMESTAMP()) FROM {rows} AS r")
+                format!(
+                    "SELECT TIMESTAMPDIFF(DAY, MIN(r.at), UTC_TIMESTAMP()) FROM {rows} AS r WHERE r.at >= {FIRST}"
+                )
             }
         }
     }

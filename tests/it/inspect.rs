@@ -1,6 +1,7 @@
 //! `inspect`: drafts of specs for databases whose specs people wrote, compared with these.
 
 mod bounds;
+mod ends;
 mod odd_names;
 mod partial;
 mod quality;
@@ -18,6 +19,7 @@ use crate::support::installation::Installation;
 tests! {
     within: [
         bounds::tests,
+        ends::tests,
         odd_names::tests,
         partial::tests,
         quality::tests,

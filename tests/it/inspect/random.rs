@@ -357,6 +357,7 @@ fn ends(catalog: &Catalog, root: &str, random: &mut SmallRng) -> Ends {
             rows: 40,
             filled: *[0, 20, 40].choose(random).expect("a number"),
             latest: random.random_range(0..40),
+            ahead: *[0, 0, 10].choose(random).expect("a number"),
         });
     let seen: Vec<Time> = seen.collect();
     ends.see(catalog, live, seen);

@@ -33,7 +33,11 @@ tests! {
 const ROWS: i32 = 40;
 
 /// A database with these tables, in the words of a server, and rows.
-fn stranger(dialect: Dialect, schema: &str, row: impl Fn(i32) -> String) -> Installation {
+pub(super) fn stranger(
+    dialect: Dialect,
+    schema: &str,
+    row: impl Fn(i32) -> String,
+) -> Installation {
     let mut database = database(dialect, "");
     let words = match dialect {
         Dialect::Postgres => [
@@ -545,7 +549,7 @@ fn the_latest_time_stands_in_for_an_end(dialect: Dialect) {
         &[
             "# ? No column name suggests when a row of task ended. seen is used instead: ",
             "# created_on: 40 of 40 rows have it, 0 as their latest time.\n# seen: 40 of 40 rows have it, 40 as their latest time.\n\
-         # due: 40 of 40 rows have it, 0 as their latest time.\nend_time  = \"seen",
+         # due: 40 of 40 rows have it, 0 as their latest time, 40 in the future.\nend_time  = \"seen",
             "\nfinal     = { status = [\"done\"] }\n",
         ],
     );

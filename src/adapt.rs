@@ -5,8 +5,10 @@
 
 mod edits;
 mod lacks;
+mod reading;
 mod strangers;
 mod subject;
+mod trials;
 mod types;
 mod write;
 
@@ -14,12 +16,13 @@ use std::collections::BTreeSet;
 
 use crate::catalog::Catalog;
 use crate::fit::{self, Finding, Severity};
-use crate::graph::{self, Graph};
-use crate::spec::{self, Spec};
+use crate::graph::Graph;
+use crate::spec;
 
 pub use subject::{Change, ChangeKind};
 pub use write::place;
 
+use reading::read;
 use subject::Subject;
 
 /// A spec that fits.
@@ -150,26 +153,6 @@ fn pass(
         unseen,
         asks: mode == Mode::Draft,
     }))
-}
-
-fn read(text: &str) -> Result<(Spec, Graph), String> {
-    let (spec, diagnostics) = spec::parse(text);
-    let first = |diagnostics: &[crate::diagnostic::Diagnostic]| {
-        let errors = diagnostics.iter();
-        let mut errors = errors.filter(|it| it.severity == crate::diagnostic::Severity::Error);
-        errors
-            .next()
-            .map(|it| format!("{}; {}", it.message, it.help))
-    };
-    if let Some(why) = first(&diagnostics) {
-        return Err(why);
-    }
-    let spec = spec.ok_or_else(|| "it is not TOML".to_owned())?;
-    let (graph, diagnostics) = graph::build(&spec, text);
-    match first(&diagnostics) {
-        Some(why) => Err(why),
-        None => Ok((spec, graph)),
-    }
 }
 
 #[cfg(test)]

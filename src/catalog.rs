@@ -58,6 +58,8 @@ pub struct CatalogTable {
     pub bounded_partitions: i64,
     /// Tables that inherit from this one without being partitions (PostgreSQL).
     pub children: Vec<String>,
+    /// Its partitions, at any depth, that are foreign tables, with their schema if it is another one (PostgreSQL).
+    pub foreign_partitions: Vec<String>,
     /// Triggers that users made, on the table or on a part of it.
     pub triggers: Vec<Trigger>,
     /// Whether the table is partitioned.

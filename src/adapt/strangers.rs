@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use super::edits::Edits;
 use super::subject::{Change, ChangeKind, Subject};
+use super::trials;
 use crate::catalog::{CatalogTable, ForeignKey};
-use crate::fit;
+use crate::fit::{self, Finding};
 use crate::graph::ACTING;
+use crate::graph::TableId;
 use crate::inspect::words::{bare, line, small, string};
 
 /// The spec with a question for each such table, and the questions.
@@ -19,10 +21,11 @@ pub(super) fn ask(subject: &Subject<'_>) -> (String, Vec<Change>) {
             || graph.ignored.iter().any(|ignored| ignored.table == name)
     };
     let mut told = Vec::new();
+    let mut written = Vec::new();
     for finding in fit::compare(graph, subject.catalog) {
         let name = &finding.object;
         if finding.code == "unlisted-reference" {
-            told.extend(further_key(subject, name, &finding.message, &mut edits));
+            told.extend(further_key(subject, &finding, &mut written, &mut edits));
         }
         let Some(live) = subject.catalog.tables.get(name).filter(|_| !known(name)) else {
             continue;
@@ -48,8 +51,11 @@ pub(super) fn ask(subject: &Subject<'_>) -> (String, Vec<Change>) {
         let acts = live
             .foreign_keys
             .iter()
-            .any(|key| covered(subject, key).is_some() && ACTING.contains(&key.on_delete.as_str()));
-        let lines = lines(name, &edges, acts);
+            .any(|key| covered(subject, key).is_some() && ACTING.contains(&effect(key)));
+        let mut lines = lines(name, &edges, acts);
+        if let Some(why) = trials::of_table(subject, name, &edges) {
+            lines += &line_by_line(&format!("\n# As the spec is, that is refused: {why}"));
+        }
         questions
             .entry(name.clone())
             .or_insert((end, change, lines));
@@ -68,15 +74,16 @@ pub(super) fn ask(subject: &Subject<'_>) -> (String, Vec<Change>) {
 }
 
 /// A foreign key of a table of the spec that the spec does not know. That it sets columns to NULL changes nothing of what is deleted, and
-/// is written into the spec; any other is asked about.
+/// is written into the spec if that accepts it; any other is asked about.
 fn further_key(
     subject: &Subject<'_>,
-    name: &str,
-    message: &str,
+    finding: &Finding,
+    before: &mut Vec<(TableId, String)>,
     edits: &mut Edits<'_>,
 ) -> Option<Change> {
+    let (name, message) = (&finding.object, &finding.message);
     let mut tables = subject.tables();
-    let (id, written, table) = tables.find(|(id, ..)| subject.graph.table(*id).name == name)?;
+    let (id, written, table) = tables.find(|(id, ..)| subject.graph.table(*id).name == *name)?;
     let live = subject.live(id)?;
     let mut keys = live.foreign_keys.iter();
     let key = keys.find(|key| message.contains(&format!("`{}`", key.name)))?;
@@ -84,7 +91,12 @@ fn further_key(
     let parent = subject.spec.tables.keys().nth(at)?.get_ref();
     let text = edge(live, key, parent);
     let entry = written.span().start;
-    let last = table.parents.last().filter(|_| key.on_delete == "SET NULL");
+    let refused = trials::of_edge(subject, before, id, &key.name, &text);
+    let sets = key.on_delete == "SET NULL" && refused.is_none();
+    let last = table.parents.last().filter(|_| sets);
+    if last.is_some() {
+        before.push((id, text.clone()));
+    }
     let change = Change {
         kind: if last.is_some() {
             ChangeKind::Mended
@@ -104,14 +116,20 @@ fn further_key(
             edits.replace(end..end, format!(", {}", string(&text)));
             edits.note(written.span(), entry, &change.comment());
         }
-        None => edits.below(
-            end(subject, id.0),
-            &format!(
-                "{}. Is the row to be deleted with that one? Then write into its `parents`\n#   {}",
-                change.comment(),
-                line(&string(&text))
-            ),
-        ),
+        None => {
+            let advice = match refused {
+                None => format!("{}\n#   {}", asked(&text), line(&string(&text))),
+                // What `check` would say instead.
+                Some(_) if !finding.help.contains(&format!("`{text}`")) => {
+                    format!("To do: {}", line(&finding.help))
+                }
+                Some(why) => line(&format!("As the spec is, `{text}` is refused: {why}")),
+            };
+            edits.below(
+                end(subject, id.0),
+                &format!("{}. {advice}", change.comment()),
+            );
+        }
     }
     Some(change)
 }
@@ -179,6 +197,8 @@ fn edge(live: &CatalogTable, key: &ForeignKey, parent: &str) -> String {
     let action = match key.on_delete.as_str() {
         "CASCADE" => "",
         "SET NULL" => " set null",
+        // Of some columns alone: no spec says that.
+        partly if partly.starts_with("SET NULL (") => " restrict",
         _ if nullable() => " restrict",
         _ => "",
     };
@@ -204,6 +224,22 @@ fn edge(live: &CatalogTable, key: &ForeignKey, parent: &str) -> String {
             )
         }
     }
+}
+
+/// The question to which an edge is the answer.
+fn asked(edge: &str) -> &'static str {
+    if edge.ends_with(" set null") {
+        "Is the row to be kept without that one? Then write into its `parents`"
+    } else if edge.ends_with(" restrict") {
+        "Is the row to keep that one? Then write into its `parents`"
+    } else {
+        "Is the row to be deleted with that one? Then write into its `parents`"
+    }
+}
+
+/// What a foreign key does, to all of its columns or to some.
+fn effect(key: &ForeignKey) -> &str {
+    key.on_delete.split(" (").next().unwrap_or_default()
 }
 
 /// The place among the tables of the spec of the one that a key names.

@@ -41,6 +41,15 @@ pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>
         }
         if goes || !sets.is_empty() {
             triggers(graph, catalog, table, live, goes, &sets, found);
+            for part in &live.foreign_partitions {
+                let message = format!(
+                    "is a foreign table and a partition of `{}`: its rows do not come back with a rollback",
+                    table.name
+                );
+                found.push(error("foreign-partition", part, message).help(
+                    "detach it with ALTER TABLE … DETACH PARTITION; runs and `arm` refuse until then",
+                ));
+            }
             for child in &live.children {
                 let message = format!(
                     "inherits from `{}`: its rows would count as rows of that table",

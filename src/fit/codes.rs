@@ -1,7 +1,7 @@
 //! Every code of a finding with its explanation, for `check --explain`.
 
 /// Every code with its explanation.
-pub const CODES: [(&str, &str); 42] = [
+pub const CODES: [(&str, &str); 43] = [
     (
         "foreign-claim",
         "A role, a schema or an object with one of windrow's names, or in its schema, belongs to somebody else, or somebody \
@@ -78,6 +78,12 @@ exists (NO ACTION, RESTRICT). Drop the key, or let these rows be deleted with th
         "inheritance",
         "A table inherits from a covered one (INHERITS; not a partition). Statements on the covered table would also read \
          and delete its rows. Runs are refused.",
+    ),
+    (
+        "foreign-partition",
+        "A partition of a covered table is a foreign table (PostgreSQL). A batch would delete rows on another server, which do \
+         not come back when it is rolled back: runs and `arm` refuse. Detach the partition, or let a rule cover the \
+         ordinary partitions as tables of their own.",
     ),
     (
         "unseen-databases",

@@ -11,10 +11,12 @@ use crate::harness::tests;
 use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
 
+mod hidden;
 mod systems;
 
 tests! {
     within: [
+        hidden::tests,
         systems::tests,
     ],
     mysql_and_mariadb: [

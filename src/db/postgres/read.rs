@@ -33,6 +33,7 @@ pub(super) fn catalog(database: &mut dyn Database, schema: &str) -> anyhow::Resu
             children: list(&row, 11),
             partition_key: row.get(12).cloned().flatten(),
             bounded_partitions: number(&row, 13),
+            foreign_partitions: list(&row, 14),
             ..CatalogTable::default()
         };
         tables.insert(text(&row, 0), table);
@@ -153,7 +154,10 @@ const TABLES: &str = "
            pg_get_partkeydef(c.oid),
            (SELECT count(*) FROM pg_inherits i JOIN pg_class h ON h.oid = i.inhrelid
              WHERE i.inhparent = c.oid AND c.relkind = 'p' AND pg_get_expr(h.relpartbound, h.oid) ~ '^FOR VALUES FROM'
-               AND pg_get_expr(h.relpartbound, h.oid) !~ 'M(IN|AX)VALUE')
+               AND pg_get_expr(h.relpartbound, h.oid) !~ 'M(IN|AX)VALUE'),
+           (SELECT json_agg(CASE WHEN fn.nspname = $1 THEN f.relname::text ELSE fn.nspname || '.' || f.relname END ORDER BY fn.nspname, f.relname)
+              FROM pg_partition_tree(CASE c.relkind WHEN 'p' THEN c.oid END) i
+              JOIN pg_class f ON f.oid = i.relid AND f.relkind = 'f' JOIN pg_namespace fn ON fn.oid = f.relnamespace)::text
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     CROSS JOIN (SELECT current_setting('block_size')::bigint) AS b(size)
     WHERE n.nspname = $1 AND c.relkind IN ('r', 'p')

@@ -62,6 +62,8 @@ pub struct CatalogTable {
     pub foreign_partitions: Vec<String>,
     /// Triggers that users made, on the table or on a part of it.
     pub triggers: Vec<Trigger>,
+    /// Whether this account may see none of its triggers (MySQL, MariaDB).
+    pub hides_triggers: bool,
     /// Whether the table is partitioned.
     pub partitioned: bool,
     /// The partitioned table of which this is a part.

@@ -179,7 +179,9 @@ impl Writing<'_, '_> {
 
     /// Takes out the triggers that are accepted, and not there.
     fn triggers(&mut self, id: TableId, table: &Text, written: &spec::Table) {
-        let Some(live) = self.subject.live(id) else {
+        // Who may not see triggers does not know that one is not there.
+        let live = self.subject.live(id);
+        let Some(live) = live.filter(|live| !live.hides_triggers) else {
             return;
         };
         for trigger in &written.triggers {

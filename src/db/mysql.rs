@@ -23,6 +23,7 @@ use crate::failure::Failure;
 
 mod open;
 mod read;
+mod rights;
 
 /// Opens a session on the first server that answers.
 pub(super) fn connect(url: &Url) -> anyhow::Result<Box<dyn Database>> {

@@ -62,6 +62,7 @@ pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>
             }
         }
     }
+    unseen_triggers(graph, catalog, &going, found);
     if catalog.dialect == Dialect::Postgres {
         collations(graph, catalog, found);
     } else if !catalog.sees_all {
@@ -509,6 +510,44 @@ fn versioned(table: &Table, found: &mut Vec<Finding>) {
     )));
 }
 
+/// The tables whose triggers this account may not see: it would take them for tables without.
+fn unseen_triggers(
+    graph: &Graph,
+    catalog: &Catalog,
+    going: &BTreeSet<TableId>,
+    found: &mut Vec<Finding>,
+) {
+    let mut hidden = Vec::new();
+    for (table, at) in graph.tables.iter().zip(0..) {
+        let live = catalog.tables.get(&table.name);
+        let acts = going.contains(&TableId(at))
+            || !render::sets(graph, TableId(at), catalog.dialect).is_empty();
+        if acts && live.is_some_and(|live| live.hides_triggers) {
+            hidden.push(&table.name);
+        }
+    }
+    let Some(first) = hidden.first() else {
+        return;
+    };
+    let message = match hidden.len() {
+        1 => format!("this account may not see the triggers of `{first}`, if there are any"),
+        count => format!(
+            "this account may not see the triggers of {count} tables, such as `{first}`, if there are any"
+        ),
+    };
+    let who = match catalog.dialect {
+        Dialect::Mariadb => "INSERT, UPDATE, DELETE or TRIGGER on a table see its triggers",
+        Dialect::Mysql | Dialect::Postgres => {
+            "TRIGGER on a table see its triggers, and may create others"
+        }
+    };
+    let help = format!(
+        "check as an administrator: only accounts with {who}. `SHOW TRIGGERS FROM {}` lists them there",
+        catalog.dialect.ident(&catalog.schema)
+    );
+    found.push(notice("unseen-triggers", &catalog.schema, message).help(help));
+}
+
 /// The application's triggers: code that nobody can account for but by its name. The spec's own are looked at by verify.
 fn triggers(
     graph: &Graph,
@@ -548,7 +587,7 @@ fn triggers(
             "read it; if it is cheap, refuses nothing and touches no row that should be kept, accept it: `triggers = [\"{name}\"]`"
         )));
     }
-    let fires = |name: &&String| fire.contains_key(name.as_str());
+    let fires = |name: &&String| live.hides_triggers || fire.contains_key(name.as_str());
     for name in table.triggers.iter().filter(|name| !fires(name)) {
         let events = match (goes, sets.is_empty()) {
             (true, true) => "DELETE",

@@ -1,7 +1,7 @@
 //! Every code of a finding with its explanation, for `check --explain`.
 
 /// Every code with its explanation.
-pub const CODES: [(&str, &str); 43] = [
+pub const CODES: [(&str, &str); 44] = [
     (
         "foreign-claim",
         "A role, a schema or an object with one of windrow's names, or in its schema, belongs to somebody else, or somebody \
@@ -89,6 +89,13 @@ exists (NO ACTION, RESTRICT). Drop the key, or let these rows be deleted with th
         "unseen-databases",
         "Tables of other databases may refer to covered ones (MySQL, MariaDB), and the account cannot see all of them. The \
          privilege REFERENCES on `*.*` shows foreign keys, but no rows.",
+    ),
+    (
+        "unseen-triggers",
+        "MySQL shows the triggers of a table only to accounts with TRIGGER on it, MariaDB also to those with INSERT, UPDATE or \
+         DELETE. To any other, a table looks like one without triggers, so nothing is said of those that fire for each row \
+         that windrow deletes. TRIGGER also lets an account create triggers: instead of granting it, an administrator can \
+         run `check` once, or list the triggers.",
     ),
     (
         "unlisted-column",

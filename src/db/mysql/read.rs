@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::rights::Rights;
 use crate::catalog::{Catalog, CatalogColumn, CatalogIndex, CatalogTable, ForeignKey, Trigger};
 use crate::db::cells::{number, text};
 use crate::db::session::{Database, Row};
@@ -81,17 +82,10 @@ pub(super) fn catalog(database: &mut dyn Database, schema: &str) -> anyhow::Resu
     for row in database.query(FOREIGN_KEYS, &[Some(schema), Some(schema)])? {
         foreign_key_part(&mut tables, schema, &row);
     }
-    for row in database.query(TRIGGERS, &[Some(schema)])? {
-        if let Some(table) = tables.get_mut(&text(&row, 0)) {
-            table.triggers.push(Trigger {
-                name: text(&row, 1),
-                enabled: true,
-                on_delete: text(&row, 2) == "DELETE",
-                on_update: text(&row, 2) == "UPDATE",
-                columns: Vec::new(),
-                on_move: false,
-            });
-        }
+    triggers(database, schema, &mut tables)?;
+    let rights = rights(database, server.dialect);
+    for (name, table) in &mut tables {
+        table.hides_triggers = !rights.sees_triggers(schema, name, folds);
     }
     Ok(Catalog {
         dialect: server.dialect,
@@ -106,6 +100,34 @@ pub(super) fn catalog(database: &mut dyn Database, schema: &str) -> anyhow::Resu
         sees_all: !database.query(SEES_ALL, &[])?.is_empty(),
         tables,
     })
+}
+
+/// Adds the triggers that this account may see.
+fn triggers(
+    database: &mut dyn Database,
+    schema: &str,
+    tables: &mut BTreeMap<String, CatalogTable>,
+) -> anyhow::Result<()> {
+    for row in database.query(TRIGGERS, &[Some(schema)])? {
+        if let Some(table) = tables.get_mut(&text(&row, 0)) {
+            table.triggers.push(Trigger {
+                name: text(&row, 1),
+                enabled: true,
+                on_delete: text(&row, 2) == "DELETE",
+                on_update: text(&row, 2) == "UPDATE",
+                columns: Vec::new(),
+                on_move: false,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// What this account may do. Where the server does not say, it is nothing.
+fn rights(database: &mut dyn Database, dialect: Dialect) -> Rights {
+    let lines = database.query("SHOW GRANTS", &[]).unwrap_or_default();
+    let lines: Vec<String> = lines.iter().map(|row| text(row, 0)).collect();
+    Rights::of(dialect, lines.iter().map(String::as_str))
 }
 
 /// Each row is one part of an index, in the index's order.

@@ -1,11 +1,16 @@
-//! Nobody is advised to write what is refused.
+//! What an account does not see is not taken for absent, and nobody is advised to write what is refused.
 
 use windrow::dialect::Dialect;
+use windrow::sandbox::mysql::Flavour;
 
-use super::{against, database, fitted, schema, spec};
+use super::{against, database, file, fitted, said, schema, spec};
 use crate::harness::tests;
+use crate::support::installation::dialect_of;
 
 tests! {
+    mysql_and_mariadb: [
+        triggers_that_are_not_seen_are_told,
+    ],
     on_postgres: [
         a_foreign_partition_is_told,
         a_key_that_sets_some_columns_is_not_advised_to_be_ignored,
@@ -14,6 +19,104 @@ tests! {
         what_is_advised_is_accepted,
         a_key_that_no_edge_can_be_is_advised_otherwise,
     ],
+}
+
+/// `check` and `init` with an account: the findings and the spec.
+fn looked(url: &str, path: &str) -> (String, String) {
+    let (code, found, told) = said(url, &["check", path]);
+    assert!(code.is_some_and(|code| code < 2), "{told}\n{found}");
+    let (code, fitted, told) = said(url, &["init", "--from", path]);
+    assert!(code.is_some_and(|code| code < 2), "{told}\n{fitted}");
+    (found, fitted)
+}
+
+/// The server shows triggers to accounts with TRIGGER, and to others none.
+fn triggers_that_are_not_seen_are_told(flavour: Flavour) {
+    let dialect = dialect_of(flavour);
+    let mut database = database(dialect, "");
+    let first = database.name.clone();
+    // On MariaDB everybody may do everything in databases that are called like those of tests.
+    let name = format!("hidden_{first}");
+    database.execute(&format!(
+        "CREATE DATABASE {name}; USE {name}; {}
+         CREATE TABLE gone (id integer PRIMARY KEY);
+         CREATE TRIGGER counts AFTER DELETE ON step FOR EACH ROW INSERT INTO gone VALUES (OLD.id);
+         CREATE TRIGGER other AFTER DELETE ON run FOR EACH ROW INSERT INTO gone VALUES (OLD.id); USE {first}",
+        schema(dialect)
+    ));
+    let account = format!("'{name}_t'@'127.0.0.1'");
+    let rights = match flavour {
+        Flavour::Mysql => "SELECT, INSERT, UPDATE, DELETE, REFERENCES",
+        // Who may write sees them there.
+        Flavour::Mariadb => "SELECT, REFERENCES",
+    };
+    database.execute(&format!(
+        "CREATE USER {account}; GRANT {rights} ON `{name}`.* TO {account}"
+    ));
+    let changes = [(
+        "indexed = [\"run_id\"] }",
+        "indexed = [\"run_id\"], triggers = [\"counts\", \"absent\"] }",
+    )];
+    let text = spec(&database, "", &changes).replace(
+        &format!("database = \"{first}\""),
+        &format!("database = \"{name}\""),
+    );
+    let path = file(&database, "hidden", &text);
+    let path = path.to_str().expect("UTF-8");
+    let home = |url: String| url.replace(&format!("/{first}"), &format!("/{name}"));
+    let url = home(database.superuser()).replace("root@", &format!("{name}_t@"));
+    let (unseen, absent, other) = (
+        "notice[unseen-triggers]",
+        "accepts the trigger `absent`",
+        "the trigger `other` fires for each deleted row",
+    );
+    let left_out = "left out: trigger \"absent\"";
+    let is = |(found, fitted): (String, String), seen: [bool; 3], told: &str| {
+        for (part, is_there) in [unseen, absent, other].into_iter().zip(seen) {
+            assert_eq!(found.contains(part), is_there, "{told}: {part}\n{found}");
+        }
+        assert!(!found.contains("trigger `counts`"), "{told}: {found}");
+        assert_eq!(fitted.contains(left_out), seen[1], "{told}: {fitted}");
+        assert!(fitted.contains("\"counts\""), "{told}: {fitted}");
+    };
+    is(looked(&url, path), [true, false, false], "no right");
+    // Of a part of the tables.
+    database.execute(&format!("GRANT TRIGGER ON `{name}`.run TO {account}"));
+    is(looked(&url, path), [true, false, true], "one table");
+    database.execute(&format!("GRANT TRIGGER ON `{name}`.step TO {account}"));
+    is(looked(&url, path), [false, true, true], "both tables");
+    // By a role, for accounts with it alone.
+    database.execute(&format!(
+        "REVOKE TRIGGER ON `{name}`.run FROM {account}; REVOKE TRIGGER ON `{name}`.step FROM {account};
+         CREATE ROLE {name}_r; GRANT TRIGGER ON `{name}`.* TO {name}_r; GRANT {name}_r TO {account}"
+    ));
+    is(looked(&url, path), [true, false, false], "an idle role");
+    database.execute(&match flavour {
+        Flavour::Mysql => format!("SET DEFAULT ROLE {name}_r TO {account}"),
+        Flavour::Mariadb => format!("SET DEFAULT ROLE {name}_r FOR {account}"),
+    });
+    is(looked(&url, path), [false, true, true], "a role");
+    database.execute(&format!(
+        "DROP ROLE {name}_r; GRANT TRIGGER ON *.* TO {account}"
+    ));
+    is(looked(&url, path), [false, true, true], "everywhere");
+    if flavour == Flavour::Mariadb {
+        database.execute(&format!(
+            "REVOKE TRIGGER ON *.* FROM {account}; GRANT TRIGGER ON `{name}`.* TO PUBLIC"
+        ));
+        is(looked(&url, path), [false, true, true], "everybody");
+        database.execute(&format!("REVOKE TRIGGER ON `{name}`.* FROM PUBLIC"));
+        is(looked(&url, path), [true, false, false], "nobody");
+        database.execute(&format!("GRANT DELETE ON `{name}`.* TO {account}"));
+        is(looked(&url, path), [false, true, true], "who deletes");
+    }
+    is(
+        looked(&database.superuser(), path),
+        [false, true, true],
+        "root",
+    );
+    database.execute(&format!("DROP USER {account}; DROP DATABASE {name}"));
+    std::fs::remove_file(path).expect("a spec is removed");
 }
 
 /// Rows of a foreign table do not come back when a batch is rolled back.

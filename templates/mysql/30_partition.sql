@@ -215,13 +215,13 @@ COMMENT 'Exchanges partition p_name of {{ rule.table_name }} with {{ rule.name }
     Commits.'
 BEGIN
     IF p_make THEN
-        CREATE TABLE {{ control }}.{{ rule.name }}_taken LIKE {{ rule.table }};
-        CALL run_text(CONCAT(
+        CALL run_lenient(CONCAT('CREATE TABLE {{ control }}.{{ rule.name }}_taken LIKE ', {{ rule.timed.partition.regclass }}));
+        CALL run_lenient(CONCAT(
             'ALTER TABLE {{ control }}.{{ rule.name }}_taken ', COALESCE(CONCAT('AUTO_INCREMENT = ', p_number, ' '), ''),
             'REMOVE PARTITIONING'
         ));
     END IF;
-    CALL run_text(CONCAT(
+    CALL run_lenient(CONCAT(
         'ALTER TABLE ', {{ rule.timed.partition.regclass }}, ' EXCHANGE PARTITION `', REPLACE(p_name, '`', '``'),
         '` WITH TABLE {{ control }}.{{ rule.name }}_taken'
     ));
@@ -234,7 +234,7 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_back_partition(IN p_columns longt
 SQL SECURITY DEFINER
 COMMENT 'Moves all rows of {{ rule.name }}_taken to {{ rule.table_name }}, in the caller''s transaction. p_columns: their columns, quoted.'
 BEGIN
-    CALL run_text(CONCAT(
+    CALL run_lenient(CONCAT(
         'INSERT INTO ', {{ rule.timed.partition.regclass }}, ' (', p_columns, ') SELECT ', p_columns,
         ' FROM {{ control }}.{{ rule.name }}_taken'
     ));
@@ -258,7 +258,7 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_merge_partition(IN p_names longte
 SQL SECURITY DEFINER
 COMMENT 'Makes partition p_name, up to the bound p_bound, of the partitions p_names, which are quoted. Deletes nothing. Commits.'
 BEGIN
-    CALL run_text(CONCAT(
+    CALL run_lenient(CONCAT(
         'ALTER TABLE ', {{ rule.timed.partition.regclass }}, ' REORGANIZE PARTITION ', p_names, ' INTO (PARTITION `',
         REPLACE(p_name, '`', '``'), '` VALUES LESS THAN (', p_bound, '))'
     ));
@@ -290,7 +290,7 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_make_partition(IN p_open varchar(
 SQL SECURITY DEFINER
 COMMENT 'Gives {{ rule.table_name }} the partitions of p_list, each with its bound; p_open: before the one of this name, up to MAXVALUE. Commits.'
 BEGIN
-    CALL run_text(CONCAT(
+    CALL run_lenient(CONCAT(
         'ALTER TABLE ', {{ rule.timed.partition.regclass }},
         COALESCE(
             CONCAT(

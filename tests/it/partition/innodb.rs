@@ -4,6 +4,7 @@ mod archive;
 mod archive_commands;
 mod model;
 mod settled;
+mod zeros;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -52,6 +53,10 @@ tests! {
         settled::a_row_that_is_out_can_be_held,
         settled::what_belongs_to_rows_that_are_out_stays,
         settled::what_belongs_to_rows_that_cannot_go_back_stays,
+        zeros::dates_without_a_day_are_no_obstacle,
+        zeros::rows_with_dates_without_a_day_go_back,
+        zeros::archived_dates_without_a_day_come_back,
+        zeros::an_index_is_made_beside_dates_without_a_day,
     ],
 }
 

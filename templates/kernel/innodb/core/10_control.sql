@@ -108,6 +108,20 @@ BEGIN
     EXECUTE windrow_text;
     DEALLOCATE PREPARE windrow_text;
 END;
+-- run_lenient: the same for what moves columns and rows of the application as they are: defaults and dates without a day, dates that the
+-- calendar does not have, and numbers 0 of an AUTO_INCREMENT. A value that does not fit its column is an error as elsewhere.
+--# create procedure run_lenient
+CREATE PROCEDURE run_lenient(IN p_text longtext)
+SQL SECURITY INVOKER
+COMMENT 'Runs p_text with the rights of the caller, in an sql_mode that takes every date.'
+BEGIN
+    -- The caller gets its own mode back at the end of this routine.
+    SET SESSION sql_mode = 'STRICT_TRANS_TABLES,ALLOW_INVALID_DATES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION';
+    SET @windrow_text = p_text;
+    PREPARE windrow_text FROM @windrow_text;
+    EXECUTE windrow_text;
+    DEALLOCATE PREPARE windrow_text;
+END;
 -- add_column: MySQL has no ADD COLUMN IF NOT EXISTS.
 --# create procedure add_column
 CREATE PROCEDURE add_column(IN p_table varchar(64), IN p_column varchar(64), IN p_definition text)

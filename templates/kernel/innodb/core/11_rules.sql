@@ -348,7 +348,7 @@ BEGIN
           AND k.index_name = p_index
     ) AS l;
     IF v_there = 0 THEN
-        CALL run_text(p_statement);
+        CALL run_lenient(p_statement);
     END IF;
 END;
 

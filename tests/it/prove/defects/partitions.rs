@@ -119,6 +119,20 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["partition::innodb::SERVER::settled::a_row_that_is_out_can_be_held"],
     },
     Defect {
+        name: "partition-with-dates-without-a-day",
+        what: "tables and rows with dates without a day cannot be moved",
+        postgres: &[],
+        mysql: &[edit(
+            "STRICT_TRANS_TABLES,ALLOW_INVALID_DATES,",
+            "STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,",
+        )],
+        noticed_by: &[
+            "partition::innodb::SERVER::zeros::dates_without_a_day_are_no_obstacle",
+            "partition::innodb::SERVER::zeros::rows_with_dates_without_a_day_go_back",
+            "partition::innodb::SERVER::zeros::archived_dates_without_a_day_come_back",
+        ],
+    },
+    Defect {
         name: "partition-taken-unseen",
         what: "a partition with rows that are not final is taken out of its table, and goes back",
         postgres: &[],

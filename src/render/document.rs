@@ -445,7 +445,6 @@ struct UndoDocument<'a> {
     operator: String,
     auditor: String,
     login: String,
-    archives: bool,
     /// The indexes that are dropped, which are windrow's own.
     indexes: Vec<&'a str>,
 }
@@ -459,7 +458,6 @@ pub(super) fn of_undo(graph: &Graph, indexes: &[IndexView], dialect: Dialect) ->
         operator: role("operator"),
         auditor: role("auditor"),
         login: role("schedule"),
-        archives: archive::first(graph).is_some(),
         indexes: indexes.iter().map(|index| index.name.as_str()).collect(),
         control: &control,
     };

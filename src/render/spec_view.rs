@@ -1,5 +1,7 @@
 //! The view of a whole spec.
 
+use serde_json::{Value, json};
+
 use super::archive::ArchiveView;
 use super::indexes::{IndexView, index_view};
 use super::jobs::jobs;
@@ -12,6 +14,23 @@ use super::{archive, document, grants, kept, kernel, orphan_guard, registry, set
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Rule, TableId};
 use crate::plan::Plan;
+
+/// The rules that drop partitions: each settles what it has taken out of its table.
+fn partitioned(graph: &Graph, dialect: Dialect) -> String {
+    let rules = graph.rules.iter().filter(|rule| rule.drops_partitions());
+    let documents = rules.map(|rule| {
+        let mut document = json!({
+            "rule": rule.name,
+            "home": home(graph, dialect),
+            "root": graph.table(rule.root).name,
+        });
+        if !rule.archived().is_empty() {
+            document["archives"] = json!(true);
+        }
+        document
+    });
+    Value::from_iter(documents).to_string()
+}
 
 /// The routines that an auditor may call on MySQL and MariaDB: they read.
 pub(super) const AUDITOR_PROCEDURES: &[&str] = &[
@@ -104,6 +123,7 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
         archives: archive::views(graph, dialect),
         keeps: archive::detaches(graph),
         drops: !document::dropped(graph).is_empty(),
+        partitioned: dialect.text(&partitioned(graph, dialect)),
         guards: orphan_guard::views(graph, dialect),
         auditor_routines,
         operator_routines,

@@ -67,6 +67,8 @@ pub(super) struct SpecView {
     pub(super) keeps: bool,
     /// Whether a rule drops partitions.
     pub(super) drops: bool,
+    /// The rules that drop partitions, with their tables, as a literal of a JSON list.
+    pub(super) partitioned: String,
     /// What is on tables whose rows may not become orphans.
     pub(super) guards: Vec<GuardView>,
     pub(super) auditor_routines: Vec<String>,

@@ -11,10 +11,15 @@ SET @windrow_statement = COALESCE(
         ) AS c
         LIMIT 1
     ),
+    -- What a rule has taken out of its table comes back by no other rule.
+    (SELECT CONCAT('CALL {{ control }}.check_rules(', QUOTE({{ partitioned }}), ')') FROM information_schema.routines AS r
+        WHERE r.routine_schema = {{ control_literal }} AND r.routine_name = 'check_rules'),
     'DO 0'
 );
 --# refuse what others have made in {{ control }}
 PREPARE windrow_statement FROM @windrow_statement;
+--# refuse to take rules away that have rows out of their table
+EXECUTE windrow_statement;
 --# forget what others have made in {{ control }}
 DEALLOCATE PREPARE windrow_statement;
 

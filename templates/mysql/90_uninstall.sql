@@ -1,41 +1,15 @@
 {{ session_outside }}
 -- Dropping a trigger or an index waits until no transaction is open on its table, for two seconds at most: other sessions that want
 -- the table wait behind this one. If two seconds are not enough, apply this file again; `windrow uninstall` does that itself.
-
-{% if archives or keeps -%}
--- Archived rows exist nowhere else. They are deleted only if you say so, by: SET @windrow_drop_archive = 'yes';
---# look for archived rows
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) = 0, 'DO 0', 'CALL {{ control }}.check_uninstall()')
-    FROM information_schema.routines AS r
-    WHERE r.routine_schema = {{ control_literal }}
-      AND r.routine_name = 'check_uninstall'
-);
---# parse the look for archived rows
+-- Rows that are out of their table are not dropped, nor archived ones but after: SET @windrow_drop_archive = 'yes';
+--# look for rows that exist nowhere else
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'CALL {{ control }}.check_uninstall()') FROM information_schema.routines AS r
+    WHERE r.routine_schema = {{ control_literal }} AND r.routine_name = 'check_uninstall');
+--# parse the look for rows that exist nowhere else
 PREPARE windrow_statement FROM @windrow_statement;
---# refuse to drop archived rows
+--# refuse to drop rows that exist nowhere else
 EXECUTE windrow_statement;
---# forget the look for archived rows
-DEALLOCATE PREPARE windrow_statement;
 
-{% endif -%}
-{% if drops -%}
--- Rows of a partition that a killed run has taken out of its table would be dropped with the database.
---# look for rows that are out of their table
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) = 0, 'DO 0', 'CALL {{ control }}.check_taken()')
-    FROM information_schema.routines AS r
-    WHERE r.routine_schema = {{ control_literal }}
-      AND r.routine_name = 'check_taken'
-);
---# parse the look for rows that are out of their table
-PREPARE windrow_statement FROM @windrow_statement;
---# refuse to drop rows that are out of their table
-EXECUTE windrow_statement;
---# forget the look for rows that are out of their table
-DEALLOCATE PREPARE windrow_statement;
-
-{% endif -%}
 {% if guards -%}
 -- The triggers first: their definer, the owner role, is dropped below.
 --# set lock_wait_timeout
@@ -80,9 +54,9 @@ SET @windrow_statement = (
 PREPARE windrow_statement FROM @windrow_statement;
 --! drop index {{ index.name }}
 EXECUTE windrow_statement;
---! forget index {{ index.name }}
-DEALLOCATE PREPARE windrow_statement;
 {%- endif %}
-{% endfor %}
+{% endfor -%}
+--# forget the last look
+DEALLOCATE PREPARE windrow_statement;
 --# drop roles
 DROP ROLE IF EXISTS {{ operator }}, {{ auditor }}, {{ owner }};

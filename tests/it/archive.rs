@@ -5,6 +5,7 @@ pub(crate) mod strategies;
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use windrow::bundle::Statement;
 use windrow::calls::Calls;
 use windrow::dialect::Dialect;
 use windrow::graph::Graph;
@@ -463,6 +464,21 @@ fn a_row_that_comes_in_between_is_archived(windrow: &mut Installation, whole: &R
     assert_eq!(archived(windrow), kept(gone));
 }
 
+/// What uninstalls a spec.
+fn undo_of(dialect: Dialect, graph: &Graph) -> Vec<Statement> {
+    let files = bundle(dialect, graph).files;
+    let undo = files.into_iter().find(|file| file.path.contains("/90_"));
+    undo.expect("an uninstallation").statements
+}
+
+fn without_archive(graph: &Graph) -> Graph {
+    let mut graph = graph.clone();
+    for rule in &mut graph.rules {
+        rule.archive.clear();
+    }
+    graph
+}
+
 /// The other unit of a rule by removal time; and an uninstallation.
 fn what_is_archived_is_not_dropped_unasked(dialect: Dialect) {
     let graph = graph("window");
@@ -523,15 +539,16 @@ fn what_is_archived_is_not_dropped_unasked(dialect: Dialect) {
         database: windrow.name.clone(),
         ..graph
     };
-    let bundle = bundle(dialect, &named);
-    let undo = bundle.files.iter().find(|file| file.path.contains("/90_"));
-    let undo = undo.expect("an uninstallation").statements.clone();
-    let error = undo
-        .iter()
-        .find_map(|statement| windrow.session.execute(&statement.sql).err());
-    let error = format!("{:#}", error.expect("it refuses"));
-    assert!(error.contains("archive_event"), "{error}");
-    assert_eq!(archived(&mut windrow), copies);
+    let undo = undo_of(dialect, &named);
+    // Nor does the undo of a spec that archives nothing any more.
+    for statements in [&undo, &undo_of(dialect, &without_archive(&named))] {
+        let error = statements
+            .iter()
+            .find_map(|statement| windrow.session.execute(&statement.sql).err());
+        let error = format!("{:#}", error.expect("it refuses"));
+        assert!(error.contains("archive_event"), "{error}");
+        assert_eq!(archived(&mut windrow), copies);
+    }
     // The command looks itself, whatever the spec says by then.
     let calls = Calls::new(dialect, &windrow.control, "unused");
     let control = windrow.control.clone();

@@ -7,6 +7,11 @@ SET NAMES utf8mb4 COLLATE utf8mb4_bin, time_zone = '+00:00', autocommit = 1, loc
 
 -- Dropping a trigger or an index waits until no transaction is open on its table, for two seconds at most: other sessions that want
 -- the table wait behind this one. If two seconds are not enough, apply this file again; `windrow uninstall` does that itself.
+-- Rows that are out of their table are not dropped, nor archived ones but after: SET @windrow_drop_archive = 'yes';
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'CALL windrow_airflow_3.check_uninstall()') FROM information_schema.routines AS r
+    WHERE r.routine_schema = 'windrow_airflow_3' AND r.routine_name = 'check_uninstall');
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
 
 -- The ledger, the policies and the holds are dropped with the database, and so is the event: copy what you must keep first. The drop
 -- waits for a batch that is under way.
@@ -20,7 +25,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`
     AND s.index_name = 'windrow_partitioned_asset_key_log_asset_event_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     'ALTER TABLE `airflow`.`job`' ' DROP INDEX `windrow_job_latest_heartbeat`, ALGORITHM = INPLACE, LOCK = NONE')
@@ -28,7 +32,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     AND s.index_name = 'windrow_job_latest_heartbeat');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     'ALTER TABLE `airflow`.`import_error`' ' DROP INDEX `windrow_import_error_timestamp`, ALGORITHM = INPLACE, LOCK = NONE')
@@ -36,7 +39,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     AND s.index_name = 'windrow_import_error_timestamp');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     'ALTER TABLE `airflow`.`deadline_alert`' ' DROP INDEX `windrow_deadline_alert_serialized_dag_id`, ALGORITHM = INPLACE, LOCK = NONE')
@@ -44,7 +46,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     AND s.index_name = 'windrow_deadline_alert_serialized_dag_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     'ALTER TABLE `airflow`.`deadline`' ' DROP INDEX `windrow_deadline_deadline_alert_id`, ALGORITHM = INPLACE, LOCK = NONE')
@@ -52,7 +53,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     AND s.index_name = 'windrow_deadline_deadline_alert_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     'ALTER TABLE `airflow`.`deadline`' ' DROP INDEX `windrow_deadline_dagrun_id`, ALGORITHM = INPLACE, LOCK = NONE')
@@ -60,7 +60,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     AND s.index_name = 'windrow_deadline_dagrun_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     'ALTER TABLE `airflow`.`dag_version`' ' DROP INDEX `windrow_dag_version_dag_id_version_number_id`, ALGORITHM = INPLACE, LOCK = NONE')
@@ -68,7 +67,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     AND s.index_name = 'windrow_dag_version_dag_id_version_number_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     'ALTER TABLE `airflow`.`dag_version`' ' DROP INDEX `windrow_dag_version_created_at_id`, ALGORITHM = INPLACE, LOCK = NONE')
@@ -76,7 +74,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     AND s.index_name = 'windrow_dag_version_created_at_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`dag_run`'
     ' DROP INDEX `windrow_dag_run_dag_id_run_type_partition_date_run_after_id`, ALGORITHM = INPLACE, LOCK = NONE')
@@ -84,7 +81,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`
     AND s.index_name = 'windrow_dag_run_dag_id_run_type_partition_date_run_after_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     'ALTER TABLE `airflow`.`dag_run`' ' DROP INDEX `windrow_dag_run_dag_id_run_type_logical_date_id`, ALGORITHM = INPLACE, LOCK = NONE')
@@ -92,7 +88,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     AND s.index_name = 'windrow_dag_run_dag_id_run_type_logical_date_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     'ALTER TABLE `airflow`.`dag_run`' ' DROP INDEX `windrow_dag_run_dag_id_run_type_run_after_id`, ALGORITHM = INPLACE, LOCK = NONE')
@@ -100,7 +95,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     AND s.index_name = 'windrow_dag_run_dag_id_run_type_run_after_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     'ALTER TABLE `airflow`.`dag_run`' ' DROP INDEX `windrow_dag_run_dag_id_end_date_updated_at_id`, ALGORITHM = INPLACE, LOCK = SHARED')
@@ -108,7 +102,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     AND s.index_name = 'windrow_dag_run_dag_id_end_date_updated_at_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`connection_test_request`'
     ' DROP INDEX `windrow_connection_test_request_updated_at`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
@@ -116,7 +109,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`
     AND s.index_name = 'windrow_connection_test_request_updated_at');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     'ALTER TABLE `airflow`.`backfill_dag_run`' ' DROP INDEX `windrow_backfill_dag_run_dag_run_id`, ALGORITHM = INPLACE, LOCK = NONE')
@@ -124,7 +116,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     AND s.index_name = 'windrow_backfill_dag_run_dag_run_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`asset_partition_dag_run`'
     ' DROP INDEX `windrow_asset_partition_dag_run_created_dag_run_id`, ALGORITHM = INPLACE, LOCK = NONE')
@@ -132,7 +123,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`
     AND s.index_name = 'windrow_asset_partition_dag_run_created_dag_run_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     'ALTER TABLE `airflow`.`asset_event`' ' DROP INDEX `windrow_asset_event_timestamp_id`, ALGORITHM = INPLACE, LOCK = NONE')
@@ -141,5 +131,4 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
-
 DROP ROLE IF EXISTS `windrow_airflow_3_operator`, `windrow_airflow_3_auditor`, `windrow_airflow_3_owner`;

@@ -7,6 +7,12 @@ SET NAMES utf8mb4 COLLATE utf8mb4_bin, time_zone = '+00:00', autocommit = 1, loc
 
 -- Dropping a trigger or an index waits until no transaction is open on its table, for two seconds at most: other sessions that want
 -- the table wait behind this one. If two seconds are not enough, apply this file again; `windrow uninstall` does that itself.
+-- Rows that are out of their table are not dropped, nor archived ones but after: SET @windrow_drop_archive = 'yes';
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'CALL windrow_camunda7_cases.check_uninstall()')
+    FROM information_schema.routines AS r
+    WHERE r.routine_schema = 'windrow_camunda7_cases' AND r.routine_name = 'check_uninstall');
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
 
 -- The ledger, the policies and the holds are dropped with the database, and so is the event: copy what you must keep first. The drop
 -- waits for a batch that is under way.
@@ -25,5 +31,5 @@ ALTER TABLE IF EXISTS `camunda7`.`ACT_HI_CASEINST` DROP INDEX IF EXISTS `windrow
 
 ALTER TABLE IF EXISTS `camunda7`.`ACT_HI_CASEACTINST` DROP INDEX IF EXISTS `windrow_ACT_HI_CASEACTINST_CASE_INST_ID_`, ALGORITHM = INPLACE,
     LOCK = NONE;
-
+DEALLOCATE PREPARE windrow_statement;
 DROP ROLE IF EXISTS `windrow_camunda7_cases_operator`, `windrow_camunda7_cases_auditor`, `windrow_camunda7_cases_owner`;

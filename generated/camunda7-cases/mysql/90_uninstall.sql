@@ -7,6 +7,12 @@ SET NAMES utf8mb4 COLLATE utf8mb4_bin, time_zone = '+00:00', autocommit = 1, loc
 
 -- Dropping a trigger or an index waits until no transaction is open on its table, for two seconds at most: other sessions that want
 -- the table wait behind this one. If two seconds are not enough, apply this file again; `windrow uninstall` does that itself.
+-- Rows that are out of their table are not dropped, nor archived ones but after: SET @windrow_drop_archive = 'yes';
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'CALL windrow_camunda7_cases.check_uninstall()')
+    FROM information_schema.routines AS r
+    WHERE r.routine_schema = 'windrow_camunda7_cases' AND r.routine_name = 'check_uninstall');
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
 
 -- The ledger, the policies and the holds are dropped with the database, and so is the event: copy what you must keep first. The drop
 -- waits for a batch that is under way.
@@ -20,7 +26,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     AND s.index_name = 'windrow_ACT_HI_TASKINST_CASE_INST_ID_');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     'ALTER TABLE `camunda7`.`ACT_HI_OP_LOG`' ' DROP INDEX `windrow_ACT_HI_OP_LOG_CASE_INST_ID_`, ALGORITHM = INPLACE, LOCK = NONE')
@@ -28,7 +33,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     AND s.index_name = 'windrow_ACT_HI_OP_LOG_CASE_INST_ID_');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_CASEINST`'
     ' DROP INDEX `windrow_ACT_HI_CASEINST_CASE_DEF_ID__STATE__CLOSE_TIME__ID_`, ALGORITHM = INPLACE, LOCK = NONE')
@@ -36,7 +40,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7
     AND s.index_name = 'windrow_ACT_HI_CASEINST_CASE_DEF_ID__STATE__CLOSE_TIME__ID_');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_CASEACTINST`'
     ' DROP INDEX `windrow_ACT_HI_CASEACTINST_CASE_INST_ID_`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
@@ -45,5 +48,4 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
-
 DROP ROLE IF EXISTS `windrow_camunda7_cases_operator`, `windrow_camunda7_cases_auditor`, `windrow_camunda7_cases_owner`;

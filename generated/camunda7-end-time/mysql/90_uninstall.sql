@@ -7,6 +7,12 @@ SET NAMES utf8mb4 COLLATE utf8mb4_bin, time_zone = '+00:00', autocommit = 1, loc
 
 -- Dropping a trigger or an index waits until no transaction is open on its table, for two seconds at most: other sessions that want
 -- the table wait behind this one. If two seconds are not enough, apply this file again; `windrow uninstall` does that itself.
+-- Rows that are out of their table are not dropped, nor archived ones but after: SET @windrow_drop_archive = 'yes';
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'CALL windrow_camunda7_end_time.check_uninstall()')
+    FROM information_schema.routines AS r
+    WHERE r.routine_schema = 'windrow_camunda7_end_time' AND r.routine_name = 'check_uninstall');
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
 
 -- The ledger, the policies and the holds are dropped with the database, and so is the event: copy what you must keep first. The drop
 -- waits for a batch that is under way.
@@ -20,7 +26,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     AND s.index_name = 'windrow_ACT_HI_TASKINST_CASE_INST_ID_');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_PROCINST`'
     ' DROP INDEX `windrow_ACT_HI_PROCINST_SUPER_PROCESS_INSTANCE_ID_`, ALGORITHM = INPLACE, LOCK = NONE')
@@ -28,7 +33,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7
     AND s.index_name = 'windrow_ACT_HI_PROCINST_SUPER_PROCESS_INSTANCE_ID_');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_PROCINST`'
     ' DROP INDEX `windrow_ACT_HI_PROCINST_PROC_DEF_ID__END_TIME__ID_`, ALGORITHM = INPLACE, LOCK = NONE')
@@ -36,7 +40,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7
     AND s.index_name = 'windrow_ACT_HI_PROCINST_PROC_DEF_ID__END_TIME__ID_');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     'ALTER TABLE `camunda7`.`ACT_HI_OP_LOG`' ' DROP INDEX `windrow_ACT_HI_OP_LOG_CASE_INST_ID_`, ALGORITHM = INPLACE, LOCK = NONE')
@@ -44,7 +47,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     AND s.index_name = 'windrow_ACT_HI_OP_LOG_CASE_INST_ID_');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_JOB_LOG`'
     ' DROP INDEX `windrow_ACT_HI_JOB_LOG_JOB_DEF_TYPE__PROCESS_INSTANCE_I_c5c3c694`, ALGORITHM = INPLACE, LOCK = NONE')
@@ -52,7 +54,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7
     AND s.index_name = 'windrow_ACT_HI_JOB_LOG_JOB_DEF_TYPE__PROCESS_INSTANCE_I_c5c3c694');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     'ALTER TABLE `camunda7`.`ACT_HI_INCIDENT`' ' DROP INDEX `windrow_ACT_HI_INCIDENT_JOB_DEF_ID_`, ALGORITHM = INPLACE, LOCK = NONE')
@@ -60,7 +61,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     AND s.index_name = 'windrow_ACT_HI_INCIDENT_JOB_DEF_ID_');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_DECINST`'
     ' DROP INDEX `windrow_ACT_HI_DECINST_DEC_DEF_ID__PROC_INST_ID__CASE_I_ec062cdb`, ALGORITHM = INPLACE, LOCK = NONE')
@@ -68,7 +68,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7
     AND s.index_name = 'windrow_ACT_HI_DECINST_DEC_DEF_ID__PROC_INST_ID__CASE_I_ec062cdb');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_CASEINST`'
     ' DROP INDEX `windrow_ACT_HI_CASEINST_CASE_DEF_ID__STATE__CLOSE_TIME__ID_`, ALGORITHM = INPLACE, LOCK = NONE')
@@ -76,7 +75,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7
     AND s.index_name = 'windrow_ACT_HI_CASEINST_CASE_DEF_ID__STATE__CLOSE_TIME__ID_');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_CASEACTINST`'
     ' DROP INDEX `windrow_ACT_HI_CASEACTINST_CASE_INST_ID_`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
@@ -84,7 +82,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7
     AND s.index_name = 'windrow_ACT_HI_CASEACTINST_CASE_INST_ID_');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     'ALTER TABLE `camunda7`.`ACT_HI_BATCH`' ' DROP INDEX `windrow_ACT_HI_BATCH_END_TIME__ID_`, ALGORITHM = INPLACE, LOCK = NONE')
@@ -93,5 +90,4 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
-
 DROP ROLE IF EXISTS `windrow_camund_849269ce_operator`, `windrow_camund_849269ce_auditor`, `windrow_camund_849269ce_owner`;

@@ -7,6 +7,12 @@ SET NAMES utf8mb4 COLLATE utf8mb4_bin, time_zone = '+00:00', autocommit = 1, loc
 
 -- Dropping a trigger or an index waits until no transaction is open on its table, for two seconds at most: other sessions that want
 -- the table wait behind this one. If two seconds are not enough, apply this file again; `windrow uninstall` does that itself.
+-- Rows that are out of their table are not dropped, nor archived ones but after: SET @windrow_drop_archive = 'yes';
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'CALL windrow_dolphinscheduler_3_2.check_uninstall()')
+    FROM information_schema.routines AS r
+    WHERE r.routine_schema = 'windrow_dolphinscheduler_3_2' AND r.routine_name = 'check_uninstall');
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
 
 -- The ledger, the policies and the holds are dropped with the database, and so is the event: copy what you must keep first. The drop
 -- waits for a batch that is under way.
@@ -20,7 +26,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphins
     AND s.index_name = 'windrow_t_ds_task_instance_process_instance_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_task_group_queue`'
     ' DROP INDEX `windrow_t_ds_task_group_queue_task_id`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
@@ -28,7 +33,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphins
     AND s.index_name = 'windrow_t_ds_task_group_queue_task_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_task_group_queue`'
     ' DROP INDEX `windrow_t_ds_task_group_queue_process_id`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
@@ -36,7 +40,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphins
     AND s.index_name = 'windrow_t_ds_task_group_queue_process_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_process_instance`'
     ' DROP INDEX `windrow_t_ds_process_instance_project_code_is_sub_proce_67083c87`, ALGORITHM = INPLACE, LOCK = NONE')
@@ -44,7 +47,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphins
     AND s.index_name = 'windrow_t_ds_process_instance_project_code_is_sub_proce_67083c87');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_error_command`'
     ' DROP INDEX `windrow_t_ds_error_command_process_instance_id`, ALGORITHM = INPLACE, LOCK = NONE')
@@ -52,7 +54,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphins
     AND s.index_name = 'windrow_t_ds_error_command_process_instance_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_dq_task_statistics_value`'
     ' DROP INDEX `windrow_t_ds_dq_task_statistics_value_task_instance_id`, ALGORITHM = INPLACE, LOCK = NONE')
@@ -60,7 +61,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphins
     AND s.index_name = 'windrow_t_ds_dq_task_statistics_value_task_instance_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_dq_execute_result`'
     ' DROP INDEX `windrow_t_ds_dq_execute_result_task_instance_id`, ALGORITHM = INPLACE, LOCK = NONE')
@@ -68,7 +68,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphins
     AND s.index_name = 'windrow_t_ds_dq_execute_result_task_instance_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_dq_execute_result`'
     ' DROP INDEX `windrow_t_ds_dq_execute_result_process_instance_id`, ALGORITHM = INPLACE, LOCK = NONE')
@@ -76,7 +75,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphins
     AND s.index_name = 'windrow_t_ds_dq_execute_result_process_instance_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_command`'
     ' DROP INDEX `windrow_t_ds_command_process_instance_id`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
@@ -84,7 +82,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphins
     AND s.index_name = 'windrow_t_ds_command_process_instance_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     'ALTER TABLE `dolphinscheduler`.`t_ds_alert`' ' DROP INDEX `windrow_t_ds_alert_process_instance_id`, ALGORITHM = INPLACE, LOCK = NONE')
@@ -93,5 +90,4 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
-
 DROP ROLE IF EXISTS `windrow_dolphi_dc6b0164_operator`, `windrow_dolphi_dc6b0164_auditor`, `windrow_dolphi_dc6b0164_owner`;

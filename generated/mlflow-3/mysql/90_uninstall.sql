@@ -7,6 +7,11 @@ SET NAMES utf8mb4 COLLATE utf8mb4_bin, time_zone = '+00:00', autocommit = 1, loc
 
 -- Dropping a trigger or an index waits until no transaction is open on its table, for two seconds at most: other sessions that want
 -- the table wait behind this one. If two seconds are not enough, apply this file again; `windrow uninstall` does that itself.
+-- Rows that are out of their table are not dropped, nor archived ones but after: SET @windrow_drop_archive = 'yes';
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'CALL windrow_mlflow_3.check_uninstall()') FROM information_schema.routines AS r
+    WHERE r.routine_schema = 'windrow_mlflow_3' AND r.routine_name = 'check_uninstall');
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
 
 -- The ledger, the policies and the holds are dropped with the database, and so is the event: copy what you must keep first. The drop
 -- waits for a batch that is under way.
@@ -20,7 +25,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `mlflow`.
     AND s.index_name = 'windrow_trace_info_experiment_id_timestamp_ms_request_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     'ALTER TABLE `mlflow`.`runs`' ' DROP INDEX `windrow_runs_lifecycle_stage_deleted_time_run_uuid`, ALGORITHM = INPLACE, LOCK = NONE')
@@ -28,7 +32,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     AND s.index_name = 'windrow_runs_lifecycle_stage_deleted_time_run_uuid');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     'ALTER TABLE `mlflow`.`model_versions`' ' DROP INDEX `windrow_model_versions_run_id`, ALGORITHM = INPLACE, LOCK = NONE')
@@ -36,7 +39,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     AND s.index_name = 'windrow_model_versions_run_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     'ALTER TABLE `mlflow`.`logged_model_metrics`' ' DROP INDEX `windrow_logged_model_metrics_run_id`, ALGORITHM = INPLACE, LOCK = NONE')
@@ -44,7 +46,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     AND s.index_name = 'windrow_logged_model_metrics_run_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     'ALTER TABLE `mlflow`.`inputs`' ' DROP INDEX `windrow_inputs_source_id`, ALGORITHM = INPLACE, LOCK = NONE')
@@ -52,7 +53,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     AND s.index_name = 'windrow_inputs_source_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     'ALTER TABLE `mlflow`.`inputs`' ' DROP INDEX `windrow_inputs_destination_id`, ALGORITHM = INPLACE, LOCK = NONE')
@@ -60,7 +60,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     AND s.index_name = 'windrow_inputs_destination_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     'ALTER TABLE `mlflow`.`entity_associations`' ' DROP INDEX `windrow_entity_associations_source_id`, ALGORITHM = INPLACE, LOCK = NONE')
@@ -68,7 +67,6 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
     AND s.index_name = 'windrow_entity_associations_source_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `mlflow`.`entity_associations`'
     ' DROP INDEX `windrow_entity_associations_destination_id`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
@@ -77,5 +75,4 @@ SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `mlflow`.
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
-
 DROP ROLE IF EXISTS `windrow_mlflow_3_operator`, `windrow_mlflow_3_auditor`, `windrow_mlflow_3_owner`;

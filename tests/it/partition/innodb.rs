@@ -3,6 +3,7 @@
 mod archive;
 mod archive_commands;
 mod model;
+mod rules;
 mod settled;
 mod zeros;
 
@@ -49,6 +50,9 @@ tests! {
         archive::nobody_else_gets_at_what_is_archived,
         archive_commands::the_commands_list_write_and_refuse,
         archive::a_long_name_fits,
+        rules::no_rule_is_taken_away_while_its_rows_are_out,
+        rules::no_archive_is_taken_away_while_rows_are_archived,
+        rules::an_uninstallation_drops_no_rows_that_are_out,
         settled::what_is_not_due_for_the_run_that_settles_it_goes_back,
         settled::a_row_that_is_out_can_be_held,
         settled::what_belongs_to_rows_that_are_out_stays,
@@ -472,7 +476,7 @@ fn wherever_a_run_ends_the_next_one_finishes(dialect: Dialect) {
                 .any(|it| it["check"] == "unfinished" && it.to_string().contains(PAST)),
             "{stop}: {verify}"
         );
-        let uninstall = installation.attempt("CALL W.check_taken()");
+        let uninstall = installation.attempt("CALL W.check_uninstall()");
         assert_eq!(uninstall.is_err(), !dropped, "{stop}");
         // A dry run and a preview leave it to a run.
         installation.preview(json!({})).expect("a preview");

@@ -383,6 +383,64 @@ BEGIN
     END WHILE;
 END;
 
+-- lock_runs, unlock_runs: no run begins, and none is in progress, until the session ends or gives the locks back.
+--# create procedure unlock_runs
+CREATE PROCEDURE unlock_runs()
+SQL SECURITY DEFINER
+COMMENT 'Gives back what lock_runs() took.'
+BEGIN
+    DECLARE v_lock    varchar(64);
+    DECLARE v_workers int;
+    SELECT s.run_lock, s.workers INTO v_lock, v_workers FROM spec AS s;
+    CALL let_go(v_lock);
+    WHILE v_workers > 1 DO
+        CALL let_go(CONCAT(v_lock, '.w', v_workers));
+        SET v_workers = v_workers - 1;
+    END WHILE;
+END;
+--# create procedure lock_runs
+CREATE PROCEDURE lock_runs()
+SQL SECURITY DEFINER
+COMMENT 'Takes the locks of the runs of all workers, or raises 55000 where a run or a purge is in progress.'
+BEGIN
+    DECLARE v_lock    varchar(64);
+    DECLARE v_own     varchar(64);
+    DECLARE v_node    varchar(700);
+    DECLARE v_workers int;
+    DECLARE v_worker  int DEFAULT 1;
+    DECLARE v_run     bigint;
+    DECLARE v_pid     bigint;
+    SELECT s.run_lock, s.workers INTO v_lock, v_workers FROM spec AS s;
+    WHILE v_worker <= v_workers DO
+        SET v_own = LEFT(CONCAT(v_lock, IF(v_worker > 1, CONCAT('.w', v_worker), '')), 64);
+        IF COALESCE(GET_LOCK(v_own, 10), 0) = 0 THEN
+            SET v_pid = IS_USED_LOCK(v_own);
+            CALL unlock_runs();
+            CALL not_ready(CONCAT('a run is in progress, or connection ', COALESCE(v_pid, '?'), ' has taken its lock'),
+                CONCAT('CALL ', DATABASE(), '.pause() and wait for its end, or end that connection'));
+        END IF;
+        SET v_worker = v_worker + 1;
+    END WHILE;
+    -- Purges have locks of their own, and sessions of other servers have none here.
+    CALL server_identity(v_node);
+    SELECT MIN(r.run_id)
+    INTO v_run
+    FROM run AS r
+    WHERE r.status = 'running'
+      AND NOT r.dry_run
+      AND r.`trigger` <> 'STAMP'
+      AND IF(
+          r.node <> v_node,
+          true,
+          r.`trigger` = 'PURGE' AND r.backend_pid <> CONNECTION_ID()
+          AND IS_USED_LOCK(LEFT(CONCAT(v_lock, '.', r.run_id), 64)) = r.backend_pid
+      );
+    IF v_run IS NOT NULL THEN
+        CALL unlock_runs();
+        CALL not_ready(CONCAT('run ', v_run, ' is in progress'), CONCAT('wait for its end; if it is dead, CALL ', DATABASE(), '.reap()'));
+    END IF;
+END;
+
 -- reap: closes the runs of the ledger that say running, though their call is over: its session vanished, or it is this
 -- very session, whose statement was killed. What they committed is kept. Sessions and their locks are known to their own
 -- server only: a run of another one, in a cluster, has crashed when that is no member any more, or when it gave no sign of life for five

@@ -724,3 +724,63 @@ BEGIN
         p_findings, '}')
     WHERE c.only_row = true;
 END;
+
+-- check_uninstall: what exists nowhere else is not dropped: rows that are out of their table, and archived rows unless you say so, by:
+-- SET @windrow_drop_archive = 'yes'; An earlier spec may have taken out or archived them.
+--# create procedure check_uninstall
+CREATE PROCEDURE check_uninstall()
+SQL SECURITY DEFINER
+COMMENT 'Raises an error while rows of a partition are out of their table, or rows are archived and @windrow_drop_archive is not ''yes'';
+    if there could be any, then no run begins any more. 90_uninstall.sql calls it.'
+BEGIN
+    DECLARE v_length   bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
+    DECLARE v_takes    boolean;
+    DECLARE v_drops    boolean DEFAULT COALESCE(@windrow_drop_archive, '') = 'yes';
+    DECLARE v_archived varchar(64);
+    DECLARE v_query    longtext;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        SET SESSION group_concat_max_len = v_length;
+        CALL unlock_runs();
+        RESIGNAL;
+    END;
+    SELECT COUNT(*) INTO v_takes FROM information_schema.tables AS t
+        WHERE t.table_schema = DATABASE() AND t.table_name = 'taken_partition';
+    SET SESSION group_concat_max_len = 67108864;
+    SELECT GROUP_CONCAT(
+        CONCAT('(SELECT ', QUOTE(c.table_name), ' AS found FROM `', REPLACE(c.table_name, '`', '``'), '` LIMIT 1)') SEPARATOR ' UNION ALL '
+    )
+    INTO v_query
+    FROM information_schema.columns AS c
+    JOIN information_schema.tables AS t ON t.table_schema = c.table_schema AND t.table_name = c.table_name AND t.table_type = 'BASE TABLE'
+    WHERE c.table_schema = DATABASE()
+      AND c.column_name = 'windrow_row_id';
+    SET SESSION group_concat_max_len = v_length;
+    IF v_takes OR v_query IS NOT NULL AND NOT v_drops THEN
+        CALL lock_runs();
+    END IF;
+    SET @windrow_found = NULL;
+    IF v_takes THEN
+        CALL run_text('SELECT MIN(t.name) INTO @windrow_found FROM taken_partition AS t WHERE t.phase <> ''dropping''');
+        IF @windrow_found IS NOT NULL THEN
+            CALL not_ready(CONCAT('rows of partition ', @windrow_found, ' are out of their table, and would be dropped'),
+                'let a run finish that, then uninstall');
+        END IF;
+    END IF;
+    IF NOT v_drops THEN
+        SELECT MIN(t.table_name)
+        INTO v_archived
+        FROM information_schema.tables AS t
+        WHERE t.table_schema = DATABASE()
+          AND t.table_name REGEXP '^archived_[0-9]+_';
+        IF v_archived IS NULL AND v_query IS NOT NULL THEN
+            CALL run_text(CONCAT('SELECT MIN(f.found) INTO @windrow_found FROM (', v_query, ') AS f'));
+            SET v_archived = @windrow_found;
+        END IF;
+        IF v_archived IS NOT NULL THEN
+            CALL not_ready(
+                CONCAT('there are rows in ', v_archived), 'copy them, then SET @windrow_drop_archive = ''yes'' (--drop-archive)'
+            );
+        END IF;
+    END IF;
+END;

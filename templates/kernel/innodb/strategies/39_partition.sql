@@ -1138,16 +1138,56 @@ BEGIN
       AND NOT EXISTS (SELECT 1 FROM run AS r WHERE r.run_id = t.run_id AND r.status = 'running');
 END;
 
--- check_taken: whoever uninstalls would drop the rows that are out of their table.
---# create procedure check_taken
-CREATE PROCEDURE check_taken()
+-- check_rules: what a rule has taken out of its table, only this rule settles, by what it knows of the table. An installation that would
+-- take the rule away, or make it one of another table, is refused until that is done, and while a run may be about to take something out.
+--# create procedure check_rules
+CREATE PROCEDURE check_rules(IN p_rules longtext)
 SQL SECURITY DEFINER
 COMMENT 'Raises 55000 where rows of a partition are out of their table and not judged yet; 90_uninstall.sql calls it.'
 BEGIN
     DECLARE v_name varchar(64);
-    SELECT MIN(t.name) INTO v_name FROM taken_partition AS t WHERE t.phase <> 'dropping';
-    IF v_name IS NOT NULL THEN
-        CALL not_ready(CONCAT('rows of partition ', v_name, ' are out of their table, and would be dropped'),
-            'let a run finish that, then uninstall');
+    DECLARE v_rule varchar(64);
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL unlock_runs();
+        RESIGNAL;
+    END;
+    DROP TEMPORARY TABLE IF EXISTS work_rule;
+    CREATE TEMPORARY TABLE work_rule (
+        rule     varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
+        archives boolean     NOT NULL
+    ) ENGINE = InnoDB;
+    -- Those that stay what they are. Of one that is not registered only the name is known.
+    INSERT INTO work_rule (rule, archives)
+    SELECT n.rule, n.archives
+    FROM JSON_TABLE(p_rules, '$[*]' COLUMNS (
+        rule varchar(64) PATH '$.rule', home varchar(64) PATH '$.home', root varchar(64) PATH '$.root',
+        archives int EXISTS PATH '$.archives'
+    )) AS n
+    CROSS JOIN spec AS s
+    LEFT JOIN rule AS r ON r.rule = n.rule
+    WHERE r.rule IS NULL
+       OR n.home = s.schema_name AND n.root = r.root;
+    SELECT COUNT(*)
+    INTO v_gone
+    FROM rule AS r
+    LEFT JOIN work_rule AS w ON w.rule = r.rule
+    WHERE r.strategy = 'partition'
+      AND (w.rule IS NULL OR JSON_CONTAINS_PATH(r.document, 'one', '$.archive') AND NOT w.archives);
+    IF v_gone > 0 THEN
+        CALL lock_runs();
+    END IF;
+    SELECT MIN(t.rule)
+    INTO v_rule
+    FROM taken_partition AS t
+    LEFT JOIN work_rule AS w ON w.rule = t.rule
+    WHERE w.rule IS NULL
+       OR t.phase = 'archiving' AND NOT w.archives;
+    DROP TEMPORARY TABLE work_rule;
+    IF v_rule IS NOT NULL THEN
+        SELECT t.name INTO v_name FROM taken_partition AS t WHERE t.rule = v_rule;
+        CALL not_ready(CONCAT('rows of partition ', v_name, ' are out of their table: rule ', v_rule, ' must settle them first'),
+            'let a run finish that');
     END IF;
 END;
+    DECLARE v_gone bigint;

@@ -64,7 +64,6 @@ BEGIN
                     WHERE c.relnamespace = to_regnamespace(quote_ident(v_control))
                       AND c.relkind = 'r'
                       AND a.attname = 'windrow_row_id'
-                      AND (v_told ->> 'archives')::boolean
                     UNION ALL
                     SELECT c.oid::regclass::text
                     FROM unnest(v_schemas) AS s(name)

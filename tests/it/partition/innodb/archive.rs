@@ -272,7 +272,7 @@ pub(super) fn wherever_a_run_ends_the_next_one_archives(dialect: Dialect) {
             "{stop}: {verify}"
         );
         installation
-            .attempt("CALL W.check_taken()")
+            .attempt("CALL W.check_uninstall()")
             .expect_err("rows are out of their table");
         // Not in the archive yet: it is not listed, and not restored.
         let list = installation

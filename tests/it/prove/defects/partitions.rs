@@ -133,6 +133,36 @@ pub(super) const DEFECTS: &[Defect] = &[
         ],
     },
     Defect {
+        name: "partition-taken-without-its-rule",
+        what: "a rule is taken away while rows are out of its table",
+        postgres: &[],
+        mysql: &[edit(
+            "WHERE w.rule IS NULL OR t.phase = 'archiving' AND NOT w.archives;",
+            "WHERE false;",
+        )],
+        noticed_by: &[
+            "partition::innodb::SERVER::rules::no_rule_is_taken_away_while_its_rows_are_out",
+        ],
+    },
+    Defect {
+        name: "partition-taken-beside-an-installation",
+        what: "a rule is taken away while a run may be about to take rows out of its table",
+        postgres: &[],
+        mysql: &[edit("IF v_gone > 0 THEN", "IF false THEN")],
+        noticed_by: &[
+            "partition::innodb::SERVER::rules::no_rule_is_taken_away_while_its_rows_are_out",
+        ],
+    },
+    Defect {
+        name: "partition-taken-and-uninstalled",
+        what: "an uninstallation drops rows that are out of their table",
+        postgres: &[],
+        mysql: &[edit("WHERE t.phase <> ''dropping''", "WHERE false")],
+        noticed_by: &[
+            "partition::innodb::SERVER::rules::an_uninstallation_drops_no_rows_that_are_out",
+        ],
+    },
+    Defect {
         name: "partition-taken-unseen",
         what: "a partition with rows that are not final is taken out of its table, and goes back",
         postgres: &[],

@@ -1,0 +1,171 @@
+//! What is installed or uninstalled while rows are out of their table: only the rule that took them puts them back.
+
+use serde_json::json;
+use windrow::bundle::Bundle;
+use windrow::calls::Calls;
+use windrow::dialect::Dialect;
+use windrow::drift;
+use windrow::graph::Graph;
+
+use super::{PAST, SCHEMA, armed, armed_as, files, ids, leave, taken};
+use crate::partition::{archive, example, only, without_ahead};
+use crate::support::graphs::graph_of;
+use crate::support::installation::{Installation, bundle, violations};
+
+/// The rows are out of the table, and not judged.
+const TAKEN: &[&str] = &["INTENT taking", "TWIN", "SWAP"];
+
+const OUT: &str = "rows of partition the `past` are out of their table";
+
+/// The statements of a file of what a spec generates.
+fn of_file(bundle: &Bundle, end: &str) -> Vec<String> {
+    let file = bundle.files.iter().find(|file| file.path.ends_with(end));
+    let statements = &file.expect("a file").statements;
+    statements.iter().map(|it| it.sql.clone()).collect()
+}
+
+/// Begins to install what a spec generates: the first file refuses before anything has changed.
+fn begins(installation: &mut Installation, bundle: &Bundle) -> anyhow::Result<()> {
+    let statements = of_file(bundle, "00_database.sql");
+    let done = statements
+        .iter()
+        .try_for_each(|sql| installation.attempt(sql));
+    installation.execute("DO RELEASE_ALL_LOCKS()");
+    done
+}
+
+fn undo(installation: &mut Installation, bundle: &Bundle) -> anyhow::Result<()> {
+    let statements = of_file(bundle, "90_uninstall.sql");
+    statements
+        .iter()
+        .try_for_each(|sql| installation.attempt(sql))
+}
+
+/// The spec of the example, changed.
+fn changed(changes: &[(&str, &str)]) -> Graph {
+    let spec = changes.iter().fold(without_ahead(), |spec, (from, to)| {
+        assert!(spec.contains(from), "{from}");
+        spec.replace(from, to)
+    });
+    graph_of(&spec)
+}
+
+/// Specs whose rules do not settle what the rule of the example has taken out.
+fn others() -> Vec<(&'static str, Graph)> {
+    vec![
+        (
+            "renamed",
+            changed(&[("[rules.event_log]", "[rules.events]")]),
+        ),
+        (
+            "by age",
+            changed(&[("strategy  = \"partition\"", "strategy  = \"age\"")]),
+        ),
+        (
+            "another table",
+            changed(&[
+                ("event_log = {", "other_log = {"),
+                ("root      = \"event_log\"", "root      = \"other_log\""),
+            ]),
+        ),
+    ]
+}
+
+pub(super) fn no_rule_is_taken_away_while_its_rows_are_out(dialect: Dialect) {
+    let mut installation = armed(dialect, "event-log-rules");
+    installation.execute("DELETE FROM event_log WHERE id IN (1, 2, 5)");
+    let own = installation.bundle(&example("event-log-rules"));
+    let elsewhere = Graph {
+        name: installation.control.replacen("windrow_", "", 1),
+        database: "elsewhere".to_owned(),
+        ..example("event-log-rules")
+    };
+    let mut refused: Vec<(&str, Bundle)> = vec![("another database", bundle(dialect, &elsewhere))];
+    for (what, graph) in others() {
+        refused.push((what, installation.bundle(&graph)));
+    }
+    for phase in ["taking", "returning", "returned", "dropping"] {
+        let intent = format!("INTENT {phase}");
+        leave(&mut installation, &[&intent]);
+        for (what, other) in &refused {
+            let told = begins(&mut installation, other).expect_err(what);
+            assert!(format!("{told:#}").contains(OUT), "{what}: {told:#}");
+        }
+        begins(&mut installation, &own).expect("the same spec");
+        installation.execute("DELETE FROM W.taken_partition");
+    }
+
+    leave(&mut installation, TAKEN);
+    assert_eq!(ids(&mut installation), "6");
+    begins(&mut installation, &refused[1].1).expect_err("renamed");
+    installation.run(json!({})).expect("a run");
+    assert_eq!(taken(&mut installation), 0);
+    // A run in progress could be about to take rows out.
+    let mut run = installation.connect();
+    let lock = installation.named("SELECT GET_LOCK(s.run_lock, 0) FROM W.spec AS s");
+    run.query(&lock, &[]).expect("a lock");
+    begins(&mut installation, &own).expect("the same spec");
+    let told = begins(&mut installation, &refused[1].1).expect_err("renamed");
+    assert!(
+        format!("{told:#}").contains("a run is in progress"),
+        "{told:#}"
+    );
+    run.execute("DO RELEASE_ALL_LOCKS()").expect("the lock");
+    for (what, other) in &refused {
+        begins(&mut installation, other).expect(what);
+    }
+    installation.install(&others()[1].1);
+    let verify = installation.call("verify", json!({})).expect("verify");
+    assert!(violations(&verify).is_empty(), "{verify}");
+}
+
+/// What is to be archived needs the routines of a spec that archives.
+pub(super) fn no_archive_is_taken_away_while_rows_are_archived(dialect: Dialect) {
+    let mut installation = armed_as(dialect, &archive::example("event-log-rules-archive"));
+    let without = installation.bundle(&example("event-log-rules-archive"));
+    leave(&mut installation, &["INTENT archiving"]);
+    let told = begins(&mut installation, &without).expect_err("no archive");
+    assert!(format!("{told:#}").contains(OUT), "{told:#}");
+    installation.execute("UPDATE W.taken_partition SET phase = 'dropping'");
+    begins(&mut installation, &without).expect("it is not archived");
+}
+
+/// Whatever the spec says by then, and while a run may take something out.
+pub(super) fn an_uninstallation_drops_no_rows_that_are_out(dialect: Dialect) {
+    let graph = Graph {
+        workers: 2,
+        ..example("event-log-undo")
+    };
+    files(dialect);
+    let mut installation = Installation::with(super::server(dialect), SCHEMA, &graph);
+    installation.arm();
+    installation.execute("DELETE FROM event_log WHERE id IN (1, 2, 5)");
+    let other = installation.bundle(&others()[1].1);
+    leave(&mut installation, TAKEN);
+    for drops in ["no", "yes"] {
+        installation.execute(&format!("SET @windrow_drop_archive = '{drops}'"));
+        let told = undo(&mut installation, &other).expect_err("rows are out");
+        assert!(format!("{told:#}").contains(OUT), "{told:#}");
+    }
+    installation.run(json!({"worker": 1})).expect("a run");
+    assert_eq!(taken(&mut installation), 0);
+    let mut run = installation.connect();
+    for worker in ["", ".w2"] {
+        let lock = format!("SELECT GET_LOCK(CONCAT(s.run_lock, '{worker}'), 0) FROM W.spec AS s");
+        run.query(&installation.named(&lock), &[]).expect("a lock");
+        let told = undo(&mut installation, &other).expect_err("a run is in progress");
+        assert!(
+            format!("{told:#}").contains("a run is in progress"),
+            "{told:#}"
+        );
+        run.execute("DO RELEASE_ALL_LOCKS()").expect("the lock");
+    }
+    installation.execute(
+        "INSERT INTO W.run (`trigger`, dry_run, options, as_of, backend_pid, node)
+         VALUES ('MANUAL', false, '{}', UTC_TIMESTAMP(6), 1, 'another server')",
+    );
+    let told = undo(&mut installation, &other).expect_err("a run of another server");
+    assert!(format!("{told:#}").contains("is in progress"), "{told:#}");
+    installation.execute("UPDATE W.run SET status = 'done' WHERE node = 'another server'");
+    undo(&mut installation, &other).expect("an uninstallation");
+}

@@ -195,9 +195,40 @@ impl<'a> Installed<'a> {
     }
 }
 
+/// The tables that runs on MySQL and MariaDB make for the rows of partitions, and which `verify` looks after.
+struct RowsOfPartitions {
+    /// Those of rows that are out of their table until they are judged.
+    taken: BTreeSet<String>,
+    /// Whether there may be archived ones.
+    archives: bool,
+}
+
+impl RowsOfPartitions {
+    fn of(generated: &BTreeMap<(Kind, String), Generated>) -> Self {
+        let routines = generated
+            .keys()
+            .filter(|(kind, _)| *kind == Kind::Routine)
+            .filter_map(|(_, name)| name.strip_suffix("_swap_partition"));
+        Self {
+            taken: routines.map(|rule| format!("{rule}_taken")).collect(),
+            archives: generated.contains_key(&(Kind::Table, "partition_archive".to_owned())),
+        }
+    }
+
+    fn are_in(&self, (kind, name): &(Kind, String), dialect: Dialect) -> bool {
+        let archived = name.strip_prefix("archived_").map_or("", |it| it);
+        let is_archived =
+            self.archives && archived.starts_with(|first: char| first.is_ascii_digit());
+        *kind == Kind::Table
+            && dialect != Dialect::Postgres
+            && (is_archived || self.taken.contains(name))
+    }
+}
+
 /// Compares a bundle with the rows that [`crate::calls::Calls::objects`] asks for.
 pub fn compare(bundle: &Bundle, dialect: Dialect, rows: &[Row]) -> Vec<Drift> {
     let mut generated = generated(bundle, dialect);
+    let rows_of_partitions = RowsOfPartitions::of(&generated);
     let mut found = Vec::new();
     let mut installed: Vec<Installed> = rows.iter().filter_map(Installed::read).collect();
     // On PostgreSQL several functions may have one name, and even one body: the one with the generated comment is found before
@@ -228,6 +259,7 @@ pub fn compare(bundle: &Bundle, dialect: Dialect, rows: &[Row]) -> Vec<Drift> {
         found.extend(match wanted {
             // Of columns only those are generated that a table of an earlier version lacks.
             None if it.object.0 == Kind::Column => None,
+            None if rows_of_partitions.are_in(&it.object, dialect) => None,
             None => Some(it.extra(is_generated, is_duplicate)),
             Some(wanted) => Some(it.changed(&wanted, is_generated)),
         });

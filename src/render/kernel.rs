@@ -124,7 +124,7 @@ fn asked(query: &str, dialect: Dialect, control: &str) -> String {
     if dialect != Dialect::Postgres {
         query = query.replace("DATABASE()", &format!("'{control}'"));
     }
-    for table in ["known_shape", "known_job", "spec"] {
+    for table in ["known_shape", "known_job", "rule", "spec"] {
         for join in ["FROM", "JOIN"] {
             let [from, to] =
                 ["", &format!("{control}.")].map(|home| format!("{join} {home}{table} AS"));

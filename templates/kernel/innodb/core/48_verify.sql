@@ -18,7 +18,17 @@ BEGIN
     -- What is not recreated remains recorded as it was made: nothing that was changed by hand is taken for windrow's own.
     DELETE FROM known_shape
     WHERE name > ''
-      AND (NOT lasts OR made <> v_made);
+      AND (
+          NOT lasts
+          OR made <> v_made
+          -- What was out of its table when an earlier version was installed.
+          OR name IN (
+              SELECT CONCAT('primary key of ', r.rule, '_taken') FROM rule AS r WHERE r.strategy = 'partition'
+          )
+          OR SUBSTRING_INDEX(name, '.', 1) IN (
+              SELECT CONCAT('column ', r.rule, '_taken') FROM rule AS r WHERE r.strategy = 'partition'
+          )
+      );
     INSERT INTO known_shape (name, says, lasts, made)
     SELECT s.name, s.says, s.lasts, v_made
     FROM (

@@ -28,6 +28,7 @@ WHERE x.table_schema = DATABASE()
   AND x.index_name <> 'PRIMARY'
   AND NOT (x.table_name = 'rule' AND x.index_name = 'position')
   AND NOT x.table_name REGEXP '^archived_[0-9]+_'
+  AND x.table_name NOT IN (SELECT CONCAT(r.rule, '_taken') FROM rule AS r WHERE r.strategy = 'partition')
   AND x.seq_in_index = 1
 UNION ALL
 SELECT

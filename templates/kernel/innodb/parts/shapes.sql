@@ -1,5 +1,6 @@
 -- What the tables and views of the control database are, thing by thing. What `lasts` an installation makes once; it makes checks
--- and views anew, and fits the tables of archives to what they are copied from. Archived partitions are what the application's table is.
+-- and views anew, and fits the tables of archives to what they are copied from. Archived partitions are what the application's table is,
+-- and so is what is out of its table.
 -- A server writes quotes as the session reads them.
 -- Where the catalog's collation is not that of known_shape, MariaDB finds no name by an index.
 SELECT
@@ -22,12 +23,16 @@ FROM (
     */
     WHERE c.constraint_schema = DATABASE()
       AND NOT /*!80000 t.table_name */ /*M! c.table_name */ REGEXP '^archived_[0-9]+_'
+      AND /*!80000 t.table_name */ /*M! c.table_name */ NOT IN (
+          SELECT CONCAT(r.rule, '_taken') FROM rule AS r WHERE r.strategy = 'partition'
+      )
     UNION ALL
     SELECT CONCAT('primary key of ', u.table_name), GROUP_CONCAT(u.column_name ORDER BY u.ordinal_position), u.table_name
     FROM information_schema.key_column_usage AS u
     WHERE u.table_schema = DATABASE()
       AND u.constraint_name = 'PRIMARY'
       AND NOT u.table_name REGEXP '^archived_[0-9]+_'
+      AND u.table_name NOT IN (SELECT CONCAT(r.rule, '_taken') FROM rule AS r WHERE r.strategy = 'partition')
     GROUP BY u.table_name
     UNION ALL
     SELECT CONCAT('column ', c.table_name, '.', c.column_name),
@@ -35,6 +40,7 @@ FROM (
     FROM information_schema.columns AS c
     WHERE c.table_schema = DATABASE()
       AND NOT c.table_name REGEXP '^archived_[0-9]+_'
+      AND c.table_name NOT IN (SELECT CONCAT(r.rule, '_taken') FROM rule AS r WHERE r.strategy = 'partition')
       AND c.table_name NOT IN (SELECT v.table_name FROM information_schema.views AS v WHERE v.table_schema = DATABASE())
     UNION ALL
     -- Who may not read the text of a view gets nothing of it.

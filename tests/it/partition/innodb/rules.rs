@@ -169,3 +169,54 @@ pub(super) fn an_uninstallation_drops_no_rows_that_are_out(dialect: Dialect) {
     installation.execute("UPDATE W.run SET status = 'done' WHERE node = 'another server'");
     undo(&mut installation, &other).expect("an uninstallation");
 }
+
+/// The table with the rows is windrow's own, while it is there and when it is gone.
+pub(super) fn the_table_with_the_rows_is_no_stranger(dialect: Dialect) {
+    let name = "event-log-own";
+    // With a constraint, and an index that is unique.
+    let schema = SCHEMA.replace(
+        "    PRIMARY KEY (id, logged_at)\n",
+        "    PRIMARY KEY (id, logged_at), UNIQUE KEY other (logged_at, id), CHECK (message <> '')\n",
+    );
+    assert_ne!(schema, SCHEMA);
+    files(dialect);
+    let mut installation = Installation::of(dialect, &schema, &example(name));
+    installation.arm();
+    installation.execute("DELETE FROM event_log WHERE id IN (1, 2, 5)");
+    let strangers = |installation: &mut Installation| -> Vec<String> {
+        let bundle = installation.bundle(&example(name));
+        let calls = Calls::new(dialect, &installation.control, "unused");
+        let control = installation.control.clone();
+        let rows = installation
+            .session
+            .query(calls.objects(), &[Some(&control)]);
+        let drift = drift::compare(&bundle, dialect, &rows.expect("objects"));
+        let of_tables = drift.iter().filter(|it| it.kind == drift::Kind::Table);
+        let mut told: Vec<String> = of_tables.map(|it| it.name.clone()).collect();
+        told.extend(
+            installation
+                .deviations(&example(name))
+                .into_iter()
+                .filter(|it| it.contains("taken")),
+        );
+        let verify = installation.call("verify", json!({})).expect("verify");
+        told.extend(violations(&verify).iter().map(|it| it["check"].to_string()));
+        told
+    };
+    assert_eq!(strangers(&mut installation), [""; 0]);
+    leave(&mut installation, TAKEN);
+    assert_eq!(strangers(&mut installation), ["\"unfinished\""]);
+    installation.install(&example(name));
+    assert_eq!(strangers(&mut installation), ["\"unfinished\""]);
+    installation.run(json!({})).expect("a run");
+    assert_eq!(taken(&mut installation), 0);
+    assert_eq!(strangers(&mut installation), [""; 0]);
+    // What an earlier version noted of such a table is forgotten.
+    installation.execute(
+        "INSERT INTO W.known_shape (name, says, lasts, made) SELECT n.name, 'x', true, k.made
+         FROM (SELECT 'column event_log_taken.id' AS name UNION ALL SELECT 'primary key of event_log_taken') AS n
+         CROSS JOIN (SELECT MAX(s.made) AS made FROM W.known_shape AS s) AS k",
+    );
+    installation.install(&example(name));
+    assert_eq!(strangers(&mut installation), [""; 0]);
+}

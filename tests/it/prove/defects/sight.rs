@@ -32,7 +32,10 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "changes-adopted",
         what: "an installation takes tables that were changed by hand for its own",
         postgres: &[edit("WHERE NOT k.lasts\n", "WHERE true\n")],
-        mysql: &[edit("AND (NOT lasts OR made", "AND (true OR made")],
+        mysql: &[edit(
+            "NOT lasts OR made <> v_made",
+            "true OR made <> v_made",
+        )],
         noticed_by: &[SHAPES],
     },
     Defect {

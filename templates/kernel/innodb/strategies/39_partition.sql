@@ -534,9 +534,10 @@ END;
 
 -- settle_partition: what has been taken out of a table is judged, to the last row, and dropped, or goes back.
 --# create procedure settle_partition
-CREATE PROCEDURE settle_partition(IN p_run bigint, IN p_rule varchar(64), OUT o_state varchar(1000))
+CREATE PROCEDURE settle_partition(IN p_run bigint, IN p_rule varchar(64), IN p_left boolean, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'In the transaction of a step: judges what taken_partition names, with the progress of p_run in the ledger. Commits; answers more.'
+COMMENT 'In the transaction of a step: judges what taken_partition names, with the progress of p_run in the ledger. p_left: an earlier step,
+    or run, took it. Commits; answers more.'
 BEGIN
     DECLARE v_schema  varchar(64) DEFAULT DATABASE();
     DECLARE v_phase   varchar(10);
@@ -554,6 +555,7 @@ BEGIN
     DECLARE v_kept    bigint;
     DECLARE v_before  datetime(6);
     DECLARE v_goes    varchar(10);
+    DECLARE v_others  bigint;
     SELECT
         t.phase, t.name, t.to_bound, t.to_due,
         IF(JSON_CONTAINS_PATH(r.document, 'one', '$.estimated'), t.guess, NULL),
@@ -604,6 +606,15 @@ BEGIN
                 CALL partition_waits(p_rule, true, NULL, v_to, v_before, v_reason, v_key);
             END IF;
         END IF;
+        -- Rows of another rule that are out of their table could keep these. Both go back, and are looked at again one after the other.
+        SELECT COUNT(*)
+        INTO v_others
+        FROM taken_partition AS t
+        WHERE t.rule <> p_rule
+          AND t.phase IN ('taking', 'returning', 'returned');
+        IF v_reason IS NULL AND v_others > 0 THEN
+            SET v_reason = 'LOCKED';
+        END IF;
         SET v_phase = IF(v_reason IS NULL, v_goes, 'returning');
         IF v_phase = 'archiving' THEN
             CALL archive_note(p_run, p_rule, v_rows, v_guess IS NULL);
@@ -617,11 +628,12 @@ BEGIN
             ON DUPLICATE KEY UPDATE
                 deleted_rows = run_partition.deleted_rows + v_rows,
                 counted = run_partition.counted AND v_guess IS NULL;
-        ELSE
+        ELSEIF NOT p_left OR v_reason = 'RETENTION_NOT_REACHED' THEN
             INSERT INTO work_skip (skip_key, reason)
             VALUES (CONCAT(v_name, COALESCE(CONCAT(' (', v_key, ')'), '')), v_reason);
         END IF;
-        CALL end_partition(p_run, p_rule, IF(v_reason IS NULL, 1, 0), v_rows, v_bound);
+        -- What was left is settled first, wherever it is: the run has looked at nothing before it. What goes back, it comes to again.
+        CALL end_partition(p_run, p_rule, IF(v_reason IS NULL, 1, 0), v_rows, IF(p_left, NULL, v_bound));
         COMMIT;
     ELSE
         COMMIT;
@@ -639,7 +651,8 @@ END;
 --# create procedure end_partition
 CREATE PROCEDURE end_partition(IN p_run bigint, IN p_rule varchar(64), IN p_families bigint, IN p_rows bigint, IN p_bound varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Writes, in the caller''s transaction, what a batch deleted and skipped (work_skip), and that the run is behind p_bound.'
+COMMENT 'Writes, in the caller''s transaction, what a batch deleted and skipped (work_skip), and that the run is behind p_bound (NULL: where
+    it was).'
 BEGIN
     CALL record_skips(p_run, p_rule);
     IF p_families > 0 THEN
@@ -650,7 +663,7 @@ BEGIN
     SET p.families = p.families + p_families,
         p.batches = p.batches + 1,
         p.retries_in_row = 0,
-        p.cursor_time = p_bound,
+        p.cursor_time = COALESCE(p_bound, p.cursor_time),
         p.cursor_key = NULL,
         p.updated_at = UTC_TIMESTAMP(6)
     WHERE p.run_id = p_run
@@ -683,7 +696,7 @@ BEGIN
     DECLARE v_reason    varchar(32);
     DECLARE v_key       varchar(700);
     DECLARE v_taken     bigint;
-    DECLARE v_batches   bigint;
+    DECLARE v_start     datetime(6);
     DECLARE v_making    boolean DEFAULT false;
     DECLARE v_made      boolean;
     DECLARE v_busy      boolean;
@@ -710,8 +723,8 @@ BEGIN
             END IF;
             SELECT
                 r.dry_run, r.as_of, JSON_VALUE(r.options, '$.retention'), JSON_VALUE(r.options, '$.run_families'), p.families,
-                p.retries_in_row, p.cursor_time, IF(p.around, p.start_time, NULL), p.batches
-            INTO v_dry_run, v_as_of, v_text, v_limit, v_done, v_again, v_from, v_until, v_batches
+                p.retries_in_row, p.cursor_time, IF(p.around, p.start_time, NULL), p.start_time
+            INTO v_dry_run, v_as_of, v_text, v_limit, v_done, v_again, v_from, v_until, v_start
             FROM run AS r
             JOIN run_rule AS p ON p.run_id = r.run_id AND p.rule = p_rule
             WHERE r.run_id = p_run;
@@ -743,11 +756,11 @@ BEGIN
                 LEAVE step;
             END IF;
             IF v_taken > 0 THEN
-                CALL settle_partition(p_run, p_rule, o_state);
+                CALL settle_partition(p_run, p_rule, true, o_state);
                 LEAVE step;
             END IF;
-            -- Before the first batch.
-            IF v_batches = 0 THEN
+            -- Before the first look.
+            IF v_until IS NULL AND v_from <=> v_start THEN
                 SET v_making = true;
                 CALL ahead_step(p_run, p_rule, v_made);
                 SET v_making = false;
@@ -779,7 +792,7 @@ BEGIN
                 START TRANSACTION;
                 CALL take_locks(p_run, p_rule, o_state);
                 IF o_state IS NULL THEN
-                    CALL settle_partition(p_run, p_rule, o_state);
+                    CALL settle_partition(p_run, p_rule, false, o_state);
                 END IF;
                 LEAVE step;
             END IF;
@@ -814,7 +827,7 @@ BEGIN
         DELETE FROM work_skip;
         INSERT INTO work_skip (skip_key, reason)
         VALUES (v_name, IF(v_busy, 'LOCKED', 'FAILED'));
-        CALL end_partition(p_run, p_rule, 0, 0, v_bound);
+        CALL end_partition(p_run, p_rule, 0, 0, IF(v_taken > 0, NULL, v_bound));
         COMMIT;
         -- A partition that cannot go back keeps rows from the application: nothing is more important. One that cannot be archived stays
         -- in the way of the next one. Nor is anything gained by more tries of this run to settle what the step before could not.
@@ -1143,8 +1156,10 @@ END;
 --# create procedure check_rules
 CREATE PROCEDURE check_rules(IN p_rules longtext)
 SQL SECURITY DEFINER
-COMMENT 'Raises 55000 where rows of a partition are out of their table and not judged yet; 90_uninstall.sql calls it.'
+COMMENT 'Raises 55000 where rows of a partition are out of their table, and p_rules, the rules of the spec to be installed, has no rule that
+    settles them. 00_database.sql calls it.'
 BEGIN
+    DECLARE v_gone bigint;
     DECLARE v_name varchar(64);
     DECLARE v_rule varchar(64);
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -1190,4 +1205,3 @@ BEGIN
             'let a run finish that');
     END IF;
 END;
-    DECLARE v_gone bigint;

@@ -220,3 +220,79 @@ pub(super) fn the_table_with_the_rows_is_no_stranger(dialect: Dialect) {
     installation.install(&example(name));
     assert_eq!(strangers(&mut installation), [""; 0]);
 }
+
+/// What a killed run has taken out is settled first; what is due before it is not passed over.
+pub(super) fn what_is_due_before_it_goes_in_the_same_run(dialect: Dialect) {
+    let mut installation = armed(dialect, "event-log-before");
+    leave(&mut installation, TAKEN);
+    let run = installation.run(json!({})).expect("a run");
+    assert_eq!(
+        (&run["status"], &only(&run)["families"], &only(&run)["rows"]),
+        (&json!("done"), &json!(3), &json!(5)),
+        "{run}"
+    );
+    assert_eq!(ids(&mut installation), "6", "{run}");
+
+    // What goes back is told of once.
+    let mut installation = armed(dialect, "event-log-before-held");
+    let hold = json!({"rule": "event_log", "key": 3, "reason": "a test"});
+    installation.set_hold(hold).expect("a hold");
+    leave(&mut installation, TAKEN);
+    let run = installation.run(json!({})).expect("a run");
+    assert_eq!(
+        (&only(&run)["families"], &only(&run)["skipped_samples"]),
+        (&json!(2), &json!({"HELD": [format!("{PAST} (3)")]})),
+        "{run}"
+    );
+    assert_eq!(only(&run)["skipped"], json!({"HELD": 1}), "{run}");
+    assert_eq!(ids(&mut installation), "3 4 6", "{run}");
+}
+
+/// Rows of two rules are out at once: none is judged while a row that may keep it is out.
+pub(super) fn what_two_rules_have_taken_out_goes_back_first(dialect: Dialect) {
+    const OTHER: &str = r#"
+[rules.other_log]
+strategy  = "partition"
+root      = "other_log"
+time      = "logged_at timestamptz"
+retention = { default = "90d", minimum = "30d", safety_lag = "1d" }
+"#;
+    files(dialect);
+    let spec = without_ahead().replace("\"event-log\"", "\"event-log-two\"");
+    let spec = spec.replace(
+        "event_log = { key = \"id bigint\" }\n",
+        "event_log = { key = \"id bigint\" }\nother_log = { key = \"id bigint\" }\n",
+    );
+    let spec = format!("{spec}{OTHER}");
+    let schema = format!("{SCHEMA}; {}", SCHEMA.replace("event_log", "other_log"));
+    let mut installation = Installation::of(dialect, &schema, &graph_of(&spec));
+    installation.arm();
+    for table in ["event_log", "other_log"] {
+        installation.execute(&format!("DELETE FROM {table} WHERE id IN (1, 2, 5)"));
+    }
+    leave(&mut installation, TAKEN);
+    let twin = format!("{}.other_log_taken", installation.control);
+    installation.execute(&format!(
+        "INSERT INTO W.taken_partition (rule, run_id, name, from_bound, to_bound, to_due, bytes, phase)
+         VALUES ('other_log', 0, '{PAST}', '2025-01-01 00:00:00', '2025-06-01 00:00:00', '2025-06-01', 1, 'taking');
+         CREATE TABLE {twin} LIKE other_log; ALTER TABLE {twin} REMOVE PARTITIONING;
+         ALTER TABLE other_log EXCHANGE PARTITION `the ``past``` WITH TABLE {twin}"
+    ));
+    let mut runs = 0;
+    while runs < 3 && installation.number("SELECT COUNT(*) FROM W.taken_partition") > 0 {
+        let run = installation.run(json!({})).expect("a run");
+        if runs == 0 {
+            // The first that is settled is not judged: it goes back.
+            assert_eq!(run["rules"][0]["rows"], 0, "{run}");
+        }
+        runs += 1;
+    }
+    let run = installation.run(json!({})).expect("a run");
+    assert_eq!(run["status"], "done", "{run}");
+    assert_eq!(ids(&mut installation), "6");
+    assert_eq!(installation.texts("SELECT id FROM other_log"), ["6"]);
+    assert_eq!(
+        installation.number("SELECT SUM(deleted_rows) FROM W.run_partition"),
+        4
+    );
+}

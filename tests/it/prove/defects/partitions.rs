@@ -119,20 +119,6 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["partition::innodb::SERVER::settled::a_row_that_is_out_can_be_held"],
     },
     Defect {
-        name: "partition-with-dates-without-a-day",
-        what: "tables and rows with dates without a day cannot be moved",
-        postgres: &[],
-        mysql: &[edit(
-            "STRICT_TRANS_TABLES,ALLOW_INVALID_DATES,",
-            "STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,",
-        )],
-        noticed_by: &[
-            "partition::innodb::SERVER::zeros::dates_without_a_day_are_no_obstacle",
-            "partition::innodb::SERVER::zeros::rows_with_dates_without_a_day_go_back",
-            "partition::innodb::SERVER::zeros::archived_dates_without_a_day_come_back",
-        ],
-    },
-    Defect {
         name: "partition-taken-without-its-rule",
         what: "a rule is taken away while rows are out of its table",
         postgres: &[],
@@ -160,6 +146,41 @@ pub(super) const DEFECTS: &[Defect] = &[
         mysql: &[edit("WHERE t.phase <> ''dropping''", "WHERE false")],
         noticed_by: &[
             "partition::innodb::SERVER::rules::an_uninstallation_drops_no_rows_that_are_out",
+        ],
+    },
+    Defect {
+        name: "partition-taken-is-where-a-run-begins",
+        what: "what is due before rows that are out of their table waits for the next run",
+        postgres: &[],
+        mysql: &[edit("IF(p_left, NULL, v_bound));", "v_bound);")],
+        noticed_by: &[
+            "partition::innodb::SERVER::rules::what_is_due_before_it_goes_in_the_same_run",
+        ],
+    },
+    Defect {
+        name: "partition-judged-beside-rows-that-are-out",
+        what: "rows are judged while those of another rule, which may keep them, are out of their table",
+        postgres: &[],
+        mysql: &[edit(
+            "IF v_reason IS NULL AND v_others > 0 THEN",
+            "IF false THEN",
+        )],
+        noticed_by: &[
+            "partition::innodb::SERVER::rules::what_two_rules_have_taken_out_goes_back_first",
+        ],
+    },
+    Defect {
+        name: "partition-with-dates-without-a-day",
+        what: "tables and rows with dates without a day cannot be moved",
+        postgres: &[],
+        mysql: &[edit(
+            "STRICT_TRANS_TABLES,ALLOW_INVALID_DATES,",
+            "STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,",
+        )],
+        noticed_by: &[
+            "partition::innodb::SERVER::zeros::dates_without_a_day_are_no_obstacle",
+            "partition::innodb::SERVER::zeros::rows_with_dates_without_a_day_go_back",
+            "partition::innodb::SERVER::zeros::archived_dates_without_a_day_come_back",
         ],
     },
     Defect {

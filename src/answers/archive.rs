@@ -97,6 +97,6 @@ pub struct Restored {
     pub holds: i64,
     /// Rows of no family; these cannot be held.
     pub not_held: i64,
-    /// Tables of the rule without an archive; their rows are lost.
+    /// Tables from which the run deleted rows without archiving them: these rows are lost.
     pub not_archived: Vec<String>,
 }

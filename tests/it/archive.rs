@@ -1,5 +1,6 @@
 //! The archive: a row that goes is in it, as it was; a row that stays is not.
 
+mod changes;
 pub(crate) mod strategies;
 
 use std::collections::BTreeMap;
@@ -16,7 +17,7 @@ use crate::support::installation::{Installation, bundle};
 use crate::support::patience::until;
 
 tests! {
-    within: [strategies::tests],
+    within: [changes::tests, strategies::tests],
     every_server: [
         what_goes_is_archived_as_it_was,
         what_is_archived_is_not_dropped_unasked,

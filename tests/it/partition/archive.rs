@@ -17,7 +17,7 @@ use self::told::{
 use self::uses::{
     a_key_to_a_partitioned_table_goes_and_comes_back,
     a_sequence_that_the_table_uses_keeps_its_partition,
-    an_uninstallation_keeps_what_row_security_hides,
+    an_uninstallation_keeps_what_row_security_hides, copies_and_partitions_of_one_table_come_back,
 };
 use super::{SCHEMA, armed_as, grant, only, own, owner, partitions, set, without_ahead};
 use crate::harness::tests;
@@ -40,6 +40,7 @@ tests! {
         a_sequence_that_the_table_uses_keeps_its_partition,
         a_key_to_a_partitioned_table_goes_and_comes_back,
         an_uninstallation_keeps_what_row_security_hides,
+        copies_and_partitions_of_one_table_come_back,
     ],
 }
 
@@ -67,6 +68,25 @@ fn armed(name: &str) -> Installation {
 /// The schema in which the partitions are kept.
 fn kept_in(installation: &Installation) -> String {
     format!("{}_archive", installation.control)
+}
+
+/// The example with a second rule, which archives rows of the table that say nothing.
+pub(crate) fn with_noise(name: &str) -> Graph {
+    graph_of(&format!(
+        "{}
+[rules.noise]
+strategy   = \"age\"
+root       = \"event_log\"
+time       = \"logged_at timestamptz\"
+candidates = {{ message = {{ text = [\"noise\"] }} }}
+retention  = {{ default = \"31d\", minimum = \"7d\", safety_lag = \"1h\" }}
+archive    = true
+",
+        spec_of(name).replace(
+            "\"id bigint\" }",
+            "\"id bigint\", indexed = [\"logged_at\"] }"
+        )
+    ))
 }
 
 /// The tables in there.

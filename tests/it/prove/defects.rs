@@ -1,5 +1,6 @@
 //! The defects. Each is one that a hand may slip into a template: most are a word long.
 
+mod archives;
 mod crossing;
 mod due;
 mod families;
@@ -25,6 +26,7 @@ const CLOSED: &str = "oracle::SERVER::closed_worlds_are_cleaned_as_the_model_say
 /// All of them.
 pub(crate) fn all() -> impl Iterator<Item = &'static Defect> {
     [
+        archives::DEFECTS,
         crossing::DEFECTS,
         due::DEFECTS,
         families::DEFECTS,

@@ -330,9 +330,13 @@ CREATE TABLE IF NOT EXISTS run_table (
     position     int          NOT NULL,
     table_name   varchar(64)  NOT NULL,
     deleted_rows bigint       NOT NULL DEFAULT 0,
+    archived     boolean,
     PRIMARY KEY (run_id, rule, position)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Rows deleted by run, rule and table; position is the order of deletion.';
+    COMMENT = 'Rows deleted by run, rule and table; position is the order of deletion; archived: the run archives the table, and keeps
+        its rows or partitions (NULL: a run of an earlier version).';
+--# add column run_table.archived
+CALL add_column('run_table', 'archived', 'boolean AFTER deleted_rows');
 --# create table run_skip
 CREATE TABLE IF NOT EXISTS run_skip (
     run_id      bigint      NOT NULL,

@@ -175,9 +175,10 @@ BEGIN
     JOIN rule_limit AS l ON l.rule = r.rule AND l.name = r.batch_setting
     LEFT JOIN setting AS s ON s.rule = l.rule AND s.name = l.name
     WHERE r.rule = COALESCE(p_rule, r.rule);
-    INSERT INTO run_table (run_id, rule, position, table_name)
-    SELECT p_run, t.rule, t.position, t.table_name
+    INSERT INTO run_table (run_id, rule, position, table_name, archived)
+    SELECT p_run, t.rule, t.position, t.table_name, JSON_CONTAINS(r.document, JSON_QUOTE(t.table_name), '$.archive') IS TRUE
     FROM rule_table AS t
+    JOIN rule AS r ON r.rule = t.rule
     WHERE t.rule = COALESCE(p_rule, t.rule);
     SELECT MIN(r.position) INTO v_place FROM rule AS r WHERE r.rule = COALESCE(p_rule, r.rule);
     WHILE v_place IS NOT NULL DO

@@ -16,7 +16,8 @@ CREATE TABLE IF NOT EXISTS known_archive (
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'The tables of which rows are archived, by their positions in the spec. place: in the order in which rows
         come back, parents before children; archive: the table with the copies, quoted: as statements name it; entry:
-        the view through which they come in; rules: those that archive rows of the table. Written by an installation.';
+        the view through which they come in; rules: those that archive rows of the table; none: the spec does not archive the table
+        any more, but its rows of earlier runs are there. Written by an installation.';
 --# register the archives
 REPLACE INTO known_archive (name, position, place, archive, entry, quoted, rules)
 SELECT
@@ -39,6 +40,27 @@ WHERE name NOT IN (
     FROM spec AS s
     JOIN JSON_TABLE(s.document, '$.archives[*]' COLUMNS (name varchar(64) PATH '$.table')) AS a
 );
+-- The rows in archives of tables that an earlier state of the spec archived are listed, dropped and pruned like others. The comment
+-- of an archive says whose it is.
+--# register the archives of earlier states of the spec
+INSERT INTO known_archive (name, position, place, archive, entry, quoted, rules)
+SELECT
+    o.name, o.known + ROW_NUMBER() OVER (ORDER BY o.archive), 0, o.archive, LEFT(CONCAT('into_', o.archive), 64),
+    CONCAT('`', REPLACE(o.archive, '`', '``'), '`'), '[]'
+FROM (
+    SELECT
+        CONVERT(t.table_name USING utf8mb4) COLLATE utf8mb4_bin AS archive,
+        SUBSTRING_INDEX(SUBSTRING(CONVERT(t.table_comment USING utf8mb4) COLLATE utf8mb4_bin, 9), ' that windrow deleted', 1) AS name,
+        (SELECT COUNT(*) FROM known_archive AS n) AS known
+    FROM information_schema.tables AS t
+    JOIN information_schema.columns AS c ON c.table_schema = t.table_schema AND c.table_name = t.table_name
+    WHERE t.table_schema = DATABASE()
+      AND t.table_type = 'BASE TABLE'
+      AND t.table_comment LIKE 'Rows of % that windrow deleted%'
+      AND c.column_name = 'windrow_row_id'
+) AS o
+LEFT JOIN known_archive AS k ON k.archive = o.archive OR k.name = o.name
+WHERE k.name IS NULL;
 --# set group_concat_max_len
 SET SESSION group_concat_max_len = 1048576;
 --# look where the tables are
@@ -169,7 +191,7 @@ BEGIN
         INTO v_at
         FROM known_archive AS k
         WHERE k.position > v_at
-          AND (p_rule IS NULL OR JSON_CONTAINS(k.rules, JSON_QUOTE(p_rule)));
+          AND IF(p_rule IS NULL, JSON_LENGTH(k.rules) > 0, JSON_CONTAINS(k.rules, JSON_QUOTE(p_rule)));
         IF v_at IS NOT NULL THEN
             SELECT k.name, k.entry INTO v_table, v_name FROM known_archive AS k WHERE k.position = v_at;
             SELECT
@@ -270,6 +292,36 @@ COMMENT 'Drops a temporary table of the session that hides an archived partition
 BEGIN
     DECLARE v_rows bigint;
     CALL archive_do(CONCAT('DROP TEMPORARY TABLE IF EXISTS `', REPLACE(p_archive, '`', '``'), '`'), v_rows);
+END;
+
+-- unshadow_archives: the same for the archives that the spec does not name any more: drop_shadows() does not know them.
+--# create procedure unshadow_archives
+CREATE PROCEDURE unshadow_archives()
+SQL SECURITY DEFINER
+COMMENT 'Drops the temporary tables of the session that hide archives of tables that the spec does not archive any more.'
+BEGIN
+    DECLARE v_at      int DEFAULT 0;
+    DECLARE v_archive varchar(64);
+    WHILE v_at IS NOT NULL DO
+        SELECT MIN(k.position) INTO v_at FROM known_archive AS k WHERE k.position > v_at AND JSON_LENGTH(k.rules) = 0;
+        IF v_at IS NOT NULL THEN
+            SELECT k.archive INTO v_archive FROM known_archive AS k WHERE k.position = v_at;
+            CALL unshadow_archive(v_archive);
+        END IF;
+    END WHILE;
+END;
+
+-- archive_there: an archive that the spec does not name any more may have been dropped by hand.
+--# create procedure archive_there
+CREATE PROCEDURE archive_there(IN p_position int, OUT o_table varchar(64), OUT o_quoted varchar(140))
+SQL SECURITY DEFINER
+COMMENT 'The table, and its archive, quoted, that has a position in known_archive; NULL where its archive is not there.'
+BEGIN
+    SELECT MAX(k.name), MAX(k.quoted)
+    INTO o_table, o_quoted
+    FROM known_archive AS k
+    JOIN information_schema.tables AS t ON t.table_schema = DATABASE() AND t.table_name = k.archive
+    WHERE k.position = p_position;
 END;
 
 -- archived_table: the archived partitions that are there. Others may have been dropped by hand, or just now.

@@ -9,13 +9,17 @@ COMMENT 'p_partitions, a query over archived partitions, and one for the rows th
 BEGIN
     DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
     SET SESSION group_concat_max_len = 67108864;
+    CALL unshadow_archives();
+    -- One that the spec does not name any more may have been dropped by hand.
     SELECT CONCAT_WS(' UNION ALL ', GROUP_CONCAT(
         REPLACE(REPLACE(p_query, 'THE_TABLE', QUOTE(k.name)), 'THE_ARCHIVE', k.quoted)
         ORDER BY k.position
         SEPARATOR ' UNION ALL '
     ), p_partitions)
     INTO o_query
-    FROM known_archive AS k;
+    FROM known_archive AS k
+    WHERE JSON_LENGTH(k.rules) > 0
+       OR EXISTS (SELECT 1 FROM information_schema.tables AS t WHERE t.table_schema = DATABASE() AND t.table_name = k.archive);
     SET SESSION group_concat_max_len = v_length;
 END;
 
@@ -109,13 +113,14 @@ BEGIN
         'SELECT THE_TABLE AS name, a.windrow_run_id AS run_id, COUNT(*) AS row_count, MAX(a.windrow_archived_at) AS last_at ',
         'FROM THE_ARCHIVE AS a', COALESCE(CONCAT(' WHERE a.windrow_run_id = ', p_run), ''), ' GROUP BY a.windrow_run_id'
     ), CONCAT(
-        'SELECT p.table_name AS name, p.run_id, SUM(p.partition_rows) AS row_count, MAX(p.archived_at) AS last_at ',
-        'FROM partition_archive AS p WHERE p.state IN (''kept'', ''dropping'')', COALESCE(CONCAT(' AND p.run_id = ', p_run), ''),
-        ' GROUP BY p.table_name, p.run_id'
+        'SELECT p.table_name AS name, p.run_id, p.partition_rows AS row_count, p.archived_at AS last_at ',
+        'FROM partition_archive AS p WHERE p.state IN (''kept'', ''dropping'')', COALESCE(CONCAT(' AND p.run_id = ', p_run), '')
     ), v_query);
+    -- A table may have both: one rule archives its partitions, another one copies of its rows.
     CALL archive_do(CONCAT(
         'SELECT GROUP_CONCAT(CONCAT(''['', JSON_QUOTE(c.name), '', '', c.run_id, '', '', c.row_count, '', "'', c.last_at, ''"]'') ',
-        'SEPARATOR '', '') INTO @windrow_found FROM (', v_query, ') AS c'
+        'SEPARATOR '', '') INTO @windrow_found FROM (SELECT n.name, n.run_id, SUM(n.row_count) AS row_count, MAX(n.last_at) AS last_at ',
+        'FROM (', v_query, ') AS n GROUP BY n.name, n.run_id) AS c'
     ), v_rows);
     SET o_counts = CONCAT('[', COALESCE(@windrow_found, ''), ']');
     SET SESSION group_concat_max_len = v_length;
@@ -371,6 +376,7 @@ BEGIN
     DECLARE v_goes_on boolean;
     SET o_rows = 0;
     IF io_place = 0 THEN
+        CALL unshadow_archives();
         IF p_only IS NULL THEN
             CALL next_archive(io_run, io_run);
             CALL archive_last(io_run, v_at);
@@ -399,7 +405,9 @@ BEGIN
             SET o_rows = 0, io_run = NULL, io_place = 0;
         END IF;
     ELSE
-        SELECT MAX(k.name), MAX(k.quoted) INTO v_table, v_quoted FROM known_archive AS k WHERE k.position = io_place - 1;
+        CALL archive_there(io_place - 1, v_table, v_quoted);
+        -- An archive that is not there has nothing to drop.
+        SET io_place = IF(v_quoted IS NULL, io_place + 1, io_place);
     END IF;
     IF v_quoted IS NOT NULL THEN
         CALL archive_do(CONCAT(

@@ -1,36 +1,143 @@
 -- How rows come back from the archive. What is composed here at run time names archives, by table known_archive; archive_put()
 -- alone writes to a table of the application, and put_partition(), if partitions are archived.
 
--- archive_gap: the archive holds what the ledger says that a run deleted, but for what has left it since. A run that was
+-- archived_copies: the copies that a run made, by table; partitions are no copies. And the rows of which it made them, or would have.
+--# create procedure archived_copies
+CREATE PROCEDURE archived_copies(IN p_run bigint)
+SQL SECURITY DEFINER
+COMMENT 'Writes to work_copy how many copied rows of run p_run archives have, and how many left them, by table; and to work_copied the rows
+    that it deleted one by one, by rule and table, and whether it archives the table.'
+BEGIN
+    DECLARE v_query longtext;
+    DECLARE v_rows  bigint;
+    CALL in_archives(CONCAT(
+        'SELECT THE_TABLE AS name, COUNT(*) AS row_count FROM THE_ARCHIVE AS a WHERE a.windrow_run_id = ', p_run
+    ), 'SELECT '''' AS name, 0 AS row_count FROM spec AS s WHERE s.only_row IS NULL', v_query);
+    CALL archive_do(CONCAT(
+        'INSERT INTO work_copy (name, here, gone) SELECT c.name, c.row_count, COALESCE(u.row_count, 0) - COALESCE(p.row_count, 0) FROM (',
+        v_query, ') AS c LEFT JOIN (SELECT x.table_name, SUM(x.table_rows) AS row_count FROM unarchived AS x WHERE x.run_id = ', p_run,
+        ' GROUP BY x.table_name) AS u ON u.table_name = c.name LEFT JOIN (SELECT x.table_name, SUM(x.partition_rows) AS row_count ',
+        'FROM partition_archive AS x WHERE x.state IN (''dropped'', ''restored'') AND x.run_id = ', p_run,
+        ' GROUP BY x.table_name) AS p ON p.table_name = c.name'
+    ), v_rows);
+    INSERT INTO work_copied (rule, position, name, row_count, archived)
+    SELECT t.rule, t.position, t.table_name, t.deleted_rows, t.archived
+    FROM run_table AS t
+    WHERE t.run_id = p_run
+      AND t.deleted_rows > 0
+      AND NOT EXISTS (
+          SELECT 1 FROM partition_archive AS p WHERE p.run_id = p_run AND p.rule = t.rule AND p.table_name = t.table_name
+      );
+END;
+
+-- recall_archive: a run of an earlier version did not note what it archives. The archive says it: all rows that were deleted from a table
+-- are there, or those of the rules that archive it now, or those of one rule.
+--# create procedure recall_archive
+CREATE PROCEDURE recall_archive(IN p_run bigint)
+SQL SECURITY DEFINER
+COMMENT 'Notes what run p_run archives, where an earlier version did not, from what its archive has.'
+BEGIN
+    DECLARE v_told longtext;
+    SELECT JSON_ARRAYAGG(JSON_ARRAY(w.rule, w.position, CASE w.copies
+        WHEN 0 THEN 0
+        WHEN w.all_rows THEN 1
+        WHEN w.known_rows THEN w.known
+        ELSE w.copies = w.row_count
+    END))
+    INTO v_told
+    FROM (
+        SELECT
+            c.rule, c.position, c.row_count, COALESCE(a.here + a.gone, 0) AS copies, k.known,
+            SUM(c.row_count) OVER (PARTITION BY c.name) AS all_rows,
+            SUM(IF(k.known, c.row_count, 0)) OVER (PARTITION BY c.name) AS known_rows
+        FROM work_copied AS c
+        LEFT JOIN work_copy AS a ON a.name = c.name
+        LEFT JOIN (
+            SELECT r.rule, n.name, JSON_CONTAINS(n.rules, JSON_QUOTE(r.rule)) AS known
+            FROM run_rule AS r
+            CROSS JOIN known_archive AS n
+            WHERE r.run_id = p_run
+        ) AS k ON k.rule = c.rule AND k.name = c.name
+        WHERE c.archived IS NULL
+    ) AS w;
+    UPDATE JSON_TABLE(COALESCE(v_told, '[]'), '$[*]' COLUMNS (
+        rule varchar(64) PATH '$[0]', position int PATH '$[1]', archived int PATH '$[2]'
+    )) AS d
+    STRAIGHT_JOIN run_table AS t ON t.run_id = p_run AND t.rule = d.rule AND t.position = d.position
+    STRAIGHT_JOIN work_copied AS c ON c.rule = d.rule AND c.position = d.position
+    SET t.archived = d.archived,
+        c.archived = d.archived;
+    -- What is left are partitions, and tables of which no row was deleted.
+    SELECT JSON_ARRAYAGG(JSON_ARRAY(w.rule, w.position, w.archived))
+    INTO v_told
+    FROM (
+        SELECT t.rule, t.position, MAX(p.run_id IS NOT NULL) AS archived
+        FROM run_table AS t
+        LEFT JOIN partition_archive AS p ON p.run_id = t.run_id AND p.rule = t.rule AND p.table_name = t.table_name
+        WHERE t.run_id = p_run
+          AND t.archived IS NULL
+        GROUP BY t.rule, t.position
+    ) AS w;
+    UPDATE JSON_TABLE(COALESCE(v_told, '[]'), '$[*]' COLUMNS (
+        rule varchar(64) PATH '$[0]', position int PATH '$[1]', archived int PATH '$[2]'
+    )) AS d
+    STRAIGHT_JOIN run_table AS t ON t.run_id = p_run AND t.rule = d.rule AND t.position = d.position
+    SET t.archived = d.archived;
+END;
+
+-- archive_gap: the archive holds what the ledger says that a run deleted and archived, but for what has left it since. A run that was
 -- killed inside a batch, which its session committed, has other numbers.
 --# create procedure archive_gap
-CREATE PROCEDURE archive_gap(IN p_run bigint, OUT o_table varchar(64))
+CREATE PROCEDURE archive_gap(OUT o_table varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'The first table of which the archive of run p_run does not hold as many rows as the ledger says; NULL where all are there.'
+COMMENT 'The first table, after archived_copies(), of which the archive of a run does not hold as many rows as the ledger says; NULL where
+    all are there.'
 BEGIN
-    DECLARE v_counts longtext;
     SET o_table = NULL;
-    CALL archive_counts(p_run, v_counts);
     SELECT k.name
     INTO o_table
     FROM known_archive AS k
-    LEFT JOIN JSON_TABLE(v_counts, '$[*]' COLUMNS (name varchar(64) PATH '$[0]', row_count bigint PATH '$[2]')) AS c
-        ON c.name = k.name
+    JOIN work_copy AS c ON c.name = k.name
     LEFT JOIN (
-        SELECT x.table_name, SUM(x.table_rows) AS row_count
-        FROM unarchived AS x
-        WHERE x.run_id = p_run
-        GROUP BY x.table_name
-    ) AS u ON u.table_name = k.name
-    WHERE COALESCE(c.row_count, 0) + COALESCE(u.row_count, 0) <> COALESCE((
-        SELECT SUM(t.deleted_rows)
-        FROM run_table AS t
-        WHERE t.run_id = p_run
-          AND t.table_name = k.name
-          AND JSON_CONTAINS(k.rules, JSON_QUOTE(t.rule))
-    ), 0)
+        SELECT t.name, SUM(t.row_count) AS row_count FROM work_copied AS t WHERE t.archived GROUP BY t.name
+    ) AS d ON d.name = k.name
+    WHERE c.here + c.gone <> COALESCE(d.row_count, 0)
     ORDER BY k.position
     LIMIT 1;
+END;
+
+-- archive_untold: by keys, the families of a run are found along what the spec archives now.
+--# create procedure archive_untold
+CREATE PROCEDURE archive_untold(IN p_rule varchar(64), OUT o_table varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'A table, after archived_copies(), that leads to rows of families of p_rule and that the run did not archive, though the spec does
+    now; NULL: none.'
+BEGIN
+    DECLARE v_done longtext;
+    -- A rule that the spec does not know may have been renamed.
+    SELECT JSON_ARRAYAGG(JSON_ARRAY(t.name, t.archived))
+    INTO v_done
+    FROM work_copied AS t
+    LEFT JOIN rule AS o ON o.rule = t.rule
+    WHERE t.rule = p_rule
+       OR o.rule IS NULL;
+    SELECT MIN(d.name)
+    INTO o_table
+    FROM rule AS r
+    CROSS JOIN JSON_TABLE(COALESCE(v_done, '[]'), '$[*]' COLUMNS (name varchar(64) PATH '$[0]', archived int PATH '$[1]')) AS d
+    WHERE r.rule = p_rule
+      AND NOT d.archived
+      AND JSON_CONTAINS(r.document, JSON_QUOTE(d.name), '$.archive')
+      AND (
+          JSON_CONTAINS(r.document, JSON_OBJECT('table', d.name), '$.archive_links')
+          OR EXISTS (
+              SELECT 1
+              FROM JSON_TABLE(r.document, '$.archive_ways[*]' COLUMNS (name varchar(64) PATH '$.table', parents json PATH '$.parents')) AS w
+              JOIN JSON_TABLE(COALESCE(v_done, '[]'), '$[*]' COLUMNS (name varchar(64) PATH '$[0]', archived int PATH '$[1]')) AS b
+                  ON b.name = w.name AND b.archived
+              WHERE JSON_CONTAINS(w.parents, JSON_OBJECT('table', d.name))
+          )
+      );
 END;
 
 -- work_archive: empty work tables for a restoration: the rows that come back, by the place of their table, and in which round.
@@ -39,7 +146,17 @@ CREATE PROCEDURE work_archive()
 SQL SECURITY DEFINER
 COMMENT 'Makes the work tables of archive_restore(), empty.'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS work_back, work_next, work_named, work_found, work_below, work_part, work_held;
+    DROP TEMPORARY TABLE IF EXISTS work_back, work_next, work_named, work_found, work_below, work_part, work_held, work_copy, work_copied;
+    CREATE TEMPORARY TABLE work_copy (name varchar(64) NOT NULL PRIMARY KEY, here bigint NOT NULL, gone bigint NOT NULL) ENGINE = InnoDB
+        DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    CREATE TEMPORARY TABLE work_copied (
+        rule      varchar(64) NOT NULL,
+        position  int         NOT NULL,
+        name      varchar(64) NOT NULL,
+        row_count bigint      NOT NULL,
+        archived  boolean,
+        PRIMARY KEY (rule, position)
+    ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     CREATE TEMPORARY TABLE work_part (place int NOT NULL PRIMARY KEY) ENGINE = InnoDB;
     CREATE TEMPORARY TABLE work_held (PRIMARY KEY (rule, `key`)) ENGINE = InnoDB AS SELECT h.rule, h.`key` FROM hold AS h LIMIT 0;
     CREATE TEMPORARY TABLE work_back (
@@ -352,6 +469,7 @@ BEGIN
         SET v_at = NULL;
     END IF;
     WHILE v_at IS NOT NULL DO
+        -- What the spec does not archive any more has no place.
         SELECT MIN(k.place) INTO v_at FROM known_archive AS k WHERE k.place > v_at;
         IF v_at IS NOT NULL THEN
             SELECT k.quoted INTO v_quoted FROM known_archive AS k WHERE k.place = v_at;
@@ -406,7 +524,8 @@ BEGIN
     )
     INTO v_from
     FROM known_archive AS k
-    WHERE k.name = p_table;
+    WHERE k.name = p_table
+      AND k.place > 0;
     IF v_from IS NOT NULL THEN
         CALL archive_do(CONCAT(
             'DELETE h', v_from, ' STRAIGHT_JOIN hold AS h ON h.rule = ', QUOTE(p_rule), ' AND h.`key` = ', v_key,
@@ -634,15 +753,13 @@ BEGIN
     CALL tell_runs();
     SELECT COALESCE(GROUP_CONCAT(DISTINCT JSON_QUOTE(t.table_name) ORDER BY t.table_name SEPARATOR ', '), '')
     INTO v_missing
-    FROM rule AS r
-    JOIN rule_table AS t ON t.rule = r.rule
-    WHERE JSON_CONTAINS_PATH(r.document, 'one', '$.archive')
-      AND NOT JSON_CONTAINS(r.document, JSON_QUOTE(t.table_name), '$.archive')
-      AND IF(
-          p_rule IS NULL,
-          EXISTS (SELECT 1 FROM run_rule AS p WHERE p.run_id = p_run AND p.rule = r.rule AND p.deleted_rows > 0),
-          r.rule = p_rule
-      );
+    FROM run_table AS t
+    JOIN (SELECT DISTINCT a.rule FROM run_table AS a WHERE a.run_id = p_run AND a.archived) AS r ON r.rule = t.rule
+    LEFT JOIN rule AS o ON o.rule = t.rule
+    WHERE t.run_id = p_run
+      AND t.deleted_rows > 0
+      AND NOT t.archived
+      AND (p_rule IS NULL OR t.rule = p_rule OR o.rule IS NULL);
     SET o_document = CONCAT(
         '{"run": ', p_run, ', "rows": ', v_total, ', "tables": {', v_counts, '}, "holds": ', v_holds, ', "not_held": ', v_unheld,
         ', "not_archived": [', v_missing, ']}'
@@ -697,15 +814,31 @@ BEGIN
     END IF;
 END;
 
--- check_whole: whether all that a run deleted and that was archived is still there, or came back.
---# create procedure check_whole
-CREATE PROCEDURE check_whole(IN p_run bigint)
+-- check_dropped: what has left the archive for good.
+--# create procedure check_dropped
+CREATE PROCEDURE check_dropped(IN p_run bigint)
 SQL SECURITY DEFINER
-COMMENT 'Raises 22023 or 55000 unless the archive has all of run p_run that it must have.'
+COMMENT 'Raises 55000 if archived rows of run p_run were dropped or pruned.'
+BEGIN
+    DECLARE v_more bigint;
+    SELECT SUM(u.table_rows) INTO v_more FROM unarchived AS u WHERE u.run_id = p_run AND u.action <> 'RESTORED';
+    IF v_more > 0 THEN
+        CALL not_ready(
+            CONCAT(v_more, ' rows of run ', p_run, ' were dropped from the archive: what is left is incomplete'),
+            'export what is left'
+        );
+    END IF;
+END;
+
+-- check_whole: whether all that a run deleted and that was archived is still there, or came back, and can be restored: the whole run, or
+-- families of a rule.
+--# create procedure check_whole
+CREATE PROCEDURE check_whole(IN p_run bigint, IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Raises 22023 or 55000 unless the archive has all of run p_run that it must have, and can restore it, or families of p_rule.'
 BEGIN
     DECLARE v_last datetime(6);
     DECLARE v_goes_on boolean;
-    DECLARE v_more bigint;
     DECLARE v_gap  varchar(64);
     CALL archive_last(p_run, v_last);
     IF v_last IS NULL THEN
@@ -715,18 +848,33 @@ BEGIN
     IF v_goes_on THEN
         CALL not_ready(CONCAT('run ', p_run, ' is in progress'), 'wait for its end');
     END IF;
-    SELECT SUM(u.table_rows) INTO v_more FROM unarchived AS u WHERE u.run_id = p_run AND u.action <> 'RESTORED';
-    IF v_more > 0 THEN
-        CALL not_ready(
-            CONCAT(v_more, ' rows of run ', p_run, ' were dropped from the archive: what is left is incomplete'),
-            'export what is left'
-        );
-    END IF;
-    CALL archive_gap(p_run, v_gap);
+    CALL check_dropped(p_run);
+    CALL archived_copies(p_run);
+    CALL recall_archive(p_run);
+    CALL archive_gap(v_gap);
     IF v_gap IS NOT NULL THEN
         CALL not_ready(
             CONCAT('the archive of run ', p_run, ' is incomplete: table ', v_gap), 'a batch was killed, or it was changed by hand'
         );
+    END IF;
+    -- What else is needed for that, such as the right to insert, follows what the spec archives now.
+    SELECT MIN(k.name)
+    INTO v_gap
+    FROM known_archive AS k
+    JOIN work_copy AS c ON c.name = k.name
+    LEFT JOIN rule_table AS t ON t.rule = p_rule AND t.table_name = k.name
+    LEFT JOIN rule AS r ON r.rule = t.rule AND r.strategy <> 'partition'
+    WHERE JSON_LENGTH(k.rules) = 0
+      AND c.here > 0
+      AND (p_rule IS NULL OR r.rule IS NOT NULL);
+    IF v_gap IS NOT NULL THEN
+        CALL not_ready(
+            CONCAT('run ', p_run, ' has rows of table ', v_gap, ', which the spec does not archive now'), 'name it in archive, and install'
+        );
+    END IF;
+    CALL archive_untold(p_rule, v_gap);
+    IF v_gap IS NOT NULL THEN
+        CALL refuse(CONCAT('run ', p_run, ' did not archive table ', v_gap, ', which leads to other rows'), 'restore the whole run');
     END IF;
 END;
 
@@ -773,7 +921,7 @@ BEGIN
     END IF;
     CALL work_archive();
     CALL keys_archive(p_options, v_rule, v_keys);
-    CALL check_whole(v_run);
+    CALL check_whole(v_run, v_rule);
     CALL check_archive(v_rule);
     CALL find_archive(v_run, v_rule, v_most);
     -- The work tables were made: a transaction in which that was done is written to MariaDB's binary log even when it is
@@ -784,7 +932,7 @@ BEGIN
     CALL archive_back(v_run, v_rule, v_keys, v_document);
     COMMIT;
     SET v_open = false;
-    DROP TEMPORARY TABLE IF EXISTS work_back, work_next, work_named, work_found, work_below, work_part, work_held;
+    DROP TEMPORARY TABLE IF EXISTS work_back, work_next, work_named, work_found, work_below, work_part, work_held, work_copy, work_copied;
     CALL tidy_partitions();
     CALL unsettle(v_settled);
     SET v_settled = NULL;

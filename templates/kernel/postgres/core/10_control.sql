@@ -493,6 +493,7 @@ CREATE TABLE IF NOT EXISTS run_rule (
     ahead_keys     text[]      NOT NULL DEFAULT '{}',
     ahead_times    text[]      NOT NULL DEFAULT '{}',
     ahead_at       bigint      NOT NULL DEFAULT 0,
+    archived       text[],
     PRIMARY KEY (run_id, rule)
 );
 -- What the table of an earlier version lacks.
@@ -512,13 +513,17 @@ ALTER TABLE run_rule ADD COLUMN IF NOT EXISTS ahead_keys text[] NOT NULL DEFAULT
 ALTER TABLE run_rule ADD COLUMN IF NOT EXISTS ahead_times text[] NOT NULL DEFAULT '{}';
 --# add column run_rule.ahead_at
 ALTER TABLE run_rule ADD COLUMN IF NOT EXISTS ahead_at bigint NOT NULL DEFAULT 0;
+--# add column run_rule.archived
+ALTER TABLE run_rule ADD COLUMN IF NOT EXISTS archived text[];
 --# comment on table run_rule
 COMMENT ON TABLE run_rule IS
     'Progress of a run, written in the transaction that deletes: cursor, counts, current batch size; halving: a failing family is '
     'being searched for. weigh: for how many of the next families the rows are counted before they are deleted. gone: what a dry run '
     'already counted. paced: how pace() measures the last batch. start: where the previous run stopped and this one began; around: it '
     'has since reached the end, and examines what lies before; rule_hash: of the rule''s spec at that time. ahead: the roots of the '
-    'next batches, if one search was made for several, their times, and how many of them were examined; empty when the run ends.';
+    'next batches, if one search was made for several, their times, and how many of them were examined; empty when the run ends. '
+    'archived: the tables that the run archives by the rule, of which it keeps the rows or the partitions; NULL: a run of an earlier '
+    'version.';
 --# create view run_table
 CREATE OR REPLACE VIEW run_table AS
 SELECT
@@ -526,12 +531,14 @@ SELECT
     r.rule,
     t.position,
     t.table_name,
-    t.deleted_rows
+    t.deleted_rows,
+    t.table_name = ANY (r.archived) AS archived
 FROM run_rule AS r
 CROSS JOIN LATERAL unnest(r.table_names, r.table_rows) WITH ORDINALITY AS t(table_name, deleted_rows, position);
 --# comment on view run_table
 COMMENT ON VIEW run_table IS
-    'Rows deleted by run, rule and table; position is the order of deletion.';
+    'Rows deleted by run, rule and table; position is the order of deletion; archived: the run archives the table (NULL: a run of an '
+    'earlier version).';
 --# create table run_skip
 CREATE TABLE IF NOT EXISTS run_skip (
     run_id      bigint NOT NULL,

@@ -231,7 +231,7 @@ AS $windrow$
     INSERT INTO catalog_state (run_id, state)
     VALUES (p_run, p_catalog);
     INSERT INTO run_rule (run_id, rule, batch_families, table_names, table_rows, weigh, cursor_time, cursor_key, start_time, start_key,
-        rule_hash)
+        rule_hash, archived)
     SELECT
         p_run, r.rule, coalesce(setting_of(r.rule, 'batch_families'), setting_of(r.rule, 'batch_rows')),
         r.tables, array_fill(0::bigint, ARRAY[cardinality(r.tables)]),
@@ -241,7 +241,7 @@ AS $windrow$
             1
         ),
         l.o_time, l.o_key, l.o_time, l.o_key,
-        md5(r.document::text)
+        md5(r.document::text), ARRAY(SELECT a.name FROM jsonb_array_elements_text(r.document -> 'archive') AS a(name))
     FROM rule AS r
     LEFT JOIN LATERAL left_off(p_run, r.rule) AS l ON true
     WHERE p_rule IS NULL OR r.rule = p_rule;

@@ -16,7 +16,7 @@ CREATE TABLE IF NOT EXISTS known_archive (
 COMMENT ON TABLE known_archive IS
     'The tables whose rows are archived, by their positions in the spec. place: the order in which rows are restored, parents before '
     'children; archive: the table with the copies; entry: the view through which they are inserted; rules: those that archive rows of '
-    'the table. Written by an installation.';
+    'the table; none: the spec does not archive the table any more, but its rows of earlier runs are there. Written by an installation.';
 --# register the archives
 INSERT INTO known_archive AS k (name, position, place, archive, entry, rules)
 SELECT
@@ -40,6 +40,20 @@ SET position = excluded.position,
 DELETE FROM known_archive AS k
 USING spec AS s
 WHERE NOT EXISTS (SELECT FROM jsonb_array_elements(s.document -> 'archives') AS d(archive) WHERE d.archive ->> 'table' = k.name);
+-- The rows in archives of tables that an earlier state of the spec archived are listed, dropped and pruned like others. The comment
+-- of an archive says whose it is.
+--# register the archives of earlier states of the spec
+INSERT INTO known_archive (name, position, place, archive, entry, rules)
+SELECT
+    n.name, (SELECT count(*) FROM known_archive) + row_number() OVER (ORDER BY c.relname), 0, c.relname, concat('into_', c.relname), '{}'
+FROM pg_class AS c
+CROSS JOIN LATERAL (
+    SELECT coalesce(substring(obj_description(c.oid, 'pg_class') FROM '^Rows of (.*) that windrow deleted'), substr(c.relname, 9))
+) AS n(name)
+WHERE c.relnamespace = current_schema()::regnamespace
+  AND c.relkind = 'r'
+  AND EXISTS (SELECT FROM pg_attribute AS a WHERE a.attrelid = c.oid AND a.attname = 'windrow_row_id')
+  AND NOT EXISTS (SELECT FROM known_archive AS k WHERE k.archive = c.relname OR k.name = n.name);
 
 -- kept_run: runs that the ledger would have forgotten by now, if there were no archived rows of them.
 --# create table kept_run
@@ -259,7 +273,7 @@ AS $windrow$
           AND c.attnum > 2
           AND NOT c.attisdropped
     ) AS e
-    WHERE (p_rule IS NULL OR p_rule = ANY (a.rules))
+    WHERE CASE WHEN p_rule IS NULL THEN a.rules <> '{}' ELSE p_rule = ANY (a.rules) END
       AND (
           (s.names, s.columns) IS DISTINCT FROM (e.names, e.columns)
           OR EXISTS (

@@ -1,7 +1,7 @@
 -- How rows leave the archive for good. What is composed here at run time names archives, by table known_archive.
 
 -- in_archives: a query over all archives. p_query is a format whose first value is an archive, and its second one the table
--- whose rows are in it.
+-- whose rows are in it. An archive that the spec does not name any more may have been dropped by hand.
 --# create function in_archives
 CREATE OR REPLACE FUNCTION in_archives(p_query text)
 RETURNS text
@@ -9,7 +9,9 @@ LANGUAGE sql STABLE
 SET search_path FROM CURRENT
 AS $windrow$
     SELECT string_agg(format(p_query, k.archive, k.name), ' UNION ALL ' ORDER BY k.position)
-    FROM known_archive AS k;
+    FROM known_archive AS k
+    WHERE k.rules <> '{}'
+       OR to_regclass(quote_ident(k.archive)) IS NOT NULL;
 $windrow$;
 --# comment on function in_archives
 COMMENT ON FUNCTION in_archives(text) IS
@@ -113,14 +115,18 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
 BEGIN
-    RETURN QUERY EXECUTE concat_ws(
-        ' UNION ALL ',
-        in_archives(
-            'SELECT %2$L, a.windrow_run_id, count(*), max(a.windrow_archived_at) FROM %1$I AS a '
-            'WHERE $1 IS NULL OR a.windrow_run_id = $1 GROUP BY a.windrow_run_id'
-        ),
-        'SELECT p.table_name, p.run_id, sum(p.partition_rows)::bigint, max(p.archived_at) FROM partition_archive AS p '
-        'WHERE ($1 IS NULL OR p.run_id = $1) AND num_nulls(p.restored_at, p.dropped_at) = 2 GROUP BY p.table_name, p.run_id'
+    -- A table may have both: one rule archives its partitions, another one copies of its rows.
+    RETURN QUERY EXECUTE format(
+        'SELECT n.name, n.run, sum(n.rows)::bigint, max(n.last) FROM (%s) AS n(name, run, rows, last) GROUP BY n.name, n.run',
+        concat_ws(
+            ' UNION ALL ',
+            in_archives(
+                'SELECT %2$L, a.windrow_run_id, count(*), max(a.windrow_archived_at) FROM %1$I AS a '
+                'WHERE $1 IS NULL OR a.windrow_run_id = $1 GROUP BY a.windrow_run_id'
+            ),
+            'SELECT p.table_name, p.run_id, p.partition_rows, p.archived_at FROM partition_archive AS p '
+            'WHERE ($1 IS NULL OR p.run_id = $1) AND num_nulls(p.restored_at, p.dropped_at) = 2'
+        )
     )
     USING p_run;
 END
@@ -361,7 +367,11 @@ BEGIN
         END IF;
         io_after := 0;
     END IF;
-    SELECT k.name, k.archive INTO v_known FROM known_archive AS k WHERE k.position = io_place - 1;
+    SELECT k.name, k.archive
+    INTO v_known
+    FROM known_archive AS k
+    WHERE k.position = io_place - 1
+      AND to_regclass(quote_ident(k.archive)) IS NOT NULL;
     IF FOUND THEN
         EXECUTE format(
             'SELECT max(b.windrow_row_id) FROM (SELECT a.windrow_row_id FROM %I AS a '

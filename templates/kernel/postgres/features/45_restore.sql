@@ -176,7 +176,84 @@ COMMENT ON FUNCTION archived_rows(text, bigint, text[]) IS
     'The archived rows of run p_run that belong to the families p_keys of a rule: the place of the table in the order of a '
     'restoration, and windrow_row_id.';
 
--- archive_gap: the archive holds what the ledger says that a run deleted, but for what has left it since.
+-- archived_copies: the copies that a run made, by table. Partitions are no copies.
+--# create function archived_copies
+CREATE OR REPLACE FUNCTION archived_copies(p_run bigint)
+RETURNS TABLE (name text, rows bigint, gone bigint)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT k.name, coalesce(c.rows, 0) - p.rows, u.rows - p.gone
+    FROM known_archive AS k
+    LEFT JOIN archive_counts(p_run) AS c ON c.name = k.name
+    CROSS JOIN LATERAL (
+        SELECT
+            coalesce(sum(x.partition_rows) FILTER (WHERE num_nulls(x.restored_at, x.dropped_at) = 2), 0)::bigint,
+            coalesce(sum(x.partition_rows) FILTER (WHERE num_nulls(x.restored_at, x.dropped_at) < 2), 0)::bigint
+        FROM partition_archive AS x
+        WHERE x.run_id = p_run
+          AND x.table_name = k.name
+    ) AS p(rows, gone)
+    CROSS JOIN LATERAL (
+        SELECT coalesce(sum(x.table_rows), 0)::bigint FROM unarchived AS x WHERE x.run_id = p_run AND x.table_name = k.name
+    ) AS u(rows);
+$windrow$;
+--# comment on function archived_copies
+COMMENT ON FUNCTION archived_copies(bigint) IS
+    'The rows that run p_run has copied to archives, by table: how many are there, and how many have left the archive.';
+
+-- run_copied: the rows of which a run made copies, or would have: those of partitions are kept as they are.
+--# create function run_copied
+CREATE OR REPLACE FUNCTION run_copied(p_run bigint)
+RETURNS TABLE (rule text, name text, rows bigint, archived boolean)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT t.rule, t.table_name, t.deleted_rows, t.archived
+    FROM run_table AS t
+    WHERE t.run_id = p_run
+      AND t.deleted_rows > 0
+      AND NOT EXISTS (
+          SELECT FROM partition_archive AS p WHERE p.run_id = p_run AND p.rule = t.rule AND p.table_name = t.table_name
+      );
+$windrow$;
+--# comment on function run_copied
+COMMENT ON FUNCTION run_copied(bigint) IS
+    'The rows that run p_run deleted one by one, by rule and table, and whether it archives the table.';
+
+-- recall_archive: a run of an earlier version did not note what it archives. The archive says it: all rows that were deleted from a table
+-- are there, or those of the rules that archive it now, or those of one rule.
+--# create function recall_archive
+CREATE OR REPLACE FUNCTION recall_archive(p_run bigint)
+RETURNS void
+LANGUAGE sql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+    UPDATE run_rule AS r
+    SET archived = ARRAY(
+        SELECT w.name
+        FROM (
+            SELECT
+                c.rule, c.name, c.rows, a.rows + a.gone AS copies, c.rule = ANY (k.rules) AS known,
+                sum(c.rows) OVER (PARTITION BY c.name) AS all_rows,
+                sum(c.rows) FILTER (WHERE c.rule = ANY (k.rules)) OVER (PARTITION BY c.name) AS known_rows
+            FROM run_copied(p_run) AS c
+            JOIN known_archive AS k ON k.name = c.name
+            JOIN archived_copies(p_run) AS a ON a.name = c.name
+        ) AS w
+        WHERE w.rule = r.rule
+          AND CASE w.copies WHEN 0 THEN false WHEN w.all_rows THEN true WHEN w.known_rows THEN w.known ELSE w.copies = w.rows END
+        UNION
+        SELECT p.table_name FROM partition_archive AS p WHERE p.run_id = p_run AND p.rule = r.rule
+    )
+    WHERE r.run_id = p_run
+      AND r.archived IS NULL;
+$windrow$;
+--# comment on function recall_archive
+COMMENT ON FUNCTION recall_archive(bigint) IS
+    'Notes what run p_run archives, where an earlier version did not, from what its archive has.';
+
+-- archive_gap: the archive holds what the ledger says that a run deleted and archived, but for what has left it since.
 --# create function archive_gap
 CREATE OR REPLACE FUNCTION archive_gap(p_run bigint)
 RETURNS text
@@ -184,25 +261,14 @@ LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
     SELECT format(
-        'table %s: %s rows were deleted, %s of them are archived and %s have left the archive',
-        k.name, coalesce(d.rows, 0), coalesce(c.rows, 0), u.rows
+        'table %s: %s rows were deleted, %s of them are archived and %s have left the archive', k.name, d.rows, c.rows, c.gone
     )
     FROM known_archive AS k
-    LEFT JOIN archive_counts(p_run) AS c ON c.name = k.name
+    JOIN archived_copies(p_run) AS c ON c.name = k.name
     CROSS JOIN LATERAL (
-        SELECT sum(t.deleted_rows)
-        FROM run_table AS t
-        WHERE t.run_id = p_run
-          AND t.rule = ANY (k.rules)
-          AND t.table_name = k.name
+        SELECT coalesce(sum(t.rows) FILTER (WHERE t.archived), 0) FROM run_copied(p_run) AS t WHERE t.name = k.name
     ) AS d(rows)
-    CROSS JOIN LATERAL (
-        SELECT coalesce(sum(x.table_rows), 0)
-        FROM unarchived AS x
-        WHERE x.run_id = p_run
-          AND x.table_name = k.name
-    ) AS u(rows)
-    WHERE coalesce(c.rows, 0) + u.rows <> coalesce(d.rows, 0)
+    WHERE c.rows + c.gone <> d.rows
     ORDER BY k.position
     LIMIT 1;
 $windrow$;
@@ -293,7 +359,7 @@ BEGIN
             SELECT r.root, NULL, NULL, NULL
             WHERE NOT t.timed
         ) AS h(name, columns, own, key)
-        JOIN known_archive AS k ON k.name = h.name
+        JOIN known_archive AS k ON k.name = h.name AND k.rules <> '{}'
         CROSS JOIN LATERAL (
             SELECT string_agg(format('t.%I', f.name), ', ' ORDER BY f.at)
             FROM jsonb_array_elements_text(h.columns) WITH ORDINALITY AS f(name, at)
@@ -346,6 +412,40 @@ $windrow$;
 COMMENT ON FUNCTION archive_hold(bigint, integer[], bigint[]) IS
     'Holds what archive_restore() brings back: how many holds were placed, and how many rows belong to nothing that can be held.';
 
+-- archive_untold: by keys, the families of a run are found along what the spec archives now.
+--# create function archive_untold
+CREATE OR REPLACE FUNCTION archive_untold(p_run bigint, p_rule text)
+RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+    -- A rule that the spec does not know may have been renamed.
+    WITH done AS (
+        SELECT t.name, t.archived
+        FROM run_copied(p_run) AS t
+        WHERE t.rule = p_rule
+           OR NOT EXISTS (SELECT FROM rule AS o WHERE o.rule = t.rule)
+    )
+    SELECT d.name
+    FROM rule AS r
+    JOIN done AS d ON NOT d.archived AND r.document -> 'archive' ? d.name
+    WHERE r.rule = p_rule
+      AND (
+          r.document -> 'archive_links' @> jsonb_build_array(jsonb_build_object('table', d.name))
+          OR EXISTS (
+              SELECT
+              FROM jsonb_to_recordset(r.document -> 'archive_ways') AS w("table" text, parents jsonb)
+              JOIN done AS b ON b.name = w."table" AND b.archived
+              WHERE w.parents @> jsonb_build_array(jsonb_build_object('table', d.name))
+          )
+      )
+    ORDER BY d.name
+    LIMIT 1;
+$windrow$;
+--# comment on function archive_untold
+COMMENT ON FUNCTION archive_untold(bigint, text) IS
+    'A table that leads to rows of families of p_rule and that run p_run did not archive, though the spec does now; NULL: none.';
+
 -- keys_archive: the options rule and key of a restoration.
 --# create function keys_archive
 CREATE OR REPLACE FUNCTION keys_archive(p_options jsonb, OUT o_rule text, OUT o_keys text[])
@@ -390,16 +490,37 @@ $windrow$;
 COMMENT ON FUNCTION keys_archive(jsonb) IS
     'The options rule and key of archive_restore(); raises 22023 with a hint for what makes no sense.';
 
--- check_whole: whether all that a run deleted and that was archived is still there, or came back.
---# create function check_whole
-CREATE OR REPLACE FUNCTION check_whole(p_run bigint)
+-- check_dropped: what has left the archive for good.
+--# create function check_dropped
+CREATE OR REPLACE FUNCTION check_dropped(p_run bigint)
 RETURNS void
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
     v_more bigint;
-    v_gap  text;
+BEGIN
+    SELECT sum(u.table_rows) INTO v_more FROM unarchived AS u WHERE u.run_id = p_run AND u.action <> 'RESTORED';
+    IF v_more > 0 THEN
+        RAISE EXCEPTION '% rows of run % were dropped from the archive: what is left is incomplete', v_more, p_run
+            USING ERRCODE = '55000', HINT = 'windrow archive export writes what is left.';
+    END IF;
+END
+$windrow$;
+--# comment on function check_dropped
+COMMENT ON FUNCTION check_dropped(bigint) IS
+    'Raises 55000 if archived rows of run p_run were dropped or pruned.';
+
+-- check_whole: whether all that a run deleted and that was archived is still there, or came back, and can be restored: the whole run, or
+-- families of a rule.
+--# create function check_whole
+CREATE OR REPLACE FUNCTION check_whole(p_run bigint, p_rule text)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_gap text;
 BEGIN
     IF archive_last(p_run) IS NULL THEN
         RAISE EXCEPTION 'no rows of run % are archived', p_run
@@ -408,21 +529,40 @@ BEGIN
     IF EXISTS (SELECT FROM run AS r WHERE r.run_id = p_run AND r.status = 'running') THEN
         RAISE EXCEPTION 'run % is in progress', p_run USING ERRCODE = '55000', HINT = 'Wait for its end.';
     END IF;
-    SELECT sum(u.table_rows) INTO v_more FROM unarchived AS u WHERE u.run_id = p_run AND u.action <> 'RESTORED';
-    IF v_more > 0 THEN
-        RAISE EXCEPTION '% rows of run % were dropped from the archive: what is left is incomplete', v_more, p_run
-            USING ERRCODE = '55000', HINT = 'windrow archive export writes what is left.';
-    END IF;
+    PERFORM check_dropped(p_run);
+    PERFORM recall_archive(p_run);
     v_gap := archive_gap(p_run);
     IF v_gap IS NOT NULL THEN
         RAISE EXCEPTION 'the archive of run % is incomplete: %', p_run, v_gap
             USING ERRCODE = '55000', HINT = 'Someone has changed the archive or the ledger by hand.';
     END IF;
+    -- What else is needed for that, such as the right to insert, follows what the spec archives now.
+    SELECT k.name
+    INTO v_gap
+    FROM known_archive AS k
+    JOIN archived_copies(p_run) AS c ON c.name = k.name
+    WHERE k.rules = '{}'
+      AND c.rows > 0
+      AND (p_rule IS NULL OR EXISTS (
+          SELECT FROM rule AS r WHERE r.rule = p_rule AND r.strategy <> 'partition' AND k.name = ANY (r.tables)
+      ))
+    ORDER BY k.position
+    LIMIT 1;
+    IF v_gap IS NOT NULL THEN
+        RAISE EXCEPTION 'run % has archived rows of table %, which the spec does not archive any more', p_run, v_gap
+            USING ERRCODE = '55000', HINT = 'Name the table in archive again and install, then restore. '
+                'windrow archive export writes its rows.';
+    END IF;
+    v_gap := archive_untold(p_run, p_rule);
+    IF v_gap IS NOT NULL THEN
+        RAISE EXCEPTION 'run % did not archive table %, which leads to other rows of a family', p_run, v_gap
+            USING ERRCODE = '22023', HINT = 'Restore the whole run.';
+    END IF;
 END
 $windrow$;
 --# comment on function check_whole
-COMMENT ON FUNCTION check_whole(bigint) IS
-    'Raises 22023 or 55000 unless the archive has all of run p_run that it must have.';
+COMMENT ON FUNCTION check_whole(bigint, text) IS
+    'Raises 22023 or 55000 unless the archive has all of run p_run that it must have, and can restore it, or families of p_rule.';
 
 -- archived_partitions: the partitions that a restoration brings back, of a run or by name, parents before children; and their rows by
 -- table.
@@ -489,12 +629,12 @@ BEGIN
         v_most := (p_options ->> 'max_rows')::bigint;
     END IF;
     SELECT o.o_rule, o.o_keys INTO v_rule, v_keys FROM keys_archive(p_options) AS o;
-    PERFORM check_whole(v_run);
+    PERFORM check_whole(v_run, v_rule);
     PERFORM check_archive(v_rule);
 
     -- Which rows.
     IF v_keys IS NULL THEN
-        FOR v_known IN SELECT k.place, k.archive FROM known_archive AS k ORDER BY k.place LOOP
+        FOR v_known IN SELECT k.place, k.archive FROM known_archive AS k WHERE k.rules <> '{}' ORDER BY k.place LOOP
             EXECUTE format(
                 'SELECT ARRAY(SELECT a.windrow_row_id FROM %I AS a WHERE a.windrow_run_id = $1 ORDER BY a.windrow_row_id LIMIT $2)',
                 v_known.archive
@@ -523,6 +663,7 @@ BEGIN
         SELECT k.place, k.name, format('%I.%I', s.schema_name, k.name) AS source, format('%I.%I', current_schema(), k.archive) AS archive
         FROM known_archive AS k
         CROSS JOIN spec AS s
+        WHERE k.rules <> '{}'
         ORDER BY k.place
     LOOP
         v_rows := ARRAY(SELECT f.row_id FROM unnest(v_placed, v_found) AS f(place, row_id) WHERE f.place = v_known.place ORDER BY f.row_id);
@@ -558,15 +699,14 @@ BEGIN
         'holds', v_holds,
         'not_held', v_unheld,
         'not_archived', (
-            SELECT coalesce(json_agg(DISTINCT m.name), '[]')
-            FROM rule AS r
-            CROSS JOIN LATERAL unnest(r.tables) AS m(name)
-            WHERE r.document ? 'archive'
-              AND NOT r.document -> 'archive' ? m.name
-              AND CASE
-                  WHEN v_rule IS NOT NULL THEN r.rule = v_rule
-                  ELSE EXISTS (SELECT FROM run_rule AS p WHERE p.run_id = v_run AND p.rule = r.rule AND p.deleted_rows > 0)
-              END
+            SELECT coalesce(json_agg(DISTINCT t.table_name), '[]')
+            FROM run_rule AS r
+            JOIN run_table AS t ON t.run_id = r.run_id AND t.rule = r.rule
+            WHERE r.run_id = v_run
+              AND r.archived <> '{}'
+              AND t.deleted_rows > 0
+              AND NOT t.archived
+              AND (v_rule IS NULL OR r.rule = v_rule OR NOT EXISTS (SELECT FROM rule AS o WHERE o.rule = r.rule))
         )
     );
 END

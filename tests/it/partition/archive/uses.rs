@@ -4,8 +4,8 @@ use serde_json::json;
 use windrow::calls::Calls;
 use windrow::dialect::Dialect;
 
-use super::{all_of, armed, example, kept, kept_in, restore, undo};
-use crate::partition::{armed_as, only, owner, partitions, set};
+use super::{all_of, armed, example, kept, kept_in, restore, undo, with_noise};
+use crate::partition::{SCHEMA, armed_as, only, owner, partitions, set};
 
 /// The log, which was a plain table with a sequence once. The second partition has a sequence that nothing else uses.
 const CONVERTED: &str = "
@@ -123,4 +123,41 @@ pub(super) fn an_uninstallation_keeps_what_row_security_hides() {
     let found = installation.texts(&calls.any_row(&schema, &names[0]));
     installation.execute("RESET ROLE");
     assert_eq!(found.len(), 1);
+}
+
+/// One rule archives partitions of a table, another one copies of its rows.
+pub(super) fn copies_and_partitions_of_one_table_come_back() {
+    let mut installation = armed_as(&with_noise("event-log-noise"), SCHEMA);
+    let owner = owner(&installation);
+    installation.execute(&format!(
+        "GRANT USAGE ON SCHEMA public TO {owner};
+         UPDATE event_log SET message = 'noise' WHERE message IN ('event 5', 'event 6', 'event 15')"
+    ));
+    let all = installation.texts("SELECT t::text FROM event_log AS t ORDER BY 1");
+    for noted in [true, false] {
+        let run = installation.run(json!({})).expect("a run");
+        assert_eq!(run["status"], "done", "{run}");
+        assert_eq!(run["rules"][1]["rows"], 2, "{run}");
+        let number = run["run"].clone();
+        let list = installation.call("archive_list", json!({"run": number}));
+        let list = list.expect("a list");
+        let rows = only(&run)["rows"].as_i64().expect("a number") + 2;
+        assert_eq!(
+            list["runs"][0]["tables"],
+            json!({"event_log": rows}),
+            "{list}"
+        );
+        if !noted {
+            installation.execute("UPDATE W.run_rule SET archived = NULL");
+        }
+        // One of the partitions first.
+        let options = json!({"run": number, "rule": "event_log", "key": ["event_log_old"]});
+        restore(&mut installation, options).expect("a partition");
+        restore(&mut installation, json!({"run": number})).expect("the rest");
+        assert_eq!(
+            installation.texts("SELECT t::text FROM event_log AS t ORDER BY 1"),
+            all
+        );
+        installation.execute("DELETE FROM W.hold");
+    }
 }

@@ -6,9 +6,9 @@ use serde_json::json;
 use windrow::dialect::Dialect;
 
 use super::archive::kept;
-use super::{PAST, SCHEMA, files, ids};
+use super::{PAST, SCHEMA, armed_as, files, ids, only};
 use crate::partition::archive::told::called;
-use crate::partition::archive::{example, spec_of};
+use crate::partition::archive::{example, spec_of, with_noise};
 use crate::support::installation::{Installation, server};
 
 pub(super) fn an_uninstallation_keeps_archived_partitions(dialect: Dialect) {
@@ -90,4 +90,41 @@ pub(super) fn the_commands_list_write_and_refuse(dialect: Dialect) {
     assert_eq!(ids(&mut installation), "1 2 3 4 5 6");
     let (code, _, err) = windrow(&["uninstall", "--yes"]);
     assert_eq!(code, Some(0), "{err}");
+}
+
+/// One rule archives partitions of a table, another one copies of its rows.
+pub(super) fn copies_and_partitions_of_one_table_come_back(dialect: Dialect) {
+    let mut installation = armed_as(dialect, &with_noise("event-log-noise"));
+    installation.execute(
+        "INSERT INTO event_log (id, logged_at, message) VALUES (7, UTC_TIMESTAMP() - INTERVAL 40 DAY, 'noise')",
+    );
+    for noted in [true, false] {
+        let run = installation.run(json!({})).expect("a run");
+        assert_eq!(
+            (
+                &run["status"],
+                &only(&run)["rows"],
+                &run["rules"][1]["rows"]
+            ),
+            (&json!("done"), &json!(5), &json!(1)),
+            "{run}"
+        );
+        let number = run["run"].clone();
+        let list = installation.call("archive_list", json!({"run": number}));
+        let list = list.expect("a list");
+        assert_eq!(list["runs"][0]["tables"], json!({"event_log": 6}), "{list}");
+        if !noted {
+            installation.execute("UPDATE W.run_table SET archived = NULL");
+        }
+        // One of the partitions first.
+        for options in [
+            json!({"run": number, "rule": "event_log", "key": [list["runs"][0]["partitions"][0]["partition"]]}),
+            json!({"run": number}),
+        ] {
+            let back = installation.call("archive_restore", options);
+            back.expect("restored");
+        }
+        assert_eq!(ids(&mut installation), "1 2 3 4 5 6 7");
+        installation.execute("DELETE FROM W.hold");
+    }
 }

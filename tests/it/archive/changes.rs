@@ -1,0 +1,237 @@
+//! The spec changes, and what earlier runs archived can still be listed, dropped, pruned and restored.
+
+use serde_json::{Value, json};
+use windrow::dialect::Dialect;
+use windrow::graph::Graph;
+
+use super::refused;
+use crate::harness::tests;
+use crate::support::graphs::graph_of;
+use crate::support::installation::Installation;
+
+tests! {
+    each_server: [
+        a_run_is_restored_whatever_the_spec_archives_since,
+        a_table_that_is_not_archived_any_more_is_not_forgotten,
+    ],
+}
+
+const SCHEMA: &str = "
+CREATE TABLE job (id bigint PRIMARY KEY, state varchar(20), ended timestamp NULL, told timestamp NULL);
+CREATE TABLE step (id bigint PRIMARY KEY, job_id bigint);
+CREATE TABLE part (id bigint PRIMARY KEY, step_id bigint)";
+
+/// Job 1 is due with two steps and four parts; so is whatever is loaded again.
+const JOB: &str = "
+INSERT INTO job VALUES (1, 'done', '2020-01-01', NULL);
+INSERT INTO step VALUES (1, 1), (2, 1);
+INSERT INTO part VALUES (1, 1), (2, 1), (3, 2), (4, 2)";
+
+/// Rules of jobs, by their names and what they archive; one is by end, the other takes what is told.
+fn graph(rule: &str, archive: &str, told: &str) -> Graph {
+    graph_of(&format!(
+        r#"
+name = "changes"
+archive_days = 400
+[tables]
+job  = {{ key = "id bigint" }}
+step = {{ key = "id bigint", parents = ["job_id -> job.id"] }}
+part = {{ key = "id bigint", parents = ["step_id -> step.id"] }}
+[rules.{rule}]
+strategy  = "end-time"
+root      = "job"
+final     = {{ state = "done" }}
+end_time  = "ended"
+retention = {{ default = "30d" }}
+archive   = {archive}
+[rules.told]
+strategy  = "expiry"
+root      = "job"
+time      = "told"
+archive   = {told}
+"#
+    ))
+}
+
+fn run(windrow: &mut Installation) -> i64 {
+    let run = windrow.run(json!({})).expect("a run");
+    assert_eq!(run["status"], "done", "{run}");
+    windrow.execute("DELETE FROM W.hold");
+    run["run"].as_i64().expect("a number")
+}
+
+/// What the run of an earlier version noted.
+fn forget(windrow: &mut Installation) {
+    windrow.execute(match windrow.dialect {
+        Dialect::Postgres => "UPDATE W.run_rule SET archived = NULL",
+        Dialect::Mysql | Dialect::Mariadb => "UPDATE W.run_table SET archived = NULL",
+    });
+}
+
+fn clear(windrow: &mut Installation) {
+    windrow.execute("DELETE FROM part; DELETE FROM step; DELETE FROM job; DELETE FROM W.hold");
+}
+
+fn restore(windrow: &mut Installation, options: Value) -> Value {
+    let said = options.to_string();
+    let back = windrow.call("archive_restore", options);
+    back.unwrap_or_else(|error| panic!("{said}: {error:#}"))
+}
+
+/// The tables that come back, and those that do not.
+fn came(back: &Value) -> (Value, Value) {
+    (back["tables"].clone(), back["not_archived"].clone())
+}
+
+fn a_run_is_restored_whatever_the_spec_archives_since(dialect: Dialect) {
+    let all = json!({"job": 1, "step": 2, "part": 4});
+    let mut windrow = Installation::of(dialect, SCHEMA, &graph("jobs", "true", "true"));
+    // What a run archives, and what the spec says later, under which name.
+    let cases = [
+        (
+            ["[\"job\"]", "[\"job\"]"],
+            ["jobs", "true", "true"],
+            json!({"job": 1}),
+            json!(["part", "step"]),
+        ),
+        (
+            ["true", "[\"job\"]"],
+            ["jobs", "true", "true"],
+            all.clone(),
+            json!([]),
+        ),
+        (
+            ["[\"job\", \"step\"]", "true"],
+            ["works", "true", "true"],
+            json!({"job": 1, "step": 2}),
+            json!(["part"]),
+        ),
+        (
+            ["true", "[\"job\"]"],
+            ["works", "true", "[\"job\"]"],
+            all,
+            json!([]),
+        ),
+    ];
+    for (how, (first, then, tables, lost)) in cases.into_iter().enumerate() {
+        let case = format!("{first:?} {then:?}");
+        let [rule, archive, told] = then;
+        windrow.install(&graph("jobs", first[0], first[1]));
+        windrow.arm();
+        windrow.execute(JOB);
+        let number = run(&mut windrow);
+        windrow.install(&graph(rule, archive, told));
+        // As a whole; where an earlier version did not note what the run archives; and by its key.
+        let mut options = json!({"run": number});
+        match how % 3 {
+            0 => {}
+            1 => forget(&mut windrow),
+            _ => {
+                options["rule"] = json!(rule);
+                options["key"] = json!([1]);
+            }
+        }
+        let back = restore(&mut windrow, options);
+        assert_eq!(came(&back), (tables, lost), "{case}: {back}");
+        clear(&mut windrow);
+    }
+    // A table between two that are archived: by keys nothing leads from one to the other.
+    windrow.install(&graph("jobs", "[\"job\", \"part\"]", "[\"job\"]"));
+    windrow.arm();
+    windrow.execute(JOB);
+    let number = run(&mut windrow);
+    windrow.install(&graph("works", "true", "[\"job\"]"));
+    let options = json!({"run": number, "rule": "works", "key": [1]});
+    let error = refused(windrow.call("archive_restore", options));
+    assert!(
+        error.contains("did not archive") && error.contains("step"),
+        "{error}"
+    );
+    // Nobody takes copies away.
+    windrow.execute("DELETE FROM W.archive_part WHERE id = 4");
+    for forgets in [false, true] {
+        if forgets {
+            forget(&mut windrow);
+        }
+        let error = refused(windrow.call("archive_restore", json!({"run": number})));
+        assert!(error.contains("is incomplete: table part"), "{error}");
+    }
+}
+
+fn a_table_that_is_not_archived_any_more_is_not_forgotten(dialect: Dialect) {
+    let mut windrow = Installation::of(dialect, SCHEMA, &graph("jobs", "true", "true"));
+    windrow.arm();
+    windrow.execute(JOB);
+    let first = run(&mut windrow);
+    windrow.execute(JOB);
+    let second = run(&mut windrow);
+    let less = graph("jobs", "[\"job\"]", "[\"job\"]");
+    windrow.install(&less);
+    windrow.arm();
+    assert_eq!(windrow.deviations(&less), [""; 0]);
+    let list = windrow
+        .call("archive_list", json!({"run": first}))
+        .expect("a list");
+    assert_eq!(
+        list["runs"][0]["tables"],
+        json!({"job": 1, "step": 2, "part": 4}),
+        "{list}"
+    );
+
+    // Its rows are neither lost nor left behind.
+    for options in [
+        json!({"run": first}),
+        json!({"run": first, "rule": "jobs", "key": [1]}),
+    ] {
+        let error = refused(windrow.call("archive_restore", options));
+        assert!(
+            error.contains("part") && error.contains("does not archive"),
+            "{error}"
+        );
+    }
+    windrow.install(&graph("jobs", "true", "[\"job\"]"));
+    let back = restore(&mut windrow, json!({"run": first}));
+    assert_eq!(
+        came(&back),
+        (json!({"job": 1, "step": 2, "part": 4}), json!([])),
+        "{back}"
+    );
+    clear(&mut windrow);
+
+    // A run of the spec as it is now does not need it.
+    windrow.install(&less);
+    windrow.arm();
+    windrow.execute(JOB);
+    let third = run(&mut windrow);
+    let back = restore(&mut windrow, json!({"run": third}));
+    assert_eq!(
+        came(&back),
+        (json!({"job": 1}), json!(["part", "step"])),
+        "{back}"
+    );
+    clear(&mut windrow);
+
+    // It is pruned, and dropped.
+    let old = "2020-01-01 00:00:00";
+    for table in ["job", "step", "part"] {
+        windrow.execute(&format!("UPDATE W.archive_{table} SET windrow_archived_at = '{old}' WHERE windrow_run_id = {second}"));
+    }
+    let pruned = windrow.run(json!({})).expect("a run");
+    assert_eq!(pruned["archive_pruned"], 7, "{pruned}");
+    windrow.install(&graph("jobs", "true", "true"));
+    windrow.arm();
+    windrow.execute(JOB);
+    let last = run(&mut windrow);
+    windrow.install(&less);
+    windrow.arm();
+    // A table that somebody has dropped is in nobody's way.
+    windrow.execute("DROP TABLE W.archive_step CASCADE");
+    run(&mut windrow);
+    let dropped = windrow
+        .call("archive_drop", json!({"run": last}))
+        .expect("a drop");
+    assert_eq!(dropped["rows"], 5, "{dropped}");
+    run(&mut windrow);
+    let list = windrow.call("archive_list", json!({})).expect("a list");
+    assert_eq!(list["rows"], 0, "{list}");
+}

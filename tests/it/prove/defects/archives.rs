@@ -1,0 +1,42 @@
+//! Defects of the archive: what it has of which run, and what comes back.
+
+use super::edit;
+use crate::support::defect::Defect;
+
+const RESTORED: &str =
+    "archive::changes::SERVER::a_run_is_restored_whatever_the_spec_archives_since";
+
+pub(super) const DEFECTS: &[Defect] = &[
+    Defect {
+        name: "archive-of-all-tables",
+        what: "a run is restored only if it archives all tables from which it deletes",
+        postgres: &[edit("sum(t.rows) FILTER (WHERE t.archived)", "sum(t.rows)")],
+        mysql: &[edit(
+            "FROM work_copied AS t WHERE t.archived GROUP BY",
+            "FROM work_copied AS t GROUP BY",
+        )],
+        noticed_by: &[RESTORED],
+    },
+    Defect {
+        name: "families-in-part",
+        what: "families are restored by keys though the run did not archive a table that leads to others",
+        postgres: &[edit("ON NOT d.archived AND", "ON false AND")],
+        mysql: &[edit("AND NOT d.archived\n", "AND 1 = 0\n")],
+        noticed_by: &[RESTORED],
+    },
+    Defect {
+        name: "archives-forgotten",
+        what: "rows of a table that is not archived any more are neither listed nor pruned",
+        postgres: &[edit(
+            "AND NOT EXISTS (SELECT FROM known_archive AS k WHERE k.archive = c.relname OR k.name = n.name)",
+            "AND false",
+        )],
+        mysql: &[edit(
+            "OR k.name = o.name\nWHERE k.name IS NULL",
+            "OR k.name = o.name\nWHERE 1 = 0",
+        )],
+        noticed_by: &[
+            "archive::changes::SERVER::a_table_that_is_not_archived_any_more_is_not_forgotten",
+        ],
+    },
+];

@@ -13,13 +13,15 @@ tests! {
     each_server: [
         a_run_is_restored_whatever_the_spec_archives_since,
         a_table_that_is_not_archived_any_more_is_not_forgotten,
+        what_is_dropped_during_a_restoration_undoes_it,
     ],
 }
 
 const SCHEMA: &str = "
 CREATE TABLE job (id bigint PRIMARY KEY, state varchar(20), ended timestamp NULL, told timestamp NULL);
 CREATE TABLE step (id bigint PRIMARY KEY, job_id bigint);
-CREATE TABLE part (id bigint PRIMARY KEY, step_id bigint)";
+CREATE TABLE part (id bigint PRIMARY KEY, step_id bigint);
+CREATE TABLE gate (id bigint PRIMARY KEY, goes bigint)";
 
 /// Job 1 is due with two steps and four parts; so is whatever is loaded again.
 const JOB: &str = "
@@ -234,4 +236,45 @@ fn a_table_that_is_not_archived_any_more_is_not_forgotten(dialect: Dialect) {
     run(&mut windrow);
     let list = windrow.call("archive_list", json!({})).expect("a list");
     assert_eq!(list["rows"], 0, "{list}");
+}
+
+fn what_is_dropped_during_a_restoration_undoes_it(dialect: Dialect) {
+    let mut windrow = Installation::of(dialect, SCHEMA, &graph("jobs", "true", "true"));
+    windrow.arm();
+    windrow.execute(JOB);
+    windrow.execute("INSERT INTO gate VALUES (1, 0)");
+    let number = run(&mut windrow);
+    // Between the look at what there is and the list of what comes back.
+    let (name, control) = (windrow.name.clone(), windrow.control.clone());
+    windrow.execute(&match dialect {
+        Dialect::Postgres => "CREATE OR REPLACE FUNCTION W.check_archive(p_rule text) RETURNS void LANGUAGE plpgsql STABLE SECURITY DEFINER AS
+             $$ BEGIN PERFORM public.waits(); END $$;
+             CREATE FUNCTION public.waits() RETURNS void LANGUAGE sql SECURITY DEFINER AS 'UPDATE public.gate SET goes = 1'".to_owned(),
+        Dialect::Mysql | Dialect::Mariadb => format!(
+            "DROP PROCEDURE {control}.check_archive; CREATE PROCEDURE {control}.check_archive(IN p_rule varchar(64)) UPDATE {name}.gate SET goes = goes + 1"
+        ),
+    });
+    let mut holder = windrow.connect();
+    holder
+        .execute("BEGIN; UPDATE gate SET goes = goes + 1")
+        .expect("a lock");
+    let (runner, _, session) = windrow.call_aside("archive_restore", json!({"run": number}));
+    windrow.until_locked("restores", &runner, session);
+    // One table of it, by a step of archive_drop().
+    let place = windrow.number("SELECT position + 1 FROM W.known_archive WHERE name = 'step'");
+    windrow.execute(&match dialect {
+        Dialect::Postgres => {
+            format!("SELECT W.archive_step(0, {number}, NULL, {number}, {place}, 0)")
+        }
+        Dialect::Mysql | Dialect::Mariadb => format!(
+            "SET @run = {number}, @place = {place}, @after = 0; CALL W.archive_step(0, {number}, NULL, @run, @place, @after, @rows)"
+        ),
+    });
+    assert_eq!(windrow.number("SELECT count(*) FROM W.archive_step"), 0);
+    holder.execute("COMMIT").expect("an end");
+    let (session, answer) = runner.join().expect("no panic");
+    drop(session);
+    let error = refused(answer);
+    assert!(error.contains("were dropped from the archive"), "{error}");
+    assert_eq!(windrow.number("SELECT count(*) FROM job"), 0);
 }

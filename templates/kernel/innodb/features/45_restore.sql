@@ -760,6 +760,8 @@ BEGIN
       AND t.deleted_rows > 0
       AND NOT t.archived
       AND (p_rule IS NULL OR t.rule = p_rule OR o.rule IS NULL);
+    -- What was dropped after the first look is not among what came back.
+    CALL check_dropped(p_run);
     SET o_document = CONCAT(
         '{"run": ', p_run, ', "rows": ', v_total, ', "tables": {', v_counts, '}, "holds": ', v_holds, ', "not_held": ', v_unheld,
         ', "not_archived": [', v_missing, ']}'

@@ -689,6 +689,8 @@ BEGIN
     PERFORM check_caller(session_user, true);
     -- After the lock no batch is in progress that did not see the holds.
     LOCK TABLE latch IN EXCLUSIVE MODE;
+    -- What was dropped after the first look is not among what came back.
+    PERFORM check_dropped(v_run);
     RETURN json_build_object(
         'run', v_run,
         'rows', (SELECT coalesce(sum(n.rows), 0) FROM unnest(v_counts) AS n(rows)),

@@ -39,4 +39,17 @@ pub(super) const DEFECTS: &[Defect] = &[
             "archive::changes::SERVER::a_table_that_is_not_archived_any_more_is_not_forgotten",
         ],
     },
+    Defect {
+        name: "restored-though-dropped",
+        what: "what is dropped from the archive during a restoration is missing from it",
+        postgres: &[edit(
+            "is not among what came back.\n    PERFORM check_dropped(v_run);",
+            "is not among what came back.",
+        )],
+        mysql: &[edit(
+            "is not among what came back.\n    CALL check_dropped(p_run);",
+            "is not among what came back.",
+        )],
+        noticed_by: &["archive::changes::SERVER::what_is_dropped_during_a_restoration_undoes_it"],
+    },
 ];

@@ -15,7 +15,7 @@ use self::told::{
     what_is_estimated_is_told,
 };
 use self::uses::{
-    a_key_to_a_partitioned_table_goes_and_comes_back,
+    a_key_to_a_partitioned_table_goes_and_comes_back, a_restoration_reads_before_anybody_waits,
     a_sequence_that_the_table_uses_keeps_its_partition,
     an_uninstallation_keeps_what_row_security_hides, copies_and_partitions_of_one_table_come_back,
 };
@@ -40,6 +40,7 @@ tests! {
         a_sequence_that_the_table_uses_keeps_its_partition,
         a_key_to_a_partitioned_table_goes_and_comes_back,
         an_uninstallation_keeps_what_row_security_hides,
+        a_restoration_reads_before_anybody_waits,
         copies_and_partitions_of_one_table_come_back,
     ],
 }
@@ -649,7 +650,7 @@ fn nobody_else_gets_at_what_is_archived() {
         format!("SELECT count(*) FROM {schema}.{name}"),
         format!("DROP TABLE {schema}.{name}"),
         format!("SELECT {control}.archive_partition(1, 'event_log', 'x', 1)"),
-        format!("SELECT {control}.archive_attach(1, 1)"),
+        format!("SELECT {control}.archive_attach(1, 1, false)"),
         format!("SELECT {control}.archive_drop_partition(1, 1, false)"),
         format!("UPDATE {control}.partition_archive SET undo = '{{}}'"),
     ] {

@@ -143,9 +143,9 @@ COMMENT ON FUNCTION archive_partition(bigint, text, text, oid) IS
     'Detaches the partition p_id of p_rule and moves it into the archive schema, in the transaction of the batch that would drop it.';
 
 -- archive_attach: makes an archived partition one of its table again. What takes long, the comparison of its rows with its bounds, is
--- done before anybody waits.
+-- done before anybody waits, for all partitions of a restoration (p_reads).
 --# create function archive_attach
-CREATE OR REPLACE FUNCTION archive_attach(p_run bigint, p_place integer)
+CREATE OR REPLACE FUNCTION archive_attach(p_run bigint, p_place integer, p_reads boolean)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -184,10 +184,13 @@ BEGIN
             USING ERRCODE = '55000', HINT = 'Someone has changed the archive by hand.';
     END IF;
     BEGIN
-        EXECUTE format(
-            'ALTER TABLE %s ADD CONSTRAINT windrow_bound CHECK (%I IS NOT NULL%s AND %2$I < %4$L)', v_old, v_column,
-            CASE WHEN v_part.from_bound <> '-infinity' THEN format(' AND %I >= %L', v_column, v_part.from_bound) END, v_part.to_bound
-        );
+        IF p_reads THEN
+            EXECUTE format(
+                'ALTER TABLE %s ADD CONSTRAINT windrow_bound CHECK (%I IS NOT NULL%s AND %2$I < %4$L)', v_old, v_column,
+                CASE WHEN v_part.from_bound <> '-infinity' THEN format(' AND %I >= %L', v_column, v_part.from_bound) END, v_part.to_bound
+            );
+            RETURN;
+        END IF;
         PERFORM set_config('lock_timeout', greatest(setting_of(v_part.rule, 'lock_timeout') / (2 + (
             SELECT count(*) FROM pg_constraint AS k WHERE k.conrelid = v_table::regclass AND k.contype = 'f'
         )), 1) || 'ms', true);
@@ -217,12 +220,12 @@ BEGIN
 END
 $windrow$;
 --# comment on function archive_attach
-COMMENT ON FUNCTION archive_attach(bigint, integer) IS
-    'Attaches an archived partition again, with its name, owner, rights and foreign keys; raises what is in the way. '
-    'restore_partitions() calls it.';
+COMMENT ON FUNCTION archive_attach(bigint, integer, boolean) IS
+    'Attaches an archived partition again, with its name, owner, rights and foreign keys, or (p_reads) compares its rows with its bounds '
+    'before; raises what is in the way. restore_partitions() calls it.';
 
--- restore_partitions: attaches partitions again, in this order. They are due at once: the first row of each of the root table is held,
--- which keeps the partition and what goes with it.
+-- restore_partitions: attaches partitions again, in this order, after it has read all of them. They are due at once: the first row of
+-- each of the root table is held, which keeps the partition and what goes with it.
 --# create function restore_partitions
 CREATE OR REPLACE FUNCTION restore_partitions(p_run bigint, p_places integer[], OUT o_holds bigint, OUT o_unheld bigint)
 LANGUAGE plpgsql SECURITY DEFINER
@@ -238,7 +241,12 @@ DECLARE
 BEGIN
     o_holds := 0;
     FOREACH v_place IN ARRAY p_places LOOP
-        PERFORM archive_attach(p_run, v_place);
+        PERFORM archive_attach(p_run, v_place, true);
+    END LOOP;
+    -- A batch that is in progress did not see the holds: it is waited for before anything of the application is locked.
+    LOCK TABLE latch IN EXCLUSIVE MODE;
+    FOREACH v_place IN ARRAY p_places LOOP
+        PERFORM archive_attach(p_run, v_place, false);
         SELECT
             p.rule, p.table_name = r.root AS is_root, k.name AS key, format('%I.%I', p.schema_name, p.name)::regclass AS class
         INTO STRICT v_part

@@ -4,7 +4,7 @@ use serde_json::json;
 use windrow::calls::Calls;
 use windrow::dialect::Dialect;
 
-use super::{all_of, armed, example, kept, kept_in, restore, undo, with_noise};
+use super::{all_of, armed, example, kept, kept_in, restore, sleeps_at, undo, with_noise};
 use crate::partition::{SCHEMA, armed_as, only, owner, partitions, set};
 
 /// The log, which was a plain table with a sequence once. The second partition has a sequence that nothing else uses.
@@ -123,6 +123,61 @@ pub(super) fn an_uninstallation_keeps_what_row_security_hides() {
     let found = installation.texts(&calls.any_row(&schema, &names[0]));
     installation.execute("RESET ROLE");
     assert_eq!(found.len(), 1);
+}
+
+/// What takes long, reading the partitions and waiting for a batch, is done before others are locked out.
+pub(super) fn a_restoration_reads_before_anybody_waits() {
+    let mut installation = armed("event-log-reads");
+    let owner = owner(&installation);
+    installation.execute(&format!(
+        "CREATE TABLE kind (id bigint PRIMARY KEY);
+         INSERT INTO kind SELECT generate_series(1, 30);
+         ALTER TABLE event_log ADD FOREIGN KEY (id) REFERENCES kind;
+         GRANT SELECT, REFERENCES ON kind TO {owner};
+         GRANT USAGE ON SCHEMA public TO {owner}"
+    ));
+    let run = installation.run(json!({})).expect("a run");
+    assert_eq!(only(&run)["families"], 2, "{run}");
+    let number = run["run"].clone();
+    let mut writer = installation.connect();
+    writer
+        .execute("SET lock_timeout = '2s'")
+        .expect("a setting");
+
+    // While the second is read.
+    sleeps_at(
+        &mut installation,
+        &format!("archived_{number}_1_event_log_old"),
+    );
+    let (runner, cancel, session) =
+        installation.call_aside("archive_restore", json!({"run": number}));
+    installation.until_asleep("reads", &runner, session);
+    let written = writer.execute("INSERT INTO kind VALUES (31)");
+    while !runner.is_finished() {
+        cancel().expect("a cancel");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    drop(runner.join().expect("no panic"));
+    written.expect("nobody waits");
+    installation.execute(&format!(
+        "DROP EVENT TRIGGER {}_sleeps",
+        installation.control
+    ));
+
+    // While a batch is in progress.
+    let mut batch = installation.connect();
+    let latch = installation.named("BEGIN; LOCK TABLE W.latch IN ROW SHARE MODE");
+    batch.execute(&latch).expect("a batch");
+    let (runner, _, session) = installation.call_aside("archive_restore", json!({"run": number}));
+    installation.until_locked("waits", &runner, session);
+    writer
+        .execute("INSERT INTO kind VALUES (32)")
+        .expect("nobody waits");
+    batch.execute("COMMIT").expect("an end");
+    let (session, answer) = runner.join().expect("no panic");
+    drop(session);
+    assert_eq!(answer.expect("restored")["holds"], 2);
+    assert_eq!(partitions(&mut installation).len(), 3);
 }
 
 /// One rule archives partitions of a table, another one copies of its rows.

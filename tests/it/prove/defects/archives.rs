@@ -52,4 +52,14 @@ pub(super) const DEFECTS: &[Defect] = &[
         )],
         noticed_by: &["archive::changes::SERVER::what_is_dropped_during_a_restoration_undoes_it"],
     },
+    Defect {
+        name: "attached-before-a-batch-ends",
+        what: "PostgreSQL: a restoration of partitions waits for a batch while it locks others out",
+        postgres: &[edit(
+            "    LOCK TABLE latch IN EXCLUSIVE MODE;\n    FOREACH",
+            "    FOREACH",
+        )],
+        mysql: &[],
+        noticed_by: &["partition::archive::a_restoration_reads_before_anybody_waits"],
+    },
 ];

@@ -2,8 +2,8 @@
 
 use super::edges::EdgeView;
 use crate::dialect::Dialect;
-use crate::graph::{Edge, Graph, Rule, TableId};
-use crate::plan::{Purge, Step};
+use crate::graph::{Edge, Graph, TableId};
+use crate::plan::{Plan, Purge, Step};
 
 /// That a row, by its alias, is not one of those that are kept, behind other conditions; empty where no row of its table does.
 pub(super) fn unless(graph: &Graph, table: TableId, row: &str, dialect: Dialect) -> String {
@@ -28,15 +28,24 @@ pub(super) fn is_listed(graph: &Graph, purge: &Purge, table: TableId) -> bool {
     !graph.table(table).kept.is_empty() && purge.collects.contains(&table)
 }
 
-/// The tables whose rows rules list so.
-pub(super) fn listed<'a>(graph: &'a Graph) -> impl Iterator<Item = TableId> {
-    let names = |id: TableId| {
-        let mut edges = graph.tables.iter().flat_map(|table| &table.edges);
-        edges.any(|edge| edge.parent == id)
-    };
-    let below = move |rule: &'a Rule| rule.order.iter().filter(|id| **id != rule.root);
-    let tables = graph.rules.iter().flat_map(below).copied();
-    tables.filter(move |id| !graph.table(*id).kept.is_empty() && names(*id))
+/// Whether foreign keys may refer to the rows of a table that a batch collects. They are locked before what is below them is read: who
+/// brings a row below one of them holds it, and is waited for. Where the row itself names those that belong to it, the key is on its
+/// side.
+pub(super) fn is_referenced(graph: &Graph, id: TableId) -> bool {
+    let mut edges = graph.tables.iter().flat_map(|table| &table.edges);
+    edges.any(|edge| {
+        let through = edge.through.as_ref();
+        let through = through.is_some_and(|through| through.table == id);
+        !edge.alone && (edge.parent == id || through)
+    })
+}
+
+/// The tables between a root table and others whose rows batches lock so.
+pub(super) fn between<'a>(graph: &'a Graph, plan: &'a Plan) -> impl Iterator<Item = TableId> {
+    plan.purges.iter().flat_map(move |purge| {
+        let collects = purge.collects.iter().copied();
+        collects.filter(move |id| is_listed(graph, purge, *id) || is_referenced(graph, *id))
+    })
 }
 
 /// An edge of a table whose rows are deleted, without those that are kept.

@@ -398,6 +398,7 @@ fn collect_view(
         key: dialect.ident(&table.key[0].name),
         key_type: dialect.kind(table.key[0].kind),
         table: table_name(graph, dialect, &table.name),
+        table_literal: dialect.text(&table.name),
         edges: table
             .parents()
             .filter(|edge| rule.order.contains(&edge.parent))
@@ -405,6 +406,7 @@ fn collect_view(
             .map(|edge| kept::spared(graph, id, edge, dialect))
             .collect(),
         locks: kept::is_listed(graph, purge, id),
+        referenced: kept::is_referenced(graph, id),
         joined: between(graph, rule, id, dialect).is_some(),
         users: left::users(graph, purge, steps, id),
     }

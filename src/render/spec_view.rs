@@ -119,7 +119,7 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
         looked_into: looked_into(graph, &tables, dialect)
             .map(|name| dialect.text(&name))
             .collect(),
-        roots: locked(graph, dialect),
+        roots: locked(graph, plan, dialect),
         archives: archive::views(graph, dialect),
         keeps: archive::detaches(graph),
         drops: !document::dropped(graph).is_empty(),
@@ -218,7 +218,7 @@ fn told(
 }
 
 /// The tables whose rows are locked, each with the column on which the right to do so is given.
-fn locked(graph: &Graph, dialect: Dialect) -> Vec<LockedView> {
+fn locked(graph: &Graph, plan: &Plan, dialect: Dialect) -> Vec<LockedView> {
     let mut roots: Vec<(TableId, &str)> = graph
         .rules
         .iter()
@@ -229,8 +229,8 @@ fn locked(graph: &Graph, dialect: Dialect) -> Vec<LockedView> {
     let links = graph.rules.iter().flat_map(|rule| &rule.hierarchy);
     let overs = links.filter_map(|link| link.over.as_ref());
     roots.extend(overs.map(|over| (over.table, over.names.name.as_str())));
-    let listed = kept::listed(graph).map(|id| (id, graph.table(id).key.first()));
-    roots.extend(listed.filter_map(|(id, key)| Some((id, key?.name.as_str()))));
+    let between = kept::between(graph, plan).map(|id| (id, graph.table(id).key.first()));
+    roots.extend(between.filter_map(|(id, key)| Some((id, key?.name.as_str()))));
     roots.sort_by_key(|(table, _)| *table);
     roots.dedup_by_key(|(table, _)| *table);
     roots

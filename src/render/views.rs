@@ -327,9 +327,12 @@ pub(super) struct CollectView {
     pub(super) key: String,
     pub(super) key_type: &'static str,
     pub(super) table: String,
+    pub(super) table_literal: String,
     pub(super) edges: Vec<EdgeView>,
-    /// Whether the rows are locked, as some of the table are kept.
+    /// Whether the rows are listed under their locks, as some of the table are kept.
     pub(super) locks: bool,
+    /// Whether they are locked where foreign keys refer to them.
+    pub(super) referenced: bool,
     /// Whether a batch reaches the rows by joining the table itself, so that it needs no work table for their keys.
     pub(super) joined: bool,
     /// The positions of the steps that alone need them, between commas, where their deletions may be left to foreign keys.

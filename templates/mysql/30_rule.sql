@@ -357,15 +357,22 @@ BEGIN
     DECLARE v_message varchar(128);
 {%- endif %}
     SET o_rows = '[';
-{%- for collect in rule.collects | those(attribute="joined", value=false) %}
+{#- Whoever brings a row below one of these holds it, if a foreign key refers to it: that row is there to be read once they are locked. -#}
+{%- for collect in rule.collects %}
 {%- for edge in collect.edges %}
+{%- if collect.referenced or not collect.joined %}
 {%- filter fit %}
+{%- if collect.joined %}
+    «SELECT COUNT(*) > 0 ‹INTO v_any› FROM {{ <b.rows edge table={collect.table} /> }}
+{%- else %}
     INSERT {% if collect.edges | length > 1 %}IGNORE {% endif %}INTO {{ collect.work }} (id)
     «SELECT t.{{ collect.key }} FROM {{ <b.rows edge table={collect.table} /> }}
-{%- if collect.locks %}
+{%- endif %}
+{%- if collect.referenced or collect.locks %}
     FOR UPDATE
 {%- endif %}»;
 {%- endfilter %}
+{%- endif %}
 {%- endfor %}
 {%- endfor %}
 {%- for artifact in rule.artifacts %}

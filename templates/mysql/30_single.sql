@@ -193,9 +193,7 @@ BEGIN
 {%- endif %}
 {%- if rule.single.family %}
 {%- for collect in rule.collects %}
-{%- if not collect.joined %}
     {{- <w.collect control collect /> | indent(width=4) }}
-{%- endif %}
 {%- endfor %}
     SET o_rows = '';
     -- MariaDB scans a nearly empty table, and a DELETE that scans waits for locks on rows of others: look first, with a

@@ -437,18 +437,25 @@ AND (
 {%- endfilter %}
 {%- endcomponent w.drop_keys %}
 
-{#- The keys of a table whose rows are deleted, for the tables below it. Begins on a new line. -#}
+{#- The keys of a table whose rows are deleted, for the tables below it, and the locks of those to which foreign keys may refer: whoever
+    brings a row below one of them holds it. Begins on a new line. -#}
 {% component w.collect(control, collect) -%}
 {%- for edge in collect.edges %}
+{%- if collect.referenced or not collect.joined %}
 {%- filter fit %}
+{%- if collect.joined %}
+«SELECT COUNT(*) > 0 ‹INTO v_any›
+{%- else %}
 INSERT {% if collect.edges | length > 1 %}IGNORE {% endif %}INTO {{ control }}.{{ collect.work }} (id)
 «SELECT t.{{ collect.key }}
+{%- endif %}
 {{ <w.named control edge table={collect.table} break="
 " /> }}
-{%- if collect.locks %}
+{%- if collect.referenced or collect.locks %}
 FOR UPDATE
 {%- endif %}»;
 {%- endfilter %}
+{%- endif %}
 {%- endfor %}
 {%- endcomponent w.collect %}
 

@@ -17,7 +17,8 @@ ORDER BY d.kind, d.definer;
 SELECT @@GLOBAL.event_scheduler AS event_scheduler, e.status, e.interval_value, e.interval_field, e.starts, e.last_executed
 FROM information_schema.events AS e
 WHERE e.event_schema = {{ control_literal }};
-{% for rule in rules %}
+
+{% for rule in rules -%}
 {% if rule.single and not rule.single.expiry %}-- {{ rule.name }}: rows of {{ rule.table_name }} that {% if rule.single.orphan %}name something which is gone{% else %}enough rows of their group are newer than{% endif %}, whether or not they may be deleted.
 --# rows of {{ rule.name }}
 {%- filter fit %}
@@ -35,16 +36,16 @@ WHERE {% for condition in rule.single.conditions %}{{ condition }}
 --# ages of {{ rule.name }}
 {%- filter fit %}
 SELECT DATE_FORMAT({{ rule.ended }}, '%Y-%m') AS ended, COUNT(*) AS roots FROM {{ rule.table }} AS i
+{%- if rule.by_end or rule.candidates %}
 WHERE {{ rule.eligible | join(sep=" AND ") }}
+{%- endif %}
 GROUP BY 1 ORDER BY 1;
 {%- endfilter %}
 {% endif %}{% endfor %}
 -- The rest uses views and routines of the installation, which need its owner role.
-
 -- Indexes that the statements need.
 --# indexes
 SELECT i.index_name, i.table_name, i.usable FROM {{ control }}.index_state AS i ORDER BY i.index_name;
-
 -- Rows whose parent does not exist, by edge.
 --# orphans
 CALL {{ control }}.orphans();

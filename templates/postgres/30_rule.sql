@@ -470,10 +470,10 @@ BEGIN
 {%- for collect in rule.collects %}
 {%- if collect.users %}
     IF NOT p_left @> ARRAY[{{ collect.users }}] THEN
-        {{ <w.collect collect /> | trim_start | indent(width=8) }}
+        {{ <w.collect collect control /> | trim_start | indent(width=8) }}
     END IF;
 {%- else %}
-    {{ <w.collect collect /> | trim_start | indent }}
+    {{ <w.collect collect control /> | trim_start | indent }}
 {%- endif %}
 {%- endfor %}
 {%- for artifact in rule.artifacts %}

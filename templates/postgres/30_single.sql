@@ -140,7 +140,7 @@ BEGIN
 {%- if rule.single.family %}
     o_below := ARRAY[{{ rule.zeros }}];
 {%- for collect in rule.collects %}
-    {{ <w.collect collect /> | trim_start | indent | replace(from="p_members", to="v_members") }}
+    {{ <w.collect collect control /> | trim_start | indent | replace(from="p_members", to="v_members") }}
 {%- endfor %}
 {%- for step in rule.steps %}
 {%- if not loop.last %}

@@ -11,7 +11,8 @@ CROSS JOIN LATERAL pg_catalog.jsonb_array_elements_text(t.value) AS n(index_name
 LEFT JOIN pg_catalog.pg_class AS x ON x.relname = n.index_name AND x.relnamespace = {{ schema_literal }}::pg_catalog.regnamespace
 LEFT JOIN pg_catalog.pg_index AS i ON i.indexrelid = x.oid
 ORDER BY n.index_name;
-{% for rule in rules %}
+
+{% for rule in rules -%}
 {% if rule.single and not rule.single.expiry %}-- {{ rule.name }}: rows of {{ rule.table_name }} that {% if rule.single.orphan %}name something which is gone{% else %}enough rows of their group are newer than{% endif %}, whether or not they may be deleted.
 --# rows of {{ rule.name }}
 {%- filter fit %}

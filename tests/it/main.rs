@@ -6,6 +6,7 @@ mod agree;
 mod airflow;
 mod answers;
 mod archive;
+mod beneath;
 mod binlog;
 mod bound;
 mod bound_of;
@@ -113,6 +114,7 @@ harness::tests! {
         airflow::tests,
         answers::tests,
         archive::tests,
+        beneath::tests,
         binlog::tests,
         bound::tests,
         bound_of::tests,

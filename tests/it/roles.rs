@@ -295,13 +295,13 @@ fn the_owner_role_has_what_the_batch_needs() -> Result<()> {
         &format!(
             "SELECT c.relname || '.' || t.attname || ' ' || a.privilege_type || ' ' || r.rolname
              FROM pg_attribute AS t JOIN pg_class AS c ON c.oid = t.attrelid CROSS JOIN LATERAL aclexplode(t.attacl) AS a
-             JOIN pg_roles AS r ON r.oid = a.grantee WHERE r.rolname LIKE '{W}%'"
+             JOIN pg_roles AS r ON r.oid = a.grantee WHERE r.rolname LIKE '{W}%' ORDER BY 1"
         ),
     )?;
-    ensure!(
-        columns == [format!("t_ds_workflow_instance.id UPDATE {W}_owner")],
-        "{columns:?}"
-    );
+    // To lock the rows to which others refer.
+    let locked = ["alert", "task_instance", "workflow_instance"]
+        .map(|table| format!("t_ds_{table}.id UPDATE {W}_owner"));
+    ensure!(columns == locked, "{columns:?}");
     let open = rig::texts(
         &mut admin,
         &format!(

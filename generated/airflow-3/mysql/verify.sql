@@ -22,58 +22,43 @@ WHERE e.event_schema = 'windrow_airflow_3';
 -- dag_runs: final roots by age, whether or not their family may be deleted.
 SELECT DATE_FORMAT(coalesce(i.`end_date`, i.`updated_at`), '%Y-%m') AS ended, COUNT(*) AS roots FROM `airflow`.`dag_run` AS i
     WHERE i.`state` IN ('success', 'failed') GROUP BY 1 ORDER BY 1;
-
 -- tries: rows of task_instance_history that enough rows of their group are newer than, whether or not they may be deleted.
 SELECT COUNT(*) AS n FROM (SELECT ROW_NUMBER() OVER (PARTITION BY t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`
     ORDER BY t.`try_number` DESC) > 3 AS goes FROM `airflow`.`task_instance_history` AS t WHERE t.`dag_id` IS NOT NULL
     AND t.`task_id` IS NOT NULL AND t.`run_id` IS NOT NULL AND t.`map_index` IS NOT NULL AND t.`try_number` IS NOT NULL) AS r WHERE r.goes;
-
 -- task_state: rows of task_state_store by their expires_at, whether or not they may be deleted.
-SELECT DATE_FORMAT(i.`expires_at`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `airflow`.`task_state_store` AS i WHERE true GROUP BY 1
-    ORDER BY 1;
-
+SELECT DATE_FORMAT(i.`expires_at`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `airflow`.`task_state_store` AS i GROUP BY 1 ORDER BY 1;
 -- asset_state: rows of asset_state_store that name something which is gone, whether or not they may be deleted.
 SELECT COUNT(*) AS n FROM `airflow`.`asset_state_store` AS t WHERE (t.`asset_id` IS NOT NULL AND NOT EXISTS (SELECT 1
-    FROM `airflow`.`asset` AS p1 LEFT JOIN `airflow`.`asset_active` AS p2 ON p2.`name` = p1.`name` AND p2.`uri` = p1.`uri`
-    WHERE p1.`id` = t.`asset_id` AND (p1.`name` IS NULL OR p1.`uri` IS NULL OR p2.`name` IS NOT NULL)));
-
+    FROM `airflow`.`asset` AS p1 JOIN `airflow`.`asset_active` AS p2 ON p2.`name` = p1.`name` AND p2.`uri` = p1.`uri`
+    WHERE p1.`id` = t.`asset_id`));
 -- revoked_token: rows of revoked_token by their exp, whether or not they may be deleted.
-SELECT DATE_FORMAT(i.`exp`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `airflow`.`revoked_token` AS i WHERE true GROUP BY 1 ORDER BY 1;
-
+SELECT DATE_FORMAT(i.`exp`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `airflow`.`revoked_token` AS i GROUP BY 1 ORDER BY 1;
 -- log: rows of log by their dttm, whether or not they may be deleted.
-SELECT DATE_FORMAT(i.`dttm`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `airflow`.`log` AS i WHERE true GROUP BY 1 ORDER BY 1;
-
+SELECT DATE_FORMAT(i.`dttm`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `airflow`.`log` AS i GROUP BY 1 ORDER BY 1;
 -- import_error: rows of import_error by their timestamp, whether or not they may be deleted.
-SELECT DATE_FORMAT(i.`timestamp`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `airflow`.`import_error` AS i WHERE true GROUP BY 1 ORDER BY 1;
-
+SELECT DATE_FORMAT(i.`timestamp`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `airflow`.`import_error` AS i GROUP BY 1 ORDER BY 1;
 -- job: rows of job by their latest_heartbeat, whether or not they may be deleted.
 SELECT DATE_FORMAT(i.`latest_heartbeat`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `airflow`.`job` AS i
     WHERE i.`state` IN ('success', 'failed') GROUP BY 1 ORDER BY 1;
-
 -- connection_test_request: rows of connection_test_request by their updated_at, whether or not they may be deleted.
 SELECT DATE_FORMAT(i.`updated_at`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `airflow`.`connection_test_request` AS i
     WHERE i.`state` IN ('success', 'failed') GROUP BY 1 ORDER BY 1;
-
 -- callback: rows of callback that name something which is gone, whether or not they may be deleted.
 SELECT COUNT(*) AS n FROM `airflow`.`callback` AS t WHERE t.`state` IN ('scheduled', 'success', 'failed')
     AND (t.`id` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `airflow`.`deadline` AS p1 WHERE p1.`callback_id` = t.`id`));
-
 -- partition_log: rows of partitioned_asset_key_log that name something which is gone, whether or not they may be deleted.
 SELECT COUNT(*) AS n FROM `airflow`.`partitioned_asset_key_log` AS t WHERE (t.`asset_partition_dag_run_id` IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p1 WHERE p1.`id` = t.`asset_partition_dag_run_id`));
-
 -- asset_event: final roots by age, whether or not their family may be deleted.
 SELECT DATE_FORMAT(i.`timestamp`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `airflow`.`asset_event` AS i
     WHERE i.`asset_id` IS NOT NULL GROUP BY 1 ORDER BY 1;
-
 -- dag_version: final roots by age, whether or not their family may be deleted.
 SELECT DATE_FORMAT(i.`created_at`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `airflow`.`dag_version` AS i
     WHERE i.`version_number` IS NOT NULL GROUP BY 1 ORDER BY 1;
 
 -- The rest uses views and routines of the installation, which need its owner role.
-
 -- Indexes that the statements need.
 SELECT i.index_name, i.table_name, i.usable FROM windrow_airflow_3.index_state AS i ORDER BY i.index_name;
-
 -- Rows whose parent does not exist, by edge.
 CALL windrow_airflow_3.orphans();

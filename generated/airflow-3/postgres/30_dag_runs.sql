@@ -288,14 +288,21 @@ DECLARE
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     IF NOT p_left @> ARRAY[6, 7, 8, 9, 10, 11, 12, 13] THEN
+        PERFORM FROM "public"."task_instance" AS t JOIN "public"."dag_run" AS p ON t."dag_id" = p."dag_id" AND t."run_id" = p."run_id"
+            WHERE p."id" = ANY (p_members) AND windrow_airflow_3.is_referenced('task_instance') FOR UPDATE OF t;
         k_task_instance := ARRAY(SELECT t."id" FROM "public"."task_instance" AS t JOIN "public"."dag_run" AS p ON t."dag_id" = p."dag_id"
             AND t."run_id" = p."run_id" WHERE p."id" = ANY (p_members) ORDER BY 1);
     END IF;
     IF NOT p_left @> ARRAY[8, 9] THEN
+        PERFORM FROM "public"."task_instance_history" AS t JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id"
+            AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index"
+            WHERE p."id" = ANY (k_task_instance) AND windrow_airflow_3.is_referenced('task_instance_history') FOR UPDATE OF t;
         k_task_instance_history := ARRAY(SELECT t."task_instance_id" FROM "public"."task_instance_history" AS t
             JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id"
             AND t."map_index" = p."map_index" WHERE p."id" = ANY (k_task_instance) ORDER BY 1);
     END IF;
+    PERFORM FROM "public"."asset_partition_dag_run" AS t
+        WHERE t."created_dag_run_id" = ANY (p_members) AND windrow_airflow_3.is_referenced('asset_partition_dag_run') FOR UPDATE OF t;
     k_asset_partition_dag_run := ARRAY(SELECT t."id" FROM "public"."asset_partition_dag_run" AS t
         WHERE t."created_dag_run_id" = ANY (p_members)
         ORDER BY 1);
@@ -411,7 +418,7 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('dag_runs', ARRAY[
-    'bound 46f5c1a90196', 'count 2744fd706ae3', 'delete 7b99e8e590f1', 'kept a5f93ca4b8b5', 'members 9d4c6861b5e1',
+    'bound 46f5c1a90196', 'count 2744fd706ae3', 'delete 947331f55dfa', 'kept a5f93ca4b8b5', 'members 9d4c6861b5e1',
     'newest b553e1c00f79', 'next 6e88f08b0af2', 'roots 593a4be1bce0', 'scope 67a1b94751b7', 'undated d37530dc39ce',
     'unlisted 6d06ace11dd9']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -150,6 +150,8 @@ DECLARE
     v_rows bigint;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0];
+    PERFORM FROM "public"."serialized_dag" AS t
+        WHERE t."dag_version_id" = ANY (p_members) AND windrow_airflow_3.is_referenced('serialized_dag') FOR UPDATE OF t;
     k_serialized_dag := ARRAY(SELECT t."id" FROM "public"."serialized_dag" AS t WHERE t."dag_version_id" = ANY (p_members) ORDER BY 1);
     DELETE FROM "public"."dag_code" AS t WHERE t."dag_version_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
@@ -175,6 +177,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_airflow_3.register_verbs('dag_version', ARRAY[
-    'count 1835031aaf05', 'delete a115ec411d96', 'kept 90e92f93e7f6', 'members c167fbb205d0', 'newest 0225ab3e6b16', 'next 35df831a2062',
+    'count 1835031aaf05', 'delete 4e2d775de555', 'kept 90e92f93e7f6', 'members c167fbb205d0', 'newest 0225ab3e6b16', 'next 35df831a2062',
     'roots 5e72b88fca65', 'scope e33e0b07911e', 'undated ba66d624ee67']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

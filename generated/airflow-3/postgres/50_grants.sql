@@ -40,9 +40,10 @@ BEGIN
     GRANT SELECT ON "public"."backfill_dag_run", "public"."asset", "public"."asset_active" TO "windrow_airflow_3_owner";
     GRANT UPDATE ("dag_run_id") ON "public"."backfill_dag_run" TO "windrow_airflow_3_owner";
     GRANT UPDATE ("id") ON
-        "public"."asset_event", "public"."callback", "public"."connection_test_request", "public"."dag_run",
-        "public"."dag_version", "public"."import_error", "public"."job", "public"."log",
-        "public"."partitioned_asset_key_log", "public"."task_state_store"
+        "public"."asset_event", "public"."asset_partition_dag_run", "public"."callback",
+        "public"."connection_test_request", "public"."dag_run", "public"."dag_version", "public"."import_error",
+        "public"."job", "public"."log", "public"."partitioned_asset_key_log", "public"."serialized_dag",
+        "public"."task_instance", "public"."task_state_store"
     TO "windrow_airflow_3_owner";
     GRANT UPDATE ("asset_id") ON "public"."asset_state_store" TO "windrow_airflow_3_owner";
     GRANT UPDATE ("jti") ON "public"."revoked_token" TO "windrow_airflow_3_owner";

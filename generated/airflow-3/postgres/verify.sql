@@ -16,49 +16,37 @@ ORDER BY n.index_name;
 -- dag_runs: final roots by age, whether or not their family may be deleted.
 SELECT date_trunc('month', coalesce(i."end_date", i."updated_at")) AS ended, count(*) AS roots FROM "public"."dag_run" AS i
     WHERE i."state" IN ('success', 'failed') GROUP BY 1 ORDER BY 1;
-
 -- tries: rows of task_instance_history that enough rows of their group are newer than, whether or not they may be deleted.
 SELECT count(*) AS rows FROM "public"."task_instance_history" AS t WHERE EXISTS (SELECT FROM "public"."task_instance_history" AS n
     WHERE n."dag_id" = t."dag_id" AND n."task_id" = t."task_id" AND n."run_id" = t."run_id" AND n."map_index" = t."map_index"
     AND n."try_number" > t."try_number" AND n."try_number" IS NOT NULL ORDER BY n."try_number" OFFSET 2 LIMIT 1);
-
 -- task_state: rows of task_state_store by their expires_at, whether or not they may be deleted.
 SELECT date_trunc('month', i."expires_at") AS ended, count(*) AS roots FROM "public"."task_state_store" AS i GROUP BY 1 ORDER BY 1;
-
 -- asset_state: rows of asset_state_store that name something which is gone, whether or not they may be deleted.
 SELECT count(*) AS rows FROM "public"."asset_state_store" AS t WHERE (t."asset_id" IS NOT NULL AND NOT EXISTS (SELECT
-    FROM "public"."asset" AS p1 LEFT JOIN "public"."asset_active" AS p2 ON p2."name" = p1."name" AND p2."uri" = p1."uri"
-    WHERE p1."id" = t."asset_id" AND (p1."name" IS NULL OR p1."uri" IS NULL OR p2."name" IS NOT NULL) OFFSET 0));
-
+    FROM "public"."asset" AS p1 JOIN "public"."asset_active" AS p2 ON p2."name" = p1."name" AND p2."uri" = p1."uri"
+    WHERE p1."id" = t."asset_id" OFFSET 0));
 -- revoked_token: rows of revoked_token by their exp, whether or not they may be deleted.
 SELECT date_trunc('month', i."exp") AS ended, count(*) AS roots FROM "public"."revoked_token" AS i GROUP BY 1 ORDER BY 1;
-
 -- log: rows of log by their dttm, whether or not they may be deleted.
 SELECT date_trunc('month', i."dttm") AS ended, count(*) AS roots FROM "public"."log" AS i GROUP BY 1 ORDER BY 1;
-
 -- import_error: rows of import_error by their timestamp, whether or not they may be deleted.
 SELECT date_trunc('month', i."timestamp") AS ended, count(*) AS roots FROM "public"."import_error" AS i GROUP BY 1 ORDER BY 1;
-
 -- job: rows of job by their latest_heartbeat, whether or not they may be deleted.
 SELECT date_trunc('month', i."latest_heartbeat") AS ended, count(*) AS roots FROM "public"."job" AS i
     WHERE i."state" IN ('success', 'failed') GROUP BY 1 ORDER BY 1;
-
 -- connection_test_request: rows of connection_test_request by their updated_at, whether or not they may be deleted.
 SELECT date_trunc('month', i."updated_at") AS ended, count(*) AS roots FROM "public"."connection_test_request" AS i
     WHERE i."state" IN ('success', 'failed') GROUP BY 1 ORDER BY 1;
-
 -- callback: rows of callback that name something which is gone, whether or not they may be deleted.
 SELECT count(*) AS rows FROM "public"."callback" AS t WHERE t."state" IN ('scheduled', 'success', 'failed')
     AND (t."id" IS NOT NULL AND NOT EXISTS (SELECT FROM "public"."deadline" AS p1 WHERE p1."callback_id" = t."id" OFFSET 0));
-
 -- partition_log: rows of partitioned_asset_key_log that name something which is gone, whether or not they may be deleted.
 SELECT count(*) AS rows FROM "public"."partitioned_asset_key_log" AS t WHERE (t."asset_partition_dag_run_id" IS NOT NULL
     AND NOT EXISTS (SELECT FROM "public"."asset_partition_dag_run" AS p1 WHERE p1."id" = t."asset_partition_dag_run_id" OFFSET 0));
-
 -- asset_event: final roots by age, whether or not their family may be deleted.
 SELECT date_trunc('month', i."timestamp") AS ended, count(*) AS roots FROM "public"."asset_event" AS i
     WHERE i."asset_id" IS NOT NULL GROUP BY 1 ORDER BY 1;
-
 -- dag_version: final roots by age, whether or not their family may be deleted.
 SELECT date_trunc('month', i."created_at") AS ended, count(*) AS roots FROM "public"."dag_version" AS i
     WHERE i."version_number" IS NOT NULL GROUP BY 1 ORDER BY 1;

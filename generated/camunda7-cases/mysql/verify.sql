@@ -24,9 +24,7 @@ SELECT DATE_FORMAT(i.`CLOSE_TIME_`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `c
     WHERE i.`STATE_` = 9 GROUP BY 1 ORDER BY 1;
 
 -- The rest uses views and routines of the installation, which need its owner role.
-
 -- Indexes that the statements need.
 SELECT i.index_name, i.table_name, i.usable FROM windrow_camunda7_cases.index_state AS i ORDER BY i.index_name;
-
 -- Rows whose parent does not exist, by edge.
 CALL windrow_camunda7_cases.orphans();

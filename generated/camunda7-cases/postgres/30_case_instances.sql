@@ -150,10 +150,14 @@ DECLARE
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     k_act_hi_varinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1);
+    PERFORM FROM "public"."act_hi_taskinst" AS t
+        WHERE t."case_inst_id_" = ANY (p_members) AND windrow_camunda7_cases.is_referenced('act_hi_taskinst') FOR UPDATE OF t;
     k_act_hi_taskinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_taskinst" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1);
     k_act_hi_attachment := ARRAY(SELECT t."id_" FROM "public"."act_hi_attachment" AS t WHERE t."task_id_" = ANY (k_act_hi_taskinst)
         ORDER BY 1);
     k_act_hi_detail := ARRAY(SELECT t."id_" FROM "public"."act_hi_detail" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1);
+    PERFORM FROM "public"."act_hi_decinst" AS t
+        WHERE t."case_inst_id_" = ANY (p_members) AND windrow_camunda7_cases.is_referenced('act_hi_decinst') FOR UPDATE OF t;
     k_act_hi_decinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_decinst" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1);
     k_act_hi_dec_out := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)
         ORDER BY 1);
@@ -243,6 +247,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_camunda7_cases.register_verbs('case_instances', ARRAY[
-    'count 9149e326a146', 'delete ce2d82f48bd3', 'members 4342a8f196c0', 'next cd1079a14eac', 'scope 45fcd71471f2',
+    'count 9149e326a146', 'delete 79696d81b1ca', 'members 4342a8f196c0', 'next cd1079a14eac', 'scope 45fcd71471f2',
     'undated 5d56abdea3d7', 'unlisted c78e33c795b1']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

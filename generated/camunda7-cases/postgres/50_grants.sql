@@ -34,6 +34,8 @@ BEGIN
         "public"."act_hi_taskinst", "public"."act_hi_varinst"
     TO "windrow_camunda7_cases_owner";
     GRANT SELECT ON "public"."act_re_case_def" TO "windrow_camunda7_cases_owner";
-    GRANT UPDATE ("id_") ON "public"."act_hi_caseinst" TO "windrow_camunda7_cases_owner";
+    GRANT UPDATE ("id_") ON
+        "public"."act_hi_caseinst", "public"."act_hi_decinst", "public"."act_hi_taskinst"
+    TO "windrow_camunda7_cases_owner";
 END
 $windrow$; RESET lock_timeout; RESET statement_timeout;

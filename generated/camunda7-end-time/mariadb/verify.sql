@@ -22,31 +22,23 @@ WHERE e.event_schema = 'windrow_camunda7_end_time';
 -- process_instances: final roots by age, whether or not their family may be deleted.
 SELECT DATE_FORMAT(i.`END_TIME_`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `camunda7`.`ACT_HI_PROCINST` AS i
     WHERE i.`STATE_` IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED') GROUP BY 1 ORDER BY 1;
-
 -- case_instances: final roots by age, whether or not their family may be deleted.
 SELECT DATE_FORMAT(i.`CLOSE_TIME_`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `camunda7`.`ACT_HI_CASEINST` AS i
     WHERE i.`STATE_` = 9 GROUP BY 1 ORDER BY 1;
-
 -- decisions: final roots by age, whether or not their family may be deleted.
 SELECT DATE_FORMAT(i.`EVAL_TIME_`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `camunda7`.`ACT_HI_DECINST` AS i
     WHERE i.`PROC_INST_ID_` IS NULL AND i.`CASE_INST_ID_` IS NULL AND i.`EVAL_TIME_` IS NOT NULL GROUP BY 1 ORDER BY 1;
-
 -- batches: final roots by age, whether or not their family may be deleted.
 SELECT DATE_FORMAT(i.`END_TIME_`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `camunda7`.`ACT_HI_BATCH` AS i
     WHERE i.`END_TIME_` IS NOT NULL GROUP BY 1 ORDER BY 1;
-
 -- cleanup_log: final roots by age, whether or not their family may be deleted.
 SELECT DATE_FORMAT(i.`TIMESTAMP_`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `camunda7`.`ACT_HI_JOB_LOG` AS i
     WHERE i.`JOB_DEF_TYPE_` = 'history-cleanup' AND i.`PROCESS_INSTANCE_ID_` IS NULL AND i.`TIMESTAMP_` IS NOT NULL GROUP BY 1 ORDER BY 1;
-
 -- task_metrics: rows of ACT_RU_TASK_METER_LOG by their TIMESTAMP_, whether or not they may be deleted.
-SELECT DATE_FORMAT(i.`TIMESTAMP_`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS i WHERE true GROUP BY 1
-    ORDER BY 1;
+SELECT DATE_FORMAT(i.`TIMESTAMP_`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS i GROUP BY 1 ORDER BY 1;
 
 -- The rest uses views and routines of the installation, which need its owner role.
-
 -- Indexes that the statements need.
 SELECT i.index_name, i.table_name, i.usable FROM windrow_camunda7_end_time.index_state AS i ORDER BY i.index_name;
-
 -- Rows whose parent does not exist, by edge.
 CALL windrow_camunda7_end_time.orphans();

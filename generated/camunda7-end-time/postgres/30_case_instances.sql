@@ -250,10 +250,14 @@ DECLARE
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     k_act_hi_varinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1);
+    PERFORM FROM "public"."act_hi_taskinst" AS t
+        WHERE t."case_inst_id_" = ANY (p_members) AND windrow_camunda7_end_time.is_referenced('act_hi_taskinst') FOR UPDATE OF t;
     k_act_hi_taskinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_taskinst" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1);
     k_act_hi_attachment := ARRAY(SELECT t."id_" FROM "public"."act_hi_attachment" AS t WHERE t."task_id_" = ANY (k_act_hi_taskinst)
         ORDER BY 1);
     k_act_hi_detail := ARRAY(SELECT t."id_" FROM "public"."act_hi_detail" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1);
+    PERFORM FROM "public"."act_hi_decinst" AS t
+        WHERE t."case_inst_id_" = ANY (p_members) AND windrow_camunda7_end_time.is_referenced('act_hi_decinst') FOR UPDATE OF t;
     k_act_hi_decinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_decinst" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1);
     k_act_hi_dec_out := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)
         ORDER BY 1);
@@ -344,6 +348,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('case_instances', ARRAY[
-    'bound df3d94d85894', 'count 9149e326a146', 'delete 2a337035ef6d', 'kept 458fd1c7fe9c', 'members 4342a8f196c0', 'next ec544f400b41',
+    'bound df3d94d85894', 'count 9149e326a146', 'delete ffd0b7cfe360', 'kept 458fd1c7fe9c', 'members 4342a8f196c0', 'next ec544f400b41',
     'scope 577761210832', 'undated 3f4cd76f168d', 'unlisted e598b721984b']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -330,12 +330,16 @@ DECLARE
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     k_act_hi_varinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."proc_inst_id_" = ANY (p_members) ORDER BY 1);
+    PERFORM FROM "public"."act_hi_taskinst" AS t
+        WHERE t."proc_inst_id_" = ANY (p_members) AND windrow_camunda7_end_time.is_referenced('act_hi_taskinst') FOR UPDATE OF t;
     k_act_hi_taskinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_taskinst" AS t WHERE t."proc_inst_id_" = ANY (p_members) ORDER BY 1);
     k_act_hi_job_log := ARRAY(SELECT t."id_" FROM "public"."act_hi_job_log" AS t WHERE t."process_instance_id_" = ANY (p_members)
         ORDER BY 1);
     k_act_hi_ext_task_log := ARRAY(SELECT t."id_" FROM "public"."act_hi_ext_task_log" AS t WHERE t."proc_inst_id_" = ANY (p_members)
         ORDER BY 1);
     k_act_hi_detail := ARRAY(SELECT t."id_" FROM "public"."act_hi_detail" AS t WHERE t."proc_inst_id_" = ANY (p_members) ORDER BY 1);
+    PERFORM FROM "public"."act_hi_decinst" AS t
+        WHERE t."proc_inst_id_" = ANY (p_members) AND windrow_camunda7_end_time.is_referenced('act_hi_decinst') FOR UPDATE OF t;
     k_act_hi_decinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_decinst" AS t WHERE t."proc_inst_id_" = ANY (p_members) ORDER BY 1);
     k_act_hi_dec_out := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)
         ORDER BY 1);
@@ -452,6 +456,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('process_instances', ARRAY[
-    'bound 83a0529066b1', 'count d70db8371bae', 'delete d8f9fbef58e6', 'kept 7ce3a5e4ab58', 'members 3559c974bb8b', 'next 9dd08d732c34',
+    'bound 83a0529066b1', 'count d70db8371bae', 'delete bdb544b69e17', 'kept 7ce3a5e4ab58', 'members 3559c974bb8b', 'next 9dd08d732c34',
     'scope 9d5f7275ea39', 'undated cb49bfe0c8a2', 'unlisted e8239227b27c']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

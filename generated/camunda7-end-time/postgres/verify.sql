@@ -16,22 +16,17 @@ ORDER BY n.index_name;
 -- process_instances: final roots by age, whether or not their family may be deleted.
 SELECT date_trunc('month', i."end_time_") AS ended, count(*) AS roots FROM "public"."act_hi_procinst" AS i
     WHERE i."state_" IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED') GROUP BY 1 ORDER BY 1;
-
 -- case_instances: final roots by age, whether or not their family may be deleted.
 SELECT date_trunc('month', i."close_time_") AS ended, count(*) AS roots FROM "public"."act_hi_caseinst" AS i WHERE i."state_" = 9 GROUP BY 1
     ORDER BY 1;
-
 -- decisions: final roots by age, whether or not their family may be deleted.
 SELECT date_trunc('month', i."eval_time_") AS ended, count(*) AS roots FROM "public"."act_hi_decinst" AS i WHERE i."proc_inst_id_" IS NULL
     AND i."case_inst_id_" IS NULL AND i."eval_time_" IS NOT NULL GROUP BY 1 ORDER BY 1;
-
 -- batches: final roots by age, whether or not their family may be deleted.
 SELECT date_trunc('month', i."end_time_") AS ended, count(*) AS roots FROM "public"."act_hi_batch" AS i
     WHERE i."end_time_" IS NOT NULL GROUP BY 1 ORDER BY 1;
-
 -- cleanup_log: final roots by age, whether or not their family may be deleted.
 SELECT date_trunc('month', i."timestamp_") AS ended, count(*) AS roots FROM "public"."act_hi_job_log" AS i
     WHERE i."job_def_type_" = 'history-cleanup' AND i."process_instance_id_" IS NULL AND i."timestamp_" IS NOT NULL GROUP BY 1 ORDER BY 1;
-
 -- task_metrics: rows of act_ru_task_meter_log by their timestamp_, whether or not they may be deleted.
 SELECT date_trunc('month', i."timestamp_") AS ended, count(*) AS roots FROM "public"."act_ru_task_meter_log" AS i GROUP BY 1 ORDER BY 1;

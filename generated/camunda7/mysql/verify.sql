@@ -20,17 +20,12 @@ FROM information_schema.events AS e
 WHERE e.event_schema = 'windrow_camunda7';
 
 -- history: rows of ACT_HI_PROCINST by their REMOVAL_TIME_, whether or not they may be deleted.
-SELECT DATE_FORMAT(i.`REMOVAL_TIME_`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `camunda7`.`ACT_HI_PROCINST` AS i WHERE true GROUP BY 1
-    ORDER BY 1;
-
+SELECT DATE_FORMAT(i.`REMOVAL_TIME_`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `camunda7`.`ACT_HI_PROCINST` AS i GROUP BY 1 ORDER BY 1;
 -- task_metrics: rows of ACT_RU_TASK_METER_LOG by their TIMESTAMP_, whether or not they may be deleted.
-SELECT DATE_FORMAT(i.`TIMESTAMP_`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS i WHERE true GROUP BY 1
-    ORDER BY 1;
+SELECT DATE_FORMAT(i.`TIMESTAMP_`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS i GROUP BY 1 ORDER BY 1;
 
 -- The rest uses views and routines of the installation, which need its owner role.
-
 -- Indexes that the statements need.
 SELECT i.index_name, i.table_name, i.usable FROM windrow_camunda7.index_state AS i ORDER BY i.index_name;
-
 -- Rows whose parent does not exist, by edge.
 CALL windrow_camunda7.orphans();

@@ -15,6 +15,5 @@ ORDER BY n.index_name;
 
 -- history: rows of act_hi_procinst by their removal_time_, whether or not they may be deleted.
 SELECT date_trunc('month', i."removal_time_") AS ended, count(*) AS roots FROM "public"."act_hi_procinst" AS i GROUP BY 1 ORDER BY 1;
-
 -- task_metrics: rows of act_ru_task_meter_log by their timestamp_, whether or not they may be deleted.
 SELECT date_trunc('month', i."timestamp_") AS ended, count(*) AS roots FROM "public"."act_ru_task_meter_log" AS i GROUP BY 1 ORDER BY 1;

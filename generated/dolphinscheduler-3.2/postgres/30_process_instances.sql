@@ -142,8 +142,13 @@ DECLARE
     v_rows bigint;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    PERFORM FROM "public"."t_ds_task_instance" AS t
+        WHERE t."process_instance_id" = ANY (p_members)
+            AND windrow_dolphinscheduler_3_2.is_referenced('t_ds_task_instance') FOR UPDATE OF t;
     k_t_ds_task_instance := ARRAY(SELECT t."id" FROM "public"."t_ds_task_instance" AS t WHERE t."process_instance_id" = ANY (p_members)
         ORDER BY 1);
+    PERFORM FROM "public"."t_ds_alert" AS t
+        WHERE t."process_instance_id" = ANY (p_members) AND windrow_dolphinscheduler_3_2.is_referenced('t_ds_alert') FOR UPDATE OF t;
     k_t_ds_alert := ARRAY(SELECT t."id" FROM "public"."t_ds_alert" AS t WHERE t."process_instance_id" = ANY (p_members) ORDER BY 1);
     -- The files that t_ds_task_instance names are written to the outbox, to be removed later.
     INSERT INTO windrow_dolphinscheduler_3_2.artifact (run_id, rule, host, path)
@@ -236,6 +241,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_dolphinscheduler_3_2.register_verbs('process_instances', ARRAY[
-    'count a50596f91e99', 'delete 58510feb9355', 'members 18cc91915838', 'next c9684d17181c', 'scope d1d28228616d',
+    'count a50596f91e99', 'delete d452aa810624', 'members 18cc91915838', 'next c9684d17181c', 'scope d1d28228616d',
     'undated c6c5617df024', 'unlisted e8789d52583d']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

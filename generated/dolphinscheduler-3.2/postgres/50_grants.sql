@@ -34,6 +34,8 @@ BEGIN
         "public"."t_ds_process_instance", "public"."t_ds_relation_process_instance",
         "public"."t_ds_relation_sub_workflow", "public"."t_ds_task_group_queue", "public"."t_ds_task_instance"
     TO "windrow_dolphinscheduler_3_2_owner";
-    GRANT UPDATE ("id") ON "public"."t_ds_process_instance" TO "windrow_dolphinscheduler_3_2_owner";
+    GRANT UPDATE ("id") ON
+        "public"."t_ds_alert", "public"."t_ds_process_instance", "public"."t_ds_task_instance"
+    TO "windrow_dolphinscheduler_3_2_owner";
 END
 $windrow$; RESET lock_timeout; RESET statement_timeout;

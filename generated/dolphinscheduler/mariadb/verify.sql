@@ -24,9 +24,7 @@ SELECT DATE_FORMAT(i.`end_time`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `dolp
     WHERE i.`is_sub_workflow` = 0 AND i.`state` IN (3, 5, 6, 7) GROUP BY 1 ORDER BY 1;
 
 -- The rest uses views and routines of the installation, which need its owner role.
-
 -- Indexes that the statements need.
 SELECT i.index_name, i.table_name, i.usable FROM windrow_dolphinscheduler.index_state AS i ORDER BY i.index_name;
-
 -- Rows whose parent does not exist, by edge.
 CALL windrow_dolphinscheduler.orphans();

@@ -139,8 +139,12 @@ DECLARE
     v_rows bigint;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    PERFORM FROM "public"."t_ds_task_instance" AS t
+        WHERE t."workflow_instance_id" = ANY (p_members) AND windrow_dolphinscheduler.is_referenced('t_ds_task_instance') FOR UPDATE OF t;
     k_t_ds_task_instance := ARRAY(SELECT t."id" FROM "public"."t_ds_task_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members)
         ORDER BY 1);
+    PERFORM FROM "public"."t_ds_alert" AS t
+        WHERE t."workflow_instance_id" = ANY (p_members) AND windrow_dolphinscheduler.is_referenced('t_ds_alert') FOR UPDATE OF t;
     k_t_ds_alert := ARRAY(SELECT t."id" FROM "public"."t_ds_alert" AS t WHERE t."workflow_instance_id" = ANY (p_members) ORDER BY 1);
     -- The files that t_ds_task_instance names are written to the outbox, to be removed later.
     INSERT INTO windrow_dolphinscheduler.artifact (run_id, rule, host, path)
@@ -226,6 +230,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_dolphinscheduler.register_verbs('workflow_instances', ARRAY[
-    'count 68a74587eb3e', 'delete 180d8b68174b', 'members d1b9b41c5389', 'next b09d60284269', 'scope 9450f888d73b',
+    'count 68a74587eb3e', 'delete a0bd7660e6fd', 'members d1b9b41c5389', 'next b09d60284269', 'scope 9450f888d73b',
     'undated 1e982eb04265', 'unlisted 8f6d10327013']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

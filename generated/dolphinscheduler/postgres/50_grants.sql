@@ -33,6 +33,8 @@ BEGIN
         "public"."t_ds_relation_workflow_instance", "public"."t_ds_serial_command", "public"."t_ds_task_group_queue",
         "public"."t_ds_task_instance", "public"."t_ds_task_instance_context", "public"."t_ds_workflow_instance"
     TO "windrow_dolphinscheduler_owner";
-    GRANT UPDATE ("id") ON "public"."t_ds_workflow_instance" TO "windrow_dolphinscheduler_owner";
+    GRANT UPDATE ("id") ON
+        "public"."t_ds_alert", "public"."t_ds_task_instance", "public"."t_ds_workflow_instance"
+    TO "windrow_dolphinscheduler_owner";
 END
 $windrow$; RESET lock_timeout; RESET statement_timeout;

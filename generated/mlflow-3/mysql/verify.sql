@@ -23,20 +23,16 @@ WHERE e.event_schema = 'windrow_mlflow_3';
 SELECT DATE_FORMAT(IF(i.`deleted_time` > 0, TIMESTAMP'1970-01-01 00:00:00' + INTERVAL FLOOR(CAST(IF(i.`deleted_time` < 253402300740000,
     i.`deleted_time`, 253402300740000) AS DECIMAL(65, 30)) * 1000) MICROSECOND, NULL), '%Y-%m') AS ended, COUNT(*) AS roots
     FROM `mlflow`.`runs` AS i WHERE i.`lifecycle_stage` = 'deleted' GROUP BY 1 ORDER BY 1;
-
 -- traces: final roots by age, whether or not their family may be deleted.
 SELECT DATE_FORMAT(IF(i.`timestamp_ms` > 0, TIMESTAMP'1970-01-01 00:00:00' + INTERVAL FLOOR(CAST(IF(i.`timestamp_ms` < 253402300740000,
     i.`timestamp_ms`, 253402300740000) AS DECIMAL(65, 30)) * 1000) MICROSECOND, NULL), '%Y-%m') AS ended, COUNT(*) AS roots
     FROM `mlflow`.`trace_info` AS i WHERE i.`status` IN ('OK', 'ERROR') GROUP BY 1 ORDER BY 1;
-
 -- input_tags: rows of input_tags that name something which is gone, whether or not they may be deleted.
 SELECT COUNT(*) AS n FROM `mlflow`.`input_tags` AS t
     WHERE (t.`input_uuid` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `mlflow`.`inputs` AS p1 WHERE p1.`input_uuid` = t.`input_uuid`));
 
 -- The rest uses views and routines of the installation, which need its owner role.
-
 -- Indexes that the statements need.
 SELECT i.index_name, i.table_name, i.usable FROM windrow_mlflow_3.index_state AS i ORDER BY i.index_name;
-
 -- Rows whose parent does not exist, by edge.
 CALL windrow_mlflow_3.orphans();

@@ -17,12 +17,10 @@ ORDER BY n.index_name;
 SELECT date_trunc('month', CASE WHEN i."deleted_time" > 0
     THEN to_timestamp(least(i."deleted_time", 253402300740000) / 1000.0) END) AS ended, count(*) AS roots FROM "public"."runs" AS i
     WHERE i."lifecycle_stage" = 'deleted' GROUP BY 1 ORDER BY 1;
-
 -- traces: final roots by age, whether or not their family may be deleted.
 SELECT date_trunc('month', CASE WHEN i."timestamp_ms" > 0
     THEN to_timestamp(least(i."timestamp_ms", 253402300740000) / 1000.0) END) AS ended, count(*) AS roots FROM "public"."trace_info" AS i
     WHERE i."status" IN ('OK', 'ERROR') GROUP BY 1 ORDER BY 1;
-
 -- input_tags: rows of input_tags that name something which is gone, whether or not they may be deleted.
 SELECT count(*) AS rows FROM "public"."input_tags" AS t
     WHERE (t."input_uuid" IS NOT NULL AND NOT EXISTS (SELECT FROM "public"."inputs" AS p1 WHERE p1."input_uuid" = t."input_uuid" OFFSET 0));

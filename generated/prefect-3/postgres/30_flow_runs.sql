@@ -151,9 +151,19 @@ DECLARE
     v_rows bigint;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0];
+    PERFORM FROM "public"."task_run" AS t
+        WHERE t."flow_run_id" = ANY (p_members) AND windrow_prefect_3.is_referenced('task_run') FOR UPDATE OF t;
     k_task_run := ARRAY(SELECT t."id" FROM "public"."task_run" AS t WHERE t."flow_run_id" = ANY (p_members) ORDER BY 1);
+    PERFORM FROM "public"."task_run_state" AS t
+        WHERE t."task_run_id" = ANY (k_task_run) AND windrow_prefect_3.is_referenced('task_run_state') FOR UPDATE OF t;
     k_task_run_state := ARRAY(SELECT t."id" FROM "public"."task_run_state" AS t WHERE t."task_run_id" = ANY (k_task_run) ORDER BY 1);
+    PERFORM FROM "public"."flow_run_state" AS t
+        WHERE t."flow_run_id" = ANY (p_members) AND windrow_prefect_3.is_referenced('flow_run_state') FOR UPDATE OF t;
     k_flow_run_state := ARRAY(SELECT t."id" FROM "public"."flow_run_state" AS t WHERE t."flow_run_id" = ANY (p_members) ORDER BY 1);
+    PERFORM FROM "public"."artifact" AS t
+        WHERE t."flow_run_id" = ANY (p_members) AND windrow_prefect_3.is_referenced('artifact') FOR UPDATE OF t;
+    PERFORM FROM "public"."artifact" AS t
+        WHERE t."task_run_id" = ANY (k_task_run) AND windrow_prefect_3.is_referenced('artifact') FOR UPDATE OF t;
     k_artifact := ARRAY(SELECT t."id" FROM "public"."artifact" AS t WHERE t."flow_run_id" = ANY (p_members) UNION SELECT t."id"
         FROM "public"."artifact" AS t WHERE t."task_run_id" = ANY (k_task_run) ORDER BY 1);
     -- flow_run_state: rows are kept; they name deleted rows of artifact by result_artifact_id, which becomes NULL.
@@ -237,6 +247,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_prefect_3.register_verbs('flow_runs', ARRAY[
-    'count 353f9aa43384', 'delete 870c591b83d0', 'kept 64c4f3eb5985', 'members b616d5c3de97', 'next 6744fce367ce', 'scope 847ea520564d',
+    'count 353f9aa43384', 'delete 779c479cb4ad', 'kept 64c4f3eb5985', 'members b616d5c3de97', 'next 6744fce367ce', 'scope 847ea520564d',
     'undated d6d347ac9406', 'unlisted 1540b00f1c0d']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

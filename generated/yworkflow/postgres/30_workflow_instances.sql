@@ -102,6 +102,8 @@ DECLARE
     v_kept bigint;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0];
+    PERFORM FROM "public"."state_instance" AS t
+        WHERE t."workflow_instance_id" = ANY (p_members) AND windrow_yworkflow.is_referenced('state_instance') FOR UPDATE OF t;
     k_state_instance := ARRAY(SELECT t."id" FROM "public"."state_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members)
         ORDER BY 1);
     WITH gone AS (
@@ -179,6 +181,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_yworkflow.register_verbs('workflow_instances', ARRAY[
-    'count 0fbcff291eb1', 'delete c5052172229a', 'members a6cc3a3610d4', 'next 2e856e97ff1c', 'scope 4c8870b2fe52',
+    'count 0fbcff291eb1', 'delete 2d08ea90e6aa', 'members a6cc3a3610d4', 'next 2e856e97ff1c', 'scope 4c8870b2fe52',
     'undated 20bcf91a322b', 'unlisted bec6b11f9c5b']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

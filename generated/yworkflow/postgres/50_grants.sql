@@ -31,7 +31,7 @@ BEGIN
         "public"."persistent_attribute", "public"."state_instance", "public"."state_instance_history",
         "public"."state_instance_owners", "public"."workflow_instance"
     TO "windrow_yworkflow_owner";
-    GRANT UPDATE ("id") ON "public"."workflow_instance" TO "windrow_yworkflow_owner";
+    GRANT UPDATE ("id") ON "public"."state_instance", "public"."workflow_instance" TO "windrow_yworkflow_owner";
     GRANT INSERT ON "public"."persistent_attribute" TO "windrow_yworkflow_owner";
 END
 $windrow$; RESET lock_timeout; RESET statement_timeout;

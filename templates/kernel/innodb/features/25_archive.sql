@@ -253,14 +253,18 @@ BEGIN
     END IF;
 END;
 
--- check_copied: as many rows were deleted as were copied before, or the batch fails.
+-- check_copied: as many rows were deleted as were copied before, or the batch fails. A row that came in between is no fault of its
+-- family: it is deleted without a copy only if the batch is not rolled back and tried again.
 --# create procedure check_copied
 CREATE PROCEDURE check_copied(IN p_table varchar(64), IN p_copied bigint, IN p_deleted bigint)
 SQL SECURITY DEFINER
 COMMENT 'Raises an error unless as many rows of a table were deleted as were copied into its archive.'
 BEGIN
     DECLARE v_text varchar(128);
-    IF p_copied <> p_deleted THEN
+    IF p_deleted > p_copied THEN
+        SET v_text = LEFT(CONCAT('rows of ', p_table, ' have come between their copy and their deletion'), 128);
+        SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1020, MESSAGE_TEXT = v_text;
+    ELSEIF p_copied <> p_deleted THEN
         SET v_text = LEFT(
             CONCAT(p_copied, ' rows of ', p_table, ' were archived, and ', p_deleted, ' deleted; the batch is rolled back'), 128
         );

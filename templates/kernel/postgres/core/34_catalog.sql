@@ -43,6 +43,30 @@ WHERE t.relkind = 'p'
 COMMENT ON VIEW key_events IS
     'The foreign keys that refer to a table, and the events of that table (8: DELETE, 16: UPDATE) at which the server checks them.';
 
+-- is_referenced: whether the server looks at a foreign key when a row of a table is deleted. Who inserts or changes a row that refers to
+-- it holds it then. Asked once for each table in a batch.
+--# create function is_referenced
+CREATE OR REPLACE FUNCTION is_referenced(p_table text)
+RETURNS boolean
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
+AS $windrow$
+DECLARE
+    v_table constant regclass := (SELECT to_regclass(format('%I.%I', s.schema_name, p_table)) FROM spec AS s);
+BEGIN
+    RETURN EXISTS (
+        SELECT
+        FROM (SELECT v_table UNION ALL SELECT p.relid FROM pg_partition_tree(v_table) AS p) AS t(table_id)
+        CROSS JOIN LATERAL (SELECT e.events FROM key_events AS e WHERE e.table_id = t.table_id OFFSET 0) AS g
+        WHERE g.events & 8 = 8
+    );
+END
+$windrow$;
+--# comment on function is_referenced
+COMMENT ON FUNCTION is_referenced(text) IS
+    'Whether a foreign key refers to rows of a table of the spec, or of a partition of it. Example: SELECT is_referenced(''job'');';
+
 -- keys_on: the foreign keys to them. One of a whole table has a copy for each partition, which counts where the spec knows the
 -- partition alone.
 --# create view keys_on

@@ -8,6 +8,16 @@ const KEYED: &str = "oracle::SERVER::closed_worlds_with_foreign_keys_are_cleaned
 
 pub(super) const DEFECTS: &[Defect] = &[
     Defect {
+        name: "below-unlocked",
+        what: "rows between the root and what belongs to them are not locked before that is read",
+        postgres: &[edit(
+            "(SELECT e.events FROM key_events AS e WHERE e.table_id = t.table_id OFFSET 0) AS g",
+            "(SELECT 0 AS events) AS g",
+        )],
+        mysql: &[edit(" = w.id FOR UPDATE;", " = w.id;")],
+        noticed_by: &["beneath::SERVER::what_comes_below_a_step_goes_with_it"],
+    },
+    Defect {
         name: "shared-rows-unseen",
         what: "a row that is to go with all of its parents goes with the first",
         postgres: &[edit("v_other := v_other || n_other;", "")],

@@ -1,0 +1,236 @@
+//! Rows that come below a row of a family while a batch deletes it: the batch waits for whoever brings them, and then they are
+//! deleted, counted and archived like the others. A foreign key that cascades has nothing left to do, and one that refuses
+//! refuses nothing.
+
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use windrow::dialect::Dialect;
+
+use crate::harness::tests;
+use crate::support::graphs::graph_of;
+use crate::support::installation::Installation;
+use crate::support::keyed::{self, Rows};
+use crate::support::patience::until;
+
+tests! {
+    each_server: [
+        what_comes_below_a_step_goes_with_it,
+        what_comes_below_a_step_goes_with_it_by_a_purge,
+        what_comes_while_a_batch_waits_for_a_step_goes_with_its_own,
+    ],
+}
+
+/// A run has steps, and these have parts.
+const SPEC: &str = r#"
+name = "beneath"
+
+[tables]
+run  = { key = "id bigint" }
+step = { key = "id bigint", parents = ["run_id -> run.id"] }
+part = { key = "id bigint", parents = ["step_id -> step.id"] }
+
+[rules.history]
+root      = "run"
+archive   = ARCHIVE
+"#;
+
+const STRATEGIES: [&str; 2] = [
+    "strategy = \"end-time\"\nfinal = { state = 1 }\nend_time = \"ended\"\nretention = { default = \"30d\" }\n",
+    "strategy = \"expiry\"\ntime = \"ended\"\n",
+];
+
+const TABLES: [&str; 3] = ["run", "step", "part"];
+
+/// Rows from this key on are never due.
+const FILL: i64 = 1000;
+
+fn database(dialect: Dialect, strategy: &str, archive: bool, action: &str) -> Installation {
+    let time = match dialect {
+        Dialect::Postgres => "timestamp",
+        Dialect::Mysql | Dialect::Mariadb => "datetime(6)",
+    };
+    let schema = format!(
+        "CREATE TABLE run (id bigint PRIMARY KEY, state integer, ended {time});
+         CREATE TABLE step (id bigint PRIMARY KEY, run_id bigint, FOREIGN KEY (run_id) REFERENCES run (id) ON DELETE {action});
+         CREATE TABLE part (id bigint PRIMARY KEY, step_id bigint, FOREIGN KEY (step_id) REFERENCES step (id) ON DELETE {action});
+         CREATE INDEX step_run ON step (run_id);
+         CREATE INDEX part_step ON part (step_id);
+         CREATE INDEX run_ended ON run (ended, id);"
+    );
+    let spec = SPEC.replace("ARCHIVE", &archive.to_string()) + strategy;
+    let mut database = Installation::of(dialect, &schema, &graph_of(&spec));
+    database.arm();
+    // Where there are few rows, a scan looks cheap, and locks them all.
+    let many = |values: &str| {
+        let rows = (FILL..FILL + 300).map(|id| format!("({id}, {values})"));
+        rows.collect::<Vec<_>>().join(", ")
+    };
+    let rows = format!(
+        "INSERT INTO run VALUES (1, 1, '2020-01-01'), (2, 1, '2020-01-02'), {};
+         INSERT INTO step VALUES (10, 1), (11, 1), (20, 2), {};
+         INSERT INTO part VALUES (100, 10), (110, 11), (200, 20), {}",
+        many("0, '2999-01-01'"),
+        many("1000"),
+        many("1000"),
+    );
+    keyed::load(&mut database, &["part", "step", "run"], &rows, &[]);
+    let analyze = match dialect {
+        Dialect::Postgres => "ANALYZE",
+        Dialect::Mysql | Dialect::Mariadb => "ANALYZE TABLE run, step, part",
+    };
+    database.session.query(analyze, &[]).expect("statistics");
+    // Longer than any machine takes for what happens meanwhile.
+    database
+        .set_setting("lock_timeout", 60_000)
+        .expect("a setting");
+    database
+}
+
+/// What a call answers that waits for what another session has done and not committed.
+fn meanwhile(
+    database: &mut Installation,
+    does: &str,
+    routine: &'static str,
+    options: Value,
+) -> Value {
+    meanwhile_too(database, does, routine, options, || ())
+}
+
+/// The same where something else happens before that session lets go.
+fn meanwhile_too(
+    database: &mut Installation,
+    does: &str,
+    routine: &'static str,
+    options: Value,
+    happens: impl FnOnce(),
+) -> Value {
+    let mut rival = database.connect();
+    rival.execute("BEGIN").expect("a transaction");
+    rival.execute(does).expect("a statement");
+    let (runner, _, number) = database.call_aside(routine, options);
+    let waits = match database.dialect {
+        Dialect::Postgres => format!(
+            "SELECT COUNT(*) FROM pg_stat_activity WHERE pid = {number} AND wait_event_type = 'Lock'"
+        ),
+        Dialect::Mysql | Dialect::Mariadb => format!(
+            "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = {number} AND trx_state = 'LOCK WAIT'"
+        ),
+    };
+    until("the batch waits for a row", || {
+        // InnoDB tells anew what nobody has asked for in the last tenth of a second.
+        thread::sleep(Duration::from_millis(150));
+        assert!(!runner.is_finished(), "it did not wait");
+        Ok(database.number(&waits) > 0)
+    })
+    .expect("it waits");
+    happens();
+    rival.execute("COMMIT").expect("it lets go");
+    runner.join().expect("no panic").1.expect("an answer")
+}
+
+fn left(database: &mut Installation) -> Rows {
+    let mut rows = keyed::left(database, &TABLES);
+    rows.retain(|(_, id)| *id < FILL);
+    rows
+}
+
+fn archived(database: &mut Installation, table: &str) -> Vec<String> {
+    database.texts(&format!("SELECT id FROM W.archive_{table} ORDER BY id"))
+}
+
+/// Below a step that has parts, and below one that has none.
+const COMES: &str = "INSERT INTO part VALUES (101, 10), (300, 12)";
+
+/// A step without parts.
+const STEP: &str = "INSERT INTO step VALUES (12, 1)";
+
+fn what_comes_below_a_step_goes_with_it(dialect: Dialect) {
+    for strategy in STRATEGIES {
+        // Where none was there before, a look finds nothing to delete.
+        for (archive, action, bare) in [
+            (true, "CASCADE", true),
+            (true, "NO ACTION", false),
+            (false, "CASCADE", false),
+            (false, "NO ACTION", true),
+        ] {
+            let context = format!("{strategy}{archive} {action} {bare}");
+            let mut database = database(dialect, strategy, archive, action);
+            database.execute(STEP);
+            if bare {
+                database.execute(&format!("DELETE FROM part WHERE id < {FILL}"));
+            }
+            let answer = meanwhile(&mut database, COMES, "run", json!({}));
+            let mut parts = vec!["101", "300"];
+            if !bare {
+                parts.extend(["100", "110", "200"]);
+                parts.sort_unstable();
+            }
+            all_went(&mut database, &answer, &parts, &context);
+            if archive {
+                assert_eq!(archived(&mut database, "part"), parts, "{context}");
+                assert_eq!(archived(&mut database, "step"), ["10", "11", "12", "20"]);
+            }
+        }
+    }
+}
+
+/// That a run has deleted all that was due at once, and has counted these parts.
+fn all_went(database: &mut Installation, answer: &Value, parts: &[&str], context: &str) {
+    let rule = &answer["rules"][0];
+    assert_eq!(answer["status"], "done", "{context}: {answer}");
+    assert_eq!(rule["families"], 2, "{context}: {answer}");
+    let tables = json!({"part": parts.len(), "step": 4, "run": 2});
+    assert_eq!(rule["tables"], tables, "{context}: {answer}");
+    assert_eq!(rule["skipped"], json!({}), "{context}: {answer}");
+    assert_eq!(left(database), Rows::new(), "{context}: {answer}");
+}
+
+/// The rival holds one step, and another session brings a part of one that the batch comes to later: that session waits for the
+/// batch, or the batch takes the part.
+fn what_comes_while_a_batch_waits_for_a_step_goes_with_its_own(dialect: Dialect) {
+    for strategy in STRATEGIES {
+        for (archive, action) in [(true, "CASCADE"), (false, "NO ACTION")] {
+            let context = format!("{strategy}{archive} {action}");
+            let mut database = database(dialect, strategy, archive, action);
+            database.execute(STEP);
+            let mut other = database.connect();
+            other
+                .execute(match dialect {
+                    Dialect::Postgres => "SET lock_timeout = '1s'",
+                    Dialect::Mysql | Dialect::Mariadb => "SET innodb_lock_wait_timeout = 1",
+                })
+                .expect("a setting");
+            let mut came = [false, false];
+            let holds = "SELECT id FROM step WHERE id = 11 FOR UPDATE";
+            let answer = meanwhile_too(&mut database, holds, "run", json!({}), || {
+                for (came, step) in came.iter_mut().zip([10, 12]) {
+                    let part = format!("INSERT INTO part VALUES ({step}9, {step})");
+                    *came = other.execute(&part).is_ok();
+                }
+            });
+            let mut parts = vec!["100", "110", "200"];
+            parts.extend(came[0].then_some("109"));
+            parts.extend(came[1].then_some("129"));
+            parts.sort_unstable();
+            all_went(&mut database, &answer, &parts, &context);
+            if archive {
+                assert_eq!(archived(&mut database, "part"), parts, "{context}");
+            }
+        }
+    }
+}
+
+fn what_comes_below_a_step_goes_with_it_by_a_purge(dialect: Dialect) {
+    for strategy in STRATEGIES {
+        let mut database = database(dialect, strategy, true, "CASCADE");
+        database.execute(STEP);
+        let purge = json!({"key": [1]});
+        let answer = meanwhile(&mut database, COMES, "purge", purge);
+        let tables = json!({"part": 4, "step": 3, "run": 1});
+        assert_eq!(answer["rules"][0]["tables"], tables, "{strategy}: {answer}");
+        let parts = ["100", "101", "110", "300"];
+        assert_eq!(archived(&mut database, "part"), parts, "{strategy}");
+    }
+}

@@ -54,7 +54,7 @@ pub const STATUSES: [Outcome; 6] = [
 ];
 
 /// Why a run ended: `reason` of a run.
-pub const STOPS: [Outcome; 14] = [
+pub const STOPS: [Outcome; 15] = [
     outcome(
         "nothing left",
         "Nothing that is due may still be deleted.",
@@ -85,6 +85,11 @@ pub const STOPS: [Outcome; 14] = [
         "paused",
         "Somebody paused windrow.",
         "`windrow resume`, once the reason for the pause is gone; `windrow status` shows it.",
+    ),
+    outcome(
+        "an installation is not finished",
+        "An installation began during the run; the first file of a rule that it had not applied yet follows.",
+        "Once it has finished, the next run continues. If it broke off: `windrow install`.",
     ),
     outcome(
         "rule %s is %s",
@@ -206,7 +211,7 @@ pub const WAITS: [Outcome; 15] = [
 ];
 
 /// Why no run begins: `reason` of a document with the status `refused`, and table `refusal` for scheduled runs.
-pub const REFUSALS: [Outcome; 16] = [
+pub const REFUSALS: [Outcome; 17] = [
     outcome(
         "paused by",
         "Somebody paused windrow; who, since when and why follow.",
@@ -241,6 +246,12 @@ pub const REFUSALS: [Outcome; 16] = [
         "catalog changed",
         "What acts on the tables has changed since windrow was armed: a trigger, a foreign key, a rule, a partition.",
         "`windrow check --database` says what; add it to the spec, or remove it, then `windrow install` and `windrow arm`.",
+    ),
+    outcome(
+        "an installation is not finished",
+        "It is under way, or broke off; the first file of a rule that it has not applied follows. Until then the statements of a rule may \
+         not be those of the spec.",
+        "Let it finish, or `windrow install`.",
     ),
     outcome(
         "no window is open",

@@ -36,6 +36,7 @@ mod forward;
 mod from_plain;
 mod generated;
 mod guard;
+mod halfway;
 mod harness;
 mod hatch;
 mod heavy;
@@ -144,6 +145,7 @@ harness::tests! {
         from_plain::tests,
         generated::tests,
         guard::tests,
+        halfway::tests,
         hatch::tests,
         heavy::tests,
         held::tests,

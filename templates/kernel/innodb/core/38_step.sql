@@ -107,6 +107,9 @@ BEGIN
         CALL window_state(p_run, o_state);
     END IF;
     IF o_state IS NULL THEN
+        CALL unfinished(o_state);
+    END IF;
+    IF o_state IS NULL THEN
         CALL rule_paused(p_rule, o_state);
     END IF;
 END;

@@ -308,7 +308,8 @@ BEGIN
     INSERT INTO work_check (position, check_name, object, severity, detail)
     SELECT 5, 'catalog', c.spec, 'violation', CONCAT(v_error, '; runs refuse')
     FROM control AS c
-    WHERE v_error LIKE 'catalog changed%';
+    WHERE v_error LIKE 'catalog changed%'
+       OR v_error LIKE 'an installation is not finished%';
 
     INSERT INTO work_check (position, check_name, object, severity, detail)
     SELECT 6, 'policy', CONCAT(p.rule, ' ', p.scope), 'violation',

@@ -367,6 +367,29 @@ $windrow$;
 COMMENT ON FUNCTION note_clean(jsonb) IS
     'Notes an answer of catalog_now() if nothing acts that the spec does not know.';
 
+-- unfinished: while an installation is under way, or after it broke off, keys may be accounted for that the statements of a rule do not
+-- know yet. Each file says at its end which routines it has made; the first one forgets that.
+--# create function unfinished
+CREATE OR REPLACE FUNCTION unfinished()
+RETURNS text
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    RETURN (
+        SELECT format('an installation is not finished: it has not applied %s', f.file)
+        FROM rule AS r
+        CROSS JOIN LATERAL (SELECT format('30_%s.sql', r.rule) AS file) AS f
+        WHERE NOT EXISTS (SELECT FROM known_routine AS k WHERE k.file = f.file)
+        ORDER BY r.position
+        LIMIT 1
+    );
+END
+$windrow$;
+--# comment on function unfinished
+COMMENT ON FUNCTION unfinished() IS
+    'Which file of a rule an installation that has begun has not applied; NULL if there is none.';
+
 -- unaccounted: why no run may start, by the catalog. What was there when windrow was armed counts only where it was armed.
 --# create function unaccounted
 CREATE OR REPLACE FUNCTION unaccounted()
@@ -379,6 +402,7 @@ DECLARE
     v_clean boolean := EXISTS (SELECT FROM catalog_state AS s WHERE s.run_id = -1 AND s.state = v_now);
 BEGIN
     RETURN coalesce(
+        unfinished(),
         CASE WHEN NOT v_clean THEN stranger() END,
         (
             SELECT 'catalog changed: ' || replaced(a.state, v_now)
@@ -391,8 +415,8 @@ END
 $windrow$;
 --# comment on function unaccounted
 COMMENT ON FUNCTION unaccounted() IS
-    'The first thing in the catalog by which a deletion would reach further than the spec says, or a table that is not the one that was '
-    'armed; NULL if there is none.';
+    'An installation that is not finished, the first thing in the catalog by which a deletion would reach further than the spec says, or a '
+    'table that is not the one that was armed; NULL if there is none.';
 
 -- check_catalog: a manual run, a purge and arm() get an error.
 --# create function check_catalog
@@ -408,6 +432,9 @@ BEGIN
         RAISE EXCEPTION '%', v_reason
             USING ERRCODE = '55000', HINT = format('Rows of the one before are left as they were. Look at both tables, then CALL '
                 '%I.arm().', current_schema());
+    ELSIF v_reason = unfinished() THEN
+        RAISE EXCEPTION '%', v_reason
+            USING ERRCODE = '55000', HINT = 'Let it finish, or run windrow install again.';
     ELSIF v_reason IS NOT NULL THEN
         RAISE EXCEPTION '%', v_reason
             USING ERRCODE = '55000', HINT = 'Rows would be deleted or changed uncounted. Say in the spec what happens to them and run '
@@ -438,9 +465,11 @@ BEGIN
     IF v_now = v_then THEN
         RETURN;
     END IF;
+    -- What an installation has accounted for meanwhile, its statements may not know yet.
     v_why := coalesce(
         stranger(),
-        replaced(v_then, v_now)
+        replaced(v_then, v_now),
+        unfinished()
     );
     IF v_why IS NOT NULL THEN
         RAISE EXCEPTION 'catalog changed: %', v_why

@@ -282,7 +282,7 @@ BEGIN
         UNION ALL
         SELECT 5, 'catalog', c.spec, 'violation', 1, unaccounted() || '; runs refuse'
         FROM control AS c
-        WHERE starts_with(unaccounted(), 'catalog changed')
+        WHERE unaccounted() ~ '^(catalog changed|an installation is not finished)'
         UNION ALL
         SELECT 6, 'policy', p.rule || ' ' || p.scope, 'violation', 1,
             format('its retention of %s s is below the minimum of %s s', p.retention_seconds, m.minimum)

@@ -30,6 +30,16 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["acting::SERVER::what_acts_is_told_before_a_run"],
     },
     Defect {
+        name: "halfway-unseen",
+        what: "a run starts while an installation is under way, with statements that do not know what is accounted for",
+        postgres: &[edit(
+            "WHERE NOT EXISTS (SELECT FROM known_routine AS k WHERE k.file = f.file)",
+            "WHERE false",
+        )],
+        mysql: &[edit("COUNT(*) > COUNT(k.file) OR COUNT(*) = 0", "false")],
+        noticed_by: &["halfway::SERVER::nothing_goes_before_an_installation_is_finished"],
+    },
+    Defect {
         name: "clean-for-ever",
         what: "what acts is not looked for once nothing has acted, whatever the catalog says by now",
         postgres: &[edit(

@@ -1,0 +1,163 @@
+//! An installation that broke off: what the new spec accounts for, the statements of the old one may not know. Nothing is deleted
+//! before it is finished.
+
+use serde_json::json;
+use windrow::dialect::Dialect;
+
+use crate::harness::tests;
+use crate::support::database::is_numbered;
+use crate::support::graphs::graph_of;
+use crate::support::installation::{Installation, home_of, violations};
+
+tests! {
+    each_server: [
+        nothing_goes_before_an_installation_is_finished,
+    ],
+    every_server: [
+        verify_tells_of_an_installation_that_broke_off,
+        a_run_ends_where_an_installation_begins,
+    ],
+}
+
+/// A run has steps.
+const SPEC: &str = r#"
+name = "halfway"
+
+[tables]
+run  = { key = "id bigint" }
+step = { parents = ["run_id -> run.id"] }
+
+[rules.history]
+strategy  = "end-time"
+root      = "run"
+final     = { state = 1 }
+end_time  = "ended"
+retention = { default = "30d" }
+"#;
+
+/// What a migration of the application adds, whose rows keep a run.
+const NOTE: &str = "\n[tables.note]\nparents = [\"run_id -> run.id restrict\"]\n";
+
+fn database(dialect: Dialect) -> Installation {
+    let time = match dialect {
+        Dialect::Postgres => "timestamp",
+        Dialect::Mysql | Dialect::Mariadb => "datetime(6)",
+    };
+    let schema = format!(
+        "CREATE TABLE run (id bigint PRIMARY KEY, state integer, ended {time});
+         CREATE TABLE step (id bigint PRIMARY KEY, run_id bigint);
+         CREATE INDEX step_run ON step (run_id);
+         INSERT INTO run VALUES (1, 1, '2020-01-01'), (2, 1, '2020-01-01');
+         INSERT INTO step VALUES (10, 1), (20, 2)"
+    );
+    let mut database = Installation::of(dialect, &schema, &graph_of(SPEC));
+    database.arm();
+    database
+}
+
+/// The table of the migration, with a row for the first run.
+const MIGRATION: &str = "CREATE TABLE note (id bigint PRIMARY KEY, run_id bigint, FOREIGN KEY (run_id) REFERENCES run (id) ON DELETE CASCADE);
+    INSERT INTO note VALUES (100, 1)";
+
+/// Applies the files of the new spec, or of the old one, as far as one of them, without that.
+fn applied(database: &mut Installation, added: &str, stop: &str) {
+    let bundle = database.bundle(&graph_of(&(SPEC.to_owned() + added)));
+    let home = home_of(&mut database.session);
+    for file in &bundle.files {
+        if file.path.contains(stop) {
+            break;
+        }
+        if is_numbered(&file.path) && !file.path.contains("/90_") {
+            for statement in &file.statements {
+                let done = database.session.execute(&statement.sql);
+                done.unwrap_or_else(|error| panic!("{}: {error:#}", statement.what));
+            }
+        }
+    }
+    // A session of an installation that broke off is gone.
+    if database.dialect == Dialect::Postgres {
+        database
+            .execute("RESET ROLE; RESET search_path; RESET lock_timeout; RESET statement_timeout");
+    }
+    if let Some(home) = home {
+        database.execute(&home);
+    }
+}
+
+const SAID: &str = "an installation is not finished: it has not applied 30_history.sql";
+
+fn nothing_goes_before_an_installation_is_finished(dialect: Dialect) {
+    let said = SAID;
+    for stop in ["/12_settings", "/20_indexes", "/30_history"] {
+        let mut database = database(dialect);
+        database.execute(MIGRATION);
+        // The old spec does not know the key.
+        let refused = database.run(json!({})).expect_err("a stranger").to_string();
+        assert!(refused.contains("note"), "{refused}");
+        applied(&mut database, NOTE, stop);
+        for routine in ["run", "purge"] {
+            let options = if routine == "run" {
+                json!({})
+            } else {
+                json!({"key": [1]})
+            };
+            let refused = database.call(routine, options);
+            let refused = format!("{:#}", refused.expect_err("an installation under way"));
+            assert!(
+                refused.contains(said) || stop == "/12_settings" && dialect != Dialect::Postgres,
+                "{stop}: {refused}"
+            );
+        }
+        let scheduled = database.run(json!({"trigger": "SCHEDULED"}));
+        if stop != "/12_settings" {
+            let scheduled = scheduled.expect("an answer");
+            assert_eq!(scheduled["reason"], said, "{stop}: {scheduled}");
+        }
+        assert_eq!(database.number("SELECT COUNT(*) FROM run"), 2, "{stop}");
+        assert_eq!(database.number("SELECT COUNT(*) FROM note"), 1, "{stop}");
+        // The whole of it.
+        applied(&mut database, NOTE, "/99");
+        let run = database.run(json!({})).expect("a run");
+        assert_eq!(run["rules"][0]["families"], 1, "{stop}: {run}");
+        assert_eq!(database.texts("SELECT id FROM run"), ["1"], "{stop}");
+        assert_eq!(database.number("SELECT COUNT(*) FROM note"), 1, "{stop}");
+    }
+}
+
+/// The migration comes while a run rests, and the installation breaks off.
+fn a_run_ends_where_an_installation_begins(dialect: Dialect) {
+    let mut database = database(dialect);
+    database
+        .set_setting("batch_families", 1)
+        .expect("a setting");
+    let run = database.run_meanwhile(json!({}), |database| {
+        let left = database.texts("SELECT id FROM run").concat();
+        database.execute(&MIGRATION.replace("(100, 1)", &format!("(100, {left})")));
+        applied(database, NOTE, "/20_indexes");
+    });
+    match run {
+        Ok(run) => {
+            let reason = run["reason"].as_str().unwrap_or_default();
+            assert!(reason.contains(SAID), "{run}");
+            assert_eq!(run["rules"][0]["families"], 1, "{run}");
+        }
+        // MariaDB reads all tables of the spec, and the rights on the new one come later.
+        Err(error) => assert!(format!("{error:#}").contains("`note`"), "{error:#}"),
+    }
+    assert_eq!(database.number("SELECT COUNT(*) FROM run"), 1);
+    assert_eq!(database.number("SELECT COUNT(*) FROM note"), 1);
+}
+
+fn verify_tells_of_an_installation_that_broke_off(dialect: Dialect) {
+    let mut database = database(dialect);
+    applied(&mut database, "", "/30_history");
+    let verify = database.call("verify", json!({})).expect("a verification");
+    let found = violations(&verify);
+    let told = found
+        .iter()
+        .any(|it| it["detail"].to_string().contains(SAID));
+    assert!(told, "{found:#?}");
+    applied(&mut database, "", "/99");
+    let verify = database.call("verify", json!({})).expect("a verification");
+    assert_eq!(violations(&verify).len(), 0, "{verify}");
+}

@@ -211,7 +211,7 @@ pub const WAITS: [Outcome; 15] = [
 ];
 
 /// Why no run begins: `reason` of a document with the status `refused`, and table `refusal` for scheduled runs.
-pub const REFUSALS: [Outcome; 17] = [
+pub const REFUSALS: [Outcome; 18] = [
     outcome(
         "paused by",
         "Somebody paused windrow; who, since when and why follow.",
@@ -252,6 +252,12 @@ pub const REFUSALS: [Outcome; 17] = [
         "It is under way, or broke off; the first file of a rule that it has not applied follows. Until then the statements of a rule may \
          not be those of the spec.",
         "Let it finish, or `windrow install`.",
+    ),
+    outcome(
+        "no foreign key is checked",
+        "PostgreSQL: the session has `session_replication_role = replica`, as one that applies what was replicated: keys that refuse a \
+         deletion would not.",
+        "`SET session_replication_role = origin`, or another session.",
     ),
     outcome(
         "no window is open",

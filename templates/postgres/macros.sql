@@ -293,13 +293,15 @@ $windrow$;
 WHERE p.{{ edge.via.key }}{% else %}WHERE t.{{ edge.column }}{% endif %} = ANY ({{ keys }}){{ edge.unless }}
 {%- endcomponent w.named_by %}
 
-{#- The keys of a table whose rows are deleted, for the tables below it. Where some are kept, those to delete are locked: they can still be deleted then.
-    Where a foreign key refers to them, all are locked before: whoever brings a row below one of them holds it until that row is there to be read. -#}
+{#- The keys of a table whose rows are deleted, for the tables below it. Where some are kept, those to delete are locked: they can
+    still be deleted then. Where a foreign key refers to them, all are locked before: whoever brings a row below one of them holds it
+    until that row is there to be read. -#}
 {% component w.collect(collect, control) -%}
 {%- if collect.referenced and not collect.locks %}
 {%- for edge in collect.edges %}
 {%- filter fit %}
-«‹PERFORM› FROM {{ collect.table }} AS t {{ <w.named_by edge keys={edge.keys} /> }} ‹AND {{ control }}.is_referenced({{ collect.table_literal }})› FOR UPDATE OF t»;
+«‹PERFORM› FROM {{ collect.table }} AS t {{ <w.named_by edge keys={edge.keys} /> }}
+  ‹AND {{ control }}.is_referenced({{ collect.table_literal }})› FOR UPDATE OF t»;
 {%- endfilter %}
 {%- endfor %}
 {%- endif %}

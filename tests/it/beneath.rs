@@ -20,6 +20,12 @@ tests! {
         what_comes_below_a_step_goes_with_it_by_a_purge,
         what_comes_while_a_batch_waits_for_a_step_goes_with_its_own,
     ],
+    on_postgres: [
+        a_session_that_checks_no_foreign_key_deletes_nothing,
+    ],
+    on_mariadb: [
+        a_session_that_looks_into_the_past_deletes_what_is_there_now,
+    ],
 }
 
 /// A run has steps, and these have parts.
@@ -232,5 +238,81 @@ fn what_comes_below_a_step_goes_with_it_by_a_purge(dialect: Dialect) {
         assert_eq!(answer["rules"][0]["tables"], tables, "{strategy}: {answer}");
         let parts = ["100", "101", "110", "300"];
         assert_eq!(archived(&mut database, "part"), parts, "{strategy}");
+    }
+}
+
+/// As one that applies what was replicated: not even a key that the spec does not know would refuse.
+fn a_session_that_checks_no_foreign_key_deletes_nothing() {
+    let mut database = database(Dialect::Postgres, STRATEGIES[0], true, "NO ACTION");
+    database.execute(
+        "CREATE TABLE bill (id bigint PRIMARY KEY, run_id bigint REFERENCES run (id));
+         INSERT INTO bill VALUES (1, 2)",
+    );
+    let before = left(&mut database);
+    let said = "no foreign key is checked: session_replication_role is replica";
+    database.execute("SET session_replication_role = replica");
+    let calls = [
+        ("run", json!({})),
+        ("run", json!({"dry_run": true})),
+        ("purge", json!({"key": [2]})),
+        ("arm", json!({})),
+    ];
+    for (routine, options) in calls {
+        let refused = match routine {
+            "arm" => database.attempt("CALL W.arm()"),
+            _ => database.call(routine, options).map(drop),
+        };
+        let refused = format!("{:#}", refused.expect_err("no keys"));
+        assert!(refused.contains(said), "{routine}: {refused}");
+    }
+    let run = database
+        .run(json!({"trigger": "SCHEDULED"}))
+        .expect("a run");
+    assert_eq!(run["reason"], said, "{run}");
+    assert_eq!(left(&mut database), before);
+
+    database.execute("RESET session_replication_role");
+    let run = database.run(json!({})).expect("a run");
+    assert_eq!(run["rules"][0]["families"], 1, "{run}");
+    database.execute("SET session_replication_role = replica");
+    let restore = database.call("archive_restore", json!({"run": run["run"]}));
+    let refused = format!("{:#}", restore.expect_err("no keys"));
+    assert!(refused.contains(said), "{refused}");
+
+    // Where there are none, nothing is missed.
+    database.execute(
+        "DROP TABLE bill; ALTER TABLE part DROP CONSTRAINT part_step_id_fkey; ALTER TABLE step DROP CONSTRAINT step_run_id_fkey",
+    );
+    let run = database.run(json!({})).expect("a run");
+    assert_eq!(run["rules"][0]["families"], 1, "{run}");
+    assert_eq!(left(&mut database), Rows::new());
+}
+
+/// A look at a table WITH SYSTEM VERSIONING would find nothing of what came later, and nothing would be deleted.
+fn a_session_that_looks_into_the_past_deletes_what_is_there_now() {
+    for strategy in STRATEGIES {
+        let mut database = database(Dialect::Mariadb, strategy, false, "NO ACTION");
+        let key = database.texts(
+            "SELECT constraint_name FROM information_schema.referential_constraints
+             WHERE constraint_schema = DATABASE() AND table_name = 'part'",
+        );
+        database.execute(&format!(
+            "ALTER TABLE part DROP FOREIGN KEY {}; ALTER TABLE part ADD SYSTEM VERSIONING",
+            key.concat()
+        ));
+        database.arm();
+        database.execute(
+            "SET SESSION time_zone = '+02:00'; SET SESSION system_versioning_asof = '2001-02-03 04:05:06'",
+        );
+        let preview = database.preview(json!({})).expect("a preview");
+        let run = database.run(json!({})).expect("a run");
+        let tables = json!({"part": 3, "step": 3, "run": 2});
+        assert_eq!(preview["rules"][0]["tables"], tables, "{preview}");
+        assert_eq!(run["rules"][0]["tables"], tables, "{run}");
+        // The session has its past again.
+        let asof = database.texts("SELECT @@SESSION.system_versioning_asof");
+        assert_eq!(asof, ["2001-02-03 04:05:06.000000"]);
+        database.execute("SET SESSION system_versioning_asof = DEFAULT");
+        assert_eq!(left(&mut database), Rows::new(), "{run}");
     }
 }

@@ -122,6 +122,25 @@ COMMENT ON VIEW keys_on IS
     'and those that act when a column is set (event; confdeltype: what they do then); keys of partitions on the referring side are '
     'left out.';
 
+-- keys_off: a session that applies what others have replicated looks at no foreign key: none would refuse what it has to, and a row could
+-- lose the one that it refers to.
+--# create function keys_off
+CREATE OR REPLACE FUNCTION keys_off()
+RETURNS text
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    RETURN CASE
+        WHEN current_setting('session_replication_role') = 'replica' AND EXISTS (SELECT FROM keys_on)
+            THEN 'no foreign key is checked: session_replication_role is replica'
+    END;
+END
+$windrow$;
+--# comment on function keys_off
+COMMENT ON FUNCTION keys_off() IS
+    'Why this session may not delete or bring back rows to which foreign keys refer; NULL if it may.';
+
 -- strangers: what the server would do, in addition to windrow and without being in the spec, when a row is deleted: rows would
 -- be deleted or changed without a rule, a count or a copy. A migration of the application may add such a thing at any time.
 -- Its joins, and those of catalog_now(), are written in the order in which they are done: to look for another one took the server
@@ -403,6 +422,7 @@ DECLARE
 BEGIN
     RETURN coalesce(
         unfinished(),
+        keys_off(),
         CASE WHEN NOT v_clean THEN stranger() END,
         (
             SELECT 'catalog changed: ' || replaced(a.state, v_now)
@@ -415,8 +435,8 @@ END
 $windrow$;
 --# comment on function unaccounted
 COMMENT ON FUNCTION unaccounted() IS
-    'An installation that is not finished, the first thing in the catalog by which a deletion would reach further than the spec says, or a '
-    'table that is not the one that was armed; NULL if there is none.';
+    'An installation that is not finished, a session that checks no foreign keys, the first thing in the catalog by which a deletion would '
+    'reach further than the spec says, or a table that is not the one that was armed; NULL if there is none.';
 
 -- check_catalog: a manual run, a purge and arm() get an error.
 --# create function check_catalog
@@ -432,6 +452,9 @@ BEGIN
         RAISE EXCEPTION '%', v_reason
             USING ERRCODE = '55000', HINT = format('Rows of the one before are left as they were. Look at both tables, then CALL '
                 '%I.arm().', current_schema());
+    ELSIF v_reason = keys_off() THEN
+        RAISE EXCEPTION '%', v_reason
+            USING ERRCODE = '55000', HINT = 'SET session_replication_role = origin, or call it in another session.';
     ELSIF v_reason = unfinished() THEN
         RAISE EXCEPTION '%', v_reason
             USING ERRCODE = '55000', HINT = 'Let it finish, or run windrow install again.';

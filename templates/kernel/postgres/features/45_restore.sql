@@ -616,6 +616,10 @@ DECLARE
 BEGIN
     PERFORM check_caller(session_user, true);
     PERFORM check_options(p_options, ARRAY['run', 'rule', 'key', 'max_rows']);
+    IF keys_off() IS NOT NULL THEN
+        RAISE EXCEPTION '%', keys_off()
+            USING ERRCODE = '55000', HINT = 'SET session_replication_role = origin, or call it in another session.';
+    END IF;
     SELECT o.o_run INTO v_run FROM archive_options(p_options) AS o;
     IF v_run IS NULL THEN
         RAISE EXCEPTION 'the option run is missing'

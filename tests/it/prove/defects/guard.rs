@@ -40,6 +40,25 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["halfway::SERVER::nothing_goes_before_an_installation_is_finished"],
     },
     Defect {
+        name: "keys-off-unseen",
+        what: "a session that checks no foreign key deletes all the same",
+        postgres: &[edit(
+            "current_setting('session_replication_role') = 'replica' AND EXISTS (SELECT FROM keys_on)",
+            "false",
+        )],
+        mysql: &[],
+        noticed_by: &["beneath::postgres::a_session_that_checks_no_foreign_key_deletes_nothing"],
+    },
+    Defect {
+        name: "past-looked-at",
+        what: "a session of MariaDB that looks into the past cleans what was there then",
+        postgres: &[],
+        mysql: &[edit("SET SESSION system_versioning_asof = DEFAULT;", "")],
+        noticed_by: &[
+            "beneath::mariadb::a_session_that_looks_into_the_past_deletes_what_is_there_now",
+        ],
+    },
+    Defect {
         name: "clean-for-ever",
         what: "what acts is not looked for once nothing has acted, whatever the catalog says by now",
         postgres: &[edit(

@@ -267,7 +267,7 @@ BEGIN
 END;
 
 -- settle, unsettle: what the caller's session may have set and a run must not meet: chained transactions, foreign keys
--- that are not checked, deletions that are taken for a slip of the keyboard, short texts, waits of minutes, no autocommit.
+-- that are not checked, deletions that are taken for a slip of the keyboard, short texts, waits of minutes, no autocommit, a past.
 -- ease: the same for what may be called in a transaction of the caller.
 --# create procedure settings_of_session
 CREATE PROCEDURE settings_of_session(IN p_reads varchar(40), OUT o_before longtext)
@@ -291,6 +291,7 @@ BEGIN
         @@SESSION.optimizer_search_depth,
         /*M! IF(@@SESSION.sql_if_exists, 1, 0), */
         /*!80000 IF(FIND_IN_SET('derived_merge=on', @@SESSION.optimizer_switch), 1, 0), */
+        /*M! @@SESSION.system_versioning_asof, */
         @@SESSION.time_zone
     );
 END;
@@ -312,6 +313,8 @@ BEGIN
     --+ planner.sql
     -- Or MariaDB reads CREATE TABLE ... LIKE as a table without columns.
     /*M! SET SESSION sql_if_exists = 0; */
+    -- A look at a table WITH SYSTEM VERSIONING would see what it was then.
+    /*M! SET SESSION system_versioning_asof = DEFAULT; */
     SET SESSION time_zone = '+00:00';
 END;
 --# create procedure ease
@@ -362,6 +365,9 @@ BEGIN
         /*M! SET SESSION sql_if_exists = CAST(v_before AS unsigned); */
         /*!80000 SET SESSION optimizer_switch = IF(v_before = '1', 'derived_merge=on', 'derived_merge=off'); */
         SET SESSION time_zone = SUBSTRING_INDEX(p_before, ',', -1);
+        -- It is said in that zone.
+        SET v_before = SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', -2), ',', 1);
+        /*M! IF v_before <> 'DEFAULT' THEN SET SESSION system_versioning_asof = v_before; END IF; */
         SET v_reads = SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 10), ',', -1);
         IF v_reads <> '' THEN
             CALL read_on(v_reads, v_before);

@@ -47,16 +47,14 @@ pub(super) const DEFECTS: &[Defect] = &[
             "false",
         )],
         mysql: &[],
-        noticed_by: &["beneath::postgres::a_session_that_checks_no_foreign_key_deletes_nothing"],
+        noticed_by: &["beneath::a_session_that_checks_no_foreign_key_deletes_nothing"],
     },
     Defect {
         name: "past-looked-at",
         what: "a session of MariaDB that looks into the past cleans what was there then",
         postgres: &[],
         mysql: &[edit("SET SESSION system_versioning_asof = DEFAULT;", "")],
-        noticed_by: &[
-            "beneath::mariadb::a_session_that_looks_into_the_past_deletes_what_is_there_now",
-        ],
+        noticed_by: &["beneath::a_session_that_looks_into_the_past_deletes_what_is_there_now"],
     },
     Defect {
         name: "clean-for-ever",

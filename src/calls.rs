@@ -415,6 +415,14 @@ impl Calls {
         }
     }
 
+    /// From here on no statement of the session waits long for a lock, and those wait who come after it.
+    pub fn impatient(&self) -> &'static str {
+        match self.dialect {
+            Dialect::Postgres => "SET lock_timeout = '2s'",
+            Dialect::Mysql | Dialect::Mariadb => "SET SESSION lock_wait_timeout = 2",
+        }
+    }
+
     /// A setting that ends the session when its client is gone, for servers and systems that have it.
     pub fn watch_client(&self) -> Option<&'static str> {
         match self.dialect {

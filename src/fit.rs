@@ -25,7 +25,7 @@ use crate::render::home;
 pub use codes::{CODES, explain};
 pub use columns::{are_unsaid, key_kind, live_kind};
 pub use finding::{Finding, Severity};
-pub use indexes::{lacks, serving};
+pub use indexes::{hides, lacks, replaced, serving};
 pub use kinds::kind_name;
 pub(crate) use kinds::{has_fractions, is_whole, small};
 pub use mysql::unknown_zone;

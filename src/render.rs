@@ -14,7 +14,7 @@ use templates::{Shown, Templates};
 
 pub use acting::sets;
 pub use changes::{Change, changes};
-pub use indexes::{IndexStatement, expressions, index_name, index_statements};
+pub use indexes::{IndexName, IndexStatement, expressions, index_statements};
 pub use kernel::planner;
 pub use names::{control_name, home, meaning, named_zones, role_name, run_lock, sha256};
 pub use orphan_guard::guard_triggers;

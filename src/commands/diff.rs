@@ -3,9 +3,11 @@
 use std::path::Path;
 
 use super::answer::{Exit, show};
+use super::overlap;
 use super::session::Session;
 use crate::answers::Differences;
 use crate::bundle::Bundle;
+use crate::catalog::Catalog;
 use crate::cli::WithOutput;
 use crate::drift::{self, Drift, Kind, State};
 use crate::failure::{self, Failure};
@@ -68,7 +70,7 @@ pub(super) fn differences(
     let rows = session.database.query(objects, &[Some(&control)])?;
     let mut found = drift::compare(bundle, session.server.dialect, &rows);
     found.extend(deviations(session, bundle, ui)?);
-    found.extend(outside(session)?);
+    found.extend(outside(session, ui)?);
     if session.is_of_another_spec() {
         found.push(Drift {
             kind: Kind::Spec,
@@ -131,8 +133,30 @@ fn deviations(session: &mut Session, bundle: &Bundle, ui: &Ui) -> anyhow::Result
     Ok(found)
 }
 
+/// The indexes that were made for an earlier state of the spec, or by an earlier version, and that nobody needs.
+fn replaced(session: &mut Session, catalog: &Catalog, ui: &Ui) -> anyhow::Result<Vec<Drift>> {
+    let graph = session.graph.named_for(session.server.dialect);
+    let replaced = fit::replaced(&graph, catalog);
+    if replaced.is_empty() {
+        return Ok(Vec::new());
+    }
+    let needed = overlap::needed_indexes(session, ui)?;
+    let replaced = replaced.into_iter();
+    let left = replaced.filter(|name| needed.by(name).is_none());
+    Ok(left
+        .map(|name| Drift {
+            kind: Kind::Index,
+            name,
+            state: State::Extra,
+            detail: "left by an earlier spec or version; windrow install drops it".to_owned(),
+            diff: String::new(),
+            statement: String::new(),
+        })
+        .collect())
+}
+
 /// Drift among the application's tables: indexes that are gone, and what no longer fits the spec.
-fn outside(session: &mut Session) -> anyhow::Result<Vec<Drift>> {
+fn outside(session: &mut Session, ui: &Ui) -> anyhow::Result<Vec<Drift>> {
     let dialect = session.server.dialect;
     let graph = &session.graph.named_for(dialect);
     let mut catalog = session.database.catalog(render::home(graph, dialect))?;
@@ -152,6 +176,7 @@ fn outside(session: &mut Session) -> anyhow::Result<Vec<Drift>> {
             statement: String::new(),
         })
         .collect();
+    found.extend(replaced(session, &catalog, ui)?);
     found.extend(
         fit::compare(graph, &catalog)
             .into_iter()

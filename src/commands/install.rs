@@ -10,6 +10,7 @@ use super::answer::{Exit, tell};
 use super::check::{compare, record, stops};
 use super::overlap;
 use super::session::Session;
+use super::uninstall::patiently;
 use indexes::Ways;
 use journal::Journal;
 
@@ -55,6 +56,7 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
         .query(session.calls.tell_version(), &[Some(VERSION)])?;
     let mut journal = Journal::new(ui);
     let applied = apply_all(&mut session, &files, &ways, &mut journal)?;
+    indexes::drop_replaced(&mut session, &mut journal)?;
     let mut kinds = vec![Kind::Trigger, Kind::Routine];
     if files.iter().any(|file| name(file) == "60_schedule.sql") {
         // pg_cron's jobs are dropped with that file.
@@ -190,6 +192,8 @@ fn drop_left_over(
     let objects = session.calls.objects();
     let rows = session.database.query(objects, &[Some(&bundle.control)])?;
     let found = drift::compare(bundle, session.server.dialect, &rows);
+    // The trigger of an orphan guard is dropped with its function, under a lock of the application's table.
+    session.database.execute(session.calls.impatient())?;
     for kind in kinds {
         let left = found
             .iter()
@@ -197,14 +201,12 @@ fn drop_left_over(
         for drift in left {
             let begin = Instant::now();
             let what = format!("drop {} {}", kind.title(), drift.name);
-            session
-                .database
-                .execute(&drift.statement)
-                .map_err(|error| {
-                    Failure::new(format!("cannot {what}"))
-                        .caused_by(error)
-                        .detail(drift.statement.clone())
-                })?;
+            patiently(|| session.database.execute(&drift.statement)).map_err(|error| {
+                let failure = Failure::new(format!("cannot {what}"))
+                    .caused_by(error)
+                    .detail(drift.statement.clone());
+                failure.hint("run `windrow install` again: it continues from there")
+            })?;
             journal.done(&what, begin.elapsed());
         }
     }

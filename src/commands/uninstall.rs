@@ -151,7 +151,7 @@ fn object(statement: &Statement, took: Option<Duration>) -> DroppedObject {
 }
 
 /// Does again what waited too long for a lock of another session. In between, those get through who waited behind it.
-fn patiently(mut attempt: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<()> {
+pub(super) fn patiently(mut attempt: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<()> {
     for _ in 1..ATTEMPTS {
         match attempt() {
             Err(error) if is_lock_timeout(&error) && !interrupt::hit() => thread::sleep(PAUSE),

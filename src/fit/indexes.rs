@@ -8,13 +8,12 @@ use crate::catalog::{Catalog, CatalogIndex, CatalogTable};
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Single, Strategy, Table};
 use crate::plan::{self, IndexNeed};
-use crate::render::expressions;
+use crate::render::{IndexName, expressions};
 
 /// The index of a table by which an index is served that the plan needs, if there is one, ready for use: one of windrow's own first.
 pub fn serving(graph: &Graph, catalog: &Catalog, need: &IndexNeed) -> Option<String> {
     let live = catalog.tables.get(&graph.table(need.table).name)?;
-    let needed = needed(catalog.dialect, need);
-    let there = leading(live, &parts(needed, need, catalog.dialect));
+    let there = leading(graph, catalog.dialect, live, need);
     let usable = || there.iter().filter(|index| index.valid && index.ready);
     let own = usable().find(|index| is_ours(index));
     own.or_else(|| usable().next())
@@ -70,7 +69,7 @@ pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>
         index_finding(
             &object,
             catalog.dialect,
-            leading(live, &parts(needed, need, catalog.dialect)),
+            leading(graph, catalog.dialect, live, need),
             message,
             found,
         );
@@ -100,9 +99,11 @@ pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>
                     first.into_iter().collect::<BTreeSet<_>>() == columns
                 }
             };
-            if !live.indexes.iter().any(|index| {
-                (index.predicate.is_none() || is_ours(index)) && index.valid && leads(index)
-            }) {
+            if !live
+                .indexes
+                .iter()
+                .any(|index| index.predicate.is_none() && index.valid && leads(index))
+            {
                 let message = format!(
                     "the spec says that the application has an index on `{column}`, but there is none"
                 );
@@ -162,23 +163,85 @@ fn plain(printed: &str) -> String {
     plain
 }
 
-/// The indexes that start with these parts; a partial one serves only if windrow made it.
-fn leading<'a>(live: &'a CatalogTable, columns: &[String]) -> Vec<&'a CatalogIndex> {
+/// The indexes that start with the parts of one that is needed. One on some of the rows, or on an expression, serves only if windrow
+/// made it for this need: its name says that.
+fn leading<'a>(
+    graph: &Graph,
+    dialect: Dialect,
+    live: &'a CatalogTable,
+    need: &IndexNeed,
+) -> Vec<&'a CatalogIndex> {
+    let parts = parts(needed(dialect, need), need, dialect);
+    let wanted = IndexName::of(graph, need, dialect);
+    let serves = |index: &&CatalogIndex| {
+        index.name == wanted.name && !wanted.whole
+            || index.predicate.is_none() && !(is_ours(index) && is_expression(dialect, need))
+    };
     live.indexes
         .iter()
-        .filter(|index| index.predicate.is_none() || is_ours(index))
-        .filter(|index| {
-            let key = |key: &String| {
-                if key.contains('(') {
-                    plain(key)
-                } else {
-                    key.clone()
-                }
-            };
-            let keys: Vec<String> = index.keys.iter().map(key).collect();
-            keys.starts_with(columns)
-        })
+        .filter(serves)
+        .filter(|index| keys(index).starts_with(&parts))
         .collect()
+}
+
+/// Whether PostgreSQL has an index on an expression for a need.
+fn is_expression(dialect: Dialect, need: &IndexNeed) -> bool {
+    dialect == Dialect::Postgres && need.instead.is_some()
+}
+
+/// The parts of an index, expressions as they can be compared.
+fn keys(index: &CatalogIndex) -> Vec<String> {
+    let key = |key: &String| match key.contains('(') {
+        true => plain(key),
+        false => key.clone(),
+    };
+    index.keys.iter().map(key).collect()
+}
+
+/// PostgreSQL: the indexes that windrow made for an earlier state of the spec, or as an earlier version: those with the same columns as
+/// one that is needed, another condition or expression, and another name, where the needed one is there.
+pub fn replaced(graph: &Graph, catalog: &Catalog) -> Vec<String> {
+    if catalog.dialect != Dialect::Postgres {
+        return Vec::new();
+    }
+    let plan = plan::make(graph);
+    let needs = plan.indexes_for(true);
+    let names: Vec<IndexName> = needs
+        .iter()
+        .map(|need| IndexName::of(graph, need, catalog.dialect))
+        .collect();
+    let mut found = BTreeSet::new();
+    for (need, name) in needs.into_iter().zip(&names) {
+        let live = catalog.tables.get(&graph.table(need.table).name);
+        let Some(live) = live.filter(|_| serving(graph, catalog, need).is_some()) else {
+            continue;
+        };
+        let partial = live.indexes.iter().filter(|index| {
+            index.predicate.is_some() || index.keys.iter().any(|key| key.contains('('))
+        });
+        let others = partial.filter(|index| {
+            is_alike(index, &need.columns)
+                && name.replaces(&index.name)
+                && names.iter().all(|it| it.name != index.name)
+        });
+        found.extend(others.map(|index| index.name.clone()));
+    }
+    found.into_iter().collect()
+}
+
+/// PostgreSQL: whether an index on some of the rows has the name of one that is needed on all of them, as an earlier version named it.
+pub fn hides(graph: &Graph, catalog: &Catalog, need: &IndexNeed) -> bool {
+    let wanted = IndexName::of(graph, need, catalog.dialect);
+    let live = catalog.tables.get(&graph.table(need.table).name);
+    let mut indexes = live.into_iter().flat_map(|live| &live.indexes);
+    wanted.whole && indexes.any(|it| it.name == wanted.name && it.predicate.is_some())
+}
+
+/// Whether an index has these columns, or expressions in their place.
+fn is_alike(index: &CatalogIndex, columns: &[String]) -> bool {
+    let pairs = index.keys.iter().zip(columns);
+    let mut alike = pairs.map(|(key, column)| key.contains('(') || key == column);
+    index.keys.len() == columns.len() && alike.all(|it| it)
 }
 
 fn index_finding(

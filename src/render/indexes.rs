@@ -7,6 +7,9 @@ use crate::dialect::Dialect;
 use crate::graph::Graph;
 use crate::plan::{self, IndexNeed, Instead, Plan, Substitute};
 
+/// How many letters of a hash are in a name.
+const HASH: usize = 8;
+
 #[derive(Serialize, Clone)]
 pub(super) struct IndexView {
     pub(super) name: String,
@@ -27,6 +30,15 @@ pub(super) struct IndexView {
     /// Whether a part of it is an expression.
     pub(super) expression: bool,
     pub(super) predicates: Vec<String>,
+    /// Its columns and its condition.
+    #[serde(skip)]
+    pub(super) holds: String,
+    /// What of its name follows the table.
+    #[serde(skip)]
+    named: String,
+    /// The names of its table and its columns.
+    #[serde(skip)]
+    base: String,
     pub(super) why: String,
 }
 
@@ -57,7 +69,6 @@ pub(super) fn index_view(graph: &Graph, index: &IndexNeed, dialect: Dialect) -> 
         .flat_map(|column| std::iter::once(column).chain(otherwise(column)))
         .cloned()
         .collect();
-    let name = index_name(dialect, &table.name, &named);
     let expression = |column: &String| expressions.iter().find(|(of, _)| of == column);
     let leading: Vec<String> = columns
         .iter()
@@ -75,6 +86,22 @@ pub(super) fn index_view(graph: &Graph, index: &IndexNeed, dialect: Dialect) -> 
         })
         .collect::<Vec<_>>()
         .join(", ");
+    let predicates: Vec<String> = conditions
+        .iter()
+        .map(|condition| dialect.condition(condition))
+        .chain(
+            null.iter()
+                .map(|column| format!("{} IS NULL", dialect.ident(column))),
+        )
+        .collect();
+    let holds = holds(&columns, &predicates);
+    let mut named = named.join("_");
+    let base = whole_name(&table.name, &named);
+    // PostgreSQL knows an index by its name alone: one with another condition or expression has another name.
+    if dialect == Dialect::Postgres && (expressions.is_some() || !predicates.is_empty()) {
+        named += &format!("_{}", &sha256(&holds)[..HASH]);
+    }
+    let name = index_name(dialect, &table.name, &named);
     // Behind an index on an expression stands a hidden column, which MySQL adds together with it only where nobody writes.
     let lock = match expressions {
         None => "NONE",
@@ -99,14 +126,10 @@ pub(super) fn index_view(graph: &Graph, index: &IndexNeed, dialect: Dialect) -> 
         columns,
         leading,
         expression: expressions.is_some(),
-        predicates: conditions
-            .iter()
-            .map(|condition| dialect.condition(condition))
-            .chain(
-                null.iter()
-                    .map(|column| format!("{} IS NULL", dialect.ident(column))),
-            )
-            .collect(),
+        predicates,
+        holds,
+        named,
+        base,
         why: index.why.clone(),
         name,
     }
@@ -149,19 +172,16 @@ pub fn index_statements(graph: &Graph, dialect: Dialect) -> Vec<IndexStatement> 
         .into_iter()
         .map(|need| {
             let view = index_view(graph, need, dialect);
-            let mut holds = format!("({})", view.columns);
-            if !view.predicates.is_empty() {
-                holds += &format!(" WHERE {}", view.predicates.join(" AND "));
-            }
             let sql = match dialect {
-                Dialect::Postgres => made_concurrently(&view.ident, &view.table, &holds),
+                Dialect::Postgres => made_concurrently(&view.ident, &view.table, &view.holds),
                 Dialect::Mysql | Dialect::Mariadb => view.plain,
             };
             IndexStatement {
                 name: view.name,
                 sql,
                 need: need.clone(),
-                holds,
+                holds: view.holds,
+                named: view.named,
             }
         })
         .collect()
@@ -178,9 +198,16 @@ pub struct IndexStatement {
     pub need: IndexNeed,
     /// Its columns and its condition.
     holds: String,
+    /// What of its name follows the table.
+    named: String,
 }
 
 impl IndexStatement {
+    /// PostgreSQL: the name of the same index of a part of the table.
+    pub fn name_of_part(&self, part: &str) -> String {
+        index_name(Dialect::Postgres, part, &self.named)
+    }
+
     /// PostgreSQL: the statement that makes the same index of a part of the table, quoted with its schema, while others write.
     pub fn of_part(&self, name: &str, part: &str) -> String {
         made_concurrently(&Dialect::Postgres.ident(name), part, &self.holds)
@@ -200,10 +227,64 @@ fn made_concurrently(name: &str, table: &str, holds: &str) -> String {
     format!("CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON {table} {holds}")
 }
 
+/// What the index of a need is called.
+#[derive(Debug)]
+pub struct IndexName {
+    /// Its name.
+    pub name: String,
+    /// PostgreSQL: whether it is on all rows, and on columns alone: its name is then that of earlier versions.
+    pub whole: bool,
+    /// The names of its table and its columns, which are the same whatever its condition is.
+    base: String,
+}
+
+impl IndexName {
+    /// The name that the index of a need has.
+    pub fn of(graph: &Graph, need: &IndexNeed, dialect: Dialect) -> Self {
+        let view = index_view(graph, need, dialect);
+        Self {
+            whole: view.predicates.is_empty() && !view.expression,
+            name: view.name,
+            base: view.base,
+        }
+    }
+
+    /// PostgreSQL: whether an index has the name of one with the same columns and another condition, or that of an earlier version.
+    pub fn replaces(&self, other: &str) -> bool {
+        let dialect = Dialect::Postgres;
+        if other == self.name || other == within_limit(dialect, self.base.clone()) {
+            return other != self.name;
+        }
+        let limit = dialect.facts().identifier_bytes;
+        other.rsplit_once('_').is_some_and(|(before, hash)| {
+            let is_hash = hash.len() == HASH && hash.bytes().all(|it| it.is_ascii_hexdigit());
+            is_hash
+                && if other.len() + 4 > limit {
+                    self.base.starts_with(before)
+                } else {
+                    self.base == before
+                }
+        })
+    }
+}
+
+/// What an index holds: its columns and its condition.
+fn holds(columns: &str, predicates: &[String]) -> String {
+    if predicates.is_empty() {
+        format!("({columns})")
+    } else {
+        format!("({columns}) WHERE {}", predicates.join(" AND "))
+    }
+}
+
 /// `windrow_<table>_<columns>`, cut to the dialect's limit with a hash of the whole name at the end. PostgreSQL keeps
 /// index names per schema, so the table is part of it.
-pub fn index_name(dialect: Dialect, table: &str, columns: &[String]) -> String {
-    within_limit(dialect, format!("windrow_{table}_{}", columns.join("_")))
+fn index_name(dialect: Dialect, table: &str, named: &str) -> String {
+    within_limit(dialect, whole_name(table, named))
+}
+
+fn whole_name(table: &str, named: &str) -> String {
+    format!("windrow_{table}_{named}")
 }
 
 /// A name cut to the dialect's limit, with a hash of the whole one at the end.
@@ -212,7 +293,7 @@ pub(super) fn within_limit(dialect: Dialect, name: String) -> String {
     if name.len() <= limit {
         return name;
     }
-    let hash = &sha256(&name)[..8];
+    let hash = &sha256(&name)[..HASH];
     let mut end = limit - hash.len() - 1;
     while !name.is_char_boundary(end) {
         end -= 1;

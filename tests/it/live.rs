@@ -2,6 +2,7 @@
 
 mod findings;
 mod first_day;
+mod indexes;
 mod manners;
 mod mysql;
 mod outbox;
@@ -22,7 +23,7 @@ use crate::harness::tests;
 use crate::support::patience::until;
 
 tests! {
-    within: [findings::tests, first_day::tests, manners::tests, mysql::tests, outbox::tests, overlap::tests, secured::tests, trouble::tests],
+    within: [findings::tests, first_day::tests, indexes::tests, manners::tests, mysql::tests, outbox::tests, overlap::tests, secured::tests, trouble::tests],
 }
 
 const SPEC: &str = "specs/dolphinscheduler.toml";

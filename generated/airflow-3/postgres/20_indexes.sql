@@ -7,7 +7,7 @@ SET statement_timeout = 0;
 
 -- Every statement of this file is run by itself: CREATE INDEX CONCURRENTLY cannot run in a transaction.
 -- Rule asset_event reads its final roots by it, oldest first.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_asset_event_timestamp_id" ON "public"."asset_event" ("timestamp", "id")
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_asset_event_timestamp_id_d64c7d88" ON "public"."asset_event" ("timestamp", "id")
     WHERE "asset_id" IS NOT NULL;
 -- Finds the rows of asset_partition_dag_run that name deleted rows of dag_run.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_asset_partition_dag_run_created_dag_run_id"
@@ -15,25 +15,25 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_asset_partition_dag_run_created
 -- Finds the rows of backfill_dag_run that name deleted rows of dag_run.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_backfill_dag_run_dag_run_id" ON "public"."backfill_dag_run" ("dag_run_id");
 -- Rule connection_test_request reads what is due, oldest first.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_connection_test_request_updated_at" ON "public"."connection_test_request" ("updated_at")
-    WHERE "state" IN ('success', 'failed');
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_connection_test_request_updated_at_b0153676"
+    ON "public"."connection_test_request" ("updated_at") WHERE "state" IN ('success', 'failed');
 -- Rule dag_runs reads its final roots by it, oldest first.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_dag_run_dag_id_end_date_updated_at_id" ON "public"."dag_run" ("dag_id",
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_dag_run_dag_id_end_date_updated_at_id_73b0123a" ON "public"."dag_run" ("dag_id",
     (coalesce("end_date", "updated_at")), "id") WHERE "state" IN ('success', 'failed');
 -- Rule dag_runs keeps the newest roots of each dag_id.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_dag_run_dag_id_run_after_id" ON "public"."dag_run" ("dag_id", "run_after", "id")
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_dag_run_dag_id_run_after_id_4d3b7301" ON "public"."dag_run" ("dag_id", "run_after", "id")
     WHERE "run_type" = 'asset_triggered';
 -- Rule dag_runs keeps the newest roots of each dag_id, run_type.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_dag_run_dag_id_run_type_logical_date_id" ON "public"."dag_run" ("dag_id", "run_type",
-    "logical_date", "id") WHERE "run_type" IN ('scheduled', 'backfill');
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_dag_run_dag_id_run_type_logical_date_id_89777f38" ON "public"."dag_run" ("dag_id",
+    "run_type", "logical_date", "id") WHERE "run_type" IN ('scheduled', 'backfill');
 -- Rule dag_runs keeps the newest roots of each dag_id, run_type.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_dag_run_dag_id_run_type_partition_date_run_after_id" ON "public"."dag_run" ("dag_id",
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_dag_run_dag_id_run_type_partition_date_run_aft_eec4fd29" ON "public"."dag_run" ("dag_id",
     "run_type", "partition_date", "run_after", "id") WHERE "run_type" IN ('scheduled', 'backfill') AND "partition_key" IS NOT NULL;
 -- Rule dag_runs keeps the newest roots of each dag_id, run_type.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_dag_run_dag_id_run_type_run_after_id" ON "public"."dag_run" ("dag_id", "run_type",
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_dag_run_dag_id_run_type_run_after_id_5fc21117" ON "public"."dag_run" ("dag_id", "run_type",
     "run_after", "id") WHERE "run_type" IN ('scheduled', 'backfill') AND "partition_key" IS NOT NULL AND "partition_date" IS NULL;
 -- Rule dag_version reads its final roots by it, oldest first.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_dag_version_created_at_id" ON "public"."dag_version" ("created_at", "id")
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_dag_version_created_at_id_2f666c4a" ON "public"."dag_version" ("created_at", "id")
     WHERE "version_number" IS NOT NULL;
 -- Rule dag_version keeps the newest roots of each dag_id.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_dag_version_dag_id_version_number_id" ON "public"."dag_version" ("dag_id",
@@ -47,7 +47,7 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_deadline_alert_serialized_dag_i
 -- Rule import_error reads what is due, oldest first.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_import_error_timestamp" ON "public"."import_error" ("timestamp");
 -- Rule job reads what is due, oldest first.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_job_latest_heartbeat" ON "public"."job" ("latest_heartbeat")
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_job_latest_heartbeat_3c74469a" ON "public"."job" ("latest_heartbeat")
     WHERE "state" IN ('success', 'failed');
 -- Finds the rows of partitioned_asset_key_log that name due rows of asset_event.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_partitioned_asset_key_log_asset_event_id"

@@ -9,7 +9,7 @@ SET statement_timeout = 0;
 -- Finds the rows of act_hi_caseactinst that name deleted rows of act_hi_caseinst.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_caseactinst_case_inst_id_" ON "public"."act_hi_caseactinst" ("case_inst_id_");
 -- Rule case_instances reads its final roots by it, oldest first.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_caseinst_case_def_id__close_time__id_"
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_caseinst_case_def_id__close_time__id__3546c7c3"
     ON "public"."act_hi_caseinst" ("case_def_id_", "close_time_", "id_") WHERE "state_" = 9;
 -- Finds the rows of act_hi_op_log that name deleted rows of act_hi_caseinst.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_op_log_case_inst_id_" ON "public"."act_hi_op_log" ("case_inst_id_");

@@ -7,26 +7,28 @@ SET statement_timeout = 0;
 
 -- Every statement of this file is run by itself: CREATE INDEX CONCURRENTLY cannot run in a transaction.
 -- Rule batches reads its final roots by it, oldest first.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_batch_end_time__id_" ON "public"."act_hi_batch" ("end_time_", "id_")
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_batch_end_time__id__4bb63e77" ON "public"."act_hi_batch" ("end_time_", "id_")
     WHERE "end_time_" IS NOT NULL;
 -- Finds the rows of act_hi_caseactinst that name deleted rows of act_hi_caseinst.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_caseactinst_case_inst_id_" ON "public"."act_hi_caseactinst" ("case_inst_id_");
 -- Rule case_instances reads its final roots by it, oldest first.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_caseinst_case_def_id__close_time__id_"
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_caseinst_case_def_id__close_time__id__3546c7c3"
     ON "public"."act_hi_caseinst" ("case_def_id_", "close_time_", "id_") WHERE "state_" = 9;
 -- Rule decisions reads its final roots by it, oldest first.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_decinst_dec_def_id__eval_time__id_" ON "public"."act_hi_decinst" ("dec_def_id_",
-    "eval_time_", "id_") WHERE "proc_inst_id_" IS NULL AND "case_inst_id_" IS NULL AND "eval_time_" IS NOT NULL;
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_decinst_dec_def_id__eval_time__id__aaa6aca1"
+    ON "public"."act_hi_decinst" ("dec_def_id_", "eval_time_", "id_") WHERE "proc_inst_id_" IS NULL AND "case_inst_id_" IS NULL
+    AND "eval_time_" IS NOT NULL;
 -- Finds the rows of act_hi_incident that name deleted rows of act_hi_batch.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_incident_job_def_id_" ON "public"."act_hi_incident" ("job_def_id_");
 -- Rule cleanup_log reads its final roots by it, oldest first.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_job_log_timestamp__id_" ON "public"."act_hi_job_log" ("timestamp_", "id_")
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_job_log_timestamp__id__a820296d" ON "public"."act_hi_job_log" ("timestamp_", "id_")
     WHERE "job_def_type_" = 'history-cleanup' AND "process_instance_id_" IS NULL AND "timestamp_" IS NOT NULL;
 -- Finds the rows of act_hi_op_log that name deleted rows of act_hi_caseinst.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_op_log_case_inst_id_" ON "public"."act_hi_op_log" ("case_inst_id_");
 -- Rule process_instances reads its final roots by it, oldest first.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_procinst_proc_def_id__end_time__id_" ON "public"."act_hi_procinst" ("proc_def_id_",
-    "end_time_", "id_") WHERE "state_" IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED');
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_procinst_proc_def_id__end_time__id__04edee0a"
+    ON "public"."act_hi_procinst" ("proc_def_id_", "end_time_", "id_")
+    WHERE "state_" IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED');
 -- Rule process_instances finds the rows below a row.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_procinst_super_process_instance_id_"
     ON "public"."act_hi_procinst" ("super_process_instance_id_");

@@ -7,10 +7,10 @@ SET statement_timeout = 0;
 
 -- Every statement of this file is run by itself: CREATE INDEX CONCURRENTLY cannot run in a transaction.
 -- Rule history finds the rows that name a row.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_dec_in_bytearray_id_" ON "public"."act_hi_dec_in" ("bytearray_id_")
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_dec_in_bytearray_id__4d7a1df7" ON "public"."act_hi_dec_in" ("bytearray_id_")
     WHERE "bytearray_id_" IS NOT NULL;
 -- Rule history finds the rows that name a row.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_dec_out_bytearray_id_" ON "public"."act_hi_dec_out" ("bytearray_id_")
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_dec_out_bytearray_id__4d7a1df7" ON "public"."act_hi_dec_out" ("bytearray_id_")
     WHERE "bytearray_id_" IS NOT NULL;
 -- A stamp of rule history finds the rows of one instance.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_incident_job_def_id_" ON "public"."act_hi_incident" ("job_def_id_");

@@ -23,7 +23,7 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_t_ds_dq_task_statistics_value_t
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_t_ds_error_command_process_instance_id"
     ON "public"."t_ds_error_command" ("process_instance_id");
 -- Rule process_instances reads its final roots by it, oldest first.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_t_ds_process_instance_project_code_end_time_id"
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_t_ds_process_instance_project_code_end_time_id_86f94397"
     ON "public"."t_ds_process_instance" ("project_code", "end_time", "id") WHERE "is_sub_process" = 0 AND "state" IN (3, 5, 6, 7);
 -- Finds the rows of t_ds_task_group_queue that name deleted rows of t_ds_process_instance.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_t_ds_task_group_queue_process_id" ON "public"."t_ds_task_group_queue" ("process_id");

@@ -17,6 +17,6 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_t_ds_error_command_workflow_ins
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_t_ds_task_instance_workflow_instance_id"
     ON "public"."t_ds_task_instance" ("workflow_instance_id");
 -- Rule workflow_instances reads its final roots by it, oldest first.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_t_ds_workflow_instance_project_code_end_time_id"
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_t_ds_workflow_instance_project_code_end_time_i_28f1ad63"
     ON "public"."t_ds_workflow_instance" ("project_code", "end_time", "id") WHERE "is_sub_workflow" = 0 AND "state" IN (3, 5, 6, 7);
 RESET lock_timeout; RESET statement_timeout;

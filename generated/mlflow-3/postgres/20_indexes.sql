@@ -19,10 +19,10 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_logged_model_metrics_run_id" ON
 -- Finds the rows of model_versions that name due rows of runs.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_model_versions_run_id" ON "public"."model_versions" ("run_id");
 -- Rule runs reads its final roots by it, oldest first.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_runs_deleted_time_run_uuid" ON "public"."runs" ((CASE WHEN "deleted_time" > 0
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_runs_deleted_time_run_uuid_8eb65407" ON "public"."runs" ((CASE WHEN "deleted_time" > 0
     THEN to_timestamp(least("deleted_time", 253402300740000) / 1000.0) END), "run_uuid") WHERE "lifecycle_stage" = 'deleted';
 -- Rule traces reads its final roots by it, oldest first.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_trace_info_experiment_id_timestamp_ms_request_id"
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_trace_info_experiment_id_timestamp_ms_request__3b54a4d1"
     ON "public"."trace_info" ("experiment_id",
     (CASE WHEN "timestamp_ms" > 0 THEN to_timestamp(least("timestamp_ms", 253402300740000) / 1000.0) END), "request_id")
     WHERE "status" IN ('OK', 'ERROR'); RESET lock_timeout; RESET statement_timeout;

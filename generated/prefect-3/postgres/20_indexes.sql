@@ -9,7 +9,7 @@ SET statement_timeout = 0;
 -- Finds the rows of artifact_collection that name due rows of artifact.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_artifact_collection_latest_id" ON "public"."artifact_collection" ("latest_id");
 -- Rule flow_runs reads its final roots by it, oldest first.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_flow_run_flow_id_end_time_id" ON "public"."flow_run" ("flow_id", "end_time", "id")
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_flow_run_flow_id_end_time_id_f0e095d0" ON "public"."flow_run" ("flow_id", "end_time", "id")
     WHERE "parent_task_run_id" IS NULL AND "state_type" IN ('COMPLETED', 'FAILED', 'CANCELLED', 'CRASHED');
 -- Finds the rows of task_run_state_cache that name deleted rows of task_run_state.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_task_run_state_cache_task_run_state_id"

@@ -10,6 +10,6 @@ SET statement_timeout = 0;
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_state_instance_history_previous_state_instance_id"
     ON "public"."state_instance_history" ("previous_state_instance_id");
 -- Rule workflow_instances reads its final roots by it, oldest first.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_workflow_instance_workflow_definition_id_updated_at_id"
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_workflow_instance_workflow_definition_id_updat_739e985a"
     ON "public"."workflow_instance" ("workflow_definition_id", "updated_at", "id") WHERE "status" IN ('KILLED', 'COMPLETED');
 RESET lock_timeout; RESET statement_timeout;

@@ -195,7 +195,7 @@ BEGIN
             END
         FROM needed AS n
         LEFT JOIN pg_class AS x ON x.relname = n.index_name AND x.relnamespace = to_regnamespace(quote_ident(v_spec ->> 'schema'))
-        LEFT JOIN pg_index AS i ON i.indexrelid = x.oid
+        LEFT JOIN pg_index AS i ON i.indexrelid = x.oid AND i.indrelid = to_regclass(format('%I.%I', v_spec ->> 'schema', n.table_name))
         LEFT JOIN LATERAL (
             SELECT c.relname AS name
             FROM pg_index AS k

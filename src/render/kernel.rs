@@ -282,16 +282,20 @@ impl KernelFile {
                 quoted(dialect, document)
             )
         };
-        let owned = format!(
+        // 10_control.sql claims the schema or refuses. Where it belongs to somebody else, this is an error, and otherwise does nothing.
+        let become_owner = format!(
             "--# become {owner}\nSET ROLE {owner};\n\
-             --# look in {control}\nSET search_path = {control}, pg_catalog, pg_temp;\n"
+             --# set the owner of schema {control}\nALTER SCHEMA {control} OWNER TO CURRENT_ROLE;\n"
+        );
+        let owned = format!(
+            "{become_owner}--# look in {control}\nSET search_path = {control}, pg_catalog, pg_temp;\n"
         );
         text += &match self.prologue {
             Prologue::Owner => owned,
             Prologue::Rules => owned + &document(&told.rules),
-            Prologue::Commits => format!("--# become {owner}\nSET ROLE {owner};\n"),
+            Prologue::Commits => become_owner,
             Prologue::Installer => document(&told.installed(beside)),
-            Prologue::Schedule => document(&told.schedule),
+            Prologue::Schedule => claimed(dialect, control, owner) + &document(&told.schedule),
             Prologue::Undo => document(&told.undo),
         };
         text.push('\n');
@@ -353,6 +357,18 @@ SET NAMES utf8mb4 COLLATE utf8mb4_bin, time_zone = '+00:00', autocommit = 1, loc
         text += &format!("--# use {control}\nUSE {control};\n");
     }
     text
+}
+
+/// PostgreSQL: refuses what the first file has refused, with the rights of who installs.
+fn claimed(dialect: Dialect, control: &str, owner: &str) -> String {
+    let (control, owner) = (dialect.text(control), dialect.text(&dialect.bare(owner)));
+    format!(
+        "-- 10_control.sql has claimed the schema, or refused.\n--# refuse a schema of somebody else\nDO $windrow$\nBEGIN\n    \
+         IF (SELECT pg_catalog.pg_get_userbyid(n.nspowner) FROM pg_catalog.pg_namespace AS n WHERE n.nspname = {control})\n        \
+         IS DISTINCT FROM {owner} THEN\n        \
+         RAISE EXCEPTION 'schema % does not belong to its owner role: apply 10_control.sql first', {control}\n            \
+         USING ERRCODE = '55000';\n    END IF;\nEND\n$windrow$;\n"
+    )
 }
 
 /// A text with some of its statements once for each archive: the session is given the table, and the markers say of which

@@ -4,7 +4,8 @@ SET lock_timeout = '5s';
 SET statement_timeout = '1min';
 --# become {{ owner }}
 SET ROLE {{ owner }};
-
+--# set the owner of schema {{ control }}
+ALTER SCHEMA {{ control }} OWNER TO CURRENT_ROLE;
 {{ <w.rows control rule /> }}
 
 -- {{ rule.name }}_at: the time of the row that comes after p_skip others from p_from on, before p_to; NULL where there is none.

@@ -4,7 +4,8 @@ SET lock_timeout = '5s';
 SET statement_timeout = '1min';
 --# become {{ owner }}
 SET ROLE {{ owner }};
-
+--# set the owner of schema {{ control }}
+ALTER SCHEMA {{ control }} OWNER TO CURRENT_ROLE;
 -- {{ rule.name }}_scope: which scopes the rule may clean, and up to which end time (exclusive).
 {%- if rule.per and rule.opt_in %}
 -- One row for each of p_scopes, or of all, with a policy{% if rule.source %} or another retention of its own{% endif %}.

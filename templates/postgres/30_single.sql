@@ -4,7 +4,8 @@ SET lock_timeout = '5s';
 SET statement_timeout = '1min';
 --# become {{ owner }}
 SET ROLE {{ owner }};
-
+--# set the owner of schema {{ control }}
+ALTER SCHEMA {{ control }} OWNER TO CURRENT_ROLE;
 -- {{ rule.name }}_search: the next rows of {{ rule.table_name }} behind p_after, in the order of an index, or the rows p_keys.
 -- Those without o_reason are deleted: {{ rule.single.why }} '' says: not due.
 {%- if rule.raw %}

@@ -4,7 +4,8 @@ SET lock_timeout = '5s';
 SET statement_timeout = '1min';
 --# become {{ owner }}
 SET ROLE {{ owner }};
-
+--# set the owner of schema {{ control }}
+ALTER SCHEMA {{ control }} OWNER TO CURRENT_ROLE;
 {% for query in throttles.queries -%}
 -- {{ query.name }}_wait_while: what the rule waits for, as the spec has it (wait_while_sql).
 --# create function {{ control }}.{{ query.name }}_wait_while

@@ -32,7 +32,8 @@ SET lock_timeout = '5s';
 SET statement_timeout = '1min';
 --# become {{ owner }}
 SET ROLE {{ owner }};
-
+--# set the owner of schema {{ control }}
+ALTER SCHEMA {{ control }} OWNER TO CURRENT_ROLE;
 -- The kernel's stamp_step() calls these. Row security would hide rows that must be stamped: with row_security = off it is an
 -- error, not a gap. Row w of stamp_set has an instance, its family, and in one row of a whole family the key of that as root.
 {% for stamp in stamped %}

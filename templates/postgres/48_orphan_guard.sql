@@ -4,7 +4,8 @@ SET lock_timeout = '5s';
 SET statement_timeout = '1min';
 --# become {{ owner }}
 SET ROLE {{ owner }};
-
+--# set the owner of schema {{ control }}
+ALTER SCHEMA {{ control }} OWNER TO CURRENT_ROLE;
 -- A batch first locks all rows of the root table that it deletes, FOR UPDATE. A writer that names such a family, or a row in it,
 -- asks for a lock on the same rows here, as a foreign key would: it waits until the batch has committed, and then finds no parent.
 -- If the writer comes first, the batch skips the family (LOCKED). The writer's own lock_timeout limits how long it waits.

@@ -2,7 +2,12 @@
 SET lock_timeout = '5s';
 --# set statement_timeout
 SET statement_timeout = '1min';
-
+--# become {{ owner }}
+SET ROLE {{ owner }};
+--# set the owner of schema {{ control }}
+ALTER SCHEMA {{ control }} OWNER TO CURRENT_ROLE;
+--# become who installs
+RESET ROLE;
 -- What the definer functions need from the application, and no more: FOR UPDATE needs UPDATE on one column. Rights that
 -- only an earlier spec needed are revoked, in the transaction that grants what this one needs.
 --# grant the tables of the application to {{ owner }}

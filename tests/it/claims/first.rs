@@ -15,6 +15,7 @@ use crate::support::effort::size;
 tests! {
     on_postgres: [
         what_somebody_else_has_made_is_refused_by_name,
+        each_file_refuses_a_schema_of_somebody_else,
         nothing_is_open_or_the_installers_at_any_moment,
         who_owns_the_tables_installs_before_a_superuser_does,
         roles_of_another_database_of_the_server_are_told,
@@ -159,6 +160,58 @@ fn what_somebody_else_has_made_is_refused_by_name() -> Result<()> {
         admin.batch_execute(&format!("DROP FUNCTION {W}.mine()"))?;
         let broken = deviations(&mut admin, &bundle)?;
         ensure!(broken.is_empty(), "{broken:?}");
+        Ok(())
+    })
+}
+
+/// A client that goes on behind an error applies the other files, too.
+fn each_file_refuses_a_schema_of_somebody_else() -> Result<()> {
+    on_each_version(|server| {
+        let bundle = rig::bundle()?;
+        let mut admin = database(server, "ds")?;
+        // The roles are there where another database of the server has windrow.
+        let evil = "LANGUAGE plpgsql AS $$ BEGIN RESET ROLE; INSERT INTO public.told SELECT current_user; RETURN '[]'; END $$";
+        admin.batch_execute(&format!(
+            "CREATE ROLE mallory LOGIN; CREATE ROLE {W}_owner; CREATE ROLE {W}_operator; CREATE ROLE {W}_auditor;
+             CREATE TABLE public.told (who text); GRANT CREATE ON DATABASE ds TO mallory; GRANT USAGE ON SCHEMA public TO {W}_owner;
+             SET ROLE mallory; CREATE SCHEMA {W}; GRANT ALL ON SCHEMA {W} TO {W}_owner;
+             CREATE FUNCTION {W}.register_verbs(text, text[]) RETURNS text {evil};
+             CREATE FUNCTION {W}.register_routines(text, text[]) RETURNS text {evil};
+             CREATE FUNCTION {W}.register_spec() RETURNS text {evil};
+             CREATE FUNCTION {W}.held() RETURNS text {evil};
+             CREATE VIEW {W}.held_right AS SELECT h::regrole AS grantor, h::regrole AS owner, h AS given, true AS reads FROM {W}.held() AS h;
+             GRANT ALL ON ALL TABLES IN SCHEMA {W} TO {W}_owner; RESET ROLE"
+        ))?;
+        let mut seen = 0;
+        for file in &bundle.files {
+            let name = file.path.rsplit('/').next().unwrap_or_default();
+            // The file of the indexes uses nothing of the schema.
+            if !("10_".."90_").contains(&name) || name.starts_with("20_") {
+                continue;
+            }
+            let mut client = Client::connect(&server.url("ds", "postgres"), NoTls)?;
+            let mut statements = file.statements.iter();
+            let refused = statements.find_map(|it| client.batch_execute(&it.sql).err());
+            let refused = refused.with_context(|| format!("{} is applied", file.path))?;
+            let said = refused
+                .as_db_error()
+                .context("an error of the server")?
+                .message();
+            let says = [
+                "must be owner of schema",
+                "belongs to mallory",
+                "does not belong to its owner role",
+            ];
+            ensure!(
+                says.iter().any(|it| said.contains(it)),
+                "{}: {said}",
+                file.path
+            );
+            let told = rig::texts(&mut admin, "SELECT who FROM public.told")?;
+            ensure!(told.is_empty(), "{}: executed as {told:?}", file.path);
+            seen += 1;
+        }
+        ensure!(seen > 20, "{seen}");
         Ok(())
     })
 }

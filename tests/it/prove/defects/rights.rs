@@ -18,6 +18,16 @@ pub(super) const DEFECTS: &[Defect] = &[
         ],
     },
     Defect {
+        name: "taken-over-later",
+        what: "files behind the first one use a schema of somebody else",
+        postgres: &[edit(
+            "ALTER SCHEMA windrow_dolphinscheduler OWNER TO CURRENT_ROLE",
+            "SELECT 1",
+        )],
+        mysql: &[],
+        noticed_by: &["claims::first::each_file_refuses_a_schema_of_somebody_else"],
+    },
+    Defect {
         name: "open-to-all",
         what: "PUBLIC may call a new routine until its rights are taken away",
         postgres: &[edit(

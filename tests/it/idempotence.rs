@@ -557,8 +557,44 @@ fn roles_that_another_database_needs_survive_the_uninstallation() {
     let [plain, _] = one.befores();
     one.apply(plain, installation);
     two.apply(plain, installation);
+    // Where not everybody may connect, the roles may by hand: what an uninstallation takes away from a role is what it has in its own.
+    let (control, here, there) = (&two.control, &one.database, &two.database);
+    let by_hand = format!(
+        "REVOKE CONNECT ON DATABASE {there} FROM PUBLIC; GRANT CONNECT ON DATABASE {there}, {here} TO {control}_operator WITH GRANT OPTION;
+         GRANT CONNECT, TEMPORARY ON DATABASE {there} TO {control}_auditor; GRANT CREATE ON TABLESPACE pg_default TO {control}_auditor"
+    );
+    let granted = format!(
+        "SELECT b.datname || ' ' || a.grantee::regrole || ' ' || a.privilege_type || ' ' || a.is_grantable
+         FROM (SELECT datname, datacl FROM pg_database WHERE datname IN ('{there}', '{here}')
+               UNION ALL SELECT spcname, spcacl FROM pg_tablespace) AS b CROSS JOIN LATERAL aclexplode(b.datacl) AS a
+         WHERE a.grantee <> 0 AND a.grantee::regrole::text LIKE '{control}%' ORDER BY 1"
+    );
+    let of_there = |rows: &[String]| {
+        let mine = format!("{here} ");
+        let rows = rows.iter().filter(|row| !row.starts_with(&mine));
+        rows.cloned().collect::<Vec<_>>()
+    };
+    two.session.execute(&by_hand).expect("rights by hand");
+    let before = texts(&mut two, &granted);
+    assert_eq!(
+        (before.len(), of_there(&before).len()),
+        (5, 4),
+        "{before:?}"
+    );
     let facts = two.facts(true);
     one.apply(plain, uninstallation);
     assert_same(&facts, &two.facts(true));
+    assert_eq!(texts(&mut two, &granted), of_there(&before));
     two.use_it();
+    let end = format!(
+        "REVOKE CREATE ON TABLESPACE pg_default FROM {}_auditor",
+        two.control
+    );
+    two.session.execute(&end).expect("as before");
+}
+
+/// The first column of a query.
+fn texts(place: &mut Place, sql: &str) -> Vec<String> {
+    let rows = place.session.query(sql, &[]).expect("a query");
+    rows.into_iter().flatten().flatten().collect()
 }

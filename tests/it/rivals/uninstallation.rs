@@ -1,4 +1,4 @@
-//! Uninstallations beside runs and the application.
+//! Uninstallations, and installations that take something away, beside runs and the application.
 
 use std::process::{Command, Stdio};
 use std::thread;
@@ -16,6 +16,7 @@ tests! {
     every_server: [
         an_uninstallation_during_a_run_is_clean,
         an_uninstallation_lets_the_application_through,
+        an_installation_that_drops_triggers_lets_the_application_through,
     ],
     on_postgres: [
         an_uninstallation_that_gives_way_in_a_deadlock_tries_again,
@@ -115,6 +116,62 @@ fn an_uninstallation_lets_the_application_through(dialect: Dialect) -> Result<()
         ),
     ))?;
     ensure!(left == 0, "{left} indexes are left: {said}");
+    Ok(())
+}
+
+/// A spec without orphan guards: the triggers of an earlier state of it are dropped, which takes a lock of each table.
+fn an_installation_that_drops_triggers_lets_the_application_through(
+    dialect: Dialect,
+) -> Result<()> {
+    let server = Server::start(dialect, 20)?;
+    let mut history = History::create(&server)?;
+    history.graph.rules[0].orphan_guard = true;
+    history.install()?;
+    let mut client = history.connect()?;
+    let triggers = client.either(
+        "SELECT COUNT(*) FROM pg_trigger WHERE tgname LIKE 'windrow%'".to_owned(),
+        format!(
+            "SELECT COUNT(*) FROM information_schema.triggers WHERE trigger_name LIKE 'windrow%' AND trigger_schema = '{}'",
+            history.name
+        ),
+    );
+    ensure!(client.number(&triggers)? > 2);
+    let mut open = history.connect()?;
+    open.execute("BEGIN; SELECT id FROM t_ds_command LIMIT 1")?;
+    let folder = tempfile::tempdir()?;
+    let spec = folder.path().join("spec.toml");
+    history.write_spec(&spec)?;
+    let mut install = Command::new(env!("CARGO_BIN_EXE_windrow"))
+        .args(["install", "--url", &history.url_at(history.port()?)?])
+        .arg(&spec)
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let patience = client.either(
+        "SET statement_timeout = '8s'".to_owned(),
+        "SET lock_wait_timeout = 8".to_owned(),
+    );
+    client.execute(&patience)?;
+    let (mut longest, mut waited) = (Duration::ZERO, 0);
+    let began = Instant::now();
+    // Until it was tried twice.
+    while waited < 2 && began.elapsed() < Duration::from_secs(90) {
+        let since = Instant::now();
+        client.number("SELECT COUNT(*) FROM t_ds_command")?;
+        waited += i32::from(since.elapsed() > Duration::from_millis(500));
+        longest = longest.max(since.elapsed());
+        thread::sleep(Duration::from_millis(5));
+    }
+    ensure!(waited == 2, "nobody waited");
+    ensure!(
+        longest < Duration::from_secs(6),
+        "the application waited for {longest:?}"
+    );
+    ensure!(install.try_wait()?.is_none(), "it gave up");
+    open.execute("COMMIT")?;
+    let output = install.wait_with_output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{said}");
+    ensure!(client.number(&triggers)? == 0, "{said}");
     Ok(())
 }
 

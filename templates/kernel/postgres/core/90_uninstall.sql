@@ -101,6 +101,8 @@ DECLARE
     v_told   pg_catalog.jsonb := pg_catalog.current_setting('windrow.document')::pg_catalog.jsonb;
     v_role   pg_catalog.text;
     v_joined boolean;
+    v_given  pg_catalog.text[];
+    v_give   pg_catalog.text;
 BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     -- What a role owns is dropped with it.
@@ -115,7 +117,35 @@ BEGIN
             IF v_joined THEN
                 EXECUTE format('GRANT %I TO %I', v_role, current_user);
             END IF;
+            -- That takes away what the role may do with other databases and with tablespaces, too: if another database needs the role,
+            -- it is given again.
+            v_given := ARRAY(
+                SELECT format('GRANT %s ON %s TO %I%s', a.privilege_type, s.object, v_role, CASE WHEN a.is_grantable
+                    THEN ' WITH GRANT OPTION' ELSE '' END)
+                FROM (
+                    SELECT format('DATABASE %I', b.datname), b.datacl, b.datdba
+                    FROM pg_database AS b
+                    WHERE b.datname <> current_database()
+                    UNION ALL
+                    SELECT format('TABLESPACE %I', t.spcname), t.spcacl, t.spcowner
+                    FROM pg_tablespace AS t
+                ) AS s(object, acl, owner)
+                CROSS JOIN LATERAL aclexplode(s.acl) AS a
+                WHERE a.grantee = quote_ident(v_role)::regrole
+                  -- The grants that are taken away are the owner's, or those of who uninstalls.
+                  AND pg_has_role(current_user, a.grantor, 'USAGE')
+                  AND (a.grantor = s.owner OR NOT pg_has_role(current_user, s.owner, 'USAGE'))
+                  AND EXISTS (
+                      SELECT FROM pg_shdepend AS d
+                      WHERE d.refclassid = 'pg_authid'::regclass
+                        AND d.refobjid = a.grantee
+                        AND d.dbid NOT IN (SELECT 0::oid UNION ALL SELECT o.oid FROM pg_database AS o WHERE o.datname = current_database())
+                  )
+            );
             EXECUTE format('DROP OWNED BY %I', v_role);
+            FOREACH v_give IN ARRAY v_given LOOP
+                EXECUTE v_give;
+            END LOOP;
             BEGIN
                 EXECUTE format('DROP ROLE %I', v_role);
             EXCEPTION WHEN dependent_objects_still_exist THEN

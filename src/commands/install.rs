@@ -55,23 +55,23 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
         .database
         .query(session.calls.tell_version(), &[Some(VERSION)])?;
     let mut journal = Journal::new(ui);
-    let applied = apply_all(&mut session, &files, &ways, &mut journal)?;
-    indexes::drop_replaced(&mut session, &mut journal)?;
-    let mut kinds = vec![Kind::Trigger, Kind::Routine];
-    if files.iter().any(|file| name(file) == "60_schedule.sql") {
-        // pg_cron's jobs are dropped with that file.
-        kinds.push(Kind::Event);
-    }
-    drop_left_over(&mut session, &bundle, &kinds, &mut journal)?;
-    // An installation without overruled findings takes the note of an earlier one away.
-    let overruled = forced.then(|| record(&findings).to_string());
-    if overruled.is_some() || is_forced(&mut session) {
-        let sql = session.calls.ask("record_forced_install");
-        session.database.query(&sql, &[overruled.as_deref()])?;
-    }
-    if joins {
-        leave(&mut session, &bundle.control)?;
-    }
+    let done = put_in(&mut session, &bundle, &files, &ways, &mut journal).and_then(|applied| {
+        // An installation without overruled findings takes the note of an earlier one away.
+        let overruled = forced.then(|| record(&findings).to_string());
+        if overruled.is_some() || is_forced(&mut session) {
+            let sql = session.calls.ask("record_forced_install");
+            session.database.query(&sql, &[overruled.as_deref()])?;
+        }
+        Ok(applied)
+    });
+    // Whether it was done or broke off.
+    let left = if joins {
+        leave(&mut session, &bundle.control)
+    } else {
+        Ok(())
+    };
+    let applied = done?;
+    left?;
     if forced {
         ui.warning("installed despite errors; they are recorded, and `windrow status` shows them");
     }
@@ -131,6 +131,25 @@ fn judge(findings: &[Finding], args: &Install, ui: &Ui) -> anyhow::Result<bool> 
     Ok(stopping)
 }
 
+/// Applies the files, and drops what they replace.
+fn put_in(
+    session: &mut Session,
+    bundle: &Bundle,
+    files: &[&File],
+    ways: &Ways,
+    journal: &mut Journal<'_>,
+) -> anyhow::Result<Vec<AppliedFile>> {
+    let applied = apply_all(session, files, ways, journal)?;
+    indexes::drop_replaced(session, journal)?;
+    let mut kinds = vec![Kind::Trigger, Kind::Routine];
+    if files.iter().any(|file| name(file) == "60_schedule.sql") {
+        // pg_cron's jobs are dropped with that file.
+        kinds.push(Kind::Event);
+    }
+    drop_left_over(session, bundle, &kinds, journal)?;
+    Ok(applied)
+}
+
 /// Applies the files in order.
 fn apply_all(
     session: &mut Session,
@@ -158,24 +177,34 @@ fn apply_all(
     Ok(applied)
 }
 
-/// Whether who installs becomes a member of the owner role on PostgreSQL only for that.
+/// Whether who installs is a member of the owner role on PostgreSQL only for that: by a grant of its own, as an installation makes it.
 fn joins(session: &mut Session, control: &str) -> anyhow::Result<bool> {
     if session.server.dialect != Dialect::Postgres {
         return Ok(false);
     }
     let owner = render::role_name(Dialect::Postgres, control, "owner");
     let sql = "SELECT 1 FROM pg_catalog.pg_roles AS r WHERE r.rolname = $1 AND pg_catalog.pg_has_role(current_user, r.oid, 'USAGE')
+                 AND NOT EXISTS (
+                     SELECT FROM pg_catalog.pg_auth_members AS a JOIN pg_catalog.pg_roles AS m ON m.oid = a.member
+                     WHERE a.roleid = r.oid AND a.grantor = m.oid AND m.rolname = current_user
+                 )
                UNION ALL SELECT 1 FROM pg_catalog.pg_roles AS r WHERE r.rolname = current_user AND r.rolsuper AND $1::text IS NOT NULL";
     Ok(session.database.query(sql, &[Some(&owner)])?.is_empty())
 }
 
 /// Gives the membership back: roles belong to all databases of the server. Who has installed operates.
 fn leave(session: &mut Session, control: &str) -> anyhow::Result<()> {
-    let role = |suffix| {
-        let name = render::role_name(Dialect::Postgres, control, suffix);
-        Dialect::Postgres.ident(&name)
-    };
+    let role = |suffix| render::role_name(Dialect::Postgres, control, suffix);
     let (operator, owner) = (role("operator"), role("owner"));
+    // What broke off may have become the owner.
+    session.database.execute("RESET ROLE")?;
+    let sql = "SELECT 1 FROM pg_catalog.pg_auth_members AS a JOIN pg_catalog.pg_roles AS r ON r.oid = a.roleid
+               JOIN pg_catalog.pg_roles AS m ON m.oid = a.member
+               WHERE r.rolname = $1 AND m.rolname = current_user AND a.grantor = m.oid";
+    if session.database.query(sql, &[Some(&owner)])?.is_empty() {
+        return Ok(());
+    }
+    let [operator, owner] = [operator, owner].map(|name| Dialect::Postgres.ident(&name));
     session.database.execute(&format!(
         "GRANT {operator} TO CURRENT_USER; REVOKE {owner} FROM CURRENT_USER"
     ))

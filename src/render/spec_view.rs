@@ -164,10 +164,7 @@ fn accounts_view(graph: &Graph, dialect: Dialect) -> AccountsView {
             role("operator")
         )),
         grant_references: dialect.text(&format!("GRANT {references} ON *.* TO {}", role("owner"))),
-        revoke_all: dialect.text(&format!(
-            "REVOKE ALL PRIVILEGES, GRANT OPTION FROM {}",
-            role("owner")
-        )),
+        from_owner: dialect.text(&format!(" FROM {}", role("owner"))),
     }
 }
 

@@ -89,7 +89,7 @@ pub(super) struct AccountsView {
     pub(super) grant_auditor: String,
     /// What shows the owner the foreign keys of other databases, as a literal.
     pub(super) grant_references: String,
-    pub(super) revoke_all: String,
+    pub(super) from_owner: String,
 }
 
 /// A rule: its fields and those of the views in it are beside each other in templates.

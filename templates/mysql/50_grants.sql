@@ -26,45 +26,34 @@ DEALLOCATE PREPARE windrow_statement;
 GRANT {{ auditor }} TO {{ operator }};
 {%- endif %}
 
--- That the owner role may see the members of a Galera cluster or a group is granted by hand, and stays so.
---# look for the right to see the members of a cluster
-SET @windrow_members = (
-    SELECT IF(COUNT(*) = 0, 'DO 0', CONCAT('GRANT SELECT ON ', MIN(t.table_schema), '.', MIN(t.table_name), ' TO {{ owner }}'))
-    FROM information_schema.table_privileges AS t
-    WHERE (t.table_schema, t.table_name) = {% if maria %}('mysql', 'wsrep_cluster_members')
-{%- else %}('performance_schema', 'replication_group_members'){% endif %}
-      AND SUBSTR(SUBSTRING_INDEX(t.grantee, '@', 1), 2, CHAR_LENGTH(SUBSTRING_INDEX(t.grantee, '@', 1)) - 2) = {{ owner_literal }});
--- If the owner role has rights that only an earlier spec needed, all of its rights are revoked here, and what this spec needs
--- is granted again below. An account that may not read the rights of others finds nothing to revoke.
+-- What only an earlier spec needed is revoked right by right, so that no run lacks one for a moment. What was granted by hand for the
+-- members of a cluster is kept. An account that may not read the rights of others finds nothing to revoke.
 --# look for rights that the spec no longer needs
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) = 0, 'DO 0', {{ revoke_all }})
+SET @windrow_statements = (
+    SELECT JSON_ARRAYAGG(CONCAT('REVOKE ', g.given, {{ from_owner }}))
     FROM (
-        {{ held | indent(width=8) }}
-    ) AS h
-    LEFT JOIN (
-        {{ needed | indent(width=8) }}
-    ) AS n ON n.name = h.object AND FIND_IN_SET(h.privilege_type, n.rights) > 0
-    WHERE h.role = {{ owner_literal }}
-      AND h.home <> {{ control_literal }}
+        SELECT h.given FROM (
+            {{ held | indent(width=12) }}
+        ) AS h LEFT JOIN (
+            {{ needed | indent(width=12) }}
+        ) AS n ON n.name = h.object AND FIND_IN_SET(h.privilege_type, n.rights) > 0
+        WHERE h.role = {{ owner_literal }}
+          AND h.home <> {{ control_literal }}
 {%- if throttles.reads_more %}
-      -- Rights for the SQL of the spec are granted by hand.
-      AND h.privilege_type NOT LIKE 'SELECT%'
+          -- Rights for the SQL of the spec are granted by hand.
+          AND h.privilege_type NOT LIKE 'SELECT%'
 {%- endif %}
-      AND n.name IS NULL
+          AND n.name IS NULL
+{%- if not maria and not throttles.sees_history %}
+        UNION ALL
+        SELECT 'PROCESS ON *.*' FROM information_schema.user_privileges AS u
+        WHERE u.privilege_type = 'PROCESS'
+          AND SUBSTR(SUBSTRING_INDEX(u.grantee, '@', 1), 2, CHAR_LENGTH(SUBSTRING_INDEX(u.grantee, '@', 1)) - 2) = {{ owner_literal }}
+{%- endif %}
+    ) AS g
 );
---# parse the revocation of rights that the spec no longer needs
-PREPARE windrow_statement FROM @windrow_statement;
 --# revoke rights that the spec no longer needs
-EXECUTE windrow_statement;
---# forget the revocation of rights that the spec no longer needs
-DEALLOCATE PREPARE windrow_statement;
---# parse the grant of the right to see the members of a cluster
-PREPARE windrow_statement FROM @windrow_members;
---# grant again the right to see the members of a cluster
-EXECUTE windrow_statement;
---# forget the grant of the right to see the members of a cluster
-DEALLOCATE PREPARE windrow_statement;
+CALL {{ control }}.run_texts(@windrow_statements);
 -- TRIGGER lets verify() see what acts when the tables of the ledger are written to.
 --# grant {{ control }} to {{ owner }}
 GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT, TRIGGER

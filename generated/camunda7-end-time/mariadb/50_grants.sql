@@ -22,74 +22,68 @@ PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
--- That the owner role may see the members of a Galera cluster or a group is granted by hand, and stays so.
-SET @windrow_members = (
-    SELECT IF(COUNT(*) = 0, 'DO 0',
-        CONCAT('GRANT SELECT ON ', MIN(t.table_schema), '.', MIN(t.table_name), ' TO `windrow_camund_849269ce_owner`'))
-    FROM information_schema.table_privileges AS t
-    WHERE (t.table_schema, t.table_name) = ('mysql', 'wsrep_cluster_members')
-      AND SUBSTR(SUBSTRING_INDEX(t.grantee, '@', 1), 2,
-          CHAR_LENGTH(SUBSTRING_INDEX(t.grantee, '@', 1)) - 2) = 'windrow_camund_849269ce_owner');
--- If the owner role has rights that only an earlier spec needed, all of its rights are revoked here, and what this spec needs
--- is granted again below. An account that may not read the rights of others finds nothing to revoke.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) = 0, 'DO 0', 'REVOKE ALL PRIVILEGES, GRANT OPTION FROM `windrow_camund_849269ce_owner`')
+-- What only an earlier spec needed is revoked right by right, so that no run lacks one for a moment. What was granted by hand for the
+-- members of a cluster is kept. An account that may not read the rights of others finds nothing to revoke.
+SET @windrow_statements = (
+    SELECT JSON_ARRAYAGG(CONCAT('REVOKE ', g.given, ' FROM `windrow_camund_849269ce_owner`'))
     FROM (
-        SELECT SUBSTR(SUBSTRING_INDEX(t.grantee, '@', 1), 2, CHAR_LENGTH(SUBSTRING_INDEX(t.grantee, '@', 1)) - 2) AS role, t.privilege_type,
-            CONCAT('`', REPLACE(t.table_schema, '`', '``'), '`.`', REPLACE(t.table_name, '`', '``'), '`') AS object, t.table_schema AS home
-        FROM information_schema.table_privileges AS t
-        UNION ALL
-        SELECT SUBSTR(SUBSTRING_INDEX(t.grantee, '@', 1), 2, CHAR_LENGTH(SUBSTRING_INDEX(t.grantee, '@', 1)) - 2), CONCAT(t.privilege_type,
-            ' of a column'), CONCAT('`', REPLACE(t.table_schema, '`', '``'), '`.`', REPLACE(t.table_name, '`', '``'), '`'), t.table_schema
-        FROM information_schema.column_privileges AS t
-        UNION ALL
-        SELECT SUBSTR(SUBSTRING_INDEX(d.grantee, '@', 1), 2, CHAR_LENGTH(SUBSTRING_INDEX(d.grantee, '@', 1)) - 2), d.privilege_type,
-            CONCAT('`',
-            REPLACE(REPLACE(d.table_schema, CHAR(92 USING utf8mb4), ''), '`', '``'), '`.*'), d.table_schema
-        FROM information_schema.schema_privileges AS d
-    ) AS h
-    LEFT JOIN (
-        SELECT '`camunda7`.`ACT_GE_BYTEARRAY`' AS name, 'SELECT,DELETE' AS rights UNION ALL
-        SELECT '`camunda7`.`ACT_HI_ACTINST`' AS name, 'SELECT,DELETE' AS rights UNION ALL
-        SELECT '`camunda7`.`ACT_HI_ATTACHMENT`' AS name, 'SELECT,DELETE' AS rights UNION ALL
-        SELECT '`camunda7`.`ACT_HI_BATCH`' AS name, 'SELECT,DELETE' AS rights UNION ALL
-        SELECT '`camunda7`.`ACT_HI_CASEACTINST`' AS name, 'SELECT,DELETE' AS rights UNION ALL
-        SELECT '`camunda7`.`ACT_HI_CASEINST`' AS name, 'SELECT,DELETE' AS rights UNION ALL
-        SELECT '`camunda7`.`ACT_HI_COMMENT`' AS name, 'SELECT,DELETE' AS rights UNION ALL
-        SELECT '`camunda7`.`ACT_HI_DEC_IN`' AS name, 'SELECT,DELETE' AS rights UNION ALL
-        SELECT '`camunda7`.`ACT_HI_DEC_OUT`' AS name, 'SELECT,DELETE' AS rights UNION ALL
-        SELECT '`camunda7`.`ACT_HI_DECINST`' AS name, 'SELECT,DELETE' AS rights UNION ALL
-        SELECT '`camunda7`.`ACT_HI_DETAIL`' AS name, 'SELECT,DELETE' AS rights UNION ALL
-        SELECT '`camunda7`.`ACT_HI_EXT_TASK_LOG`' AS name, 'SELECT,DELETE' AS rights UNION ALL
-        SELECT '`camunda7`.`ACT_HI_IDENTITYLINK`' AS name, 'SELECT,DELETE' AS rights UNION ALL
-        SELECT '`camunda7`.`ACT_HI_INCIDENT`' AS name, 'SELECT,DELETE' AS rights UNION ALL
-        SELECT '`camunda7`.`ACT_HI_JOB_LOG`' AS name, 'SELECT,DELETE' AS rights UNION ALL
-        SELECT '`camunda7`.`ACT_HI_OP_LOG`' AS name, 'SELECT,DELETE' AS rights UNION ALL
-        SELECT '`camunda7`.`ACT_HI_PROCINST`' AS name, 'SELECT,DELETE' AS rights UNION ALL
-        SELECT '`camunda7`.`ACT_HI_TASKINST`' AS name, 'SELECT,DELETE' AS rights UNION ALL
-        SELECT '`camunda7`.`ACT_HI_VARINST`' AS name, 'SELECT,DELETE' AS rights UNION ALL
-        SELECT '`camunda7`.`ACT_RU_AUTHORIZATION`' AS name, 'SELECT,DELETE' AS rights UNION ALL
-        SELECT '`camunda7`.`ACT_RU_EXT_TASK`' AS name, 'SELECT' AS rights UNION ALL
-        SELECT '`camunda7`.`ACT_RU_JOB`' AS name, 'SELECT' AS rights UNION ALL
-        SELECT '`camunda7`.`ACT_RU_TASK_METER_LOG`' AS name, 'SELECT,DELETE' AS rights UNION ALL
-        SELECT '`camunda7`.`ACT_RU_VARIABLE`' AS name, 'SELECT' AS rights UNION ALL
-        SELECT '`camunda7`.`ACT_RE_CASE_DEF`', 'SELECT' UNION ALL
-        SELECT '`camunda7`.`ACT_RE_DECISION_DEF`', 'SELECT' UNION ALL
-        SELECT '`camunda7`.`ACT_RE_PROCDEF`', 'SELECT' UNION ALL
-        SELECT '`mysql`.`proc`', 'SELECT' UNION ALL
-        SELECT '`mysql`.`wsrep_cluster_members`', 'SELECT' UNION ALL
-        SELECT CONCAT('`', REPLACE('camunda7', '`', '``'), '`.*'), 'SHOW VIEW'
-    ) AS n ON n.name = h.object AND FIND_IN_SET(h.privilege_type, n.rights) > 0
-    WHERE h.role = 'windrow_camund_849269ce_owner'
-      AND h.home <> 'windrow_camunda7_end_time'
-      AND n.name IS NULL
+        SELECT h.given FROM (
+            SELECT SUBSTR(SUBSTRING_INDEX(p.grantee, '@', 1), 2, CHAR_LENGTH(SUBSTRING_INDEX(p.grantee, '@', 1)) - 2) AS role,
+                CONCAT(p.privilege_type, IF(p.part = '', '', ' of a column')) AS privilege_type, p.home,
+                IF(p.whole, REPLACE(p.place, CHAR(92 USING utf8mb4), ''), p.place) AS object,
+                CONCAT(p.privilege_type, p.part, IF(p.is_grantable = 'YES', ', GRANT OPTION', ''), ' ON ', p.place) AS given
+            FROM (
+                SELECT t.grantee, t.privilege_type, '' AS part, t.is_grantable, t.table_schema AS home, false AS whole,
+                    CONCAT('`', REPLACE(t.table_schema, '`', '``'), '`.`', REPLACE(t.table_name, '`', '``'), '`') AS place
+                FROM information_schema.table_privileges AS t
+                UNION ALL
+                SELECT c.grantee, c.privilege_type, CONCAT(' (`', REPLACE(c.column_name, '`', '``'), '`)'), c.is_grantable, c.table_schema,
+                    false,
+                    CONCAT('`', REPLACE(c.table_schema, '`', '``'), '`.`', REPLACE(c.table_name, '`', '``'), '`')
+                FROM information_schema.column_privileges AS c
+                UNION ALL
+                SELECT d.grantee, d.privilege_type, '', d.is_grantable, d.table_schema, true,
+                    CONCAT('`', REPLACE(d.table_schema, '`', '``'), '`.*')
+                FROM information_schema.schema_privileges AS d
+            ) AS p
+        ) AS h LEFT JOIN (
+            SELECT '`camunda7`.`ACT_GE_BYTEARRAY`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+            SELECT '`camunda7`.`ACT_HI_ACTINST`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+            SELECT '`camunda7`.`ACT_HI_ATTACHMENT`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+            SELECT '`camunda7`.`ACT_HI_BATCH`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+            SELECT '`camunda7`.`ACT_HI_CASEACTINST`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+            SELECT '`camunda7`.`ACT_HI_CASEINST`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+            SELECT '`camunda7`.`ACT_HI_COMMENT`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+            SELECT '`camunda7`.`ACT_HI_DEC_IN`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+            SELECT '`camunda7`.`ACT_HI_DEC_OUT`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+            SELECT '`camunda7`.`ACT_HI_DECINST`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+            SELECT '`camunda7`.`ACT_HI_DETAIL`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+            SELECT '`camunda7`.`ACT_HI_EXT_TASK_LOG`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+            SELECT '`camunda7`.`ACT_HI_IDENTITYLINK`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+            SELECT '`camunda7`.`ACT_HI_INCIDENT`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+            SELECT '`camunda7`.`ACT_HI_JOB_LOG`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+            SELECT '`camunda7`.`ACT_HI_OP_LOG`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+            SELECT '`camunda7`.`ACT_HI_PROCINST`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+            SELECT '`camunda7`.`ACT_HI_TASKINST`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+            SELECT '`camunda7`.`ACT_HI_VARINST`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+            SELECT '`camunda7`.`ACT_RU_AUTHORIZATION`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+            SELECT '`camunda7`.`ACT_RU_EXT_TASK`' AS name, 'SELECT' AS rights UNION ALL
+            SELECT '`camunda7`.`ACT_RU_JOB`' AS name, 'SELECT' AS rights UNION ALL
+            SELECT '`camunda7`.`ACT_RU_TASK_METER_LOG`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+            SELECT '`camunda7`.`ACT_RU_VARIABLE`' AS name, 'SELECT' AS rights UNION ALL
+            SELECT '`camunda7`.`ACT_RE_CASE_DEF`', 'SELECT' UNION ALL
+            SELECT '`camunda7`.`ACT_RE_DECISION_DEF`', 'SELECT' UNION ALL
+            SELECT '`camunda7`.`ACT_RE_PROCDEF`', 'SELECT' UNION ALL
+            SELECT '`mysql`.`proc`', 'SELECT' UNION ALL
+            SELECT '`mysql`.`wsrep_cluster_members`', 'SELECT' UNION ALL
+            SELECT CONCAT('`', REPLACE('camunda7', '`', '``'), '`.*'), 'SHOW VIEW'
+        ) AS n ON n.name = h.object AND FIND_IN_SET(h.privilege_type, n.rights) > 0
+        WHERE h.role = 'windrow_camund_849269ce_owner'
+          AND h.home <> 'windrow_camunda7_end_time'
+          AND n.name IS NULL
+    ) AS g
 );
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
-PREPARE windrow_statement FROM @windrow_members;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL windrow_camunda7_end_time.run_texts(@windrow_statements);
 -- TRIGGER lets verify() see what acts when the tables of the ledger are written to.
 GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT, TRIGGER,
     SHOW VIEW ON windrow_camunda7_end_time.* TO `windrow_camund_849269ce_owner`;

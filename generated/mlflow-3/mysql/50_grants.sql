@@ -12,64 +12,64 @@ USE windrow_mlflow_3;
 CREATE ROLE IF NOT EXISTS `windrow_mlflow_3_operator`, `windrow_mlflow_3_auditor`;
 GRANT `windrow_mlflow_3_auditor` TO `windrow_mlflow_3_operator`;
 
--- That the owner role may see the members of a Galera cluster or a group is granted by hand, and stays so.
-SET @windrow_members = (
-    SELECT IF(COUNT(*) = 0, 'DO 0', CONCAT('GRANT SELECT ON ', MIN(t.table_schema), '.', MIN(t.table_name), ' TO `windrow_mlflow_3_owner`'))
-    FROM information_schema.table_privileges AS t
-    WHERE (t.table_schema, t.table_name) = ('performance_schema', 'replication_group_members')
-      AND SUBSTR(SUBSTRING_INDEX(t.grantee, '@', 1), 2, CHAR_LENGTH(SUBSTRING_INDEX(t.grantee, '@', 1)) - 2) = 'windrow_mlflow_3_owner');
--- If the owner role has rights that only an earlier spec needed, all of its rights are revoked here, and what this spec needs
--- is granted again below. An account that may not read the rights of others finds nothing to revoke.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) = 0, 'DO 0', 'REVOKE ALL PRIVILEGES, GRANT OPTION FROM `windrow_mlflow_3_owner`')
+-- What only an earlier spec needed is revoked right by right, so that no run lacks one for a moment. What was granted by hand for the
+-- members of a cluster is kept. An account that may not read the rights of others finds nothing to revoke.
+SET @windrow_statements = (
+    SELECT JSON_ARRAYAGG(CONCAT('REVOKE ', g.given, ' FROM `windrow_mlflow_3_owner`'))
     FROM (
-        SELECT SUBSTR(SUBSTRING_INDEX(t.grantee, '@', 1), 2, CHAR_LENGTH(SUBSTRING_INDEX(t.grantee, '@', 1)) - 2) AS role, t.privilege_type,
-            CONCAT('`', REPLACE(t.table_schema, '`', '``'), '`.`', REPLACE(t.table_name, '`', '``'), '`') AS object, t.table_schema AS home
-        FROM information_schema.table_privileges AS t
+        SELECT h.given FROM (
+            SELECT SUBSTR(SUBSTRING_INDEX(p.grantee, '@', 1), 2, CHAR_LENGTH(SUBSTRING_INDEX(p.grantee, '@', 1)) - 2) AS role,
+                CONCAT(p.privilege_type, IF(p.part = '', '', ' of a column')) AS privilege_type, p.home,
+                IF(p.whole, REPLACE(p.place, CHAR(92 USING utf8mb4), ''), p.place) AS object,
+                CONCAT(p.privilege_type, p.part, IF(p.is_grantable = 'YES', ', GRANT OPTION', ''), ' ON ', p.place) AS given
+            FROM (
+                SELECT t.grantee, t.privilege_type, '' AS part, t.is_grantable, t.table_schema AS home, false AS whole,
+                    CONCAT('`', REPLACE(t.table_schema, '`', '``'), '`.`', REPLACE(t.table_name, '`', '``'), '`') AS place
+                FROM information_schema.table_privileges AS t
+                UNION ALL
+                SELECT c.grantee, c.privilege_type, CONCAT(' (`', REPLACE(c.column_name, '`', '``'), '`)'), c.is_grantable, c.table_schema,
+                    false,
+                    CONCAT('`', REPLACE(c.table_schema, '`', '``'), '`.`', REPLACE(c.table_name, '`', '``'), '`')
+                FROM information_schema.column_privileges AS c
+                UNION ALL
+                SELECT d.grantee, d.privilege_type, '', d.is_grantable, d.table_schema, true,
+                    CONCAT('`', REPLACE(d.table_schema, '`', '``'), '`.*')
+                FROM information_schema.schema_privileges AS d
+            ) AS p
+        ) AS h LEFT JOIN (
+            SELECT '`mlflow`.`assessments`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+            SELECT '`mlflow`.`entity_associations`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+            SELECT '`mlflow`.`input_tags`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+            SELECT '`mlflow`.`inputs`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+            SELECT '`mlflow`.`issues`' AS name, 'SELECT,UPDATE of a column' AS rights UNION ALL
+            SELECT '`mlflow`.`latest_metrics`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+            SELECT '`mlflow`.`logged_model_metrics`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+            SELECT '`mlflow`.`metrics`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+            SELECT '`mlflow`.`model_versions`' AS name, 'SELECT' AS rights UNION ALL
+            SELECT '`mlflow`.`params`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+            SELECT '`mlflow`.`review_queue_items`' AS name, 'SELECT' AS rights UNION ALL
+            SELECT '`mlflow`.`runs`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+            SELECT '`mlflow`.`span_metrics`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+            SELECT '`mlflow`.`spans`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+            SELECT '`mlflow`.`tags`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+            SELECT '`mlflow`.`trace_info`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+            SELECT '`mlflow`.`trace_metrics`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+            SELECT '`mlflow`.`trace_request_metadata`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+            SELECT '`mlflow`.`trace_tags`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+            SELECT '`mlflow`.`inputs`', 'SELECT' UNION ALL
+            SELECT '`performance_schema`.`replication_group_members`', 'SELECT' UNION ALL
+            SELECT CONCAT('`', REPLACE('mlflow', '`', '``'), '`.*'), 'SELECT'
+        ) AS n ON n.name = h.object AND FIND_IN_SET(h.privilege_type, n.rights) > 0
+        WHERE h.role = 'windrow_mlflow_3_owner'
+          AND h.home <> 'windrow_mlflow_3'
+          AND n.name IS NULL
         UNION ALL
-        SELECT SUBSTR(SUBSTRING_INDEX(t.grantee, '@', 1), 2, CHAR_LENGTH(SUBSTRING_INDEX(t.grantee, '@', 1)) - 2), CONCAT(t.privilege_type,
-            ' of a column'), CONCAT('`', REPLACE(t.table_schema, '`', '``'), '`.`', REPLACE(t.table_name, '`', '``'), '`'), t.table_schema
-        FROM information_schema.column_privileges AS t
-        UNION ALL
-        SELECT SUBSTR(SUBSTRING_INDEX(d.grantee, '@', 1), 2, CHAR_LENGTH(SUBSTRING_INDEX(d.grantee, '@', 1)) - 2), d.privilege_type,
-            CONCAT('`',
-            REPLACE(REPLACE(d.table_schema, CHAR(92 USING utf8mb4), ''), '`', '``'), '`.*'), d.table_schema
-        FROM information_schema.schema_privileges AS d
-    ) AS h
-    LEFT JOIN (
-        SELECT '`mlflow`.`assessments`' AS name, 'SELECT,DELETE' AS rights UNION ALL
-        SELECT '`mlflow`.`entity_associations`' AS name, 'SELECT,DELETE' AS rights UNION ALL
-        SELECT '`mlflow`.`input_tags`' AS name, 'SELECT,DELETE' AS rights UNION ALL
-        SELECT '`mlflow`.`inputs`' AS name, 'SELECT,DELETE' AS rights UNION ALL
-        SELECT '`mlflow`.`issues`' AS name, 'SELECT,UPDATE of a column' AS rights UNION ALL
-        SELECT '`mlflow`.`latest_metrics`' AS name, 'SELECT,DELETE' AS rights UNION ALL
-        SELECT '`mlflow`.`logged_model_metrics`' AS name, 'SELECT,DELETE' AS rights UNION ALL
-        SELECT '`mlflow`.`metrics`' AS name, 'SELECT,DELETE' AS rights UNION ALL
-        SELECT '`mlflow`.`model_versions`' AS name, 'SELECT' AS rights UNION ALL
-        SELECT '`mlflow`.`params`' AS name, 'SELECT,DELETE' AS rights UNION ALL
-        SELECT '`mlflow`.`review_queue_items`' AS name, 'SELECT' AS rights UNION ALL
-        SELECT '`mlflow`.`runs`' AS name, 'SELECT,DELETE' AS rights UNION ALL
-        SELECT '`mlflow`.`span_metrics`' AS name, 'SELECT,DELETE' AS rights UNION ALL
-        SELECT '`mlflow`.`spans`' AS name, 'SELECT,DELETE' AS rights UNION ALL
-        SELECT '`mlflow`.`tags`' AS name, 'SELECT,DELETE' AS rights UNION ALL
-        SELECT '`mlflow`.`trace_info`' AS name, 'SELECT,DELETE' AS rights UNION ALL
-        SELECT '`mlflow`.`trace_metrics`' AS name, 'SELECT,DELETE' AS rights UNION ALL
-        SELECT '`mlflow`.`trace_request_metadata`' AS name, 'SELECT,DELETE' AS rights UNION ALL
-        SELECT '`mlflow`.`trace_tags`' AS name, 'SELECT,DELETE' AS rights UNION ALL
-        SELECT '`mlflow`.`inputs`', 'SELECT' UNION ALL
-        SELECT '`performance_schema`.`replication_group_members`', 'SELECT' UNION ALL
-        SELECT CONCAT('`', REPLACE('mlflow', '`', '``'), '`.*'), 'SELECT'
-    ) AS n ON n.name = h.object AND FIND_IN_SET(h.privilege_type, n.rights) > 0
-    WHERE h.role = 'windrow_mlflow_3_owner'
-      AND h.home <> 'windrow_mlflow_3'
-      AND n.name IS NULL
+        SELECT 'PROCESS ON *.*' FROM information_schema.user_privileges AS u
+        WHERE u.privilege_type = 'PROCESS'
+          AND SUBSTR(SUBSTRING_INDEX(u.grantee, '@', 1), 2, CHAR_LENGTH(SUBSTRING_INDEX(u.grantee, '@', 1)) - 2) = 'windrow_mlflow_3_owner'
+    ) AS g
 );
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
-PREPARE windrow_statement FROM @windrow_members;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL windrow_mlflow_3.run_texts(@windrow_statements);
 -- TRIGGER lets verify() see what acts when the tables of the ledger are written to.
 GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT, TRIGGER ON windrow_mlflow_3.* TO `windrow_mlflow_3_owner`;
 

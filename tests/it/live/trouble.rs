@@ -126,10 +126,29 @@ fn a_role_that_may_create_roles_installs_on_the_newest_server() {
     let mut own = postgres::Client::connect(&url, postgres::NoTls).expect("the server accepts us");
     own.batch_execute(crate::support::systems::dolphinscheduler::SCHEMA_34)
         .expect("the schema loads");
+    // An installation that breaks off leaves nobody a member of the owner role.
+    let mut admin = client(&server, "own");
+    admin
+        .batch_execute(
+            "CREATE FUNCTION public.stop() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN IF current_query() LIKE '%CONCURRENTLY%' THEN RAISE EXCEPTION 'stop'; END IF; END $$;
+             CREATE EVENT TRIGGER stop ON ddl_command_start WHEN TAG IN ('CREATE INDEX') EXECUTE FUNCTION public.stop()",
+        )
+        .expect("an event trigger");
+    let member = format!("SELECT pg_has_role('maker', '{W}_owner', 'USAGE')");
+    let mut is_member = || -> bool { admin.query_one(&member, &[]).expect("a row").get(0) };
+    windrow(&url, "install SPEC").expect(2, &["cannot install `20_indexes.sql`"]);
+    assert!(!is_member());
+    client(&server, "own")
+        .batch_execute("DROP EVENT TRIGGER stop; DROP FUNCTION public.stop()")
+        .expect("it is gone");
+    // Nor does one that finds it so.
+    own.batch_execute(&format!("GRANT {W}_owner TO maker"))
+        .expect("a membership");
     for _ in 0..2 {
         windrow(&url, "install SPEC")
             .expect(0, &["is installed in"])
             .without(&["membership"]);
+        assert!(!is_member());
     }
     windrow(&url, "arm SPEC").expect(0, &[]);
     windrow(&url, "run SPEC").expect(0, &["done, nothing left"]);

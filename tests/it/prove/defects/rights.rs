@@ -93,8 +93,8 @@ pub(super) const DEFECTS: &[Defect] = &[
             "PERFORM format('REVOKE %s FROM",
         )],
         mysql: &[edit(
-            "SELECT IF(COUNT(*) = 0, 'DO 0', 'REVOKE ALL",
-            "SELECT IF(COUNT(*) >= 0, 'DO 0', 'REVOKE ALL",
+            "CONCAT('REVOKE ', g.given,",
+            "CONCAT('DO 0 -- ', g.given,",
         )],
         noticed_by: &[
             "claims::changed::a_right_that_the_spec_no_longer_needs_is_taken_back",

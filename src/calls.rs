@@ -384,10 +384,10 @@ impl Calls {
         )
     }
 
-    /// One row with `true` where it is armed.
-    pub fn armed(&self) -> String {
-        self.written("SELECT armed FROM {w}.control".to_owned(), || {
-            "SELECT IF(armed, 'true', 'false') FROM {w}.control".to_owned()
+    /// One row: why runs delete nothing on this server, nothing where they may.
+    pub fn not_armed(&self) -> String {
+        self.written("SELECT reason FROM {w}.arming".to_owned(), || {
+            format!("SELECT {} FROM {{w}}.control AS c", mysql::not_armed())
         })
     }
 
@@ -470,6 +470,7 @@ impl Calls {
         };
         text.replace("{w}", &self.control)
             .replace("{lock}", &self.lock)
+            .replace("{name}", &self.dialect.text(&self.name))
     }
 }
 

@@ -66,8 +66,10 @@ pub struct Installed {
     pub dropped: Vec<Deed>,
     /// Other installations that delete from the same tables.
     pub overlaps: Vec<Overlap>,
-    /// Whether runs may delete; null if this account cannot see it.
+    /// Whether runs may delete on this server; null if this account cannot see it.
     pub armed: Option<bool>,
+    /// Why not; null if they may, or if this account cannot see it.
+    pub not_armed: Option<String>,
 }
 
 /// A file that was applied.

@@ -17,8 +17,11 @@ pub struct Preview {
     pub as_of: String,
     /// Whether a run would be refused as paused.
     pub paused: bool,
-    /// Whether runs may delete.
+    /// Whether runs may delete on this server.
     pub armed: bool,
+    /// Why not; null if they may.
+    #[serde(default)]
+    pub not_armed: Option<String>,
     /// By rule.
     pub rules: Vec<PreviewRule>,
     /// The rules that each count a row which is deleted only once; only if several rules delete rows of one table.

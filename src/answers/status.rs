@@ -74,9 +74,12 @@ pub struct Control {
     /// By which version of windrow; NULL if the files were applied without it.
     #[serde(default)]
     pub version: Option<String>,
-    /// Whether runs may delete.
+    /// Whether runs may delete on this server.
     pub armed: bool,
-    /// Since when.
+    /// Why not; null if they may. Of a cluster of MySQL or MariaDB, as the last scheduled run on this server found it.
+    #[serde(default)]
+    pub not_armed: Option<String>,
+    /// Since when, there or on another server.
     #[serde(deserialize_with = "nullable")]
     #[schemars(extend("format" = "date-time"))]
     pub armed_at: Option<String>,

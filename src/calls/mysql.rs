@@ -1,4 +1,5 @@
-//! The texts for MySQL and MariaDB; `{w}` means the control database, `{lock}` the lock of a run.
+//! The texts for MySQL and MariaDB; `{w}` means the control database, `{lock}` the lock of a run,
+//! `{name}` the control database as a text.
 //!
 //! A row becomes a JSON document column by column: here a boolean is a number, an instant a text without a zone, and
 //! (on MariaDB) JSON a text, and each must come out as on PostgreSQL. JSON_EXTRACT(…, '$') says that a text is JSON.
@@ -93,7 +94,6 @@ const WINDOW: &[Field] = &[
 
 const CONTROL: &[Field] = &[
     ("only_row", Truth),
-    ("armed", Truth),
     ("armed_by", Plain),
     ("armed_at", Instant),
     ("armed_rules", Json),
@@ -185,12 +185,36 @@ pub(super) const REPLICAS: &str = "
 
 pub(super) const BEAT: &str = "SELECT b.beat_at FROM {w}.replica_beat AS b";
 
+/// Why runs delete nothing on this server, by its row of control `c`: what `not_armed()` says, which not everybody may call. Of a
+/// cluster, what the last scheduled run on this server was told, and who is in a list.
+pub(super) fn not_armed() -> String {
+    const IDENTITY: &str = "CONCAT(
+        LEFT(CONCAT_WS(' ', /*!80000 @@server_uuid, */ @@hostname, @@port, @@datadir, @@bind_address, /*M! @@server_id, */ {name}), 600),
+        IF(c.server_identity LIKE '% started at %', CONCAT(' started at ', UNIX_TIMESTAMP() - (
+            SELECT CAST(u.variable_value AS signed)
+            FROM /*!80000 performance_schema.global_status */ /*M! information_schema.global_status */ AS u
+            WHERE u.variable_name = 'Uptime')), ''))";
+    format!(
+        "CASE
+        WHEN NOT c.armed THEN 'not armed: nothing is deleted until you arm it'
+        WHEN c.server_identity LIKE 'cluster of servers %'
+            AND FIND_IN_SET(CONCAT(@@hostname, ':', @@port), SUBSTRING_INDEX(SUBSTRING_INDEX(c.server_identity, ' ', 4), ' ', -1)) = 0
+            THEN CONCAT('armed for another ', c.server_identity)
+        WHEN c.server_identity LIKE 'cluster %' THEN (
+            SELECT f.reason FROM {{w}}.refusal AS f
+            WHERE f.server = {IDENTITY} AND (f.reason LIKE 'armed for another %' OR f.reason LIKE 'this server has started since %'))
+        WHEN NOT c.server_identity <=> {IDENTITY} THEN CONCAT('armed on another server: ', COALESCE(c.server_identity, 'unknown'))
+    END"
+    )
+}
+
 pub(super) fn status() -> String {
     format!(
         "
     SELECT JSON_OBJECT(
         'spec', ?,
-        'control', JSON_EXTRACT((SELECT {control} FROM {{w}}.control AS c LIMIT 1), '$'),
+        'control', JSON_EXTRACT((
+            SELECT JSON_OBJECT('armed', {not_armed} IS NULL, 'not_armed', {not_armed}, {control}) FROM {{w}}.control AS c LIMIT 1), '$'),
         'paused_rules', JSON_EXTRACT(COALESCE((SELECT JSON_ARRAYAGG({pause}) FROM {{w}}.rule_pause AS p), '[]'), '$'),
         'refusals', JSON_EXTRACT(COALESCE((SELECT JSON_ARRAYAGG({refusal}) FROM {{w}}.refusal AS f), '[]'), '$'),
         'scheduling', JSON_EXTRACT((SELECT {scheduling} FROM {{w}}.scheduling AS s), '$'),
@@ -222,7 +246,8 @@ pub(super) fn status() -> String {
         'undeletable', JSON_EXTRACT(COALESCE((SELECT JSON_ARRAYAGG({undeletable}) FROM {{w}}.undeletable AS u), '[]'), '$'),
         'metrics', JSON_EXTRACT(COALESCE((SELECT JSON_ARRAYAGG({metric}) FROM {{w}}.metrics AS m), '[]'), '$')
     )",
-        control = object("c", CONTROL),
+        not_armed = not_armed(),
+        control = fields("c", CONTROL),
         pause = object("p", PAUSE),
         refusal = object("f", REFUSAL),
         scheduling = object("s", SCHEDULING),

@@ -75,6 +75,7 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
     if forced {
         ui.warning("installed despite errors; they are recorded, and `windrow status` shows them");
     }
+    let refused = not_armed(&mut session).ok();
     let installed = Installed {
         spec: session.graph.name.clone(),
         control: bundle.control.clone(),
@@ -85,14 +86,15 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
         files: applied,
         dropped: journal.read(),
         overlaps: overlap::overlaps(&mut session)?,
-        armed: is_armed(&mut session),
+        armed: refused.as_ref().map(Option::is_none),
+        not_armed: refused.flatten(),
     };
     let text = format!("`{}` is installed in {}", installed.control, session.url);
     tell(ui, args.with.output, &installed, &text);
     for overlap in &installed.overlaps {
         ui.warning(&format!("{}; {}", overlap.text(), overlap::HINT));
     }
-    next_steps(&session, args, installed.armed, ui);
+    next_steps(&session, args, &installed, ui);
     Ok(Exit::found(forced))
 }
 
@@ -527,19 +529,25 @@ fn failed(file: &File, dialect: Dialect, applied: &[AppliedFile], error: anyhow:
     )
 }
 
-/// Whether runs may delete; nothing where this account may not look.
-fn is_armed(session: &mut Session) -> Option<bool> {
-    let rows = session.database.query(&session.calls.armed(), &[]).ok()?;
-    let armed = rows.first()?.first()?.clone();
-    Some(armed.as_deref() == Some("true"))
+/// Why runs delete nothing on this server, nothing where they may; an error where this account may not look.
+fn not_armed(session: &mut Session) -> anyhow::Result<Option<String>> {
+    let sql = session.calls.not_armed();
+    let rows = session.database.query(&sql, &[])?;
+    Ok(rows.into_iter().flatten().flatten().next())
 }
 
-fn next_steps(session: &Session, args: &Install, armed: Option<bool>, ui: &Ui) {
+fn next_steps(session: &Session, args: &Install, installed: &Installed, ui: &Ui) {
     if ui.quiet {
         return;
     }
-    if armed == Some(true) {
+    if installed.armed == Some(true) {
         ui.hint("it is already armed: `windrow preview` shows what the next run deletes");
+        return;
+    }
+    if let Some(reason) = report::though_armed(installed.not_armed.as_ref()) {
+        ui.hint(&format!(
+            "runs are refused on this server: {reason}; if it is to be cleaned: `windrow preview`, then `windrow arm`"
+        ));
         return;
     }
     let spec = args.with.on.spec.display();

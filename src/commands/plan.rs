@@ -149,6 +149,7 @@ fn forecast(
     plan.outlook = Some(Forecast {
         as_of: first.and_then(|backlog| backlog.as_of.clone()),
         armed: first.and_then(|backlog| backlog.armed),
+        not_armed: first.and_then(|backlog| backlog.not_armed.clone()),
         schedule: WorkingHours {
             cron: graph.schedules.join(", "),
             windows: written,

@@ -48,8 +48,10 @@ pub struct MissingIndex {
 pub struct Forecast {
     /// The instant at which was counted.
     pub as_of: Option<String>,
-    /// Whether runs may delete.
+    /// Whether runs may delete on this server.
     pub armed: Option<bool>,
+    /// Why not; null if they may.
+    pub not_armed: Option<String>,
     /// When runs work.
     pub schedule: WorkingHours,
     /// What is written to the logs.

@@ -72,6 +72,10 @@ fn armed_state(reading: &Reading) -> Card {
     let (tone, text, more) = match &reading.preview {
         Ok(it) if it.paused => (Tone::Open, "paused", "no run starts"),
         Ok(it) if it.armed => (Tone::Look, "yes", "scheduled runs delete"),
+        Ok(Preview {
+            not_armed: Some(reason),
+            ..
+        }) if !reason.starts_with("not armed") => (Tone::Look, "not here now", reason.as_str()),
         Ok(_) => (Tone::Good, "no", "no run can delete before windrow arm"),
         Err(_) => (
             Tone::Open,
@@ -309,6 +313,9 @@ fn preview(html: &mut Html, preview: &Preview) {
         .put(". ");
     html.put(match (preview.paused, preview.armed) {
         (true, _) => "Paused: a run would be refused.",
+        (_, false) if report::though_armed(preview.not_armed.as_ref()).is_some() => {
+            "Armed, but a run would be refused on this server."
+        }
         (_, false) => "Not armed: a run would be refused.",
         _ => "Armed: the next scheduled run deletes.",
     });

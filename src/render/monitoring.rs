@@ -50,7 +50,11 @@ const fn counter(
 
 /// The metrics, sorted by subject.
 pub const METRICS: &[Metric] = &[
-    gauge("windrow_armed", &[], "Whether runs may delete, 1 or 0."),
+    gauge(
+        "windrow_armed",
+        &[],
+        "Whether runs may delete on this server, 1 or 0; a standby or replica repeats what its primary was told.",
+    ),
     gauge("windrow_paused", &[], "Whether it is paused, 1 or 0."),
     gauge(
         "windrow_rule_paused",

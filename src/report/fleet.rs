@@ -132,9 +132,11 @@ fn check(answer: &Value) -> String {
 fn install(answer: &Value) -> String {
     let files = list(answer, "files");
     let seconds: f64 = files.iter().filter_map(|it| it["seconds"].as_f64()).sum();
+    let reason = answer["not_armed"].as_str().unwrap_or("not armed");
     let armed = match answer["armed"].as_bool() {
         Some(true) => "armed",
-        Some(false) => "not armed",
+        Some(false) if reason.starts_with("not armed") => "not armed",
+        Some(false) => reason,
         None => "armed or not: this account may not see it",
     };
     format!("{} files in {seconds:.1} s, {armed}", files.len())
@@ -144,8 +146,14 @@ fn install(answer: &Value) -> String {
 fn status(answer: &Value) -> String {
     let mut parts = Vec::new();
     let control = &answer["control"];
+    let reason = string(&control["not_armed"]);
     if control["armed"] == false {
-        parts.push("NOT ARMED".to_owned());
+        let here = !reason.is_empty() && !reason.starts_with("not armed");
+        parts.push(if here {
+            format!("NOT ARMED HERE: {reason}")
+        } else {
+            "NOT ARMED".to_owned()
+        });
     }
     if control["paused"] == true {
         parts.push(
@@ -155,6 +163,9 @@ fn status(answer: &Value) -> String {
         );
     }
     for refusal in list(answer, "refusals") {
+        if string(&refusal["reason"]) == reason {
+            continue;
+        }
         parts.push(format!("refuses: {}", string(&refusal["reason"])));
     }
     let rules = list(answer, "rules");

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::words::{long, text};
+use super::words::{long, text, though_armed};
 use crate::facts::meaning;
 use crate::forecast::{
     Basis, Forecast, InflowFrom, LogVolume, MissingIndex, Remedy, Report, RuleForecast, Speed,
@@ -30,7 +30,7 @@ pub fn plan(plan: &Report) -> String {
     let schedule = &outlook.schedule;
     let armed = match outlook.armed {
         Some(true) => "armed",
-        Some(false) | None => "not armed",
+        Some(false) | None => though_armed(outlook.not_armed.as_ref()).unwrap_or("not armed"),
     };
     let _ = writeln!(out, "{armed}, as of {}", text(outlook.as_of.as_ref()));
     let _ = writeln!(
@@ -532,6 +532,7 @@ mod tests {
             outlook: Some(Forecast {
                 as_of: Some("2026-11-22T06:00:00Z".to_owned()),
                 armed: Some(false),
+                not_armed: None,
                 schedule: WorkingHours {
                     cron: "0 1 * * *".to_owned(),
                     windows: vec!["daily 01:00-05:00".to_owned()],

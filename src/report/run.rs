@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::words::{instant, keys, text};
+use super::words::{instant, keys, text, though_armed};
 use crate::answers::{Figures, NoRun, Preview, Run, RunAnswer, RunRule};
 use crate::facts::meaning;
 use crate::ui::Align::{Left, Right};
@@ -108,9 +108,13 @@ fn rule_of(run: &Run, rule: &RunRule) -> String {
 /// What `preview` answers.
 pub fn preview(preview: &Preview) -> String {
     let mut out = format!("{}, as of {}: ", preview.spec, instant(&preview.as_of));
+    let refused = though_armed(preview.not_armed.as_ref())
+        .map(|reason| format!("{reason}; a run would be refused\n"));
     out += match (preview.paused, preview.armed) {
         (true, _) => "paused, a run would be refused\n",
-        (_, false) => "not armed, a run would be refused\n",
+        (_, false) => refused
+            .as_deref()
+            .unwrap_or("not armed, a run would be refused\n"),
         _ => "armed\n",
     };
     for rule in &preview.rules {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::words::{instant, long, text};
+use super::words::{instant, long, text, though_armed};
 use crate::answers::{Due, Running, Status, Undeletable};
 use crate::facts::{UNDATED, meaning};
 use crate::ui::Align::{Left, Right};
@@ -49,6 +49,13 @@ fn switches(status: &Status) -> String {
             out,
             "armed      {}",
             by(&control.armed_at, &control.armed_by)
+        )
+    } else if let Some(reason) = though_armed(control.not_armed.as_ref()) {
+        writeln!(
+            out,
+            "armed      no, runs are refused: {reason}\n           armed {} by {}",
+            text(control.armed_at.as_ref()),
+            text(control.armed_by.as_ref())
         )
     } else {
         writeln!(out, "armed      no: runs are refused until `windrow arm`")

@@ -20,6 +20,12 @@ pub(super) fn text(text: Option<&String>) -> String {
     text.map(|text| instant(text)).unwrap_or_default()
 }
 
+/// Why runs are refused on this server although windrow was armed; nothing where nobody armed it.
+pub fn though_armed(not_armed: Option<&String>) -> Option<&str> {
+    let reason = not_armed.map(String::as_str);
+    reason.filter(|reason| !reason.starts_with("not armed"))
+}
+
 /// A truth in a word.
 pub(super) fn truth(is_so: bool) -> &'static str {
     if is_so { "yes" } else { "no" }

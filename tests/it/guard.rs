@@ -2,14 +2,17 @@
 //! windrow. What replicas of MySQL and MariaDB do is in `events`, that a restart disarms nothing in `crash`.
 
 use serde_json::{Value, json};
+use windrow::answers;
+use windrow::calls::Calls;
 use windrow::dialect::Dialect;
 use windrow::failure;
 use windrow::graph::Graph;
+use windrow::report;
 use windrow::sandbox::mysql::Flavour;
 
 use crate::harness::tests;
 use crate::support::graphs::graph_of;
-use crate::support::installation::{Installation, dialect_of};
+use crate::support::installation::{Installation, Session, call, dialect_of};
 
 mod back_off;
 mod copies;
@@ -96,6 +99,47 @@ const SCHEDULED: &str = r#"{"trigger": "SCHEDULED"}"#;
 fn scheduled(installation: &mut Installation) -> Value {
     let options = serde_json::from_str(SCHEDULED).expect("options");
     installation.run(options).expect("a run, or a refusal")
+}
+
+/// Why nothing is deleted on this server, as it is told: the metric, a preview and `status` agree; nothing where all say that it is.
+fn told(session: &mut Session, dialect: Dialect, control: &str) -> Option<String> {
+    let mut text = |sql: &str, parameters: &[Option<&str>]| {
+        let rows = session.query(sql, parameters).expect(sql);
+        rows[0][0].clone().expect("a value")
+    };
+    let metric = format!(
+        "SELECT COUNT(*) FROM {control}.metrics WHERE name = 'windrow_armed' AND value = 1"
+    );
+    let metric = text(&metric, &[]) == "1";
+    let calls = Calls::new(dialect, control, "guard");
+    let status: Value =
+        serde_json::from_str(&text(&calls.status(), &[Some("guard")])).expect("a document");
+    let preview = call(session, dialect, control, "preview", &json!({})).expect("a preview");
+    let reason = &preview["not_armed"];
+    assert_eq!(metric, reason.is_null(), "{preview}");
+    let control = &status["control"];
+    assert_eq!(
+        (&preview["armed"], &control["armed"]),
+        (&json!(metric), &json!(metric)),
+        "{status}"
+    );
+    // Whether a standby tries to follow may be another matter a moment later.
+    assert_eq!(control["not_armed"].is_null(), reason.is_null(), "{status}");
+    let screens = [
+        (
+            report::status(&answers::read("status", &status).expect("a status")),
+            &control["not_armed"],
+        ),
+        (
+            report::preview(&answers::read("preview", &preview).expect("a preview")),
+            reason,
+        ),
+    ];
+    for (screen, reason) in screens {
+        let reason = reason.as_str().unwrap_or_default();
+        assert!(screen.contains(reason), "{reason}: {screen}");
+    }
+    reason.as_str().map(ToOwned::to_owned)
 }
 
 /// Any session may take a lock by GET_LOCK: what it keeps from working is told where refusals are.

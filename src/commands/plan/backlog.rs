@@ -58,6 +58,7 @@ pub(super) struct Backlog {
     pub(super) notes: Vec<String>,
     pub(super) as_of: Option<String>,
     pub(super) armed: Option<bool>,
+    pub(super) not_armed: Option<String>,
 }
 
 impl Backlog {
@@ -133,6 +134,7 @@ pub(super) fn look(
             Some(preview) => {
                 backlog.exact = true;
                 backlog.armed = Some(preview.armed);
+                backlog.not_armed = preview.not_armed;
                 let preview = only(preview.rules, rule, "preview")?;
                 backlog.going = preview.figures.families as f64;
                 backlog.rows = preview.figures.rows as f64;
@@ -206,6 +208,7 @@ fn sample(
             continue;
         };
         backlog.armed = Some(answer.armed);
+        backlog.not_armed = answer.not_armed;
         let preview = only(answer.rules, rule, "preview")?;
         let figures = preview.figures;
         // Rows without a time are not due; a preview from a time on leaves them out.

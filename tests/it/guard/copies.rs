@@ -12,7 +12,7 @@ use windrow::graph::Graph;
 use windrow::sandbox::mysql::{Flavour, Mysql};
 use windrow::sandbox::{self, Postgres};
 
-use super::{SCHEDULED, graph, installed, left, rows, scheduled, schema};
+use super::{SCHEDULED, graph, installed, left, rows, scheduled, schema, told};
 use crate::harness::tests;
 use crate::support::database;
 use crate::support::installation::{self, Installation, Session, apply, bundle, call, connect};
@@ -240,6 +240,8 @@ fn check_refusal(session: &mut Session, dialect: Dialect, control: &str) {
         known
     );
     assert_eq!(number(session, "SELECT COUNT(*) FROM jobs"), 4);
+    let why = told(session, dialect, control).expect("a reason");
+    assert!(why.starts_with("armed on another server: "), "{why}");
 
     session
         .execute(&format!("CALL {control}.arm()"))
@@ -248,6 +250,7 @@ fn check_refusal(session: &mut Session, dialect: Dialect, control: &str) {
     until(session, dialect, control, &done);
     assert_eq!(number(session, "SELECT COUNT(*) FROM jobs"), 1);
     assert_eq!(number(session, &refused), 0);
+    assert_eq!(told(session, dialect, control), None);
 }
 
 fn a_restored_copy_waits_until_somebody_arms_it(dialect: Dialect) {
@@ -310,6 +313,11 @@ fn each_thing_that_a_server_shows_of_itself_is_compared(dialect: Dialect) {
             Some("55000"),
             "{part}: {error:#}"
         );
+        // A view of MySQL knows what a scheduled run was told.
+        assert_eq!(scheduled(&mut installation)["status"], "refused");
+        let control = installation.control.clone();
+        let why = told(&mut installation.session, dialect, &control);
+        assert_eq!(why, Some(format!("armed on another server: {other}")));
     }
     if dialect == Dialect::Postgres {
         // The name of a cluster, which this server has none of, stands behind the database.
@@ -319,6 +327,8 @@ fn each_thing_that_a_server_shows_of_itself_is_compared(dialect: Dialect) {
         arm_as(&mut installation, &other).expect_err("another cluster");
     }
     arm_as(&mut installation, &identity).expect("a run");
+    let control = installation.control.clone();
+    assert_eq!(told(&mut installation.session, dialect, &control), None);
 }
 
 /// A standby shares the identifier of its primary, for good: the timeline tells them apart, from the promotion on.

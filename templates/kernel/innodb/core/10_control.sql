@@ -526,6 +526,6 @@ BEGIN
         setting, setting_log, settings, rule_pause, refusal, scheduling, catalog_state, open_hours, last_look, undeletable, backlog,
         run_count, metrics, unarchived, index_state, left_behind, last_left, due_now, backlog_now, kept_run, known_archive,
         known_shape, sweeping, installed_version, run_partition, taken_partition, empty_partition, run_ahead, partition_archive,
-        replica_beat, replica_heartbeat;
+        replica_beat, replica_heartbeat, arming;
     CALL drop_shadows_of_tables();
 END;

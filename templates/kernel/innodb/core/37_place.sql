@@ -171,6 +171,65 @@ BEGIN
     END IF;
 END;
 
+-- arming: what not_armed() says, as far as a view may ask. On MariaDB it knows of a cluster what the last scheduled run on this server
+-- was told, and who is in a list. A view of MySQL sees nothing of its server: there it is what a scheduled run was told after the
+-- last one that began. On a replica no run starts, whatever it says.
+--# create view arming
+CREATE OR REPLACE SQL SECURITY INVOKER VIEW arming (reason, read_only) AS
+/*!80000
+SELECT
+    IF(c.armed, (
+        SELECT MAX(f.reason)
+        FROM refusal AS f
+        WHERE (f.reason LIKE 'armed %' OR f.reason LIKE 'this server has started since %')
+          AND f.since > COALESCE((
+              SELECT MAX(r.started_at)
+              FROM run AS r
+              WHERE NOT r.dry_run
+                AND r.`trigger` <> 'STAMP'
+                AND r.node IS NOT NULL
+          ), '1000-01-01')
+    ), 'not armed: nothing is deleted until you arm it'),
+    false
+FROM control AS c */
+/*M!
+SELECT
+    CASE
+        WHEN NOT h.armed THEN 'not armed: nothing is deleted until you arm it'
+        WHEN h.armed_on LIKE 'cluster of servers %'
+            AND FIND_IN_SET(h.place, SUBSTRING_INDEX(SUBSTRING_INDEX(h.armed_on, ' ', 4), ' ', -1)) = 0
+            THEN CONCAT('armed for another ', h.armed_on)
+        WHEN h.armed_on LIKE 'cluster %' THEN f.reason
+        WHEN NOT h.armed_on <=> h.identity THEN CONCAT('armed on another server: ', COALESCE(h.armed_on, 'unknown'))
+    END,
+    h.read_only NOT IN ('0', 'OFF')
+FROM (
+    SELECT
+        c.armed, c.server_identity AS armed_on, o.read_only, CONCAT(o.host, ':', o.port) AS place,
+        CONCAT(
+            LEFT(CONCAT_WS(' ', o.host, o.port, o.folder, o.address, o.id, JSON_VALUE(s.document, '$.control')), 600),
+            IF(c.server_identity LIKE '% started at %', CONCAT(' started at ', UNIX_TIMESTAMP() - (
+                SELECT CAST(u.variable_value AS signed) FROM information_schema.global_status AS u WHERE u.variable_name = 'Uptime'
+            )), '')
+        ) AS identity
+    FROM control AS c
+    CROSS JOIN spec AS s
+    CROSS JOIN (
+        SELECT
+            MAX(IF(v.variable_name = 'hostname', v.variable_value, NULL)) AS host,
+            MAX(IF(v.variable_name = 'port', v.variable_value, NULL)) AS port,
+            MAX(IF(v.variable_name = 'datadir', v.variable_value, NULL)) AS folder,
+            MAX(IF(v.variable_name = 'bind_address', v.variable_value, NULL)) AS address,
+            MAX(IF(v.variable_name = 'server_id', v.variable_value, NULL)) AS id,
+            MAX(IF(v.variable_name = 'read_only', v.variable_value, NULL)) AS read_only
+        FROM information_schema.global_variables AS v
+        WHERE v.variable_name IN ('hostname', 'port', 'datadir', 'bind_address', 'server_id', 'read_only')
+    ) AS o
+) AS h
+LEFT JOIN refusal AS f
+    ON f.server = h.identity
+    AND (f.reason LIKE 'armed for another %' OR f.reason LIKE 'this server has started since %') */;
+
 -- open_hours: when scheduled runs may work.
 --# create view open_hours
 CREATE OR REPLACE SQL SECURITY INVOKER VIEW open_hours (position, written, days, begins, ends, zone, changed_by, changed_at) AS

@@ -678,6 +678,7 @@ BEGIN
     DECLARE v_at    varchar(64);
     DECLARE v_place int;
     DECLARE v_several longtext;
+    DECLARE v_not_armed longtext;
     DECLARE v_part  longtext;
     DECLARE v_rules longtext DEFAULT '';
     CALL check_options(p_options, '["rule", "scope", "retention", "as_of", "run_families", "from"]');
@@ -700,11 +701,13 @@ BEGIN
         GROUP BY k.table_name
         HAVING COUNT(*) > 1
     ) AS m;
+    CALL not_armed(v_not_armed);
     SELECT CONCAT(
         '{"spec": ', COALESCE(JSON_QUOTE(c.spec), 'null'),
         ', "as_of": ', COALESCE(CONCAT('"', DATE_FORMAT(v_as_of, '%Y-%m-%dT%T'),
             TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(v_as_of, '.%f'))), '+00:00"'), 'null'),
-        ', "armed": ', IF(c.armed, 'true', 'false'),
+        ', "armed": ', IF(v_not_armed IS NULL, 'true', 'false'),
+        ', "not_armed": ', COALESCE(JSON_QUOTE(v_not_armed), 'null'),
         ', "paused": ', IF(c.paused, 'true', 'false'),
         ', "rules": [', v_rules, ']',
         COALESCE(CONCAT(', "counted_by_several": {', IF(v_rule IS NULL, v_several, ''), '}'), ''),

@@ -176,8 +176,10 @@ FROM backlog_now AS b;
 -- is now. Reads at most 10,000 entries of an index per rule and pass, and the ledger of about the last hour.
 --# create view metrics
 CREATE OR REPLACE SQL SECURITY DEFINER VIEW metrics (name, labels, value) AS
-SELECT 'windrow_armed', JSON_OBJECT(), c.armed + 0e0
+-- A replica repeats what its source was told: nobody is to arm it.
+SELECT 'windrow_armed', JSON_OBJECT(), IF(a.read_only, c.armed, a.reason IS NULL) + 0e0
 FROM control AS c
+CROSS JOIN arming AS a
 UNION ALL
 SELECT 'windrow_paused', JSON_OBJECT(), c.paused
 FROM control AS c

@@ -8,7 +8,7 @@ WHERE v.table_schema = DATABASE()
       WHEN v.table_name IN ('undeletable', 'backlog', 'metrics') THEN 'DEFINER'
       WHEN v.table_name IN (
           'settings', 'open_hours', 'scheduling', 'sweeping', 'last_look', 'run_count', 'index_state', 'left_behind', 'last_left',
-          'due_now', 'backlog_now'
+          'due_now', 'backlog_now', 'arming'
       ) THEN 'INVOKER'
       ELSE v.security_type
   END

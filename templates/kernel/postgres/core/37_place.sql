@@ -83,7 +83,15 @@ $windrow$;
 --# comment on function not_armed
 COMMENT ON FUNCTION not_armed() IS
     'Why nothing is deleted on this server: nobody armed windrow, or for another server or cluster, or the server has come back alone; '
-    'NULL if it is armed.';
+    'NULL if it is armed. Example: SELECT not_armed();';
+
+-- arming: what not_armed() says, for those who watch. On a standby no run starts, whatever it says.
+--# create view arming
+CREATE OR REPLACE VIEW arming AS
+SELECT not_armed() AS reason, pg_is_in_recovery() AS read_only;
+--# comment on view arming
+COMMENT ON VIEW arming IS
+    'Why runs delete nothing on this server, by not_armed(); NULL if they may. read_only: it is a standby.';
 
 -- open_hours: when scheduled runs may work.
 --# create view open_hours

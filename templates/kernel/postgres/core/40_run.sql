@@ -699,14 +699,16 @@ BEGIN
     RETURN (
         SELECT json_object_agg(d.name, d.value ORDER BY d.position)
         FROM control AS c
+        CROSS JOIN arming AS a
         CROSS JOIN LATERAL (
             VALUES
                 (1, 'spec', to_json(c.spec)),
                 (2, 'as_of', to_json(v_as_of)),
-                (3, 'armed', to_json(c.armed)),
-                (4, 'paused', to_json(c.paused)),
-                (5, 'rules', to_json(v_rules)),
-                (6, 'counted_by_several', CASE WHEN p_options ? 'rule' THEN '{}' ELSE v_several END)
+                (3, 'armed', to_json(a.reason IS NULL)),
+                (4, 'not_armed', to_json(a.reason)),
+                (5, 'paused', to_json(c.paused)),
+                (6, 'rules', to_json(v_rules)),
+                (7, 'counted_by_several', CASE WHEN p_options ? 'rule' THEN '{}' ELSE v_several END)
         ) AS d(position, name, value)
         WHERE d.name <> 'counted_by_several' OR v_several IS NOT NULL
     );

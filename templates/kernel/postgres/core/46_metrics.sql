@@ -297,8 +297,11 @@ COMMENT ON FUNCTION tally_up() IS
 -- metrics: for sql_exporter and friends.
 --# create view metrics
 CREATE OR REPLACE VIEW metrics AS
-SELECT 'windrow_armed' AS name, '{}'::jsonb AS labels, c.armed::integer::double precision AS value
+-- A standby repeats what its primary was told: nobody is to arm it.
+SELECT 'windrow_armed' AS name, '{}'::jsonb AS labels,
+    CASE WHEN a.read_only THEN c.armed ELSE a.reason IS NULL END::integer::double precision AS value
 FROM control AS c
+CROSS JOIN arming AS a
 UNION ALL
 SELECT 'windrow_paused', '{}', c.paused::integer
 FROM control AS c

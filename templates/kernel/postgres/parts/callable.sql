@@ -10,6 +10,7 @@ callable (routine, role) AS (
             ('run_result', 'auditor'),
             ('orphans', 'auditor'),
             ('in_window', 'auditor'),
+            ('not_armed', 'auditor'),
             ('schedule_check', 'auditor'),
             ('due_of', 'auditor'),
             ('due_now', 'auditor'),

@@ -132,6 +132,21 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["claims::armed::a_restart_disarms_only_who_was_armed_until_then"],
     },
     Defect {
+        name: "armed-by-the-switch",
+        what: "a copy counts as armed in the metrics, because the switch of its original is on",
+        postgres: &[edit(
+            "CASE WHEN a.read_only THEN c.armed ELSE a.reason IS NULL END",
+            "c.armed",
+        )],
+        mysql: &[edit(
+            "IF(a.read_only, c.armed, a.reason IS NULL)",
+            "c.armed",
+        )],
+        noticed_by: &[
+            "guard::copies::SERVER::each_thing_that_a_server_shows_of_itself_is_compared",
+        ],
+    },
+    Defect {
         name: "any-cluster",
         what: "a server outside of the cluster that was armed deletes",
         postgres: &[edit(

@@ -6,13 +6,14 @@ use windrow::answers;
 use windrow::calls::Calls;
 use windrow::dialect::Dialect;
 use windrow::failure;
-use windrow::graph::Graph;
+use windrow::graph::{Graph, Shared};
 use windrow::report;
 use windrow::sandbox::mysql::Flavour;
 
 use crate::harness::tests;
-use crate::support::graphs::graph_of;
+use crate::support::graphs::{dolphinscheduler, graph_of};
 use crate::support::installation::{Installation, Session, call, dialect_of};
+use crate::support::patience::until;
 
 mod back_off;
 mod copies;
@@ -22,6 +23,7 @@ tests! {
     every_server: [
         a_paused_rule_is_passed_over,
         a_foreign_key_that_nobody_told_of_stops_runs,
+        arming_holds_nobody_up_and_is_done_whole_or_not_at_all,
     ],
     mysql_and_mariadb: [
         who_takes_the_lock_of_the_runs_is_written_down,
@@ -374,4 +376,53 @@ fn assert_refused(installation: &mut Installation, start: &str) {
     }
     assert!(since[0].len() == 1 && since[0] == since[1], "{since:?}");
     assert_eq!(installation.number("SELECT COUNT(*) FROM W.run"), runs);
+}
+
+/// Who arms reads whole tables, which takes its time. Meanwhile the pause works, and who breaks it off has changed nothing.
+fn arming_holds_nobody_up_and_is_done_whole_or_not_at_all(dialect: Dialect) {
+    let mut installation = Installation::armed(dialect, &dolphinscheduler(Shared::Closed));
+    let control = "SELECT CONCAT(server_identity, ' ', armed_at) FROM W.control";
+    let before = installation.texts(control);
+    let table = "t_ds_task_instance";
+    let mut blocker = installation.connect();
+    let (lock, unlock, waits) = match dialect {
+        Dialect::Postgres => (
+            format!("BEGIN; LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE"),
+            "COMMIT",
+            "SELECT COUNT(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND pid =",
+        ),
+        Dialect::Mysql | Dialect::Mariadb => (
+            format!("LOCK TABLES {table} WRITE"),
+            "UNLOCK TABLES",
+            "SELECT COUNT(*) FROM information_schema.processlist WHERE state = 'Waiting for table metadata lock' AND id =",
+        ),
+    };
+    blocker.execute(&lock).expect("a lock");
+
+    let mut session = installation.connect();
+    let cancel = session.cancel();
+    let waits = format!("{waits} {}", session.session().expect("a number"));
+    let call = format!("CALL {}.arm()", installation.control);
+    let arming = std::thread::spawn(move || session.execute(&call));
+    until("somebody who arms waits", || {
+        assert!(!arming.is_finished(), "it ended");
+        Ok(installation.number(&waits) == 1)
+    })
+    .expect("it waits");
+    let impatient = match dialect {
+        Dialect::Postgres => "SET lock_timeout = '5s'",
+        Dialect::Mysql | Dialect::Mariadb => "SET SESSION innodb_lock_wait_timeout = 5",
+    };
+    installation.execute(impatient);
+    installation.execute("CALL W.pause('an audit')");
+    installation.execute("CALL W.resume()");
+    cancel().expect("a cancel");
+    arming
+        .join()
+        .expect("no panic")
+        .expect_err("it was cancelled");
+    blocker.execute(unlock).expect("the end of the lock");
+    assert_eq!(installation.texts(control), before);
+    let answer = installation.run(json!({})).expect("a run");
+    assert_eq!(answer["status"], "done", "{answer}");
 }

@@ -18,6 +18,7 @@ tests! {
     mysql_and_mariadb: [
         a_run_elsewhere_lives_as_long_as_it_gives_signs_of_life,
         a_run_elsewhere_ends_when_this_server_is_armed,
+        a_run_here_goes_on_when_this_server_is_armed,
         every_batch_is_a_sign_of_life,
         every_table_has_a_primary_key,
     ],
@@ -93,6 +94,23 @@ fn a_run_elsewhere_ends_when_this_server_is_armed(flavour: Flavour) {
     );
     let answer = installation.run(json!({})).expect("a run");
     assert_eq!(answer["status"], "done", "{answer}");
+}
+
+/// Whatever counts from then on: the start of the server, or not.
+fn a_run_here_goes_on_when_this_server_is_armed(flavour: Flavour) {
+    let mut installation = installation(flavour);
+    installation
+        .set_setting("batch_families", 1)
+        .expect("a setting");
+    let options = r#"CALL W.arm_with('{"until": "restart"}')"#;
+    for arm in [options, "CALL W.arm()"] {
+        let answer = installation.run_meanwhile(json!({"run_families": 2}), |it| {
+            it.execute(arm);
+            it.execute("CALL W.reap()");
+        });
+        let answer = answer.expect("a run");
+        assert_ne!(answer["status"], "cancelled", "{arm}: {answer}");
+    }
 }
 
 fn every_batch_is_a_sign_of_life(flavour: Flavour) {

@@ -252,7 +252,7 @@ CREATE TABLE IF NOT EXISTS run (
     finished_at datetime(6)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'One row per run. as_of is the instant that all cutoffs of the run are counted from. node: the
-        server_identity() of the server it runs on; member: as what that belongs to a Galera cluster or a group; alive_at: its last
+        identity_of(false) of the server it runs on; member: as what that belongs to a Galera cluster or a group; alive_at: its last
         sign of life, which every batch gives. crashed: its session vanished, seen by the next run; on another server of a cluster,
         that is no member any more, or gave no sign of life for five minutes.
         waiting_for: why it rests before its next batch, or rested when it ended.';

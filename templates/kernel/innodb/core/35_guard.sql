@@ -15,7 +15,7 @@ CREATE TABLE IF NOT EXISTS refusal (
     reason text         NOT NULL,
     since  datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6))
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Why a server, by its server_identity(), refuses scheduled runs, and since when. The row is deleted when such a run
+    COMMENT = 'Why a server, by its identity_of(false), refuses scheduled runs, and since when. The row is deleted when such a run
         starts there.';
 
 -- scheduling: what the latest runs mean for the next scheduled one; the ledger says it, and nothing else counts.
@@ -172,7 +172,7 @@ COMMENT 'Writes to table refusal why this server refuses scheduled runs; NULL: i
 BEGIN
     DECLARE v_server varchar(700);
     DECLARE v_known text;
-    CALL server_identity(v_server);
+    CALL identity_of(false, v_server);
     SELECT MAX(r.reason) INTO v_known FROM refusal AS r WHERE r.server = v_server;
     IF p_reason IS NULL AND v_known IS NOT NULL THEN
         DELETE FROM refusal WHERE server = v_server;

@@ -1,13 +1,12 @@
--- server_identity: what distinguishes this server from its restored copies, clones and promoted replicas.
+-- identity_of, server_identity: what distinguishes this server from its restored copies, clones and promoted replicas.
 -- A copy of the whole folder shares the identifier of MySQL: it is on another host, in another folder, or has another
 -- port. MariaDB has no identifier that a copy would not share. A restart and a minor upgrade change none of these; the start
 -- of the server counts where arm_with() said until restart.
---# create procedure server_identity
-CREATE PROCEDURE server_identity(OUT o_identity varchar(700))
+--# create procedure identity_of
+CREATE PROCEDURE identity_of(IN p_started boolean, OUT o_identity varchar(700))
 SQL SECURITY DEFINER
-COMMENT 'The server and the control database; arm() stores it, and a run refuses when it has changed.'
+COMMENT 'The server and the control database, and with p_started when the server has started.'
 BEGIN
-    DECLARE v_started boolean;
     SET o_identity = LEFT(CONCAT_WS(
         ' ',
         /*!80000 @@server_uuid, */
@@ -16,13 +15,22 @@ BEGIN
         DATABASE()
     ), 600);
     -- Both are counted from the same clock at the same instant: what is left is the second of the start, exactly.
-    SELECT COUNT(*) INTO v_started FROM control AS c WHERE c.server_identity LIKE '% started at %';
-    IF v_started THEN
+    IF p_started THEN
         SELECT CONCAT(o_identity, ' started at ', UNIX_TIMESTAMP() - CAST(v.variable_value AS signed))
         INTO o_identity
         FROM /*!80000 performance_schema.global_status */ /*M! information_schema.global_status */ AS v
         WHERE v.variable_name = 'Uptime';
     END IF;
+END;
+--# create procedure server_identity
+CREATE PROCEDURE server_identity(OUT o_identity varchar(700))
+SQL SECURITY DEFINER
+COMMENT 'What identity_of() answers, with the start of the server where that counts; arm() stores it, and a run refuses when it has
+    changed.'
+BEGIN
+    DECLARE v_started boolean;
+    SELECT COUNT(*) INTO v_started FROM control AS c WHERE c.server_identity LIKE '% started at %';
+    CALL identity_of(v_started, o_identity);
 END;
 
 -- cluster_identity: what tells the cluster that this server belongs to from all others; the same on each of its servers. Galera and
@@ -534,7 +542,7 @@ BEGIN
     END;
     CALL ease(v_session);
     SELECT s.run_lock, s.workers INTO v_lock, v_workers FROM spec AS s;
-    CALL server_identity(v_node);
+    CALL identity_of(false, v_node);
     SELECT MIN(r.run_id) INTO v_run FROM run AS r WHERE r.status = 'running' AND r.member IS NOT NULL AND r.node <> v_node;
     IF v_run IS NOT NULL THEN
         CALL cluster_nodes(v_own, v_members);

@@ -233,7 +233,7 @@ BEGIN
     DECLARE v_archives boolean;
     DECLARE v_lock     varchar(80);
     SELECT s.run_lock, s.workers, s.archives INTO v_lock, v_workers, v_archives FROM spec AS s;
-    CALL server_identity(v_node);
+    CALL identity_of(false, v_node);
     CALL check_options(p_options, CONCAT(
         '["rule", "dry_run", "scope", "retention", "as_of", "run_families", "time_budget", "trigger"',
             IF(v_workers > 1, ', "worker"', ''), ']'
@@ -810,7 +810,7 @@ BEGIN
         CALL check_archive(o_rule);
     END IF;
     CALL option_of(p_options, 'dry_run', v_text);
-    CALL server_identity(v_node);
+    CALL identity_of(false, v_node);
     CALL end_look();
     UPDATE control AS c SET c.begun = c.begun + 1 WHERE c.only_row = true;
     INSERT INTO run (`trigger`, dry_run, options, as_of, deadline, backend_pid, node, started_by)

@@ -151,26 +151,26 @@ BEGIN
     ELSEIF v_until = 'restart' AND v_cluster IS NOT NULL THEN
         CALL refuse('until and cluster exclude each other', 'a cluster is armed until somebody arms a server or another cluster');
     END IF;
-    IF v_cluster IS NOT NULL THEN
+    IF v_cluster IS NULL THEN
+        CALL identity_of(v_until IS NOT NULL, v_identity);
+    ELSE
         CALL named_cluster(v_cluster, v_identity);
     END IF;
-    UPDATE control AS c
-    SET c.server_identity = IF(v_until IS NULL, NULL, ' started at ')
-    WHERE c.only_row = true;
-    CALL server_identity(v_node);
+    -- Whole tables are read before anything is written: whoever is interrupted has changed nothing.
     CALL count_orphans();
     SELECT COALESCE(JSON_OBJECTAGG(o.edge, o.orphans), '{}') INTO v_orphans FROM work_orphan AS o;
     DROP TEMPORARY TABLE work_orphan;
+    CALL note_catalog(0);
     UPDATE control AS c
     SET c.armed = true,
         c.armed_by = USER(),
         c.armed_at = UTC_TIMESTAMP(6),
         c.armed_rules = (SELECT JSON_EXTRACT(s.document, '$.rules') FROM spec AS s),
-        c.server_identity = COALESCE(v_identity, v_node),
+        c.server_identity = v_identity,
         c.orphans_at_arm = v_orphans
     WHERE c.only_row = true;
-    CALL note_catalog(0);
     -- What runs on another server of a cluster ends before its next batch, also where the cluster is armed: it may be dead.
+    CALL identity_of(false, v_node);
     SELECT COUNT(*) INTO v_others FROM run AS r WHERE r.status = 'running' AND r.node <> v_node;
     IF v_others > 0 THEN
         UPDATE run AS r

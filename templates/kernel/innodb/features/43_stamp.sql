@@ -501,7 +501,7 @@ BEGIN
     DECLARE v_pid    bigint;
     DECLARE v_node   varchar(700);
     DECLARE v_lock   varchar(80) DEFAULT (SELECT CONCAT(s.run_lock, '.stamp') FROM spec AS s);
-    CALL server_identity(v_node);
+    CALL identity_of(false, v_node);
     CALL check_stamp_options(p_options, o_rule, o_of);
     IF @@GLOBAL.log_bin AND @@SESSION.binlog_format = 'STATEMENT' THEN
         CALL not_ready('binlog_format is STATEMENT: a replica would change other rows', 'set it to ROW or MIXED');

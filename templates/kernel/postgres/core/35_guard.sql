@@ -19,7 +19,7 @@ CREATE TABLE IF NOT EXISTS refusal (
 );
 --# comment on table refusal
 COMMENT ON TABLE refusal IS
-    'Why a server, by its server_identity(), refuses scheduled runs, and since when. The row is deleted when such a run starts there.';
+    'Why a server, by its identity_of(false), refuses scheduled runs, and since when. The row is deleted when such a run starts there.';
 
 -- scheduling: what the latest runs mean for the next scheduled one; the ledger says it, and nothing else counts.
 -- A run is broken that an error ended, or that crashed. One is empty that found nothing left and deleted nothing, for
@@ -176,7 +176,7 @@ LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
-    v_server constant text := server_identity();
+    v_server constant text := identity_of(false);
     v_known  text := (SELECT r.reason FROM refusal AS r WHERE r.server = v_server);
 BEGIN
     IF p_reason IS NULL AND v_known IS NOT NULL THEN

@@ -1,9 +1,9 @@
--- server_identity: what distinguishes this database from its restored copies, clones and promoted standbys. Whoever changes the
--- port, the name of the cluster, the listen addresses or the place of the data arms anew; a restart, a minor upgrade and
--- another address of the host change nothing, unless arm() said until restart. Where the owner role may not read all
--- settings, the place of the data counts as unknown.
---# create function server_identity
-CREATE OR REPLACE FUNCTION server_identity()
+-- identity_of, server_identity: what distinguishes this database from its restored copies, clones and promoted standbys. Whoever
+-- changes the port, the name of the cluster, the listen addresses or the place of the data arms anew; a restart, a minor upgrade
+-- and another address of the host change nothing, unless arm() said until restart. Where the owner role may not read all settings,
+-- the place of the data counts as unknown.
+--# create function identity_of
+CREATE OR REPLACE FUNCTION identity_of(p_started boolean)
 RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -14,7 +14,7 @@ AS $windrow$
         current_setting('cluster_name'), current_setting('listen_addresses'),
         -- As pg_settings shows it, which takes a hundred times as long.
         CASE WHEN pg_has_role('pg_read_all_settings', 'USAGE') THEN current_setting('data_directory') ELSE '?' END,
-        CASE WHEN c.server_identity LIKE '%/started %'
+        CASE WHEN p_started
             THEN to_char(pg_postmaster_start_time() AT TIME ZONE 'UTC', '"started "YYYY-MM-DD"T"HH24:MI:SS.US"Z"') END
     )
     FROM pg_control_system() AS s
@@ -22,13 +22,24 @@ AS $windrow$
     CROSS JOIN pg_control_checkpoint() AS k
     CROSS JOIN pg_control_recovery() AS r
     CROSS JOIN pg_database AS d
-    CROSS JOIN control AS c
     WHERE d.datname = current_database();
+$windrow$;
+--# comment on function identity_of
+COMMENT ON FUNCTION identity_of(boolean) IS
+    'System identifier, timeline, port, database, name of the cluster, listen addresses and data directory, and with p_started when the '
+    'server has started.';
+--# create function server_identity
+CREATE OR REPLACE FUNCTION server_identity()
+RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT identity_of(coalesce(c.server_identity LIKE '%/started %', false))
+    FROM control AS c;
 $windrow$;
 --# comment on function server_identity
 COMMENT ON FUNCTION server_identity() IS
-    'System identifier, timeline, port, database, name of the cluster, listen addresses and data directory, and when the server has '
-    'started where that counts; arm() stores it, and a run refuses when it has changed.';
+    'What identity_of() answers, with the start of the server where that counts; arm() stores it, and a run refuses when it has changed.';
 
 -- cluster_identity: what tells the cluster that this server belongs to from all others; the same on each of its servers.
 --# create function cluster_identity

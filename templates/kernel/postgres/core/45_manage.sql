@@ -72,6 +72,7 @@ SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
     v_cluster text := p_options ->> 'cluster';
+    v_orphans jsonb;
 BEGIN
     PERFORM check_options(p_options, ARRAY['until', 'cluster']);
     IF coalesce(p_options ->> 'until', 'restart') <> 'restart' THEN
@@ -82,8 +83,11 @@ BEGIN
     IF v_cluster IS NOT NULL THEN
         PERFORM check_cluster(v_cluster, p_options ->> 'until');
     END IF;
-    UPDATE control
-    SET server_identity = CASE WHEN p_options ->> 'until' IS NOT NULL THEN '/started ' END;
+    -- Whole tables are read before anything is written, so that nobody waits for that meanwhile; what acts is told before it, too.
+    IF stranger() IS NOT NULL THEN
+        PERFORM check_catalog();
+    END IF;
+    v_orphans := (SELECT jsonb_object_agg(o.edge, o.orphans) FROM orphans() AS o);
     -- The tables are taken as they are now; what acts on them must be in the spec.
     DELETE FROM catalog_state AS s WHERE s.run_id = 0;
     INSERT INTO catalog_state (run_id, state)
@@ -95,8 +99,8 @@ BEGIN
         armed_by = session_user,
         armed_at = clock_timestamp(),
         armed_rules = ARRAY(SELECT r.rule FROM rule AS r ORDER BY r.position),
-        server_identity = CASE WHEN v_cluster IS NULL THEN server_identity() ELSE cluster_identity() END,
-        orphans_at_arm = (SELECT jsonb_object_agg(o.edge, o.orphans) FROM orphans() AS o);
+        server_identity = CASE WHEN v_cluster IS NULL THEN identity_of(p_options ->> 'until' IS NOT NULL) ELSE cluster_identity() END,
+        orphans_at_arm = v_orphans;
     -- What refused on other servers, or here, is over.
     DELETE FROM refusal;
 END

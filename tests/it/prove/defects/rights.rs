@@ -121,15 +121,22 @@ pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "armed-for-good",
         what: "who is armed until the restart stays armed after it",
+        postgres: &[edit("CASE WHEN p_started", "CASE WHEN false")],
+        mysql: &[edit("IF p_started THEN", "IF false THEN")],
+        noticed_by: &["claims::armed::a_restart_disarms_only_who_was_armed_until_then"],
+    },
+    Defect {
+        name: "arming-marks-first",
+        what: "who arms writes before whole tables are read: others wait, and who is interrupted has disarmed",
         postgres: &[edit(
-            "WHEN c.server_identity LIKE '%/started %'",
-            "WHEN false",
+            "    v_orphans := (SELECT",
+            "    UPDATE control SET server_identity = NULL;\n    v_orphans := (SELECT",
         )],
         mysql: &[edit(
-            "c.server_identity LIKE '% started at %'",
-            "c.server_identity LIKE 'never'",
+            "has changed nothing.\n",
+            "has changed nothing.\n    UPDATE control AS c SET c.server_identity = NULL WHERE c.only_row = true;\n",
         )],
-        noticed_by: &["claims::armed::a_restart_disarms_only_who_was_armed_until_then"],
+        noticed_by: &["guard::SERVER::arming_holds_nobody_up_and_is_done_whole_or_not_at_all"],
     },
     Defect {
         name: "armed-by-the-switch",

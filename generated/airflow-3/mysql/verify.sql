@@ -30,8 +30,8 @@ SELECT COUNT(*) AS n FROM (SELECT ROW_NUMBER() OVER (PARTITION BY t.`dag_id`, t.
 SELECT DATE_FORMAT(i.`expires_at`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `airflow`.`task_state_store` AS i GROUP BY 1 ORDER BY 1;
 -- asset_state: rows of asset_state_store that name something which is gone, whether or not they may be deleted.
 SELECT COUNT(*) AS n FROM `airflow`.`asset_state_store` AS t WHERE (t.`asset_id` IS NOT NULL AND NOT EXISTS (SELECT 1
-    FROM `airflow`.`asset` AS p1 JOIN `airflow`.`asset_active` AS p2 ON p2.`name` = p1.`name` AND p2.`uri` = p1.`uri`
-    WHERE p1.`id` = t.`asset_id`));
+    FROM `airflow`.`asset` AS p1 LEFT JOIN `airflow`.`asset_active` AS p2 ON p2.`name` = p1.`name` AND p2.`uri` = p1.`uri`
+    WHERE p1.`id` = t.`asset_id` AND (p1.`name` IS NULL OR p1.`uri` IS NULL OR p2.`name` IS NOT NULL)));
 -- revoked_token: rows of revoked_token by their exp, whether or not they may be deleted.
 SELECT DATE_FORMAT(i.`exp`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `airflow`.`revoked_token` AS i GROUP BY 1 ORDER BY 1;
 -- log: rows of log by their dttm, whether or not they may be deleted.

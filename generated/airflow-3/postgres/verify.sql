@@ -24,8 +24,8 @@ SELECT count(*) AS rows FROM "public"."task_instance_history" AS t WHERE EXISTS 
 SELECT date_trunc('month', i."expires_at") AS ended, count(*) AS roots FROM "public"."task_state_store" AS i GROUP BY 1 ORDER BY 1;
 -- asset_state: rows of asset_state_store that name something which is gone, whether or not they may be deleted.
 SELECT count(*) AS rows FROM "public"."asset_state_store" AS t WHERE (t."asset_id" IS NOT NULL AND NOT EXISTS (SELECT
-    FROM "public"."asset" AS p1 JOIN "public"."asset_active" AS p2 ON p2."name" = p1."name" AND p2."uri" = p1."uri"
-    WHERE p1."id" = t."asset_id" OFFSET 0));
+    FROM "public"."asset" AS p1 LEFT JOIN "public"."asset_active" AS p2 ON p2."name" = p1."name" AND p2."uri" = p1."uri"
+    WHERE p1."id" = t."asset_id" AND (p1."name" IS NULL OR p1."uri" IS NULL OR p2."name" IS NOT NULL) OFFSET 0));
 -- revoked_token: rows of revoked_token by their exp, whether or not they may be deleted.
 SELECT date_trunc('month', i."exp") AS ended, count(*) AS roots FROM "public"."revoked_token" AS i GROUP BY 1 ORDER BY 1;
 -- log: rows of log by their dttm, whether or not they may be deleted.

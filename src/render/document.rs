@@ -284,8 +284,7 @@ struct RuleDocument<'a> {
     swept: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     passes: Vec<&'static str>,
-    /// The columns that each of them follows, on PostgreSQL; and whether a batch judges its rows again under their locks though they
-    /// are as a search saw them: rows of other tables say that they go, and what belongs to them goes before them.
+    /// The columns that each of them follows, on PostgreSQL; and whether a batch there judges rows again that did not change.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     ways: Vec<&'a [String]>,
     #[serde(skip_serializing_if = "is_not")]
@@ -629,10 +628,7 @@ pub(super) fn of_rule(
         swept: view.single().is_some_and(|it| it.is_swept()),
         passes: view.single().map_or_else(Vec::new, |it| it.passes()),
         ways: view.single().map_or_else(Vec::new, |it| it.ways()),
-        judged_again: postgres
-            && purge.steps.len() > 1
-            && (matches!(rule.single(), Some(Single::Orphan { .. }))
-                || rule.single().is_some() && rule.where_sql.is_some()),
+        judged_again: view.single().is_some_and(|it| it.is_judged_again()),
         cursor: view.single().map_or_else(Vec::new, |it| it.cursor()),
         hexed: hexed(graph, rule, view.single(), dialect),
         report_preview: reported(graph, rule, graph::Document::Preview),

@@ -170,6 +170,12 @@ impl SingleView {
         passes.map(|pass| &pass.way[..]).collect()
     }
 
+    /// Whether a batch of PostgreSQL judges rows again under their locks though they are as a search saw them: rows of other tables say
+    /// that they go, and what belongs to them goes before them.
+    pub(crate) fn is_judged_again(&self) -> bool {
+        self.mysql.is_none() && self.family && (self.orphan || self.asked.is_some())
+    }
+
     /// The columns of the cursor in the work tables of these servers.
     pub(crate) fn cursor(&self) -> Vec<&str> {
         let mysql = self.mysql.iter();

@@ -100,8 +100,10 @@ impl Postgres {
         let mut client = client?;
         // Instants without a zone, in options and in answers, are meant in UTC. To compile a query of the catalog takes longer
         // than to answer it.
-        client
-            .batch_execute("SET TIME ZONE 'UTC'; SET jit = off; SET quote_all_identifiers = off")?;
+        client.batch_execute(
+            "SET TIME ZONE 'UTC'; SET jit = off; SET quote_all_identifiers = off; \
+                 SET default_transaction_isolation = 'read committed'",
+        )?;
         Ok(Postgres {
             client,
             tls,

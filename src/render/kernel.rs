@@ -34,6 +34,7 @@ const PARTS: &[(&str, Text)] = &[
     ("settings.sql", text!("parts/settings.sql")),
     ("reasons.sql", text!("parts/reasons.sql")),
     ("callable.sql", text!("postgres/parts/callable.sql")),
+    ("printed.sql", text!("postgres/parts/printed.sql")),
     ("called.sql", text!("postgres/parts/called.sql")),
     ("claims.sql", text!("postgres/parts/claims.sql")),
     ("rights.sql", text!("postgres/parts/rights.sql")),

@@ -239,6 +239,14 @@ pub(super) fn time_of(rule: &Rule, row: &str, column: &Column, dialect: Dialect)
     }
 }
 
+/// A time, and none where PostgreSQL has `-infinity`: applications write that for what they do not know.
+pub(super) fn dated(dialect: Dialect, time: &str) -> String {
+    match dialect {
+        Dialect::Postgres => format!("nullif({time}, '-infinity')"),
+        Dialect::Mysql | Dialect::Mariadb => time.to_owned(),
+    }
+}
+
 /// The present instant on MySQL, for a view, which knows no variable and no session: NOW() is in its zone, as a TIMESTAMP is
 /// when it is compared.
 pub(super) fn present(kind: Kind) -> &'static str {

@@ -3,10 +3,11 @@
 use super::edges::{EdgeView, OtherView, between, edge_view, members};
 use super::marks::own;
 use super::names::{
-    control_name, escaped, id_type, local, near, present, table_name, time_of, told, typed,
+    control_name, dated, escaped, id_type, local, near, present, table_name, time_of, told, typed,
     variable, work_table,
 };
 use super::rules::{by_calendar, time_name};
+use super::source::as_text;
 use super::views::{
     ArtifactView, CollectView, CopyView, LinkView, OverView, RootView, RuleView, ScopeView,
     StepView, StrategyView, TimesView,
@@ -217,14 +218,24 @@ fn conditions_of(conditions: &[Condition], dialect: Dialect) -> Vec<String> {
 /// The scopes.
 fn scope_view(rule: &Rule, dialect: Dialect) -> ScopeView {
     let per = rule.retention.per.as_ref();
+    let written = per
+        .map(|column| dialect.ident(&column.name))
+        .unwrap_or_default();
+    let text_of = |row: &str| {
+        let text = per.filter(|_| dialect == Dialect::Postgres);
+        text.map_or("NULL::text".to_owned(), |column| {
+            as_text(row, column, dialect)
+        })
+    };
     ScopeView {
-        per: per
-            .map(|column| dialect.ident(&column.name))
-            .unwrap_or_default(),
         per_name: per
             .map(|column| escaped(dialect, &column.name))
             .unwrap_or_default(),
         scope_type: per.map_or("text", |column| dialect.kind(column.kind)),
+        text_of_m: text_of("m.scope"),
+        text_of_i: text_of(&format!("i.{written}")),
+        text_of_root: text_of("i.o_scope"),
+        per: written,
         opt_in: rule.retention.listed(),
         scope_of_policy: per.map_or("NULL".to_owned(), |column| typed(column.kind, "p.scope")),
     }
@@ -319,7 +330,8 @@ fn times_view(
 /// What is read of each instance of a family, on PostgreSQL.
 fn level_columns(purge: &Purge, rule: &Rule, root: &RootView, dialect: Dialect) -> String {
     let ended = match &rule.last {
-        None => root.ended.clone(),
+        None if root.numbered => root.ended.clone(),
+        None => dated(dialect, &root.ended),
         Some(last) => fallback_end(last, dialect),
     };
     let mut columns = vec![
@@ -433,7 +445,7 @@ pub(super) fn ended(rule: &Rule, dialect: Dialect) -> String {
 /// The end of row `i` of the root table where its rows of another table do not say it.
 pub(super) fn fallback_end(last: &Last, dialect: Dialect) -> String {
     match &last.otherwise {
-        Some(column) => format!("i.{}", dialect.ident(&column.name)),
+        Some(column) => dated(dialect, &format!("i.{}", dialect.ident(&column.name))),
         None => format!("NULL::{}", dialect.kind(last.time.kind)),
     }
 }

@@ -1,6 +1,6 @@
 //! Views of a rule whose rows are deleted one by one.
 
-use self::parts::{goes, key_views, tie};
+use self::parts::{goes, key_views, tie, times};
 use self::passes::passes;
 use super::names::{escaped, key_spelled_out, local, table_name, time_of};
 use super::{above, raw};
@@ -209,6 +209,10 @@ fn unranked(single: &Single, dialect: Dialect) -> String {
         .iter()
         .chain(order)
         .map(|column| format!("t.{} IS NULL", dialect.ident(&column.name)))
+        .chain(
+            times(single, dialect)
+                .map(|column| format!("t.{} = '-infinity'", dialect.ident(&column.name))),
+        )
         .collect::<Vec<_>>()
         .join(" OR ")
 }

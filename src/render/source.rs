@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::names::{escaped, listed, spelled_out, table_name};
 use crate::dialect::Dialect;
-use crate::graph::{Column, Definition, Graph, Rule, Source};
+use crate::graph::{Column, Definition, Graph, Kind, Rule, Source};
 
 /// A definition that says more days than a hundred years has, or less than none, means forever.
 const LONGEST: i64 = 36_525 * 86_400;
@@ -148,8 +148,10 @@ fn of_values(values: &[(String, i64)], per: &Column, dialect: Dialect) -> Source
     }
 }
 
-fn as_text(value: &str, per: &Column, dialect: Dialect) -> String {
+/// A scope as policies have it. A number has one text, whatever digits its column prints behind the point.
+pub(super) fn as_text(value: &str, per: &Column, dialect: Dialect) -> String {
     match dialect {
+        Dialect::Postgres if per.kind == Kind::Numeric => format!("trim_scale({value})::text"),
         Dialect::Postgres => format!("{value}::text"),
         Dialect::Mysql | Dialect::Mariadb => spelled_out(per.kind, value),
     }

@@ -262,6 +262,10 @@ pub(super) struct ScopeView {
     pub(super) per: String,
     pub(super) per_name: String,
     pub(super) scope_type: &'static str,
+    /// As policies have it, on PostgreSQL: the scope of a row `m` of a level, of row `i` of the root table, and of root `i`.
+    pub(super) text_of_m: String,
+    pub(super) text_of_i: String,
+    pub(super) text_of_root: String,
     /// Whether only those scopes are cleaned that the scope routine lists.
     pub(super) opt_in: bool,
     /// The scope of a policy `p` as a value of the scope column.

@@ -107,7 +107,7 @@ BEGIN
                 -- A hold on any member keeps the whole family.
                 WHEN bool_or(t.{{ rule.key }} IN (SELECT unnest(v_held))) THEN 'HELD'
 {%- if rule.timed.ended %}
-                WHEN bool_or(t.{{ rule.timed.ended }} IS NULL) THEN 'NON_FINAL_MEMBER'
+                WHEN bool_or((t.{{ rule.timed.ended }} > '-infinity') IS NOT TRUE) THEN 'NON_FINAL_MEMBER'
                 WHEN bool_or(t.{{ rule.timed.ended }} >= v_least) THEN 'RETENTION_NOT_REACHED'
 {%- endif %}
 {%- if rule.timed.references %}

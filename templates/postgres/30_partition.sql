@@ -11,7 +11,7 @@ ALTER SCHEMA {{ control }} OWNER TO CURRENT_ROLE;
 {% for member in rule.timed.members -%}
 -- {{ rule.name }}_count_partition_{{ member.position }}: the rows of {{ member.table_name }} between two bounds, and which of the keys
 -- p_held they have or name. To count them, a partition is read from end to end, along no index: its bounds are the condition, so
--- that no other is read. Without p_counted they are only searched for those keys.
+-- that no other is read. Without p_counted they are only searched for those keys, and the first one for rows at '-infinity'.
 --# create function {{ control }}.{{ rule.name }}_count_partition_{{ member.position }}
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_count_partition_{{ member.position }}(
     p_from {{ rule.timed.partition.bound_type }}, p_to {{ rule.timed.partition.bound_type }}, p_held {{ rule.key_type }}[],
@@ -26,6 +26,8 @@ BEGIN
         INTO o_rows, o_oldest
         FROM {{ member.table }} AS t
         WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to;
+    ELSIF p_from = '-infinity' THEN
+        SELECT min({{ rule.timed.due.of_t }}) INTO o_oldest FROM {{ member.table }} AS t WHERE t.{{ rule.end_time }} = '-infinity';
     END IF;
     o_held := '{}';
 {%- if member.belongs | length > 0 %}
@@ -128,8 +130,8 @@ BEGIN
 {%- endfilter %}
 {%- endif %}
 {%- if rule.timed.partition.waits.ended %}
-                WHEN {{ rule.timed.partition.waits.ended }} IS NULL THEN 2
 {%- filter fit %}
+                WHEN ({{ rule.timed.partition.waits.ended }} > '-infinity') IS NOT TRUE THEN 2
                 WHEN {{ rule.timed.partition.waits.ended }} >= {{ rule.timed.partition.waits.cutoff }} THEN 3
 {%- endfilter %}
 {%- endif %}

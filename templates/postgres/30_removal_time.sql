@@ -308,7 +308,7 @@ BEGIN
             CASE
                 WHEN bool_or({{ rule.timed.root_is_held }}) THEN 'HELD'
 {%- if rule.timed.ended %}
-                WHEN bool_or(r.{{ rule.timed.ended }} IS NULL) THEN 'NON_FINAL_MEMBER'
+                WHEN bool_or((r.{{ rule.timed.ended }} > '-infinity') IS NOT TRUE) THEN 'NON_FINAL_MEMBER'
                 WHEN bool_or(r.{{ rule.timed.ended }} >= v_least) THEN 'RETENTION_NOT_REACHED'
 {%- endif %}
 {%- if rule.timed.references %}
@@ -323,7 +323,7 @@ BEGIN
           AND (
               {{ rule.timed.root_is_held }}
 {%- if rule.timed.ended %}
-              OR r.{{ rule.timed.ended }} IS NULL
+              OR (r.{{ rule.timed.ended }} > '-infinity') IS NOT TRUE
               OR r.{{ rule.timed.ended }} >= v_least
 {%- endif %}
 {%- if rule.timed.references %}

@@ -106,6 +106,7 @@ DECLARE
     ⟦v_scopes {{ rule.scope_type }}[]⟧; ⟦v_cutoffs {{ rule.time_type }}[]⟧; ⟦v_roots {{ rule.key_type }}[]⟧; ⟦v_ended {{ rule.time_type }}[]⟧; {# -#}
     ⟦v_to {{ rule.time_type }}⟧ := 'infinity'; ⟦v_from integer⟧ := 1;
 BEGIN
+    p_after_time := greatest(p_after_time, '4713-01-01 BC');  -- '-infinity' is no end
 {%- filter fit %}
     SELECT array_agg(s.scope), array_agg(s.cutoff) INTO v_scopes, v_cutoffs
     FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, {{ <w.scopes /> }}) AS s;
@@ -164,6 +165,7 @@ DECLARE
     );
 {%- endif %}
 BEGIN
+    p_after_time := greatest(p_after_time, '4713-01-01 BC');  -- '-infinity' is no end
     RETURN QUERY
 {%- if rule.newest | length > 0 %}
     «SELECT i.o_key, i.o_ended{% if rule.last %}, i.o_started{% endif %} FROM ‹{{ control }}.{{ rule.name }}_roots()› AS i
@@ -173,12 +175,12 @@ BEGIN
 {%- endif %}
       AND (i.o_{{ rule.along }}, i.o_key) > (p_after_time, p_after_key) AND NOT i.o_newest
 {%- if rule.per %}
-      AND (p_scope IS NULL OR i.o_scope::text = p_scope)
+      AND (p_scope IS NULL OR {{ rule.text_of_root }} = p_scope)
 {%- if rule.last %}
       AND i.o_ended IS NOT NULL
 {%- endif %}
       AND {% if rule.last %}greatest(i.o_started, i.o_ended){% else %}i.o_ended{% endif %} < {# -#}
-      {{ <w.cutoff_for control rule scope="i.o_scope" text="i.o_scope::text" /> | indent(width=6) }}
+      {{ <w.cutoff_for control rule scope="i.o_scope" text={rule.text_of_root} /> | indent(width=6) }}
 {%- endif %}
     ORDER BY i.o_{{ rule.along }}, i.o_key LIMIT p_limit»;
 {%- else %}
@@ -196,12 +198,12 @@ BEGIN
       AND {{ predicate }}
 {%- endfor %}
 {%- if rule.per %}
-      AND (p_scope IS NULL OR i.{{ rule.per }}::text = p_scope)
+      AND (p_scope IS NULL OR {{ rule.text_of_i }} = p_scope)
 {%- if rule.last %}
       AND {{ rule.last.ended }} IS NOT NULL
 {%- endif %}
       AND {% if rule.last %}greatest({{ rule.ended }}, {{ rule.last.ended }}){% else %}{{ rule.ended }}{% endif %} < {# -#}
-      {{ <w.cutoff_for control rule scope={"i." ~ rule.per} text={"i." ~ rule.per ~ "::text"} /> | indent(width=6) }}
+      {{ <w.cutoff_for control rule scope={"i." ~ rule.per} text={rule.text_of_i} /> | indent(width=6) }}
 {%- endif %}
     ORDER BY {{ rule.ended }}, i.{{ rule.key }} LIMIT p_limit»;
 {%- endif %}
@@ -315,7 +317,7 @@ BEGIN
         v_ids := ARRAY(«SELECT i.{{ rule.key }} FROM {{ rule.table }} AS i WHERE i.{{ rule.key }} = ANY (p_ids) ORDER BY i.{{ rule.key }} FOR UPDATE SKIP LOCKED»);
         «‹PERFORM› FROM {{ rule.last.table }} AS t WHERE t.{{ rule.last.names }} = ANY (v_ids) FOR UPDATE»;
     END IF;
-    «SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(coalesce(e.ended, m.ended){{ rule.in_utc }}), array_agg({% if rule.per %}m.scope{% else %}NULL{% endif %}::text)
+    «SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(coalesce(e.ended, m.ended){{ rule.in_utc }}), array_agg({{ rule.text_of_m }})
     ‹INTO o_ids, o_final, o_root, o_ended, o_scope›
     FROM (
         SELECT {{ rule.level_columns }}
@@ -323,7 +325,7 @@ BEGIN
         WHERE i.{{ rule.key }} = ANY (v_ids)
     ) AS m
     LEFT JOIN (
-        SELECT t.{{ rule.last.names }} AS root, CASE WHEN bool_and(t.{{ rule.last.time }} IS NOT NULL) THEN max(t.{{ rule.last.time }}) END AS ended
+        SELECT t.{{ rule.last.names }} AS root, CASE WHEN bool_and((t.{{ rule.last.time }} > '-infinity') IS TRUE) THEN max(t.{{ rule.last.time }}) END AS ended
         FROM {{ rule.last.table }} AS t
         WHERE t.{{ rule.last.names }} = ANY (v_ids)
         GROUP BY t.{{ rule.last.names }}
@@ -331,7 +333,7 @@ BEGIN
 {%- else %}
 {%- for locking in [true, false] %}
     {% if locking %}IF p_lock THEN{% else %}ELSE{% endif %}
-        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended{{ rule.in_utc }}), array_agg({% if rule.per %}m.scope{% else %}NULL{% endif %}::text)
+        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended{{ rule.in_utc }}), array_agg({{ rule.text_of_m }})
         INTO o_ids, o_final, o_root, o_ended, o_scope FROM (
 {%- filter fit %}
             «SELECT {{ rule.level_columns }}
@@ -530,7 +532,7 @@ AS $windrow$
 
 {%- filter fit %}
         SELECT i.{{ rule.key }} FROM {{ rule.table }} AS i
-        WHERE {{ rule.ended }} IS NULL
+        WHERE {% if rule.numbered %}{{ rule.ended }} IS NULL{% else %}({{ rule.ended }} IS NULL OR {{ rule.ended }} = '-infinity'){% endif %}
 {%- for predicate in rule.eligible %}
           AND {{ predicate }}
 {%- endfor %}
@@ -583,7 +585,8 @@ BEGIN
     RETURN (
 
 {%- if rule.newest | length > 0 %}
-        SELECT count(*) FROM {{ control }}.{{ rule.name }}_roots() AS i WHERE i.o_{{ rule.along }} < v_default{% if rule.last %} AND i.o_ended < v_default{% endif %} AND NOT i.o_newest
+        SELECT count(*) FROM {{ control }}.{{ rule.name }}_roots() AS i
+        WHERE i.o_{{ rule.along }} < v_default AND i.o_{{ rule.along }} > '-infinity'{% if rule.last %} AND i.o_ended < v_default{% endif %} AND NOT i.o_newest
 {%- else %}
         SELECT count(*)
         FROM {{ rule.table }} AS i
@@ -591,6 +594,9 @@ BEGIN
         {{ <w.last_end rule /> | indent(width=8) }}
 {%- endif %}
         WHERE {{ rule.ended }} < v_default
+{%- if not rule.numbered %}
+          AND {{ rule.ended }} > '-infinity'
+{%- endif %}
 {%- if rule.last %}
           AND {{ rule.last.ended }} < v_default
 {%- endif %}
@@ -606,7 +612,7 @@ BEGIN
               WHERE s.scope = i.{% if rule.newest | length > 0 %}o_scope{% else %}{{ rule.per }}{% endif %}
 {%- else %}
               SELECT FROM {{ control }}.policy AS p
-              WHERE p.rule = {{ rule.literal }} AND p.enabled AND p.scope = i.{% if rule.newest | length > 0 %}o_scope{% else %}{{ rule.per }}{% endif %}::text
+              WHERE p.rule = {{ rule.literal }} AND p.enabled AND p.scope = {% if rule.newest | length > 0 %}{{ rule.text_of_root }}{% else %}{{ rule.text_of_i }}{% endif %}
 {%- endif %}
           )
 {%- endfilter %}

@@ -165,6 +165,7 @@ $windrow$;
 {%- if rule.single.expiry and rule.single.aged %}
 
 -- {{ rule.name }}_undated: rows that have neither {{ rule.end_time_name }} nor {{ rule.single.time_name }}; they can never become due.
+-- '-infinity' is no time, and with it as its {{ rule.end_time_name }}, a row is kept.
 --# create function {{ control }}.{{ rule.name }}_undated
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_undated(p_as_of timestamptz, p_scope text)
 RETURNS text[]
@@ -174,7 +175,9 @@ AS $windrow$
 BEGIN
     RETURN ARRAY(
         SELECT {{ rule.single.key_text }} FROM {{ rule.table }} AS t
-        WHERE t.{{ rule.end_time }} IS NULL AND {{ rule.single.time }} IS NULL
+        WHERE {% if rule.numbered %}t.{{ rule.end_time }} IS NULL AND ({{ rule.single.time }} > '-infinity') IS NOT TRUE{% else %}(
+            t.{{ rule.end_time }} IS NULL AND ({{ rule.single.time }} > '-infinity') IS NOT TRUE OR t.{{ rule.end_time }} = '-infinity'
+        ){% endif %}
 {%- for condition in rule.single.conditions %}
           AND {{ condition }}
 {%- endfor %}

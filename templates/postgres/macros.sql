@@ -108,7 +108,7 @@ AND (
 {% component w.last_end(rule) -%}
 CROSS JOIN LATERAL (
     -- It ended with the last of its rows of {{ rule.last.table_name }}, once each of them has a {{ rule.last.time_name }}{% if rule.last.otherwise %}; else at its {{ rule.last.otherwise_name }}{% endif %}.
-    SELECT CASE WHEN bool_and(t.{{ rule.last.time }} IS NOT NULL) THEN max(t.{{ rule.last.time }}) END AS ended
+    SELECT CASE WHEN bool_and((t.{{ rule.last.time }} > '-infinity') IS TRUE) THEN max(t.{{ rule.last.time }}) END AS ended
     FROM {{ rule.last.table }} AS t
     WHERE t.{{ rule.last.names }} = i.{{ rule.key }}
 ) AS e
@@ -125,7 +125,7 @@ CASE
     WHEN {{ key }} IN (SELECT unnest(‹{{ control }}.held_keys({{ rule.literal }})›::{{ rule.single.key_type }}[])) THEN 'HELD'
 {{- <w.held_above control rule pad="    " /> }}
 {%- if rule.single.aged and not rule.single.expiry %}
-    WHEN p_as_of IS NOT NULL AND {{ rule.single.time }} IS NULL THEN 'UNDATED_MEMBER'
+    WHEN p_as_of IS NOT NULL AND ({{ rule.single.time }} > '-infinity') IS NOT TRUE THEN 'UNDATED_MEMBER'
 {%- endif %}
 END
 {%- endcomponent w.why_it_stays %}
@@ -467,7 +467,7 @@ AS $windrow$
     ⟪SELECT r.{{ rule.key }}::{{ rule.key_type }}, ({{ rule.timed.family_of_root }})::{{ rule.key_type }}, {{ rule.timed.due.of_r }}::{{ rule.time_type }},
         {{ rule.timed.is_root_r }},
         {{ rule.timed.is_alone_r }},
-        {% if rule.timed.ended %}r.{{ rule.timed.ended }} IS NOT NULL{% else %}true{% endif %}
+        {% if rule.timed.ended %}r.{{ rule.timed.ended }} IS NOT NULL AND r.{{ rule.timed.ended }} > '-infinity'{% else %}true{% endif %}
     FROM {{ rule.table }} AS r
 {%- for condition in rule.timed.conditions_of_rows %}
     {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ condition }}

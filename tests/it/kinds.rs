@@ -204,6 +204,8 @@ limits = {{ batch_families = 1 }}
         let mut database = Installation::of(Dialect::Postgres, &schema, &graph_of(&spec));
         assert_eq!(findings(&database, &spec), [""; 0], "{kind}");
         database.arm();
+        // As a scope is written.
+        database.execute("SET bytea_output = 'hex'");
         for (at, value) in values.iter().enumerate() {
             // The first is young, the second is held, the third has a policy that keeps it, the others go.
             let ended = if at == 0 { "now()" } else { "'2024-01-01'" };

@@ -70,6 +70,7 @@ mod plan;
 mod poison;
 mod pooled;
 mod prefect;
+mod printed;
 mod prove;
 mod reference;
 mod replicas;
@@ -97,6 +98,7 @@ mod told;
 mod tutorial;
 mod types;
 mod unarchive;
+mod undated;
 mod unsigned;
 mod upgrade;
 mod versions;
@@ -178,6 +180,7 @@ harness::tests! {
         poison::tests,
         pooled::tests,
         prefect::tests,
+        printed::tests,
         prove::tests,
         reference::tests,
         replicas::tests,
@@ -205,6 +208,7 @@ harness::tests! {
         tutorial::tests,
         types::tests,
         unarchive::tests,
+        undated::tests,
         unsigned::tests,
     upgrade::tests,
         versions::tests,

@@ -23,6 +23,7 @@ DECLARE
     v_default timestamptz := (p_as_of - make_interval(secs => greatest(coalesce(p_retention, windrow_airflow_3.retention_of('asset_event')),
         604800) + 86400));
 BEGIN
+    p_after_time := greatest(p_after_time, '4713-01-01 BC');  -- '-infinity' is no end
     RETURN QUERY
     SELECT i."id"::integer, i."timestamp"
     FROM "public"."asset_event" AS i
@@ -57,14 +58,15 @@ BEGIN
     IF p_lock THEN
         SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended AT TIME ZONE 'UTC'), array_agg(NULL::text)
         INTO o_ids, o_final, o_root, o_ended, o_scope FROM (
-            SELECT i."id"::integer AS id, (i."asset_id" IS NOT NULL) IS TRUE AS final, true AS root, i."timestamp" AS ended
-                FROM "public"."asset_event" AS i WHERE i."id" = ANY (p_ids) ORDER BY i."id" FOR UPDATE SKIP LOCKED
+            SELECT i."id"::integer AS id, (i."asset_id" IS NOT NULL) IS TRUE AS final, true AS root,
+                nullif(i."timestamp", '-infinity') AS ended FROM "public"."asset_event" AS i WHERE i."id" = ANY (p_ids)
+                ORDER BY i."id" FOR UPDATE SKIP LOCKED
         ) AS m;
     ELSE
         SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended AT TIME ZONE 'UTC'), array_agg(NULL::text)
         INTO o_ids, o_final, o_root, o_ended, o_scope FROM (
-            SELECT i."id"::integer AS id, (i."asset_id" IS NOT NULL) IS TRUE AS final, true AS root, i."timestamp" AS ended
-                FROM "public"."asset_event" AS i WHERE i."id" = ANY (p_ids)
+            SELECT i."id"::integer AS id, (i."asset_id" IS NOT NULL) IS TRUE AS final, true AS root,
+                nullif(i."timestamp", '-infinity') AS ended FROM "public"."asset_event" AS i WHERE i."id" = ANY (p_ids)
         ) AS m;
     END IF;
 END
@@ -105,12 +107,13 @@ $windrow$;
 CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_undated(p_as_of timestamptz, p_scope text) RETURNS integer[]
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
     SELECT ARRAY(
-        SELECT i."id" FROM "public"."asset_event" AS i WHERE i."timestamp" IS NULL AND i."asset_id" IS NOT NULL
+        SELECT i."id" FROM "public"."asset_event" AS i WHERE (i."timestamp" IS NULL OR i."timestamp" = '-infinity')
+            AND i."asset_id" IS NOT NULL
         ORDER BY i."id"
     );
 $windrow$;
 
 SELECT windrow_airflow_3.register_verbs('asset_event', ARRAY[
-    'count 4d83eaf83260', 'delete 69f4e484d25e', 'kept 17a9c770e086', 'members 66762bce9f0a', 'next cc9b1e516840', 'scope ec04b4b4b5ed',
-    'undated b3b90c1b83ca']);
+    'count 4d83eaf83260', 'delete 69f4e484d25e', 'kept 17a9c770e086', 'members bc32a614a625', 'next 7790017822db', 'scope ec04b4b4b5ed',
+    'undated 4e50b2e35718']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

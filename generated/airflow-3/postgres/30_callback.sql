@@ -18,7 +18,7 @@ BEGIN
         RETURN QUERY
         SELECT k.key, t.ctid, t."created_at"::timestamptz, CASE
             WHEN k.key IN (SELECT unnest(windrow_airflow_3.held_keys('callback')::uuid[])) THEN 'HELD'
-            WHEN p_as_of IS NOT NULL AND t."created_at" IS NULL THEN 'UNDATED_MEMBER'
+            WHEN p_as_of IS NOT NULL AND (t."created_at" > '-infinity') IS NOT TRUE THEN 'UNDATED_MEMBER'
         END
         FROM unnest(p_keys) WITH ORDINALITY AS k(key, position) JOIN "public"."callback" AS t ON t."id" = k.key
         WHERE t."state" IN ('scheduled', 'success', 'failed')
@@ -31,7 +31,7 @@ BEGIN
             WHEN ((t."created_at" < p_cutoff OR t."created_at" IS NULL) AND (t."id" IS NOT NULL AND NOT EXISTS (SELECT
                 FROM "public"."deadline" AS p1 WHERE p1."callback_id" = t."id" OFFSET 0))) IS NOT TRUE THEN ''
             WHEN t."id"::uuid IN (SELECT unnest(windrow_airflow_3.held_keys('callback')::uuid[])) THEN 'HELD'
-            WHEN p_as_of IS NOT NULL AND t."created_at" IS NULL THEN 'UNDATED_MEMBER'
+            WHEN p_as_of IS NOT NULL AND (t."created_at" > '-infinity') IS NOT TRUE THEN 'UNDATED_MEMBER'
         END
         FROM "public"."callback" AS t
         WHERE t."id" >= v_1_1 AND (p_after IS NULL OR t."id" <> v_1_1) AND t."state" IN ('scheduled', 'success', 'failed')
@@ -80,5 +80,5 @@ BEGIN
     GET DIAGNOSTICS o_rows = ROW_COUNT;
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('callback', ARRAY['count 96d7d4700286', 'delete 87abe325b7a8', 'search db00becbe376']);
+SELECT windrow_airflow_3.register_verbs('callback', ARRAY['count 96d7d4700286', 'delete 87abe325b7a8', 'search 83580654dd3f']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -23,7 +23,7 @@ BEGIN
                 JOIN "public"."dag_run" AS a2 ON a1."created_dag_run_id" = a2."id" JOIN windrow_airflow_3.hold AS h ON h.rule = 'dag_runs'
                 AND h.key = a2."id"::text WHERE t."asset_partition_dag_run_id" = a1."id" AND coalesce(h.until > clock_timestamp(), true))
                 THEN 'HELD'
-            WHEN p_as_of IS NOT NULL AND t."created_at" IS NULL THEN 'UNDATED_MEMBER'
+            WHEN p_as_of IS NOT NULL AND (t."created_at" > '-infinity') IS NOT TRUE THEN 'UNDATED_MEMBER'
         END
         FROM unnest(p_keys) WITH ORDINALITY AS k(key, position) JOIN "public"."partitioned_asset_key_log" AS t ON t."id" = k.key
         WHERE (t."asset_partition_dag_run_id" IS NOT NULL
@@ -41,7 +41,7 @@ BEGIN
                 JOIN "public"."dag_run" AS a2 ON a1."created_dag_run_id" = a2."id" JOIN windrow_airflow_3.hold AS h ON h.rule = 'dag_runs'
                 AND h.key = a2."id"::text WHERE t."asset_partition_dag_run_id" = a1."id" AND coalesce(h.until > clock_timestamp(), true))
                 THEN 'HELD'
-            WHEN p_as_of IS NOT NULL AND t."created_at" IS NULL THEN 'UNDATED_MEMBER'
+            WHEN p_as_of IS NOT NULL AND (t."created_at" > '-infinity') IS NOT TRUE THEN 'UNDATED_MEMBER'
         END
         FROM "public"."partitioned_asset_key_log" AS t
         WHERE t."id" >= v_1_1 AND (p_after IS NULL OR t."id" <> v_1_1)
@@ -70,5 +70,5 @@ BEGIN
     GET DIAGNOSTICS o_rows = ROW_COUNT;
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('partition_log', ARRAY['delete 067fff104fea', 'search d6906833fcc1']);
+SELECT windrow_airflow_3.register_verbs('partition_log', ARRAY['delete 067fff104fea', 'search 6901a863307a']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -13,7 +13,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp S
     SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
     v_now timestamptz := p_as_of;
-    v_1_1 timestamptz := coalesce(p_after[1], '-infinity');
+    v_1_1 timestamptz := coalesce(p_after[1], '4713-01-01 BC');
     v_1_2 text := coalesce(p_after[2], '');
 BEGIN
     IF p_keys IS NOT NULL THEN
@@ -22,7 +22,7 @@ BEGIN
             WHEN k.key IN (SELECT unnest(windrow_airflow_3.held_keys('revoked_token')::text[])) THEN 'HELD'
         END
         FROM unnest(p_keys) WITH ORDINALITY AS k(key, position) JOIN "public"."revoked_token" AS t ON t."jti" = k.key
-        WHERE (p_as_of IS NULL OR p_pass = 1 AND t."exp" < v_now)
+        WHERE (p_as_of IS NULL OR p_pass = 1 AND t."exp" < v_now AND t."exp" <> '-infinity')
         ORDER BY k.position;
     ELSE
         RETURN QUERY
@@ -31,6 +31,7 @@ BEGIN
         END
         FROM "public"."revoked_token" AS t
         WHERE (t."exp", t."jti") >= (v_1_1, v_1_2) AND (p_after IS NULL OR (t."exp", t."jti") <> (v_1_1, v_1_2)) AND t."exp" < v_now
+            AND t."exp" <> '-infinity'
         ORDER BY t."exp", t."jti" LIMIT p_rows;
     END IF;
 END
@@ -51,5 +52,5 @@ BEGIN
     GET DIAGNOSTICS o_rows = ROW_COUNT;
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('revoked_token', ARRAY['delete 48c64b62639c', 'search 939e6f4f20af']);
+SELECT windrow_airflow_3.register_verbs('revoked_token', ARRAY['delete 48c64b62639c', 'search 03202032782b']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

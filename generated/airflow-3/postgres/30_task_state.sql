@@ -14,7 +14,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp S
 DECLARE
     v_above boolean := windrow_airflow_3.any_holds('dag_runs');
     v_now timestamptz := p_as_of;
-    v_1_1 timestamptz := coalesce(p_after[1], '-infinity');
+    v_1_1 timestamptz := coalesce(p_after[1], '4713-01-01 BC');
     v_1_2 integer := coalesce(p_after[2], '-2147483648');
 BEGIN
     IF p_keys IS NOT NULL THEN
@@ -25,7 +25,7 @@ BEGIN
                 AND h.key = a1."id"::text WHERE t."dag_run_id" = a1."id" AND coalesce(h.until > clock_timestamp(), true)) THEN 'HELD'
         END
         FROM unnest(p_keys) WITH ORDINALITY AS k(key, position) JOIN "public"."task_state_store" AS t ON t."id" = k.key
-        WHERE (p_as_of IS NULL OR p_pass = 1 AND t."expires_at" < v_now)
+        WHERE (p_as_of IS NULL OR p_pass = 1 AND t."expires_at" < v_now AND t."expires_at" <> '-infinity')
         ORDER BY k.position;
     ELSE
         RETURN QUERY
@@ -36,7 +36,7 @@ BEGIN
         END
         FROM "public"."task_state_store" AS t
         WHERE (t."expires_at", t."id") >= (v_1_1, v_1_2) AND (p_after IS NULL OR (t."expires_at", t."id") <> (v_1_1, v_1_2))
-            AND t."expires_at" < v_now
+            AND t."expires_at" < v_now AND t."expires_at" <> '-infinity'
         ORDER BY t."expires_at", t."id" LIMIT p_rows;
     END IF;
 END
@@ -57,5 +57,5 @@ BEGIN
     GET DIAGNOSTICS o_rows = ROW_COUNT;
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('task_state', ARRAY['delete bf041618e46f', 'search 10037eccf893']);
+SELECT windrow_airflow_3.register_verbs('task_state', ARRAY['delete bf041618e46f', 'search 3065f3fc42dd']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

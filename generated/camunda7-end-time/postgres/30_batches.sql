@@ -64,6 +64,7 @@ DECLARE
     ) AS d(scope, seconds))
     );
 BEGIN
+    p_after_time := greatest(p_after_time, '4713-01-01 BC');  -- '-infinity' is no end
     RETURN QUERY
     SELECT i."id_"::text, i."end_time_"
     FROM "public"."act_hi_batch" AS i
@@ -172,14 +173,16 @@ BEGIN
     IF p_lock THEN
         SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(m.scope::text)
         INTO o_ids, o_final, o_root, o_ended, o_scope FROM (
-            SELECT i."id_"::text AS id, (i."end_time_" IS NOT NULL) IS TRUE AS final, true AS root, i."end_time_" AS ended,
-                i."type_" AS scope FROM "public"."act_hi_batch" AS i WHERE i."id_" = ANY (p_ids) ORDER BY i."id_" FOR UPDATE SKIP LOCKED
+            SELECT i."id_"::text AS id, (i."end_time_" IS NOT NULL) IS TRUE AS final, true AS root,
+                nullif(i."end_time_", '-infinity') AS ended, i."type_" AS scope FROM "public"."act_hi_batch" AS i
+                WHERE i."id_" = ANY (p_ids) ORDER BY i."id_" FOR UPDATE SKIP LOCKED
         ) AS m;
     ELSE
         SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(m.scope::text)
         INTO o_ids, o_final, o_root, o_ended, o_scope FROM (
-            SELECT i."id_"::text AS id, (i."end_time_" IS NOT NULL) IS TRUE AS final, true AS root, i."end_time_" AS ended,
-                i."type_" AS scope FROM "public"."act_hi_batch" AS i WHERE i."id_" = ANY (p_ids)
+            SELECT i."id_"::text AS id, (i."end_time_" IS NOT NULL) IS TRUE AS final, true AS root,
+                nullif(i."end_time_", '-infinity') AS ended, i."type_" AS scope FROM "public"."act_hi_batch" AS i
+                WHERE i."id_" = ANY (p_ids)
         ) AS m;
     END IF;
 END
@@ -279,13 +282,13 @@ $windrow$;
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_undated(p_as_of timestamptz, p_scope text) RETURNS text[]
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
     SELECT ARRAY(
-        SELECT i."id_" FROM "public"."act_hi_batch" AS i WHERE i."end_time_" IS NULL AND i."end_time_" IS NOT NULL
-            AND (p_scope IS NULL OR i."type_" = p_scope::text)
+        SELECT i."id_" FROM "public"."act_hi_batch" AS i WHERE (i."end_time_" IS NULL OR i."end_time_" = '-infinity')
+            AND i."end_time_" IS NOT NULL AND (p_scope IS NULL OR i."type_" = p_scope::text)
         ORDER BY i."id_"
     );
 $windrow$;
 
 SELECT windrow_camunda7_end_time.register_verbs('batches', ARRAY[
-    'bound bbb208df0025', 'count 0b713f121e69', 'delete 131cc50f5cfe', 'kept 6c505195139d', 'members 51917884de0b', 'next 8a6411ba259e',
-    'scope 440552586e8d', 'undated 6bbfa1cd9f30']);
+    'bound bbb208df0025', 'count 0b713f121e69', 'delete 131cc50f5cfe', 'kept 6c505195139d', 'members ec5b417a45cd', 'next a41695a6fa40',
+    'scope 440552586e8d', 'undated 34d2aef6d01a']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

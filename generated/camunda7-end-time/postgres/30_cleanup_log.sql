@@ -24,6 +24,7 @@ DECLARE
     v_default timestamp := (p_as_of - make_interval(secs => greatest(coalesce(p_retention,
         windrow_camunda7_end_time.retention_of('cleanup_log')), 86400) + 3600)) AT TIME ZONE 'UTC';
 BEGIN
+    p_after_time := greatest(p_after_time, '4713-01-01 BC');  -- '-infinity' is no end
     RETURN QUERY
     SELECT i."id_"::text, i."timestamp_"
     FROM "public"."act_hi_job_log" AS i
@@ -83,15 +84,16 @@ BEGIN
         SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(NULL::text)
         INTO o_ids, o_final, o_root, o_ended, o_scope FROM (
             SELECT i."id_"::text AS id, (i."timestamp_" IS NOT NULL) IS TRUE AS final,
-                (i."job_def_type_" = 'history-cleanup' AND i."process_instance_id_" IS NULL) IS TRUE AS root, i."timestamp_" AS ended
-                FROM "public"."act_hi_job_log" AS i WHERE i."id_" = ANY (p_ids) ORDER BY i."id_" FOR UPDATE SKIP LOCKED
+                (i."job_def_type_" = 'history-cleanup' AND i."process_instance_id_" IS NULL) IS TRUE AS root,
+                nullif(i."timestamp_", '-infinity') AS ended FROM "public"."act_hi_job_log" AS i WHERE i."id_" = ANY (p_ids)
+                ORDER BY i."id_" FOR UPDATE SKIP LOCKED
         ) AS m;
     ELSE
         SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(NULL::text)
         INTO o_ids, o_final, o_root, o_ended, o_scope FROM (
             SELECT i."id_"::text AS id, (i."timestamp_" IS NOT NULL) IS TRUE AS final,
-                (i."job_def_type_" = 'history-cleanup' AND i."process_instance_id_" IS NULL) IS TRUE AS root, i."timestamp_" AS ended
-                FROM "public"."act_hi_job_log" AS i WHERE i."id_" = ANY (p_ids)
+                (i."job_def_type_" = 'history-cleanup' AND i."process_instance_id_" IS NULL) IS TRUE AS root,
+                nullif(i."timestamp_", '-infinity') AS ended FROM "public"."act_hi_job_log" AS i WHERE i."id_" = ANY (p_ids)
         ) AS m;
     END IF;
 END
@@ -136,13 +138,13 @@ $windrow$;
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_undated(p_as_of timestamptz, p_scope text) RETURNS text[]
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
     SELECT ARRAY(
-        SELECT i."id_" FROM "public"."act_hi_job_log" AS i WHERE i."timestamp_" IS NULL AND i."job_def_type_" = 'history-cleanup'
-            AND i."process_instance_id_" IS NULL AND i."timestamp_" IS NOT NULL
+        SELECT i."id_" FROM "public"."act_hi_job_log" AS i WHERE (i."timestamp_" IS NULL OR i."timestamp_" = '-infinity')
+            AND i."job_def_type_" = 'history-cleanup' AND i."process_instance_id_" IS NULL AND i."timestamp_" IS NOT NULL
         ORDER BY i."id_"
     );
 $windrow$;
 
 SELECT windrow_camunda7_end_time.register_verbs('cleanup_log', ARRAY[
-    'bound 6345ff33324f', 'count 9026782150ca', 'delete 3eb9f06ff791', 'kept e37c23628aa5', 'members 0ce3ffc02a0c', 'next f10d411826aa',
-    'scope 77a5fb788c17', 'undated 1b70316a5967']);
+    'bound 6345ff33324f', 'count 9026782150ca', 'delete 3eb9f06ff791', 'kept e37c23628aa5', 'members a354ad6f26e0', 'next f1450238c7fe',
+    'scope 77a5fb788c17', 'undated 52baea930ad2']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

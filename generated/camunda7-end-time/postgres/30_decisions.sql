@@ -42,6 +42,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp S
 DECLARE
     v_scopes text[]; v_cutoffs timestamp[]; v_roots text[]; v_ended timestamp[]; v_to timestamp := 'infinity'; v_from integer := 1;
 BEGIN
+    p_after_time := greatest(p_after_time, '4713-01-01 BC');  -- '-infinity' is no end
     SELECT array_agg(s.scope), array_agg(s.cutoff) INTO v_scopes, v_cutoffs
         FROM windrow_camunda7_end_time.decisions_scope(p_as_of, p_retention, CASE WHEN p_scope IS NOT NULL THEN ARRAY[p_scope] END) AS s;
     -- Each round reads twice as many scopes as the one before, and none of them beyond the oldest p_limit roots found so far.
@@ -122,15 +123,16 @@ BEGIN
         SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(m.scope::text)
         INTO o_ids, o_final, o_root, o_ended, o_scope FROM (
             SELECT i."id_"::text AS id, (i."eval_time_" IS NOT NULL) IS TRUE AS final,
-                (i."proc_inst_id_" IS NULL AND i."case_inst_id_" IS NULL) IS TRUE AS root, i."eval_time_" AS ended, i."dec_def_id_" AS scope
-                FROM "public"."act_hi_decinst" AS i WHERE i."id_" = ANY (p_ids) ORDER BY i."id_" FOR UPDATE SKIP LOCKED
+                (i."proc_inst_id_" IS NULL AND i."case_inst_id_" IS NULL) IS TRUE AS root, nullif(i."eval_time_", '-infinity') AS ended,
+                i."dec_def_id_" AS scope FROM "public"."act_hi_decinst" AS i WHERE i."id_" = ANY (p_ids)
+                ORDER BY i."id_" FOR UPDATE SKIP LOCKED
         ) AS m;
     ELSE
         SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(m.scope::text)
         INTO o_ids, o_final, o_root, o_ended, o_scope FROM (
             SELECT i."id_"::text AS id, (i."eval_time_" IS NOT NULL) IS TRUE AS final,
-                (i."proc_inst_id_" IS NULL AND i."case_inst_id_" IS NULL) IS TRUE AS root, i."eval_time_" AS ended, i."dec_def_id_" AS scope
-                FROM "public"."act_hi_decinst" AS i WHERE i."id_" = ANY (p_ids)
+                (i."proc_inst_id_" IS NULL AND i."case_inst_id_" IS NULL) IS TRUE AS root, nullif(i."eval_time_", '-infinity') AS ended,
+                i."dec_def_id_" AS scope FROM "public"."act_hi_decinst" AS i WHERE i."id_" = ANY (p_ids)
         ) AS m;
     END IF;
     -- Read after the rows were locked: a link that was committed before is seen.
@@ -212,8 +214,9 @@ $windrow$;
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_undated(p_as_of timestamptz, p_scope text) RETURNS text[]
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
     SELECT ARRAY(
-        SELECT i."id_" FROM "public"."act_hi_decinst" AS i WHERE i."eval_time_" IS NULL AND i."proc_inst_id_" IS NULL
-            AND i."case_inst_id_" IS NULL AND i."eval_time_" IS NOT NULL AND i."dec_def_id_" IN (SELECT s.scope
+        SELECT i."id_" FROM "public"."act_hi_decinst" AS i WHERE (i."eval_time_" IS NULL OR i."eval_time_" = '-infinity')
+            AND i."proc_inst_id_" IS NULL AND i."case_inst_id_" IS NULL AND i."eval_time_" IS NOT NULL
+            AND i."dec_def_id_" IN (SELECT s.scope
             FROM windrow_camunda7_end_time.decisions_scope(p_as_of, NULL, CASE WHEN p_scope IS NOT NULL THEN ARRAY[p_scope] END) AS s)
         ORDER BY i."id_"
     );
@@ -230,6 +233,7 @@ BEGIN
         SELECT count(*)
         FROM "public"."act_hi_decinst" AS i
         WHERE i."eval_time_" < v_default
+          AND i."eval_time_" > '-infinity'
           AND i."proc_inst_id_" IS NULL
           AND i."case_inst_id_" IS NULL
           AND i."eval_time_" IS NOT NULL
@@ -238,6 +242,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('decisions', ARRAY[
-    'bound 6ab69e33d3ec', 'count fcb9037ddef4', 'delete 545da1161529', 'kept 1b0bf31864ce', 'members 15be27454f3d', 'next 582f0e10de49',
-    'scope 14f9d97bdff0', 'undated fdb7e764b37b', 'unlisted 21a6ef837534']);
+    'bound 6ab69e33d3ec', 'count fcb9037ddef4', 'delete 545da1161529', 'kept 1b0bf31864ce', 'members e8f3c89867d2', 'next bd2c452f0203',
+    'scope 14f9d97bdff0', 'undated b9eddea7ab0f', 'unlisted 83889d717878']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

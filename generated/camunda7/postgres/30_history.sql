@@ -27,7 +27,7 @@ LANGUAGE sql STABLE AS $windrow$
     SELECT r."id_"::text, (coalesce(r."root_proc_inst_id_", r."id_"))::text, r."removal_time_"::timestamp,
         coalesce(r."root_proc_inst_id_", r."id_") = r."id_",
         NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = coalesce(r."root_proc_inst_id_", r."id_")),
-        r."end_time_" IS NOT NULL FROM "public"."act_hi_procinst" AS r;
+        r."end_time_" IS NOT NULL AND r."end_time_" > '-infinity' FROM "public"."act_hi_procinst" AS r;
 $windrow$;
 
 -- history_names_15: what rows without a root of some instances name in act_ge_bytearray.
@@ -315,7 +315,7 @@ BEGIN
             coalesce(r."root_proc_inst_id_", r."id_") AS key,
             CASE
                 WHEN bool_or(r."id_" IN (SELECT unnest(v_held)) OR r."root_proc_inst_id_" IN (SELECT unnest(v_held))) THEN 'HELD'
-                WHEN bool_or(r."end_time_" IS NULL) THEN 'NON_FINAL_MEMBER'
+                WHEN bool_or((r."end_time_" > '-infinity') IS NOT TRUE) THEN 'NON_FINAL_MEMBER'
                 WHEN bool_or(r."end_time_" >= v_least) THEN 'RETENTION_NOT_REACHED'
                 ELSE 'REFERENCED'
             END AS reason
@@ -324,7 +324,7 @@ BEGIN
           AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = coalesce(r."root_proc_inst_id_", r."id_"))
           AND (
               r."id_" IN (SELECT unnest(v_held)) OR r."root_proc_inst_id_" IN (SELECT unnest(v_held))
-              OR r."end_time_" IS NULL
+              OR (r."end_time_" > '-infinity') IS NOT TRUE
               OR r."end_time_" >= v_least
               OR coalesce(r."root_proc_inst_id_", r."id_") IN (SELECT unnest(v_tied))
           )
@@ -954,7 +954,7 @@ BEGIN
             CASE
                 -- A hold on any member keeps the whole family.
                 WHEN bool_or(t."id_" IN (SELECT unnest(v_held))) THEN 'HELD'
-                WHEN bool_or(t."end_time_" IS NULL) THEN 'NON_FINAL_MEMBER'
+                WHEN bool_or((t."end_time_" > '-infinity') IS NOT TRUE) THEN 'NON_FINAL_MEMBER'
                 WHEN bool_or(t."end_time_" >= v_least) THEN 'RETENTION_NOT_REACHED'
                 WHEN coalesce(t."root_proc_inst_id_", t."id_") IN (SELECT unnest(v_tied)) THEN 'REFERENCED'
             END AS reason
@@ -1527,6 +1527,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 SELECT windrow_camunda7.register_verbs('history', ARRAY[
     'adopted ec4421708c46', 'at 478b58446767', 'count 1e36bdaf5bd2', 'count_families 476b310627f5', 'delete 565f2a7c677b',
-    'delete_families 22a0c60d15dd', 'judge 067c1eb48522', 'keep 70c3026dd6b2', 'namers c3de1d53c796', 'names_15 4ab425b9fe5b',
-    'other d97d58938ec4', 'rooted 565ea050bafb', 'roots 441df3a6e8e5', 'rows 7618c04ea817', 'strays 12abc5a64aa4']);
+    'delete_families 22a0c60d15dd', 'judge e96bcd306de3', 'keep 602b789472a0', 'namers c3de1d53c796', 'names_15 4ab425b9fe5b',
+    'other d97d58938ec4', 'rooted 565ea050bafb', 'roots 441df3a6e8e5', 'rows 860e2dc8f88e', 'strays 12abc5a64aa4']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -23,6 +23,7 @@ DECLARE
     v_default timestamptz := (p_as_of - make_interval(secs => greatest(coalesce(p_retention, windrow_mlflow_3.retention_of('runs')),
         604800) + 3600));
 BEGIN
+    p_after_time := greatest(p_after_time, '4713-01-01 BC');  -- '-infinity' is no end
     RETURN QUERY
     SELECT i."run_uuid"::text, CASE WHEN i."deleted_time" > 0 THEN to_timestamp(least(i."deleted_time", 253402300740000) / 1000.0) END
     FROM "public"."runs" AS i
@@ -145,6 +146,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_mlflow_3.register_verbs('runs', ARRAY[
-    'count 38d989393b99', 'delete 5c9aca5d5794', 'kept c254bfe8afe4', 'members 58e15376db78', 'next 2a705bb32142', 'scope 21dbba5a4574',
+    'count 38d989393b99', 'delete 5c9aca5d5794', 'kept c254bfe8afe4', 'members 58e15376db78', 'next 2c2a6178cfea', 'scope 21dbba5a4574',
     'undated b3b7effa2e69']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

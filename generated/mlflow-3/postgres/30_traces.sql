@@ -23,6 +23,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp S
 DECLARE
     v_scopes integer[]; v_cutoffs timestamptz[]; v_roots text[]; v_ended timestamptz[]; v_to timestamptz := 'infinity'; v_from integer := 1;
 BEGIN
+    p_after_time := greatest(p_after_time, '4713-01-01 BC');  -- '-infinity' is no end
     SELECT array_agg(s.scope), array_agg(s.cutoff) INTO v_scopes, v_cutoffs
         FROM windrow_mlflow_3.traces_scope(p_as_of, p_retention, CASE WHEN p_scope IS NOT NULL THEN ARRAY[p_scope] END) AS s;
     -- Each round reads twice as many scopes as the one before, and none of them beyond the oldest p_limit roots found so far.
@@ -162,6 +163,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_mlflow_3.register_verbs('traces', ARRAY[
-    'count 3143ca966a1c', 'delete be6390674dca', 'kept 9f89be9527d6', 'members 5a64fe3a3b91', 'next b08cb19f8870', 'scope 942dfee1c106',
+    'count 3143ca966a1c', 'delete be6390674dca', 'kept 9f89be9527d6', 'members 5a64fe3a3b91', 'next 7a290da8f997', 'scope 942dfee1c106',
     'undated 0aeb725606ce', 'unlisted bda0b404a752']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -116,7 +116,9 @@ pub(super) fn goes(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
             let placed: String = order
                 .iter()
                 .skip(1)
-                .map(|column| format!("t.{} IS NOT NULL AND ", ident(column)))
+                .map(|column| format!("t.{} IS NOT NULL", ident(column)))
+                .chain(placed(single, dialect))
+                .map(|each| format!("{each} AND "))
                 .collect();
             if dialect != Dialect::Postgres {
                 return format!(
@@ -136,6 +138,22 @@ pub(super) fn goes(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
             )
         }
     }
+}
+
+/// What row `t` must be to have a place in its group, besides having one: `-infinity` is no time on PostgreSQL.
+pub(super) fn placed(single: &Single, dialect: Dialect) -> impl Iterator<Item = String> {
+    times(single, dialect)
+        .map(move |column| format!("t.{} <> '-infinity'", dialect.ident(&column.name)))
+}
+
+/// The times that order rows of a group and may be `-infinity`.
+pub(super) fn times(single: &Single, dialect: Dialect) -> impl Iterator<Item = &Column> {
+    let order = match single {
+        Single::KeepLast { order, .. } if dialect == Dialect::Postgres => &order[..],
+        _ => &[],
+    };
+    let is_time = |kind| matches!(kind, Kind::Timestamp | Kind::Timestamptz);
+    order.iter().filter(move |column| is_time(column.kind))
 }
 
 /// Row `t` names something, and what must exist from there on does not. What names nothing needs nothing, wherever it is on the way.

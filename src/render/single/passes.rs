@@ -1,6 +1,6 @@
 //! The ways through the table of a rule of single rows.
 
-use super::parts::{cutoff_now, goes, is_unique, now, oldest, ranked};
+use super::parts::{cutoff_now, goes, is_unique, now, oldest, placed, ranked};
 use super::views::{PassView, PlaceView};
 use crate::dialect::Dialect;
 use crate::graph::{Column, Epoch, Graph, Kind, Rule, Single};
@@ -67,7 +67,8 @@ fn expired(graph: &Graph, rule: &Rule, dialect: Dialect) -> Way {
             let before = format!("{column} < {}", dialect.number(instant, epoch));
             counts.into_iter().chain([before]).collect()
         }
-        None => vec![format!("{time} < {instant}")],
+        None if is_number(rule) => vec![format!("{time} < {instant}")],
+        None => before_but_dated(&time, instant, dialect),
     };
     let due = before("v_now");
     let name = escaped(dialect, &rule.end_time.name);
@@ -82,6 +83,7 @@ fn expired(graph: &Graph, rule: &Rule, dialect: Dialect) -> Way {
             },
         }],
         instant: numbers.is_none() && rule.epoch.is_some(),
+        numbered: is_number(rule),
         unique: false,
         predicates: due.clone(),
         due,
@@ -94,19 +96,40 @@ fn expired(graph: &Graph, rule: &Rule, dialect: Dialect) -> Way {
 fn fallen_back(rule: &Rule, fallback: &Column, cutoff: &str, dialect: Dialect) -> Way {
     let none = format!("t.{} IS NULL", dialect.ident(&rule.end_time.name));
     let time = format!("t.{}", dialect.ident(&fallback.name));
-    let due = vec![none.clone(), format!("{time} < v_cutoff")];
+    let before = |instant: &str| {
+        let none = [none.clone()].into_iter();
+        none.chain(before_but_dated(&time, instant, dialect))
+            .collect::<Vec<_>>()
+    };
+    let due = before("v_cutoff");
     let name = escaped(dialect, &fallback.name);
     Way {
         name: "fallback",
         why: format!("rows without one, a retention after their {name}."),
         along: vec![fallback.clone()],
         instant: false,
+        numbered: false,
         unique: false,
         predicates: due.clone(),
         due,
-        backlog: vec![none, format!("{time} < {cutoff}")],
+        backlog: before(cutoff),
         due_time: time,
     }
+}
+
+/// Whether the time of a rule is a number, which is above 0 or none.
+fn is_number(rule: &Rule) -> bool {
+    rule.epoch.and_then(Epoch::per_second).is_some()
+}
+
+/// A time that lies before an instant; `-infinity` is none on PostgreSQL. Not by `>`, which would be taken for the beginning of what
+/// is read of an index, instead of the place of the last row.
+fn before_but_dated(time: &str, instant: &str, dialect: Dialect) -> Vec<String> {
+    let before = format!("{time} < {instant}");
+    vec![match dialect {
+        Dialect::Postgres => format!("{before} AND {time} <> '-infinity'"),
+        Dialect::Mysql | Dialect::Mariadb => before,
+    }]
 }
 
 /// All rows, by their key, or group by group.
@@ -137,9 +160,11 @@ fn each_row(graph: &Graph, rule: &Rule, single: &Single, cutoff: &str, dialect: 
         predicates: along
             .iter()
             .map(|one| format!("{} IS NOT NULL", column(one)))
+            .chain(placed(single, dialect))
             .collect(),
         unique: is_unique(graph.table(rule.root), &along.iter().collect::<Vec<_>>()),
         instant: false,
+        numbered: false,
         along,
         due: Vec::new(),
         backlog,
@@ -154,6 +179,8 @@ struct Way {
     along: Vec<Column>,
     /// Whether the first of them is what its number says: the time by which a row is due.
     instant: bool,
+    /// Whether it is a number.
+    numbered: bool,
     /// Whether no two rows are at the same place, so that the key need not distinguish them: where an index of the application
     /// is unique, some servers do not see that it has the key after it.
     unique: bool,
@@ -187,6 +214,7 @@ fn pass(number: usize, way: Way, key: &[Column], shown: &str, dialect: Dialect) 
         }
     };
     let instant = along[0].name.clone();
+    let is_dated = !way.due.is_empty() && !way.numbered;
     let of_t = |column: &Column| {
         if way.instant && column.name == instant {
             way.due_time.clone()
@@ -207,7 +235,11 @@ fn pass(number: usize, way: Way, key: &[Column], shown: &str, dialect: Dialect) 
             variable: format!("v_{number}_{}", index + 1),
             kind: dialect.kind(column.kind),
             is: column.kind,
-            first: least_key(dialect, column.kind),
+            // What is before it is no time.
+            first: match index {
+                0 if is_dated && dialect == Dialect::Postgres => dialect.text("4713-01-01 BC"),
+                _ => least_key(dialect, column.kind),
+            },
             behind: along.len() + index + 1,
         })
         .collect();

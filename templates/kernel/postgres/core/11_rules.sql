@@ -174,6 +174,54 @@ COMMENT ON FUNCTION register_spec(jsonb) IS
 SELECT register_spec(s.document)
 FROM spec AS s;
 
+-- respell: earlier versions wrote bytes as their session printed them, and numbers as somebody wrote them. What two texts name that are
+-- the same, the stricter of both keeps.
+--# create function respell
+CREATE OR REPLACE FUNCTION respell(p_rule text, p_scope_type text, p_document jsonb)
+RETURNS void
+LANGUAGE plpgsql
+SET search_path FROM CURRENT
+--+ printed.sql
+AS $windrow$
+DECLARE
+    v_said text := CASE p_scope_type WHEN 'bytea' THEN 'h.scope::bytea::text' WHEN 'numeric' THEN 'trim_scale(h.scope::numeric)::text' END;
+    v_row  record;
+    v_key  text;
+BEGIN
+    IF v_said IS NOT NULL THEN
+        FOR v_row IN EXECUTE format('SELECT h.*, %1$s AS spelt FROM policy AS h WHERE h.rule = $1 AND h.scope <> %1$s', v_said) USING p_rule
+        LOOP
+            DELETE FROM policy AS p WHERE p.rule = p_rule AND p.scope = v_row.scope;
+            INSERT INTO policy AS p (rule, scope, enabled, retention_seconds, artifacts, note, changed_by, changed_at)
+            VALUES (p_rule, v_row.spelt, v_row.enabled, v_row.retention_seconds, v_row.artifacts, v_row.note, v_row.changed_by,
+                v_row.changed_at)
+            ON CONFLICT (rule, scope) DO UPDATE
+            SET enabled = p.enabled AND excluded.enabled,
+                retention_seconds = greatest(p.retention_seconds, excluded.retention_seconds);
+        END LOOP;
+    END IF;
+    IF jsonb_array_length(p_document -> 'key') = 1 AND p_document #>> '{key,0}' LIKE '% bytea' THEN
+        FOR v_row IN SELECT * FROM hold AS h WHERE h.rule = p_rule LOOP
+            BEGIN
+                v_key := v_row.key::bytea::text;
+            EXCEPTION WHEN data_exception THEN
+                CONTINUE;
+            END;
+            CONTINUE WHEN v_key = v_row.key;
+            DELETE FROM hold AS h WHERE h.rule = p_rule AND h.key = v_row.key;
+            INSERT INTO hold AS h (rule, key, reason, until, placed_by, placed_at, absent)
+            VALUES (p_rule, v_key, v_row.reason, v_row.until, v_row.placed_by, v_row.placed_at, v_row.absent)
+            ON CONFLICT (rule, key) DO UPDATE
+            SET until = CASE WHEN h.until IS NOT NULL AND excluded.until IS NOT NULL THEN greatest(h.until, excluded.until) END,
+                absent = h.absent OR excluded.absent;
+        END LOOP;
+    END IF;
+END
+$windrow$;
+--# comment on function respell
+COMMENT ON FUNCTION respell(text, text, jsonb) IS
+    'Writes the scopes of the policies of p_rule, and the keys of its holds, as the server prints them in every session.';
+
 -- register_rule: takes what the spec says of one rule. Whoever writes a policy, a check enforces the minimum, and that the
 -- scope is a value of its column.
 --# create function register_rule
@@ -181,10 +229,24 @@ CREATE OR REPLACE FUNCTION register_rule(p_position integer, p_document jsonb)
 RETURNS void
 LANGUAGE plpgsql
 SET search_path FROM CURRENT
+--+ printed.sql
 AS $windrow$
 DECLARE
     v_rule  constant text := p_document ->> 'rule';
     v_check constant text := concat('policy_', v_rule);
+    v_type  constant text := coalesce(p_document ->> 'scope_type', 'text');
+    -- A number has one spelling, whatever digits its column prints behind the point; bytes have one, whatever a session prints.
+    v_looks constant text := coalesce(
+        CASE v_type
+            WHEN 'numeric' THEN '^(0|-?([1-9][0-9]*|(0|[1-9][0-9]*)[.][0-9]*[1-9])|NaN|-?Infinity)$'
+            WHEN 'bytea' THEN E'^\\\\x([0-9a-f]{2})*$'
+        END,
+        spelling_of(p_document ->> 'scope_type')
+    );
+    v_spelt constant text := CASE v_type
+        WHEN 'bytea' THEN format('concat(%L, encode(scope::bytea, ''hex''))', E'\\x')
+        ELSE format('scope::%s::text', v_type)
+    END;
 BEGIN
     DELETE FROM rule AS r WHERE r.rule = v_rule;
     INSERT INTO rule (
@@ -192,7 +254,7 @@ BEGIN
         retained, counts_undated, divided, document
     )
     SELECT
-        d.rule, p_position, d.strategy, d.root, d.tables, d.time_name, coalesce(d.zoned, false), d.scope_name, spelling_of(d.scope_type),
+        d.rule, p_position, d.strategy, d.root, d.tables, d.time_name, coalesce(d.zoned, false), d.scope_name, v_looks,
             d.retention, d.minimum,
         coalesce(d.retained, false), coalesce(d.counts_undated, false), coalesce(d.divided, false), p_document
     FROM jsonb_to_record(p_document) AS d(
@@ -204,6 +266,7 @@ BEGIN
     SELECT v_rule, l.key, l.value::bigint
     FROM jsonb_each_text(p_document -> 'limits') AS l;
     EXECUTE format('ALTER TABLE policy DROP CONSTRAINT IF EXISTS %I', v_check);
+    PERFORM respell(v_rule, v_type, p_document);
     -- Earlier versions took longer ones, with which each run of the rule failed: the calendar ends. A thousand years is as good.
     UPDATE policy SET retention_seconds = 31557600000 WHERE rule = v_rule AND retention_seconds > 31557600000;
     EXECUTE format(
@@ -212,15 +275,15 @@ BEGIN
             CASE
                 WHEN rule <> %L THEN true
                 WHEN retention_seconds < %s OR retention_seconds > 31557600000 OR scope !~ %L THEN false
-                ELSE scope::%s::text = scope
+                ELSE %s = scope
             END
         )
         $check$,
         v_check,
         v_rule,
         p_document ->> 'minimum',
-        coalesce(spelling_of(p_document ->> 'scope_type'), '^$'),
-        coalesce(p_document ->> 'scope_type', 'text')
+        coalesce(v_looks, '^$'),
+        v_spelt
     );
     EXECUTE format(
         'COMMENT ON CONSTRAINT %I ON policy IS %L',

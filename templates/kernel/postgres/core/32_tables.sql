@@ -120,6 +120,7 @@ CREATE OR REPLACE FUNCTION orphans()
 RETURNS TABLE (edge text, orphans bigint)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
+--+ printed.sql
 SET row_security = off
 AS $windrow$
 DECLARE
@@ -167,7 +168,6 @@ CREATE OR REPLACE FUNCTION row_of_key(p_rule text, p_key text, OUT o_key text, O
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 SET row_security = off
-SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_rule    rule%ROWTYPE;
@@ -235,6 +235,7 @@ CREATE OR REPLACE FUNCTION named_artifacts(p_artifacts jsonb)
 RETURNS TABLE (artifact_id bigint, named_by text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
+--+ printed.sql
 SET row_security = off
 AS $windrow$
 DECLARE

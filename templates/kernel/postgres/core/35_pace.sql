@@ -163,7 +163,7 @@ COMMENT ON FUNCTION throttled(text) IS
 CREATE OR REPLACE FUNCTION pace(p_run bigint, p_rule text, OUT o_rest double precision, OUT o_state text)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
-SET timezone = 'UTC'
+--+ printed.sql
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE

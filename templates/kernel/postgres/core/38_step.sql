@@ -610,7 +610,7 @@ CREATE OR REPLACE FUNCTION purge_one(p_run bigint, p_rule text, p_keys text[], p
 RETURNS text[]
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
-SET timezone = 'UTC'
+--+ printed.sql
 AS $windrow$
 DECLARE
     v_run      run%ROWTYPE;

@@ -44,7 +44,7 @@ COMMENT ON FUNCTION record_pass(bigint, text, text, bigint, text[]) IS
 CREATE OR REPLACE FUNCTION run_begin(p_options jsonb, OUT o_run bigint, OUT o_refused text)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
-SET timezone = 'UTC'
+--+ printed.sql
 AS $windrow$
 DECLARE
     v_spec    spec%ROWTYPE;
@@ -256,7 +256,7 @@ CREATE OR REPLACE FUNCTION run_end(p_run bigint, p_reasons text[])
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
-SET timezone = 'UTC'
+--+ printed.sql
 AS $windrow$
 DECLARE
     v_spec   spec%ROWTYPE;
@@ -547,6 +547,7 @@ CREATE OR REPLACE FUNCTION begin_rule(p_run bigint, p_rule text)
 RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
+--+ printed.sql
 AS $windrow$
 DECLARE
     v_now      timestamptz := clock_timestamp();
@@ -616,6 +617,7 @@ CREATE OR REPLACE FUNCTION step(p_run bigint, p_rule text)
 RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
+--+ printed.sql
 AS $windrow$
 DECLARE
     v_strategy text := (SELECT r.strategy FROM rule AS r WHERE r.rule = p_rule);
@@ -663,7 +665,7 @@ CREATE OR REPLACE FUNCTION preview(p_options jsonb DEFAULT '{}')
 RETURNS json
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
-SET timezone = 'UTC'
+--+ printed.sql
 AS $windrow$
 DECLARE
     v_as_of   timestamptz;
@@ -728,6 +730,7 @@ CREATE OR REPLACE FUNCTION purge_begin(p_options jsonb)
 RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
+--+ printed.sql
 AS $windrow$
 DECLARE
     v_control control%ROWTYPE;
@@ -783,6 +786,7 @@ CREATE OR REPLACE FUNCTION purge_end(p_run bigint, p_keys text[], p_reasons text
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
+--+ printed.sql
 AS $windrow$
 DECLARE
     v_run     run%ROWTYPE;

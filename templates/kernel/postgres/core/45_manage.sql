@@ -69,6 +69,7 @@ $windrow$;
 CREATE OR REPLACE PROCEDURE arm(p_options jsonb DEFAULT '{}')
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
+--+ printed.sql
 AS $windrow$
 DECLARE
     v_cluster text := p_options ->> 'cluster';
@@ -119,7 +120,7 @@ CREATE OR REPLACE FUNCTION set_policy(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
-SET timezone = 'UTC'
+--+ printed.sql
 AS $windrow$
 DECLARE
     v_rule      text;
@@ -217,8 +218,8 @@ CREATE OR REPLACE FUNCTION set_hold(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
+--+ printed.sql
 SET row_security = off
-SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_rule  text;
@@ -276,7 +277,7 @@ CREATE OR REPLACE FUNCTION release_hold(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
-SET timezone = 'UTC'
+--+ printed.sql
 AS $windrow$
 DECLARE
     v_rule text;

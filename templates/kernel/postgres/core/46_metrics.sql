@@ -28,6 +28,7 @@ CREATE OR REPLACE FUNCTION due_of(p_rule text, p_limit bigint)
 RETURNS TABLE (rule text, families bigint, age_seconds double precision, complete boolean)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
+--+ printed.sql
 SET jit = off
 AS $windrow$
 #variable_conflict use_column
@@ -63,6 +64,7 @@ CREATE OR REPLACE FUNCTION due_now(p_limit bigint)
 RETURNS TABLE (rule text, families bigint, age_seconds double precision, complete boolean)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
+--+ printed.sql
 AS $windrow$
     SELECT d.rule, d.families, d.age_seconds, d.complete FROM due_of(NULL, p_limit) AS d;
 $windrow$;
@@ -77,6 +79,7 @@ CREATE OR REPLACE FUNCTION count_backlog(p_run bigint)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
+--+ printed.sql
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
@@ -157,6 +160,7 @@ CREATE OR REPLACE FUNCTION age_of(p_rule text, p_key text)
 RETURNS double precision
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
+--+ printed.sql
 AS $windrow$
 DECLARE
     v_strategy text := (SELECT r.strategy FROM rule AS r WHERE r.rule = p_rule);

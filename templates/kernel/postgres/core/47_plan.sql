@@ -4,9 +4,8 @@ CREATE OR REPLACE FUNCTION outlook(p_options jsonb DEFAULT '{}')
 RETURNS json
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
+--+ printed.sql
 SET row_security = off
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 SET jit = off
 AS $windrow$
 DECLARE

@@ -4,6 +4,7 @@ CREATE OR REPLACE FUNCTION verify(p_options jsonb DEFAULT '{}')
 RETURNS json
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
+--+ printed.sql
 SET jit = off
 SET quote_all_identifiers = off
 AS $windrow$

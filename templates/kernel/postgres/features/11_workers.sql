@@ -349,8 +349,6 @@ CREATE OR REPLACE FUNCTION next_rows(
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_document constant jsonb := (SELECT r.document FROM rule AS r WHERE r.rule = p_rule);
@@ -398,8 +396,6 @@ CREATE OR REPLACE FUNCTION next_claim(
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     c_first     constant text := '4714-11-24 00:00:00 BC';

@@ -176,8 +176,6 @@ CREATE OR REPLACE FUNCTION stamp_apply(
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
-SET timezone = 'UTC'
-SET datestyle = 'ISO, YMD'
 SET array_nulls = on
 AS $windrow$
 DECLARE
@@ -292,6 +290,7 @@ CREATE OR REPLACE FUNCTION stamp_step(p_run bigint)
 RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
+--+ printed.sql
 AS $windrow$
 DECLARE
     v_run      run%ROWTYPE;
@@ -418,7 +417,7 @@ COMMENT ON FUNCTION stamp_step(bigint) IS
 CREATE OR REPLACE FUNCTION stamp_begin(p_options jsonb, OUT o_run bigint, OUT o_rule text, OUT o_refused text)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
-SET timezone = 'UTC'
+--+ printed.sql
 AS $windrow$
 DECLARE
     v_control control%ROWTYPE;
@@ -487,6 +486,7 @@ CREATE OR REPLACE FUNCTION stamp_end(p_run bigint, p_reason text)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
+--+ printed.sql
 AS $windrow$
 BEGIN
     UPDATE run AS r
@@ -516,8 +516,8 @@ CREATE OR REPLACE FUNCTION stamp_result(p_run bigint)
 RETURNS json
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
+--+ printed.sql
 SET row_security = off
-SET timezone = 'UTC'
 AS $windrow$
     SELECT json_build_object(
         'run', r.run_id,

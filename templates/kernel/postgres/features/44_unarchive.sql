@@ -235,6 +235,7 @@ CREATE OR REPLACE FUNCTION archive_list(p_options jsonb DEFAULT '{}')
 RETURNS json
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
+--+ printed.sql
 AS $windrow$
 BEGIN
     PERFORM check_options(p_options, ARRAY['run', 'older_than']);
@@ -316,6 +317,7 @@ CREATE OR REPLACE FUNCTION archive_step(
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
+--+ printed.sql
 SET enable_seqscan = off
 AS $windrow$
 DECLARE
@@ -449,6 +451,7 @@ CREATE OR REPLACE FUNCTION archive_drop_begin(
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
+--+ printed.sql
 AS $windrow$
 BEGIN
     PERFORM check_options(p_options, ARRAY['run', 'older_than', 'dry_run']);

@@ -598,6 +598,7 @@ CREATE OR REPLACE FUNCTION archive_restore(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
+--+ printed.sql
 AS $windrow$
 DECLARE
     v_run    bigint;

@@ -9,8 +9,6 @@ CREATE OR REPLACE FUNCTION end_time_step(p_run bigint, p_rule text)
 RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_type      text := (SELECT r.document ->> 'id_type' FROM rule AS r WHERE r.rule = p_rule);
@@ -216,8 +214,6 @@ CREATE OR REPLACE FUNCTION end_time_preview(p_rule text, p_options jsonb, p_as_o
 RETURNS json
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_rule      rule%ROWTYPE;

@@ -396,8 +396,6 @@ CREATE OR REPLACE FUNCTION next_roots(
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_rule rule%ROWTYPE;

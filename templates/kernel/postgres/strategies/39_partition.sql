@@ -34,8 +34,6 @@ CREATE OR REPLACE FUNCTION partitions_of(p_rule text)
 RETURNS TABLE (o_id oid, o_place bigint, o_table text, o_name text, o_kind text, o_from text, o_to text, o_bound text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
@@ -84,8 +82,6 @@ CREATE OR REPLACE FUNCTION partition_families(p_rule text)
 RETURNS TABLE (o_name text, o_from text, o_to text, o_ids oid[])
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
@@ -304,8 +300,6 @@ CREATE OR REPLACE FUNCTION next_partition(
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 AS $windrow$
 BEGIN
     SELECT f.o_name, f.o_from, f.o_to, f.o_ids
@@ -373,8 +367,6 @@ CREATE OR REPLACE FUNCTION partition_judged(
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 SET row_security = off
 AS $windrow$
 DECLARE
@@ -421,6 +413,11 @@ BEGIN
             o_key := format('%s (%s)', v_part.o_name, v_kept[1]);
             o_reason := 'HELD';
         END IF;
+        -- '-infinity' is no time, whatever partition has it.
+        IF v_time = '-infinity' AND o_reason IS NULL THEN
+            o_key := v_part.o_name;
+            o_reason := 'UNDATED_MEMBER';
+        END IF;
         IF v_part.o_table = v_waits AND o_reason IS NULL THEN
             EXECUTE format(
                 'SELECT w.o_fault, w.o_key FROM %s(%L, %L, $1) AS w',
@@ -444,7 +441,7 @@ BEGIN
         o_counts[array_position(p_ids, v_part.o_id)] := v_rows;
         o_counted[array_position(p_ids, v_part.o_id)] := v_guess IS NULL;
         o_rows[v_part.o_place] := o_rows[v_part.o_place] + v_rows;
-        IF v_first IS NULL OR v_time < v_first THEN
+        IF v_time > '-infinity' AND (v_first IS NULL OR v_time < v_first) THEN
             v_first := v_time;
             o_oldest := v_json;
         END IF;
@@ -529,8 +526,6 @@ COMMENT ON FUNCTION partition_batch(bigint, text, oid[]) IS
 CREATE OR REPLACE FUNCTION partitions_left(p_rule text, p_cutoff text, OUT o_skip_keys text[], OUT o_skip_reasons text[])
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 SET row_security = off
 AS $windrow$
 DECLARE
@@ -596,8 +591,6 @@ CREATE OR REPLACE FUNCTION partition_step(p_run bigint, p_rule text)
 RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
@@ -711,8 +704,6 @@ CREATE OR REPLACE FUNCTION partition_idle(p_rule text, p_as_of timestamptz)
 RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_cutoff text;
@@ -737,8 +728,6 @@ CREATE OR REPLACE FUNCTION partition_preview(p_rule text, p_options jsonb, p_as_
 RETURNS json
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_families bigint := 0;

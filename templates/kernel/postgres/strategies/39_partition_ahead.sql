@@ -27,8 +27,6 @@ CREATE OR REPLACE FUNCTION covered_until(p_rule text, p_place bigint, p_from tim
 RETURNS timestamptz
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_part  record;
@@ -58,8 +56,6 @@ CREATE OR REPLACE FUNCTION clock_now(p_rule text, p_at timestamptz)
 RETURNS timestamptz
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_now text;
@@ -82,8 +78,6 @@ CREATE OR REPLACE FUNCTION partition_interval(
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_rule  rule%ROWTYPE;
@@ -178,7 +172,6 @@ CREATE OR REPLACE FUNCTION partition_called(
 RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
-SET timezone = 'UTC'
 AS $windrow$
 BEGIN
     RETURN (
@@ -281,8 +274,6 @@ CREATE OR REPLACE FUNCTION default_obstacle(p_rule text, p_table regclass, p_fro
 RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 SET row_security = off
 AS $windrow$
 DECLARE
@@ -318,8 +309,6 @@ CREATE OR REPLACE FUNCTION partition_keys(p_rule text, p_like oid, p_from text, 
 RETURNS TABLE (o_key oid, o_twin oid, o_place bigint)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 AS $windrow$
 BEGIN
     RETURN QUERY
@@ -352,8 +341,6 @@ CREATE OR REPLACE FUNCTION keys_obstacle(
 RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 AS $windrow$
 BEGIN
     RETURN (
@@ -385,8 +372,6 @@ CREATE OR REPLACE FUNCTION partitions_ahead(p_rule text, p_as_of timestamptz)
 RETURNS TABLE (o_place bigint, o_table text, o_name text, o_from text, o_to text, o_like oid, o_problem text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_most   constant integer := 100;
@@ -509,8 +494,6 @@ CREATE OR REPLACE FUNCTION bound_text(p_rule text, p_at timestamptz)
 RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 AS $windrow$
 BEGIN
     RETURN (
@@ -734,8 +717,6 @@ CREATE OR REPLACE FUNCTION partition_watch(p_rule text)
 RETURNS jsonb
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 SET row_security = off
 AS $windrow$
 DECLARE

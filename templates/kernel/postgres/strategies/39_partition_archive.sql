@@ -149,8 +149,6 @@ CREATE OR REPLACE FUNCTION archive_attach(p_run bigint, p_place integer, p_reads
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 SET lock_timeout = '5s'
 AS $windrow$
 DECLARE

@@ -87,8 +87,6 @@ CREATE OR REPLACE FUNCTION place_of(p_rule text, p_pass integer, p_key anyelemen
 RETURNS text[]
 LANGUAGE plpgsql STABLE STRICT SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 SET row_security = off
 SET jit = off
 SET enable_seqscan = off
@@ -272,8 +270,6 @@ CREATE OR REPLACE FUNCTION lock_judged(
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_judge   constant text := format('SELECT f.o_keys, f.o_skip_keys, f.o_skip_reasons FROM (%s) AS f', found_query(p_rule, '$2'));
@@ -313,8 +309,6 @@ CREATE OR REPLACE FUNCTION batch_single(
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_tables constant integer := (SELECT cardinality(r.tables) FROM rule AS r WHERE r.rule = p_rule);
@@ -421,8 +415,6 @@ CREATE OR REPLACE FUNCTION single_overdue(p_rule text, p_as_of timestamptz, p_li
 RETURNS TABLE (families bigint, age interval, complete boolean)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_rule   rule%ROWTYPE;
@@ -438,8 +430,8 @@ BEGIN
         -- A row without a time may be in the way of nobody: it is not due.
         EXECUTE format(
             $overdue$
-            SELECT count(*), count(*) FILTER (WHERE s.o_reason IS DISTINCT FROM '' AND (s.o_due IS NOT NULL OR $5)),
-                clock_timestamp()%s - min(s.o_due) FILTER (WHERE s.o_reason IS DISTINCT FROM '')
+            SELECT count(*), count(*) FILTER (WHERE s.o_reason IS DISTINCT FROM '' AND (isfinite(s.o_due) OR $5)),
+                clock_timestamp()%s - min(s.o_due) FILTER (WHERE s.o_reason IS DISTINCT FROM '' AND isfinite(s.o_due))
             FROM %s($1, NULL, NULL, $2, $3, $4) AS s
             $overdue$,
             in_zone(p_rule), routine_of(p_rule, 'search')
@@ -466,8 +458,6 @@ CREATE OR REPLACE FUNCTION single_idle(p_rule text, p_as_of timestamptz, p_rows 
 RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_cutoff timestamptz := cutoff_of(p_rule, p_as_of, NULL);
@@ -501,8 +491,6 @@ CREATE OR REPLACE FUNCTION single_step(p_run bigint, p_rule text)
 RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_run       run%ROWTYPE;
@@ -682,8 +670,6 @@ CREATE OR REPLACE FUNCTION single_preview(p_rule text, p_options jsonb, p_as_of 
 RETURNS json
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_rule      rule%ROWTYPE;

@@ -10,8 +10,6 @@ CREATE OR REPLACE FUNCTION timed_batch(
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 SET row_security = off
 SET jit = off
 AS $windrow$
@@ -67,8 +65,6 @@ CREATE OR REPLACE FUNCTION timed_families(
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 SET row_security = off
 AS $windrow$
 DECLARE
@@ -107,8 +103,6 @@ COMMENT ON FUNCTION timed_families(bigint, text, text[], text, timestamptz) IS
 CREATE OR REPLACE FUNCTION own_rows_timed(p_rule text, p_go text[], p_own text[]) RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 SET row_security = off
 SET jit = off
 AS $windrow$
@@ -159,8 +153,6 @@ CREATE OR REPLACE FUNCTION judge_timed(
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 SET row_security = off
 AS $windrow$
 DECLARE
@@ -281,8 +273,6 @@ CREATE OR REPLACE FUNCTION count_timed(
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 SET row_security = off
 SET jit = off
 AS $windrow$
@@ -328,8 +318,6 @@ CREATE OR REPLACE FUNCTION count_timed_families(
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 SET row_security = off
 SET jit = off
 AS $windrow$
@@ -467,8 +455,6 @@ CREATE OR REPLACE FUNCTION timed_step(p_run bigint, p_rule text)
 RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     c_first     constant text := '4714-11-24 00:00:00 BC';
@@ -688,8 +674,6 @@ CREATE OR REPLACE FUNCTION timed_idle(p_rule text, p_as_of timestamptz)
 RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_cutoff text;
@@ -711,8 +695,6 @@ CREATE OR REPLACE FUNCTION timed_preview(p_rule text, p_options jsonb, p_as_of t
 RETURNS json
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     c_first     constant text := '4714-11-24 00:00:00 BC';

@@ -71,8 +71,6 @@ CREATE OR REPLACE FUNCTION window_timed(
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 SET row_security = off
 SET jit = off
 AS $windrow$
@@ -143,8 +141,6 @@ CREATE OR REPLACE FUNCTION next_timed(
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 SET row_security = off
 SET jit = off
 SET enable_seqscan = off
@@ -228,8 +224,6 @@ CREATE OR REPLACE FUNCTION timed_in_window(p_rule text, p_from text, p_to text)
 RETURNS text[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
 SET row_security = off
 AS $windrow$
 DECLARE

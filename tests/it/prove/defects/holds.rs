@@ -89,6 +89,13 @@ pub(super) const DEFECTS: &[Defect] = &[
         ],
     },
     Defect {
+        name: "bytes-as-printed",
+        what: "a hold on a key of bytes keeps nothing in sessions that print bytes otherwise",
+        postgres: &[edit("SET bytea_output = 'hex'", "")],
+        mysql: &[],
+        noticed_by: &["printed::what_is_held_in_one_session_is_held_in_all"],
+    },
+    Defect {
         name: "hold-of-nothing",
         what: "a hold of a row that is not there is stored as if it kept something",
         postgres: &[edit(

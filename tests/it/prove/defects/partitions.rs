@@ -25,7 +25,7 @@ pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "partition-with-rows-without-an-end",
         what: "a partition is dropped though it is not known when one of its rows ended",
-        postgres: &[edit(" IS NULL THEN 2", " IS NULL AND false THEN 2")],
+        postgres: &[edit(" IS NOT TRUE THEN 2", " IS NOT TRUE AND false THEN 2")],
         mysql: &[edit(" IS NULL THEN 2", " IS NULL AND false THEN 2")],
         noticed_by: &[WAITS],
     },

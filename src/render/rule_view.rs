@@ -237,7 +237,10 @@ fn scope_view(rule: &Rule, dialect: Dialect) -> ScopeView {
         text_of_root: text_of("i.o_scope"),
         per: written,
         opt_in: rule.retention.listed(),
-        scope_of_policy: per.map_or("NULL".to_owned(), |column| typed(column.kind, "p.scope")),
+        scope_of_policy: match per {
+            Some(per) if per.kind == Kind::Bytea => typed(per.kind, "p.scope"),
+            _ => "p.scope".to_owned(),
+        },
     }
 }
 
@@ -302,20 +305,12 @@ fn times_view(
             dialect.text(&rule.name)
         )),
         now_here: local(graph, kind, now),
-        cutoff_now: cutoff_now("p.retention_seconds"),
-        cutoff_now_said: source.map_or(String::new(), |source| {
-            source.said(&cutoff_now(&source.seconds))
-        }),
-        cutoff_now_either: {
-            let (own, default) = (
-                cutoff_now("p.retention_seconds"),
-                cutoff_now(&left.to_string()),
-            );
-            match source {
-                Some(source) => source.either(&own, &cutoff_now(&source.seconds), &default),
-                None => format!("IF(p.rule IS NULL, {default}, IF(p.enabled, {own}, NULL))"),
-            }
-        },
+        cutoff_now: cutoff_now("s.seconds"),
+        cutoff_now_either: format!(
+            "IF(s.scope IS NULL, {}, {})",
+            cutoff_now(&left.to_string()),
+            cutoff_now("s.seconds")
+        ),
         cutoff_now_default: match rule.timed() {
             // The stored time holds the retention already.
             Some(timed) if timed.retention == 0 => {

@@ -28,39 +28,6 @@ pub(super) struct SourceView {
     table: String,
 }
 
-impl SourceView {
-    /// On MySQL and MariaDB: a cutoff where the source says something, and else NULL.
-    pub(super) fn said(&self, cutoff: &str) -> String {
-        match self.says.as_str() {
-            "" => cutoff.to_owned(),
-            says => format!("IF({says}, {cutoff}, NULL)"),
-        }
-    }
-
-    /// On MySQL and MariaDB: the cutoff of a row with its policy `p`, or of the source, or the default. Of forever there is
-    /// none.
-    pub(super) fn either(&self, own: &str, said: &str, default: &str) -> String {
-        let Self {
-            scope, says, ends, ..
-        } = self;
-        let says = match says.as_str() {
-            "" => String::new(),
-            says => format!(" AND {says}"),
-        };
-        let said = match ends.as_str() {
-            "" => said.to_owned(),
-            ends => format!("IF({ends}, {said}, NULL)"),
-        };
-        format!(
-            "CASE
-          WHEN p.rule IS NOT NULL THEN IF(p.enabled, {own}, NULL)
-          WHEN {scope} IS NOT NULL{says} THEN {said}
-          ELSE {default}
-      END"
-        )
-    }
-}
-
 pub(super) fn view(graph: &Graph, rule: &Rule, dialect: Dialect) -> Option<SourceView> {
     let per = rule.retention.per.as_ref()?;
     match rule.retention.source.as_ref()? {
@@ -96,13 +63,17 @@ fn of_definition(
         rows: format!("{table} AS d"),
         scope_text: as_text(&scope, per, dialect),
         scope,
-        // What is kept forever need not be listed where only what is listed is deleted.
-        says: if listed {
-            ends.clone()
-        } else {
-            format!("{column} IS NOT NULL")
+        // What is kept forever need not be listed where only what is listed is deleted. On MySQL and MariaDB another spelling of the
+        // same scope may be listed, too.
+        says: match dialect {
+            Dialect::Postgres if listed => ends.clone(),
+            _ if listed => String::new(),
+            _ => format!("{column} IS NOT NULL"),
         },
-        ends: if listed { String::new() } else { ends },
+        ends: match dialect {
+            Dialect::Postgres if listed => String::new(),
+            _ => ends,
+        },
         seconds: match (dialect, definition.unit) {
             (Dialect::Postgres, 1) => format!("{column}::bigint"),
             (Dialect::Postgres, unit) => format!("{column}::bigint * {unit}"),

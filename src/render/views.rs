@@ -268,7 +268,7 @@ pub(super) struct ScopeView {
     pub(super) text_of_root: String,
     /// Whether only those scopes are cleaned that the scope routine lists.
     pub(super) opt_in: bool,
-    /// The scope of a policy `p` as a value of the scope column.
+    /// The scope of a policy `p` as what the scope column takes.
     pub(super) scope_of_policy: String,
 }
 
@@ -288,12 +288,10 @@ pub(super) struct TimesView {
     pub(super) cutoff_of_policy: String,
     pub(super) cutoff_of_source: String,
     pub(super) cutoff_of_default: String,
-    /// The present instant as the application writes it, and the cutoff of a policy `p` counted from now.
+    /// The present instant as the application writes it, and the cutoff of scope `s` counted from now; NULL: forever.
     pub(super) now_here: String,
     pub(super) cutoff_now: String,
-    /// On MySQL and MariaDB: that of what the source says, where it says something, and NULL where it does not; and what is the first to
-    /// say something of a row with its policy `p`: that, the source or the default.
-    pub(super) cutoff_now_said: String,
+    /// On MySQL and MariaDB: that of the scope or, where nothing is said of it, of the default.
     pub(super) cutoff_now_either: String,
     pub(super) cutoff_now_default: String,
     pub(super) cutoff_now_minimum: String,

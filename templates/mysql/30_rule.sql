@@ -32,22 +32,19 @@ END;
 {%- endif %}
 {%- if rule.source %}
 
--- {{ rule.name }}_source: how long scopes without a policy are kept.
+-- {{ rule.name }}_source: how long scopes are kept, unless a policy says it.
 --# create procedure {{ control }}.{{ rule.name }}_source
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_source(IN p_retention bigint, IN p_scope varchar(255))
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_source(IN p_retention bigint)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_scope with scopes without a policy and their seconds, NULL: for ever. p_retention overrides these.'
+COMMENT 'Fills work_said with scopes and their seconds, NULL: for ever. p_retention overrides these.'
 BEGIN
     -- {{ rule.source.why }}
-    INSERT INTO work_scope (scope, seconds)
+    INSERT INTO work_said (scope, seconds)
     SELECT {{ rule.source.scope }}, {% if rule.source.ends %}IF({{ rule.source.ends }}, {% endif %}COALESCE(p_retention, {{ rule.source.seconds }}){% if rule.source.ends %}, NULL){% endif %}
     FROM {{ rule.source.rows }}
-    WHERE (p_scope IS NULL OR {{ rule.source.scope_text }} = p_scope)
 {%- if rule.source.says %}
-      AND {{ rule.source.says }}
-{%- endif %}
-      AND NOT EXISTS (SELECT 1 FROM policy AS p WHERE p.rule = {{ rule.literal }} AND p.scope = {{ rule.source.scope_text }})
-    ORDER BY {{ rule.source.scope }};
+    WHERE {{ rule.source.says }}
+{%- endif %};
 END;
 {%- endif %}
 

@@ -796,59 +796,60 @@ SELECT {{ rule.literal }} AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS f
 SELECT {{ rule.literal }} AS rule, COUNT(*) AS families, 
     COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.due), {{ rule.single.oldest_now }}), 0) / 1e6 AS age_seconds, COUNT(*) < {{ limit }} AS complete
 {{ <w.due_rows rule limit /> }}
-{%- elif rule.per and rule.opt_in -%}
+{%- elif rule.per -%}
+SELECT w.rule, w.families, w.age_seconds, w.complete
+FROM (
+WITH RECURSIVE said AS (
+    -- The first row has the type and the collation of the column, by which the others are compared.
+    SELECT (SELECT i.{{ rule.per }} FROM {{ rule.table }} AS i LIMIT 0) AS scope, 0 AS said, CAST(NULL AS SIGNED) AS seconds
+    UNION ALL
+    SELECT {{ rule.scope_of_policy }}, 1, IF(p.enabled, p.retention_seconds, NULL)
+    FROM said AS o STRAIGHT_JOIN {{ control }}.policy AS p WHERE o.said = 0 AND p.rule = {{ rule.literal }}
+{%- if rule.source %}
+    UNION ALL
+    SELECT {{ rule.source.scope }}, 2, {% if rule.source.ends %}IF({{ rule.source.ends }}, {% endif %}{{ rule.source.seconds }}{% if rule.source.ends %}, NULL){% endif %}
+    FROM said AS o STRAIGHT_JOIN {{ rule.source.rows }} WHERE o.said = 0{% if rule.source.says %} AND {{ rule.source.says }}{% endif %}
+{%- endif %}
+), s AS (
+    SELECT o.scope, o.seconds, ROW_NUMBER() OVER (PARTITION BY o.scope ORDER BY o.said, o.seconds IS NOT NULL, o.seconds DESC) AS place
+    FROM said AS o WHERE o.scope IS NOT NULL
+)
+{%- if rule.opt_in %}
 SELECT {{ rule.literal }} AS rule, COUNT(*) AS families, 
     COALESCE(TIMESTAMPDIFF(MICROSECOND, (
     -- The oldest of each scope.
     SELECT MIN(o.ended) FROM (
         SELECT (
             SELECT {{ rule.ended }} FROM {{ rule.table }} AS i
-            WHERE i.{{ rule.per }} = {{ rule.scope_of_policy }}
+            WHERE i.{{ rule.per }} = s.scope
               AND {{ <w.ended_before rule at={rule.cutoff_now} /> }}{{ <w.due_root rule /> | indent(width=14) }}
             ORDER BY {{ rule.time }} LIMIT 1
         ) AS ended
-        FROM {{ control }}.policy AS p WHERE p.rule = {{ rule.literal }} AND p.enabled
-{%- if rule.source %}
-        UNION ALL
-        SELECT (
-            SELECT {{ rule.ended }} FROM {{ rule.table }} AS i
-            WHERE i.{{ rule.per }} = {{ rule.source.scope }}
-              AND {{ <w.ended_before rule at={rule.cutoff_now_said} /> }}{{ <w.due_root rule /> | indent(width=14) }}
-            ORDER BY {{ rule.time }} LIMIT 1
-        )
-        FROM {{ rule.source.rows }}
-        WHERE NOT EXISTS (SELECT 1 FROM {{ control }}.policy AS p WHERE p.rule = {{ rule.literal }} AND p.scope = {{ rule.source.scope_text }})
-{%- endif %}
+        FROM s WHERE s.place = 1
     ) AS o
 ), {{ rule.now_here }}), 0) / 1e6 AS age_seconds, COUNT(*) < {{ limit }} AS complete
 FROM (
-    SELECT {{ rule.ended }} AS ended FROM {{ control }}.policy AS p
-    STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.per }} = {{ rule.scope_of_policy }}
-    WHERE p.rule = {{ rule.literal }} AND p.enabled AND {{ <w.ended_before rule at={rule.cutoff_now} /> }}{{ <w.due_root rule /> | indent(width=6) }}
-{%- if rule.source %}
-    UNION ALL
-    SELECT {{ rule.ended }} FROM {{ rule.source.rows }}
-    STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.per }} = {{ rule.source.scope }}
-    WHERE NOT EXISTS (SELECT 1 FROM {{ control }}.policy AS p WHERE p.rule = {{ rule.literal }} AND p.scope = {{ rule.source.scope_text }})
-      AND {{ <w.ended_before rule at={rule.cutoff_now_said} /> }}{{ <w.due_root rule /> | indent(width=6) }}
-{%- endif %}
+    SELECT {{ rule.ended }} AS ended FROM s STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.per }} = s.scope
+    WHERE s.place = 1 AND {{ <w.ended_before rule at={rule.cutoff_now} /> }}{{ <w.due_root rule /> | indent(width=6) }}
     LIMIT {{ limit }}
 ) AS n
+{%- else %}
+SELECT {{ rule.literal }} AS rule, COUNT(*) AS families, 
+    COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), {{ rule.now_here }}), 0) / 1e6 AS age_seconds, COUNT(*) < {{ limit }} AS complete
+FROM (
+    SELECT {{ rule.ended }} AS ended FROM {{ rule.table }} AS i LEFT JOIN s ON s.scope = i.{{ rule.per }} AND s.place = 1
+    WHERE {{ <w.ended_before rule at={rule.cutoff_now_minimum} /> }}
+      AND {{ <w.ended_before rule at={rule.cutoff_now_either} /> }}{{ <w.due_root rule /> | indent(width=6) }}
+    ORDER BY {{ rule.time }} LIMIT {{ limit }}
+) AS n
+{%- endif %}
+) AS w
 {%- else -%}
 SELECT {{ rule.literal }} AS rule, COUNT(*) AS families, 
     COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), {{ rule.now_here }}), 0) / 1e6 AS age_seconds, COUNT(*) < {{ limit }} AS complete
 FROM (
     SELECT {{ rule.ended }} AS ended FROM {{ rule.table }} AS i
-{%- if rule.per %}
-    LEFT JOIN {{ control }}.policy AS p ON p.rule = {{ rule.literal }} AND {{ rule.scope_of_policy }} = i.{{ rule.per }}
-{%- if rule.source %}
-    LEFT JOIN {{ rule.source.rows }} ON {{ rule.source.scope }} = i.{{ rule.per }}
-{%- endif %}
-    WHERE {{ <w.ended_before rule at={rule.cutoff_now_minimum} /> }}
-      AND {{ <w.ended_before rule at={rule.cutoff_now_either} /> }}
-{%- else %}
-    WHERE {{ <w.ended_before rule at={rule.cutoff_now_default} /> }}
-{%- endif %}{{ <w.due_root rule /> | indent(width=6) }}
+    WHERE {{ <w.ended_before rule at={rule.cutoff_now_default} /> }}{{ <w.due_root rule /> | indent(width=6) }}
     ORDER BY {{ rule.time }} LIMIT {{ limit }}
 ) AS n
 {%- endif %}

@@ -88,6 +88,7 @@ mod several;
 mod shapes;
 mod sight;
 mod single;
+mod spelled;
 mod squats;
 mod squawk;
 mod subflows;
@@ -199,6 +200,7 @@ harness::tests! {
         single::lists::tests,
         single::places::tests,
         single::tests,
+        spelled::tests,
         squats::tests,
         squawk::tests,
         subflows::tests,

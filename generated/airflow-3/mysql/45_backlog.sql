@@ -65,14 +65,26 @@ FROM windrow_airflow_3.left_behind AS h;
 -- due, and whether that is all.
 CREATE OR REPLACE DEFINER = `windrow_airflow_3_owner` SQL SECURITY INVOKER VIEW windrow_airflow_3.due_now (rule, families, age_seconds,
     complete) AS
+SELECT w.rule, w.families, w.age_seconds, w.complete
+FROM (
+WITH RECURSIVE said AS (
+    -- The first row has the type and the collation of the column, by which the others are compared.
+    SELECT (SELECT i.`dag_id` FROM `airflow`.`dag_run` AS i LIMIT 0) AS scope, 0 AS said, CAST(NULL AS SIGNED) AS seconds
+    UNION ALL
+    SELECT p.scope, 1, IF(p.enabled, p.retention_seconds, NULL)
+    FROM said AS o STRAIGHT_JOIN windrow_airflow_3.policy AS p WHERE o.said = 0 AND p.rule = 'dag_runs'
+), s AS (
+    SELECT o.scope, o.seconds, ROW_NUMBER() OVER (PARTITION BY o.scope ORDER BY o.said, o.seconds IS NOT NULL, o.seconds DESC) AS place
+    FROM said AS o WHERE o.scope IS NOT NULL
+)
 SELECT 'dag_runs' AS rule, COUNT(*) AS families,
     COALESCE(TIMESTAMPDIFF(MICROSECOND, (
     -- The oldest of each scope.
     SELECT MIN(o.ended) FROM (
         SELECT (
             SELECT coalesce(i.`end_date`, i.`updated_at`) FROM `airflow`.`dag_run` AS i
-            WHERE i.`dag_id` = p.scope
-              AND coalesce(i.`end_date`, i.`updated_at`) < NOW(6) - INTERVAL GREATEST(p.retention_seconds, 604800) + 86400 SECOND
+            WHERE i.`dag_id` = s.scope
+              AND coalesce(i.`end_date`, i.`updated_at`) < NOW(6) - INTERVAL GREATEST(s.seconds, 604800) + 86400 SECOND
               AND i.`state` IN ('success', 'failed')
               -- The newest 1 of each dag_id, run_type are kept.
               AND (
@@ -135,14 +147,12 @@ SELECT 'dag_runs' AS rule, COUNT(*) AS families,
               )
             ORDER BY coalesce(i.`end_date`, i.`updated_at`) LIMIT 1
         ) AS ended
-        FROM windrow_airflow_3.policy AS p WHERE p.rule = 'dag_runs' AND p.enabled
+        FROM s WHERE s.place = 1
     ) AS o
 ), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
-    SELECT coalesce(i.`end_date`, i.`updated_at`) AS ended FROM windrow_airflow_3.policy AS p
-    STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`dag_id` = p.scope
-    WHERE p.rule = 'dag_runs' AND p.enabled
-        AND coalesce(i.`end_date`, i.`updated_at`) < NOW(6) - INTERVAL GREATEST(p.retention_seconds, 604800) + 86400 SECOND
+    SELECT coalesce(i.`end_date`, i.`updated_at`) AS ended FROM s STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`dag_id` = s.scope
+    WHERE s.place = 1 AND coalesce(i.`end_date`, i.`updated_at`) < NOW(6) - INTERVAL GREATEST(s.seconds, 604800) + 86400 SECOND
       AND i.`state` IN ('success', 'failed')
       -- The newest 1 of each dag_id, run_type are kept.
       AND (
@@ -204,6 +214,7 @@ FROM (
       )
     LIMIT 10000
 ) AS n
+) AS w
 UNION ALL
 SELECT 'tries' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families,
     COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete

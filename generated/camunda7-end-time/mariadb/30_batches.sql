@@ -31,22 +31,19 @@ BEGIN
     END IF;
 END$$
 
--- batches_source: how long scopes without a policy are kept.
+-- batches_source: how long scopes are kept, unless a policy says it.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_source$$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_source(IN p_retention bigint,
-    IN p_scope varchar(255)) SQL SECURITY DEFINER
-COMMENT 'Fills work_scope with scopes without a policy and their seconds, NULL: for ever. p_retention overrides these. [body 3a602590bbcf]'
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_source(IN p_retention bigint)
+    SQL SECURITY DEFINER
+COMMENT 'Fills work_said with scopes and their seconds, NULL: for ever. p_retention overrides these. [body 444ae29480a9]'
 BEGIN
     -- Without a policy, the spec says it by value.
-    INSERT INTO work_scope (scope, seconds)
+    INSERT INTO work_said (scope, seconds)
     SELECT d.scope, COALESCE(p_retention, d.seconds)
     FROM (
         SELECT 'instance-deletion' AS scope, 2592000 AS seconds
         UNION ALL SELECT 'set-job-retries', 604800
-    ) AS d
-    WHERE (p_scope IS NULL OR CAST(d.scope AS CHAR) = p_scope)
-      AND NOT EXISTS (SELECT 1 FROM policy AS p WHERE p.rule = 'batches' AND p.scope = CAST(d.scope AS CHAR))
-    ORDER BY d.scope;
+    ) AS d;
 END$$
 
 -- batches_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.

@@ -54,160 +54,150 @@ FROM windrow_camunda7_end_time.left_behind AS h;
 -- due, and whether that is all.
 CREATE OR REPLACE DEFINER = `windrow_camund_849269ce_owner` SQL SECURITY INVOKER VIEW windrow_camunda7_end_time.due_now (rule, families,
     age_seconds, complete) AS
+SELECT w.rule, w.families, w.age_seconds, w.complete
+FROM (
+WITH RECURSIVE said AS (
+    -- The first row has the type and the collation of the column, by which the others are compared.
+    SELECT (SELECT i.`PROC_DEF_ID_` FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0) AS scope, 0 AS said, CAST(NULL AS SIGNED) AS seconds
+    UNION ALL
+    SELECT p.scope, 1, IF(p.enabled, p.retention_seconds, NULL)
+    FROM said AS o STRAIGHT_JOIN windrow_camunda7_end_time.policy AS p WHERE o.said = 0 AND p.rule = 'process_instances'
+    UNION ALL
+    SELECT d.`ID_`, 2, IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, d.`HISTORY_TTL_` * 86400, NULL)
+    FROM said AS o STRAIGHT_JOIN `camunda7`.`ACT_RE_PROCDEF` AS d WHERE o.said = 0
+), s AS (
+    SELECT o.scope, o.seconds, ROW_NUMBER() OVER (PARTITION BY o.scope ORDER BY o.said, o.seconds IS NOT NULL, o.seconds DESC) AS place
+    FROM said AS o WHERE o.scope IS NOT NULL
+)
 SELECT 'process_instances' AS rule, COUNT(*) AS families,
     COALESCE(TIMESTAMPDIFF(MICROSECOND, (
     -- The oldest of each scope.
     SELECT MIN(o.ended) FROM (
         SELECT (
             SELECT i.`END_TIME_` FROM `camunda7`.`ACT_HI_PROCINST` AS i
-            WHERE i.`PROC_DEF_ID_` = p.scope
-              AND i.`END_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
+            WHERE i.`PROC_DEF_ID_` = s.scope
+              AND i.`END_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(s.seconds, 86400) + 3600 SECOND
               AND i.`STATE_` IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')
             ORDER BY i.`END_TIME_` LIMIT 1
         ) AS ended
-        FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'process_instances' AND p.enabled
-        UNION ALL
-        SELECT (
-            SELECT i.`END_TIME_` FROM `camunda7`.`ACT_HI_PROCINST` AS i
-            WHERE i.`PROC_DEF_ID_` = d.`ID_`
-              AND i.`END_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525,
-                  UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
-              AND i.`STATE_` IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')
-            ORDER BY i.`END_TIME_` LIMIT 1
-        )
-        FROM `camunda7`.`ACT_RE_PROCDEF` AS d
-        WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'process_instances'
-            AND p.scope = CAST(d.`ID_` AS CHAR))
+        FROM s WHERE s.place = 1
     ) AS o
 ), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
-    SELECT i.`END_TIME_` AS ended FROM windrow_camunda7_end_time.policy AS p
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS i ON i.`PROC_DEF_ID_` = p.scope
-    WHERE p.rule = 'process_instances' AND p.enabled
-        AND i.`END_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
-      AND i.`STATE_` IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')
-    UNION ALL
-    SELECT i.`END_TIME_` FROM `camunda7`.`ACT_RE_PROCDEF` AS d
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS i ON i.`PROC_DEF_ID_` = d.`ID_`
-    WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'process_instances'
-        AND p.scope = CAST(d.`ID_` AS CHAR))
-      AND i.`END_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525,
-          UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
+    SELECT i.`END_TIME_` AS ended FROM s STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS i ON i.`PROC_DEF_ID_` = s.scope
+    WHERE s.place = 1 AND i.`END_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(s.seconds, 86400) + 3600 SECOND
       AND i.`STATE_` IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')
     LIMIT 10000
 ) AS n
+) AS w
 UNION ALL
+SELECT w.rule, w.families, w.age_seconds, w.complete
+FROM (
+WITH RECURSIVE said AS (
+    -- The first row has the type and the collation of the column, by which the others are compared.
+    SELECT (SELECT i.`CASE_DEF_ID_` FROM `camunda7`.`ACT_HI_CASEINST` AS i LIMIT 0) AS scope, 0 AS said, CAST(NULL AS SIGNED) AS seconds
+    UNION ALL
+    SELECT p.scope, 1, IF(p.enabled, p.retention_seconds, NULL)
+    FROM said AS o STRAIGHT_JOIN windrow_camunda7_end_time.policy AS p WHERE o.said = 0 AND p.rule = 'case_instances'
+    UNION ALL
+    SELECT d.`ID_`, 2, IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, d.`HISTORY_TTL_` * 86400, NULL)
+    FROM said AS o STRAIGHT_JOIN `camunda7`.`ACT_RE_CASE_DEF` AS d WHERE o.said = 0
+), s AS (
+    SELECT o.scope, o.seconds, ROW_NUMBER() OVER (PARTITION BY o.scope ORDER BY o.said, o.seconds IS NOT NULL, o.seconds DESC) AS place
+    FROM said AS o WHERE o.scope IS NOT NULL
+)
 SELECT 'case_instances' AS rule, COUNT(*) AS families,
     COALESCE(TIMESTAMPDIFF(MICROSECOND, (
     -- The oldest of each scope.
     SELECT MIN(o.ended) FROM (
         SELECT (
             SELECT i.`CLOSE_TIME_` FROM `camunda7`.`ACT_HI_CASEINST` AS i
-            WHERE i.`CASE_DEF_ID_` = p.scope
-              AND i.`CLOSE_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
+            WHERE i.`CASE_DEF_ID_` = s.scope
+              AND i.`CLOSE_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(s.seconds, 86400) + 3600 SECOND
               AND i.`STATE_` = 9
             ORDER BY i.`CLOSE_TIME_` LIMIT 1
         ) AS ended
-        FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'case_instances' AND p.enabled
-        UNION ALL
-        SELECT (
-            SELECT i.`CLOSE_TIME_` FROM `camunda7`.`ACT_HI_CASEINST` AS i
-            WHERE i.`CASE_DEF_ID_` = d.`ID_`
-              AND i.`CLOSE_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525,
-                  UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
-              AND i.`STATE_` = 9
-            ORDER BY i.`CLOSE_TIME_` LIMIT 1
-        )
-        FROM `camunda7`.`ACT_RE_CASE_DEF` AS d
-        WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'case_instances'
-            AND p.scope = CAST(d.`ID_` AS CHAR))
+        FROM s WHERE s.place = 1
     ) AS o
 ), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
-    SELECT i.`CLOSE_TIME_` AS ended FROM windrow_camunda7_end_time.policy AS p
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`CASE_DEF_ID_` = p.scope
-    WHERE p.rule = 'case_instances' AND p.enabled
-        AND i.`CLOSE_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
-      AND i.`STATE_` = 9
-    UNION ALL
-    SELECT i.`CLOSE_TIME_` FROM `camunda7`.`ACT_RE_CASE_DEF` AS d
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`CASE_DEF_ID_` = d.`ID_`
-    WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'case_instances'
-        AND p.scope = CAST(d.`ID_` AS CHAR))
-      AND i.`CLOSE_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525,
-          UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
+    SELECT i.`CLOSE_TIME_` AS ended FROM s STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`CASE_DEF_ID_` = s.scope
+    WHERE s.place = 1 AND i.`CLOSE_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(s.seconds, 86400) + 3600 SECOND
       AND i.`STATE_` = 9
     LIMIT 10000
 ) AS n
+) AS w
 UNION ALL
+SELECT w.rule, w.families, w.age_seconds, w.complete
+FROM (
+WITH RECURSIVE said AS (
+    -- The first row has the type and the collation of the column, by which the others are compared.
+    SELECT (SELECT i.`DEC_DEF_ID_` FROM `camunda7`.`ACT_HI_DECINST` AS i LIMIT 0) AS scope, 0 AS said, CAST(NULL AS SIGNED) AS seconds
+    UNION ALL
+    SELECT p.scope, 1, IF(p.enabled, p.retention_seconds, NULL)
+    FROM said AS o STRAIGHT_JOIN windrow_camunda7_end_time.policy AS p WHERE o.said = 0 AND p.rule = 'decisions'
+    UNION ALL
+    SELECT d.`ID_`, 2, IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, d.`HISTORY_TTL_` * 86400, NULL)
+    FROM said AS o STRAIGHT_JOIN `camunda7`.`ACT_RE_DECISION_DEF` AS d WHERE o.said = 0
+), s AS (
+    SELECT o.scope, o.seconds, ROW_NUMBER() OVER (PARTITION BY o.scope ORDER BY o.said, o.seconds IS NOT NULL, o.seconds DESC) AS place
+    FROM said AS o WHERE o.scope IS NOT NULL
+)
 SELECT 'decisions' AS rule, COUNT(*) AS families,
     COALESCE(TIMESTAMPDIFF(MICROSECOND, (
     -- The oldest of each scope.
     SELECT MIN(o.ended) FROM (
         SELECT (
             SELECT i.`EVAL_TIME_` FROM `camunda7`.`ACT_HI_DECINST` AS i
-            WHERE i.`DEC_DEF_ID_` = p.scope
-              AND i.`EVAL_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
+            WHERE i.`DEC_DEF_ID_` = s.scope
+              AND i.`EVAL_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(s.seconds, 86400) + 3600 SECOND
               AND i.`PROC_INST_ID_` IS NULL
               AND i.`CASE_INST_ID_` IS NULL
               AND i.`EVAL_TIME_` IS NOT NULL
             ORDER BY i.`EVAL_TIME_` LIMIT 1
         ) AS ended
-        FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'decisions' AND p.enabled
-        UNION ALL
-        SELECT (
-            SELECT i.`EVAL_TIME_` FROM `camunda7`.`ACT_HI_DECINST` AS i
-            WHERE i.`DEC_DEF_ID_` = d.`ID_`
-              AND i.`EVAL_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525,
-                  UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
-              AND i.`PROC_INST_ID_` IS NULL
-              AND i.`CASE_INST_ID_` IS NULL
-              AND i.`EVAL_TIME_` IS NOT NULL
-            ORDER BY i.`EVAL_TIME_` LIMIT 1
-        )
-        FROM `camunda7`.`ACT_RE_DECISION_DEF` AS d
-        WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'decisions'
-            AND p.scope = CAST(d.`ID_` AS CHAR))
+        FROM s WHERE s.place = 1
     ) AS o
 ), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
-    SELECT i.`EVAL_TIME_` AS ended FROM windrow_camunda7_end_time.policy AS p
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS i ON i.`DEC_DEF_ID_` = p.scope
-    WHERE p.rule = 'decisions' AND p.enabled
-        AND i.`EVAL_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
-      AND i.`PROC_INST_ID_` IS NULL
-      AND i.`CASE_INST_ID_` IS NULL
-      AND i.`EVAL_TIME_` IS NOT NULL
-    UNION ALL
-    SELECT i.`EVAL_TIME_` FROM `camunda7`.`ACT_RE_DECISION_DEF` AS d
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS i ON i.`DEC_DEF_ID_` = d.`ID_`
-    WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'decisions' AND p.scope = CAST(d.`ID_` AS CHAR))
-      AND i.`EVAL_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525,
-          UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
+    SELECT i.`EVAL_TIME_` AS ended FROM s STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS i ON i.`DEC_DEF_ID_` = s.scope
+    WHERE s.place = 1 AND i.`EVAL_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(s.seconds, 86400) + 3600 SECOND
       AND i.`PROC_INST_ID_` IS NULL
       AND i.`CASE_INST_ID_` IS NULL
       AND i.`EVAL_TIME_` IS NOT NULL
     LIMIT 10000
 ) AS n
+) AS w
 UNION ALL
+SELECT w.rule, w.families, w.age_seconds, w.complete
+FROM (
+WITH RECURSIVE said AS (
+    -- The first row has the type and the collation of the column, by which the others are compared.
+    SELECT (SELECT i.`TYPE_` FROM `camunda7`.`ACT_HI_BATCH` AS i LIMIT 0) AS scope, 0 AS said, CAST(NULL AS SIGNED) AS seconds
+    UNION ALL
+    SELECT p.scope, 1, IF(p.enabled, p.retention_seconds, NULL)
+    FROM said AS o STRAIGHT_JOIN windrow_camunda7_end_time.policy AS p WHERE o.said = 0 AND p.rule = 'batches'
+    UNION ALL
+    SELECT d.scope, 2, d.seconds
+    FROM said AS o STRAIGHT_JOIN (
+        SELECT 'instance-deletion' AS scope, 2592000 AS seconds
+        UNION ALL SELECT 'set-job-retries', 604800
+    ) AS d WHERE o.said = 0
+), s AS (
+    SELECT o.scope, o.seconds, ROW_NUMBER() OVER (PARTITION BY o.scope ORDER BY o.said, o.seconds IS NOT NULL, o.seconds DESC) AS place
+    FROM said AS o WHERE o.scope IS NOT NULL
+)
 SELECT 'batches' AS rule, COUNT(*) AS families,
     COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
-    SELECT i.`END_TIME_` AS ended FROM `camunda7`.`ACT_HI_BATCH` AS i
-    LEFT JOIN windrow_camunda7_end_time.policy AS p ON p.rule = 'batches' AND p.scope = i.`TYPE_`
-    LEFT JOIN (
-        SELECT 'instance-deletion' AS scope, 2592000 AS seconds
-        UNION ALL SELECT 'set-job-retries', 604800
-    ) AS d ON d.scope = i.`TYPE_`
+    SELECT i.`END_TIME_` AS ended FROM `camunda7`.`ACT_HI_BATCH` AS i LEFT JOIN s ON s.scope = i.`TYPE_` AND s.place = 1
     WHERE i.`END_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(86400, 86400) + 3600 SECOND
-      AND i.`END_TIME_` < CASE
-          WHEN p.rule IS NOT NULL THEN IF(p.enabled, UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND, NULL)
-          WHEN d.scope IS NOT NULL THEN UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.seconds, 86400) + 3600 SECOND
-          ELSE UTC_TIMESTAMP(6) - INTERVAL GREATEST(7776000, 86400) + 3600 SECOND
-      END
+      AND i.`END_TIME_` < IF(s.scope IS NULL, UTC_TIMESTAMP(6) - INTERVAL GREATEST(7776000, 86400) + 3600 SECOND,
+          UTC_TIMESTAMP(6) - INTERVAL GREATEST(s.seconds, 86400) + 3600 SECOND)
       AND i.`END_TIME_` IS NOT NULL
     ORDER BY i.`END_TIME_` LIMIT 10000
 ) AS n
+) AS w
 UNION ALL
 SELECT 'cleanup_log' AS rule, COUNT(*) AS families,
     COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete

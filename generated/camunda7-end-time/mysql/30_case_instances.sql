@@ -37,21 +37,17 @@ BEGIN
     END IF;
 END$$
 
--- case_instances_source: how long scopes without a policy are kept.
+-- case_instances_source: how long scopes are kept, unless a policy says it.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_source$$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_source(IN p_retention bigint,
-    IN p_scope varchar(255)) SQL SECURITY DEFINER
-COMMENT 'Fills work_scope with scopes without a policy and their seconds, NULL: for ever. p_retention overrides these. [body 8e58997d9bae]'
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_source(IN p_retention bigint)
+    SQL SECURITY DEFINER
+COMMENT 'Fills work_said with scopes and their seconds, NULL: for ever. p_retention overrides these. [body 582872af1ca7]'
 BEGIN
     -- Without a policy, the definition in ACT_RE_CASE_DEF says it: HISTORY_TTL_, NULL is for ever. Less than 0 or more than a hundred years
     -- is for ever.
-    INSERT INTO work_scope (scope, seconds)
-    SELECT d.`ID_`, COALESCE(p_retention, d.`HISTORY_TTL_` * 86400)
-    FROM `camunda7`.`ACT_RE_CASE_DEF` AS d
-    WHERE (p_scope IS NULL OR CAST(d.`ID_` AS CHAR) = p_scope)
-      AND d.`HISTORY_TTL_` BETWEEN 0 AND 36525
-      AND NOT EXISTS (SELECT 1 FROM policy AS p WHERE p.rule = 'case_instances' AND p.scope = CAST(d.`ID_` AS CHAR))
-    ORDER BY d.`ID_`;
+    INSERT INTO work_said (scope, seconds)
+    SELECT d.`ID_`, IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, COALESCE(p_retention, d.`HISTORY_TTL_` * 86400), NULL)
+    FROM `camunda7`.`ACT_RE_CASE_DEF` AS d;
 END$$
 
 -- case_instances_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.

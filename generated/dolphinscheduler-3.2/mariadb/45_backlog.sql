@@ -29,27 +29,39 @@ FROM windrow_dolphinscheduler_3_2.left_behind AS h;
 -- due, and whether that is all.
 CREATE OR REPLACE DEFINER = `windrow_dolphi_dc6b0164_owner` SQL SECURITY INVOKER VIEW windrow_dolphinscheduler_3_2.due_now (rule, families,
     age_seconds, complete) AS
+SELECT w.rule, w.families, w.age_seconds, w.complete
+FROM (
+WITH RECURSIVE said AS (
+    -- The first row has the type and the collation of the column, by which the others are compared.
+    SELECT (SELECT i.`project_code` FROM `dolphinscheduler`.`t_ds_process_instance` AS i LIMIT 0) AS scope, 0 AS said,
+        CAST(NULL AS SIGNED) AS seconds
+    UNION ALL
+    SELECT p.scope, 1, IF(p.enabled, p.retention_seconds, NULL)
+    FROM said AS o STRAIGHT_JOIN windrow_dolphinscheduler_3_2.policy AS p WHERE o.said = 0 AND p.rule = 'process_instances'
+), s AS (
+    SELECT o.scope, o.seconds, ROW_NUMBER() OVER (PARTITION BY o.scope ORDER BY o.said, o.seconds IS NOT NULL, o.seconds DESC) AS place
+    FROM said AS o WHERE o.scope IS NOT NULL
+)
 SELECT 'process_instances' AS rule, COUNT(*) AS families,
     COALESCE(TIMESTAMPDIFF(MICROSECOND, (
     -- The oldest of each scope.
     SELECT MIN(o.ended) FROM (
         SELECT (
             SELECT i.`end_time` FROM `dolphinscheduler`.`t_ds_process_instance` AS i
-            WHERE i.`project_code` = CAST(p.scope AS SIGNED)
-              AND i.`end_time` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 604800) + 86400 SECOND
+            WHERE i.`project_code` = s.scope
+              AND i.`end_time` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(s.seconds, 604800) + 86400 SECOND
               AND i.`is_sub_process` = 0
               AND i.`state` IN (3, 5, 6, 7)
             ORDER BY i.`end_time` LIMIT 1
         ) AS ended
-        FROM windrow_dolphinscheduler_3_2.policy AS p WHERE p.rule = 'process_instances' AND p.enabled
+        FROM s WHERE s.place = 1
     ) AS o
 ), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
-    SELECT i.`end_time` AS ended FROM windrow_dolphinscheduler_3_2.policy AS p
-    STRAIGHT_JOIN `dolphinscheduler`.`t_ds_process_instance` AS i ON i.`project_code` = CAST(p.scope AS SIGNED)
-    WHERE p.rule = 'process_instances' AND p.enabled
-        AND i.`end_time` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 604800) + 86400 SECOND
+    SELECT i.`end_time` AS ended FROM s STRAIGHT_JOIN `dolphinscheduler`.`t_ds_process_instance` AS i ON i.`project_code` = s.scope
+    WHERE s.place = 1 AND i.`end_time` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(s.seconds, 604800) + 86400 SECOND
       AND i.`is_sub_process` = 0
       AND i.`state` IN (3, 5, 6, 7)
     LIMIT 10000
-) AS n;
+) AS n
+) AS w;

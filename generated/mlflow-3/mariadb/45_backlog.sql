@@ -50,6 +50,18 @@ FROM (
     ORDER BY i.`deleted_time` LIMIT 10000
 ) AS n
 UNION ALL
+SELECT w.rule, w.families, w.age_seconds, w.complete
+FROM (
+WITH RECURSIVE said AS (
+    -- The first row has the type and the collation of the column, by which the others are compared.
+    SELECT (SELECT i.`experiment_id` FROM `mlflow`.`trace_info` AS i LIMIT 0) AS scope, 0 AS said, CAST(NULL AS SIGNED) AS seconds
+    UNION ALL
+    SELECT p.scope, 1, IF(p.enabled, p.retention_seconds, NULL)
+    FROM said AS o STRAIGHT_JOIN windrow_mlflow_3.policy AS p WHERE o.said = 0 AND p.rule = 'traces'
+), s AS (
+    SELECT o.scope, o.seconds, ROW_NUMBER() OVER (PARTITION BY o.scope ORDER BY o.said, o.seconds IS NOT NULL, o.seconds DESC) AS place
+    FROM said AS o WHERE o.scope IS NOT NULL
+)
 SELECT 'traces' AS rule, COUNT(*) AS families,
     COALESCE(TIMESTAMPDIFF(MICROSECOND, (
     -- The oldest of each scope.
@@ -57,24 +69,25 @@ SELECT 'traces' AS rule, COUNT(*) AS families,
         SELECT (
             SELECT IF(i.`timestamp_ms` > 0, TIMESTAMP'1970-01-01 00:00:00' + INTERVAL FLOOR(CAST(IF(i.`timestamp_ms` < 253402300740000,
                 i.`timestamp_ms`, 253402300740000) AS DECIMAL(65, 38)) * 1000) MICROSECOND, NULL) FROM `mlflow`.`trace_info` AS i
-            WHERE i.`experiment_id` = CAST(p.scope AS SIGNED)
+            WHERE i.`experiment_id` = s.scope
               AND i.`timestamp_ms` > 0 AND i.`timestamp_ms` < TIMESTAMPDIFF(MICROSECOND, '1970-01-01',
-                  UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 604800) + 86400 SECOND) * 0.001
+                  UTC_TIMESTAMP(6) - INTERVAL GREATEST(s.seconds, 604800) + 86400 SECOND) * 0.001
               AND i.`status` IN ('OK', 'ERROR')
             ORDER BY i.`timestamp_ms` LIMIT 1
         ) AS ended
-        FROM windrow_mlflow_3.policy AS p WHERE p.rule = 'traces' AND p.enabled
+        FROM s WHERE s.place = 1
     ) AS o
 ), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
     SELECT IF(i.`timestamp_ms` > 0, TIMESTAMP'1970-01-01 00:00:00' + INTERVAL FLOOR(CAST(IF(i.`timestamp_ms` < 253402300740000,
-        i.`timestamp_ms`, 253402300740000) AS DECIMAL(65, 38)) * 1000) MICROSECOND, NULL) AS ended FROM windrow_mlflow_3.policy AS p
-    STRAIGHT_JOIN `mlflow`.`trace_info` AS i ON i.`experiment_id` = CAST(p.scope AS SIGNED)
-    WHERE p.rule = 'traces' AND p.enabled AND i.`timestamp_ms` > 0 AND i.`timestamp_ms` < TIMESTAMPDIFF(MICROSECOND, '1970-01-01',
-        UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 604800) + 86400 SECOND) * 0.001
+        i.`timestamp_ms`, 253402300740000) AS DECIMAL(65, 38)) * 1000) MICROSECOND, NULL) AS ended FROM s
+        STRAIGHT_JOIN `mlflow`.`trace_info` AS i ON i.`experiment_id` = s.scope
+    WHERE s.place = 1 AND i.`timestamp_ms` > 0 AND i.`timestamp_ms` < TIMESTAMPDIFF(MICROSECOND, '1970-01-01',
+        UTC_TIMESTAMP(6) - INTERVAL GREATEST(s.seconds, 604800) + 86400 SECOND) * 0.001
       AND i.`status` IN ('OK', 'ERROR')
     LIMIT 10000
 ) AS n
+) AS w
 UNION ALL
 SELECT 'input_tags' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families,
     COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete

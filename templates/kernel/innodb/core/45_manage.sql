@@ -320,6 +320,40 @@ BEGIN
     LOCK IN SHARE MODE;
 END;
 
+-- one_spelling: a scope has one policy, however its column lets it be spelled.
+--# create procedure one_spelling
+CREATE PROCEDURE one_spelling(IN p_rule varchar(64), IN p_scope varchar(255))
+SQL SECURITY DEFINER
+COMMENT 'Raises 22023 if the rule has a policy for another spelling of the scope: one that its column takes for the same.'
+BEGIN
+    DECLARE v_root  varchar(64);
+    DECLARE v_name  varchar(64);
+    DECLARE v_text  longtext;
+    DECLARE v_schema varchar(64) DEFAULT (SELECT s.schema_name FROM spec AS s);
+    SELECT r.root, r.scope_name INTO v_root, v_name FROM rule AS r WHERE r.rule = p_rule;
+    SELECT MAX(CONCAT(
+        'SELECT MIN(p.scope) INTO @windrow_alike FROM policy AS p WHERE p.rule = @windrow_rule AND p.scope <> @windrow_scope',
+        ' AND CONVERT(p.scope USING ', c.character_set_name,
+        ') = CONVERT(@windrow_scope USING ', c.character_set_name, ') COLLATE ', c.collation_name
+    ))
+    INTO v_text
+    FROM information_schema.columns AS c
+    WHERE c.table_schema = v_schema
+      AND c.table_name = v_root
+      AND c.column_name = v_name
+      AND c.collation_name IS NOT NULL;
+    IF v_text IS NOT NULL THEN
+        SET @windrow_rule = p_rule, @windrow_scope = p_scope, @windrow_alike = NULL;
+        CALL run_text(v_text);
+        IF @windrow_alike IS NOT NULL THEN
+            CALL refuse(
+                CONCAT('scope ', QUOTE(p_scope), ' has a policy already, for its spelling ', QUOTE(@windrow_alike)),
+                CONCAT('change or drop that one: to ', v_root, '.', v_name, ' they are the same')
+            );
+        END IF;
+    END IF;
+END;
+
 -- set_policy, drop_policy: what is cleaned, and after how long.
 --# create procedure set_policy
 CREATE PROCEDURE set_policy(IN p_options longtext)
@@ -349,6 +383,7 @@ BEGIN
     CALL check_rule(p_options, v_rule);
     CALL option_of(p_options, 'scope', v_scope);
     CALL check_scope(v_rule, v_scope);
+    CALL one_spelling(v_rule, v_scope);
     CALL option_of(p_options, 'retention', v_text);
     CALL seconds(v_text, v_retention);
     CALL flag_of(p_options, 'enabled', v_enabled);

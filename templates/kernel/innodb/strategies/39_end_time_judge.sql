@@ -75,9 +75,16 @@ END;
 --# create procedure work_scopes
 CREATE PROCEDURE work_scopes()
 SQL SECURITY DEFINER
-COMMENT 'Makes work_scope, work_scope_of and work_due anew, with the types of work_type. end_time_scope() fills the first two.'
+COMMENT 'Makes work_said, work_scope, work_scope_of and work_due anew, with the types of work_type. end_time_scope() fills the first three.'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS work_scope, work_scope_of, work_due;
+    DROP TEMPORARY TABLE IF EXISTS work_said, work_scope, work_scope_of, work_due;
+    -- What is said of scopes, in any spelling: 1, by a policy; 2, by a definition; 3, that a run is for this one. seconds, NULL: forever.
+    CREATE TEMPORARY TABLE work_said (
+        pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
+        said integer NOT NULL DEFAULT 2,
+        seconds bigint
+    ) ENGINE = InnoDB AS
+    SELECT k.scope FROM (SELECT 1 AS one) AS o LEFT JOIN work_type AS k ON true LIMIT 0;
     -- Whom the rule may clean, up to which end time (exclusive), and its retention, NULL: forever; the row without a scope
     -- holds for all others. ahead, ahead_id: the last root of the scope in work_due; ahead is NULL where there are no more. chunk: how many
     -- roots of it are read next.
@@ -302,8 +309,8 @@ BEGIN
     DECLARE v_keyed boolean DEFAULT (SELECT JSON_CONTAINS_PATH(r.document, 'one', '$.keyed') FROM rule AS r WHERE r.rule = p_rule);
     DROP TEMPORARY TABLE IF EXISTS
         work_type, work_cursor, work_gone, work_skipped, work_mend, work_torn, work_holds, work_holds_of,
-        work_scope, work_scope_of, work_held, work_root, work_seen, work_member, work_link, work_locked, work_against, work_arc, work_doubt,
-        work_front, work_case, work_rise, work_reach, work_stay, work_skip, work_silent, work_due, work_lowest;
+        work_said, work_scope, work_scope_of, work_held, work_root, work_seen, work_member, work_link, work_locked, work_against, work_arc,
+        work_doubt, work_front, work_case, work_rise, work_reach, work_stay, work_skip, work_silent, work_due, work_lowest;
     IF v_keyed THEN
         CALL perform(p_rule, 'keys', 'false, @windrow_filled');
     END IF;
@@ -344,7 +351,6 @@ BEGIN
     DECLARE v_source  boolean;
     DECLARE v_default bigint;
     DECLARE v_least   datetime(6);
-    DECLARE v_listed  bigint DEFAULT 0;
     DECLARE v_seconds bigint DEFAULT -1;
     DECLARE v_cutoff  datetime(6);
     DECLARE v_said    longtext;
@@ -367,44 +373,48 @@ BEGIN
     END IF;
     IF v_source OR NOT v_said <=> v_before THEN
         IF v_before IS NOT NULL THEN
+            DELETE FROM work_said;
             DELETE FROM work_scope;
             DELETE FROM work_scope_of;
         END IF;
         IF v_scoped THEN
-            -- Without a gap, as a search counts them.
             IF v_hexed THEN
-                INSERT INTO work_scope (position, scope, seconds)
-                SELECT ROW_NUMBER() OVER (ORDER BY p.scope), UNHEX(p.scope), IF(p.enabled, COALESCE(p_retention, p.retention_seconds), NULL)
+                INSERT INTO work_said (scope, said, seconds)
+                SELECT UNHEX(p.scope), 1, IF(p.enabled, COALESCE(p_retention, p.retention_seconds), NULL)
                 FROM policy AS p
-                WHERE p.rule = p_rule
-                  AND (p.enabled OR NOT v_opt_in)
-                  AND (p_scope IS NULL OR p.scope = p_scope)
-                ORDER BY p.scope;
+                WHERE p.rule = p_rule;
+                INSERT INTO work_said (scope, said, seconds)
+                SELECT UNHEX(p_scope), 3, v_default FROM spec AS s WHERE p_scope IS NOT NULL;
             ELSE
-                INSERT INTO work_scope (position, scope, seconds)
-                SELECT ROW_NUMBER() OVER (ORDER BY p.scope), p.scope, IF(p.enabled, COALESCE(p_retention, p.retention_seconds), NULL)
+                INSERT INTO work_said (scope, said, seconds)
+                SELECT p.scope, 1, IF(p.enabled, COALESCE(p_retention, p.retention_seconds), NULL)
                 FROM policy AS p
-                WHERE p.rule = p_rule
-                  AND (p.enabled OR NOT v_opt_in)
-                  AND (p_scope IS NULL OR p.scope = p_scope)
-                ORDER BY p.scope;
+                WHERE p.rule = p_rule;
+                INSERT INTO work_said (scope, said, seconds)
+                SELECT p_scope, 3, v_default FROM spec AS s WHERE p_scope IS NOT NULL;
             END IF;
             IF v_source THEN
-                SET @windrow_retention = p_retention, @windrow_scope = p_scope;
-                CALL perform(p_rule, 'source', '@windrow_retention, @windrow_scope');
+                SET @windrow_retention = p_retention;
+                CALL perform(p_rule, 'source', '@windrow_retention');
             END IF;
+            -- What the column takes for one scope, whatever its spelling, is one: a policy overrides a definition, and of several the
+            -- strictest counts. Without a gap, as a search counts them.
+            INSERT INTO work_scope (position, scope, seconds)
+            SELECT ROW_NUMBER() OVER (ORDER BY o.scope), o.scope, o.seconds
+            FROM (
+                SELECT
+                    w.scope, w.said, w.seconds, MAX(w.said) OVER (PARTITION BY w.scope) AS named,
+                    ROW_NUMBER() OVER (PARTITION BY w.scope ORDER BY w.said, w.seconds IS NOT NULL, w.seconds DESC) AS place
+                FROM work_said AS w
+                WHERE w.scope IS NOT NULL
+            ) AS o
+            WHERE o.place = 1
+              AND (p_scope IS NULL OR o.named = 3)
+              AND (NOT v_opt_in OR o.said < 3 AND o.seconds IS NOT NULL);
         END IF;
-        IF NOT v_opt_in THEN
-            IF v_scoped AND p_scope IS NOT NULL THEN
-                SELECT COUNT(s.position) INTO v_listed FROM work_scope AS s;
-            END IF;
-            IF v_listed = 0 AND v_hexed THEN
-                INSERT INTO work_scope (scope, seconds)
-                VALUES (UNHEX(p_scope), v_default);
-            ELSEIF v_listed = 0 THEN
-                INSERT INTO work_scope (scope, seconds)
-                VALUES (IF(v_scoped, p_scope, NULL), v_default);
-            END IF;
+        IF NOT v_opt_in AND (NOT v_scoped OR p_scope IS NULL) THEN
+            INSERT INTO work_scope (scope, seconds)
+            VALUES (NULL, v_default);
         END IF;
         -- The cutoff of each length that there is. No length: forever.
         lengths: LOOP

@@ -34,13 +34,10 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "disabled-policy",
         what: "a disabled policy counts like another",
         postgres: &[edit("\n      AND p.enabled\n", "\n")],
-        mysql: &[
-            edit("AND (p.enabled OR NOT v_opt_in)", "AND true"),
-            edit(
-                "IF(p.enabled, COALESCE(p_retention, p.retention_seconds), NULL)",
-                "COALESCE(p_retention, p.retention_seconds)",
-            ),
-        ],
+        mysql: &[edit(
+            "IF(p.enabled, COALESCE(p_retention, p.retention_seconds), NULL)",
+            "COALESCE(p_retention, p.retention_seconds)",
+        )],
         noticed_by: &[CLOSED],
     },
     Defect {
@@ -55,6 +52,26 @@ pub(super) const DEFECTS: &[Defect] = &[
             "COALESCE(p_retention, 0)",
         )],
         noticed_by: &[CLOSED],
+    },
+    Defect {
+        name: "scopes-by-bytes",
+        what: "a policy counts for its own spelling of a scope, whatever the column equates",
+        postgres: &[],
+        mysql: &[edit("PARTITION BY w.scope", "PARTITION BY BINARY w.scope")],
+        noticed_by: &[
+            "spelled::SERVER::a_run_for_a_scope_knows_its_policy_in_each_spelling",
+            "spelled::SERVER::of_policies_that_are_one_the_stricter_counts",
+        ],
+    },
+    Defect {
+        name: "laxer-of-two-spellings",
+        what: "of two policies that are one to the column, the shorter counts",
+        postgres: &[],
+        mysql: &[edit(
+            "ORDER BY w.said, w.seconds IS NOT NULL, w.seconds DESC",
+            "ORDER BY w.said, w.seconds IS NULL, w.seconds",
+        )],
+        noticed_by: &["spelled::SERVER::of_policies_that_are_one_the_stricter_counts"],
     },
     Defect {
         name: "scope-read-once",

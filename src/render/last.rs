@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::names::{dated, escaped, table_name};
+use super::names::{escaped, finite, table_name};
 use crate::dialect::Dialect;
 use crate::graph::{Column, Graph, Rule};
 
@@ -36,7 +36,7 @@ pub(super) fn view(graph: &Graph, rule: &Rule, dialect: Dialect) -> Option<LastV
         time_name: escaped(dialect, &last.time.name),
         ended: match other {
             None => "e.ended".to_owned(),
-            Some(_) => format!("coalesce(e.ended, {})", dated(dialect, &otherwise)),
+            Some(_) => format!("coalesce(e.ended, {})", finite(dialect, &otherwise)),
         },
         otherwise,
         otherwise_name: text(&|column| escaped(dialect, &column.name)),

@@ -240,10 +240,29 @@ pub(super) fn time_of(rule: &Rule, row: &str, column: &Column, dialect: Dialect)
 }
 
 /// A time, and none where PostgreSQL has `-infinity`: applications write that for what they do not know.
-pub(super) fn dated(dialect: Dialect, time: &str) -> String {
+pub(super) fn finite(dialect: Dialect, time: &str) -> String {
     match dialect {
         Dialect::Postgres => format!("nullif({time}, '-infinity')"),
         Dialect::Mysql | Dialect::Mariadb => time.to_owned(),
+    }
+}
+
+/// That time where a zero date is no time: MySQL and MariaDB store `0000-00-00` if the mode of a session allows it.
+pub(super) fn dated(rule: &Rule, time: &str, dialect: Dialect) -> String {
+    match (dialect, rule.epoch) {
+        (Dialect::Mysql | Dialect::Mariadb, None) => format!("NULLIF({time}, 0)"),
+        _ => time.to_owned(),
+    }
+}
+
+/// Whether a column of a row says a value: of a time, a zero date says none.
+pub(super) fn says(row: &str, column: &Column, dialect: Dialect) -> String {
+    let ident = dialect.ident(&column.name);
+    match (dialect, column.kind) {
+        (Dialect::Mysql | Dialect::Mariadb, Kind::Timestamp | Kind::Timestamptz) => {
+            format!("{row}.{ident} > 0")
+        }
+        _ => format!("{row}.{ident} IS NOT NULL"),
     }
 }
 

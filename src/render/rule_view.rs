@@ -3,8 +3,8 @@
 use super::edges::{EdgeView, OtherView, between, edge_view, members};
 use super::marks::own;
 use super::names::{
-    control_name, dated, escaped, id_type, local, near, present, table_name, time_of, told, typed,
-    variable, work_table,
+    control_name, dated, escaped, finite, id_type, local, near, present, table_name, time_of, told,
+    typed, variable, work_table,
 };
 use super::rules::{by_calendar, time_name};
 use super::source::as_text;
@@ -176,6 +176,7 @@ fn root_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RootView {
         end_time: dialect.ident(&rule.end_time.name),
         end_time_name: escaped(dialect, &time_name(graph, rule)),
         ended: ended(rule, dialect),
+        dated: dated(rule, &ended(rule, dialect), dialect),
         time: match rule.epoch {
             Some(_) => format!("i.{}", dialect.ident(&rule.end_time.name)),
             None => ended(rule, dialect),
@@ -326,7 +327,7 @@ fn times_view(
 fn level_columns(purge: &Purge, rule: &Rule, root: &RootView, dialect: Dialect) -> String {
     let ended = match &rule.last {
         None if root.numbered => root.ended.clone(),
-        None => dated(dialect, &root.ended),
+        None => finite(dialect, &root.ended),
         Some(last) => fallback_end(last, dialect),
     };
     let mut columns = vec![
@@ -440,7 +441,7 @@ pub(super) fn ended(rule: &Rule, dialect: Dialect) -> String {
 /// The end of row `i` of the root table where its rows of another table do not say it.
 pub(super) fn fallback_end(last: &Last, dialect: Dialect) -> String {
     match &last.otherwise {
-        Some(column) => dated(dialect, &format!("i.{}", dialect.ident(&column.name))),
+        Some(column) => finite(dialect, &format!("i.{}", dialect.ident(&column.name))),
         None => format!("NULL::{}", dialect.kind(last.time.kind)),
     }
 }

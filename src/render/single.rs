@@ -2,7 +2,7 @@
 
 use self::parts::{goes, key_views, tie, times};
 use self::passes::passes;
-use super::names::{escaped, key_spelled_out, local, table_name, time_of};
+use super::names::{dated, escaped, key_spelled_out, local, says, table_name, time_of};
 use super::{above, raw};
 use crate::dialect::Dialect;
 use crate::graph::{Column, Graph, Kind, Rule, Single};
@@ -54,7 +54,9 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
         family: super::rules::has_family(rule),
         shared: graph.workers > 1 && rule.is_divided(table),
         aged: aged.is_some(),
-        time: aged.map_or(String::new(), |time| time_of(rule, "t", time, dialect)),
+        time: aged.map_or(String::new(), |time| {
+            dated(rule, &time_of(rule, "t", time, dialect), dialect)
+        }),
         time_name: aged.map_or(String::new(), |time| escaped(dialect, &time.name)),
         time_type: aged.map_or("", |time| dialect.kind(time.kind)),
         now: match dialect {
@@ -117,7 +119,7 @@ fn in_zone(graph: &Graph, kind: Kind, dialect: Dialect) -> String {
 
 /// The time of row `t` by which it is due in pass `p_pass`.
 fn due(rule: &Rule, single: &Single, dialect: Dialect) -> String {
-    let column = |column: &Column| time_of(rule, "t", column, dialect);
+    let column = |column: &Column| dated(rule, &time_of(rule, "t", column, dialect), dialect);
     match (single, single.aged()) {
         // Such a rule knows no numbers.
         (Single::Expiry { .. }, Some(fallback)) => format!(
@@ -208,7 +210,13 @@ fn unranked(single: &Single, dialect: Dialect) -> String {
     group
         .iter()
         .chain(order)
-        .map(|column| format!("t.{} IS NULL", dialect.ident(&column.name)))
+        .map(|column| {
+            let ident = dialect.ident(&column.name);
+            match says("t", column, dialect) {
+                said if said.ends_with(" > 0") => format!("NULLIF(t.{ident}, 0) IS NULL"),
+                _ => format!("t.{ident} IS NULL"),
+            }
+        })
         .chain(
             times(single, dialect)
                 .map(|column| format!("t.{} = '-infinity'", dialect.ident(&column.name))),

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use self::member::{MemberView, Tables, any_of};
 use super::adopt::{AdoptView, Adopter, BetweenView};
-use super::names::{escaped, local, table_name, time_of};
+use super::names::{dated, escaped, local, table_name, time_of};
 use super::others::{ListView, OtherView, Others};
 use super::raw;
 use super::roots::Roots;
@@ -210,6 +210,8 @@ struct DueView {
     /// That of row `t`, and of row `r`: a column, or what its number says.
     of_t: String,
     of_r: String,
+    /// That of row `t`; a zero date is none.
+    dated_of_t: String,
     /// What is compared of row `t`, and ordered by: the same, or on MySQL and MariaDB the number.
     time: String,
 }
@@ -220,6 +222,7 @@ impl DueView {
         Self {
             of_t: time("t"),
             of_r: time("r"),
+            dated_of_t: dated(rule, &time("t"), dialect),
             time: match dialect {
                 Dialect::Postgres => time("t"),
                 Dialect::Mysql | Dialect::Mariadb => {

@@ -234,6 +234,8 @@ pub(super) struct RootView {
     pub(super) end_time_name: String,
     /// When row `i` of the root table ended, and what that is called in a subquery; whether a second column replaces it.
     pub(super) ended: String,
+    /// The same, where a zero date is none.
+    pub(super) dated: String,
     pub(super) ended_name: String,
     pub(super) otherwise: bool,
     /// What is compared of row `i` with a time, and ordered by: the same, or on MySQL and MariaDB the number or date that says it.

@@ -181,7 +181,7 @@ BEGIN
 {%- endif %}
 {%- if rule.timed.partition.waits.ended %}
 {%- filter fit %}
-                        WHEN {{ rule.timed.partition.waits.ended }} IS NULL THEN 2
+                        WHEN NULLIF({{ rule.timed.partition.waits.ended }}, 0) IS NULL THEN 2
 {%- endfilter %}
 {%- filter fit %}
                         WHEN {{ rule.timed.partition.waits.ended }} >= {{ rule.timed.partition.waits.cutoff }} THEN 3
@@ -191,7 +191,7 @@ BEGIN
                 FROM {% if taken %}{{ control }}.{{ rule.name }}_taken{% else %}{{ rule.table }}{% endif %} AS i
 {%- if not taken %}
                 WHERE (p_from IS NULL OR {{ rule.time }} >= {{ <w.as_ended rule at="p_from" /> }})
-                  AND {{ <w.ended_before rule at="p_to" /> }}
+                  AND {{ <w.ended_before rule at="p_to" early={false} /> }}
 {%- endif %}
             ) AS w
             WHERE w.fault IS NOT NULL

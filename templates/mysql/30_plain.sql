@@ -44,7 +44,7 @@ BEGIN
     WHEN 'named' THEN
 {%- filter fit %}
         INSERT INTO work_row (id, due)
-        «SELECT t.{{ rule.key }}, {{ rule.timed.due.of_t }}
+        «SELECT t.{{ rule.key }}, {{ rule.timed.due.dated_of_t }}
         FROM work_target AS c
         STRAIGHT_JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = c.id
 {%- for condition in rule.timed.conditions_of_root %}
@@ -56,7 +56,7 @@ BEGIN
         INSERT INTO work_row (id)
         «SELECT t.{{ rule.key }}
         FROM {{ rule.table }} AS t
-        WHERE {{ <w.undated rule /> }}
+        WHERE {{ <w.undated rule zero={true} /> }}
 {%- for condition in rule.timed.conditions_of_root %}
           AND {{ condition }}
 {%- endfor %}»;
@@ -133,7 +133,7 @@ BEGIN
 {%- filter fit %}
             «SELECT {{ rule.timed.due.of_t }}
             FROM {{ rule.table }} AS t
-            WHERE {% if timed %}{{ <w.within rule /> | indent(width=14) }}{% else %}{{ <w.undated rule /> }}{% endif %}
+            WHERE {% if timed %}{{ <w.within rule /> | indent(width=14) }}{% else %}{{ <w.undated rule zero={true} /> }}{% endif %}
 {%- for condition in rule.timed.conditions_of_root %}
               AND {{ condition }}
 {%- endfor %}

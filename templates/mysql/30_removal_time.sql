@@ -75,7 +75,7 @@ BEGIN
     CASE p_what
     WHEN 'named' THEN
         INSERT INTO work_row (id, due)
-        «SELECT t.{{ rule.key }}, t.{{ rule.end_time }}
+        «SELECT t.{{ rule.key }}, NULLIF(t.{{ rule.end_time }}, 0)
         FROM work_target AS c
         STRAIGHT_JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = c.id
         WHERE {{ rule.timed.is_root }}

@@ -145,7 +145,7 @@ BEGIN
     {% if locking %}IF p_lock THEN{% else %}ELSE{% endif %}
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff{% if rule.per %}, scope{% endif %})
         «SELECT
-            i.{{ rule.key }}, w.depth, w.upwards, {{ rule.is_final }}, {{ rule.is_root }}, {{ rule.ended }},
+            i.{{ rule.key }}, w.depth, w.upwards, {{ rule.is_final }}, {{ rule.is_root }}, {{ rule.dated }},
             {% if rule.candidates %}IF({{ rule.is_root }}, {% endif %}{% if rule.per %}COALESCE(s.cutoff, {% endif %}IF(w.upwards, p_above, p_default){% if rule.per %}){% endif %}{% if rule.candidates %}, w.cutoff){% endif %}{% if rule.per %}, i.{{ rule.per }}{% endif %}
         FROM work_seen AS w
         STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.key }} = w.id
@@ -517,7 +517,7 @@ BEGIN
             FROM {{ rule.table }} AS i
             LEFT JOIN work_scope AS s ON s.scope = i.{{ rule.per }}
             WHERE {{ <w.ended_before rule at="v_newest" /> }}
-              AND {{ <w.ended_before rule at="COALESCE(s.cutoff, v_default)" /> }}
+              AND {{ <w.ended_before rule at="COALESCE(s.cutoff, v_default)" early={false} /> }}
 {%- else %}
             FROM {{ rule.table }} AS i
             WHERE {{ <w.ended_before rule at="p_cutoff" /> }}

@@ -164,7 +164,7 @@ SELECT COALESCE(SUM(n.found), 0) INTO v_rows FROM work_count AS n WHERE n.positi
 {#- What keeps row `r` of the root table of a rule by time: the place of the reason in ELT(). -#}
 {% component w.fault_of_root(rule) -%}
 {% if rule.timed.ended -%}
-CASE WHEN r.{{ rule.timed.ended }} IS NULL THEN 2 WHEN r.{{ rule.timed.ended }} >= v_least THEN 3 ELSE 9 END
+CASE WHEN NULLIF(r.{{ rule.timed.ended }}, 0) IS NULL THEN 2 WHEN r.{{ rule.timed.ended }} >= v_least THEN 3 ELSE 9 END
 {%- else -%}
 9
 {%- endif %}
@@ -175,7 +175,7 @@ CASE WHEN r.{{ rule.timed.ended }} IS NULL THEN 2 WHEN r.{{ rule.timed.ended }} 
 «SELECT
             r.{{ rule.key }}, {{ rule.timed.family_of_root }},
             CASE
-                WHEN {{ rule.timed.family_of_root }} = r.{{ rule.key }} AND p_cutoff IS NOT NULL AND (r.{{ rule.end_time }} < p_cutoff) IS NOT TRUE THEN 0
+                WHEN {{ rule.timed.family_of_root }} = r.{{ rule.key }} AND p_cutoff IS NOT NULL AND (NULLIF(r.{{ rule.end_time }}, 0) < p_cutoff) IS NOT TRUE THEN 0
                 ELSE {{ <w.fault_of_root rule /> }}
             END
         FROM work_next AS n
@@ -185,12 +185,12 @@ CASE WHEN r.{{ rule.timed.ended }} IS NULL THEN 2 WHEN r.{{ rule.timed.ended }} 
 {#- The rows r of the root table that have no time, though they have ended, where the rule knows when. -#}
 {% component w.undated_rows(rule) -%}
 FROM {{ rule.table }} AS r
-        WHERE r.{{ rule.end_time }} IS NULL
+        WHERE (r.{{ rule.end_time }} IS NULL OR r.{{ rule.end_time }} <= 0)
 {%- for condition in rule.timed.root_alone %}
           AND {{ condition }}
 {%- endfor %}
 {%- if rule.timed.ended %}
-          AND r.{{ rule.timed.ended }} IS NOT NULL
+          AND r.{{ rule.timed.ended }} > 0
 {%- endif %}
 {%- endcomponent w.undated_rows %}
 
@@ -614,13 +614,15 @@ AND (p_from IS NULL OR {{ rule.timed.due.time }} >= {{ <w.as_ended rule at="p_fr
 OR p_from IS NULL AND {{ <w.undated rule /> }})
 {%- endcomponent w.of_partition %}
 
-{% component w.undated(rule) -%}
-{% if rule.numbered %}({{ rule.timed.due.time }} IS NULL OR {{ rule.timed.due.time }} <= 0){% else %}{{ rule.timed.due.time }} IS NULL{% endif %}
+{#- Or has none that counts: of numbers, and where dates are not those of a partition, 0 is none. -#}
+{% component w.undated(rule, zero=false) -%}
+{% if rule.numbered or zero %}({{ rule.timed.due.time }} IS NULL OR {{ rule.timed.due.time }} <= 0){% else %}{{ rule.timed.due.time }} IS NULL{% endif %}
 {%- endcomponent w.undated %}
 
-{#- Whether row i ended before an instant, at or after it, after it, or is not known to have. -#}
-{% component w.ended_before(rule, at) -%}
-{% if rule.numbered %}{{ rule.time }} > 0 AND {% endif %}{{ rule.time }} < {{ <w.as_ended rule at={at} /> }}
+{#- Whether row i ended before an instant, at or after it, after it, or is not known to have. A zero date is no end; early: none that is
+    not after some other instant is read. -#}
+{% component w.ended_before(rule, at, early=true) -%}
+{% if rule.numbered or early %}{{ rule.time }} > 0 AND {% endif %}{{ rule.time }} < {{ <w.as_ended rule at={at} /> }}
 {%- endcomponent w.ended_before %}
 
 {% component w.ended_from(rule, at) -%}
@@ -647,7 +649,7 @@ FROM work_scope AS s
 STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.per }} = s.scope
 LEFT JOIN work_gone AS g ON g.id = i.{{ rule.key }}
 WHERE s.position = v_position
-  AND {{ <w.ended_before rule at="s.cutoff" /> }}
+  AND {{ <w.ended_before rule at="s.cutoff" early={false} /> }}
   AND {{ <w.ended_from rule at="v_after" /> }}
   AND ({{ <w.ended_after rule at="v_after" /> }} OR i.{{ rule.key }} > s.ahead_id)
 {%- if again %}
@@ -675,9 +677,9 @@ LEFT JOIN work_scope AS s ON s.scope = i.{{ rule.per }}
 {%- endif %}
 LEFT JOIN work_gone AS g ON g.id = i.{{ rule.key }}
 WHERE c.only_row = 1
-  AND {{ <w.ended_before rule at="v_newest" /> }}
+  AND {{ <w.ended_before rule at="v_newest" early={false} /> }}
   {%- if rule.per %}
-  AND {{ <w.ended_before rule at="COALESCE(s.cutoff, v_default)" /> }}
+  AND {{ <w.ended_before rule at="COALESCE(s.cutoff, v_default)" early={false} /> }}
   {%- endif %}
   AND {% if rule.otherwise %}{{ <w.ended_from rule at="v_after" /> }}{% else %}{{ <w.ended_from rule at="c.ended" /> }}{% endif %}
   AND ({{ <w.ended_after rule at="c.ended" /> }} OR i.{{ rule.key }} > c.id)
@@ -696,7 +698,7 @@ LIMIT {% if again %}v_rest{% else %}p_limit{% endif %}»;
 {%- endcomponent w.roots_of_all %}
 
 {% component w.not_ended(rule) -%}
-{% if rule.numbered %}({{ rule.time }} IS NULL OR {{ rule.time }} <= 0){% else %}{{ rule.ended }} IS NULL{% endif %}
+({{ rule.time }} IS NULL OR {{ rule.time }} <= 0)
 {%- endcomponent w.not_ended %}
 
 {#- What root i of a rule with listed scopes must be, besides in policy p or source row and old enough. -#}
@@ -839,7 +841,7 @@ SELECT {{ rule.literal }} AS rule, COUNT(*) AS families,
 FROM (
     SELECT {{ rule.ended }} AS ended FROM {{ rule.table }} AS i LEFT JOIN s ON s.scope = i.{{ rule.per }} AND s.place = 1
     WHERE {{ <w.ended_before rule at={rule.cutoff_now_minimum} /> }}
-      AND {{ <w.ended_before rule at={rule.cutoff_now_either} /> }}{{ <w.due_root rule /> | indent(width=6) }}
+      AND {{ <w.ended_before rule at={rule.cutoff_now_either} early={false} /> }}{{ <w.due_root rule /> | indent(width=6) }}
     ORDER BY {{ rule.time }} LIMIT {{ limit }}
 ) AS n
 {%- endif %}
@@ -1013,8 +1015,7 @@ END;
 
 {#- That row t has neither an expiry nor the time of its fallback. -#}
 {% component w.timeless(rule) -%}
-WHERE t.{{ rule.end_time }} IS NULL
-      AND {{ rule.single.time }} IS NULL
+WHERE (t.{{ rule.end_time }} IS NULL AND {{ rule.single.time }} IS NULL OR t.{{ rule.end_time }} <= 0)
 {%- for condition in rule.single.conditions %}
       AND {{ condition }}
 {%- endfor %}

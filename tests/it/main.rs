@@ -109,6 +109,7 @@ mod workers;
 mod worlds;
 mod years;
 mod yworkflow;
+mod zero;
 
 harness::tests! {
     within: [
@@ -221,6 +222,7 @@ harness::tests! {
         worlds::tests,
         years::tests,
         yworkflow::tests,
+        zero::tests,
     ],
 }
 

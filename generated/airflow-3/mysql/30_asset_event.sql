@@ -44,12 +44,12 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_members$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_members(IN p_depth integer, IN p_lock boolean,
     IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that SKIP LOCKED gets, in the order of their keys. p_default, p_above:
-    the cutoff of roots without one of their scope, and of those met from below. [body d75bd0e47841]'
+    the cutoff of roots without one of their scope, and of those met from below. [body 97c8f1280be6]'
 BEGIN
     IF p_lock THEN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff)
         SELECT
-            i.`id`, w.depth, w.upwards, (i.`asset_id` IS NOT NULL) IS TRUE, true, i.`timestamp`,
+            i.`id`, w.depth, w.upwards, (i.`asset_id` IS NOT NULL) IS TRUE, true, NULLIF(i.`timestamp`, 0),
             IF(w.upwards, p_above, p_default)
         FROM work_seen AS w
         STRAIGHT_JOIN `airflow`.`asset_event` AS i ON i.`id` = w.id
@@ -60,7 +60,7 @@ BEGIN
     ELSE
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff)
         SELECT
-            i.`id`, w.depth, w.upwards, (i.`asset_id` IS NOT NULL) IS TRUE, true, i.`timestamp`,
+            i.`id`, w.depth, w.upwards, (i.`asset_id` IS NOT NULL) IS TRUE, true, NULLIF(i.`timestamp`, 0),
             IF(w.upwards, p_above, p_default)
         FROM work_seen AS w
         STRAIGHT_JOIN `airflow`.`asset_event` AS i ON i.`id` = w.id
@@ -122,12 +122,12 @@ END$$
 -- asset_event_undated: roots that are final but have no end time; they can never become due.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_undated$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_undated(IN p_scope varchar(255)) SQL SECURITY DEFINER
-COMMENT 'Writes to work_skip the roots that are final but have no timestamp. Reads only. [body 8025d56eeff4]'
+COMMENT 'Writes to work_skip the roots that are final but have no timestamp. Reads only. [body 52f41d1ae90e]'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
     SELECT i.`id`, 'UNDATED_MEMBER'
     FROM `airflow`.`asset_event` AS i
-    WHERE i.`timestamp` IS NULL
+    WHERE (i.`timestamp` IS NULL OR i.`timestamp` <= 0)
       AND i.`asset_id` IS NOT NULL
     ORDER BY i.`id`;
 END$$
@@ -136,16 +136,16 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_due$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_due(IN p_limit bigint, IN p_cutoff datetime(6),
     IN p_undated boolean, OUT o_families bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots are due by p_cutoff, or with p_undated have no end: up to p_limit. Reads only. [body a97e39ec1498]'
+COMMENT 'How many roots are due by p_cutoff, or with p_undated have no end: up to p_limit. Reads only. [body ab662ddf8e52]'
 BEGIN
     IF p_undated THEN
-        SELECT COUNT(*) INTO o_families
-            FROM (SELECT 1 FROM `airflow`.`asset_event` AS i WHERE i.`timestamp` IS NULL AND i.`asset_id` IS NOT NULL LIMIT p_limit) AS n;
+        SELECT COUNT(*) INTO o_families FROM (SELECT 1 FROM `airflow`.`asset_event` AS i WHERE (i.`timestamp` IS NULL OR i.`timestamp` <= 0)
+            AND i.`asset_id` IS NOT NULL LIMIT p_limit) AS n;
     ELSE
         SELECT COUNT(*) INTO o_families FROM (
             SELECT 1
             FROM `airflow`.`asset_event` AS i
-            WHERE i.`timestamp` < p_cutoff
+            WHERE i.`timestamp` > 0 AND i.`timestamp` < p_cutoff
               AND i.`asset_id` IS NOT NULL
             LIMIT p_limit) AS n;
     END IF;

@@ -55,7 +55,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.callback_verdict$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.callback_verdict(IN p_look integer, IN p_pass integer,
     IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
-COMMENT 'Writes to work_verdict which rows are deleted (no reason) or are due and kept. Look 2 locks them first. [body e734a102ecec]'
+COMMENT 'Writes to work_verdict which rows are deleted (no reason) or are due and kept. Look 2 locks them first. [body 2f9332d5bf4b]'
 BEGIN
     DECLARE v_cutoff datetime(6) DEFAULT p_cutoff;
     IF p_look = 2 THEN
@@ -67,13 +67,13 @@ BEGIN
     SELECT p_look, r.position,
         CASE
             WHEN h.k1 IS NOT NULL THEN 'HELD'
-            WHEN p_as_of IS NOT NULL AND t.`created_at` IS NULL THEN 'UNDATED_MEMBER'
+            WHEN p_as_of IS NOT NULL AND NULLIF(t.`created_at`, 0) IS NULL THEN 'UNDATED_MEMBER'
         END,
-        t.`created_at`
+        NULLIF(t.`created_at`, 0)
     FROM work_row AS r STRAIGHT_JOIN `airflow`.`callback` AS t ON t.`id` = r.k1 LEFT JOIN work_held AS h ON h.k1 = r.k1
     WHERE t.`state` IN ('scheduled', 'success', 'failed')
         AND (t.`id` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `airflow`.`deadline` AS p1 WHERE p1.`callback_id` = t.`id`))
-        AND (p_as_of IS NULL OR t.`created_at` < v_cutoff OR t.`created_at` IS NULL);
+        AND (p_as_of IS NULL OR NULLIF(t.`created_at`, 0) < v_cutoff OR NULLIF(t.`created_at`, 0) IS NULL);
 END$$
 
 -- callback_rows: how many rows of each table belong to the ids in work_taken, in the order of deletion.
@@ -129,13 +129,13 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.callback_due$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.callback_due(IN p_limit bigint, OUT o_families bigint,
     OUT o_looked bigint, OUT o_undated bigint) SQL SECURITY DEFINER
-COMMENT 'How many of the first p_limit rows are due, how many these are, and how many only lack a time. Reads only. [body f6f1a18cb325]'
+COMMENT 'How many of the first p_limit rows are due, how many these are, and how many only lack a time. Reads only. [body 8ae261cb3761]'
 BEGIN
     SELECT CAST(COALESCE(SUM(n.goes), 0) AS signed), COUNT(*), COUNT(*) - COUNT(n.goes) INTO o_families, o_looked, o_undated
     FROM (
-        SELECT t.`created_at` AS due,
+        SELECT NULLIF(t.`created_at`, 0) AS due,
             ((t.`id` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `airflow`.`deadline` AS p1 WHERE p1.`callback_id` = t.`id`))) IS TRUE
-            AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND AS goes
+            AND NULLIF(t.`created_at`, 0) < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND AS goes
         FROM `airflow`.`callback` AS t WHERE t.`state` IN ('scheduled', 'success', 'failed') ORDER BY t.`id` LIMIT p_limit
     ) AS n;
 END$$

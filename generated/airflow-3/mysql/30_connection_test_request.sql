@@ -37,15 +37,15 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.connection_test_request_rows$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.connection_test_request_rows(IN p_what varchar(10),
     IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_row: named, rows in work_target; undated, those without a updated_at; held, those of a window that are in work_keep;
-    window, the first p_limit that are not. Reads only. [body e7f6e1526991]'
+    window, the first p_limit that are not. Reads only. [body 3c0832a96890]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
-        INSERT INTO work_row (id, due) SELECT t.`id`, t.`updated_at` FROM work_target AS c
+        INSERT INTO work_row (id, due) SELECT t.`id`, NULLIF(t.`updated_at`, 0) FROM work_target AS c
             STRAIGHT_JOIN `airflow`.`connection_test_request` AS t ON t.`id` = c.id WHERE t.`state` IN ('success', 'failed');
     WHEN 'undated' THEN
-        INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`connection_test_request` AS t WHERE t.`updated_at` IS NULL
-            AND t.`state` IN ('success', 'failed');
+        INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`connection_test_request` AS t
+            WHERE (t.`updated_at` IS NULL OR t.`updated_at` <= 0) AND t.`state` IN ('success', 'failed');
     WHEN 'held' THEN
         INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`connection_test_request` AS t
             STRAIGHT_JOIN work_keep AS k1 ON k1.id = t.`id` WHERE t.`updated_at` >= p_from AND t.`updated_at` < p_to
@@ -61,7 +61,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.connection_test_request_count$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.connection_test_request_count(IN p_from datetime(6),
     IN p_to datetime(6), IN p_limit bigint, OUT o_rows bigint) SQL SECURITY DEFINER
-COMMENT 'The rows of connection_test_request in a window, else those without updated_at, up to p_limit. Reads only. [body 9775052b6287]'
+COMMENT 'The rows of connection_test_request in a window, else those without updated_at, up to p_limit. Reads only. [body 37664c5f8367]'
 BEGIN
     IF p_from IS NOT NULL THEN
         SELECT COUNT(*)
@@ -74,7 +74,7 @@ BEGIN
         SELECT COUNT(*)
         INTO o_rows
         FROM (
-            SELECT t.`updated_at` FROM `airflow`.`connection_test_request` AS t WHERE t.`updated_at` IS NULL
+            SELECT t.`updated_at` FROM `airflow`.`connection_test_request` AS t WHERE (t.`updated_at` IS NULL OR t.`updated_at` <= 0)
                 AND t.`state` IN ('success', 'failed') LIMIT p_limit
         ) AS x;
     END IF;

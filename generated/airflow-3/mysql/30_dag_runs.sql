@@ -130,12 +130,13 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_members$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_members(IN p_depth integer, IN p_lock boolean,
     IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that SKIP LOCKED gets, in the order of their keys. p_default, p_above:
-    the cutoff of roots without one of their scope, and of those met from below. [body d93577978ecc]'
+    the cutoff of roots without one of their scope, and of those met from below. [body 1b719d4cf029]'
 BEGIN
     IF p_lock THEN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
         SELECT
-            i.`id`, w.depth, w.upwards, (i.`state` IN ('success', 'failed')) IS TRUE, true, coalesce(i.`end_date`, i.`updated_at`),
+            i.`id`, w.depth, w.upwards, (i.`state` IN ('success', 'failed')) IS TRUE, true,
+                NULLIF(coalesce(i.`end_date`, i.`updated_at`), 0),
             COALESCE(s.cutoff, IF(w.upwards, p_above, p_default)), i.`dag_id`
         FROM work_seen AS w
         STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = w.id
@@ -147,7 +148,8 @@ BEGIN
     ELSE
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
         SELECT
-            i.`id`, w.depth, w.upwards, (i.`state` IN ('success', 'failed')) IS TRUE, true, coalesce(i.`end_date`, i.`updated_at`),
+            i.`id`, w.depth, w.upwards, (i.`state` IN ('success', 'failed')) IS TRUE, true,
+                NULLIF(coalesce(i.`end_date`, i.`updated_at`), 0),
             COALESCE(s.cutoff, IF(w.upwards, p_above, p_default)), i.`dag_id`
         FROM work_seen AS w
         STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = w.id
@@ -556,13 +558,13 @@ END$$
 -- dag_runs_undated: roots that are final but have no end time; they can never become due.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_undated$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_undated(IN p_scope varchar(255)) SQL SECURITY DEFINER
-COMMENT 'Writes to work_skip the roots that are final but have no end_date or updated_at. Reads only. [body 93579ab9f843]'
+COMMENT 'Writes to work_skip the roots that are final but have no end_date or updated_at. Reads only. [body 584505f4037e]'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
     SELECT i.`id`, 'UNDATED_MEMBER'
     FROM work_scope AS s
     STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`dag_id` = s.scope
-    WHERE coalesce(i.`end_date`, i.`updated_at`) IS NULL
+    WHERE (coalesce(i.`end_date`, i.`updated_at`) IS NULL OR coalesce(i.`end_date`, i.`updated_at`) <= 0)
       AND i.`state` IN ('success', 'failed')
     ORDER BY i.`id`;
 END$$
@@ -571,13 +573,13 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_unlisted$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_unlisted(IN p_before datetime(6),
     OUT o_count bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots ended before p_before, and are of a scope that is not in work_scope. Reads only. [body e7624e02cf6a]'
+COMMENT 'How many roots ended before p_before, and are of a scope that is not in work_scope. Reads only. [body 6e15f7df9c22]'
 BEGIN
     SELECT COUNT(*)
     INTO o_count
     FROM `airflow`.`dag_run` AS i
     LEFT JOIN work_scope AS s ON s.scope = i.`dag_id`
-    WHERE coalesce(i.`end_date`, i.`updated_at`) < p_before
+    WHERE coalesce(i.`end_date`, i.`updated_at`) > 0 AND coalesce(i.`end_date`, i.`updated_at`) < p_before
       AND i.`state` IN ('success', 'failed')
       -- The newest 1 of each dag_id, run_type are kept.
       AND (
@@ -644,16 +646,17 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_due$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_due(IN p_limit bigint, IN p_cutoff datetime(6),
     IN p_undated boolean, OUT o_families bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots are due by work_scope, or with p_undated have no end: up to p_limit. Reads only. [body 9d2339f46eb4]'
+COMMENT 'How many roots are due by work_scope, or with p_undated have no end: up to p_limit. Reads only. [body 5ef78c9c67ff]'
 BEGIN
     IF p_undated THEN
         SELECT COUNT(*) INTO o_families FROM (SELECT 1 FROM work_scope AS s STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`dag_id` = s.scope
-            WHERE coalesce(i.`end_date`, i.`updated_at`) IS NULL AND i.`state` IN ('success', 'failed') LIMIT p_limit) AS n;
+            WHERE (coalesce(i.`end_date`, i.`updated_at`) IS NULL OR coalesce(i.`end_date`, i.`updated_at`) <= 0)
+            AND i.`state` IN ('success', 'failed') LIMIT p_limit) AS n;
     ELSE
         SELECT COUNT(*) INTO o_families FROM (
             SELECT 1
             FROM work_scope AS s STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`dag_id` = s.scope
-            WHERE coalesce(i.`end_date`, i.`updated_at`) < s.cutoff
+            WHERE coalesce(i.`end_date`, i.`updated_at`) > 0 AND coalesce(i.`end_date`, i.`updated_at`) < s.cutoff
               AND i.`state` IN ('success', 'failed')
               -- The newest 1 of each dag_id, run_type are kept.
               AND (

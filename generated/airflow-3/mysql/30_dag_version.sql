@@ -56,12 +56,12 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_members$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_members(IN p_depth integer, IN p_lock boolean,
     IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that SKIP LOCKED gets, in the order of their keys. p_default, p_above:
-    the cutoff of roots without one of their scope, and of those met from below. [body c37d49659645]'
+    the cutoff of roots without one of their scope, and of those met from below. [body 908016415fd7]'
 BEGIN
     IF p_lock THEN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff)
         SELECT
-            i.`id`, w.depth, w.upwards, (i.`version_number` IS NOT NULL) IS TRUE, true, i.`created_at`,
+            i.`id`, w.depth, w.upwards, (i.`version_number` IS NOT NULL) IS TRUE, true, NULLIF(i.`created_at`, 0),
             IF(w.upwards, p_above, p_default)
         FROM work_seen AS w
         STRAIGHT_JOIN `airflow`.`dag_version` AS i ON i.`id` = w.id
@@ -72,7 +72,7 @@ BEGIN
     ELSE
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff)
         SELECT
-            i.`id`, w.depth, w.upwards, (i.`version_number` IS NOT NULL) IS TRUE, true, i.`created_at`,
+            i.`id`, w.depth, w.upwards, (i.`version_number` IS NOT NULL) IS TRUE, true, NULLIF(i.`created_at`, 0),
             IF(w.upwards, p_above, p_default)
         FROM work_seen AS w
         STRAIGHT_JOIN `airflow`.`dag_version` AS i ON i.`id` = w.id
@@ -196,12 +196,12 @@ END$$
 -- dag_version_undated: roots that are final but have no end time; they can never become due.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_undated$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_undated(IN p_scope varchar(255)) SQL SECURITY DEFINER
-COMMENT 'Writes to work_skip the roots that are final but have no created_at. Reads only. [body ef3964a9f460]'
+COMMENT 'Writes to work_skip the roots that are final but have no created_at. Reads only. [body b1dfba32a4d8]'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
     SELECT i.`id`, 'UNDATED_MEMBER'
     FROM `airflow`.`dag_version` AS i
-    WHERE i.`created_at` IS NULL
+    WHERE (i.`created_at` IS NULL OR i.`created_at` <= 0)
       AND i.`version_number` IS NOT NULL
     ORDER BY i.`id`;
 END$$
@@ -210,16 +210,16 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_due$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_due(IN p_limit bigint, IN p_cutoff datetime(6),
     IN p_undated boolean, OUT o_families bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots are due by p_cutoff, or with p_undated have no end: up to p_limit. Reads only. [body b2c24cf0412c]'
+COMMENT 'How many roots are due by p_cutoff, or with p_undated have no end: up to p_limit. Reads only. [body dad14c617c60]'
 BEGIN
     IF p_undated THEN
-        SELECT COUNT(*) INTO o_families FROM (SELECT 1 FROM `airflow`.`dag_version` AS i WHERE i.`created_at` IS NULL
-            AND i.`version_number` IS NOT NULL LIMIT p_limit) AS n;
+        SELECT COUNT(*) INTO o_families FROM (SELECT 1 FROM `airflow`.`dag_version` AS i
+            WHERE (i.`created_at` IS NULL OR i.`created_at` <= 0) AND i.`version_number` IS NOT NULL LIMIT p_limit) AS n;
     ELSE
         SELECT COUNT(*) INTO o_families FROM (
             SELECT 1
             FROM `airflow`.`dag_version` AS i
-            WHERE i.`created_at` < p_cutoff
+            WHERE i.`created_at` > 0 AND i.`created_at` < p_cutoff
               AND i.`version_number` IS NOT NULL
               -- The newest 1 of each dag_id are kept.
               AND (

@@ -36,14 +36,14 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.import_error_rows$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_rows(IN p_what varchar(10), IN p_from datetime(6),
     IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_row: named, rows in work_target; undated, those without a timestamp; held, those of a window that are in work_keep;
-    window, the first p_limit that are not. Reads only. [body 927d75d09233]'
+    window, the first p_limit that are not. Reads only. [body da1ecee2d78e]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
-        INSERT INTO work_row (id, due) SELECT t.`id`, t.`timestamp` FROM work_target AS c
+        INSERT INTO work_row (id, due) SELECT t.`id`, NULLIF(t.`timestamp`, 0) FROM work_target AS c
             STRAIGHT_JOIN `airflow`.`import_error` AS t ON t.`id` = c.id;
     WHEN 'undated' THEN
-        INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`import_error` AS t WHERE t.`timestamp` IS NULL;
+        INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`import_error` AS t WHERE (t.`timestamp` IS NULL OR t.`timestamp` <= 0);
     WHEN 'held' THEN
         INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`import_error` AS t STRAIGHT_JOIN work_keep AS k1 ON k1.id = t.`id`
             WHERE t.`timestamp` >= p_from AND t.`timestamp` < p_to;
@@ -58,7 +58,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.import_error_count$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_count(IN p_from datetime(6), IN p_to datetime(6),
     IN p_limit bigint, OUT o_rows bigint) SQL SECURITY DEFINER
-COMMENT 'The rows of import_error in a window, else those without timestamp, up to p_limit. Reads only. [body 169f731ae015]'
+COMMENT 'The rows of import_error in a window, else those without timestamp, up to p_limit. Reads only. [body b629744dae00]'
 BEGIN
     IF p_from IS NOT NULL THEN
         SELECT COUNT(*)
@@ -70,7 +70,7 @@ BEGIN
         SELECT COUNT(*)
         INTO o_rows
         FROM (
-            SELECT t.`timestamp` FROM `airflow`.`import_error` AS t WHERE t.`timestamp` IS NULL LIMIT p_limit
+            SELECT t.`timestamp` FROM `airflow`.`import_error` AS t WHERE (t.`timestamp` IS NULL OR t.`timestamp` <= 0) LIMIT p_limit
         ) AS x;
     END IF;
 END$$

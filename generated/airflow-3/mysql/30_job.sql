@@ -36,14 +36,14 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.job_rows$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.job_rows(IN p_what varchar(10), IN p_from datetime(6),
     IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_row: named, rows in work_target; undated, those without a latest_heartbeat; held, those of a window that are in
-    work_keep; window, the first p_limit that are not. Reads only. [body f36b9441cb32]'
+    work_keep; window, the first p_limit that are not. Reads only. [body 914de1006582]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
-        INSERT INTO work_row (id, due) SELECT t.`id`, t.`latest_heartbeat` FROM work_target AS c
+        INSERT INTO work_row (id, due) SELECT t.`id`, NULLIF(t.`latest_heartbeat`, 0) FROM work_target AS c
             STRAIGHT_JOIN `airflow`.`job` AS t ON t.`id` = c.id WHERE t.`state` IN ('success', 'failed');
     WHEN 'undated' THEN
-        INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`job` AS t WHERE t.`latest_heartbeat` IS NULL
+        INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`job` AS t WHERE (t.`latest_heartbeat` IS NULL OR t.`latest_heartbeat` <= 0)
             AND t.`state` IN ('success', 'failed');
     WHEN 'held' THEN
         INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`job` AS t STRAIGHT_JOIN work_keep AS k1 ON k1.id = t.`id`
@@ -59,7 +59,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.job_count$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.job_count(IN p_from datetime(6), IN p_to datetime(6),
     IN p_limit bigint, OUT o_rows bigint) SQL SECURITY DEFINER
-COMMENT 'The rows of job in a window, else those without latest_heartbeat, up to p_limit. Reads only. [body 14f7ef22c53f]'
+COMMENT 'The rows of job in a window, else those without latest_heartbeat, up to p_limit. Reads only. [body 3193642dcf7d]'
 BEGIN
     IF p_from IS NOT NULL THEN
         SELECT COUNT(*)
@@ -72,7 +72,7 @@ BEGIN
         SELECT COUNT(*)
         INTO o_rows
         FROM (
-            SELECT t.`latest_heartbeat` FROM `airflow`.`job` AS t WHERE t.`latest_heartbeat` IS NULL
+            SELECT t.`latest_heartbeat` FROM `airflow`.`job` AS t WHERE (t.`latest_heartbeat` IS NULL OR t.`latest_heartbeat` <= 0)
                 AND t.`state` IN ('success', 'failed') LIMIT p_limit
         ) AS x;
     END IF;

@@ -35,13 +35,14 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.log_rows$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.log_rows(IN p_what varchar(10), IN p_from datetime(6),
     IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_row: named, rows in work_target; undated, those without a dttm; held, those of a window that are in work_keep; window,
-    the first p_limit that are not. Reads only. [body 6578b361a2a1]'
+    the first p_limit that are not. Reads only. [body 672548fbaebd]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
-        INSERT INTO work_row (id, due) SELECT t.`id`, t.`dttm` FROM work_target AS c STRAIGHT_JOIN `airflow`.`log` AS t ON t.`id` = c.id;
+        INSERT INTO work_row (id, due) SELECT t.`id`, NULLIF(t.`dttm`, 0) FROM work_target AS c
+            STRAIGHT_JOIN `airflow`.`log` AS t ON t.`id` = c.id;
     WHEN 'undated' THEN
-        INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`log` AS t WHERE t.`dttm` IS NULL;
+        INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`log` AS t WHERE (t.`dttm` IS NULL OR t.`dttm` <= 0);
     WHEN 'held' THEN
         INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`log` AS t STRAIGHT_JOIN work_keep AS k1 ON k1.id = t.`id`
             WHERE t.`dttm` >= p_from AND t.`dttm` < p_to;
@@ -55,7 +56,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.log_count$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.log_count(IN p_from datetime(6), IN p_to datetime(6),
     IN p_limit bigint, OUT o_rows bigint) SQL SECURITY DEFINER
-COMMENT 'The rows of log in a window, else those without dttm, up to p_limit. Reads only. [body 17bad238ecdd]'
+COMMENT 'The rows of log in a window, else those without dttm, up to p_limit. Reads only. [body 384340991efa]'
 BEGIN
     IF p_from IS NOT NULL THEN
         SELECT COUNT(*)
@@ -67,7 +68,7 @@ BEGIN
         SELECT COUNT(*)
         INTO o_rows
         FROM (
-            SELECT t.`dttm` FROM `airflow`.`log` AS t WHERE t.`dttm` IS NULL LIMIT p_limit
+            SELECT t.`dttm` FROM `airflow`.`log` AS t WHERE (t.`dttm` IS NULL OR t.`dttm` <= 0) LIMIT p_limit
         ) AS x;
     END IF;
 END$$

@@ -55,7 +55,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.partition_log_verdict$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.partition_log_verdict(IN p_look integer, IN p_pass integer,
     IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
-COMMENT 'Writes to work_verdict which rows are deleted (no reason) or are due and kept. Look 2 locks them first. [body cb508d31f9cb]'
+COMMENT 'Writes to work_verdict which rows are deleted (no reason) or are due and kept. Look 2 locks them first. [body 15b756fabdde]'
 BEGIN
     DECLARE v_cutoff datetime(6) DEFAULT p_cutoff;
     -- Holds of what the rows belong to keep them, too.
@@ -74,13 +74,13 @@ BEGIN
                 JOIN `airflow`.`dag_run` AS a2 ON a1.`created_dag_run_id` = a2.`id` JOIN hold AS h ON h.rule = 'dag_runs'
                 AND h.`key` = CAST(a2.`id` AS CHAR) COLLATE utf8mb4_0900_bin WHERE t.`asset_partition_dag_run_id` = a1.`id`
                 AND COALESCE(h.until > UTC_TIMESTAMP(6), true)) THEN 'HELD'
-            WHEN p_as_of IS NOT NULL AND t.`created_at` IS NULL THEN 'UNDATED_MEMBER'
+            WHEN p_as_of IS NOT NULL AND NULLIF(t.`created_at`, 0) IS NULL THEN 'UNDATED_MEMBER'
         END,
-        t.`created_at`
+        NULLIF(t.`created_at`, 0)
     FROM work_row AS r STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t ON t.`id` = r.k1 LEFT JOIN work_held AS h ON h.k1 = r.k1
     WHERE (t.`asset_partition_dag_run_id` IS NOT NULL
         AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p1 WHERE p1.`id` = t.`asset_partition_dag_run_id`))
-        AND (p_as_of IS NULL OR t.`created_at` < v_cutoff OR t.`created_at` IS NULL);
+        AND (p_as_of IS NULL OR NULLIF(t.`created_at`, 0) < v_cutoff OR NULLIF(t.`created_at`, 0) IS NULL);
 END$$
 
 -- partition_log_sweep: the next p_rows rows after the cursor, where no other session has a row that would be deleted, and nothing is held.
@@ -89,7 +89,7 @@ CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.partition
     IN p_as_of datetime(6), IN p_cutoff datetime(6), OUT o_found bigint, OUT o_first longtext, OUT o_count bigint, OUT o_rows bigint,
     OUT o_place longtext) SQL SECURITY DEFINER
 COMMENT 'Fills work_bound with the last row of the batch, and deletes those that may be; o_rows: NULL where one is locked, held or
-    changed. [body 2f60a1412f43]'
+    changed. [body 9730be4d9050]'
 BEGIN
     DECLARE v_under_way, v_held, v_more boolean;
     DECLARE v_listed, v_dated bigint;
@@ -118,17 +118,19 @@ BEGIN
     END IF;
     IF p_pass = 1 AND v_under_way THEN
         SELECT COUNT(*), COUNT(t.k1), CONCAT('[', COALESCE(GROUP_CONCAT(t.k1), ''), ']') INTO v_listed, v_dated, v_keys
-            FROM (SELECT IF(t.`created_at` IS NULL, NULL, t.`id`) AS k1 FROM work_cursor AS c STRAIGHT_JOIN work_bound AS b
+            FROM (SELECT IF(NULLIF(t.`created_at`, 0) IS NULL, NULL, t.`id`) AS k1 FROM work_cursor AS c STRAIGHT_JOIN work_bound AS b
             STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t WHERE c.position = 1 AND t.`id` > c.k1 AND b.position = 2
             AND t.`id` <= b.k1 AND (t.`asset_partition_dag_run_id` IS NOT NULL AND NOT EXISTS (SELECT 1
             FROM `airflow`.`asset_partition_dag_run` AS p1 WHERE p1.`id` = t.`asset_partition_dag_run_id`)) IS TRUE
-            AND (t.`created_at` < v_cutoff OR t.`created_at` IS NULL) ORDER BY t.`id` LIMIT v_ahead FOR UPDATE OF t NOWAIT) AS t;
+            AND (NULLIF(t.`created_at`, 0) < v_cutoff OR NULLIF(t.`created_at`, 0) IS NULL)
+            ORDER BY t.`id` LIMIT v_ahead FOR UPDATE OF t NOWAIT) AS t;
     ELSEIF p_pass = 1 THEN
         SELECT COUNT(*), COUNT(t.k1), CONCAT('[', COALESCE(GROUP_CONCAT(t.k1), ''), ']') INTO v_listed, v_dated, v_keys
-            FROM (SELECT IF(t.`created_at` IS NULL, NULL, t.`id`) AS k1 FROM work_bound AS b
+            FROM (SELECT IF(NULLIF(t.`created_at`, 0) IS NULL, NULL, t.`id`) AS k1 FROM work_bound AS b
             STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t WHERE b.position = 2 AND t.`id` <= b.k1
             AND (t.`asset_partition_dag_run_id` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p1
-            WHERE p1.`id` = t.`asset_partition_dag_run_id`)) IS TRUE AND (t.`created_at` < v_cutoff OR t.`created_at` IS NULL)
+            WHERE p1.`id` = t.`asset_partition_dag_run_id`)) IS TRUE
+            AND (NULLIF(t.`created_at`, 0) < v_cutoff OR NULLIF(t.`created_at`, 0) IS NULL)
             ORDER BY t.`id` LIMIT v_ahead FOR UPDATE OF t NOWAIT) AS t;
     END IF;
     SET o_found = IF(v_more AND v_listed = 0, p_rows, v_listed), o_count = v_listed, o_first = JSON_EXTRACT(v_keys, '$[0 to 9]');
@@ -161,14 +163,14 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.partition_log_due$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.partition_log_due(IN p_limit bigint, OUT o_families bigint,
     OUT o_looked bigint, OUT o_undated bigint) SQL SECURITY DEFINER
-COMMENT 'How many of the first p_limit rows are due, how many these are, and how many only lack a time. Reads only. [body d53ab0edd738]'
+COMMENT 'How many of the first p_limit rows are due, how many these are, and how many only lack a time. Reads only. [body 3c1c90c19cb1]'
 BEGIN
     SELECT CAST(COALESCE(SUM(n.goes), 0) AS signed), COUNT(*), COUNT(*) - COUNT(n.goes) INTO o_families, o_looked, o_undated
     FROM (
-        SELECT t.`created_at` AS due, ((t.`asset_partition_dag_run_id` IS NOT NULL
+        SELECT NULLIF(t.`created_at`, 0) AS due, ((t.`asset_partition_dag_run_id` IS NOT NULL
             AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p1
                 WHERE p1.`id` = t.`asset_partition_dag_run_id`))) IS TRUE
-            AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND AS goes
+            AND NULLIF(t.`created_at`, 0) < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND AS goes
         FROM `airflow`.`partitioned_asset_key_log` AS t ORDER BY t.`id` LIMIT p_limit
     ) AS n;
 END$$

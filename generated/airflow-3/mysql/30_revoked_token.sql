@@ -31,7 +31,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_search$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_search(IN p_pass integer, IN p_rows bigint,
     IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
-COMMENT 'Fills work_row with the next rows behind row 1 of work_cursor, and row 2 of that with the last of them. [body 2cb816d7e336]'
+COMMENT 'Fills work_row with the next rows behind row 1 of work_cursor, and row 2 of that with the last of them. [body 222c1b94e7b5]'
 BEGIN
     DECLARE v_under_way boolean;
     DECLARE v_now datetime(6) DEFAULT p_as_of;
@@ -40,12 +40,12 @@ BEGIN
     IF p_pass = 1 AND v_under_way THEN
         INSERT INTO work_row (pass, row_key, c1, k1) SELECT p_pass, CAST(t.`jti` AS CHAR), t.`exp`, t.`jti` FROM work_cursor AS c
             STRAIGHT_JOIN `airflow`.`revoked_token` AS t WHERE c.position = 1 AND (t.`exp` > c.c1 OR (t.`exp` = c.c1 AND t.`jti` > c.k1))
-            AND t.`exp` < v_now ORDER BY t.`exp`, t.`jti` LIMIT p_rows;
+            AND t.`exp` > 0 AND t.`exp` < v_now ORDER BY t.`exp`, t.`jti` LIMIT p_rows;
     ELSEIF p_pass = 1 THEN
         INSERT INTO work_row (pass, row_key, c1, k1) SELECT p_pass, CAST(t.`jti` AS CHAR), t.`exp`, t.`jti`
-            FROM `airflow`.`revoked_token` AS t WHERE t.`exp` < v_now ORDER BY t.`exp`, t.`jti` LIMIT p_rows;
+            FROM `airflow`.`revoked_token` AS t WHERE t.`exp` > 0 AND t.`exp` < v_now ORDER BY t.`exp`, t.`jti` LIMIT p_rows;
     ELSE
-        INSERT INTO work_row (pass, row_key, k1, c1) SELECT p_pass, CAST(t.`jti` AS CHAR), t.`jti`, t.`exp` FROM work_target AS r
+        INSERT INTO work_row (pass, row_key, k1, c1) SELECT p_pass, CAST(t.`jti` AS CHAR), t.`jti`, NULLIF(t.`exp`, 0) FROM work_target AS r
             STRAIGHT_JOIN `airflow`.`revoked_token` AS t ON t.`jti` = r.k1 FOR UPDATE;
     END IF;
     REPLACE INTO work_cursor (position, pass, row_key, k1, c1)
@@ -58,7 +58,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_verdict$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_verdict(IN p_look integer, IN p_pass integer,
     IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
-COMMENT 'Writes to work_verdict which rows are deleted (no reason) or are due and kept. Look 2 locks them first. [body 6df45cfe3c9f]'
+COMMENT 'Writes to work_verdict which rows are deleted (no reason) or are due and kept. Look 2 locks them first. [body 823f12b60c43]'
 BEGIN
     DECLARE v_now datetime(6) DEFAULT p_as_of;
     IF p_look = 2 THEN
@@ -71,9 +71,9 @@ BEGIN
         CASE
             WHEN h.k1 IS NOT NULL THEN 'HELD'
         END,
-        t.`exp`
+        NULLIF(t.`exp`, 0)
     FROM work_row AS r STRAIGHT_JOIN `airflow`.`revoked_token` AS t ON t.`jti` = r.k1 LEFT JOIN work_held AS h ON h.k1 = r.k1
-    WHERE (p_as_of IS NULL OR p_pass = 1 AND t.`exp` < v_now);
+    WHERE (p_as_of IS NULL OR p_pass = 1 AND t.`exp` > 0 AND t.`exp` < v_now);
 END$$
 
 -- revoked_token_delete: deletes the rows in work_gone.
@@ -94,11 +94,11 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_due$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_due(IN p_limit bigint, OUT o_families bigint,
     OUT o_looked bigint, OUT o_undated bigint) SQL SECURITY DEFINER
-COMMENT 'How many of the first p_limit rows are due, how many these are, and how many only lack a time. Reads only. [body 617cb23a40a4]'
+COMMENT 'How many of the first p_limit rows are due, how many these are, and how many only lack a time. Reads only. [body 601b98c2adbc]'
 BEGIN
     SELECT COUNT(*), COUNT(*), 0 INTO o_families, o_looked, o_undated
     FROM (
-        (SELECT t.`exp` AS due FROM `airflow`.`revoked_token` AS t WHERE t.`exp` < NOW(6) ORDER BY t.`exp` LIMIT p_limit)
+        (SELECT t.`exp` AS due FROM `airflow`.`revoked_token` AS t WHERE t.`exp` > 0 AND t.`exp` < NOW(6) ORDER BY t.`exp` LIMIT p_limit)
     ) AS n;
 END$$
 DELIMITER ;

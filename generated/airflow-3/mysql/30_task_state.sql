@@ -31,7 +31,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_search$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_search(IN p_pass integer, IN p_rows bigint,
     IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
-COMMENT 'Fills work_row with the next rows behind row 1 of work_cursor, and row 2 of that with the last of them. [body 4362d7b3444b]'
+COMMENT 'Fills work_row with the next rows behind row 1 of work_cursor, and row 2 of that with the last of them. [body 9310421e8ef0]'
 BEGIN
     DECLARE v_under_way boolean;
     DECLARE v_now datetime(6) DEFAULT p_as_of;
@@ -40,14 +40,15 @@ BEGIN
     IF p_pass = 1 AND v_under_way THEN
         INSERT INTO work_row (pass, row_key, c1, k1) SELECT p_pass, CAST(t.`id` AS CHAR), t.`expires_at`, t.`id` FROM work_cursor AS c
             STRAIGHT_JOIN `airflow`.`task_state_store` AS t WHERE c.position = 1
-            AND (t.`expires_at` > c.c1 OR (t.`expires_at` = c.c1 AND t.`id` > c.k1)) AND t.`expires_at` < v_now ORDER BY t.`expires_at`,
-            t.`id` LIMIT p_rows;
+            AND (t.`expires_at` > c.c1 OR (t.`expires_at` = c.c1 AND t.`id` > c.k1)) AND t.`expires_at` > 0 AND t.`expires_at` < v_now
+            ORDER BY t.`expires_at`, t.`id` LIMIT p_rows;
     ELSEIF p_pass = 1 THEN
         INSERT INTO work_row (pass, row_key, c1, k1) SELECT p_pass, CAST(t.`id` AS CHAR), t.`expires_at`, t.`id`
-            FROM `airflow`.`task_state_store` AS t WHERE t.`expires_at` < v_now ORDER BY t.`expires_at`, t.`id` LIMIT p_rows;
+            FROM `airflow`.`task_state_store` AS t WHERE t.`expires_at` > 0 AND t.`expires_at` < v_now ORDER BY t.`expires_at`,
+            t.`id` LIMIT p_rows;
     ELSE
-        INSERT INTO work_row (pass, row_key, k1, c1) SELECT p_pass, CAST(t.`id` AS CHAR), t.`id`, t.`expires_at` FROM work_target AS r
-            STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`id` = r.k1 FOR UPDATE;
+        INSERT INTO work_row (pass, row_key, k1, c1) SELECT p_pass, CAST(t.`id` AS CHAR), t.`id`, NULLIF(t.`expires_at`, 0)
+            FROM work_target AS r STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`id` = r.k1 FOR UPDATE;
     END IF;
     REPLACE INTO work_cursor (position, pass, row_key, k1, c1)
     SELECT 2, r.pass, r.row_key, r.k1, r.c1 FROM work_row AS r ORDER BY r.position DESC LIMIT 1;
@@ -59,7 +60,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_verdict$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_verdict(IN p_look integer, IN p_pass integer,
     IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
-COMMENT 'Writes to work_verdict which rows are deleted (no reason) or are due and kept. Look 2 locks them first. [body 1cd0e77e61ef]'
+COMMENT 'Writes to work_verdict which rows are deleted (no reason) or are due and kept. Look 2 locks them first. [body 3a8b4d054a22]'
 BEGIN
     DECLARE v_now datetime(6) DEFAULT p_as_of;
     -- Holds of what the rows belong to keep them, too.
@@ -78,9 +79,9 @@ BEGIN
                 AND h.`key` = CAST(a1.`id` AS CHAR) COLLATE utf8mb4_0900_bin WHERE t.`dag_run_id` = a1.`id`
                 AND COALESCE(h.until > UTC_TIMESTAMP(6), true)) THEN 'HELD'
         END,
-        t.`expires_at`
+        NULLIF(t.`expires_at`, 0)
     FROM work_row AS r STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`id` = r.k1 LEFT JOIN work_held AS h ON h.k1 = r.k1
-    WHERE (p_as_of IS NULL OR p_pass = 1 AND t.`expires_at` < v_now);
+    WHERE (p_as_of IS NULL OR p_pass = 1 AND t.`expires_at` > 0 AND t.`expires_at` < v_now);
 END$$
 
 -- task_state_sweep: the next p_rows rows after the cursor, where no other session has a row that would be deleted, and nothing is held.
@@ -89,7 +90,7 @@ CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_stat
     IN p_as_of datetime(6), IN p_cutoff datetime(6), OUT o_found bigint, OUT o_first longtext, OUT o_count bigint, OUT o_rows bigint,
     OUT o_place longtext) SQL SECURITY DEFINER
 COMMENT 'Fills work_bound with the last row of the batch, and deletes those that may be; o_rows: NULL where one is locked, held or
-    changed. [body baef9982d3db]'
+    changed. [body 733ae74d775e]'
 BEGIN
     DECLARE v_under_way, v_held, v_more boolean;
     DECLARE v_listed, v_dated bigint;
@@ -101,29 +102,31 @@ BEGIN
     IF p_pass = 1 AND v_under_way THEN
         INSERT INTO work_bound (position, pass, row_key, c1, k1) SELECT 2, p_pass, CAST(t.`id` AS CHAR), t.`expires_at`, t.`id`
             FROM work_cursor AS c STRAIGHT_JOIN `airflow`.`task_state_store` AS t WHERE c.position = 1
-            AND (t.`expires_at` > c.c1 OR (t.`expires_at` = c.c1 AND t.`id` > c.k1)) AND t.`expires_at` < v_now ORDER BY t.`expires_at`,
-            t.`id` LIMIT 1 OFFSET v_skip;
+            AND (t.`expires_at` > c.c1 OR (t.`expires_at` = c.c1 AND t.`id` > c.k1)) AND t.`expires_at` > 0 AND t.`expires_at` < v_now
+            ORDER BY t.`expires_at`, t.`id` LIMIT 1 OFFSET v_skip;
     ELSEIF p_pass = 1 THEN
         INSERT INTO work_bound (position, pass, row_key, c1, k1) SELECT 2, p_pass, CAST(t.`id` AS CHAR), t.`expires_at`, t.`id`
-            FROM `airflow`.`task_state_store` AS t WHERE t.`expires_at` < v_now ORDER BY t.`expires_at`, t.`id` LIMIT 1 OFFSET v_skip;
+            FROM `airflow`.`task_state_store` AS t WHERE t.`expires_at` > 0 AND t.`expires_at` < v_now ORDER BY t.`expires_at`,
+            t.`id` LIMIT 1 OFFSET v_skip;
     END IF;
     -- There are less than p_rows: the batch ends where the claim ends or the pass.
     SET v_more = ROW_COUNT() > 0;
     IF NOT v_more AND p_pass = 1 THEN
         INSERT INTO work_bound (position, pass, row_key, c1, k1) SELECT 2, p_pass, CAST(t.`id` AS CHAR), t.`expires_at`, t.`id`
-            FROM `airflow`.`task_state_store` AS t WHERE t.`expires_at` < v_now ORDER BY t.`expires_at` DESC, t.`id` DESC LIMIT 1;
+            FROM `airflow`.`task_state_store` AS t WHERE t.`expires_at` > 0 AND t.`expires_at` < v_now ORDER BY t.`expires_at` DESC,
+            t.`id` DESC LIMIT 1;
     END IF;
     IF p_pass = 1 AND v_under_way THEN
         SELECT COUNT(*), COUNT(t.k1), CONCAT('[', COALESCE(GROUP_CONCAT(t.k1), ''), ']') INTO v_listed, v_dated, v_keys
             FROM (SELECT t.`id` AS k1 FROM work_cursor AS c STRAIGHT_JOIN work_bound AS b STRAIGHT_JOIN `airflow`.`task_state_store` AS t
             WHERE c.position = 1 AND (t.`expires_at` > c.c1 OR (t.`expires_at` = c.c1 AND t.`id` > c.k1)) AND b.position = 2
-            AND (t.`expires_at` < b.c1 OR (t.`expires_at` = b.c1 AND t.`id` <= b.k1)) AND t.`expires_at` < v_now ORDER BY t.`expires_at`,
-            t.`id` LIMIT v_ahead) AS t;
+            AND (t.`expires_at` < b.c1 OR (t.`expires_at` = b.c1 AND t.`id` <= b.k1)) AND t.`expires_at` > 0 AND t.`expires_at` < v_now
+            ORDER BY t.`expires_at`, t.`id` LIMIT v_ahead) AS t;
     ELSEIF p_pass = 1 THEN
         SELECT COUNT(*), COUNT(t.k1), CONCAT('[', COALESCE(GROUP_CONCAT(t.k1), ''), ']') INTO v_listed, v_dated, v_keys
             FROM (SELECT t.`id` AS k1 FROM work_bound AS b STRAIGHT_JOIN `airflow`.`task_state_store` AS t WHERE b.position = 2
-            AND (t.`expires_at` < b.c1 OR (t.`expires_at` = b.c1 AND t.`id` <= b.k1)) AND t.`expires_at` < v_now ORDER BY t.`expires_at`,
-            t.`id` LIMIT v_ahead) AS t;
+            AND (t.`expires_at` < b.c1 OR (t.`expires_at` = b.c1 AND t.`id` <= b.k1)) AND t.`expires_at` > 0 AND t.`expires_at` < v_now
+            ORDER BY t.`expires_at`, t.`id` LIMIT v_ahead) AS t;
     END IF;
     SET o_found = v_listed, o_first = JSON_EXTRACT(v_keys, '$[0 to 9]');
     -- Under their locks they are judged once more: what holds then holds until the end of the transaction. Nobody is waited for.
@@ -133,7 +136,7 @@ BEGIN
         WHERE h.rule IN ('dag_runs') AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))) THEN
         SELECT COUNT(*) INTO o_count FROM JSON_TABLE(v_keys, '$[*]' COLUMNS (k1 int PATH '$')) AS r
             STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`id` = r.k1
-            WHERE (p_pass = 1 AND t.`expires_at` < v_now) FOR UPDATE OF t SKIP LOCKED;
+            WHERE (p_pass = 1 AND t.`expires_at` > 0 AND t.`expires_at` < v_now) FOR UPDATE OF t SKIP LOCKED;
     END IF;
     IF o_count = v_listed THEN
         CALL delete_listed('DELETE FROM `airflow`.`task_state_store` AS t WHERE t.`id` IN (0)', v_keys, o_rows);
@@ -159,11 +162,11 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_due$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_due(IN p_limit bigint, OUT o_families bigint,
     OUT o_looked bigint, OUT o_undated bigint) SQL SECURITY DEFINER
-COMMENT 'How many of the first p_limit rows are due, how many these are, and how many only lack a time. Reads only. [body ea2838f433e7]'
+COMMENT 'How many of the first p_limit rows are due, how many these are, and how many only lack a time. Reads only. [body 00088c095343]'
 BEGIN
     SELECT COUNT(*), COUNT(*), 0 INTO o_families, o_looked, o_undated
     FROM (
-        (SELECT t.`expires_at` AS due FROM `airflow`.`task_state_store` AS t WHERE t.`expires_at` < NOW(6)
+        (SELECT t.`expires_at` AS due FROM `airflow`.`task_state_store` AS t WHERE t.`expires_at` > 0 AND t.`expires_at` < NOW(6)
             ORDER BY t.`expires_at` LIMIT p_limit)
     ) AS n;
 END$$

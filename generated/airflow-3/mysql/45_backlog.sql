@@ -84,7 +84,8 @@ SELECT 'dag_runs' AS rule, COUNT(*) AS families,
         SELECT (
             SELECT coalesce(i.`end_date`, i.`updated_at`) FROM `airflow`.`dag_run` AS i
             WHERE i.`dag_id` = s.scope
-              AND coalesce(i.`end_date`, i.`updated_at`) < NOW(6) - INTERVAL GREATEST(s.seconds, 604800) + 86400 SECOND
+              AND coalesce(i.`end_date`, i.`updated_at`) > 0
+                  AND coalesce(i.`end_date`, i.`updated_at`) < NOW(6) - INTERVAL GREATEST(s.seconds, 604800) + 86400 SECOND
               AND i.`state` IN ('success', 'failed')
               -- The newest 1 of each dag_id, run_type are kept.
               AND (
@@ -152,7 +153,8 @@ SELECT 'dag_runs' AS rule, COUNT(*) AS families,
 ), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
     SELECT coalesce(i.`end_date`, i.`updated_at`) AS ended FROM s STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`dag_id` = s.scope
-    WHERE s.place = 1 AND coalesce(i.`end_date`, i.`updated_at`) < NOW(6) - INTERVAL GREATEST(s.seconds, 604800) + 86400 SECOND
+    WHERE s.place = 1 AND coalesce(i.`end_date`, i.`updated_at`) > 0
+        AND coalesce(i.`end_date`, i.`updated_at`) < NOW(6) - INTERVAL GREATEST(s.seconds, 604800) + 86400 SECOND
       AND i.`state` IN ('success', 'failed')
       -- The newest 1 of each dag_id, run_type are kept.
       AND (
@@ -232,30 +234,30 @@ UNION ALL
 SELECT 'task_state' AS rule, COUNT(*) AS families,
     COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.due), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
-    (SELECT t.`expires_at` AS due FROM `airflow`.`task_state_store` AS t WHERE t.`expires_at` < NOW(6) ORDER BY t.`expires_at` LIMIT 10000)
+    (SELECT t.`expires_at` AS due FROM `airflow`.`task_state_store` AS t WHERE t.`expires_at` > 0 AND t.`expires_at` < NOW(6)
+        ORDER BY t.`expires_at` LIMIT 10000)
 ) AS n
 UNION ALL
 SELECT 'asset_state' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families,
     COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
-    SELECT t.`updated_at` AS due, ((t.`asset_id` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset` AS p1
-        LEFT JOIN `airflow`.`asset_active` AS p2 ON p2.`name` = p1.`name` AND p2.`uri` = p1.`uri` WHERE p1.`id` = t.`asset_id`
-        AND (p1.`name` IS NULL OR p1.`uri` IS NULL OR p2.`name` IS NOT NULL)))) IS TRUE
-        AND t.`updated_at` < NOW(6) - INTERVAL (GREATEST(1209600, 604800) + 3600) SECOND AS goes
+    SELECT NULLIF(t.`updated_at`, 0) AS due, ((t.`asset_id` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset` AS p1
+        JOIN `airflow`.`asset_active` AS p2 ON p2.`name` = p1.`name` AND p2.`uri` = p1.`uri` WHERE p1.`id` = t.`asset_id`))) IS TRUE
+        AND NULLIF(t.`updated_at`, 0) < NOW(6) - INTERVAL (GREATEST(1209600, 604800) + 3600) SECOND AS goes
     FROM `airflow`.`asset_state_store` AS t ORDER BY t.`asset_id`, t.`key` LIMIT 10000
 ) AS n
 UNION ALL
 SELECT 'revoked_token' AS rule, COUNT(*) AS families,
     COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.due), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
-    (SELECT t.`exp` AS due FROM `airflow`.`revoked_token` AS t WHERE t.`exp` < NOW(6) ORDER BY t.`exp` LIMIT 10000)
+    (SELECT t.`exp` AS due FROM `airflow`.`revoked_token` AS t WHERE t.`exp` > 0 AND t.`exp` < NOW(6) ORDER BY t.`exp` LIMIT 10000)
 ) AS n
 UNION ALL
 SELECT 'log' AS rule, COUNT(*) AS families,
     COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
     SELECT i.`dttm` AS ended FROM `airflow`.`log` AS i
-    WHERE i.`dttm` < NOW(6) - INTERVAL GREATEST(7776000, 604800) + 86400 SECOND
+    WHERE i.`dttm` > 0 AND i.`dttm` < NOW(6) - INTERVAL GREATEST(7776000, 604800) + 86400 SECOND
       AND true
     ORDER BY i.`dttm` LIMIT 10000
 ) AS n
@@ -264,7 +266,7 @@ SELECT 'import_error' AS rule, COUNT(*) AS families,
     COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
     SELECT i.`timestamp` AS ended FROM `airflow`.`import_error` AS i
-    WHERE i.`timestamp` < NOW(6) - INTERVAL GREATEST(7776000, 604800) + 86400 SECOND
+    WHERE i.`timestamp` > 0 AND i.`timestamp` < NOW(6) - INTERVAL GREATEST(7776000, 604800) + 86400 SECOND
       AND true
     ORDER BY i.`timestamp` LIMIT 10000
 ) AS n
@@ -273,7 +275,7 @@ SELECT 'job' AS rule, COUNT(*) AS families,
     COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
     SELECT i.`latest_heartbeat` AS ended FROM `airflow`.`job` AS i
-    WHERE i.`latest_heartbeat` < NOW(6) - INTERVAL GREATEST(7776000, 604800) + 86400 SECOND
+    WHERE i.`latest_heartbeat` > 0 AND i.`latest_heartbeat` < NOW(6) - INTERVAL GREATEST(7776000, 604800) + 86400 SECOND
       AND i.`state` IN ('success', 'failed')
     ORDER BY i.`latest_heartbeat` LIMIT 10000
 ) AS n
@@ -282,7 +284,7 @@ SELECT 'connection_test_request' AS rule, COUNT(*) AS families,
     COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
     SELECT i.`updated_at` AS ended FROM `airflow`.`connection_test_request` AS i
-    WHERE i.`updated_at` < NOW(6) - INTERVAL GREATEST(2592000, 86400) + 3600 SECOND
+    WHERE i.`updated_at` > 0 AND i.`updated_at` < NOW(6) - INTERVAL GREATEST(2592000, 86400) + 3600 SECOND
       AND i.`state` IN ('success', 'failed')
     ORDER BY i.`updated_at` LIMIT 10000
 ) AS n
@@ -290,18 +292,18 @@ UNION ALL
 SELECT 'callback' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families,
     COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
-    SELECT t.`created_at` AS due,
+    SELECT NULLIF(t.`created_at`, 0) AS due,
         ((t.`id` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `airflow`.`deadline` AS p1 WHERE p1.`callback_id` = t.`id`))) IS TRUE
-        AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND AS goes
+        AND NULLIF(t.`created_at`, 0) < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND AS goes
     FROM `airflow`.`callback` AS t WHERE t.`state` IN ('scheduled', 'success', 'failed') ORDER BY t.`id` LIMIT 10000
 ) AS n
 UNION ALL
 SELECT 'partition_log' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families,
     COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
-    SELECT t.`created_at` AS due, ((t.`asset_partition_dag_run_id` IS NOT NULL
+    SELECT NULLIF(t.`created_at`, 0) AS due, ((t.`asset_partition_dag_run_id` IS NOT NULL
         AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p1 WHERE p1.`id` = t.`asset_partition_dag_run_id`))) IS TRUE
-        AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND AS goes
+        AND NULLIF(t.`created_at`, 0) < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND AS goes
     FROM `airflow`.`partitioned_asset_key_log` AS t ORDER BY t.`id` LIMIT 10000
 ) AS n
 UNION ALL
@@ -309,7 +311,7 @@ SELECT 'asset_event' AS rule, COUNT(*) AS families,
     COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
     SELECT i.`timestamp` AS ended FROM `airflow`.`asset_event` AS i
-    WHERE i.`timestamp` < NOW(6) - INTERVAL GREATEST(7776000, 604800) + 86400 SECOND
+    WHERE i.`timestamp` > 0 AND i.`timestamp` < NOW(6) - INTERVAL GREATEST(7776000, 604800) + 86400 SECOND
       AND i.`asset_id` IS NOT NULL
     ORDER BY i.`timestamp` LIMIT 10000
 ) AS n
@@ -318,7 +320,7 @@ SELECT 'dag_version' AS rule, COUNT(*) AS families,
     COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
     SELECT i.`created_at` AS ended FROM `airflow`.`dag_version` AS i
-    WHERE i.`created_at` < NOW(6) - INTERVAL GREATEST(7776000, 604800) + 86400 SECOND
+    WHERE i.`created_at` > 0 AND i.`created_at` < NOW(6) - INTERVAL GREATEST(7776000, 604800) + 86400 SECOND
       AND i.`version_number` IS NOT NULL
       -- The newest 1 of each dag_id are kept.
       AND (

@@ -51,7 +51,7 @@ SELECT 'case_instances' AS rule, COUNT(*) AS families,
         SELECT (
             SELECT i.`CLOSE_TIME_` FROM `camunda7`.`ACT_HI_CASEINST` AS i
             WHERE i.`CASE_DEF_ID_` = s.scope
-              AND i.`CLOSE_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(s.seconds, 86400) + 3600 SECOND
+              AND i.`CLOSE_TIME_` > 0 AND i.`CLOSE_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(s.seconds, 86400) + 3600 SECOND
               AND i.`STATE_` = 9
             ORDER BY i.`CLOSE_TIME_` LIMIT 1
         ) AS ended
@@ -60,7 +60,7 @@ SELECT 'case_instances' AS rule, COUNT(*) AS families,
 ), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
     SELECT i.`CLOSE_TIME_` AS ended FROM s STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`CASE_DEF_ID_` = s.scope
-    WHERE s.place = 1 AND i.`CLOSE_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(s.seconds, 86400) + 3600 SECOND
+    WHERE s.place = 1 AND i.`CLOSE_TIME_` > 0 AND i.`CLOSE_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(s.seconds, 86400) + 3600 SECOND
       AND i.`STATE_` = 9
     LIMIT 10000
 ) AS n

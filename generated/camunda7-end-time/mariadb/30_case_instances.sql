@@ -89,12 +89,12 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_members$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_members(IN p_depth integer,
     IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that SKIP LOCKED gets, in the order of their keys. p_default, p_above:
-    the cutoff of roots without one of their scope, and of those met from below. [body ab1974a8eba4]'
+    the cutoff of roots without one of their scope, and of those met from below. [body 9a9a5a565cee]'
 BEGIN
     IF p_lock THEN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
         SELECT
-            i.`ID_`, w.depth, w.upwards, (i.`STATE_` = 9) IS TRUE, true, i.`CLOSE_TIME_`,
+            i.`ID_`, w.depth, w.upwards, (i.`STATE_` = 9) IS TRUE, true, NULLIF(i.`CLOSE_TIME_`, 0),
             COALESCE(s.cutoff, IF(w.upwards, p_above, p_default)), i.`CASE_DEF_ID_`
         FROM work_seen AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`ID_` = w.id
@@ -106,7 +106,7 @@ BEGIN
     ELSE
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
         SELECT
-            i.`ID_`, w.depth, w.upwards, (i.`STATE_` = 9) IS TRUE, true, i.`CLOSE_TIME_`,
+            i.`ID_`, w.depth, w.upwards, (i.`STATE_` = 9) IS TRUE, true, NULLIF(i.`CLOSE_TIME_`, 0),
             COALESCE(s.cutoff, IF(w.upwards, p_above, p_default)), i.`CASE_DEF_ID_`
         FROM work_seen AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`ID_` = w.id
@@ -420,13 +420,13 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_undated$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_undated(IN p_scope varchar(255))
     SQL SECURITY DEFINER
-COMMENT 'Writes to work_skip the roots that are final but have no CLOSE_TIME_. Reads only. [body edae300b80d9]'
+COMMENT 'Writes to work_skip the roots that are final but have no CLOSE_TIME_. Reads only. [body 44561c0b782a]'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
     SELECT i.`ID_`, 'UNDATED_MEMBER'
     FROM work_scope AS s
     STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`CASE_DEF_ID_` = s.scope
-    WHERE i.`CLOSE_TIME_` IS NULL
+    WHERE (i.`CLOSE_TIME_` IS NULL OR i.`CLOSE_TIME_` <= 0)
       AND i.`STATE_` = 9
     ORDER BY i.`ID_`;
 END$$
@@ -435,13 +435,13 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_unlisted$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_unlisted(IN p_before datetime(6),
     OUT o_count bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots ended before p_before, and are of a scope that is not in work_scope. Reads only. [body c7bf7f72c450]'
+COMMENT 'How many roots ended before p_before, and are of a scope that is not in work_scope. Reads only. [body 95721bca6f98]'
 BEGIN
     SELECT COUNT(*)
     INTO o_count
     FROM `camunda7`.`ACT_HI_CASEINST` AS i
     LEFT JOIN work_scope AS s ON s.scope = i.`CASE_DEF_ID_`
-    WHERE i.`CLOSE_TIME_` < p_before
+    WHERE i.`CLOSE_TIME_` > 0 AND i.`CLOSE_TIME_` < p_before
       AND i.`STATE_` = 9
       AND s.position IS NULL;
 END$$
@@ -450,17 +450,17 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_due$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_due(IN p_limit bigint,
     IN p_cutoff datetime(6), IN p_undated boolean, OUT o_families bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots are due by work_scope, or with p_undated have no end: up to p_limit. Reads only. [body 150af3cca4b5]'
+COMMENT 'How many roots are due by work_scope, or with p_undated have no end: up to p_limit. Reads only. [body 8b16ad243af7]'
 BEGIN
     IF p_undated THEN
         SELECT COUNT(*) INTO o_families FROM (SELECT 1 FROM work_scope AS s
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`CASE_DEF_ID_` = s.scope WHERE i.`CLOSE_TIME_` IS NULL
-            AND i.`STATE_` = 9 LIMIT p_limit) AS n;
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`CASE_DEF_ID_` = s.scope
+            WHERE (i.`CLOSE_TIME_` IS NULL OR i.`CLOSE_TIME_` <= 0) AND i.`STATE_` = 9 LIMIT p_limit) AS n;
     ELSE
         SELECT COUNT(*) INTO o_families FROM (
             SELECT 1
             FROM work_scope AS s STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`CASE_DEF_ID_` = s.scope
-            WHERE i.`CLOSE_TIME_` < s.cutoff
+            WHERE i.`CLOSE_TIME_` > 0 AND i.`CLOSE_TIME_` < s.cutoff
               AND i.`STATE_` = 9
             LIMIT p_limit) AS n;
     END IF;

@@ -69,13 +69,13 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_members$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_members(IN p_depth integer,
     IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_member with the rows of p_depth, and work_link with their links. p_lock: those that SKIP LOCKED gets, in the order of
-    their keys. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body 20f8aa2f0066]'
+    their keys. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body 3294bd99a911]'
 BEGIN
     IF p_lock THEN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
         SELECT
             i.`ID_`, w.depth, w.upwards, (i.`EVAL_TIME_` IS NOT NULL) IS TRUE,
-                (i.`PROC_INST_ID_` IS NULL AND i.`CASE_INST_ID_` IS NULL) IS TRUE, i.`EVAL_TIME_`,
+                (i.`PROC_INST_ID_` IS NULL AND i.`CASE_INST_ID_` IS NULL) IS TRUE, NULLIF(i.`EVAL_TIME_`, 0),
             IF((i.`PROC_INST_ID_` IS NULL AND i.`CASE_INST_ID_` IS NULL) IS TRUE, COALESCE(s.cutoff, IF(w.upwards, p_above, p_default)),
                 w.cutoff), i.`DEC_DEF_ID_`
         FROM work_seen AS w
@@ -89,7 +89,7 @@ BEGIN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
         SELECT
             i.`ID_`, w.depth, w.upwards, (i.`EVAL_TIME_` IS NOT NULL) IS TRUE,
-                (i.`PROC_INST_ID_` IS NULL AND i.`CASE_INST_ID_` IS NULL) IS TRUE, i.`EVAL_TIME_`,
+                (i.`PROC_INST_ID_` IS NULL AND i.`CASE_INST_ID_` IS NULL) IS TRUE, NULLIF(i.`EVAL_TIME_`, 0),
             IF((i.`PROC_INST_ID_` IS NULL AND i.`CASE_INST_ID_` IS NULL) IS TRUE, COALESCE(s.cutoff, IF(w.upwards, p_above, p_default)),
                 w.cutoff), i.`DEC_DEF_ID_`
         FROM work_seen AS w
@@ -259,13 +259,13 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_undated$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_undated(IN p_scope varchar(255))
     SQL SECURITY DEFINER
-COMMENT 'Writes to work_skip the roots that are final but have no EVAL_TIME_. Reads only. [body f176379febc7]'
+COMMENT 'Writes to work_skip the roots that are final but have no EVAL_TIME_. Reads only. [body 321b86969cdd]'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
     SELECT i.`ID_`, 'UNDATED_MEMBER'
     FROM work_scope AS s
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS i ON i.`DEC_DEF_ID_` = s.scope
-    WHERE i.`EVAL_TIME_` IS NULL
+    WHERE (i.`EVAL_TIME_` IS NULL OR i.`EVAL_TIME_` <= 0)
       AND i.`PROC_INST_ID_` IS NULL
       AND i.`CASE_INST_ID_` IS NULL
       AND i.`EVAL_TIME_` IS NOT NULL
@@ -276,13 +276,13 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_unlisted$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_unlisted(IN p_before datetime(6),
     OUT o_count bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots ended before p_before, and are of a scope that is not in work_scope. Reads only. [body 86260b82fd16]'
+COMMENT 'How many roots ended before p_before, and are of a scope that is not in work_scope. Reads only. [body 4f8a85348887]'
 BEGIN
     SELECT COUNT(*)
     INTO o_count
     FROM `camunda7`.`ACT_HI_DECINST` AS i
     LEFT JOIN work_scope AS s ON s.scope = i.`DEC_DEF_ID_`
-    WHERE i.`EVAL_TIME_` < p_before
+    WHERE i.`EVAL_TIME_` > 0 AND i.`EVAL_TIME_` < p_before
       AND i.`PROC_INST_ID_` IS NULL
       AND i.`CASE_INST_ID_` IS NULL
       AND i.`EVAL_TIME_` IS NOT NULL
@@ -293,17 +293,18 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_due$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_due(IN p_limit bigint,
     IN p_cutoff datetime(6), IN p_undated boolean, OUT o_families bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots are due by work_scope, or with p_undated have no end: up to p_limit. Reads only. [body 0e11848cae09]'
+COMMENT 'How many roots are due by work_scope, or with p_undated have no end: up to p_limit. Reads only. [body 9ab97eafa78c]'
 BEGIN
     IF p_undated THEN
         SELECT COUNT(*) INTO o_families FROM (SELECT 1 FROM work_scope AS s
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS i ON i.`DEC_DEF_ID_` = s.scope WHERE i.`EVAL_TIME_` IS NULL
-            AND i.`PROC_INST_ID_` IS NULL AND i.`CASE_INST_ID_` IS NULL AND i.`EVAL_TIME_` IS NOT NULL LIMIT p_limit) AS n;
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS i ON i.`DEC_DEF_ID_` = s.scope
+            WHERE (i.`EVAL_TIME_` IS NULL OR i.`EVAL_TIME_` <= 0) AND i.`PROC_INST_ID_` IS NULL AND i.`CASE_INST_ID_` IS NULL
+            AND i.`EVAL_TIME_` IS NOT NULL LIMIT p_limit) AS n;
     ELSE
         SELECT COUNT(*) INTO o_families FROM (
             SELECT 1
             FROM work_scope AS s STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS i ON i.`DEC_DEF_ID_` = s.scope
-            WHERE i.`EVAL_TIME_` < s.cutoff
+            WHERE i.`EVAL_TIME_` > 0 AND i.`EVAL_TIME_` < s.cutoff
               AND i.`PROC_INST_ID_` IS NULL
               AND i.`CASE_INST_ID_` IS NULL
               AND i.`EVAL_TIME_` IS NOT NULL

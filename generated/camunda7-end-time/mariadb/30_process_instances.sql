@@ -89,13 +89,13 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_members$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_members(IN p_depth integer,
     IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_member with the rows of p_depth, and work_link with their links. p_lock: those that SKIP LOCKED gets, in the order of
-    their keys. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body 28df698ccd67]'
+    their keys. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body 23986bfd1b93]'
 BEGIN
     IF p_lock THEN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
         SELECT
             i.`ID_`, w.depth, w.upwards, (i.`STATE_` IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')) IS TRUE, true,
-                i.`END_TIME_`,
+                NULLIF(i.`END_TIME_`, 0),
             COALESCE(s.cutoff, IF(w.upwards, p_above, p_default)), i.`PROC_DEF_ID_`
         FROM work_seen AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS i ON i.`ID_` = w.id
@@ -108,7 +108,7 @@ BEGIN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
         SELECT
             i.`ID_`, w.depth, w.upwards, (i.`STATE_` IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')) IS TRUE, true,
-                i.`END_TIME_`,
+                NULLIF(i.`END_TIME_`, 0),
             COALESCE(s.cutoff, IF(w.upwards, p_above, p_default)), i.`PROC_DEF_ID_`
         FROM work_seen AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS i ON i.`ID_` = w.id
@@ -589,13 +589,13 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_undated$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_undated(IN p_scope varchar(255))
     SQL SECURITY DEFINER
-COMMENT 'Writes to work_skip the roots that are final but have no END_TIME_. Reads only. [body 5d7757b33bc3]'
+COMMENT 'Writes to work_skip the roots that are final but have no END_TIME_. Reads only. [body 036d1e0b98a7]'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
     SELECT i.`ID_`, 'UNDATED_MEMBER'
     FROM work_scope AS s
     STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS i ON i.`PROC_DEF_ID_` = s.scope
-    WHERE i.`END_TIME_` IS NULL
+    WHERE (i.`END_TIME_` IS NULL OR i.`END_TIME_` <= 0)
       AND i.`STATE_` IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')
     ORDER BY i.`ID_`;
 END$$
@@ -604,13 +604,13 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_unlisted$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_unlisted(IN p_before datetime(6),
     OUT o_count bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots ended before p_before, and are of a scope that is not in work_scope. Reads only. [body b89a4c14e01f]'
+COMMENT 'How many roots ended before p_before, and are of a scope that is not in work_scope. Reads only. [body f927b8ce09b8]'
 BEGIN
     SELECT COUNT(*)
     INTO o_count
     FROM `camunda7`.`ACT_HI_PROCINST` AS i
     LEFT JOIN work_scope AS s ON s.scope = i.`PROC_DEF_ID_`
-    WHERE i.`END_TIME_` < p_before
+    WHERE i.`END_TIME_` > 0 AND i.`END_TIME_` < p_before
       AND i.`STATE_` IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')
       AND s.position IS NULL;
 END$$
@@ -619,17 +619,18 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_due$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_due(IN p_limit bigint,
     IN p_cutoff datetime(6), IN p_undated boolean, OUT o_families bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots are due by work_scope, or with p_undated have no end: up to p_limit. Reads only. [body 959896d0eac2]'
+COMMENT 'How many roots are due by work_scope, or with p_undated have no end: up to p_limit. Reads only. [body 68e5da4d41da]'
 BEGIN
     IF p_undated THEN
         SELECT COUNT(*) INTO o_families FROM (SELECT 1 FROM work_scope AS s
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS i ON i.`PROC_DEF_ID_` = s.scope WHERE i.`END_TIME_` IS NULL
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS i ON i.`PROC_DEF_ID_` = s.scope
+            WHERE (i.`END_TIME_` IS NULL OR i.`END_TIME_` <= 0)
             AND i.`STATE_` IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED') LIMIT p_limit) AS n;
     ELSE
         SELECT COUNT(*) INTO o_families FROM (
             SELECT 1
             FROM work_scope AS s STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS i ON i.`PROC_DEF_ID_` = s.scope
-            WHERE i.`END_TIME_` < s.cutoff
+            WHERE i.`END_TIME_` > 0 AND i.`END_TIME_` < s.cutoff
               AND i.`STATE_` IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')
             LIMIT p_limit) AS n;
     END IF;

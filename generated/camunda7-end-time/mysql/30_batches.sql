@@ -76,12 +76,12 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_members$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_members(IN p_depth integer, IN p_lock boolean,
     IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that SKIP LOCKED gets, in the order of their keys. p_default, p_above:
-    the cutoff of roots without one of their scope, and of those met from below. [body e9d91fddbd17]'
+    the cutoff of roots without one of their scope, and of those met from below. [body c6bf350e77e6]'
 BEGIN
     IF p_lock THEN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
         SELECT
-            i.`ID_`, w.depth, w.upwards, (i.`END_TIME_` IS NOT NULL) IS TRUE, true, i.`END_TIME_`,
+            i.`ID_`, w.depth, w.upwards, (i.`END_TIME_` IS NOT NULL) IS TRUE, true, NULLIF(i.`END_TIME_`, 0),
             COALESCE(s.cutoff, IF(w.upwards, p_above, p_default)), i.`TYPE_`
         FROM work_seen AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS i ON i.`ID_` = w.id
@@ -93,7 +93,7 @@ BEGIN
     ELSE
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
         SELECT
-            i.`ID_`, w.depth, w.upwards, (i.`END_TIME_` IS NOT NULL) IS TRUE, true, i.`END_TIME_`,
+            i.`ID_`, w.depth, w.upwards, (i.`END_TIME_` IS NOT NULL) IS TRUE, true, NULLIF(i.`END_TIME_`, 0),
             COALESCE(s.cutoff, IF(w.upwards, p_above, p_default)), i.`TYPE_`
         FROM work_seen AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS i ON i.`ID_` = w.id
@@ -302,12 +302,12 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_undated$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_undated(IN p_scope varchar(255))
     SQL SECURITY DEFINER
-COMMENT 'Writes to work_skip the roots that are final but have no END_TIME_. Reads only. [body a5adaf246cc2]'
+COMMENT 'Writes to work_skip the roots that are final but have no END_TIME_. Reads only. [body 0ac95db1a42f]'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
     SELECT i.`ID_`, 'UNDATED_MEMBER'
     FROM `camunda7`.`ACT_HI_BATCH` AS i
-    WHERE i.`END_TIME_` IS NULL
+    WHERE (i.`END_TIME_` IS NULL OR i.`END_TIME_` <= 0)
       AND i.`END_TIME_` IS NOT NULL
       AND (p_scope IS NULL OR i.`TYPE_` IN (SELECT s.scope FROM work_scope AS s WHERE s.scope IS NOT NULL))
     ORDER BY i.`ID_`;
@@ -317,20 +317,20 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_due$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_due(IN p_limit bigint, IN p_cutoff datetime(6),
     IN p_undated boolean, OUT o_families bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots are due by work_scope, or with p_undated have no end: up to p_limit. Reads only. [body ebc5745a77fd]'
+COMMENT 'How many roots are due by work_scope, or with p_undated have no end: up to p_limit. Reads only. [body 1a1ed883b4ae]'
 BEGIN
     DECLARE v_newest  datetime(6);
     DECLARE v_default datetime(6);
     SELECT o.latest, o.others INTO v_newest, v_default FROM work_scope_of AS o;
     IF p_undated THEN
-        SELECT COUNT(*) INTO o_families FROM (SELECT 1 FROM `camunda7`.`ACT_HI_BATCH` AS i WHERE i.`END_TIME_` IS NULL
-            AND i.`END_TIME_` IS NOT NULL LIMIT p_limit) AS n;
+        SELECT COUNT(*) INTO o_families FROM (SELECT 1 FROM `camunda7`.`ACT_HI_BATCH` AS i
+            WHERE (i.`END_TIME_` IS NULL OR i.`END_TIME_` <= 0) AND i.`END_TIME_` IS NOT NULL LIMIT p_limit) AS n;
     ELSE
         SELECT COUNT(*) INTO o_families FROM (
             SELECT 1
             FROM `camunda7`.`ACT_HI_BATCH` AS i
             LEFT JOIN work_scope AS s ON s.scope = i.`TYPE_`
-            WHERE i.`END_TIME_` < v_newest
+            WHERE i.`END_TIME_` > 0 AND i.`END_TIME_` < v_newest
               AND i.`END_TIME_` < COALESCE(s.cutoff, v_default)
               AND i.`END_TIME_` IS NOT NULL
             LIMIT p_limit) AS n;

@@ -47,13 +47,13 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_members$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_members(IN p_depth integer,
     IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that SKIP LOCKED gets, in the order of their keys. p_default, p_above:
-    the cutoff of roots without one of their scope, and of those met from below. [body ca935967d539]'
+    the cutoff of roots without one of their scope, and of those met from below. [body d300ca4d9649]'
 BEGIN
     IF p_lock THEN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff)
         SELECT
             i.`ID_`, w.depth, w.upwards, (i.`TIMESTAMP_` IS NOT NULL) IS TRUE,
-                (i.`JOB_DEF_TYPE_` = 'history-cleanup' AND i.`PROCESS_INSTANCE_ID_` IS NULL) IS TRUE, i.`TIMESTAMP_`,
+                (i.`JOB_DEF_TYPE_` = 'history-cleanup' AND i.`PROCESS_INSTANCE_ID_` IS NULL) IS TRUE, NULLIF(i.`TIMESTAMP_`, 0),
             IF((i.`JOB_DEF_TYPE_` = 'history-cleanup' AND i.`PROCESS_INSTANCE_ID_` IS NULL) IS TRUE, IF(w.upwards, p_above, p_default),
                 w.cutoff)
         FROM work_seen AS w
@@ -66,7 +66,7 @@ BEGIN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff)
         SELECT
             i.`ID_`, w.depth, w.upwards, (i.`TIMESTAMP_` IS NOT NULL) IS TRUE,
-                (i.`JOB_DEF_TYPE_` = 'history-cleanup' AND i.`PROCESS_INSTANCE_ID_` IS NULL) IS TRUE, i.`TIMESTAMP_`,
+                (i.`JOB_DEF_TYPE_` = 'history-cleanup' AND i.`PROCESS_INSTANCE_ID_` IS NULL) IS TRUE, NULLIF(i.`TIMESTAMP_`, 0),
             IF((i.`JOB_DEF_TYPE_` = 'history-cleanup' AND i.`PROCESS_INSTANCE_ID_` IS NULL) IS TRUE, IF(w.upwards, p_above, p_default),
                 w.cutoff)
         FROM work_seen AS w
@@ -160,12 +160,12 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_undated$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_undated(IN p_scope varchar(255))
     SQL SECURITY DEFINER
-COMMENT 'Writes to work_skip the roots that are final but have no TIMESTAMP_. Reads only. [body 63ed38a4288f]'
+COMMENT 'Writes to work_skip the roots that are final but have no TIMESTAMP_. Reads only. [body fb73602e2180]'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
     SELECT i.`ID_`, 'UNDATED_MEMBER'
     FROM `camunda7`.`ACT_HI_JOB_LOG` AS i
-    WHERE i.`TIMESTAMP_` IS NULL
+    WHERE (i.`TIMESTAMP_` IS NULL OR i.`TIMESTAMP_` <= 0)
       AND i.`JOB_DEF_TYPE_` = 'history-cleanup'
       AND i.`PROCESS_INSTANCE_ID_` IS NULL
       AND i.`TIMESTAMP_` IS NOT NULL
@@ -176,17 +176,17 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_due$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_due(IN p_limit bigint,
     IN p_cutoff datetime(6), IN p_undated boolean, OUT o_families bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots are due by p_cutoff, or with p_undated have no end: up to p_limit. Reads only. [body 2c6a1c2cc2a6]'
+COMMENT 'How many roots are due by p_cutoff, or with p_undated have no end: up to p_limit. Reads only. [body 3c369240ea52]'
 BEGIN
     IF p_undated THEN
-        SELECT COUNT(*) INTO o_families FROM (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS i WHERE i.`TIMESTAMP_` IS NULL
-            AND i.`JOB_DEF_TYPE_` = 'history-cleanup' AND i.`PROCESS_INSTANCE_ID_` IS NULL
-            AND i.`TIMESTAMP_` IS NOT NULL LIMIT p_limit) AS n;
+        SELECT COUNT(*) INTO o_families FROM (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS i
+            WHERE (i.`TIMESTAMP_` IS NULL OR i.`TIMESTAMP_` <= 0) AND i.`JOB_DEF_TYPE_` = 'history-cleanup'
+            AND i.`PROCESS_INSTANCE_ID_` IS NULL AND i.`TIMESTAMP_` IS NOT NULL LIMIT p_limit) AS n;
     ELSE
         SELECT COUNT(*) INTO o_families FROM (
             SELECT 1
             FROM `camunda7`.`ACT_HI_JOB_LOG` AS i
-            WHERE i.`TIMESTAMP_` < p_cutoff
+            WHERE i.`TIMESTAMP_` > 0 AND i.`TIMESTAMP_` < p_cutoff
               AND i.`JOB_DEF_TYPE_` = 'history-cleanup'
               AND i.`PROCESS_INSTANCE_ID_` IS NULL
               AND i.`TIMESTAMP_` IS NOT NULL

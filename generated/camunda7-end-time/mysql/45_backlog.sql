@@ -76,7 +76,7 @@ SELECT 'process_instances' AS rule, COUNT(*) AS families,
         SELECT (
             SELECT i.`END_TIME_` FROM `camunda7`.`ACT_HI_PROCINST` AS i
             WHERE i.`PROC_DEF_ID_` = s.scope
-              AND i.`END_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(s.seconds, 86400) + 3600 SECOND
+              AND i.`END_TIME_` > 0 AND i.`END_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(s.seconds, 86400) + 3600 SECOND
               AND i.`STATE_` IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')
             ORDER BY i.`END_TIME_` LIMIT 1
         ) AS ended
@@ -85,7 +85,7 @@ SELECT 'process_instances' AS rule, COUNT(*) AS families,
 ), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
     SELECT i.`END_TIME_` AS ended FROM s STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS i ON i.`PROC_DEF_ID_` = s.scope
-    WHERE s.place = 1 AND i.`END_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(s.seconds, 86400) + 3600 SECOND
+    WHERE s.place = 1 AND i.`END_TIME_` > 0 AND i.`END_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(s.seconds, 86400) + 3600 SECOND
       AND i.`STATE_` IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')
     LIMIT 10000
 ) AS n
@@ -113,7 +113,7 @@ SELECT 'case_instances' AS rule, COUNT(*) AS families,
         SELECT (
             SELECT i.`CLOSE_TIME_` FROM `camunda7`.`ACT_HI_CASEINST` AS i
             WHERE i.`CASE_DEF_ID_` = s.scope
-              AND i.`CLOSE_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(s.seconds, 86400) + 3600 SECOND
+              AND i.`CLOSE_TIME_` > 0 AND i.`CLOSE_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(s.seconds, 86400) + 3600 SECOND
               AND i.`STATE_` = 9
             ORDER BY i.`CLOSE_TIME_` LIMIT 1
         ) AS ended
@@ -122,7 +122,7 @@ SELECT 'case_instances' AS rule, COUNT(*) AS families,
 ), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
     SELECT i.`CLOSE_TIME_` AS ended FROM s STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`CASE_DEF_ID_` = s.scope
-    WHERE s.place = 1 AND i.`CLOSE_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(s.seconds, 86400) + 3600 SECOND
+    WHERE s.place = 1 AND i.`CLOSE_TIME_` > 0 AND i.`CLOSE_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(s.seconds, 86400) + 3600 SECOND
       AND i.`STATE_` = 9
     LIMIT 10000
 ) AS n
@@ -150,7 +150,7 @@ SELECT 'decisions' AS rule, COUNT(*) AS families,
         SELECT (
             SELECT i.`EVAL_TIME_` FROM `camunda7`.`ACT_HI_DECINST` AS i
             WHERE i.`DEC_DEF_ID_` = s.scope
-              AND i.`EVAL_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(s.seconds, 86400) + 3600 SECOND
+              AND i.`EVAL_TIME_` > 0 AND i.`EVAL_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(s.seconds, 86400) + 3600 SECOND
               AND i.`PROC_INST_ID_` IS NULL
               AND i.`CASE_INST_ID_` IS NULL
               AND i.`EVAL_TIME_` IS NOT NULL
@@ -161,7 +161,7 @@ SELECT 'decisions' AS rule, COUNT(*) AS families,
 ), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
     SELECT i.`EVAL_TIME_` AS ended FROM s STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS i ON i.`DEC_DEF_ID_` = s.scope
-    WHERE s.place = 1 AND i.`EVAL_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(s.seconds, 86400) + 3600 SECOND
+    WHERE s.place = 1 AND i.`EVAL_TIME_` > 0 AND i.`EVAL_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(s.seconds, 86400) + 3600 SECOND
       AND i.`PROC_INST_ID_` IS NULL
       AND i.`CASE_INST_ID_` IS NULL
       AND i.`EVAL_TIME_` IS NOT NULL
@@ -191,7 +191,7 @@ SELECT 'batches' AS rule, COUNT(*) AS families,
     COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
     SELECT i.`END_TIME_` AS ended FROM `camunda7`.`ACT_HI_BATCH` AS i LEFT JOIN s ON s.scope = i.`TYPE_` AND s.place = 1
-    WHERE i.`END_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(86400, 86400) + 3600 SECOND
+    WHERE i.`END_TIME_` > 0 AND i.`END_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(86400, 86400) + 3600 SECOND
       AND i.`END_TIME_` < IF(s.scope IS NULL, UTC_TIMESTAMP(6) - INTERVAL GREATEST(7776000, 86400) + 3600 SECOND,
           UTC_TIMESTAMP(6) - INTERVAL GREATEST(s.seconds, 86400) + 3600 SECOND)
       AND i.`END_TIME_` IS NOT NULL
@@ -203,7 +203,7 @@ SELECT 'cleanup_log' AS rule, COUNT(*) AS families,
     COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
     SELECT i.`TIMESTAMP_` AS ended FROM `camunda7`.`ACT_HI_JOB_LOG` AS i
-    WHERE i.`TIMESTAMP_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(432000, 86400) + 3600 SECOND
+    WHERE i.`TIMESTAMP_` > 0 AND i.`TIMESTAMP_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(432000, 86400) + 3600 SECOND
       AND i.`JOB_DEF_TYPE_` = 'history-cleanup'
       AND i.`PROCESS_INSTANCE_ID_` IS NULL
       AND i.`TIMESTAMP_` IS NOT NULL
@@ -214,7 +214,7 @@ SELECT 'task_metrics' AS rule, COUNT(*) AS families,
     COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
     SELECT i.`TIMESTAMP_` AS ended FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS i
-    WHERE i.`TIMESTAMP_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(47520000, 31968000) + 86400 SECOND
+    WHERE i.`TIMESTAMP_` > 0 AND i.`TIMESTAMP_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(47520000, 31968000) + 86400 SECOND
       AND true
     ORDER BY i.`TIMESTAMP_` LIMIT 10000
 ) AS n;

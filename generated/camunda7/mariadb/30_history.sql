@@ -202,12 +202,12 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.history_rows$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_rows(IN p_what varchar(10), IN p_from datetime(6),
     IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_row: named, the roots in work_target; undated, families without a REMOVAL_TIME_ though they have ended; families, those
-    of a window; roots, the first p_limit of a window; window, those of them that are deleted. Reads only. [body 9037eeb94f27]'
+    of a window; roots, the first p_limit of a window; window, those of them that are deleted. Reads only. [body 89e52858e6b1]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
         INSERT INTO work_row (id, due)
-        SELECT t.`ID_`, t.`REMOVAL_TIME_`
+        SELECT t.`ID_`, NULLIF(t.`REMOVAL_TIME_`, 0)
         FROM work_target AS c
         STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t ON t.`ID_` = c.id
         WHERE COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) = t.`ID_`;
@@ -215,10 +215,10 @@ BEGIN
         INSERT IGNORE INTO work_row (id)
         SELECT COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`)
         FROM `camunda7`.`ACT_HI_PROCINST` AS r
-        WHERE r.`REMOVAL_TIME_` IS NULL
+        WHERE (r.`REMOVAL_TIME_` IS NULL OR r.`REMOVAL_TIME_` <= 0)
           AND (COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) = r.`ID_` OR NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
               WHERE f.`ID_` = COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
-          AND r.`END_TIME_` IS NOT NULL;
+          AND r.`END_TIME_` > 0;
     WHEN 'families' THEN
         INSERT IGNORE INTO work_row (id)
         SELECT COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`)
@@ -255,7 +255,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_count$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_count(IN p_from datetime(6), IN p_to datetime(6),
     IN p_limit bigint, OUT o_rows bigint) SQL SECURITY DEFINER
-COMMENT 'The roots of ACT_HI_PROCINST in a window, else the rows without REMOVAL_TIME_, up to p_limit. Reads only. [body 02f27178a881]'
+COMMENT 'The roots of ACT_HI_PROCINST in a window, else the rows without REMOVAL_TIME_, up to p_limit. Reads only. [body 3ffefe03d8a4]'
 BEGIN
     IF p_from IS NULL THEN
         SELECT COUNT(*)
@@ -263,10 +263,10 @@ BEGIN
         FROM (
             SELECT r.`REMOVAL_TIME_`
             FROM `camunda7`.`ACT_HI_PROCINST` AS r
-        WHERE r.`REMOVAL_TIME_` IS NULL
+        WHERE (r.`REMOVAL_TIME_` IS NULL OR r.`REMOVAL_TIME_` <= 0)
           AND (COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) = r.`ID_` OR NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
               WHERE f.`ID_` = COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
-          AND r.`END_TIME_` IS NOT NULL
+          AND r.`END_TIME_` > 0
             LIMIT p_limit
         ) AS x;
     ELSE
@@ -291,7 +291,7 @@ CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_kee
     IN p_as_of datetime(6), IN p_lock boolean, IN p_dry boolean) SQL SECURITY DEFINER
 COMMENT 'Fills work_keep with what is kept of the window from p_from to p_to, and work_skip with the reasons. p_lock: locks the rows of
     ACT_HI_PROCINST in it first; a family that another session holds is kept. p_dry: what goes in earlier batches is still
-    there. [body 3a26d9effd64]'
+    there. [body 926bffb61205]'
 BEGIN
     DECLARE v_least datetime(6) DEFAULT p_as_of - INTERVAL 90000 SECOND;
 
@@ -300,7 +300,7 @@ BEGIN
         INSERT INTO work_root (id, family, fault)
         SELECT
             r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`),
-            CASE WHEN r.`END_TIME_` IS NULL THEN 2 WHEN r.`END_TIME_` >= v_least THEN 3 ELSE 9 END
+            CASE WHEN NULLIF(r.`END_TIME_`, 0) IS NULL THEN 2 WHEN r.`END_TIME_` >= v_least THEN 3 ELSE 9 END
         FROM `camunda7`.`ACT_HI_PROCINST` AS r
         WHERE r.`REMOVAL_TIME_` >= p_from
           AND r.`REMOVAL_TIME_` < p_to
@@ -322,7 +322,7 @@ BEGIN
         INSERT INTO work_root (id, family, fault)
         SELECT
             r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`),
-            CASE WHEN r.`END_TIME_` IS NULL THEN 2 WHEN r.`END_TIME_` >= v_least THEN 3 ELSE 9 END
+            CASE WHEN NULLIF(r.`END_TIME_`, 0) IS NULL THEN 2 WHEN r.`END_TIME_` >= v_least THEN 3 ELSE 9 END
         FROM `camunda7`.`ACT_HI_PROCINST` AS r
         WHERE r.`REMOVAL_TIME_` >= p_from
           AND r.`REMOVAL_TIME_` < p_to
@@ -1664,7 +1664,7 @@ CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_jud
     IN p_lock boolean) SQL SECURITY DEFINER
 COMMENT 'Fills work_root with the rows of the families of work_next and what keeps them, work_keep and work_tied with what is kept. p_lock:
     locks their rows of ACT_HI_PROCINST first; a family that another session holds is kept. No p_cutoff: a purge waits for these rows, and
-    neither time nor retention matter. [body 1b4778462127]'
+    neither time nor retention matter. [body b2d5ee1bf26f]'
 BEGIN
     DECLARE v_least datetime(6) DEFAULT p_as_of - INTERVAL 90000 SECOND;
     DECLARE v_rows  bigint;
@@ -1679,8 +1679,8 @@ BEGIN
             r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`),
             CASE
                 WHEN COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) = r.`ID_` AND p_cutoff IS NOT NULL
-                    AND (r.`REMOVAL_TIME_` < p_cutoff) IS NOT TRUE THEN 0
-                ELSE CASE WHEN r.`END_TIME_` IS NULL THEN 2 WHEN r.`END_TIME_` >= v_least THEN 3 ELSE 9 END
+                    AND (NULLIF(r.`REMOVAL_TIME_`, 0) < p_cutoff) IS NOT TRUE THEN 0
+                ELSE CASE WHEN NULLIF(r.`END_TIME_`, 0) IS NULL THEN 2 WHEN r.`END_TIME_` >= v_least THEN 3 ELSE 9 END
             END
         FROM work_next AS n
         STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ROOT_PROC_INST_ID_` = n.id
@@ -1697,8 +1697,8 @@ BEGIN
             r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`),
             CASE
                 WHEN COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) = r.`ID_` AND p_cutoff IS NOT NULL
-                    AND (r.`REMOVAL_TIME_` < p_cutoff) IS NOT TRUE THEN 0
-                ELSE CASE WHEN r.`END_TIME_` IS NULL THEN 2 WHEN r.`END_TIME_` >= v_least THEN 3 ELSE 9 END
+                    AND (NULLIF(r.`REMOVAL_TIME_`, 0) < p_cutoff) IS NOT TRUE THEN 0
+                ELSE CASE WHEN NULLIF(r.`END_TIME_`, 0) IS NULL THEN 2 WHEN r.`END_TIME_` >= v_least THEN 3 ELSE 9 END
             END
         FROM work_next AS n
         STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ROOT_PROC_INST_ID_` = n.id;
@@ -1712,8 +1712,8 @@ BEGIN
             r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`),
             CASE
                 WHEN COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) = r.`ID_` AND p_cutoff IS NOT NULL
-                    AND (r.`REMOVAL_TIME_` < p_cutoff) IS NOT TRUE THEN 0
-                ELSE CASE WHEN r.`END_TIME_` IS NULL THEN 2 WHEN r.`END_TIME_` >= v_least THEN 3 ELSE 9 END
+                    AND (NULLIF(r.`REMOVAL_TIME_`, 0) < p_cutoff) IS NOT TRUE THEN 0
+                ELSE CASE WHEN NULLIF(r.`END_TIME_`, 0) IS NULL THEN 2 WHEN r.`END_TIME_` >= v_least THEN 3 ELSE 9 END
             END
         FROM work_next AS n
         STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = n.id
@@ -1730,8 +1730,8 @@ BEGIN
             r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`),
             CASE
                 WHEN COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) = r.`ID_` AND p_cutoff IS NOT NULL
-                    AND (r.`REMOVAL_TIME_` < p_cutoff) IS NOT TRUE THEN 0
-                ELSE CASE WHEN r.`END_TIME_` IS NULL THEN 2 WHEN r.`END_TIME_` >= v_least THEN 3 ELSE 9 END
+                    AND (NULLIF(r.`REMOVAL_TIME_`, 0) < p_cutoff) IS NOT TRUE THEN 0
+                ELSE CASE WHEN NULLIF(r.`END_TIME_`, 0) IS NULL THEN 2 WHEN r.`END_TIME_` >= v_least THEN 3 ELSE 9 END
             END
         FROM work_next AS n
         STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = n.id;

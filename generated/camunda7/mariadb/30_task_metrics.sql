@@ -36,14 +36,15 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.task_metrics_rows$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.task_metrics_rows(IN p_what varchar(10), IN p_from datetime(6),
     IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_row: named, rows in work_target; undated, those without a TIMESTAMP_; held, those of a window that are in work_keep;
-    window, the first p_limit that are not. Reads only. [body 8a18893c17ac]'
+    window, the first p_limit that are not. Reads only. [body adb2dcf70c99]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
-        INSERT INTO work_row (id, due) SELECT t.`ID_`, t.`TIMESTAMP_` FROM work_target AS c
+        INSERT INTO work_row (id, due) SELECT t.`ID_`, NULLIF(t.`TIMESTAMP_`, 0) FROM work_target AS c
             STRAIGHT_JOIN `camunda7`.`ACT_RU_TASK_METER_LOG` AS t ON t.`ID_` = c.id;
     WHEN 'undated' THEN
-        INSERT INTO work_row (id) SELECT t.`ID_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t WHERE t.`TIMESTAMP_` IS NULL;
+        INSERT INTO work_row (id) SELECT t.`ID_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
+            WHERE (t.`TIMESTAMP_` IS NULL OR t.`TIMESTAMP_` <= 0);
     WHEN 'held' THEN
         INSERT INTO work_row (id) SELECT t.`ID_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
             STRAIGHT_JOIN work_keep AS k1 ON k1.id = t.`ID_` WHERE t.`TIMESTAMP_` >= p_from AND t.`TIMESTAMP_` < p_to;
@@ -58,7 +59,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.task_metrics_count$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.task_metrics_count(IN p_from datetime(6), IN p_to datetime(6),
     IN p_limit bigint, OUT o_rows bigint) SQL SECURITY DEFINER
-COMMENT 'The rows of ACT_RU_TASK_METER_LOG in a window, else those without TIMESTAMP_, up to p_limit. Reads only. [body f877e6183c13]'
+COMMENT 'The rows of ACT_RU_TASK_METER_LOG in a window, else those without TIMESTAMP_, up to p_limit. Reads only. [body e54ad85d5ac8]'
 BEGIN
     IF p_from IS NOT NULL THEN
         SELECT COUNT(*)
@@ -71,7 +72,8 @@ BEGIN
         SELECT COUNT(*)
         INTO o_rows
         FROM (
-            SELECT t.`TIMESTAMP_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t WHERE t.`TIMESTAMP_` IS NULL LIMIT p_limit
+            SELECT t.`TIMESTAMP_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
+                WHERE (t.`TIMESTAMP_` IS NULL OR t.`TIMESTAMP_` <= 0) LIMIT p_limit
         ) AS x;
     END IF;
 END$$

@@ -49,7 +49,7 @@ SELECT 'process_instances' AS rule, COUNT(*) AS families,
         SELECT (
             SELECT i.`end_time` FROM `dolphinscheduler`.`t_ds_process_instance` AS i
             WHERE i.`project_code` = s.scope
-              AND i.`end_time` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(s.seconds, 604800) + 86400 SECOND
+              AND i.`end_time` > 0 AND i.`end_time` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(s.seconds, 604800) + 86400 SECOND
               AND i.`is_sub_process` = 0
               AND i.`state` IN (3, 5, 6, 7)
             ORDER BY i.`end_time` LIMIT 1
@@ -59,7 +59,7 @@ SELECT 'process_instances' AS rule, COUNT(*) AS families,
 ), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
     SELECT i.`end_time` AS ended FROM s STRAIGHT_JOIN `dolphinscheduler`.`t_ds_process_instance` AS i ON i.`project_code` = s.scope
-    WHERE s.place = 1 AND i.`end_time` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(s.seconds, 604800) + 86400 SECOND
+    WHERE s.place = 1 AND i.`end_time` > 0 AND i.`end_time` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(s.seconds, 604800) + 86400 SECOND
       AND i.`is_sub_process` = 0
       AND i.`state` IN (3, 5, 6, 7)
     LIMIT 10000

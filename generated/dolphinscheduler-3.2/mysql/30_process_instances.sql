@@ -56,12 +56,12 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_members$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_members(IN p_depth integer,
     IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_member with the rows of p_depth, and work_link with their links. p_lock: those that SKIP LOCKED gets, in the order of
-    their keys. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body 9c6e6772565c]'
+    their keys. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body 67ebcea9d6e5]'
 BEGIN
     IF p_lock THEN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
         SELECT
-            i.`id`, w.depth, w.upwards, (i.`state` IN (3, 5, 6, 7)) IS TRUE, (i.`is_sub_process` = 0) IS TRUE, i.`end_time`,
+            i.`id`, w.depth, w.upwards, (i.`state` IN (3, 5, 6, 7)) IS TRUE, (i.`is_sub_process` = 0) IS TRUE, NULLIF(i.`end_time`, 0),
             IF((i.`is_sub_process` = 0) IS TRUE, COALESCE(s.cutoff, IF(w.upwards, p_above, p_default)), w.cutoff), i.`project_code`
         FROM work_seen AS w
         STRAIGHT_JOIN `dolphinscheduler`.`t_ds_process_instance` AS i ON i.`id` = w.id
@@ -73,7 +73,7 @@ BEGIN
     ELSE
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
         SELECT
-            i.`id`, w.depth, w.upwards, (i.`state` IN (3, 5, 6, 7)) IS TRUE, (i.`is_sub_process` = 0) IS TRUE, i.`end_time`,
+            i.`id`, w.depth, w.upwards, (i.`state` IN (3, 5, 6, 7)) IS TRUE, (i.`is_sub_process` = 0) IS TRUE, NULLIF(i.`end_time`, 0),
             IF((i.`is_sub_process` = 0) IS TRUE, COALESCE(s.cutoff, IF(w.upwards, p_above, p_default)), w.cutoff), i.`project_code`
         FROM work_seen AS w
         STRAIGHT_JOIN `dolphinscheduler`.`t_ds_process_instance` AS i ON i.`id` = w.id
@@ -312,13 +312,13 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_undated$$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_undated(IN p_scope varchar(255))
     SQL SECURITY DEFINER
-COMMENT 'Writes to work_skip the roots that are final but have no end_time. Reads only. [body 1df4873bbd83]'
+COMMENT 'Writes to work_skip the roots that are final but have no end_time. Reads only. [body 5e224a88e163]'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
     SELECT i.`id`, 'UNDATED_MEMBER'
     FROM work_scope AS s
     STRAIGHT_JOIN `dolphinscheduler`.`t_ds_process_instance` AS i ON i.`project_code` = s.scope
-    WHERE i.`end_time` IS NULL
+    WHERE (i.`end_time` IS NULL OR i.`end_time` <= 0)
       AND i.`is_sub_process` = 0
       AND i.`state` IN (3, 5, 6, 7)
     ORDER BY i.`id`;
@@ -328,13 +328,13 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_unlisted$$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_unlisted(IN p_before datetime(6),
     OUT o_count bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots ended before p_before, and are of a scope that is not in work_scope. Reads only. [body c879b47ba4d0]'
+COMMENT 'How many roots ended before p_before, and are of a scope that is not in work_scope. Reads only. [body 931985dff2b7]'
 BEGIN
     SELECT COUNT(*)
     INTO o_count
     FROM `dolphinscheduler`.`t_ds_process_instance` AS i
     LEFT JOIN work_scope AS s ON s.scope = i.`project_code`
-    WHERE i.`end_time` < p_before
+    WHERE i.`end_time` > 0 AND i.`end_time` < p_before
       AND i.`is_sub_process` = 0
       AND i.`state` IN (3, 5, 6, 7)
       AND s.position IS NULL;
@@ -344,17 +344,17 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_due$$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_due(IN p_limit bigint,
     IN p_cutoff datetime(6), IN p_undated boolean, OUT o_families bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots are due by work_scope, or with p_undated have no end: up to p_limit. Reads only. [body 6f78e918df89]'
+COMMENT 'How many roots are due by work_scope, or with p_undated have no end: up to p_limit. Reads only. [body 65614fc75d91]'
 BEGIN
     IF p_undated THEN
         SELECT COUNT(*) INTO o_families FROM (SELECT 1 FROM work_scope AS s
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_process_instance` AS i ON i.`project_code` = s.scope WHERE i.`end_time` IS NULL
-            AND i.`is_sub_process` = 0 AND i.`state` IN (3, 5, 6, 7) LIMIT p_limit) AS n;
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_process_instance` AS i ON i.`project_code` = s.scope
+            WHERE (i.`end_time` IS NULL OR i.`end_time` <= 0) AND i.`is_sub_process` = 0 AND i.`state` IN (3, 5, 6, 7) LIMIT p_limit) AS n;
     ELSE
         SELECT COUNT(*) INTO o_families FROM (
             SELECT 1
             FROM work_scope AS s STRAIGHT_JOIN `dolphinscheduler`.`t_ds_process_instance` AS i ON i.`project_code` = s.scope
-            WHERE i.`end_time` < s.cutoff
+            WHERE i.`end_time` > 0 AND i.`end_time` < s.cutoff
               AND i.`is_sub_process` = 0
               AND i.`state` IN (3, 5, 6, 7)
             LIMIT p_limit) AS n;

@@ -56,12 +56,12 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_members$$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_members(IN p_depth integer,
     IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_member with the rows of p_depth, and work_link with their links. p_lock: those that SKIP LOCKED gets, in the order of
-    their keys. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body 4ab289bb684c]'
+    their keys. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body 3eed43f11493]'
 BEGIN
     IF p_lock THEN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
         SELECT
-            i.`id`, w.depth, w.upwards, (i.`state` IN (3, 5, 6, 7)) IS TRUE, (i.`is_sub_workflow` = 0) IS TRUE, i.`end_time`,
+            i.`id`, w.depth, w.upwards, (i.`state` IN (3, 5, 6, 7)) IS TRUE, (i.`is_sub_workflow` = 0) IS TRUE, NULLIF(i.`end_time`, 0),
             IF((i.`is_sub_workflow` = 0) IS TRUE, COALESCE(s.cutoff, IF(w.upwards, p_above, p_default)), w.cutoff), i.`project_code`
         FROM work_seen AS w
         STRAIGHT_JOIN `dolphinscheduler`.`t_ds_workflow_instance` AS i ON i.`id` = w.id
@@ -73,7 +73,7 @@ BEGIN
     ELSE
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
         SELECT
-            i.`id`, w.depth, w.upwards, (i.`state` IN (3, 5, 6, 7)) IS TRUE, (i.`is_sub_workflow` = 0) IS TRUE, i.`end_time`,
+            i.`id`, w.depth, w.upwards, (i.`state` IN (3, 5, 6, 7)) IS TRUE, (i.`is_sub_workflow` = 0) IS TRUE, NULLIF(i.`end_time`, 0),
             IF((i.`is_sub_workflow` = 0) IS TRUE, COALESCE(s.cutoff, IF(w.upwards, p_above, p_default)), w.cutoff), i.`project_code`
         FROM work_seen AS w
         STRAIGHT_JOIN `dolphinscheduler`.`t_ds_workflow_instance` AS i ON i.`id` = w.id
@@ -303,13 +303,13 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_undated$$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_undated(IN p_scope varchar(255))
     SQL SECURITY DEFINER
-COMMENT 'Writes to work_skip the roots that are final but have no end_time. Reads only. [body 1f0b371fa4d7]'
+COMMENT 'Writes to work_skip the roots that are final but have no end_time. Reads only. [body 39cbc65cc769]'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
     SELECT i.`id`, 'UNDATED_MEMBER'
     FROM work_scope AS s
     STRAIGHT_JOIN `dolphinscheduler`.`t_ds_workflow_instance` AS i ON i.`project_code` = s.scope
-    WHERE i.`end_time` IS NULL
+    WHERE (i.`end_time` IS NULL OR i.`end_time` <= 0)
       AND i.`is_sub_workflow` = 0
       AND i.`state` IN (3, 5, 6, 7)
     ORDER BY i.`id`;
@@ -319,13 +319,13 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_unlisted$$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_unlisted(IN p_before datetime(6),
     OUT o_count bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots ended before p_before, and are of a scope that is not in work_scope. Reads only. [body 67d6f646dafd]'
+COMMENT 'How many roots ended before p_before, and are of a scope that is not in work_scope. Reads only. [body 765b0cfff8af]'
 BEGIN
     SELECT COUNT(*)
     INTO o_count
     FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i
     LEFT JOIN work_scope AS s ON s.scope = i.`project_code`
-    WHERE i.`end_time` < p_before
+    WHERE i.`end_time` > 0 AND i.`end_time` < p_before
       AND i.`is_sub_workflow` = 0
       AND i.`state` IN (3, 5, 6, 7)
       AND s.position IS NULL;
@@ -335,17 +335,17 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_due$$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_due(IN p_limit bigint,
     IN p_cutoff datetime(6), IN p_undated boolean, OUT o_families bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots are due by work_scope, or with p_undated have no end: up to p_limit. Reads only. [body a371a40c8914]'
+COMMENT 'How many roots are due by work_scope, or with p_undated have no end: up to p_limit. Reads only. [body e90e49b182e9]'
 BEGIN
     IF p_undated THEN
         SELECT COUNT(*) INTO o_families FROM (SELECT 1 FROM work_scope AS s
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_workflow_instance` AS i ON i.`project_code` = s.scope WHERE i.`end_time` IS NULL
-            AND i.`is_sub_workflow` = 0 AND i.`state` IN (3, 5, 6, 7) LIMIT p_limit) AS n;
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_workflow_instance` AS i ON i.`project_code` = s.scope
+            WHERE (i.`end_time` IS NULL OR i.`end_time` <= 0) AND i.`is_sub_workflow` = 0 AND i.`state` IN (3, 5, 6, 7) LIMIT p_limit) AS n;
     ELSE
         SELECT COUNT(*) INTO o_families FROM (
             SELECT 1
             FROM work_scope AS s STRAIGHT_JOIN `dolphinscheduler`.`t_ds_workflow_instance` AS i ON i.`project_code` = s.scope
-            WHERE i.`end_time` < s.cutoff
+            WHERE i.`end_time` > 0 AND i.`end_time` < s.cutoff
               AND i.`is_sub_workflow` = 0
               AND i.`state` IN (3, 5, 6, 7)
             LIMIT p_limit) AS n;

@@ -21,6 +21,7 @@ pub(super) fn view(
         .map(|key| (key.name.as_str(), key.column.as_str()))
         .collect();
     let mut times = Vec::new();
+    let mut dated = Vec::new();
     let mut hexed: Vec<String> = Vec::new();
     hexed.extend(
         keys.iter()
@@ -32,6 +33,9 @@ pub(super) fn view(
             columns.push((&place.name, &place.column));
             if place.is == Kind::Bytea {
                 hexed.push(place.name.clone());
+            }
+            if matches!(place.is, Kind::Timestamp | Kind::Timestamptz) {
+                dated.push(place.name.clone());
             }
             if place.kind == Dialect::Mysql.kind(Kind::Timestamp) {
                 times.push(place.name.clone());
@@ -67,7 +71,14 @@ pub(super) fn view(
     MysqlView {
         read: taken,
         read_times: times,
-        read_values: list(&|_, column| format!("t.{column}")),
+        // A row that is named may have a zero date.
+        read_values: list(&|name, column| {
+            if dated.iter().any(|time: &String| time == name) {
+                format!("NULLIF(t.{column}, 0)")
+            } else {
+                format!("t.{column}")
+            }
+        }),
         read_names: list(&|name, _| name.to_owned()),
         read_of_r: list(&|name, _| format!("r.{name}")),
         place_of_b: list(&|name, _| {

@@ -3,7 +3,7 @@
 use super::views::{KeyView, RankedView};
 use crate::dialect::Dialect;
 use crate::graph::{Column, Graph, Kind, Literal, Need, Rule, Single, Table};
-use crate::render::names::{control_name, local, present, table_name};
+use crate::render::names::{control_name, local, present, says, table_name};
 use crate::render::raw;
 
 /// Where a text is written for both MySQL and MariaDB.
@@ -99,11 +99,7 @@ pub(super) fn goes(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
             if dialect == Dialect::Postgres {
                 same.push(format!("{} > {}", of("n"), of("t")));
             }
-            same.extend(
-                order
-                    .iter()
-                    .map(|column| format!("n.{} IS NOT NULL", ident(column))),
-            );
+            same.extend(order.iter().map(|column| says("n", column, dialect)));
             same.extend(
                 rule.candidates
                     .iter()
@@ -116,7 +112,7 @@ pub(super) fn goes(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
             let placed: String = order
                 .iter()
                 .skip(1)
-                .map(|column| format!("t.{} IS NOT NULL", ident(column)))
+                .map(|column| says("t", column, dialect))
                 .chain(placed(single, dialect))
                 .map(|each| format!("{each} AND "))
                 .collect();

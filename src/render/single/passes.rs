@@ -4,7 +4,9 @@ use super::parts::{cutoff_now, goes, is_unique, now, oldest, placed, ranked};
 use super::views::{PassView, PlaceView};
 use crate::dialect::Dialect;
 use crate::graph::{Column, Epoch, Graph, Kind, Rule, Single};
-use crate::render::names::{control_name, escaped, key_spelled_out, least_key, time_of};
+use crate::render::names::{
+    control_name, dated, escaped, key_spelled_out, least_key, says, time_of,
+};
 
 /// The ways through the table: two where rows without an expiry have a fallback.
 pub(super) fn passes(
@@ -68,7 +70,7 @@ fn expired(graph: &Graph, rule: &Rule, dialect: Dialect) -> Way {
             counts.into_iter().chain([before]).collect()
         }
         None if is_number(rule) => vec![format!("{time} < {instant}")],
-        None => before_but_dated(&time, instant, dialect),
+        None => past(&time, instant, dialect),
     };
     let due = before("v_now");
     let name = escaped(dialect, &rule.end_time.name);
@@ -97,11 +99,10 @@ fn fallen_back(rule: &Rule, fallback: &Column, cutoff: &str, dialect: Dialect) -
     let none = format!("t.{} IS NULL", dialect.ident(&rule.end_time.name));
     let time = format!("t.{}", dialect.ident(&fallback.name));
     let before = |instant: &str| {
-        let none = [none.clone()].into_iter();
-        none.chain(before_but_dated(&time, instant, dialect))
-            .collect::<Vec<_>>()
+        let mut found = vec![none.clone()];
+        found.extend(past(&time, instant, dialect));
+        found
     };
-    let due = before("v_cutoff");
     let name = escaped(dialect, &fallback.name);
     Way {
         name: "fallback",
@@ -110,8 +111,8 @@ fn fallen_back(rule: &Rule, fallback: &Column, cutoff: &str, dialect: Dialect) -
         instant: false,
         numbered: false,
         unique: false,
-        predicates: due.clone(),
-        due,
+        predicates: before("v_cutoff"),
+        due: before("v_cutoff"),
         backlog: before(cutoff),
         due_time: time,
     }
@@ -122,19 +123,18 @@ fn is_number(rule: &Rule) -> bool {
     rule.epoch.and_then(Epoch::per_second).is_some()
 }
 
-/// A time that lies before an instant; `-infinity` is none on PostgreSQL. Not by `>`, which would be taken for the beginning of what
-/// is read of an index, instead of the place of the last row.
-fn before_but_dated(time: &str, instant: &str, dialect: Dialect) -> Vec<String> {
+/// What is true of a time before an instant: `-infinity` (PostgreSQL) and a zero date (MySQL, MariaDB) are none. On these servers both
+/// ends are those of a range of an index; PostgreSQL would begin what it reads of one there, and not at the place of the last row.
+fn past(time: &str, instant: &str, dialect: Dialect) -> Vec<String> {
     let before = format!("{time} < {instant}");
-    vec![match dialect {
-        Dialect::Postgres => format!("{before} AND {time} <> '-infinity'"),
-        Dialect::Mysql | Dialect::Mariadb => before,
-    }]
+    match dialect {
+        Dialect::Postgres => vec![format!("{before} AND {time} <> '-infinity'")],
+        Dialect::Mysql | Dialect::Mariadb => vec![format!("{time} > 0"), before],
+    }
 }
 
 /// All rows, by their key, or group by group.
 fn each_row(graph: &Graph, rule: &Rule, single: &Single, cutoff: &str, dialect: Dialect) -> Way {
-    let column = |column: &Column| format!("t.{}", dialect.ident(&column.name));
     let (name, why, along): (_, _, Vec<Column>) = match single {
         Single::KeepLast { group, order, .. } => (
             "surplus",
@@ -144,7 +144,7 @@ fn each_row(graph: &Graph, rule: &Rule, single: &Single, cutoff: &str, dialect: 
         _ => ("orphan", "every row, by its key.", Vec::new()),
     };
     let aged = single.aged();
-    let aged = aged.map(|time| time_of(rule, "t", time, dialect));
+    let aged = aged.map(|time| dated(rule, &time_of(rule, "t", time, dialect), dialect));
     let judged = match dialect {
         Dialect::Postgres => None,
         Dialect::Mysql | Dialect::Mariadb => ranked(graph, rule, single),
@@ -159,7 +159,7 @@ fn each_row(graph: &Graph, rule: &Rule, single: &Single, cutoff: &str, dialect: 
         why: why.to_owned(),
         predicates: along
             .iter()
-            .map(|one| format!("{} IS NOT NULL", column(one)))
+            .map(|one| says("t", one, dialect))
             .chain(placed(single, dialect))
             .collect(),
         unique: is_unique(graph.table(rule.root), &along.iter().collect::<Vec<_>>()),

@@ -74,6 +74,16 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["spelled::SERVER::of_policies_that_are_one_the_stricter_counts"],
     },
     Defect {
+        name: "zero-end-of-a-family",
+        what: "a family by removal time whose end is a zero date ended long ago",
+        postgres: &[],
+        mysql: &[edit(
+            "CASE WHEN NULLIF(r.`ended`, 0) IS NULL THEN 2",
+            "CASE WHEN r.`ended` IS NULL THEN 2",
+        )],
+        noticed_by: &["zero::SERVER::a_zero_date_is_no_end_of_a_family"],
+    },
+    Defect {
         name: "scope-read-once",
         what: "a search reads a scope once, and takes it for exhausted",
         postgres: &[],

@@ -1,0 +1,244 @@
+//! Zero dates (`0000-00-00`), which MySQL and MariaDB store if the mode of a session allows it: a row with one has no time.
+
+use serde_json::json;
+use windrow::dialect::Dialect;
+
+use crate::harness::tests;
+use crate::support::graphs::graph_of;
+use crate::support::installation::{Installation, connect, server};
+
+tests! {
+    mysql_or_mariadb: [
+        a_zero_date_is_no_time_of_a_single_row,
+        a_zero_date_is_no_end_of_a_family,
+        a_zero_date_is_no_end_of_a_row_of_a_partition,
+    ],
+}
+
+const SINGLE: &str = r#"
+name = "zeros"
+dialects = ["mysql", "mariadb"]
+
+[tables]
+session = { key = "id bigint" }
+token   = { key = "id varchar" }
+mail    = { key = "id bigint" }
+note    = { key = "id bigint" }
+attempt = { key = "id bigint" }
+day     = { key = "id bigint" }
+
+[rules.sessions]
+strategy  = "expiry"
+root      = "session"
+time      = "expires"
+
+[rules.tokens]
+strategy  = "expiry"
+root      = "token"
+time      = "expires timestamptz"
+
+[rules.mails]
+strategy  = "expiry"
+root      = "mail"
+time      = "expires"
+fallback  = { time = "made", retention = { default = "7d", minimum = "1d", safety_lag = "1h" } }
+
+[rules.notes]
+strategy  = "orphan"
+root      = "note"
+needs     = ["owner -> owner.id"]
+time      = "made"
+retention = { default = "7d", minimum = "1d", safety_lag = "1h" }
+
+[rules.attempts]
+strategy  = "keep-last"
+root      = "attempt"
+keep      = { newest = 1, per = ["job bigint"], by = "made" }
+time      = "made"
+retention = { default = "7d", minimum = "1d", safety_lag = "1h" }
+
+[rules.days]
+strategy  = "expiry"
+root      = "day"
+time      = "expires"
+"#;
+
+const SINGLE_SCHEMA: &str = "
+CREATE TABLE session (id bigint PRIMARY KEY, expires datetime NOT NULL, KEY (expires));
+CREATE TABLE token (id varchar(20) PRIMARY KEY, expires timestamp NULL, KEY (expires));
+CREATE TABLE mail (id bigint PRIMARY KEY, expires datetime(6), made datetime(6), KEY (expires, made));
+CREATE TABLE owner (id bigint PRIMARY KEY);
+CREATE TABLE note (id bigint PRIMARY KEY, owner bigint, made datetime(6), KEY (owner));
+CREATE TABLE attempt (id bigint PRIMARY KEY, job bigint, made datetime(6), KEY (job, made, id));
+CREATE TABLE day (id bigint PRIMARY KEY, expires date, KEY (expires))";
+
+/// A table with rows whose names say what they are.
+const SINGLE_ROWS: [&str; 6] = [
+    "INSERT INTO session VALUES (1, ZERO), (2, PAST), (3, ZERO), (4, PAST)",
+    "INSERT INTO token VALUES (1, ZERO), (2, PAST), (3, NULL), (4, PAST)",
+    "INSERT INTO mail VALUES (1, ZERO, PAST), (2, PAST, NULL), (3, NULL, ZERO), (4, NULL, PAST), (5, NULL, NULL)",
+    "INSERT INTO note VALUES (1, 7, ZERO), (2, 7, PAST), (3, 7, NULL), (4, 7, PAST)",
+    "INSERT INTO attempt VALUES (1, 7, ZERO), (2, 7, PAST), (3, 7, NULL), (4, 7, PAST), (5, 7, PAST + INTERVAL 1 DAY)",
+    "INSERT INTO day VALUES (1, ZERO), (2, PAST), (3, NULL), (4, PAST)",
+];
+
+/// Statements of a session that may write zero dates.
+fn written(database: &mut Installation, statements: &[&str]) {
+    database.execute("SET @mode = @@sql_mode, sql_mode = ''");
+    for statement in statements {
+        let said = statement
+            .replace("ZERO", "'0000-00-00 00:00:00'")
+            .replace("PAST", "(UTC_TIMESTAMP() - INTERVAL 40 DAY)")
+            .replace("NEVER", "'2100-01-01'");
+        database.execute(&said);
+    }
+    database.execute("SET sql_mode = @mode");
+}
+
+fn a_zero_date_is_no_time_of_a_single_row(dialect: Dialect) {
+    let mut database = Installation::of(dialect, SINGLE_SCHEMA, &graph_of(SINGLE));
+    written(&mut database, &SINGLE_ROWS);
+    database.arm();
+    for (rule, table, undated, left) in [
+        ("sessions", "session", 0, ["1", "3"].as_slice()),
+        ("tokens", "token", 0, &["1", "3"]),
+        ("mails", "mail", 3, &["1", "3", "5"]),
+        ("notes", "note", 2, &["1", "3"]),
+        ("attempts", "attempt", 0, &["1", "3", "5"]),
+        ("days", "day", 0, &["1", "3"]),
+    ] {
+        let due = format!("SELECT families FROM W.due_now WHERE rule = '{rule}'");
+        assert_eq!(database.number(&due), 2, "{rule}");
+        let preview = database.preview(json!({"rule": rule})).expect("a preview");
+        assert_eq!(preview["rules"][0]["families"], 2, "{preview}");
+        let answer = database.run(json!({"rule": rule})).expect("a run");
+        assert_eq!(answer["status"], "done", "{answer}");
+        let at = &answer["rules"][0];
+        assert_eq!(at["families"], 2, "{answer}");
+        let skipped = at["skipped"]["UNDATED_MEMBER"].as_i64().unwrap_or(0);
+        assert_eq!(skipped, undated, "{answer}");
+        let keys = format!("SELECT CONCAT(id, '') FROM {table} ORDER BY id");
+        assert_eq!(database.texts(&keys), left, "{rule}");
+        assert_eq!(database.number(&due), 0, "{rule}");
+        // Who names it deletes it, whatever its time.
+        let answer = database.purge(json!({"rule": rule, "key": ["1"]}));
+        answer.expect("a purge");
+        assert_eq!(database.texts(&keys), left[1..], "{rule}");
+    }
+}
+
+const FAMILIES: &str = r#"
+name = "zeros"
+dialects = ["mysql", "mariadb"]
+
+[tables]
+job  = { key = "id bigint" }
+log  = { key = "id bigint" }
+task = { key = "id bigint" }
+
+[rules.jobs]
+strategy   = "end-time"
+root       = "job"
+final      = { state = 1 }
+hierarchy  = ["job: parent -> id"]
+end_time   = "ended"
+retention  = { default = "7d", minimum = "1d", safety_lag = "1h" }
+
+[rules.logs]
+strategy  = "age"
+root      = "log"
+time      = "made"
+retention = { default = "7d", minimum = "1d", safety_lag = "1h" }
+
+[rules.tasks]
+strategy  = "removal-time"
+root      = "task"
+time      = "removal"
+end_time  = "ended"
+tables    = ["task: root"]
+retention = { minimum = "1d", safety_lag = "1h" }
+"#;
+
+const FAMILIES_SCHEMA: &str = "
+CREATE TABLE job (id bigint PRIMARY KEY, parent bigint, state integer, ended datetime(6), KEY (parent), KEY (ended));
+CREATE TABLE log (id bigint PRIMARY KEY, made datetime(6), KEY (made));
+CREATE TABLE task (id bigint PRIMARY KEY, root bigint, removal datetime(6), ended datetime(6), KEY (root), KEY (removal))";
+
+fn a_zero_date_is_no_end_of_a_family(dialect: Dialect) {
+    let mut database = Installation::of(dialect, FAMILIES_SCHEMA, &graph_of(FAMILIES));
+    written(
+        &mut database,
+        &[
+            "INSERT INTO job VALUES (1, NULL, 1, ZERO), (2, NULL, 1, PAST), (3, NULL, 1, PAST), (4, 3, 1, ZERO), (5, NULL, 1, PAST), (6, NULL, 0, ZERO)",
+            "INSERT INTO log VALUES (1, ZERO), (2, PAST), (3, NULL), (4, PAST)",
+            "INSERT INTO task VALUES (1, 1, PAST, ZERO), (2, 2, PAST, PAST), (3, 3, ZERO, PAST), (4, 4, PAST, PAST), (5, 5, ZERO, ZERO), (6, 6, NULL, ZERO)",
+        ],
+    );
+    database.arm();
+    for (rule, table, skipped, due, left) in [
+        (
+            "jobs",
+            "job",
+            json!({"UNDATED_MEMBER": 3}),
+            3,
+            ["1", "3", "4", "6"].as_slice(),
+        ),
+        ("logs", "log", json!({"UNDATED_MEMBER": 2}), 2, &["1", "3"]),
+        (
+            "tasks",
+            "task",
+            json!({"NON_FINAL_MEMBER": 1, "UNDATED_MEMBER": 1}),
+            3,
+            &["1", "3", "5", "6"],
+        ),
+    ] {
+        let seen = format!("SELECT families FROM W.due_now WHERE rule = '{rule}'");
+        assert_eq!(database.number(&seen), due, "{rule}");
+        let answer = database.run(json!({"rule": rule})).expect("a run");
+        assert_eq!(answer["status"], "done", "{answer}");
+        let at = &answer["rules"][0];
+        assert_eq!(at["families"], 2, "{answer}");
+        assert_eq!(at["skipped"], skipped, "{answer}");
+        let keys = format!("SELECT CONCAT(id, '') FROM {table} ORDER BY id");
+        assert_eq!(database.texts(&keys), left, "{rule}");
+        assert_eq!(database.number(&seen), due - 2, "{rule}");
+        let answer = database.purge(json!({"rule": rule, "key": ["1"]}));
+        answer.expect("a purge");
+    }
+}
+
+const PARTITIONS: &str = r#"
+name = "zeros"
+dialects = ["mysql", "mariadb"]
+
+[tables]
+entry = { key = "id bigint" }
+
+[rules.entries]
+strategy  = "partition"
+root      = "entry"
+time      = "made"
+end_time  = "ended"
+retention = { default = "7d", minimum = "1d", safety_lag = "1h" }
+"#;
+
+fn a_zero_date_is_no_end_of_a_row_of_a_partition(dialect: Dialect) {
+    let schema = "CREATE TABLE entry (id bigint, made datetime NOT NULL, ended datetime, PRIMARY KEY (id, made))
+        PARTITION BY RANGE COLUMNS (made) (
+            PARTITION p1 VALUES LESS THAN ('2020-01-01'), PARTITION p2 VALUES LESS THAN ('2021-01-01'), PARTITION p3 VALUES LESS THAN (MAXVALUE)
+        )";
+    let server = server(dialect);
+    connect(&server.url("mysql", "root"))
+        .execute("SET GLOBAL innodb_file_per_table = ON")
+        .expect("a setting");
+    let mut database = Installation::of(dialect, schema, &graph_of(PARTITIONS));
+    written(
+        &mut database,
+        &["INSERT INTO entry VALUES (1, '2019-06-01', '2019-06-02'), (2, '2020-06-01', ZERO)"],
+    );
+    database.arm();
+    let answer = database.run(json!({})).expect("a run");
+    assert_eq!(answer["status"], "done", "{answer}");
+    let left = database.texts("SELECT CONCAT(id, '') FROM entry");
+    assert_eq!(left, ["2"], "{answer}");
+}

@@ -255,13 +255,15 @@ pub(super) fn dated(rule: &Rule, time: &str, dialect: Dialect) -> String {
     }
 }
 
+pub(super) fn is_time(kind: Kind) -> bool {
+    matches!(kind, Kind::Timestamp | Kind::Timestamptz)
+}
+
 /// Whether a column of a row says a value: of a time, a zero date says none.
 pub(super) fn says(row: &str, column: &Column, dialect: Dialect) -> String {
     let ident = dialect.ident(&column.name);
-    match (dialect, column.kind) {
-        (Dialect::Mysql | Dialect::Mariadb, Kind::Timestamp | Kind::Timestamptz) => {
-            format!("{row}.{ident} > 0")
-        }
+    match dialect {
+        Dialect::Mysql | Dialect::Mariadb if is_time(column.kind) => format!("{row}.{ident} > 0"),
         _ => format!("{row}.{ident} IS NOT NULL"),
     }
 }

@@ -5,7 +5,7 @@ use super::views::{KeyView, MysqlView, PassView};
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Kind, Rule, Single};
 use crate::render::marks;
-use crate::render::names::{local, table_name};
+use crate::render::names::{is_time, local, table_name};
 use crate::render::rules::has_family;
 
 pub(super) fn view(
@@ -20,21 +20,19 @@ pub(super) fn view(
         .iter()
         .map(|key| (key.name.as_str(), key.column.as_str()))
         .collect();
-    let mut times = Vec::new();
-    let mut dated = Vec::new();
-    let mut hexed: Vec<String> = Vec::new();
-    hexed.extend(
-        keys.iter()
-            .filter(|key| key.is == Kind::Bytea)
-            .map(|key| key.name.clone()),
-    );
+    let (mut times, mut dated) = (Vec::new(), Vec::<String>::new());
+    let mut hexed: Vec<String> = keys
+        .iter()
+        .filter(|key| key.is == Kind::Bytea)
+        .map(|key| key.name.clone())
+        .collect();
     for place in passes.iter().flat_map(|pass| &pass.along) {
         if columns.iter().all(|(name, _)| *name != place.name) {
             columns.push((&place.name, &place.column));
             if place.is == Kind::Bytea {
                 hexed.push(place.name.clone());
             }
-            if matches!(place.is, Kind::Timestamp | Kind::Timestamptz) {
+            if is_time(place.is) {
                 dated.push(place.name.clone());
             }
             if place.kind == Dialect::Mysql.kind(Kind::Timestamp) {
@@ -62,7 +60,6 @@ pub(super) fn view(
             .collect();
         parts.join(between)
     };
-    let shown = oldest(rule, single);
     let deletes_list = format!(
         "DELETE FROM {} AS t WHERE t.{} IN (0)",
         table_name(graph, Dialect::Mysql, &graph.table(rule.root).name),
@@ -72,12 +69,9 @@ pub(super) fn view(
         read: taken,
         read_times: times,
         // A row that is named may have a zero date.
-        read_values: list(&|name, column| {
-            if dated.iter().any(|time: &String| time == name) {
-                format!("NULLIF(t.{column}, 0)")
-            } else {
-                format!("t.{column}")
-            }
+        read_values: list(&|name, column| match dated.iter().any(|it| it == name) {
+            true => format!("NULLIF(t.{column}, 0)"),
+            false => format!("t.{column}"),
         }),
         read_names: list(&|name, _| name.to_owned()),
         read_of_r: list(&|name, _| format!("r.{name}")),
@@ -94,7 +88,7 @@ pub(super) fn view(
             " AND ",
         ),
         holds_r: of_keys(&|_, key| format!("h.{0} = r.{0}", key.name), " AND "),
-        oldest_now: now(graph, rule, shown),
+        oldest_now: now(graph, rule, oldest(rule, single)),
         cutoff: single
             .aged()
             .map_or(String::new(), |time| local(graph, time.kind, "p_cutoff")),

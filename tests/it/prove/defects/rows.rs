@@ -25,11 +25,11 @@ pub(super) const DEFECTS: &[Defect] = &[
         ],
         mysql: &[
             edit(
-                "p_pass = 1 AND t.`expires_at` < v_now",
+                "p_pass = 1 AND t.`expires_at` > 0 AND t.`expires_at` < v_now",
                 "p_pass = 1 AND (t.`expires_at` < v_now) IS NOT FALSE",
             ),
             edit(
-                "WHERE t.`expires_at` < v_now",
+                "WHERE t.`expires_at` > 0 AND t.`expires_at` < v_now",
                 "WHERE (t.`expires_at` < v_now) IS NOT FALSE",
             ),
         ],
@@ -54,8 +54,8 @@ pub(super) const DEFECTS: &[Defect] = &[
                 "p_pass = 2 AND",
             ),
             edit(
-                "WHERE t.`expires_at` IS NULL\n          AND t.`updated_at` < v_cutoff",
-                "WHERE t.`updated_at` < v_cutoff",
+                "WHERE t.`expires_at` IS NULL AND t.`updated_at` > 0",
+                "WHERE t.`updated_at` > 0",
             ),
         ],
         noticed_by: &[SINGLE],

@@ -56,7 +56,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_verdict$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_verdict(IN p_look integer, IN p_pass integer,
     IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
-COMMENT 'Writes to work_verdict which rows are deleted (no reason) or are due and kept. Look 2 locks them first. [body ca072e56f20c]'
+COMMENT 'Writes to work_verdict which rows are deleted (no reason) or are due and kept. Look 2 locks them first. [body ed2906ba2274]'
 BEGIN
     DECLARE v_cutoff datetime(6) DEFAULT p_cutoff;
     IF p_look = 2 THEN
@@ -72,10 +72,11 @@ BEGIN
             WHEN p_as_of IS NOT NULL AND NULLIF(t.`updated_at`, 0) IS NULL THEN 'UNDATED_MEMBER'
         END,
         NULLIF(t.`updated_at`, 0)
-    FROM work_row AS r STRAIGHT_JOIN `airflow`.`asset_state_store` AS t ON t.`asset_id` = r.k1 AND t.`key` = r.k2 LEFT
-        JOIN work_held AS h ON h.k1 = r.k1 AND h.k2 = r.k2
+    FROM work_row AS r STRAIGHT_JOIN `airflow`.`asset_state_store` AS t ON t.`asset_id` = r.k1 AND t.`key` = r.k2
+        LEFT JOIN work_held AS h ON h.k1 = r.k1 AND h.k2 = r.k2
     WHERE (t.`asset_id` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset` AS p1
-        JOIN `airflow`.`asset_active` AS p2 ON p2.`name` = p1.`name` AND p2.`uri` = p1.`uri` WHERE p1.`id` = t.`asset_id`))
+        LEFT JOIN `airflow`.`asset_active` AS p2 ON p2.`name` = p1.`name` AND p2.`uri` = p1.`uri` WHERE p1.`id` = t.`asset_id`
+        AND (p1.`name` IS NULL OR p1.`uri` IS NULL OR p2.`name` IS NOT NULL)))
         AND (p_as_of IS NULL OR NULLIF(t.`updated_at`, 0) < v_cutoff OR NULLIF(t.`updated_at`, 0) IS NULL);
 END$$
 
@@ -97,12 +98,13 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_due$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_due(IN p_limit bigint, OUT o_families bigint,
     OUT o_looked bigint, OUT o_undated bigint) SQL SECURITY DEFINER
-COMMENT 'How many of the first p_limit rows are due, how many these are, and how many only lack a time. Reads only. [body 70b1c94ff3da]'
+COMMENT 'How many of the first p_limit rows are due, how many these are, and how many only lack a time. Reads only. [body 717b92faec82]'
 BEGIN
     SELECT CAST(COALESCE(SUM(n.goes), 0) AS signed), COUNT(*), COUNT(*) - COUNT(n.goes) INTO o_families, o_looked, o_undated
     FROM (
         SELECT NULLIF(t.`updated_at`, 0) AS due, ((t.`asset_id` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset` AS p1
-            JOIN `airflow`.`asset_active` AS p2 ON p2.`name` = p1.`name` AND p2.`uri` = p1.`uri` WHERE p1.`id` = t.`asset_id`))) IS TRUE
+            LEFT JOIN `airflow`.`asset_active` AS p2 ON p2.`name` = p1.`name` AND p2.`uri` = p1.`uri` WHERE p1.`id` = t.`asset_id`
+            AND (p1.`name` IS NULL OR p1.`uri` IS NULL OR p2.`name` IS NOT NULL)))) IS TRUE
             AND NULLIF(t.`updated_at`, 0) < NOW(6) - INTERVAL (GREATEST(1209600, 604800) + 3600) SECOND AS goes
         FROM `airflow`.`asset_state_store` AS t ORDER BY t.`asset_id`, t.`key` LIMIT p_limit
     ) AS n;

@@ -242,7 +242,8 @@ SELECT 'asset_state' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS famili
     COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
     SELECT NULLIF(t.`updated_at`, 0) AS due, ((t.`asset_id` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset` AS p1
-        JOIN `airflow`.`asset_active` AS p2 ON p2.`name` = p1.`name` AND p2.`uri` = p1.`uri` WHERE p1.`id` = t.`asset_id`))) IS TRUE
+        LEFT JOIN `airflow`.`asset_active` AS p2 ON p2.`name` = p1.`name` AND p2.`uri` = p1.`uri` WHERE p1.`id` = t.`asset_id`
+        AND (p1.`name` IS NULL OR p1.`uri` IS NULL OR p2.`name` IS NOT NULL)))) IS TRUE
         AND NULLIF(t.`updated_at`, 0) < NOW(6) - INTERVAL (GREATEST(1209600, 604800) + 3600) SECOND AS goes
     FROM `airflow`.`asset_state_store` AS t ORDER BY t.`asset_id`, t.`key` LIMIT 10000
 ) AS n

@@ -275,8 +275,7 @@ struct RuleDocument<'a> {
     /// How rows are archived, and found there.
     #[serde(flatten)]
     kept: restore::KeptDocument<'a>,
-    /// Of a rule of single rows: whether it has work tables for the keys of tables in between, on MySQL and MariaDB, and its
-    /// passes by name.
+    /// Of a rule of single rows: whether it has work tables for the keys of tables in between (MySQL, MariaDB), and its passes.
     #[serde(skip_serializing_if = "is_not")]
     collects: bool,
     /// Whether a batch of it may use a list of keys, on MySQL and MariaDB.

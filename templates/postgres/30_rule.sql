@@ -6,11 +6,12 @@ SET statement_timeout = '1min';
 SET ROLE {{ owner }};
 --# set the owner of schema {{ control }}
 ALTER SCHEMA {{ control }} OWNER TO CURRENT_ROLE;
--- {{ rule.name }}_scope: which scopes the rule may clean, and up to which end time (exclusive).
-{%- if rule.per and rule.opt_in %}
--- One row for each of p_scopes, or of all, with a policy{% if rule.source %} or another retention of its own{% endif %}.
-{%- elif rule.per %}
+-- {{ rule.name }}_scope: which scopes the rule may clean, and up to which end time (exclusive)
+{%- if rule.per and rule.opt_in %}: those of p_scopes, or all, that have a policy{% if rule.source %}
+-- or another retention of their own{% endif %}.
+{%- elif rule.per %}.
 -- One row for each of p_scopes; without them, one for each with a retention of its own, and for all others one without a scope.
+{%- else %}.
 {%- endif %}
 --# create function {{ control }}.{{ rule.name }}_scope
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_scope(⟦p_as_of timestamptz, p_retention bigint, p_scopes text[]⟧)

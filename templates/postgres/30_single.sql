@@ -11,9 +11,11 @@ ALTER SCHEMA {{ control }} OWNER TO CURRENT_ROLE;
 {%- if rule.raw %}
 -- where_sql of the spec, which windrow does not read, must be true of every row of the rule: {{ rule.raw }}
 {%- endif %}
+{%- if rule.single.passes | length > 1 %}
 {%- for pass in rule.single.passes %}
 -- Pass {{ pass.number }}, {{ pass.name }}: {{ pass.why }}
 {%- endfor %}
+{%- endif %}
 --# create function {{ control }}.{{ rule.name }}_search
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_search(
     ⟦p_pass integer, p_keys {{ rule.single.key_type }}[], p_after text[], p_rows bigint, p_as_of timestamptz, p_cutoff timestamptz⟧
@@ -109,8 +111,7 @@ $windrow$;
 {{ <w.count_below control rule /> }}
 
 {% endif -%}
--- {{ rule.name }}_delete: deletes rows{% if rule.single.family %}, and before them what belongs to them{% endif %}: where a search of the time of p_before saw them
--- (NULL: they were locked since); or by their keys.
+-- {{ rule.name }}_delete: deletes rows{% if rule.single.family %} with what belongs to them{% endif %} where a search of the time of p_before saw them (NULL: locked since), or by keys.
 --# create function {{ control }}.{{ rule.name }}_delete
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_delete(
     ⟦p_run bigint, p_keys {{ rule.single.key_type }}[], p_places tid[], p_before xid, OUT o_below bigint[], OUT o_rows bigint⟧

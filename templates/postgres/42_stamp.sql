@@ -98,7 +98,8 @@ BEGIN
     RETURN QUERY «SELECT
         r.{{ stamp.key }}::{{ stamp.key_type }}, {{ stamp.family_of_root }}::{{ stamp.key_type }},
         {% for condition in stamp.conditions %}{{ condition }}{% if not loop.last %} AND {% endif %}{% endfor %}{% if not stamp.conditions %}true{% endif %}, r.{{ stamp.end_time }} IS NULL,
-        b.{{ stamp.key }} IS NOT NULL, nullif(b.{{ stamp.start }}, '-infinity')::{{ stamp.time_type }}, nullif(b.{{ stamp.ended }}, '-infinity')::{{ stamp.time_type }},
+        b.{{ stamp.key }} IS NOT NULL, nullif(b.{{ stamp.start }}, '-infinity')::{{ stamp.time_type }},
+        nullif(b.{{ stamp.ended }}, '-infinity')::{{ stamp.time_type }},
         {% if stamp.definition %}CASE WHEN {{ stamp.says }} IS NULL THEN -1 WHEN {{ stamp.ends }} THEN {{ stamp.seconds }} END{% else %}coalesce({{ stamp.says }}, -1)::bigint{% endif %}
     FROM {{ stamp.table }} AS r
     LEFT JOIN {{ stamp.table }} AS b ON b.{{ stamp.key }} = {{ stamp.family_of_root }}

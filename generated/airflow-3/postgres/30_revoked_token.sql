@@ -5,7 +5,6 @@ SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_airfl
 ALTER SCHEMA windrow_airflow_3 OWNER TO CURRENT_ROLE;
 -- revoked_token_search: the next rows of revoked_token behind p_after, in the order of an index, or the rows p_keys.
 -- Those without o_reason are deleted: those whose exp has passed. '' says: not due.
--- Pass 1, expired: rows whose exp has passed.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.revoked_token_search(p_pass integer, p_keys text[], p_after text[], p_rows bigint,
     p_as_of timestamptz, p_cutoff timestamptz) RETURNS TABLE (o_key text, o_place tid, o_due timestamptz, o_reason text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET datestyle = 'ISO, YMD'
@@ -37,8 +36,7 @@ BEGIN
 END
 $windrow$;
 
--- revoked_token_delete: deletes rows: where a search of the time of p_before saw them
--- (NULL: they were locked since); or by their keys.
+-- revoked_token_delete: deletes rows where a search of the time of p_before saw them (NULL: locked since), or by keys.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.revoked_token_delete(p_run bigint, p_keys text[], p_places tid[], p_before xid,
     OUT o_below bigint[], OUT o_rows bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off

@@ -3,8 +3,9 @@
 
 SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_camunda7_end_time_owner";
 ALTER SCHEMA windrow_camunda7_end_time OWNER TO CURRENT_ROLE;
--- process_instances_scope: which scopes the rule may clean, and up to which end time (exclusive).
--- One row for each of p_scopes, or of all, with a policy or another retention of its own.
+-- process_instances_scope: which scopes the rule may clean, and up to which end time (exclusive): those of p_scopes, or all, that have a
+-- policy
+-- or another retention of their own.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_scope(p_as_of timestamptz, p_retention bigint,
     p_scopes text[]) RETURNS TABLE (scope text, cutoff timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$

@@ -54,7 +54,8 @@ BEGIN
     RETURN QUERY SELECT
         r."id_"::text, coalesce(r."root_proc_inst_id_", r."id_")::text,
         true, r."removal_time_" IS NULL,
-        b."id_" IS NOT NULL, nullif(b."start_time_", '-infinity')::timestamp, nullif(b."end_time_", '-infinity')::timestamp,
+        b."id_" IS NOT NULL, nullif(b."start_time_", '-infinity')::timestamp,
+        nullif(b."end_time_", '-infinity')::timestamp,
         CASE WHEN d."history_ttl_" IS NULL THEN -1 WHEN d."history_ttl_" BETWEEN 0 AND 36525 THEN d."history_ttl_"::bigint * 86400 END
     FROM "public"."act_hi_procinst" AS r
     LEFT JOIN "public"."act_hi_procinst" AS b ON b."id_" = coalesce(r."root_proc_inst_id_", r."id_")
@@ -64,7 +65,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_stamp_rows(text[], text[], boolean) IS
-    'The rows p_keys of act_hi_procinst, and if p_lock, locked, of the families p_roots; whether each lacks a time, and what the roots say of times. [text 55a2411a52ca]';
+    'The rows p_keys of act_hi_procinst, and if p_lock, locked, of the families p_roots; whether each lacks a time, and what the roots say of times. [text 8ea6c18ad791]';
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_stamp_set(p_whole boolean, p_ids text[], p_roots text[], p_families text[],
     p_times timestamp[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
@@ -417,7 +418,8 @@ BEGIN
     RETURN QUERY SELECT
         r."id_"::text, r."id_"::text,
         true, r."removal_time_" IS NULL,
-        b."id_" IS NOT NULL, nullif(b."start_time_", '-infinity')::timestamp, nullif(b."end_time_", '-infinity')::timestamp,
+        b."id_" IS NOT NULL, nullif(b."start_time_", '-infinity')::timestamp,
+        nullif(b."end_time_", '-infinity')::timestamp,
         coalesce(CASE b."type_" WHEN 'instance-deletion' THEN 2592000 WHEN 'set-job-retries' THEN 604800 END, -1)::bigint
     FROM "public"."act_hi_batch" AS r
     LEFT JOIN "public"."act_hi_batch" AS b ON b."id_" = r."id_"
@@ -426,7 +428,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_batches_stamp_rows(text[], text[], boolean) IS
-    'The rows p_keys of act_hi_batch, and if p_lock, locked, of the families p_roots; whether each lacks a time, and what the roots say of times. [text a6cffc62e520]';
+    'The rows p_keys of act_hi_batch, and if p_lock, locked, of the families p_roots; whether each lacks a time, and what the roots say of times. [text bae045307602]';
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_batches_stamp_set(p_whole boolean, p_ids text[], p_roots text[], p_families text[],
     p_times timestamp[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
@@ -547,7 +549,8 @@ BEGIN
     RETURN QUERY SELECT
         r."id_"::text, coalesce(r."root_dec_inst_id_", r."id_")::text,
         r."proc_inst_id_" IS NULL AND r."case_inst_id_" IS NULL, r."removal_time_" IS NULL,
-        b."id_" IS NOT NULL, nullif(b."eval_time_", '-infinity')::timestamp, nullif(b."eval_time_", '-infinity')::timestamp,
+        b."id_" IS NOT NULL, nullif(b."eval_time_", '-infinity')::timestamp,
+        nullif(b."eval_time_", '-infinity')::timestamp,
         CASE WHEN d."history_ttl_" IS NULL THEN -1 WHEN d."history_ttl_" BETWEEN 0 AND 36525 THEN d."history_ttl_"::bigint * 86400 END
     FROM "public"."act_hi_decinst" AS r
     LEFT JOIN "public"."act_hi_decinst" AS b ON b."id_" = coalesce(r."root_dec_inst_id_", r."id_")
@@ -557,7 +560,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_decisions_stamp_rows(text[], text[], boolean) IS
-    'The rows p_keys of act_hi_decinst, and if p_lock, locked, of the families p_roots; whether each lacks a time, and what the roots say of times. [text 7824d232d25d]';
+    'The rows p_keys of act_hi_decinst, and if p_lock, locked, of the families p_roots; whether each lacks a time, and what the roots say of times. [text 0d645ea3d80d]';
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_decisions_stamp_set(p_whole boolean, p_ids text[], p_roots text[], p_families text[],
     p_times timestamp[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off

@@ -5,7 +5,6 @@ SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_mlflo
 ALTER SCHEMA windrow_mlflow_3 OWNER TO CURRENT_ROLE;
 -- input_tags_search: the next rows of input_tags behind p_after, in the order of an index, or the rows p_keys.
 -- Those without o_reason are deleted: those that name something which is gone. '' says: not due.
--- Pass 1, orphan: every row, by its key.
 CREATE OR REPLACE FUNCTION windrow_mlflow_3.input_tags_search(p_pass integer, p_keys text[], p_after text[], p_rows bigint,
     p_as_of timestamptz, p_cutoff timestamptz) RETURNS TABLE (o_key text, o_place tid, o_due timestamptz, o_reason text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET datestyle = 'ISO, YMD'
@@ -40,8 +39,7 @@ BEGIN
 END
 $windrow$;
 
--- input_tags_delete: deletes rows: where a search of the time of p_before saw them
--- (NULL: they were locked since); or by their keys.
+-- input_tags_delete: deletes rows where a search of the time of p_before saw them (NULL: locked since), or by keys.
 CREATE OR REPLACE FUNCTION windrow_mlflow_3.input_tags_delete(p_run bigint, p_keys text[], p_places tid[], p_before xid,
     OUT o_below bigint[], OUT o_rows bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off

@@ -3,8 +3,7 @@
 
 SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_mlflow_3_owner";
 ALTER SCHEMA windrow_mlflow_3 OWNER TO CURRENT_ROLE;
--- traces_scope: which scopes the rule may clean, and up to which end time (exclusive).
--- One row for each of p_scopes, or of all, with a policy.
+-- traces_scope: which scopes the rule may clean, and up to which end time (exclusive): those of p_scopes, or all, that have a policy.
 CREATE OR REPLACE FUNCTION windrow_mlflow_3.traces_scope(p_as_of timestamptz, p_retention bigint,
     p_scopes text[]) RETURNS TABLE (scope integer, cutoff timestamptz)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan AS $windrow$

@@ -66,6 +66,7 @@ CREATE OR REPLACE FUNCTION not_armed()
 RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
+--+ printed.sql
 AS $windrow$
     SELECT CASE
         WHEN NOT c.armed THEN 'not armed: nothing is deleted until you arm it'

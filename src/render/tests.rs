@@ -202,10 +202,10 @@ fn the_scan_index_covers_what_is_compared_with_one_value() {
             ),
         "{mysql}"
     );
-    assert!(
-        text(&graph, Dialect::Postgres, "20_indexes.sql")
-            .contains("ON \"public\".\"orders\" (\"shop\", \"ended\", \"id\") WHERE ")
-    );
+    let postgres = text(&graph, Dialect::Postgres, "20_indexes.sql");
+    let words: Vec<&str> = postgres.split_whitespace().collect();
+    let made = "ON \"public\".\"orders\" (\"shop\", \"ended\", \"id\") WHERE ";
+    assert!(words.join(" ").contains(made), "{postgres}");
 }
 
 #[test]

@@ -94,6 +94,7 @@ const WINDOW: &[Field] = &[
 
 const CONTROL: &[Field] = &[
     ("only_row", Truth),
+    ("armed", Truth),
     ("armed_by", Plain),
     ("armed_at", Instant),
     ("armed_rules", Json),
@@ -213,8 +214,7 @@ pub(super) fn status() -> String {
         "
     SELECT JSON_OBJECT(
         'spec', ?,
-        'control', JSON_EXTRACT((
-            SELECT JSON_OBJECT('armed', {not_armed} IS NULL, 'not_armed', {not_armed}, {control}) FROM {{w}}.control AS c LIMIT 1), '$'),
+        'control', JSON_EXTRACT((SELECT {control} FROM {{w}}.control AS c LIMIT 1), '$'),
         'paused_rules', JSON_EXTRACT(COALESCE((SELECT JSON_ARRAYAGG({pause}) FROM {{w}}.rule_pause AS p), '[]'), '$'),
         'refusals', JSON_EXTRACT(COALESCE((SELECT JSON_ARRAYAGG({refusal}) FROM {{w}}.refusal AS f), '[]'), '$'),
         'scheduling', JSON_EXTRACT((SELECT {scheduling} FROM {{w}}.scheduling AS s), '$'),
@@ -246,8 +246,7 @@ pub(super) fn status() -> String {
         'undeletable', JSON_EXTRACT(COALESCE((SELECT JSON_ARRAYAGG({undeletable}) FROM {{w}}.undeletable AS u), '[]'), '$'),
         'metrics', JSON_EXTRACT(COALESCE((SELECT JSON_ARRAYAGG({metric}) FROM {{w}}.metrics AS m), '[]'), '$')
     )",
-        not_armed = not_armed(),
-        control = fields("c", CONTROL),
+        control = object("c", CONTROL),
         pause = object("p", PAUSE),
         refusal = object("f", REFUSAL),
         scheduling = object("s", SCHEDULING),

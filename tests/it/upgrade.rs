@@ -264,7 +264,10 @@ impl Old {
         let mut run = self.call("run", json!({"as_of": as_of, "dry_run": true}));
         hide(&mut preview, &OF_ONE_CALL);
         hide(&mut run, &OF_ONE_CALL);
-        // A field that came later.
+        // Fields that came later.
+        if let Some(preview) = preview.as_object_mut() {
+            preview.remove("not_armed");
+        }
         for rule in run["rules"].as_array_mut().into_iter().flatten() {
             if let Some(rule) = rule.as_object_mut() {
                 rule.remove("work_ms");

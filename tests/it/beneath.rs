@@ -2,9 +2,6 @@
 //! deleted, counted and archived like the others. A foreign key that cascades has nothing left to do, and one that refuses
 //! refuses nothing.
 
-use std::thread;
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 
@@ -12,7 +9,7 @@ use crate::harness::tests;
 use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
 use crate::support::keyed::{self, Rows};
-use crate::support::patience::until;
+use crate::support::meanwhile::meanwhile;
 
 tests! {
     each_server: [
@@ -95,17 +92,12 @@ fn database(dialect: Dialect, strategy: &str, archive: bool, action: &str) -> In
 }
 
 /// What a call answers that waits for what another session has done and not committed.
-fn meanwhile(
-    database: &mut Installation,
-    does: &str,
-    routine: &'static str,
-    options: Value,
-) -> Value {
-    meanwhile_too(database, does, routine, options, || ())
+fn beside(database: &mut Installation, does: &str, routine: &'static str, options: Value) -> Value {
+    beside_too(database, does, routine, options, || ())
 }
 
 /// The same where something else happens before that session lets go.
-fn meanwhile_too(
+fn beside_too(
     database: &mut Installation,
     does: &str,
     routine: &'static str,
@@ -115,25 +107,7 @@ fn meanwhile_too(
     let mut rival = database.connect();
     rival.execute("BEGIN").expect("a transaction");
     rival.execute(does).expect("a statement");
-    let (runner, _, number) = database.call_aside(routine, options);
-    let waits = match database.dialect {
-        Dialect::Postgres => format!(
-            "SELECT COUNT(*) FROM pg_stat_activity WHERE pid = {number} AND wait_event_type = 'Lock'"
-        ),
-        Dialect::Mysql | Dialect::Mariadb => format!(
-            "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = {number} AND trx_state = 'LOCK WAIT'"
-        ),
-    };
-    until("the batch waits for a row", || {
-        // InnoDB tells anew what nobody has asked for in the last tenth of a second.
-        thread::sleep(Duration::from_millis(150));
-        assert!(!runner.is_finished(), "it did not wait");
-        Ok(database.number(&waits) > 0)
-    })
-    .expect("it waits");
-    happens();
-    rival.execute("COMMIT").expect("it lets go");
-    runner.join().expect("no panic").1.expect("an answer")
+    meanwhile(database, &mut rival, routine, options, |_, _| happens())
 }
 
 fn left(database: &mut Installation) -> Rows {
@@ -167,7 +141,7 @@ fn what_comes_below_a_step_goes_with_it(dialect: Dialect) {
             if bare {
                 database.execute(&format!("DELETE FROM part WHERE id < {FILL}"));
             }
-            let answer = meanwhile(&mut database, COMES, "run", json!({}));
+            let answer = beside(&mut database, COMES, "run", json!({}));
             let mut parts = vec!["101", "300"];
             if !bare {
                 parts.extend(["100", "110", "200"]);
@@ -210,7 +184,7 @@ fn what_comes_while_a_batch_waits_for_a_step_goes_with_its_own(dialect: Dialect)
                 .expect("a setting");
             let mut came = [false, false];
             let holds = "SELECT id FROM step WHERE id = 11 FOR UPDATE";
-            let answer = meanwhile_too(&mut database, holds, "run", json!({}), || {
+            let answer = beside_too(&mut database, holds, "run", json!({}), || {
                 for (came, step) in came.iter_mut().zip([10, 12]) {
                     let part = format!("INSERT INTO part VALUES ({step}9, {step})");
                     *came = other.execute(&part).is_ok();
@@ -233,7 +207,7 @@ fn what_comes_below_a_step_goes_with_it_by_a_purge(dialect: Dialect) {
         let mut database = database(dialect, strategy, true, "CASCADE");
         database.execute(STEP);
         let purge = json!({"key": [1]});
-        let answer = meanwhile(&mut database, COMES, "purge", purge);
+        let answer = beside(&mut database, COMES, "purge", purge);
         let tables = json!({"part": 4, "step": 3, "run": 1});
         assert_eq!(answer["rules"][0]["tables"], tables, "{strategy}: {answer}");
         let parts = ["100", "101", "110", "300"];

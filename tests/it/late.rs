@@ -2,8 +2,6 @@
 //! gives way, and what it judged is judged once more with them.
 
 use std::collections::BTreeSet;
-use std::thread;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
@@ -12,7 +10,7 @@ use crate::harness::tests;
 use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, Session};
 use crate::support::keyed::{self, Rows};
-use crate::support::patience::until;
+use crate::support::meanwhile::meanwhile;
 
 tests! {
     every_server: [
@@ -113,35 +111,6 @@ fn all(jobs: &[i64], parts: &[i64]) -> Rows {
     let jobs = jobs.iter().map(|id| ("job", *id));
     let parts = parts.iter().map(|id| ("part", *id));
     jobs.chain(parts).collect::<BTreeSet<_>>()
-}
-
-/// What a call answers that waits for a row of another session, which lets go of it after something else has happened.
-fn meanwhile(
-    database: &mut Installation,
-    rival: &mut Session,
-    routine: &'static str,
-    options: Value,
-    happens: impl FnOnce(&mut Installation, &mut Session),
-) -> Value {
-    let (runner, _, number) = database.call_aside(routine, options);
-    let waits = match database.dialect {
-        Dialect::Postgres => format!(
-            "SELECT COUNT(*) FROM pg_stat_activity WHERE pid = {number} AND wait_event_type = 'Lock'"
-        ),
-        Dialect::Mysql | Dialect::Mariadb => format!(
-            "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = {number} AND trx_state = 'LOCK WAIT'"
-        ),
-    };
-    until("the batch waits for a row", || {
-        // InnoDB tells anew what nobody has asked for in the last tenth of a second.
-        thread::sleep(Duration::from_millis(150));
-        assert!(!runner.is_finished(), "it did not wait");
-        Ok(database.number(&waits) > 0)
-    })
-    .expect("it waits");
-    happens(database, rival);
-    rival.execute("COMMIT").expect("it lets go");
-    runner.join().expect("no panic").1.expect("an answer")
 }
 
 /// A session that holds a part.

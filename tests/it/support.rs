@@ -10,6 +10,7 @@ pub(crate) mod graphs;
 pub(crate) mod history;
 pub(crate) mod installation;
 pub(crate) mod keyed;
+pub(crate) mod meanwhile;
 pub(crate) mod oracle;
 pub(crate) mod patience;
 mod pool;

@@ -354,12 +354,14 @@ BEGIN
     DECLARE v_message varchar(128);
 {%- endif %}
     SET o_rows = '[';
-{#- Whoever brings a row below one of these holds it, if a foreign key refers to it: that row is there to be read once they are locked. -#}
+{#- Whoever brings a row below one of these holds it, if a foreign key refers to it: that row is there to be read once they are locked.
+    The kernel's read_catalog() knows whether any key does. -#}
 {%- for collect in rule.collects %}
 {%- for edge in collect.edges %}
 {%- if collect.referenced or not collect.joined %}
 {%- filter fit %}
 {%- if collect.joined %}
+    IF COALESCE(@windrow_referred, true) THEN
     «SELECT COUNT(*) > 0 ‹INTO v_any› FROM {{ <b.rows edge table={collect.table} /> }}
 {%- else %}
     INSERT {% if collect.edges | length > 1 %}IGNORE {% endif %}INTO {{ collect.work }} (id)
@@ -367,7 +369,7 @@ BEGIN
 {%- endif %}
 {%- if collect.referenced or collect.locks %}
     FOR UPDATE
-{%- endif %}»;
+{%- endif %}»;{% if collect.joined %} END IF;{% endif %}
 {%- endfilter %}
 {%- endif %}
 {%- endfor %}

@@ -437,14 +437,14 @@ AND (
 {%- endfilter %}
 {%- endcomponent w.drop_keys %}
 
-{#- The keys of a table whose rows are deleted, for the tables below it, and the locks of those to which foreign keys may refer: whoever
+{#- The keys of a table whose rows are deleted, for the tables below it, and the locks of those to which foreign keys refer: whoever
     brings a row below one of them holds it. Begins on a new line. -#}
 {% component w.collect(control, collect) -%}
 {%- for edge in collect.edges %}
 {%- if collect.referenced or not collect.joined %}
 {%- filter fit %}
 {%- if collect.joined %}
-«SELECT COUNT(*) > 0 ‹INTO v_any›
+IF COALESCE(@windrow_referred, true) THEN «SELECT COUNT(*) > 0 ‹INTO v_any›
 {%- else %}
 INSERT {% if collect.edges | length > 1 %}IGNORE {% endif %}INTO {{ control }}.{{ collect.work }} (id)
 «SELECT t.{{ collect.key }}
@@ -453,7 +453,7 @@ INSERT {% if collect.edges | length > 1 %}IGNORE {% endif %}INTO {{ control }}.{
 " /> }}
 {%- if collect.referenced or collect.locks %}
 FOR UPDATE
-{%- endif %}»;
+{%- endif %}»;{% if collect.joined %} END IF;{% endif %}
 {%- endfilter %}
 {%- endif %}
 {%- endfor %}

@@ -395,7 +395,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
 COMMENT 'Deletes what belongs to the members, and these, in its caller''s transaction (READ COMMITTED). Answers how many by
-    table. [body 13c133aaee4e]'
+    table. [body 36c5afcd201f]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean;
@@ -407,8 +407,8 @@ BEGIN
         STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
         STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id`
         AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index` FOR UPDATE;
-    SELECT COUNT(*) > 0 INTO v_any FROM work_member AS w
-        STRAIGHT_JOIN `airflow`.`asset_partition_dag_run` AS t ON t.`created_dag_run_id` = w.id FOR UPDATE;
+    IF COALESCE(@windrow_referred, true) THEN SELECT COUNT(*) > 0 INTO v_any FROM work_member AS w
+        STRAIGHT_JOIN `airflow`.`asset_partition_dag_run` AS t ON t.`created_dag_run_id` = w.id FOR UPDATE; END IF;
     -- MariaDB scans a nearly empty table, and a DELETE that scans waits for locks on rows of others: look first, with a separate
     -- SELECT, because IF (SELECT ...) locks what it reads.
     -- partitioned_asset_key_log: rows belong to asset_partition_dag_run.

@@ -155,13 +155,13 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
 COMMENT 'Deletes what belongs to the members, and these, in its caller''s transaction (READ COMMITTED). Answers how many by
-    table. [body 873e3a55b753]'
+    table. [body 1d9f7a75e84e]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean;
     SET o_rows = '[';
-    SELECT COUNT(*) > 0 INTO v_any FROM work_member AS w
-        STRAIGHT_JOIN `airflow`.`serialized_dag` AS t ON t.`dag_version_id` = w.id FOR UPDATE;
+    IF COALESCE(@windrow_referred, true) THEN SELECT COUNT(*) > 0 INTO v_any FROM work_member AS w
+        STRAIGHT_JOIN `airflow`.`serialized_dag` AS t ON t.`dag_version_id` = w.id FOR UPDATE; END IF;
     -- MariaDB scans a nearly empty table, and a DELETE that scans waits for locks on rows of others: look first, with a separate
     -- SELECT, because IF (SELECT ...) locks what it reads.
     -- dag_code: rows belong to dag_version.

@@ -352,7 +352,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_delete$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
 COMMENT 'Deletes what belongs to the members, and these, in its caller''s transaction (READ COMMITTED). Answers how many by
-    table. [body 98e39d424709]'
+    table. [body 1b3980a674cd]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean;
@@ -360,10 +360,10 @@ BEGIN
     DECLARE v_more    bigint;
     DECLARE v_round   integer DEFAULT 0;
     SET o_rows = '[';
-    SELECT COUNT(*) > 0 INTO v_any FROM work_member AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`PROC_INST_ID_` = w.id FOR UPDATE;
-    SELECT COUNT(*) > 0 INTO v_any FROM work_member AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`PROC_INST_ID_` = w.id FOR UPDATE;
+    IF COALESCE(@windrow_referred, true) THEN SELECT COUNT(*) > 0 INTO v_any FROM work_member AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`PROC_INST_ID_` = w.id FOR UPDATE; END IF;
+    IF COALESCE(@windrow_referred, true) THEN SELECT COUNT(*) > 0 INTO v_any FROM work_member AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`PROC_INST_ID_` = w.id FOR UPDATE; END IF;
     INSERT INTO work_k_act_hi_dec_out (id) SELECT t.`ID_` FROM work_member AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS p ON p.`PROC_INST_ID_` = w.id
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`DEC_INST_ID_` = p.`ID_`;

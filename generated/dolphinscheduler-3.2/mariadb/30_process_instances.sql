@@ -167,15 +167,15 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_delete$$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
 COMMENT 'Deletes what belongs to the members, and these, in its caller''s transaction (READ COMMITTED). Answers how many by
-    table. [body 47481bdac2ba]'
+    table. [body 1d79da8b490a]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean;
     SET o_rows = '[';
-    SELECT COUNT(*) > 0 INTO v_any FROM work_member AS w
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance` AS t ON t.`process_instance_id` = w.id FOR UPDATE;
-    SELECT COUNT(*) > 0 INTO v_any FROM work_member AS w
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_alert` AS t ON t.`process_instance_id` = w.id FOR UPDATE;
+    IF COALESCE(@windrow_referred, true) THEN SELECT COUNT(*) > 0 INTO v_any FROM work_member AS w
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance` AS t ON t.`process_instance_id` = w.id FOR UPDATE; END IF;
+    IF COALESCE(@windrow_referred, true) THEN SELECT COUNT(*) > 0 INTO v_any FROM work_member AS w
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_alert` AS t ON t.`process_instance_id` = w.id FOR UPDATE; END IF;
     -- The files that t_ds_task_instance names are written to the outbox, to be removed later.
     INSERT INTO artifact (run_id, rule, host, path)
     SELECT p_run, 'process_instances', t.`host`, t.`log_path`

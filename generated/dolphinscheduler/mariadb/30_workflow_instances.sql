@@ -164,15 +164,15 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_delete$$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
 COMMENT 'Deletes what belongs to the members, and these, in its caller''s transaction (READ COMMITTED). Answers how many by
-    table. [body 428819799e17]'
+    table. [body 16f371a8a0a2]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean;
     SET o_rows = '[';
-    SELECT COUNT(*) > 0 INTO v_any FROM work_member AS w
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance` AS t ON t.`workflow_instance_id` = w.id FOR UPDATE;
-    SELECT COUNT(*) > 0 INTO v_any FROM work_member AS w
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_alert` AS t ON t.`workflow_instance_id` = w.id FOR UPDATE;
+    IF COALESCE(@windrow_referred, true) THEN SELECT COUNT(*) > 0 INTO v_any FROM work_member AS w
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance` AS t ON t.`workflow_instance_id` = w.id FOR UPDATE; END IF;
+    IF COALESCE(@windrow_referred, true) THEN SELECT COUNT(*) > 0 INTO v_any FROM work_member AS w
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_alert` AS t ON t.`workflow_instance_id` = w.id FOR UPDATE; END IF;
     -- The files that t_ds_task_instance names are written to the outbox, to be removed later.
     INSERT INTO artifact (run_id, rule, host, path)
     SELECT p_run, 'workflow_instances', t.`host`, t.`log_path`

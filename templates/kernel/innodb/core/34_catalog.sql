@@ -435,13 +435,15 @@ END;
 CREATE PROCEDURE read_catalog()
 SQL SECURITY DEFINER
 COMMENT 'Reads what the catalog says into @windrow_state, @windrow_names (behind the checksum of the spec), @windrow_made and
-    @windrow_beside, for note_catalog().'
+    @windrow_beside, for note_catalog(); @windrow_referred: whether any foreign key refers to rows that are deleted.'
 BEGIN
     DECLARE v_state  longtext;
     DECLARE v_names  longtext;
     DECLARE v_made   datetime;
     DECLARE v_beside longtext;
     CALL tables_now(v_state, v_names, v_made);
+    CALL keys_now(false, true, v_beside);
+    SET @windrow_referred = v_beside <> '';
     CALL keys_now(false, false, v_beside);
     -- Another spec may account for less.
     SET v_names = CONCAT((SELECT SHA2(s.document, 256) FROM spec AS s), v_names);

@@ -121,14 +121,20 @@ pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "rest-stays",
         what: "PostgreSQL: what others have changed or locked since a search is not looked at again",
-        postgres: &[edit("IF cardinality(v_left) > 0 OR v_rows IS NULL THEN", "IF v_rows IS NULL THEN")],
+        postgres: &[edit(
+            "IF cardinality(v_left) > 0 OR v_rows IS NULL THEN",
+            "IF v_rows IS NULL THEN",
+        )],
         mysql: &[],
         noticed_by: &["single::places::rows_of_the_time_of_an_open_transaction_go"],
     },
     Defect {
         name: "orphans-of-the-search",
         what: "PostgreSQL: what other rows say of a row with rows below it counts as of the search",
-        postgres: &[edit("AND NOT v_again AND has_places(p_rule)", "AND has_places(p_rule)")],
+        postgres: &[edit(
+            "AND NOT v_again AND has_places(p_rule)",
+            "AND has_places(p_rule)",
+        )],
         mysql: &[],
         noticed_by: &["single::what_comes_between_a_search_and_its_batch_keeps_all"],
     },
@@ -136,7 +142,10 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "stamp-over-times",
         what: "a stamp of what lacks a time overwrites one that was set since it was searched",
         postgres: &[edit("WHERE NOT p_options ? 'missing'", "WHERE true")],
-        mysql: &[edit("IF JSON_CONTAINS_PATH(p_options, 'one', '$.missing') THEN", "IF false THEN")],
+        mysql: &[edit(
+            "IF JSON_CONTAINS_PATH(p_options, 'one', '$.missing') THEN",
+            "IF false THEN",
+        )],
         noticed_by: &["late::SERVER::what_gets_a_time_while_a_stamp_comes_to_it_keeps_that"],
     },
     Defect {

@@ -114,8 +114,13 @@ fn told(session: &mut Session, dialect: Dialect, control: &str) -> Option<String
     );
     let metric = text(&metric, &[]) == "1";
     let calls = Calls::new(dialect, control, "guard");
-    let status: Value =
+    let mut status: Value =
         serde_json::from_str(&text(&calls.status(), &[Some("guard")])).expect("a document");
+    // As the command does it.
+    let rows = session.query(&calls.not_armed(), &[]).expect("a reason");
+    let refuses = rows.into_iter().flatten().flatten().next();
+    status["control"]["armed"] = refuses.is_none().into();
+    status["control"]["not_armed"] = refuses.into();
     let preview = call(session, dialect, control, "preview", &json!({})).expect("a preview");
     let reason = &preview["not_armed"];
     assert_eq!(metric, reason.is_null(), "{preview}");

@@ -75,7 +75,7 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
     if forced {
         ui.warning("installed despite errors; they are recorded, and `windrow status` shows them");
     }
-    let refused = not_armed(&mut session).ok();
+    let refused = session.not_armed().ok();
     let installed = Installed {
         spec: session.graph.name.clone(),
         control: bundle.control.clone(),
@@ -527,13 +527,6 @@ fn failed(file: &File, dialect: Dialect, applied: &[AppliedFile], error: anyhow:
     failure.hint(
         "running `windrow install` again is safe: it skips what is done and continues from there",
     )
-}
-
-/// Why runs delete nothing on this server, nothing where they may; an error where this account may not look.
-fn not_armed(session: &mut Session) -> anyhow::Result<Option<String>> {
-    let sql = session.calls.not_armed();
-    let rows = session.database.query(&sql, &[])?;
-    Ok(rows.into_iter().flatten().flatten().next())
 }
 
 fn next_steps(session: &Session, args: &Install, installed: &Installed, ui: &Ui) {

@@ -138,6 +138,13 @@ impl Session {
         Ok(answers::read("settings", &settings.into())?)
     }
 
+    /// Why runs delete nothing on this server, nothing where they may; an error where this account may not look, or an installation of an
+    /// earlier version does not say.
+    pub(super) fn not_armed(&mut self) -> anyhow::Result<Option<String>> {
+        let rows = self.database.query(&self.calls.not_armed(), &[])?;
+        Ok(rows.into_iter().flatten().flatten().next())
+    }
+
     /// One JSON document that a statement answers.
     pub(super) fn document(
         &mut self,

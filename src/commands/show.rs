@@ -86,12 +86,15 @@ fn current(session: &mut Session) -> anyhow::Result<(Value, answers::Status)> {
     let name = session.graph.name.clone();
     let sql = session.calls.status();
     let mut document = session.document(&sql, &[Some(&name)])?;
-    if let Some(reason) = not_armed(session)? {
-        document["control"]["armed"] = reason.is_none().into();
-        document["control"]["not_armed"] = reason.into();
-    } else {
-        document["control"]["not_armed"] = Value::Null;
-    }
+    document["control"]["not_armed"] = match session.not_armed() {
+        // On PostgreSQL an installation of an earlier version knows the switch alone.
+        Err(error) if failure::sqlstate(&error) == Some("42P01") => Value::Null,
+        reason => {
+            let reason = reason?;
+            document["control"]["armed"] = reason.is_none().into();
+            reason.into()
+        }
+    };
     let settings = session.settings()?;
     for rule in document["rules"].as_array_mut().into_iter().flatten() {
         let name = rule["rule"].as_str().unwrap_or_default().to_owned();
@@ -103,15 +106,6 @@ fn current(session: &mut Session) -> anyhow::Result<(Value, answers::Status)> {
     document["control"]["version"] = newest.and_then(|(_, version)| version).into();
     let status = answers::read("status", &document)?;
     Ok((document, status))
-}
-
-/// Why runs delete nothing on this server, nothing where they may. On PostgreSQL an installation of an earlier version does not say.
-fn not_armed(session: &mut Session) -> anyhow::Result<Option<Option<String>>> {
-    let sql = session.calls.not_armed();
-    match session.database.query(&sql, &[]) {
-        Err(error) if failure::sqlstate(&error) == Some("42P01") => Ok(None),
-        rows => Ok(Some(rows?.into_iter().flatten().flatten().next())),
-    }
 }
 
 /// Since when which windrow has installed, the newest first. Nobody knows where an earlier version has installed last.

@@ -262,10 +262,23 @@ pub(super) fn is_time(kind: Kind) -> bool {
 /// Whether a column of a row says a value: of a time, a zero date says none.
 pub(super) fn says(row: &str, column: &Column, dialect: Dialect) -> String {
     let ident = dialect.ident(&column.name);
-    match dialect {
-        Dialect::Mysql | Dialect::Mariadb if is_time(column.kind) => format!("{row}.{ident} > 0"),
-        _ => format!("{row}.{ident} IS NOT NULL"),
+    match may_be_zero(column, dialect) {
+        true => format!("{row}.{ident} > 0"),
+        false => format!("{row}.{ident} IS NOT NULL"),
     }
+}
+
+/// The opposite.
+pub(super) fn unsaid(row: &str, column: &Column, dialect: Dialect) -> String {
+    let ident = dialect.ident(&column.name);
+    match may_be_zero(column, dialect) {
+        true => format!("NULLIF({row}.{ident}, 0) IS NULL"),
+        false => format!("{row}.{ident} IS NULL"),
+    }
+}
+
+fn may_be_zero(column: &Column, dialect: Dialect) -> bool {
+    dialect != Dialect::Postgres && matches!(column.kind, Kind::Timestamp | Kind::Timestamptz)
 }
 
 /// The present instant on MySQL, for a view, which knows no variable and no session: NOW() is in its zone, as a TIMESTAMP is

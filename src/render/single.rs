@@ -2,7 +2,7 @@
 
 use self::parts::{goes, key_views, tie, times};
 use self::passes::passes;
-use super::names::{dated, escaped, key_spelled_out, local, says, table_name, time_of};
+use super::names::{dated, escaped, key_spelled_out, local, table_name, time_of, unsaid};
 use super::{above, raw};
 use crate::dialect::Dialect;
 use crate::graph::{Column, Graph, Kind, Rule, Single};
@@ -210,13 +210,7 @@ fn unranked(single: &Single, dialect: Dialect) -> String {
     group
         .iter()
         .chain(order)
-        .map(|column| {
-            let ident = dialect.ident(&column.name);
-            match says("t", column, dialect) {
-                said if said.ends_with(" > 0") => format!("NULLIF(t.{ident}, 0) IS NULL"),
-                _ => format!("t.{ident} IS NULL"),
-            }
-        })
+        .map(|column| unsaid("t", column, dialect))
         .chain(
             times(single, dialect)
                 .map(|column| format!("t.{} = '-infinity'", dialect.ident(&column.name))),

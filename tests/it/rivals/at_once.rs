@@ -1,5 +1,6 @@
 //! Everybody at once: two who start runs, a scheduler, a purge by hand, writers of four kinds, and at last an uninstallation.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -112,14 +113,22 @@ fn writers(
         tally.done += 1;
         Ok(())
     })?);
-    // The task first, then its instance: the opposite order. The oldest are those whose turn it is.
-    let due: Vec<String> = due.iter().map(i64::to_string).collect();
-    let oldest = format!(
-        "SELECT CONCAT(id) FROM t_ds_workflow_instance WHERE id IN ({}) AND state IN (5, 6, 7) ORDER BY id LIMIT 8",
-        due.join(", ")
-    );
+    // The task first, then its instance: the opposite order. It goes where the runs go: to those whose turn is next, not to
+    // those that were touched and stay.
+    let mut next = due.to_vec();
+    let mut visits = HashMap::new();
     writers.push(again(history, 3, enough, move |session, _, tally| {
-        for id in session.texts(&oldest)? {
+        if next.is_empty() {
+            return Ok(());
+        }
+        let ids: Vec<String> = next.iter().map(i64::to_string).collect();
+        let there = session.texts(&format!(
+            "SELECT CONCAT(id) FROM t_ds_workflow_instance WHERE id IN ({}) AND state IN (5, 6, 7) AND id NOT IN (SELECT t.id FROM before_touched AS t)",
+            ids.join(", ")
+        ))?;
+        next.retain(|id| there.contains(&id.to_string()) && visits.get(id) < Some(&2));
+        for &id in next.iter().take(8) {
+            *visits.entry(id).or_insert(0) += 1;
             timed(
                 session,
                 tally,

@@ -15,6 +15,7 @@ use crate::support::patience::until;
 tests! {
     on_postgres: [
         a_subscriber_deletes_what_a_run_deletes_or_keeps_all,
+        a_slot_that_the_server_has_given_up_holds_nothing_up,
         a_table_without_an_identity_is_told,
     ],
 }
@@ -74,6 +75,38 @@ fn a_subscriber_deletes_what_a_run_deletes_or_keeps_all() -> Result<()> {
     for (copy, (name, _)) in readers.iter_mut().zip(copies) {
         copy.execute(&format!("DROP SUBSCRIPTION {name}"))?;
     }
+    Ok(())
+}
+
+/// A slot whose WAL the server has removed never gets forward: a run that waits for it would wait for ever.
+fn a_slot_that_the_server_has_given_up_holds_nothing_up() -> Result<()> {
+    let server = Postgres::start(&Settings {
+        extra: vec![
+            ("wal_level".to_owned(), "logical".to_owned()),
+            ("max_slot_wal_keep_size".to_owned(), "1MB".to_owned()),
+        ],
+        ..Settings::default()
+    })?;
+    let server = Server::Postgres(server).filled(10)?;
+    let mut client = History::create(&server)?.connect()?;
+    client.rows("SELECT slot_name FROM pg_create_logical_replication_slot('away', 'pgoutput')")?;
+    client.set("max_replica_wal", 1)?;
+    client.set("time_budget", 5)?;
+    for turn in 0..3 {
+        client.execute(&format!("CREATE TABLE turn_{turn} (id integer)"))?;
+        client.rows("SELECT pg_switch_wal()::text")?;
+    }
+    let run = client.run(&json!({}))?;
+    let reason = run["reason"].as_str().unwrap_or_default();
+    ensure!(
+        reason.contains("replication slot away, "),
+        "it does not wait: {run}"
+    );
+    client.execute("CHECKPOINT")?;
+    let status = client.texts("SELECT wal_status FROM pg_replication_slots")?;
+    ensure!(status == ["lost"], "{status:?}");
+    let run = client.run(&json!({}))?;
+    ensure!(run["status"] == "done", "{run}");
     Ok(())
 }
 

@@ -65,6 +65,8 @@ BEGIN
             UNION ALL
             SELECT 'replication slot ' || s.slot_name, coalesce(s.confirmed_flush_lsn, s.restart_lsn)
             FROM pg_replication_slots AS s
+            -- Nothing is kept for a slot that the server has given up.
+            WHERE s.wal_status IS DISTINCT FROM 'lost'
         ) AS l(name, lsn)
         WHERE pg_wal_lsn_diff(pg_current_wal_lsn(), l.lsn) > p_wal * 1048576
         ORDER BY l.lsn
@@ -101,6 +103,7 @@ BEGIN
             UNION ALL
             SELECT 'replication slot ' || s.slot_name, age(s.xmin)
             FROM pg_replication_slots AS s
+            WHERE s.wal_status IS DISTINCT FROM 'lost'
             UNION ALL
             SELECT 'prepared transaction ' || x.gid, age(x.transaction)
             FROM pg_prepared_xacts AS x

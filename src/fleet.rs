@@ -9,6 +9,6 @@ mod target;
 #[cfg(test)]
 mod tests;
 
-pub use inventory::{Inventory, Unknown, parse};
+pub use inventory::{Inventory, Unknown, parse, without_values};
 pub use password::Password;
 pub use target::Target;

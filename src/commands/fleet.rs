@@ -44,9 +44,10 @@ pub(super) fn fleet(args: &Fleet, ui: &Ui) -> anyhow::Result<Exit> {
     };
     let journal = Journal::of(args);
     let done: BTreeSet<String> = match args.resume {
-        true => journal.read()?,
+        true => journal.read(&targets)?,
         false => BTreeSet::new(),
     };
+    journal.begin(&targets, &done)?;
     // The first interrupt ends what is under way, by the handlers of those that work; the second ends this program.
     interrupt::cancels(Box::new(|| Ok(())))?;
     let left: Vec<usize> = (0..targets.len())
@@ -80,7 +81,7 @@ pub(super) fn fleet(args: &Fleet, ui: &Ui) -> anyhow::Result<Exit> {
         .collect();
     let answer = answer(args, databases);
     let halted = answer.not_started > 0 || interrupt::hit();
-    journal.write(halted, &answer.databases)?;
+    journal.write(halted, &targets, &answer.databases)?;
     let document = serde_json::to_value(&answer)?;
     show(ui, args.output, &document, || report::fleet(&answer));
     if halted && args.output == Output::Text {
@@ -102,7 +103,8 @@ fn load(path: &Path, ui: &Ui) -> anyhow::Result<Inventory> {
     })?;
     let folder = path.parent().unwrap_or(Path::new(""));
     Ok(fleet::parse(&text, folder).map_err(|wrong| {
-        ui.findings(&diagnostic::render(&wrong, &name, &text, Colour::Always));
+        let shown = fleet::without_values(&text);
+        ui.findings(&diagnostic::render(&wrong, &name, &shown, Colour::Always));
         let places = diagnostic::located(&wrong, &name, &text);
         places.iter().fold(
             Failure::new(format!("the inventory `{name}` has errors")),

@@ -26,6 +26,9 @@ use crate::render;
 use crate::report::summary;
 use crate::ui::{Ui, counted};
 
+/// The part of the page that decides the exit code.
+const CHECK: &str = "check";
+
 /// Reads what there is, writes the page, and says what was found.
 pub(super) fn report(args: &Report, ui: &Ui) -> anyhow::Result<Exit> {
     let (graph, in_spec) = read_spec(&args.spec)?;
@@ -82,6 +85,10 @@ pub(super) fn report(args: &Report, ui: &Ui) -> anyhow::Result<Exit> {
     tell(ui, args.output, &reported, &told);
     let mut findings = reported.findings.iter();
     let is_bad = findings.any(|finding| finding.severity > Severity::Notice);
+    // The page is there, but nobody has checked.
+    if reported.missing.iter().any(|it| it.part == CHECK) {
+        return Ok(Exit::Failed);
+    }
     Ok(Exit::found(is_bad || !reported.diagnostics.is_empty()))
 }
 
@@ -206,7 +213,7 @@ fn reported(
         }));
     };
     if let Some(reading) = &reading {
-        note("check", reading.findings.as_ref().err());
+        note(CHECK, reading.findings.as_ref().err());
         note("policy list", reading.decisions.as_ref().err());
         note("plan", reading.plan.as_ref().err());
         note("preview", reading.preview.as_ref().err());

@@ -193,8 +193,11 @@ pub(super) fn document(rows: Vec<db::Row>) -> anyhow::Result<Value> {
     })
 }
 
-/// The address, with a password from where there is one: the address itself, the file, the files of settings of the servers' own
-/// clients, PGPASSWORD or MYSQL_PWD, and last `.pgpass`.
+/// The variable of the environment whose password counts before files of settings, on every server.
+pub(super) const PASSWORD: &str = "WINDROW_PASSWORD";
+
+/// The address, with a password from where there is one: the address itself, the file, WINDROW_PASSWORD, the files of settings of
+/// the servers' own clients, PGPASSWORD or MYSQL_PWD, and last `.pgpass`.
 pub(super) fn address(url: Option<&RawUrl>, password_file: Option<&Path>) -> anyhow::Result<Url> {
     let Some(url) = url.filter(|url| !url.is_empty()) else {
         return Err(Failure::new("no database given")
@@ -212,10 +215,9 @@ pub(super) fn address(url: Option<&RawUrl>, password_file: Option<&Path>) -> any
         })?;
         url = url.or_password(text.lines().next().map(str::to_owned));
     }
-    let variable = url.scheme.password_variable();
-    Ok(url.or_last_password(
-        std::env::var(variable)
-            .ok()
-            .filter(|password| !password.is_empty()),
-    ))
+    let of_environment = |name| std::env::var(name).ok().filter(|it| !it.is_empty());
+    let last = url.scheme.password_variable();
+    Ok(url
+        .or_password(of_environment(PASSWORD))
+        .or_last_password(of_environment(last)))
 }

@@ -8,7 +8,7 @@ use toml::Spanned;
 
 use super::password::Password;
 use super::target::Target;
-use crate::db::url::RawUrl;
+use crate::db::url::{RawUrl, Url};
 use crate::diagnostic::Diagnostic;
 
 /// The code of all diagnostics of an inventory.
@@ -108,7 +108,8 @@ pub fn parse(text: &str, folder: &Path) -> Result<Inventory, Vec<Diagnostic>> {
         let help = "an inventory has `spec`, and for each server `[[server]]` with `name`, `url`, and where needed `databases`, \
                     `groups`, `spec`, `password_env`, `password_file` or `password_command`";
         let span = error.span().unwrap_or(0..0);
-        vec![Diagnostic::error(CODE, span, error.message(), help)]
+        let message = without_text(error.message());
+        vec![Diagnostic::error(CODE, span, message, help)]
     })?;
     let mut reader = Reader {
         folder,
@@ -126,6 +127,50 @@ pub fn parse(text: &str, folder: &Path) -> Result<Inventory, Vec<Diagnostic>> {
     match reader.wrong.is_empty() {
         true => Ok(Inventory { targets }),
         false => Err(reader.wrong),
+    }
+}
+
+/// The words before a value that an excerpt shows.
+const FIELDS: [&str; 9] = [
+    "[[server]]",
+    "spec",
+    "name",
+    "url",
+    "groups",
+    "databases",
+    "password_env",
+    "password_file",
+    "password_command",
+];
+
+/// The text of an inventory as an excerpt may show it: each value is as long as it was and cannot be read, and neither can a
+/// comment, for it may be a password or hold one.
+pub fn without_values(text: &str) -> String {
+    let mut shown = String::new();
+    for line in text.split_inclusive('\n') {
+        let field = line.split('=').next().unwrap_or_default();
+        let known = match FIELDS.contains(&field.trim()) {
+            true => field.len(),
+            false => 0,
+        };
+        let (field, value) = line.split_at(known);
+        shown.push_str(field);
+        for letter in value.chars() {
+            match letter.is_whitespace() || "=\"'[]{},".contains(letter) {
+                true => shown.push(letter),
+                // The places behind it stay what they are.
+                false => shown.extend(std::iter::repeat_n('*', letter.len_utf8())),
+            }
+        }
+    }
+    shown
+}
+
+/// What the reader of TOML says, without the text that it read: that may be an address with a password.
+fn without_text(message: &str) -> String {
+    match (message.find("string \""), message.rfind('"')) {
+        (Some(from), Some(to)) => format!("{}string{}", &message[..from], &message[to + 1..]),
+        _ => message.to_owned(),
     }
 }
 
@@ -155,7 +200,7 @@ impl Reader<'_> {
             let message = format!("two servers are called `{name}`");
             self.error(server.name.span(), &message, "give each a name of its own");
         }
-        self.address(server);
+        let place = self.address(server);
         let password = self.password(server);
         let Some(spec) = server.spec.as_ref().or(self.spec) else {
             self.error(
@@ -168,6 +213,7 @@ impl Reader<'_> {
         let target = |database: Option<&String>| Target {
             name: database.map_or(name.clone(), |it| format!("{name}/{it}")),
             server: name.clone(),
+            place: place.clone(),
             groups: server.groups.clone(),
             spec: self.folder.join(
                 spec.get_ref()
@@ -185,34 +231,36 @@ impl Reader<'_> {
         }
     }
 
-    /// Looks at the address, and at the databases that replace the one in it. An excerpt of the file never shows a password.
-    fn address(&mut self, server: &Server) {
+    /// Looks at the address, and at the databases that replace the one in it. The place of the server.
+    fn address(&mut self, server: &Server) -> String {
         let text = server.url.get_ref();
         let raw: RawUrl = match text.parse() {
             Ok(raw) => raw,
             Err(never) => match never {},
         };
-        let secret = raw.to_string() != *text;
-        let place = match secret {
-            true => server.name.span(),
-            false => server.url.span(),
-        };
-        if secret {
+        let span = server.url.span();
+        let mut place = String::new();
+        if raw.to_string() != *text {
             self.error(
-                place.clone(),
+                span.clone(),
                 "the address of the server holds a password",
                 "leave it out, and write `password_env`, `password_file` or `password_command`",
             );
         } else if !text.contains("://") {
             let help = "write `postgres://user@host/database` or `mysql://user@host/database`";
-            self.error(place.clone(), "the address is none", help);
-        } else if let Err(error) = raw.parse() {
-            self.error(place.clone(), &error.to_string(), &error.hints().join("; "));
+            self.error(span.clone(), "the address is none", help);
+        } else {
+            match raw.parse() {
+                Ok(url) => place = place_of(&url),
+                Err(error) => {
+                    self.error(span.clone(), &error.to_string(), &error.hints().join("; "))
+                }
+            }
         }
         let given = !parts(text).1.trim_start_matches('/').is_empty();
         match &server.databases {
             None if !given => self.error(
-                place,
+                span,
                 "the address names no database",
                 "write it behind the host: `postgres://user@host/database`; or list `databases`",
             ),
@@ -232,6 +280,7 @@ impl Reader<'_> {
             }
             None => {}
         }
+        place
     }
 
     fn password(&mut self, server: &Server) -> Password {
@@ -262,6 +311,13 @@ impl Reader<'_> {
         }
         password
     }
+}
+
+/// The hosts and ports of an address, or the socket.
+fn place_of(url: &Url) -> String {
+    let hosts = url.hosts.iter();
+    let places = hosts.map(|it| format!("{}:{}", it.name.to_ascii_lowercase(), it.port));
+    places.collect::<Vec<_>>().join(",")
 }
 
 /// An address in three parts: scheme and host, path, query.

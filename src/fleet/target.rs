@@ -11,6 +11,8 @@ pub struct Target {
     pub name: String,
     /// The server's name.
     pub server: String,
+    /// Where the server is: host and port, or a socket. Two entries of an inventory may be of one server.
+    pub place: String,
     /// The groups of the server.
     pub groups: Vec<String>,
     /// The spec file.

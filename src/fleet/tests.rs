@@ -112,7 +112,7 @@ spec = 'c.toml'
 ";
     let wrong = wrong(text);
     let lines: Vec<usize> = wrong.iter().map(|it| it.0).collect();
-    assert_eq!(lines, [2, 3, 2, 6, 9, 11, 11, 13], "{wrong:#?}");
+    assert_eq!(lines, [2, 3, 2, 6, 9, 11, 12, 13], "{wrong:#?}");
     assert!(
         wrong.iter().all(|it| !it.1.contains("secret")),
         "{wrong:#?}"

@@ -3,7 +3,7 @@
 
 mod stage;
 
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 
 use serde_json::Value;
 use windrow::dialect::Dialect;
@@ -14,11 +14,14 @@ use crate::harness::tests;
 use crate::support::database;
 use crate::support::installation::server;
 use crate::support::patience::until;
-use stage::{Stage, of};
+use stage::{Stage, of, spec};
 
 tests! {
     alone: [
         what_cannot_be_read_is_an_error,
+        no_error_shows_what_an_inventory_holds,
+        what_was_done_with_another_spec_is_done_again,
+        a_command_that_asks_for_something_is_not_waited_for,
     ],
     on_several: [
         a_few_databases_of_every_kind,
@@ -202,12 +205,7 @@ fn an_interrupt(stage: &mut Stage) {
         .spawn()
         .expect("windrow runs");
     stage.wait_for_a_waiter(&slow);
-    let pid = child.id().to_string();
-    let sent = std::process::Command::new("sh")
-        .args(["-c", "kill -s INT $1", "sh", &pid])
-        .status()
-        .expect("a shell");
-    assert!(sent.success());
+    interrupt(&child);
     until("the end of an interrupted call", || {
         Ok(child.try_wait()?.is_some())
     })
@@ -232,6 +230,16 @@ fn an_interrupt(stage: &mut Stage) {
     assert_eq!(of(&resumed, "done_before").len(), 1, "{resumed:#}");
 }
 
+/// Does what Ctrl-C does.
+fn interrupt(child: &Child) {
+    let pid = child.id().to_string();
+    let sent = std::process::Command::new("sh")
+        .args(["-c", "kill -s INT $1", "sh", &pid])
+        .status()
+        .expect("a shell");
+    assert!(sent.success());
+}
+
 /// Each error says where and what.
 fn what_cannot_be_read_is_an_error() {
     let stage = Stage::without_servers(
@@ -241,10 +249,113 @@ fn what_cannot_be_read_is_an_error() {
     let text = error.to_string();
     assert_eq!(code, 2);
     assert!(
-        text.contains(":2:8: the address of the server holds a password"),
+        text.contains(":3:7: the address of the server holds a password"),
         "{text}"
     );
     assert!(!text.contains("geheim"), "{text}");
     let (code, error) = stage.fleet("status", &["--timeout", "3 parsecs"]);
     assert_eq!(code, 2, "{error}");
+}
+
+/// Whatever is wrong, and wherever a password stands where none should be.
+fn no_error_shows_what_an_inventory_holds() {
+    let server = "[[server]]\nname = 'a'\nspec = 'x.toml'\n";
+    let wrong = [
+        format!("{server}url = 'mysql://u:geheim@db/x'\n"),
+        format!("{server}url = 'mysql://u:geheim@db/x\n"),
+        format!("{server}url = 'mysql://u:geheim@db/x'\nurl = 'mysql://u:geheim@db/x'\n"),
+        format!("{server}url = ['mysql://u:geheim@db/x']\n"),
+        format!("{server}url = 'mysql://u@db/x'\npassword = 'geheim'\n"),
+        format!("{server}url = 'mysql://u@db/x'\npassword = \"\"\"\ngeheim=\n\"\"\"\n"),
+        format!("{server}url = 'mysql://u@db/x' # geheim\nurl = 'mysql://u@db/x' # geheim\n"),
+        "server = 'mysql://u:geheim@db/x'\n".to_owned(),
+        "server = [{ name = 'a', url = 'mysql://u:geheim@db/x', spec = 'x.toml' }]\n".to_owned(),
+        "server = [{ name = 'ä ö', url = 'mysql://u:geheim@db/x', spec = 'x.toml' }]\n".to_owned(),
+        "server = [\n{ name = 'a', url = 'mysql://u:geheim@db/x' }]\n".to_owned(),
+    ];
+    for text in wrong {
+        let stage = Stage::without_servers(&text);
+        for output in ["json", "text"] {
+            let call = stage.call("status", output).output().expect("windrow runs");
+            let told =
+                [call.stdout, call.stderr].map(|it| String::from_utf8_lossy(&it).into_owned());
+            let told = told.join("\n");
+            assert_eq!(call.status.code(), Some(2), "{text}\n{told}");
+            assert!(!told.contains("geheim"), "{text}\n{told}");
+            // Its place is told, and in the excerpt that people read the field stands before it.
+            assert!(told.contains("fleet.toml:"), "{text}\n{told}");
+        }
+    }
+    let stage = Stage::without_servers(&format!("{server}url = 'mysql://u:geheim@db/x'\n"));
+    let call = stage.call("status", "text").output();
+    let told = String::from_utf8_lossy(&call.expect("windrow runs").stderr).into_owned();
+    assert!(told.contains("url = '*********************'"), "{told}");
+}
+
+/// A canary finds that a spec is wrong: whoever mends it begins anew where it has changed, and goes on elsewhere.
+fn what_was_done_with_another_spec_is_done_again() {
+    let inventory: String = ["a", "b", "c", "d"]
+        .map(|name| format!("[[server]]\nname = '{name}'\nurl = 'mysql://u@{name}/{name}'\nspec = '{name}.toml'\n"))
+        .concat();
+    let stage = Stage::without_servers(&inventory);
+    for name in ["a", "b", "d"] {
+        stage.write(&format!("{name}.toml"), &spec(name));
+    }
+    stage.write("c.toml", "name = 5");
+    let canary = ["--canary", "3", "--", "--out", "out"];
+    let (code, halted) = stage.fleet("generate", &canary);
+    assert_eq!(
+        (code, of(&halted, "clean")),
+        (2, vec!["a.toml".to_owned(), "b.toml".to_owned()]),
+        "{halted:#}"
+    );
+    assert_eq!(of(&halted, "not_started"), ["d.toml"], "{halted:#}");
+    let (code, refused) = stage.fleet(
+        "generate",
+        &["--resume", "--only", "c", "--", "--out", "out"],
+    );
+    let message = refused["error"]["message"].to_string();
+    assert!(
+        code == 2 && message.contains("about other databases"),
+        "{refused:#}"
+    );
+    stage.write("b.toml", &spec("b").replace("expires_at", "ends_at"));
+    stage.write("c.toml", &spec("c"));
+    let (code, resumed) = stage.fleet("generate", &["--resume", "--", "--out", "out"]);
+    assert_eq!(
+        (code, of(&resumed, "done_before")),
+        (0, vec!["a.toml".to_owned()]),
+        "{resumed:#}"
+    );
+    assert_eq!(
+        of(&resumed, "clean"),
+        ["b.toml", "c.toml", "d.toml"],
+        "{resumed:#}"
+    );
+}
+
+/// One that waits for an answer is ended by an interrupt, and what it is never stands in an error.
+fn a_command_that_asks_for_something_is_not_waited_for() {
+    let inventory = |command: &str| {
+        format!(
+            "[[server]]\nname = 'a'\nurl = 'mysql://u@localhost:1/x'\nspec = 'a.toml'\npassword_command = '{command}'\n"
+        )
+    };
+    let stage = Stage::without_servers(&inventory("vault read -token=geheim; exit 3"));
+    stage.write("a.toml", &spec("x"));
+    let (code, failed) = stage.fleet("status", &[]);
+    let text = failed.to_string();
+    assert!(
+        code == 2 && text.contains("the command of `password_command` failed"),
+        "{text}"
+    );
+    assert!(!text.contains("geheim"), "{text}");
+
+    let stage = Stage::without_servers(&inventory("echo asked > asked; sleep 600"));
+    stage.write("a.toml", &spec("x"));
+    let mut call = stage.command("status", &[]);
+    let mut child = call.stdout(Stdio::piped()).spawn().expect("windrow runs");
+    until("the command", || Ok(stage.has("asked"))).expect("it is called");
+    interrupt(&child);
+    until("the end", || Ok(child.try_wait()?.is_some())).expect("an end");
 }

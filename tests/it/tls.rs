@@ -609,6 +609,10 @@ fn option_files_are_read() {
         expect(&[], "mysql:///jobs", CONNECTED);
         // What the address says counts, and the password of a file before that of the environment.
         expect(&[("MYSQL_PWD", "hunter3")], "mysql:///jobs", CONNECTED);
+        // What an inventory of `windrow fleet` says counts before the file, and the address before all.
+        let ours = ("WINDROW_PASSWORD", "hunter3");
+        expect(&[ours], "mysql:///jobs", &["error 1045"]);
+        expect(&[ours], "mysql://app:hunter2%23@/jobs", CONNECTED);
         expect(
             &[],
             "mysql://app:hunter3@/jobs",

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::answers::{FleetDatabase, FleetOutcome};
 use crate::cli::FleetCommand;
+use crate::commands::session::PASSWORD;
 use crate::failure::Failure;
 use crate::fleet::Target;
 use crate::interrupt;
@@ -114,12 +115,9 @@ impl Call<'_> {
         } else {
             command.env("WINDROW_URL", &target.url);
         }
+        // What the inventory says counts before what the option file of an administrator says.
         if let Some(password) = password {
-            let name = match target.url.starts_with("postgres") {
-                true => "PGPASSWORD",
-                false => "MYSQL_PWD",
-            };
-            command.env(name, password);
+            command.env(PASSWORD, password);
         }
         command
     }

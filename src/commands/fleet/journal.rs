@@ -1,6 +1,6 @@
 //! What a call that did not come to its end has done, so that the next one can continue.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -11,6 +11,9 @@ use tempfile::NamedTempFile;
 use crate::answers::FleetDatabase;
 use crate::cli::Fleet;
 use crate::failure::Failure;
+use crate::fleet::Target;
+use crate::render;
+use crate::version::VERSION;
 
 /// The file next to the inventory, and the call that it is about.
 pub(super) struct Journal {
@@ -19,12 +22,14 @@ pub(super) struct Journal {
 }
 
 /// What the file holds.
-#[derive(Deserialize, Serialize)]
+#[derive(Clone, Deserialize, Serialize)]
 struct Kept {
     command: String,
     arguments: Vec<String>,
-    /// The databases on which the command ended clean.
-    clean: BTreeSet<String>,
+    /// The groups and names that select databases.
+    selection: Vec<String>,
+    /// The databases on which the command ended clean, with the state in which each was.
+    clean: BTreeMap<String, String>,
 }
 
 impl Journal {
@@ -37,13 +42,14 @@ impl Journal {
             call: Kept {
                 command: args.command.name().to_owned(),
                 arguments: args.arguments.clone(),
-                clean: BTreeSet::new(),
+                selection: args.group.iter().chain(&args.only).cloned().collect(),
+                clean: BTreeMap::new(),
             },
         }
     }
 
-    /// The databases that need no further call.
-    pub(super) fn read(&self) -> Result<BTreeSet<String>, Failure> {
+    /// The databases that need no further call: what they were called with is what it would be now.
+    pub(super) fn read(&self, targets: &[Target]) -> Result<BTreeSet<String>, Failure> {
         let name = self.path.display();
         let text = fs::read_to_string(&self.path).map_err(|error| match error.kind() {
             ErrorKind::NotFound => Failure::new(format!(
@@ -60,11 +66,39 @@ impl Journal {
                 .detail(format!("they were: {}", words(&kept.arguments)))
                 .hint("give the same ones behind `--`, or leave `--resume` out"));
         }
-        Ok(kept.clean)
+        if kept.selection != self.call.selection {
+            return Err(
+                Failure::new("the interrupted call was about other databases")
+                    .detail(format!(
+                        "its groups and names were: {}",
+                        words(&kept.selection)
+                    ))
+                    .hint("give the same `--group` and `--only`, or leave `--resume` out"),
+            );
+        }
+        let same = |it: &&Target| kept.clean.get(&it.name) == Some(&state_of(it));
+        Ok(targets
+            .iter()
+            .filter(same)
+            .map(|it| it.name.clone())
+            .collect())
+    }
+
+    /// Forgets an earlier call when one begins: whatever ends this one, nobody continues that one.
+    pub(super) fn begin(&self, targets: &[Target], done: &BTreeSet<String>) -> anyhow::Result<()> {
+        match self.path.exists() {
+            true => self.keep(targets, |it| done.contains(&it.name)),
+            false => Ok(()),
+        }
     }
 
     /// Keeps what is clean, where databases are left; else there is nothing to continue.
-    pub(super) fn write(self, left: bool, databases: &[FleetDatabase]) -> anyhow::Result<()> {
+    pub(super) fn write(
+        &self,
+        left: bool,
+        targets: &[Target],
+        databases: &[FleetDatabase],
+    ) -> anyhow::Result<()> {
         let name = self.path.display().to_string();
         if !left {
             return match fs::remove_file(&self.path) {
@@ -76,17 +110,35 @@ impl Journal {
                 _ => Ok(()),
             };
         }
-        let clean = databases.iter().filter(|it| it.is_clean());
+        let clean: BTreeSet<&str> = databases
+            .iter()
+            .filter(|it| it.is_clean())
+            .map(|it| it.name.as_str())
+            .collect();
+        self.keep(targets, |it| clean.contains(it.name.as_str()))
+    }
+
+    fn keep(&self, targets: &[Target], is_clean: impl Fn(&Target) -> bool) -> anyhow::Result<()> {
+        let clean = targets.iter().filter(|it| is_clean(it));
         let kept = Kept {
-            clean: clean.map(|it| it.name.clone()).collect(),
-            ..self.call
+            clean: clean.map(|it| (it.name.clone(), state_of(it))).collect(),
+            ..self.call.clone()
         };
         put(&self.path, &serde_json::to_string_pretty(&kept)?).map_err(|error| {
+            let name = self.path.display();
             Failure::new(format!("cannot write `{name}`: `--resume` will not work"))
                 .caused_by(error)
                 .into()
         })
     }
+}
+
+/// What decides what a command does on a database, in one number: where it is, its spec, and this program.
+fn state_of(target: &Target) -> String {
+    // A spec that cannot be read is an error of the call.
+    let spec = fs::read_to_string(&target.spec).unwrap_or_default();
+    let address = &target.url;
+    render::sha256(&format!("{VERSION}\n{address}\n{spec}"))
 }
 
 /// Writes a file whole, or leaves it as it was.

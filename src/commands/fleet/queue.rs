@@ -47,10 +47,10 @@ impl<'a> Queue<'a> {
             let free = state
                 .left
                 .iter()
-                .position(|at| !state.busy.contains(&self.targets[*at].server));
+                .position(|at| !state.busy.contains(&self.targets[*at].place));
             if let Some(place) = free {
                 let at = state.left.remove(place)?;
-                state.busy.insert(self.targets[at].server.clone());
+                state.busy.insert(self.targets[at].place.clone());
                 return Some(at);
             }
             let (waited, _) = self
@@ -64,7 +64,7 @@ impl<'a> Queue<'a> {
 
     /// The server of this one is free again.
     pub(super) fn free(&self, at: usize) {
-        self.state().busy.remove(&self.targets[at].server);
+        self.state().busy.remove(&self.targets[at].place);
         self.freed.notify_all();
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn of(document: &Value, outcome: &str) -> Vec<String> {
 }
 
 /// The spec of a database: on PostgreSQL one serves all, elsewhere it names the database.
-fn spec(name: &str) -> String {
+pub(super) fn spec(name: &str) -> String {
     format!(
         "name = '{name}'\nschema = 'public'\ndatabase = '{name}'\n[tables]\nitem = {{ key = 'id bigint' }}\n\
          [rules.item]\nstrategy = 'expiry'\nroot = 'item'\ntime = 'expires_at timestamp'\n"
@@ -125,7 +125,12 @@ impl Stage {
         stage
     }
 
-    fn write(&self, name: &str, text: &str) {
+    /// Whether there is such a file.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.folder.path().join(name).exists()
+    }
+
+    pub(super) fn write(&self, name: &str, text: &str) {
         fs::write(self.folder.path().join(name), text).expect("a file is written");
     }
 
@@ -145,10 +150,16 @@ impl Stage {
 
     /// The command line of a call.
     pub(super) fn command(&self, command: &str, arguments: &[&str]) -> Command {
+        let mut call = self.call(command, "json");
+        call.args(arguments);
+        call
+    }
+
+    /// That of a call without arguments, whose answer is a text or a document.
+    pub(super) fn call(&self, command: &str, output: &str) -> Command {
         let mut call = Command::new(env!("CARGO_BIN_EXE_windrow"));
         call.current_dir(self.folder.path())
-            .args(["fleet", command, "--output", "json"])
-            .args(arguments)
+            .args(["fleet", command, "--output", output])
             .env("NO_COLOR", "1")
             .env_remove("WINDROW_URL")
             .stdin(Stdio::null());

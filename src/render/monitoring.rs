@@ -94,7 +94,7 @@ pub const METRICS: &[Metric] = &[
     gauge(
         "windrow_last_success_timestamp_seconds",
         &[],
-        "When the last successful run ended; absent before the first.",
+        "When the last run ended that left nothing or did a batch; absent before the first.",
     ),
     gauge(
         "windrow_last_run_duration_seconds",

@@ -275,6 +275,7 @@ fn verdict(rule: &Due, stays: i64) -> String {
             "no: per hour, {} more become due than are deleted{left}",
             count((due - gone).ceil() as i64)
         ),
+        (None, Some(_)) => format!("not yet: too many are due to count how many become due{left}"),
         _ => format!("not yet: the last run ended before everything was done{left}"),
     }
 }
@@ -338,6 +339,7 @@ mod tests {
         held["last_look_dry_run"] = json!(true);
         let mut more = rule("e", 10_000, json!(false), Value::Null, Value::Null);
         more["counted_at"] = Value::Null;
+        let many = rule("l", 1_000_000, json!(false), Value::Null, json!(60.0));
         let rules: Vec<Due> = read(
             "status",
             &json!([
@@ -351,7 +353,8 @@ mod tests {
                 dry,
                 rule("i", 2, json!(false), json!(5.0), json!(6.0)),
                 rule("j", 10, json!(true), json!(5.0), json!(6.0)),
-                held
+                held,
+                many
             ]),
         )
         .expect("rules");
@@ -364,18 +367,19 @@ mod tests {
         .expect("what stays");
         insta::assert_snapshot!(due(&rules, &stay) + &undeletable(&stay), @r"
 
-        rule              due     rows    oldest  due/h  deleted/h  keeps up
-        a                   0        0  100 days      5          5  yes: nothing is due
-        b                   3       90  100 days      5          5  yes: everything due is kept, see below
-        c               4,810  144,300  100 days     60         80  catches up
-        d               9,000  270,000  100 days     80         60  no: per hour, 21 more become due than are deleted
-        e     10,000 at least  300,000  100 days                    not yet: the last run ended before everything was done
-        f                   5      150  100 days                    no run has examined everything that is due yet
-        g                 500   15,000  100 days     60         80  catches up: about 15.0 s of work left
-        h               6,553  196,590  100 days                    not yet: a dry run examined it last, and deleted nothing
-        i                   2       60  100 days      5          6  yes: everything due is kept, see below
-        j                  10      300  100 days      5          6  yes: the last run left nothing that may be deleted
-        k                   3       90  100 days                    not yet: a dry run examined it last, and deleted nothing
+        rule              due        rows    oldest  due/h  deleted/h  keeps up
+        a                   0           0  100 days      5          5  yes: nothing is due
+        b                   3          90  100 days      5          5  yes: everything due is kept, see below
+        c               4,810     144,300  100 days     60         80  catches up
+        d               9,000     270,000  100 days     80         60  no: per hour, 21 more become due than are deleted
+        e     10,000 at least     300,000  100 days                    not yet: the last run ended before everything was done
+        f                   5         150  100 days                    no run has examined everything that is due yet
+        g                 500      15,000  100 days     60         80  catches up: about 15.0 s of work left
+        h               6,553     196,590  100 days                    not yet: a dry run examined it last, and deleted nothing
+        i                   2          60  100 days      5          6  yes: everything due is kept, see below
+        j                  10         300  100 days      5          6  yes: the last run left nothing that may be deleted
+        k                   3          90  100 days                    not yet: a dry run examined it last, and deleted nothing
+        l           1,000,000  30,000,000  100 days                60  not yet: too many are due to count how many become due
 
         kept            rule  families       oldest  its key  because
         HELD            b            3  25 h 00 min  17       a hold keeps it

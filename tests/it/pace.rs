@@ -449,6 +449,8 @@ fn a_replica_that_is_away(installation: &mut Installation) {
 
 /// A run that only waited has deleted nothing, and says why.
 fn one_that_only_waited(installation: &mut Installation, (close, open): (&str, &str), query: &str) {
+    let success = "SELECT COALESCE(MAX(value), 0) FROM W.metrics WHERE name = 'windrow_last_success_timestamp_seconds'";
+    let before = installation.texts(success);
     add(installation, 3);
     installation.execute(close);
     let (runner, _, _) = installation.call_aside("run", json!({}));
@@ -458,6 +460,7 @@ fn one_that_only_waited(installation: &mut Installation, (close, open): (&str, &
     let run = run.expect("a run");
     assert_eq!(run["status"], "stopped", "{run}");
     assert_eq!(run["reason"], format!("paused while waiting for {query}"));
+    assert_eq!(installation.texts(success), before, "that is no success");
     assert_eq!(figures(&run), (0, 0), "{run}");
     installation.execute(open);
 }

@@ -237,6 +237,20 @@ fn the_metrics_follow_the_ledger(dialect: Dialect) {
     assert!((1.6..=2.0).contains(&due), "{due}");
     assert!((1.2..=1.5).contains(&gone), "{gone}");
 
+    // A million and more are not counted: how many go is known nevertheless.
+    let counted = installation
+        .texts("SELECT MIN(run_id) FROM W.run_backlog")
+        .remove(0);
+    installation.execute(&family(40, 60, None)[0].insert());
+    installation.execute(&format!(
+        "UPDATE W.run_backlog SET families = 1000000 WHERE run_id = {counted}"
+    ));
+    assert_eq!(run(&mut installation, json!({"run_families": 1})), 1);
+    let many = look(&mut installation);
+    assert!(!many.contains_key(&format!("windrow_due_families_per_hour{RULE}")));
+    let gone = many[&format!("windrow_deleted_families_per_hour{RULE}")];
+    assert!((1.6..=2.0).contains(&gone), "{gone}");
+
     // The ledger is pruned, the counters stay.
     installation
         .set_setting("ledger_days", 1)
@@ -248,7 +262,7 @@ fn the_metrics_follow_the_ledger(dialect: Dialect) {
     let pruned = look(&mut installation);
     assert_eq!(
         (pruned[&deleted], pruned[rows], pruned[done]),
-        (4.0, 4.0, 1.0)
+        (5.0, 5.0, 1.0)
     );
 
     more_than_a_scrape_counts(&mut installation, &mut look);

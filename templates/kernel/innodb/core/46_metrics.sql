@@ -58,13 +58,15 @@ BEGIN
         GROUP BY p.rule
     )
     SELECT
-        c.rule, p_run, c.families, c.rows_per_family, GREATEST(c.families - c.families_before + c.families_gone, 0) / c.hours,
+        c.rule, p_run, c.families, c.rows_per_family,
+        -- Of a million families and more nobody knows how many.
+        IF(GREATEST(c.families, c.families_before) >= 1000000, NULL,
+            GREATEST(c.families - c.families_before + c.families_gone, 0) / c.hours),
         c.families_gone / c.hours
     FROM (
         SELECT
             w.rule, w.families, l.rows_per_family, b.families AS families_before, COALESCE(g.families, 0) AS families_gone,
-            IF(GREATEST(w.families, b.families) >= 1000000, NULL, TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9)
-                AS hours
+            TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 AS hours
         FROM JSON_TABLE(CONCAT('[', v_counts, ']'), '$[*]' COLUMNS (rule varchar(64) PATH '$[0]', families bigint PATH '$[1]')) AS w
         LEFT JOIN last_rows AS l ON l.rule = w.rule
         LEFT JOIN first_count AS f ON f.rule = w.rule
@@ -229,9 +231,11 @@ HAVING COUNT(*) > 0
 UNION ALL
 SELECT 'windrow_last_success_timestamp_seconds', JSON_OBJECT(), l.at
 FROM (
+    -- One that did nothing but wait has not succeeded.
     SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', r.finished_at) / 1e6 AS at
     FROM run AS r
-    WHERE r.status IN ('done', 'stopped')
+    WHERE (r.status = 'done'
+        OR r.status = 'stopped' AND EXISTS (SELECT 1 FROM run_rule AS p WHERE p.run_id = r.run_id AND p.batches > 0))
       AND NOT r.dry_run
       AND r.`trigger` NOT IN ('PURGE', 'STAMP')
     ORDER BY r.run_id DESC

@@ -119,12 +119,15 @@ BEGIN
     INSERT INTO run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
     SELECT
         d.rule, p_run, d.families, l.rows_per_family,
-        greatest(d.families - f.families + coalesce(g.families, 0), 0) / h.hours,
+        -- Of a million families and more nobody knows how many.
+        CASE WHEN greatest(d.families, f.families) < 1000000 THEN
+            greatest(d.families - f.families + coalesce(g.families, 0), 0) / h.hours
+        END,
         CASE WHEN f.rule IS NOT NULL THEN coalesce(g.families, 0) / h.hours END
     FROM run AS c
     CROSS JOIN LATERAL due_of(c.options ->> 'rule', 1000000) AS d
     LEFT JOIN last_rows AS l ON l.rule = d.rule
-    LEFT JOIN first_count AS f ON f.rule = d.rule AND greatest(d.families, f.families) < 1000000
+    LEFT JOIN first_count AS f ON f.rule = d.rule
     LEFT JOIN gone AS g ON g.rule = f.rule
     CROSS JOIN LATERAL (SELECT extract(epoch FROM clock_timestamp() - f.counted_at)::double precision / 3600 AS hours) AS h
     WHERE c.run_id = p_run
@@ -337,8 +340,15 @@ HAVING count(*) > 0
 UNION ALL
 SELECT 'windrow_last_success_timestamp_seconds', '{}', extract(epoch FROM l.finished_at)
 FROM (
-    SELECT r.finished_at FROM run AS r WHERE r.status IN ('done', 'stopped') AND NOT r.dry_run AND r.trigger NOT IN ('PURGE', 'STAMP')
-        ORDER BY r.run_id DESC LIMIT 1
+    -- One that did nothing but wait has not succeeded.
+    SELECT r.finished_at
+    FROM run AS r
+    WHERE (r.status = 'done'
+        OR r.status = 'stopped' AND EXISTS (SELECT FROM run_rule AS p WHERE p.run_id = r.run_id AND p.batches > 0))
+      AND NOT r.dry_run
+      AND r.trigger NOT IN ('PURGE', 'STAMP')
+    ORDER BY r.run_id DESC
+    LIMIT 1
 ) AS l
 UNION ALL
 SELECT m.name, '{}', m.value

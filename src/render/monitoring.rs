@@ -1,11 +1,13 @@
 //! What a monitoring system reads: the collector file for sql_exporter, the query for other exporters, the alert rules for
 //! Prometheus and the dashboard for Grafana. The metrics are those of the view `metrics`; their names, types and meanings are here once.
 
+use jiff::civil::{Date, date};
 use serde::Serialize;
 
 use super::names::role_name;
 use crate::dialect::Dialect;
 use crate::graph::Graph;
+use crate::schedule::Form;
 
 /// The folder of the templates, and of the files that are the same for every dialect.
 pub(super) const FOLDER: &str = "monitoring";
@@ -190,6 +192,8 @@ pub(super) struct View {
     role: String,
     labels: Vec<LabelView>,
     metrics: &'static [Metric],
+    /// Days without a success after which an alert fires.
+    patience: i32,
 }
 
 /// A column of the collector's query.
@@ -199,6 +203,52 @@ struct LabelView {
     name: String,
     /// What reads it from the document `labels`.
     value: String,
+}
+
+/// The longest distance between two days on which a scheduled run may start, by the spec: its schedules, and the days of its
+/// windows. 1 where none ever may.
+fn days_between_starts(graph: &Graph) -> i32 {
+    // Four years from a first of January: whatever a calendar has comes once.
+    let mut days = date(2027, 1, 1)
+        .series(jiff::Span::new().days(1))
+        .take(1461);
+    let mut longest = 1;
+    let Some(mut last) = days.find(|day| may_start(graph, *day)) else {
+        return longest;
+    };
+    for day in days.filter(|day| may_start(graph, *day)) {
+        longest = longest.max(day.since(last).map_or(1, |it| it.get_days()));
+        last = day;
+    }
+    longest
+}
+
+fn may_start(graph: &Graph, day: Date) -> bool {
+    let is_open = graph.windows.iter().any(|window| {
+        // One may last until the next day, or be in another zone.
+        [day.yesterday().ok(), Some(day)]
+            .iter()
+            .flatten()
+            .any(|it| {
+                window
+                    .days
+                    .contains(&it.weekday().to_monday_one_offset().to_string())
+            })
+    });
+    let starts = |form: &Form| match form {
+        Form::Seconds(_) => true,
+        Form::Cron(cron) => {
+            let of_month = cron.days.contains(&i64::from(day.day()));
+            let weekday = day.weekday().to_sunday_zero_offset();
+            let of_week = cron.weekdays.contains(&i64::from(weekday));
+            cron.months.contains(&i64::from(day.month()))
+                && match cron.either {
+                    true => of_month || of_week,
+                    false => of_month && of_week,
+                }
+        }
+    };
+    is_open && graph.schedules.iter().any(|it| starts(it.form()))
 }
 
 /// What the templates see, and the template and the path of each file.
@@ -225,6 +275,7 @@ pub(super) fn files(
             })
             .collect(),
         metrics: METRICS,
+        patience: 2 * days_between_starts(graph),
     };
     let (spec, folder) = (&graph.name, dialect.facts().folder);
     let files = [
@@ -237,4 +288,31 @@ pub(super) fn files(
         ("dashboard.json", format!("{spec}/{FOLDER}/dashboard.json")),
     ];
     (view, files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::days_between_starts;
+
+    #[test]
+    fn the_alert_waits_for_two_starts_in_a_row() {
+        let text = include_str!("../../specs/dolphinscheduler.toml");
+        let hourly = "schedule  = \"7 * * * *\"";
+        assert!(text.contains(hourly));
+        let days = |fields: &str| {
+            let (graph, _) = crate::lint::load(&text.replace(hourly, fields));
+            days_between_starts(&graph.expect("a spec without errors"))
+        };
+        assert_eq!(days(hourly), 1);
+        assert_eq!(days("schedule = \"20 seconds\""), 1);
+        assert_eq!(days("schedule = \"0 3 * * 0\""), 7);
+        assert_eq!(days("schedule = [\"0 3 * * 0\", \"0 3 * * 3\"]"), 4);
+        assert_eq!(days("schedule = \"0 3 1 * *\""), 31);
+        assert_eq!(days("schedule = \"0 3 1 * 1\""), 7);
+        assert_eq!(days("schedule = \"0 3 29 2 *\""), 1);
+        // Sunday's window may end on Monday.
+        let weekends = "schedule = \"7 * * * *\"\nwindows = [\"sat,sun 22:00-04:00\"]";
+        assert_eq!(days(weekends), 5);
+        assert_eq!(days("windows = \"never\""), 1);
+    }
 }

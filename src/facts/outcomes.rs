@@ -239,8 +239,10 @@ pub const REFUSALS: [Outcome; 18] = [
     ),
     outcome(
         "this server has started since the last run",
-        "A cluster was armed, and this server came back without a replica that follows it: another one may have taken over.",
-        "Where it is still the primary: `windrow arm --cluster`, or let a replica follow it. Otherwise make it a replica.",
+        "A cluster was armed, and this server came back without a replica that follows it, or it may not see one: another server may have \
+         taken over.",
+        "Where it is still the primary: `windrow arm --cluster`, or let a replica follow it, or grant the right that the reason names. \
+         Otherwise make it a replica.",
     ),
     outcome(
         "catalog changed",

@@ -9,6 +9,7 @@ SELECT '`mysql`.`proc`', 'SELECT' UNION ALL
 SELECT '`mysql`.`wsrep_cluster_members`', 'SELECT' UNION ALL
 {% else -%}
 SELECT '`performance_schema`.`replication_group_members`', 'SELECT' UNION ALL
+SELECT '`performance_schema`.`session_connect_attrs`', 'SELECT' UNION ALL
 {% endif -%}
 {%- if throttles.sees_members and not maria -%}
 SELECT '`performance_schema`.`replication_group_member_stats`', 'SELECT' UNION ALL

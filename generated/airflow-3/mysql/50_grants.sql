@@ -72,6 +72,7 @@ SET @windrow_statements = (
             SELECT '`airflow`.`asset`', 'SELECT' UNION ALL
             SELECT '`airflow`.`deadline`', 'SELECT' UNION ALL
             SELECT '`performance_schema`.`replication_group_members`', 'SELECT' UNION ALL
+            SELECT '`performance_schema`.`session_connect_attrs`', 'SELECT' UNION ALL
             SELECT CONCAT('`', REPLACE('airflow', '`', '``'), '`.*'), 'SELECT'
         ) AS n ON n.name = h.object AND FIND_IN_SET(h.privilege_type, n.rights) > 0
         WHERE h.role = 'windrow_airflow_3_owner'

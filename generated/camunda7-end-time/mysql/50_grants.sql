@@ -65,6 +65,7 @@ SET @windrow_statements = (
             SELECT '`camunda7`.`ACT_RE_DECISION_DEF`', 'SELECT' UNION ALL
             SELECT '`camunda7`.`ACT_RE_PROCDEF`', 'SELECT' UNION ALL
             SELECT '`performance_schema`.`replication_group_members`', 'SELECT' UNION ALL
+            SELECT '`performance_schema`.`session_connect_attrs`', 'SELECT' UNION ALL
             SELECT CONCAT('`', REPLACE('camunda7', '`', '``'), '`.*'), 'SELECT'
         ) AS n ON n.name = h.object AND FIND_IN_SET(h.privilege_type, n.rights) > 0
         WHERE h.role = 'windrow_camund_849269ce_owner'

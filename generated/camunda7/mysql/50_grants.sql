@@ -62,6 +62,7 @@ SET @windrow_statements = (
             SELECT '`camunda7`.`ACT_RU_JOB`', 'SELECT' UNION ALL
             SELECT '`camunda7`.`ACT_RU_VARIABLE`', 'SELECT' UNION ALL
             SELECT '`performance_schema`.`replication_group_members`', 'SELECT' UNION ALL
+            SELECT '`performance_schema`.`session_connect_attrs`', 'SELECT' UNION ALL
             SELECT CONCAT('`', REPLACE('camunda7', '`', '``'), '`.*'), 'SELECT'
         ) AS n ON n.name = h.object AND FIND_IN_SET(h.privilege_type, n.rights) > 0
         WHERE h.role = 'windrow_camunda7_owner'

@@ -49,6 +49,7 @@ SET @windrow_statements = (
             SELECT '`dolphinscheduler`.`t_ds_task_instance_context`' AS name, 'SELECT,DELETE' AS rights UNION ALL
             SELECT '`dolphinscheduler`.`t_ds_workflow_instance`' AS name, 'SELECT,DELETE' AS rights UNION ALL
             SELECT '`performance_schema`.`replication_group_members`', 'SELECT' UNION ALL
+            SELECT '`performance_schema`.`session_connect_attrs`', 'SELECT' UNION ALL
             SELECT CONCAT('`', REPLACE('dolphinscheduler', '`', '``'), '`.*'), 'SELECT'
         ) AS n ON n.name = h.object AND FIND_IN_SET(h.privilege_type, n.rights) > 0
         WHERE h.role = 'windrow_dolphi_d04cb0e5_owner'

@@ -58,6 +58,7 @@ SET @windrow_statements = (
             SELECT '`mlflow`.`trace_tags`' AS name, 'SELECT,DELETE' AS rights UNION ALL
             SELECT '`mlflow`.`inputs`', 'SELECT' UNION ALL
             SELECT '`performance_schema`.`replication_group_members`', 'SELECT' UNION ALL
+            SELECT '`performance_schema`.`session_connect_attrs`', 'SELECT' UNION ALL
             SELECT CONCAT('`', REPLACE('mlflow', '`', '``'), '`.*'), 'SELECT'
         ) AS n ON n.name = h.object AND FIND_IN_SET(h.privilege_type, n.rights) > 0
         WHERE h.role = 'windrow_mlflow_3_owner'

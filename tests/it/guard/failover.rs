@@ -1,6 +1,7 @@
 //! What a cluster that was armed does when its primary fails: the next server goes on by itself, the old one and copies do nothing.
 
 use std::fs;
+use std::io::Write as _;
 use std::process::Stdio;
 use std::thread;
 
@@ -24,6 +25,7 @@ tests! {
     ],
     mysql_and_mariadb: [
         servers_that_replicate_go_on_by_themselves,
+        a_source_that_restarts_goes_on_beside_a_replica,
     ],
 }
 
@@ -96,7 +98,8 @@ impl<S> Host<S> {
             let error = call(&mut self.session, self.dialect, CONTROL, routine, &options)
                 .expect_err(routine);
             assert_eq!(failure::sqlstate(&error), Some("55000"), "{error:#}");
-            assert!(says(&format!("{error:#}")), "{error:#}");
+            let text = format!("{error:#} {}", failure::hints(&error).concat());
+            assert!(says(&text), "{text}");
         }
         assert_eq!(self.number("SELECT COUNT(*) FROM jobs"), before);
         let why = told(&mut self.session, self.dialect, CONTROL).expect("a reason");
@@ -405,6 +408,27 @@ fn place(server: &Mysql) -> Result<String> {
 }
 
 impl Host<Mysql> {
+    /// A server of MySQL does not count its replicas: who may see what sessions say of themselves does.
+    fn may_see_replicas(&mut self) -> Result<()> {
+        if self.dialect == Dialect::Mysql {
+            let right = format!(
+                "GRANT SELECT ON performance_schema.session_connect_attrs TO {CONTROL}_owner"
+            );
+            self.refuses(&right);
+            self.session.execute(&right)?;
+        }
+        Ok(())
+    }
+
+    /// Starts again, with these lines at the end of its configuration.
+    fn restarted(mut self, lines: &str) -> Result<Self> {
+        let configuration = self.server.dir().join("server.cnf");
+        let mut configuration = fs::OpenOptions::new().append(true).open(configuration)?;
+        writeln!(configuration, "{lines}")?;
+        self.server.restart()?;
+        Ok(mysql(self.server))
+    }
+
     /// The second in which it started, in UTC.
     fn started(&mut self) -> Result<String> {
         let rows = self.session.query(
@@ -417,11 +441,18 @@ impl Host<Mysql> {
     }
 }
 
+/// Servers that replicate; MySQL shows who follows it in the performance schema.
+fn replicating(flavour: Flavour) -> mysql::Settings {
+    let mut settings = mysql::Settings::new(flavour);
+    if flavour == Flavour::Mysql {
+        let on = ("performance_schema".to_owned(), "ON".to_owned());
+        settings.extra.push(on);
+    }
+    settings
+}
+
 fn servers_that_replicate_go_on_by_themselves(flavour: Flavour) -> Result<()> {
-    let settings = mysql::Settings {
-        binlog: true,
-        ..mysql::Settings::new(flavour)
-    };
+    let settings = replicating(flavour);
     let source = Mysql::start(&settings)?;
     let heir = source.start_replica(&settings)?;
     source.query("CREATE DATABASE guard")?;
@@ -493,8 +524,14 @@ fn servers_that_replicate_go_on_by_themselves(flavour: Flavour) -> Result<()> {
     assert_eq!(answer["status"], "done", "{answer}");
     heir.all_is_told();
 
+    comes_back(first, &listed)
+}
+
+/// What the old source does, that was killed, once it is back.
+fn comes_back(mut first: Host<Mysql>, listed: &[String; 2]) -> Result<()> {
     first.server.restart()?;
     let mut first = mysql(first.server);
+    first.may_see_replicas()?;
     first.keeps_refusing("no replica follows it");
     // Servers say only in which second they started: in that second it may have been alone already.
     let in_this_second = first.started()?;
@@ -512,5 +549,61 @@ fn servers_that_replicate_go_on_by_themselves(flavour: Flavour) -> Result<()> {
     first.arm(&json!({"cluster": listed.join(",")}))?;
     let answer = first.scheduled();
     assert_eq!(answer["status"], "done", "{answer}");
+    Ok(())
+}
+
+/// A source that has restarted is not followed by who only reads its binary log, and on MySQL it sees nobody without the means.
+fn a_source_that_restarts_goes_on_beside_a_replica(flavour: Flavour) -> Result<()> {
+    let settings = replicating(flavour);
+    let source = Mysql::start(&settings)?;
+    source.query("CREATE DATABASE guard")?;
+    let mut host = mysql(source);
+    host.session.execute(&(schema() + &rows()))?;
+    apply(&mut host.session, &bundle(host.dialect, &graph()));
+    let listed = [place(&host.server)?, "elsewhere:3306".to_owned()];
+    host.arm(&json!({"cluster": listed.join(",")}))?;
+
+    if flavour == Flavour::Mysql {
+        // Without the performance schema no grant would help.
+        host = host.restarted("performance_schema = OFF")?;
+        host.refuses("performance_schema is off");
+        host = host.restarted(
+            "performance_schema = ON\nperformance_schema_session_connect_attrs_size = 0",
+        )?;
+        host.refuses("performance_schema_session_connect_attrs_size is 0");
+        host = host.restarted("performance_schema_session_connect_attrs_size = 512")?;
+    } else {
+        host = host.restarted("")?;
+    }
+    host.may_see_replicas()?;
+    host.refuses("no replica follows it");
+    let mut reader = None;
+    if flavour == Flavour::Mysql {
+        let folder = host.server.dir().join("received");
+        fs::create_dir(&folder)?;
+        let logs = host.server.query("SHOW BINARY LOGS")?;
+        let log = logs.split_whitespace().next().context("a binary log")?;
+        let mut command = host.server.bin("mysqlbinlog");
+        command.args(["--read-from-remote-server", "--raw", "--stop-never", log]);
+        command.arg(format!("--result-file={}/", folder.display()));
+        reader = Some(command.stdin(Stdio::null()).spawn()?);
+        until("somebody reads the binary log", || {
+            let reading = "SELECT COUNT(*) FROM performance_schema.threads WHERE processlist_command LIKE 'Binlog Dump%'";
+            Ok(host.number(reading) == 1)
+        })?;
+        host.refuses("no replica follows it");
+    }
+
+    let replica = host.server.start_replica(&settings)?;
+    until("a run beside a replica that follows", || {
+        Ok(host.scheduled()["status"] == "done")
+    })?;
+    let armed = told(&mut host.session, host.dialect, CONTROL);
+    ensure!(armed.is_none(), "{armed:?}");
+    drop(replica);
+    if let Some(mut reader) = reader {
+        reader.kill()?;
+        reader.wait()?;
+    }
     Ok(())
 }

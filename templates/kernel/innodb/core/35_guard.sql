@@ -197,6 +197,8 @@ BEGIN
         CALL not_ready(v_reason, CONCAT('preview, then CALL ', DATABASE(), '.arm()'));
     ELSEIF v_reason LIKE 'armed%' THEN
         CALL not_ready(v_reason, CONCAT('this looks like a copy; if it is to be cleaned too: CALL ', DATABASE(), '.arm()'));
+    ELSEIF v_reason LIKE '%is not seen%' THEN
+        CALL not_ready(SUBSTRING_INDEX(v_reason, ': ', 1), SUBSTR(v_reason, LOCATE(': ', v_reason) + 2));
     ELSEIF v_reason IS NOT NULL THEN
         CALL not_ready(
             v_reason, 'where it is still the source, arm it again, or let a replica follow it; where it is not, make it a replica'

@@ -127,6 +127,36 @@ BEGIN
     END IF;
 END;
 
+-- followers: which replicas follow this server. MySQL does not count them; the session of a replica names its channel, which a session
+-- that only reads the binary log does not (mysqlbinlog, CDC).
+--# create procedure followers
+CREATE PROCEDURE followers(OUT o_count bigint, OUT o_unseen varchar(400))
+SQL SECURITY DEFINER
+COMMENT 'How many replicas are connected to this server, or why that is not seen.'
+BEGIN
+    SET o_count = 0, o_unseen = NULL;
+    /*M!
+    SELECT MAX(CAST(v.variable_value AS signed)) INTO o_count
+    FROM information_schema.global_status AS v
+    WHERE v.variable_name = 'Slaves_connected'; */
+    /*!80000
+    IF NOT @@performance_schema THEN
+        SET o_unseen = ': performance_schema is off';
+    ELSEIF @@performance_schema_session_connect_attrs_size = 0 THEN
+        SET o_unseen = ': performance_schema_session_connect_attrs_size is 0';
+    ELSE
+        BEGIN
+            -- No right to see the sessions of others.
+            DECLARE EXIT HANDLER FOR 1142, 1143 SET o_unseen = CONCAT(
+                ' without the right: GRANT SELECT ON performance_schema.session_connect_attrs TO ', (SELECT s.owner FROM spec AS s)
+            );
+            SELECT COUNT(*) INTO o_count
+            FROM performance_schema.session_connect_attrs AS a
+            WHERE a.attr_name = '_client_replication_channel_name';
+        END;
+    END IF; */
+END;
+
 -- not_armed: why nobody armed windrow here. Where a cluster is armed, each of its servers that takes writes may delete. One of those
 -- that only replicate, which failed and has come back, may find that another one has taken over, and cannot see it: it waits until a
 -- replica follows it. Dry runs and stamps begin on a server that waits, too, and so does what failed before it was a run (without
@@ -144,6 +174,7 @@ BEGIN
     DECLARE v_alive    datetime(6);
     DECLARE v_started  datetime;
     DECLARE v_followed bigint;
+    DECLARE v_unseen   varchar(400);
     SET o_reason = NULL;
     SELECT c.armed, c.server_identity, c.armed_at INTO v_armed, v_armed_on, v_alive FROM control AS c;
     IF NOT v_armed THEN
@@ -157,14 +188,20 @@ BEGIN
             WHERE NOT r.dry_run
               AND r.`trigger` <> 'STAMP'
               AND r.node IS NOT NULL;
-            SELECT UTC_TIMESTAMP() - INTERVAL MAX(IF(v.variable_name = 'Uptime', CAST(v.variable_value AS signed), NULL)) SECOND,
-                COALESCE(MAX(IF(v.variable_name = 'Slaves_connected', v.variable_value, NULL)), 0)
-            INTO v_started, v_followed
+            SELECT UTC_TIMESTAMP() - INTERVAL MAX(CAST(v.variable_value AS signed)) SECOND
+            INTO v_started
             FROM /*!80000 performance_schema.global_status */ /*M! information_schema.global_status */ AS v
-            WHERE v.variable_name IN ('Uptime', 'Slaves_connected');
+            WHERE v.variable_name = 'Uptime';
             -- Only the second of the start is known: it may have started after what was seen of it in that second.
-            IF v_alive < v_started + INTERVAL 1 SECOND AND v_followed = 0 THEN
-                SET o_reason = 'this server has started since the last run, and no replica follows it: another one may have taken over';
+            IF v_alive < v_started + INTERVAL 1 SECOND THEN
+                CALL followers(v_followed, v_unseen);
+                IF v_unseen IS NOT NULL THEN
+                    SET o_reason = CONCAT(
+                        'this server has started since the last run, and whether a replica follows it is not seen', v_unseen
+                    );
+                ELSEIF COALESCE(v_followed, 0) = 0 THEN
+                    SET o_reason = 'this server has started since the last run, and no replica follows it: another one may have taken over';
+                END IF;
             END IF;
         END IF;
         CALL cluster_identity(v_servers, v_identity);

@@ -184,13 +184,19 @@ pub(super) const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "any-reader",
-        what: "a receiver of WAL or a logical subscriber is taken for a standby that follows",
+        what: "who only reads the log, such as pg_receivewal or mysqlbinlog, is taken for a standby that follows",
         postgres: &[
             edit("WHERE w.replay_lsn IS NOT NULL", "WHERE true"),
             edit("l.slot_type = 'logical' AND", "false AND"),
         ],
-        mysql: &[],
-        noticed_by: &["guard::failover::who_only_reads_the_log_is_no_standby"],
+        mysql: &[edit(
+            "WHERE a.attr_name = '_client_replication_channel_name'",
+            "WHERE a.attr_name = '_client_role'",
+        )],
+        noticed_by: &[
+            "guard::failover::who_only_reads_the_log_is_no_standby",
+            "guard::failover::mysql::a_source_that_restarts_goes_on_beside_a_replica",
+        ],
     },
     Defect {
         name: "old-primary",
@@ -199,7 +205,10 @@ pub(super) const DEFECTS: &[Defect] = &[
             "AND NOT EXISTS (\n                    -- A receiver of WAL",
             "AND false AND NOT EXISTS (\n                    -- A receiver of WAL",
         )],
-        mysql: &[edit("AND v_followed = 0 THEN", "AND false THEN")],
+        mysql: &[edit(
+            "IF v_alive < v_started + INTERVAL 1 SECOND THEN",
+            "IF false THEN",
+        )],
         noticed_by: &[
             "guard::failover::a_cluster_of_postgresql_goes_on_by_itself",
             "guard::failover::SERVER::servers_that_replicate_go_on_by_themselves",

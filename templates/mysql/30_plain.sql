@@ -156,6 +156,7 @@ COMMENT 'Deletes rows of {{ rule.table_name }}, in the caller''s transaction (RE
 BEGIN
 {%- if rule.archive %}
     DECLARE v_copied bigint;
+    {{ <w.as_they_are /> | indent }}
 {%- endif %}
     IF p_from IS NULL THEN
 {%- if rule.raw %}

@@ -384,6 +384,7 @@ BEGIN
 {%- if rule.archives %}
     DECLARE v_copied bigint;
     DECLARE v_rows   bigint;
+    {{ <w.as_they_are /> | indent }}
 {%- endif %}
 {%- for member in rule.timed.members %}
     -- {{ member.why }}

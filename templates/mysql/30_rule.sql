@@ -353,6 +353,9 @@ BEGIN
 {%- if rule.releases %}
     DECLARE v_message varchar(128);
 {%- endif %}
+{%- if rule.archives %}
+    {{ <w.as_they_are /> | indent }}
+{%- endif %}
     SET o_rows = '[';
 {#- Whoever brings a row below one of these holds it, if a foreign key refers to it: that row is there to be read once they are locked.
     The kernel's read_catalog() knows whether any key does. -#}

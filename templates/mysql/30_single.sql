@@ -190,6 +190,7 @@ BEGIN
 {%- endif %}
 {%- if rule.archives %}
     DECLARE v_copied bigint;
+    {{ <w.as_they_are /> | indent }}
 {%- endif %}
 {%- if rule.single.family %}
 {%- for collect in rule.collects %}

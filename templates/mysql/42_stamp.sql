@@ -74,7 +74,7 @@ BEGIN
 {%- endif %}
     INSERT INTO {{ control }}.work_base (id, starts, ends, live)
     «SELECT
-        b.{{ stamp.key }}, b.{{ stamp.start }}, b.{{ stamp.ended }},
+        b.{{ stamp.key }}, NULLIF(b.{{ stamp.start }}, 0), NULLIF(b.{{ stamp.ended }}, 0),
         {% if stamp.definition %}CASE WHEN {{ stamp.says }} IS NULL THEN -1 WHEN {{ stamp.ends }} THEN {{ stamp.seconds }} END{% else %}COALESCE({{ stamp.says }}, -1){% endif %}
     FROM (SELECT DISTINCT m.family AS id FROM {{ control }}.work_member AS m) AS f
     STRAIGHT_JOIN {{ stamp.table }} AS b ON b.{{ stamp.key }} = f.id
@@ -88,6 +88,8 @@ SQL SECURITY DEFINER
 COMMENT 'Sets the {{ stamp.end_time_name }} in work_time of rows of instances, with p_whole of families; answers how many by table.'
 BEGIN
     DECLARE v_rows bigint DEFAULT 0;
+    -- Where a column is set to what it is, that may be a date without a day.
+    SET SESSION sql_mode = 'STRICT_TRANS_TABLES,ALLOW_INVALID_DATES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION';
     SET o_rows = '[]';
 {%- for step in stamp.steps %}
 {% for change in step.changes %}

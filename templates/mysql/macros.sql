@@ -459,6 +459,12 @@ FOR UPDATE
 {%- endfor %}
 {%- endcomponent w.collect %}
 
+{#- Before rows are copied into an archive, in a routine that gives the caller its own mode back at its end. -#}
+{% component w.as_they_are() -%}
+-- Rows are archived as they are: with dates without a day, and such as the calendar does not have.
+SET SESSION sql_mode = 'STRICT_TRANS_TABLES,ALLOW_INVALID_DATES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION';
+{%- endcomponent w.as_they_are %}
+
 {#- Copies the rows t that are deleted next into their archive, adding their number to v_copied. They are locked as the
     deletion locks them: what was copied is what goes. -#}
 {% component w.copy(archive, from, maria) -%}

@@ -12,6 +12,7 @@ tests! {
         a_zero_date_is_no_time_of_a_single_row,
         a_zero_date_is_no_end_of_a_family,
         a_zero_date_is_no_end_of_a_row_of_a_partition,
+        a_stamp_leaves_zero_dates_as_they_are,
     ],
 }
 
@@ -241,4 +242,60 @@ fn a_zero_date_is_no_end_of_a_row_of_a_partition(dialect: Dialect) {
     assert_eq!(answer["status"], "done", "{answer}");
     let left = database.texts("SELECT CONCAT(id, '') FROM entry");
     assert_eq!(left, ["2"], "{answer}");
+}
+
+const STAMPED: &str = r#"
+name = "zeros"
+dialects = ["mysql", "mariadb"]
+
+[tables]
+task = { key = "id bigint" }
+note = { parents = ["root_id -> task.id"] }
+
+[rules.tasks]
+strategy  = "removal-time"
+root      = "task"
+time      = "removal"
+end_time  = "ended"
+tables    = ["note: root_id", "task: root_id"]
+retention = { safety_lag = "0s" }
+
+[ignore]
+definition = "what says how long a task is kept"
+
+[rules.tasks.stamp]
+start     = "started"
+per       = "kind varchar"
+from      = "definition: id -> keep days"
+own       = ["note: root_id"]
+untouched = ["note: written"]
+"#;
+
+const STAMPED_SCHEMA: &str = "
+CREATE TABLE definition (id varchar(20) PRIMARY KEY, keep integer);
+CREATE TABLE task (id bigint PRIMARY KEY, root_id bigint, kind varchar(20), started datetime, ended datetime, removal datetime);
+CREATE TABLE note (root_id bigint, written timestamp NULL DEFAULT NULL ON UPDATE CURRENT_TIMESTAMP, removal datetime)";
+
+fn a_stamp_leaves_zero_dates_as_they_are(dialect: Dialect) {
+    let mut database = Installation::of(dialect, STAMPED_SCHEMA, &graph_of(STAMPED));
+    written(
+        &mut database,
+        &[
+            "INSERT INTO definition VALUES ('a', 5)",
+            "INSERT INTO task VALUES (1, 1, 'a', PAST, '2025-01-01', NULL), (2, 2, 'a', ZERO, '2025-01-02', NULL), (3, 3, 'a', PAST, ZERO, NULL)",
+            "INSERT INTO note VALUES (1, ZERO, NULL), (2, '2025-01-01', NULL), (3, ZERO, NULL)",
+        ],
+    );
+    let answer = database.call("stamp", json!({"calculated": "end", "missing": true}));
+    let answer = answer.expect("a stamp");
+    assert_eq!(answer["status"], "done", "{answer}");
+    assert_eq!(
+        database.texts("SELECT CONCAT_WS('/', t.id, n.written, t.removal, n.removal) FROM task AS t JOIN note AS n USING (root_id) ORDER BY 1"),
+        [
+            "1/0000-00-00 00:00:00/2025-01-06 00:00:00/2025-01-06 00:00:00",
+            "2/2025-01-01 00:00:00/2025-01-07 00:00:00/2025-01-07 00:00:00",
+            "3/0000-00-00 00:00:00",
+        ],
+        "{answer}"
+    );
 }

@@ -41,7 +41,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_stamp_rows$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_stamp_rows(IN p_whole boolean) SQL SECURITY DEFINER
 COMMENT 'Locks rows of ACT_HI_PROCINST in work_batch, with p_whole of their families; which lack times, what roots say of
-    these. [body 40c02a17718f]'
+    these. [body ad3d0960b819]'
 BEGIN
     -- The same lock as that of a purge: no run meets a family that is stamped in part, and no stamp one that is half deleted.
     INSERT IGNORE INTO windrow_camunda7.work_member (id, family, lacks)
@@ -61,7 +61,7 @@ BEGIN
     -- than a hundred years is forever (NULL here).
     INSERT INTO windrow_camunda7.work_base (id, starts, ends, live)
     SELECT
-        b.`ID_`, b.`START_TIME_`, b.`END_TIME_`,
+        b.`ID_`, NULLIF(b.`START_TIME_`, 0), NULLIF(b.`END_TIME_`, 0),
         CASE WHEN d.`HISTORY_TTL_` IS NULL THEN -1 WHEN d.`HISTORY_TTL_` BETWEEN 0 AND 36525 THEN d.`HISTORY_TTL_` * 86400 END
     FROM (SELECT DISTINCT m.family AS id FROM windrow_camunda7.work_member AS m) AS f
     STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS b ON b.`ID_` = f.id
@@ -70,9 +70,11 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_stamp_set$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_stamp_set(IN p_whole boolean,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Sets the REMOVAL_TIME_ in work_time of rows of instances, with p_whole of families; answers how many by table. [body 936768b1e962]'
+COMMENT 'Sets the REMOVAL_TIME_ in work_time of rows of instances, with p_whole of families; answers how many by table. [body cac651287a03]'
 BEGIN
     DECLARE v_rows bigint DEFAULT 0;
+    -- Where a column is set to what it is, that may be a date without a day.
+    SET SESSION sql_mode = 'STRICT_TRANS_TABLES,ALLOW_INVALID_DATES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION';
     SET o_rows = '[]';
 
     UPDATE windrow_camunda7.work_time AS w
@@ -410,7 +412,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_batches_stamp_rows$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batches_stamp_rows(IN p_whole boolean) SQL SECURITY DEFINER
 COMMENT 'Locks rows of ACT_HI_BATCH in work_batch, with p_whole of their families; which lack times, what roots say of
-    these. [body 36ca173d8379]'
+    these. [body 3926d2b5525e]'
 BEGIN
     -- These rows first: no other stamp meets a family that is stamped in part.
     INSERT IGNORE INTO windrow_camunda7.work_member (id, family, lacks)
@@ -422,7 +424,7 @@ BEGIN
     -- By the time to live that the spec gives for its TYPE_: any other means the default (-1 here).
     INSERT INTO windrow_camunda7.work_base (id, starts, ends, live)
     SELECT
-        b.`ID_`, b.`START_TIME_`, b.`END_TIME_`,
+        b.`ID_`, NULLIF(b.`START_TIME_`, 0), NULLIF(b.`END_TIME_`, 0),
         COALESCE(CASE b.`TYPE_` WHEN 'instance-deletion' THEN 2592000 WHEN 'set-job-retries' THEN 604800 END, -1)
     FROM (SELECT DISTINCT m.family AS id FROM windrow_camunda7.work_member AS m) AS f
     STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS b ON b.`ID_` = f.id;
@@ -430,9 +432,11 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_batches_stamp_set$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batches_stamp_set(IN p_whole boolean,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Sets the REMOVAL_TIME_ in work_time of rows of instances, with p_whole of families; answers how many by table. [body f951edc7377f]'
+COMMENT 'Sets the REMOVAL_TIME_ in work_time of rows of instances, with p_whole of families; answers how many by table. [body 7a20e4c4896c]'
 BEGIN
     DECLARE v_rows bigint DEFAULT 0;
+    -- Where a column is set to what it is, that may be a date without a day.
+    SET SESSION sql_mode = 'STRICT_TRANS_TABLES,ALLOW_INVALID_DATES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION';
     SET o_rows = '[]';
 
     UPDATE windrow_camunda7.work_time AS w
@@ -542,7 +546,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_decisions_stamp_rows$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_decisions_stamp_rows(IN p_whole boolean) SQL SECURITY DEFINER
 COMMENT 'Locks rows of ACT_HI_DECINST in work_batch, with p_whole of their families; which lack times, what roots say of
-    these. [body d4979d763964]'
+    these. [body 0b95b8743f7a]'
 BEGIN
     -- These rows first: no other stamp meets a family that is stamped in part.
     INSERT IGNORE INTO windrow_camunda7.work_member (id, family, lacks)
@@ -562,7 +566,7 @@ BEGIN
     -- than a hundred years is forever (NULL here).
     INSERT INTO windrow_camunda7.work_base (id, starts, ends, live)
     SELECT
-        b.`ID_`, b.`EVAL_TIME_`, b.`EVAL_TIME_`,
+        b.`ID_`, NULLIF(b.`EVAL_TIME_`, 0), NULLIF(b.`EVAL_TIME_`, 0),
         CASE WHEN d.`HISTORY_TTL_` IS NULL THEN -1 WHEN d.`HISTORY_TTL_` BETWEEN 0 AND 36525 THEN d.`HISTORY_TTL_` * 86400 END
     FROM (SELECT DISTINCT m.family AS id FROM windrow_camunda7.work_member AS m) AS f
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS b ON b.`ID_` = f.id
@@ -571,9 +575,11 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_decisions_stamp_set$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_decisions_stamp_set(IN p_whole boolean,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Sets the REMOVAL_TIME_ in work_time of rows of instances, with p_whole of families; answers how many by table. [body ee22f0a1d36b]'
+COMMENT 'Sets the REMOVAL_TIME_ in work_time of rows of instances, with p_whole of families; answers how many by table. [body e8b7584fe31e]'
 BEGIN
     DECLARE v_rows bigint DEFAULT 0;
+    -- Where a column is set to what it is, that may be a date without a day.
+    SET SESSION sql_mode = 'STRICT_TRANS_TABLES,ALLOW_INVALID_DATES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION';
     SET o_rows = '[]';
 
     UPDATE windrow_camunda7.work_time AS w

@@ -23,6 +23,7 @@ tests! {
     ],
     either_flavour: [
         so_do_rows_whose_keys_are_bytes,
+        so_do_rows_that_only_a_lenient_session_can_write,
     ],
 }
 
@@ -447,7 +448,19 @@ fn told(document: &Value) -> Value {
 }
 
 fn whatever_makes_a_row_go_it_is_archived_and_comes_back(dialect: Dialect) {
-    goes_and_comes_back(dialect, SPEC, Keys::Numbers);
+    goes_and_comes_back(dialect, SPEC, Keys::Numbers, "");
+}
+
+/// Columns whose values are refused in the strict mode of the server: no date, no day, a day that is not in the calendar, no label.
+const LENIENT: &str = "ADD COLUMN none datetime(6) NOT NULL DEFAULT '0000-00-00 00:00:00',
+    ADD COLUMN day date NOT NULL DEFAULT '0000-00-00',
+    ADD COLUMN month date DEFAULT '2025-00-00',
+    ADD COLUMN invalid date DEFAULT '2025-02-31',
+    ADD COLUMN stamped timestamp NOT NULL DEFAULT '0000-00-00 00:00:00',
+    ADD COLUMN label enum('a', 'b') NOT NULL DEFAULT 'a'";
+
+fn so_do_rows_that_only_a_lenient_session_can_write(flavour: Flavour) {
+    goes_and_comes_back(dialect_of(flavour), SPEC, Keys::Numbers, LENIENT);
 }
 
 fn so_do_rows_whose_keys_are_bytes(flavour: Flavour) {
@@ -456,15 +469,26 @@ fn so_do_rows_whose_keys_are_bytes(flavour: Flavour) {
         "name = \"strategies\"",
         "name = \"strategies\"\ndialects = [\"mysql\", \"mariadb\"]",
     );
-    goes_and_comes_back(dialect, &spec, Keys::Bytes("binary(16)"));
+    goes_and_comes_back(dialect, &spec, Keys::Bytes("binary(16)"), "");
     let shared = spec.replace("\n[tables]", "workers = 2\n\n[tables]");
-    goes_and_comes_back(dialect, &shared, Keys::Bytes("varbinary(20)"));
+    goes_and_comes_back(dialect, &shared, Keys::Bytes("varbinary(20)"), "");
 }
 
-fn goes_and_comes_back(dialect: Dialect, as_written: &str, keys: Keys) {
+/// `more`: what tables get besides, from a session that is not strict.
+fn goes_and_comes_back(dialect: Dialect, as_written: &str, keys: Keys, more: &str) {
     let graph = graph_of(as_written);
     let mut windrow = Installation::of(dialect, &schema(dialect, keys), &graph);
     windrow.execute(&rows(dialect, keys, 14));
+    if !more.is_empty() {
+        windrow.execute("SET SESSION sql_mode = 'ALLOW_INVALID_DATES'");
+        for table in TABLES {
+            windrow.execute(&format!(
+                "ALTER TABLE {table} {more}; UPDATE {table} SET label = 'c'"
+            ));
+        }
+        windrow.execute("SET SESSION sql_mode = DEFAULT");
+        windrow.install(&graph);
+    }
     windrow.arm();
     let whole = contents(&mut windrow, "");
     let preview = windrow.preview(json!({})).expect("a preview");

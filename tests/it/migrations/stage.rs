@@ -59,14 +59,23 @@ pub(crate) fn schema(dialect: Dialect) -> String {
         Dialect::Mysql | Dialect::Mariadb => "datetime(6)",
     };
     let state = dialect.text(STATE);
+    // On MySQL and MariaDB a default that only a lenient session can give.
+    let (lenient, zero, again) = match dialect {
+        Dialect::Postgres => ("", "", ""),
+        Dialect::Mysql | Dialect::Mariadb => (
+            "SET SESSION sql_mode = '';\n",
+            ", seen timestamp NOT NULL DEFAULT '0000-00-00 00:00:00'",
+            "SET SESSION sql_mode = DEFAULT;\n",
+        ),
+    };
     format!(
         "CREATE TABLE job (id bigint PRIMARY KEY, state varchar(80), ended {time});
          CREATE TABLE part (id bigint PRIMARY KEY, job_id bigint NOT NULL);
-         CREATE TABLE line (id bigint PRIMARY KEY, written {time});
-         CREATE TABLE mark (id bigint PRIMARY KEY, expires {time});
+         {lenient}CREATE TABLE line (id bigint PRIMARY KEY, written {time}{zero});
+         {again}CREATE TABLE mark (id bigint PRIMARY KEY, expires {time});
          INSERT INTO job VALUES (1, {state}, '2025-01-01'), (2, {state}, '2025-01-02'), (3, {state}, '2025-01-03'), (4, 'on', NULL);
          INSERT INTO part VALUES (1, 1), (2, 1), (3, 2), (4, 3), (5, 4);
-         INSERT INTO line VALUES (1, '2025-01-01');
+         INSERT INTO line (id, written) VALUES (1, '2025-01-01');
          INSERT INTO mark VALUES (1, '2025-01-01');"
     )
 }

@@ -64,7 +64,7 @@ tests! {
         zeros::dates_without_a_day_are_no_obstacle,
         zeros::rows_with_dates_without_a_day_go_back,
         zeros::archived_dates_without_a_day_come_back,
-        zeros::an_index_is_made_beside_dates_without_a_day,
+        zeros::an_index_is_made_and_dropped_beside_dates_without_a_day,
     ],
 }
 

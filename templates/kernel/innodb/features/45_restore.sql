@@ -608,8 +608,8 @@ COMMENT 'Copies the rows of run p_run that work_back names for a place, in round
 BEGIN
     DECLARE v_schema  varchar(64) DEFAULT (SELECT s.schema_name FROM spec AS s);
     DECLARE v_columns longtext;
-    -- What the table generates, it generates again; a number 0 stays one.
-    SET SESSION sql_mode = CONCAT(@@SESSION.sql_mode, ',NO_AUTO_VALUE_ON_ZERO');
+    -- What the table generates, it generates again; a number 0 stays one, and so does a date without a day: see run_lenient().
+    SET SESSION sql_mode = 'STRICT_TRANS_TABLES,ALLOW_INVALID_DATES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION';
     SELECT GROUP_CONCAT('`', REPLACE(c.column_name, '`', '``'), '`' ORDER BY c.ordinal_position SEPARATOR ', ')
     INTO v_columns
     FROM information_schema.columns AS c

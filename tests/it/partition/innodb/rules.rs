@@ -18,7 +18,7 @@ const TAKEN: &[&str] = &["INTENT taking", "TWIN", "SWAP"];
 const OUT: &str = "rows of partition the `past` are out of their table";
 
 /// The statements of a file of what a spec generates.
-fn of_file(bundle: &Bundle, end: &str) -> Vec<String> {
+pub(super) fn of_file(bundle: &Bundle, end: &str) -> Vec<String> {
     let file = bundle.files.iter().find(|file| file.path.ends_with(end));
     let statements = &file.expect("a file").statements;
     statements.iter().map(|it| it.sql.clone()).collect()

@@ -4,6 +4,7 @@ use serde_json::json;
 use windrow::dialect::Dialect;
 use windrow::graph::Graph;
 
+use super::rules::of_file;
 use super::{PAST, SCHEMA, files, ids, leave, partitions, taken};
 use crate::partition::archive;
 use crate::partition::{example, example_of, only};
@@ -115,7 +116,7 @@ pub(super) fn archived_dates_without_a_day_come_back(dialect: Dialect) {
 }
 
 /// A table with such dates gets the index that a rule needs.
-pub(super) fn an_index_is_made_beside_dates_without_a_day(dialect: Dialect) {
+pub(super) fn an_index_is_made_and_dropped_beside_dates_without_a_day(dialect: Dialect) {
     let graph = graph_of(
         r#"
 name = "zeros"
@@ -145,9 +146,15 @@ retention = { default = "30d" }
         "{run}"
     );
     assert_eq!(installation.texts("SELECT id FROM job"), ["3"]);
-    let indexes = installation.number(
-        "SELECT COUNT(*) FROM information_schema.statistics
-         WHERE table_schema = DATABASE() AND table_name = 'job' AND index_name LIKE 'windrow%' AND seq_in_index = 1",
-    );
-    assert_eq!(indexes, 1);
+    let indexes = "SELECT COUNT(*) FROM information_schema.statistics
+         WHERE table_schema = DATABASE() AND table_name = 'job' AND index_name LIKE 'windrow%' AND seq_in_index = 1";
+    assert_eq!(installation.number(indexes), 1);
+
+    let undo = of_file(&installation.bundle(&graph), "90_uninstall.sql");
+    for statement in undo {
+        installation
+            .attempt(&statement)
+            .expect("an uninstallation that drops the index");
+    }
+    assert_eq!(installation.number(indexes), 0);
 }

@@ -6,7 +6,30 @@ use crate::support::defect::Defect;
 const RESTORED: &str =
     "archive::changes::SERVER::a_run_is_restored_whatever_the_spec_archives_since";
 
+const LENIENT: &str =
+    "archive::strategies::SERVER::so_do_rows_that_only_a_lenient_session_can_write";
+
 pub(super) const DEFECTS: &[Defect] = &[
+    Defect {
+        name: "strict-copies",
+        what: "MySQL, MariaDB: a row with a zero date fails its batch where it is archived",
+        postgres: &[],
+        mysql: &[edit(
+            "such as the calendar does not have.\n    SET SESSION sql_mode",
+            "such as the calendar does not have.\n    SET @windrow_mode",
+        )],
+        noticed_by: &[LENIENT],
+    },
+    Defect {
+        name: "strict-restorations",
+        what: "MySQL, MariaDB: an archived row with a zero date does not come back",
+        postgres: &[],
+        mysql: &[edit(
+            "see run_lenient().\n    SET SESSION sql_mode = 'STRICT_TRANS_TABLES,ALLOW_INVALID_DATES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION';\n    SELECT GROUP_CONCAT(",
+            "see run_lenient().\n    SELECT GROUP_CONCAT(",
+        )],
+        noticed_by: &[LENIENT],
+    },
     Defect {
         name: "archive-of-all-tables",
         what: "a run is restored only if it archives all tables from which it deletes",

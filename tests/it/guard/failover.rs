@@ -55,7 +55,7 @@ impl<S> Host<S> {
         call(&mut self.session, self.dialect, CONTROL, "run", &options).expect("no error")
     }
 
-    /// A pace at which a run can be met half-way; the other rule does not rest.
+    /// A pace at which a run can be met half-way; the other rule does not rest. The spec has a slower one.
     fn slow_down(&mut self) {
         for (rule, rate) in [("jobs", RATE), ("events", 1_000_000)] {
             let options = json!({"rule": rule, "name": "rate", "value": rate});
@@ -562,6 +562,7 @@ fn a_source_that_restarts_goes_on_beside_a_replica(flavour: Flavour) -> Result<(
     apply(&mut host.session, &bundle(host.dialect, &graph()));
     let listed = [place(&host.server)?, "elsewhere:3306".to_owned()];
     host.arm(&json!({"cluster": listed.join(",")}))?;
+    host.slow_down();
 
     if flavour == Flavour::Mysql {
         // Without the performance schema no grant would help.

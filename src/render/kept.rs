@@ -42,10 +42,16 @@ pub(super) fn is_referenced(graph: &Graph, id: TableId) -> bool {
 
 /// The tables between a root table and others whose rows batches lock so.
 pub(super) fn between<'a>(graph: &'a Graph, plan: &'a Plan) -> impl Iterator<Item = TableId> {
-    plan.purges.iter().flat_map(move |purge| {
+    let collected = plan.purges.iter().flat_map(move |purge| {
         let collects = purge.collects.iter().copied();
         collects.filter(move |id| is_listed(graph, purge, *id) || is_referenced(graph, *id))
-    })
+    });
+    let rules = graph.rules.iter().filter(|rule| rule.timed().is_some());
+    let timed = rules.flat_map(move |rule| {
+        let order = rule.order.iter().copied();
+        order.filter(move |id| *id != rule.root && is_referenced(graph, *id))
+    });
+    collected.chain(timed)
 }
 
 /// An edge of a table whose rows are deleted, without those that are kept.

@@ -57,6 +57,19 @@ BEGIN
 {%- endfor %}
     INSERT IGNORE INTO work_root (id, family, fault)
     SELECT l.id, l.family, 5 FROM work_locked AS l;
+{%- for member in rule.timed.members | those(attribute="referenced", value=true) %}
+{%- if loop.first %}
+    -- Whoever brings a row that refers to one of these by a foreign key holds it until that row is there to be read.
+    IF p_lock AND COALESCE(@windrow_referred, true) THEN
+{%- endif %}
+{%- for column in member.belongs %}
+        «SELECT COUNT(*) ‹INTO v_rows› FROM work_next AS n STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ column }} = n.id
+        WHERE NOT EXISTS (SELECT 1 FROM work_root AS w WHERE w.family = n.id AND w.fault < 9) FOR UPDATE»;
+{%- endfor %}
+{%- if loop.last %}
+    END IF;
+{%- endif %}
+{%- endfor %}
     CALL timed_held_whole({{ rule.literal }});
 {%- if rule.timed.bound_families %}
     CALL bound_by({{ rule.literal }}, v_bound);

@@ -159,6 +159,7 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_keep(⟦IN p_from datetime(6), IN
 SQL SECURITY DEFINER
 COMMENT 'Fills work_keep with what is kept of the window from p_from to p_to, and work_skip with the reasons.{% if rule.timed.locks %} p_lock: locks the rows of {{ rule.table_name }} in it first; a family that another session holds is kept.{% endif %} p_dry: what goes in earlier batches is still there.'
 BEGIN
+    DECLARE v_rows  bigint;
 {%- if rule.timed.bound %}
     DECLARE v_bound boolean;
 {%- endif %}
@@ -183,6 +184,29 @@ BEGIN
           AND w.id IS NULL»;
         INSERT INTO work_root (id, family, fault)
         SELECT l.id, l.family, 5 FROM work_locked AS l;
+{%- for member in rule.timed.members | those(attribute="referenced", value=true) %}
+{%- if loop.first %}
+        -- Whoever brings a row that refers to one of these by a foreign key holds it until that row is there to be read. They are found
+        -- by their instants, as by {{ rule.name }}_batch.
+        IF COALESCE(@windrow_referred, true) THEN
+{%- endif %}
+            INSERT INTO work_due (position, due)
+            «SELECT DISTINCT {{ member.position }}, t.{{ rule.end_time }} FROM {{ member.table }} AS t
+            WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to»;
+            «SELECT COUNT(*) ‹INTO v_rows› FROM work_due AS d STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ rule.end_time }} = d.due
+            WHERE d.position = {{ member.position }}
+{%- for condition in member.rootless %}
+              AND {{ condition }}
+{%- endfor %}
+{%- for column in member.belongs %}
+              AND NOT EXISTS (SELECT 1 FROM work_root AS w WHERE w.family = t.{{ column }} AND w.fault < 9)
+{%- endfor %}
+            FOR UPDATE»;
+{%- if loop.last %}
+            DELETE FROM work_due;
+        END IF;
+{%- endif %}
+{%- endfor %}
     ELSE
         INSERT INTO work_root (id, family, fault)
         {{ <w.roots_of_window rule /> }};

@@ -36,6 +36,14 @@ BEGIN
                 FOR UPDATE
             ) AS l»
         );
+{%- for member in rule.timed.members | those(attribute="referenced", value=true) %}
+{%- if loop.first %}
+        -- Whoever brings a row that refers to one of these by a foreign key holds it until that row is there to be read.
+{%- endif %}
+{%- for column in member.belongs %}
+        {{ <w.lock_referenced control member where={"t." ~ column ~ " = ANY (p_roots)"} /> | indent(width=8) }}
+{%- endfor %}
+{%- endfor %}
     END IF;
 {%- if rule.timed.root_column %}
     v_held := {{ control }}.held_among({{ rule.literal }}, ARRAY(

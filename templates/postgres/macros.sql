@@ -322,6 +322,18 @@ WHERE p.{{ edge.via.key }}{% else %}WHERE t.{{ edge.column }}{% endif %} = ANY (
 {%- endfilter %}
 {%- endcomponent w.collect %}
 
+{#- Locks the rows t of a table to which foreign keys may refer, where one does: whoever brings a row that refers to one of them holds it
+    until that row is there to be read. -#}
+{% component w.lock_referenced(control, member, where, rootless=[]) -%}
+{%- filter fit %}
+«‹PERFORM› FROM {{ member.table }} AS t WHERE {{ where }}
+{%- for condition in rootless %}
+  AND {{ condition }}
+{%- endfor %}
+  ‹AND {{ control }}.is_referenced({{ member.table_literal }})› FOR UPDATE OF t»;
+{%- endfilter %}
+{%- endcomponent w.lock_referenced %}
+
 {#- What copies the rows of "gone", the deletion before it, into an archive. -#}
 {% component w.keep_gone(archive, row="g.*") -%}
 kept AS (

@@ -120,6 +120,7 @@ harness::tests! {
         answers::tests,
         archive::tests,
         beneath::tests,
+        beneath::timed::tests,
         binlog::tests,
         bound::tests,
         bound_of::tests,

@@ -291,8 +291,9 @@ CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_kee
     IN p_as_of datetime(6), IN p_lock boolean, IN p_dry boolean) SQL SECURITY DEFINER
 COMMENT 'Fills work_keep with what is kept of the window from p_from to p_to, and work_skip with the reasons. p_lock: locks the rows of
     ACT_HI_PROCINST in it first; a family that another session holds is kept. p_dry: what goes in earlier batches is still
-    there. [body 926bffb61205]'
+    there. [body bc29a1fbc3e2]'
 BEGIN
+    DECLARE v_rows  bigint;
     DECLARE v_least datetime(6) DEFAULT p_as_of - INTERVAL 90000 SECOND;
 
     -- A writer that changes a whole family also changes its rows in ACT_HI_PROCINST: it waits, or this batch gives way.
@@ -318,6 +319,35 @@ BEGIN
           AND w.id IS NULL;
         INSERT INTO work_root (id, family, fault)
         SELECT l.id, l.family, 5 FROM work_locked AS l;
+        -- Whoever brings a row that refers to one of these by a foreign key holds it until that row is there to be read. They are found
+        -- by their instants, as by history_batch.
+        IF COALESCE(@windrow_referred, true) THEN
+            INSERT INTO work_due (position, due)
+            SELECT DISTINCT 14, t.`REMOVAL_TIME_` FROM `camunda7`.`ACT_HI_DECINST` AS t
+            WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to;
+            SELECT COUNT(*) INTO v_rows FROM work_due AS d STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`REMOVAL_TIME_` = d.due
+            WHERE d.position = 14
+              AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_`
+                  AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+              AND NOT EXISTS (SELECT 1 FROM work_root AS w WHERE w.family = t.`ROOT_PROC_INST_ID_` AND w.fault < 9)
+            FOR UPDATE;
+            INSERT INTO work_due (position, due)
+            SELECT DISTINCT 15, t.`REMOVAL_TIME_` FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t
+            WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to;
+            SELECT COUNT(*) INTO v_rows FROM work_due AS d STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`REMOVAL_TIME_` = d.due
+            WHERE d.position = 15
+              AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_`
+                  AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+              AND NOT EXISTS (SELECT 1 FROM work_root AS w WHERE w.family = t.`ROOT_PROC_INST_ID_` AND w.fault < 9)
+            FOR UPDATE;
+            INSERT INTO work_due (position, due)
+            SELECT DISTINCT 18, t.`REMOVAL_TIME_` FROM `camunda7`.`ACT_HI_BATCH` AS t
+            WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to;
+            SELECT COUNT(*) INTO v_rows FROM work_due AS d STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS t ON t.`REMOVAL_TIME_` = d.due
+            WHERE d.position = 18
+            FOR UPDATE;
+            DELETE FROM work_due;
+        END IF;
     ELSE
         INSERT INTO work_root (id, family, fault)
         SELECT
@@ -1664,7 +1694,7 @@ CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_jud
     IN p_lock boolean) SQL SECURITY DEFINER
 COMMENT 'Fills work_root with the rows of the families of work_next and what keeps them, work_keep and work_tied with what is kept. p_lock:
     locks their rows of ACT_HI_PROCINST first; a family that another session holds is kept. No p_cutoff: a purge waits for these rows, and
-    neither time nor retention matter. [body b2d5ee1bf26f]'
+    neither time nor retention matter. [body 8b491e5d8ff6]'
 BEGIN
     DECLARE v_least datetime(6) DEFAULT p_as_of - INTERVAL 90000 SECOND;
     DECLARE v_rows  bigint;
@@ -1738,6 +1768,13 @@ BEGIN
     END IF;
     INSERT IGNORE INTO work_root (id, family, fault)
     SELECT l.id, l.family, 5 FROM work_locked AS l;
+    -- Whoever brings a row that refers to one of these by a foreign key holds it until that row is there to be read.
+    IF p_lock AND COALESCE(@windrow_referred, true) THEN
+        SELECT COUNT(*) INTO v_rows FROM work_next AS n STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`ROOT_PROC_INST_ID_` = n.id
+        WHERE NOT EXISTS (SELECT 1 FROM work_root AS w WHERE w.family = n.id AND w.fault < 9) FOR UPDATE;
+        SELECT COUNT(*) INTO v_rows FROM work_next AS n STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = n.id
+        WHERE NOT EXISTS (SELECT 1 FROM work_root AS w WHERE w.family = n.id AND w.fault < 9) FOR UPDATE;
+    END IF;
     CALL timed_held_whole('history');
     INSERT IGNORE INTO work_tied (id)
     SELECT n.id

@@ -227,6 +227,18 @@ BEGIN
                 FOR UPDATE
             ) AS l
         );
+        -- Whoever brings a row that refers to one of these by a foreign key holds it until that row is there to be read.
+
+        PERFORM FROM "public"."act_hi_decinst" AS t WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to AND NOT EXISTS (SELECT
+            FROM windrow_camunda7.history_roots() AS f(id)
+            WHERE f.id = t."root_proc_inst_id_") AND windrow_camunda7.is_referenced('act_hi_decinst') FOR UPDATE OF t;
+
+        PERFORM FROM "public"."act_ge_bytearray" AS t WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to AND NOT EXISTS (SELECT
+            FROM windrow_camunda7.history_roots() AS f(id)
+            WHERE f.id = t."root_proc_inst_id_") AND windrow_camunda7.is_referenced('act_ge_bytearray') FOR UPDATE OF t;
+
+        PERFORM FROM "public"."act_hi_batch" AS t WHERE t."removal_time_" >= p_from
+            AND t."removal_time_" < p_to AND windrow_camunda7.is_referenced('act_hi_batch') FOR UPDATE OF t;
     END IF;
 
     -- act_ge_bytearray: what rows of a kept family refer to is kept with it, though it refers to no root itself.
@@ -897,6 +909,13 @@ BEGIN
                 FOR UPDATE
             ) AS l
         );
+        -- Whoever brings a row that refers to one of these by a foreign key holds it until that row is there to be read.
+
+        PERFORM FROM "public"."act_hi_decinst" AS t
+            WHERE t."root_proc_inst_id_" = ANY (p_roots) AND windrow_camunda7.is_referenced('act_hi_decinst') FOR UPDATE OF t;
+
+        PERFORM FROM "public"."act_ge_bytearray" AS t
+            WHERE t."root_proc_inst_id_" = ANY (p_roots) AND windrow_camunda7.is_referenced('act_ge_bytearray') FOR UPDATE OF t;
     END IF;
     v_held := windrow_camunda7.held_among('history', ARRAY(
         SELECT t."id_"::text FROM "public"."act_hi_procinst" AS t WHERE t."root_proc_inst_id_" = ANY (p_roots) OR t."id_" = ANY (p_roots)
@@ -1527,6 +1546,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 SELECT windrow_camunda7.register_verbs('history', ARRAY[
     'adopted ec4421708c46', 'at 478b58446767', 'count 1e36bdaf5bd2', 'count_families 476b310627f5', 'delete 565f2a7c677b',
-    'delete_families 22a0c60d15dd', 'judge e96bcd306de3', 'keep 602b789472a0', 'namers c3de1d53c796', 'names_15 4ab425b9fe5b',
+    'delete_families 22a0c60d15dd', 'judge c9d16a4cb6a3', 'keep 7f0e892ea61b', 'namers c3de1d53c796', 'names_15 4ab425b9fe5b',
     'other d97d58938ec4', 'rooted 565ea050bafb', 'roots 441df3a6e8e5', 'rows 860e2dc8f88e', 'strays 12abc5a64aa4']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

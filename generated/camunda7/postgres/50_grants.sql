@@ -46,6 +46,9 @@ BEGIN
         "public"."act_hi_incident", "public"."act_hi_job_log", "public"."act_hi_op_log", "public"."act_hi_procinst",
         "public"."act_hi_taskinst", "public"."act_hi_varinst", "public"."act_ru_authorization"
     TO "windrow_camunda7_owner";
-    GRANT UPDATE ("id_") ON "public"."act_hi_procinst", "public"."act_ru_task_meter_log" TO "windrow_camunda7_owner";
+    GRANT UPDATE ("id_") ON
+        "public"."act_ge_bytearray", "public"."act_hi_batch", "public"."act_hi_decinst", "public"."act_hi_procinst",
+        "public"."act_ru_task_meter_log"
+    TO "windrow_camunda7_owner";
 END
 $windrow$; RESET lock_timeout; RESET statement_timeout;

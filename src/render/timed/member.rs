@@ -7,6 +7,7 @@ use crate::graph::{Graph, Kind, Member, Own, Rule, Table, TableId, Timed, Unit};
 use crate::render::above;
 use crate::render::adopt::{self, AdoptView, Adopter};
 use crate::render::archive::{self, ArchiveView};
+use crate::render::kept;
 use crate::render::names::{escaped, table_name, told};
 use crate::render::others::{Kept, Others};
 use crate::render::roots::Roots;
@@ -53,6 +54,10 @@ pub(super) struct MemberView {
     pub(super) named: String,
     pub(super) collects: bool,
     pub(super) referrers: Vec<ReferrerView>,
+    /// Whether its rows are locked where foreign keys refer to them, as those of the root table are in any case.
+    pub(super) referenced: bool,
+    /// What such a row of a window must be: of no family whose root is there, where families are deleted as such.
+    pub(super) rootless: Vec<String>,
     /// The columns that name the family, or are its root.
     pub(super) belongs: Vec<String>,
     /// The work tables whose rows are kept, where there are no arrays; all, and those without the next.
@@ -321,6 +326,8 @@ impl Tables<'_> {
             namers: self.namers(member, "r", "n.id"),
             adopted_namers: Vec::new(),
             referrers: self.referrers(member),
+            referenced: !root && kept::is_referenced(graph, member.table),
+            rootless: Vec::new(),
             found: found(&belongs),
             belongs,
             stays: Vec::new(),
@@ -411,6 +418,7 @@ impl Tables<'_> {
             let missing = |family: &String| self.roots.missing(family, self.dialect);
             alone.extend(families.iter().map(missing));
         }
+        view.rootless.clone_from(&alone);
         let mut predicates = alone.clone();
         if view.whose.is_empty() {
             predicates.extend(view.spares.iter().cloned());

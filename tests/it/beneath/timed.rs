@@ -1,0 +1,241 @@
+//! The same in rules by removal time: what comes below a row of a family, or of a window, is deleted with it where it is of
+//! the same, and keeps it otherwise.
+
+use serde_json::{Value, json};
+use windrow::dialect::Dialect;
+
+use super::{FILL, archived, beside};
+use crate::harness::tests;
+use crate::support::graphs::graph_of;
+use crate::support::installation::Installation;
+use crate::support::keyed::{self, Rows};
+
+tests! {
+    each_server: [
+        what_comes_below_a_step_goes_with_its_family,
+        what_comes_below_a_step_of_no_family_goes_with_it,
+        what_comes_below_a_step_from_elsewhere_keeps_it,
+        what_refers_to_a_step_from_now_on_keeps_it,
+        what_comes_below_a_step_goes_with_its_purge,
+    ],
+}
+
+/// A run has steps, and these have parts, which say their run, too. A bill refers to a step.
+const SPEC: &str = r#"
+name = "beneath"
+
+[tables]
+run  = { key = "id bigint" }
+step = { key = "id bigint", parents = ["run_id -> run.id"] }
+part = { key = "id bigint", parents = ["run_id -> run.id", "step_id -> step.id"], with = "any" }
+
+[rules.history]
+strategy   = "removal-time"
+root       = "run"
+time       = "removal"
+tables     = ["part: run_id", "step: run_id", "run"]
+references = ["bill: step_id -> step"]
+archive    = ARCHIVE
+unit       = "UNIT"
+"#;
+
+const UNITS: [&str; 2] = ["family", "window"];
+
+const TABLES: [&str; 3] = ["run", "step", "part"];
+
+fn database(dialect: Dialect, unit: &str, archive: bool, action: &str) -> Installation {
+    let time = match dialect {
+        Dialect::Postgres => "timestamp",
+        Dialect::Mysql | Dialect::Mariadb => "datetime(6)",
+    };
+    let schema = format!(
+        "CREATE TABLE run (id bigint PRIMARY KEY, removal {time});
+         CREATE TABLE step (id bigint PRIMARY KEY, run_id bigint, removal {time});
+         CREATE TABLE part (id bigint PRIMARY KEY, run_id bigint, step_id bigint, removal {time},
+             FOREIGN KEY (step_id) REFERENCES step (id) ON DELETE {action});
+         CREATE TABLE bill (id bigint PRIMARY KEY, step_id bigint, FOREIGN KEY (step_id) REFERENCES step (id));
+         CREATE INDEX step_run ON step (run_id);
+         CREATE INDEX part_run ON part (run_id);
+         CREATE INDEX part_step ON part (step_id);
+         CREATE INDEX bill_step ON bill (step_id);
+         CREATE INDEX run_removal ON run (removal);
+         CREATE INDEX step_removal ON step (removal);
+         CREATE INDEX part_removal ON part (removal);"
+    );
+    let archived = if archive { "true" } else { "false" };
+    let spec = SPEC.replace("ARCHIVE", archived).replace("UNIT", unit);
+    let mut database = Installation::of(dialect, &schema, &graph_of(&spec));
+    database.arm();
+    // Where there are few rows, a scan looks cheap, and locks them all.
+    let many = |values: &str| {
+        let rows = (FILL..FILL + 300).map(|id| format!("({id}, {values})"));
+        rows.collect::<Vec<_>>().join(", ")
+    };
+    let rows = format!(
+        "INSERT INTO run VALUES (1, '2020-01-01'), (2, '2020-01-02'), {};
+         INSERT INTO step VALUES (10, 1, '2020-01-01'), (11, 1, '2020-01-01'), (20, 2, '2020-01-02'), {};
+         INSERT INTO part VALUES (100, 1, 10, '2020-01-01'), (110, 1, 11, '2020-01-01'), (200, 2, 20, '2020-01-02'), {}",
+        many("'2999-01-01'"),
+        many("1000, '2999-01-01'"),
+        many("1000, 1000, '2999-01-01'"),
+    );
+    keyed::load(&mut database, &["bill", "part", "step", "run"], &rows, &[]);
+    let analyze = match dialect {
+        Dialect::Postgres => "ANALYZE",
+        Dialect::Mysql | Dialect::Mariadb => "ANALYZE TABLE run, step, part, bill",
+    };
+    database.session.query(analyze, &[]).expect("statistics");
+    // Longer than any machine takes for what happens meanwhile.
+    database
+        .set_setting("lock_timeout", 60_000)
+        .expect("a setting");
+    database
+}
+
+fn left(database: &mut Installation) -> Rows {
+    let mut rows = keyed::left(database, &TABLES);
+    rows.retain(|(_, id)| *id < FILL);
+    rows
+}
+
+const COMES: &str = "INSERT INTO part VALUES (101, 1, 10, '2020-01-01')";
+
+/// That a run, or a purge, has deleted so many rows, and has counted and archived these parts.
+fn went(
+    database: &mut Installation,
+    answer: &Value,
+    parts: &[&str],
+    tables: &Value,
+    context: &str,
+) {
+    let rule = &answer["rules"][0];
+    assert_eq!(&rule["tables"], tables, "{context}: {answer}");
+    assert_eq!(rule["skipped"], json!({}), "{context}: {answer}");
+    if context.contains("true") {
+        assert_eq!(archived(database, "part"), parts, "{context}");
+    }
+}
+
+fn what_comes_below_a_step_goes_with_its_family(dialect: Dialect) {
+    for unit in UNITS {
+        for (archive, action) in [(true, "CASCADE"), (true, "NO ACTION"), (false, "CASCADE")] {
+            // A key that cascades would take what has a time of its own.
+            if (unit, action) == ("window", "CASCADE") {
+                continue;
+            }
+            let context = format!("{unit} {archive} {action}");
+            let mut database = database(dialect, unit, archive, action);
+            let answer = beside(&mut database, COMES, "run", json!({}));
+            let tables = json!({"part": 4, "step": 3, "run": 2});
+            went(
+                &mut database,
+                &answer,
+                &["100", "101", "110", "200"],
+                &tables,
+                &context,
+            );
+            assert_eq!(left(&mut database), Rows::new(), "{context}: {answer}");
+        }
+    }
+}
+
+/// Those whose root is gone go by windows.
+fn what_comes_below_a_step_of_no_family_goes_with_it(dialect: Dialect) {
+    for (archive, action) in [(true, "CASCADE"), (true, "NO ACTION")] {
+        let context = format!("{archive} {action}");
+        let mut database = database(dialect, "family", archive, action);
+        database.execute("DELETE FROM run WHERE id = 1");
+        let answer = beside(&mut database, COMES, "run", json!({}));
+        let tables = json!({"part": 4, "step": 3, "run": 1});
+        went(
+            &mut database,
+            &answer,
+            &["100", "101", "110", "200"],
+            &tables,
+            &context,
+        );
+        assert_eq!(left(&mut database), Rows::new(), "{context}: {answer}");
+    }
+}
+
+/// A part of a run that is kept, or that says none.
+fn what_comes_below_a_step_from_elsewhere_keeps_it(dialect: Dialect) {
+    for action in ["CASCADE", "NO ACTION"] {
+        for run in ["1000", "NULL"] {
+            let context = format!("{action} {run}");
+            let comes = format!("INSERT INTO part VALUES (101, {run}, 10, '2999-01-01')");
+            let mut database = database(dialect, "family", true, action);
+            let answer = beside(&mut database, &comes, "run", json!({}));
+            let rule = &answer["rules"][0];
+            assert_eq!(answer["status"], "done", "{context}: {answer}");
+            let tables = json!({"part": 1, "step": 1, "run": 1});
+            assert_eq!(rule["tables"], tables, "{context}: {answer}");
+            assert_eq!(
+                rule["skipped"],
+                json!({"REFERENCED": 1}),
+                "{context}: {answer}"
+            );
+            let stay = [
+                ("run", 1),
+                ("step", 10),
+                ("step", 11),
+                ("part", 100),
+                ("part", 101),
+                ("part", 110),
+            ];
+            assert_eq!(left(&mut database), Rows::from(stay), "{context}: {answer}");
+        }
+    }
+}
+
+fn what_refers_to_a_step_from_now_on_keeps_it(dialect: Dialect) {
+    for unit in UNITS {
+        for only in [false, true] {
+            let mut database = database(dialect, unit, true, "NO ACTION");
+            if only {
+                database.execute(
+                    "DELETE FROM part WHERE id = 200; DELETE FROM step WHERE id = 20; DELETE FROM run WHERE id = 2",
+                );
+            }
+            let comes = "INSERT INTO bill VALUES (1, 10)";
+            let answer = beside(&mut database, comes, "run", json!({}));
+            let rule = &answer["rules"][0];
+            let context = format!("{unit} {only}");
+            assert_eq!(answer["status"], "done", "{context}: {answer}");
+            assert_eq!(
+                rule["skipped"],
+                json!({"REFERENCED": 1}),
+                "{context}: {answer}"
+            );
+            let stay = [
+                ("run", 1),
+                ("step", 10),
+                ("step", 11),
+                ("part", 100),
+                ("part", 110),
+            ];
+            assert_eq!(left(&mut database), Rows::from(stay), "{context}: {answer}");
+        }
+    }
+}
+
+fn what_comes_below_a_step_goes_with_its_purge(dialect: Dialect) {
+    for unit in UNITS {
+        let action = if unit == "family" {
+            "CASCADE"
+        } else {
+            "NO ACTION"
+        };
+        let mut database = database(dialect, unit, true, action);
+        let answer = beside(&mut database, COMES, "purge", json!({"key": [1]}));
+        let tables = json!({"part": 3, "step": 2, "run": 1});
+        let context = format!("{unit} true");
+        went(
+            &mut database,
+            &answer,
+            &["100", "101", "110"],
+            &tables,
+            &context,
+        );
+    }
+}

@@ -212,6 +212,26 @@ fn hops(
     hops
 }
 
+/// The tables below the root table to whose rows those that are deleted refer, by what may be a foreign key, and may keep a family all
+/// the same, or tie it to another.
+pub(super) fn middles(graph: &Graph, purge: &Purge) -> Vec<TableId> {
+    let keeps = purge.keeps.iter().map(|keep| &keep.hops);
+    let meets = purge.meets.iter().map(|meet| &meet.hops);
+    let mut found = Vec::new();
+    for hops in keeps.chain(meets) {
+        let down = hops.iter().take_while(|hop| !hop.up);
+        let down: Vec<&Hop> = down.collect();
+        let [.., above, last] = down.as_slice() else {
+            continue;
+        };
+        let deleted = last.edge.action == Action::Delete;
+        if deleted && kept::is_referenced(graph, above.table) && !found.contains(&above.table) {
+            found.push(above.table);
+        }
+    }
+    found
+}
+
 /// The tables that are read, besides those that rows are deleted from.
 pub(super) fn tables(purges: &[Purge]) -> impl Iterator<Item = TableId> {
     let keeps = purges.iter().flat_map(|purge| &purge.keeps);

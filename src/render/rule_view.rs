@@ -73,6 +73,10 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
         cascading: left::parents(graph, purge, &steps, dialect),
         steps,
         keeps: keeps::keeps(graph, purge, dialect),
+        middles: keeps::middles(graph, purge)
+            .into_iter()
+            .map(|id| dialect.text(&graph.table(id).name))
+            .collect(),
         bound: above::of_many(graph, rule, dialect),
         ways_of_keeps: keeps::ways(graph, purge, dialect),
         further: collects

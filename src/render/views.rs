@@ -125,6 +125,8 @@ pub(super) struct RuleView {
     pub(super) further: String,
     pub(super) steps: Vec<StepView>,
     pub(super) keeps: Vec<KeepView>,
+    /// The tables below the root table to whose rows such rows refer that are deleted otherwise, as literals.
+    pub(super) middles: Vec<String>,
     /// The ways to rows by which holds of other rules keep those of this one.
     pub(super) bound: Vec<AboveView>,
     pub(super) ways_of_keeps: Vec<WayView>,

@@ -377,6 +377,36 @@ BEGIN
 {%- endif %}
 {%- endfor %}
 {%- endfor %}
+{%- if rule.middles | length > 0 %}
+    -- What has come before these were locked is there to be read.
+    IF COALESCE(@windrow_referred, true) THEN
+{%- if rule.keeps | length > 0 %}
+        CALL {{ rule.name }}_against(false, false);
+        SELECT COUNT(*) > 0 INTO v_any FROM work_against AS a STRAIGHT_JOIN work_member AS m ON m.id = a.id;
+        CALL none_came(v_any);
+{%- endif %}
+{%- if rule.closed %}
+{%- for meet in rule.meets %}
+        INSERT INTO work_link (upper_id, lower_id, depth, upwards, shares)
+{%- filter fit %}
+        «SELECT DISTINCT {{ meet.other }}, m.id, -1, true, true
+        FROM work_member AS m
+{%- for hop in meet.hops %}
+        STRAIGHT_JOIN {{ hop.table }} AS {{ hop.alias }} ON {{ hop.on }}
+{%- endfor %}
+        WHERE {{ meet.other }} <> m.id»;
+{%- endfilter %}
+{%- if loop.last %}
+        «SELECT COUNT(*) > 0 ‹INTO v_any› FROM work_link AS l STRAIGHT_JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = l.upper_id
+        LEFT JOIN work_member AS m ON m.id = t.{{ rule.key }}
+        LEFT JOIN work_gone AS g ON g.id = t.{{ rule.key }}
+        WHERE l.depth = -1 AND m.id IS NULL AND g.id IS NULL»;
+        CALL none_came(v_any);
+{%- endif %}
+{%- endfor %}
+{%- endif %}
+    END IF;
+{%- endif %}
 {%- for artifact in rule.artifacts %}
     -- The files that {{ artifact.table_name }} names are written to the outbox, to be removed later.
     INSERT INTO artifact (run_id, rule, host, path)

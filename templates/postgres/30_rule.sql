@@ -452,6 +452,7 @@ $windrow$;
 --# create function {{ control }}.{{ rule.name }}_delete
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_delete(
     ⟦p_run bigint, p_members {{ rule.id_type }}[], p_artifacts {{ rule.id_type }}[], p_left integer[], p_watched boolean,
+    p_gone {{ rule.id_type }}[],
     OUT o_rows bigint[]⟧
 )
 LANGUAGE plpgsql SECURITY DEFINER
@@ -480,6 +481,13 @@ BEGIN
     {{ <w.collect collect control /> | trim_start | indent }}
 {%- endif %}
 {%- endfor %}
+{%- if rule.middles | length > 0 %}
+    -- What has come before these were locked is there to be read.
+    IF {% for table in rule.middles %}{{ control }}.is_referenced({{ table }}){% if not loop.last %}
+        OR {% endif %}{% endfor %} THEN
+        PERFORM {{ control }}.none_came({{ rule.literal }}, p_members, p_gone);
+    END IF;
+{%- endif %}
 {%- for artifact in rule.artifacts %}
     -- The files that {{ artifact.table_name }} names are written to the outbox, to be removed later.
     INSERT INTO {{ control }}.artifact (run_id, rule, host, path)

@@ -2,6 +2,7 @@
 //! deleted, counted and archived like the others. A foreign key that cascades has nothing left to do, and one that refuses
 //! refuses nothing.
 
+pub(crate) mod keepers;
 pub(crate) mod timed;
 
 use serde_json::{Value, json};

@@ -119,6 +119,7 @@ harness::tests! {
         airflow::tests,
         answers::tests,
         archive::tests,
+        beneath::keepers::tests,
         beneath::tests,
         beneath::timed::tests,
         binlog::tests,

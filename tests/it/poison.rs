@@ -153,7 +153,8 @@ fn a_foreign_key_from_outside_keeps_one_family(dialect: Dialect) -> Result<()> {
         let rule = &result["rules"][0];
         let attempts = rule["batches"].as_i64().unwrap_or_default()
             + rule["retries"].as_i64().unwrap_or_default();
-        ensure!(attempts <= 20, "{attempts} attempts: {rule}");
+        // Once more than where the family itself is at fault: the row may have come meanwhile.
+        ensure!(attempts <= 21, "{attempts} attempts: {rule}");
     }
     Ok(())
 }

@@ -86,7 +86,7 @@ $windrow$;
 
 -- asset_event_delete: deletes the families of the given members, children before parents. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_delete(p_run bigint, p_members integer[], p_artifacts integer[], p_left integer[],
-    p_watched boolean, OUT o_rows bigint[])
+    p_watched boolean, p_gone integer[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE

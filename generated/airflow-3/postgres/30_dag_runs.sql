@@ -277,7 +277,7 @@ $windrow$;
 -- rule has kept are looked for while the rows that they name still exist.
 -- p_left: the tables that are left to foreign keys, by their position; their keys are not needed then.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_delete(p_run bigint, p_members integer[], p_artifacts integer[], p_left integer[],
-    p_watched boolean, OUT o_rows bigint[])
+    p_watched boolean, p_gone integer[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE

@@ -284,7 +284,9 @@ BEGIN
         UPDATE run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
         CALL setting_of(p_rule, 'retries', v_retries);
         SELECT p.retries_in_row INTO v_again FROM run_rule AS p WHERE p.run_id = p_run AND p.rule = p_rule;
-        IF o_busy AND v_again < v_retries THEN
+        -- A foreign key that refuses may have got a row since what keeps rows was read: a batch that cannot be halved, and is not judged
+        -- anew by that, is tried once more.
+        IF o_busy AND v_again < v_retries OR p_errno IN (1217, 1451) AND p_found = 1 AND v_again = 0 THEN
             UPDATE run_rule AS p
             SET p.retries = p.retries + 1,
                 p.retries_in_row = p.retries_in_row + 1,

@@ -973,6 +973,17 @@ BEGIN
     END WHILE;
 END;
 
+-- none_came: what comes below rows between a root and others, until a batch has locked these, nobody has judged.
+--# create procedure none_came
+CREATE PROCEDURE none_came(IN p_came boolean)
+SQL SECURITY DEFINER
+COMMENT 'Raises an error by which a batch is tried again, where rows have come that keep a family of it.'
+BEGIN
+    IF p_came THEN
+        SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1020, MESSAGE_TEXT = 'rows have come that keep a family of this batch';
+    END IF;
+END;
+
 -- batch_end_time: deletes what judge_end_time() left in work_member, in the caller's transaction (READ COMMITTED).
 --# create procedure batch_end_time
 CREATE PROCEDURE batch_end_time(IN p_run bigint, IN p_rule varchar(64), OUT o_rows longtext)

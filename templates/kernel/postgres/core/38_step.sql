@@ -345,7 +345,11 @@ BEGIN
     IF NOT v_busy AND (left(p_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') OR p_sqlstate = 'WD001') THEN
         RETURN format('error %s: %s', p_sqlstate, p_message);
     END IF;
-    IF v_busy AND v_retries < setting_of(p_rule, 'retries') THEN
+    -- A foreign key that refuses (foreign_key_violation, restrict_violation) may have got a row since what keeps rows was read: a batch
+    -- that cannot be halved, and is not judged anew by that, is tried once more.
+    IF v_busy AND v_retries < setting_of(p_rule, 'retries')
+        OR p_sqlstate IN ('23503', '23001') AND p_half IS NULL AND v_retries = 0
+    THEN
         UPDATE run_rule AS r
         SET retries = r.retries + 1,
             retries_in_row = r.retries_in_row + 1,

@@ -357,25 +357,8 @@ BEGIN
     {{ <w.as_they_are /> | indent }}
 {%- endif %}
     SET o_rows = '[';
-{#- Whoever brings a row below one of these holds it, if a foreign key refers to it: that row is there to be read once they are locked.
-    The kernel's read_catalog() knows whether any key does. -#}
 {%- for collect in rule.collects %}
-{%- for edge in collect.edges %}
-{%- if collect.referenced or not collect.joined %}
-{%- filter fit %}
-{%- if collect.joined %}
-    IF COALESCE(@windrow_referred, true) THEN
-    «SELECT COUNT(*) > 0 ‹INTO v_any› FROM {{ <b.rows edge table={collect.table} /> }}
-{%- else %}
-    INSERT {% if collect.edges | length > 1 %}IGNORE {% endif %}INTO {{ collect.work }} (id)
-    «SELECT t.{{ collect.key }} FROM {{ <b.rows edge table={collect.table} /> }}
-{%- endif %}
-{%- if collect.referenced or collect.locks %}
-    FOR UPDATE
-{%- endif %}»;{% if collect.joined %} END IF;{% endif %}
-{%- endfilter %}
-{%- endif %}
-{%- endfor %}
+{{- <b.collect collect /> }}
 {%- endfor %}
 {%- if rule.middles | length > 0 %}
     -- What has come before these were locked is there to be read.

@@ -194,7 +194,7 @@ BEGIN
 {%- endif %}
 {%- if rule.single.family %}
 {%- for collect in rule.collects %}
-    {{- <w.collect control collect /> | indent(width=4) }}
+{{- <b.collect collect /> }}
 {%- endfor %}
     SET o_rows = '';
     -- MariaDB scans a nearly empty table, and a DELETE that scans waits for locks on rows of others: look first, with a
@@ -202,7 +202,8 @@ BEGIN
 {%- for step in rule.steps %}
 {%- if not loop.last %}
     -- {{ step.why }}
-    {{ <w.delete_step control step maria /> | indent(width=4) }}
+    SET v_rows = 0;
+{{- <b.delete step maria /> }}
     SET o_rows = CONCAT(o_rows, v_rows, ', ');
 {%- endif %}
 {%- endfor %}

@@ -69,6 +69,28 @@ FOR UPDATE{% if not maria %} OF t{% endif %}»;
 {%- endif %}
 {%- endcomponent b.delete %}
 
+{#- The keys of a table whose rows are deleted, for the tables below it, and the locks of those to which foreign keys refer: whoever
+    brings a row below one of them holds it, so that it is there to be read once they are locked. The kernel's read_catalog() knows
+    whether any key does. -#}
+{% component b.collect(collect) -%}
+{%- for edge in collect.edges %}
+{%- if collect.referenced or not collect.joined %}
+{%- filter fit %}
+{%- if collect.joined %}
+    IF COALESCE(@windrow_referred, true) THEN
+    «SELECT COUNT(*) > 0 ‹INTO v_any› FROM {{ <b.rows edge table={collect.table} /> }}
+{%- else %}
+    INSERT {% if collect.edges | length > 1 %}IGNORE {% endif %}INTO {{ collect.work }} (id)
+    «SELECT t.{{ collect.key }} FROM {{ <b.rows edge table={collect.table} /> }}
+{%- endif %}
+{%- if collect.referenced or collect.locks %}
+    FOR UPDATE
+{%- endif %}»;{% if collect.joined %} END IF;{% endif %}
+{%- endfilter %}
+{%- endif %}
+{%- endfor %}
+{%- endcomponent b.collect %}
+
 {#- Sets what rows of another table name to NULL, before it is deleted. -#}
 {% component b.release(release) -%}
     -- {{ release.why }}

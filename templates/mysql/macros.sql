@@ -40,19 +40,6 @@ EXISTS (
 {%- endfor %}
 {%- endcomponent w.held_above %}
 
-{#- The rows t of a table that name a row of the work table of an edge. -#}
-{% component w.named(control, edge, table, break) -%}
-FROM {{ <w.joined control edge table break /> }}
-{%- endcomponent w.named %}
-
-{#- The same without the word before it. -#}
-{% component w.joined(control, edge, table, break) -%}
-{{ control }}.{{ edge.keys }} AS w
-{%- if edge.between %}{{ break }}STRAIGHT_JOIN {{ edge.between.table }} AS p ON p.{{ edge.between.column }} = w.id
-{%- elif edge.via %}{{ break }}STRAIGHT_JOIN {{ edge.via.table }} AS p ON p.{{ edge.via.key }} = w.id
-{%- endif %}{{ break }}STRAIGHT_JOIN {{ table }} AS t ON {% if edge.via %}{{ edge.via.on }}{% elif edge.between %}t.{{ edge.column }} = p.{{ edge.between.key }}{% else %}t.{{ edge.column }} = w.id{% endif %}{{ edge.unless }}
-{%- endcomponent w.joined %}
-
 {#- The rows t of the families to delete that name no root, but by one of their columns an instance. -#}
 {% component w.adopted(own, pad) -%}
 FROM work_root AS m
@@ -437,43 +424,11 @@ AND (
 {%- endfilter %}
 {%- endcomponent w.drop_keys %}
 
-{#- The keys of a table whose rows are deleted, for the tables below it, and the locks of those to which foreign keys refer: whoever
-    brings a row below one of them holds it. Begins on a new line. -#}
-{% component w.collect(control, collect) -%}
-{%- for edge in collect.edges %}
-{%- if collect.referenced or not collect.joined %}
-{%- filter fit %}
-{%- if collect.joined %}
-IF COALESCE(@windrow_referred, true) THEN «SELECT COUNT(*) > 0 ‹INTO v_any›
-{%- else %}
-INSERT {% if collect.edges | length > 1 %}IGNORE {% endif %}INTO {{ control }}.{{ collect.work }} (id)
-«SELECT t.{{ collect.key }}
-{%- endif %}
-{{ <w.named control edge table={collect.table} break="
-" /> }}
-{%- if collect.referenced or collect.locks %}
-FOR UPDATE
-{%- endif %}»;{% if collect.joined %} END IF;{% endif %}
-{%- endfilter %}
-{%- endif %}
-{%- endfor %}
-{%- endcomponent w.collect %}
-
 {#- Before rows are copied into an archive, in a routine that gives the caller its own mode back at its end. -#}
 {% component w.as_they_are() -%}
 -- Rows are archived as they are: with dates without a day, and such as the calendar does not have.
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,ALLOW_INVALID_DATES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION';
 {%- endcomponent w.as_they_are %}
-
-{#- Copies the rows t that are deleted next into their archive, adding their number to v_copied. They are locked as the
-    deletion locks them: what was copied is what goes. -#}
-{% component w.copy(archive, from, maria) -%}
-INSERT INTO {{ archive.entry }}
-«SELECT p_run, UTC_TIMESTAMP(6), t.*
-{{ from }}
-FOR UPDATE{% if not maria %} OF t{% endif %}»;
-SET v_copied = v_copied + ROW_COUNT();
-{%- endcomponent w.copy %}
 
 {#- The error where not as many rows were deleted as copied. -#}
 {% component w.all_copied(control, archive, rows) -%}
@@ -484,38 +439,6 @@ CALL {{ control }}.check_copied({{ archive.table_literal }}, v_copied, {{ rows }
 {% component w.fits(control, rule) -%}
 CALL {{ control }}.check_archive({{ rule.literal }});
 {%- endcomponent w.fits %}
-
-{#- The deletion from one table, counted in v_rows. -#}
-{% component w.delete_step(control, step, maria) -%}
-SET v_rows = 0;
-{%- if step.archive %}
-SET v_copied = 0;
-{%- endif %}
-{%- for edge in step.taken %}
-{%- filter fit %}
-SELECT EXISTS (
-    «SELECT 1
-    {{ <w.named control edge table={step.table} break="
-    " /> }}»
-) INTO v_any;
-{%- endfilter %}
-IF v_any THEN
-{%- if step.archive %}
-    {{ <w.copy archive={step.archive} from={<w.named control edge table={step.table} break="
-" />} maria /> | indent }}
-{%- endif %}
-{%- filter fit %}
-    «DELETE t
-    {{ <w.named control edge table={step.table} break="
-    " /> }}»;
-{%- endfilter %}
-    SET v_rows = v_rows + ROW_COUNT();
-END IF;
-{%- endfor %}
-{%- if step.archive %}
-{{ <w.all_copied control archive={step.archive} rows="v_rows" /> }}
-{%- endif %}
-{%- endcomponent w.delete_step %}
 
 {#- How many rows of each table belong to the rows of the root table whose keys are in the work table `members`. -#}
 {% component w.rows_below(control, rule, members) -%}

@@ -256,7 +256,8 @@ BEGIN
         -- Whoever brings a row that refers to one of these by a foreign key holds it until that row is there to be read.
 {%- endif %}
         {{ <w.lock_referenced control member
-            where={"t." ~ rule.end_time ~ " >= p_from AND t." ~ rule.end_time ~ " < p_to"} rootless={member.rootless} /> | indent(width=8) }}
+            where={"t." ~ rule.end_time ~ " >= p_from AND t." ~ rule.end_time ~ " < p_to"}
+            rootless={member.rootless} /> | indent(width=8) }}
 {%- endfor %}
     END IF;
 {%- endif %}

@@ -42,9 +42,11 @@ root      = "run"
 archive   = ARCHIVE
 "#;
 
-const STRATEGIES: [&str; 2] = [
+const STRATEGIES: [&str; 4] = [
     "strategy = \"end-time\"\nfinal = { state = 1 }\nend_time = \"ended\"\nretention = { default = \"30d\" }\n",
     "strategy = \"expiry\"\ntime = \"ended\"\n",
+    "strategy = \"keep-last\"\nkeep = { newest = 1, per = [\"state integer\"], by = \"ended timestamp\" }\n",
+    "strategy = \"orphan\"\nneeds = [\"state -> kind.id\"]\ntime = \"ended\"\nretention = { default = \"30d\" }\n",
 ];
 
 const TABLES: [&str; 3] = ["run", "step", "part"];
@@ -58,7 +60,8 @@ fn database(dialect: Dialect, strategy: &str, archive: bool, action: &str) -> In
         Dialect::Mysql | Dialect::Mariadb => "datetime(6)",
     };
     let schema = format!(
-        "CREATE TABLE run (id bigint PRIMARY KEY, state integer, ended {time});
+        "CREATE TABLE kind (id integer PRIMARY KEY);
+         CREATE TABLE run (id bigint PRIMARY KEY, state integer, ended {time});
          CREATE TABLE step (id bigint PRIMARY KEY, run_id bigint, FOREIGN KEY (run_id) REFERENCES run (id) ON DELETE {action});
          CREATE TABLE part (id bigint PRIMARY KEY, step_id bigint, FOREIGN KEY (step_id) REFERENCES step (id) ON DELETE {action});
          CREATE INDEX step_run ON step (run_id);
@@ -74,10 +77,10 @@ fn database(dialect: Dialect, strategy: &str, archive: bool, action: &str) -> In
         rows.collect::<Vec<_>>().join(", ")
     };
     let rows = format!(
-        "INSERT INTO run VALUES (1, 1, '2020-01-01'), (2, 1, '2020-01-02'), {};
+        "INSERT INTO run VALUES (1, 1, '2020-01-01'), (2, 1, '2020-01-02'), (5000, 1, '2999-01-01'), {};
          INSERT INTO step VALUES (10, 1), (11, 1), (20, 2), {};
          INSERT INTO part VALUES (100, 10), (110, 11), (200, 20), {}",
-        many("0, '2999-01-01'"),
+        many("NULL, '2999-01-01'"),
         many("1000"),
         many("1000"),
     );

@@ -101,7 +101,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.callback_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.callback_delete(IN p_run bigint, IN p_count bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Deletes, in its caller''s transaction, the rows in work_gone and what belongs to them: how many by table. [body 8a9e64c96fbe]'
+COMMENT 'Deletes, in its caller''s transaction, the rows in work_gone and what belongs to them: how many by table. [body a5496a4e1d49]'
 BEGIN
     DECLARE v_rows bigint;
     DECLARE v_any boolean;
@@ -110,10 +110,9 @@ BEGIN
     -- separate SELECT, because IF (SELECT ...) locks what it reads.
     -- deadline: rows belong to callback.
     SET v_rows = 0;
-    SELECT EXISTS (SELECT 1 FROM windrow_airflow_3.work_member AS w
-        STRAIGHT_JOIN `airflow`.`deadline` AS t ON t.`callback_id` = w.id) INTO v_any;
+    SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `airflow`.`deadline` AS t ON t.`callback_id` = w.id) INTO v_any;
     IF v_any THEN
-        DELETE t FROM windrow_airflow_3.work_member AS w STRAIGHT_JOIN `airflow`.`deadline` AS t ON t.`callback_id` = w.id;
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `airflow`.`deadline` AS t ON t.`callback_id` = w.id;
         SET v_rows = v_rows + ROW_COUNT();
     END IF;
     SET o_rows = CONCAT(o_rows, v_rows, ', ');

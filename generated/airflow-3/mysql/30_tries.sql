@@ -119,7 +119,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_delete(IN p_run bigint, IN p_count bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Deletes, in its caller''s transaction, the rows in work_gone and what belongs to them: how many by table. [body be7f0efe42fe]'
+COMMENT 'Deletes, in its caller''s transaction, the rows in work_gone and what belongs to them: how many by table. [body 27046f9035c5]'
 BEGIN
     DECLARE v_rows bigint;
     DECLARE v_any boolean;
@@ -128,10 +128,10 @@ BEGIN
     -- separate SELECT, because IF (SELECT ...) locks what it reads.
     -- hitl_detail_history: rows belong to task_instance_history.
     SET v_rows = 0;
-    SELECT EXISTS (SELECT 1 FROM windrow_airflow_3.work_member AS w
+    SELECT EXISTS (SELECT 1 FROM work_member AS w
         STRAIGHT_JOIN `airflow`.`hitl_detail_history` AS t ON t.`ti_history_id` = w.id) INTO v_any;
     IF v_any THEN
-        DELETE t FROM windrow_airflow_3.work_member AS w STRAIGHT_JOIN `airflow`.`hitl_detail_history` AS t ON t.`ti_history_id` = w.id;
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `airflow`.`hitl_detail_history` AS t ON t.`ti_history_id` = w.id;
         SET v_rows = v_rows + ROW_COUNT();
     END IF;
     SET o_rows = CONCAT(o_rows, v_rows, ', ');

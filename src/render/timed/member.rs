@@ -345,11 +345,8 @@ impl Tables<'_> {
         if view.adopt.is_some() {
             view.adopted_namers = self.namers(member, "x", "m.family");
         }
-        let named_in_windows = view
-            .adopt
-            .iter()
-            .any(|it| !by_family && !it.named.is_empty());
-        view.collects = !view.referrers.is_empty() || named_in_windows;
+        let mut in_windows = view.adopt.iter().filter(|_| !by_family);
+        view.collects = !view.referrers.is_empty() || in_windows.any(|it| !it.named.is_empty());
         view.spared = !by_family && view.can_be_spared();
         view.stays = stays(&view, &of_others);
         view.stays_before = view.stays.clone();

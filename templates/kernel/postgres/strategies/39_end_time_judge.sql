@@ -536,7 +536,9 @@ BEGIN
         EXECUTE format('SELECT %s($1)', routine_of(p_rule, 'kept')) INTO v_came USING p_members;
     END IF;
     IF v_says ? 'meets' AND v_says ? 'closed' AND coalesce(cardinality(v_came), 0) = 0 THEN
-        EXECUTE format('SELECT array_agg(DISTINCT s.other) FROM %s($1) AS s', routine_of(p_rule, 'met')) INTO v_came USING p_members;
+        EXECUTE format('SELECT array_agg(DISTINCT s.other) FROM %s($1) AS s', routine_of(p_rule, 'met'))
+        INTO v_came
+        USING p_members;
         v_came := ARRAY(SELECT c.id FROM unnest(v_came) AS c(id) WHERE c.id NOT IN (SELECT unnest(p_members || p_gone)));
         -- A link to an id without a row links nothing.
         IF cardinality(v_came) > 0 THEN
@@ -551,7 +553,8 @@ END
 $windrow$;
 --# comment on function none_came
 COMMENT ON FUNCTION none_came(text, anyarray, anyarray) IS
-    'Raises an error where a row of another table keeps one of p_members by now, or shares a row with it that is none of them, nor of p_gone.';
+    'Raises an error where a row of another table keeps one of p_members by now, or ties it to a member that is neither of them nor in '
+    'p_gone.';
 
 -- batch_end_time: deletes the families of the given roots that may be deleted, in the caller's transaction.
 --# create function batch_end_time
@@ -592,8 +595,9 @@ BEGIN
     IF v_rule.document ? 'cascades' AND NOT v_watched THEN
         SELECT c.o_left, c.o_tables, c.o_counted INTO v_left, v_tables, v_counted FROM cascades_of(p_rule) AS c;
     END IF;
-    EXECUTE format('SELECT %s($1, $2, $3, $4, $5, $6)', routine_of(p_rule, 'delete')) INTO o_rows USING p_run, o_members, v_artifacts, v_left,
-        v_watched, p_gone;
+    EXECUTE format('SELECT %s($1, $2, $3, $4, $5, $6)', routine_of(p_rule, 'delete'))
+    INTO o_rows
+    USING p_run, o_members, v_artifacts, v_left, v_watched, p_gone;
     IF o_rows[cardinality(o_rows)] <> cardinality(o_members) THEN
         RAISE EXCEPTION '% of % rows of % could not be deleted', cardinality(o_members) - o_rows[cardinality(o_rows)],
             cardinality(o_members), v_rule.root

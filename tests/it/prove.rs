@@ -22,8 +22,8 @@ use crate::support::camunda;
 use crate::support::defect::{Defect, HARMLESS, NOTHING, VARIABLE};
 use crate::support::graphs::{dolphinscheduler, with_keepers};
 use crate::{
-    adopted, airflow, bound, bound_of, crossing, hatch, kept, partition, scopes, several, single,
-    subflows, unarchive, workers,
+    adopted, airflow, beneath, bound, bound_of, crossing, hatch, kept, partition, scopes, several,
+    single, subflows, unarchive, workers,
 };
 use defects::all;
 
@@ -138,6 +138,8 @@ fn every_defect_has_its_place_in_the_generated_sql() {
         airflow::graph(),
         unarchive::graph(),
         several::graph(""),
+        beneath::timed::graph("family", true),
+        beneath::keepers::graph(),
         several::unfinished(),
         several::awaiting(),
         bound::by_time("family"),

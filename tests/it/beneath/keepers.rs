@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
+use windrow::graph::Graph;
 
 use super::beside;
 use crate::harness::tests;
@@ -52,6 +53,10 @@ references = ["bill: run_id -> run"]
 "#;
 
 const TABLES: [&str; 2] = ["run", "step"];
+
+pub(crate) fn graph() -> Graph {
+    graph_of(SPEC)
+}
 
 fn installed(dialect: Dialect, spec: &str, tables: &str, rows: &str) -> Installation {
     let time = match dialect {

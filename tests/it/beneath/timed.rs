@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
+use windrow::graph::Graph;
 
 use super::{FILL, archived, beside};
 use crate::harness::tests;
@@ -43,6 +44,11 @@ const UNITS: [&str; 2] = ["family", "window"];
 
 const TABLES: [&str; 3] = ["run", "step", "part"];
 
+pub(crate) fn graph(unit: &str, archive: bool) -> Graph {
+    let spec = SPEC.replace("ARCHIVE", &archive.to_string());
+    graph_of(&spec.replace("UNIT", unit))
+}
+
 fn database(dialect: Dialect, unit: &str, archive: bool, action: &str) -> Installation {
     let time = match dialect {
         Dialect::Postgres => "timestamp",
@@ -62,9 +68,7 @@ fn database(dialect: Dialect, unit: &str, archive: bool, action: &str) -> Instal
          CREATE INDEX step_removal ON step (removal);
          CREATE INDEX part_removal ON part (removal);"
     );
-    let archived = if archive { "true" } else { "false" };
-    let spec = SPEC.replace("ARCHIVE", archived).replace("UNIT", unit);
-    let mut database = Installation::of(dialect, &schema, &graph_of(&spec));
+    let mut database = Installation::of(dialect, &schema, &graph(unit, archive));
     database.arm();
     // Where there are few rows, a scan looks cheap, and locks them all.
     let many = |values: &str| {

@@ -18,6 +18,23 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["beneath::SERVER::what_comes_below_a_step_goes_with_it"],
     },
     Defect {
+        name: "keepers-read-once",
+        what: "what keeps a family counts as of before the rows in between were locked",
+        postgres: &[edit(
+            "PERFORM W.none_came('history', p_members, p_gone);",
+            "NULL;",
+        )],
+        mysql: &[edit("CALL none_came(v_any);", "DO 0;")],
+        noticed_by: &["beneath::keepers::SERVER::what_keeps_a_run_by_a_step_from_now_on_keeps_it"],
+    },
+    Defect {
+        name: "refused-at-once",
+        what: "a family to which a foreign key has got a row since it was judged counts as failed",
+        postgres: &[edit("AND p_half IS NULL AND v_retries = 0", "AND false")],
+        mysql: &[edit("AND p_found = 1 AND v_again = 0", "AND false")],
+        noticed_by: &["beneath::keepers::SERVER::what_keeps_a_run_by_a_step_from_now_on_keeps_it"],
+    },
+    Defect {
         name: "shared-rows-unseen",
         what: "a row that is to go with all of its parents goes with the first",
         postgres: &[edit("v_other := v_other || n_other;", "")],

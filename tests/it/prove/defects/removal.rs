@@ -8,6 +8,32 @@ const STAMP: &str =
 
 pub(super) const DEFECTS: &[Defect] = &[
     Defect {
+        name: "members-unlocked",
+        what: "rows of families to which foreign keys refer are not locked before what refers to them is read",
+        postgres: &[edit(
+            "= ANY (p_roots) AND W.is_referenced('step') FOR UPDATE OF t;",
+            "= ANY (p_roots) AND false;",
+        )],
+        mysql: &[edit(
+            "= n.id WHERE NOT EXISTS (SELECT 1 FROM work_root AS w WHERE w.family = n.id AND w.fault < 9) FOR UPDATE;",
+            "= n.id;",
+        )],
+        noticed_by: &["beneath::timed::SERVER::what_comes_below_a_step_goes_with_its_family"],
+    },
+    Defect {
+        name: "window-unlocked",
+        what: "rows of windows to which foreign keys refer are not locked before what refers to them is read",
+        postgres: &[edit(
+            "t.\"run_id\") AND W.is_referenced('step') FOR UPDATE OF t;",
+            "t.\"run_id\") AND false;",
+        )],
+        mysql: &[edit(
+            "w.fault < 9) FOR UPDATE; DELETE FROM work_due;",
+            "w.fault < 9); DELETE FROM work_due;",
+        )],
+        noticed_by: &["beneath::timed::SERVER::what_comes_below_a_step_of_no_family_goes_with_it"],
+    },
+    Defect {
         name: "held-decision-torn",
         what: "the decisions that a held one has required go by their removal time",
         postgres: &[edit(

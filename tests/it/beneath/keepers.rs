@@ -14,6 +14,7 @@ tests! {
     each_server: [
         what_keeps_a_run_by_a_step_from_now_on_keeps_it,
         what_goes_together_goes,
+        what_a_foreign_key_keeps_from_now_on_stays,
         what_refers_to_a_row_of_one_table_from_now_on_keeps_it,
     ],
 }
@@ -158,6 +159,26 @@ fn what_goes_together_goes(dialect: Dialect) {
     assert_eq!(cleaned.families, 2);
     let tables = json!({"part": 1, "note": 2, "step": 3, "run": 2});
     assert_eq!(cleaned.tables, tables);
+}
+
+/// Where nothing that is deleted keeps a family, nothing is read again: the key refuses.
+fn what_a_foreign_key_keeps_from_now_on_stays(dialect: Dialect) {
+    let lines = SPEC.lines();
+    let others = lines.filter(|line| !line.starts_with("part") && !line.starts_with("note"));
+    let spec = others.collect::<Vec<_>>().join("\n");
+    let tables = "CREATE TABLE step (id bigint PRIMARY KEY, run_id bigint, FOREIGN KEY (run_id) REFERENCES run (id));
+        CREATE TABLE bill (id bigint PRIMARY KEY, step_id bigint, FOREIGN KEY (step_id) REFERENCES step (id));
+        CREATE INDEX step_run ON step (run_id);
+        CREATE INDEX bill_step ON bill (step_id);";
+    for (runs, families) in [(ONE, 0), (TWO, 1)] {
+        let steps = "INSERT INTO step VALUES (10, 1), (11, 1), (30, 3)";
+        let rows = format!("INSERT INTO run VALUES {runs}, (3, 0, '2999-01-01'); {steps}");
+        let mut database = installed(dialect, &spec, tables, &rows);
+        let comes = "INSERT INTO bill VALUES (1, 10)";
+        let answer = beside(&mut database, comes, "run", json!({}));
+        let context = families.to_string();
+        kept(&mut database, &answer, families, "REFERENCED", &context);
+    }
 }
 
 fn what_refers_to_a_row_of_one_table_from_now_on_keeps_it(dialect: Dialect) {

@@ -16,6 +16,7 @@ tests! {
         what_comes_below_a_step_goes_with_its_family,
         what_comes_below_a_step_of_no_family_goes_with_it,
         what_comes_below_a_step_from_elsewhere_keeps_it,
+        what_comes_below_a_step_of_no_family_from_elsewhere_keeps_it,
         what_refers_to_a_step_from_now_on_keeps_it,
         what_comes_below_a_step_goes_with_its_purge,
     ],
@@ -189,6 +190,34 @@ fn what_comes_below_a_step_from_elsewhere_keeps_it(dialect: Dialect) {
             ];
             assert_eq!(left(&mut database), Rows::from(stay), "{context}: {answer}");
         }
+    }
+}
+
+/// As if it had been there before.
+fn what_comes_below_a_step_of_no_family_from_elsewhere_keeps_it(dialect: Dialect) {
+    for action in ["CASCADE", "NO ACTION"] {
+        let comes = "INSERT INTO part VALUES (101, 1000, 10, '2999-01-01')";
+        let mut results = Vec::new();
+        for before in [true, false] {
+            let mut database = database(dialect, "family", true, action);
+            database.execute("DELETE FROM run WHERE id = 1");
+            let answer = if before {
+                database.execute(comes);
+                database.run(json!({})).expect("a run")
+            } else {
+                beside(&mut database, comes, "run", json!({}))
+            };
+            let rule = &answer["rules"][0];
+            assert_eq!(answer["status"], "done", "{action}: {answer}");
+            assert_eq!(
+                rule["skipped"],
+                json!({"REFERENCED": 1}),
+                "{action}: {answer}"
+            );
+            results.push((rule["tables"].clone(), left(&mut database)));
+        }
+        assert_eq!(results[0], results[1], "{action}");
+        assert!(results[0].1.contains(&("step", 10)), "{action}");
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "a family to which a foreign key has got a row since it was judged counts as failed",
         postgres: &[edit("AND p_half IS NULL AND v_retries = 0", "AND false")],
         mysql: &[edit("AND p_found = 1 AND v_again = 0", "AND false")],
-        noticed_by: &["beneath::keepers::SERVER::what_keeps_a_run_by_a_step_from_now_on_keeps_it"],
+        noticed_by: &["beneath::keepers::SERVER::what_a_foreign_key_keeps_from_now_on_stays"],
     },
     Defect {
         name: "shared-rows-unseen",

@@ -18,7 +18,7 @@ pub(super) const DEFECTS: &[Defect] = &[
             "= n.id WHERE NOT EXISTS (SELECT 1 FROM work_root AS w WHERE w.family = n.id AND w.fault < 9) FOR UPDATE;",
             "= n.id;",
         )],
-        noticed_by: &["beneath::timed::SERVER::what_comes_below_a_step_goes_with_its_family"],
+        noticed_by: &["beneath::timed::SERVER::what_comes_below_a_step_from_elsewhere_keeps_it"],
     },
     Defect {
         name: "window-unlocked",
@@ -31,7 +31,9 @@ pub(super) const DEFECTS: &[Defect] = &[
             "w.fault < 9) FOR UPDATE; DELETE FROM work_due;",
             "w.fault < 9); DELETE FROM work_due;",
         )],
-        noticed_by: &["beneath::timed::SERVER::what_comes_below_a_step_of_no_family_goes_with_it"],
+        noticed_by: &[
+            "beneath::timed::SERVER::what_comes_below_a_step_of_no_family_from_elsewhere_keeps_it",
+        ],
     },
     Defect {
         name: "held-decision-torn",

@@ -119,7 +119,7 @@ const FORBIDDEN: &[&str] = &[
     "INSERT INTO W.setting (rule, name, value) VALUES ('workflow_instances', 'batch_families', 1)",
     "TRUNCATE W.artifact",
     "SELECT W.batch_end_time(1, 'workflow_instances', '{1}'::bigint[], now(), 0, NULL, true, '{}'::bigint[])",
-    "SELECT W.workflow_instances_delete(1, '{1}', '{}', '{}', false)",
+    "SELECT W.workflow_instances_delete(1, '{1}', '{}', '{}', false, '{}')",
     "SELECT W.judge('workflow_instances', '{1}'::bigint[], now(), 0, NULL, true, true, '{}')",
     "SELECT W.workflow_instances_count('{1}')",
     "SELECT W.record_skips(1, 'workflow_instances', '{1}', '{HELD}')",

@@ -7,7 +7,7 @@ use windrow::graph::{Graph, Shared};
 
 use crate::harness::tests;
 use crate::support::graphs::{dolphinscheduler, graph_of};
-use crate::support::installation::Installation;
+use crate::support::installation::{Installation, Session, call};
 use crate::support::world::Row;
 
 tests! {
@@ -21,6 +21,10 @@ tests! {
         a_hold_names_a_row_that_the_rule_may_delete,
         a_hold_below_a_root_names_any_member,
         a_hold_waits_for_no_other_row,
+        a_hold_of_an_old_snapshot_names_no_row_that_a_run_has_deleted,
+    ],
+    on_postgres: [
+        a_hold_of_an_old_snapshot_waits_for_nobody,
     ],
 }
 
@@ -445,6 +449,95 @@ fn a_hold_waits_for_no_other_row(dialect: Dialect) {
         database.set_hold(hold).expect("a hold");
     }
     writer.execute("ROLLBACK").expect("a rollback");
+}
+
+/// A session whose transaction has read something, at an isolation level that keeps to what it saw then.
+fn with_snapshot(database: &Installation, dialect: Dialect, isolation: &str) -> Session {
+    let mut session = database.connect();
+    for statement in match dialect {
+        Dialect::Postgres => vec![format!("BEGIN ISOLATION LEVEL {isolation}")],
+        Dialect::Mysql | Dialect::Mariadb => vec![
+            format!("SET SESSION TRANSACTION ISOLATION LEVEL {isolation}"),
+            "BEGIN".to_owned(),
+        ],
+    } {
+        session.execute(&statement).expect("a transaction");
+    }
+    let seen = session.query(&database.named("SELECT COUNT(*) FROM W.hold"), &[]);
+    seen.expect("a snapshot");
+    session
+}
+
+/// What the session no longer sees as it is must not be said to exist: the caller begins anew, and hears that it is gone.
+fn a_hold_of_an_old_snapshot_names_no_row_that_a_run_has_deleted(dialect: Dialect) {
+    let mut database = database(dialect);
+    let control = database.control.clone();
+    for isolation in ["REPEATABLE READ", "SERIALIZABLE"] {
+        let all = spellings(dialect);
+        for (_, row, ..) in &all {
+            database.execute(&format!("INSERT INTO {row}, '2020-01-01')"));
+        }
+        let mut session = with_snapshot(&database, dialect, isolation);
+        database.run(json!({})).expect("a run");
+        for (at, (rule, _, _, spelled)) in all.iter().enumerate() {
+            for absent in [false, true] {
+                let hold = json!({"rule": rule, "key": spelled[0], "reason": "audit", "even_if_absent": absent});
+                session.execute("SAVEPOINT calls").expect("a savepoint");
+                let answer = call(&mut session, dialect, &control, "set_hold", &hold);
+                let told = answer
+                    .as_ref()
+                    .map_err(|error| failure::sqlstate(error).unwrap_or_default().to_owned())
+                    .map(|hold| hold["exists"].clone());
+                let expected = match (dialect, absent) {
+                    (Dialect::Postgres, _) => Err("40001".to_owned()),
+                    (_, false) => Err("WD003".to_owned()),
+                    (_, true) => Ok(json!(false)),
+                };
+                assert_eq!(told, expected, "{at} {rule} {isolation}");
+                session
+                    .execute("ROLLBACK TO SAVEPOINT calls")
+                    .expect("a savepoint");
+            }
+        }
+        session.execute("ROLLBACK").expect("a rollback");
+        for (rule, _, _, spelled) in &all {
+            let hold = json!({"rule": rule, "key": spelled[0], "reason": "audit"});
+            let again = call(&mut session, dialect, &control, "set_hold", &hold);
+            let again = again.expect_err("no row");
+            assert_eq!(failure::sqlstate(&again), Some("WD003"), "{rule}");
+        }
+    }
+}
+
+/// Rows that others have changed or locked are there: the hold neither fails nor waits.
+fn a_hold_of_an_old_snapshot_waits_for_nobody() {
+    let dialect = Dialect::Postgres;
+    let mut database = database(dialect);
+    let control = database.control.clone();
+    let all = spellings(dialect);
+    for (_, row, ..) in &all {
+        database.execute(&format!("INSERT INTO {row}, '2020-01-01')"));
+    }
+    let mut session = with_snapshot(&database, dialect, "REPEATABLE READ");
+    session
+        .execute("SET lock_timeout = '1s'")
+        .expect("a setting");
+    let mut writer = database.connect();
+    writer.execute("BEGIN").expect("a transaction");
+    for (at, table) in TABLES.iter().enumerate() {
+        match at % 3 {
+            0 => database.execute(&format!("UPDATE {table} SET at = '2020-01-02'")),
+            1 => drop(writer.query(&format!("SELECT FROM {table} FOR UPDATE"), &[])),
+            _ => writer
+                .execute(&format!("DELETE FROM {table}"))
+                .expect("a row"),
+        }
+    }
+    for (rule, _, _, spelled) in &all {
+        let hold = json!({"rule": rule, "key": spelled[0], "reason": "audit"});
+        let hold = call(&mut session, dialect, &control, "set_hold", &hold).expect("a hold");
+        assert_eq!(hold["exists"], true, "{hold}");
+    }
 }
 
 /// Some collations pad texts with blanks to compare them, and others do not: as the column, so its holds.

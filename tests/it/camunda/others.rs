@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use windrow::dialect::Dialect;
+use windrow::failure;
 
 use super::oracle::{AS_OF, BATCH, contents, insert, instant, lenient};
 use super::rule;
@@ -13,6 +14,9 @@ tests! {
     every_server: [
         what_comes_back_from_the_archive_is_held,
         a_decision_of_a_process_is_held_by_its_instance,
+    ],
+    on_postgres: [
+        a_batch_that_only_an_old_snapshot_has_is_not_held,
     ],
 }
 
@@ -76,4 +80,21 @@ fn a_decision_of_a_process_is_held_by_its_instance(dialect: Dialect) {
     let error = camunda.attempt("set_hold", hold("second"));
     let error = format!("{:#}", error.expect_err("a row of a family"));
     assert!(error.contains("WD003"), "{error}");
+}
+
+fn a_batch_that_only_an_old_snapshot_has_is_not_held() {
+    let mut camunda = Camunda::new(Dialect::Postgres);
+    load(&mut camunda);
+    camunda.execute("BEGIN ISOLATION LEVEL REPEATABLE READ");
+    assert_eq!(contents(&mut camunda).len(), 5);
+    let mut other = camunda.connect();
+    let gone = format!("DELETE FROM {BATCH}");
+    other.execute(&gone).expect("a batch that goes");
+    let hold = |key: &str| json!({"rule": "history", "key": key, "reason": "audit"});
+    let held = camunda.call("set_hold", hold("first"));
+    assert_eq!(held["exists"], true, "{held}");
+    let error = camunda.attempt("set_hold", hold("batch"));
+    let error = error.expect_err("no batch any more");
+    assert_eq!(failure::sqlstate(&error), Some("40001"), "{error:#}");
+    camunda.execute("ROLLBACK");
 }

@@ -229,6 +229,53 @@ COMMENT ON FUNCTION row_of_key(text, text) IS
     'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; raises 22023 for what the '
     'column cannot hold. Reads only.';
 
+-- look_again: a transaction that sees what there was when it began may see a row that a run has deleted since. A lock tells: it fails
+-- where the row is gone. A row that others have locked is there; it is waited for only if it has changed, too.
+--# create function look_again
+CREATE OR REPLACE FUNCTION look_again(p_rule text, p_key text)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+SET row_security = off
+AS $windrow$
+DECLARE
+    v_said  jsonb;  -- the key by column
+    v_query text;
+BEGIN
+    IF current_setting('transaction_isolation') NOT IN ('repeatable read', 'serializable') THEN
+        RETURN;
+    END IF;
+    IF (SELECT count(*) FROM key_of(p_rule)) > 1 THEN
+        v_said := p_key::jsonb;
+    ELSE
+        v_said := jsonb_build_array(p_key);
+    END IF;
+    FOR v_query IN
+        SELECT format('SELECT FROM %I.%I AS i WHERE %s FOR KEY SHARE SKIP LOCKED', s.schema_name, t.name,
+            string_agg(format('i.%I = %L', regexp_replace(k.said, ' [a-z]+$', ''), v_said ->> (k.place - 1)::integer), ' AND '))
+        FROM spec AS s
+        CROSS JOIN (
+            SELECT r.root, r.document -> 'key' FROM rule AS r WHERE r.rule = p_rule
+            UNION
+            SELECT o.stamp ->> 'root', o.stamp -> 'key'
+            FROM rule AS r
+            CROSS JOIN jsonb_path_query(r.document, '$.stamps[*] ? (exists(@.of))') AS o(stamp)
+            WHERE r.rule = p_rule
+        ) AS t(name, key)
+        CROSS JOIN LATERAL jsonb_array_elements_text(t.key) WITH ORDINALITY AS k(said, place)
+        GROUP BY s.schema_name, t.name
+    LOOP
+        EXECUTE v_query;
+    END LOOP;
+EXCEPTION WHEN serialization_failure THEN
+    RAISE EXCEPTION 'the row with the key % has been deleted since the transaction began', quote_literal(p_key)
+        USING ERRCODE = '40001', HINT = 'Begin another transaction and try again; at READ COMMITTED, each statement sees what there is.';
+END
+$windrow$;
+--# comment on function look_again
+COMMENT ON FUNCTION look_again(text, text) IS
+    'Raises 40001 where the transaction sees a row with this key that is gone. Locks at most that row.';
+
 -- named_artifacts: which files of the outbox something still names.
 --# create function named_artifacts
 CREATE OR REPLACE FUNCTION named_artifacts(p_artifacts jsonb)

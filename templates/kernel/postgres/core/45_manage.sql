@@ -255,6 +255,9 @@ BEGIN
             USING ERRCODE = 'WD003', HINT = 'A hold must name an existing row that the rule may delete some day. With '
                 '{"even_if_absent": true} it is stored all the same.';
     END IF;
+    IF v_row.found THEN
+        PERFORM look_again(v_rule, v_row.key);
+    END IF;
     INSERT INTO hold AS h (rule, key, reason, until, absent)
     VALUES (v_rule, v_row.key, p_options ->> 'reason', v_until, NOT v_row.found)
     ON CONFLICT (rule, key) DO UPDATE

@@ -52,7 +52,7 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
         level_columns: level_columns(purge, rule, &root, dialect),
         types: types(rule, &root, &strategy, dialect),
         root,
-        scope: scope_view(rule, dialect),
+        scope: scope_view(graph, rule, dialect),
         times: times_view(graph, rule, source.as_ref(), dialect),
         source,
         document: document::of_rule(graph, purge, &strategy, dialect),
@@ -142,7 +142,8 @@ fn types(rule: &Rule, root: &RootView, strategy: &StrategyView, dialect: Dialect
     let key = |name: &str| (name.to_owned(), root.key.clone());
     match strategy {
         StrategyView::EndTime => {
-            let scope = scope_view(rule, dialect).per;
+            let per = rule.retention.per.as_ref();
+            let scope = per.map_or(String::new(), |column| dialect.ident(&column.name));
             let columns = vec![key("id"), key("root_id"), ("scope".to_owned(), scope)];
             WorkView::types(&root.table, columns, &[])
         }
@@ -221,7 +222,7 @@ fn conditions_of(conditions: &[Condition], dialect: Dialect) -> Vec<String> {
 }
 
 /// The scopes.
-fn scope_view(rule: &Rule, dialect: Dialect) -> ScopeView {
+fn scope_view(graph: &Graph, rule: &Rule, dialect: Dialect) -> ScopeView {
     let per = rule.retention.per.as_ref();
     let written = per
         .map(|column| dialect.ident(&column.name))
@@ -232,6 +233,13 @@ fn scope_view(rule: &Rule, dialect: Dialect) -> ScopeView {
             as_text(row, column, dialect)
         })
     };
+    let spelled = per.is_some_and(|column| column.kind == Kind::Varchar);
+    let table = table_name(graph, dialect, &graph.table(rule.root).name);
+    let no_scope = format!("(SELECT r.{written}::text FROM {table} AS r WHERE false)");
+    let of_root = match spelled {
+        true => format!("coalesce({no_scope}, i.o_scope)"),
+        false => "i.o_scope".to_owned(),
+    };
     ScopeView {
         per_name: per
             .map(|column| escaped(dialect, &column.name))
@@ -239,8 +247,11 @@ fn scope_view(rule: &Rule, dialect: Dialect) -> ScopeView {
         scope_type: per.map_or("text", |column| dialect.kind(column.kind)),
         text_of_m: text_of("m.scope"),
         text_of_i: text_of(&format!("i.{written}")),
-        text_of_root: text_of("i.o_scope"),
+        text_of_root: text_of(&of_root),
+        of_root,
+        no_scope,
         per: written,
+        spelled,
         opt_in: rule.retention.listed(),
         scope_of_policy: match per {
             Some(per) if per.kind == Kind::Bytea => typed(per.kind, "p.scope"),

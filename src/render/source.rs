@@ -64,16 +64,13 @@ fn of_definition(
         scope_text: as_text(&scope, per, dialect),
         scope,
         // What is kept forever need not be listed where only what is listed is deleted. On MySQL and MariaDB another spelling of the
-        // same scope may be listed, too.
+        // same scope may be listed, too; PostgreSQL looks at all spellings of what is listed.
         says: match dialect {
             Dialect::Postgres if listed => ends.clone(),
             _ if listed => String::new(),
             _ => format!("{column} IS NOT NULL"),
         },
-        ends: match dialect {
-            Dialect::Postgres if listed => String::new(),
-            _ => ends,
-        },
+        ends,
         seconds: match (dialect, definition.unit) {
             (Dialect::Postgres, 1) => format!("{column}::bigint"),
             (Dialect::Postgres, unit) => format!("{column}::bigint * {unit}"),

@@ -21,7 +21,7 @@ SET search_path = pg_catalog, pg_temp
 {%- if rule.source and rule.source.table %}
 SET row_security = off
 {%- endif %}
-{%- if rule.per and rule.opt_in and not rule.source %} SET plan_cache_mode = force_custom_plan
+{%- if rule.per and rule.opt_in and not rule.source and not rule.spelled %} SET plan_cache_mode = force_custom_plan
 {%- endif %}
 AS $windrow$
 {%- if rule.per and not rule.opt_in %}
@@ -30,7 +30,7 @@ DECLARE
 {%- endif %}
 BEGIN
     RETURN QUERY
-{%- if rule.per and rule.opt_in and not rule.source %}
+{%- if rule.per and rule.opt_in and not rule.source and not rule.spelled %}
 {%- filter fit %}
     SELECT p.scope::{{ rule.scope_type }}, {{ rule.cutoff_of_policy }}
     FROM {{ control }}.policy AS p
@@ -39,6 +39,11 @@ BEGIN
 {%- elif rule.per %}
     «SELECT o.scope::{{ rule.scope_type }}, c.cutoff
     FROM unnest(coalesce(p_scopes, ARRAY(
+{%- if rule.spelled %}
+        -- No row, but the collation of the column, by which the others are compared.
+        SELECT {{ rule.text_of_i }} FROM {{ rule.table }} AS i WHERE false
+        UNION
+{%- endif %}
         SELECT p.scope FROM {{ control }}.policy AS p WHERE p.rule = {{ rule.literal }}
 {%- if rule.source %}
         UNION
@@ -123,7 +128,7 @@ BEGIN
 {%- if rule.newest | length > 0 %}
                 SELECT i.o_key, i.o_ended{% if rule.last %}, i.o_started{% endif %} FROM ‹{{ control }}.{{ rule.name }}_roots()› AS i
 {%- filter fit %}
-                WHERE i.o_scope = s.scope AND i.o_{{ rule.along }} < s.cutoff AND i.o_{{ rule.along }} <= v_to
+                WHERE i.o_scope = {% if rule.spelled %}coalesce({{ rule.no_scope }}, s.scope){% else %}s.scope{% endif %} AND i.o_{{ rule.along }} < s.cutoff AND i.o_{{ rule.along }} <= v_to
                 {% if rule.last %} AND i.o_ended < s.cutoff{% endif %} AND NOT i.o_newest
                 AND (i.o_{{ rule.along }}, i.o_key) > (p_after_time, p_after_key)
 {%- endfilter %}
@@ -181,7 +186,7 @@ BEGIN
       AND i.o_ended IS NOT NULL
 {%- endif %}
       AND {% if rule.last %}greatest(i.o_started, i.o_ended){% else %}i.o_ended{% endif %} < {# -#}
-      {{ <w.cutoff_for control rule scope="i.o_scope" text={rule.text_of_root} /> | indent(width=6) }}
+      {{ <w.cutoff_for control rule scope={rule.of_root} text={rule.text_of_root} /> | indent(width=6) }}
 {%- endif %}
     ORDER BY i.o_{{ rule.along }}, i.o_key LIMIT p_limit»;
 {%- else %}
@@ -618,7 +623,7 @@ BEGIN
           AND NOT EXISTS (
 {%- if rule.source %}
               SELECT FROM {{ control }}.{{ rule.name }}_scope(p_as_of, NULL, NULL) AS s
-              WHERE s.scope = i.{% if rule.newest | length > 0 %}o_scope{% else %}{{ rule.per }}{% endif %}
+              WHERE s.scope = {% if rule.newest | length > 0 %}{{ rule.of_root }}{% else %}i.{{ rule.per }}{% endif %}
 {%- else %}
               SELECT FROM {{ control }}.policy AS p
               WHERE p.rule = {{ rule.literal }} AND p.enabled AND p.scope = {% if rule.newest | length > 0 %}{{ rule.text_of_root }}{% else %}{{ rule.text_of_i }}{% endif %}

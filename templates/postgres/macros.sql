@@ -493,18 +493,19 @@ $windrow$;
 CASE WHEN p_scope IS NOT NULL THEN ARRAY[p_scope] END
 {%- endcomponent w.scopes %}
 
-{#- The cutoff for a scope, looked up by its key: it costs the same with many policies. A policy that is disabled keeps. -#}
+{#- The cutoff for a scope, looked up by its key: it costs the same with many policies. A policy that is disabled keeps. Of several that the
+    column takes for one, in other spellings, the strictest counts. -#}
 {% component w.cutoff_for(control, rule, scope, text) -%}
 coalesce(
 {%- filter fit %}
-    (SELECT CASE WHEN p.enabled THEN {{ rule.cutoff_of_policy }} ELSE '-infinity' END
+    (SELECT {% if rule.spelled %}min({% endif %}CASE WHEN p.enabled THEN {{ rule.cutoff_of_policy }} ELSE '-infinity' END{% if rule.spelled %}){% endif %}
         FROM {{ control }}.policy AS p WHERE p.rule = {{ rule.literal }} AND p.scope = {{ text }})
 {%- endfilter %}
 {%- if rule.source %},
     -- {{ rule.source.why }}
-    (SELECT {% if rule.source.ends %}CASE WHEN {{ rule.source.ends }} THEN {{ rule.cutoff_of_source }} ELSE '-infinity' END{% else %}{{ rule.cutoff_of_source }}{% endif %}
+    (SELECT {% if rule.spelled %}min({% endif %}{% if rule.source.ends %}CASE WHEN {{ rule.source.ends }} THEN {{ rule.cutoff_of_source }} ELSE '-infinity' END{% else %}{{ rule.cutoff_of_source }}{% endif %}{% if rule.spelled %}){% endif %}
     FROM {{ rule.source.rows }}
-    WHERE {{ rule.source.scope }} = {{ scope }}{% if rule.source.says %} AND {{ rule.source.says }}{% endif %})
+    WHERE {{ rule.source.scope }} = {{ scope }}{% if rule.source.says and not rule.opt_in %} AND {{ rule.source.says }}{% endif %})
 {%- endif %}
 {%- if not rule.opt_in %},
     v_default

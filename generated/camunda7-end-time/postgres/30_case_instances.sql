@@ -13,21 +13,25 @@ BEGIN
     RETURN QUERY
     SELECT o.scope::text, c.cutoff
     FROM unnest(coalesce(p_scopes, ARRAY(
+        -- No row, but the collation of the column, by which the others are compared.
+        SELECT i."case_def_id_"::text FROM "public"."act_hi_caseinst" AS i WHERE false
+        UNION
         SELECT p.scope FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'case_instances'
         UNION
         SELECT d."id_"::text FROM "public"."act_re_case_def" AS d WHERE d."history_ttl_" BETWEEN 0 AND 36525
     ))) AS o(scope), LATERAL (
         SELECT coalesce(
-            (SELECT CASE WHEN p.enabled
+            (SELECT min(CASE WHEN p.enabled
                 THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds),
                     86400) + 3600)) AT TIME ZONE 'UTC'
-                ELSE '-infinity' END FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'case_instances' AND p.scope = o.scope),
+                ELSE '-infinity' END) FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'case_instances' AND p.scope = o.scope),
             -- Without a policy, the definition in act_re_case_def says it: history_ttl_, NULL is for ever. Less than 0 or more than a
             -- hundred years is for ever.
-            (SELECT (p_as_of - make_interval(secs => greatest(coalesce(p_retention, d."history_ttl_"::bigint * 86400),
-                86400) + 3600)) AT TIME ZONE 'UTC'
+            (SELECT min(CASE WHEN d."history_ttl_" BETWEEN 0 AND 36525
+                THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, d."history_ttl_"::bigint * 86400),
+                86400) + 3600)) AT TIME ZONE 'UTC' ELSE '-infinity' END)
             FROM "public"."act_re_case_def" AS d
-            WHERE d."id_" = o.scope::text AND d."history_ttl_" BETWEEN 0 AND 36525)
+            WHERE d."id_" = o.scope::text)
         ) AS cutoff
         OFFSET 0
     ) AS c
@@ -353,5 +357,5 @@ END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('case_instances', ARRAY[
     'bound df3d94d85894', 'count 9149e326a146', 'delete ffd0b7cfe360', 'kept 458fd1c7fe9c', 'members aa0ab536ddda', 'next 503e5587798e',
-    'scope 577761210832', 'undated 46da1149a4b5', 'unlisted cec360ddf35c']);
+    'scope f2d22dd03b44', 'undated 46da1149a4b5', 'unlisted cec360ddf35c']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -12,21 +12,25 @@ BEGIN
     RETURN QUERY
     SELECT o.scope::text, c.cutoff
     FROM unnest(coalesce(p_scopes, ARRAY(
+        -- No row, but the collation of the column, by which the others are compared.
+        SELECT i."dec_def_id_"::text FROM "public"."act_hi_decinst" AS i WHERE false
+        UNION
         SELECT p.scope FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'decisions'
         UNION
         SELECT d."id_"::text FROM "public"."act_re_decision_def" AS d WHERE d."history_ttl_" BETWEEN 0 AND 36525
     ))) AS o(scope), LATERAL (
         SELECT coalesce(
-            (SELECT CASE WHEN p.enabled
+            (SELECT min(CASE WHEN p.enabled
                 THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds),
                     86400) + 3600)) AT TIME ZONE 'UTC'
-                ELSE '-infinity' END FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'decisions' AND p.scope = o.scope),
+                ELSE '-infinity' END) FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'decisions' AND p.scope = o.scope),
             -- Without a policy, the definition in act_re_decision_def says it: history_ttl_, NULL is for ever. Less than 0 or more than a
             -- hundred years is for ever.
-            (SELECT (p_as_of - make_interval(secs => greatest(coalesce(p_retention, d."history_ttl_"::bigint * 86400),
-                86400) + 3600)) AT TIME ZONE 'UTC'
+            (SELECT min(CASE WHEN d."history_ttl_" BETWEEN 0 AND 36525
+                THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, d."history_ttl_"::bigint * 86400),
+                86400) + 3600)) AT TIME ZONE 'UTC' ELSE '-infinity' END)
             FROM "public"."act_re_decision_def" AS d
-            WHERE d."id_" = o.scope::text AND d."history_ttl_" BETWEEN 0 AND 36525)
+            WHERE d."id_" = o.scope::text)
         ) AS cutoff
         OFFSET 0
     ) AS c
@@ -243,5 +247,5 @@ END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('decisions', ARRAY[
     'bound 6ab69e33d3ec', 'count fcb9037ddef4', 'delete 545da1161529', 'kept 1b0bf31864ce', 'members e8f3c89867d2', 'next bd2c452f0203',
-    'scope 14f9d97bdff0', 'undated b9eddea7ab0f', 'unlisted 83889d717878']);
+    'scope 37811316d441', 'undated b9eddea7ab0f', 'unlisted 83889d717878']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -13,21 +13,25 @@ BEGIN
     RETURN QUERY
     SELECT o.scope::text, c.cutoff
     FROM unnest(coalesce(p_scopes, ARRAY(
+        -- No row, but the collation of the column, by which the others are compared.
+        SELECT i."proc_def_id_"::text FROM "public"."act_hi_procinst" AS i WHERE false
+        UNION
         SELECT p.scope FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'process_instances'
         UNION
         SELECT d."id_"::text FROM "public"."act_re_procdef" AS d WHERE d."history_ttl_" BETWEEN 0 AND 36525
     ))) AS o(scope), LATERAL (
         SELECT coalesce(
-            (SELECT CASE WHEN p.enabled
+            (SELECT min(CASE WHEN p.enabled
                 THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds),
                     86400) + 3600)) AT TIME ZONE 'UTC'
-                ELSE '-infinity' END FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'process_instances' AND p.scope = o.scope),
+                ELSE '-infinity' END) FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'process_instances' AND p.scope = o.scope),
             -- Without a policy, the definition in act_re_procdef says it: history_ttl_, NULL is for ever. Less than 0 or more than a
             -- hundred years is for ever.
-            (SELECT (p_as_of - make_interval(secs => greatest(coalesce(p_retention, d."history_ttl_"::bigint * 86400),
-                86400) + 3600)) AT TIME ZONE 'UTC'
+            (SELECT min(CASE WHEN d."history_ttl_" BETWEEN 0 AND 36525
+                THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, d."history_ttl_"::bigint * 86400),
+                86400) + 3600)) AT TIME ZONE 'UTC' ELSE '-infinity' END)
             FROM "public"."act_re_procdef" AS d
-            WHERE d."id_" = o.scope::text AND d."history_ttl_" BETWEEN 0 AND 36525)
+            WHERE d."id_" = o.scope::text)
         ) AS cutoff
         OFFSET 0
     ) AS c
@@ -460,5 +464,5 @@ END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('process_instances', ARRAY[
     'bound 83a0529066b1', 'count d70db8371bae', 'delete bdb544b69e17', 'kept 7ce3a5e4ab58', 'members 0c0107e765ce', 'next 566f1a0b196f',
-    'scope 9d5f7275ea39', 'undated 426d14e5275a', 'unlisted bd690550104e']);
+    'scope f77e1fa08344', 'undated 426d14e5275a', 'unlisted bd690550104e']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

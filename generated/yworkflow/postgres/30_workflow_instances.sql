@@ -7,13 +7,25 @@ ALTER SCHEMA windrow_yworkflow OWNER TO CURRENT_ROLE;
 -- policy.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_scope(p_as_of timestamptz, p_retention bigint,
     p_scopes text[]) RETURNS TABLE (scope text, cutoff timestamp)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan AS $windrow$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $windrow$
 BEGIN
     RETURN QUERY
-    SELECT p.scope::text,
-        (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 604800) + 86400)) AT TIME ZONE 'UTC'
-        FROM windrow_yworkflow.policy AS p WHERE p.rule = 'workflow_instances' AND p.enabled
-        AND (p_scopes IS NULL OR p.scope = ANY (p_scopes));
+    SELECT o.scope::text, c.cutoff
+    FROM unnest(coalesce(p_scopes, ARRAY(
+        -- No row, but the collation of the column, by which the others are compared.
+        SELECT i."workflow_definition_id"::text FROM "public"."workflow_instance" AS i WHERE false
+        UNION
+        SELECT p.scope FROM windrow_yworkflow.policy AS p WHERE p.rule = 'workflow_instances'
+    ))) AS o(scope), LATERAL (
+        SELECT coalesce(
+            (SELECT min(CASE WHEN p.enabled
+                THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds),
+                    604800) + 86400)) AT TIME ZONE 'UTC'
+                ELSE '-infinity' END) FROM windrow_yworkflow.policy AS p WHERE p.rule = 'workflow_instances' AND p.scope = o.scope)
+        ) AS cutoff
+        OFFSET 0
+    ) AS c
+    WHERE c.cutoff > '-infinity';
 END
 $windrow$;
 
@@ -184,6 +196,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_yworkflow.register_verbs('workflow_instances', ARRAY[
-    'count 0fbcff291eb1', 'delete 2d08ea90e6aa', 'members 93fb20716152', 'next 708251515477', 'scope 4c8870b2fe52',
+    'count 0fbcff291eb1', 'delete 2d08ea90e6aa', 'members 93fb20716152', 'next 708251515477', 'scope 06008f744669',
     'undated c199399d69b0', 'unlisted 6bf8b1fc2ff5']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

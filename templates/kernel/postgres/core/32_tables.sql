@@ -276,6 +276,38 @@ $windrow$;
 COMMENT ON FUNCTION look_again(text, text) IS
     'Raises 40001 where the transaction sees a row with this key that is gone. Locks at most that row.';
 
+-- alike: which scopes are the same to their column. Most collations tell all spellings apart.
+--# create function alike
+CREATE OR REPLACE FUNCTION alike(p_rule text, p_scopes text[], p_others text[])
+RETURNS TABLE (scope text, other text)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_query text;
+BEGIN
+    SELECT format(
+        'SELECT a.scope, b.scope FROM (SELECT i.%I::text FROM %I.%I AS i WHERE false UNION ALL SELECT unnest($1)) AS a(scope) '
+        'JOIN unnest($2) AS b(scope) ON a.scope = b.scope',
+        r.scope_name, s.schema_name, r.root
+    )
+    INTO v_query
+    FROM rule AS r
+    CROSS JOIN spec AS s
+    JOIN pg_attribute AS t ON t.attrelid = to_regclass(format('%I.%I', s.schema_name, r.root)) AND t.attname = r.scope_name
+    JOIN pg_collation AS c ON c.oid = t.attcollation AND NOT c.collisdeterministic
+    WHERE r.rule = p_rule;
+    IF v_query IS NOT NULL THEN
+        RETURN QUERY EXECUTE v_query USING p_scopes, p_others;
+    ELSE
+        RETURN QUERY SELECT a.scope, b.scope FROM unnest(p_scopes) AS a(scope) JOIN unnest(p_others) AS b(scope) ON a.scope = b.scope;
+    END IF;
+END
+$windrow$;
+--# comment on function alike
+COMMENT ON FUNCTION alike(text, text[], text[]) IS
+    'The pairs of scopes that the column of the scopes of p_rule takes for one, in whatever spelling.';
+
 -- named_artifacts: which files of the outbox something still names.
 --# create function named_artifacts
 CREATE OR REPLACE FUNCTION named_artifacts(p_artifacts jsonb)

@@ -125,6 +125,7 @@ AS $windrow$
 DECLARE
     v_rule      text;
     v_scope     text := p_options ->> 'scope';
+    v_other     text;
     v_default   bigint;
     v_minimum   bigint;
     v_pattern   text;
@@ -151,6 +152,14 @@ BEGIN
             USING ERRCODE = '22023', HINT = 'Write them like {"enabled": false}.';
     END IF;
     LOCK TABLE latch IN EXCLUSIVE MODE;
+    SELECT min(a.other)
+    INTO v_other
+    FROM alike(v_rule, ARRAY[v_scope], ARRAY(SELECT p.scope FROM policy AS p WHERE p.rule = v_rule AND p.scope <> v_scope)) AS a;
+    IF v_other IS NOT NULL THEN
+        RAISE EXCEPTION 'scope % has a policy already, for its spelling %', quote_literal(v_scope), quote_literal(v_other)
+            USING ERRCODE = '22023', HINT = (SELECT format('Change or drop that one: to %s.%s they are the same.', r.root, r.scope_name)
+                FROM rule AS r WHERE r.rule = v_rule);
+    END IF;
     SELECT * INTO v_policy FROM policy AS p WHERE p.rule = v_rule AND p.scope = v_scope;
     v_retention := coalesce(seconds(p_options ->> 'retention'), v_policy.retention_seconds, v_default);
     IF v_retention IS NULL THEN

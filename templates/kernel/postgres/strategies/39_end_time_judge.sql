@@ -149,12 +149,16 @@ BEGIN
         CASE WHEN v_says ? 'zone' THEN '' ELSE ' AT TIME ZONE ''UTC''' END, routine_of(p_rule, 'scope')
     )
     INTO v_scopes, v_cutoffs
-    USING p_as_of, p_retention, ARRAY(SELECT a.scope FROM unnest(v_among) AS a(scope) WHERE p_scope IS NULL OR a.scope = p_scope);
+    USING p_as_of, p_retention, CASE WHEN p_scope IS NULL THEN v_among
+        ELSE ARRAY(SELECT a.scope FROM alike(p_rule, v_among, ARRAY[p_scope]) AS a) END;
     SELECT min(c.cutoff) FILTER (WHERE c.cutoff > '-infinity'), max(c.cutoff) FILTER (WHERE c.scope IS NULL)
     INTO v_least, v_unscoped
     FROM unnest(v_scopes, v_cutoffs) AS c(scope, cutoff);
     -- A policy says whether files are recorded even where it is disabled, or not of the scope of this run.
-    v_silent := ARRAY(SELECT o.scope FROM policy AS o WHERE o.rule = p_rule AND o.scope = ANY (v_among) AND NOT o.artifacts);
+    IF EXISTS (SELECT FROM policy AS o WHERE o.rule = p_rule AND NOT o.artifacts) THEN
+        v_silent := ARRAY(SELECT a.scope FROM alike(p_rule, v_among,
+            ARRAY(SELECT o.scope FROM policy AS o WHERE o.rule = p_rule AND NOT o.artifacts)) AS a);
+    END IF;
     SELECT
         array_agg((m.scope = ANY (v_silent)) IS NOT TRUE ORDER BY m.position),
         array_agg(CASE

@@ -56,7 +56,10 @@ pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "scopes-by-bytes",
         what: "a policy counts for its own spelling of a scope, whatever the column equates",
-        postgres: &[],
+        postgres: &[edit(
+            "c.oid = t.attcollation AND NOT c.collisdeterministic",
+            "c.oid = t.attcollation AND false",
+        )],
         mysql: &[edit("PARTITION BY w.scope", "PARTITION BY BINARY w.scope")],
         noticed_by: &[
             "spelled::SERVER::a_run_for_a_scope_knows_its_policy_in_each_spelling",
@@ -66,7 +69,10 @@ pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "laxer-of-two-spellings",
         what: "of two policies that are one to the column, the shorter counts",
-        postgres: &[],
+        postgres: &[edit(
+            "(SELECT min(CASE WHEN p.enabled",
+            "(SELECT max(CASE WHEN p.enabled",
+        )],
         mysql: &[edit(
             "ORDER BY w.said, w.seconds IS NOT NULL, w.seconds DESC",
             "ORDER BY w.said, w.seconds IS NULL, w.seconds",

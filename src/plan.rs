@@ -26,11 +26,7 @@ impl Plan {
     pub fn indexes_for(&self, partial: bool) -> Vec<&IndexNeed> {
         let mut indexes: Vec<&IndexNeed> = Vec::new();
         for need in &self.indexes {
-            let same = |other: &&IndexNeed| {
-                (other.table, &other.whole_columns, &other.instead)
-                    == (need.table, &need.whole_columns, &need.instead)
-            };
-            if partial || !indexes.iter().any(same) {
+            if partial || !indexes.iter().any(|other| other.is_one_with(need)) {
                 indexes.push(need);
             }
         }

@@ -371,6 +371,13 @@ pub(super) fn upper_case(
     listed.iter().map(|dialect| *dialect.get_ref()).collect()
 }
 
+/// Routines of a rule would be called like those of another rule or of a stamp, which is named at `first`.
+pub(super) fn like_another(name: &str, span: Span, first: Span) -> Diagnostic {
+    let message = format!("`{name}` cannot name a rule: routines of another one have such names");
+    let help = format!("name it after what it deletes, such as `{name}_rows`");
+    Diagnostic::error("invalid-rule-name", span, message, help).related(first, "of this one")
+}
+
 /// A value stands twice in a list; `first` is where it was before.
 pub(super) fn twice(value: &str, span: Span, first: Span) -> Diagnostic {
     let message = format!("`{}` is listed twice", value.escape_debug());

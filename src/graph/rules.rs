@@ -72,6 +72,31 @@ fn check_stamp_names(spec: &Spec, diagnostics: &mut Vec<Diagnostic>) {
             }
         }
     }
+    check_ends(spec, &taken, diagnostics);
+}
+
+/// Two words begin the names of routines and end like those of others: `a_stamp_rows` is one of stamp `a`, and would be one of a rule
+/// `a_stamp`; on MySQL and MariaDB, `a_late_rows` is one of rule `a`.
+fn check_ends(spec: &Spec, stamps: &BTreeMap<String, Span>, diagnostics: &mut Vec<Diagnostic>) {
+    for (rule, _) in in_file_order(&spec.rules) {
+        let name = rule.get_ref().as_str();
+        let partitions = spec.rules.iter().filter(|(_, other)| {
+            let strategy = other.strategy.as_ref().map(Spanned::get_ref);
+            matches!(strategy, Some(spec::Strategy::Partition))
+        });
+        let first = match name.rsplit_once('_') {
+            Some((of, "stamp")) => stamps.get(of).cloned(),
+            Some((of, "late")) => {
+                let mut partitions = partitions.map(|(other, _)| other);
+                let other = partitions.find(|other| other.get_ref() == of);
+                other.map(Spanned::span)
+            }
+            _ => None,
+        };
+        if let Some(first) = first {
+            diagnostics.push(names::like_another(name, rule.span(), first));
+        }
+    }
 }
 
 fn rule(

@@ -23,6 +23,67 @@ pub struct IndexNeed {
     pub whole_columns: Vec<String>,
     /// One sentence: becomes the comment above the statement.
     pub why: String,
+    /// Whether the names of its table and its columns, one after the other, also are those of another index.
+    pub alike: bool,
+    /// The same where the dialect has no partial index, and does not distinguish names by their case.
+    pub whole_alike: bool,
+}
+
+impl IndexNeed {
+    /// What it is named after: its table, and the columns that are read.
+    fn named(&self, graph: &Graph, columns: &[String]) -> String {
+        let other = self.otherwise();
+        let parts = columns.iter().flat_map(|column| {
+            let other = other.filter(|(of, _)| *of == column);
+            std::iter::once(column).chain(other.map(|(_, other)| other))
+        });
+        let table = std::iter::once(&graph.table(self.table).name);
+        let all: Vec<&str> = table.chain(parts).map(String::as_str).collect();
+        all.join("_")
+    }
+
+    /// The column that counts where another one is NULL, after that.
+    fn otherwise(&self) -> Option<(&String, &String)> {
+        match self.instead.as_ref()? {
+            Instead {
+                column,
+                by: Substitute::Otherwise(other),
+            } => Some((column, other)),
+            _ => None,
+        }
+    }
+
+    /// Whether both are one index where a dialect has no partial ones.
+    pub(super) fn is_one_with(&self, other: &Self) -> bool {
+        let whole = |it: &Self| (it.table, it.whole_columns.clone());
+        whole(self) == whole(other) && self.otherwise() == other.otherwise()
+    }
+}
+
+/// Notes which indexes would have one name if that said no more than the names of their columns.
+fn note_alike(graph: &Graph, indexes: &mut [IndexNeed]) {
+    let is_alike = |one: &IndexNeed, other: &IndexNeed| {
+        let named = |it: &IndexNeed| it.named(graph, &it.columns);
+        let differ = (one.table, &one.columns) != (other.table, &other.columns)
+            || one.otherwise() != other.otherwise();
+        differ && named(one) == named(other)
+    };
+    let is_whole_alike = |one: &IndexNeed, other: &IndexNeed| {
+        let named = |it: &IndexNeed| it.named(graph, &it.whole_columns).to_lowercase();
+        !one.is_one_with(other) && named(one) == named(other)
+    };
+    let notes: Vec<(bool, bool)> = indexes
+        .iter()
+        .map(|one| {
+            let mut others = indexes.iter();
+            let alike = others.clone().any(|other| is_alike(one, other));
+            (alike, others.any(|other| is_whole_alike(one, other)))
+        })
+        .collect();
+    for (index, (alike, whole_alike)) in indexes.iter_mut().zip(notes) {
+        index.alike = alike;
+        index.whole_alike = whole_alike;
+    }
 }
 
 /// What an index is on in place of a column.
@@ -91,6 +152,7 @@ pub(super) fn needs(graph: &Graph, purges: &[Purge]) -> Vec<IndexNeed> {
             .retain(|it| !matches!(it.test, Test::Printed(_)));
     }
     indexes.sort_by(|a, b| (a.table, &a.columns).cmp(&(b.table, &b.columns)));
+    note_alike(graph, &mut indexes);
     indexes
 }
 
@@ -117,6 +179,8 @@ fn add_searched(graph: &Graph, purges: &[Purge], indexes: &mut Vec<IndexNeed>) {
                 continue;
             }
             indexes.push(IndexNeed {
+                alike: false,
+                whole_alike: false,
                 table: id,
                 whole_columns: columns.clone(),
                 columns,
@@ -150,6 +214,8 @@ fn scan_index(graph: &Graph, rule: &Rule) -> IndexNeed {
         whole_columns.push(column.clone());
     }
     IndexNeed {
+        alike: false,
+        whole_alike: false,
         table: rule.root,
         columns,
         whole_columns,
@@ -170,6 +236,8 @@ fn link_indexes(graph: &Graph, rule: &Rule) -> Vec<IndexNeed> {
         .links_of_root()
         .filter(|link| !indexed.contains(&link.parent.name));
     let need = |link: &Link| IndexNeed {
+        alike: false,
+        whole_alike: false,
         table: rule.root,
         columns: vec![link.parent.name.clone()],
         whole_columns: vec![link.parent.name.clone()],
@@ -200,6 +268,8 @@ fn newest_index(graph: &Graph, rule: &Rule, newest: &Newest) -> IndexNeed {
         }
     }
     IndexNeed {
+        alike: false,
+        whole_alike: false,
         table: rule.root,
         columns,
         whole_columns,
@@ -240,6 +310,8 @@ fn timed_indexes(graph: &Graph, rule: &Rule, timed: &Timed) -> Vec<IndexNeed> {
                 .collect();
             whole_columns.extend(columns.iter().cloned());
             indexes.push(IndexNeed {
+                alike: false,
+                whole_alike: false,
                 table: member.table,
                 // A rule of several tables has a time of its own kind.
                 instead: instead(rule).filter(|it| columns.contains(&it.column)),
@@ -332,6 +404,8 @@ fn single_indexes(graph: &Graph, rule: &Rule, single: &Single) -> Vec<IndexNeed>
             .cloned()
             .collect();
         Some(IndexNeed {
+            alike: false,
+            whole_alike: false,
             table: rule.root,
             columns,
             instead: instead(rule).filter(|it| along.iter().any(|column| column.name == it.column)),

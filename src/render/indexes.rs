@@ -97,8 +97,13 @@ pub(super) fn index_view(graph: &Graph, index: &IndexNeed, dialect: Dialect) -> 
     let holds = holds(&columns, &predicates);
     let mut named = named.join("_");
     let base = whole_name(&table.name, &named);
+    let alike = match dialect.facts().partial_indexes {
+        true => index.alike,
+        false => index.whole_alike,
+    };
     // PostgreSQL knows an index by its name alone: one with another condition or expression has another name.
-    if dialect == Dialect::Postgres && (expressions.is_some() || !predicates.is_empty()) {
+    let partial = expressions.is_some() || !predicates.is_empty();
+    if alike || dialect == Dialect::Postgres && partial {
         named += &format!("_{}", &sha256(&holds)[..HASH]);
     }
     let name = index_name(dialect, &table.name, &named);

@@ -127,16 +127,26 @@ pub(super) fn variable(graph: &Graph, id: TableId) -> String {
             .take(48)
             .collect()
     };
-    let name = plain(&graph.table(id).name);
-    match graph
-        .tables
+    let mut names: Vec<String> = graph.tables.iter().map(|it| plain(&it.name)).collect();
+    let count = |name: &str| names.iter().filter(|it| *it == name).count();
+    let numbered = |at: usize, name: &String| match count(name) {
+        1 => name.clone(),
+        _ => format!("{name}_{at}"),
+    };
+    let some: Vec<String> = names
         .iter()
-        .filter(|table| plain(&table.name) == name)
-        .count()
-    {
-        1 => format!("k_{name}"),
-        _ => format!("k_{name}_{}", id.0),
+        .enumerate()
+        .map(|(at, name)| numbered(at, name))
+        .collect();
+    // A table may be called like another one with its position: then each has its own.
+    if some.iter().collect::<BTreeSet<_>>().len() == some.len() {
+        names = some;
+    } else {
+        for (at, name) in names.iter_mut().enumerate() {
+            *name += &format!("_{at}");
+        }
     }
+    format!("k_{}", names[id.0])
 }
 
 /// The variable for those keys of a table of which there may be rows; empty where keys are no numbers, or no rule is by the end

@@ -1,16 +1,19 @@
 //! What the parts of rendering do by themselves.
 
+use std::collections::BTreeSet;
+
 use super::bundle;
 use super::edges::EdgeView;
+use super::index_statements;
 use super::jobs::event_view;
-use super::names::{local, role_name};
+use super::names::{local, role_name, variable};
 use super::probes::probes;
 use super::rule_view::count_once;
 use super::sql::body_fingerprint;
 use super::views::StepView;
 use crate::bundle;
-use crate::dialect::Dialect;
-use crate::graph::{Graph, Kind};
+use crate::dialect::{DIALECTS, Dialect};
+use crate::graph::{Graph, Kind, TableId};
 
 fn graph(extra: &str) -> Graph {
     let text = format!(
@@ -206,6 +209,47 @@ fn the_scan_index_covers_what_is_compared_with_one_value() {
     let words: Vec<&str> = postgres.split_whitespace().collect();
     let made = "ON \"public\".\"orders\" (\"shop\", \"ended\", \"id\") WHERE ";
     assert!(words.join(" ").contains(made), "{postgres}");
+}
+
+/// The names of the columns of two indexes may be the same in a row, and those of two tables with their columns.
+#[test]
+fn each_index_has_a_name_of_its_own() {
+    let rule = |name: &str, table: &str, time: &str| {
+        format!(
+            "[rules.{name}]\nstrategy = \"expiry\"\nroot = \"{table}\"\ntime = \"{time}\"\ncandidates = {{ {name} = 1 }}\n"
+        )
+    };
+    let graph = graph_of(&format!(
+        "name = \"orders\"\ndatabase = \"shop\"\n[tables]\nrun = {{ key = \"id bigint\" }}\nrun_step = {{ key = \"id bigint\" }}\n\
+         part = {{ parents = [\"run_step -> run.id\", \"step -> run_step.id\"], with = \"any\" }}\n\
+         part_run = {{ parents = [\"step -> run_step.id\"] }}\n{}{}{}",
+        rule("a", "run", "step_at"),
+        rule("a_step", "run", "at"),
+        rule("b", "run_step", "at"),
+    ));
+    for &dialect in DIALECTS {
+        let statements = index_statements(&graph, dialect);
+        let names = statements.iter().map(|it| it.name.to_lowercase());
+        let names: BTreeSet<String> = names.collect();
+        let all: Vec<&String> = statements.iter().map(|it| &it.sql).collect();
+        assert_eq!(names.len(), statements.len(), "{all:#?}");
+    }
+}
+
+#[test]
+fn each_table_has_a_variable_of_its_own() {
+    for names in [["a", "A", "a_0"], ["a_1", "a", "A"], ["a_b", "c", "d"]] {
+        let tables = names.map(|name| format!("\"{name}\" = {{ key = \"id bigint\" }}\n"));
+        let rules = names.map(|name| {
+            let rule = name.replace('A', "b");
+            format!("[rules.x_{rule}]\nstrategy = \"expiry\"\nroot = \"{name}\"\ntime = \"at\"\n")
+        });
+        let (tables, rules) = (tables.concat(), rules.concat());
+        let graph = graph_of(&format!("name = \"orders\"\n[tables]\n{tables}{rules}"));
+        let ids = (0..names.len()).map(TableId);
+        let found: BTreeSet<String> = ids.map(|id| variable(&graph, id)).collect();
+        assert_eq!(found.len(), 3, "{found:?}");
+    }
 }
 
 #[test]

@@ -18,7 +18,7 @@ use windrow::render;
 
 use crate::harness::tests;
 use crate::support::effort::seeds;
-use crate::support::graphs::dolphinscheduler;
+use crate::support::graphs::{dolphinscheduler, graph_of};
 use crate::support::installation::Installation;
 
 tests! {
@@ -27,6 +27,7 @@ tests! {
     ],
     every_server: [
         options_of_all_kinds_are_answered_or_refused,
+        names_that_are_one_in_a_row_make_two_indexes,
     ],
 }
 
@@ -332,4 +333,72 @@ fn tables(dialect: Dialect) -> &'static str {
             "SELECT count(*) FROM information_schema.tables WHERE table_schema = DATABASE()"
         }
     }
+}
+
+/// Their names were one: PostgreSQL left the second index out without a word, and MySQL and MariaDB refused the installation.
+fn names_that_are_one_in_a_row_make_two_indexes(dialect: Dialect) {
+    let graph = graph_of(
+        r#"
+name = "rows_in_a_row"
+
+[tables]
+run      = { key = "id bigint" }
+run_step = { key = "id bigint", parents = ["run_id -> run.id"] }
+part     = { parents = ["run_step -> run.id", "step -> run_step.id"], with = "any" }
+part_run = { parents = ["step -> run.id"] }
+
+[rules.a]
+strategy   = "expiry"
+root       = "run"
+time       = "step_at"
+candidates = { a = 1 }
+
+[rules.b]
+strategy   = "expiry"
+root       = "run"
+time       = "at"
+candidates = { a_step = 1 }
+"#,
+    );
+    let time = match dialect {
+        Dialect::Postgres => "timestamp",
+        Dialect::Mysql | Dialect::Mariadb => "datetime(6)",
+    };
+    let schema = format!(
+        "CREATE TABLE run (id bigint PRIMARY KEY, a integer, a_step integer, at {time}, step_at {time});
+         CREATE TABLE run_step (id bigint PRIMARY KEY, run_id bigint);
+         CREATE TABLE part (run_step bigint, step bigint);
+         CREATE TABLE part_run (step bigint);"
+    );
+    let mut made = Installation::of(dialect, &schema, &graph);
+    let sql = match dialect {
+        Dialect::Postgres => {
+            "SELECT tablename || ' ' || substring(indexdef FROM '[(].*') FROM pg_indexes WHERE schemaname = 'public' AND indexname LIKE 'windrow%'"
+        }
+        Dialect::Mysql | Dialect::Mariadb => {
+            "SELECT CONCAT(table_name, ' ', GROUP_CONCAT(column_name ORDER BY seq_in_index)) FROM information_schema.statistics
+             WHERE table_schema = DATABASE() AND index_name LIKE 'windrow%' GROUP BY table_name, index_name"
+        }
+    };
+    let mut found = made.texts(sql);
+    found.sort();
+    let expected = match dialect {
+        Dialect::Postgres => [
+            "part (run_step)",
+            "part (step)",
+            "part_run (step)",
+            "run (at, id) WHERE (a_step = 1)",
+            "run (step_at, id) WHERE (a = 1)",
+            "run_step (run_id)",
+        ],
+        Dialect::Mysql | Dialect::Mariadb => [
+            "part run_step",
+            "part step",
+            "part_run step",
+            "run a,step_at,id",
+            "run a_step,at,id",
+            "run_step run_id",
+        ],
+    };
+    assert_eq!(found, expected);
 }

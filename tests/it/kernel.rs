@@ -22,6 +22,7 @@ tests! {
         the_kernel_deletes_from_its_own_tables_alone,
         a_value_of_what_runs_write_is_read_without_a_lock,
         no_routine_of_a_rule_has_the_name_of_one_of_the_kernel,
+        no_routine_of_a_rule_has_the_name_of_one_of_another,
     ],
     every_server: [
         the_bodies_of_the_kernel_are_the_same_in_two_installations,
@@ -211,6 +212,37 @@ fn no_routine_of_a_rule_has_the_name_of_one_of_the_kernel() {
     }
     let expected: BTreeSet<String> = RESERVED_RULES.iter().map(|it| (*it).to_owned()).collect();
     assert_eq!(reserved, expected);
+}
+
+/// A verb that ends with another one begins with a word that `windrow check` refuses at the end of a rule's name.
+fn no_routine_of_a_rule_has_the_name_of_one_of_another() {
+    let mut ends = BTreeSet::new();
+    for templates in ["templates/postgres", "templates/mysql"] {
+        let files = fs::read_dir(root().join(templates)).expect("a folder");
+        let texts = files.map(|file| fs::read_to_string(file.expect("a file").path()));
+        let text: String = texts.map(|text| text.expect("a text")).collect();
+        let verbs: BTreeSet<&str> = ["rule", "stamp", "query"]
+            .iter()
+            .flat_map(|of| {
+                let before = format!(".{{{{ {of}.name }}}}_");
+                let found = text.split(&before).skip(1).collect::<Vec<_>>();
+                found
+                    .into_iter()
+                    .filter_map(|rest| rest.split(['(', '{', '\n', ' ']).next())
+            })
+            .collect();
+        assert!(verbs.len() > 30, "{verbs:?}");
+        for verb in &verbs {
+            let shorter = verbs.iter().filter_map(|end| verb.strip_suffix(end));
+            ends.extend(
+                shorter
+                    .filter_map(|word| word.strip_suffix('_'))
+                    .map(str::to_owned),
+            );
+        }
+    }
+    let expected = ["late", "stamp"].map(str::to_owned);
+    assert_eq!(ends, BTreeSet::from(expected));
 }
 
 /// What creates a routine, without what each installation says of it: on PostgreSQL, what commits may have no search path of

@@ -138,8 +138,8 @@ WHERE c.only_row = true
   AND c.server_identity = {% if maria %}CONCAT_WS(' ', @@hostname, @@port, @@datadir, @@server_id, {{ control_literal }}){% else %}CONCAT_WS(' ', @@server_uuid, @@hostname, @@port, {{ control_literal }}){% endif %};
 
 -- Nobody else may call anything, and these roles only what is meant to be called.
-{%- if archives or keeps %}
--- The rows of the archive are the application's: grant access by hand to those who may read them.
+{%- if archives or keeps or drops %}
+-- The rows of the archive, and those that are out of their table, are the application's: grant access by hand to those who may read them.
 -- Only what is granted can be revoked, so it is granted first.
 --# grant select to {{ auditor }}
 GRANT SELECT ON {{ control }}.* TO {{ auditor }};
@@ -151,7 +151,7 @@ GRANT SELECT ON {{ name }} TO {{ auditor }};
 {%- endfor %}
 {%- else %}
 --# grant select to {{ auditor }}
-GRANT SELECT ON {{ control }}.* TO {{ auditor }};
+CALL {{ control }}.let_read();
 {%- endif %}
 {% for routine in auditor_routines -%}
 --# grant {{ routine }} to {{ auditor }}

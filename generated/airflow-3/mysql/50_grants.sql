@@ -150,7 +150,7 @@ WHERE c.only_row = true
   AND c.server_identity = CONCAT_WS(' ', @@server_uuid, @@hostname, @@port, 'windrow_airflow_3');
 
 -- Nobody else may call anything, and these roles only what is meant to be called.
-GRANT SELECT ON windrow_airflow_3.* TO `windrow_airflow_3_auditor`;
+CALL windrow_airflow_3.let_read();
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.preview TO `windrow_airflow_3_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.outlook TO `windrow_airflow_3_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.verify TO `windrow_airflow_3_auditor`;

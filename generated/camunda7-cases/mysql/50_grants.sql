@@ -112,7 +112,7 @@ WHERE c.only_row = true
   AND c.server_identity = CONCAT_WS(' ', @@server_uuid, @@hostname, @@port, 'windrow_camunda7_cases');
 
 -- Nobody else may call anything, and these roles only what is meant to be called.
-GRANT SELECT ON windrow_camunda7_cases.* TO `windrow_camunda7_cases_auditor`;
+CALL windrow_camunda7_cases.let_read();
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.preview TO `windrow_camunda7_cases_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.outlook TO `windrow_camunda7_cases_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.verify TO `windrow_camunda7_cases_auditor`;

@@ -146,7 +146,7 @@ WHERE c.only_row = true
   AND c.server_identity = CONCAT_WS(' ', @@hostname, @@port, @@datadir, @@server_id, 'windrow_camunda7_end_time');
 
 -- Nobody else may call anything, and these roles only what is meant to be called.
-GRANT SELECT ON windrow_camunda7_end_time.* TO `windrow_camund_849269ce_auditor`;
+CALL windrow_camunda7_end_time.let_read();
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_end_time.preview TO `windrow_camund_849269ce_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_end_time.outlook TO `windrow_camund_849269ce_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_end_time.verify TO `windrow_camund_849269ce_auditor`;

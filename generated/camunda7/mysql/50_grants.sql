@@ -130,7 +130,7 @@ WHERE c.only_row = true
   AND c.server_identity = CONCAT_WS(' ', @@server_uuid, @@hostname, @@port, 'windrow_camunda7');
 
 -- Nobody else may call anything, and these roles only what is meant to be called.
-GRANT SELECT ON windrow_camunda7.* TO `windrow_camunda7_auditor`;
+CALL windrow_camunda7.let_read();
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.preview TO `windrow_camunda7_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.outlook TO `windrow_camunda7_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.verify TO `windrow_camunda7_auditor`;

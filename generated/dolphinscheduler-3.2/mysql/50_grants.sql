@@ -106,7 +106,7 @@ WHERE c.only_row = true
   AND c.server_identity = CONCAT_WS(' ', @@server_uuid, @@hostname, @@port, 'windrow_dolphinscheduler_3_2');
 
 -- Nobody else may call anything, and these roles only what is meant to be called.
-GRANT SELECT ON windrow_dolphinscheduler_3_2.* TO `windrow_dolphi_dc6b0164_auditor`;
+CALL windrow_dolphinscheduler_3_2.let_read();
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.preview TO `windrow_dolphi_dc6b0164_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.outlook TO `windrow_dolphi_dc6b0164_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.verify TO `windrow_dolphi_dc6b0164_auditor`;

@@ -114,7 +114,7 @@ WHERE c.only_row = true
   AND c.server_identity = CONCAT_WS(' ', @@hostname, @@port, @@datadir, @@server_id, 'windrow_dolphinscheduler');
 
 -- Nobody else may call anything, and these roles only what is meant to be called.
-GRANT SELECT ON windrow_dolphinscheduler.* TO `windrow_dolphi_d04cb0e5_auditor`;
+CALL windrow_dolphinscheduler.let_read();
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.preview TO `windrow_dolphi_d04cb0e5_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.outlook TO `windrow_dolphi_d04cb0e5_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.verify TO `windrow_dolphi_d04cb0e5_auditor`;

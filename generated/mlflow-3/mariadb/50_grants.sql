@@ -132,7 +132,7 @@ WHERE c.only_row = true
   AND c.server_identity = CONCAT_WS(' ', @@hostname, @@port, @@datadir, @@server_id, 'windrow_mlflow_3');
 
 -- Nobody else may call anything, and these roles only what is meant to be called.
-GRANT SELECT ON windrow_mlflow_3.* TO `windrow_mlflow_3_auditor`;
+CALL windrow_mlflow_3.let_read();
 GRANT EXECUTE ON PROCEDURE windrow_mlflow_3.preview TO `windrow_mlflow_3_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_mlflow_3.outlook TO `windrow_mlflow_3_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_mlflow_3.verify TO `windrow_mlflow_3_auditor`;

@@ -14,6 +14,7 @@ tests! {
         a_run_is_restored_whatever_the_spec_archives_since,
         a_table_that_is_not_archived_any_more_is_not_forgotten,
         what_is_dropped_during_a_restoration_undoes_it,
+        who_reads_the_ledger_reads_no_archive_of_an_earlier_spec,
     ],
 }
 
@@ -277,4 +278,57 @@ fn what_is_dropped_during_a_restoration_undoes_it(dialect: Dialect) {
     let error = refused(answer);
     assert!(error.contains("were dropped from the archive"), "{error}");
     assert_eq!(windrow.number("SELECT count(*) FROM job"), 0);
+}
+
+/// The rows of an archive are the application's, also where the spec archives nothing any more.
+fn who_reads_the_ledger_reads_no_archive_of_an_earlier_spec(dialect: Dialect) {
+    let mut windrow = Installation::of(dialect, SCHEMA, &graph("jobs", "true", "true"));
+    windrow.arm();
+    windrow.execute(JOB);
+    run(&mut windrow);
+    let none = graph_of(
+        r#"
+name = "changes"
+[tables]
+job  = { key = "id bigint" }
+step = { key = "id bigint", parents = ["job_id -> job.id"] }
+part = { key = "id bigint", parents = ["step_id -> step.id"] }
+[rules.jobs]
+strategy  = "end-time"
+root      = "job"
+final     = { state = "done" }
+end_time  = "ended"
+retention = { default = "30d" }
+"#,
+    );
+    let (control, role) = (
+        windrow.control.clone(),
+        windrow.control.replace("windrow_", "reader_"),
+    );
+    windrow.execute(&match dialect {
+        Dialect::Postgres => format!("CREATE ROLE {role} LOGIN; GRANT {control}_auditor TO {role}"),
+        Dialect::Mysql => format!("CREATE USER {role}; GRANT {control}_auditor TO {role}; SET DEFAULT ROLE {control}_auditor TO {role}"),
+        Dialect::Mariadb => format!("CREATE USER {role}; GRANT {control}_auditor TO {role}; SET DEFAULT ROLE {control}_auditor FOR {role}"),
+    });
+    for _ in 0..2 {
+        windrow.install(&none);
+        let database = match dialect {
+            Dialect::Postgres => windrow.name.clone(),
+            Dialect::Mysql | Dialect::Mariadb => String::new(),
+        };
+        let mut reader = windrow.connect_to(&database, &role);
+        for table in ["run", "run_rule", "policy", "control"] {
+            let read = windrow.named(&format!("SELECT count(*) FROM W.{table}"));
+            reader.query(&read, &[]).expect("the ledger");
+        }
+        for table in ["archive_job", "archive_part", "into_archive_step"] {
+            let read = windrow.named(&format!("SELECT count(*) FROM W.{table}"));
+            let denied = format!("{:#}", reader.query(&read, &[]).expect_err("no right"));
+            assert!(denied.contains("denied"), "{denied}");
+        }
+    }
+    windrow.execute(&match dialect {
+        Dialect::Postgres => format!("DROP ROLE {role}"),
+        Dialect::Mysql | Dialect::Mariadb => format!("DROP USER {role}"),
+    });
 }

@@ -136,6 +136,32 @@ BEGIN
         SET v_at = v_at + 1;
     END WHILE;
 END;
+
+-- let_read: auditors may read everything but what an earlier state of the spec archived: these rows are the application's.
+--# create procedure let_read
+CREATE PROCEDURE let_read()
+SQL SECURITY INVOKER
+COMMENT 'Grants auditors the tables and views of this database, but for archives of an earlier state of the spec. The installation
+    calls it.'
+BEGIN
+    DECLARE v_role longtext DEFAULT (SELECT CONCAT('`', REPLACE(s.auditor, '`', '``'), '`') FROM spec AS s);
+    DECLARE v_given json DEFAULT (
+        SELECT JSON_ARRAYAGG(CONCAT('GRANT SELECT ON `', DATABASE(), '`.`', REPLACE(t.table_name, '`', '``'), '` TO ', v_role))
+        FROM information_schema.tables AS t
+        WHERE t.table_schema = DATABASE()
+          AND t.table_name NOT REGEXP '^(archive|archived|into_archive)_|_taken$'
+    );
+    CALL run_text(CONCAT('GRANT SELECT ON ', DATABASE(), '.* TO ', v_role));
+    IF EXISTS (
+        SELECT 1
+        FROM information_schema.tables AS t
+        WHERE t.table_schema = DATABASE()
+          AND t.table_name REGEXP '^(archive|archived|into_archive)_|_taken$'
+    ) THEN
+        CALL run_text(CONCAT('REVOKE SELECT ON ', DATABASE(), '.* FROM ', v_role));
+        CALL run_texts(v_given);
+    END IF;
+END;
 -- add_column: MySQL has no ADD COLUMN IF NOT EXISTS.
 --# create procedure add_column
 CREATE PROCEDURE add_column(IN p_table varchar(64), IN p_column varchar(64), IN p_definition text)

@@ -453,7 +453,10 @@ fn a_trigger_that_is_missing_or_edited_is_told_and_put_back(dialect: Dialect) ->
         "{:?}",
         faults(&mut client)?
     );
-    let missing = json!("missing; run windrow install");
+    let missing = json!(client.either(
+        "missing; run windrow install",
+        "missing, or unseen by the owner role; run windrow install"
+    ));
     let edited = json!("edited by hand; windrow install puts it back");
     if dialect == Dialect::Postgres {
         let name = format!("{}_orphan_guard", history.control);

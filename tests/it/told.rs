@@ -14,6 +14,9 @@ tests! {
     mysql_and_mariadb: [
         what_to_do_stays_whole_in_a_long_message,
     ],
+    on_mysql: [
+        verify_tells_which_triggers_it_may_not_see,
+    ],
     every_server: [
         each_rule_of_a_run_has_its_own_time,
         verify_goes_on_where_a_table_or_a_column_is_missing,
@@ -120,4 +123,31 @@ fn what_to_do_stays_whole_in_a_long_message(flavour: Flavour) {
     let failures = error.chain().filter_map(|it| it.downcast_ref::<Failure>());
     let hints: Vec<&String> = failures.flat_map(|it| it.hints()).collect();
     assert_eq!(hints, ["write it like 30d, 12h, 90m, 45s, 1d12h or P30D"]);
+}
+
+/// MySQL shows triggers only to who may make some: without that right, a table looks like one without triggers.
+fn verify_tells_which_triggers_it_may_not_see() {
+    let mut installation = Installation::of(Dialect::Mysql, SCHEMA, &graph(""));
+    let of = ["claim", "rights"];
+    assert_eq!(checks(&mut installation, &of), [""; 0]);
+    let owner = format!("{}_owner", installation.control);
+    let (on, taken) = (
+        format!("TRIGGER ON {}.*", installation.control),
+        "the triggers of the ledger are not seen",
+    );
+    installation.execute(&format!(
+        "REVOKE {on} FROM {owner}; CREATE TRIGGER W.unseen BEFORE INSERT ON W.hold FOR EACH ROW BEGIN END"
+    ));
+    let document = installation.call("verify", json!({})).expect("an answer");
+    let all = document["checks"].as_array().expect("checks");
+    let told = all.iter().find(|it| {
+        let detail = it["detail"].as_str().unwrap_or_default();
+        detail.contains(taken)
+    });
+    let told = told.unwrap_or_else(|| panic!("{document}"));
+    assert_eq!(told["severity"], "violation", "{told}");
+    installation.execute(&format!("GRANT {on} TO {owner}"));
+    assert_eq!(checks(&mut installation, &of).len(), 1);
+    installation.execute("DROP TRIGGER W.unseen");
+    assert_eq!(checks(&mut installation, &of), [""; 0]);
 }

@@ -233,6 +233,26 @@ BEGIN
     FROM (
         --+ views.sql
     ) AS c;
+    -- MySQL shows triggers only to who may make some: without that right, a table looks like one without triggers.
+    INSERT INTO work_check (position, check_name, object, severity, detail)
+    SELECT
+        4, 'rights', CONCAT('role ', v_owner), 'violation',
+        CONCAT('may no longer: TRIGGER on ', DATABASE(), '; the triggers of the ledger are not seen; run windrow install')
+    FROM spec AS s
+    WHERE /*!80000 true */ /*M! false */
+      AND NOT EXISTS (
+          SELECT 1
+          FROM information_schema.schema_privileges AS p
+          WHERE p.privilege_type = 'TRIGGER'
+            AND p.grantee = CONCAT(QUOTE(v_owner), '@', QUOTE('%'))
+            AND DATABASE() LIKE p.table_schema
+      )
+      AND NOT EXISTS (
+          SELECT 1
+          FROM information_schema.user_privileges AS p
+          WHERE p.privilege_type = 'TRIGGER'
+            AND p.grantee = CONCAT(QUOTE(v_owner), '@', QUOTE('%'))
+      );
 
     INSERT INTO work_check (position, check_name, object, severity, detail)
     SELECT
@@ -254,7 +274,7 @@ BEGIN
         5, 'trigger', n.name,
         IF(n.found AND n.owned AND n.known, 'ok', 'violation'),
         CASE
-            WHEN NOT n.found THEN 'missing; run windrow install'
+            WHEN NOT n.found THEN 'missing, or unseen by the owner role; run windrow install'
             WHEN NOT n.owned THEN CONCAT('its definer is ', n.definer, ', not the owner role; run windrow install')
             WHEN n.known THEN 'refuses rows whose parent is gone'
             ELSE 'edited by hand; windrow install puts it back'

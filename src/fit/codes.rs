@@ -1,7 +1,7 @@
 //! Every code of a finding with its explanation, for `check --explain`.
 
 /// Every code with its explanation.
-pub const CODES: [(&str, &str); 44] = [
+pub const CODES: [(&str, &str); 45] = [
     (
         "foreign-claim",
         "A role, a schema or an object with one of windrow's names, or in its schema, belongs to somebody else, or somebody \
@@ -38,6 +38,13 @@ is not left out: without a column, a condition is weaker, and rows that should b
         "type-differs",
         "A column has another type than the spec declares. If the types cannot be compared at all, this is an error; if \
          only the width differs, values still compare, but an index may not be used as planned.",
+    ),
+    (
+        "never-printed",
+        "\
+A condition `{ text = \"…\" }` compares what the server prints of a value, and it prints none of this column like that: bytes are \
+`\\x01ab` on PostgreSQL, truth values `true` and `false`, days `2026-11-23`, and instants are in UTC. No row has such a text. It is \
+an error if that leaves the condition without any text that a row may have: `kept` would keep nothing, and `final` find nothing.",
     ),
     (
         "key-not-unique",

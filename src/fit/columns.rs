@@ -179,7 +179,37 @@ pub(super) fn condition_finding(
                 found.push(error("type-differs", &object, message).help(help));
             }
         }
-        Test::Null | Test::NotNull | Test::Printed(_) => {}
+        Test::Printed(texts) => {
+            let kind = live.column(&column.name).map_or("", |there| &there.kind);
+            printed_findings(table, column, (dialect, kind), texts, found);
+        }
+        Test::Null | Test::NotNull => {}
+    }
+}
+
+/// The texts of a condition that the server prints of no value. If it prints none of them, no row meets the condition.
+fn printed_findings(
+    table: &Table,
+    column: &Column,
+    (dialect, kind): (Dialect, &str),
+    texts: &[String],
+    found: &mut Vec<Finding>,
+) {
+    let never = texts.iter().filter_map(|text| {
+        let form = kinds::printed_as(dialect, kind, text)?;
+        Some((text, form))
+    });
+    let never: Vec<(&String, String)> = never.collect();
+    let object = format!("{}.{}", table.name, column.name);
+    for (text, form) in &never {
+        let message =
+            format!("is `{kind}`, of which the server prints no value as `{text}`: no row has it");
+        let finding = if never.len() == texts.len() {
+            error("never-printed", &object, message)
+        } else {
+            warning("never-printed", &object, message)
+        };
+        found.push(finding.help(format!("write it as the server prints it, like `{form}`")));
     }
 }
 

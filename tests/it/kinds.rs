@@ -16,6 +16,7 @@ tests! {
         decimal_states_are_asked_by_whole_numbers,
     ],
     on_postgres: [
+        texts_that_the_server_prints_otherwise_are_told,
         keys_and_scopes_of_other_types_are_found_by_their_indexes,
     ],
 }
@@ -119,6 +120,33 @@ fn decimal_states_are_asked_by_whole_numbers(dialect: Dialect) {
     assert_eq!(
         database.texts("SELECT CAST(id AS char(1)) FROM job ORDER BY id"),
         ["3", "4", "5"]
+    );
+}
+
+/// Bytes have two spellings, and a condition compares the text: with the other one it would keep nothing.
+fn texts_that_the_server_prints_otherwise_are_told() {
+    let schema = "CREATE TABLE job (id integer PRIMARY KEY, sort varchar(9) NOT NULL, state integer, ended_at timestamp);
+         CREATE TABLE step (id integer PRIMARY KEY, job_id integer NOT NULL, mark bytea);";
+    let kept = |texts: &str| {
+        let step = "step = { parents = [\"job_id -> job.id\"]";
+        spec("3").replace(
+            step,
+            &format!("{step}, kept = {{ mark = {{ text = {texts} }} }}"),
+        )
+    };
+    let plain = kept("'\\x01'");
+    let database = Installation::of(Dialect::Postgres, schema, &graph_of(&plain));
+    let told = |spec: &str| {
+        let found = all_findings(&database, Dialect::Postgres, spec);
+        let found = found.iter().filter(|found| found.code == "never-printed");
+        found.map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(told(&plain), [""; 0]);
+    let said = "[never-printed]: `step.mark`: is `bytea`, of which the server prints no value as `\\001`: no row has it\n  help: write it as the server prints it, like `\\x01ab`";
+    assert_eq!(told(&kept("'\\001'")), [format!("error{said}")]);
+    assert_eq!(
+        told(&kept("['\\001', '\\x01']")),
+        [format!("warning{said}")]
     );
 }
 

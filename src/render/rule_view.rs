@@ -236,10 +236,11 @@ fn scope_view(graph: &Graph, rule: &Rule, dialect: Dialect) -> ScopeView {
     let spelled = per.is_some_and(|column| column.kind == Kind::Varchar);
     let table = table_name(graph, dialect, &graph.table(rule.root).name);
     let no_scope = format!("(SELECT r.{written}::text FROM {table} AS r WHERE false)");
-    let of_root = match spelled {
-        true => format!("coalesce({no_scope}, i.o_scope)"),
-        false => "i.o_scope".to_owned(),
+    let collated = |scope: &str| match spelled {
+        true => format!("coalesce({no_scope}, {scope})"),
+        false => scope.to_owned(),
     };
+    let of_root = collated("i.o_scope");
     ScopeView {
         per_name: per
             .map(|column| escaped(dialect, &column.name))
@@ -249,7 +250,7 @@ fn scope_view(graph: &Graph, rule: &Rule, dialect: Dialect) -> ScopeView {
         text_of_i: text_of(&format!("i.{written}")),
         text_of_root: text_of(&of_root),
         of_root,
-        no_scope,
+        scope_of_s: collated("s.scope"),
         per: written,
         spelled,
         opt_in: rule.retention.listed(),

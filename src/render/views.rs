@@ -270,9 +270,9 @@ pub(super) struct ScopeView {
     pub(super) text_of_m: String,
     pub(super) text_of_i: String,
     pub(super) text_of_root: String,
-    /// The scope of root `i`, and nothing: both have the collation of the column, by which PostgreSQL compares what they meet.
+    /// The scope of root `i`, and that of row `s`: both have the collation of the column, by which PostgreSQL compares what they meet.
     pub(super) of_root: String,
-    pub(super) no_scope: String,
+    pub(super) scope_of_s: String,
     /// Whether the collation of the column may take several spellings for one scope.
     pub(super) spelled: bool,
     /// Whether only those scopes are cleaned that the scope routine lists.

@@ -28,9 +28,17 @@ AS $windrow$
 DECLARE
     ⟦v_default {{ rule.time_type }}⟧ := {{ rule.cutoff_of_default }};
 {%- endif %}
-BEGIN
-    RETURN QUERY
-{%- if rule.per and rule.opt_in and not rule.source and not rule.spelled %}
+BEGIN RETURN QUERY
+{%- if rule.per and rule.opt_in and not rule.source and rule.spelled %}
+{%- filter fit %}
+    {# The first has no row, but the collation of the column, by which the others are compared. -#}
+    «SELECT o.scope::{{ rule.scope_type }}, c.cutoff FROM unnest(coalesce(p_scopes, ARRAY(
+        SELECT {{ rule.text_of_i }} FROM {{ rule.table }} AS i
+        WHERE false UNION SELECT p.scope FROM {{ control }}.policy AS p WHERE p.rule = {{ rule.literal }}))) AS o(scope), LATERAL (
+        SELECT min(CASE WHEN p.enabled THEN {{ rule.cutoff_of_policy }} ELSE '-infinity' END) AS cutoff
+        FROM {{ control }}.policy AS p WHERE p.rule = {{ rule.literal }} AND p.scope = o.scope) AS c WHERE c.cutoff > '-infinity'»;
+{%- endfilter %}
+{%- elif rule.per and rule.opt_in and not rule.source %}
 {%- filter fit %}
     SELECT p.scope::{{ rule.scope_type }}, {{ rule.cutoff_of_policy }}
     FROM {{ control }}.policy AS p
@@ -128,7 +136,7 @@ BEGIN
 {%- if rule.newest | length > 0 %}
                 SELECT i.o_key, i.o_ended{% if rule.last %}, i.o_started{% endif %} FROM ‹{{ control }}.{{ rule.name }}_roots()› AS i
 {%- filter fit %}
-                WHERE i.o_scope = {% if rule.spelled %}coalesce({{ rule.no_scope }}, s.scope){% else %}s.scope{% endif %} AND i.o_{{ rule.along }} < s.cutoff AND i.o_{{ rule.along }} <= v_to
+                WHERE i.o_scope = {{ rule.scope_of_s }} AND i.o_{{ rule.along }} < s.cutoff AND i.o_{{ rule.along }} <= v_to
                 {% if rule.last %} AND i.o_ended < s.cutoff{% endif %} AND NOT i.o_newest
                 AND (i.o_{{ rule.along }}, i.o_key) > (p_after_time, p_after_key)
 {%- endfilter %}
@@ -595,8 +603,7 @@ SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
 DECLARE
     ⟦v_default {{ rule.time_type }}⟧ := {{ rule.cutoff_of_default }};
-BEGIN
-    RETURN (
+BEGIN RETURN (
 
 {%- if rule.newest | length > 0 %}
         SELECT count(*) FROM {{ control }}.{{ rule.name }}_roots() AS i
@@ -630,8 +637,7 @@ BEGIN
 {%- endif %}
           )
 {%- endfilter %}
-    );
-END
+    ); END
 $windrow$;
 {% endif -%}
 --# become who installs

@@ -498,7 +498,8 @@ CASE WHEN p_scope IS NOT NULL THEN ARRAY[p_scope] END
 {% component w.cutoff_for(control, rule, scope, text) -%}
 coalesce(
 {%- filter fit %}
-    (SELECT {% if rule.spelled %}min({% endif %}CASE WHEN p.enabled THEN {{ rule.cutoff_of_policy }} ELSE '-infinity' END{% if rule.spelled %}){% endif %}
+    (SELECT {% if rule.spelled %}min({% endif %}CASE WHEN p.enabled THEN {{ rule.cutoff_of_policy }}
+        ELSE '-infinity' END{% if rule.spelled %}){% endif %}
         FROM {{ control }}.policy AS p WHERE p.rule = {{ rule.literal }} AND p.scope = {{ text }})
 {%- endfilter %}
 {%- if rule.source %},

@@ -7,24 +7,13 @@ ALTER SCHEMA windrow_airflow_3 OWNER TO CURRENT_ROLE;
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_scope(p_as_of timestamptz, p_retention bigint,
     p_scopes text[]) RETURNS TABLE (scope text, cutoff timestamptz)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $windrow$
-BEGIN
-    RETURN QUERY
-    SELECT o.scope::text, c.cutoff
-    FROM unnest(coalesce(p_scopes, ARRAY(
-        -- No row, but the collation of the column, by which the others are compared.
-        SELECT i."dag_id"::text FROM "public"."dag_run" AS i WHERE false
-        UNION
-        SELECT p.scope FROM windrow_airflow_3.policy AS p WHERE p.rule = 'dag_runs'
-    ))) AS o(scope), LATERAL (
-        SELECT coalesce(
-            (SELECT min(CASE WHEN p.enabled
-                THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 604800) + 86400))
-                    ELSE '-infinity' END)
-                FROM windrow_airflow_3.policy AS p WHERE p.rule = 'dag_runs' AND p.scope = o.scope)
-        ) AS cutoff
-        OFFSET 0
-    ) AS c
-    WHERE c.cutoff > '-infinity';
+BEGIN RETURN QUERY
+    SELECT o.scope::text, c.cutoff FROM unnest(coalesce(p_scopes, ARRAY(SELECT i."dag_id"::text FROM "public"."dag_run" AS i
+        WHERE false UNION SELECT p.scope FROM windrow_airflow_3.policy AS p WHERE p.rule = 'dag_runs'))) AS o(scope),
+        LATERAL (SELECT min(CASE WHEN p.enabled
+        THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 604800) + 86400))
+        ELSE '-infinity' END) AS cutoff FROM windrow_airflow_3.policy AS p WHERE p.rule = 'dag_runs' AND p.scope = o.scope) AS c
+        WHERE c.cutoff > '-infinity';
 END
 $windrow$;
 
@@ -426,17 +415,15 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp S
 DECLARE
     v_default timestamptz := (p_as_of - make_interval(secs => greatest(coalesce(p_retention, windrow_airflow_3.retention_of('dag_runs')),
         604800) + 86400));
-BEGIN
-    RETURN (
+BEGIN RETURN (
         SELECT count(*) FROM windrow_airflow_3.dag_runs_roots() AS i
         WHERE i.o_ended < v_default AND i.o_ended > '-infinity' AND NOT i.o_newest
           AND NOT EXISTS (SELECT FROM windrow_airflow_3.policy AS p WHERE p.rule = 'dag_runs' AND p.enabled
               AND p.scope = coalesce((SELECT r."dag_id"::text FROM "public"."dag_run" AS r WHERE false), i.o_scope)::text)
-    );
-END
+    ); END
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('dag_runs', ARRAY[
     'bound 46f5c1a90196', 'count 2744fd706ae3', 'delete 947331f55dfa', 'kept a5f93ca4b8b5', 'members 82e58ac19e82',
-    'newest b553e1c00f79', 'next 2fe714ee9dc8', 'roots 593a4be1bce0', 'scope 48b611d95786', 'undated e93cc492d8ce',
-    'unlisted c6ccad0fb317']);
+    'newest b553e1c00f79', 'next 2fe714ee9dc8', 'roots 593a4be1bce0', 'scope 93cb8b9755c3', 'undated e93cc492d8ce',
+    'unlisted 4fa2dd793366']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

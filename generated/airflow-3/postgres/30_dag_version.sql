@@ -7,8 +7,7 @@ ALTER SCHEMA windrow_airflow_3 OWNER TO CURRENT_ROLE;
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_scope(p_as_of timestamptz, p_retention bigint,
     p_scopes text[]) RETURNS TABLE (scope text, cutoff timestamptz)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $windrow$
-BEGIN
-    RETURN QUERY
+BEGIN RETURN QUERY
     SELECT NULL::text,
         (p_as_of - make_interval(secs => greatest(coalesce(p_retention, windrow_airflow_3.retention_of('dag_version')), 604800) + 86400));
 END
@@ -181,5 +180,5 @@ $windrow$;
 
 SELECT windrow_airflow_3.register_verbs('dag_version', ARRAY[
     'count 1835031aaf05', 'delete 4e2d775de555', 'kept 90e92f93e7f6', 'members e2e6a8cd65a3', 'newest 0225ab3e6b16', 'next 396acfe049dc',
-    'roots 5e72b88fca65', 'scope e33e0b07911e', 'undated 347675aa8ffc']);
+    'roots 5e72b88fca65', 'scope fbea5b311dd1', 'undated 347675aa8ffc']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -9,8 +9,7 @@ ALTER SCHEMA windrow_camunda7_cases OWNER TO CURRENT_ROLE;
 CREATE OR REPLACE FUNCTION windrow_camunda7_cases.case_instances_scope(p_as_of timestamptz, p_retention bigint,
     p_scopes text[]) RETURNS TABLE (scope text, cutoff timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
-BEGIN
-    RETURN QUERY
+BEGIN RETURN QUERY
     SELECT o.scope::text, c.cutoff
     FROM unnest(coalesce(p_scopes, ARRAY(
         -- No row, but the collation of the column, by which the others are compared.
@@ -242,8 +241,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp S
 DECLARE
     v_default timestamp := (p_as_of - make_interval(secs => greatest(coalesce(p_retention,
         windrow_camunda7_cases.retention_of('case_instances')), 86400) + 3600)) AT TIME ZONE 'UTC';
-BEGIN
-    RETURN (
+BEGIN RETURN (
         SELECT count(*)
         FROM "public"."act_hi_caseinst" AS i
         WHERE i."close_time_" < v_default
@@ -251,10 +249,9 @@ BEGIN
           AND i."state_" = 9
           AND NOT EXISTS (SELECT FROM windrow_camunda7_cases.case_instances_scope(p_as_of, NULL, NULL) AS s
               WHERE s.scope = i."case_def_id_")
-    );
-END
+    ); END
 $windrow$;
 SELECT windrow_camunda7_cases.register_verbs('case_instances', ARRAY[
-    'count 9149e326a146', 'delete 79696d81b1ca', 'members aa0ab536ddda', 'next 400655defdf9', 'scope c8398bc38c68',
-    'undated 694e68312935', 'unlisted fe9b3cb0a103']);
+    'count 9149e326a146', 'delete 79696d81b1ca', 'members aa0ab536ddda', 'next 400655defdf9', 'scope 53af74370d42',
+    'undated 694e68312935', 'unlisted a7327a95ac3f']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -11,8 +11,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp A
 DECLARE
     v_default timestamp := (p_as_of - make_interval(secs => greatest(coalesce(p_retention,
         windrow_camunda7_end_time.retention_of('batches')), 86400) + 3600)) AT TIME ZONE 'UTC';
-BEGIN
-    RETURN QUERY
+BEGIN RETURN QUERY
     SELECT o.scope::text, c.cutoff
     FROM unnest(coalesce(p_scopes, ARRAY(
         -- No row, but the collation of the column, by which the others are compared.
@@ -293,5 +292,5 @@ $windrow$;
 
 SELECT windrow_camunda7_end_time.register_verbs('batches', ARRAY[
     'bound bbb208df0025', 'count 0b713f121e69', 'delete 131cc50f5cfe', 'kept 6c505195139d', 'members ec5b417a45cd', 'next 4059d4bbbbb3',
-    'scope cc69f1537c17', 'undated 34d2aef6d01a']);
+    'scope 7bed96fcd606', 'undated 34d2aef6d01a']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

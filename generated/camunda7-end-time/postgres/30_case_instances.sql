@@ -9,8 +9,7 @@ ALTER SCHEMA windrow_camunda7_end_time OWNER TO CURRENT_ROLE;
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_scope(p_as_of timestamptz, p_retention bigint,
     p_scopes text[]) RETURNS TABLE (scope text, cutoff timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
-BEGIN
-    RETURN QUERY
+BEGIN RETURN QUERY
     SELECT o.scope::text, c.cutoff
     FROM unnest(coalesce(p_scopes, ARRAY(
         -- No row, but the collation of the column, by which the others are compared.
@@ -343,8 +342,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp S
 DECLARE
     v_default timestamp := (p_as_of - make_interval(secs => greatest(coalesce(p_retention,
         windrow_camunda7_end_time.retention_of('case_instances')), 86400) + 3600)) AT TIME ZONE 'UTC';
-BEGIN
-    RETURN (
+BEGIN RETURN (
         SELECT count(*)
         FROM "public"."act_hi_caseinst" AS i
         WHERE i."close_time_" < v_default
@@ -352,10 +350,9 @@ BEGIN
           AND i."state_" = 9
           AND NOT EXISTS (SELECT FROM windrow_camunda7_end_time.case_instances_scope(p_as_of, NULL, NULL) AS s
               WHERE s.scope = i."case_def_id_")
-    );
-END
+    ); END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('case_instances', ARRAY[
     'bound df3d94d85894', 'count 9149e326a146', 'delete ffd0b7cfe360', 'kept 458fd1c7fe9c', 'members aa0ab536ddda', 'next 503e5587798e',
-    'scope f2d22dd03b44', 'undated 46da1149a4b5', 'unlisted cec360ddf35c']);
+    'scope aec99c80b129', 'undated 46da1149a4b5', 'unlisted 2ec91f770400']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -8,8 +8,7 @@ ALTER SCHEMA windrow_camunda7_end_time OWNER TO CURRENT_ROLE;
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_scope(p_as_of timestamptz, p_retention bigint,
     p_scopes text[]) RETURNS TABLE (scope text, cutoff timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
-BEGIN
-    RETURN QUERY
+BEGIN RETURN QUERY
     SELECT o.scope::text, c.cutoff
     FROM unnest(coalesce(p_scopes, ARRAY(
         -- No row, but the collation of the column, by which the others are compared.
@@ -232,8 +231,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp S
 DECLARE
     v_default timestamp := (p_as_of - make_interval(secs => greatest(coalesce(p_retention,
         windrow_camunda7_end_time.retention_of('decisions')), 86400) + 3600)) AT TIME ZONE 'UTC';
-BEGIN
-    RETURN (
+BEGIN RETURN (
         SELECT count(*)
         FROM "public"."act_hi_decinst" AS i
         WHERE i."eval_time_" < v_default
@@ -242,10 +240,9 @@ BEGIN
           AND i."case_inst_id_" IS NULL
           AND i."eval_time_" IS NOT NULL
           AND NOT EXISTS (SELECT FROM windrow_camunda7_end_time.decisions_scope(p_as_of, NULL, NULL) AS s WHERE s.scope = i."dec_def_id_")
-    );
-END
+    ); END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('decisions', ARRAY[
     'bound 6ab69e33d3ec', 'count fcb9037ddef4', 'delete 545da1161529', 'kept 1b0bf31864ce', 'members e8f3c89867d2', 'next bd2c452f0203',
-    'scope 37811316d441', 'undated b9eddea7ab0f', 'unlisted 83889d717878']);
+    'scope 6e597190aaf9', 'undated b9eddea7ab0f', 'unlisted b2465b63f130']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -9,8 +9,7 @@ ALTER SCHEMA windrow_camunda7_end_time OWNER TO CURRENT_ROLE;
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_scope(p_as_of timestamptz, p_retention bigint,
     p_scopes text[]) RETURNS TABLE (scope text, cutoff timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
-BEGIN
-    RETURN QUERY
+BEGIN RETURN QUERY
     SELECT o.scope::text, c.cutoff
     FROM unnest(coalesce(p_scopes, ARRAY(
         -- No row, but the collation of the column, by which the others are compared.
@@ -450,8 +449,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp S
 DECLARE
     v_default timestamp := (p_as_of - make_interval(secs => greatest(coalesce(p_retention,
         windrow_camunda7_end_time.retention_of('process_instances')), 86400) + 3600)) AT TIME ZONE 'UTC';
-BEGIN
-    RETURN (
+BEGIN RETURN (
         SELECT count(*)
         FROM "public"."act_hi_procinst" AS i
         WHERE i."end_time_" < v_default
@@ -459,10 +457,9 @@ BEGIN
           AND i."state_" IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')
           AND NOT EXISTS (SELECT FROM windrow_camunda7_end_time.process_instances_scope(p_as_of, NULL, NULL) AS s
               WHERE s.scope = i."proc_def_id_")
-    );
-END
+    ); END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('process_instances', ARRAY[
     'bound 83a0529066b1', 'count d70db8371bae', 'delete bdb544b69e17', 'kept 7ce3a5e4ab58', 'members 0c0107e765ce', 'next 566f1a0b196f',
-    'scope f77e1fa08344', 'undated 426d14e5275a', 'unlisted bd690550104e']);
+    'scope f42f0955769e', 'undated 426d14e5275a', 'unlisted fbc85a942cc6']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -146,7 +146,7 @@ COMMENT 'Grants auditors the tables and views of this database, but for archives
 BEGIN
     DECLARE v_role longtext DEFAULT (SELECT CONCAT('`', REPLACE(s.auditor, '`', '``'), '`') FROM spec AS s);
     DECLARE v_given json DEFAULT (
-        SELECT JSON_ARRAYAGG(CONCAT('GRANT SELECT ON `', DATABASE(), '`.`', REPLACE(t.table_name, '`', '``'), '` TO ', v_role))
+        SELECT JSON_ARRAYAGG(CONCAT('GRANT SELECT ON ', DATABASE(), '.', '`', REPLACE(t.table_name, '`', '``'), '` TO ', v_role))
         FROM information_schema.tables AS t
         WHERE t.table_schema = DATABASE()
           AND t.table_name NOT REGEXP '^(archive|archived|into_archive)_|_taken$'

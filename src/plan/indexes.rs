@@ -1,5 +1,7 @@
 //! The indexes that the statements need.
 
+use std::collections::BTreeSet;
+
 use super::purge::{Keep, Purge};
 use crate::graph::{
     Column, Condition, Epoch, Graph, Link, Newest, Rule, Single, Strategy, TableId, Test, Timed,
@@ -150,6 +152,11 @@ pub(super) fn needs(graph: &Graph, purges: &[Purge]) -> Vec<IndexNeed> {
         index
             .conditions
             .retain(|it| !matches!(it.test, Test::Printed(_)));
+        // A condition and a group may be of one column, which an index can have once.
+        for columns in [&mut index.columns, &mut index.whole_columns] {
+            let mut seen = BTreeSet::new();
+            columns.retain(|it| seen.insert(it.to_lowercase()));
+        }
     }
     indexes.sort_by(|a, b| (a.table, &a.columns).cmp(&(b.table, &b.columns)));
     note_alike(graph, &mut indexes);

@@ -237,6 +237,24 @@ fn each_index_has_a_name_of_its_own() {
 }
 
 #[test]
+fn an_index_has_each_column_once() {
+    let graph = graph_of(
+        "name = \"orders\"\ndatabase = \"shop\"\n[tables]\nrun = { key = \"id bigint\" }\n\
+         [rules.a]\nstrategy = \"keep-last\"\nroot = \"run\"\ncandidates = { kind = [1], state = 1 }\n\
+         keep = { newest = 1, per = [\"kind integer\", \"state integer\"], by = \"at timestamp\" }\n",
+    );
+    for (dialect, made) in [
+        (Dialect::Postgres, "(\"kind\", \"state\", \"at\", \"id\")"),
+        (Dialect::Mysql, "(`state`, `kind`, `at`, `id`)"),
+        (Dialect::Mariadb, "(`state`, `kind`, `at`, `id`)"),
+    ] {
+        let statements = index_statements(&graph, dialect);
+        let all: Vec<&String> = statements.iter().map(|it| &it.sql).collect();
+        assert!(all.len() == 1 && all[0].contains(made), "{all:#?}");
+    }
+}
+
+#[test]
 fn each_table_has_a_variable_of_its_own() {
     for names in [["a", "A", "a_0"], ["a_1", "a", "A"], ["a_b", "c", "d"]] {
         let tables = names.map(|name| format!("\"{name}\" = {{ key = \"id bigint\" }}\n"));

@@ -245,8 +245,8 @@ fn an_index_has_each_column_once() {
     );
     for (dialect, made) in [
         (Dialect::Postgres, "(\"kind\", \"state\", \"at\", \"id\")"),
-        (Dialect::Mysql, "(`state`, `kind`, `at`, `id`)"),
-        (Dialect::Mariadb, "(`state`, `kind`, `at`, `id`)"),
+        (Dialect::Mysql, "(`kind`, `state`, `at`, `id`)"),
+        (Dialect::Mariadb, "(`kind`, `state`, `at`, `id`)"),
     ] {
         let statements = index_statements(&graph, dialect);
         let all: Vec<&String> = statements.iter().map(|it| &it.sql).collect();

@@ -26,6 +26,7 @@ tests! {
         a_run_that_may_delete_few_rows_more_looks_at_whole_batches,
         another_spec_begins_at_the_oldest,
         a_run_that_goes_around_takes_what_came_free_before_its_start,
+        an_instant_that_fails_does_not_make_batches_small_for_ever,
     ],
 }
 
@@ -453,5 +454,77 @@ fn a_run_that_may_delete_few_rows_more_looks_at_whole_batches(dialect: Dialect) 
         assert_eq!(run["rules"][0]["families"], 2, "{rules}: {run}");
         let kept = rows.len() - 12;
         assert_eq!(left(&mut installation, "job").len(), kept, "{rules}");
+    }
+}
+
+/// A slice that fails is halved down to one instant. The batches behind it grow again, and so do those of the next run; families are not
+/// deleted in batches of the size of slices.
+fn an_instant_that_fails_does_not_make_batches_small_for_ever(dialect: Dialect) {
+    const ROWS: usize = 150;
+    let cases = [
+        (1, AGE.to_owned(), "job"),
+        (2, AGE.to_owned(), "job"),
+        (1, removal_time("window"), "job"),
+        (1, removal_time("family"), "part"),
+        (2, removal_time("family"), "part"),
+    ];
+    for (workers, rules, table) in cases {
+        let mut installation = installation(dialect, &spec_of(workers, &rules));
+        for (name, value) in [
+            ("batch_families", 100),
+            ("batch_rows", 100),
+            ("nice", 0),
+            ("scheduled_nice", 1),
+            ("time_budget", 600),
+        ] {
+            // A rule of slices has no batches of families.
+            let _ = set(&mut installation, "jobs", name, value);
+        }
+        installation.execute(match dialect {
+            Dialect::Postgres => {
+                "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$"
+            }
+            Dialect::Mysql | Dialect::Mariadb => "DO 0",
+        });
+        let refuses = match dialect {
+            Dialect::Postgres => "WHEN (OLD.id = 1) EXECUTE FUNCTION refuse()",
+            Dialect::Mysql | Dialect::Mariadb => {
+                "IF OLD.id = 1 THEN SIGNAL SQLSTATE '45000'; END IF"
+            }
+        };
+        installation.execute(&format!(
+            "CREATE TRIGGER refuse BEFORE DELETE ON {table} FOR EACH ROW {refuses}"
+        ));
+        // A part of no job is what slices take behind families.
+        if table == "part" {
+            installation
+                .execute("INSERT INTO part (id, job, at) VALUES (1, 0, '2025-01-01 11:00:00')");
+        }
+        for night in 0..3 {
+            let rows: Vec<String> = (1..=ROWS)
+                .map(|row| {
+                    format!(
+                        "({}, '2025-01-01 12:0{night}:00.{row:06}')",
+                        night * ROWS + row
+                    )
+                })
+                .collect();
+            installation.execute(&format!(
+                "INSERT INTO job (id, at) VALUES {}",
+                rows.join(", ")
+            ));
+            let run = installation
+                .run(json!({"trigger": "SCHEDULED"}))
+                .expect("a run");
+            let told = format!("{workers} workers, night {night}, {rules}: {run}");
+            assert_eq!(run["reason"], "nothing left", "{told}");
+            let rule = &run["rules"][0];
+            assert_eq!(rule["failures"].as_array().map(Vec::len), Some(1), "{told}");
+            let stays = if table == "job" { 1 } else { 0 };
+            assert_eq!(left(&mut installation, "job").len(), stays, "{told}");
+            // One, two, three, … a fifth more each time.
+            let batches = rule["batches"].as_u64().expect("a number");
+            assert!(batches <= 30, "{told}");
+        }
     }
 }

@@ -323,6 +323,7 @@ CREATE TABLE IF NOT EXISTS run_rule (
     batch_families int          NOT NULL,
     halving        boolean      NOT NULL DEFAULT false,
     weigh          bigint       NOT NULL DEFAULT 1,
+    family_size    int,
     cursor_time    varchar(40),
     cursor_key     varchar(700),
     place          longtext,
@@ -342,7 +343,8 @@ CREATE TABLE IF NOT EXISTS run_rule (
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'Progress of a run, written in the transaction that deletes: cursor, counts, present batch size; halving:
         a family that fails is being searched. weigh: of how many of the next families the rows are counted before they
-        go, below 0: those of the next batch were. paced: what pace() measures the last batch by. place: of a rule of single
+        go, below 0: those of the next batch were. family_size: how big the batches of families were, while slices of rows
+        that belong to none follow them. paced: what pace() measures the last batch by. place: of a rule of single
         rows, whose cursor_time is its pass: the row at the cursor, as work_cursor has it. start: where the run before
         left off, and this one began; around: it has come to the end since, and looks at what lies before;
         rule_hash: of what the spec said of the rule then. told: how often tell_runs() of a cluster has written the row.';
@@ -363,6 +365,8 @@ CALL add_column('run_rule', 'rule_hash', 'varchar(64) AFTER around');
 CALL add_column('run_rule', 'told', 'bigint NOT NULL DEFAULT 0 AFTER rest_from');
 --# add column run_rule.weigh
 CALL add_column('run_rule', 'weigh', 'bigint NOT NULL DEFAULT 1 AFTER halving');
+--# add column run_rule.family_size
+CALL add_column('run_rule', 'family_size', 'int AFTER weigh');
 --# create table run_table
 CREATE TABLE IF NOT EXISTS run_table (
     run_id       bigint       NOT NULL,

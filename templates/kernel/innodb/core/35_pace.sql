@@ -1,5 +1,6 @@
 -- next_batch: the size of the next batch, after one of p_size has taken p_took of the p_target milliseconds that it may
--- take. Slowly up, by a fifth, if that much more would still be in time; down at once, in proportion.
+-- take. Slowly up, by a fifth, if that much more would still be in time; down at once, in proportion. A size of 0 is that of the one
+-- instant to which a slice that fails is halved.
 --# create procedure next_batch
 CREATE PROCEDURE next_batch(IN p_size bigint, IN p_took bigint, IN p_target bigint, OUT o_size bigint)
 SQL SECURITY DEFINER
@@ -7,8 +8,8 @@ COMMENT 'The size of the batch after one of p_size that took p_took milliseconds
 BEGIN
     SET o_size = CASE
         WHEN p_took > p_target THEN GREATEST(p_size * p_target DIV p_took, 1)
-        WHEN p_took + p_took DIV 5 <= p_target THEN p_size + (p_size + 4) DIV 5
-        ELSE p_size
+        WHEN p_took + p_took DIV 5 <= p_target THEN GREATEST(p_size + (p_size + 4) DIV 5, 1)
+        ELSE GREATEST(p_size, 1)
     END;
 END;
 
@@ -299,8 +300,8 @@ BEGIN
                 v_rest_from + INTERVAL LEAST(v_took * v_nice DIV 100, v_longest_rest) * 1000 MICROSECOND
             );
         ELSEIF v_target_batch > 0 AND v_paced_at IS NULL THEN
-            -- The first batch: as big as the last one of the run before.
-            SELECT p.batch_families INTO v_next
+            -- The first batch: as big as the last one of the run before; of families, where slices followed them.
+            SELECT GREATEST(COALESCE(p.family_size, p.batch_families), 1) INTO v_next
             FROM run_rule AS p
             WHERE p.run_id = (SELECT MAX(l.run_id) FROM run_rule AS l WHERE l.rule = p_rule AND l.run_id < p_run AND l.paced_at IS NOT NULL)
               AND p.rule = p_rule;

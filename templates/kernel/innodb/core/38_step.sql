@@ -735,6 +735,8 @@ BEGIN
         SET p.cursor_time = NULL,
             p.cursor_key = NULL,
             p.place = NULL,
+            p.batch_families = COALESCE(p.family_size, p.batch_families),
+            p.family_size = NULL,
             p.around = true
         WHERE p.run_id = p_run
           AND p.rule = p_rule;

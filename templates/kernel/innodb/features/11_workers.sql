@@ -204,6 +204,12 @@ BEGIN
             c.alone = false
         WHERE c.run_id = p_run
           AND c.rule = p_rule;
+        UPDATE run_rule AS p
+        SET p.batch_families = p.family_size,
+            p.family_size = NULL
+        WHERE p.run_id = p_run
+          AND p.rule = p_rule
+          AND p.family_size IS NOT NULL;
     END IF;
 END;
 
@@ -275,7 +281,8 @@ BEGIN
             IF v_windows THEN
                 CALL setting_of(p_rule, 'batch_rows', v_batch);
                 UPDATE run_rule AS p
-                SET p.batch_families = v_batch,
+                SET p.family_size = p.batch_families,
+                    p.batch_families = v_batch,
                     p.halving = false,
                     p.cursor_time = IF(
                         v_key IS NULL AND v_time IS NOT NULL AND NOT v_around,

@@ -288,8 +288,8 @@ BEGIN
             IF v_limit IS NULL THEN
                 CALL setting_of(p_rule, 'run_families', v_limit);
             END IF;
-            -- Families, or rows of one table; 0: those of one instant.
-            SET v_take = LEAST(v_present, v_batch);
+            -- Families, or rows of one table; 0: those of one instant, which no size of families is.
+            SET v_take = LEAST(GREATEST(v_present, v_by_family), v_batch);
             IF v_limit <= v_done THEN
                 SET o_state = 'run_families reached';
                 COMMIT;
@@ -343,7 +343,8 @@ BEGIN
                     CALL setting_of(p_rule, 'batch_rows', v_batch);
                     CALL timed_least(p_rule, v_from);
                     UPDATE run_rule AS p
-                    SET p.batch_families = v_batch,
+                    SET p.family_size = p.batch_families,
+                        p.batch_families = v_batch,
                         p.halving = false,
                         p.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_from)),
                         p.cursor_key = NULL,

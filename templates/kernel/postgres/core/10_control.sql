@@ -494,6 +494,7 @@ CREATE TABLE IF NOT EXISTS run_rule (
     ahead_times    text[]      NOT NULL DEFAULT '{}',
     ahead_at       bigint      NOT NULL DEFAULT 0,
     archived       text[],
+    family_size    integer,
     PRIMARY KEY (run_id, rule)
 );
 -- What the table of an earlier version lacks.
@@ -515,6 +516,8 @@ ALTER TABLE run_rule ADD COLUMN IF NOT EXISTS ahead_times text[] NOT NULL DEFAUL
 ALTER TABLE run_rule ADD COLUMN IF NOT EXISTS ahead_at bigint NOT NULL DEFAULT 0;
 --# add column run_rule.archived
 ALTER TABLE run_rule ADD COLUMN IF NOT EXISTS archived text[];
+--# add column run_rule.family_size
+ALTER TABLE run_rule ADD COLUMN IF NOT EXISTS family_size integer;
 --# comment on table run_rule
 COMMENT ON TABLE run_rule IS
     'Progress of a run, written in the transaction that deletes: cursor, counts, current batch size; halving: a failing family is '
@@ -523,7 +526,7 @@ COMMENT ON TABLE run_rule IS
     'has since reached the end, and examines what lies before; rule_hash: of the rule''s spec at that time. ahead: the roots of the '
     'next batches, if one search was made for several, their times, and how many of them were examined; empty when the run ends. '
     'archived: the tables that the run archives by the rule, of which it keeps the rows or the partitions; NULL: a run of an earlier '
-    'version.';
+    'version. family_size: how big the batches of families were, while slices of rows that belong to none follow them.';
 --# create view run_table
 CREATE OR REPLACE VIEW run_table AS
 SELECT

@@ -1,5 +1,6 @@
 -- next_batch: the size of the next batch, after one of p_size has taken p_took of the p_target milliseconds that it may
--- take. Slowly up, by a fifth, if that much more would still be in time; down at once, in proportion.
+-- take. Slowly up, by a fifth, if that much more would still be in time; down at once, in proportion. A size of 0 is that of the one
+-- instant to which a slice that fails is halved.
 --# create function next_batch
 CREATE OR REPLACE FUNCTION next_batch(p_size bigint, p_took bigint, p_target bigint)
 RETURNS bigint
@@ -8,8 +9,8 @@ SET search_path FROM CURRENT
 AS $windrow$
     SELECT CASE
         WHEN p_took > p_target THEN greatest(p_size * p_target / p_took, 1)
-        WHEN p_took + p_took / 5 <= p_target THEN p_size + (p_size + 4) / 5
-        ELSE p_size
+        WHEN p_took + p_took / 5 <= p_target THEN greatest(p_size + (p_size + 4) / 5, 1)
+        ELSE greatest(p_size, 1)
     END;
 $windrow$;
 --# comment on function next_batch
@@ -254,11 +255,14 @@ BEGIN
             END
         );
     ELSIF v_limit.target_batch > 0 AND v_progress.paced_at IS NULL THEN
-        -- The first batch: as big as the last one of the run before.
+        -- The first batch: as big as the last one of the run before; of families, where slices followed them.
         v_progress.batch_families := least(
             v_progress.batch_families,
-            (SELECT r.batch_families FROM run_rule AS r WHERE r.rule = p_rule AND r.run_id < p_run AND r.paced_at IS NOT NULL
-                ORDER BY r.run_id DESC LIMIT 1)
+            (SELECT greatest(coalesce(r.family_size, r.batch_families), 1)
+                FROM run_rule AS r
+                WHERE r.rule = p_rule AND r.run_id < p_run AND r.paced_at IS NOT NULL
+                ORDER BY r.run_id DESC
+                LIMIT 1)
         );
     END IF;
 

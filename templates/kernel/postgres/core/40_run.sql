@@ -638,6 +638,8 @@ BEGIN
         UPDATE run_rule AS r
         SET cursor_time = NULL,
             cursor_key = NULL,
+            batch_families = coalesce(r.family_size, r.batch_families),
+            family_size = NULL,
             around = true
         FROM (SELECT p.around OR p.start_time IS NULL AS is_through FROM run_rule AS p WHERE p.run_id = p_run AND p.rule = p_rule) AS o
         WHERE r.run_id = p_run

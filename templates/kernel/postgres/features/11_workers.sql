@@ -264,6 +264,12 @@ BEGIN
         alone = false
     WHERE c.run_id = p_run
       AND c.rule = p_rule;
+    UPDATE run_rule AS r
+    SET batch_families = r.family_size,
+        family_size = NULL
+    WHERE r.run_id = p_run
+      AND r.rule = p_rule
+      AND r.family_size IS NOT NULL;
     RETURN 'again';
 END
 $windrow$;
@@ -322,7 +328,8 @@ BEGIN
       AND c.rule = p_rule;
     IF v_windows THEN
         UPDATE run_rule AS r
-        SET batch_families = setting_of(p_rule, 'batch_rows'),
+        SET family_size = r.batch_families,
+            batch_families = setting_of(p_rule, 'batch_rows'),
             halving = false,
             cursor_time = coalesce(
                 CASE WHEN v_sweep.start_key IS NULL AND NOT v_sweep.around THEN v_sweep.start_time END, '4714-11-24 00:00:00 BC'

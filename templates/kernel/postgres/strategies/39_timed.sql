@@ -509,7 +509,8 @@ BEGIN
         ELSE v_shared
     END;
     v_most := setting_of(p_rule, CASE WHEN v_by_family THEN 'batch_families' ELSE 'batch_rows' END);
-    v_take := least(v_progress.batch_families, v_most);
+    -- No size of families is 0.
+    v_take := least(greatest(v_progress.batch_families, CASE WHEN v_by_family THEN 1 ELSE 0 END), v_most);
     v_state := take_locks(p_run, p_rule);
     IF v_state IS NOT NULL THEN
         RETURN v_state;
@@ -538,7 +539,8 @@ BEGIN
                 RETURN 'nothing left';
             END IF;
             UPDATE run_rule AS r
-            SET batch_families = setting_of(p_rule, 'batch_rows'),
+            SET family_size = r.batch_families,
+                batch_families = setting_of(p_rule, 'batch_rows'),
                 halving = false,
                 cursor_time = c_first,
                 cursor_key = NULL,

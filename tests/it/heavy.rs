@@ -13,6 +13,7 @@ tests! {
         families_by_removal_time_go_in_batches_that_fit,
         single_rows_go_with_theirs_in_batches_that_fit,
         what_a_run_saw_holds_for_the_next,
+        families_that_stay_do_not_hide_what_those_behind_them_have,
     ],
 }
 
@@ -103,10 +104,15 @@ fn add(installation: &mut Installation, families: &[usize]) {
 
 /// What the batches of a run took.
 fn run(installation: &mut Installation) -> Vec<Batch> {
+    run_that_keeps(installation, 0)
+}
+
+/// The same where so many families of one row stay.
+fn run_that_keeps(installation: &mut Installation, stay: i64) -> Vec<Batch> {
     installation.execute("DELETE FROM noted");
     let run = installation.run(json!({})).expect("a run");
     assert_eq!(run["reason"], "nothing left", "{run}");
-    assert_eq!(installation.number("SELECT count(*) FROM job"), 0);
+    assert_eq!(installation.number("SELECT count(*) FROM job"), stay);
     assert_eq!(installation.number("SELECT count(*) FROM part"), 0);
     let noted = "SELECT concat(families, ' ', found) FROM noted ORDER BY batches";
     let mut before = (0, 0);
@@ -195,4 +201,26 @@ fn what_a_run_saw_holds_for_the_next(dialect: Dialect) {
     // Once they are small again, all go at once.
     add(&mut installation, &[1; 20]);
     assert_eq!(run(&mut installation), [(10, 10), (10, 10)]);
+}
+
+/// A batch of families that all stay has no rows, and says nothing of those behind them.
+fn families_that_stay_do_not_hide_what_those_behind_them_have(dialect: Dialect) {
+    const STAY: usize = 8;
+    for rule in [END_TIME, REMOVAL_TIME, EXPIRY] {
+        let mut installation = installation(dialect, rule);
+        let batch = if rule == EXPIRY {
+            "batch_rows"
+        } else {
+            "batch_families"
+        };
+        installation.set_setting(batch, 4).expect("a setting");
+        add(&mut installation, &[1; STAY]);
+        for key in 1..=STAY {
+            let hold = json!({"rule": "jobs", "key": key.to_string(), "reason": "audit"});
+            installation.set_hold(hold).expect("a hold");
+        }
+        add(&mut installation, &[10; 8]);
+        let batches = run_that_keeps(&mut installation, STAY as i64);
+        assert_eq!(too_heavy(&batches), [], "{rule}: {batches:?}");
+    }
 }

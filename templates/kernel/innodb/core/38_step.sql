@@ -370,6 +370,13 @@ BEGIN
         WHERE p.run_id = p_run
           AND p.rule = p_rule
           AND (p.weigh <> 0 OR v_fits < p.batch_families);
+    ELSE
+        -- Families that all stay say nothing of those behind them: their rows are counted.
+        UPDATE run_rule AS p
+        SET p.weigh = ABS(p.weigh)
+        WHERE p.run_id = p_run
+          AND p.rule = p_rule
+          AND p.weigh < 0;
     END IF;
 END;
 

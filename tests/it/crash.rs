@@ -15,9 +15,11 @@ use windrow::dialect::Dialect;
 use crate::harness::{count, tests};
 use crate::rig::{self, Database, W};
 use crate::support::effort::{first_seed, size};
+use crate::support::graphs::graph_of;
 use crate::support::history::{Client, History, joined, refused};
-use crate::support::installation::violations;
+use crate::support::installation::{Installation, violations};
 use crate::support::patience::{despite_cancels, until};
+use crate::workers::slow_down;
 
 tests! {
     within: [stops::tests],
@@ -30,6 +32,7 @@ tests! {
     every_server: [
         what_the_session_of_a_killed_run_commits_is_told_and_finished,
         a_full_disk_ends_the_run_red_and_the_next_one_works,
+        a_cancel_counts_whatever_the_rule_before_has_met,
     ],
     each_server: [
         a_cancelled_run_leaves_no_half_family_and_no_lock,
@@ -472,4 +475,79 @@ fn a_full_disk_ends_the_run_red_and_the_next_one_works(dialect: Dialect) -> Resu
     ))?;
     ensure!(client.run(&json!({}))?["status"] == "done");
     client.check_whole()
+}
+
+const TWO_RULES: &str = r#"
+name = "cancels"
+
+[tables]
+job  = { key = "id integer" }
+note = { key = "id integer" }
+
+[rules.a_jobs]
+strategy  = "age"
+root      = "job"
+time      = "at"
+retention = { default = "30d" }
+
+[rules.b_notes]
+strategy  = "age"
+root      = "note"
+time      = "at"
+retention = { default = "30d" }
+"#;
+
+/// The rule before may have reached its limit, or met an error: who cancels the next one is told so, and nothing follows.
+fn a_cancel_counts_whatever_the_rule_before_has_met(dialect: Dialect) -> Result<()> {
+    for meets_an_error in [false, true] {
+        let schema = "CREATE TABLE job (id integer PRIMARY KEY, at timestamp NULL);
+             CREATE TABLE note (id integer PRIMARY KEY, at timestamp NULL)";
+        let mut database = Installation::of(dialect, schema, &graph_of(TWO_RULES));
+        database.arm();
+        for id in [1, 2] {
+            for table in ["job", "note"] {
+                database.execute(&format!(
+                    "INSERT INTO {table} (id, at) VALUES ({id}, '2025-01-0{id} 12:00:00')"
+                ));
+            }
+        }
+        for (name, value) in [("batch_rows", 1), ("run_families", 1)] {
+            database.call(
+                "set_setting",
+                json!({"rule": "a_jobs", "name": name, "value": value}),
+            )?;
+        }
+        slow_down(&mut database, "note", 20.0, None);
+        if meets_an_error {
+            database.execute(match dialect {
+                Dialect::Postgres => {
+                    "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no' USING ERRCODE = '42501'; END $$;
+                     CREATE TRIGGER refuse BEFORE DELETE ON job FOR EACH ROW EXECUTE FUNCTION refuse()"
+                }
+                Dialect::Mysql | Dialect::Mariadb => {
+                    "CREATE TRIGGER refuse BEFORE DELETE ON job FOR EACH ROW SIGNAL SQLSTATE '42000'"
+                }
+            });
+        }
+        let (runner, cancel, session) = database.call_aside("run", json!({}));
+        database.until_asleep("the run is at the second rule", &runner, session);
+        cancel()?;
+        let (mut session, answer) = runner.join().expect("no panic");
+        ensure!(answer.is_err(), "{meets_an_error}: {answer:?}");
+        // MySQL runs no handler when a statement is killed.
+        let reap = match dialect {
+            Dialect::Postgres => "SELECT W.reap()",
+            Dialect::Mysql | Dialect::Mariadb => "CALL W.reap()",
+        };
+        despite_cancels(|| session.execute("ROLLBACK"))?;
+        despite_cancels(|| session.execute(&database.named(reap)))?;
+        let status = database.texts("SELECT status FROM W.run");
+        let expected = match dialect {
+            Dialect::Postgres | Dialect::Mariadb if meets_an_error => "failed",
+            _ => "cancelled",
+        };
+        ensure!(status == [expected], "{meets_an_error}: {status:?}");
+        ensure!(database.number("SELECT count(*) FROM note") == 2);
+    }
+    Ok(())
 }

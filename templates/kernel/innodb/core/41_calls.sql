@@ -105,6 +105,7 @@ BEGIN
             SET v_reason = CASE
                 WHEN v_reason IS NULL OR v_state LIKE 'error %' THEN v_state
                 WHEN v_reason LIKE 'error %' THEN v_reason
+                WHEN v_state = 'cancelled' THEN v_state
                 WHEN v_reason = 'nothing left' OR v_reason LIKE 'rule %' AND v_state <> 'nothing left' THEN v_state
                 ELSE v_reason
             END;
@@ -141,7 +142,7 @@ BEGIN
         END IF;
         CALL run_document(v_run, v_result);
         COMMIT;
-        IF v_reason <> 'cancelled' AND v_last IS NOT NULL THEN
+        IF v_state <> 'cancelled' AND v_last IS NOT NULL THEN
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
             -- What a look has executed is executed again.
@@ -157,7 +158,8 @@ BEGIN
     END IF;
     CALL unsettle(v_before);
     SET v_before = NULL;
-    IF v_reason = 'cancelled' THEN
+    -- Whatever a rule before met, who cancelled it is told.
+    IF v_state = 'cancelled' THEN
         SET v_run = NULL;
         SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'the run was cancelled; what it committed is kept';
     END IF;

@@ -283,7 +283,8 @@ pub const REFUSALS: [Outcome; 18] = [
     ),
     outcome(
         "run %s is in progress",
-        "A run is already in progress; its session and start time follow.",
+        "A run is already in progress; its session and start time follow. With several workers also: the sweep of the others began \
+         longer ago than a run may take, and nobody joins it any more.",
         "Nothing, or `windrow pause` to end it after its batch.",
     ),
     outcome(

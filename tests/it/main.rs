@@ -220,6 +220,7 @@ harness::tests! {
         windows::tests,
         work_tables::tests,
         workers::kinds::tests,
+        workers::sweeps::tests,
         workers::tests,
         worlds::tests,
         years::tests,

@@ -1,6 +1,7 @@
 //! Several workers at once: they share out what one would do, and nothing is done twice, left or half done.
 
 pub(crate) mod kinds;
+pub(crate) mod sweeps;
 
 use std::collections::BTreeSet;
 

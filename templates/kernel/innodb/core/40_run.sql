@@ -320,6 +320,17 @@ BEGIN
         LIMIT 1;
     END IF;
     IF o_refused IS NULL THEN
+        CALL option_of(p_options, 'time_budget', v_text);
+        CALL seconds(v_text, v_budget);
+        IF v_budget IS NULL THEN
+            CALL first_rule(v_first);
+            CALL setting_of(v_first, 'time_budget', v_budget);
+        END IF;
+        IF v_workers > 1 THEN
+            CALL sweep_refuses(v_budget, o_refused);
+        END IF;
+    END IF;
+    IF o_refused IS NULL THEN
         IF COALESCE(GET_LOCK(v_lock, 0), 0) = 0 THEN
             SET v_pid = IS_USED_LOCK(v_lock);
             SELECT CONCAT('run ', r.run_id, ' is in progress (pid ', r.backend_pid, ', since ', DATE_FORMAT(r.started_at, '%Y-%m-%dT%TZ'),
@@ -345,12 +356,6 @@ BEGIN
     END IF;
     IF o_refused IS NULL THEN
         CALL option_of(p_options, 'rule', v_rule);
-        CALL option_of(p_options, 'time_budget', v_text);
-        CALL seconds(v_text, v_budget);
-        IF v_budget IS NULL THEN
-            CALL first_rule(v_first);
-            CALL setting_of(v_first, 'time_budget', v_budget);
-        END IF;
         INSERT INTO run (`trigger`, dry_run, options, as_of, deadline, backend_pid, node, started_by)
         VALUES (COALESCE(v_trigger, 'MANUAL'), v_dry_run, p_options, v_as_of, UTC_TIMESTAMP(6) + INTERVAL v_budget SECOND,
             CONNECTION_ID(), v_node, USER());

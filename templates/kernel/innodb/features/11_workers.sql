@@ -72,6 +72,29 @@ BEGIN
       )) = r.backend_pid;
 END;
 
+-- sweep_refuses: workers whose runs overlap would keep a sweep alive for ever. Its cutoff stands still, and rules that it is through
+-- with are not visited again: a run joins no sweep that began longer ago than a run may take.
+--# create procedure sweep_refuses
+CREATE PROCEDURE sweep_refuses(IN p_budget bigint, OUT o_refused longtext)
+SQL SECURITY DEFINER
+COMMENT 'Why a run with a time budget of p_budget seconds may not join the sweep under way: it is too old; NULL: it may, or there is
+    none.'
+BEGIN
+    SET o_refused = NULL;
+    SELECT CONCAT(
+        'run ', r.run_id, ' is in progress (pid ', r.backend_pid, ', since ', DATE_FORMAT(r.started_at, '%Y-%m-%dT%TZ'),
+        '), and the sweep of run ', o.sweep_id, ', which it is part of, is older than the time budget: a new one begins when that run has '
+        'ended'
+    )
+    INTO o_refused
+    FROM run_sweep AS o
+    JOIN run AS r ON r.run_id = o.run_id AND r.status = 'running'
+    JOIN run AS f ON f.run_id = o.sweep_id
+    WHERE UTC_TIMESTAMP(6) >= GREATEST(f.deadline, f.started_at + INTERVAL p_budget SECOND)
+    ORDER BY o.run_id
+    LIMIT 1;
+END;
+
 -- sweep_join: a run becomes part of the sweep in progress, or begins a new one.
 --# create procedure sweep_join
 CREATE PROCEDURE sweep_join(IN p_run bigint, IN p_worker int)

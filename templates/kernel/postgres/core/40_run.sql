@@ -50,6 +50,7 @@ DECLARE
     v_spec    spec%ROWTYPE;
     v_as_of   timestamptz;
     v_dry_run boolean;
+    v_budget  bigint;
     -- Read before it is judged: what comes meanwhile, or later, is a change that the first batch sees.
     v_catalog jsonb := catalog_now();
     -- What may differ between the workers of a sweep.
@@ -110,6 +111,10 @@ BEGIN
       )
     ORDER BY r.run_id
     LIMIT 1;
+    v_budget := coalesce(seconds(p_options ->> 'time_budget'), setting_of(first_rule(), 'time_budget'));
+    IF o_refused IS NULL AND v_spec.workers > 1 THEN
+        o_refused := sweep_refuses(v_budget);
+    END IF;
     IF o_refused IS NOT NULL THEN
         RETURN;
     END IF;
@@ -127,7 +132,7 @@ BEGIN
         v_dry_run,
         p_options,
         v_as_of,
-        clock_timestamp() + make_interval(secs => coalesce(seconds(p_options ->> 'time_budget'), setting_of(first_rule(), 'time_budget')))
+        clock_timestamp() + make_interval(secs => v_budget)
     )
     RETURNING run_id INTO o_run;
     PERFORM run_open(o_run, p_options ->> 'rule', v_catalog);

@@ -135,6 +135,35 @@ $windrow$;
 COMMENT ON FUNCTION has_windows(text) IS
     'Whether windows of rows whose root is gone follow the families of p_rule.';
 
+-- sweep_refuses: workers whose runs overlap would keep a sweep alive for ever. Its cutoff stands still, and rules that it is through
+-- with are not visited again: a run joins no sweep that began longer ago than a run may take.
+--# create function sweep_refuses
+CREATE OR REPLACE FUNCTION sweep_refuses(p_budget bigint)
+RETURNS text
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET timezone = 'UTC'
+AS $windrow$
+BEGIN
+    RETURN (
+        SELECT format(
+            'run %s is in progress (pid %s, since %s), and the sweep of run %s, which it is part of, is older than the time budget: a new '
+            'one begins when that run has ended',
+            r.run_id, r.backend_pid, to_char(r.started_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), o.sweep_id
+        )
+        FROM run_sweep AS o
+        JOIN run AS r ON r.run_id = o.run_id AND r.status = 'running'
+        JOIN run AS f ON f.run_id = o.sweep_id
+        WHERE clock_timestamp() >= greatest(f.deadline, f.started_at + make_interval(secs => p_budget))
+        ORDER BY o.run_id
+        LIMIT 1
+    );
+END
+$windrow$;
+--# comment on function sweep_refuses
+COMMENT ON FUNCTION sweep_refuses(bigint) IS
+    'Why a run with a time budget of p_budget seconds may not join the sweep under way: it is too old; NULL: it may, or there is none.';
+
 -- sweep_join: a run becomes part of the sweep in progress, or begins a new one.
 --# create function sweep_join
 CREATE OR REPLACE FUNCTION sweep_join(p_run bigint, p_worker integer)

@@ -1,4 +1,4 @@
-//! How long a sweep lives.
+//! How long a sweep lives, and what the ledger of many sweeps costs.
 
 use serde_json::json;
 use windrow::dialect::Dialect;
@@ -6,9 +6,13 @@ use windrow::graph::Shared;
 
 use super::{Gate, graph, left};
 use crate::harness::tests;
+use crate::support::installation::{Installation, numbers};
 use crate::windows::due_families;
 
 tests! {
+    on_postgres: [
+        a_long_ledger_is_not_read_from_end_to_end,
+    ],
     every_server: [
         a_sweep_that_is_old_takes_in_nobody,
     ],
@@ -59,4 +63,54 @@ fn a_sweep_that_is_old_takes_in_nobody(dialect: Dialect) {
     assert_eq!(next["rules"][0]["families"], 1, "{next}");
     assert_eq!(database.texts(SWEEPS), ["1", "1", "1", "1", "5"]);
     assert_eq!(left(&mut database), 15);
+}
+
+/// Writes so many sweeps to the ledger, each of a scheduled run of every worker.
+fn add_sweeps(database: &mut Installation, sweeps: i64, workers: i64, ends: &str) {
+    let (now, pid) = match database.dialect {
+        Dialect::Postgres => ("clock_timestamp()", "0"),
+        Dialect::Mysql | Dialect::Mariadb => ("UTC_TIMESTAMP(6)", "0"),
+    };
+    let trigger = match database.dialect {
+        Dialect::Postgres => "trigger",
+        Dialect::Mysql | Dialect::Mariadb => "`trigger`",
+    };
+    let many = numbers(database.dialect, sweeps * workers);
+    database.execute(&format!(
+        "INSERT INTO W.run ({trigger}, dry_run, options, as_of, deadline, status, reason, backend_pid, started_at, finished_at)
+         SELECT 'SCHEDULED', false, '{{}}', {now}, {now}, {ends}, {pid}, {now}, {now} FROM {many}"
+    ));
+    database.execute(&format!(
+        "INSERT INTO W.run_sweep (run_id, sweep_id, worker)
+         SELECT run_id, run_id - (run_id - 1) % {workers}, 1 + (run_id - 1) % {workers} FROM W.run"
+    ));
+}
+
+/// The ledger keeps its runs for a year, and workers look into it before each batch.
+fn a_long_ledger_is_not_read_from_end_to_end() {
+    let mut database = Installation::armed(Dialect::Postgres, &graph(Shared::Closed));
+    add_sweeps(&mut database, 10_000, 3, "'done', 'nothing left'");
+    database.execute("ANALYZE W.run; ANALYZE W.run_sweep");
+    // What was read so far in this session.
+    let sum = "SELECT coalesce(sum(seq_tup_read), 0)::bigint FROM pg_stat_xact_user_tables WHERE relname IN ('run', 'run_sweep')";
+    let mut before = database.number(sum);
+    let mut read = Vec::new();
+    for looks in [
+        "SELECT W.at_others(30000, NULL, false)",
+        "SELECT W.is_last(30000, 'workflow_instances')",
+        "SELECT W.sweep_end(30000)",
+        "SELECT W.reap()",
+        "SELECT failed_runs, idle_until::text FROM W.scheduling",
+        "SELECT * FROM W.run_begin('{\"worker\": 2}')",
+    ] {
+        database.execute("BEGIN");
+        database.rows(looks);
+        let rows = database.number(sum);
+        database.execute("ROLLBACK");
+        if rows > before + 1_000 {
+            read.push(format!("{looks}: {} rows", rows - before));
+        }
+        before = rows;
+    }
+    assert_eq!(read, [""; 0]);
 }

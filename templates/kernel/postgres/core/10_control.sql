@@ -458,6 +458,9 @@ ALTER TABLE run
 ALTER TABLE run
     DROP CONSTRAINT IF EXISTS run_status_check,
     ADD CONSTRAINT run_status_check CHECK (status IN ('running', 'done', 'stopped', 'failed', 'cancelled', 'crashed'));
+-- The ledger keeps its runs for a year, and each start looks for those that say running.
+--# create index run_in_progress
+CREATE INDEX IF NOT EXISTS run_in_progress ON run (run_id) WHERE status = 'running';
 --# comment on table run
 COMMENT ON TABLE run IS
     'One row per run. as_of is the instant from which all cutoffs of the run are counted. crashed: its session ended without closing '
@@ -579,6 +582,8 @@ CREATE TABLE IF NOT EXISTS run_sweep (
     worker   integer NOT NULL,
     at_rule  text
 );
+--# create index run_sweep_of
+CREATE INDEX IF NOT EXISTS run_sweep_of ON run_sweep (sweep_id);
 --# comment on table run_sweep
 COMMENT ON TABLE run_sweep IS
     'The worker of each run, its sweep (the run that began it), and the rule that it works on.';

@@ -1,12 +1,17 @@
-//! How long a sweep lives, and what the ledger of many sweeps costs.
+//! How long a sweep lives, what a worker that waits costs, and what the ledger of many sweeps costs.
+
+use std::thread;
+use std::time::Duration;
 
 use serde_json::json;
 use windrow::dialect::Dialect;
 use windrow::graph::Shared;
 
-use super::{Gate, graph, left};
+use super::{Gate, LOG_JOBS_AND_MAILS, graph, left};
 use crate::harness::tests;
+use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, numbers};
+use crate::support::patience::until;
 use crate::windows::due_families;
 
 tests! {
@@ -15,6 +20,7 @@ tests! {
     ],
     every_server: [
         a_sweep_that_is_old_takes_in_nobody,
+        a_worker_that_waits_writes_little,
     ],
 }
 
@@ -63,6 +69,67 @@ fn a_sweep_that_is_old_takes_in_nobody(dialect: Dialect) {
     assert_eq!(next["rules"][0]["families"], 1, "{next}");
     assert_eq!(database.texts(SWEEPS), ["1", "1", "1", "1", "5"]);
     assert_eq!(left(&mut database), 15);
+}
+
+fn a_worker_that_waits_writes_little(dialect: Dialect) {
+    let time = match dialect {
+        Dialect::Postgres => "timestamp",
+        Dialect::Mysql | Dialect::Mariadb => "datetime(6)",
+    };
+    let schema = format!(
+        "CREATE TABLE log (id integer PRIMARY KEY, written {time});
+         CREATE TABLE line (id integer PRIMARY KEY, log integer, written {time});
+         CREATE TABLE job (id integer PRIMARY KEY, state integer, ended {time});
+         CREATE TABLE mail (id integer PRIMARY KEY, written {time});
+         CREATE TABLE noted (what varchar(20))"
+    );
+    let mut database = Installation::of(dialect, &schema, &graph_of(LOG_JOBS_AND_MAILS));
+    database.arm();
+    database.execute("INSERT INTO log (id, written) VALUES (1, '2025-01-01 12:00:00')");
+    let home = match dialect {
+        Dialect::Postgres => "public".to_owned(),
+        Dialect::Mysql | Dialect::Mariadb => database.texts("SELECT DATABASE()").remove(0),
+    };
+    for table in ["run", "run_rule", "run_sweep"] {
+        let noted = format!("INSERT INTO {home}.noted (what) VALUES ('{table}')");
+        if dialect == Dialect::Postgres {
+            database.execute(&format!(
+                "CREATE FUNCTION note_{table}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS
+                 $$BEGIN {noted}; RETURN NULL; END$$;
+                 CREATE TRIGGER note AFTER UPDATE ON W.{table} FOR EACH ROW EXECUTE FUNCTION note_{table}()"
+            ));
+        } else {
+            database.execute(&format!(
+                "CREATE TRIGGER W.note_{table} AFTER UPDATE ON W.{table} FOR EACH ROW {noted}"
+            ));
+        }
+    }
+    // Its rests would be the longest there are.
+    for rule in ["a_log", "b_jobs", "c_mails"] {
+        let short = json!({"rule": rule, "name": "scheduled_nice", "value": 1});
+        database.call("set_setting", short).expect("a limit");
+    }
+    let mut gate = Gate::new(&mut database, &["log"], &[1]);
+    let scheduled = |worker: i64| json!({"worker": worker, "trigger": "SCHEDULED"});
+    let (first, _, session) = database.call_aside("run", scheduled(1));
+    database.until_asleep("worker 1 is at the log", &first, session);
+    let (second, _, _) = database.call_aside("run", scheduled(2));
+    until("worker 2 waits", || {
+        let waits = "SELECT COUNT(*) FROM W.run WHERE waiting_for LIKE 'worker 1%'";
+        Ok(database.number(waits) == 1)
+    })
+    .expect("it waits");
+    thread::sleep(Duration::from_secs(2));
+    let noted = "SELECT concat(what, ' ', count(*)) FROM noted GROUP BY what ORDER BY what";
+    let before = database.texts(noted);
+    thread::sleep(Duration::from_secs(4));
+    let after = database.texts(noted);
+    gate.open(&[1]);
+    for runner in [first, second] {
+        let run = runner.join().expect("no panic").1.expect("a run");
+        assert_eq!(run["status"], "done", "{run}");
+    }
+    assert_eq!(before, after, "in four seconds");
 }
 
 /// Writes so many sweeps to the ledger, each of a scheduled run of every worker.

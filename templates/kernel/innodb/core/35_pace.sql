@@ -176,6 +176,7 @@ BEGIN
     DECLARE v_paused        boolean;
     DECLARE v_deadline      datetime(6);
     DECLARE v_waiting_for   longtext;
+    DECLARE v_since         datetime(6);
     DECLARE v_alive_at      datetime(6);
     DECLARE v_rows          bigint;
     DECLARE v_batches       bigint;
@@ -214,8 +215,8 @@ BEGIN
     pace: BEGIN
         SELECT
             r.status = 'running' AND r.backend_pid = CONNECTION_ID(), r.deadline, r.waiting_for, c.paused, r.alive_at, s.workers,
-            r.`trigger` = 'SCHEDULED'
-        INTO v_own, v_deadline, v_waiting_for, v_paused, v_alive_at, v_workers, v_scheduled
+            r.`trigger` = 'SCHEDULED', r.waiting_since
+        INTO v_own, v_deadline, v_waiting_for, v_paused, v_alive_at, v_workers, v_scheduled, v_since
         FROM run AS r
         CROSS JOIN control AS c
         CROSS JOIN spec AS s
@@ -237,6 +238,20 @@ BEGIN
                 CALL sweep_enter(p_run, p_rule, v_other, v_over);
                 IF v_over THEN
                     SET o_state = 'nothing left';
+                    LEAVE pace;
+                END IF;
+                -- For whom it waits is in its row already: as long as it goes on, nothing is written or locked.
+                IF v_other = v_waiting_for THEN
+                    SET o_rest = LEAST(
+                        IF(v_since > v_now - INTERVAL 1 SECOND, 0.1, 1), TIMESTAMPDIFF(MICROSECOND, v_now, v_deadline) / 1000000
+                    );
+                    CALL window_state(p_run, v_end);
+                    IF v_end IS NULL THEN
+                        CALL rule_paused(p_rule, v_end);
+                    END IF;
+                    IF o_rest <= 0 OR v_paused OR v_end IS NOT NULL THEN
+                        SET o_rest = 0;
+                    END IF;
                     LEAVE pace;
                 END IF;
             END IF;

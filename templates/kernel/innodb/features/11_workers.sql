@@ -192,16 +192,36 @@ CREATE PROCEDURE sweep_enter(IN p_run bigint, IN p_rule varchar(64), OUT o_wait 
 SQL SECURITY DEFINER
 COMMENT 'Run p_run goes to p_rule; o_wait: whom it waits for first; o_over: the sweep is through with the rule.'
 BEGIN
-    -- Whoever has the row has it for no longer than a look for roots takes.
-    SET SESSION innodb_lock_wait_timeout = 600;
-    SELECT s.ended_by IS NOT NULL INTO o_over FROM sweep AS s WHERE s.rule = p_rule FOR UPDATE;
-    CALL at_others(p_run, p_rule, true, o_wait);
-    IF o_wait IS NULL AND NOT (SELECT k.divided FROM rule AS k WHERE k.rule = p_rule) THEN
-        CALL at_others(p_run, p_rule, false, o_wait);
-    END IF;
-    UPDATE run_sweep AS s
-    SET s.at_rule = IF(o_wait IS NULL AND NOT o_over, p_rule, NULL)
-    WHERE s.run_id = p_run;
+    DECLARE v_divided boolean;
+    -- Whether it may find without a lock that it goes on waiting.
+    DECLARE v_waits   boolean;
+    SELECT s.ended_by IS NOT NULL, s.ended_by IS NULL AND w.at_rule IS NULL, k.divided
+    INTO o_over, v_waits, v_divided
+    FROM sweep AS s
+    JOIN rule AS k ON k.rule = s.rule
+    JOIN run_sweep AS w ON w.run_id = p_run
+    WHERE s.rule = p_rule;
+    enter: LOOP
+        IF NOT v_waits THEN
+            -- Whoever has the row has it for no longer than a look for roots takes.
+            SET SESSION innodb_lock_wait_timeout = 600;
+            SELECT s.ended_by IS NOT NULL INTO o_over FROM sweep AS s WHERE s.rule = p_rule FOR UPDATE;
+        END IF;
+        CALL at_others(p_run, p_rule, true, o_wait);
+        IF o_wait IS NULL AND NOT v_divided THEN
+            CALL at_others(p_run, p_rule, false, o_wait);
+        END IF;
+        IF NOT v_waits THEN
+            UPDATE run_sweep AS s
+            SET s.at_rule = IF(o_wait IS NULL AND NOT o_over, p_rule, NULL)
+            WHERE s.run_id = p_run
+              AND NOT s.at_rule <=> IF(o_wait IS NULL AND NOT o_over, p_rule, NULL);
+            LEAVE enter;
+        ELSEIF o_wait IS NOT NULL THEN
+            LEAVE enter;
+        END IF;
+        SET v_waits = false;
+    END LOOP enter;
 END;
 
 -- sweep_around: the claims have come to the end. What lies before the place where the sweep began comes next.

@@ -160,6 +160,23 @@ $windrow$;
 COMMENT ON FUNCTION throttled(text) IS
     'What a batch of p_rule would wait for now, by its settings; NULL: nothing.';
 
+-- is_over: whether a run that rests does not go on with a rule, as its next step will find and report.
+--# create function is_over
+CREATE OR REPLACE FUNCTION is_over(p_run run, p_rule text, p_now timestamptz)
+RETURNS boolean
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    RETURN (SELECT c.paused FROM control AS c)
+        OR rule_paused(p_rule) IS NOT NULL
+        OR (p_run.trigger = 'SCHEDULED' AND NOT in_window(p_now));
+END
+$windrow$;
+--# comment on function is_over
+COMMENT ON FUNCTION is_over(run, text, timestamptz) IS
+    'Whether something is paused, or the window of a scheduled run is closed, so that it makes no further batch of p_rule.';
+
 -- pace: called before every batch. How long the run rests first, in seconds: 0, or up to 1, after which it checks again, so
 -- that a pause, the end of a window and the deadline are obeyed at once. run() rests outside of the transactions that
 -- delete. Meanwhile its row shows what the run waits for.
@@ -205,6 +222,15 @@ BEGIN
                 o_state := CASE WHEN v_over THEN 'nothing left' ELSE 'again' END;
                 RETURN;
             END IF;
+        END IF;
+    END IF;
+    -- For whom it waits is in its row already: as long as it goes on, nothing is written or locked.
+    IF v_other = v_run.waiting_for THEN
+        o_rest := least(
+            CASE WHEN v_run.waiting_since > v_now - interval '1 s' THEN 0.1 ELSE 1 END, extract(epoch FROM v_run.deadline - v_now)
+        );
+        IF o_rest > 0 AND NOT is_over(v_run, p_rule, v_now) THEN
+            RETURN;
         END IF;
     END IF;
     SELECT * INTO STRICT v_progress FROM run_rule AS r WHERE r.run_id = p_run AND r.rule = p_rule FOR UPDATE;
@@ -279,12 +305,7 @@ BEGIN
     IF v_reason IS NOT NULL THEN
         o_rest := least(o_rest, 1, extract(epoch FROM v_run.deadline - v_now));
     END IF;
-    IF v_reason IS NOT NULL AND (
-        o_rest <= 0
-        OR (SELECT c.paused FROM control AS c)
-        OR rule_paused(p_rule) IS NOT NULL
-        OR (v_run.trigger = 'SCHEDULED' AND NOT in_window(v_now))
-    ) THEN
+    IF v_reason IS NOT NULL AND (o_rest <= 0 OR is_over(v_run, p_rule, v_now)) THEN
         -- The run or the rule ends here, as the next step finds and reports; what it waited for is kept in its row.
         o_rest := 0;
         RETURN;

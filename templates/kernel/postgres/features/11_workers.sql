@@ -253,15 +253,35 @@ LANGUAGE plpgsql SECURITY DEFINER
 SET lock_timeout = 0
 SET search_path FROM CURRENT
 AS $windrow$
+DECLARE
+    v_waits   boolean;  -- whether it may find without a lock that it goes on waiting
+    v_divided boolean := (SELECT r.divided FROM rule AS r WHERE r.rule = p_rule);
+    v_at      text;
 BEGIN
-    SELECT s.ended_by IS NOT NULL INTO STRICT o_over FROM sweep AS s WHERE s.rule = p_rule FOR UPDATE;
-    o_wait := at_others(p_run, p_rule, true);
-    IF NOT (SELECT r.divided FROM rule AS r WHERE r.rule = p_rule) THEN
-        o_wait := coalesce(o_wait, at_others(p_run, p_rule, false));
-    END IF;
+    SELECT s.ended_by IS NOT NULL, s.ended_by IS NULL AND w.at_rule IS NULL
+    INTO STRICT o_over, v_waits
+    FROM sweep AS s
+    JOIN run_sweep AS w ON w.run_id = p_run
+    WHERE s.rule = p_rule;
+    LOOP
+        IF NOT v_waits THEN
+            SELECT s.ended_by IS NOT NULL INTO STRICT o_over FROM sweep AS s WHERE s.rule = p_rule FOR UPDATE;
+        END IF;
+        o_wait := at_others(p_run, p_rule, true);
+        IF NOT v_divided THEN
+            o_wait := coalesce(o_wait, at_others(p_run, p_rule, false));
+        END IF;
+        IF v_waits AND o_wait IS NOT NULL THEN
+            RETURN;
+        END IF;
+        EXIT WHEN NOT v_waits;
+        v_waits := false;
+    END LOOP;
+    v_at := CASE WHEN o_wait IS NULL AND NOT o_over THEN p_rule END;
     UPDATE run_sweep AS s
-    SET at_rule = CASE WHEN o_wait IS NULL AND NOT o_over THEN p_rule END
-    WHERE s.run_id = p_run;
+    SET at_rule = v_at
+    WHERE s.run_id = p_run
+      AND s.at_rule IS DISTINCT FROM v_at;
 END
 $windrow$;
 --# comment on function sweep_enter

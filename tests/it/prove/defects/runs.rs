@@ -237,10 +237,7 @@ pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "two-at-a-rule",
         what: "a worker does not wait where the rows of a rule are not divided",
-        postgres: &[edit(
-            "IF NOT (SELECT r.divided FROM",
-            "IF false AND (SELECT r.divided FROM",
-        )],
+        postgres: &[edit("IF NOT v_divided THEN", "IF false THEN")],
         mysql: &[edit("IF o_wait IS NULL AND", "IF false AND")],
         noticed_by: &["workers::SERVER::a_worker_waits_for_the_rule_before"],
     },

@@ -1,15 +1,15 @@
-//! How long a sweep lives, what a worker that waits costs, and what the ledger of many sweeps costs.
+//! How long a sweep lives, what a worker that waits costs, and what the ledger of many sweeps costs and says.
 
 use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
 use windrow::dialect::Dialect;
-use windrow::graph::Shared;
+use windrow::graph::{Graph, Shared};
 
 use super::{Gate, LOG_JOBS_AND_MAILS, graph, left};
 use crate::harness::tests;
-use crate::support::graphs::graph_of;
+use crate::support::graphs::{dolphinscheduler, graph_of};
 use crate::support::installation::{Installation, numbers};
 use crate::support::patience::until;
 use crate::windows::due_families;
@@ -21,6 +21,7 @@ tests! {
     every_server: [
         a_sweep_that_is_old_takes_in_nobody,
         a_worker_that_waits_writes_little,
+        sweeps_of_many_workers_count_in_a_row,
     ],
 }
 
@@ -151,6 +152,32 @@ fn add_sweeps(database: &mut Installation, sweeps: i64, workers: i64, ends: &str
         "INSERT INTO W.run_sweep (run_id, sweep_id, worker)
          SELECT run_id, run_id - (run_id - 1) % {workers}, 1 + (run_id - 1) % {workers} FROM W.run"
     ));
+}
+
+fn sweeps_of_many_workers_count_in_a_row(dialect: Dialect) {
+    const WORKERS: i64 = 8;
+    let graph = Graph {
+        workers: WORKERS,
+        ..dolphinscheduler(Shared::Closed)
+    };
+    let mut database = Installation::armed(dialect, &graph);
+    database.set_setting("suspend_after", 100).expect("a limit");
+    database
+        .set_setting("back_off_max", 604_800)
+        .expect("a limit");
+    add_sweeps(&mut database, 100, WORKERS, "'crashed', NULL");
+    let failed = "SELECT failed_runs FROM W.scheduling WHERE suspended";
+    assert_eq!(database.texts(failed), ["100"]);
+    database.execute("UPDATE W.run SET status = 'done', reason = 'nothing left'");
+    let idle = match dialect {
+        Dialect::Postgres => {
+            "SELECT extract(day FROM idle_until - clock_timestamp())::bigint FROM W.scheduling WHERE empty_runs = 100"
+        }
+        Dialect::Mysql | Dialect::Mariadb => {
+            "SELECT TIMESTAMPDIFF(DAY, UTC_TIMESTAMP(6), idle_until) FROM W.scheduling WHERE empty_runs = 100"
+        }
+    };
+    assert_eq!(database.texts(idle), ["6"]);
 }
 
 /// The ledger keeps its runs for a year, and workers look into it before each batch.

@@ -49,7 +49,8 @@ WITH latest AS (
       AND NOT r.dry_run
       AND r.status NOT IN ('running', 'cancelled')
     ORDER BY r.run_id DESC
-    LIMIT 101
+    -- One sweep more than may count in a row.
+    LIMIT (SELECT 101 * s.workers FROM spec AS s)
 ),
 failures AS (
     SELECT count(DISTINCT l.sweep_id) AS runs, max(l.run_id) AS last_run

@@ -41,6 +41,54 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["heavy::SERVER::families_by_removal_time_go_in_batches_that_fit"],
     },
     Defect {
+        name: "uncounted-behind-those-that-stay",
+        what: "behind a batch of families that all stay, the rows of the next ones are not counted",
+        postgres: &[],
+        mysql: &[edit(
+            "SET p.weigh = ABS(p.weigh)\n",
+            "SET p.weigh = p.weigh\n",
+        )],
+        noticed_by: &["heavy::SERVER::families_that_stay_do_not_hide_what_those_behind_them_have"],
+    },
+    Defect {
+        name: "a-fifth-of-nothing",
+        what: "behind an instant that failed, batches do not grow again",
+        postgres: &[edit(
+            "greatest(p_size + (p_size + 4) / 5, 1)",
+            "p_size + (p_size + 4) / 5",
+        )],
+        mysql: &[edit(
+            "GREATEST(p_size + (p_size + 4) DIV 5, 1)",
+            "p_size + (p_size + 4) DIV 5",
+        )],
+        noticed_by: &[
+            "forward::SERVER::an_instant_that_fails_does_not_make_batches_small_for_ever",
+        ],
+    },
+    Defect {
+        name: "sweep-without-an-end",
+        what: "workers join a sweep however old it is",
+        postgres: &[edit(
+            "WHERE clock_timestamp() >= greatest(f.deadline",
+            "WHERE false AND clock_timestamp() >= greatest(f.deadline",
+        )],
+        mysql: &[edit(
+            "WHERE UTC_TIMESTAMP(6) >= GREATEST(f.deadline",
+            "WHERE 1 = 0 AND UTC_TIMESTAMP(6) >= GREATEST(f.deadline",
+        )],
+        noticed_by: &["workers::sweeps::SERVER::a_sweep_that_is_old_takes_in_nobody"],
+    },
+    Defect {
+        name: "few-sweeps-in-a-row",
+        what: "of many workers, no more than a dozen sweeps that failed are counted",
+        postgres: &[edit(
+            "LIMIT (SELECT 101 * s.workers FROM spec AS s)",
+            "LIMIT 101",
+        )],
+        mysql: &[edit("n.place <= 101 * s.workers", "n.place <= 101")],
+        noticed_by: &["workers::sweeps::SERVER::sweeps_of_many_workers_count_in_a_row"],
+    },
+    Defect {
         name: "first-rule-for-ever",
         what: "every run begins with the first rule",
         postgres: &[edit(TURN, "AND NOT r.dry_run\n          AND false\n")],

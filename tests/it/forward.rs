@@ -3,11 +3,12 @@
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 use windrow::graph::Graph;
+use windrow::sandbox::mysql::Flavour;
 
 use crate::harness::tests;
 use crate::support::effort::one_of;
 use crate::support::graphs::graph_of;
-use crate::support::installation::Installation;
+use crate::support::installation::{Installation, dialect_of};
 
 tests! {
     every_server: [
@@ -23,10 +24,15 @@ tests! {
         a_rule_without_an_end_leaves_time_to_the_next,
         a_rule_of_one_table_leaves_time_to_the_next,
         a_rule_of_which_rows_fail_leaves_time_to_the_next,
+        a_rule_that_waits_leaves_time_to_the_next,
+        a_rule_that_takes_long_to_find_nothing_leaves_time_to_the_next,
         a_run_that_may_delete_few_rows_more_looks_at_whole_batches,
         another_spec_begins_at_the_oldest,
         a_run_that_goes_around_takes_what_came_free_before_its_start,
         an_instant_that_fails_does_not_make_batches_small_for_ever,
+    ],
+    mysql_and_mariadb: [
+        a_rule_whose_table_is_locked_leaves_time_to_the_next,
     ],
 }
 
@@ -380,6 +386,75 @@ fn a_rule_of_which_rows_fail_leaves_time_to_the_next(dialect: Dialect) {
         left(&mut installation, "note").is_empty(),
         "the second run begins with the second rule"
     );
+}
+
+/// A row for each of two rules.
+fn one_each(installation: &mut Installation) {
+    installation.execute("INSERT INTO job (id, at) VALUES (1, '2025-01-01 12:00:00')");
+    installation.execute("INSERT INTO note (id, at) VALUES (1, '2025-02-01 12:00:00')");
+}
+
+/// Runs have no time but for the first of two rules, of which nothing is deleted.
+fn the_second_has_its_turn(installation: &mut Installation) -> Value {
+    let first = run(installation);
+    assert_eq!(first["status"], "stopped", "{first}");
+    assert_eq!(left(installation, "note"), ["1"], "{first}");
+    let second = run(installation);
+    assert!(
+        left(installation, "note").is_empty(),
+        "the second run begins with the second rule: {second}"
+    );
+    assert_eq!(left(installation, "job"), ["1"], "{second}");
+    first
+}
+
+/// It waits before its first batch, and has no cursor.
+fn a_rule_that_waits_leaves_time_to_the_next(dialect: Dialect) {
+    let (gate, close) = match dialect {
+        Dialect::Postgres => (
+            "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = 4244 AND granted)",
+            "SELECT pg_advisory_lock(4244)",
+        ),
+        Dialect::Mysql | Dialect::Mariadb => (
+            "SELECT IS_USED_LOCK('windrow turn') IS NOT NULL",
+            "DO GET_LOCK('windrow turn', 600)",
+        ),
+    };
+    for rule in one_of(3, [&*end_time("job"), AGE, EXPIRY]) {
+        let limits = format!("limits = {{ wait_while_sql = \"{gate}\" }}");
+        let rules = format!("{rule}{limits}\n{}", end_time("note"));
+        let mut installation = installation(dialect, &spec(&rules));
+        one_each(&mut installation);
+        let mut rival = installation.connect();
+        rival.execute(close).expect("a lock");
+        let waited = the_second_has_its_turn(&mut installation);
+        let reason = waited["reason"].as_str().expect("a reason");
+        assert!(reason.contains("while waiting for"), "{waited}");
+        drop(rival);
+        run_until(&mut installation, "job", 1, <[_]>::is_empty);
+    }
+}
+
+/// A batch of PostgreSQL locks the tables of all rules.
+fn a_rule_whose_table_is_locked_leaves_time_to_the_next(flavour: Flavour) {
+    let rules = format!("{}{}", end_time("job"), end_time("note"));
+    let mut installation = installation(dialect_of(flavour), &spec(&rules));
+    one_each(&mut installation);
+    let mut rival = installation.connect();
+    rival.execute("LOCK TABLES job READ").expect("a lock");
+    the_second_has_its_turn(&mut installation);
+}
+
+/// Its look at what is due lasts for longer than the run may, and finds nothing.
+fn a_rule_that_takes_long_to_find_nothing_leaves_time_to_the_next(dialect: Dialect) {
+    let sleep = match dialect {
+        Dialect::Postgres => "{root}.id = 0 OR pg_sleep(1.2) IS NULL",
+        Dialect::Mysql | Dialect::Mariadb => "{root}.id = 0 OR SLEEP(1.2) <> 0",
+    };
+    let rules = format!("{EXPIRY}where_sql = \"{sleep}\"\n{}", end_time("note"));
+    let mut installation = installation(dialect, &spec(&rules));
+    one_each(&mut installation);
+    the_second_has_its_turn(&mut installation);
 }
 
 fn another_spec_begins_at_the_oldest(dialect: Dialect) {

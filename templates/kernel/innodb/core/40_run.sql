@@ -124,7 +124,8 @@ BEGIN
 END;
 
 -- had_its_turn: where the run before left a rule before it had seen everything, however it ended, that rule comes last, so that it
--- cannot take the time of the others forever. Several workers keep to one order.
+-- cannot take the time of the others forever; so does the last rule that it took, if it did not come to all. A rule was taken if its
+-- row was written since the run began: a wait before the first batch does so, too. Several workers keep to one order.
 --# create procedure had_its_turn
 CREATE PROCEDURE had_its_turn(IN p_run bigint, OUT o_position int)
 SQL SECURITY DEFINER
@@ -135,13 +136,17 @@ BEGIN
         SELECT n.position
         FROM sweeping AS r
         JOIN spec AS s ON s.workers = 1
-        JOIN sweeping AS b
+        JOIN run AS b
             ON b.run_id = (SELECT MAX(l.run_id) FROM sweeping AS l WHERE l.run_id BETWEEN p_run - 1000 AND p_run - 1 AND NOT l.dry_run)
-        JOIN run_rule AS p ON p.run_id = b.run_id
+        JOIN run_rule AS p ON p.run_id = b.run_id AND p.updated_at > b.started_at
         JOIN rule AS n ON n.rule = p.rule
         WHERE r.run_id = p_run
           AND NOT r.dry_run
-          AND p.cursor_time IS NOT NULL
+          AND (
+              p.cursor_time IS NOT NULL
+              OR NOT p.around
+              OR EXISTS (SELECT 1 FROM run_rule AS f WHERE f.run_id = b.run_id AND f.updated_at <= b.started_at)
+          )
         ORDER BY p.updated_at DESC
         LIMIT 1
     ), 0)
@@ -165,16 +170,18 @@ BEGIN
     DECLARE v_seen  longtext;
     CALL note_catalog(p_run);
     CALL note_clean();
-    INSERT INTO run_rule (run_id, rule, batch_families, weigh, rule_hash)
+    INSERT INTO run_rule (run_id, rule, batch_families, weigh, rule_hash, started_at, updated_at)
     SELECT
         p_run, r.rule, COALESCE(s.value, l.value),
         -- What the last batches had: a run without any leaves it as it was. Nothing is known before the first.
         COALESCE((SELECT ABS(b.weigh) FROM run_rule AS b WHERE b.rule = r.rule AND b.run_id < p_run ORDER BY b.run_id DESC LIMIT 1), 1),
-        SHA2(r.document, 256)
-    FROM rule AS r
+        SHA2(r.document, 256), u.started_at, u.started_at
+    FROM run AS u
+    CROSS JOIN rule AS r
     JOIN rule_limit AS l ON l.rule = r.rule AND l.name = r.batch_setting
     LEFT JOIN setting AS s ON s.rule = l.rule AND s.name = l.name
-    WHERE r.rule = COALESCE(p_rule, r.rule);
+    WHERE u.run_id = p_run
+      AND r.rule = COALESCE(p_rule, r.rule);
     INSERT INTO run_table (run_id, rule, position, table_name, archived)
     SELECT p_run, t.rule, t.position, t.table_name, JSON_CONTAINS(r.document, JSON_QUOTE(t.table_name), '$.archive') IS TRUE
     FROM rule_table AS t

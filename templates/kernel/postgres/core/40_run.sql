@@ -196,7 +196,9 @@ COMMENT ON FUNCTION left_off(bigint, text) IS
     'Where run p_run takes p_rule up: the cursor of the latest run before it that had more to look at; NULL: at the oldest.';
 
 -- rules_of: the rules of a run in the order in which it takes them. If the previous run left a rule before it had seen everything,
--- however it ended, that rule comes last, so that it cannot take the time of the others forever. Several workers keep to one order.
+-- however it ended, that rule comes last, so that it cannot take the time of the others forever; so does the last rule that it took,
+-- if it did not come to all. A rule was taken if its row was written since the run began: a wait before the first batch does so, too.
+-- Several workers keep to one order.
 --# create function rules_of
 CREATE OR REPLACE FUNCTION rules_of(p_run bigint)
 RETURNS text[]
@@ -210,13 +212,17 @@ AS $windrow$
         SELECT o.position
         FROM sweeping AS r
         JOIN spec AS s ON s.workers = 1
-        JOIN sweeping AS b
+        JOIN run AS b
             ON b.run_id = (SELECT max(l.run_id) FROM sweeping AS l WHERE l.run_id BETWEEN p_run - 1000 AND p_run - 1 AND NOT l.dry_run)
-        JOIN run_rule AS p ON p.run_id = b.run_id
+        JOIN run_rule AS p ON p.run_id = b.run_id AND p.updated_at > b.started_at
         JOIN rule AS o ON o.rule = p.rule
         WHERE r.run_id = p_run
           AND NOT r.dry_run
-          AND p.cursor_time IS NOT NULL
+          AND (
+              p.cursor_time IS NOT NULL
+              OR NOT p.around
+              OR EXISTS (SELECT FROM run_rule AS f WHERE f.run_id = b.run_id AND f.updated_at <= b.started_at)
+          )
         ORDER BY p.updated_at DESC
         LIMIT 1
     ) AS l ON true
@@ -236,7 +242,7 @@ AS $windrow$
     INSERT INTO catalog_state (run_id, state)
     VALUES (p_run, p_catalog);
     INSERT INTO run_rule (run_id, rule, batch_families, table_names, table_rows, weigh, cursor_time, cursor_key, start_time, start_key,
-        rule_hash, archived)
+        rule_hash, archived, started_at, updated_at)
     SELECT
         p_run, r.rule, coalesce(setting_of(r.rule, 'batch_families'), setting_of(r.rule, 'batch_rows')),
         r.tables, array_fill(0::bigint, ARRAY[cardinality(r.tables)]),
@@ -246,10 +252,13 @@ AS $windrow$
             1
         ),
         l.o_time, l.o_key, l.o_time, l.o_key,
-        md5(r.document::text), ARRAY(SELECT a.name FROM jsonb_array_elements_text(r.document -> 'archive') AS a(name))
-    FROM rule AS r
+        md5(r.document::text), ARRAY(SELECT a.name FROM jsonb_array_elements_text(r.document -> 'archive') AS a(name)),
+        u.started_at, u.started_at
+    FROM run AS u
+    CROSS JOIN rule AS r
     LEFT JOIN LATERAL left_off(p_run, r.rule) AS l ON true
-    WHERE p_rule IS NULL OR r.rule = p_rule;
+    WHERE u.run_id = p_run
+      AND (p_rule IS NULL OR r.rule = p_rule);
 $windrow$;
 --# comment on function run_open
 COMMENT ON FUNCTION run_open(bigint, text, jsonb) IS

@@ -8,9 +8,11 @@ const DRY: &str = "binlog::SERVER::what_is_rolled_back_is_not_in_the_binary_log"
 const FEW: &str = "forward::SERVER::a_run_that_may_delete_few_rows_more_looks_at_whole_batches";
 
 /// Of which rule the next run does not begin.
-const TURN: &str = "AND NOT r.dry_run\n          AND p.cursor_time IS NOT NULL\n";
+const TURN: &str = "AND NOT r.dry_run\n          AND (\n              p.cursor_time IS NOT NULL\n";
 
-const STOPPED: &str = "AND NOT r.dry_run\n          AND b.status = 'stopped'\n          AND p.cursor_time IS NOT NULL\n";
+const STOPPED: &str = "AND NOT r.dry_run\n          AND b.status = 'stopped'\n          AND (\n              p.cursor_time IS NOT NULL\n";
+
+const BEGUN: &str = "AND NOT r.dry_run\n          AND p.cursor_time IS NOT NULL\n          AND (\n              p.cursor_time IS NOT NULL\n";
 
 pub(super) const DEFECTS: &[Defect] = &[
     Defect {
@@ -91,8 +93,14 @@ pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "first-rule-for-ever",
         what: "every run begins with the first rule",
-        postgres: &[edit(TURN, "AND NOT r.dry_run\n          AND false\n")],
-        mysql: &[edit(TURN, "AND NOT r.dry_run\n          AND 1 = 0\n")],
+        postgres: &[edit(
+            TURN,
+            "AND false\n          AND (\n              p.cursor_time IS NOT NULL\n",
+        )],
+        mysql: &[edit(
+            TURN,
+            "AND 1 = 0\n          AND (\n              p.cursor_time IS NOT NULL\n",
+        )],
         noticed_by: &["forward::SERVER::a_rule_without_an_end_leaves_time_to_the_next"],
     },
     Defect {
@@ -101,6 +109,13 @@ pub(super) const DEFECTS: &[Defect] = &[
         postgres: &[edit(TURN, STOPPED)],
         mysql: &[edit(TURN, STOPPED)],
         noticed_by: &["forward::SERVER::a_rule_of_which_rows_fail_leaves_time_to_the_next"],
+    },
+    Defect {
+        name: "waiting-is-no-turn",
+        what: "a rule that waited until time was up, and had no batch, comes first again",
+        postgres: &[edit(TURN, BEGUN)],
+        mysql: &[edit(TURN, BEGUN)],
+        noticed_by: &["forward::SERVER::a_rule_that_waits_leaves_time_to_the_next"],
     },
     Defect {
         name: "last-rows-one-by-one",

@@ -26,6 +26,7 @@ tests! {
         a_rule_of_which_rows_fail_leaves_time_to_the_next,
         a_rule_that_waits_leaves_time_to_the_next,
         a_rule_that_takes_long_to_find_nothing_leaves_time_to_the_next,
+        a_run_of_one_rule_forgets_no_turn,
         a_run_that_may_delete_few_rows_more_looks_at_whole_batches,
         another_spec_begins_at_the_oldest,
         a_run_that_goes_around_takes_what_came_free_before_its_start,
@@ -455,6 +456,30 @@ fn a_rule_that_takes_long_to_find_nothing_leaves_time_to_the_next(dialect: Diale
     let mut installation = installation(dialect, &spec(&rules));
     one_each(&mut installation);
     the_second_has_its_turn(&mut installation);
+}
+
+/// Nor does one that ended before it began with any rule.
+fn a_run_of_one_rule_forgets_no_turn(dialect: Dialect) {
+    let rules = format!("{}{}", end_time("job"), end_time("note"));
+    let mut installation = installation(dialect, &spec(&rules));
+    fill(&mut installation, "job", "jobs", 3);
+    assert_eq!(run(&mut installation)["status"], "stopped");
+    let only = installation.run(json!({"rule": "notes"})).expect("a run");
+    assert_eq!(only["status"], "done", "{only}");
+    let trigger = match dialect {
+        Dialect::Postgres => "trigger",
+        Dialect::Mysql | Dialect::Mariadb => "`trigger`",
+    };
+    installation.execute(&format!(
+        "INSERT INTO W.run ({trigger}, dry_run, options, as_of, deadline, status, backend_pid, finished_at)
+         SELECT 'SCHEDULED', dry_run, options, as_of, deadline, 'failed', backend_pid, finished_at FROM W.run WHERE run_id = 1"
+    ));
+    installation.execute("INSERT INTO note (id, at) VALUES (1, '2025-02-01 12:00:00')");
+    run(&mut installation);
+    assert!(
+        left(&mut installation, "note").is_empty(),
+        "the last run of all rules ended with the first rule"
+    );
 }
 
 fn another_spec_begins_at_the_oldest(dialect: Dialect) {

@@ -123,9 +123,9 @@ BEGIN
       AND p.cursor_time IS NOT NULL;
 END;
 
--- had_its_turn: where the run before left a rule before it had seen everything, however it ended, that rule comes last, so that it
--- cannot take the time of the others forever; so does the last rule that it took, if it did not come to all. A rule was taken if its
--- row was written since the run began: a wait before the first batch does so, too. Several workers keep to one order.
+-- had_its_turn: where the run of all rules before left one before it had seen everything, however it ended, that rule comes last, so
+-- that it cannot take the time of the others forever; so does the last rule that it took, if it did not come to all. A rule was taken
+-- if its row was written since the run began: a wait before the first batch does so, too. Several workers keep to one order.
 --# create procedure had_its_turn
 CREATE PROCEDURE had_its_turn(IN p_run bigint, OUT o_position int)
 SQL SECURITY DEFINER
@@ -136,8 +136,15 @@ BEGIN
         SELECT n.position
         FROM sweeping AS r
         JOIN spec AS s ON s.workers = 1
-        JOIN run AS b
-            ON b.run_id = (SELECT MAX(l.run_id) FROM sweeping AS l WHERE l.run_id BETWEEN p_run - 1000 AND p_run - 1 AND NOT l.dry_run)
+        JOIN run AS b ON b.run_id = (
+            -- Neither one of a single rule, nor one that took none.
+            SELECT MAX(l.run_id)
+            FROM sweeping AS l
+            JOIN run AS a ON a.run_id = l.run_id AND NOT JSON_CONTAINS_PATH(a.options, 'one', '$.rule')
+            WHERE l.run_id BETWEEN p_run - 1000 AND p_run - 1
+              AND NOT l.dry_run
+              AND EXISTS (SELECT 1 FROM run_rule AS t WHERE t.run_id = a.run_id AND t.updated_at > a.started_at)
+        )
         JOIN run_rule AS p ON p.run_id = b.run_id AND p.updated_at > b.started_at
         JOIN rule AS n ON n.rule = p.rule
         WHERE r.run_id = p_run

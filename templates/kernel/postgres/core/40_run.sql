@@ -195,10 +195,10 @@ $windrow$;
 COMMENT ON FUNCTION left_off(bigint, text) IS
     'Where run p_run takes p_rule up: the cursor of the latest run before it that had more to look at; NULL: at the oldest.';
 
--- rules_of: the rules of a run in the order in which it takes them. If the previous run left a rule before it had seen everything,
--- however it ended, that rule comes last, so that it cannot take the time of the others forever; so does the last rule that it took,
--- if it did not come to all. A rule was taken if its row was written since the run began: a wait before the first batch does so, too.
--- Several workers keep to one order.
+-- rules_of: the rules of a run in the order in which it takes them. If the previous run of all rules left one before it had seen
+-- everything, however it ended, that rule comes last, so that it cannot take the time of the others forever; so does the last rule that
+-- it took, if it did not come to all. A rule was taken if its row was written since the run began: a wait before the first batch does
+-- so, too. Several workers keep to one order.
 --# create function rules_of
 CREATE OR REPLACE FUNCTION rules_of(p_run bigint)
 RETURNS text[]
@@ -212,8 +212,15 @@ AS $windrow$
         SELECT o.position
         FROM sweeping AS r
         JOIN spec AS s ON s.workers = 1
-        JOIN run AS b
-            ON b.run_id = (SELECT max(l.run_id) FROM sweeping AS l WHERE l.run_id BETWEEN p_run - 1000 AND p_run - 1 AND NOT l.dry_run)
+        JOIN run AS b ON b.run_id = (
+            -- Neither one of a single rule, nor one that took none.
+            SELECT max(l.run_id)
+            FROM sweeping AS l
+            JOIN run AS a ON a.run_id = l.run_id AND NOT a.options ? 'rule'
+            WHERE l.run_id BETWEEN p_run - 1000 AND p_run - 1
+              AND NOT l.dry_run
+              AND EXISTS (SELECT FROM run_rule AS t WHERE t.run_id = a.run_id AND t.updated_at > a.started_at)
+        )
         JOIN run_rule AS p ON p.run_id = b.run_id AND p.updated_at > b.started_at
         JOIN rule AS o ON o.rule = p.rule
         WHERE r.run_id = p_run

@@ -118,6 +118,16 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["forward::SERVER::a_rule_that_waits_leaves_time_to_the_next"],
     },
     Defect {
+        name: "one-rule-forgets-turns",
+        what: "after a run of one rule, the next one begins with the rule that took the time of the one before",
+        postgres: &[edit("AND NOT a.options ? 'rule'", "")],
+        mysql: &[edit(
+            "AND NOT JSON_CONTAINS_PATH(a.options, 'one', '$.rule')",
+            "",
+        )],
+        noticed_by: &["forward::SERVER::a_run_of_one_rule_forgets_no_turn"],
+    },
+    Defect {
         name: "last-rows-one-by-one",
         what: "near run_families, a batch of single rows looks at no more rows than the run may still delete",
         postgres: &[edit(

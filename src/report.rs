@@ -23,4 +23,4 @@ pub use plan::{done, log, notes, plan, seconds, size};
 pub use run::{because, preview, run, several};
 pub use status::status;
 pub use verify::verify;
-pub use words::{instant, plain, though_armed};
+pub use words::{all_kept, instant, kept, plain, though_armed};

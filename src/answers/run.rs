@@ -125,7 +125,7 @@ pub struct Figures {
     pub passes: Vec<Pass>,
     /// Families that are kept, for any reason.
     pub skipped_families: i64,
-    /// Families that are kept, by reason.
+    /// Families that are kept, by reason. `UNDATED_MEMBER` is counted up to 100,000: then there are at least so many.
     pub skipped: Pairs<i64>,
     /// The first keys of these, by reason.
     pub skipped_samples: Pairs<Vec<Value>>,

@@ -32,6 +32,9 @@ impl Reason {
 /// The reason of what has no time to count from: that is not due itself.
 pub const UNDATED: &str = "UNDATED_MEMBER";
 
+/// How many of these a run or a preview lists of a rule: if it counts so many, there may be more.
+pub const UNDATED_COUNTED: i64 = 100_000;
+
 /// Every reason.
 pub const REASONS: [Reason; 11] = [
     reason("HELD", "a hold keeps it", "a member is on hold").or(
@@ -50,7 +53,7 @@ pub const REASONS: [Reason; 11] = [
         "it has no time to count from: no end time, or no removal time",
         "a member is final but has neither an end time nor a fallback for it (`end_time = \"end_date else updated_at\"`); \
          or, if rows of another table determine the end (`end_time = \"max(step.completed_at)\"`), one of these has not \
-         ended, or there are none. In a rule by removal time: it has no removal time; by age or expiry: the row has no time",
+         ended, or there are none. In a rule by removal time: it has no removal time; by age or expiry: the row has no time. Counted up to 100,000: then there are at least so many",
     ).or(
         "Find out why the row has no time; set it, or name a fallback column (`else`). By removal time: `windrow stamp \
          --calculated --missing`.",

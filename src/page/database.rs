@@ -330,7 +330,7 @@ fn preview(html: &mut Html, preview: &Preview) {
                 Cell::Figure(count(it.families)),
                 Cell::Figure(count(it.rows)),
                 Cell::Figure(count(it.batches)),
-                Cell::Figure(count(it.skipped_families)),
+                Cell::Figure(report::all_kept(it)),
                 Cell::Words(vec![said(
                     rule.oldest_end_time
                         .as_deref()
@@ -453,7 +453,7 @@ fn stays(html: &mut Html, rule: &PreviewRule) {
                 .collect();
             vec![
                 Cell::Words(vec![code(reason)]),
-                Cell::Figure(count(*families)),
+                Cell::Figure(report::kept(reason, *families)),
                 Cell::Words(vec![said(meaning(reason))]),
                 Cell::Words(names(keys.iter().map(String::as_str))),
             ]

@@ -161,7 +161,7 @@ pub const METRICS: &[Metric] = &[
     gauge(
         "windrow_skipped_families",
         &["rule", "reason"],
-        "Families that are due but kept, by reason, as seen by the last run that looked.",
+        "Families that are due but kept, by reason, as seen by the last run that looked. What has no time is counted up to 100,000.",
     ),
     gauge(
         "windrow_skipped_oldest_age_seconds",

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::words::{long, text, though_armed};
+use super::words::{kept, long, text, though_armed};
 use crate::facts::meaning;
 use crate::forecast::{
     Basis, Forecast, InflowFrom, LogVolume, MissingIndex, Remedy, Report, RuleForecast, Speed,
@@ -140,7 +140,7 @@ fn lines(rule: &RuleForecast, unit: &str, with_speed: bool) -> Vec<String> {
         .iter()
         .filter(|(_, families)| **families >= 0.5)
         .map(|(reason, families)| {
-            let families = count(families.round() as i64);
+            let families = kept(reason, families.round() as i64);
             format!("{families} {reason} ({})", meaning(reason))
         })
         .collect();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::words::{instant, keys, text, though_armed};
+use super::words::{instant, kept, keys, text, though_armed};
 use crate::answers::{Figures, NoRun, Preview, Run, RunAnswer, RunRule};
 use crate::facts::meaning;
 use crate::ui::Align::{Left, Right};
@@ -218,7 +218,7 @@ fn told(figures: &Figures, out: &mut String) {
         let samples = figures.skipped_samples.get(reason);
         skipped.row([
             reason.as_str(),
-            &count(*families),
+            &kept(reason, *families),
             meaning(reason),
             &keys(samples.map(Vec::as_slice).unwrap_or_default()),
         ]);

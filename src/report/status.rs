@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::words::{instant, long, text, though_armed};
+use super::words::{instant, kept, long, text, though_armed};
 use crate::answers::{Due, Running, Status, Undeletable};
 use crate::facts::{UNDATED, meaning};
 use crate::ui::Align::{Left, Right};
@@ -238,7 +238,7 @@ fn undeletable(all: &[Undeletable]) -> String {
         stays.row([
             skip.reason.as_str(),
             &skip.rule,
-            &count(skip.families),
+            &kept(&skip.reason, skip.families),
             &age(skip.oldest_age_seconds),
             &text(skip.sample_key.as_ref()),
             meaning(&skip.reason),

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::ui::{counted, duration};
+use crate::answers::Figures;
+use crate::facts::{UNDATED, UNDATED_COUNTED};
+use crate::ui::{count, counted, duration};
 
 /// The first few keys of a list.
 pub(super) fn keys(all: &[Value]) -> String {
@@ -13,6 +15,26 @@ pub(super) fn keys(all: &[Value]) -> String {
         text += ", …";
     }
     text
+}
+
+/// So many families are kept for a reason, or more where no more are counted.
+pub fn kept(reason: &str, families: i64) -> String {
+    at_least(families, reason == UNDATED && families >= UNDATED_COUNTED)
+}
+
+/// The same for all reasons.
+pub fn all_kept(figures: &Figures) -> String {
+    let undated = figures.skipped.get(UNDATED).copied().unwrap_or(0);
+    at_least(figures.skipped_families, undated >= UNDATED_COUNTED)
+}
+
+fn at_least(families: i64, more: bool) -> String {
+    let families = count(families);
+    if more {
+        format!("{families} at least")
+    } else {
+        families
+    }
 }
 
 /// A text of a document that may be NULL.
@@ -66,6 +88,17 @@ pub(super) fn long(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_not_counted_to_the_end_is_at_least_so_much() {
+        assert_eq!(kept(UNDATED, UNDATED_COUNTED - 1), "99,999");
+        assert_eq!(kept(UNDATED, UNDATED_COUNTED), "100,000 at least");
+        assert_eq!(kept("HELD", UNDATED_COUNTED), "100,000");
+        let figures = serde_json::json!({"rule": "r", "families": 0, "rows": 0, "batches": 0, "tables": {},
+            "skipped_families": 100_002, "skipped": {"HELD": 2, "UNDATED_MEMBER": 100_000}, "skipped_samples": {}});
+        let figures: Figures = serde_json::from_value(figures).expect("figures");
+        assert_eq!(all_kept(&figures), "100,002 at least");
+    }
 
     #[test]
     fn instants_are_told_to_the_second() {

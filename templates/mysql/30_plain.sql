@@ -59,7 +59,8 @@ BEGIN
         WHERE {{ <w.undated rule zero={true} /> }}
 {%- for condition in rule.timed.conditions_of_root %}
           AND {{ condition }}
-{%- endfor %}»;
+{%- endfor %}
+        LIMIT p_limit»;
 {%- endfilter %}
     WHEN 'held' THEN
 {%- filter fit %}

@@ -84,8 +84,9 @@ BEGIN
 {%- endfor %}»;
     WHEN 'undated' THEN
         INSERT IGNORE INTO work_row (id)
-        «SELECT {{ rule.timed.family_of_root }}
-        {{ <w.undated_rows rule /> }}»;
+        «SELECT DISTINCT {{ rule.timed.family_of_root }}
+        {{ <w.undated_rows rule /> }}
+        LIMIT p_limit»;
     WHEN 'families' THEN
         INSERT IGNORE INTO work_row (id)
         «SELECT {{ rule.timed.family_of_root }}

@@ -466,7 +466,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_undated
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_undated(IN p_scope varchar(255))
 SQL SECURITY DEFINER
-COMMENT 'Writes to work_skip the roots that are final but have no {{ rule.end_time_name }}. Reads only.'
+COMMENT 'Writes to work_skip the first 100,000 roots that are final but have no {{ rule.end_time_name }}. Reads only.'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
     SELECT {{ rule.key_told }}, 'UNDATED_MEMBER'
@@ -483,7 +483,7 @@ BEGIN
 {%- if rule.per and not rule.opt_in %}
       AND (p_scope IS NULL OR i.{{ rule.per }} IN (SELECT s.scope FROM work_scope AS s WHERE s.scope IS NOT NULL))
 {%- endif %}
-    ORDER BY i.{{ rule.key }};
+    LIMIT 100000;
 END;
 {%- if rule.per and rule.opt_in %}
 

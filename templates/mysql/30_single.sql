@@ -240,13 +240,13 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_undated
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_undated()
 SQL SECURITY DEFINER
-COMMENT 'Writes to work_skip the rows that have neither {{ rule.end_time_name }} nor {{ rule.single.time_name }}. Reads only.'
+COMMENT 'Writes to work_skip the first 100,000 rows that have neither {{ rule.end_time_name }} nor {{ rule.single.time_name }}. Reads only.'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
     «SELECT {{ rule.single.key_text }}, 'UNDATED_MEMBER'
     FROM {{ rule.table }} AS t
     {{ <w.timeless rule /> }}
-    ORDER BY {{ rule.single.key_order }}»;
+    LIMIT 100000»;
 END;
 {%- endif %}
 

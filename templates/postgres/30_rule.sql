@@ -550,10 +550,10 @@ RETURNS {{ rule.key_type }}[]
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
-    SELECT ARRAY(
+    SELECT ARRAY(SELECT u.root FROM (
 
 {%- filter fit %}
-        SELECT i.{{ rule.key }} FROM {{ rule.table }} AS i
+        SELECT i.{{ rule.key }} AS root FROM {{ rule.table }} AS i
         WHERE {% if rule.numbered %}{{ rule.ended }} IS NULL{% else %}({{ rule.ended }} IS NULL OR {{ rule.ended }} = '-infinity'){% endif %}
 {%- for predicate in rule.eligible %}
           AND {{ predicate }}
@@ -586,11 +586,9 @@ AS $windrow$
 {%- for predicate in rule.eligible %}
           AND {{ predicate }}
 {%- endfor %}
-        ORDER BY 1
-{%- else %}
-        ORDER BY i.{{ rule.key }}
 {%- endif %}
-    );
+        LIMIT 100000
+    ) AS u ORDER BY u.root);
 $windrow$;
 
 {% if rule.per and rule.opt_in -%}

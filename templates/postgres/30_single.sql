@@ -183,7 +183,7 @@ BEGIN
           AND {{ condition }}
 {%- endfor %}
           AND {{ control }}.cutoff_of({{ rule.literal }}, p_as_of, NULL) IS NOT NULL
-        ORDER BY {{ rule.single.key_order }}
+        LIMIT 100000
     );
 END
 $windrow$;

@@ -2,12 +2,16 @@
 
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
+use windrow::facts::UNDATED_COUNTED;
 
 use crate::harness::tests;
 use crate::support::graphs::graph_of;
-use crate::support::installation::Installation;
+use crate::support::installation::{Installation, numbers};
 
 tests! {
+    every_server: [
+        a_run_counts_a_bounded_number_of_what_has_no_time,
+    ],
     on_postgres: [
         a_row_at_minus_infinity_has_no_time_in_any_strategy,
         the_last_row_of_a_root_may_have_no_time,
@@ -324,6 +328,73 @@ fn a_partition_with_a_row_without_a_time_is_kept() {
                 json!({"UNDATED_MEMBER": 1}),
                 "{document}"
             );
+        }
+    }
+}
+
+/// However many have none, a run lists no more than it says.
+fn a_run_counts_a_bounded_number_of_what_has_no_time(dialect: Dialect) {
+    let spec = r#"
+name = "undated_many"
+
+[tables]
+job   = { key = "id integer" }
+item  = { key = "id integer" }
+entry = { key = "id integer" }
+token = { key = "id integer" }
+
+[rules.jobs]
+strategy = "end-time"
+root = "job"
+final = { state = 1 }
+end_time = "at"
+retention = { default = "30d" }
+
+[rules.items]
+strategy = "removal-time"
+root = "item"
+time = "at"
+tables = ["item"]
+
+[rules.entries]
+strategy = "age"
+root = "entry"
+time = "at"
+retention = { default = "30d" }
+
+[rules.tokens]
+strategy = "expiry"
+root = "token"
+time = "at"
+fallback = { time = "made", retention = { default = "30d" } }
+"#;
+    let time = match dialect {
+        Dialect::Postgres => "timestamp",
+        Dialect::Mysql | Dialect::Mariadb => "datetime(6)",
+    };
+    let tables = ["job", "item", "entry", "token"];
+    let schema: String = tables
+        .iter()
+        .map(|table| {
+            format!("CREATE TABLE {table} (id integer PRIMARY KEY, state integer NOT NULL DEFAULT 1, at {time}, made {time});")
+        })
+        .collect();
+    let mut database = Installation::of(dialect, &schema, &graph_of(spec));
+    database.arm();
+    let most = UNDATED_COUNTED;
+    for table in tables {
+        let rows = numbers(dialect, most + 7);
+        database.execute(&format!("INSERT INTO {table} (id) SELECT n FROM {rows}"));
+    }
+    let preview = database.preview(json!({})).expect("a preview");
+    let run = database.run(json!({})).expect("a run");
+    assert_eq!(run["status"], "done", "{run}");
+    for document in [&preview, &run] {
+        for rule in document["rules"].as_array().expect("rules") {
+            assert_eq!(rule["skipped"], json!({"UNDATED_MEMBER": most}), "{rule}");
+            assert_eq!(rule["skipped_families"], most, "{rule}");
+            let first = rule["skipped_samples"]["UNDATED_MEMBER"].as_array();
+            assert_eq!(first.map(Vec::len), Some(10), "{rule}");
         }
     }
 }

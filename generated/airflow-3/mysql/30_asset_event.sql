@@ -122,14 +122,14 @@ END$$
 -- asset_event_undated: roots that are final but have no end time; they can never become due.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_undated$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_undated(IN p_scope varchar(255)) SQL SECURITY DEFINER
-COMMENT 'Writes to work_skip the roots that are final but have no timestamp. Reads only. [body 52f41d1ae90e]'
+COMMENT 'Writes to work_skip the first 100,000 roots that are final but have no timestamp. Reads only. [body c544442852b0]'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
     SELECT i.`id`, 'UNDATED_MEMBER'
     FROM `airflow`.`asset_event` AS i
     WHERE (i.`timestamp` IS NULL OR i.`timestamp` <= 0)
       AND i.`asset_id` IS NOT NULL
-    ORDER BY i.`id`;
+    LIMIT 100000;
 END$$
 
 -- asset_event_due: how much is due, counted up to a limit.

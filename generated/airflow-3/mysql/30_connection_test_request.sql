@@ -37,7 +37,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.connection_test_request_rows$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.connection_test_request_rows(IN p_what varchar(10),
     IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_row: named, rows in work_target; undated, those without a updated_at; held, those of a window that are in work_keep;
-    window, the first p_limit that are not. Reads only. [body 3c0832a96890]'
+    window, the first p_limit that are not. Reads only. [body a31bbac16d32]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
@@ -45,7 +45,7 @@ BEGIN
             STRAIGHT_JOIN `airflow`.`connection_test_request` AS t ON t.`id` = c.id WHERE t.`state` IN ('success', 'failed');
     WHEN 'undated' THEN
         INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`connection_test_request` AS t
-            WHERE (t.`updated_at` IS NULL OR t.`updated_at` <= 0) AND t.`state` IN ('success', 'failed');
+            WHERE (t.`updated_at` IS NULL OR t.`updated_at` <= 0) AND t.`state` IN ('success', 'failed') LIMIT p_limit;
     WHEN 'held' THEN
         INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`connection_test_request` AS t
             STRAIGHT_JOIN work_keep AS k1 ON k1.id = t.`id` WHERE t.`updated_at` >= p_from AND t.`updated_at` < p_to

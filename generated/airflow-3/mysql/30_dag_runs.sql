@@ -558,7 +558,7 @@ END$$
 -- dag_runs_undated: roots that are final but have no end time; they can never become due.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_undated$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_undated(IN p_scope varchar(255)) SQL SECURITY DEFINER
-COMMENT 'Writes to work_skip the roots that are final but have no end_date or updated_at. Reads only. [body 584505f4037e]'
+COMMENT 'Writes to work_skip the first 100,000 roots that are final but have no end_date or updated_at. Reads only. [body 46e18b5f1c74]'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
     SELECT i.`id`, 'UNDATED_MEMBER'
@@ -566,7 +566,7 @@ BEGIN
     STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`dag_id` = s.scope
     WHERE (coalesce(i.`end_date`, i.`updated_at`) IS NULL OR coalesce(i.`end_date`, i.`updated_at`) <= 0)
       AND i.`state` IN ('success', 'failed')
-    ORDER BY i.`id`;
+    LIMIT 100000;
 END$$
 
 -- dag_runs_unlisted: final roots that would be old enough, of scopes without a policy.

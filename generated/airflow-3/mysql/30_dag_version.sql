@@ -196,14 +196,14 @@ END$$
 -- dag_version_undated: roots that are final but have no end time; they can never become due.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_undated$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_undated(IN p_scope varchar(255)) SQL SECURITY DEFINER
-COMMENT 'Writes to work_skip the roots that are final but have no created_at. Reads only. [body b1dfba32a4d8]'
+COMMENT 'Writes to work_skip the first 100,000 roots that are final but have no created_at. Reads only. [body 66d35f675ebd]'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
     SELECT i.`id`, 'UNDATED_MEMBER'
     FROM `airflow`.`dag_version` AS i
     WHERE (i.`created_at` IS NULL OR i.`created_at` <= 0)
       AND i.`version_number` IS NOT NULL
-    ORDER BY i.`id`;
+    LIMIT 100000;
 END$$
 
 -- dag_version_due: how much is due, counted up to a limit.

@@ -36,14 +36,15 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.import_error_rows$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_rows(IN p_what varchar(10), IN p_from datetime(6),
     IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_row: named, rows in work_target; undated, those without a timestamp; held, those of a window that are in work_keep;
-    window, the first p_limit that are not. Reads only. [body da1ecee2d78e]'
+    window, the first p_limit that are not. Reads only. [body 77c953c000ce]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
         INSERT INTO work_row (id, due) SELECT t.`id`, NULLIF(t.`timestamp`, 0) FROM work_target AS c
             STRAIGHT_JOIN `airflow`.`import_error` AS t ON t.`id` = c.id;
     WHEN 'undated' THEN
-        INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`import_error` AS t WHERE (t.`timestamp` IS NULL OR t.`timestamp` <= 0);
+        INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`import_error` AS t
+            WHERE (t.`timestamp` IS NULL OR t.`timestamp` <= 0) LIMIT p_limit;
     WHEN 'held' THEN
         INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`import_error` AS t STRAIGHT_JOIN work_keep AS k1 ON k1.id = t.`id`
             WHERE t.`timestamp` >= p_from AND t.`timestamp` < p_to;

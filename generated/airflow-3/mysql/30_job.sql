@@ -36,7 +36,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.job_rows$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.job_rows(IN p_what varchar(10), IN p_from datetime(6),
     IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_row: named, rows in work_target; undated, those without a latest_heartbeat; held, those of a window that are in
-    work_keep; window, the first p_limit that are not. Reads only. [body 914de1006582]'
+    work_keep; window, the first p_limit that are not. Reads only. [body 957cb2144506]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
@@ -44,7 +44,7 @@ BEGIN
             STRAIGHT_JOIN `airflow`.`job` AS t ON t.`id` = c.id WHERE t.`state` IN ('success', 'failed');
     WHEN 'undated' THEN
         INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`job` AS t WHERE (t.`latest_heartbeat` IS NULL OR t.`latest_heartbeat` <= 0)
-            AND t.`state` IN ('success', 'failed');
+            AND t.`state` IN ('success', 'failed') LIMIT p_limit;
     WHEN 'held' THEN
         INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`job` AS t STRAIGHT_JOIN work_keep AS k1 ON k1.id = t.`id`
             WHERE t.`latest_heartbeat` >= p_from AND t.`latest_heartbeat` < p_to AND t.`state` IN ('success', 'failed');

@@ -35,14 +35,14 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.log_rows$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.log_rows(IN p_what varchar(10), IN p_from datetime(6),
     IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_row: named, rows in work_target; undated, those without a dttm; held, those of a window that are in work_keep; window,
-    the first p_limit that are not. Reads only. [body 672548fbaebd]'
+    the first p_limit that are not. Reads only. [body b16b863bc8a0]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
         INSERT INTO work_row (id, due) SELECT t.`id`, NULLIF(t.`dttm`, 0) FROM work_target AS c
             STRAIGHT_JOIN `airflow`.`log` AS t ON t.`id` = c.id;
     WHEN 'undated' THEN
-        INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`log` AS t WHERE (t.`dttm` IS NULL OR t.`dttm` <= 0);
+        INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`log` AS t WHERE (t.`dttm` IS NULL OR t.`dttm` <= 0) LIMIT p_limit;
     WHEN 'held' THEN
         INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`log` AS t STRAIGHT_JOIN work_keep AS k1 ON k1.id = t.`id`
             WHERE t.`dttm` >= p_from AND t.`dttm` < p_to;

@@ -420,7 +420,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_undated$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_undated(IN p_scope varchar(255))
     SQL SECURITY DEFINER
-COMMENT 'Writes to work_skip the roots that are final but have no CLOSE_TIME_. Reads only. [body 44561c0b782a]'
+COMMENT 'Writes to work_skip the first 100,000 roots that are final but have no CLOSE_TIME_. Reads only. [body a2f1873250b4]'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
     SELECT i.`ID_`, 'UNDATED_MEMBER'
@@ -428,7 +428,7 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`CASE_DEF_ID_` = s.scope
     WHERE (i.`CLOSE_TIME_` IS NULL OR i.`CLOSE_TIME_` <= 0)
       AND i.`STATE_` = 9
-    ORDER BY i.`ID_`;
+    LIMIT 100000;
 END$$
 
 -- case_instances_unlisted: final roots that would be old enough, of scopes without a policy.

@@ -160,7 +160,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_undated$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_undated(IN p_scope varchar(255))
     SQL SECURITY DEFINER
-COMMENT 'Writes to work_skip the roots that are final but have no TIMESTAMP_. Reads only. [body fb73602e2180]'
+COMMENT 'Writes to work_skip the first 100,000 roots that are final but have no TIMESTAMP_. Reads only. [body f938dc1c14ed]'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
     SELECT i.`ID_`, 'UNDATED_MEMBER'
@@ -169,7 +169,7 @@ BEGIN
       AND i.`JOB_DEF_TYPE_` = 'history-cleanup'
       AND i.`PROCESS_INSTANCE_ID_` IS NULL
       AND i.`TIMESTAMP_` IS NOT NULL
-    ORDER BY i.`ID_`;
+    LIMIT 100000;
 END$$
 
 -- cleanup_log_due: how much is due, counted up to a limit.

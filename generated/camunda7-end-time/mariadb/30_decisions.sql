@@ -259,7 +259,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_undated$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_undated(IN p_scope varchar(255))
     SQL SECURITY DEFINER
-COMMENT 'Writes to work_skip the roots that are final but have no EVAL_TIME_. Reads only. [body 321b86969cdd]'
+COMMENT 'Writes to work_skip the first 100,000 roots that are final but have no EVAL_TIME_. Reads only. [body df38f79f888a]'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
     SELECT i.`ID_`, 'UNDATED_MEMBER'
@@ -269,7 +269,7 @@ BEGIN
       AND i.`PROC_INST_ID_` IS NULL
       AND i.`CASE_INST_ID_` IS NULL
       AND i.`EVAL_TIME_` IS NOT NULL
-    ORDER BY i.`ID_`;
+    LIMIT 100000;
 END$$
 
 -- decisions_unlisted: final roots that would be old enough, of scopes without a policy.

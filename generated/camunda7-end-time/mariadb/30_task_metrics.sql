@@ -36,7 +36,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.task_metrics_rows$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.task_metrics_rows(IN p_what varchar(10),
     IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_row: named, rows in work_target; undated, those without a TIMESTAMP_; held, those of a window that are in work_keep;
-    window, the first p_limit that are not. Reads only. [body adb2dcf70c99]'
+    window, the first p_limit that are not. Reads only. [body 5d7f8ddad352]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
@@ -44,7 +44,7 @@ BEGIN
             STRAIGHT_JOIN `camunda7`.`ACT_RU_TASK_METER_LOG` AS t ON t.`ID_` = c.id;
     WHEN 'undated' THEN
         INSERT INTO work_row (id) SELECT t.`ID_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
-            WHERE (t.`TIMESTAMP_` IS NULL OR t.`TIMESTAMP_` <= 0);
+            WHERE (t.`TIMESTAMP_` IS NULL OR t.`TIMESTAMP_` <= 0) LIMIT p_limit;
     WHEN 'held' THEN
         INSERT INTO work_row (id) SELECT t.`ID_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
             STRAIGHT_JOIN work_keep AS k1 ON k1.id = t.`ID_` WHERE t.`TIMESTAMP_` >= p_from AND t.`TIMESTAMP_` < p_to;

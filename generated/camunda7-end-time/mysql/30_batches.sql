@@ -302,7 +302,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_undated$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_undated(IN p_scope varchar(255))
     SQL SECURITY DEFINER
-COMMENT 'Writes to work_skip the roots that are final but have no END_TIME_. Reads only. [body 0ac95db1a42f]'
+COMMENT 'Writes to work_skip the first 100,000 roots that are final but have no END_TIME_. Reads only. [body 8cee652e6631]'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
     SELECT i.`ID_`, 'UNDATED_MEMBER'
@@ -310,7 +310,7 @@ BEGIN
     WHERE (i.`END_TIME_` IS NULL OR i.`END_TIME_` <= 0)
       AND i.`END_TIME_` IS NOT NULL
       AND (p_scope IS NULL OR i.`TYPE_` IN (SELECT s.scope FROM work_scope AS s WHERE s.scope IS NOT NULL))
-    ORDER BY i.`ID_`;
+    LIMIT 100000;
 END$$
 
 -- batches_due: how much is due, counted up to a limit.

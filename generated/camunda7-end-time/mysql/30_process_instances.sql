@@ -589,7 +589,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_undated$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_undated(IN p_scope varchar(255))
     SQL SECURITY DEFINER
-COMMENT 'Writes to work_skip the roots that are final but have no END_TIME_. Reads only. [body 036d1e0b98a7]'
+COMMENT 'Writes to work_skip the first 100,000 roots that are final but have no END_TIME_. Reads only. [body 99d4620d448e]'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
     SELECT i.`ID_`, 'UNDATED_MEMBER'
@@ -597,7 +597,7 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS i ON i.`PROC_DEF_ID_` = s.scope
     WHERE (i.`END_TIME_` IS NULL OR i.`END_TIME_` <= 0)
       AND i.`STATE_` IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')
-    ORDER BY i.`ID_`;
+    LIMIT 100000;
 END$$
 
 -- process_instances_unlisted: final roots that would be old enough, of scopes without a policy.

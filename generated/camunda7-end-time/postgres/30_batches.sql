@@ -11,12 +11,10 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp A
 DECLARE
     v_default timestamp := (p_as_of - make_interval(secs => greatest(coalesce(p_retention,
         windrow_camunda7_end_time.retention_of('batches')), 86400) + 3600)) AT TIME ZONE 'UTC';
-BEGIN RETURN QUERY
+BEGIN
+    RETURN QUERY
     SELECT o.scope::text, c.cutoff
     FROM unnest(coalesce(p_scopes, ARRAY(
-        -- No row, but the collation of the column, by which the others are compared.
-        SELECT i."type_"::text FROM "public"."act_hi_batch" AS i WHERE false
-        UNION
         SELECT p.scope FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'batches'
         UNION
         SELECT d.scope::text FROM (
@@ -28,12 +26,12 @@ BEGIN RETURN QUERY
         SELECT NULL
     ))) AS o(scope), LATERAL (
         SELECT coalesce(
-            (SELECT min(CASE WHEN p.enabled
+            (SELECT CASE WHEN p.enabled
                 THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds),
                     86400) + 3600)) AT TIME ZONE 'UTC'
-                ELSE '-infinity' END) FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'batches' AND p.scope = o.scope),
+                ELSE '-infinity' END FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'batches' AND p.scope = o.scope),
             -- Without a policy, the spec says it by value.
-            (SELECT min((p_as_of - make_interval(secs => greatest(coalesce(p_retention, d.seconds), 86400) + 3600)) AT TIME ZONE 'UTC')
+            (SELECT (p_as_of - make_interval(secs => greatest(coalesce(p_retention, d.seconds), 86400) + 3600)) AT TIME ZONE 'UTC'
             FROM (
                 VALUES
                     ('instance-deletion'::text, 2592000::bigint),
@@ -75,11 +73,11 @@ BEGIN
       AND i."end_time_" IS NOT NULL
       AND (p_scope IS NULL OR i."type_"::text = p_scope)
       AND i."end_time_" < coalesce(
-          (SELECT min(CASE WHEN p.enabled
+          (SELECT CASE WHEN p.enabled
               THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 86400) + 3600)) AT TIME ZONE 'UTC'
-              ELSE '-infinity' END) FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'batches' AND p.scope = i."type_"::text),
+              ELSE '-infinity' END FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'batches' AND p.scope = i."type_"::text),
           -- Without a policy, the spec says it by value.
-          (SELECT min((p_as_of - make_interval(secs => greatest(coalesce(p_retention, d.seconds), 86400) + 3600)) AT TIME ZONE 'UTC')
+          (SELECT (p_as_of - make_interval(secs => greatest(coalesce(p_retention, d.seconds), 86400) + 3600)) AT TIME ZONE 'UTC'
           FROM (
               VALUES
                   ('instance-deletion'::text, 2592000::bigint),
@@ -224,7 +222,7 @@ $windrow$;
 -- If keys lie close together and fewer rows than keys exist among them, only these rows are looked up. Rows that a trigger or a
 -- rule has kept are looked for while the rows that they name still exist.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_delete(p_run bigint, p_members text[], p_artifacts text[], p_left integer[],
-    p_watched boolean, p_gone text[], OUT o_rows bigint[])
+    p_watched boolean, OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -283,14 +281,14 @@ $windrow$;
 -- batches_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_undated(p_as_of timestamptz, p_scope text) RETURNS text[]
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
-    SELECT ARRAY(
-        SELECT i."id_" FROM "public"."act_hi_batch" AS i WHERE (i."end_time_" IS NULL OR i."end_time_" = '-infinity')
+    SELECT ARRAY(SELECT u.root FROM (
+        SELECT i."id_" AS root FROM "public"."act_hi_batch" AS i WHERE (i."end_time_" IS NULL OR i."end_time_" = '-infinity')
             AND i."end_time_" IS NOT NULL AND (p_scope IS NULL OR i."type_" = p_scope::text)
-        ORDER BY i."id_"
-    );
+        LIMIT 100000
+    ) AS u ORDER BY u.root);
 $windrow$;
 
 SELECT windrow_camunda7_end_time.register_verbs('batches', ARRAY[
-    'bound bbb208df0025', 'count 0b713f121e69', 'delete 131cc50f5cfe', 'kept 6c505195139d', 'members ec5b417a45cd', 'next 4059d4bbbbb3',
-    'scope 7bed96fcd606', 'undated 34d2aef6d01a']);
+    'bound bbb208df0025', 'count 0b713f121e69', 'delete 131cc50f5cfe', 'kept 6c505195139d', 'members ec5b417a45cd', 'next a41695a6fa40',
+    'scope 440552586e8d', 'undated 00e6bdbe621a']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

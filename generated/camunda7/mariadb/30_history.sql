@@ -202,7 +202,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.history_rows$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_rows(IN p_what varchar(10), IN p_from datetime(6),
     IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_row: named, the roots in work_target; undated, families without a REMOVAL_TIME_ though they have ended; families, those
-    of a window; roots, the first p_limit of a window; window, those of them that are deleted. Reads only. [body 89e52858e6b1]'
+    of a window; roots, the first p_limit of a window; window, those of them that are deleted. Reads only. [body 588a435dc952]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
@@ -213,12 +213,13 @@ BEGIN
         WHERE COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) = t.`ID_`;
     WHEN 'undated' THEN
         INSERT IGNORE INTO work_row (id)
-        SELECT COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`)
+        SELECT DISTINCT COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`)
         FROM `camunda7`.`ACT_HI_PROCINST` AS r
         WHERE (r.`REMOVAL_TIME_` IS NULL OR r.`REMOVAL_TIME_` <= 0)
           AND (COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) = r.`ID_` OR NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
               WHERE f.`ID_` = COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
-          AND r.`END_TIME_` > 0;
+          AND r.`END_TIME_` > 0
+        LIMIT p_limit;
     WHEN 'families' THEN
         INSERT IGNORE INTO work_row (id)
         SELECT COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`)

@@ -312,7 +312,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_undated$$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_undated(IN p_scope varchar(255))
     SQL SECURITY DEFINER
-COMMENT 'Writes to work_skip the roots that are final but have no end_time. Reads only. [body 5e224a88e163]'
+COMMENT 'Writes to work_skip the first 100,000 roots that are final but have no end_time. Reads only. [body a7dbae292994]'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
     SELECT i.`id`, 'UNDATED_MEMBER'
@@ -321,7 +321,7 @@ BEGIN
     WHERE (i.`end_time` IS NULL OR i.`end_time` <= 0)
       AND i.`is_sub_process` = 0
       AND i.`state` IN (3, 5, 6, 7)
-    ORDER BY i.`id`;
+    LIMIT 100000;
 END$$
 
 -- process_instances_unlisted: final roots that would be old enough, of scopes without a policy.

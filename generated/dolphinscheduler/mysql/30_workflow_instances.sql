@@ -303,7 +303,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_undated$$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_undated(IN p_scope varchar(255))
     SQL SECURITY DEFINER
-COMMENT 'Writes to work_skip the roots that are final but have no end_time. Reads only. [body 39cbc65cc769]'
+COMMENT 'Writes to work_skip the first 100,000 roots that are final but have no end_time. Reads only. [body 51bd6b10f157]'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
     SELECT i.`id`, 'UNDATED_MEMBER'
@@ -312,7 +312,7 @@ BEGIN
     WHERE (i.`end_time` IS NULL OR i.`end_time` <= 0)
       AND i.`is_sub_workflow` = 0
       AND i.`state` IN (3, 5, 6, 7)
-    ORDER BY i.`id`;
+    LIMIT 100000;
 END$$
 
 -- workflow_instances_unlisted: final roots that would be old enough, of scopes without a policy.

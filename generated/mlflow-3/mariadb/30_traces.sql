@@ -231,7 +231,7 @@ END$$
 -- traces_undated: roots that are final but have no end time; they can never become due.
 DROP PROCEDURE IF EXISTS windrow_mlflow_3.traces_undated$$
 CREATE DEFINER = `windrow_mlflow_3_owner` PROCEDURE windrow_mlflow_3.traces_undated(IN p_scope varchar(255)) SQL SECURITY DEFINER
-COMMENT 'Writes to work_skip the roots that are final but have no timestamp_ms. Reads only. [body 2a98a01d3198]'
+COMMENT 'Writes to work_skip the first 100,000 roots that are final but have no timestamp_ms. Reads only. [body 0dadbe2d2ad3]'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
     SELECT i.`request_id`, 'UNDATED_MEMBER'
@@ -239,7 +239,7 @@ BEGIN
     STRAIGHT_JOIN `mlflow`.`trace_info` AS i ON i.`experiment_id` = s.scope
     WHERE (i.`timestamp_ms` IS NULL OR i.`timestamp_ms` <= 0)
       AND i.`status` IN ('OK', 'ERROR')
-    ORDER BY i.`request_id`;
+    LIMIT 100000;
 END$$
 
 -- traces_unlisted: final roots that would be old enough, of scopes without a policy.

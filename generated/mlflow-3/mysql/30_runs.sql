@@ -240,14 +240,14 @@ END$$
 -- runs_undated: roots that are final but have no end time; they can never become due.
 DROP PROCEDURE IF EXISTS windrow_mlflow_3.runs_undated$$
 CREATE DEFINER = `windrow_mlflow_3_owner` PROCEDURE windrow_mlflow_3.runs_undated(IN p_scope varchar(255)) SQL SECURITY DEFINER
-COMMENT 'Writes to work_skip the roots that are final but have no deleted_time. Reads only. [body c665616b78ed]'
+COMMENT 'Writes to work_skip the first 100,000 roots that are final but have no deleted_time. Reads only. [body 510cbe7e5bd4]'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
     SELECT i.`run_uuid`, 'UNDATED_MEMBER'
     FROM `mlflow`.`runs` AS i
     WHERE (i.`deleted_time` IS NULL OR i.`deleted_time` <= 0)
       AND i.`lifecycle_stage` = 'deleted'
-    ORDER BY i.`run_uuid`;
+    LIMIT 100000;
 END$$
 
 -- runs_due: how much is due, counted up to a limit.

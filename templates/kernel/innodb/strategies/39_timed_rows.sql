@@ -542,12 +542,12 @@ END;
 --# create procedure undated_timed
 CREATE PROCEDURE undated_timed(IN p_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Writes to work_skip what has no time. Reads only.'
+COMMENT 'Writes to work_skip the first 100,000 of what has no time. Reads only.'
 BEGIN
     DECLARE v_plain boolean;
     CALL timed_is_plain(p_rule, v_plain);
     CALL work_timed(p_rule, v_plain);
-    CALL rows_timed(p_rule, 'undated', NULL, NULL, NULL);
+    CALL rows_timed(p_rule, 'undated', NULL, NULL, 100000);
     INSERT INTO work_skip (skip_key, reason)
     SELECT IF(@windrow_hexed, HEX(w.id), w.id), 'UNDATED_MEMBER' FROM work_row AS w ORDER BY w.id;
 END;

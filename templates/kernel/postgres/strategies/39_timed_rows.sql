@@ -254,12 +254,12 @@ DECLARE
 BEGIN
     EXECUTE format(
         $undated$
-        SELECT ARRAY(
+        SELECT ARRAY(SELECT u.o_family FROM (
             SELECT DISTINCT r.o_family
             FROM %s AS r
             WHERE (r.o_time IS NULL OR r.o_time = '-infinity') AND (r.o_root OR r.o_alone) AND r.o_over
-            ORDER BY 1
-        )::text[]
+            LIMIT 100000
+        ) AS u ORDER BY 1)::text[]
         $undated$,
         rows_timed(p_rule)
     )
@@ -269,7 +269,7 @@ END
 $windrow$;
 --# comment on function undated_timed
 COMMENT ON FUNCTION undated_timed(text, timestamptz, text) IS
-    'Families without a time. Reads only.';
+    'The first 100,000 families without a time. Reads only.';
 
 -- due_timed: what lists the times of what is due by a rule, the oldest first, for a FROM: up to the cutoff at an instant.
 --# create function due_timed

@@ -128,6 +128,16 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["forward::SERVER::a_run_of_one_rule_forgets_no_turn"],
     },
     Defect {
+        name: "undated-without-a-bound",
+        what: "however many rows have no time, each run lists all of them",
+        postgres: &[edit(
+            "            LIMIT 100000\n        ) AS u ORDER BY 1",
+            "        ) AS u ORDER BY 1",
+        )],
+        mysql: &[edit("NULL, NULL, 100000", "NULL, NULL, 1000000")],
+        noticed_by: &["undated::SERVER::a_run_counts_a_bounded_number_of_what_has_no_time"],
+    },
+    Defect {
         name: "last-rows-one-by-one",
         what: "near run_families, a batch of single rows looks at no more rows than the run may still delete",
         postgres: &[edit(

@@ -61,6 +61,54 @@ impl Limit {
     }
 }
 
+/// What holds for all runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Runs {
+    /// Seconds that one may take.
+    pub budget: f64,
+    /// Whether a run begins behind the rule that took the time of the one before; several workers keep to the order of the rules.
+    pub in_turn: bool,
+}
+
+/// The order of the rules of a run, as the kernel has it: a run that did not come to all of them has the next one begin behind the
+/// last that it took; one that did, behind the last of which something is left.
+#[derive(Clone, Debug)]
+struct Order {
+    rules: usize,
+    in_turn: bool,
+    first: usize,
+    taken: Vec<(usize, bool)>,
+}
+
+impl Order {
+    fn new(rules: usize, runs: Runs) -> Order {
+        Order {
+            rules,
+            in_turn: runs.in_turn,
+            first: 0,
+            taken: Vec::new(),
+        }
+    }
+
+    fn of_run(&self) -> impl Iterator<Item = usize> + use<> {
+        (self.first..self.rules).chain(0..self.first)
+    }
+
+    /// A run took a rule, and left something of it or not.
+    fn took(&mut self, rule: usize, leaves: bool) {
+        self.taken.push((rule, leaves));
+    }
+
+    fn end_run(&mut self) {
+        let all = self.taken.len() == self.rules;
+        let last = self.taken.iter().rfind(|(_, leaves)| *leaves || !all);
+        if self.in_turn {
+            self.first = last.map_or(0, |(rule, _)| (rule + 1) % self.rules);
+        }
+        self.taken.clear();
+    }
+}
+
 /// How a rule fares when scheduled runs do it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Course {
@@ -81,9 +129,11 @@ pub struct Course {
 /// How far a course is followed, in minutes.
 const FAR: i64 = 3 * 366 * 24 * 60;
 
-/// Plays the scheduled runs of the rules, in their order, from a minute on (counted from 1970, in UTC), until nothing is
-/// left of any of them. `budget` is the seconds that one run may take.
-pub fn play(loads: &[Load], calendar: &Calendar, budget: f64, now: i64) -> Vec<Course> {
+/// Plays the scheduled runs of the rules, in the order of each, from a minute on (counted from 1970, in UTC), until nothing is
+/// left of any of them.
+pub fn play(loads: &[Load], calendar: &Calendar, runs: Runs, now: i64) -> Vec<Course> {
+    let budget = runs.budget;
+    let mut order = Order::new(loads.len(), runs);
     let mut left: Vec<f64> = loads.iter().map(|load| load.families).collect();
     let mut courses = vec![Course::default(); loads.len()];
     let mut ends = vec![BTreeMap::<Limit, i64>::new(); loads.len()];
@@ -108,9 +158,14 @@ pub fn play(loads: &[Load], calendar: &Calendar, budget: f64, now: i64) -> Vec<C
         let window = (closes - minute) as f64 * 60.0;
         let mut time = window.min(budget);
         let mut took = 0.0;
-        for (at, load) in loads.iter().enumerate() {
+        for at in order.of_run() {
+            let load = &loads[at];
             left[at] += load.inflow * (minute - seen) as f64 / 1440.0;
+            let has_time = time > 1e-6;
             if left[at] < 0.5 {
+                if has_time {
+                    order.took(at, false);
+                }
                 continue;
             }
             let by_rows = load.run_rows / load.rows_per_family;
@@ -120,6 +175,9 @@ pub fn play(loads: &[Load], calendar: &Calendar, budget: f64, now: i64) -> Vec<C
             let seconds = takes * load.rows_per_family / load.speed;
             time -= seconds;
             took += seconds;
+            if has_time {
+                order.took(at, left[at] >= 0.5);
+            }
             if courses[at].runs.is_some() {
                 continue;
             }
@@ -145,6 +203,7 @@ pub fn play(loads: &[Load], calendar: &Calendar, budget: f64, now: i64) -> Vec<C
             };
             *ends[at].entry(limit).or_default() += 1;
         }
+        order.end_run();
         seen = minute;
         free = minute + (took / 60.0).ceil() as i64;
     }
@@ -158,7 +217,9 @@ pub fn play(loads: &[Load], calendar: &Calendar, budget: f64, now: i64) -> Vec<C
 }
 
 /// Families of one rule that the runs of a week can take, a day, besides what becomes due of the other rules.
-pub fn capacity(loads: &[Load], at: usize, calendar: &Calendar, budget: f64, now: i64) -> f64 {
+pub fn capacity(loads: &[Load], at: usize, calendar: &Calendar, runs: Runs, now: i64) -> f64 {
+    let budget = runs.budget;
+    let mut order = Order::new(loads.len(), runs);
     let mut left: Vec<f64> = vec![0.0; loads.len()];
     left[at] = f64::INFINITY;
     let (mut sum, mut seen, mut free) = (0.0, now, now);
@@ -169,7 +230,8 @@ pub fn capacity(loads: &[Load], at: usize, calendar: &Calendar, budget: f64, now
         let closes = calendar.closes(minute, minute + (budget / 60.0) as i64 + 1);
         let mut time = ((closes - minute) as f64 * 60.0).min(budget);
         let whole = time;
-        for (other, load) in loads.iter().enumerate() {
+        for other in order.of_run() {
+            let load = &loads[other];
             left[other] += load.inflow * (minute - seen) as f64 / 1440.0;
             let takes = left[other]
                 .min(load.run_families)
@@ -180,8 +242,12 @@ pub fn capacity(loads: &[Load], at: usize, calendar: &Calendar, budget: f64, now
             } else {
                 left[other] -= takes;
             }
+            if time > 1e-6 {
+                order.took(other, left[other] >= 0.5);
+            }
             time -= takes * load.rows_per_family / load.speed;
         }
+        order.end_run();
         seen = minute;
         free = minute + ((whole - time) / 60.0).ceil() as i64;
     }
@@ -271,17 +337,24 @@ mod tests {
         Calendar::new(&[Schedule::parse("0 2 * * *").expect("a schedule")], &[])
     }
 
+    fn runs(budget: f64) -> Runs {
+        Runs {
+            budget,
+            in_turn: true,
+        }
+    }
+
     #[test]
     fn one_night_after_the_other_until_nothing_is_left() {
         // 100 seconds of work a run.
-        let course = &play(&[load(38_001.0)], &nightly(), 1_800.0, NOON)[0];
+        let course = &play(&[load(38_001.0)], &nightly(), runs(1_800.0), NOON)[0];
         assert_eq!(
             (course.runs, course.days, course.limit),
             (Some(4), 4, Some(Limit::Families))
         );
         // From noon to two in the morning of the fourth day, and the last 80 seconds.
         assert_eq!(course.wait, (3 * 24 + 14) * 3_600 + 80);
-        let nothing = &play(&[load(0.0)], &nightly(), 1_800.0, NOON)[0];
+        let nothing = &play(&[load(0.0)], &nightly(), runs(1_800.0), NOON)[0];
         assert_eq!((nothing.runs, nothing.days, nothing.wait), (Some(0), 0, 0));
     }
 
@@ -290,7 +363,7 @@ mod tests {
         let course = |change: fn(&mut Load), budget| {
             let mut load = load(100_000.0);
             change(&mut load);
-            play(&[load], &nightly(), budget, NOON)[0].clone()
+            play(&[load], &nightly(), runs(budget), NOON)[0].clone()
         };
         let rows = course(|load| load.run_rows = 50_000.0, 1_800.0);
         assert_eq!((rows.runs, rows.limit), (Some(20), Some(Limit::Rows)));
@@ -308,12 +381,38 @@ mod tests {
             load.run_families = 1e9;
         }
         // 200 seconds for the first one's 150 and the second one's 50.
-        let courses = play(&loads, &nightly(), 190.0, NOON);
+        let courses = play(&loads, &nightly(), runs(190.0), NOON);
         assert_eq!((courses[0].runs, courses[1].runs), (Some(1), Some(2)));
         assert_eq!(courses[1].limit, Some(Limit::Time));
         assert_eq!(courses[1].wait, 38 * 3_600 + 10);
-        let shared = capacity(&loads, 1, &nightly(), 190.0, NOON);
+        let shared = capacity(&loads, 1, &nightly(), runs(190.0), NOON);
         assert!((shared - 19_000.0).abs() < 1e-6, "{shared}");
+    }
+
+    #[test]
+    fn a_rule_that_takes_the_time_of_a_run_comes_last_in_the_next() {
+        let mut loads = [load(190_000.0), load(190_000.0)];
+        for load in &mut loads {
+            load.run_families = 1e9;
+        }
+        let workers = Runs {
+            in_turn: false,
+            ..runs(190.0)
+        };
+        let nights = |loads: &[Load], runs| {
+            let courses = play(loads, &nightly(), runs, NOON);
+            [courses[0].runs, courses[1].runs]
+        };
+        assert_eq!(nights(&loads, runs(190.0)), [Some(19), Some(20)]);
+        assert_eq!(nights(&loads, workers), [Some(10), Some(20)]);
+        // Of the first one, more becomes due each night than a run deletes.
+        loads[0].inflow = 20_000.0;
+        assert_eq!(nights(&loads, runs(190.0)), [None, Some(20)]);
+        assert_eq!(nights(&loads, workers), [None, None]);
+        // In the first night, part of a day's worth leaves time.
+        let [turns, none] =
+            [runs(190.0), workers].map(|runs| capacity(&loads, 1, &nightly(), runs, NOON).floor());
+        assert_eq!([turns, none], [9_190.0, 1_047.0]);
     }
 
     #[test]
@@ -331,10 +430,10 @@ mod tests {
         let mut load = load(1e6);
         load.run_families = 1e9;
         // Three hours a night are 1,080,000 families: one run of an hour, then two more.
-        let course = &play(&[load.clone()], &calendar, 3_600.0, NOON)[0];
+        let course = &play(&[load.clone()], &calendar, runs(3_600.0), NOON)[0];
         assert_eq!((course.runs, course.days), (Some(3), 1));
         load.families = 1.1e6;
-        let course = &play(&[load], &calendar, 86_400.0, NOON)[0];
+        let course = &play(&[load], &calendar, runs(86_400.0), NOON)[0];
         assert_eq!(
             (course.runs, course.days, course.limit),
             (Some(2), 2, Some(Limit::Window))

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::fit;
 use crate::forecast::{
     self, Basis, Calendar, Course, Forecast, Load, MissingIndex, Opening, Remedy, Report,
-    RuleForecast, Speed, TableForecast, To, Total, WorkingHours,
+    RuleForecast, Runs, Speed, TableForecast, To, Total, WorkingHours,
 };
 use crate::graph::{Graph, Rule};
 use crate::interrupt;
@@ -117,8 +117,11 @@ fn forecast(
         archived,
     } = found(session, args, graph, setting, ui)?;
     // The first rule's counts.
-    let budget = setting(&graph.rules[0].name, "time_budget").max(1.0);
-    let courses = forecast::play(&loads, &calendar, budget, bytes.now);
+    let runs = Runs {
+        budget: setting(&graph.rules[0].name, "time_budget").max(1.0),
+        in_turn: graph.workers == 1,
+    };
+    let courses = forecast::play(&loads, &calendar, runs, bytes.now);
     let day = if calendar.has_nights() {
         "night"
     } else {
@@ -129,13 +132,13 @@ fn forecast(
         let course = &courses[at];
         // Without one that is deleted, nobody knows how many rows a family has.
         let capacity = (backlog.going > 0.0)
-            .then(|| forecast::capacity(&loads, at, &calendar, budget, bytes.now).floor());
+            .then(|| forecast::capacity(&loads, at, &calendar, runs, bytes.now).floor());
         listed.push(RuleForecast {
             speed: Speed {
                 rows_per_second: speed.round(),
                 basis: basis.clone(),
             },
-            remedies: remedies(&loads, at, course, &calendar, budget, bytes.now),
+            remedies: remedies(&loads, at, course, &calendar, runs, bytes.now),
             capacity_per_day: capacity,
             ..told(rule, backlog, &loads[at], course)
         });
@@ -153,7 +156,7 @@ fn forecast(
         schedule: WorkingHours {
             cron: graph.schedules.join(", "),
             windows: written,
-            time_budget: budget,
+            time_budget: runs.budget,
             unit: day,
         },
         log: bytes.told(log, sum(|it| it.rows), sum(|it| it.batches), &tables),
@@ -322,7 +325,7 @@ fn remedies(
     at: usize,
     course: &Course,
     calendar: &Calendar,
-    budget: f64,
+    runs: Runs,
     now: i64,
 ) -> Vec<Remedy> {
     let days = |course: &Course| course.runs.map_or(i64::MAX, |_| course.days);
@@ -342,7 +345,7 @@ fn remedies(
     };
     let mut free = loads.to_vec();
     free[at].run_families = f64::INFINITY;
-    let then = forecast::play(&free, calendar, budget, now)[at].clone();
+    let then = forecast::play(&free, calendar, runs, now)[at].clone();
     let most = forecast::rounded_up(then.most);
     if most as f64 > loads[at].run_families {
         tell("run_families", To::Count(most), &then);
@@ -350,7 +353,7 @@ fn remedies(
     free[at].run_families = loads[at].run_families;
     free[at].run_rows = f64::INFINITY;
     if loads[at].run_rows.is_finite() {
-        let then = forecast::play(&free, calendar, budget, now)[at].clone();
+        let then = forecast::play(&free, calendar, runs, now)[at].clone();
         tell("run_rows", To::Off("off"), &then);
     }
     let rest = loads[at].default_rest;
@@ -358,16 +361,20 @@ fn remedies(
     if rest > 0.0 {
         free[at].run_rows = loads[at].run_rows;
         free[at].speed *= (100.0 + rest) / (100.0 + less);
-        let then = forecast::play(&free, calendar, budget, now)[at].clone();
+        let then = forecast::play(&free, calendar, runs, now)[at].clone();
         tell("scheduled_nice", To::Percent(less), &then);
     }
-    let long = (budget * 4.0).min(86_400.0);
-    if long > budget {
-        let then = forecast::play(loads, calendar, long, now)[at].clone();
+    let long = (runs.budget * 4.0).min(86_400.0);
+    if long > runs.budget {
+        let longer = Runs {
+            budget: long,
+            ..runs
+        };
+        let then = forecast::play(loads, calendar, longer, now)[at].clone();
         tell("time_budget", To::Seconds(long), &then);
     }
     let hourly = calendar.hourly();
-    let then = forecast::play(loads, &hourly, budget, now)[at].clone();
+    let then = forecast::play(loads, &hourly, runs, now)[at].clone();
     tell(
         "schedule",
         To::Schedule(Schedule::hourly().to_string()),

@@ -415,6 +415,19 @@ fn a_session_that_began_a_run_and_does_nothing_blocks_nobody() -> Result<()> {
     rig::check_unlocked(&mut client)?;
     ensure!(rig::number(&mut client, &format!("SELECT {W}.reap()"))? == 0);
 
+    // A run of a session that has vanished has crashed, whatever the session left open that closes it.
+    dead.query(&format!("SELECT {W}.run_begin('{{}}')"), &[])?;
+    client.batch_execute(&format!(
+        "INSERT INTO {W}.run (trigger, dry_run, options, as_of, deadline, backend_pid)
+         SELECT trigger, dry_run, options, as_of, deadline, 0 FROM {W}.run WHERE run_id = {run}"
+    ))?;
+    ensure!(rig::number(&mut dead, &format!("SELECT {W}.reap()"))? == 2);
+    let last = rig::texts(
+        &mut client,
+        &format!("SELECT status FROM {W}.run ORDER BY run_id DESC LIMIT 2"),
+    )?;
+    ensure!(last == ["crashed", "cancelled"], "{last:?}");
+
     // Inside a transaction a run cannot commit: it refuses and leaves nothing.
     rig::refused(
         dead.batch_execute(&format!("BEGIN; CALL {W}.run('{{}}')")),

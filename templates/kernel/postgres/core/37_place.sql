@@ -248,7 +248,7 @@ DECLARE
 BEGIN
     FOR v_run IN SELECT * FROM run AS r WHERE r.status = 'running' ORDER BY r.run_id LOOP
         IF NOT is_alive(v_run.backend_pid) THEN
-            v_own := holds_lock(pg_backend_pid());
+            v_own := v_run.backend_pid = pg_backend_pid() AND holds_lock(pg_backend_pid());
             UPDATE run AS r
             SET status = CASE WHEN v_own THEN 'cancelled' ELSE 'crashed' END,
                 reason = CASE WHEN v_own THEN 'cancelled' ELSE 'its session vanished; what it committed is kept' END,

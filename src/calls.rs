@@ -96,6 +96,17 @@ impl Calls {
         })
     }
 
+    /// The cluster that is armed, as `arm` names it, where this server belongs to it; null for a server, or before anything was armed.
+    pub fn armed_cluster(&self) -> String {
+        match self.dialect {
+            Dialect::Postgres => format!(
+                "SELECT CASE WHEN c.server_identity LIKE 'cluster %' THEN current_setting('cluster_name') END FROM {}.control AS c",
+                self.control
+            ),
+            Dialect::Mysql | Dialect::Mariadb => mysql::ARMED_CLUSTER.replace("{w}", &self.control),
+        }
+    }
+
     /// What follows a call that was cancelled, in the same session: it can end where the server lets nothing close the
     /// ledger, and on MySQL it leaves its transaction open.
     pub fn after_cancel(&self) -> Vec<String> {

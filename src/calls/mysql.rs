@@ -186,6 +186,17 @@ pub(super) const REPLICAS: &str = "
 
 pub(super) const BEAT: &str = "SELECT b.beat_at FROM {w}.replica_beat AS b";
 
+/// A group is called by one word; the name of a Galera cluster stands before the identifier of its state and the control database.
+pub(super) const ARMED_CLUSTER: &str = "
+    SELECT CASE
+        WHEN c.server_identity LIKE 'cluster of servers %' THEN SUBSTRING_INDEX(SUBSTRING_INDEX(c.server_identity, ' ', 4), ' ', -1)
+        WHEN c.server_identity LIKE 'cluster %' THEN
+            /*!80000 SUBSTRING_INDEX(SUBSTRING_INDEX(c.server_identity, ' ', 2), ' ', -1) */
+            /*M! SUBSTRING(c.server_identity, 9, CHAR_LENGTH(c.server_identity)
+                - CHAR_LENGTH(SUBSTRING_INDEX(c.server_identity, ' ', -2)) - 9) */
+    END
+    FROM {w}.control AS c";
+
 /// Why runs delete nothing on this server, by its row of control `c`: what `not_armed()` says, which not everybody may call. Of a
 /// cluster, what the last scheduled run on this server was told, and who is in a list.
 pub(super) fn not_armed() -> String {

@@ -24,6 +24,10 @@ pub struct Arm {
     /// Arm each server of this cluster: PostgreSQL's cluster_name, the Galera cluster, the group, or db1:3306,db2:3306
     #[arg(long, value_name = "NAME", conflicts_with = "until")]
     pub cluster: Option<String>,
+
+    /// Arm this server alone; without it, a cluster that is armed and that this server belongs to stays armed
+    #[arg(long, conflicts_with = "cluster")]
+    pub this_server: bool,
 }
 
 /// Arguments of `install`.

@@ -422,7 +422,9 @@ pub(super) fn arm(args: &Arm, ui: &Ui) -> anyhow::Result<Exit> {
     let document = Value::from(options([
         ("until", args.until.clone().map(Value::from)),
         ("cluster", args.cluster.clone().map(Value::from)),
+        ("this_server", args.this_server.then_some(Value::from(true))),
     ]));
+    let before = armed_cluster(&mut session)?;
     session
         .database
         .query(&session.calls.arm(), &[Some(&document.to_string())])?;
@@ -431,20 +433,39 @@ pub(super) fn arm(args: &Arm, ui: &Ui) -> anyhow::Result<Exit> {
         control: session.calls.name().to_owned(),
         armed: true,
         until: args.until.clone(),
-        cluster: args.cluster.clone(),
+        cluster: armed_cluster(&mut session)?,
     };
-    let text = format!(
+    let mut text = format!(
         "armed: from now on, runs of `{}` delete in {}{}",
         armed.spec,
         session.url,
-        match (&armed.until, &armed.cluster) {
-            (Some(_), _) => ", until the server restarts",
-            (_, Some(_)) => ", on whichever server of the cluster takes writes",
+        match (&armed.until, &armed.cluster, &before) {
+            (Some(_), ..) => ", until the server restarts",
+            (_, Some(_), _) => ", on whichever server of the cluster takes writes",
+            (.., Some(_)) => ", on this server alone",
             _ => "",
         }
     );
+    match &armed.cluster {
+        Some(name) if args.cluster.is_none() => {
+            text +=
+                &format!("\ncluster {name} stays armed: `--this-server` arms this server alone");
+        }
+        None if before.is_some() && !args.this_server => {
+            text += "\na cluster was armed before: `--cluster NAME` arms the one that this server belongs to";
+        }
+        _ => {}
+    }
     tell(ui, args.with.output, &armed, &text);
     Ok(Exit::Clean)
+}
+
+/// The cluster that is armed.
+fn armed_cluster(session: &mut Session) -> anyhow::Result<Option<String>> {
+    let rows = session
+        .database
+        .query(&session.calls.armed_cluster(), &[])?;
+    Ok(rows.into_iter().flatten().next().flatten())
 }
 
 /// Stops the run in progress after its batch, and lets none start; or makes runs pass a rule over.

@@ -235,13 +235,13 @@ pub const REFUSALS: [Outcome; 18] = [
     outcome(
         "armed for another",
         "A cluster was armed, and this server is not a member of it now: a copy, or a server that has left it.",
-        "If this server is to be cleaned: `windrow arm`.",
+        "If this server is to be cleaned: `windrow arm`, or `windrow arm --cluster NAME` for the cluster that it belongs to.",
     ),
     outcome(
         "this server has started since the last run",
         "A cluster was armed, and this server came back without a replica that follows it, or it may not see one: another server may have \
          taken over.",
-        "Where it is still the primary: `windrow arm --cluster`, or let a replica follow it, or grant the right that the reason names. \
+        "Where it is still the primary: `windrow arm`, or let a replica follow it, or grant the right that the reason names. \
          Otherwise make it a replica.",
     ),
     outcome(

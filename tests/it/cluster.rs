@@ -388,6 +388,31 @@ fn armed_elsewhere(cluster: &Cluster) -> Result<()> {
     Ok(())
 }
 
+/// Without a name the cluster stays armed; a member of a group that cannot see itself arms nothing unasked.
+fn armed_again(cluster: &Cluster, node: usize) -> Result<()> {
+    let armed_on = "SELECT server_identity FROM W.control";
+    let identity = cluster.text(node, armed_on)?;
+    cluster.execute(node, "CALL W.arm()")?;
+    ensure!(cluster.text(node, armed_on)? == identity, "not {identity}");
+    if cluster.dialect == Dialect::Mysql {
+        let owner = cluster.text(node, "SELECT owner FROM W.spec")?;
+        let right = "SELECT ON performance_schema.replication_group_members";
+        cluster.execute(node, &format!("REVOKE {right} FROM {owner}"))?;
+        let error = cluster.execute(node, "CALL W.arm()").expect_err("unseen");
+        ensure!(format!("{error:#}").contains("this_server"), "{error:#}");
+        ensure!(cluster.text(node, armed_on)? == identity, "not {identity}");
+        cluster.execute(node, &format!("GRANT {right} TO {owner}"))?;
+    }
+    cluster.execute(node, "CALL W.arm_with('{\"this_server\": true}')")?;
+    let alone = cluster.text(node, armed_on)?;
+    ensure!(!alone.starts_with("cluster "), "{alone}");
+    let name = cluster.text(node, cluster.own_name)?;
+    let again = format!("CALL W.arm_with('{{\"cluster\": \"{name}\"}}')");
+    cluster.execute(node, &again)?;
+    ensure!(cluster.text(node, armed_on)? == identity, "not {identity}");
+    Ok(())
+}
+
 /// The cluster is armed by its name; another name, and a list that lacks the node, arm nothing. Every node that takes writes may run.
 fn armed_together(cluster: &Cluster, node: usize) -> Result<()> {
     let name = cluster.text(node, cluster.own_name)?;
@@ -420,6 +445,7 @@ fn armed_together(cluster: &Cluster, node: usize) -> Result<()> {
         )?;
     }
     arm(&name)?;
+    armed_again(cluster, node)?;
     for other in if cluster.is_open {
         vec![0, 1, 2]
     } else {

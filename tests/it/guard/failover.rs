@@ -17,6 +17,8 @@ use crate::harness::tests;
 use crate::support::installation::{Session, apply, bundle, call, connect, dialect_of};
 use crate::support::patience::until;
 
+mod again;
+
 tests! {
     on_postgres: [
         a_cluster_of_postgresql_goes_on_by_itself,
@@ -26,6 +28,9 @@ tests! {
     mysql_and_mariadb: [
         servers_that_replicate_go_on_by_themselves,
         a_source_that_restarts_goes_on_beside_a_replica,
+    ],
+    within: [
+        again::tests,
     ],
 }
 

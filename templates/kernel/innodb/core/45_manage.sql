@@ -105,7 +105,31 @@ BEGIN
     END IF;
 END;
 
--- arm: from now on runs may delete on this server. Notes the orphans that were there before.
+-- armed_cluster: the cluster that is armed already, if this server belongs to it. In a group (MySQL) it may be one that cannot see
+-- itself: then nobody knows.
+--# create procedure armed_cluster
+CREATE PROCEDURE armed_cluster(OUT o_identity varchar(700))
+SQL SECURITY DEFINER
+COMMENT 'Identity of the cluster that is armed, where this server belongs to it; NULL for another or none.'
+BEGIN
+    DECLARE v_armed_on varchar(700);
+    SELECT c.server_identity INTO v_armed_on FROM control AS c WHERE c.server_identity LIKE 'cluster %';
+    IF v_armed_on IS NOT NULL THEN
+        CALL cluster_identity(
+            IF(v_armed_on LIKE 'cluster of servers %', SUBSTRING_INDEX(SUBSTRING_INDEX(v_armed_on, ' ', 4), ' ', -1), NULL), o_identity
+        );
+        IF o_identity IS NULL AND LOCATE(CONCAT('cluster ', @windrow_cluster, ' '), v_armed_on) = 1 THEN
+            CALL not_ready(CONCAT('cluster ', QUOTE(@windrow_cluster), ' was armed, and this server does not see itself in it'),
+                'arm_with(''{"this_server": true}'')');
+        ELSEIF NOT o_identity <=> v_armed_on THEN
+            SET o_identity = NULL;
+        END IF;
+    END IF;
+END;
+
+-- arm: from now on runs may delete on this server. Notes the orphans that were there before. Where a cluster is armed that this
+-- server belongs to, it stays armed as a whole, unless the caller says that this server alone is meant: nobody would notice before
+-- the next failover.
 --# create procedure arm
 CREATE PROCEDURE arm()
 SQL SECURITY DEFINER
@@ -120,11 +144,13 @@ CREATE PROCEDURE arm_with(IN p_options longtext)
 SQL SECURITY DEFINER
 COMMENT 'Like arm(), with options. until: "restart" ends this permission at the next server start, for sites that clone servers
     by storage snapshots. cluster: the name of the Galera cluster or of the group, or a list of servers that replicate, host:port:
-    whichever of its servers takes writes may delete, also after a failover.
+    whichever of its servers takes writes may delete, also after a failover. Once armed, the cluster stays armed when one of its
+    servers calls arm(); this_server: true arms that server alone.
     Examples: CALL arm_with(''{"until": "restart"}''); CALL arm_with(''{"cluster": "db1:3306,db2:3306"}'');'
 BEGIN
     DECLARE v_until    longtext;
     DECLARE v_cluster  longtext;
+    DECLARE v_alone    boolean;
     DECLARE v_identity varchar(700);
     DECLARE v_node     varchar(700);
     DECLARE v_orphans  longtext;
@@ -143,18 +169,24 @@ BEGIN
     IF v_stranger IS NOT NULL THEN
         CALL not_ready(v_stranger, 'say in the spec what happens to its rows and run windrow install, or drop what acts');
     END IF;
-    CALL check_options(p_options, '["until", "cluster"]');
+    CALL check_options(p_options, '["until", "cluster", "this_server"]');
     CALL option_of(p_options, 'until', v_until);
     CALL option_of(p_options, 'cluster', v_cluster);
+    CALL flag_of(p_options, 'this_server', v_alone);
     IF v_until <> 'restart' THEN
         CALL refuse(CONCAT('until is not "restart": ', QUOTE(v_until)), 'leave it out, or write {"until": "restart"}');
     ELSEIF v_until = 'restart' AND v_cluster IS NOT NULL THEN
         CALL refuse('until and cluster exclude each other', 'a cluster is armed until somebody arms a server or another cluster');
+    ELSEIF v_alone AND v_cluster IS NOT NULL THEN
+        CALL refuse('this_server and cluster exclude each other', 'write {"this_server": true} to arm this server alone');
     END IF;
-    IF v_cluster IS NULL THEN
-        CALL identity_of(v_until IS NOT NULL, v_identity);
-    ELSE
+    IF v_cluster IS NOT NULL THEN
         CALL named_cluster(v_cluster, v_identity);
+    ELSEIF v_until IS NULL AND v_alone IS NOT TRUE THEN
+        CALL armed_cluster(v_identity);
+    END IF;
+    IF v_identity IS NULL THEN
+        CALL identity_of(v_until IS NOT NULL, v_identity);
     END IF;
     -- Whole tables are read before anything is written: whoever is interrupted has changed nothing.
     CALL count_orphans();

@@ -214,8 +214,8 @@ BEGIN
                 '%I.arm().', current_schema());
     ELSIF v_reason IS NOT NULL THEN
         RAISE EXCEPTION '%', v_reason
-            USING ERRCODE = '55000', HINT = 'Where it is still the primary, arm it again, or let a standby follow it. Where it is not, '
-                'make it a standby.';
+            USING ERRCODE = '55000', HINT = format('Where it is still the primary: CALL %I.arm(), or let a standby follow it. Where it is '
+                'not, make it a standby.', current_schema());
     END IF;
 END
 $windrow$;

@@ -57,7 +57,9 @@ $windrow$;
 COMMENT ON FUNCTION check_cluster(text, text) IS
     'Raises 22023 where arm() may not name this cluster.';
 
--- arm: from now on runs may delete on this server. Notes the orphans that were there before.
+-- arm: from now on runs may delete on this server. Notes the orphans that were there before. Where a cluster is armed that this
+-- server belongs to, it stays armed as a whole, unless the caller says that this server alone is meant: nobody would notice before
+-- the next failover.
 -- The one of earlier versions took no options; with both, a call without any would name neither.
 --# drop procedure arm of earlier versions
 DO $windrow$
@@ -73,13 +75,28 @@ SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
     v_cluster text := p_options ->> 'cluster';
+    v_alone   boolean;
     v_orphans jsonb;
 BEGIN
-    PERFORM check_options(p_options, ARRAY['until', 'cluster']);
+    PERFORM check_options(p_options, ARRAY['until', 'cluster', 'this_server']);
+    IF jsonb_typeof(p_options -> 'this_server') NOT IN ('boolean', 'null') THEN
+        RAISE EXCEPTION 'this_server is not true or false: %', p_options -> 'this_server'
+            USING ERRCODE = '22023', HINT = 'Write {"this_server": true}.';
+    END IF;
+    v_alone := coalesce((p_options ->> 'this_server')::boolean, false);
     IF coalesce(p_options ->> 'until', 'restart') <> 'restart' THEN
         RAISE EXCEPTION 'until is not "restart": %', quote_literal(p_options ->> 'until')
             USING ERRCODE = '22023', HINT = 'Leave it out, or write {"until": "restart"}: then a server that has started since is not '
                 'armed.';
+    END IF;
+    IF v_alone AND v_cluster IS NOT NULL THEN
+        RAISE EXCEPTION 'this_server and cluster exclude each other'
+            USING ERRCODE = '22023', HINT = 'Write {"this_server": true} to arm this server alone, or {"cluster": "..."} to arm a cluster.';
+    END IF;
+    IF NOT v_alone AND v_cluster IS NULL AND p_options ->> 'until' IS NULL
+        AND EXISTS (SELECT FROM control AS c WHERE c.server_identity = cluster_identity()) THEN
+        v_cluster := current_setting('cluster_name');
+        RAISE NOTICE 'cluster % stays armed; {"this_server": true} arms this server alone', quote_literal(v_cluster);
     END IF;
     IF v_cluster IS NOT NULL THEN
         PERFORM check_cluster(v_cluster, p_options ->> 'until');
@@ -111,7 +128,8 @@ COMMENT ON PROCEDURE arm(jsonb) IS
     'Allows runs to delete on this server, unless something that is not in the spec acts on its tables; needed once after the '
     'installation, and again after a new rule was installed, and after a restore, clone or promotion. until: "restart" ends this '
     'permission at the next server start, for sites that clone servers by storage snapshots. cluster: the cluster_name of this server: '
-    'whichever server of that cluster is the primary may delete, also after a failover. Examples: CALL arm(); CALL '
+    'whichever server of that cluster is the primary may delete, also after a failover. Once armed, the cluster stays armed when one '
+    'of its servers calls arm() without options; this_server: true arms that server alone. Examples: CALL arm(); CALL '
     'arm(''{"until": "restart"}''); CALL arm(''{"cluster": "billing"}'');';
 
 -- set_policy, drop_policy: what is cleaned, and after how long.

@@ -417,8 +417,8 @@ pub const CHECKS: [Outcome; 31] = [
     ),
     outcome(
         "armed",
-        "Whether runs may delete, on this server.",
-        "`windrow arm`, if they are to.",
+        "Whether runs may delete, on this server. PostgreSQL: a violation where a cluster is armed and the owner role sees no standby.",
+        "`windrow arm`, if they are to; `GRANT pg_monitor` to the owner role.",
     ),
     outcome(
         "paused",

@@ -211,6 +211,49 @@ impl Host<Postgres> {
     }
 }
 
+impl Host<Postgres> {
+    /// The cluster is armed, and then the right to see standbys is taken away: it must have been there, and `verify` misses it.
+    fn armed_unseen(&mut self) -> Result<()> {
+        let cluster = json!({"cluster": "orders"});
+        let owner = format!("{CONTROL}_owner");
+        let error = self.arm(&cluster).expect_err("standbys cannot be seen");
+        assert_eq!(failure::sqlstate(&error), Some("55000"), "{error:#}");
+        let grant = format!("GRANT pg_monitor TO {owner}");
+        ensure!(format!("{error:#}").contains(&grant), "{error:#}");
+        let armed = format!("SELECT count(*) FROM {CONTROL}.control WHERE armed");
+        assert_eq!(self.number(&armed), 0);
+        self.session.execute(&grant)?;
+        self.arm(&cluster)?;
+        assert_eq!(self.verified()?, "ok");
+        self.session
+            .execute(&format!("REVOKE pg_monitor FROM {owner}"))?;
+        assert_eq!(self.verified()?, "violation");
+        // The lesser one suffices.
+        self.session
+            .execute(&format!("GRANT pg_read_all_stats TO {owner}"))?;
+        self.arm(&cluster)?;
+        assert_eq!(self.verified()?, "ok");
+        self.session
+            .execute(&format!("REVOKE pg_read_all_stats FROM {owner}"))?;
+        Ok(())
+    }
+
+    /// How `verify` calls what it says of the armed server.
+    fn verified(&mut self) -> Result<String> {
+        let checks = call(
+            &mut self.session,
+            self.dialect,
+            CONTROL,
+            "verify",
+            &json!({}),
+        )?;
+        let checks = checks["checks"].as_array().context("checks")?;
+        let armed = checks.iter().find(|it| it["check"] == "armed");
+        let severity = armed.and_then(|it| it["severity"].as_str());
+        Ok(severity.context("a check")?.to_owned())
+    }
+}
+
 fn promoted(server: Postgres) -> Host<Postgres> {
     let mut host = postgres(server);
     let answer = host
@@ -240,7 +283,7 @@ fn a_cluster_of_postgresql_goes_on_by_itself() -> Result<()> {
         postgres(first.server.start_replica()?),
         postgres(first.server.start_replica()?),
     ];
-    first.arm(&json!({"cluster": "orders"}))?;
+    first.armed_unseen()?;
 
     let runner = run_halfway(
         first.server.url("postgres", "postgres"),
@@ -357,7 +400,7 @@ fn who_only_reads_the_log_is_no_standby() -> Result<()> {
     let mut host = postgres(Postgres::start(&settings)?);
     host.session.execute(&(schema() + &rows()))?;
     apply(&mut host.session, &bundle(Dialect::Postgres, &graph()));
-    host.arm(&json!({"cluster": "orders"}))?;
+    host.armed_unseen()?;
     host.server.restart()?;
     let mut host = postgres(host.server);
     host.refuses("no standby follows it");

@@ -51,11 +51,17 @@ BEGIN
         RAISE EXCEPTION 'cluster_name % is what Debian''s packages give any server', quote_literal(p_cluster)
             USING ERRCODE = '22023', HINT = 'Give all servers of the cluster, and no other, a cluster_name of its own, and restart them.';
     END IF;
+    -- After its next restart this server would wait for a standby that it cannot see.
+    IF NOT pg_has_role('pg_read_all_stats', 'USAGE') THEN
+        RAISE EXCEPTION 'whether a standby follows this server is not seen without the right: GRANT pg_monitor TO %',
+            quote_ident(current_user)
+            USING ERRCODE = '55000', HINT = 'Without it no run starts once this server has restarted.';
+    END IF;
 END
 $windrow$;
 --# comment on function check_cluster
 COMMENT ON FUNCTION check_cluster(text, text) IS
-    'Raises 22023 where arm() may not name this cluster.';
+    'Raises 22023 where arm() may not name this cluster, 55000 where the owner role would not see a standby.';
 
 -- arm: from now on runs may delete on this server. Notes the orphans that were there before. Where a cluster is armed that this
 -- server belongs to, it stays armed as a whole, unless the caller says that this server alone is meant: nobody would notice before

@@ -302,10 +302,18 @@ BEGIN
         WHERE r.run_id = (SELECT max(l.run_id) FROM run AS l)
           AND r.status NOT IN ('done', 'running')
         UNION ALL
-        SELECT 9, 'armed', c.spec, CASE WHEN a.reason IS NULL THEN 'ok' ELSE 'notice' END, 1,
-            coalesce(a.reason || '; runs refuse', format('armed by %s', c.armed_by))
+        SELECT 9, 'armed', c.spec, CASE WHEN a.reason IS NOT NULL THEN 'notice' WHEN u.unseen THEN 'violation' ELSE 'ok' END, 1,
+            CASE
+                WHEN a.reason IS NOT NULL THEN a.reason || '; runs refuse'
+                WHEN u.unseen THEN format('runs will refuse once this server has restarted, since no standby is seen without the right: '
+                    'GRANT pg_monitor TO %I', current_user)
+                ELSE format('armed by %s', c.armed_by)
+            END
         FROM control AS c
         CROSS JOIN not_armed() AS a(reason)
+        CROSS JOIN LATERAL (
+            SELECT c.server_identity LIKE 'cluster %' AND NOT pg_has_role('pg_read_all_stats', 'USAGE') AS unseen
+        ) AS u
         UNION ALL
         SELECT 10, 'paused', c.spec, 'notice', 1, why_paused(c.paused_by, c.paused_at, c.paused_reason)
         FROM control AS c

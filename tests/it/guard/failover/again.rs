@@ -13,6 +13,7 @@ use super::super::SPEC;
 use super::{CONTROL, Host, graph, mysql, place, postgres, rows, schema};
 use crate::harness::tests;
 use crate::support::installation::{apply, bundle, call};
+use crate::support::patience::until;
 
 tests! {
     on_postgres: [
@@ -162,6 +163,11 @@ fn servers_that_replicate_stay_armed(flavour: Flavour) -> Result<()> {
     host.session.execute(&(schema() + &rows()))?;
     apply(&mut host.session, &bundle(host.dialect, &graph()));
     let listed = format!("elsewhere:3306,{}", place(&host.server)?);
+    // Armed in the second of its start, it would count as one that has come back alone.
+    let second = host.started()?;
+    until("the second after that of the start", || {
+        Ok(host.number(&format!("SELECT UTC_TIMESTAMP() > '{second}'")) == 1)
+    })?;
     host.arm(&json!({"cluster": listed}))?;
     let url = host.server.url("guard", "root");
     host.stays_armed(&url, &listed)?;

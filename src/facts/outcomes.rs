@@ -88,7 +88,7 @@ pub const STOPS: [Outcome; 15] = [
     ),
     outcome(
         "an installation is not finished",
-        "An installation began during the run; the first file of a rule that it had not applied yet follows.",
+        "An installation began during the run; a file that it had not applied yet follows.",
         "Once it has finished, the next run continues. If it broke off: `windrow install`.",
     ),
     outcome(
@@ -251,8 +251,8 @@ pub const REFUSALS: [Outcome; 18] = [
     ),
     outcome(
         "an installation is not finished",
-        "It is under way, or broke off; the first file of a rule that it has not applied follows. Until then the statements of a rule may \
-         not be those of the spec.",
+        "It is under way, or broke off; a file that it has not applied follows. Until then the statements of a rule may not be those of \
+         the spec, or those around them of another version.",
         "Let it finish, or `windrow install`.",
     ),
     outcome(

@@ -81,6 +81,18 @@ pub(super) fn documents(graph: &Graph, dialect: Dialect) -> Vec<GuardDocument> {
         .collect()
 }
 
+/// The names of all triggers of a spec on MySQL and MariaDB, as `verify()` looks for them.
+pub(super) fn names(graph: &Graph, dialect: Dialect) -> Vec<String> {
+    let guards = plan::guards(graph).into_iter();
+    guards
+        .flat_map(|guard| {
+            let table = &graph.table(guard.table).name;
+            ["insert", "update"]
+                .map(|event| trigger_name(graph, dialect, &format!("{table}_{event}")))
+        })
+        .collect()
+}
+
 /// The names of the triggers that a spec has on UPDATE of the application's tables.
 pub fn guard_triggers(graph: &Graph, dialect: Dialect) -> Vec<String> {
     let guards = plan::guards(graph).into_iter();

@@ -7,7 +7,7 @@ use super::jobs::{Job, event_view};
 use super::json::written;
 use super::names::{control_name, fixed_offset, home, role_name, run_lock};
 use super::tables::counted;
-use super::{acting, archive, document, kernel, restore};
+use super::{acting, archive, document, kernel, orphan_guard, restore};
 use crate::dialect::Dialect;
 use crate::graph::{Graph, TableId};
 use crate::plan::Plan;
@@ -57,6 +57,9 @@ struct SpecDocument<'a> {
     files: Vec<[&'a str; 2]>,
     ignored: Vec<&'a str>,
     indexes: Vec<Index>,
+    /// The names of the triggers that refuse a row whose parent is gone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    triggers: Vec<String>,
 }
 
 /// The roles of an installation.
@@ -180,5 +183,6 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
         files: document::files(graph),
         ignored: graph.ignored.iter().map(|it| it.table.as_str()).collect(),
         indexes: indexes.collect(),
+        triggers: orphan_guard::names(graph, dialect),
     })
 }

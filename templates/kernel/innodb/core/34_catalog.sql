@@ -556,19 +556,25 @@ BEGIN
 END;
 
 -- unfinished: while an installation is under way, or after it broke off, keys may be accounted for that the statements of a rule do not
--- know yet. Each file says at its end which routines it has made; the first one forgets that.
+-- know yet, and those statements may meet a judge of another version. Each file says at its end which routines it has made; the first
+-- one forgets that. They are applied in the order of their names: 48_verify.sql is the last one with routines.
 --# create procedure unfinished
 CREATE PROCEDURE unfinished(OUT o_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'Which file of a rule an installation that has begun has not applied; NULL if there is none.'
+COMMENT 'Which file with routines an installation that has begun has not applied; NULL if there is none.'
 BEGIN
     SELECT IF(
-        COUNT(*) > COUNT(k.file) OR COUNT(*) = 0,
-        CONCAT('an installation is not finished: it has not applied ', COALESCE(MIN(IF(k.file IS NULL, f.file, NULL)), '11_spec.sql')),
+        COUNT(*) > COUNT(k.file) OR COUNT(*) = 1,
+        CONCAT('an installation is not finished: it has not applied ',
+            IF(COUNT(*) = 1, '11_spec.sql', MIN(IF(k.file IS NULL, f.file, NULL)))),
         NULL
     )
     INTO o_reason
-    FROM (SELECT CONCAT('30_', r.rule, '.sql') AS file FROM rule AS r) AS f
+    FROM (
+        SELECT CONCAT('30_', r.rule, '.sql') AS file FROM rule AS r
+        UNION ALL
+        SELECT '48_verify.sql'
+    ) AS f
     LEFT JOIN (SELECT DISTINCT n.file FROM known_routine AS n) AS k ON k.file = f.file;
 END;
 

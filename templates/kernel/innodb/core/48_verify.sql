@@ -277,11 +277,13 @@ BEGIN
             WHEN NOT n.found THEN 'missing, or unseen by the owner role; run windrow install'
             WHEN NOT n.owned THEN CONCAT('its definer is ', n.definer, ', not the owner role; run windrow install')
             WHEN n.known THEN 'refuses rows whose parent is gone'
+            WHEN n.hash = '' THEN 'of an earlier installation; run windrow install'
             ELSE 'edited by hand; windrow install puts it back'
         END
     FROM (
         SELECT
             w.name,
+            w.hash,
             t.definer,
             t.trigger_name IS NOT NULL AS found,
             COALESCE(t.definer IN (v_owner, CONCAT(v_owner, '@%'), CONCAT(v_owner, '@')), false) AS owned,

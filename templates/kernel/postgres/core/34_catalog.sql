@@ -387,7 +387,8 @@ COMMENT ON FUNCTION note_clean(jsonb) IS
     'Notes an answer of catalog_now() if nothing acts that the spec does not know.';
 
 -- unfinished: while an installation is under way, or after it broke off, keys may be accounted for that the statements of a rule do not
--- know yet. Each file says at its end which routines it has made; the first one forgets that.
+-- know yet, and those statements may meet a judge of another version. Each file says at its end which routines it has made; the first
+-- one forgets that. They are applied in the order of their names: 48_verify.sql is the last one with routines.
 --# create function unfinished
 CREATE OR REPLACE FUNCTION unfinished()
 RETURNS text
@@ -397,17 +398,21 @@ AS $windrow$
 BEGIN
     RETURN (
         SELECT format('an installation is not finished: it has not applied %s', f.file)
-        FROM rule AS r
-        CROSS JOIN LATERAL (SELECT format('30_%s.sql', r.rule) AS file) AS f
+        FROM (
+            SELECT format('30_%s.sql', r.rule) AS file, r.position
+            FROM rule AS r
+            UNION ALL
+            SELECT '48_verify.sql', NULL
+        ) AS f
         WHERE NOT EXISTS (SELECT FROM known_routine AS k WHERE k.file = f.file)
-        ORDER BY r.position
+        ORDER BY f.position NULLS LAST
         LIMIT 1
     );
 END
 $windrow$;
 --# comment on function unfinished
 COMMENT ON FUNCTION unfinished() IS
-    'Which file of a rule an installation that has begun has not applied; NULL if there is none.';
+    'Which file with routines an installation that has begun has not applied; NULL if there is none.';
 
 -- unaccounted: why no run may start, by the catalog. What was there when windrow was armed counts only where it was armed.
 --# create function unaccounted

@@ -273,7 +273,8 @@ pub(super) fn status() -> String {
 }
 
 /// Whether run `r` is another server's, in a cluster: sessions and locks are known to their own server only.
-const ELSEWHERE: &str = "LOCATE(CONCAT_WS(' ', @@hostname, @@port, @@datadir), r.node) = 0";
+const ELSEWHERE: &str =
+    "LOCATE(CONCAT_WS(' ', '', @@hostname, @@port, @@datadir, ''), CONCAT(' ', r.node, ' ')) = 0";
 
 pub(super) fn history() -> String {
     "

@@ -18,6 +18,8 @@ tests! {
     mysql_and_mariadb: [
         a_run_elsewhere_lives_as_long_as_it_gives_signs_of_life,
         a_run_elsewhere_ends_when_this_server_is_armed,
+        a_server_whose_name_ends_as_this_ones_is_another,
+        a_run_here_that_is_over_locks_nothing,
         a_run_here_goes_on_when_this_server_is_armed,
         every_batch_is_a_sign_of_life,
         every_table_has_a_primary_key,
@@ -94,6 +96,37 @@ fn a_run_elsewhere_ends_when_this_server_is_armed(flavour: Flavour) {
     );
     let answer = installation.run(json!({})).expect("a run");
     assert_eq!(answer["status"], "done", "{answer}");
+}
+
+/// A host `mydb1` beside a host `db1`, with the same port and folder.
+fn a_server_whose_name_ends_as_this_ones_is_another(flavour: Flavour) {
+    let mut installation = installation(flavour);
+    let identity =
+        "SELECT REPLACE(server_identity, @@hostname, CONCAT('my', @@hostname)) FROM W.control";
+    let there = installation.texts(identity).remove(0);
+    elsewhere(&mut installation, "MANUAL", 0);
+    installation.execute(&format!(
+        "UPDATE W.run SET node = '{there}' WHERE node = 'another server'"
+    ));
+    let calls = Calls::new(installation.dialect, &installation.control, "nodes");
+    let status = installation.document(&calls.status(), "nodes");
+    assert_eq!(status["running"][0]["server"], there, "{status}");
+}
+
+/// Where the start of the server counts, a run does not note it: what ended here is no run of another server.
+fn a_run_here_that_is_over_locks_nothing(flavour: Flavour) {
+    let mut installation = installation(flavour);
+    for arm in ["CALL W.arm()", r#"CALL W.arm_with('{"until": "restart"}')"#] {
+        installation.execute(arm);
+        let run = installation.run(json!({"run_families": 1})).expect("a run");
+        // Its session has vanished.
+        installation.execute(&format!(
+            "UPDATE W.run SET status = 'running', finished_at = NULL, backend_pid = 1 WHERE run_id = {}",
+            run["run"]
+        ));
+        installation.execute("CALL W.lock_runs(); CALL W.unlock_runs()");
+        installation.execute("CALL W.reap()");
+    }
 }
 
 /// Whatever counts from then on: the start of the server, or not.

@@ -532,7 +532,7 @@ BEGIN
         SET v_worker = v_worker + 1;
     END WHILE;
     -- Purges have locks of their own, and sessions of other servers have none here.
-    CALL server_identity(v_node);
+    CALL identity_of(false, v_node);
     SELECT MIN(r.run_id)
     INTO v_run
     FROM run AS r

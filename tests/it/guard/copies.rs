@@ -21,6 +21,7 @@ use crate::support::patience::PATIENCE;
 tests! {
     on_postgres: [
         a_promoted_standby_waits_until_somebody_arms_it,
+        a_right_more_or_less_makes_no_other_server,
     ],
     every_server: [
         a_restored_copy_waits_until_somebody_arms_it,
@@ -332,6 +333,58 @@ fn each_thing_that_a_server_shows_of_itself_is_compared(dialect: Dialect) {
     arm_as(&mut installation, &identity).expect("a run");
     let control = installation.control.clone();
     assert_eq!(told(&mut installation.session, dialect, &control), None);
+}
+
+/// Where the data are is for those to see who may read all settings, and the owner role may get that right or lose it.
+fn a_right_more_or_less_makes_no_other_server() {
+    let mut installation = installed(Dialect::Postgres);
+    let control = installation.control.clone();
+    let revoke = format!("REVOKE pg_read_all_settings FROM {control}_owner");
+    let grant = format!("GRANT pg_monitor TO {control}_owner");
+    let armed = "SELECT server_identity FROM W.control";
+    let reason = |installation: &mut Installation| {
+        told(&mut installation.session, Dialect::Postgres, &control)
+    };
+    for arm in ["CALL W.arm()", r#"CALL W.arm('{"until": "restart"}')"#] {
+        installation.execute(arm);
+        installation.execute(&revoke);
+        assert_eq!(reason(&mut installation), None, "{arm}, revoked");
+        // Armed without it.
+        installation.execute(arm);
+        let identity = installation.texts(armed).remove(0);
+        assert!(identity.contains("/?"), "{identity}");
+        assert_eq!(reason(&mut installation), None, "{arm}, without");
+        installation.execute(&grant);
+        assert_eq!(reason(&mut installation), None, "{arm}, granted");
+        // All else is compared as ever.
+        let port = installation.texts("SHOW port").remove(0);
+        let parts = [
+            (format!("/{port}/"), "/1/".to_owned()),
+            (format!("/{}/", installation.name), "/another/".to_owned()),
+            ("/?".to_owned(), "/more/?".to_owned()),
+            ("/?".to_owned(), "//another".to_owned()),
+            ("/started ".to_owned(), "/started 1".to_owned()),
+        ];
+        for (part, other) in parts {
+            let another = identity.replace(&part, &other);
+            if another == identity {
+                continue;
+            }
+            installation.execute(&format!(
+                "UPDATE W.control SET server_identity = '{another}'"
+            ));
+            let why = reason(&mut installation);
+            assert_eq!(
+                why,
+                Some(format!("armed on another server: {another}")),
+                "{arm}"
+            );
+        }
+        installation.execute(&format!(
+            "REVOKE pg_monitor FROM {0}_owner; GRANT pg_read_all_settings TO {0}_owner",
+            installation.control
+        ));
+    }
 }
 
 /// A standby shares the identifier of its primary, for good: the timeline tells them apart, from the promotion on.

@@ -1,7 +1,7 @@
 -- identity_of, server_identity: what distinguishes this database from its restored copies, clones and promoted standbys. Whoever
 -- changes the port, the name of the cluster, the listen addresses or the place of the data arms anew; a restart, a minor upgrade
 -- and another address of the host change nothing, unless arm() said until restart. Where the owner role may not read all settings,
--- the place of the data counts as unknown.
+-- the place of the data counts as unknown, and where it may or may no more, nothing else has changed: is_server compares the rest.
 --# create function identity_of
 CREATE OR REPLACE FUNCTION identity_of(p_started boolean)
 RETURNS text
@@ -40,6 +40,35 @@ $windrow$;
 --# comment on function server_identity
 COMMENT ON FUNCTION server_identity() IS
     'What identity_of() answers, with the start of the server where that counts; arm() stores it, and a run refuses when it has changed.';
+
+--# create function is_server
+CREATE OR REPLACE FUNCTION is_server(p_armed_on text)
+RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT coalesce(
+        p_armed_on = i.now
+        OR (
+            starts_with(p_armed_on, t.stem)
+            AND w.began IS NOT DISTINCT FROM n.began
+            AND (w.place = '?' OR (n.place = '?' AND starts_with(w.place, '/')))
+        ),
+        false
+    )
+    FROM server_identity() AS i(now)
+    CROSS JOIN LATERAL (
+        SELECT
+            CASE WHEN pg_has_role('pg_read_all_settings', 'USAGE') THEN current_setting('data_directory') ELSE '?' END AS place,
+            substring(i.now FROM '/started [^/]*$') AS began
+    ) AS n
+    CROSS JOIN LATERAL (SELECT left(i.now, -length(n.place || coalesce(n.began, ''))) AS stem) AS t
+    CROSS JOIN LATERAL (SELECT substr(p_armed_on, length(t.stem) + 1) AS rest, substring(p_armed_on FROM '/started [^/]*$') AS began) AS a
+    CROSS JOIN LATERAL (SELECT left(a.rest, length(a.rest) - length(coalesce(a.began, ''))) AS place, a.began) AS w;
+$windrow$;
+--# comment on function is_server
+COMMENT ON FUNCTION is_server(text) IS
+    'Whether an identity that arm() stored is that of this server. Where the place of the data is unknown in one of both, all else counts.';
 
 -- cluster_identity: what tells the cluster that this server belongs to from all others; the same on each of its servers.
 --# create function cluster_identity
@@ -86,7 +115,7 @@ AS $windrow$
                     ELSE 'this server has started since the last run, and no standby follows it: another one may have taken over'
                 END
         END
-        WHEN c.server_identity IS DISTINCT FROM server_identity() THEN format('armed on another server: %s', c.server_identity)
+        WHEN NOT is_server(c.server_identity) THEN format('armed on another server: %s', c.server_identity)
     END
     FROM control AS c
     LEFT JOIN run AS r ON r.run_id = (SELECT max(l.run_id) FROM run AS l WHERE NOT l.dry_run AND l.trigger <> 'STAMP')

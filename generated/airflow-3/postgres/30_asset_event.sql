@@ -7,8 +7,7 @@ ALTER SCHEMA windrow_airflow_3 OWNER TO CURRENT_ROLE;
 CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_scope(p_as_of timestamptz, p_retention bigint,
     p_scopes text[]) RETURNS TABLE (scope text, cutoff timestamptz)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $windrow$
-BEGIN
-    RETURN QUERY
+BEGIN RETURN QUERY
     SELECT NULL::text,
         (p_as_of - make_interval(secs => greatest(coalesce(p_retention, windrow_airflow_3.retention_of('asset_event')), 604800) + 86400));
 END
@@ -86,7 +85,7 @@ $windrow$;
 
 -- asset_event_delete: deletes the families of the given members, children before parents. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_delete(p_run bigint, p_members integer[], p_artifacts integer[], p_left integer[],
-    p_watched boolean, OUT o_rows bigint[])
+    p_watched boolean, p_gone integer[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -114,6 +113,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_airflow_3.register_verbs('asset_event', ARRAY[
-    'count 4d83eaf83260', 'delete 69f4e484d25e', 'kept 17a9c770e086', 'members bc32a614a625', 'next 7790017822db', 'scope ec04b4b4b5ed',
+    'count 4d83eaf83260', 'delete 69f4e484d25e', 'kept 17a9c770e086', 'members bc32a614a625', 'next 7790017822db', 'scope 1be5b02104c6',
     'undated a187a8bd4405']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -6,11 +6,14 @@ ALTER SCHEMA windrow_airflow_3 OWNER TO CURRENT_ROLE;
 -- dag_runs_scope: which scopes the rule may clean, and up to which end time (exclusive): those of p_scopes, or all, that have a policy.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_scope(p_as_of timestamptz, p_retention bigint,
     p_scopes text[]) RETURNS TABLE (scope text, cutoff timestamptz)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan AS $windrow$
-BEGIN
-    RETURN QUERY
-    SELECT p.scope::text, (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 604800) + 86400))
-        FROM windrow_airflow_3.policy AS p WHERE p.rule = 'dag_runs' AND p.enabled AND (p_scopes IS NULL OR p.scope = ANY (p_scopes));
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $windrow$
+BEGIN RETURN QUERY
+    SELECT o.scope::text, c.cutoff FROM unnest(coalesce(p_scopes, ARRAY(SELECT i."dag_id"::text FROM "public"."dag_run" AS i
+        WHERE false UNION SELECT p.scope FROM windrow_airflow_3.policy AS p WHERE p.rule = 'dag_runs'))) AS o(scope),
+        LATERAL (SELECT min(CASE WHEN p.enabled
+        THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 604800) + 86400))
+        ELSE '-infinity' END) AS cutoff FROM windrow_airflow_3.policy AS p WHERE p.rule = 'dag_runs' AND p.scope = o.scope) AS c
+        WHERE c.cutoff > '-infinity';
 END
 $windrow$;
 
@@ -84,8 +87,8 @@ BEGIN
             SELECT unnest(v_roots) AS root, unnest(v_ended) AS ended UNION ALL SELECT r.*
             FROM (SELECT unnest(v_scopes[v_from:2 * v_from - 1]), unnest(v_cutoffs[v_from:2 * v_from - 1])) AS s(scope, cutoff), LATERAL (
                 SELECT i.o_key, i.o_ended FROM windrow_airflow_3.dag_runs_roots() AS i
-                WHERE i.o_scope = s.scope AND i.o_ended < s.cutoff AND i.o_ended <= v_to AND NOT i.o_newest
-                    AND (i.o_ended, i.o_key) > (p_after_time, p_after_key)
+                WHERE i.o_scope = coalesce((SELECT r."dag_id"::text FROM "public"."dag_run" AS r WHERE false), s.scope)
+                    AND i.o_ended < s.cutoff AND i.o_ended <= v_to AND NOT i.o_newest AND (i.o_ended, i.o_key) > (p_after_time, p_after_key)
                 ORDER BY i.o_ended, i.o_key LIMIT p_limit) AS r
             ORDER BY ended, root LIMIT p_limit) AS n;
         v_to := coalesce(v_ended[least(p_limit, 2147483647)], 'infinity'); v_from := 2 * v_from;
@@ -277,7 +280,7 @@ $windrow$;
 -- rule has kept are looked for while the rows that they name still exist.
 -- p_left: the tables that are left to foreign keys, by their position; their keys are not needed then.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_delete(p_run bigint, p_members integer[], p_artifacts integer[], p_left integer[],
-    p_watched boolean, OUT o_rows bigint[])
+    p_watched boolean, p_gone integer[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -412,16 +415,15 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp S
 DECLARE
     v_default timestamptz := (p_as_of - make_interval(secs => greatest(coalesce(p_retention, windrow_airflow_3.retention_of('dag_runs')),
         604800) + 86400));
-BEGIN
-    RETURN (
+BEGIN RETURN (
         SELECT count(*) FROM windrow_airflow_3.dag_runs_roots() AS i
         WHERE i.o_ended < v_default AND i.o_ended > '-infinity' AND NOT i.o_newest
-          AND NOT EXISTS (SELECT FROM windrow_airflow_3.policy AS p WHERE p.rule = 'dag_runs' AND p.enabled AND p.scope = i.o_scope::text)
-    );
-END
+          AND NOT EXISTS (SELECT FROM windrow_airflow_3.policy AS p WHERE p.rule = 'dag_runs' AND p.enabled
+              AND p.scope = coalesce((SELECT r."dag_id"::text FROM "public"."dag_run" AS r WHERE false), i.o_scope)::text)
+    ); END
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('dag_runs', ARRAY[
     'bound 46f5c1a90196', 'count 2744fd706ae3', 'delete 947331f55dfa', 'kept a5f93ca4b8b5', 'members 82e58ac19e82',
-    'newest b553e1c00f79', 'next 1b2714bfeea9', 'roots 593a4be1bce0', 'scope 67a1b94751b7', 'undated ebc9635d1843',
-    'unlisted 6850b425f645']);
+    'newest b553e1c00f79', 'next 2fe714ee9dc8', 'roots 593a4be1bce0', 'scope 93cb8b9755c3', 'undated ebc9635d1843',
+    'unlisted 4fa2dd793366']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

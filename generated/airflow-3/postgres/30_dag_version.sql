@@ -7,8 +7,7 @@ ALTER SCHEMA windrow_airflow_3 OWNER TO CURRENT_ROLE;
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_scope(p_as_of timestamptz, p_retention bigint,
     p_scopes text[]) RETURNS TABLE (scope text, cutoff timestamptz)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $windrow$
-BEGIN
-    RETURN QUERY
+BEGIN RETURN QUERY
     SELECT NULL::text,
         (p_as_of - make_interval(secs => greatest(coalesce(p_retention, windrow_airflow_3.retention_of('dag_version')), 604800) + 86400));
 END
@@ -144,7 +143,7 @@ $windrow$;
 -- If keys lie close together and fewer rows than keys exist among them, only these rows are looked up. Rows that a trigger or a
 -- rule has kept are looked for while the rows that they name still exist.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_delete(p_run bigint, p_members uuid[], p_artifacts uuid[], p_left integer[],
-    p_watched boolean, OUT o_rows bigint[])
+    p_watched boolean, p_gone uuid[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -181,5 +180,5 @@ $windrow$;
 
 SELECT windrow_airflow_3.register_verbs('dag_version', ARRAY[
     'count 1835031aaf05', 'delete 4e2d775de555', 'kept 90e92f93e7f6', 'members e2e6a8cd65a3', 'newest 0225ab3e6b16', 'next 396acfe049dc',
-    'roots 5e72b88fca65', 'scope e33e0b07911e', 'undated 23293e22eedb']);
+    'roots 5e72b88fca65', 'scope fbea5b311dd1', 'undated 23293e22eedb']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -11,10 +11,12 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp A
 DECLARE
     v_default timestamp := (p_as_of - make_interval(secs => greatest(coalesce(p_retention,
         windrow_camunda7_end_time.retention_of('batches')), 86400) + 3600)) AT TIME ZONE 'UTC';
-BEGIN
-    RETURN QUERY
+BEGIN RETURN QUERY
     SELECT o.scope::text, c.cutoff
     FROM unnest(coalesce(p_scopes, ARRAY(
+        -- No row, but the collation of the column, by which the others are compared.
+        SELECT i."type_"::text FROM "public"."act_hi_batch" AS i WHERE false
+        UNION
         SELECT p.scope FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'batches'
         UNION
         SELECT d.scope::text FROM (
@@ -26,12 +28,12 @@ BEGIN
         SELECT NULL
     ))) AS o(scope), LATERAL (
         SELECT coalesce(
-            (SELECT CASE WHEN p.enabled
+            (SELECT min(CASE WHEN p.enabled
                 THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds),
                     86400) + 3600)) AT TIME ZONE 'UTC'
-                ELSE '-infinity' END FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'batches' AND p.scope = o.scope),
+                ELSE '-infinity' END) FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'batches' AND p.scope = o.scope),
             -- Without a policy, the spec says it by value.
-            (SELECT (p_as_of - make_interval(secs => greatest(coalesce(p_retention, d.seconds), 86400) + 3600)) AT TIME ZONE 'UTC'
+            (SELECT min((p_as_of - make_interval(secs => greatest(coalesce(p_retention, d.seconds), 86400) + 3600)) AT TIME ZONE 'UTC')
             FROM (
                 VALUES
                     ('instance-deletion'::text, 2592000::bigint),
@@ -73,11 +75,11 @@ BEGIN
       AND i."end_time_" IS NOT NULL
       AND (p_scope IS NULL OR i."type_"::text = p_scope)
       AND i."end_time_" < coalesce(
-          (SELECT CASE WHEN p.enabled
+          (SELECT min(CASE WHEN p.enabled
               THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 86400) + 3600)) AT TIME ZONE 'UTC'
-              ELSE '-infinity' END FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'batches' AND p.scope = i."type_"::text),
+              ELSE '-infinity' END) FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'batches' AND p.scope = i."type_"::text),
           -- Without a policy, the spec says it by value.
-          (SELECT (p_as_of - make_interval(secs => greatest(coalesce(p_retention, d.seconds), 86400) + 3600)) AT TIME ZONE 'UTC'
+          (SELECT min((p_as_of - make_interval(secs => greatest(coalesce(p_retention, d.seconds), 86400) + 3600)) AT TIME ZONE 'UTC')
           FROM (
               VALUES
                   ('instance-deletion'::text, 2592000::bigint),
@@ -222,7 +224,7 @@ $windrow$;
 -- If keys lie close together and fewer rows than keys exist among them, only these rows are looked up. Rows that a trigger or a
 -- rule has kept are looked for while the rows that they name still exist.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_delete(p_run bigint, p_members text[], p_artifacts text[], p_left integer[],
-    p_watched boolean, OUT o_rows bigint[])
+    p_watched boolean, p_gone text[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -289,6 +291,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_camunda7_end_time.register_verbs('batches', ARRAY[
-    'bound bbb208df0025', 'count 0b713f121e69', 'delete 131cc50f5cfe', 'kept 6c505195139d', 'members ec5b417a45cd', 'next a41695a6fa40',
-    'scope 440552586e8d', 'undated 00e6bdbe621a']);
+    'bound bbb208df0025', 'count 0b713f121e69', 'delete 131cc50f5cfe', 'kept 6c505195139d', 'members ec5b417a45cd', 'next 4059d4bbbbb3',
+    'scope 7bed96fcd606', 'undated 00e6bdbe621a']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -7,8 +7,7 @@ ALTER SCHEMA windrow_camunda7_end_time OWNER TO CURRENT_ROLE;
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_scope(p_as_of timestamptz, p_retention bigint,
     p_scopes text[]) RETURNS TABLE (scope text, cutoff timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $windrow$
-BEGIN
-    RETURN QUERY
+BEGIN RETURN QUERY
     SELECT NULL::text,
         (p_as_of - make_interval(secs => greatest(coalesce(p_retention, windrow_camunda7_end_time.retention_of('cleanup_log')),
         86400) + 3600)) AT TIME ZONE 'UTC';
@@ -114,7 +113,7 @@ $windrow$;
 
 -- cleanup_log_delete: deletes the families of the given members, children before parents. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_delete(p_run bigint, p_members text[], p_artifacts text[],
-    p_left integer[], p_watched boolean, OUT o_rows bigint[])
+    p_left integer[], p_watched boolean, p_gone text[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -146,5 +145,5 @@ $windrow$;
 
 SELECT windrow_camunda7_end_time.register_verbs('cleanup_log', ARRAY[
     'bound 6345ff33324f', 'count 9026782150ca', 'delete 3eb9f06ff791', 'kept e37c23628aa5', 'members a354ad6f26e0', 'next f1450238c7fe',
-    'scope 77a5fb788c17', 'undated 0cb8684262c4']);
+    'scope ac639656e62a', 'undated 0cb8684262c4']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

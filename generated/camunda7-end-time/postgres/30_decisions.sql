@@ -8,25 +8,28 @@ ALTER SCHEMA windrow_camunda7_end_time OWNER TO CURRENT_ROLE;
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_scope(p_as_of timestamptz, p_retention bigint,
     p_scopes text[]) RETURNS TABLE (scope text, cutoff timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
-BEGIN
-    RETURN QUERY
+BEGIN RETURN QUERY
     SELECT o.scope::text, c.cutoff
     FROM unnest(coalesce(p_scopes, ARRAY(
+        -- No row, but the collation of the column, by which the others are compared.
+        SELECT i."dec_def_id_"::text FROM "public"."act_hi_decinst" AS i WHERE false
+        UNION
         SELECT p.scope FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'decisions'
         UNION
         SELECT d."id_"::text FROM "public"."act_re_decision_def" AS d WHERE d."history_ttl_" BETWEEN 0 AND 36525
     ))) AS o(scope), LATERAL (
         SELECT coalesce(
-            (SELECT CASE WHEN p.enabled
+            (SELECT min(CASE WHEN p.enabled
                 THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds),
                     86400) + 3600)) AT TIME ZONE 'UTC'
-                ELSE '-infinity' END FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'decisions' AND p.scope = o.scope),
+                ELSE '-infinity' END) FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'decisions' AND p.scope = o.scope),
             -- Without a policy, the definition in act_re_decision_def says it: history_ttl_, NULL is for ever. Less than 0 or more than a
             -- hundred years is for ever.
-            (SELECT (p_as_of - make_interval(secs => greatest(coalesce(p_retention, d."history_ttl_"::bigint * 86400),
-                86400) + 3600)) AT TIME ZONE 'UTC'
+            (SELECT min(CASE WHEN d."history_ttl_" BETWEEN 0 AND 36525
+                THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, d."history_ttl_"::bigint * 86400),
+                86400) + 3600)) AT TIME ZONE 'UTC' ELSE '-infinity' END)
             FROM "public"."act_re_decision_def" AS d
-            WHERE d."id_" = o.scope::text AND d."history_ttl_" BETWEEN 0 AND 36525)
+            WHERE d."id_" = o.scope::text)
         ) AS cutoff
         OFFSET 0
     ) AS c
@@ -176,7 +179,7 @@ $windrow$;
 -- If keys lie close together and fewer rows than keys exist among them, only these rows are looked up. Rows that a trigger or a
 -- rule has kept are looked for while the rows that they name still exist.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_delete(p_run bigint, p_members text[], p_artifacts text[], p_left integer[],
-    p_watched boolean, OUT o_rows bigint[])
+    p_watched boolean, p_gone text[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -228,8 +231,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp S
 DECLARE
     v_default timestamp := (p_as_of - make_interval(secs => greatest(coalesce(p_retention,
         windrow_camunda7_end_time.retention_of('decisions')), 86400) + 3600)) AT TIME ZONE 'UTC';
-BEGIN
-    RETURN (
+BEGIN RETURN (
         SELECT count(*)
         FROM "public"."act_hi_decinst" AS i
         WHERE i."eval_time_" < v_default
@@ -238,10 +240,9 @@ BEGIN
           AND i."case_inst_id_" IS NULL
           AND i."eval_time_" IS NOT NULL
           AND NOT EXISTS (SELECT FROM windrow_camunda7_end_time.decisions_scope(p_as_of, NULL, NULL) AS s WHERE s.scope = i."dec_def_id_")
-    );
-END
+    ); END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('decisions', ARRAY[
     'bound 6ab69e33d3ec', 'count fcb9037ddef4', 'delete 545da1161529', 'kept 1b0bf31864ce', 'members e8f3c89867d2', 'next bd2c452f0203',
-    'scope 14f9d97bdff0', 'undated 24e04b706666', 'unlisted 83889d717878']);
+    'scope 6e597190aaf9', 'undated 24e04b706666', 'unlisted b2465b63f130']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -9,25 +9,28 @@ ALTER SCHEMA windrow_camunda7_end_time OWNER TO CURRENT_ROLE;
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_scope(p_as_of timestamptz, p_retention bigint,
     p_scopes text[]) RETURNS TABLE (scope text, cutoff timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
-BEGIN
-    RETURN QUERY
+BEGIN RETURN QUERY
     SELECT o.scope::text, c.cutoff
     FROM unnest(coalesce(p_scopes, ARRAY(
+        -- No row, but the collation of the column, by which the others are compared.
+        SELECT i."proc_def_id_"::text FROM "public"."act_hi_procinst" AS i WHERE false
+        UNION
         SELECT p.scope FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'process_instances'
         UNION
         SELECT d."id_"::text FROM "public"."act_re_procdef" AS d WHERE d."history_ttl_" BETWEEN 0 AND 36525
     ))) AS o(scope), LATERAL (
         SELECT coalesce(
-            (SELECT CASE WHEN p.enabled
+            (SELECT min(CASE WHEN p.enabled
                 THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds),
                     86400) + 3600)) AT TIME ZONE 'UTC'
-                ELSE '-infinity' END FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'process_instances' AND p.scope = o.scope),
+                ELSE '-infinity' END) FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'process_instances' AND p.scope = o.scope),
             -- Without a policy, the definition in act_re_procdef says it: history_ttl_, NULL is for ever. Less than 0 or more than a
             -- hundred years is for ever.
-            (SELECT (p_as_of - make_interval(secs => greatest(coalesce(p_retention, d."history_ttl_"::bigint * 86400),
-                86400) + 3600)) AT TIME ZONE 'UTC'
+            (SELECT min(CASE WHEN d."history_ttl_" BETWEEN 0 AND 36525
+                THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, d."history_ttl_"::bigint * 86400),
+                86400) + 3600)) AT TIME ZONE 'UTC' ELSE '-infinity' END)
             FROM "public"."act_re_procdef" AS d
-            WHERE d."id_" = o.scope::text AND d."history_ttl_" BETWEEN 0 AND 36525)
+            WHERE d."id_" = o.scope::text)
         ) AS cutoff
         OFFSET 0
     ) AS c
@@ -315,7 +318,7 @@ $windrow$;
 -- If keys lie close together and fewer rows than keys exist among them, only these rows are looked up. Rows that a trigger or a
 -- rule has kept are looked for while the rows that they name still exist.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_delete(p_run bigint, p_members text[], p_artifacts text[],
-    p_left integer[], p_watched boolean, OUT o_rows bigint[])
+    p_left integer[], p_watched boolean, p_gone text[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -446,8 +449,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp S
 DECLARE
     v_default timestamp := (p_as_of - make_interval(secs => greatest(coalesce(p_retention,
         windrow_camunda7_end_time.retention_of('process_instances')), 86400) + 3600)) AT TIME ZONE 'UTC';
-BEGIN
-    RETURN (
+BEGIN RETURN (
         SELECT count(*)
         FROM "public"."act_hi_procinst" AS i
         WHERE i."end_time_" < v_default
@@ -455,10 +457,9 @@ BEGIN
           AND i."state_" IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')
           AND NOT EXISTS (SELECT FROM windrow_camunda7_end_time.process_instances_scope(p_as_of, NULL, NULL) AS s
               WHERE s.scope = i."proc_def_id_")
-    );
-END
+    ); END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('process_instances', ARRAY[
     'bound 83a0529066b1', 'count d70db8371bae', 'delete bdb544b69e17', 'kept 7ce3a5e4ab58', 'members 0c0107e765ce', 'next 566f1a0b196f',
-    'scope 9d5f7275ea39', 'undated 59eace0ce2db', 'unlisted bd690550104e']);
+    'scope f42f0955769e', 'undated 59eace0ce2db', 'unlisted fbc85a942cc6']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

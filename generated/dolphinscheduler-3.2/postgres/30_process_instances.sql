@@ -8,8 +8,7 @@ ALTER SCHEMA windrow_dolphinscheduler_3_2 OWNER TO CURRENT_ROLE;
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_scope(p_as_of timestamptz, p_retention bigint,
     p_scopes text[]) RETURNS TABLE (scope bigint, cutoff timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan AS $windrow$
-BEGIN
-    RETURN QUERY
+BEGIN RETURN QUERY
     SELECT p.scope::bigint,
         (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 604800) + 86400)) AT TIME ZONE 'UTC'
         FROM windrow_dolphinscheduler_3_2.policy AS p WHERE p.rule = 'process_instances' AND p.enabled
@@ -133,7 +132,7 @@ $windrow$;
 -- If keys lie close together and fewer rows than keys exist among them, only these rows are looked up. Rows that a trigger or a
 -- rule has kept are looked for while the rows that they name still exist.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_delete(p_run bigint, p_members bigint[], p_artifacts bigint[],
-    p_left integer[], p_watched boolean, OUT o_rows bigint[])
+    p_left integer[], p_watched boolean, p_gone bigint[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -230,8 +229,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp S
 DECLARE
     v_default timestamp := (p_as_of - make_interval(secs => greatest(coalesce(p_retention,
         windrow_dolphinscheduler_3_2.retention_of('process_instances')), 604800) + 86400)) AT TIME ZONE 'UTC';
-BEGIN
-    RETURN (
+BEGIN RETURN (
         SELECT count(*)
         FROM "public"."t_ds_process_instance" AS i
         WHERE i."end_time" < v_default
@@ -240,10 +238,9 @@ BEGIN
           AND i."state" IN (3, 5, 6, 7)
           AND NOT EXISTS (SELECT FROM windrow_dolphinscheduler_3_2.policy AS p WHERE p.rule = 'process_instances' AND p.enabled
               AND p.scope = i."project_code"::text)
-    );
-END
+    ); END
 $windrow$;
 SELECT windrow_dolphinscheduler_3_2.register_verbs('process_instances', ARRAY[
-    'count a50596f91e99', 'delete d452aa810624', 'members 1021b0ccef72', 'next 8d9e870f3774', 'scope d1d28228616d',
-    'undated 2db3f3f4e337', 'unlisted 8457d466e77e']);
+    'count a50596f91e99', 'delete d452aa810624', 'members 1021b0ccef72', 'next 8d9e870f3774', 'scope 6f88cf7ad001',
+    'undated 2db3f3f4e337', 'unlisted 24037804564e']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

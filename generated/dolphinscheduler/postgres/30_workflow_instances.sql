@@ -8,8 +8,7 @@ ALTER SCHEMA windrow_dolphinscheduler OWNER TO CURRENT_ROLE;
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_scope(p_as_of timestamptz, p_retention bigint,
     p_scopes text[]) RETURNS TABLE (scope bigint, cutoff timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan AS $windrow$
-BEGIN
-    RETURN QUERY
+BEGIN RETURN QUERY
     SELECT p.scope::bigint,
         (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 604800) + 86400)) AT TIME ZONE 'UTC'
         FROM windrow_dolphinscheduler.policy AS p WHERE p.rule = 'workflow_instances' AND p.enabled
@@ -130,7 +129,7 @@ $windrow$;
 -- If keys lie close together and fewer rows than keys exist among them, only these rows are looked up. Rows that a trigger or a
 -- rule has kept are looked for while the rows that they name still exist.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_delete(p_run bigint, p_members bigint[], p_artifacts bigint[],
-    p_left integer[], p_watched boolean, OUT o_rows bigint[])
+    p_left integer[], p_watched boolean, p_gone bigint[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -219,8 +218,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp S
 DECLARE
     v_default timestamp := (p_as_of - make_interval(secs => greatest(coalesce(p_retention,
         windrow_dolphinscheduler.retention_of('workflow_instances')), 604800) + 86400)) AT TIME ZONE 'UTC';
-BEGIN
-    RETURN (
+BEGIN RETURN (
         SELECT count(*)
         FROM "public"."t_ds_workflow_instance" AS i
         WHERE i."end_time" < v_default
@@ -229,10 +227,9 @@ BEGIN
           AND i."state" IN (3, 5, 6, 7)
           AND NOT EXISTS (SELECT FROM windrow_dolphinscheduler.policy AS p WHERE p.rule = 'workflow_instances' AND p.enabled
               AND p.scope = i."project_code"::text)
-    );
-END
+    ); END
 $windrow$;
 SELECT windrow_dolphinscheduler.register_verbs('workflow_instances', ARRAY[
-    'count 68a74587eb3e', 'delete a0bd7660e6fd', 'members c193f6f662ce', 'next f3c7f2af1093', 'scope 9450f888d73b',
-    'undated ac8a99933288', 'unlisted 7a435758272a']);
+    'count 68a74587eb3e', 'delete a0bd7660e6fd', 'members c193f6f662ce', 'next f3c7f2af1093', 'scope 09b10d24f87a',
+    'undated ac8a99933288', 'unlisted 5e6167715491']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -7,8 +7,7 @@ ALTER SCHEMA windrow_mlflow_3 OWNER TO CURRENT_ROLE;
 CREATE OR REPLACE FUNCTION windrow_mlflow_3.runs_scope(p_as_of timestamptz, p_retention bigint, p_scopes text[]) RETURNS TABLE (scope text,
     cutoff timestamptz)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $windrow$
-BEGIN
-    RETURN QUERY
+BEGIN RETURN QUERY
     SELECT NULL::text,
         (p_as_of - make_interval(secs => greatest(coalesce(p_retention, windrow_mlflow_3.retention_of('runs')), 604800) + 3600));
 END
@@ -92,7 +91,7 @@ $windrow$;
 
 -- runs_delete: deletes the families of the given members, children before parents. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_mlflow_3.runs_delete(p_run bigint, p_members text[], p_artifacts text[], p_left integer[],
-    p_watched boolean, OUT o_rows bigint[])
+    p_watched boolean, p_gone text[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -146,6 +145,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_mlflow_3.register_verbs('runs', ARRAY[
-    'count 38d989393b99', 'delete 5c9aca5d5794', 'kept c254bfe8afe4', 'members 58e15376db78', 'next 2c2a6178cfea', 'scope 21dbba5a4574',
+    'count 38d989393b99', 'delete 5c9aca5d5794', 'kept c254bfe8afe4', 'members 58e15376db78', 'next 2c2a6178cfea', 'scope 1b609c20b550',
     'undated 1003546d05d8']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -7,8 +7,7 @@ ALTER SCHEMA windrow_mlflow_3 OWNER TO CURRENT_ROLE;
 CREATE OR REPLACE FUNCTION windrow_mlflow_3.traces_scope(p_as_of timestamptz, p_retention bigint,
     p_scopes text[]) RETURNS TABLE (scope integer, cutoff timestamptz)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan AS $windrow$
-BEGIN
-    RETURN QUERY
+BEGIN RETURN QUERY
     SELECT p.scope::integer, (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 604800) + 86400))
         FROM windrow_mlflow_3.policy AS p WHERE p.rule = 'traces' AND p.enabled AND (p_scopes IS NULL OR p.scope = ANY (p_scopes));
 END
@@ -103,7 +102,7 @@ $windrow$;
 
 -- traces_delete: deletes the families of the given members, children before parents. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_mlflow_3.traces_delete(p_run bigint, p_members text[], p_artifacts text[], p_left integer[],
-    p_watched boolean, OUT o_rows bigint[])
+    p_watched boolean, p_gone text[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -150,18 +149,16 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp S
 DECLARE
     v_default timestamptz := (p_as_of - make_interval(secs => greatest(coalesce(p_retention, windrow_mlflow_3.retention_of('traces')),
         604800) + 86400));
-BEGIN
-    RETURN (
+BEGIN RETURN (
         SELECT count(*)
         FROM "public"."trace_info" AS i
         WHERE CASE WHEN i."timestamp_ms" > 0 THEN to_timestamp(least(i."timestamp_ms", 253402300740000) / 1000.0) END < v_default
           AND i."status" IN ('OK', 'ERROR')
           AND NOT EXISTS (SELECT FROM windrow_mlflow_3.policy AS p WHERE p.rule = 'traces' AND p.enabled
               AND p.scope = i."experiment_id"::text)
-    );
-END
+    ); END
 $windrow$;
 SELECT windrow_mlflow_3.register_verbs('traces', ARRAY[
-    'count 3143ca966a1c', 'delete be6390674dca', 'kept 9f89be9527d6', 'members 5a64fe3a3b91', 'next 7a290da8f997', 'scope 942dfee1c106',
-    'undated e90b0c512e10', 'unlisted bda0b404a752']);
+    'count 3143ca966a1c', 'delete be6390674dca', 'kept 9f89be9527d6', 'members 5a64fe3a3b91', 'next 7a290da8f997', 'scope e9d72d6ab195',
+    'undated e90b0c512e10', 'unlisted 9d26314ee771']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -7,8 +7,7 @@ ALTER SCHEMA windrow_prefect_3 OWNER TO CURRENT_ROLE;
 CREATE OR REPLACE FUNCTION windrow_prefect_3.flow_runs_scope(p_as_of timestamptz, p_retention bigint,
     p_scopes text[]) RETURNS TABLE (scope uuid, cutoff timestamptz)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan AS $windrow$
-BEGIN
-    RETURN QUERY
+BEGIN RETURN QUERY
     SELECT p.scope::uuid, (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 604800) + 86400))
         FROM windrow_prefect_3.policy AS p WHERE p.rule = 'flow_runs' AND p.enabled AND (p_scopes IS NULL OR p.scope = ANY (p_scopes));
 END
@@ -140,7 +139,7 @@ $windrow$;
 -- If keys lie close together and fewer rows than keys exist among them, only these rows are looked up. Rows that a trigger or a
 -- rule has kept are looked for while the rows that they name still exist.
 CREATE OR REPLACE FUNCTION windrow_prefect_3.flow_runs_delete(p_run bigint, p_members uuid[], p_artifacts uuid[], p_left integer[],
-    p_watched boolean, OUT o_rows bigint[])
+    p_watched boolean, p_gone uuid[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -235,8 +234,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp S
 DECLARE
     v_default timestamptz := (p_as_of - make_interval(secs => greatest(coalesce(p_retention, windrow_prefect_3.retention_of('flow_runs')),
         604800) + 86400));
-BEGIN
-    RETURN (
+BEGIN RETURN (
         SELECT count(*)
         FROM "public"."flow_run" AS i
         WHERE i."end_time" < v_default
@@ -245,10 +243,9 @@ BEGIN
           AND i."state_type" IN ('COMPLETED', 'FAILED', 'CANCELLED', 'CRASHED')
           AND NOT EXISTS (SELECT FROM windrow_prefect_3.policy AS p WHERE p.rule = 'flow_runs' AND p.enabled
               AND p.scope = i."flow_id"::text)
-    );
-END
+    ); END
 $windrow$;
 SELECT windrow_prefect_3.register_verbs('flow_runs', ARRAY[
-    'count 353f9aa43384', 'delete 779c479cb4ad', 'kept 64c4f3eb5985', 'members 1ab0075b4c00', 'next 26b36fb14594', 'scope 847ea520564d',
-    'undated 3cfde008eccc', 'unlisted f292ea77a762']);
+    'count 353f9aa43384', 'delete 779c479cb4ad', 'kept 64c4f3eb5985', 'members 1ab0075b4c00', 'next 26b36fb14594', 'scope faa7f2599f92',
+    'undated 3cfde008eccc', 'unlisted 30f52cbc956f']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

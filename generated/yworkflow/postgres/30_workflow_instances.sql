@@ -7,13 +7,14 @@ ALTER SCHEMA windrow_yworkflow OWNER TO CURRENT_ROLE;
 -- policy.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_scope(p_as_of timestamptz, p_retention bigint,
     p_scopes text[]) RETURNS TABLE (scope text, cutoff timestamp)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan AS $windrow$
-BEGIN
-    RETURN QUERY
-    SELECT p.scope::text,
-        (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 604800) + 86400)) AT TIME ZONE 'UTC'
-        FROM windrow_yworkflow.policy AS p WHERE p.rule = 'workflow_instances' AND p.enabled
-        AND (p_scopes IS NULL OR p.scope = ANY (p_scopes));
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $windrow$
+BEGIN RETURN QUERY
+    SELECT o.scope::text, c.cutoff FROM unnest(coalesce(p_scopes, ARRAY(SELECT i."workflow_definition_id"::text
+        FROM "public"."workflow_instance" AS i WHERE false UNION SELECT p.scope FROM windrow_yworkflow.policy AS p
+        WHERE p.rule = 'workflow_instances'))) AS o(scope), LATERAL (SELECT min(CASE WHEN p.enabled
+        THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 604800) + 86400)) AT TIME ZONE 'UTC'
+        ELSE '-infinity' END) AS cutoff FROM windrow_yworkflow.policy AS p WHERE p.rule = 'workflow_instances' AND p.scope = o.scope) AS c
+        WHERE c.cutoff > '-infinity';
 END
 $windrow$;
 
@@ -94,7 +95,7 @@ $windrow$;
 -- If keys lie close together and fewer rows than keys exist among them, only these rows are looked up. Rows that a trigger or a
 -- rule has kept are looked for while the rows that they name still exist.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_delete(p_run bigint, p_members integer[], p_artifacts integer[],
-    p_left integer[], p_watched boolean, OUT o_rows bigint[])
+    p_left integer[], p_watched boolean, p_gone integer[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -171,8 +172,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp S
 DECLARE
     v_default timestamp := (p_as_of - make_interval(secs => greatest(coalesce(p_retention,
         windrow_yworkflow.retention_of('workflow_instances')), 604800) + 86400)) AT TIME ZONE 'UTC';
-BEGIN
-    RETURN (
+BEGIN RETURN (
         SELECT count(*)
         FROM "public"."workflow_instance" AS i
         WHERE i."updated_at" < v_default
@@ -180,10 +180,9 @@ BEGIN
           AND i."status" IN ('KILLED', 'COMPLETED')
           AND NOT EXISTS (SELECT FROM windrow_yworkflow.policy AS p WHERE p.rule = 'workflow_instances' AND p.enabled
               AND p.scope = i."workflow_definition_id"::text)
-    );
-END
+    ); END
 $windrow$;
 SELECT windrow_yworkflow.register_verbs('workflow_instances', ARRAY[
-    'count 0fbcff291eb1', 'delete 2d08ea90e6aa', 'members 93fb20716152', 'next 708251515477', 'scope 4c8870b2fe52',
-    'undated fbc1ec8ea018', 'unlisted 6bf8b1fc2ff5']);
+    'count 0fbcff291eb1', 'delete 2d08ea90e6aa', 'members 93fb20716152', 'next 708251515477', 'scope d6c20676c50e',
+    'undated fbc1ec8ea018', 'unlisted e90e45419957']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

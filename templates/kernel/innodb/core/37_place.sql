@@ -34,8 +34,8 @@ BEGIN
 END;
 
 -- cluster_identity: what tells the cluster that this server belongs to from all others; the same on each of its servers. Galera and
--- MySQL's groups say who belongs to them: a copy that was started by itself does not. Servers that only replicate know no cluster:
--- a list of them stands for it.
+-- MySQL's groups say who belongs to them: a copy that was started by itself does not, unless it was bootstrapped under the name.
+-- Servers that only replicate know no cluster: a list of them stands for it.
 --# create procedure cluster_identity
 CREATE PROCEDURE cluster_identity(IN p_servers varchar(700), OUT o_identity varchar(700))
 SQL SECURITY DEFINER

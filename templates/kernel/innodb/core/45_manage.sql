@@ -119,7 +119,7 @@ BEGIN
             IF(v_armed_on LIKE 'cluster of servers %', SUBSTRING_INDEX(SUBSTRING_INDEX(v_armed_on, ' ', 4), ' ', -1), NULL), o_identity
         );
         IF o_identity IS NULL AND LOCATE(CONCAT('cluster ', @windrow_cluster, ' '), v_armed_on) = 1 THEN
-            CALL not_ready(CONCAT('cluster ', QUOTE(@windrow_cluster), ' was armed, and this server does not see itself in it'),
+            CALL not_ready(CONCAT('this server does not see itself in cluster ', QUOTE(@windrow_cluster)),
                 'arm_with(''{"this_server": true}'')');
         ELSEIF NOT o_identity <=> v_armed_on THEN
             SET o_identity = NULL;

@@ -23,6 +23,7 @@ tests! {
         a_value_of_what_runs_write_is_read_without_a_lock,
         no_routine_of_a_rule_has_the_name_of_one_of_the_kernel,
         no_routine_of_a_rule_has_the_name_of_one_of_another,
+        two_routines_of_the_kernel_never_have_one_name,
     ],
     every_server: [
         the_bodies_of_the_kernel_are_the_same_in_two_installations,
@@ -88,6 +89,20 @@ fn created<'a>(text: &'a str, kinds: &'a [&str]) -> impl Iterator<Item = &'a str
         let (kind, name) = line.strip_prefix("--# create ")?.split_once(' ')?;
         kinds.contains(&kind).then_some(name)
     })
+}
+
+/// PostgreSQL would take them for two by their parameters, and an installation for one that is left over.
+fn two_routines_of_the_kernel_never_have_one_name() {
+    for dialect in [Dialect::Postgres, Dialect::Mysql] {
+        let files = kernel(dialect);
+        let all = files
+            .values()
+            .flat_map(|text| created(text, &["function", "procedure"]));
+        let mut names: Vec<&str> = all.collect();
+        names.sort_unstable();
+        let twice: Vec<&[&str]> = names.windows(2).filter(|it| it[0] == it[1]).collect();
+        assert!(twice.is_empty(), "{dialect:?}: {twice:?}");
+    }
 }
 
 /// The shipped specs, and the examples.

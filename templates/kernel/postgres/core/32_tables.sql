@@ -229,10 +229,10 @@ COMMENT ON FUNCTION row_of_key(text, text) IS
     'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; raises 22023 for what the '
     'column cannot hold. Reads only.';
 
--- look_again: a transaction that sees what there was when it began may see a row that a run has deleted since. A lock tells: it fails
+-- still_there: a transaction that sees what there was when it began may see a row that a run has deleted since. A lock tells: it fails
 -- where the row is gone. A row that others have locked is there; it is waited for only if it has changed, too.
---# create function look_again
-CREATE OR REPLACE FUNCTION look_again(p_rule text, p_key text)
+--# create function still_there
+CREATE OR REPLACE FUNCTION still_there(p_rule text, p_key text)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -272,8 +272,8 @@ EXCEPTION WHEN serialization_failure THEN
         USING ERRCODE = '40001', HINT = 'Begin another transaction and try again; at READ COMMITTED, each statement sees what there is.';
 END
 $windrow$;
---# comment on function look_again
-COMMENT ON FUNCTION look_again(text, text) IS
+--# comment on function still_there
+COMMENT ON FUNCTION still_there(text, text) IS
     'Raises 40001 where the transaction sees a row with this key that is gone. Locks at most that row.';
 
 -- alike: which scopes are the same to their column. Most collations tell all spellings apart.

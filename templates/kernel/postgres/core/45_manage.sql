@@ -289,7 +289,7 @@ BEGIN
                 '{"even_if_absent": true} it is stored all the same.';
     END IF;
     IF v_row.found THEN
-        PERFORM look_again(v_rule, v_row.key);
+        PERFORM still_there(v_rule, v_row.key);
     END IF;
     INSERT INTO hold AS h (rule, key, reason, until, absent)
     VALUES (v_rule, v_row.key, p_options ->> 'reason', v_until, NOT v_row.found)

@@ -196,7 +196,7 @@ pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "hold-by-an-old-snapshot",
         what: "a hold is set on a row that is gone, where the transaction still sees it",
-        postgres: &[edit("PERFORM look_again(v_rule, v_row.key);", "NULL;")],
+        postgres: &[edit("PERFORM still_there(v_rule, v_row.key);", "NULL;")],
         mysql: &[],
         noticed_by: &[
             "held::SERVER::a_hold_of_an_old_snapshot_names_no_row_that_a_run_has_deleted",

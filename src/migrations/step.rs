@@ -140,7 +140,7 @@ fn change(place: &Place, from: &Text, to: &Text, needed: &BTreeSet<String>) -> V
             let gone: Vec<_> = gone.filter(|name| !needed.contains(**name)).collect();
             if !gone.is_empty() {
                 // As before the indexes in the undo: the server reads the columns of their tables again.
-                let mode = "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION'";
+                let mode = "SET SESSION sql_mode = 'ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION'";
                 lines.push(Line::new("set sql_mode", mode));
             }
             lines.extend(gone.into_iter().flat_map(|name| from.drops_of(name)));

@@ -57,7 +57,7 @@ BEGIN
 {%- endfor %}
     INSERT IGNORE INTO work_root (id, family, fault)
     SELECT l.id, l.family, 5 FROM work_locked AS l;
-{%- for member in rule.timed.members | those(attribute="referenced", value=true) %}
+{%- for member in rule.timed.members | those(attribute="referenced_of_family", value=true) %}
 {%- if loop.first %}
     -- Whoever brings a row that refers to one of these by a foreign key holds it until that row is there to be read.
     IF p_lock AND COALESCE(@windrow_referred, true) THEN

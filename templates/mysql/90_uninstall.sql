@@ -28,9 +28,9 @@ SET SESSION lock_wait_timeout = 60;
 --# drop database {{ control }}
 DROP DATABASE IF EXISTS {{ control }};
 {% if indexes_reversed -%}
--- To drop an index, the server reads the columns again: a default without a day is none in a strict mode.
+-- To drop an index, the server reads the columns again: a default without a day is none in a strict mode. No row is written.
 --# set lock_wait_timeout and sql_mode
-SET SESSION lock_wait_timeout = 2, sql_mode = 'STRICT_TRANS_TABLES,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION';
+SET SESSION lock_wait_timeout = 2, sql_mode = 'ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION';
 {% endif -%}
 {% for index in indexes_reversed %}
 {%- if maria %}

@@ -36,7 +36,7 @@ BEGIN
                 FOR UPDATE
             ) AS l»
         );
-{%- for member in rule.timed.members | those(attribute="referenced", value=true) %}
+{%- for member in rule.timed.members | those(attribute="referenced_of_family", value=true) %}
 {%- if loop.first %}
         -- Whoever brings a row that refers to one of these by a foreign key holds it until that row is there to be read.
 {%- endif %}

@@ -18,8 +18,8 @@ EXECUTE windrow_statement;
 -- waits for a batch that is under way.
 SET SESSION lock_wait_timeout = 60;
 DROP DATABASE IF EXISTS windrow_dolphinscheduler_3_2;
--- To drop an index, the server reads the columns again: a default without a day is none in a strict mode.
-SET SESSION lock_wait_timeout = 2, sql_mode = 'STRICT_TRANS_TABLES,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION';
+-- To drop an index, the server reads the columns again: a default without a day is none in a strict mode. No row is written.
+SET SESSION lock_wait_timeout = 2, sql_mode = 'ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION';
 
 SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_task_instance`'
     ' DROP INDEX `windrow_t_ds_task_instance_process_instance_id`, ALGORITHM = INPLACE, LOCK = NONE')

@@ -56,6 +56,8 @@ pub(super) struct MemberView {
     pub(super) referrers: Vec<ReferrerView>,
     /// Whether its rows are locked where foreign keys refer to them, as those of the root table are in any case.
     pub(super) referenced: bool,
+    /// The same, where rows of it belong to families.
+    pub(super) referenced_of_family: bool,
     /// What such a row of a window must be: of no family whose root is there, where families are deleted as such.
     pub(super) rootless: Vec<String>,
     /// The columns that name the family, or are its root.
@@ -295,6 +297,7 @@ impl Tables<'_> {
         let whose = self.whose(position, adopt.as_ref());
         let of_others: Vec<&Kept> = others.of(member.table).collect();
         let bound = above::of_member(graph, rule, member.table, dialect);
+        let referenced = !root && kept::is_referenced(graph, member.table);
         let mut view = MemberView {
             position,
             table_name: escaped(dialect, &table.name),
@@ -326,7 +329,8 @@ impl Tables<'_> {
             namers: self.namers(member, "r", "n.id"),
             adopted_namers: Vec::new(),
             referrers: self.referrers(member),
-            referenced: !root && kept::is_referenced(graph, member.table),
+            referenced,
+            referenced_of_family: referenced && !belongs.is_empty(),
             rootless: Vec::new(),
             found: found(&belongs),
             belongs,

@@ -39,26 +39,29 @@ WITH latest AS (
                   AND p.deleted_rows > 0
             )
             AND NOT EXISTS (SELECT 1 FROM run_skip AS k WHERE k.run_id = r.run_id AND k.reason = 'LOCKED') AS is_empty
-    FROM (
-        SELECT l.run_id, ROW_NUMBER() OVER (ORDER BY l.run_id DESC) AS place
-        FROM (
-            SELECT o.run_id
-            FROM run AS o
-            WHERE o.`trigger` NOT IN ('PURGE', 'STAMP')
-              AND NOT o.dry_run
-              AND o.status NOT IN ('running', 'cancelled')
-            ORDER BY o.run_id DESC
-            -- There are no more than 8 workers.
-            LIMIT 808
-        ) AS l
-    ) AS n
-    JOIN run AS r ON r.run_id = n.run_id
+    FROM run AS r
     CROSS JOIN control AS c
     CROSS JOIN spec AS s
     -- The runs of a sweep count as one.
     LEFT JOIN run_sweep AS w ON w.run_id = r.run_id
-    -- One sweep more than may count in a row.
-    WHERE n.place <= 101 * s.workers
+    WHERE r.`trigger` NOT IN ('PURGE', 'STAMP')
+      AND NOT r.dry_run
+      AND r.status NOT IN ('running', 'cancelled')
+      -- One run more than may count in a row; of several workers as many for each: there are no more than 8.
+      AND (s.workers > 1 OR r.run_id >= (
+          SELECT MIN(o.run_id)
+          FROM (
+              SELECT a.run_id
+              FROM run AS a
+              WHERE a.`trigger` NOT IN ('PURGE', 'STAMP')
+                AND NOT a.dry_run
+                AND a.status NOT IN ('running', 'cancelled')
+              ORDER BY a.run_id DESC
+              LIMIT 101
+          ) AS o
+      ))
+    ORDER BY r.run_id DESC
+    LIMIT 808
 ),
 failures AS (
     SELECT COUNT(DISTINCT l.sweep_id) AS runs, MAX(l.run_id) AS last_run

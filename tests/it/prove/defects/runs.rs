@@ -87,7 +87,7 @@ pub(super) const DEFECTS: &[Defect] = &[
             "LIMIT (SELECT 101 * s.workers FROM spec AS s)",
             "LIMIT 101",
         )],
-        mysql: &[edit("n.place <= 101 * s.workers", "n.place <= 101")],
+        mysql: &[edit("s.workers > 1 OR r.run_id >=", "r.run_id >=")],
         noticed_by: &["workers::sweeps::SERVER::sweeps_of_many_workers_count_in_a_row"],
     },
     Defect {

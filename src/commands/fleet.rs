@@ -42,12 +42,12 @@ pub(super) fn fleet(args: &Fleet, ui: &Ui) -> anyhow::Result<Exit> {
         arguments: &args.arguments,
         timeout: args.timeout.as_deref().map(timeout).transpose()?,
     };
-    let journal = Journal::of(args);
+    let journal = Journal::of(args, &targets);
     let done: BTreeSet<String> = match args.resume {
-        true => journal.read(&targets)?,
+        true => journal.read()?,
         false => BTreeSet::new(),
     };
-    journal.begin(&targets, &done)?;
+    journal.begin(&done)?;
     // The first interrupt ends what is under way, by the handlers of those that work; the second ends this program.
     interrupt::cancels(Box::new(|| Ok(())))?;
     let left: Vec<usize> = (0..targets.len())
@@ -81,7 +81,7 @@ pub(super) fn fleet(args: &Fleet, ui: &Ui) -> anyhow::Result<Exit> {
         .collect();
     let answer = answer(args, databases);
     let halted = answer.not_started > 0 || interrupt::hit();
-    journal.write(halted, &targets, &answer.databases)?;
+    journal.write(halted, &answer.databases)?;
     let document = serde_json::to_value(&answer)?;
     show(ui, args.output, &document, || report::fleet(&answer));
     if halted && args.output == Output::Text {

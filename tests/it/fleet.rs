@@ -21,6 +21,7 @@ tests! {
         what_cannot_be_read_is_an_error,
         no_error_shows_what_an_inventory_holds,
         what_was_done_with_another_spec_is_done_again,
+        a_spec_that_changes_during_a_call_is_done_again,
         a_command_that_asks_for_something_is_not_waited_for,
     ],
     on_several: [
@@ -332,6 +333,36 @@ fn what_was_done_with_another_spec_is_done_again() {
         ["b.toml", "c.toml", "d.toml"],
         "{resumed:#}"
     );
+}
+
+/// What is kept of a call is what was there when it began.
+fn a_spec_that_changes_during_a_call_is_done_again() {
+    let server = |name: &str| {
+        format!(
+            "[[server]]\nname = '{name}'\nurl = 'mysql://u@{name}/{name}'\nspec = '{name}.toml'\n"
+        )
+    };
+    let edit = "password_command = 'cp other.toml a.toml; echo x'\n";
+    let stage = Stage::without_servers(&format!(
+        "{}{}{edit}{}",
+        server("a"),
+        server("b"),
+        server("c")
+    ));
+    stage.write("a.toml", &spec("a"));
+    stage.write("other.toml", &spec("a").replace("expires_at", "ends_at"));
+    stage.write("b.toml", "name = 5");
+    stage.write("c.toml", &spec("c"));
+    let one_by_one = ["--jobs", "1", "--canary", "2", "--", "--out", "out"];
+    let (code, halted) = stage.fleet("generate", &one_by_one);
+    assert_eq!(
+        (code, of(&halted, "clean")),
+        (2, vec!["a.toml".to_owned()]),
+        "{halted:#}"
+    );
+    stage.write("b.toml", &spec("b"));
+    let (code, resumed) = stage.fleet("generate", &["--resume", "--", "--out", "out"]);
+    assert_eq!((code, of(&resumed, "clean").len()), (0, 3), "{resumed:#}");
 }
 
 /// One that waits for an answer is ended by an interrupt, and what it is never stands in an error.

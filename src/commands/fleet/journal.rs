@@ -19,6 +19,8 @@ use crate::version::VERSION;
 pub(super) struct Journal {
     path: PathBuf,
     call: Kept,
+    /// The databases that the call is about, with their states when it began.
+    states: BTreeMap<String, String>,
 }
 
 /// What the file holds.
@@ -34,7 +36,7 @@ struct Kept {
 
 impl Journal {
     /// That of a call: `fleet.toml.run.json` next to `fleet.toml`.
-    pub(super) fn of(args: &Fleet) -> Journal {
+    pub(super) fn of(args: &Fleet, targets: &[Target]) -> Journal {
         let mut path = args.inventory.clone().into_os_string();
         path.push(format!(".{}.json", args.command.name()));
         Journal {
@@ -45,11 +47,15 @@ impl Journal {
                 selection: args.group.iter().chain(&args.only).cloned().collect(),
                 clean: BTreeMap::new(),
             },
+            states: targets
+                .iter()
+                .map(|it| (it.name.clone(), state_of(it)))
+                .collect(),
         }
     }
 
     /// The databases that need no further call: what they were called with is what it would be now.
-    pub(super) fn read(&self, targets: &[Target]) -> Result<BTreeSet<String>, Failure> {
+    pub(super) fn read(&self) -> Result<BTreeSet<String>, Failure> {
         let name = self.path.display();
         let text = fs::read_to_string(&self.path).map_err(|error| match error.kind() {
             ErrorKind::NotFound => Failure::new(format!(
@@ -76,29 +82,21 @@ impl Journal {
                     .hint("give the same `--group` and `--only`, or leave `--resume` out"),
             );
         }
-        let same = |it: &&Target| kept.clean.get(&it.name) == Some(&state_of(it));
-        Ok(targets
-            .iter()
-            .filter(same)
-            .map(|it| it.name.clone())
-            .collect())
+        let mut clean = kept.clean;
+        clean.retain(|name, state| self.states.get(name) == Some(state));
+        Ok(clean.into_keys().collect())
     }
 
     /// Forgets an earlier call when one begins: whatever ends this one, nobody continues that one.
-    pub(super) fn begin(&self, targets: &[Target], done: &BTreeSet<String>) -> anyhow::Result<()> {
+    pub(super) fn begin(&self, done: &BTreeSet<String>) -> anyhow::Result<()> {
         match self.path.exists() {
-            true => self.keep(targets, |it| done.contains(&it.name)),
+            true => self.keep(done),
             false => Ok(()),
         }
     }
 
     /// Keeps what is clean, where databases are left; else there is nothing to continue.
-    pub(super) fn write(
-        &self,
-        left: bool,
-        targets: &[Target],
-        databases: &[FleetDatabase],
-    ) -> anyhow::Result<()> {
+    pub(super) fn write(&self, left: bool, databases: &[FleetDatabase]) -> anyhow::Result<()> {
         let name = self.path.display().to_string();
         if !left {
             return match fs::remove_file(&self.path) {
@@ -110,18 +108,15 @@ impl Journal {
                 _ => Ok(()),
             };
         }
-        let clean: BTreeSet<&str> = databases
-            .iter()
-            .filter(|it| it.is_clean())
-            .map(|it| it.name.as_str())
-            .collect();
-        self.keep(targets, |it| clean.contains(it.name.as_str()))
+        let clean = databases.iter().filter(|it| it.is_clean());
+        self.keep(&clean.map(|it| it.name.clone()).collect())
     }
 
-    fn keep(&self, targets: &[Target], is_clean: impl Fn(&Target) -> bool) -> anyhow::Result<()> {
-        let clean = targets.iter().filter(|it| is_clean(it));
+    fn keep(&self, clean: &BTreeSet<String>) -> anyhow::Result<()> {
+        let mut states = self.states.clone();
+        states.retain(|name, _| clean.contains(name));
         let kept = Kept {
-            clean: clean.map(|it| (it.name.clone(), state_of(it))).collect(),
+            clean: states,
             ..self.call.clone()
         };
         put(&self.path, &serde_json::to_string_pretty(&kept)?).map_err(|error| {

@@ -23,8 +23,7 @@ pub(super) struct AdoptView {
     ways: Vec<WayView>,
     /// The places of the tables whose rows name them.
     positions: Vec<usize>,
-    /// What finds these rows from what is known of the families, `a`, for PostgreSQL; whether there may be any: true, false
-    /// or NULL.
+    /// What finds these rows from what is known of the families, `a`, for PostgreSQL; the rows of the table without a root.
     pub(super) found: String,
     look: String,
     /// PostgreSQL: that row `t` refers to no root, and rows of a family that is there name it.
@@ -46,7 +45,7 @@ impl AdoptView {
 struct OwnView {
     /// The tables from `m` to `t`.
     joins: Vec<JoinView>,
-    /// MySQL and MariaDB: whether there may be any.
+    /// MySQL and MariaDB: the rows of the table without a root.
     look: String,
 }
 
@@ -62,7 +61,7 @@ struct JoinView {
 #[derive(Serialize)]
 struct WayView {
     why: String,
-    /// The place of the table of row `r`; MySQL and MariaDB: whether there may be any such row.
+    /// The place of the table of row `r`; MySQL and MariaDB: the rows of that table without a root.
     position: usize,
     look: String,
     joins: Vec<JoinView>,
@@ -95,9 +94,6 @@ pub(super) struct BetweenView {
     /// The tables whose rows name them.
     positions: Vec<usize>,
 }
-
-/// How many rows without a root a batch looks at in a table, before it searches the rows of its instances, too.
-const LOOKED_AT: u32 = 1_000;
 
 /// What is known of rows without a root.
 pub(super) struct Adopter<'a> {
@@ -156,10 +152,10 @@ impl<'a> Adopter<'a> {
         let owns = self.owns(member.table);
         if !owns.is_empty() {
             view.found = self.found(&owns, member);
-            view.look = self.look(&owns, member);
+            view.look = self.look(member);
             let own = |own: &&Own| OwnView {
                 joins: self.joins(own, member, "t"),
-                look: self.look(&[own], member),
+                look: self.look(member),
             };
             view.owns = owns.iter().map(own).collect();
             return Some(view);
@@ -177,7 +173,6 @@ impl<'a> Adopter<'a> {
         };
         let rootless = self.rootless(member, "t");
         view.found = format!("t.{} = ANY (a.{}) AND {rootless}", view.key, view.named);
-        view.look = format!("{} <> '{{}}'", view.named);
         view.is_named = self.is_named(member, &view.ways);
         (!view.ways.is_empty()).then_some(view)
     }
@@ -201,41 +196,16 @@ impl<'a> Adopter<'a> {
         )
     }
 
-    /// Whether a row without a root says one of the instances at hand, as far as some of those rows tell.
-    fn look(&self, owns: &[&Own], member: &Member) -> String {
+    /// The rows of the table without a root. Where there are any, those of the instances at hand are searched: to ask first
+    /// which instances these rows say took three times as long.
+    fn look(&self, member: &Member) -> String {
         let table = self.qualified(member.table);
         let rootless = self.rootless(member, "t");
-        let columns = owns.iter().map(|own| self.dialect.ident(&own.column));
-        let selected: Vec<String> = columns.map(|column| format!("t.{column}")).collect();
-        let selected = selected.join(", ");
-        let some =
-            format!("SELECT {selected} FROM {table} AS t WHERE {rootless} LIMIT {LOOKED_AT}");
-        let column = |own: &Own| format!("l.{}", self.dialect.ident(&own.column));
-        if self.dialect == Dialect::Postgres {
-            let says = owns.iter().map(|own| match own.through {
-                None => format!("{} IN (SELECT unnest(o_all))", column(own)),
-                Some(_) => format!("{} IS NOT NULL", column(own)),
-            });
-            let says: Vec<String> = says.collect();
-            return format!(
-                "(SELECT count(*) = {LOOKED_AT} OR bool_or({})\n FROM ({some}) AS l)",
-                says.join(" OR ")
-            );
-        }
-        // There each of them has a statement of its own.
-        let own = owns[0];
-        match own.through {
-            None => {
-                format!(
-                    "(SELECT COUNT(*) = {LOOKED_AT} OR COUNT(w.id) > 0 FROM ({some}) AS l LEFT JOIN work_root AS w ON w.id = {})",
-                    column(own)
-                )
-            }
-            Some(_) => format!(
-                "(SELECT COUNT(*) = {LOOKED_AT} OR COUNT({}) > 0 FROM ({some}) AS l)",
-                column(own)
-            ),
-        }
+        let any = match self.dialect {
+            Dialect::Postgres => "SELECT",
+            Dialect::Mysql | Dialect::Mariadb => "SELECT 1",
+        };
+        format!("{any} FROM {table} AS t WHERE {rootless}")
     }
 
     /// The rows in between, for PostgreSQL.
@@ -544,7 +514,7 @@ impl<'a> Adopter<'a> {
             let roots = member.family.iter().filter(|_| is_first);
             WayView {
                 position: self.position(member.table),
-                look: self.look(&[own], member),
+                look: self.look(member),
                 why: escaped(self.dialect, &format!("{}.{}", table.name, edge.columns())),
                 joins: self.joins(own, member, "r"),
                 names: format!("r.{}", self.dialect.ident(&edge.column.name)),

@@ -95,7 +95,7 @@ BEGIN
 {%- if member.adopt and member.adopt.named %}
 {%- for way in member.adopt.ways %}
     -- {{ way.why }}
-    IF «{{ way.look }}» THEN
+    IF EXISTS («{{ way.look }}») THEN
         INSERT IGNORE INTO {{ member.adopt.named }} (id, family)
         «SELECT t.{{ member.adopt.key }}, m.family
         FROM work_root AS m
@@ -161,7 +161,7 @@ BEGIN
 {%- endfor %}
 {%- endif %}
 {%- for own in member.adopt.owns %}
-    IF «{{ own.look }}» THEN
+    IF EXISTS («{{ own.look }}») THEN
 {%- for namer in member.adopted_namers %}
         {{ <w.namers namer of="m.family AS id" row="x" from={<w.own_of_families own />} /> | indent }}
 {%- endfor %}

@@ -131,7 +131,7 @@ INSERT INTO {{ member.archive.entry }}
 {%- else %}
 {%- for own in member.adopt.owns %}
     -- Those that name no root, but an instance.
-    IF «{{ own.look }}» THEN
+    IF EXISTS («{{ own.look }}») THEN
         {{ <w.delete_adopted member from={<w.adopted own pad="        " />} maria pad="        " /> }}
     END IF;
 {%- endfor %}

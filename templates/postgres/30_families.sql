@@ -207,10 +207,10 @@ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
     o_all := ARRAY(«SELECT t.{{ rule.key }} FROM {{ rule.table }} AS t WHERE {{ rule.timed.of_go }}»);
-    -- Most databases have no such rows, or few. A table with many is searched by instance, too, without looking at all of them.
+    -- Most databases have no such rows. A table that has some is searched by instance, too.
     o_lost := ARRAY[
 {%- for member in rule.timed.members %}
-        {% if member.adopt and not member.adopt.named %}«{{ member.adopt.look | indent(width=8) }}»{% else %}NULL{% endif %}{% if not loop.last %},{% endif %}
+        {% if member.adopt and not member.adopt.named %}EXISTS («{{ member.adopt.look }}»){% else %}NULL{% endif %}{% if not loop.last %},{% endif %}
 {%- endfor %}
     ];
 {%- for between in rule.timed.between %}
@@ -225,7 +225,7 @@ BEGIN
         {{ member.adopt.named }} := ARRAY(
             «SELECT n.o_key FROM ‹{{ control }}.{{ rule.name }}_names_{{ member.position }}(o_all, o_lost)› AS n»
         );
-        o_lost[{{ member.position }}] := «{{ member.adopt.look }}»;
+        o_lost[{{ member.position }}] := {{ member.adopt.named }} <> '{}';
     END IF;
 {%- endif %}
 {%- endfor %}

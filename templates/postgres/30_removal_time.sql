@@ -385,22 +385,26 @@ BEGIN
 {%- for way in member.adopt.ways %}
 {%- if loop.first %}
     -- What rows of these families refer to in {{ member.table_name }} is kept with them.
+    IF o_keep <> '{}' THEN
 {%- endif %}
-    {{ member.named }} := {{ member.named }} || ARRAY(
-        «SELECT {{ way.names }}
-        FROM (SELECT t.{{ rule.key }} AS id FROM {{ rule.table }} AS t WHERE {{ rule.timed.of_kept }}) AS m
+        {{ member.named }} := {{ member.named }} || ARRAY(
+            «SELECT {{ way.names }}
+            FROM (SELECT t.{{ rule.key }} AS id FROM {{ rule.table }} AS t WHERE {{ rule.timed.of_kept }}) AS m
 {%- for join in way.joins %}
-        JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
+            JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
 {%- endfor %}
-        WHERE {{ way.names }} IS NOT NULL
+            WHERE {{ way.names }} IS NOT NULL
 {%- for column in way.family %}
-        UNION ALL
-        SELECT {{ way.names }}
-        FROM {{ way.table }} AS r
-        WHERE {{ column }} = ANY (o_keep)
-          AND {{ way.names }} IS NOT NULL
+            UNION ALL
+            SELECT {{ way.names }}
+            FROM {{ way.table }} AS r
+            WHERE {{ column }} = ANY (o_keep)
+              AND {{ way.names }} IS NOT NULL
 {%- endfor %}»
-    );
+        );
+{%- if loop.last %}
+    END IF;
+{%- endif %}
 {%- endfor %}
 {%- endif %}
 {%- endfor %}

@@ -1695,7 +1695,7 @@ CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_jud
     IN p_lock boolean) SQL SECURITY DEFINER
 COMMENT 'Fills work_root with the rows of the families of work_next and what keeps them, work_keep and work_tied with what is kept. p_lock:
     locks their rows of ACT_HI_PROCINST first; a family that another session holds is kept. No p_cutoff: a purge waits for these rows, and
-    neither time nor retention matter. [body 8b491e5d8ff6]'
+    neither time nor retention matter. [body a4a0ef18b9f8]'
 BEGIN
     DECLARE v_least datetime(6) DEFAULT p_as_of - INTERVAL 90000 SECOND;
     DECLARE v_rows  bigint;
@@ -1793,9 +1793,7 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = n.id
     STRAIGHT_JOIN `camunda7`.`ACT_RU_EXT_TASK` AS r ON r.`ERROR_DETAILS_ID_` = t.`ID_`;
     -- ACT_HI_ATTACHMENT.CONTENT_ID_
-    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l
-        LEFT JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
+    IF EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL) THEN
         INSERT IGNORE INTO work_adopted_15 (id, family)
         SELECT t.`ID_`, m.family
         FROM work_root AS m
@@ -1803,8 +1801,7 @@ BEGIN
         STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`CONTENT_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
     END IF;
     -- ACT_HI_ATTACHMENT.CONTENT_ID_
-    IF (SELECT COUNT(*) = 1000 OR COUNT(l.`TASK_ID_`) > 0
-        FROM (SELECT t.`TASK_ID_` FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l) THEN
+    IF EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL) THEN
         INSERT IGNORE INTO work_adopted_15 (id, family)
         SELECT t.`ID_`, m.family
         FROM work_root AS m
@@ -1814,9 +1811,7 @@ BEGIN
         STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`CONTENT_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
     END IF;
     -- ACT_HI_VARINST.BYTEARRAY_ID_
-    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_VARINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l
-        LEFT JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
+    IF EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL) THEN
         INSERT IGNORE INTO work_adopted_15 (id, family)
         SELECT t.`ID_`, m.family
         FROM work_root AS m
@@ -1824,9 +1819,7 @@ BEGIN
         STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
     END IF;
     -- ACT_HI_DETAIL.BYTEARRAY_ID_
-    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_DETAIL` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l
-        LEFT JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
+    IF EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL) THEN
         INSERT IGNORE INTO work_adopted_15 (id, family)
         SELECT t.`ID_`, m.family
         FROM work_root AS m
@@ -1834,9 +1827,7 @@ BEGIN
         STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
     END IF;
     -- ACT_HI_EXT_TASK_LOG.ERROR_DETAILS_ID_
-    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l
-        LEFT JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
+    IF EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL) THEN
         INSERT IGNORE INTO work_adopted_15 (id, family)
         SELECT t.`ID_`, m.family
         FROM work_root AS m
@@ -1844,9 +1835,7 @@ BEGIN
         STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`ERROR_DETAILS_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
     END IF;
     -- ACT_HI_JOB_LOG.JOB_EXCEPTION_STACK_ID_
-    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROCESS_INSTANCE_ID_` FROM `camunda7`.`ACT_HI_JOB_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l
-        LEFT JOIN work_root AS w ON w.id = l.`PROCESS_INSTANCE_ID_`) THEN
+    IF EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL) THEN
         INSERT IGNORE INTO work_adopted_15 (id, family)
         SELECT t.`ID_`, m.family
         FROM work_root AS m
@@ -1854,8 +1843,7 @@ BEGIN
         STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
     END IF;
     -- ACT_HI_DEC_IN.BYTEARRAY_ID_
-    IF (SELECT COUNT(*) = 1000 OR COUNT(l.`DEC_INST_ID_`) > 0
-        FROM (SELECT t.`DEC_INST_ID_` FROM `camunda7`.`ACT_HI_DEC_IN` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l) THEN
+    IF EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL) THEN
         INSERT IGNORE INTO work_adopted_15 (id, family)
         SELECT t.`ID_`, m.family
         FROM work_root AS m
@@ -1864,8 +1852,7 @@ BEGIN
         STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
     END IF;
     -- ACT_HI_DEC_OUT.BYTEARRAY_ID_
-    IF (SELECT COUNT(*) = 1000 OR COUNT(l.`DEC_INST_ID_`) > 0
-        FROM (SELECT t.`DEC_INST_ID_` FROM `camunda7`.`ACT_HI_DEC_OUT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l) THEN
+    IF EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL) THEN
         INSERT IGNORE INTO work_adopted_15 (id, family)
         SELECT t.`ID_`, m.family
         FROM work_root AS m
@@ -1891,7 +1878,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_namers$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_namers() SQL SECURITY DEFINER
 COMMENT 'Fills work_namer with the families of rows that name rows of the families in work_next; binds: they are of none. Reads
-    only. [body 765553777186]'
+    only. [body 110497098bde]'
 BEGIN
     -- ACT_HI_DEC_IN.DEC_INST_ID_
     INSERT INTO work_namer (family, other, binds)
@@ -1918,9 +1905,7 @@ BEGIN
     ) AS f
     WHERE (f.family = f.id) IS NOT TRUE;
     -- Those of ACT_HI_DECINST that name no root.
-    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_DECINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l
-        LEFT JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
+    IF EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL) THEN
         INSERT INTO work_namer (family, other, binds)
         SELECT DISTINCT f.id, COALESCE(f.family, f.id), f.family IS NULL
         FROM (
@@ -2108,16 +2093,14 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_families$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_families(IN p_run bigint) SQL SECURITY DEFINER
 COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), those families that history_judge has locked and lets be deleted, and
-    counts their rows in work_count; timed_step() and timed_purge() call it. [body 1f64f4677b60]'
+    counts their rows in work_count; timed_step() and timed_purge() call it. [body 7bf7603ff55c]'
 BEGIN
     -- ACT_HI_ACTINST
     DELETE t FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_ACTINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     CALL timed_gone(1, ROW_COUNT());
     -- Those that name no root, but an instance.
-    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_ACTINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l
-        LEFT JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
+    IF EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ACTINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_ACTINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
@@ -2128,8 +2111,7 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     CALL timed_gone(2, ROW_COUNT());
     -- Those that name no root, but an instance.
-    IF (SELECT COUNT(*) = 1000 OR COUNT(l.`TASK_ID_`) > 0
-        FROM (SELECT t.`TASK_ID_` FROM `camunda7`.`ACT_HI_IDENTITYLINK` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l) THEN
+    IF EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_IDENTITYLINK` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS o ON o.`PROC_INST_ID_` = m.id
@@ -2141,17 +2123,14 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     CALL timed_gone(3, ROW_COUNT());
     -- Those that name no root, but an instance.
-    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_COMMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l
-        LEFT JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
+    IF EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_COMMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
         CALL timed_gone(3, ROW_COUNT());
     END IF;
     -- Those that name no root, but an instance.
-    IF (SELECT COUNT(*) = 1000 OR COUNT(l.`TASK_ID_`) > 0
-        FROM (SELECT t.`TASK_ID_` FROM `camunda7`.`ACT_HI_COMMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l) THEN
+    IF EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_COMMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS o ON o.`PROC_INST_ID_` = m.id
@@ -2164,17 +2143,14 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     CALL timed_gone(4, ROW_COUNT());
     -- Those that name no root, but an instance.
-    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l
-        LEFT JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
+    IF EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
         CALL timed_gone(4, ROW_COUNT());
     END IF;
     -- Those that name no root, but an instance.
-    IF (SELECT COUNT(*) = 1000 OR COUNT(l.`TASK_ID_`) > 0
-        FROM (SELECT t.`TASK_ID_` FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l) THEN
+    IF EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS o ON o.`PROC_INST_ID_` = m.id
@@ -2187,9 +2163,7 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     CALL timed_gone(5, ROW_COUNT());
     -- Those that name no root, but an instance.
-    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_TASKINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l
-        LEFT JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
+    IF EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_TASKINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
@@ -2200,9 +2174,7 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     CALL timed_gone(6, ROW_COUNT());
     -- Those that name no root, but an instance.
-    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_VARINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l
-        LEFT JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
+    IF EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
@@ -2213,9 +2185,7 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     CALL timed_gone(7, ROW_COUNT());
     -- Those that name no root, but an instance.
-    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_DETAIL` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l
-        LEFT JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
+    IF EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
@@ -2226,9 +2196,7 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     CALL timed_gone(8, ROW_COUNT());
     -- Those that name no root, but an instance.
-    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_INCIDENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l
-        LEFT JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
+    IF EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_INCIDENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
@@ -2239,9 +2207,7 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     CALL timed_gone(9, ROW_COUNT());
     -- Those that name no root, but an instance.
-    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l
-        LEFT JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
+    IF EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
@@ -2252,9 +2218,7 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     CALL timed_gone(10, ROW_COUNT());
     -- Those that name no root, but an instance.
-    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROCESS_INSTANCE_ID_` FROM `camunda7`.`ACT_HI_JOB_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l
-        LEFT JOIN work_root AS w ON w.id = l.`PROCESS_INSTANCE_ID_`) THEN
+    IF EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`PROCESS_INSTANCE_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
@@ -2265,9 +2229,7 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     CALL timed_gone(11, ROW_COUNT());
     -- Those that name no root, but an instance.
-    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_OP_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l
-        LEFT JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
+    IF EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_OP_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
@@ -2278,8 +2240,7 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     CALL timed_gone(12, ROW_COUNT());
     -- Those that name no root, but an instance.
-    IF (SELECT COUNT(*) = 1000 OR COUNT(l.`DEC_INST_ID_`) > 0
-        FROM (SELECT t.`DEC_INST_ID_` FROM `camunda7`.`ACT_HI_DEC_IN` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l) THEN
+    IF EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = m.id
@@ -2291,8 +2252,7 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     CALL timed_gone(13, ROW_COUNT());
     -- Those that name no root, but an instance.
-    IF (SELECT COUNT(*) = 1000 OR COUNT(l.`DEC_INST_ID_`) > 0
-        FROM (SELECT t.`DEC_INST_ID_` FROM `camunda7`.`ACT_HI_DEC_OUT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l) THEN
+    IF EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = m.id
@@ -2304,9 +2264,7 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     CALL timed_gone(14, ROW_COUNT());
     -- Those that name no root, but an instance.
-    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_DECINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l
-        LEFT JOIN work_root AS w ON w.id = l.`PROC_INST_ID_`) THEN
+    IF EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;

@@ -11,7 +11,7 @@ use super::answer::{Exit, tell};
 use super::check;
 use super::diff;
 use super::plan;
-use super::session::Session;
+use super::session::{Session, of_another_spec};
 use super::specs::{Found, read_spec, refused};
 use crate::answers::{self, MissingPart, Preview, Reported};
 use crate::calls::List;
@@ -118,6 +118,10 @@ fn read(session: &mut Session, on: OnDatabase, ui: &Ui) -> anyhow::Result<Readin
     let is_installed = part(session.database.query(installed, &[Some(&control)]))?;
     let is_installed = is_installed.map(|rows| !rows.is_empty());
     let known = is_installed.as_ref().ok().copied();
+    let other = session.is_of_another_spec();
+    if other {
+        ui.warning(&of_another_spec(&spec));
+    }
     let absent = match is_installed {
         Ok(true) => None,
         Ok(false) => Some(Missing {
@@ -144,6 +148,7 @@ fn read(session: &mut Session, on: OnDatabase, ui: &Ui) -> anyhow::Result<Readin
         server: format!("{} {version}", server.dialect.facts().title),
         address: session.url.to_string(),
         installed: known,
+        other,
         left_out: session.left_out.iter().map(ToString::to_string).collect(),
         findings,
         decisions,

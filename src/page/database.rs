@@ -86,6 +86,9 @@ fn armed_state(reading: &Reading) -> Card {
     (tone, "Armed", text.to_owned(), more.to_owned())
 }
 
+/// What is said of a preview and a plan where another spec is installed.
+const OF_ANOTHER: &str = " of what is installed, which is not this spec";
+
 fn due_state(reading: &Reading) -> Card {
     let (text, more) = match &reading.preview {
         Ok(it) => {
@@ -94,8 +97,9 @@ fn due_state(reading: &Reading) -> Card {
             (
                 counted(rows, "row", "rows"),
                 format!(
-                    "of {}, by the next run",
-                    counted(families, "family", "families")
+                    "of {}, by the next run{}",
+                    counted(families, "family", "families"),
+                    if reading.other { OF_ANOTHER } else { "" }
                 ),
             )
         }
@@ -137,6 +141,9 @@ pub(super) fn sections(html: &mut Html, page: &Page) {
         plan,
     );
     html.put("</section>\n<section id=\"preview\"><h2>Preview</h2>\n");
+    if page.reading.is_some_and(|it| it.other) {
+        html.put("<p>Of what is installed, which is not this spec; see Differences.</p>\n");
+    }
     part(
         html,
         page,

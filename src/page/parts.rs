@@ -62,6 +62,8 @@ pub struct Reading {
     pub address: String,
     /// Whether windrow is installed there, if this account may know.
     pub installed: Option<bool>,
+    /// Whether what is installed was made of another spec, or by another version: its preview and plan are not of this one.
+    pub other: bool,
     /// What the spec is without in this database, in words.
     pub left_out: Vec<String>,
     /// What `check` found.

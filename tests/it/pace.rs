@@ -275,6 +275,27 @@ fn a_run_rests_as_long_as_it_is_told(dialect: Dialect) {
     assert_eq!(figures(&run), (600, 1), "{run}");
     installation.execute("CALL W.resume()");
 
+    // A smaller budget ends a run that is under way, unless that was told its own.
+    set(&mut installation, &[("nice", 0)]);
+    let (runner, _, _) = installation.call_aside("run", json!({}));
+    wait_for(&mut installation, RATE, RATE);
+    set(&mut installation, &[("time_budget", 1)]);
+    let (_, run) = runner.join().expect("a session");
+    let run = run.expect("a run");
+    assert_eq!(run["status"], "stopped", "{run}");
+    let reason = run["reason"].as_str().expect("a reason");
+    assert!(reason.starts_with("time budget spent"), "{run}");
+    add(&mut installation, 601);
+    let (runner, _, _) = installation.call_aside("run", json!({"time_budget": "1h"}));
+    wait_for(&mut installation, RATE, RATE);
+    set(
+        &mut installation,
+        &[("time_budget", 2), ("rate", 1_000_000)],
+    );
+    let (_, run) = runner.join().expect("a session");
+    assert_eq!(run.expect("a run")["status"], "done");
+    set(&mut installation, &[("rate", 1)]);
+
     // The budget is never exceeded by a rest.
     add(&mut installation, 601);
     set(&mut installation, &[("time_budget", 2)]);

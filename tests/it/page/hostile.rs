@@ -192,6 +192,7 @@ fn reading(graph: &Graph, mut next: impl FnMut() -> String) -> Reading {
         server: next(),
         address: next(),
         installed: Some(true),
+        other: true,
         left_out: vec![next()],
         findings: Ok(vec![
             finding(Severity::Error, next(), next()),

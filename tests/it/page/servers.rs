@@ -272,7 +272,26 @@ fn a_page_says_what_the_commands_say(dialect: Dialect) {
         &format!("ticket-{folder}"),
         true,
     );
+    another_spec_is_not_previewed_as_this_one(&place, root);
     others_see_less(&place, &mut browser);
+}
+
+/// The preview is of what is installed: the page of another spec says so.
+fn another_spec_is_not_previewed_as_this_one(place: &Place, root: &str) {
+    const OTHER: &str = "of what is installed, which is not this spec";
+    let (_, page) = place.report(root, "same.html");
+    assert!(!page.contains(OTHER), "it is the same");
+    let path = place.path("ticket.toml");
+    let longer = SPEC.replace("\"30d\"", "\"31d\"");
+    assert_ne!(longer, SPEC);
+    fs::write(&path, longer).expect("a spec");
+    let (_, page) = place.report(root, "other.html");
+    assert_eq!(
+        page.to_lowercase().matches(OTHER).count(),
+        2,
+        "card and section"
+    );
+    fs::write(&path, SPEC).expect("a spec");
 }
 
 /// A routine that somebody has dropped, and an account that may see nothing.

@@ -145,7 +145,8 @@ BEGIN
     DECLARE v_takes    varchar(100);
     DECLARE v_names    longtext;
     DECLARE v_minimum  bigint;
-    DECLARE v_session longtext;
+    DECLARE v_first    varchar(64);
+    DECLARE v_session  longtext;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         CALL unsettle(v_session);
@@ -192,6 +193,15 @@ BEGIN
     END IF;
     CALL log_settings(USER());
     CALL setting_of(v_rule, v_name, v_value);
+    -- A run that is under way ends by it, too, unless it was told one of its own.
+    CALL first_rule(v_first);
+    IF v_name = 'time_budget' AND v_rule = v_first THEN
+        UPDATE run AS r
+        SET r.deadline = r.started_at + INTERVAL v_value SECOND
+        WHERE r.status = 'running'
+          AND r.`trigger` NOT IN ('PURGE', 'STAMP')
+          AND JSON_VALUE(r.options, '$.time_budget') IS NULL;
+    END IF;
     CALL unsettle(v_session);
     SELECT CONCAT('{"rule": ', COALESCE(JSON_QUOTE(v_rule), 'null'), ', "name": ', COALESCE(JSON_QUOTE(v_name), 'null'), ', "value": ',
         COALESCE(CAST(v_value AS CHAR), 'null'), '}') AS p_result;

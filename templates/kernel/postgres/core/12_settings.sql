@@ -167,6 +167,14 @@ BEGIN
         ON CONFLICT (rule, name) DO UPDATE
         SET value = excluded.value;
     END IF;
+    -- A run that is under way ends by it, too, unless it was told one of its own.
+    IF v_name = 'time_budget' AND v_rule = first_rule() THEN
+        UPDATE run AS r
+        SET deadline = r.started_at + make_interval(secs => setting_of(v_rule, v_name))
+        WHERE r.status = 'running'
+          AND r.trigger NOT IN ('PURGE', 'STAMP')
+          AND r.options ->> 'time_budget' IS NULL;
+    END IF;
     RETURN json_build_object('rule', v_rule, 'name', v_name, 'value', setting_of(v_rule, v_name));
 END
 $windrow$;

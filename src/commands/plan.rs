@@ -211,7 +211,13 @@ fn found<'a>(
         }
         ui.note(&format!("counting what is due by rule {}", rule.name));
         let size = |name: &str| setting(&rule.name, name);
-        let backlog = backlog::look(session, args, rule, &size)?;
+        let mut backlog = backlog::look(session, args, rule, &size)?;
+        if graph.workers > 1 {
+            backlog.notes.push(format!(
+                "how much sooner {} workers are done: runs and times are those of one",
+                graph.workers
+            ));
+        }
         let rests = Rests::of(size);
         let (speed, basis) = speed::known_or_assumed(session, &rule.name, rests)?;
         for (table, rows) in &backlog.tables {

@@ -585,4 +585,12 @@ fn speed_is_known(world: &mut World, all: f64) {
         figures(&last["total"], ["families", "rows", "work_seconds"]),
         [0.0; 3]
     );
+
+    // What several workers gain, nobody knows before.
+    let two = SPEC.replace("name = \"plan\"", "name = \"plan\"\nworkers = 2");
+    fs::write(&world.spec, two).expect("a spec");
+    for (plan, notes) in [(world.plan(""), 1), (last, 0)] {
+        let says = rule(&plan, "tasks")["notes"].as_array().map_or(0, Vec::len);
+        assert_eq!(says, notes, "{plan:#}");
+    }
 }

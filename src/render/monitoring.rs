@@ -84,6 +84,12 @@ pub const METRICS: &[Metric] = &[
         "Whether scheduled runs may work now, 1 or 0.",
     ),
     gauge(
+        "windrow_refused",
+        &["reason"],
+        "Whether a scheduled run was refused since the last run began, by reason, 1 or 0; windrow status has the words. \
+         0 where another metric says it.",
+    ),
+    gauge(
         "windrow_running",
         &[],
         "Runs, purges and stamps in progress; one whose session ended without a trace counts until the next run.",

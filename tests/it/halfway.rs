@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
+use windrow::graph::Graph;
 
 use crate::harness::tests;
 use crate::support::database::is_numbered;
@@ -62,7 +63,12 @@ const MIGRATION: &str = "CREATE TABLE note (id bigint PRIMARY KEY, run_id bigint
 
 /// Applies the files of the new spec, or of the old one, as far as one of them, without that.
 fn applied(database: &mut Installation, added: &str, stop: &str) {
-    let bundle = database.bundle(&graph_of(&(SPEC.to_owned() + added)));
+    broken_off(database, &graph_of(&(SPEC.to_owned() + added)), stop);
+}
+
+/// Applies the files of a spec as far as one of them, without that.
+pub(crate) fn broken_off(database: &mut Installation, graph: &Graph, stop: &str) {
+    let bundle = database.bundle(graph);
     let home = home_of(&mut database.session);
     for file in &bundle.files {
         if file.path.contains(stop) {

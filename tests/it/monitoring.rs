@@ -125,8 +125,8 @@ fn the_alerts_fire_when_they_should() {
     let rules = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("generated/dolphinscheduler/monitoring/alerts.yml");
     let file = folder.path().join("test.yml");
-    let text =
-        include_str!("monitoring/alerts.test.yml").replace("RULES", &rules.display().to_string());
+    let text = include_str!("monitoring/alerts.test.yml")
+        .replace("[RULES]", &format!("[{}]", rules.display()));
     fs::write(&file, text).expect("a writable folder");
     let (content, said) = promtool(&["test", "rules"], &[file]);
     assert!(content, "{said}");

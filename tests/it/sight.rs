@@ -1,5 +1,7 @@
 //! What operators see: the metrics, by one installation on each server, from the day before its first run on.
 
+mod refused;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
@@ -18,6 +20,7 @@ use crate::support::installation::{Installation, bundle, numbers};
 use crate::support::world::{DAY, Row, SECOND};
 
 tests! {
+    within: [refused::tests],
     every_server: [
         a_run_counts_what_is_due_of_its_own_rules,
         each_rule_is_told_by_what_a_run_saw_of_it,

@@ -61,6 +61,14 @@ pub(super) const OUTAGES: &[Outage] = &[
         end: |host| host.execute("CALL W.resume()"),
     },
     Outage {
+        alerts: &["WindrowRefused"],
+        begin: migrate,
+        end: |host| {
+            host.execute("DROP TABLE audit_note")?;
+            succeed(host, &json!({}))
+        },
+    },
+    Outage {
         alerts: &["WindrowDisarmed"],
         // As the installation of a new rule does.
         begin: |host| host.execute("UPDATE W.control SET armed = false"),
@@ -246,6 +254,17 @@ fn vanish(host: &mut Host) -> Result<()> {
     host.execute(&format!(
         "UPDATE W.run SET started_at = {began} WHERE status = 'running'"
     ))
+}
+
+/// A migration adds a table whose rows would go with the families, and the schedule starts a run.
+fn migrate(host: &mut Host) -> Result<()> {
+    host.execute(
+        "CREATE TABLE audit_note (id int PRIMARY KEY, instance_id int,
+             FOREIGN KEY (instance_id) REFERENCES t_ds_workflow_instance (id) ON DELETE CASCADE)",
+    )?;
+    let answer = host.call("run", &json!({"trigger": "SCHEDULED"}))?;
+    ensure!(answer["status"] == "refused", "{}: {answer}", host.name);
+    Ok(())
 }
 
 /// The next run notices, and takes all that is due.

@@ -178,7 +178,8 @@ BEGIN
     WHERE c.rule = p_rule;
 END;
 
--- note_refusal: what refuses a scheduled run on this server is written down once, not at every start.
+-- note_refusal: what refuses a scheduled run on this server is written down once, not at every start, and anew where a run or a purge has
+-- begun meanwhile: those who watch count only what came after it.
 --# create procedure note_refusal
 CREATE PROCEDURE note_refusal(IN p_reason longtext)
 SQL SECURITY DEFINER
@@ -187,7 +188,16 @@ BEGIN
     DECLARE v_server varchar(700);
     DECLARE v_known text;
     CALL identity_of(false, v_server);
-    SELECT MAX(r.reason) INTO v_known FROM refusal AS r WHERE r.server = v_server;
+    SELECT MAX(f.reason)
+    INTO v_known
+    FROM refusal AS f
+    WHERE f.server = v_server
+      AND (
+          p_reason IS NULL
+          OR f.since > COALESCE((
+              SELECT r.started_at FROM run AS r WHERE NOT r.dry_run AND r.`trigger` <> 'STAMP' ORDER BY r.run_id DESC LIMIT 1
+          ), '1000-01-01')
+      );
     IF p_reason IS NULL AND v_known IS NOT NULL THEN
         DELETE FROM refusal WHERE server = v_server;
     ELSEIF NOT p_reason <=> v_known THEN

@@ -217,6 +217,38 @@ FROM (
     ) AS l
 ) AS it
 UNION ALL
+-- What refused a scheduled run since the last one began. Where windrow is not armed, windrow_armed says so.
+SELECT 'windrow_refused', JSON_OBJECT('reason', k.reason), n.reason IS NOT NULL
+FROM (
+    SELECT 'CATALOG' AS reason UNION ALL SELECT 'INSTALLATION' UNION ALL SELECT 'RULES_PAUSED' UNION ALL SELECT 'OTHER'
+) AS k
+LEFT JOIN (
+    SELECT CASE
+        WHEN f.reason LIKE 'table %' OR f.reason LIKE 'catalog changed%' THEN 'CATALOG'
+        WHEN f.reason LIKE 'an installation is not finished%' THEN 'INSTALLATION'
+        WHEN f.reason LIKE 'rule %' THEN 'RULES_PAUSED'
+        -- It is as it should be, or another metric says it.
+        WHEN f.reason LIKE 'no window is open%' OR f.reason LIKE 'nothing left%' OR f.reason LIKE 'paused by %'
+            OR f.reason LIKE 'suspended after %' OR f.reason LIKE 'not armed%' OR f.reason LIKE 'armed %'
+            OR f.reason LIKE 'this server has started since %'
+            THEN NULL
+        ELSE 'OTHER'
+    END AS reason
+    FROM refusal AS f
+    CROSS JOIN arming AS a
+    WHERE (a.reason IS NULL OR a.read_only)
+      AND f.since > COALESCE((
+          SELECT r.started_at
+          FROM run AS r
+          WHERE NOT r.dry_run
+            AND r.`trigger` NOT IN ('PURGE', 'STAMP')
+          ORDER BY r.run_id DESC
+          LIMIT 1
+      ), '1000-01-01')
+    ORDER BY f.since DESC
+    LIMIT 1
+) AS n ON n.reason = k.reason
+UNION ALL
 SELECT 'windrow_running', JSON_OBJECT(), COUNT(*)
 FROM run AS r
 WHERE r.status = 'running'

@@ -169,7 +169,8 @@ $windrow$;
 COMMENT ON FUNCTION rule_paused(text) IS
     'Why the rule is passed over: who paused it, since when and why; NULL if nobody did.';
 
--- note_refusal: what refuses a scheduled run on this server is written down once, not at every start.
+-- note_refusal: what refuses a scheduled run on this server is written down once, not at every start, and anew where a run or a purge has
+-- begun meanwhile: those who watch count only what came after it.
 --# create function note_refusal
 CREATE OR REPLACE FUNCTION note_refusal(p_reason text)
 RETURNS void
@@ -178,7 +179,17 @@ SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
     v_server constant text := identity_of(false);
-    v_known  text := (SELECT r.reason FROM refusal AS r WHERE r.server = v_server);
+    v_known  text := (
+        SELECT f.reason
+        FROM refusal AS f
+        WHERE f.server = v_server
+          AND (
+              p_reason IS NULL
+              OR f.since > ALL (
+                  SELECT r.started_at FROM run AS r WHERE NOT r.dry_run AND r.trigger <> 'STAMP' ORDER BY r.run_id DESC LIMIT 1
+              )
+          )
+    );
 BEGIN
     IF p_reason IS NULL AND v_known IS NOT NULL THEN
         DELETE FROM refusal AS r WHERE r.server = v_server;

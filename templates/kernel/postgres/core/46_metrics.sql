@@ -328,6 +328,36 @@ CROSS JOIN LATERAL (
 UNION ALL
 SELECT 'windrow_window_open', '{}', in_window(clock_timestamp())::integer
 UNION ALL
+-- What refused a scheduled run since the last one began. Where windrow is not armed, windrow_armed says so.
+SELECT 'windrow_refused', jsonb_build_object('reason', k.reason), (n.reason IS NOT NULL)::integer
+FROM (VALUES ('CATALOG'), ('INSTALLATION'), ('RULES_PAUSED'), ('OTHER')) AS k(reason)
+LEFT JOIN (
+    SELECT CASE
+        WHEN f.reason LIKE 'table %' OR f.reason LIKE 'catalog changed%' THEN 'CATALOG'
+        WHEN f.reason LIKE 'an installation is not finished%' THEN 'INSTALLATION'
+        WHEN f.reason LIKE 'rule %' THEN 'RULES_PAUSED'
+        -- It is as it should be, or another metric says it.
+        WHEN f.reason LIKE 'no window is open%' OR f.reason LIKE 'nothing left%' OR f.reason LIKE 'paused by %'
+            OR f.reason LIKE 'suspended after %' OR f.reason LIKE 'not armed%' OR f.reason LIKE 'armed %'
+            OR f.reason LIKE 'this server has started since %'
+            THEN NULL
+        ELSE 'OTHER'
+    END AS reason
+    FROM refusal AS f
+    CROSS JOIN arming AS a
+    WHERE (a.reason IS NULL OR a.read_only)
+      AND f.since > coalesce((
+          SELECT r.started_at
+          FROM run AS r
+          WHERE NOT r.dry_run
+            AND r.trigger NOT IN ('PURGE', 'STAMP')
+          ORDER BY r.run_id DESC
+          LIMIT 1
+      ), '-infinity')
+    ORDER BY f.since DESC
+    LIMIT 1
+) AS n ON n.reason = k.reason
+UNION ALL
 SELECT 'windrow_running', '{}', count(*)
 FROM run AS r
 WHERE r.status = 'running'

@@ -9,8 +9,30 @@ const LENT: &str = "lent::what_others_gave_the_owner_is_taken_back_or_told";
 const ODDITIES: &str = "oddities::SERVER::each_call_does_the_same_in_every_session";
 const WORKER: &str = "squats::SERVER::who_takes_the_lock_of_a_worker_or_a_purge_is_named";
 const JOBS: &str = "cron::pg_cron_starts_runs_that_record_themselves";
+const REFUSED: &str = "sight::refused::SERVER::what_the_rule_knows_is_no_refusal";
+const AGAIN: &str = "sight::refused::SERVER::a_reason_that_comes_back_is_seen_again";
 
 pub(super) const DEFECTS: &[Defect] = &[
+    Defect {
+        name: "closed-window-refuses",
+        what: "the metrics take a closed window for a refusal that asks for a look",
+        postgres: &[edit("WHEN f.reason LIKE 'no window is open%' OR ", "WHEN ")],
+        mysql: &[edit("WHEN f.reason LIKE 'no window is open%' OR ", "WHEN ")],
+        noticed_by: &[REFUSED],
+    },
+    Defect {
+        name: "refusal-of-before",
+        what: "a refusal whose reason comes back after a run keeps its time from before the run",
+        postgres: &[edit(
+            "OR f.since > ALL (",
+            "OR f.since IS NOT NULL OR f.since > ALL (",
+        )],
+        mysql: &[edit(
+            "          p_reason IS NULL\n          OR f.since > ",
+            "          true\n          OR f.since > ",
+        )],
+        noticed_by: &[AGAIN],
+    },
     Defect {
         name: "nullable-ledger",
         what: "whether a column of the ledger may be NULL is not looked at",

@@ -1,0 +1,242 @@
+//! `windrow_refused`: why no scheduled run began since the last run did.
+
+use serde_json::{Value, json};
+use windrow::dialect::Dialect;
+use windrow::facts::REFUSALS;
+
+use super::samples;
+use crate::halfway;
+use crate::harness::tests;
+use crate::support::graphs::graph_of;
+use crate::support::installation::Installation;
+
+tests! {
+    every_server: [
+        a_refused_run_is_seen_until_the_next_one_begins,
+        a_reason_that_comes_back_is_seen_again,
+        every_refusal_has_a_metric,
+        what_the_rule_knows_is_no_refusal,
+    ],
+}
+
+const SPEC: &str = r#"
+name = "sight"
+
+[tables]
+events = { key = "id integer" }
+mails  = { key = "id integer" }
+
+[rules.events]
+strategy  = "age"
+root      = "events"
+time      = "at timestamp"
+retention = { default = "30d" }
+
+[rules.mails]
+strategy  = "age"
+root      = "mails"
+time      = "at timestamp"
+retention = { default = "30d" }
+"#;
+
+/// What a migration of the application adds.
+const MIGRATION: &str = "CREATE TABLE notes (id integer PRIMARY KEY, event_id integer,
+    FOREIGN KEY (event_id) REFERENCES events (id) ON DELETE CASCADE)";
+
+const REASONS: [&str; 4] = ["CATALOG", "INSTALLATION", "OTHER", "RULES_PAUSED"];
+
+/// The reasons that the metric gives; each has its series, at any time.
+fn refused(installation: &mut Installation) -> Vec<String> {
+    let samples = samples(installation);
+    let series: Vec<(String, f64)> = samples
+        .into_iter()
+        .filter_map(|(key, value)| {
+            let reason = key.strip_prefix("windrow_refused{reason=")?;
+            Some((reason.trim_end_matches('}').to_owned(), value))
+        })
+        .collect();
+    let names: Vec<&str> = series.iter().map(|it| it.0.as_str()).collect();
+    assert_eq!(names, REASONS);
+    let these = series.into_iter().filter(|it| it.1 > 0.0);
+    these.map(|it| it.0).collect()
+}
+
+fn armed(dialect: Dialect) -> Installation {
+    let schema = ["events", "mails"].map(|table| {
+        format!(
+            "CREATE TABLE {table} (id integer PRIMARY KEY, at timestamp NOT NULL);
+             INSERT INTO {table} VALUES (1, '2020-01-01'), (2, '2020-01-02');\n"
+        )
+    });
+    let mut installation = Installation::of(dialect, &schema.concat(), &graph_of(SPEC));
+    installation.arm();
+    installation
+}
+
+/// What the next start of the schedule answers.
+fn scheduled(installation: &mut Installation) -> Value {
+    let answer = installation.run(json!({"trigger": "SCHEDULED"}));
+    answer.expect("an answer")
+}
+
+fn is_refused(installation: &mut Installation, reason: &str) {
+    let answer = scheduled(installation);
+    assert_eq!(answer["status"], "refused", "{answer}");
+    assert_eq!(refused(installation), [reason], "{answer}");
+}
+
+fn begins(installation: &mut Installation) {
+    let answer = scheduled(installation);
+    assert_eq!(answer["status"], "done", "{answer}");
+    assert!(refused(installation).is_empty());
+}
+
+fn a_refused_run_is_seen_until_the_next_one_begins(dialect: Dialect) {
+    let mut installation = armed(dialect);
+    for rule in ["events", "mails"] {
+        let none = json!({"rule": rule, "name": "back_off_max", "value": 0});
+        installation.call("set_setting", none).expect("a setting");
+    }
+    assert!(refused(&mut installation).is_empty());
+
+    installation.execute(MIGRATION);
+    is_refused(&mut installation, "CATALOG");
+    installation.execute("DROP TABLE notes");
+    assert_eq!(refused(&mut installation), ["CATALOG"]);
+    begins(&mut installation);
+
+    for rule in ["events", "mails"] {
+        let pause = json!({"rule": rule, "reason": "audit"});
+        installation.call("pause_rule", pause).expect("a pause");
+    }
+    is_refused(&mut installation, "RULES_PAUSED");
+    installation
+        .call("resume_rule", json!({"rule": "mails"}))
+        .expect("no pause");
+    let answer = scheduled(&mut installation);
+    assert_eq!(answer["status"], "stopped", "{answer}");
+    assert!(refused(&mut installation).is_empty());
+    installation
+        .call("resume_rule", json!({"rule": "events"}))
+        .expect("no pause");
+
+    // An installation that broke off.
+    let more = SPEC.replace("30d", "31d");
+    halfway::broken_off(&mut installation, &graph_of(&more), "/48_verify");
+    is_refused(&mut installation, "INSTALLATION");
+    halfway::broken_off(&mut installation, &graph_of(&more), "/99");
+    begins(&mut installation);
+
+    // Where it is not armed, another metric says so.
+    installation.execute(MIGRATION);
+    is_refused(&mut installation, "CATALOG");
+    installation.execute("UPDATE W.control SET armed = false");
+    assert!(refused(&mut installation).is_empty());
+    installation.execute("DROP TABLE notes");
+    installation.arm();
+    begins(&mut installation);
+}
+
+/// Since when it is refused.
+fn noted(installation: &mut Installation) -> Vec<String> {
+    let since = match installation.dialect {
+        Dialect::Postgres => "since::text",
+        Dialect::Mysql | Dialect::Mariadb => "CAST(since AS char)",
+    };
+    installation.texts(&format!("SELECT {since} FROM W.refusal"))
+}
+
+/// Between two refusals somebody has mended it and called a run.
+fn a_reason_that_comes_back_is_seen_again(dialect: Dialect) {
+    let mut installation = armed(dialect);
+    for _ in 0..2 {
+        installation.execute(MIGRATION);
+        is_refused(&mut installation, "CATALOG");
+        let since = noted(&mut installation);
+        is_refused(&mut installation, "CATALOG");
+        assert_eq!(noted(&mut installation), since, "a row says since when");
+        installation.execute("DROP TABLE notes");
+        let run = installation.run(json!({})).expect("a run");
+        assert_eq!(run["status"], "done", "{run}");
+        assert!(refused(&mut installation).is_empty());
+    }
+}
+
+/// What is as it should be, or has a metric of its own.
+fn what_the_rule_knows_is_no_refusal(dialect: Dialect) {
+    let mut installation = armed(dialect);
+    let is_other = |installation: &mut Installation, reason: &str| {
+        let answer = scheduled(installation);
+        assert_eq!(answer["status"], "refused", "{answer}");
+        let said = answer["reason"].as_str().expect("a reason");
+        assert!(said.starts_with(reason), "{answer}");
+        assert_eq!(
+            installation.texts("SELECT reason FROM W.refusal"),
+            [said],
+            "{answer}"
+        );
+        assert!(refused(installation).is_empty(), "{answer}");
+    };
+    installation
+        .call("set_windows", json!({"windows": ["never"]}))
+        .expect("windows");
+    is_other(&mut installation, "no window is open");
+    installation
+        .call("set_windows", json!({"windows": null}))
+        .expect("windows");
+    installation.execute("CALL W.pause('audit')");
+    is_other(&mut installation, "paused by");
+    installation.execute("CALL W.resume()");
+    assert_eq!(scheduled(&mut installation)["status"], "done");
+    assert_eq!(scheduled(&mut installation)["status"], "done");
+    is_other(&mut installation, "nothing left");
+    installation.execute("UPDATE W.control SET armed = false");
+    is_other(&mut installation, "not armed");
+}
+
+/// What the metric makes of each refusal that there is; `None`: another metric says it, or nothing does because all is well, or it
+/// is never noted.
+const METRIC: [(&str, Option<&str>); 18] = [
+    ("paused by", None),
+    ("rule %s is %s", Some("RULES_PAUSED")),
+    ("not armed", None),
+    ("armed on another server", None),
+    ("armed for another", None),
+    ("this server has started since the last run", None),
+    ("catalog changed", Some("CATALOG")),
+    ("an installation is not finished", Some("INSTALLATION")),
+    ("no foreign key is checked", Some("OTHER")),
+    ("no window is open", None),
+    ("suspended after", None),
+    ("nothing left", None),
+    ("another run is starting", Some("OTHER")),
+    ("run %s is in progress", Some("OTHER")),
+    ("another stamp is starting", Some("OTHER")),
+    ("stamp %s is in progress", Some("OTHER")),
+    ("the server is read-only", Some("OTHER")),
+    ("table %s", Some("CATALOG")),
+];
+
+fn every_refusal_has_a_metric(dialect: Dialect) {
+    let mut installation = armed(dialect);
+    let known: Vec<&str> = METRIC.iter().map(|it| it.0).collect();
+    let all: Vec<&str> = REFUSALS.iter().map(|it| it.words).collect();
+    assert_eq!(known, all);
+    let now = match dialect {
+        Dialect::Postgres => "clock_timestamp()",
+        Dialect::Mysql | Dialect::Mariadb => "UTC_TIMESTAMP(6)",
+    };
+    for (words, reason) in METRIC {
+        let words = words.replace("%s", "x");
+        installation.execute(&format!(
+            "DELETE FROM W.refusal; INSERT INTO W.refusal (server, reason, since) VALUES ('s', '{words} more', {now})"
+        ));
+        let expected: Vec<&str> = reason.into_iter().collect();
+        assert_eq!(refused(&mut installation), expected, "{words}");
+    }
+    // One of another server was there before.
+    installation.execute(&format!(
+        "INSERT INTO W.refusal (server, reason, since) VALUES ('t', 'no window is open: never', {now})"
+    ));
+    assert!(refused(&mut installation).is_empty());
+}

@@ -13,7 +13,7 @@ mod words;
 
 pub use drift::drift;
 pub use findings::summary;
-pub use fleet::{fleet, fleet_says};
+pub use fleet::{fleet, fleet_says, only_waited};
 pub use history::history;
 pub use list::{
     archived, artifacts, candidates, changes, holds, policies, replicas, restored, settings,

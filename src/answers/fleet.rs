@@ -13,7 +13,7 @@ pub struct Fleet {
     pub inventory: String,
     /// How many databases ended clean, in this call or in the one that it continues.
     pub clean: usize,
-    /// On how many something was found.
+    /// On how many something was found, or a run only waited.
     pub found: usize,
     /// On how many the command could not be done.
     pub failed: usize,
@@ -52,6 +52,8 @@ pub enum FleetOutcome {
     Clean,
     /// Done, and something was found.
     Found,
+    /// A run that only waited until it ended, for what `says` names.
+    Waited,
     /// It could not be done.
     Failed,
     /// It took longer than `--timeout`, and was ended.
@@ -70,9 +72,9 @@ impl FleetDatabase {
         matches!(self.outcome, FleetOutcome::Clean | FleetOutcome::DoneBefore)
     }
 
-    /// Whether it was done, and something was found.
+    /// Whether it was done, and something was found, or it only waited.
     pub fn is_found(&self) -> bool {
-        self.outcome == FleetOutcome::Found
+        matches!(self.outcome, FleetOutcome::Found | FleetOutcome::Waited)
     }
 
     /// Whether it was begun, and could not be done.

@@ -7,6 +7,9 @@ use serde_json::Value;
 
 use super::fields::{Pairs, nullable};
 
+/// What a run waits for that cannot have what it must lock.
+const LOCKS: &str = "locks of other sessions";
+
 /// What such a call returns: a run, or why there is none.
 #[derive(Clone, Debug, JsonSchema)]
 #[schemars(untagged)]
@@ -166,7 +169,7 @@ pub struct Failed {
 }
 
 impl RunAnswer {
-    /// Whether it needs attention: refused, failed, or some families failed or were refused.
+    /// Whether it needs attention: refused, failed, it only waited, or some families failed or were refused.
     pub fn is_found(&self) -> bool {
         match self {
             // A scheduled run that only waits for its time is as it should be.
@@ -175,6 +178,7 @@ impl RunAnswer {
                 .any(|start| reason.starts_with(start)),
             RunAnswer::Run(run) => {
                 !["done", "stopped"].contains(&run.status.as_str())
+                    || run.only_waited().is_some()
                     || run.rules().iter().any(|rule| !rule.failures.is_empty())
                     || !run.refused.0.is_empty()
             }
@@ -186,6 +190,23 @@ impl Run {
     /// What it did, rule by rule.
     pub fn rules(&self) -> &[RunRule] {
         self.rules.as_deref().unwrap_or_default()
+    }
+
+    /// What it waited for until it ended, where it did not come to a batch of a rule and deleted nothing. A worker that waits for others
+    /// does as it should.
+    pub fn only_waited(&self) -> Option<&str> {
+        let rules = self.rules();
+        let is_run = !["PURGE", "STAMP"].contains(&self.trigger.as_str());
+        if !is_run || self.status != "stopped" || rules.iter().any(|rule| rule.figures.rows > 0) {
+            return None;
+        }
+        let mut without = rules.iter().filter(|rule| rule.figures.batches == 0);
+        let reason = self.reason.as_deref().unwrap_or_default();
+        match reason.split_once(" while waiting for ") {
+            Some((_, what)) if !what.starts_with("worker ") => without.next().map(|_| what),
+            Some(_) => None,
+            None => without.find(|rule| rule.retries > 0).map(|_| LOCKS),
+        }
     }
 
     /// Whether it set removal times, and deleted nothing.

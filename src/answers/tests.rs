@@ -186,6 +186,42 @@ fn what_a_scheduled_run_waits_for_is_as_it_should_be() {
 }
 
 #[test]
+fn a_run_that_only_waited_asks_for_a_look() {
+    let waited = |reason: &str, rows: i64, batches: i64, retries: i64| {
+        let idle = json!({"rule": "a", "families": 0, "rows": 0, "batches": 1, "tables": {}, "skipped_families": 0, "skipped": {},
+            "skipped_samples": {}, "retries": 0, "failures": []});
+        let mut rule = idle.clone();
+        for (field, value) in [("rows", rows), ("batches", batches), ("retries", retries)] {
+            rule[field] = value.into();
+        }
+        let document = json!({"run": 1, "status": "stopped", "reason": reason, "dry_run": false, "trigger": "SCHEDULED",
+            "duration_ms": 1, "rules": [idle, rule]});
+        let answer = read::<RunAnswer>("run", &document).expect("a run");
+        let RunAnswer::Run(run) = &answer else {
+            panic!("{document}")
+        };
+        let what = run.only_waited().map(str::to_owned);
+        assert_eq!(answer.is_found(), what.is_some(), "{document}");
+        what
+    };
+    let replica = "time budget spent while waiting for replica db2, which is 700 seconds behind";
+    let what = Some("replica db2, which is 700 seconds behind");
+    assert_eq!(waited(replica, 0, 0, 0).as_deref(), what);
+    assert_eq!(waited(replica, 5, 1, 0), None);
+    assert_eq!(
+        waited(replica, 0, 1, 0),
+        None,
+        "it kept all that it looked at"
+    );
+    let other = "time budget spent while waiting for worker 2, which is at rule a";
+    assert_eq!(waited(other, 0, 0, 0), None);
+    let locks = Some("locks of other sessions");
+    assert_eq!(waited("time budget spent", 0, 0, 2).as_deref(), locks);
+    assert_eq!(waited("time budget spent", 0, 0, 0), None, "it searched");
+    assert_eq!(waited("time budget spent", 0, 1, 2), None);
+}
+
+#[test]
 fn a_time_of_the_clock_is_a_minute_of_the_day() {
     let window = |begins: &str| {
         let document = json!({"written": "w", "days": "1", "begins": begins, "ends": "05:30:00", "zone": "UTC"});

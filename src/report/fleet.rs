@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use serde::Deserialize as _;
 use serde_json::Value;
 
-use crate::answers::{Fleet, FleetOutcome};
+use crate::answers::{Fleet, FleetDatabase, FleetOutcome, RunAnswer};
 use crate::ui::Align::{Left, Right};
 use crate::ui::{Table, count, counted, duration};
 
@@ -27,9 +28,12 @@ pub fn fleet(fleet: &Fleet) -> String {
         let says: String = it.says.chars().take(SAYS).collect();
         table.row([it.name.clone(), word(it.outcome).to_owned(), took, says]);
     }
+    let waited = |it: &&FleetDatabase| it.outcome == FleetOutcome::Waited;
+    let waited = fleet.databases.iter().filter(waited).count();
     let parts = [
         (fleet.clean, "clean"),
-        (fleet.found, "with findings"),
+        (fleet.found - waited, "with findings"),
+        (waited, "only waited"),
         (fleet.failed, "failed"),
         (fleet.not_started, "not started"),
     ];
@@ -46,6 +50,7 @@ fn word(outcome: FleetOutcome) -> &'static str {
     match outcome {
         FleetOutcome::Clean => "clean",
         FleetOutcome::Found => "found",
+        FleetOutcome::Waited => "waited",
         FleetOutcome::Failed => "FAILED",
         FleetOutcome::TimedOut => "TIMED OUT",
         FleetOutcome::Interrupted => "interrupted",
@@ -203,7 +208,21 @@ fn plan(answer: &Value) -> String {
     }
 }
 
+/// What a run waited for that did nothing else, and why it ended.
+pub fn only_waited(answer: &Value) -> Option<(String, String)> {
+    let Ok(RunAnswer::Run(run)) = RunAnswer::deserialize(answer) else {
+        return None;
+    };
+    let what = run.only_waited()?.to_owned();
+    let reason = run.reason.unwrap_or_default();
+    let ended = reason.split(" while waiting for ").next();
+    Some((what, ended.unwrap_or_default().to_owned()))
+}
+
 fn run(answer: &Value) -> String {
+    if let Some((what, ended)) = only_waited(answer) {
+        return format!("only waited, for {what} ({ended})");
+    }
     let rules = list(answer, "rules");
     let sum = |field: &str| -> i64 { rules.iter().filter_map(|it| it[field].as_i64()).sum() };
     format!(

@@ -29,6 +29,9 @@ pub fn run(answer: &RunAnswer) -> String {
         text(run.reason.as_ref()),
         duration(took(run))
     );
+    if let Some(what) = run.only_waited() {
+        let _ = writeln!(out, "it only waited, for {what}");
+    }
     for rule in run.rules() {
         out += &rule_of(run, rule);
     }

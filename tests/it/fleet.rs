@@ -137,6 +137,7 @@ fn everything(stage: &mut Stage) {
         "{status:#}"
     );
 
+    some_that_only_wait(stage);
     a_canary_that_finds_something(stage);
     a_slow_one(stage);
     an_interrupt(stage);
@@ -150,6 +151,32 @@ fn everything(stage: &mut Stage) {
         "{verified:#}"
     );
     assert_eq!(verified["failed"], 0, "{verified:#}");
+}
+
+/// One database of each kind has a row that is due, and a session that keeps runs from deleting it: nothing was done there.
+fn some_that_only_wait(stage: &mut Stage) {
+    let waiting = stage.first_of_each();
+    let number = waiting.len();
+    let locks: Vec<_> = waiting.iter().map(|it| stage.keep_due(it)).collect();
+    let brief = ["--group", "armed", "--", "--time-budget", "2s"];
+    let (code, ran) = stage.fleet("run", &brief);
+    assert_eq!(
+        (
+            code,
+            of(&ran, "waited"),
+            ran["found"].as_u64().map(|it| it as usize)
+        ),
+        (1, waiting, Some(number)),
+        "{ran:#}"
+    );
+    let says = ran["databases"][0]["says"].as_str().expect("a text");
+    assert_eq!(
+        says, "only waited, for locks of other sessions (time budget spent)",
+        "{ran:#}"
+    );
+    drop(locks);
+    let (code, ran) = stage.fleet("run", &["--group", "armed"]);
+    assert_eq!((code, ran["found"].as_u64()), (0, Some(0)), "{ran:#}");
 }
 
 /// What was edited by hand is found first, and nothing is done elsewhere until it is mended.

@@ -52,6 +52,7 @@ impl Call<'_> {
                 let code = ended.status.code();
                 let outcome = match code {
                     Some(0) => FleetOutcome::Clean,
+                    Some(1) if self.only_waited(ended.answer.as_ref()) => FleetOutcome::Waited,
                     Some(1) => FleetOutcome::Found,
                     _ if ended.timed_out => FleetOutcome::TimedOut,
                     _ if ended.interrupted => FleetOutcome::Interrupted,
@@ -72,6 +73,12 @@ impl Call<'_> {
             answer,
             ..without_a_call(target, outcome)
         }
+    }
+
+    /// Whether this is the answer of a run that did nothing else.
+    fn only_waited(&self, answer: Option<&Value>) -> bool {
+        self.command == FleetCommand::Run
+            && answer.is_some_and(|it| report::only_waited(it).is_some())
     }
 
     fn ended(&self, target: &Target) -> Result<Ended, String> {

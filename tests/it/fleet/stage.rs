@@ -251,6 +251,29 @@ impl Stage {
         session
     }
 
+    /// The first database on each server.
+    pub(super) fn first_of_each(&self) -> Vec<String> {
+        let mut names = self.databases.clone();
+        names.dedup_by_key(|it| self.place(it).0);
+        names
+    }
+
+    /// A row that is due, and a session that lets nobody delete it as long as it lives: it locks the table, or writes a hold.
+    pub(super) fn keep_due(&self, name: &str) -> Session {
+        let (dialect, mut session) = self.session(name);
+        let control = self.control(name);
+        let lock = match dialect {
+            Dialect::Postgres => "BEGIN; LOCK TABLE item IN SHARE MODE".to_owned(),
+            Dialect::Mysql => "LOCK TABLES item READ".to_owned(),
+            Dialect::Mariadb => {
+                format!("BEGIN; SELECT l.only_row FROM {control}.latch AS l FOR UPDATE")
+            }
+        };
+        run(&mut session, "INSERT INTO item VALUES (10, '2020-01-10')");
+        run(&mut session, &lock);
+        session
+    }
+
     /// Returns once somebody waits for that lock.
     pub(super) fn wait_for_a_waiter(&self, name: &str) {
         let (server, _) = self.place(name);

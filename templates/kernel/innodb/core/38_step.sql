@@ -222,6 +222,13 @@ BEGIN
         CALL recheck_catalog(p_run, false, o_state);
     ELSE
         ROLLBACK;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        UPDATE run_rule AS p
+        SET p.retries = p.retries + 1
+        WHERE p.run_id = p_run
+          AND p.rule = p_rule;
+        COMMIT;
     END IF;
     IF o_state IS NULL THEN
         CALL rows_away(p_run, p_rule, v_message, v_soon);

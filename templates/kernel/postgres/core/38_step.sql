@@ -61,6 +61,10 @@ BEGIN
         PERFORM take_tables(p_run);
         LOCK TABLE latch IN ROW SHARE MODE;
     EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
+        UPDATE run_rule AS r
+        SET retries = r.retries + 1
+        WHERE r.run_id = p_run
+          AND r.rule = p_rule;
         RETURN 'again';
     END;
     PERFORM look_again(p_run);

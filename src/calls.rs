@@ -402,6 +402,14 @@ impl Calls {
         })
     }
 
+    /// One row: a figure above 0 where the server takes no writes, as a standby and most replicas do.
+    pub fn read_only(&self) -> String {
+        self.written(
+            "SELECT pg_is_in_recovery()::integer::text".to_owned(),
+            || "SELECT CAST(@@GLOBAL.read_only AS char) NOT IN ('0', 'OFF')".to_owned(),
+        )
+    }
+
     /// One row with `true` where this session is now the only one to install. Parameter: the control schema.
     pub fn lock_install(&self) -> String {
         self.written(postgres::LOCK_INSTALL.to_owned(), || {

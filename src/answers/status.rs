@@ -79,6 +79,9 @@ pub struct Control {
     /// Why not; null if they may. Of a cluster of MySQL or MariaDB, as the last scheduled run on this server found it.
     #[serde(default)]
     pub not_armed: Option<String>,
+    /// Whether the server takes no writes, as a standby and most replicas do: its primary deletes.
+    #[serde(default)]
+    pub read_only: bool,
     /// Since when, there or on another server.
     #[serde(deserialize_with = "nullable")]
     #[schemars(extend("format" = "date-time"))]

@@ -95,6 +95,9 @@ fn current(session: &mut Session) -> anyhow::Result<(Value, answers::Status)> {
             reason.into()
         }
     };
+    let read_only = session.database.query(&session.calls.read_only(), &[])?;
+    let read_only = read_only.into_iter().flatten().flatten().next();
+    document["control"]["read_only"] = read_only.is_some_and(|it| it != "0").into();
     let settings = session.settings()?;
     for rule in document["rules"].as_array_mut().into_iter().flatten() {
         let name = rule["rule"].as_str().unwrap_or_default().to_owned();

@@ -154,7 +154,9 @@ fn status(answer: &Value) -> String {
     let reason = string(&control["not_armed"]);
     if control["armed"] == false {
         let here = !reason.is_empty() && !reason.starts_with("not armed");
-        parts.push(if here {
+        parts.push(if here && control["read_only"] == true {
+            "a standby or replica, whose primary deletes".to_owned()
+        } else if here {
             format!("NOT ARMED HERE: {reason}")
         } else {
             "NOT ARMED".to_owned()
@@ -232,4 +234,29 @@ fn run(answer: &Value) -> String {
         counted(sum("families"), "family", "families"),
         counted(sum("rows"), "row", "rows")
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::fleet_says;
+
+    #[test]
+    fn a_standby_is_not_told_to_be_armed() {
+        let says = |read_only: bool| {
+            let reason: Value = "armed on another server: a".into();
+            let answer = json!({"control": {"armed": false, "not_armed": reason, "read_only": read_only, "paused": false},
+                "refusals": [], "rules": [], "last_run": {"status": "done"}});
+            fleet_says("status", &answer)
+        };
+        assert_eq!(
+            says(false),
+            "NOT ARMED HERE: armed on another server: a, 0 families due, last run done"
+        );
+        assert_eq!(
+            says(true),
+            "a standby or replica, whose primary deletes, 0 families due, last run done"
+        );
+    }
 }

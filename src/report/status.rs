@@ -51,9 +51,14 @@ fn switches(status: &Status) -> String {
             by(&control.armed_at, &control.armed_by)
         )
     } else if let Some(reason) = though_armed(control.not_armed.as_ref()) {
+        let here = if control.read_only {
+            "not here, a standby or replica, whose primary deletes"
+        } else {
+            "no, runs are refused"
+        };
         writeln!(
             out,
-            "armed      no, runs are refused: {reason}\n           armed {} by {}",
+            "armed      {here}: {reason}\n           armed {} by {}",
             text(control.armed_at.as_ref()),
             text(control.armed_by.as_ref())
         )

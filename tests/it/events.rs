@@ -548,6 +548,15 @@ fn a_replica_gets_the_purge_and_runs_no_event(flavour: Flavour) {
         for (table, rows) in everything(&source, &installation) {
             assert_eq!(there.get(&table), Some(&rows), "{format}, {table}");
         }
+        // It starts no run, and is no later than its source.
+        let late = format!(
+            "SELECT m.name, m.labels, m.value FROM {}.metrics AS m
+             WHERE m.name IN ('windrow_refused', 'windrow_last_success_timestamp_seconds') ORDER BY m.name, m.labels",
+            installation.control
+        );
+        let late = |server: &Mysql| server.query(&late).expect("the metrics");
+        assert!(late(&source).lines().count() > 4, "{format}");
+        assert_eq!(late(&replica), late(&source), "{format}");
         installation.execute("CALL W.resume()");
         installation.execute("ALTER EVENT W.run ENABLE");
         replica.catch_up(&source).expect("the replica follows");

@@ -16,6 +16,7 @@ use super::{SCHEDULED, graph, installed, left, rows, scheduled, schema, told};
 use crate::harness::tests;
 use crate::support::database;
 use crate::support::installation::{self, Installation, Session, apply, bundle, call, connect};
+use crate::support::patience;
 use crate::support::patience::PATIENCE;
 
 tests! {
@@ -406,6 +407,7 @@ fn a_promoted_standby_waits_until_somebody_arms_it() {
         failure::sqlstate(&error.expect_err("a standby")),
         Some("25006")
     );
+    is_no_later(&mut there, &mut here, control);
     let promoted = here
         .query("SELECT pg_promote(true, 60)", &[])
         .expect("a promotion");
@@ -428,4 +430,35 @@ fn a_promoted_standby_waits_until_somebody_arms_it() {
 
     let run = call(&mut there, dialect, control, "run", &json!({})).expect("a run");
     assert_eq!(run["status"], "done", "{run}");
+}
+
+/// As long as it is one, a standby repeats what its primary has done and was told: it is late where that is.
+fn is_no_later(there: &mut Session, here: &mut Session, control: &str) {
+    there
+        .execute(&format!(
+            "INSERT INTO {control}.run (trigger, dry_run, options, as_of, deadline, status, finished_at)
+             VALUES ('MANUAL', false, '{{}}', clock_timestamp(), clock_timestamp(), 'done', clock_timestamp());
+             INSERT INTO {control}.refusal (server, reason) VALUES ('there', 'table note acts')"
+        ))
+        .expect("a run and a refusal");
+    let metrics = format!(
+        "SELECT concat_ws(' ', m.name, m.labels, m.value) FROM {control}.metrics AS m
+         WHERE m.name IN ('windrow_armed', 'windrow_refused', 'windrow_last_success_timestamp_seconds') ORDER BY 1"
+    );
+    let metrics = |session: &mut Session| session.query(&metrics, &[]).expect("the metrics");
+    let follows = |session: &mut Session, expected: &Vec<Vec<Option<String>>>| {
+        patience::until("the standby follows", || Ok(metrics(session) == *expected))
+            .expect("it does");
+    };
+    let expected = metrics(there);
+    let said = format!("{expected:?}");
+    assert_eq!(expected.len(), 6, "{said}");
+    assert!(said.contains("CATALOG\\\"} 1"), "{said}");
+    follows(here, &expected);
+    there
+        .execute(&format!(
+            "DELETE FROM {control}.refusal; DELETE FROM {control}.run"
+        ))
+        .expect("none");
+    follows(here, &metrics(there));
 }

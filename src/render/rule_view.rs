@@ -71,6 +71,7 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
             .collect(),
         zeros: vec!["0"; purge.steps.len()].join(", "),
         cascading: left::parents(graph, purge, &steps, dialect),
+        locks: steps.iter().any(|step| !step.locked.is_empty()),
         steps,
         keeps: keeps::keeps(graph, purge, dialect),
         middles: keeps::middles(graph, purge)
@@ -393,6 +394,7 @@ fn step_view(
             .first()
             .map_or(String::new(), |key| dialect.ident(&key.name)),
         collected: collected(graph, purge, step),
+        locked: kept::locked(graph, purge, step.table, dialect),
         archive: archive::view(graph, rule, step.table, dialect),
         cascade: cascade::view(rule, step, dialect),
         edges,
@@ -432,6 +434,7 @@ fn collect_view(
         locks: kept::is_listed(graph, purge, id),
         referenced: kept::is_referenced(graph, id),
         joined: between(graph, rule, id, dialect).is_some(),
+        locked: kept::locked(graph, purge, id, dialect),
         users: left::users(graph, purge, steps, id),
     }
 }

@@ -294,6 +294,7 @@ fn a_row_with_several_parents_is_counted_once() {
         releases: Vec::new(),
         key: String::new(),
         collected: String::new(),
+        locked: String::new(),
         archive: None,
         cascade: None,
         taken: Vec::new(),

@@ -124,6 +124,8 @@ pub(super) struct RuleView {
     /// The work tables that only a count makes, between commas.
     pub(super) further: String,
     pub(super) steps: Vec<StepView>,
+    /// Whether rows of some are locked before what is below them is read.
+    pub(super) locks: bool,
     pub(super) keeps: Vec<KeepView>,
     /// The tables below the root table to whose rows such rows refer that are deleted otherwise, as literals.
     pub(super) middles: Vec<String>,
@@ -346,6 +348,8 @@ pub(super) struct CollectView {
     pub(super) referenced: bool,
     /// Whether a batch reaches the rows by joining the table itself, so that it needs no work table for their keys.
     pub(super) joined: bool,
+    /// MySQL and MariaDB: the variable with how many were locked.
+    pub(super) locked: String,
     /// The positions of the steps that alone need them, between commas, where their deletions may be left to foreign keys.
     pub(super) users: String,
 }
@@ -367,6 +371,8 @@ pub(super) struct StepView {
     pub(super) key: String,
     /// The variable with the keys of its rows, where that is a shorter way to them than through their parents.
     pub(super) collected: String,
+    /// How many of its rows were locked before what is below them was read, as an expression; empty where none were.
+    pub(super) locked: String,
     pub(super) archive: Option<ArchiveView>,
     /// The foreign key to which its deletion is left, where the catalog has that.
     pub(super) cascade: Option<CascadeView>,

@@ -341,7 +341,7 @@ SQL SECURITY DEFINER
 COMMENT 'Deletes what belongs to the members, and these, in its caller''s transaction (READ COMMITTED). Answers how many by table.'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
-    DECLARE v_any     boolean;
+    DECLARE v_any     boolean;{% for collect in rule.collects %}{% if collect.locked %} DECLARE {{ collect.locked }} bigint;{% endif %}{% endfor %}
 {%- if rule.uppers | length > 0 %}
     DECLARE ⟦v_members bigint⟧;
     DECLARE v_more    bigint;

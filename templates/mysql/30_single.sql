@@ -186,7 +186,7 @@ COMMENT 'Deletes, in its caller''s transaction, the rows in work_gone{% if rule.
 BEGIN
     DECLARE v_rows bigint;
 {%- if rule.single.family %}
-    DECLARE v_any boolean;
+    DECLARE v_any boolean;{% for collect in rule.collects %}{% if collect.locked %} DECLARE {{ collect.locked }} bigint;{% endif %}{% endfor %}
 {%- endif %}
 {%- if rule.archives %}
     DECLARE v_copied bigint;

@@ -67,6 +67,9 @@ FOR UPDATE{% if not maria %} OF t{% endif %}»;
 {%- if step.archive %}
     CALL check_copied({{ step.archive.table_literal }}, v_copied, v_rows);
 {%- endif %}
+{%- if step.locked %}
+    CALL all_locked({{ step.table_literal }}, v_rows, {{ step.locked }});
+{%- endif %}
 {%- endcomponent b.delete %}
 
 {#- The keys of a table whose rows are deleted, for the tables below it, and the locks of those to which foreign keys refer: whoever
@@ -78,7 +81,7 @@ FOR UPDATE{% if not maria %} OF t{% endif %}»;
 {%- filter fit %}
 {%- if collect.joined %}
     IF COALESCE(@windrow_referred, true) THEN
-    «SELECT COUNT(*) > 0 ‹INTO v_any› FROM {{ <b.rows edge table={collect.table} /> }}
+    «SELECT COUNT(*) ‹INTO {{ collect.locked }}› FROM {{ <b.rows edge table={collect.table} /> }}
 {%- else %}
     INSERT {% if collect.edges | length > 1 %}IGNORE {% endif %}INTO {{ collect.work }} (id)
     «SELECT t.{{ collect.key }} FROM {{ <b.rows edge table={collect.table} /> }}
@@ -87,6 +90,9 @@ FOR UPDATE{% if not maria %} OF t{% endif %}»;
     FOR UPDATE
 {%- endif %}»;{% if collect.joined %} END IF;{% endif %}
 {%- endfilter %}
+{%- if collect.locked and not collect.joined %}
+    SET {{ collect.locked }} = COALESCE({{ collect.locked }}, 0) + ROW_COUNT();
+{%- endif %}
 {%- endif %}
 {%- endfor %}
 {%- endcomponent b.collect %}

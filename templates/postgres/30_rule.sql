@@ -534,8 +534,11 @@ BEGIN
 {%- endfor %}
     {{ <w.delete_step step control /> }}
 {%- endfor %}
+{%- if rule.locks %}
+{{- <w.all_locked control rule rows="o_rows" /> }}
+{%- endif %}
 {%- if rule.steps | length > 1 %}
-    {{ <w.all_gone_below control rule watched="p_watched" members="p_members" /> }}
+{{- <w.all_gone_below control rule watched="p_watched" members="p_members" /> }}
 {%- endif %}
 END
 $windrow$;

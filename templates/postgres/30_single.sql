@@ -149,7 +149,10 @@ BEGIN
     {{ <w.delete_step step control watched="v_watched" /> | replace(from="p_members", to="v_members") | replace(from="o_rows[", to="o_below[") }}
 {%- endif %}
 {%- endfor %}
-    {{ <w.all_gone_below control rule watched="v_watched" members="v_members" /> }}
+{%- if rule.locks %}
+{{- <w.all_locked control rule rows="o_below" /> }}
+{%- endif %}
+{{- <w.all_gone_below control rule watched="v_watched" members="v_members" /> }}
 {%- endif %}
     IF p_places IS NULL THEN
         {{ <w.delete_single rule places={false} /> | trim_start | indent(width=8) }}

@@ -294,17 +294,9 @@ WHERE p.{{ edge.via.key }}{% else %}WHERE t.{{ edge.column }}{% endif %} = ANY (
 {%- endcomponent w.named_by %}
 
 {#- The keys of a table whose rows are deleted, for the tables below it. Where some are kept, those to delete are locked: they can
-    still be deleted then. Where a foreign key refers to them, all are locked before: whoever brings a row below one of them holds it
-    until that row is there to be read. -#}
+    still be deleted then. Where a foreign key refers to them, all are locked: whoever brings a row below one of them holds it until that
+    row is there to be read. -#}
 {% component w.collect(collect, control) -%}
-{%- if collect.referenced and not collect.locks %}
-{%- for edge in collect.edges %}
-{%- filter fit %}
-«‹PERFORM› FROM {{ collect.table }} AS t {{ <w.named_by edge keys={edge.keys} /> }}
-  ‹AND {{ control }}.is_referenced({{ collect.table_literal }})› FOR UPDATE OF t»;
-{%- endfilter %}
-{%- endfor %}
-{%- endif %}
 {%- filter fit %}
 {{ collect.variable }} := ARRAY(
 {%- for edge in collect.edges %}
@@ -320,6 +312,12 @@ WHERE p.{{ edge.via.key }}{% else %}WHERE t.{{ edge.column }}{% endif %} = ANY (
         ORDER BY 1
     );
 {%- endfilter %}
+{%- if collect.referenced and not collect.locks %}
+{%- filter fit %}
+«‹PERFORM› FROM {{ collect.table }} AS t WHERE t.{{ collect.key }} = ANY ({{ collect.variable }})
+  ‹AND {{ control }}.is_referenced({{ collect.table_literal }})› FOR UPDATE OF t»;
+{%- endfilter %}
+{%- endif %}
 {%- endcomponent w.collect %}
 
 {#- Locks the rows t of a table to which foreign keys may refer, where one does: whoever brings a row that refers to one of them holds it
@@ -457,11 +455,24 @@ WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }}) AND {{ edge.via.on }}{{ edge.
 {%- endfor %}
 {%- endcomponent w.delete_rows %}
 
+{#- That no rows of tables in between were deleted but those that were locked before. -#}
+{% component w.all_locked(control, rule, rows) -%}
+{%- filter fit %}
+    PERFORM {{ control }}.all_locked({{ rule.literal }}, {{ rows }}, ARRAY[
+{%- for step in rule.steps %}
+{%- if step.locked %}
+        {{ step.locked }}{% else %}
+        NULL{% endif %}{% if not loop.last %},{% endif %}
+{%- endfor %}
+    ]);
+{%- endfilter %}
+{%- endcomponent w.all_locked %}
+
 {#- Whether a rule or a trigger has kept rows below the members, by the keys that were read before. -#}
 {% component w.all_gone_below(control, rule, watched, members) -%}
-IF {{ watched }} THEN
-        PERFORM {{ control }}.all_gone({{ rule.literal }}, ({{ control }}.{{ rule.name }}_count({{ members }}{% for collect in rule.collects %}, {{ collect.variable }}{% endfor %}))[:{{ rule.steps | length - 1 }}]);
-    END IF;
+{%- filter fit %}
+    PERFORM {{ control }}.all_gone({{ rule.literal }}, CASE WHEN {{ watched }} THEN ({{ control }}.{{ rule.name }}_count({{ members }}{% for collect in rule.collects %}, {{ collect.variable }}{% endfor %}))[:{{ rule.steps | length - 1 }}] END);
+{%- endfilter %}
 {%- endcomponent w.all_gone_below %}
 
 {#- The rows of the root table of a rule by time, as the kernel asks for them. -#}

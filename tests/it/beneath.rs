@@ -19,6 +19,7 @@ tests! {
         what_comes_below_a_step_goes_with_it,
         what_comes_below_a_step_goes_with_it_by_a_purge,
         what_comes_while_a_batch_waits_for_a_step_goes_with_its_own,
+        what_comes_with_a_step_of_its_own_goes_with_it,
     ],
     on_postgres: [
         a_session_that_checks_no_foreign_key_deletes_nothing,
@@ -55,6 +56,18 @@ const TABLES: [&str; 3] = ["run", "step", "part"];
 const FILL: i64 = 1000;
 
 fn database(dialect: Dialect, strategy: &str, archive: bool, action: &str) -> Installation {
+    let key = format!(", FOREIGN KEY (run_id) REFERENCES run (id) ON DELETE {action}");
+    database_with(dialect, strategy, archive, action, &key)
+}
+
+/// The same with another foreign key of steps, or none.
+fn database_with(
+    dialect: Dialect,
+    strategy: &str,
+    archive: bool,
+    action: &str,
+    key: &str,
+) -> Installation {
     let time = match dialect {
         Dialect::Postgres => "timestamp",
         Dialect::Mysql | Dialect::Mariadb => "datetime(6)",
@@ -62,7 +75,7 @@ fn database(dialect: Dialect, strategy: &str, archive: bool, action: &str) -> In
     let schema = format!(
         "CREATE TABLE kind (id integer PRIMARY KEY);
          CREATE TABLE run (id bigint PRIMARY KEY, state integer, ended {time});
-         CREATE TABLE step (id bigint PRIMARY KEY, run_id bigint, FOREIGN KEY (run_id) REFERENCES run (id) ON DELETE {action});
+         CREATE TABLE step (id bigint PRIMARY KEY, run_id bigint{key});
          CREATE TABLE part (id bigint PRIMARY KEY, step_id bigint, FOREIGN KEY (step_id) REFERENCES step (id) ON DELETE {action});
          CREATE INDEX step_run ON step (run_id);
          CREATE INDEX part_step ON part (step_id);
@@ -200,6 +213,28 @@ fn what_comes_while_a_batch_waits_for_a_step_goes_with_its_own(dialect: Dialect)
             parts.extend(came[0].then_some("109"));
             parts.extend(came[1].then_some("129"));
             parts.sort_unstable();
+            all_went(&mut database, &answer, &parts, &context);
+            if archive {
+                assert_eq!(archived(&mut database, "part"), parts, "{context}");
+            }
+        }
+    }
+}
+
+/// No key has a step wait for the batch that deletes its run: one comes with a part after the batch has deleted the parts.
+fn what_comes_with_a_step_of_its_own_goes_with_it(dialect: Dialect) {
+    for strategy in STRATEGIES {
+        for (archive, action) in [(true, "CASCADE"), (false, "CASCADE"), (true, "NO ACTION")] {
+            let context = format!("{strategy}{archive} {action}");
+            let mut database = database_with(dialect, strategy, archive, action, "");
+            let mut other = database.connect();
+            let holds = "SELECT id FROM part WHERE id = 110 FOR UPDATE";
+            let answer = beside_too(&mut database, holds, "run", json!({}), || {
+                for row in ["step VALUES (13, 1)", "part VALUES (130, 13)"] {
+                    other.execute(&format!("INSERT INTO {row}")).expect(row);
+                }
+            });
+            let parts = ["100", "110", "130", "200"];
             all_went(&mut database, &answer, &parts, &context);
             if archive {
                 assert_eq!(archived(&mut database, "part"), parts, "{context}");

@@ -395,19 +395,21 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
 COMMENT 'Deletes what belongs to the members, and these, in its caller''s transaction (READ COMMITTED). Answers how many by
-    table. [body 36c5afcd201f]'
+    table. [body 61b102134f69]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
-    DECLARE v_any     boolean;
+    DECLARE v_any     boolean; DECLARE v_locked_14 bigint; DECLARE v_locked_9 bigint; DECLARE v_locked_2 bigint;
     DECLARE v_message varchar(128);
     SET o_rows = '[';
     INSERT INTO work_k_task_instance (id) SELECT t.`id` FROM work_member AS w STRAIGHT_JOIN `airflow`.`dag_run` AS p ON p.`id` = w.id
         STRAIGHT_JOIN `airflow`.`task_instance` AS t ON t.`dag_id` = p.`dag_id` AND t.`run_id` = p.`run_id` FOR UPDATE;
+    SET v_locked_14 = COALESCE(v_locked_14, 0) + ROW_COUNT();
     INSERT INTO work_k_task_instance_history (id) SELECT t.`task_instance_id` FROM work_k_task_instance AS w
         STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
         STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id`
         AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index` FOR UPDATE;
-    IF COALESCE(@windrow_referred, true) THEN SELECT COUNT(*) > 0 INTO v_any FROM work_member AS w
+    SET v_locked_9 = COALESCE(v_locked_9, 0) + ROW_COUNT();
+    IF COALESCE(@windrow_referred, true) THEN SELECT COUNT(*) INTO v_locked_2 FROM work_member AS w
         STRAIGHT_JOIN `airflow`.`asset_partition_dag_run` AS t ON t.`created_dag_run_id` = w.id FOR UPDATE; END IF;
     -- MariaDB scans a nearly empty table, and a DELETE that scans waits for locks on rows of others: look first, with a separate
     -- SELECT, because IF (SELECT ...) locks what it reads.
@@ -427,6 +429,7 @@ BEGIN
         DELETE t FROM work_member AS w STRAIGHT_JOIN `airflow`.`asset_partition_dag_run` AS t ON t.`created_dag_run_id` = w.id;
         SET v_rows = v_rows + ROW_COUNT();
     END IF;
+    CALL all_locked('asset_partition_dag_run', v_rows, v_locked_2);
     SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
     -- dag_run_note: rows belong to dag_run.
     SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `airflow`.`dag_run_note` AS t ON t.`dag_run_id` = w.id) INTO v_any;
@@ -485,6 +488,7 @@ BEGIN
             AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`;
         SET v_rows = v_rows + ROW_COUNT();
     END IF;
+    CALL all_locked('task_instance_history', v_rows, v_locked_9);
     SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
     -- task_instance_note: rows belong to task_instance.
     SELECT EXISTS (SELECT 1 FROM work_k_task_instance AS w
@@ -531,6 +535,7 @@ BEGIN
             STRAIGHT_JOIN `airflow`.`task_instance` AS t ON t.`dag_id` = p.`dag_id` AND t.`run_id` = p.`run_id`;
         SET v_rows = v_rows + ROW_COUNT();
     END IF;
+    CALL all_locked('task_instance', v_rows, v_locked_14);
     SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
     -- task_state_store: rows belong to dag_run.
     SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`dag_run_id` = w.id) INTO v_any;

@@ -155,12 +155,12 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
 COMMENT 'Deletes what belongs to the members, and these, in its caller''s transaction (READ COMMITTED). Answers how many by
-    table. [body 1d9f7a75e84e]'
+    table. [body ad57bd2243a6]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
-    DECLARE v_any     boolean;
+    DECLARE v_any     boolean; DECLARE v_locked_3 bigint;
     SET o_rows = '[';
-    IF COALESCE(@windrow_referred, true) THEN SELECT COUNT(*) > 0 INTO v_any FROM work_member AS w
+    IF COALESCE(@windrow_referred, true) THEN SELECT COUNT(*) INTO v_locked_3 FROM work_member AS w
         STRAIGHT_JOIN `airflow`.`serialized_dag` AS t ON t.`dag_version_id` = w.id FOR UPDATE; END IF;
     -- MariaDB scans a nearly empty table, and a DELETE that scans waits for locks on rows of others: look first, with a separate
     -- SELECT, because IF (SELECT ...) locks what it reads.
@@ -186,6 +186,7 @@ BEGIN
         DELETE t FROM work_member AS w STRAIGHT_JOIN `airflow`.`serialized_dag` AS t ON t.`dag_version_id` = w.id;
         SET v_rows = v_rows + ROW_COUNT();
     END IF;
+    CALL all_locked('serialized_dag', v_rows, v_locked_3);
     SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
     -- dag_version: the members themselves are deleted last.
     DELETE t FROM work_member AS w STRAIGHT_JOIN `airflow`.`dag_version` AS t ON t.`id` = w.id;

@@ -96,9 +96,7 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
     DELETE FROM "public"."asset_event" AS t WHERE t."id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
-    IF p_watched THEN
-        PERFORM windrow_airflow_3.all_gone('asset_event', (windrow_airflow_3.asset_event_count(p_members))[:1]);
-    END IF;
+    PERFORM windrow_airflow_3.all_gone('asset_event', CASE WHEN p_watched THEN (windrow_airflow_3.asset_event_count(p_members))[:1] END);
 END
 $windrow$;
 
@@ -113,6 +111,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_airflow_3.register_verbs('asset_event', ARRAY[
-    'count 4d83eaf83260', 'delete 69f4e484d25e', 'kept 17a9c770e086', 'members bc32a614a625', 'next 7790017822db', 'scope 1be5b02104c6',
+    'count 4d83eaf83260', 'delete 4785b767cc27', 'kept 17a9c770e086', 'members bc32a614a625', 'next 7790017822db', 'scope 1be5b02104c6',
     'undated a187a8bd4405']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -65,9 +65,7 @@ BEGIN
     o_below := ARRAY[0, 0];
     DELETE FROM "public"."deadline" AS t WHERE t."callback_id" = ANY (v_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_below[1] := o_below[1] + v_rows;
-    IF v_watched THEN
-        PERFORM windrow_airflow_3.all_gone('callback', (windrow_airflow_3.callback_count(v_members))[:1]);
-    END IF;
+    PERFORM windrow_airflow_3.all_gone('callback', CASE WHEN v_watched THEN (windrow_airflow_3.callback_count(v_members))[:1] END);
     IF p_places IS NULL THEN
         DELETE FROM "public"."callback" AS t USING unnest(p_keys) AS k(key) WHERE t."id" = k.key
             AND (t."id" IS NOT NULL AND NOT EXISTS (SELECT FROM "public"."deadline" AS p1 WHERE p1."callback_id" = t."id" OFFSET 0));
@@ -78,5 +76,5 @@ BEGIN
     GET DIAGNOSTICS o_rows = ROW_COUNT;
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('callback', ARRAY['count 96d7d4700286', 'delete 87abe325b7a8', 'search 83580654dd3f']);
+SELECT windrow_airflow_3.register_verbs('callback', ARRAY['count 96d7d4700286', 'delete 8b147f2f9bea', 'search 83580654dd3f']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -292,24 +292,24 @@ DECLARE
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     IF NOT p_left @> ARRAY[6, 7, 8, 9, 10, 11, 12, 13] THEN
-        PERFORM FROM "public"."task_instance" AS t JOIN "public"."dag_run" AS p ON t."dag_id" = p."dag_id" AND t."run_id" = p."run_id"
-            WHERE p."id" = ANY (p_members) AND windrow_airflow_3.is_referenced('task_instance') FOR UPDATE OF t;
         k_task_instance := ARRAY(SELECT t."id" FROM "public"."task_instance" AS t JOIN "public"."dag_run" AS p ON t."dag_id" = p."dag_id"
             AND t."run_id" = p."run_id" WHERE p."id" = ANY (p_members) ORDER BY 1);
+        PERFORM FROM "public"."task_instance" AS t
+            WHERE t."id" = ANY (k_task_instance) AND windrow_airflow_3.is_referenced('task_instance') FOR UPDATE OF t;
     END IF;
     IF NOT p_left @> ARRAY[8, 9] THEN
-        PERFORM FROM "public"."task_instance_history" AS t JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id"
-            AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index"
-            WHERE p."id" = ANY (k_task_instance) AND windrow_airflow_3.is_referenced('task_instance_history') FOR UPDATE OF t;
         k_task_instance_history := ARRAY(SELECT t."task_instance_id" FROM "public"."task_instance_history" AS t
             JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id"
             AND t."map_index" = p."map_index" WHERE p."id" = ANY (k_task_instance) ORDER BY 1);
+        PERFORM FROM "public"."task_instance_history" AS t
+            WHERE t."task_instance_id" = ANY (k_task_instance_history)
+                AND windrow_airflow_3.is_referenced('task_instance_history') FOR UPDATE OF t;
     END IF;
-    PERFORM FROM "public"."asset_partition_dag_run" AS t
-        WHERE t."created_dag_run_id" = ANY (p_members) AND windrow_airflow_3.is_referenced('asset_partition_dag_run') FOR UPDATE OF t;
     k_asset_partition_dag_run := ARRAY(SELECT t."id" FROM "public"."asset_partition_dag_run" AS t
         WHERE t."created_dag_run_id" = ANY (p_members)
         ORDER BY 1);
+    PERFORM FROM "public"."asset_partition_dag_run" AS t
+        WHERE t."id" = ANY (k_asset_partition_dag_run) AND windrow_airflow_3.is_referenced('asset_partition_dag_run') FOR UPDATE OF t;
     n_asset_partition_dag_run := CASE WHEN windrow_airflow_3.are_close(k_asset_partition_dag_run)
         THEN windrow_airflow_3.those_found(k_asset_partition_dag_run, ARRAY(SELECT t."asset_partition_dag_run_id"::integer
         FROM "public"."partitioned_asset_key_log" AS t WHERE t."asset_partition_dag_run_id" BETWEEN k_asset_partition_dag_run[1]
@@ -390,10 +390,10 @@ BEGIN
     END IF;
     DELETE FROM "public"."dag_run" AS t WHERE t."id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[16] := o_rows[16] + v_rows;
-    IF p_watched THEN
-        PERFORM windrow_airflow_3.all_gone('dag_runs',
-            (windrow_airflow_3.dag_runs_count(p_members, k_task_instance, k_task_instance_history, k_asset_partition_dag_run))[:15]);
-    END IF;
+    PERFORM windrow_airflow_3.all_locked('dag_runs', o_rows, ARRAY[ NULL, cardinality(k_asset_partition_dag_run), NULL, NULL, NULL, NULL,
+        NULL, NULL, cardinality(k_task_instance_history), NULL, NULL, NULL, NULL, cardinality(k_task_instance), NULL, NULL ]);
+    PERFORM windrow_airflow_3.all_gone('dag_runs', CASE WHEN p_watched
+        THEN (windrow_airflow_3.dag_runs_count(p_members, k_task_instance, k_task_instance_history, k_asset_partition_dag_run))[:15] END);
 END
 $windrow$;
 
@@ -423,7 +423,7 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('dag_runs', ARRAY[
-    'bound 46f5c1a90196', 'count 2744fd706ae3', 'delete 947331f55dfa', 'kept a5f93ca4b8b5', 'members 82e58ac19e82',
+    'bound 46f5c1a90196', 'count 2744fd706ae3', 'delete 2d311c6e2a66', 'kept a5f93ca4b8b5', 'members 82e58ac19e82',
     'newest b553e1c00f79', 'next 2fe714ee9dc8', 'roots 593a4be1bce0', 'scope 93cb8b9755c3', 'undated ebc9635d1843',
     'unlisted 4fa2dd793366']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -151,9 +151,9 @@ DECLARE
     v_rows bigint;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0];
-    PERFORM FROM "public"."serialized_dag" AS t
-        WHERE t."dag_version_id" = ANY (p_members) AND windrow_airflow_3.is_referenced('serialized_dag') FOR UPDATE OF t;
     k_serialized_dag := ARRAY(SELECT t."id" FROM "public"."serialized_dag" AS t WHERE t."dag_version_id" = ANY (p_members) ORDER BY 1);
+    PERFORM FROM "public"."serialized_dag" AS t
+        WHERE t."id" = ANY (k_serialized_dag) AND windrow_airflow_3.is_referenced('serialized_dag') FOR UPDATE OF t;
     DELETE FROM "public"."dag_code" AS t WHERE t."dag_version_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
     DELETE FROM "public"."deadline_alert" AS t WHERE t."serialized_dag_id" = ANY (k_serialized_dag);
@@ -162,9 +162,9 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := o_rows[3] + v_rows;
     DELETE FROM "public"."dag_version" AS t WHERE t."id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
-    IF p_watched THEN
-        PERFORM windrow_airflow_3.all_gone('dag_version', (windrow_airflow_3.dag_version_count(p_members, k_serialized_dag))[:3]);
-    END IF;
+    PERFORM windrow_airflow_3.all_locked('dag_version', o_rows, ARRAY[ NULL, NULL, cardinality(k_serialized_dag), NULL ]);
+    PERFORM windrow_airflow_3.all_gone('dag_version', CASE WHEN p_watched
+        THEN (windrow_airflow_3.dag_version_count(p_members, k_serialized_dag))[:3] END);
 END
 $windrow$;
 
@@ -179,6 +179,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_airflow_3.register_verbs('dag_version', ARRAY[
-    'count 1835031aaf05', 'delete 4e2d775de555', 'kept 90e92f93e7f6', 'members e2e6a8cd65a3', 'newest 0225ab3e6b16', 'next 396acfe049dc',
+    'count 1835031aaf05', 'delete 0ea6c219a7ac', 'kept 90e92f93e7f6', 'members e2e6a8cd65a3', 'newest 0225ab3e6b16', 'next 396acfe049dc',
     'roots 5e72b88fca65', 'scope fbea5b311dd1', 'undated 23293e22eedb']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

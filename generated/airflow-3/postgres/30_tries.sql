@@ -82,9 +82,7 @@ BEGIN
     o_below := ARRAY[0, 0];
     DELETE FROM "public"."hitl_detail_history" AS t WHERE t."ti_history_id" = ANY (v_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_below[1] := o_below[1] + v_rows;
-    IF v_watched THEN
-        PERFORM windrow_airflow_3.all_gone('tries', (windrow_airflow_3.tries_count(v_members))[:1]);
-    END IF;
+    PERFORM windrow_airflow_3.all_gone('tries', CASE WHEN v_watched THEN (windrow_airflow_3.tries_count(v_members))[:1] END);
     IF p_places IS NULL THEN
         DELETE FROM "public"."task_instance_history" AS t USING unnest(p_keys) AS k(key) WHERE t."task_instance_id" = k.key;
     ELSE
@@ -101,5 +99,5 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
     WHERE (t."dag_id" IS NULL OR t."task_id" IS NULL OR t."run_id" IS NULL OR t."map_index" IS NULL OR t."try_number" IS NULL);
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('tries', ARRAY[
-    'count 31329c4d56fd', 'delete 56b3fa7a7f18', 'search ce7928c01eca', 'unranked f49ee98f22c1']);
+    'count 31329c4d56fd', 'delete 01c7991e2756', 'search ce7928c01eca', 'unranked f49ee98f22c1']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

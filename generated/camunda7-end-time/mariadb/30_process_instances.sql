@@ -352,17 +352,17 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_delete$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
 COMMENT 'Deletes what belongs to the members, and these, in its caller''s transaction (READ COMMITTED). Answers how many by
-    table. [body 1b3980a674cd]'
+    table. [body ce956b4c43b1]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
-    DECLARE v_any     boolean;
+    DECLARE v_any     boolean; DECLARE v_locked_14 bigint; DECLARE v_locked_7 bigint;
     DECLARE v_members bigint;
     DECLARE v_more    bigint;
     DECLARE v_round   integer DEFAULT 0;
     SET o_rows = '[';
-    IF COALESCE(@windrow_referred, true) THEN SELECT COUNT(*) > 0 INTO v_any FROM work_member AS w
+    IF COALESCE(@windrow_referred, true) THEN SELECT COUNT(*) INTO v_locked_14 FROM work_member AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`PROC_INST_ID_` = w.id FOR UPDATE; END IF;
-    IF COALESCE(@windrow_referred, true) THEN SELECT COUNT(*) > 0 INTO v_any FROM work_member AS w
+    IF COALESCE(@windrow_referred, true) THEN SELECT COUNT(*) INTO v_locked_7 FROM work_member AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`PROC_INST_ID_` = w.id FOR UPDATE; END IF;
     INSERT INTO work_k_act_hi_dec_out (id) SELECT t.`ID_` FROM work_member AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS p ON p.`PROC_INST_ID_` = w.id
@@ -488,6 +488,7 @@ BEGIN
         DELETE t FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`PROC_INST_ID_` = w.id;
         SET v_rows = v_rows + ROW_COUNT();
     END IF;
+    CALL all_locked('ACT_HI_DECINST', v_rows, v_locked_7);
     SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
     -- ACT_HI_DETAIL: rows belong to ACT_HI_PROCINST.
     SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`PROC_INST_ID_` = w.id) INTO v_any;
@@ -541,6 +542,7 @@ BEGIN
         DELETE t FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`PROC_INST_ID_` = w.id;
         SET v_rows = v_rows + ROW_COUNT();
     END IF;
+    CALL all_locked('ACT_HI_TASKINST', v_rows, v_locked_14);
     SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
     -- ACT_HI_VARINST: rows belong to ACT_HI_PROCINST.
     SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`PROC_INST_ID_` = w.id) INTO v_any;

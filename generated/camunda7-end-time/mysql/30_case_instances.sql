@@ -265,17 +265,17 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_delete$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
 COMMENT 'Deletes what belongs to the members, and these, in its caller''s transaction (READ COMMITTED). Answers how many by
-    table. [body 8dd3f97c95d0]'
+    table. [body b92f22465613]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
-    DECLARE v_any     boolean;
+    DECLARE v_any     boolean; DECLARE v_locked_11 bigint; DECLARE v_locked_5 bigint;
     SET o_rows = '[';
-    IF COALESCE(@windrow_referred, true) THEN SELECT COUNT(*) > 0 INTO v_any FROM work_member AS w
+    IF COALESCE(@windrow_referred, true) THEN SELECT COUNT(*) INTO v_locked_11 FROM work_member AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`CASE_INST_ID_` = w.id FOR UPDATE; END IF;
     INSERT INTO work_k_act_hi_attachment (id) SELECT t.`ID_` FROM work_member AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS p ON p.`CASE_INST_ID_` = w.id
         STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`TASK_ID_` = p.`ID_`;
-    IF COALESCE(@windrow_referred, true) THEN SELECT COUNT(*) > 0 INTO v_any FROM work_member AS w
+    IF COALESCE(@windrow_referred, true) THEN SELECT COUNT(*) INTO v_locked_5 FROM work_member AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`CASE_INST_ID_` = w.id FOR UPDATE; END IF;
     INSERT INTO work_k_act_hi_dec_out (id) SELECT t.`ID_` FROM work_member AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS p ON p.`CASE_INST_ID_` = w.id
@@ -354,6 +354,7 @@ BEGIN
         DELETE t FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`CASE_INST_ID_` = w.id;
         SET v_rows = v_rows + ROW_COUNT();
     END IF;
+    CALL all_locked('ACT_HI_DECINST', v_rows, v_locked_5);
     SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
     -- ACT_HI_DETAIL: rows belong to ACT_HI_CASEINST.
     SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`CASE_INST_ID_` = w.id) INTO v_any;
@@ -402,6 +403,7 @@ BEGIN
         DELETE t FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`CASE_INST_ID_` = w.id;
         SET v_rows = v_rows + ROW_COUNT();
     END IF;
+    CALL all_locked('ACT_HI_TASKINST', v_rows, v_locked_11);
     SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
     -- ACT_HI_VARINST: rows belong to ACT_HI_CASEINST.
     SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`CASE_INST_ID_` = w.id) INTO v_any;

@@ -274,9 +274,8 @@ BEGIN
         JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."batch_job_def_id_" WHERE p."id_" = ANY (p_members)));
     DELETE FROM "public"."act_hi_batch" AS t WHERE t."id_" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
-    IF p_watched THEN
-        PERFORM windrow_camunda7_end_time.all_gone('batches', (windrow_camunda7_end_time.batches_count(p_members, k_act_hi_job_log))[:3]);
-    END IF;
+    PERFORM windrow_camunda7_end_time.all_gone('batches', CASE WHEN p_watched
+        THEN (windrow_camunda7_end_time.batches_count(p_members, k_act_hi_job_log))[:3] END);
 END
 $windrow$;
 
@@ -291,6 +290,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_camunda7_end_time.register_verbs('batches', ARRAY[
-    'bound bbb208df0025', 'count 0b713f121e69', 'delete 131cc50f5cfe', 'kept 6c505195139d', 'members ec5b417a45cd', 'next 4059d4bbbbb3',
+    'bound bbb208df0025', 'count 0b713f121e69', 'delete 0e5b7ef7ec59', 'kept 6c505195139d', 'members ec5b417a45cd', 'next 4059d4bbbbb3',
     'scope 7bed96fcd606', 'undated 00e6bdbe621a']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

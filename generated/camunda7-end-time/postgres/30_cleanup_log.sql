@@ -127,9 +127,8 @@ BEGIN
         JOIN "public"."act_hi_job_log" AS p ON t."id_" = p."job_exception_stack_id_" WHERE p."id_" = ANY (p_members)));
     DELETE FROM "public"."act_hi_job_log" AS t WHERE t."id_" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
-    IF p_watched THEN
-        PERFORM windrow_camunda7_end_time.all_gone('cleanup_log', (windrow_camunda7_end_time.cleanup_log_count(p_members))[:1]);
-    END IF;
+    PERFORM windrow_camunda7_end_time.all_gone('cleanup_log', CASE WHEN p_watched
+        THEN (windrow_camunda7_end_time.cleanup_log_count(p_members))[:1] END);
 END
 $windrow$;
 
@@ -144,6 +143,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_camunda7_end_time.register_verbs('cleanup_log', ARRAY[
-    'bound 6345ff33324f', 'count 9026782150ca', 'delete 3eb9f06ff791', 'kept e37c23628aa5', 'members a354ad6f26e0', 'next f1450238c7fe',
+    'bound 6345ff33324f', 'count 9026782150ca', 'delete 863aad7ec759', 'kept e37c23628aa5', 'members a354ad6f26e0', 'next f1450238c7fe',
     'scope ac639656e62a', 'undated 0cb8684262c4']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -206,10 +206,8 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := o_rows[3] + v_rows;
     DELETE FROM "public"."act_hi_decinst" AS t WHERE t."id_" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
-    IF p_watched THEN
-        PERFORM windrow_camunda7_end_time.all_gone('decisions',
-            (windrow_camunda7_end_time.decisions_count(p_members, k_act_hi_dec_out, k_act_hi_dec_in))[:3]);
-    END IF;
+    PERFORM windrow_camunda7_end_time.all_gone('decisions', CASE WHEN p_watched
+        THEN (windrow_camunda7_end_time.decisions_count(p_members, k_act_hi_dec_out, k_act_hi_dec_in))[:3] END);
 END
 $windrow$;
 
@@ -243,6 +241,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('decisions', ARRAY[
-    'bound 6ab69e33d3ec', 'count fcb9037ddef4', 'delete 545da1161529', 'kept 1b0bf31864ce', 'members e8f3c89867d2', 'next bd2c452f0203',
+    'bound 6ab69e33d3ec', 'count fcb9037ddef4', 'delete c78fe59deb0b', 'kept 1b0bf31864ce', 'members e8f3c89867d2', 'next bd2c452f0203',
     'scope 6e597190aaf9', 'undated 24e04b706666', 'unlisted b2465b63f130']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -164,14 +164,14 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_delete$$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
 COMMENT 'Deletes what belongs to the members, and these, in its caller''s transaction (READ COMMITTED). Answers how many by
-    table. [body 16f371a8a0a2]'
+    table. [body 30697ce5dd22]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
-    DECLARE v_any     boolean;
+    DECLARE v_any     boolean; DECLARE v_locked_10 bigint; DECLARE v_locked_2 bigint;
     SET o_rows = '[';
-    IF COALESCE(@windrow_referred, true) THEN SELECT COUNT(*) > 0 INTO v_any FROM work_member AS w
+    IF COALESCE(@windrow_referred, true) THEN SELECT COUNT(*) INTO v_locked_10 FROM work_member AS w
         STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance` AS t ON t.`workflow_instance_id` = w.id FOR UPDATE; END IF;
-    IF COALESCE(@windrow_referred, true) THEN SELECT COUNT(*) > 0 INTO v_any FROM work_member AS w
+    IF COALESCE(@windrow_referred, true) THEN SELECT COUNT(*) INTO v_locked_2 FROM work_member AS w
         STRAIGHT_JOIN `dolphinscheduler`.`t_ds_alert` AS t ON t.`workflow_instance_id` = w.id FOR UPDATE; END IF;
     -- The files that t_ds_task_instance names are written to the outbox, to be removed later.
     INSERT INTO artifact (run_id, rule, host, path)
@@ -199,6 +199,7 @@ BEGIN
         DELETE t FROM work_member AS w STRAIGHT_JOIN `dolphinscheduler`.`t_ds_alert` AS t ON t.`workflow_instance_id` = w.id;
         SET v_rows = v_rows + ROW_COUNT();
     END IF;
+    CALL all_locked('t_ds_alert', v_rows, v_locked_2);
     SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
     -- t_ds_command: rows belong to t_ds_workflow_instance.
     SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `dolphinscheduler`.`t_ds_command` AS t ON t.`workflow_instance_id` = w.id
@@ -292,6 +293,7 @@ BEGIN
         DELETE t FROM work_member AS w STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance` AS t ON t.`workflow_instance_id` = w.id;
         SET v_rows = v_rows + ROW_COUNT();
     END IF;
+    CALL all_locked('t_ds_task_instance', v_rows, v_locked_10);
     SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
     -- t_ds_workflow_instance: the members themselves are deleted last.
     DELETE t FROM work_member AS w STRAIGHT_JOIN `dolphinscheduler`.`t_ds_workflow_instance` AS t ON t.`id` = w.id;

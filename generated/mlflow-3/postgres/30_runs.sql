@@ -128,9 +128,7 @@ BEGIN
     END IF;
     DELETE FROM "public"."runs" AS t WHERE t."run_uuid" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[8] := o_rows[8] + v_rows;
-    IF p_watched THEN
-        PERFORM windrow_mlflow_3.all_gone('runs', (windrow_mlflow_3.runs_count(p_members))[:7]);
-    END IF;
+    PERFORM windrow_mlflow_3.all_gone('runs', CASE WHEN p_watched THEN (windrow_mlflow_3.runs_count(p_members))[:7] END);
 END
 $windrow$;
 
@@ -145,6 +143,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_mlflow_3.register_verbs('runs', ARRAY[
-    'count 38d989393b99', 'delete 5c9aca5d5794', 'kept c254bfe8afe4', 'members 58e15376db78', 'next 2c2a6178cfea', 'scope 1b609c20b550',
+    'count 38d989393b99', 'delete fc0254e495bc', 'kept c254bfe8afe4', 'members 58e15376db78', 'next 2c2a6178cfea', 'scope 1b609c20b550',
     'undated 1003546d05d8']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

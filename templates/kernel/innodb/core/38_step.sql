@@ -240,6 +240,20 @@ BEGIN
     END IF;
 END;
 
+-- all_locked: rows between a root and others that come after those were locked, which nobody has judged: what is below them was not
+-- read, and a foreign key deletes it uncounted and without a copy.
+--# create procedure all_locked
+CREATE PROCEDURE all_locked(IN p_table varchar(64), IN p_rows bigint, IN p_locked bigint)
+SQL SECURITY DEFINER
+COMMENT 'Raises an error by which a batch is tried again, where more rows of p_table were deleted than locked before.'
+BEGIN
+    DECLARE v_message varchar(128);
+    IF p_rows > p_locked AND COALESCE(@windrow_referred, true) THEN
+        SET v_message = CONCAT('rows have come to what a batch deletes, of ', p_table);
+        SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1020, MESSAGE_TEXT = v_message;
+    END IF;
+END;
+
 -- fault_of: whose fault the error of a batch is. A statement that was cancelled ends the run; so do rights, resources, a
 -- read-only server: they are no fault of a family.
 --# create procedure fault_of

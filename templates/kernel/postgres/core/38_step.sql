@@ -778,11 +778,38 @@ $windrow$;
 COMMENT ON FUNCTION none_left(text, boolean) IS
     'Raises an error where p_left says that rows of p_table are still there after their deletion.';
 
--- all_gone: the same for all tables of a rule, by how many rows there still are.
+-- all_locked: rows between a root and others that come after those were locked, which nobody has judged: what is below them was not
+-- read, and a foreign key deletes it uncounted and without a copy.
+--# create function all_locked
+CREATE OR REPLACE FUNCTION all_locked(p_rule text, p_rows bigint[], p_locked bigint[])
+RETURNS void
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_table text;
+BEGIN
+    FOR n IN 1..cardinality(p_locked) LOOP
+        IF p_rows[n] > p_locked[n] THEN
+            SELECT r.tables[n] INTO v_table FROM rule AS r WHERE r.rule = p_rule AND is_referenced(r.tables[n]);
+            IF v_table IS NOT NULL THEN
+                RAISE EXCEPTION 'rows of % have come to what a batch deletes', v_table
+                    USING ERRCODE = 'serialization_failure', HINT = 'The batch is rolled back and tried again.';
+            END IF;
+        END IF;
+    END LOOP;
+END
+$windrow$;
+--# comment on function all_locked
+COMMENT ON FUNCTION all_locked(text, bigint[], bigint[]) IS
+    'Raises an error where more rows of a table of p_rule were deleted than locked before, and a foreign key refers to them. p_rows, '
+    'p_locked: how many, by table; NULL: none had to be locked.';
+
+-- all_gone: the same as none_left for all tables of a rule, by how many rows there still are.
 --# create function all_gone
 CREATE OR REPLACE FUNCTION all_gone(p_rule text, p_rows bigint[])
 RETURNS void
-LANGUAGE plpgsql STABLE SECURITY DEFINER
+LANGUAGE plpgsql STABLE STRICT SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
 BEGIN

@@ -221,14 +221,14 @@ fn what_comes_while_a_batch_waits_for_a_step_goes_with_its_own(dialect: Dialect)
     }
 }
 
-/// No key has a step wait for the batch that deletes its run: one comes with a part after the batch has deleted the parts.
+/// No key has a step wait for the batch that deletes its run: one comes with a part after the batch has deleted the parts of that.
 fn what_comes_with_a_step_of_its_own_goes_with_it(dialect: Dialect) {
     for strategy in STRATEGIES {
         for (archive, action) in [(true, "CASCADE"), (false, "CASCADE"), (true, "NO ACTION")] {
             let context = format!("{strategy}{archive} {action}");
             let mut database = database_with(dialect, strategy, archive, action, "");
             let mut other = database.connect();
-            let holds = "SELECT id FROM part WHERE id = 110 FOR UPDATE";
+            let holds = "SELECT id FROM part WHERE id = 200 FOR UPDATE";
             let answer = beside_too(&mut database, holds, "run", json!({}), || {
                 for row in ["step VALUES (13, 1)", "part VALUES (130, 13)"] {
                     other.execute(&format!("INSERT INTO {row}")).expect(row);

@@ -15,6 +15,7 @@ tests! {
         what_keeps_a_run_by_a_step_from_now_on_keeps_it,
         what_goes_together_goes,
         what_a_foreign_key_keeps_from_now_on_stays,
+        what_a_foreign_key_keeps_from_now_on_is_named_by_a_purge,
         what_refers_to_a_row_of_one_table_from_now_on_keeps_it,
     ],
 }
@@ -162,7 +163,8 @@ fn what_goes_together_goes(dialect: Dialect) {
 }
 
 /// Where nothing that is deleted keeps a family, nothing is read again: the key refuses.
-fn what_a_foreign_key_keeps_from_now_on_stays(dialect: Dialect) {
+/// Bills refer to steps.
+fn billed(dialect: Dialect, runs: &str) -> Installation {
     let lines = SPEC.lines();
     let others = lines.filter(|line| !line.starts_with("part") && !line.starts_with("note"));
     let spec = others.collect::<Vec<_>>().join("\n");
@@ -170,10 +172,22 @@ fn what_a_foreign_key_keeps_from_now_on_stays(dialect: Dialect) {
         CREATE TABLE bill (id bigint PRIMARY KEY, step_id bigint, FOREIGN KEY (step_id) REFERENCES step (id));
         CREATE INDEX step_run ON step (run_id);
         CREATE INDEX bill_step ON bill (step_id);";
+    let steps = "INSERT INTO step VALUES (10, 1), (11, 1), (30, 3)";
+    let rows = format!("INSERT INTO run VALUES {runs}, (3, 0, '2999-01-01'); {steps}");
+    installed(dialect, &spec, tables, &rows)
+}
+
+/// Bills refer to runs, whose rule has no other table.
+fn billed_alone(dialect: Dialect) -> Installation {
+    let tables = "CREATE TABLE bill (id bigint PRIMARY KEY, run_id bigint, FOREIGN KEY (run_id) REFERENCES run (id));
+        CREATE INDEX bill_run ON bill (run_id);";
+    let rows = "INSERT INTO run VALUES (1, 1, '2020-01-01'), (3, 0, '2999-01-01')";
+    installed(dialect, ALONE, tables, rows)
+}
+
+fn what_a_foreign_key_keeps_from_now_on_stays(dialect: Dialect) {
     for (runs, families) in [(ONE, 0), (TWO, 1)] {
-        let steps = "INSERT INTO step VALUES (10, 1), (11, 1), (30, 3)";
-        let rows = format!("INSERT INTO run VALUES {runs}, (3, 0, '2999-01-01'); {steps}");
-        let mut database = installed(dialect, &spec, tables, &rows);
+        let mut database = billed(dialect, runs);
         let comes = "INSERT INTO bill VALUES (1, 10)";
         let answer = beside(&mut database, comes, "run", json!({}));
         let context = families.to_string();
@@ -181,11 +195,19 @@ fn what_a_foreign_key_keeps_from_now_on_stays(dialect: Dialect) {
     }
 }
 
+/// A purge judges it once more as well.
+fn what_a_foreign_key_keeps_from_now_on_is_named_by_a_purge(dialect: Dialect) {
+    for (mut database, row) in [(billed(dialect, ONE), 10), (billed_alone(dialect), 1)] {
+        let comes = format!("INSERT INTO bill VALUES (1, {row})");
+        let answer = beside(&mut database, &comes, "purge", json!({"key": [1]}));
+        assert_eq!(answer["refused"], json!({"1": "REFERENCED"}), "{answer}");
+        assert_eq!(answer["rules"][0]["failures"], json!([]), "{answer}");
+        assert_eq!(database.number("SELECT COUNT(*) FROM run"), 2, "{answer}");
+    }
+}
+
 fn what_refers_to_a_row_of_one_table_from_now_on_keeps_it(dialect: Dialect) {
-    let tables = "CREATE TABLE bill (id bigint PRIMARY KEY, run_id bigint, FOREIGN KEY (run_id) REFERENCES run (id));
-        CREATE INDEX bill_run ON bill (run_id);";
-    let rows = "INSERT INTO run VALUES (1, 1, '2020-01-01'), (3, 0, '2999-01-01')";
-    let mut database = installed(dialect, ALONE, tables, rows);
+    let mut database = billed_alone(dialect);
     let comes = "INSERT INTO bill VALUES (1, 1)";
     let answer = beside(&mut database, comes, "run", json!({}));
     let rule = &answer["rules"][0];

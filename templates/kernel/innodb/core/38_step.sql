@@ -468,13 +468,17 @@ CREATE PROCEDURE fail_purge(
     OUT o_reason   varchar(32)
 )
 SQL SECURITY DEFINER
-COMMENT 'Records and commits why p_key, NULL: those of one batch, could not be deleted, and answers it. It has been rolled back.'
+COMMENT 'Records and commits why p_key, NULL: those of one batch, could not be deleted, and answers it. It has been rolled back.
+    REFUSED: a foreign key refuses for the first time.'
 BEGIN
     DECLARE v_busy  boolean;
     DECLARE v_state varchar(1000);
     CALL fault_of(p_errno, p_sqlstate, p_message, 1, v_busy, v_state);
     IF v_state = 'cancelled' THEN
         SET o_reason = 'CANCELLED';
+    ELSEIF p_errno IN (1217, 1451) AND NOT @windrow_refused THEN
+        -- It may have got a row since what keeps rows was read.
+        SET @windrow_refused = true, o_reason = 'REFUSED';
     ELSE
         SET o_reason = IF(v_busy, 'LOCKED', 'FAILED');
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
@@ -844,17 +848,20 @@ COMMENT 'Deletes one named family or row, and commits. Answers NULL or the reaso
 BEGIN
     DECLARE v_kind varchar(20);
     CALL kind_of(p_rule, v_kind);
-    IF v_kind = 'end-time' THEN
-        CALL end_time_purge(p_run, p_rule, p_key, o_reason);
-    ELSEIF v_kind = 'timed' THEN
-        CALL timed_purge(p_run, p_rule, p_key, o_reason);
-    ELSEIF v_kind = 'single' THEN
-        CALL single_purge(p_run, p_rule, p_key, o_reason);
-    ELSE
-        SET @windrow_run = p_run, @windrow_key = p_key;
-        CALL perform(p_rule, 'purge', '@windrow_run, @windrow_key, @windrow_reason');
-        SET o_reason = @windrow_reason;
-    END IF;
+    SET @windrow_refused = false;
+    REPEAT
+        IF v_kind = 'end-time' THEN
+            CALL end_time_purge(p_run, p_rule, p_key, o_reason);
+        ELSEIF v_kind = 'timed' THEN
+            CALL timed_purge(p_run, p_rule, p_key, o_reason);
+        ELSEIF v_kind = 'single' THEN
+            CALL single_purge(p_run, p_rule, p_key, o_reason);
+        ELSE
+            SET @windrow_run = p_run, @windrow_key = p_key;
+            CALL perform(p_rule, 'purge', '@windrow_run, @windrow_key, @windrow_reason');
+            SET o_reason = @windrow_reason;
+        END IF;
+    UNTIL COALESCE(o_reason <> 'REFUSED', true) END REPEAT;
 END;
 --# create procedure due_of
 CREATE PROCEDURE due_of(IN p_rule varchar(64), IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)

@@ -641,43 +641,48 @@ BEGIN
     END IF;
     PERFORM set_config('lock_timeout', setting_of(p_rule, 'lock_timeout') || 'ms', true);
     PERFORM set_config('exit_on_error', 'off', true);
-    BEGIN
-        PERFORM take_tables(p_run);
-        PERFORM look_again(p_run);
-        LOCK TABLE latch IN ROW SHARE MODE;
-        SELECT r.strategy, r.document ? 'crosses' INTO v_strategy, v_crosses FROM rule AS r WHERE r.rule = p_rule;
-        IF v_strategy = 'end-time' THEN
-            SELECT n.o_families, n.o_rows, n.o_skipped
-            INTO v_families, v_rows, v_skipped
-            FROM end_time_named(p_run, p_rule, p_keys, v_run.as_of) AS n;
-        ELSIF v_strategy IN ('removal-time', 'age') THEN
-            SELECT n.o_families, n.o_rows, n.o_skipped
-            INTO v_families, v_rows, v_skipped
-            FROM timed_named(p_run, p_rule, p_keys, v_run.as_of) AS n;
-        ELSE
-            SELECT n.o_families, n.o_rows, n.o_skipped
-            INTO v_families, v_rows, v_single
-            FROM single_named(p_run, p_rule, p_keys[1]) AS n;
-            v_skipped := ARRAY[v_single];
-        END IF;
-        PERFORM look_at_last(p_run);
-        IF v_run.dry_run THEN
-            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD002';
-        END IF;
-    EXCEPTION
-        WHEN SQLSTATE 'WD002' THEN
-            NULL;
-        WHEN query_canceled THEN
-            RAISE;
-        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
-            v_rows := NULL;
-            v_skipped := array_fill('LOCKED'::text, ARRAY[cardinality(p_keys)]);
-        WHEN OTHERS THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            PERFORM record_failure(p_run, p_rule, p_keys[1], v_sqlstate, v_message);
-            v_rows := NULL;
-            v_skipped := array_fill('FAILED'::text, ARRAY[cardinality(p_keys)]);
-    END;
+    FOR v_try IN 1..2 LOOP
+        BEGIN
+            PERFORM take_tables(p_run);
+            PERFORM look_again(p_run);
+            LOCK TABLE latch IN ROW SHARE MODE;
+            SELECT r.strategy, r.document ? 'crosses' INTO v_strategy, v_crosses FROM rule AS r WHERE r.rule = p_rule;
+            IF v_strategy = 'end-time' THEN
+                SELECT n.o_families, n.o_rows, n.o_skipped
+                INTO v_families, v_rows, v_skipped
+                FROM end_time_named(p_run, p_rule, p_keys, v_run.as_of) AS n;
+            ELSIF v_strategy IN ('removal-time', 'age') THEN
+                SELECT n.o_families, n.o_rows, n.o_skipped
+                INTO v_families, v_rows, v_skipped
+                FROM timed_named(p_run, p_rule, p_keys, v_run.as_of) AS n;
+            ELSE
+                SELECT n.o_families, n.o_rows, n.o_skipped
+                INTO v_families, v_rows, v_single
+                FROM single_named(p_run, p_rule, p_keys[1]) AS n;
+                v_skipped := ARRAY[v_single];
+            END IF;
+            PERFORM look_at_last(p_run);
+            IF v_run.dry_run THEN
+                RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD002';
+            END IF;
+        EXCEPTION
+            WHEN SQLSTATE 'WD002' THEN
+                NULL;
+            WHEN query_canceled THEN
+                RAISE;
+            WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
+                v_rows := NULL;
+                v_skipped := array_fill('LOCKED'::text, ARRAY[cardinality(p_keys)]);
+            WHEN OTHERS THEN
+                GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+                -- A foreign key that refuses may have got a row since what keeps rows was read.
+                CONTINUE WHEN v_sqlstate IN ('23503', '23001') AND v_try = 1;
+                PERFORM record_failure(p_run, p_rule, p_keys[1], v_sqlstate, v_message);
+                v_rows := NULL;
+                v_skipped := array_fill('FAILED'::text, ARRAY[cardinality(p_keys)]);
+        END;
+        EXIT;
+    END LOOP;
     IF v_skipped = ARRAY['NOT_A_ROOT'] THEN
         RETURN v_skipped;
     END IF;

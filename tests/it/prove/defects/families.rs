@@ -42,6 +42,21 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["beneath::keepers::SERVER::what_a_foreign_key_keeps_from_now_on_stays"],
     },
     Defect {
+        name: "purge-refused-at-once",
+        what: "a purge fails at a foreign key that has got a row since it judged",
+        postgres: &[edit(
+            "('23503', '23001') AND v_try = 1",
+            "('23503', '23001') AND false",
+        )],
+        mysql: &[edit(
+            "(1217, 1451) AND NOT @windrow_refused",
+            "(1217, 1451) AND false",
+        )],
+        noticed_by: &[
+            "beneath::keepers::SERVER::what_a_foreign_key_keeps_from_now_on_is_named_by_a_purge",
+        ],
+    },
+    Defect {
         name: "shared-rows-unseen",
         what: "a row that is to go with all of its parents goes with the first",
         postgres: &[edit("v_other := v_other || n_other;", "")],

@@ -18,6 +18,8 @@ pub(super) struct SourceView {
     /// The scope of row `d`, as it is and as a text.
     scope: String,
     scope_text: String,
+    /// The text of a table that may compare it otherwise than the rows do, without how it does; empty where nothing does.
+    plain: String,
     /// Whether row `d` says anything; empty where it always does.
     says: String,
     /// Whether what it says is a retention, and not forever; empty where it always is.
@@ -62,6 +64,10 @@ fn of_definition(
         ),
         rows: format!("{table} AS d"),
         scope_text: as_text(&scope, per, dialect),
+        plain: match (dialect, per.kind) {
+            (Dialect::Postgres, Kind::Varchar) => format!("to_json({scope}) #>> '{{}}'"),
+            _ => String::new(),
+        },
         scope,
         // What is kept forever need not be listed where only what is listed is deleted. On MySQL and MariaDB another spelling of the
         // same scope may be listed, too; PostgreSQL looks at all spellings of what is listed.
@@ -109,6 +115,7 @@ fn of_values(values: &[(String, i64)], per: &Column, dialect: Dialect) -> Source
         rows,
         scope: "d.scope".to_owned(),
         scope_text: as_text("d.scope", per, dialect),
+        plain: String::new(),
         says: String::new(),
         ends: String::new(),
         seconds: "d.seconds".to_owned(),

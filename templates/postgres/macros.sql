@@ -505,7 +505,8 @@ CASE WHEN p_scope IS NOT NULL THEN ARRAY[p_scope] END
 {%- endcomponent w.scopes %}
 
 {#- The cutoff for a scope, looked up by its key: it costs the same with many policies. A policy that is disabled keeps. Of several that the
-    column takes for one, in other spellings, the strictest counts. -#}
+    column takes for one, in other spellings, the strictest counts; and where the table of definitions takes more for one, what it says in
+    other spellings as well, besides what holds without it. -#}
 {% component w.cutoff_for(control, rule, scope, text) -%}
 coalesce(
 {%- filter fit %}
@@ -515,7 +516,7 @@ coalesce(
 {%- endfilter %}
 {%- if rule.source %},
     -- {{ rule.source.why }}
-    (SELECT {% if rule.spelled %}min({% endif %}{% if rule.source.ends %}CASE WHEN {{ rule.source.ends }} THEN {{ rule.cutoff_of_source }} ELSE '-infinity' END{% else %}{{ rule.cutoff_of_source }}{% endif %}{% if rule.spelled %}){% endif %}
+    (SELECT {% if rule.source.plain %}{% if rule.opt_in %}CASE WHEN bool_or(({{ rule.source.plain }}) = {{ text }}) THEN {% else %}least({% endif %}{% endif %}{% if rule.spelled %}min({% endif %}{% if rule.source.ends %}CASE WHEN {{ rule.source.ends }} THEN {{ rule.cutoff_of_source }} ELSE '-infinity' END{% else %}{{ rule.cutoff_of_source }}{% endif %}{% if rule.spelled %}){% endif %}{% if rule.source.plain %}{% if rule.opt_in %} END{% else %}, CASE WHEN NOT bool_or(({{ rule.source.plain }}) = {{ text }}) THEN v_default END){% endif %}{% endif %}
     FROM {{ rule.source.rows }}
     WHERE {{ rule.source.scope }} = {{ scope }}{% if rule.source.says and not rule.opt_in %} AND {{ rule.source.says }}{% endif %})
 {%- endif %}

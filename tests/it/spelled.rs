@@ -16,6 +16,9 @@ tests! {
         the_newest_of_a_group_are_kept_in_each_spelling,
         files_are_recorded_unless_a_policy_of_any_spelling_says_otherwise,
     ],
+    on_postgres: [
+        definitions_that_compare_otherwise_delete_no_more,
+    ],
 }
 
 /// With `{}` for the retention.
@@ -299,4 +302,31 @@ fn files_are_recorded_unless_a_policy_of_any_spelling_says_otherwise(dialect: Di
     database.set_policy(policy).expect("a policy");
     assert_eq!(run(&mut database, json!({})), (3, vec![]));
     assert_eq!(database.texts("SELECT path FROM W.artifact"), ["/3"]);
+}
+
+/// The table of definitions takes `x` and `X` for one, the table of jobs does not. What counts is what keeps longer.
+fn definitions_that_compare_otherwise_delete_no_more() {
+    let jobs = [("x", 40), ("X", 40), ("X", 10), ("y", 40)];
+    // What the definition of `x` says in days, and which jobs stay: of all, of `x`, and of `X`.
+    let shorter: [&[i64]; 3] = [&[3], &[2, 3, 4], &[1, 3, 4]];
+    let longer: [&[i64]; 3] = [&[1, 2, 3], &[1, 2, 3, 4], &[1, 2, 3, 4]];
+    let listed: [&[i64]; 3] = [&[2, 3, 4], &[2, 3, 4], &[1, 2, 3, 4]];
+    for (default, days, stays) in [
+        (DEFAULT, 5, shorter),
+        (DEFAULT, 100, longer),
+        ("minimum = \"1d\"", 5, listed),
+    ] {
+        for (scope, stays) in [None, Some("x"), Some("X")].into_iter().zip(stays) {
+            let retention = format!("{default}, {PER}, {FROM}");
+            let mut database = database(Dialect::Postgres, &retention, &jobs);
+            database.execute(&format!(
+                "ALTER TABLE job ALTER team TYPE varchar(40) COLLATE \"default\";
+                 ALTER TABLE team ALTER name TYPE varchar(40) COLLATE alike;
+                 INSERT INTO team VALUES ('x', {days})"
+            ));
+            let options = scope.map_or(json!({}), |scope| json!({"scope": scope}));
+            let (_, rest) = run(&mut database, options);
+            assert_eq!(rest, stays, "{default} {days} {scope:?}");
+        }
+    }
 }

@@ -17,7 +17,7 @@ BEGIN RETURN QUERY
         UNION
         SELECT p.scope FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'case_instances'
         UNION
-        SELECT d."id_"::text FROM "public"."act_re_case_def" AS d WHERE d."history_ttl_" BETWEEN 0 AND 36525
+        SELECT to_json(d."id_") #>> '{}' FROM "public"."act_re_case_def" AS d WHERE d."history_ttl_" BETWEEN 0 AND 36525
     ))) AS o(scope), LATERAL (
         SELECT coalesce(
             (SELECT min(CASE WHEN p.enabled
@@ -26,9 +26,9 @@ BEGIN RETURN QUERY
                 ELSE '-infinity' END) FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'case_instances' AND p.scope = o.scope),
             -- Without a policy, the definition in act_re_case_def says it: history_ttl_, NULL is for ever. Less than 0 or more than a
             -- hundred years is for ever.
-            (SELECT min(CASE WHEN d."history_ttl_" BETWEEN 0 AND 36525
+            (SELECT CASE WHEN bool_or((to_json(d."id_") #>> '{}') = o.scope) THEN min(CASE WHEN d."history_ttl_" BETWEEN 0 AND 36525
                 THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, d."history_ttl_"::bigint * 86400),
-                86400) + 3600)) AT TIME ZONE 'UTC' ELSE '-infinity' END)
+                86400) + 3600)) AT TIME ZONE 'UTC' ELSE '-infinity' END) END
             FROM "public"."act_re_case_def" AS d
             WHERE d."id_" = o.scope::text)
         ) AS cutoff
@@ -354,5 +354,5 @@ BEGIN RETURN (
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('case_instances', ARRAY[
     'bound df3d94d85894', 'count 9149e326a146', 'delete f5e73eb76264', 'kept 458fd1c7fe9c', 'members aa0ab536ddda', 'next 503e5587798e',
-    'scope aec99c80b129', 'undated ea4ee46f24a3', 'unlisted 2ec91f770400']);
+    'scope beacd1a7357d', 'undated ea4ee46f24a3', 'unlisted 2ec91f770400']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

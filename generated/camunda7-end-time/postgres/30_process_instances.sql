@@ -17,7 +17,7 @@ BEGIN RETURN QUERY
         UNION
         SELECT p.scope FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'process_instances'
         UNION
-        SELECT d."id_"::text FROM "public"."act_re_procdef" AS d WHERE d."history_ttl_" BETWEEN 0 AND 36525
+        SELECT to_json(d."id_") #>> '{}' FROM "public"."act_re_procdef" AS d WHERE d."history_ttl_" BETWEEN 0 AND 36525
     ))) AS o(scope), LATERAL (
         SELECT coalesce(
             (SELECT min(CASE WHEN p.enabled
@@ -26,9 +26,9 @@ BEGIN RETURN QUERY
                 ELSE '-infinity' END) FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'process_instances' AND p.scope = o.scope),
             -- Without a policy, the definition in act_re_procdef says it: history_ttl_, NULL is for ever. Less than 0 or more than a
             -- hundred years is for ever.
-            (SELECT min(CASE WHEN d."history_ttl_" BETWEEN 0 AND 36525
+            (SELECT CASE WHEN bool_or((to_json(d."id_") #>> '{}') = o.scope) THEN min(CASE WHEN d."history_ttl_" BETWEEN 0 AND 36525
                 THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, d."history_ttl_"::bigint * 86400),
-                86400) + 3600)) AT TIME ZONE 'UTC' ELSE '-infinity' END)
+                86400) + 3600)) AT TIME ZONE 'UTC' ELSE '-infinity' END) END
             FROM "public"."act_re_procdef" AS d
             WHERE d."id_" = o.scope::text)
         ) AS cutoff
@@ -461,5 +461,5 @@ BEGIN RETURN (
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('process_instances', ARRAY[
     'bound 83a0529066b1', 'count d70db8371bae', 'delete 0bd3013f8c50', 'kept 7ce3a5e4ab58', 'members 0c0107e765ce', 'next 566f1a0b196f',
-    'scope f42f0955769e', 'undated 59eace0ce2db', 'unlisted fbc85a942cc6']);
+    'scope ffc90de5543e', 'undated 59eace0ce2db', 'unlisted fbc85a942cc6']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -34,7 +34,7 @@ BEGIN
         INSERT INTO {{ control }}.work_todo (id)
         «SELECT DISTINCT {% if stamp.root_column %}IF(p_whole, {{ stamp.family_of_root }}, r.{{ stamp.key }}){% else %}r.{{ stamp.key }}{% endif %} AS id
         FROM {{ stamp.table }} AS r
-        WHERE (p_all OR r.{{ stamp.end_time }} IS NULL)
+        WHERE (p_all OR r.{{ stamp.end_time }} IS NULL OR r.{{ stamp.end_time }} = 0)
 {%- for condition in stamp.conditions %}
           AND {{ condition }}
 {%- endfor %}
@@ -53,7 +53,7 @@ BEGIN
 {%- endif %}
 {%- if stamp.root_column %}
     INSERT IGNORE INTO {{ control }}.work_member (id, family, lacks)
-    «SELECT r.{{ stamp.key }}, {{ stamp.family_of_root }}, r.{{ stamp.end_time }} IS NULL
+    «SELECT r.{{ stamp.key }}, {{ stamp.family_of_root }}, NULLIF(r.{{ stamp.end_time }}, 0) IS NULL
     FROM {{ control }}.work_batch AS w
     STRAIGHT_JOIN {{ stamp.table }} AS r ON r.{{ stamp.root_column }} = w.id
     WHERE p_whole
@@ -61,7 +61,7 @@ BEGIN
     FOR UPDATE»;
 {%- endif %}
     INSERT IGNORE INTO {{ control }}.work_member (id, family, lacks)
-    «SELECT r.{{ stamp.key }}, {{ stamp.family_of_root }}, r.{{ stamp.end_time }} IS NULL
+    «SELECT r.{{ stamp.key }}, {{ stamp.family_of_root }}, NULLIF(r.{{ stamp.end_time }}, 0) IS NULL
     FROM {{ control }}.work_batch AS w
     STRAIGHT_JOIN {{ stamp.table }} AS r ON r.{{ stamp.key }} = w.id
     ORDER BY r.{{ stamp.key }}

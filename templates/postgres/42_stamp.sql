@@ -51,13 +51,13 @@ BEGIN
         «SELECT r.{{ stamp.key }} AS id, {% if stamp.root_column %}CASE WHEN p_whole THEN {{ stamp.family_of_root }} ELSE r.{{ stamp.key }} END{% else %}r.{{ stamp.key }}{% endif %} AS key
         FROM {{ stamp.table }} AS r
         WHERE r.{{ stamp.key }} > p_after
-          AND (p_all OR r.{{ stamp.end_time }} IS NULL)
+          AND (p_all OR r.{{ stamp.end_time }} IS NULL OR r.{{ stamp.end_time }} = '-infinity')
 {%- for condition in stamp.conditions %}
           AND {{ condition }}
 {%- endfor %}
 {%- if stamp.root_column %}
           -- Where several rows lead to one family, the root does, or else the first of them.
-          AND (NOT p_whole OR {{ <stamp.leads stamp among={"(p_all OR f." ~ stamp.end_time ~ " IS NULL)" ~ stamp.and_of_others} /> | indent(width=10) }})
+          AND (NOT p_whole OR {{ <stamp.leads stamp among={"(p_all OR f." ~ stamp.end_time ~ " IS NULL OR f." ~ stamp.end_time ~ " = '-infinity')" ~ stamp.and_of_others} /> | indent(width=10) }})
 {%- endif %}
         ORDER BY r.{{ stamp.key }} LIMIT p_limit»
     ) AS n;
@@ -97,7 +97,7 @@ BEGIN
 {%- endif %}
     RETURN QUERY «SELECT
         r.{{ stamp.key }}::{{ stamp.key_type }}, {{ stamp.family_of_root }}::{{ stamp.key_type }},
-        {% for condition in stamp.conditions %}{{ condition }}{% if not loop.last %} AND {% endif %}{% endfor %}{% if not stamp.conditions %}true{% endif %}, r.{{ stamp.end_time }} IS NULL,
+        {% for condition in stamp.conditions %}{{ condition }}{% if not loop.last %} AND {% endif %}{% endfor %}{% if not stamp.conditions %}true{% endif %}, nullif(r.{{ stamp.end_time }}, '-infinity') IS NULL,
         b.{{ stamp.key }} IS NOT NULL, nullif(b.{{ stamp.start }}, '-infinity')::{{ stamp.time_type }},
         nullif(b.{{ stamp.ended }}, '-infinity')::{{ stamp.time_type }},
         {% if stamp.definition %}CASE WHEN {{ stamp.says }} IS NULL THEN -1 WHEN {{ stamp.ends }} THEN {{ stamp.seconds }} END{% else %}coalesce({{ stamp.says }}, -1)::bigint{% endif %}

@@ -8,6 +8,12 @@ use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, connect, server};
 
 tests! {
+    each_server: [
+        a_stamp_sets_a_clock_beyond_2037,
+    ],
+    every_server: [
+        a_stamp_sets_what_has_no_time,
+    ],
     mysql_or_mariadb: [
         a_zero_date_is_no_time_of_a_single_row,
         a_zero_date_is_no_end_of_a_family,
@@ -298,4 +304,78 @@ fn a_stamp_leaves_zero_dates_as_they_are(dialect: Dialect) {
         ],
         "{answer}"
     );
+}
+
+fn stamped(dialect: Dialect) -> (String, String) {
+    match dialect {
+        Dialect::Postgres => (
+            STAMPED
+                .replace("dialects = [\"mysql\", \"mariadb\"]", "")
+                .replace("untouched = [\"note: written\"]", ""),
+            STAMPED_SCHEMA
+                .replace("NULL DEFAULT NULL ON UPDATE CURRENT_TIMESTAMP", "")
+                .replace("datetime", "timestamp"),
+        ),
+        Dialect::Mysql | Dialect::Mariadb => (STAMPED.to_owned(), STAMPED_SCHEMA.to_owned()),
+    }
+}
+
+/// What a zero date is to MySQL and MariaDB, `-infinity` is to PostgreSQL.
+fn a_stamp_sets_what_has_no_time(dialect: Dialect) {
+    let (spec, schema) = stamped(dialect);
+    for hierarchical in [true, false] {
+        let mut database = Installation::of(dialect, &schema, &graph_of(&spec));
+        let rows = [
+            "INSERT INTO definition VALUES ('a', 5)",
+            "INSERT INTO task VALUES (1, 1, 'a', '2025-01-01', '2025-01-01', ZERO), (2, 2, 'a', '2025-01-01', '2025-01-02', '2025-03-01')",
+            "INSERT INTO note VALUES (1, '2025-01-01', ZERO), (2, '2025-01-01', ZERO)",
+        ];
+        match dialect {
+            Dialect::Postgres => {
+                for row in rows {
+                    database.execute(&row.replace("ZERO", "'-infinity'"));
+                }
+            }
+            Dialect::Mysql | Dialect::Mariadb => written(&mut database, &rows),
+        }
+        let stamp = json!({"calculated": "end", "missing": true, "hierarchical": hierarchical});
+        let answer = database.call("stamp", stamp).expect("a stamp");
+        assert_eq!(answer["rules"][0]["families"], 1, "{answer}");
+        assert_eq!(
+            database.number("SELECT COUNT(*) FROM task WHERE id = 1 AND removal = '2025-01-06'"),
+            1,
+            "{answer}"
+        );
+        assert_eq!(
+            database
+                .number("SELECT COUNT(*) FROM note WHERE root_id = 1 AND removal = '2025-01-06'"),
+            1,
+            "{answer}"
+        );
+        // As with NULL: it is the tasks that are asked.
+        assert_eq!(
+            database.number("SELECT COUNT(*) FROM note WHERE removal > '2025-01-01'"),
+            1,
+            "{answer}"
+        );
+    }
+}
+
+/// As the clock of the application will, of which the servers know no summer by then.
+fn a_stamp_sets_a_clock_beyond_2037(dialect: Dialect) {
+    let (spec, schema) = stamped(dialect);
+    let spec = spec.replacen("\n\n", "\ntime_zone = \"Europe/Berlin\"\n\n", 1);
+    let mut database = Installation::of(dialect, &schema, &graph_of(&spec));
+    database.execute("INSERT INTO task (id, root_id) VALUES (1, 1)");
+    for (to, clock) in [
+        ("2027-01-01T00:00:00Z", "2027-01-01 01:00:00"),
+        ("2040-01-01T00:00:00Z", "2040-01-01 01:00:00"),
+        ("2096-02-29T23:30:00Z", "2096-03-01 00:30:00"),
+        ("9998-12-31T23:30:00Z", "9999-01-01 00:30:00"),
+    ] {
+        let stamp = json!({"to": to, "all": true});
+        let answer = database.call("stamp", stamp).expect("a stamp");
+        let set = database.texts("SELECT CONCAT_WS('/', id, removal) FROM task");
+        assert_eq!(set, [format!("1/{clock}")], "{to}: {answer}");
+    }
 }

@@ -22,7 +22,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_stamp_todo$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_stamp_todo(IN p_whole boolean, IN p_named boolean,
     IN p_all boolean) SQL SECURITY DEFINER
-COMMENT 'Fills work_todo with families, or instances, by their keys: p_named, p_all, or without a REMOVAL_TIME_. [body c69f6b234b72]'
+COMMENT 'Fills work_todo with families, or instances, by their keys: p_named, p_all, or without a REMOVAL_TIME_. [body 62bd2f358cf6]'
 BEGIN
     IF p_named THEN
         INSERT INTO windrow_camunda7.work_todo (id)
@@ -34,25 +34,25 @@ BEGIN
         INSERT INTO windrow_camunda7.work_todo (id)
         SELECT DISTINCT IF(p_whole, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`), r.`ID_`) AS id
         FROM `camunda7`.`ACT_HI_PROCINST` AS r
-        WHERE (p_all OR r.`REMOVAL_TIME_` IS NULL)
+        WHERE (p_all OR r.`REMOVAL_TIME_` IS NULL OR r.`REMOVAL_TIME_` = 0)
         ORDER BY id;
     END IF;
 END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_stamp_rows$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_stamp_rows(IN p_whole boolean) SQL SECURITY DEFINER
 COMMENT 'Locks rows of ACT_HI_PROCINST in work_batch, with p_whole of their families; which lack times, what roots say of
-    these. [body ad3d0960b819]'
+    these. [body cd665ce2dcc8]'
 BEGIN
     -- The same lock as that of a purge: no run meets a family that is stamped in part, and no stamp one that is half deleted.
     INSERT IGNORE INTO windrow_camunda7.work_member (id, family, lacks)
-    SELECT r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`), r.`REMOVAL_TIME_` IS NULL
+    SELECT r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`), NULLIF(r.`REMOVAL_TIME_`, 0) IS NULL
     FROM windrow_camunda7.work_batch AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ROOT_PROC_INST_ID_` = w.id
     WHERE p_whole
     ORDER BY r.`ID_`
     FOR UPDATE;
     INSERT IGNORE INTO windrow_camunda7.work_member (id, family, lacks)
-    SELECT r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`), r.`REMOVAL_TIME_` IS NULL
+    SELECT r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`), NULLIF(r.`REMOVAL_TIME_`, 0) IS NULL
     FROM windrow_camunda7.work_batch AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = w.id
     ORDER BY r.`ID_`
@@ -393,7 +393,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_batches_stamp_todo$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batches_stamp_todo(IN p_whole boolean, IN p_named boolean,
     IN p_all boolean) SQL SECURITY DEFINER
-COMMENT 'Fills work_todo with families, or instances, by their keys: p_named, p_all, or without a REMOVAL_TIME_. [body d7c2bf8357da]'
+COMMENT 'Fills work_todo with families, or instances, by their keys: p_named, p_all, or without a REMOVAL_TIME_. [body f4299c021694]'
 BEGIN
     IF p_named THEN
         INSERT INTO windrow_camunda7.work_todo (id)
@@ -405,18 +405,18 @@ BEGIN
         INSERT INTO windrow_camunda7.work_todo (id)
         SELECT DISTINCT r.`ID_` AS id
         FROM `camunda7`.`ACT_HI_BATCH` AS r
-        WHERE (p_all OR r.`REMOVAL_TIME_` IS NULL)
+        WHERE (p_all OR r.`REMOVAL_TIME_` IS NULL OR r.`REMOVAL_TIME_` = 0)
         ORDER BY id;
     END IF;
 END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_batches_stamp_rows$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batches_stamp_rows(IN p_whole boolean) SQL SECURITY DEFINER
 COMMENT 'Locks rows of ACT_HI_BATCH in work_batch, with p_whole of their families; which lack times, what roots say of
-    these. [body 3926d2b5525e]'
+    these. [body d7d00636cedd]'
 BEGIN
     -- These rows first: no other stamp meets a family that is stamped in part.
     INSERT IGNORE INTO windrow_camunda7.work_member (id, family, lacks)
-    SELECT r.`ID_`, r.`ID_`, r.`REMOVAL_TIME_` IS NULL
+    SELECT r.`ID_`, r.`ID_`, NULLIF(r.`REMOVAL_TIME_`, 0) IS NULL
     FROM windrow_camunda7.work_batch AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS r ON r.`ID_` = w.id
     ORDER BY r.`ID_`
@@ -523,7 +523,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_decisions_stamp_todo$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_decisions_stamp_todo(IN p_whole boolean, IN p_named boolean,
     IN p_all boolean) SQL SECURITY DEFINER
-COMMENT 'Fills work_todo with families, or instances, by their keys: p_named, p_all, or without a REMOVAL_TIME_. [body f6eed1be8ca3]'
+COMMENT 'Fills work_todo with families, or instances, by their keys: p_named, p_all, or without a REMOVAL_TIME_. [body 17559d563b50]'
 BEGIN
     IF p_named THEN
         INSERT INTO windrow_camunda7.work_todo (id)
@@ -537,7 +537,7 @@ BEGIN
         INSERT INTO windrow_camunda7.work_todo (id)
         SELECT DISTINCT IF(p_whole, COALESCE(r.`ROOT_DEC_INST_ID_`, r.`ID_`), r.`ID_`) AS id
         FROM `camunda7`.`ACT_HI_DECINST` AS r
-        WHERE (p_all OR r.`REMOVAL_TIME_` IS NULL)
+        WHERE (p_all OR r.`REMOVAL_TIME_` IS NULL OR r.`REMOVAL_TIME_` = 0)
           AND r.`PROC_INST_ID_` IS NULL
           AND r.`CASE_INST_ID_` IS NULL
         ORDER BY id;
@@ -546,18 +546,18 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_decisions_stamp_rows$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_decisions_stamp_rows(IN p_whole boolean) SQL SECURITY DEFINER
 COMMENT 'Locks rows of ACT_HI_DECINST in work_batch, with p_whole of their families; which lack times, what roots say of
-    these. [body 0b95b8743f7a]'
+    these. [body 77ded0bf2164]'
 BEGIN
     -- These rows first: no other stamp meets a family that is stamped in part.
     INSERT IGNORE INTO windrow_camunda7.work_member (id, family, lacks)
-    SELECT r.`ID_`, COALESCE(r.`ROOT_DEC_INST_ID_`, r.`ID_`), r.`REMOVAL_TIME_` IS NULL
+    SELECT r.`ID_`, COALESCE(r.`ROOT_DEC_INST_ID_`, r.`ID_`), NULLIF(r.`REMOVAL_TIME_`, 0) IS NULL
     FROM windrow_camunda7.work_batch AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS r ON r.`ROOT_DEC_INST_ID_` = w.id
     WHERE p_whole
     ORDER BY r.`ID_`
     FOR UPDATE;
     INSERT IGNORE INTO windrow_camunda7.work_member (id, family, lacks)
-    SELECT r.`ID_`, COALESCE(r.`ROOT_DEC_INST_ID_`, r.`ID_`), r.`REMOVAL_TIME_` IS NULL
+    SELECT r.`ID_`, COALESCE(r.`ROOT_DEC_INST_ID_`, r.`ID_`), NULLIF(r.`REMOVAL_TIME_`, 0) IS NULL
     FROM windrow_camunda7.work_batch AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS r ON r.`ID_` = w.id
     ORDER BY r.`ID_`

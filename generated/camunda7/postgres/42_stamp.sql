@@ -16,23 +16,23 @@ BEGIN
         SELECT r."id_" AS id, CASE WHEN p_whole THEN coalesce(r."root_proc_inst_id_", r."id_") ELSE r."id_" END AS key
         FROM "public"."act_hi_procinst" AS r
         WHERE r."id_" > p_after
-          AND (p_all OR r."removal_time_" IS NULL)
+          AND (p_all OR r."removal_time_" IS NULL OR r."removal_time_" = '-infinity')
           -- Where several rows lead to one family, the root does, or else the first of them.
           AND (NOT p_whole OR coalesce(r."root_proc_inst_id_", r."id_") = r."id_" OR NOT EXISTS (
               SELECT FROM "public"."act_hi_procinst" AS f
               WHERE f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_"
-                AND (p_all OR f."removal_time_" IS NULL)
+                AND (p_all OR f."removal_time_" IS NULL OR f."removal_time_" = '-infinity')
           ) AND NOT EXISTS (
               SELECT FROM "public"."act_hi_procinst" AS f
               WHERE f."root_proc_inst_id_" = r."root_proc_inst_id_" AND f."id_" < r."id_"
-                AND (p_all OR f."removal_time_" IS NULL)
+                AND (p_all OR f."removal_time_" IS NULL OR f."removal_time_" = '-infinity')
           ))
         ORDER BY r."id_" LIMIT p_limit
     ) AS n;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_stamp_next(boolean, boolean, text, bigint) IS
-    'The next p_limit families, or instances, behind row p_after of act_hi_procinst: p_all, or with no removal_time_. [text 2a9c120bc13c]';
+    'The next p_limit families, or instances, behind row p_after of act_hi_procinst: p_all, or with no removal_time_. [text 0bcd0239081f]';
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_stamp_rows(p_roots text[], p_keys text[], p_lock boolean) RETURNS TABLE (id text,
     family text, named boolean, lacks boolean, rooted boolean, starts timestamp, ends timestamp, live bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
@@ -53,7 +53,7 @@ BEGIN
     -- than a hundred years is forever (NULL here).
     RETURN QUERY SELECT
         r."id_"::text, coalesce(r."root_proc_inst_id_", r."id_")::text,
-        true, r."removal_time_" IS NULL,
+        true, nullif(r."removal_time_", '-infinity') IS NULL,
         b."id_" IS NOT NULL, nullif(b."start_time_", '-infinity')::timestamp,
         nullif(b."end_time_", '-infinity')::timestamp,
         CASE WHEN d."history_ttl_" IS NULL THEN -1 WHEN d."history_ttl_" BETWEEN 0 AND 36525 THEN d."history_ttl_"::bigint * 86400 END
@@ -65,7 +65,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_stamp_rows(text[], text[], boolean) IS
-    'The rows p_keys of act_hi_procinst, and if p_lock, locked, of the families p_roots; whether each lacks a time, and what the roots say of times. [text 8ea6c18ad791]';
+    'The rows p_keys of act_hi_procinst, and if p_lock, locked, of the families p_roots; whether each lacks a time, and what the roots say of times. [text 15d9d6b2cd31]';
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_stamp_set(p_whole boolean, p_ids text[], p_roots text[], p_families text[],
     p_times timestamp[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
@@ -390,13 +390,13 @@ BEGIN
         SELECT r."id_" AS id, r."id_" AS key
         FROM "public"."act_hi_batch" AS r
         WHERE r."id_" > p_after
-          AND (p_all OR r."removal_time_" IS NULL)
+          AND (p_all OR r."removal_time_" IS NULL OR r."removal_time_" = '-infinity')
         ORDER BY r."id_" LIMIT p_limit
     ) AS n;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_batches_stamp_next(boolean, boolean, text, bigint) IS
-    'The next p_limit families, or instances, behind row p_after of act_hi_batch: p_all, or with no removal_time_. [text b0fb50d91782]';
+    'The next p_limit families, or instances, behind row p_after of act_hi_batch: p_all, or with no removal_time_. [text 3e314122acc4]';
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_batches_stamp_rows(p_roots text[], p_keys text[],
     p_lock boolean) RETURNS TABLE (id text, family text, named boolean, lacks boolean, rooted boolean, starts timestamp, ends timestamp,
     live bigint)
@@ -417,7 +417,7 @@ BEGIN
     -- By the time to live that the spec gives for its type_: any other means the default (-1 here).
     RETURN QUERY SELECT
         r."id_"::text, r."id_"::text,
-        true, r."removal_time_" IS NULL,
+        true, nullif(r."removal_time_", '-infinity') IS NULL,
         b."id_" IS NOT NULL, nullif(b."start_time_", '-infinity')::timestamp,
         nullif(b."end_time_", '-infinity')::timestamp,
         coalesce(CASE b."type_" WHEN 'instance-deletion' THEN 2592000 WHEN 'set-job-retries' THEN 604800 END, -1)::bigint
@@ -428,7 +428,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_batches_stamp_rows(text[], text[], boolean) IS
-    'The rows p_keys of act_hi_batch, and if p_lock, locked, of the families p_roots; whether each lacks a time, and what the roots say of times. [text bae045307602]';
+    'The rows p_keys of act_hi_batch, and if p_lock, locked, of the families p_roots; whether each lacks a time, and what the roots say of times. [text b72a7f21ae21]';
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_batches_stamp_set(p_whole boolean, p_ids text[], p_roots text[], p_families text[],
     p_times timestamp[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
@@ -508,25 +508,27 @@ BEGIN
         SELECT r."id_" AS id, CASE WHEN p_whole THEN coalesce(r."root_dec_inst_id_", r."id_") ELSE r."id_" END AS key
         FROM "public"."act_hi_decinst" AS r
         WHERE r."id_" > p_after
-          AND (p_all OR r."removal_time_" IS NULL)
+          AND (p_all OR r."removal_time_" IS NULL OR r."removal_time_" = '-infinity')
           AND r."proc_inst_id_" IS NULL
           AND r."case_inst_id_" IS NULL
           -- Where several rows lead to one family, the root does, or else the first of them.
           AND (NOT p_whole OR coalesce(r."root_dec_inst_id_", r."id_") = r."id_" OR NOT EXISTS (
               SELECT FROM "public"."act_hi_decinst" AS f
               WHERE f."id_" = r."root_dec_inst_id_" AND coalesce(f."root_dec_inst_id_", f."id_") = f."id_"
-                AND (p_all OR f."removal_time_" IS NULL) AND f."proc_inst_id_" IS NULL AND f."case_inst_id_" IS NULL
+                AND (p_all OR f."removal_time_" IS NULL OR f."removal_time_" = '-infinity') AND f."proc_inst_id_" IS NULL
+                    AND f."case_inst_id_" IS NULL
           ) AND NOT EXISTS (
               SELECT FROM "public"."act_hi_decinst" AS f
               WHERE f."root_dec_inst_id_" = r."root_dec_inst_id_" AND f."id_" < r."id_"
-                AND (p_all OR f."removal_time_" IS NULL) AND f."proc_inst_id_" IS NULL AND f."case_inst_id_" IS NULL
+                AND (p_all OR f."removal_time_" IS NULL OR f."removal_time_" = '-infinity') AND f."proc_inst_id_" IS NULL
+                    AND f."case_inst_id_" IS NULL
           ))
         ORDER BY r."id_" LIMIT p_limit
     ) AS n;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_decisions_stamp_next(boolean, boolean, text, bigint) IS
-    'The next p_limit families, or instances, behind row p_after of act_hi_decinst: p_all, or with no removal_time_. [text dae4b6e2fdc2]';
+    'The next p_limit families, or instances, behind row p_after of act_hi_decinst: p_all, or with no removal_time_. [text 7d2e5f02643a]';
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_decisions_stamp_rows(p_roots text[], p_keys text[],
     p_lock boolean) RETURNS TABLE (id text, family text, named boolean, lacks boolean, rooted boolean, starts timestamp, ends timestamp,
     live bigint)
@@ -548,7 +550,7 @@ BEGIN
     -- than a hundred years is forever (NULL here).
     RETURN QUERY SELECT
         r."id_"::text, coalesce(r."root_dec_inst_id_", r."id_")::text,
-        r."proc_inst_id_" IS NULL AND r."case_inst_id_" IS NULL, r."removal_time_" IS NULL,
+        r."proc_inst_id_" IS NULL AND r."case_inst_id_" IS NULL, nullif(r."removal_time_", '-infinity') IS NULL,
         b."id_" IS NOT NULL, nullif(b."eval_time_", '-infinity')::timestamp,
         nullif(b."eval_time_", '-infinity')::timestamp,
         CASE WHEN d."history_ttl_" IS NULL THEN -1 WHEN d."history_ttl_" BETWEEN 0 AND 36525 THEN d."history_ttl_"::bigint * 86400 END
@@ -560,7 +562,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_decisions_stamp_rows(text[], text[], boolean) IS
-    'The rows p_keys of act_hi_decinst, and if p_lock, locked, of the families p_roots; whether each lacks a time, and what the roots say of times. [text 0d645ea3d80d]';
+    'The rows p_keys of act_hi_decinst, and if p_lock, locked, of the families p_roots; whether each lacks a time, and what the roots say of times. [text e46abe63e9d0]';
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_decisions_stamp_set(p_whole boolean, p_ids text[], p_roots text[], p_families text[],
     p_times timestamp[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off

@@ -229,6 +229,7 @@ BEGIN
     DECLARE v_base    longtext;
     DECLARE v_default bigint;
     DECLARE v_to      datetime(6);
+    DECLARE v_like    datetime(6);
     DECLARE v_text    longtext;
     DECLARE v_offset  integer;
     DECLARE v_zone    varchar(64);
@@ -245,7 +246,12 @@ BEGIN
     JOIN JSON_TABLE(r.document, '$.stamps[*]' COLUMNS (of_name varchar(64) PATH '$.of', zone_offset int PATH '$.offset')) AS s
     WHERE r.rule = p_rule
       AND s.of_name <=> p_of;
-    SET v_to = IF(v_offset IS NULL, CONVERT_TZ(v_to, '+00:00', v_zone), v_to + INTERVAL v_offset SECOND);
+    IF v_offset IS NULL THEN
+        -- From 2038 on the servers convert nothing, or know no summer: the clock is as 28 years before, with the same days of the week.
+        SET v_like = v_to - INTERVAL 28 * ((GREATEST(YEAR(v_to), 2010) - 2010) DIV 28) YEAR;
+        SET v_offset = TIMESTAMPDIFF(SECOND, v_like, CONVERT_TZ(v_like, '+00:00', v_zone));
+    END IF;
+    SET v_to = v_to + INTERVAL v_offset SECOND;
     SET @windrow_whole = p_whole;
     CALL perform(p_rule, CONCAT_WS('_', p_of, 'stamp_rows'), '@windrow_whole');
     IF JSON_CONTAINS_PATH(p_options, 'one', '$.missing') THEN

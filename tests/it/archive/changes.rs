@@ -7,7 +7,7 @@ use windrow::graph::Graph;
 use super::refused;
 use crate::harness::tests;
 use crate::support::graphs::graph_of;
-use crate::support::installation::Installation;
+use crate::support::installation::{Installation, violations};
 
 tests! {
     each_server: [
@@ -15,6 +15,7 @@ tests! {
         a_table_that_is_not_archived_any_more_is_not_forgotten,
         what_is_dropped_during_a_restoration_undoes_it,
         who_reads_the_ledger_reads_no_archive_of_an_earlier_spec,
+        what_is_left_of_an_archive_is_windrows,
     ],
 }
 
@@ -54,6 +55,22 @@ time      = "told"
 archive   = {told}
 "#
     ))
+}
+
+/// The spec archives nothing any more: its tables are still there, with what checks their rows.
+fn what_is_left_of_an_archive_is_windrows(dialect: Dialect) {
+    let mut windrow = Installation::of(dialect, SCHEMA, &graph("jobs", "true", "true"));
+    let none = graph("jobs", "false", "false");
+    windrow.install(&none);
+    let left = windrow.number("SELECT COUNT(*) FROM W.unarchived");
+    assert_eq!(left, 0);
+    let verify = windrow.call("verify", json!({})).expect("verify");
+    let mut wrong = violations(&verify);
+    wrong.retain(|it| it["check"] != "schedule");
+    assert!(wrong.is_empty(), "{dialect:?}: {wrong:?}");
+    if dialect == Dialect::Postgres {
+        assert_eq!(windrow.deviations(&none), [""; 0]);
+    }
 }
 
 fn run(windrow: &mut Installation) -> i64 {

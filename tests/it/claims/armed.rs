@@ -19,6 +19,7 @@ tests! {
         a_login_without_rights_blocks_no_run,
         a_restart_disarms_only_who_was_armed_until_then,
         the_place_of_a_server_is_part_of_what_is_armed,
+        what_was_granted_for_a_cluster_stays,
         an_operator_does_not_shorten_his_trail,
     ],
 }
@@ -125,6 +126,25 @@ fn a_restart_disarms_only_who_was_armed_until_then() -> Result<()> {
             format!("{error:#}").contains("armed on another server"),
             "{error:#}"
         );
+    }
+    Ok(())
+}
+
+/// To see standbys, the owner role was given a right by hand, which an earlier state of the spec could have needed, too.
+fn what_was_granted_for_a_cluster_stays() -> Result<()> {
+    let server = Postgres::start(&Settings::default())?;
+    let mut admin = database(&server, "ds")?;
+    rig::install(&mut admin)?;
+    let has = format!(
+        "SELECT count(*) FROM pg_auth_members WHERE member = '{W}_owner'::regrole AND roleid = 'pg_read_all_stats'::regrole"
+    );
+    for (identity, left) in [("cluster orders/1", 1), ("1/2", 0)] {
+        admin.batch_execute(&format!(
+            "GRANT pg_read_all_stats TO {W}_owner; UPDATE {W}.control SET server_identity = '{identity}'"
+        ))?;
+        rig::install(&mut admin)?;
+        let found = rig::number(&mut admin, &has)?;
+        ensure!(found == left, "{identity}: {found}");
     }
     Ok(())
 }

@@ -129,11 +129,30 @@ impl Calls {
         }
     }
 
-    /// A document: a check that `verify` cannot do for its caller, where there is one.
-    pub fn schedule_check(&self) -> Option<String> {
+    /// A document: whether the server starts the scheduled runs. On PostgreSQL `verify()` cannot check that for its caller.
+    pub fn schedule_check(&self) -> String {
         match self.dialect {
-            Dialect::Postgres => Some(format!("SELECT {}.schedule_check()::text", self.control)),
-            Dialect::Mysql | Dialect::Mariadb => None,
+            Dialect::Postgres => format!("SELECT {}.schedule_check()::text", self.control),
+            Dialect::Mysql | Dialect::Mariadb => format!("CALL {}.schedule_check()", self.control),
+        }
+    }
+
+    /// Notes that no installation makes the schedule: runs are started from elsewhere.
+    pub fn unschedule(&self) -> String {
+        format!(
+            "UPDATE {}.control SET scheduled = false WHERE only_row = true AND scheduled",
+            self.control
+        )
+    }
+
+    /// The events of a control database that somebody has disabled. Parameter: the database.
+    pub fn disabled_events(&self) -> Option<&'static str> {
+        match self.dialect {
+            // What pg_cron has stopped, it leaves so.
+            Dialect::Postgres => None,
+            Dialect::Mysql | Dialect::Mariadb => Some(
+                "SELECT e.event_name FROM information_schema.events AS e WHERE e.event_schema = ? AND e.status = 'DISABLED'",
+            ),
         }
     }
 

@@ -18,6 +18,10 @@ pub struct Status {
     pub control: Control,
     /// Rules that are paused.
     pub paused_rules: Vec<PausedRule>,
+    /// Where it is armed: what is wrong with the schedule on this server: nothing starts runs, or not as the spec says; null if nothing
+    /// is.
+    #[serde(default)]
+    pub not_scheduled: Option<String>,
     /// Servers on which no scheduled run starts.
     pub refusals: Vec<Refusal>,
     /// What the latest runs mean for scheduled ones.

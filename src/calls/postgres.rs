@@ -17,7 +17,7 @@ pub(super) fn list(list: List) -> String {
 pub(super) const STATUS: &str = "
     SELECT jsonb_build_object(
         'spec', $1,
-        'control', (SELECT to_jsonb(c) - 'spec' FROM {w}.control c LIMIT 1),
+        'control', (SELECT to_jsonb(c) - '{spec,scheduled}'::text[] FROM {w}.control c LIMIT 1),
         'paused_rules', (SELECT coalesce(jsonb_agg(to_jsonb(p) ORDER BY p.rule), '[]') FROM {w}.rule_pause p),
         'refusals', (SELECT coalesce(jsonb_agg(to_jsonb(f) ORDER BY f.server), '[]') FROM {w}.refusal f),
         'scheduling', (SELECT to_jsonb(s) FROM {w}.scheduling s),

@@ -141,7 +141,18 @@ fn put_in(
     ways: &Ways,
     journal: &mut Journal<'_>,
 ) -> anyhow::Result<Vec<AppliedFile>> {
-    let applied = apply_all(session, files, ways, journal)?;
+    let disabled = disabled_events(session, &bundle.control)?;
+    let files = files.iter().map(|file| still_disabled(file, &disabled));
+    let files: Vec<File> = files.collect();
+    let applied = apply_all(session, &files.iter().collect::<Vec<_>>(), ways, journal)?;
+    for event in &disabled {
+        let made = |it: &Statement| it.what.made().is_some_and(|made| made.name == *event);
+        if files.iter().any(|file| file.statements.iter().any(made)) {
+            journal.ui.warning(&format!(
+                "event {event} stays disabled: it starts no run until ALTER EVENT {event} ENABLE"
+            ));
+        }
+    }
     indexes::drop_replaced(session, journal)?;
     let mut kinds = vec![Kind::Trigger, Kind::Routine];
     if files.iter().any(|file| name(file) == "60_schedule.sql") {
@@ -149,7 +160,34 @@ fn put_in(
         kinds.push(Kind::Event);
     }
     drop_left_over(session, bundle, &kinds, journal)?;
+    if !kinds.contains(&Kind::Event) {
+        session.database.execute(&session.calls.unschedule())?;
+    }
     Ok(applied)
+}
+
+/// The events that somebody has disabled, with their database.
+fn disabled_events(session: &mut Session, control: &str) -> anyhow::Result<Vec<String>> {
+    let Some(sql) = session.calls.disabled_events() else {
+        return Ok(Vec::new());
+    };
+    let rows = session.database.query(sql, &[Some(control)])?;
+    let names = rows.into_iter().flatten().flatten();
+    Ok(names.map(|name| format!("{control}.{name}")).collect())
+}
+
+/// The file, with these events as they are: an EVENT is made anew, and who has disabled one may want it so.
+fn still_disabled(file: &File, disabled: &[String]) -> File {
+    let mut file = file.clone();
+    for statement in &mut file.statements {
+        let made = statement.what.made();
+        if made
+            .is_some_and(|made| made.kind == bundle::Kind::Event && disabled.contains(&made.name))
+        {
+            statement.sql = statement.sql.replacen("\nENABLE\n", "\nDISABLE\n", 1);
+        }
+    }
+    file
 }
 
 /// Applies the files in order.

@@ -11,6 +11,7 @@ use super::session::Session;
 use super::speed::{self, Rests, setting_of};
 use crate::answers::{self, Check, PastRun, Verification};
 use crate::cli::{History, Output, Status, WithOutput};
+use crate::dialect::Dialect;
 use crate::failure;
 use crate::report;
 use crate::ui::Ui;
@@ -19,8 +20,8 @@ use crate::ui::Ui;
 pub(super) fn verify(args: &WithOutput, ui: &Ui) -> anyhow::Result<Exit> {
     let mut session = Session::open(&args.on, ui)?;
     let mut document = session.ask("verify", &json!({}))?;
-    if let Some(sql) = session.calls.schedule_check() {
-        let check = session.document(&sql, &[])?;
+    if session.server.dialect == Dialect::Postgres {
+        let check = session.document(&session.calls.schedule_check(), &[])?;
         let read: Check = answers::read("verify", &check)?;
         if read.severity == "violation" {
             document["clean"] = false.into();
@@ -98,6 +99,10 @@ fn current(session: &mut Session) -> anyhow::Result<(Value, answers::Status)> {
     let read_only = session.database.query(&session.calls.read_only(), &[])?;
     let read_only = read_only.into_iter().flatten().flatten().next();
     document["control"]["read_only"] = read_only.is_some_and(|it| it != "0").into();
+    document["not_scheduled"] = match document["control"]["armed"] == true {
+        true => not_scheduled(session).into(),
+        false => Value::Null,
+    };
     let settings = session.settings()?;
     for rule in document["rules"].as_array_mut().into_iter().flatten() {
         let name = rule["rule"].as_str().unwrap_or_default().to_owned();
@@ -109,6 +114,16 @@ fn current(session: &mut Session) -> anyhow::Result<(Value, answers::Status)> {
     document["control"]["version"] = newest.and_then(|(_, version)| version).into();
     let status = answers::read("status", &document)?;
     Ok((document, status))
+}
+
+/// Why nothing starts a scheduled run, where something should. Nobody knows where an earlier version has installed last, or where this
+/// account may not look.
+fn not_scheduled(session: &mut Session) -> Option<String> {
+    let check = session
+        .document(&session.calls.schedule_check(), &[])
+        .ok()?;
+    let check: Check = answers::read("status", &check).ok()?;
+    check.detail.filter(|_| check.severity == "violation")
 }
 
 /// Since when which windrow has installed, the newest first. Nobody knows where an earlier version has installed last.

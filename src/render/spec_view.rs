@@ -40,6 +40,7 @@ pub(super) const AUDITOR_PROCEDURES: &[&str] = &[
     "run_result",
     "orphans",
     "in_window",
+    "schedule_check",
 ];
 
 /// The routines that an operator may call there besides: each runs with the definer's rights, and calls what it needs.

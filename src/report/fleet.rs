@@ -169,6 +169,9 @@ fn status(answer: &Value) -> String {
                 .to_owned(),
         );
     }
+    if let Some(reason) = answer["not_scheduled"].as_str() {
+        parts.push(format!("NOT SCHEDULED: {reason}"));
+    }
     for refusal in list(answer, "refusals") {
         if string(&refusal["reason"]) == reason {
             continue;

@@ -91,6 +91,9 @@ fn switches(status: &Status) -> String {
 /// Why no scheduled run starts, and what an installation overruled.
 fn scheduling(status: &Status) -> String {
     let mut out = String::new();
+    if let Some(reason) = &status.not_scheduled {
+        let _ = writeln!(out, "schedule   not as it should be: {reason}");
+    }
     let scheduling = &status.scheduling;
     if scheduling.suspended {
         let _ = writeln!(

@@ -1,7 +1,7 @@
 {{ session }}
 
 -- The scheduled run: {{ schedule }}, in UTC. A missed or overlapping start does no harm: one run at a time.
--- The event runs while the server's event_scheduler is ON, and never on a replica; verify() reports both.
+-- The event runs while the server's event_scheduler is ON, and never on a replica; verify() reports both, and an event that is gone.
 {%- for job in jobs %}
 {%- if jobs | length > 1 %}
 
@@ -27,3 +27,5 @@ BEGIN
 {%- endif %}
 END;
 {%- endfor %}
+--# update table {{ control }}.control
+UPDATE {{ control }}.control AS c SET c.scheduled = true WHERE c.only_row = true;

@@ -70,7 +70,7 @@ fn drifted(client: &mut Client) -> Result<Vec<String>> {
 }
 
 /// What somebody may do to the jobs, how severe that is, and what is said of it.
-fn edits() -> [(String, &'static str, &'static str); 8] {
+fn edits() -> [(String, &'static str, &'static str); 7] {
     let job = format!("FROM cron.job WHERE jobname = '{W}'");
     let history = format!("FROM cron.job WHERE jobname = '{W} history'");
     [
@@ -92,11 +92,6 @@ fn edits() -> [(String, &'static str, &'static str); 8] {
             "does another thing: DELETE FROM cron.job_run_details",
         ),
         (
-            format!("UPDATE cron.job SET database = 'busy' WHERE jobname = '{W}'"),
-            "violation",
-            "works in database busy",
-        ),
-        (
             format!("UPDATE cron.job SET username = 'postgres' WHERE jobname = '{W}'"),
             "violation",
             "runs as postgres",
@@ -108,12 +103,12 @@ fn edits() -> [(String, &'static str, &'static str); 8] {
         ),
         (
             active(false),
-            "notice",
+            "violation",
             "is not active; SELECT cron.alter_job(",
         ),
         (
             format!("SELECT cron.unschedule(jobid) {job}"),
-            "notice",
+            "violation",
             "no job of pg_cron is called",
         ),
     ]
@@ -158,6 +153,7 @@ fn scheduled(major: u32, bin_dir: PathBuf) -> Result<()> {
     edited(&mut client)?;
     idle_or_elsewhere(&mut client, &mut busy)?;
     each_line_is_a_job(&mut client)?;
+    those_of_another_database_stay(&mut client)?;
 
     let run = client.query_one(
         &format!("SELECT r.trigger, r.status, r.started_by, p.families FROM {W}.run AS r JOIN {W}.run_rule AS p USING (run_id) ORDER BY run_id LIMIT 1"),
@@ -187,10 +183,8 @@ fn scheduled(major: u32, bin_dir: PathBuf) -> Result<()> {
     }
 
     rig::uninstall(&mut client)?;
-    ensure!(
-        rig::number(&mut client, "SELECT count(*) FROM cron.job")? == 0,
-        "still scheduled"
-    );
+    let left = rig::texts(&mut client, "SELECT database FROM cron.job")?;
+    ensure!(left == ["busy", "busy"], "still scheduled: {left:?}");
     Ok(())
 }
 
@@ -315,22 +309,38 @@ fn edited(client: &mut Client) -> Result<()> {
 
 /// A job that is not active, or works elsewhere.
 fn idle_or_elsewhere(client: &mut Client, busy: &mut Client) -> Result<()> {
-    let idle = told(client, &active(false))?;
-    ensure!(
-        idle.starts_with("notice: job ") && idle.contains("is not active"),
-        "{idle}"
-    );
+    // Only where it is armed does anybody rely on it.
+    for (armed, severity) in [("false", "notice"), ("true", "violation")] {
+        client.batch_execute(&format!("UPDATE {W}.control SET armed = {armed}"))?;
+        let idle = told(client, &active(false))?;
+        ensure!(
+            idle.starts_with(&format!("{severity}: job ")) && idle.contains("is not active"),
+            "{idle}"
+        );
+        // An installation says so, and leaves it.
+        rig::install(client)?;
+        ensure!(told(client, "")? == idle, "{idle}");
+    }
     let moved = "UPDATE cron.job SET database = 'busy', active = true";
     let moved = told(client, moved)?;
     ensure!(
-        moved.starts_with("violation: job ") && moved.contains("in database busy"),
+        moved.starts_with("violation: no job of pg_cron is called"),
         "{moved}"
     );
-    let nowhere = told(busy, "")?;
+    let gone = told(client, "UPDATE cron.job SET database = 'gone'")?;
     ensure!(
-        nowhere.starts_with("notice: pg_cron is not in database busy"),
-        "{nowhere}"
+        gone.starts_with("violation: job ") && gone.contains("gone, which does not exist"),
+        "{gone}"
     );
+    // In a database without pg_cron, something else starts runs, unless an installation has scheduled them.
+    for (scheduled, severity) in [("false", "notice"), ("true", "violation")] {
+        let set = format!("UPDATE {W}.control SET scheduled = {scheduled}");
+        let nowhere = told(busy, &set)?;
+        ensure!(
+            nowhere.starts_with(&format!("{severity}: pg_cron is not in database busy")),
+            "{nowhere}"
+        );
+    }
     // A copy of the server would start the jobs of the one it was copied from.
     let copied = "UPDATE cron.job SET database = 'ds', nodeport = nodeport + 1";
     let copied = told(client, copied)?;
@@ -340,6 +350,46 @@ fn idle_or_elsewhere(client: &mut Client, busy: &mut Client) -> Result<()> {
     );
     Ok(())
 }
+
+/// Jobs that somebody made for another database, under the same name, are left alone.
+fn those_of_another_database_stay(client: &mut Client) -> Result<()> {
+    // pg_cron before 1.4 makes no job for another database.
+    client.batch_execute(&format!(
+        "INSERT INTO cron.job (schedule, command, nodename, nodeport, database, username, jobname)
+         SELECT '9 9 * * *', 'SELECT 1', nodename, nodeport, 'busy', 'postgres', jobname || suffix
+         FROM cron.job, unnest(ARRAY['', ' line 2']) AS s(suffix) WHERE jobname = '{W}'"
+    ))?;
+    rig::install(client)?;
+    let left = rig::texts(client, THEIRS)?;
+    ensure!(left == [W.to_owned(), format!("{W} line 2")], "{left:?}");
+    let fine = told(client, "")?;
+    ensure!(fine.starts_with("ok: job "), "{fine}");
+    let drift = drifted(client)?;
+    ensure!(drift.is_empty(), "{drift:?}");
+    // One login has one job of a name: it is not overwritten.
+    client.batch_execute(&format!(
+        "SELECT cron.unschedule(jobid) FROM cron.job WHERE jobname = '{W}' AND database = 'ds';
+         UPDATE cron.job SET username = '{W}_schedule' WHERE jobname = '{W}'"
+    ))?;
+    rig::install(client)?;
+    let left = rig::texts(client, THEIRS)?;
+    ensure!(left.len() == 2, "{left:?}");
+    let missing = told(client, "")?;
+    ensure!(
+        missing.starts_with("violation: no job of pg_cron is called"),
+        "{missing}"
+    );
+    client.batch_execute(&format!(
+        "UPDATE cron.job SET username = 'postgres' WHERE jobname = '{W}'"
+    ))?;
+    rig::install(client)?;
+    let fine = told(client, "")?;
+    ensure!(fine.starts_with("ok: job "), "{fine}");
+    Ok(())
+}
+
+/// The jobs that are not of this database, and do as they did.
+const THEIRS: &str = "SELECT jobname FROM cron.job WHERE database = 'busy' AND command = 'SELECT 1' ORDER BY jobname COLLATE \"C\"";
 
 /// Every line of the schedule is a job, and those of lines that are gone go.
 fn each_line_is_a_job(client: &mut Client) -> Result<()> {

@@ -136,6 +136,11 @@ fn everything(stage: &mut Stage) {
         says(&status, &stage.databases[0]).contains("0 families due"),
         "{status:#}"
     );
+    let idle = stage.without_events();
+    for name in stage.databases.iter().filter(|it| **it != disarmed) {
+        let told = says(&status, name).contains("NOT SCHEDULED: it is OFF");
+        assert_eq!(told, idle.contains(name), "{name}: {status:#}");
+    }
 
     some_that_only_wait(stage);
     a_canary_that_finds_something(stage);

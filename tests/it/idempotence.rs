@@ -511,7 +511,12 @@ fn what_was_changed_by_hand_is_seen_and_put_back(dialect: Dialect) {
         let answer = place.call("verify", json!({}));
         let mut told = answer["checks"].as_array().expect("checks").iter();
         let event = "no event: nothing runs by itself";
-        assert!(told.any(|check| check["detail"] == event), "{answer}");
+        let says = |check: &Value| {
+            check["detail"]
+                .as_str()
+                .is_some_and(|it| it.starts_with(event))
+        };
+        assert!(told.any(says), "{answer}");
     }
     place.apply(plain, installation);
     assert_eq!(findings(&mut place), [before]);

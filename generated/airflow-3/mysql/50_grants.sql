@@ -157,6 +157,7 @@ GRANT EXECUTE ON PROCEDURE windrow_airflow_3.verify TO `windrow_airflow_3_audito
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.run_result TO `windrow_airflow_3_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.orphans TO `windrow_airflow_3_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.in_window TO `windrow_airflow_3_auditor`;
+GRANT EXECUTE ON PROCEDURE windrow_airflow_3.schedule_check TO `windrow_airflow_3_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.run TO `windrow_airflow_3_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.reap TO `windrow_airflow_3_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.purge TO `windrow_airflow_3_operator`;

@@ -119,6 +119,7 @@ GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.verify TO `windrow_camunda7_ca
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.run_result TO `windrow_camunda7_cases_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.orphans TO `windrow_camunda7_cases_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.in_window TO `windrow_camunda7_cases_auditor`;
+GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.schedule_check TO `windrow_camunda7_cases_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.run TO `windrow_camunda7_cases_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.reap TO `windrow_camunda7_cases_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.purge TO `windrow_camunda7_cases_operator`;

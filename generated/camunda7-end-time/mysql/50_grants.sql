@@ -145,6 +145,7 @@ GRANT EXECUTE ON PROCEDURE windrow_camunda7_end_time.verify TO `windrow_camund_8
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_end_time.run_result TO `windrow_camund_849269ce_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_end_time.orphans TO `windrow_camund_849269ce_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_end_time.in_window TO `windrow_camund_849269ce_auditor`;
+GRANT EXECUTE ON PROCEDURE windrow_camunda7_end_time.schedule_check TO `windrow_camund_849269ce_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_end_time.run TO `windrow_camund_849269ce_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_end_time.reap TO `windrow_camund_849269ce_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_end_time.purge TO `windrow_camund_849269ce_operator`;

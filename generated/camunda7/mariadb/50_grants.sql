@@ -147,6 +147,7 @@ GRANT EXECUTE ON PROCEDURE windrow_camunda7.verify TO `windrow_camunda7_auditor`
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.run_result TO `windrow_camunda7_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.orphans TO `windrow_camunda7_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.in_window TO `windrow_camunda7_auditor`;
+GRANT EXECUTE ON PROCEDURE windrow_camunda7.schedule_check TO `windrow_camunda7_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.stamp_result TO `windrow_camunda7_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.run TO `windrow_camunda7_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.reap TO `windrow_camunda7_operator`;

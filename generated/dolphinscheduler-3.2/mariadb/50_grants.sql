@@ -121,6 +121,7 @@ GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.verify TO `windrow_dolph
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.run_result TO `windrow_dolphi_dc6b0164_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.orphans TO `windrow_dolphi_dc6b0164_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.in_window TO `windrow_dolphi_dc6b0164_auditor`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.schedule_check TO `windrow_dolphi_dc6b0164_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.run TO `windrow_dolphi_dc6b0164_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.reap TO `windrow_dolphi_dc6b0164_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.purge TO `windrow_dolphi_dc6b0164_operator`;

@@ -121,6 +121,7 @@ GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.verify TO `windrow_dolphi_d0
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.run_result TO `windrow_dolphi_d04cb0e5_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.orphans TO `windrow_dolphi_d04cb0e5_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.in_window TO `windrow_dolphi_d04cb0e5_auditor`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.schedule_check TO `windrow_dolphi_d04cb0e5_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.run TO `windrow_dolphi_d04cb0e5_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.reap TO `windrow_dolphi_d04cb0e5_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.purge TO `windrow_dolphi_d04cb0e5_operator`;

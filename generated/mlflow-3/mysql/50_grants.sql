@@ -129,6 +129,7 @@ GRANT EXECUTE ON PROCEDURE windrow_mlflow_3.verify TO `windrow_mlflow_3_auditor`
 GRANT EXECUTE ON PROCEDURE windrow_mlflow_3.run_result TO `windrow_mlflow_3_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_mlflow_3.orphans TO `windrow_mlflow_3_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_mlflow_3.in_window TO `windrow_mlflow_3_auditor`;
+GRANT EXECUTE ON PROCEDURE windrow_mlflow_3.schedule_check TO `windrow_mlflow_3_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_mlflow_3.run TO `windrow_mlflow_3_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_mlflow_3.reap TO `windrow_mlflow_3_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_mlflow_3.purge TO `windrow_mlflow_3_operator`;

@@ -17,6 +17,7 @@ CREATE TABLE IF NOT EXISTS control (
     paused_reason   text,
     begun           bigint       NOT NULL DEFAULT 0,
     forced_install  json,
+    scheduled       boolean      NOT NULL DEFAULT false,
     installed_by    varchar(400) NOT NULL DEFAULT (USER()),
     installed_at    datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6))
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
@@ -179,6 +180,8 @@ BEGIN
     END IF;
 END;
 
+--# add column control.scheduled
+CALL add_column('control', 'scheduled', 'boolean NOT NULL DEFAULT false AFTER forced_install');
 --# fill table control
 INSERT INTO control (spec)
 SELECT JSON_VALUE(s.document, '$.spec')

@@ -38,6 +38,110 @@ BEGIN
     WHERE k.name IS NULL;
 END;
 
+-- look_at_schedule: whether the server starts the scheduled runs: it says so to nobody. Where windrow is armed and nothing starts one,
+-- nobody would notice either. Other members of a cluster may have the events: they are disabled on all but the one that made them. And
+-- where an installation left the schedule out, runs are started from elsewhere.
+--# create procedure look_at_schedule
+CREATE PROCEDURE look_at_schedule(IN p_not_armed longtext)
+SQL SECURITY DEFINER
+COMMENT 'Fills work_schedule: object, severity and detail of each event, where p_not_armed is what not_armed() says.'
+BEGIN
+    DECLARE v_works     boolean DEFAULT p_not_armed IS NULL AND CAST(@@GLOBAL.read_only AS char) IN ('0', 'OFF');
+    DECLARE v_beside    boolean DEFAULT false;
+    DECLARE v_armed_on  varchar(700);
+    DECLARE v_scheduled boolean;
+    SELECT c.server_identity, c.scheduled INTO v_armed_on, v_scheduled FROM control AS c;
+    IF v_armed_on LIKE 'cluster %' AND v_armed_on NOT LIKE 'cluster of servers %' THEN
+        SELECT COALESCE(MAX(CAST(v.variable_value AS signed) > 1), false)
+        INTO v_beside
+        FROM /*!80000 performance_schema.global_status */ /*M! information_schema.global_status */ AS v
+        WHERE v.variable_name = 'wsrep_cluster_size';
+        /*!80000
+        of_group: BEGIN
+            -- No right to see the members.
+            DECLARE EXIT HANDLER FOR 1142 BEGIN END;
+            SELECT v_beside OR COUNT(*) > 0
+            INTO v_beside
+            FROM performance_schema.replication_group_members AS m
+            WHERE m.member_id <> @@server_uuid
+              AND m.member_role = 'PRIMARY';
+        END of_group; */
+    END IF;
+    DROP TEMPORARY TABLE IF EXISTS work_schedule;
+    CREATE TEMPORARY TABLE work_schedule (
+        pk       bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
+        object   varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        severity varchar(10) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        detail   text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL
+    ) ENGINE = InnoDB;
+    INSERT INTO work_schedule (object, severity, detail)
+    SELECT
+        IF(j.name = 'run', c.spec, j.name),
+        IF(
+            v_works AND (
+                j.idle = 'disabled'
+                OR (j.idle = 'missing' AND v_scheduled)
+                OR (j.idle = 'replica' AND NOT v_beside)
+            ),
+            'violation', j.severity
+        ),
+        CONCAT(j.detail, IF(v_works AND v_scheduled AND j.idle = 'missing',
+            ', and windrow install --skip 60_schedule.sql notes that runs are started from elsewhere', ''))
+    FROM control AS c
+    CROSS JOIN (
+        --+ events.sql
+    ) AS j;
+    INSERT INTO work_schedule (object, severity, detail)
+    SELECT e.event_name, 'violation',
+        CONCAT('the event is of no line of the spec: DROP EVENT ', DATABASE(), '.', e.event_name, ', as windrow install does')
+    FROM information_schema.events AS e
+    WHERE e.event_schema = DATABASE()
+      AND NOT EXISTS (SELECT 1 FROM known_job AS j WHERE j.name = e.event_name);
+    INSERT INTO work_schedule (object, severity, detail)
+    SELECT 'event_scheduler', 'violation',
+        CONCAT('it is ', @@GLOBAL.event_scheduler, ': no event runs; SET GLOBAL event_scheduler = ON, and in the configuration')
+    FROM control AS c
+    WHERE @@GLOBAL.event_scheduler <> 'ON'
+      AND EXISTS (
+          SELECT 1 FROM information_schema.events AS e
+          WHERE e.event_schema = DATABASE()
+            AND e.status = 'ENABLED'
+      );
+END;
+--# create procedure schedule_check
+CREATE PROCEDURE schedule_check()
+SQL SECURITY DEFINER
+COMMENT 'Whether the event scheduler will start runs, as one JSON document; verify() says it, too. Example: CALL schedule_check();'
+BEGIN
+    DECLARE v_not_armed longtext;
+    DECLARE v_check longtext;
+    DECLARE v_session longtext;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL unsettle(v_session);
+        RESIGNAL;
+    END;
+    CALL ease(v_session);
+    CALL not_armed(v_not_armed);
+    CALL look_at_schedule(v_not_armed);
+    SELECT JSON_OBJECT(
+        'check', 'schedule',
+        'object', (SELECT c.spec FROM control AS c),
+        'severity', CASE
+            WHEN MAX(j.severity = 'violation') THEN 'violation'
+            WHEN MAX(j.severity = 'notice') THEN 'notice'
+            ELSE 'ok'
+        END,
+        'count', 1,
+        'detail', GROUP_CONCAT(j.detail ORDER BY j.severity = 'violation' DESC, j.object SEPARATOR '; ')
+    )
+    INTO v_check
+    FROM work_schedule AS j;
+    DROP TEMPORARY TABLE work_schedule;
+    CALL unsettle(v_session);
+    SELECT v_check AS p_result;
+END;
+
 -- verify: is everything as it should be?
 --# create procedure verify
 CREATE PROCEDURE verify(IN p_options longtext)
@@ -427,29 +531,11 @@ BEGIN
         END
     FROM open_hours AS h;
 
-    -- Whether the events run at all is for the server to say, and it says so to nobody.
+    CALL look_at_schedule(v_not_armed);
     INSERT INTO work_check (position, check_name, object, severity, detail)
-    SELECT 11, 'schedule', IF(j.name = 'run', c.spec, j.name), j.severity, j.detail
-    FROM control AS c
-    CROSS JOIN (
-        --+ events.sql
-    ) AS j;
-    INSERT INTO work_check (position, check_name, object, severity, detail)
-    SELECT 11, 'schedule', e.event_name, 'violation',
-        CONCAT('the event is of no line of the spec: DROP EVENT ', DATABASE(), '.', e.event_name, ', as windrow install does')
-    FROM information_schema.events AS e
-    WHERE e.event_schema = DATABASE()
-      AND NOT EXISTS (SELECT 1 FROM known_job AS j WHERE j.name = e.event_name);
-    INSERT INTO work_check (position, check_name, object, severity, detail)
-    SELECT 11, 'schedule', 'event_scheduler', 'violation',
-        CONCAT('it is ', @@GLOBAL.event_scheduler, ': no event runs; SET GLOBAL event_scheduler = ON, and in the configuration')
-    FROM control AS c
-    WHERE @@GLOBAL.event_scheduler <> 'ON'
-      AND EXISTS (
-          SELECT 1 FROM information_schema.events AS e
-          WHERE e.event_schema = DATABASE()
-            AND e.status = 'ENABLED'
-      );
+    SELECT 11, 'schedule', j.object, j.severity, j.detail
+    FROM work_schedule AS j;
+    DROP TEMPORARY TABLE work_schedule;
 
     SELECT MIN(r.position) INTO v_at FROM rule AS r WHERE JSON_CONTAINS(r.document, 'true', '$.archives');
     WHILE v_at IS NOT NULL DO

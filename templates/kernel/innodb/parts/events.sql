@@ -7,8 +7,9 @@ SELECT
         ELSE 'ok'
     END AS severity,
     CASE
-        WHEN t.event_name IS NULL THEN 'no event: nothing runs by itself'
-        WHEN t.status = 'DISABLED' THEN 'the event is disabled'
+        WHEN t.event_name IS NULL THEN 'no event: nothing runs by itself; windrow install makes it'
+        WHEN t.status = 'DISABLED'
+            THEN CONCAT('the event is disabled: nothing runs by itself; ALTER EVENT ', DATABASE(), '.', t.name, ' ENABLE')
         WHEN t.status <> 'ENABLED' THEN CONCAT('the event is ', t.status,
             ': it runs on the source of this replica; once this is the source: ALTER EVENT ', DATABASE(), '.', t.name, ' ENABLE')
         WHEN NOT t.owned THEN CONCAT('the definer of the event is ', t.definer, ', not the owner role; run windrow install')
@@ -16,7 +17,9 @@ SELECT
         WHEN t.differs <> '' THEN CONCAT('the event was edited by hand: ', t.differs, '; windrow install puts it back')
         ELSE COALESCE(CONCAT('last executed at ', t.last_executed), 'not executed so far')
     END AS detail,
-    t.status = 'DISABLED' OR t.differs <> '' AS beside
+    t.status = 'DISABLED' OR t.differs <> '' AS beside,
+    CASE WHEN t.event_name IS NULL THEN 'missing' WHEN t.status = 'DISABLED' THEN 'disabled' WHEN t.status <> 'ENABLED' THEN 'replica' END
+        AS idle
 FROM (
     SELECT
         j.name, e.event_name, e.status, e.definer, e.last_executed,

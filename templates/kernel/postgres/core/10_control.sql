@@ -285,6 +285,7 @@ CREATE TABLE IF NOT EXISTS control (
     paused_at       timestamptz,
     paused_reason   text,
     forced_install  jsonb,
+    scheduled       boolean     NOT NULL DEFAULT false,
     installed_by    text        NOT NULL DEFAULT session_user,
     installed_at    timestamptz NOT NULL DEFAULT now()
 );
@@ -292,6 +293,8 @@ CREATE TABLE IF NOT EXISTS control (
 ALTER TABLE control
     DROP CONSTRAINT IF EXISTS control_only_row_check,
     ADD CONSTRAINT control_only_row_check CHECK (only_row);
+--# add column control.scheduled
+ALTER TABLE control ADD COLUMN IF NOT EXISTS scheduled boolean NOT NULL DEFAULT false;
 --# fill table control
 INSERT INTO control (spec)
 SELECT s.document ->> 'spec'

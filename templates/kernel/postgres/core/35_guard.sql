@@ -303,7 +303,8 @@ COMMENT ON FUNCTION kept_back() IS
     'Why no scheduled run starts now: suspended after failures, or a back-off after runs that found nothing left; NULL if one may.';
 
 -- schedule_check: whether pg_cron will start runs. With the rights of its caller: pg_cron shows everybody his own jobs only,
--- and its settings to those alone who may read all settings.
+-- and its settings to those alone who may read all settings. Where windrow is armed and nothing starts a run, nobody would notice:
+-- that is a violation, unless an installation left the schedule out, since runs are started from elsewhere.
 --# create function schedule_check
 CREATE OR REPLACE FUNCTION schedule_check()
 RETURNS json
@@ -311,11 +312,13 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
-    v_spec     text := (SELECT c.spec FROM control AS c);
+    v_control  control%ROWTYPE;
+    v_works    constant boolean := not_armed() IS NULL AND NOT pg_is_in_recovery();
     v_home     text;
     v_severity text := 'violation';
     v_detail   text;
 BEGIN
+    SELECT * INTO STRICT v_control FROM control;
     SELECT max(s.setting) FILTER (WHERE s.name = 'cron.database_name')
     INTO v_home
     FROM pg_settings AS s;
@@ -326,7 +329,7 @@ BEGIN
         v_home := current_database();
     END;
     IF NOT EXISTS (SELECT FROM pg_extension AS e WHERE e.extname = 'pg_cron') THEN
-        v_severity := 'notice';
+        v_severity := CASE WHEN v_works AND v_control.scheduled THEN 'violation' ELSE 'notice' END;
         v_detail := format('pg_cron is not in database %s: no run starts by itself', current_database());
     ELSIF v_home IS NULL THEN
         v_detail := 'the server has not loaded pg_cron: no run starts; add it to shared_preload_libraries and restart the server';
@@ -339,17 +342,26 @@ BEGIN
                 SELECT i.* FROM installation AS i
             )
             SELECT
-                CASE WHEN bool_or(c.severity = 'violation') THEN 'violation' WHEN bool_or(c.severity = 'notice') THEN 'notice'
-                    ELSE 'ok' END,
+                CASE
+                    WHEN bool_or(c.severity = 'violation') THEN 'violation'
+                    WHEN bool_or($1 AND c.severity = 'notice' AND c.beside AND (c.jobid IS NOT NULL OR $2)
+                        AND c.name <> current_schema() || ' history') THEN 'violation'
+                    WHEN bool_or(c.severity = 'notice') THEN 'notice'
+                    ELSE 'ok'
+                END,
                 string_agg(CASE WHEN c.problem IS NULL THEN c.runs_as ELSE format('%s; %s', c.problem, c.remedy) END, '; '
                     ORDER BY c.position, c.jobid)
             FROM (
                 --+ jobs.sql
             ) AS c
         $jobs$
-        INTO v_severity, v_detail;
+        INTO v_severity, v_detail
+        USING v_works, v_control.scheduled;
     END IF;
-    RETURN json_build_object('check', 'schedule', 'object', v_spec, 'severity', v_severity, 'count', 1, 'detail', v_detail);
+    IF v_works AND v_control.scheduled AND v_detail ~ '^(pg_cron is not in|no job of)' THEN
+        v_detail := v_detail || '; where runs are started from elsewhere: windrow install --skip 60_schedule.sql';
+    END IF;
+    RETURN json_build_object('check', 'schedule', 'object', v_control.spec, 'severity', v_severity, 'count', 1, 'detail', v_detail);
 END
 $windrow$;
 --# comment on function schedule_check

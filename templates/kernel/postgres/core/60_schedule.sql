@@ -14,6 +14,7 @@ DECLARE
     v_operator pg_catalog.text;
     v_job      record;
     v_says     pg_catalog.text;
+    v_id       pg_catalog.int8;
 BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     v_control := v_known ->> 'control';
@@ -63,11 +64,13 @@ BEGIN
         ELSE 'SET' END) THEN
         EXECUTE format('GRANT %I TO %I', v_login, current_user);
     END IF;
-    -- Jobs that an earlier spec or version had, and those that still connect to the server of which this one is a copy.
+    -- Jobs that an earlier spec or version had, and those that still connect to the server of which this one is a copy. A job that
+    -- works in another database is not of this installation, whatever it is called.
     FOR v_look IN 1..2 LOOP
         PERFORM cron.unschedule(j.jobid)
         FROM cron.job AS j
         WHERE starts_with(j.jobname || ' ', v_control || ' ')
+          AND (j.database = current_database() OR NOT EXISTS (SELECT FROM pg_database AS d WHERE d.datname = j.database))
           AND (
               j.username <> v_login
               OR j.nodeport <> current_setting('port')::integer
@@ -81,8 +84,21 @@ BEGIN
         SELECT k.name, k.schedule, k.command
         FROM jsonb_to_recordset(v_known -> 'jobs') AS k(name text, schedule text, command text)
     LOOP
-        PERFORM cron.schedule(v_job.name, v_job.schedule, v_job.command);
+        -- One login has one job of a name.
+        SELECT j.jobid INTO v_id FROM cron.job AS j
+        WHERE j.jobname = v_job.name AND j.username = v_login AND j.database <> current_database();
+        IF FOUND THEN
+            RAISE WARNING 'not scheduled: job % of pg_cron, for another database, has the name % and its login', v_id, v_job.name
+                USING HINT = 'Give it another name or another login, then apply this file again.';
+            CONTINUE;
+        END IF;
+        v_id := cron.schedule(v_job.name, v_job.schedule, v_job.command);
+        IF NOT (SELECT j.active FROM cron.job AS j WHERE j.jobid = v_id) THEN
+            RAISE NOTICE 'job % of pg_cron, %, stays inactive: it starts no run', v_id, v_job.name
+                USING HINT = format('SELECT cron.alter_job(%s, active := true);', v_id);
+        END IF;
     END LOOP;
     PERFORM set_config('role', v_role, true);
+    EXECUTE format('UPDATE %I.control SET scheduled = true WHERE NOT scheduled', v_control);
 END
 $windrow$;

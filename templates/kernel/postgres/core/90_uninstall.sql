@@ -10,12 +10,20 @@ DECLARE
     v_role    pg_catalog.text := pg_catalog.current_setting('role');
 BEGIN
     IF EXISTS (SELECT FROM pg_catalog.pg_extension AS e WHERE e.extname = 'pg_cron') THEN
-        PERFORM cron.unschedule(j.jobid) FROM cron.job AS j WHERE starts_with(j.jobname || ' ', v_control || ' ');
+        PERFORM cron.unschedule(j.jobid)
+        FROM cron.job AS j
+        WHERE starts_with(j.jobname || ' ', v_control || ' ')
+          AND (j.database = pg_catalog.current_database() OR NOT EXISTS (SELECT FROM pg_catalog.pg_database AS d
+              WHERE d.datname = j.database));
         -- pg_cron shows everybody except superusers only their own jobs.
         IF EXISTS (SELECT FROM pg_catalog.pg_roles AS r WHERE r.rolname = v_login)
             AND pg_catalog.pg_has_role(current_user, v_login, 'MEMBER') THEN
             PERFORM pg_catalog.set_config('role', v_login, true);
-            PERFORM cron.unschedule(j.jobid) FROM cron.job AS j WHERE starts_with(j.jobname || ' ', v_control || ' ');
+            PERFORM cron.unschedule(j.jobid)
+            FROM cron.job AS j
+            WHERE starts_with(j.jobname || ' ', v_control || ' ')
+              AND (j.database = pg_catalog.current_database() OR NOT EXISTS (SELECT FROM pg_catalog.pg_database AS d
+                  WHERE d.datname = j.database));
             PERFORM pg_catalog.set_config('role', v_role, true);
         END IF;
     END IF;

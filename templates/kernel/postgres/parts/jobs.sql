@@ -19,7 +19,7 @@ FROM (
             WHEN j.jobid IS NULL THEN NULL
             WHEN j.position IS NULL THEN pg_catalog.format('job %s of pg_cron, %s, is of no line of the spec', j.jobid, j.jobname)
             WHEN j.database <> pg_catalog.current_database()
-                THEN pg_catalog.format('job %s of pg_cron works in database %s', j.jobid, j.database)
+                THEN pg_catalog.format('job %s of pg_cron works in database %s, which does not exist', j.jobid, j.database)
             WHEN NOT c.inside AND j.nodeport <> pg_catalog.current_setting('port')::integer
                 THEN pg_catalog.format('job %s of pg_cron works on another server: it connects to %s, port %s, and this one has port %s',
                 j.jobid, j.nodename, j.nodeport, pg_catalog.current_setting('port'))
@@ -57,6 +57,9 @@ FROM (
             SELECT k.*, pg_catalog.left(pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to(k.command, 'UTF8')), 'hex'), 12) AS does
             FROM cron.job AS k
             WHERE pg_catalog.starts_with(k.jobname || ' ', w.control || ' ')
+              -- A job for another database is not of this installation.
+              AND (k.database = pg_catalog.current_database() OR NOT EXISTS (SELECT FROM pg_catalog.pg_database AS d
+                  WHERE d.datname = k.database))
         ) AS j ON j.jobname = n.name
     ) AS j
 ) AS t

@@ -14,8 +14,62 @@ tests! {
         half_an_installation_is_told_and_gone_over,
         who_may_not_is_told_what_it_takes,
         two_installations_do_not_meet,
+        what_somebody_disabled_stays_disabled,
         roles_do_what_they_are_for,
     ],
+}
+
+/// An installation makes events anew, as they were; where windrow is armed, everything that shows its state says so.
+fn what_somebody_disabled_stays_disabled() {
+    for flavour in flavours(Flavour::Mysql) {
+        let mut server = Server::history(flavour);
+        server.sql(&format!("SET GLOBAL event_scheduler = ON; CALL {W}.arm()"));
+        server.windrow("verify SPEC").expect(0, &["clean\n"]);
+        server
+            .windrow("status SPEC")
+            .expect(0, &[])
+            .without(&["schedule "]);
+        server.sql(&format!("ALTER EVENT {W}.run DISABLE"));
+        server.windrow("install SPEC").expect(
+            0,
+            &["warning: event windrow_dolphinscheduler.run stays disabled"],
+        );
+        let state =
+            format!("SELECT status FROM information_schema.events WHERE event_schema = '{W}'");
+        assert_eq!(server.text(&state), "DISABLED", "{flavour:?}");
+        let says = "the event is disabled: nothing runs by itself";
+        server
+            .windrow("verify SPEC")
+            .expect(1, &["violation  schedule", says]);
+        server.windrow("status SPEC").expect(
+            0,
+            &["schedule   not as it should be: the event is disabled"],
+        );
+        server.windrow("diff SPEC").expect(1, &[says]);
+        server.sql(&format!("ALTER EVENT {W}.run ENABLE"));
+        server
+            .windrow("install SPEC")
+            .expect(0, &[])
+            .without(&["stays disabled"]);
+        assert_eq!(server.text(&state), "ENABLED", "{flavour:?}");
+
+        // As in a dump without its events. What starts runs may also be something else: then an installation left the schedule out.
+        server.sql(&format!("DROP EVENT {W}.run"));
+        server.windrow("verify SPEC").expect(
+            1,
+            &["no event: nothing runs by itself", "--skip 60_schedule.sql"],
+        );
+        server
+            .windrow("install SPEC --skip 60_schedule.sql")
+            .expect(0, &[]);
+        server
+            .windrow("verify SPEC")
+            .expect(0, &["notice  schedule", "no event: nothing runs by itself"]);
+        server
+            .windrow("status SPEC")
+            .expect(0, &[])
+            .without(&["schedule "]);
+    }
 }
 
 fn an_interrupt_ends_the_run_and_the_next_goes_on() {

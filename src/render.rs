@@ -17,7 +17,7 @@ pub use changes::{Change, changes};
 pub use indexes::{IndexName, IndexStatement, expressions, index_statements};
 pub use kernel::planner;
 pub use names::{control_name, home, meaning, named_zones, role_name, run_lock, sha256};
-pub use orphan_guard::guard_triggers;
+pub use orphan_guard::{OF_EARLIER_VERSIONS, guard_triggers};
 pub use probes::{probes, unexplained};
 pub use sql::body_fingerprint;
 

@@ -142,7 +142,9 @@ fn put_in(
     journal: &mut Journal<'_>,
 ) -> anyhow::Result<Vec<AppliedFile>> {
     let disabled = disabled_events(session, &bundle.control)?;
-    let files = files.iter().map(|file| still_disabled(file, &disabled));
+    let files = files
+        .iter()
+        .map(|file| beside_others(&still_disabled(file, &disabled)));
     let files: Vec<File> = files.collect();
     let applied = apply_all(session, &files.iter().collect::<Vec<_>>(), ways, journal)?;
     for event in &disabled {
@@ -187,6 +189,17 @@ fn still_disabled(file: &File, disabled: &[String]) -> File {
             statement.sql = statement.sql.replacen("\nENABLE\n", "\nDISABLE\n", 1);
         }
     }
+    file
+}
+
+/// The file without the statements that drop triggers of an earlier version by their names alone, which another spec can have, too:
+/// those of the owner role are dropped at the end.
+fn beside_others(file: &File) -> File {
+    let mut file = file.clone();
+    file.statements.retain(|statement| {
+        let words = statement.what.as_str();
+        !(words.starts_with("drop trigger ") && words.ends_with(render::OF_EARLIER_VERSIONS))
+    });
     file
 }
 

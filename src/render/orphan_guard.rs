@@ -25,6 +25,8 @@ pub(super) struct GuardView {
     /// The two triggers that MySQL and MariaDB need, with the database before them.
     on_insert: String,
     on_update: String,
+    /// What earlier versions called them.
+    earlier: [String; 2],
     /// The columns of all edges, between commas.
     columns: String,
     edges: Vec<GuardEdgeView>,
@@ -87,24 +89,35 @@ pub(super) fn names(graph: &Graph, dialect: Dialect) -> Vec<String> {
     guards
         .flat_map(|guard| {
             let table = &graph.table(guard.table).name;
-            ["insert", "update"]
-                .map(|event| trigger_name(graph, dialect, &format!("{table}_{event}")))
+            ["insert", "update"].map(|event| table_trigger(graph, dialect, table, event))
         })
         .collect()
 }
 
-/// The names of the triggers that a spec has on UPDATE of the application's tables.
+/// The names of the triggers that a spec has on UPDATE of the application's tables, or had by an earlier version.
 pub fn guard_triggers(graph: &Graph, dialect: Dialect) -> Vec<String> {
     let guards = plan::guards(graph).into_iter();
     guards
-        .map(|guard| match dialect {
-            Dialect::Postgres => trigger_name(graph, dialect, "orphan_guard"),
+        .flat_map(|guard| match dialect {
+            Dialect::Postgres => vec![trigger_name(graph, dialect, "orphan_guard")],
             Dialect::Mysql | Dialect::Mariadb => {
                 let table = &graph.table(guard.table).name;
-                trigger_name(graph, dialect, &format!("{table}_update"))
+                vec![
+                    table_trigger(graph, dialect, table, "update"),
+                    trigger_name(graph, dialect, &format!("{table}_update")),
+                ]
             }
         })
         .collect()
+}
+
+/// What says that the statements of a file drop a trigger that an earlier version made.
+pub const OF_EARLIER_VERSIONS: &str = " of earlier versions";
+
+/// The name of a trigger on MySQL and MariaDB, where a database has no two of one name: no name of a spec has a `$`, so that no other
+/// spec can have it, whatever both specs and their tables are called.
+fn table_trigger(graph: &Graph, dialect: Dialect, table: &str, event: &str) -> String {
+    within_limit(dialect, format!("{}${table}_{event}", control_name(graph)))
 }
 
 fn trigger_name(graph: &Graph, dialect: Dialect, suffix: &str) -> String {
@@ -126,9 +139,10 @@ pub(super) fn views(graph: &Graph, dialect: Dialect) -> Vec<GuardView> {
             let name = &graph.table(guard.table).name;
             let trigger = |suffix: &str| trigger_name(graph, dialect, suffix);
             let of = |event: &str| {
-                let trigger = trigger(&format!("{name}_{event}"));
-                table_name(graph, dialect, &trigger)
+                table_name(graph, dialect, &table_trigger(graph, dialect, name, event))
             };
+            let earlier =
+                |event: &str| table_name(graph, dialect, &trigger(&format!("{name}_{event}")));
             let mut columns: Vec<String> = Vec::new();
             for (column, _) in guard.edges.iter().flat_map(|it| it.edge.pairs()) {
                 let column = dialect.ident(&column.name);
@@ -147,6 +161,7 @@ pub(super) fn views(graph: &Graph, dialect: Dialect) -> Vec<GuardView> {
                 trigger_name: trigger("orphan_guard"),
                 on_insert: of("insert"),
                 on_update: of("update"),
+                earlier: [earlier("insert"), earlier("update")],
                 columns: columns.join(", "),
                 edges: guard
                     .edges

@@ -18,7 +18,11 @@ BEFORE INSERT ON {{ guard.table }} FOR EACH ROW
 CREATE TRIGGER {{ guard.on_update }}
 BEFORE UPDATE ON {{ guard.table }} FOR EACH ROW
 {{ <w.orphan_guard guard changes={true} /> }};
+{% for trigger in guard.earlier -%}
+--# drop trigger {{ trigger }} of earlier versions
+DROP TRIGGER IF EXISTS {{ trigger }};
 {% endfor %}
+{%- endfor %}
 {%- for trigger in triggers %}
 --# register trigger {{ trigger.name }}
 REPLACE INTO {{ control }}.known_trigger (name, hash)

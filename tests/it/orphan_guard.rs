@@ -1,5 +1,7 @@
 //! Triggers that refuse a row whose parent is gone or going, for schemas without foreign keys.
 
+use std::path::PathBuf;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
@@ -14,8 +16,9 @@ use windrow::render;
 
 use crate::harness::tests;
 use crate::support::effort::first_seed;
-use crate::support::graphs::dolphinscheduler;
+use crate::support::graphs::{dolphinscheduler, graph_of};
 use crate::support::history::{Client, History, joined, refused};
+use crate::support::installation::{self, Installation};
 use crate::support::patience::until;
 
 tests! {
@@ -24,6 +27,9 @@ tests! {
     ],
     on_postgres: [
         a_root_that_is_named_by_another_key_is_locked_by_its_own,
+    ],
+    mysql_or_mariadb: [
+        two_specs_have_no_trigger_in_common,
     ],
     every_server: [
         a_row_without_a_parent_is_refused_and_all_others_come_in,
@@ -473,7 +479,7 @@ fn a_trigger_that_is_missing_or_edited_is_told_and_put_back(dialect: Dialect) ->
             "ALTER TABLE t_ds_task_instance ENABLE TRIGGER {name}"
         ))?;
     } else {
-        let name = |table: &str| format!("{}_{table}_insert", history.control);
+        let name = |table: &str| format!("{}${table}_insert", history.control);
         client.execute(&format!(
             "DROP TRIGGER {}; DROP TRIGGER {};
              CREATE TRIGGER {} BEFORE INSERT ON t_ds_command FOR EACH ROW BEGIN END",
@@ -504,6 +510,80 @@ fn a_trigger_that_is_missing_or_edited_is_told_and_put_back(dialect: Dialect) ->
     ))?;
     ensure!(left == 0, "{left} triggers are left");
     client.execute(&row("t_ds_task_instance", "2000000000"))
+}
+
+/// One spec has the name of the other and the begin of a name of its table. An installation leaves the other's triggers alone, under
+/// whatever name, and drops those that an earlier version made for its own.
+fn two_specs_have_no_trigger_in_common(dialect: Dialect) -> Result<()> {
+    let tables = "CREATE TABLE job (id bigint PRIMARY KEY, state varchar(20), ended datetime NULL);
+        CREATE TABLE b_c (id bigint PRIMARY KEY, job_id bigint); CREATE INDEX b_c_job ON b_c (job_id);
+        CREATE TABLE c (id bigint PRIMARY KEY, job_id bigint); CREATE INDEX c_job ON c (job_id)";
+    let text = |name: &str, database: &str, table: &str, guard: bool| {
+        format!(
+            "name = '{name}'\ndatabase = '{database}'\n[tables]\njob = {{ key = 'id bigint' }}\n\
+                 {table} = {{ key = 'id bigint', parents = ['job_id -> job.id'] }}\n[rules.jobs]\nstrategy = 'end-time'\n\
+                 root = 'job'\nfinal = {{ state = 'done' }}\nend_time = 'ended'\nretention = {{ default = '30d' }}\norphan_guard = {guard}\n"
+        )
+    };
+    let beside = graph_of(&text("beside", "beside", "c", false));
+    let mut place = Installation::of(dialect, tables, &beside);
+    let (database, folder) = (place.name.clone(), tempfile::tempdir()?);
+    let spec = |name: &str, table: &str| -> Result<PathBuf> {
+        let path = folder.path().join(format!("{name}.toml"));
+        std::fs::write(&path, text(name, &database, table, true))?;
+        Ok(path)
+    };
+    let names = [format!("{database}_x"), format!("{database}_x_b")];
+    let [one, other] = [spec(&names[0], "b_c")?, spec(&names[1], "c")?];
+    let windrow = |words: &[&str], spec: &PathBuf| -> Result<()> {
+        let output = Command::new(env!("CARGO_BIN_EXE_windrow"))
+            .args(words)
+            .arg(spec)
+            .args(["--url", &place_url(dialect, &database)])
+            .output()?;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        ensure!(output.status.success(), "{words:?}: {said}");
+        Ok(())
+    };
+    let triggers =
+        "SELECT CONCAT(event_object_table, ' ', trigger_name) FROM information_schema.triggers
+        WHERE trigger_schema = DATABASE() ORDER BY 1";
+    let of = |name: &str, table: &str| {
+        ["insert", "update"].map(|event| format!("{table} windrow_{name}${table}_{event}"))
+    };
+    let both: Vec<String> = [of(&names[0], "b_c"), of(&names[1], "c")].concat();
+    windrow(&["install"], &one)?;
+    windrow(&["install"], &other)?;
+    assert_eq!(place.texts(triggers), both, "{dialect:?}");
+    // What earlier versions made has one name for both.
+    let old = |spec: &str, table: &str| {
+        format!(
+            "CREATE DEFINER = `{}` TRIGGER windrow_{}_b_c_insert BEFORE INSERT ON {table} FOR EACH ROW SET @old = 1",
+            render::role_name(dialect, &format!("windrow_{spec}"), "owner"),
+            names[0]
+        )
+    };
+    place.execute(&old(&names[1], "c"));
+    windrow(&["install"], &one)?;
+    assert_eq!(place.texts(triggers).len(), 5, "{dialect:?}");
+    windrow(&["install"], &other)?;
+    assert_eq!(place.texts(triggers), both, "{dialect:?}");
+    place.execute(&old(&names[0], "b_c"));
+    windrow(&["install"], &one)?;
+    assert_eq!(place.texts(triggers), both, "{dialect:?}");
+    windrow(&["uninstall", "--yes"], &one)?;
+    assert_eq!(place.texts(triggers), of(&names[1], "c"), "{dialect:?}");
+    windrow(&["verify"], &other).or_else(|error| {
+        // On this server no event runs.
+        let told = format!("{error:#}");
+        ensure!(!told.contains("trigger"), "{told}");
+        Ok(())
+    })?;
+    windrow(&["uninstall", "--yes"], &other)
+}
+
+fn place_url(dialect: Dialect, database: &str) -> String {
+    installation::server(dialect).url(database, "root")
 }
 
 fn the_archive_restores_through_the_triggers(dialect: Dialect) -> Result<()> {

@@ -41,6 +41,10 @@ pub struct Install {
     #[arg(long)]
     pub force: bool,
 
+    /// Install over an installation that a newer windrow has made
+    #[arg(long)]
+    pub downgrade: bool,
+
     /// Leave out this file, e.g. 60_schedule.sql
     #[arg(long, value_name = "FILE")]
     pub skip: Vec<String>,

@@ -2,6 +2,7 @@
 
 mod indexes;
 mod journal;
+mod version;
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -36,6 +37,9 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
     fit_server(&session.server)?;
     interrupt::cancels(session.database.cancel())?;
     lock(&mut session, &bundle.control)?;
+    if !args.downgrade {
+        version::refuse_older(&mut session, VERSION)?;
+    }
 
     for change in &session.left_out {
         ui.note(&change.to_string());

@@ -273,6 +273,18 @@ fn force_overrules_and_is_on_record_until_it_is_mended() {
         2,
         &["there is no file `61.sql` to skip", "`10_control.sql`"],
     );
+    // An older windrow does not replace what a newer one made, unless it is told to.
+    database.sql(&format!(
+        "INSERT INTO {W}.installed_version (since, version) VALUES (clock_timestamp(), '99.1.0 (a commit)')"
+    ));
+    database.windrow("install SPEC").expect(
+        2,
+        &["error: windrow 99.1.0 (a commit) installed what is here"],
+    );
+    database
+        .windrow("install SPEC --downgrade")
+        .expect(0, &["is installed in"]);
+    database.windrow("install SPEC").expect(0, &[]);
 }
 
 /// A copy of the spec whose rule has triggers against orphans.

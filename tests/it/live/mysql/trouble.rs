@@ -15,8 +15,44 @@ tests! {
         who_may_not_is_told_what_it_takes,
         two_installations_do_not_meet,
         what_somebody_disabled_stays_disabled,
+        an_older_windrow_installs_over_a_newer_one_only_on_demand,
         roles_do_what_they_are_for,
     ],
+}
+
+/// What a newer one made, this one does not know.
+fn an_older_windrow_installs_over_a_newer_one_only_on_demand() {
+    for flavour in flavours(Flavour::Mariadb) {
+        let mut server = Server::history(flavour);
+        server.windrow("install SPEC").expect(0, &[]);
+        let routine =
+            "SELECT CREATED FROM information_schema.routines WHERE routine_name = 'run_begin'";
+        let before = server.text(routine);
+        server.sql(&format!(
+            "INSERT INTO {W}.installed_version (since, version) VALUES (UTC_TIMESTAMP(6), '99.1.0 (a commit)')"
+        ));
+        server.windrow("install SPEC").expect(
+            2,
+            &[
+                "error: windrow 99.1.0 (a commit) installed what is here, and this is windrow 0.",
+                "hint: use that version, or a newer one; `--downgrade` installs this one",
+            ],
+        );
+        assert_eq!(server.text(routine), before, "{flavour:?}");
+        server
+            .windrow("install SPEC --downgrade")
+            .expect(0, &["is installed in"]);
+        // From now on this is the version.
+        server.windrow("install SPEC").expect(0, &[]);
+        // Nobody knows of which version files were that somebody applied; the last one that is known counts.
+        server.sql(&format!(
+            "INSERT INTO {W}.installed_version (since, version) VALUES (UTC_TIMESTAMP(6), '99.1.0'),
+             (UTC_TIMESTAMP(6) + INTERVAL 1 SECOND, NULL)"
+        ));
+        server
+            .windrow("install SPEC")
+            .expect(2, &["error: windrow 99.1.0 installed"]);
+    }
 }
 
 /// An installation makes events anew, as they were; where windrow is armed, everything that shows its state says so.

@@ -86,8 +86,7 @@ pub const METRICS: &[Metric] = &[
     gauge(
         "windrow_refused",
         &["reason"],
-        "Whether a scheduled run was refused since the last run began, by reason, 1 or 0; windrow status has the words. \
-         0 where another metric says it.",
+        "Whether a scheduled run was refused for this reason since the last run began, 1 or 0; 0 where another metric says why.",
     ),
     gauge(
         "windrow_running",

@@ -55,7 +55,9 @@ BEGIN RETURN QUERY
         SELECT p.scope FROM {{ control }}.policy AS p WHERE p.rule = {{ rule.literal }}
 {%- if rule.source %}
         UNION
-        SELECT {% if rule.source.plain %}{{ rule.source.plain }}{% else %}{{ rule.source.scope_text }}{% endif %} FROM {{ rule.source.rows }}{% if rule.source.says %} WHERE {{ rule.source.says }}{% endif %}
+        SELECT {% if rule.source.plain %}{{ rule.source.plain }}
+{%- else %}{{ rule.source.scope_text }}{% endif %} FROM {{ rule.source.rows }}
+{%- if rule.source.says %} WHERE {{ rule.source.says }}{% endif %}
 {%- endif %}
 {%- if not rule.opt_in %}
         UNION

@@ -471,7 +471,8 @@ WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }}) AND {{ edge.via.on }}{{ edge.
 {#- Whether a rule or a trigger has kept rows below the members, by the keys that were read before. -#}
 {% component w.all_gone_below(control, rule, watched, members) -%}
 {%- filter fit %}
-    PERFORM {{ control }}.all_gone({{ rule.literal }}, CASE WHEN {{ watched }} THEN ({{ control }}.{{ rule.name }}_count({{ members }}{% for collect in rule.collects %}, {{ collect.variable }}{% endfor %}))[:{{ rule.steps | length - 1 }}] END);
+    PERFORM {{ control }}.all_gone({{ rule.literal }}, CASE WHEN {{ watched }} THEN ({{ control }}.{{ rule.name }}_count({{ members }}
+{%- for collect in rule.collects %}, {{ collect.variable }}{% endfor %}))[:{{ rule.steps | length - 1 }}] END);
 {%- endfilter %}
 {%- endcomponent w.all_gone_below %}
 

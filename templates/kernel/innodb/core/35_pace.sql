@@ -162,6 +162,19 @@ BEGIN
     END throttle;
 END;
 
+-- is_over: whether a run that rests does not go on with a rule, as its next step will find and report.
+--# create procedure is_over
+CREATE PROCEDURE is_over(IN p_run bigint, IN p_rule varchar(64), OUT o_over boolean)
+SQL SECURITY DEFINER
+COMMENT 'Whether something is paused, or the window of a scheduled run is closed, so that it makes no further batch of p_rule.'
+BEGIN
+    DECLARE v_closed varchar(1000);
+    DECLARE v_paused varchar(1000);
+    CALL window_state(p_run, v_closed);
+    CALL rule_paused(p_rule, v_paused);
+    SELECT v_closed IS NOT NULL OR v_paused IS NOT NULL OR c.paused INTO o_over FROM control AS c;
+END;
+
 -- pace: called before every batch. How long the run rests first, in seconds: 0, or up to 1, after which it checks again, so
 -- that a pause, the end of a window and the deadline are obeyed at once. run() rests outside of any transaction. Meanwhile its
 -- row shows what the run waits for.
@@ -173,7 +186,6 @@ COMMENT 'What run p_run does before the next batch of p_rule: o_rest, for how ma
 BEGIN
     DECLARE v_now           datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_own           boolean;
-    DECLARE v_paused        boolean;
     DECLARE v_deadline      datetime(6);
     DECLARE v_waiting_for   longtext;
     DECLARE v_since         datetime(6);
@@ -208,17 +220,15 @@ BEGIN
     DECLARE v_over          boolean;
     DECLARE v_workers       int;
     DECLARE v_scheduled     boolean;
-    DECLARE v_end           varchar(1000);
     SET o_rest = 0, o_state = NULL;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
     START TRANSACTION;
     pace: BEGIN
         SELECT
-            r.status = 'running' AND r.backend_pid = CONNECTION_ID(), r.deadline, r.waiting_for, c.paused, r.alive_at, s.workers,
+            r.status = 'running' AND r.backend_pid = CONNECTION_ID(), r.deadline, r.waiting_for, r.alive_at, s.workers,
             r.`trigger` = 'SCHEDULED', r.waiting_since
-        INTO v_own, v_deadline, v_waiting_for, v_paused, v_alive_at, v_workers, v_scheduled, v_since
+        INTO v_own, v_deadline, v_waiting_for, v_alive_at, v_workers, v_scheduled, v_since
         FROM run AS r
-        CROSS JOIN control AS c
         CROSS JOIN spec AS s
         WHERE r.run_id = p_run;
         IF NOT v_own THEN
@@ -245,11 +255,8 @@ BEGIN
                     SET o_rest = LEAST(
                         IF(v_since > v_now - INTERVAL 1 SECOND, 0.1, 1), TIMESTAMPDIFF(MICROSECOND, v_now, v_deadline) / 1000000
                     );
-                    CALL window_state(p_run, v_end);
-                    IF v_end IS NULL THEN
-                        CALL rule_paused(p_rule, v_end);
-                    END IF;
-                    IF o_rest <= 0 OR v_paused OR v_end IS NOT NULL THEN
+                    CALL is_over(p_run, p_rule, v_over);
+                    IF o_rest <= 0 OR v_over THEN
                         SET o_rest = 0;
                     END IF;
                     LEAVE pace;
@@ -338,11 +345,8 @@ BEGIN
         END IF;
         IF v_reason IS NOT NULL THEN
             SET o_rest = LEAST(o_rest, 1, TIMESTAMPDIFF(MICROSECOND, v_now, v_deadline) / 1000000);
-            CALL window_state(p_run, v_end);
-            IF v_end IS NULL THEN
-                CALL rule_paused(p_rule, v_end);
-            END IF;
-            IF o_rest <= 0 OR v_paused OR v_end IS NOT NULL THEN
+            CALL is_over(p_run, p_rule, v_over);
+            IF o_rest <= 0 OR v_over THEN
                 -- The run or the rule ends here, as the next step finds and reports; what it waited for is kept in its row.
                 SET o_rest = 0;
                 LEAVE pace;

@@ -201,7 +201,7 @@ pub(super) const ARMED_CLUSTER: &str = "
 /// cluster, what the last scheduled run on this server was told, and who is in a list.
 pub(super) fn not_armed() -> String {
     const IDENTITY: &str = "CONCAT(
-        LEFT(CONCAT_WS(' ', /*!80000 @@server_uuid, */ @@hostname, @@port, @@datadir, @@bind_address, /*M! @@server_id, */ {name}), 600),
+        LEFT(CONCAT_WS(' ', /*!80000 @@server_uuid, */ /*M! IF(@@hostname LIKE BINARY 'cluster', 'host', NULL), */ @@hostname, @@port, @@datadir, @@bind_address, /*M! @@server_id, */ {name}), 600),
         IF(c.server_identity LIKE '% started at %', CONCAT(' started at ', UNIX_TIMESTAMP() - (
             SELECT CAST(u.variable_value AS signed)
             FROM /*!80000 performance_schema.global_status */ /*M! information_schema.global_status */ AS u

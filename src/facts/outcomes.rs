@@ -417,7 +417,8 @@ pub const CHECKS: [Outcome; 31] = [
     ),
     outcome(
         "armed",
-        "Whether runs may delete, on this server. PostgreSQL: a violation where a cluster is armed and the owner role sees no standby.",
+        "Whether runs may delete, on this server. A notice where a cluster is armed and no standby or replica follows. PostgreSQL: a \
+         violation where a cluster is armed and the owner role may see none.",
         "`windrow arm`, if they are to; `GRANT pg_monitor` to the owner role.",
     ),
     outcome(

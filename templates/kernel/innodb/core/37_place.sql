@@ -1,7 +1,7 @@
 -- identity_of, server_identity: what distinguishes this server from its restored copies, clones and promoted replicas.
 -- A copy of the whole folder shares the identifier of MySQL: it is on another host, in another folder, or has another
 -- port. MariaDB has no identifier that a copy would not share. A restart and a minor upgrade change none of these; the start
--- of the server counts where arm_with() said until restart.
+-- of the server counts where arm_with() said until restart. What begins with the word cluster is the identity of one.
 --# create procedure identity_of
 CREATE PROCEDURE identity_of(IN p_started boolean, OUT o_identity varchar(700))
 SQL SECURITY DEFINER
@@ -10,6 +10,7 @@ BEGIN
     SET o_identity = LEFT(CONCAT_WS(
         ' ',
         /*!80000 @@server_uuid, */
+        /*M! IF(@@hostname LIKE BINARY 'cluster', 'host', NULL), */
         @@hostname, @@port, @@datadir, @@bind_address,
         /*M! @@server_id, */
         DATABASE()
@@ -252,7 +253,8 @@ FROM (
     SELECT
         c.armed, c.server_identity AS armed_on, o.read_only, CONCAT(o.host, ':', o.port) AS place,
         CONCAT(
-            LEFT(CONCAT_WS(' ', o.host, o.port, o.folder, o.address, o.id, JSON_VALUE(s.document, '$.control')), 600),
+            LEFT(CONCAT_WS(' ', IF(o.host LIKE BINARY 'cluster', 'host', NULL), o.host, o.port, o.folder, o.address, o.id,
+                JSON_VALUE(s.document, '$.control')), 600),
             IF(c.server_identity LIKE '% started at %', CONCAT(' started at ', UNIX_TIMESTAMP() - (
                 SELECT CAST(u.variable_value AS signed) FROM information_schema.global_status AS u WHERE u.variable_name = 'Uptime'
             )), '')

@@ -463,11 +463,27 @@ BEGIN
         'end finishes it'
     FROM unfinished AS u;
 
+    CALL look_at_schedule(v_not_armed);
     INSERT INTO work_check (position, check_name, object, severity, detail)
-    SELECT
-        9, 'armed', c.spec,
-        IF(v_not_armed IS NULL, 'ok', 'notice'),
-        COALESCE(CONCAT(v_not_armed, '; runs refuse'), CONCAT('armed by ', c.armed_by))
+    SELECT 11, 'schedule', j.object, j.severity, j.detail
+    FROM work_schedule AS j;
+    DROP TEMPORARY TABLE work_schedule;
+
+    -- Who armed a list of servers may not know that there must be a replica, and that it must be seen.
+    SELECT COUNT(*) INTO v_count FROM control AS c WHERE c.server_identity LIKE 'cluster of servers %';
+    IF v_not_armed IS NULL AND v_count > 0 THEN
+        CALL followers(v_count, v_error);
+        IF v_error IS NOT NULL THEN
+            SET v_not_armed = CONCAT('whether a replica follows this server is not seen', v_error);
+        ELSEIF COALESCE(v_count, 0) = 0 THEN
+            SET v_not_armed = 'no replica follows this server';
+        END IF;
+        SET v_not_armed = CONCAT(v_not_armed, ': once it has restarted, runs refuse until somebody arms it again or one is seen');
+    ELSE
+        SET v_not_armed = CONCAT(v_not_armed, '; runs refuse');
+    END IF;
+    INSERT INTO work_check (position, check_name, object, severity, detail)
+    SELECT 9, 'armed', c.spec, IF(v_not_armed IS NULL, 'ok', 'notice'), COALESCE(v_not_armed, CONCAT('armed by ', c.armed_by))
     FROM control AS c;
 
     INSERT INTO work_check (position, check_name, object, severity, detail)
@@ -530,12 +546,6 @@ BEGIN
             ELSE 'closed now'
         END
     FROM open_hours AS h;
-
-    CALL look_at_schedule(v_not_armed);
-    INSERT INTO work_check (position, check_name, object, severity, detail)
-    SELECT 11, 'schedule', j.object, j.severity, j.detail
-    FROM work_schedule AS j;
-    DROP TEMPORARY TABLE work_schedule;
 
     SELECT MIN(r.position) INTO v_at FROM rule AS r WHERE JSON_CONTAINS(r.document, 'true', '$.archives');
     WHILE v_at IS NOT NULL DO

@@ -302,17 +302,23 @@ BEGIN
         WHERE r.run_id = (SELECT max(l.run_id) FROM run AS l)
           AND r.status NOT IN ('done', 'running')
         UNION ALL
-        SELECT 9, 'armed', c.spec, CASE WHEN a.reason IS NOT NULL THEN 'notice' WHEN u.unseen THEN 'violation' ELSE 'ok' END, 1,
+        SELECT 9, 'armed', c.spec, CASE WHEN a.reason IS NOT NULL THEN 'notice' WHEN u.unseen THEN 'violation' WHEN u.alone THEN 'notice'
+            ELSE 'ok' END, 1,
             CASE
                 WHEN a.reason IS NOT NULL THEN a.reason || '; runs refuse'
                 WHEN u.unseen THEN format('runs will refuse once this server has restarted, since no standby is seen without the right: '
                     'GRANT pg_monitor TO %I', current_user)
+                WHEN u.alone THEN 'no standby follows this server: once it has restarted, runs refuse until one does or somebody arms it '
+                    'again'
                 ELSE format('armed by %s', c.armed_by)
             END
         FROM control AS c
         CROSS JOIN not_armed() AS a(reason)
         CROSS JOIN LATERAL (
-            SELECT c.server_identity LIKE 'cluster %' AND NOT pg_has_role('pg_read_all_stats', 'USAGE') AS unseen
+            SELECT
+                c.server_identity LIKE 'cluster %' AND NOT pg_has_role('pg_read_all_stats', 'USAGE') AS unseen,
+                c.server_identity LIKE 'cluster %' AND NOT EXISTS (SELECT FROM pg_stat_replication AS w WHERE w.replay_lsn IS NOT NULL)
+                    AS alone
         ) AS u
         UNION ALL
         SELECT 10, 'paused', c.spec, 'notice', 1, why_paused(c.paused_by, c.paused_at, c.paused_reason)

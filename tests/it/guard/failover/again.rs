@@ -12,7 +12,7 @@ use windrow::sandbox::{self, Postgres};
 use super::super::SPEC;
 use super::{CONTROL, Host, graph, mysql, place, postgres, rows, schema};
 use crate::harness::tests;
-use crate::support::installation::{apply, bundle, call};
+use crate::support::installation::{Installation, apply, bundle, call, dialect_of};
 use crate::support::patience::until;
 
 tests! {
@@ -21,6 +21,7 @@ tests! {
     ],
     mysql_and_mariadb: [
         servers_that_replicate_stay_armed,
+        a_server_without_a_replica_is_told,
     ],
 }
 
@@ -104,6 +105,46 @@ impl<S> Host<S> {
         ensure!(!alone.starts_with("cluster "), "{alone}");
         Ok(())
     }
+}
+
+/// A list of servers is armed, and no replica is seen: the next restart would end the cleanup. And a host is called as what begins the
+/// identity of a cluster.
+fn a_server_without_a_replica_is_told(flavour: Flavour) -> Result<()> {
+    let mut made = Installation::of(dialect_of(flavour), &schema(), &graph());
+    let armed = |made: &mut Installation| -> Result<String> {
+        let checks = made.call("verify", json!({}))?["checks"].clone();
+        let mut checks = checks.as_array().context("checks")?.iter();
+        let armed = checks
+            .find(|it| it["check"] == "armed")
+            .context("a check")?;
+        Ok(format!("{} {}", armed["severity"], armed["detail"]))
+    };
+    made.execute(r#"CALL W.arm_with(CONCAT('{"cluster": "', @@hostname, ':', @@port, '"}'))"#);
+    let told = armed(&mut made)?;
+    let says = match flavour {
+        Flavour::Mysql => "whether a replica follows this server is not seen",
+        Flavour::Mariadb => "no replica follows this server: once it has restarted",
+    };
+    ensure!(
+        told.starts_with("\"notice\"") && told.contains(says),
+        "{told}"
+    );
+    made.execute(r#"CALL W.arm_with('{"this_server": true}')"#);
+    let told = armed(&mut made)?;
+    ensure!(told.starts_with("\"ok\""), "{told}");
+
+    let statements = made.bundle(&graph()).files.into_iter();
+    let statement = statements
+        .flat_map(|file| file.statements)
+        .find(|it| it.sql.contains("PROCEDURE identity_of("))
+        .context("identity_of")?;
+    made.execute("DROP PROCEDURE W.identity_of");
+    let cluster = statement.sql.replace("@@hostname", "'cluster'");
+    made.execute(&cluster.replacen(" identity_of(", " W.identity_of(", 1));
+    made.execute("CALL W.arm()");
+    let told = armed(&mut made)?;
+    ensure!(told.starts_with("\"ok\""), "{told}");
+    Ok(())
 }
 
 /// What `windrow arm` of the spec says.

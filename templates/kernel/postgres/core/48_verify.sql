@@ -317,8 +317,11 @@ BEGIN
         CROSS JOIN LATERAL (
             SELECT
                 c.server_identity LIKE 'cluster %' AND NOT pg_has_role('pg_read_all_stats', 'USAGE') AS unseen,
-                c.server_identity LIKE 'cluster %' AND NOT EXISTS (SELECT FROM pg_stat_replication AS w WHERE w.replay_lsn IS NOT NULL)
-                    AS alone
+                c.server_identity LIKE 'cluster %' AND NOT pg_is_in_recovery() AND NOT EXISTS (
+                    SELECT FROM pg_stat_replication AS w
+                    WHERE w.replay_lsn IS NOT NULL
+                      AND NOT EXISTS (SELECT FROM pg_replication_slots AS l WHERE l.slot_type = 'logical' AND l.active_pid = w.pid)
+                ) AS alone
         ) AS u
         UNION ALL
         SELECT 10, 'paused', c.spec, 'notice', 1, why_paused(c.paused_by, c.paused_at, c.paused_reason)

@@ -516,4 +516,34 @@ pub(super) const DEFECTS: &[Defect] = &[
         mysql: &[],
         noticed_by: &["claims::first::what_somebody_else_has_made_is_refused_by_name"],
     },
+    Defect {
+        name: "idle-job-unnoticed",
+        what: "where windrow is armed and no job of pg_cron starts a run, that is a notice",
+        postgres: &[edit(
+            "boolean := not_armed() IS NULL AND NOT pg_is_in_recovery();",
+            "boolean := false;",
+        )],
+        mysql: &[],
+        noticed_by: &["cron::pg_cron_starts_runs_that_record_themselves"],
+    },
+    Defect {
+        name: "idle-event-unnoticed",
+        what: "where windrow is armed and no event starts a run, that is a notice",
+        postgres: &[],
+        mysql: &[edit(
+            "boolean DEFAULT p_not_armed IS NULL AND CAST(@@GLOBAL.read_only AS char) IN ('0', 'OFF');",
+            "boolean DEFAULT false;",
+        )],
+        noticed_by: &["events::SERVER::verify_tells_why_no_event_runs"],
+    },
+    Defect {
+        name: "jobs-of-others-dropped",
+        what: "an installation drops jobs of pg_cron that work in another database",
+        postgres: &[edit(
+            "AND (j.database = current_database() OR NOT EXISTS (SELECT FROM pg_database AS d WHERE d.datname = j.database))",
+            "",
+        )],
+        mysql: &[],
+        noticed_by: &["cron::pg_cron_starts_runs_that_record_themselves"],
+    },
 ];

@@ -314,6 +314,20 @@ impl Calls {
         )
     }
 
+    /// A row for what was decided for each rule by its name: holds in force, policies, pauses and settings, each with the key, scope or
+    /// name, and the columns that it is a value of.
+    pub fn decided(&self) -> String {
+        format!(
+            "SELECT d.kind, d.rule, d.name, d.refers_to FROM {}.decided AS d WHERE d.in_force ORDER BY d.kind, d.rule, d.name",
+            self.control
+        )
+    }
+
+    /// One row with the name of the spec that is installed.
+    pub fn installed_spec(&self) -> String {
+        format!("SELECT c.spec FROM {}.control AS c", self.control)
+    }
+
     /// One row with the hash of what the spec says that is installed.
     pub fn meaning(&self) -> String {
         let hash = match self.dialect {

@@ -31,7 +31,7 @@ pub(crate) use kinds::{has_fractions, is_whole, small};
 pub use mysql::unknown_zone;
 pub(crate) use partitions::is_by;
 pub use plans::{denied, judge_plan, unplanned};
-pub use policies::under_minimum;
+pub use policies::{of_another_spec, orphaned, under_minimum};
 
 use finding::{error, notice, warning};
 

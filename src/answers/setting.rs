@@ -47,8 +47,9 @@ pub struct SettingNow {
     pub rule: String,
     /// Its name.
     pub name: String,
-    /// What is in force now.
-    pub value: i64,
+    /// What is in force now; NULL: the spec no longer has the rule.
+    #[serde(deserialize_with = "nullable")]
+    pub value: Option<i64>,
 }
 
 /// A change of a setting.

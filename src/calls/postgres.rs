@@ -11,7 +11,7 @@ pub(super) fn list(list: List) -> String {
         List::Window => ("open_hours", "position"),
         List::Artifact => ("artifact", "artifact_id"),
     };
-    format!("SELECT to_jsonb(t)::text FROM {{w}}.{table} t ORDER BY {order}")
+    format!("SELECT (to_jsonb(t) - 'refers_to')::text FROM {{w}}.{table} t ORDER BY {order}")
 }
 
 pub(super) const STATUS: &str = "

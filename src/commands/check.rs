@@ -131,6 +131,12 @@ pub(super) fn compare(
     if let Ok(policies) = database.query(&calls.retentions(), &[]) {
         findings.extend(fit::under_minimum(graph, &policies));
     }
+    if let Ok(decided) = database.query(&calls.decided(), &[]) {
+        findings.extend(fit::orphaned(graph, calls.dialect(), &decided));
+    }
+    if let Ok(installed) = database.query(&calls.installed_spec(), &[]) {
+        findings.extend(fit::of_another_spec(graph, calls.name(), &installed));
+    }
     for zone in render::named_zones(graph) {
         // PostgreSQL has its zones always.
         let rows = database.query(calls.offset(), &[Some(zone)])?;

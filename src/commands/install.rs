@@ -53,6 +53,7 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
     )?);
     let forced = judge(&findings, args, ui)?;
 
+    let was_armed = matches!(session.not_armed(), Ok(None));
     let joins = joins(&mut session, &bundle.control)?;
     let ways = Ways::look(&mut session)?;
     session
@@ -80,6 +81,12 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
         ui.warning("installed despite errors; they are recorded, and `windrow status` shows them");
     }
     let refused = session.not_armed().ok();
+    if was_armed && matches!(refused, Some(Some(_))) {
+        ui.warning(
+            "it was armed, and is not any more: the spec has another schema or database, a new rule or one with another root table or \
+             strategy, or something that was set matches no rule (`windrow verify`)",
+        );
+    }
     let installed = Installed {
         spec: session.graph.name.clone(),
         control: bundle.control.clone(),

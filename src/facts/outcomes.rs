@@ -310,7 +310,7 @@ pub const REFUSALS: [Outcome; 18] = [
 ];
 
 /// What `verify` checks, by the name of the check.
-pub const CHECKS: [Outcome; 31] = [
+pub const CHECKS: [Outcome; 32] = [
     outcome(
         "orphans",
         "Rows whose parent does not exist. Those that existed when windrow was armed are only a notice.",
@@ -425,6 +425,13 @@ pub const CHECKS: [Outcome; 31] = [
         "paused",
         "No run starts, or runs skip a rule.",
         "`windrow resume`.",
+    ),
+    outcome(
+        "orphaned",
+        "Holds, policies, pauses or settings of a rule that the spec no longer has, or that has another key or scope column now: they \
+         have no effect, and windrow cannot be armed.",
+        "Set them for the rule that they are meant for, and release or drop these: `windrow hold release`, `policy drop`, `resume` and \
+         `settings reset` take the old name with `--rule`.",
     ),
     outcome(
         "refused",

@@ -1,7 +1,7 @@
 //! Every code of a finding with its explanation, for `check --explain`.
 
 /// Every code with its explanation.
-pub const CODES: [(&str, &str); 45] = [
+pub const CODES: [(&str, &str); 47] = [
     (
         "foreign-claim",
         "A role, a schema or an object with one of windrow's names, or in its schema, belongs to somebody else, or somebody \
@@ -244,6 +244,21 @@ either, and `check` reports when the application drops the index.",
 A policy of the installation keeps rows for a shorter time than the `minimum` of its rule in this spec. Nothing is deleted \
 below the minimum, so the policy would promise something untrue, and the installation is refused. Change the policy, or \
 lower `minimum`; `--force` does not overrule this.",
+    ),
+    (
+        "orphaned",
+        "\
+Holds, policies, pauses or settings of the installation match no rule of this spec: the rule was renamed or left out, or its root \
+table, its key or the column of its scopes is another one. They would have no effect, so what they keep would be deleted. Keep the name \
+and the columns of the rule; or install with `--force`, which disarms, set them for the rule that they are meant for, and take the old \
+ones away: `windrow hold release`, `policy drop`, `resume` and `settings reset` take the old name with `--rule`. Until then `verify` \
+lists them, and windrow cannot be armed.",
+    ),
+    (
+        "another-spec",
+        "\
+The control schema is that of a spec with another name. `-`, `.` and `_` are the same in the name of a control schema, so the spec \
+would replace the other one. Give one of them another name. If the spec was renamed, `windrow install --force` installs it, and disarms.",
     ),
     (
         "unknown-zone",

@@ -1,8 +1,9 @@
-//! Policies of an installation that the spec no longer allows.
+//! What an installation has, and the spec no longer allows or knows: policies, holds, pauses and settings.
 
 use super::finding::{Finding, error};
 use crate::db::Row;
-use crate::graph::Graph;
+use crate::dialect::Dialect;
+use crate::graph::{Graph, Rule};
 use crate::spec::duration::show;
 
 /// The policies that are shorter than the minimum of their rule; a row has the rule, the scope and the retention in seconds.
@@ -31,4 +32,94 @@ pub fn under_minimum(graph: &Graph, policies: &[Row]) -> Vec<Finding> {
         }
     }
     found
+}
+
+/// How many keys, scopes or settings a finding names.
+const NAMED: usize = 20;
+
+/// Holds, policies, pauses and settings that match no rule of the spec: a row has the kind, the rule, the key, scope or setting, and the
+/// columns that it is a value of.
+pub fn orphaned(graph: &Graph, dialect: Dialect, decided: &[Row]) -> Vec<Finding> {
+    let cell = |row: &'_ Row, at: usize| row.get(at).cloned().flatten();
+    let mut found = Vec::new();
+    // Those of one rule, and of one kind, follow each other.
+    for rows in decided.chunk_by(|a, b| a.get(..2) == b.get(..2)) {
+        let (Some(kind), Some(name)) = (cell(&rows[0], 0), cell(&rows[0], 1)) else {
+            continue;
+        };
+        let rule = graph.rules.iter().find(|rule| rule.name == name);
+        let now = rule.and_then(|rule| refers_to(graph, dialect, rule, &kind));
+        let left: Vec<&Row> = rows
+            .iter()
+            .filter(|row| {
+                rule.is_none() || cell(row, 3).is_some_and(|then| now.as_ref() != Some(&then))
+            })
+            .collect();
+        let Some(first) = left.first() else {
+            continue;
+        };
+        let names: Vec<String> = left.iter().filter_map(|row| cell(row, 2)).collect();
+        let mut listed = names[..names.len().min(NAMED)].join("`, `");
+        if names.len() > NAMED {
+            listed += &format!("` and {} more", names.len() - NAMED);
+        } else if !names.is_empty() {
+            listed += "`";
+        }
+        if !listed.is_empty() {
+            listed = format!(" `{listed}");
+        }
+        let then = cell(first, 3).unwrap_or_default();
+        let why = match (rule, now) {
+            (None, _) => format!("the spec has no rule `{name}`"),
+            (Some(_), Some(now)) => format!("set for `{then}`, and the rule has `{now}` now"),
+            (Some(_), None) => format!("set for `{then}`, and the rule has no scopes now"),
+        };
+        let command = match kind.as_str() {
+            "hold" => format!("hold release --rule {name} --key KEY"),
+            "policy" => format!("policy drop --rule {name} --scope SCOPE"),
+            "pause" => format!("resume --rule {name}"),
+            _ => format!("settings reset --rule {name}"),
+        };
+        found.push(
+            error(
+                "orphaned",
+                &format!("{kind}{listed} of rule {name}"),
+                format!("it would have no effect: {why}"),
+            )
+            .help(format!(
+                "keep the name and the columns of the rule. Or `windrow install --force`, which disarms: then set it for the rule that \
+                 it is meant for, take this one away with `windrow {command}`, and arm"
+            )),
+        );
+    }
+    found
+}
+
+/// What the keys of the holds of a rule, or the scopes of its policies, are values of, as the view `rule_refers` has it.
+fn refers_to(graph: &Graph, dialect: Dialect, rule: &Rule, kind: &str) -> Option<String> {
+    let root = graph.table(rule.root);
+    let text = match kind {
+        "hold" => {
+            let key: Vec<&str> = root.key.iter().map(|column| column.name.as_str()).collect();
+            format!("{}({})", root.name, key.join(", "))
+        }
+        "policy" => format!("{}.{}", root.name, rule.retention.per.as_ref()?.name),
+        _ => return None,
+    };
+    Some(match dialect {
+        Dialect::Postgres => text,
+        Dialect::Mysql | Dialect::Mariadb => text.to_lowercase(),
+    })
+}
+
+/// The installation of a spec with another name: both have one control schema.
+pub fn of_another_spec(graph: &Graph, control: &str, installed: &[Row]) -> Option<Finding> {
+    let spec = installed.first()?.first()?.as_deref()?;
+    (spec != graph.name).then(|| {
+        let message = format!("the spec `{spec}` is installed there, and this one would replace it");
+        error("another-spec", control, message).help(
+            "give one of them another name: `-`, `.` and `_` are the same in the name of a control schema. If the spec was \
+             renamed, `windrow install --force` replaces it, and disarms",
+        )
+    })
 }

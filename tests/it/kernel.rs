@@ -328,7 +328,15 @@ fn a_value_of_what_runs_write_is_read_without_a_lock() {
     // Written by an installation or by the session alone.
     let is_quiet = |table: &str| {
         table.is_empty()
-            || ["spec", "rule", "rule_table", "rule_limit", "JSON_TABLE"].contains(&table)
+            || [
+                "spec",
+                "rule",
+                "rule_refers",
+                "rule_table",
+                "rule_limit",
+                "JSON_TABLE",
+            ]
+            .contains(&table)
             || ["known_", "work_", "information_schema."]
                 .iter()
                 .any(|quiet| table.starts_with(quiet))

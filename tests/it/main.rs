@@ -63,6 +63,7 @@ mod nodes;
 mod oddities;
 mod oracle;
 mod orphan_guard;
+mod orphaned;
 mod pace;
 mod page;
 mod partition;
@@ -176,6 +177,7 @@ harness::tests! {
         oddities::tests,
         oracle::tests,
         orphan_guard::tests,
+        orphaned::tests,
         pace::tests,
         page::tests,
         partition::tests,

@@ -52,6 +52,18 @@ CREATE TABLE IF NOT EXISTS spec (
     COMMENT = 'What the spec says of the whole installation, in one row. schema_name: the database of its tables;
         workers: how many runs there may be at a time; archives: some of what is deleted is kept; run_lock: the name
         of the lock that a run holds. Written by an installation.';
+-- Who armed windrow looked at the tables of one database, by one spec.
+--# disarm where the database is another one
+UPDATE control AS c
+JOIN spec AS s ON s.only_row = c.only_row
+SET c.armed = false
+WHERE c.only_row = true
+  AND c.armed
+  AND NOT (s.schema_name = JSON_VALUE(@windrow_document, '$.schema') AND c.spec = JSON_VALUE(@windrow_document, '$.spec'));
+--# name the spec
+UPDATE control AS c
+SET c.spec = JSON_VALUE(@windrow_document, '$.spec')
+WHERE c.only_row = true;
 --# fill table spec
 INSERT INTO spec (only_row, schema_name, workers, archives, run_lock, owner, operator, auditor, document)
 VALUES (
@@ -193,6 +205,11 @@ UPDATE control AS c
 SET c.armed = false
 WHERE c.armed
   AND (JSON_CONTAINS(c.armed_rules, JSON_EXTRACT(@windrow_document, '$.rules'))) IS NOT TRUE;
+-- Nor does one that was left out meanwhile.
+--# forget armed rules
+UPDATE control AS c
+SET c.armed_rules = JSON_EXTRACT(@windrow_document, '$.rules')
+WHERE c.armed;
 
 -- latch: one row, which every batch locks in share mode while it works. Who writes a policy or a hold locks it exclusively
 -- afterwards: then no batch is in progress that did not see what was written.
@@ -219,6 +236,7 @@ CREATE TABLE IF NOT EXISTS policy (
     changed_by        varchar(400) NOT NULL DEFAULT (USER()),
     changed_at        datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
     said              integer unsigned AS (CRC32(CONCAT_WS('/', enabled, retention_seconds, scope))) STORED,
+    refers_to         varchar(700),
     PRIMARY KEY (rule, scope),
     KEY policy_said (rule, said)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
@@ -226,6 +244,8 @@ CREATE TABLE IF NOT EXISTS policy (
 --# add column policy.said
 CALL add_column('policy', 'said',
     'integer unsigned AS (CRC32(CONCAT_WS(''/'', enabled, retention_seconds, scope))) STORED, ADD KEY policy_said (rule, said)');
+--# add column policy.refers_to
+CALL add_column('policy', 'refers_to', 'varchar(700)');
 
 -- hold: families that must be kept, e.g. for a legal hold.
 -- No blanks are added to compare keys: the column that they are of may distinguish them.
@@ -238,10 +258,13 @@ CREATE TABLE IF NOT EXISTS hold (
     placed_by varchar(400) NOT NULL DEFAULT (USER()),
     placed_at datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
     absent    boolean      NOT NULL DEFAULT false,
+    refers_to varchar(700),
     PRIMARY KEY (rule, `key`)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'Every family with a member named here is kept until the hold is released or its date has passed. absent: the rule had
         no such row when the hold was placed. Written by set_hold() and release_hold().';
+--# add column hold.refers_to
+CALL add_column('hold', 'refers_to', 'varchar(700)');
 
 -- run_window: when scheduled runs may work, where that is not what the spec says. Read again before every batch.
 --# create table run_window
@@ -559,6 +582,6 @@ BEGIN
         setting, setting_log, settings, rule_pause, refusal, scheduling, catalog_state, open_hours, last_look, undeletable, backlog,
         run_count, metrics, unarchived, index_state, left_behind, last_left, due_now, backlog_now, kept_run, known_archive,
         known_shape, sweeping, installed_version, run_partition, taken_partition, empty_partition, run_ahead, partition_archive,
-        replica_beat, replica_heartbeat, arming;
+        replica_beat, replica_heartbeat, arming, rule_refers, decided, orphaned;
     CALL drop_shadows_of_tables();
 END;

@@ -24,6 +24,21 @@ CREATE TABLE IF NOT EXISTS rule (
         scopes with a policy are cleaned; divided: workers share its families out; batch_setting: what a batch takes;
         document: all that the spec says. Written by an installation.';
 
+-- rule_refers: which columns the keys of holds and the scopes of policies are values of. A hold or a policy notes it when the next
+-- installation begins: by then the spec may have other columns for the rule of that name.
+--# create view rule_refers
+CREATE OR REPLACE SQL SECURITY INVOKER VIEW rule_refers (rule, kind, refers_to) AS
+SELECT
+    r.rule, 'hold',
+    LOWER(CONCAT(r.root, REPLACE(REPLACE(REPLACE(
+        REGEXP_REPLACE(CAST(JSON_EXTRACT(r.document, '$.key') AS char CHARACTER SET utf8mb4), ' [a-z]+"', '"'),
+        '["', '('), '"]', ')'), '", "', ', ')))
+FROM rule AS r
+UNION ALL
+SELECT r.rule, 'policy', LOWER(CONCAT(r.root, '.', r.scope_name))
+FROM rule AS r
+WHERE r.scope_name IS NOT NULL;
+
 -- rule_table: the tables whose rows are deleted.
 --# create table rule_table
 CREATE TABLE IF NOT EXISTS rule_table (
@@ -180,7 +195,7 @@ CREATE TABLE IF NOT EXISTS known_trigger (
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'The triggers on tables of the application, and the hashes of their bodies. Written by an installation.';
 
--- register_spec: takes what the spec says of its tables. What is known of rules that it has no more is forgotten.
+-- register_spec: takes what the spec says of its tables. Holds and policies note the columns that they were set for.
 --# create procedure register_spec
 CREATE PROCEDURE register_spec()
 SQL SECURITY DEFINER
@@ -188,9 +203,16 @@ COMMENT 'Takes what the spec says of its tables, indexes, windows and jobs from 
 BEGIN
     DECLARE v_document longtext DEFAULT (SELECT s.document FROM spec AS s);
     SET SESSION group_concat_max_len = 65536;
-    DELETE FROM rule_limit WHERE rule > '';
-    DELETE FROM rule_table WHERE rule > '';
-    DELETE FROM rule WHERE rule > '';
+    UPDATE hold AS h
+    JOIN rule_refers AS n ON n.rule = h.rule AND n.kind = 'hold'
+    SET h.refers_to = n.refers_to
+    WHERE h.rule > ''
+      AND h.refers_to IS NULL;
+    UPDATE policy AS p
+    JOIN rule_refers AS n ON n.rule = p.rule AND n.kind = 'policy'
+    SET p.refers_to = n.refers_to
+    WHERE p.rule > ''
+      AND p.refers_to IS NULL;
     DELETE FROM known_table WHERE name > '';
     INSERT INTO known_table (name, goes, ignored)
     SELECT t.name, COALESCE(t.goes, 0), false
@@ -313,10 +335,27 @@ END;
 --# create procedure register_rules
 CREATE PROCEDURE register_rules(IN p_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'Takes what the spec says of the rules. Limits that are the same in all of them are recorded once.'
+COMMENT 'Takes what the spec says of the rules, and forgets those that it has no more. Limits that are the same in all of them are
+    recorded once.'
 BEGIN
     DECLARE v_place int DEFAULT 0;
     DECLARE v_rule  longtext;
+    -- Who armed windrow looked at what a rule deletes from its table, by its strategy.
+    UPDATE control AS c
+    SET c.armed = false
+    WHERE c.only_row = true
+      AND c.armed
+      AND EXISTS (
+          SELECT 1
+          FROM rule AS r
+          JOIN JSON_TABLE(p_document, '$.rules[*]' COLUMNS (
+              rule varchar(64) PATH '$.rule', strategy varchar(20) PATH '$.strategy', root varchar(64) PATH '$.root'
+          )) AS n ON n.rule = r.rule
+          WHERE NOT (n.strategy = r.strategy AND LOWER(n.root) = LOWER(r.root))
+      );
+    DELETE FROM rule_limit WHERE rule > '';
+    DELETE FROM rule_table WHERE rule > '';
+    DELETE FROM rule WHERE rule > '';
     WHILE v_place < JSON_LENGTH(p_document, '$.rules') DO
         SET v_rule = JSON_EXTRACT(p_document, CONCAT('$.rules[', v_place, ']'));
         SET v_place = v_place + 1;

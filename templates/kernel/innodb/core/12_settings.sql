@@ -146,6 +146,7 @@ BEGIN
     DECLARE v_names    longtext;
     DECLARE v_minimum  bigint;
     DECLARE v_first    varchar(64);
+    DECLARE v_set      bigint DEFAULT 0;
     DECLARE v_session  longtext;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
@@ -154,18 +155,23 @@ BEGIN
     END;
     CALL ease(v_session);
     CALL check_options(p_options, '["rule", "name", "value"]');
-    CALL check_rule(p_options, v_rule);
     CALL option_of(p_options, 'name', v_name);
+    CALL option_of(p_options, 'value', v_text);
+    IF v_text IS NULL THEN
+        CALL check_decided(p_options, v_rule);
+        SELECT COUNT(*) INTO v_set FROM setting AS s WHERE s.rule = v_rule AND s.name = v_name;
+    ELSE
+        CALL check_rule(p_options, v_rule);
+    END IF;
     SELECT MAX(s.least_value), MAX(s.greatest_value), MAX(s.takes)
     INTO v_least, v_greatest, v_takes
     FROM settings AS s
     WHERE s.rule = v_rule
       AND s.name = v_name;
-    IF v_takes IS NULL THEN
+    IF v_takes IS NULL AND v_set = 0 THEN
         SELECT GROUP_CONCAT(s.name ORDER BY s.position SEPARATOR ', ') INTO v_names FROM settings AS s WHERE s.rule = v_rule;
         CALL refuse(CONCAT('no such setting: ', QUOTE(v_name)), CONCAT('there are ', v_names));
     END IF;
-    CALL option_of(p_options, 'value', v_text);
     CALL log_settings(NULL);
     IF v_text IS NULL THEN
         DELETE FROM setting WHERE rule = v_rule AND name = v_name;
@@ -226,7 +232,8 @@ SET @windrow_statement = (
               AND c.constraint_type = 'CHECK'
         ),
         GROUP_CONCAT(
-            'ADD CONSTRAINT policy_', r.rule, ' CHECK ((CASE WHEN rule <> ''', r.rule, ''' THEN true WHEN retention_seconds < ', r.minimum,
+            'ADD CONSTRAINT policy_', r.rule, ' CHECK ((CASE WHEN rule <> ''', r.rule, ''' OR refers_to <> ',
+            QUOTE(COALESCE(n.refers_to, '')), ' THEN true WHEN retention_seconds < ', r.minimum,
             ' OR retention_seconds > 31557600000 OR CONCAT(scope, ''.'') NOT REGEXP ''^',
             CASE
                 WHEN r.scope_type IN ('smallint', 'int', 'bigint') THEN '(0|-?[1-9][0-9]{0,18})'
@@ -247,6 +254,7 @@ SET @windrow_statement = (
         )
     )
     FROM rule AS r
+    LEFT JOIN rule_refers AS n ON n.rule = r.rule AND n.kind = 'policy'
 );
 --# parse constraints of policy
 PREPARE windrow_statement FROM @windrow_statement;

@@ -155,7 +155,7 @@ BEGIN
     END;
     CALL ease(v_session);
     CALL check_options(p_options, '["rule"]');
-    CALL check_rule(p_options, v_rule);
+    CALL check_decided(p_options, v_rule);
     CALL pause_document(v_rule, v_document);
     IF v_document IS NULL THEN
         CALL refuse(CONCAT('rule ', v_rule, ' is not paused'), 'resume() ends a pause of everything');

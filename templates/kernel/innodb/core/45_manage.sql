@@ -83,6 +83,74 @@ BEGIN
     CALL unsettle(v_session);
 END;
 
+-- decided: what people have decided for rules by their names. orphaned: what of it matches no rule of the spec any more, because a
+-- rule was renamed, left out, or given another key or scope: it has no effect, so nothing is deleted until somebody releases it.
+--# create view decided
+CREATE OR REPLACE SQL SECURITY INVOKER VIEW decided (kind, rule, name, refers_to, in_force) AS
+SELECT d.kind, d.rule, d.name, COALESCE(d.refers_to, n.refers_to), d.in_force
+FROM (
+    SELECT
+        'hold' AS kind, h.rule, h.`key` COLLATE utf8mb4_bin AS name, h.refers_to, COALESCE(h.until > UTC_TIMESTAMP(6), true) AS in_force
+    FROM hold AS h
+    UNION ALL
+    SELECT 'policy', p.rule, p.scope, p.refers_to, true FROM policy AS p
+    UNION ALL
+    SELECT 'pause', p.rule, NULL, NULL, true FROM rule_pause AS p
+    UNION ALL
+    SELECT 'setting', s.rule, s.name, NULL, true FROM setting AS s
+) AS d
+LEFT JOIN rule_refers AS n ON n.rule = d.rule AND n.kind = d.kind;
+--# create view orphaned
+CREATE OR REPLACE SQL SECURITY INVOKER VIEW orphaned (kind, rule, count, names, why) AS
+SELECT
+    o.kind, o.rule, COUNT(*), GROUP_CONCAT(IF(o.place <= 20, LEFT(o.name, 40), NULL) ORDER BY o.place SEPARATOR ', '),
+    IF(
+        MAX(o.known), CONCAT('set for ', o.refers_to, ', and rule ', o.rule, ' has ', COALESCE(MAX(o.refers_now), 'no scopes'), ' now'),
+        CONCAT('the spec has no rule ', o.rule)
+    )
+FROM (
+    SELECT
+        d.kind, d.rule, d.name, d.refers_to, n.refers_to AS refers_now, r.rule IS NOT NULL AS known,
+        ROW_NUMBER() OVER (PARTITION BY d.kind, d.rule, d.refers_to ORDER BY d.name) AS place
+    FROM decided AS d
+    LEFT JOIN rule AS r ON r.rule = d.rule
+    LEFT JOIN rule_refers AS n ON n.rule = d.rule AND n.kind = d.kind
+    WHERE d.in_force
+      AND (r.rule IS NULL OR d.refers_to <> COALESCE(n.refers_to, ''))
+) AS o
+GROUP BY o.kind, o.rule, o.refers_to;
+
+-- check_decided: the rule of something that was decided. It may be one that the spec no longer has.
+--# create procedure check_decided
+CREATE PROCEDURE check_decided(IN p_options longtext, OUT o_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'The rule that the options name, also one that the spec no longer has, if there are holds, policies, a pause or settings of it.'
+BEGIN
+    DECLARE v_rule longtext;
+    CALL option_of(p_options, 'rule', v_rule);
+    SELECT MAX(d.rule) INTO o_rule FROM decided AS d WHERE d.rule = v_rule AND CHAR_LENGTH(d.rule) = CHAR_LENGTH(v_rule);
+    IF o_rule IS NULL THEN
+        CALL check_rule(p_options, o_rule);
+    END IF;
+END;
+
+-- check_orphaned: what has no effect keeps nothing.
+--# create procedure check_orphaned
+CREATE PROCEDURE check_orphaned()
+SQL SECURITY DEFINER
+COMMENT 'Raises 55000 where a hold, a policy, a pause or a setting matches no rule of the spec.'
+BEGIN
+    DECLARE v_orphan longtext;
+    SELECT CONCAT_WS(' ', o.kind, o.names, 'of rule', o.rule, 'has no effect:', o.why)
+    INTO v_orphan
+    FROM orphaned AS o
+    ORDER BY o.kind, o.rule
+    LIMIT 1;
+    IF v_orphan IS NOT NULL THEN
+        CALL not_ready(v_orphan, CONCAT('release or drop it, see view ', DATABASE(), '.orphaned'));
+    END IF;
+END;
+
 -- named_cluster: which cluster arm_with() names.
 --# create procedure named_cluster
 CREATE PROCEDURE named_cluster(IN p_cluster varchar(700), OUT o_identity varchar(700))
@@ -180,6 +248,7 @@ BEGIN
     ELSEIF v_alone AND v_cluster IS NOT NULL THEN
         CALL refuse('this_server and cluster exclude each other', 'write {"this_server": true} to arm this server alone');
     END IF;
+    CALL check_orphaned();
     IF v_cluster IS NOT NULL THEN
         CALL named_cluster(v_cluster, v_identity);
     ELSEIF v_until IS NULL AND v_alone IS NOT TRUE THEN
@@ -445,7 +514,8 @@ BEGIN
         artifacts = COALESCE(v_artifacts, artifacts),
         note = COALESCE(v_note, note),
         changed_by = USER(),
-        changed_at = UTC_TIMESTAMP(6);
+        changed_at = UTC_TIMESTAMP(6),
+        refers_to = NULL;
     SELECT l.only_row INTO v_latch FROM latch AS l FOR UPDATE;
     CALL tell_runs();
     CALL policy_document(v_rule, v_scope, v_text);
@@ -469,7 +539,7 @@ BEGIN
     END;
     CALL ease(v_session);
     CALL check_options(p_options, '["rule", "scope"]');
-    CALL check_rule(p_options, v_rule);
+    CALL check_decided(p_options, v_rule);
     CALL option_of(p_options, 'scope', v_scope);
     CALL policy_document(v_rule, LEFT(v_scope, 255), v_document);
     IF v_document IS NULL THEN
@@ -532,7 +602,8 @@ BEGIN
             until = v_until,
             placed_by = USER(),
             placed_at = UTC_TIMESTAMP(6),
-            absent = NOT v_found;
+            absent = NOT v_found,
+            refers_to = NULL;
         SELECT l.only_row INTO v_latch FROM latch AS l FOR UPDATE;
         CALL tell_runs();
         -- No batch is in progress that did not see the hold: the row is kept, or already deleted.
@@ -590,6 +661,7 @@ BEGIN
     DECLARE v_text longtext;
     DECLARE v_found boolean;
     DECLARE v_other longtext;
+    DECLARE v_known bigint;
     DECLARE v_document longtext;
     DECLARE v_session longtext;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -599,11 +671,12 @@ BEGIN
     END;
     CALL ease(v_session);
     CALL check_options(p_options, '["rule", "key"]');
-    CALL check_rule(p_options, v_rule);
+    CALL check_decided(p_options, v_rule);
     CALL key_of(JSON_EXTRACT(p_options, '$.key'), v_text);
     SET v_key = LEFT(v_text, 700);
     CALL hold_document(v_rule, v_key, v_document);
-    IF v_document IS NULL THEN
+    SELECT COUNT(*) INTO v_known FROM rule AS r WHERE r.rule = v_rule;
+    IF v_document IS NULL AND v_known > 0 THEN
         CALL row_of_key(v_rule, v_text, v_key, v_found);
         CALL hold_document(v_rule, v_key, v_document);
     END IF;

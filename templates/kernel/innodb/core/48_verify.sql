@@ -497,6 +497,10 @@ BEGIN
         CONCAT('rule ', c.rule, ' is ',
         CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE(c.reason, 'no reason given')))
     FROM rule_pause AS c;
+    INSERT INTO work_check (position, check_name, object, severity, count, detail)
+    SELECT 10, 'orphaned', CONCAT(o.kind, ' of rule ', o.rule), 'violation', o.count,
+        CONCAT(COALESCE(CONCAT(o.names, ': '), ''), o.why, '; it has no effect, and windrow cannot be armed')
+    FROM orphaned AS o;
     INSERT INTO work_check (position, check_name, object, severity, detail)
     SELECT 10, 'refused', LEFT(f.server, 400), 'notice',
         CONCAT('no scheduled run since ', DATE_FORMAT(f.since, '%Y-%m-%dT%TZ'), ': ', f.reason)
@@ -586,3 +590,11 @@ BEGIN
     SET v_before = NULL;
     SELECT CONCAT('{"clean": ', IF(v_clean, 'true', 'false'), ', "checks": [', v_checks, ']}') AS p_result;
 END;
+
+-- What matches no rule any more has no effect, and what it was set for would be deleted.
+--# disarm over what has no effect
+UPDATE control AS c
+SET c.armed = false
+WHERE c.only_row = true
+  AND c.armed
+  AND EXISTS (SELECT 1 FROM orphaned AS o);

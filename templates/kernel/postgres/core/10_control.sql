@@ -193,6 +193,33 @@ $windrow$;
 --# revoke from public
 ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON ROUTINES FROM PUBLIC;
 
+-- control: one row, the state of the whole installation. Nothing is deleted before arm() was called.
+--# create table control
+CREATE TABLE IF NOT EXISTS control (
+    only_row        boolean     NOT NULL DEFAULT true PRIMARY KEY,
+    spec            text        NOT NULL,
+    armed           boolean     NOT NULL DEFAULT false,
+    armed_by        text,
+    armed_at        timestamptz,
+    armed_rules     text[],
+    server_identity text,
+    orphans_at_arm  jsonb,
+    paused          boolean     NOT NULL DEFAULT false,
+    paused_by       text,
+    paused_at       timestamptz,
+    paused_reason   text,
+    forced_install  jsonb,
+    scheduled       boolean     NOT NULL DEFAULT false,
+    installed_by    text        NOT NULL DEFAULT session_user,
+    installed_at    timestamptz NOT NULL DEFAULT now()
+);
+--# create constraint control_only_row_check
+ALTER TABLE control
+    DROP CONSTRAINT IF EXISTS control_only_row_check,
+    ADD CONSTRAINT control_only_row_check CHECK (only_row);
+--# add column control.scheduled
+ALTER TABLE control ADD COLUMN IF NOT EXISTS scheduled boolean NOT NULL DEFAULT false;
+
 -- spec: what the spec says of the whole installation.
 --# create table spec
 CREATE TABLE IF NOT EXISTS spec (
@@ -209,6 +236,25 @@ COMMENT ON TABLE spec IS
     'be at a time; archives: some rows are copied before they are deleted; lock_class: of the advisory locks by which sessions see '
     'that a run is in progress. '
     'Written by an installation.';
+-- Who armed windrow looked at the tables of one schema, by one spec.
+--# disarm where the schema is another one
+DO $windrow$
+DECLARE
+    v_document jsonb := current_setting('windrow.document')::jsonb;
+BEGIN
+    UPDATE control AS c
+    SET armed = false
+    FROM spec AS s
+    WHERE c.armed
+      AND (s.schema_name, c.spec) IS DISTINCT FROM (v_document ->> 'schema', v_document ->> 'spec');
+    IF FOUND THEN
+        RAISE WARNING 'not armed any more: it was armed with another spec or for another schema';
+    END IF;
+    UPDATE control AS c
+    SET spec = v_document ->> 'spec'
+    WHERE c.spec <> v_document ->> 'spec';
+END
+$windrow$;
 --# fill table spec
 INSERT INTO spec (schema_name, workers, archives, lock_class, document)
 SELECT
@@ -269,32 +315,6 @@ $windrow$;
 COMMENT ON FUNCTION register_routines(text, text[]) IS
     'Notes which routines a file of the installation made.';
 
--- control: one row, the state of the whole installation. Nothing is deleted before arm() was called.
---# create table control
-CREATE TABLE IF NOT EXISTS control (
-    only_row        boolean     NOT NULL DEFAULT true PRIMARY KEY,
-    spec            text        NOT NULL,
-    armed           boolean     NOT NULL DEFAULT false,
-    armed_by        text,
-    armed_at        timestamptz,
-    armed_rules     text[],
-    server_identity text,
-    orphans_at_arm  jsonb,
-    paused          boolean     NOT NULL DEFAULT false,
-    paused_by       text,
-    paused_at       timestamptz,
-    paused_reason   text,
-    forced_install  jsonb,
-    scheduled       boolean     NOT NULL DEFAULT false,
-    installed_by    text        NOT NULL DEFAULT session_user,
-    installed_at    timestamptz NOT NULL DEFAULT now()
-);
---# create constraint control_only_row_check
-ALTER TABLE control
-    DROP CONSTRAINT IF EXISTS control_only_row_check,
-    ADD CONSTRAINT control_only_row_check CHECK (only_row);
---# add column control.scheduled
-ALTER TABLE control ADD COLUMN IF NOT EXISTS scheduled boolean NOT NULL DEFAULT false;
 --# fill table control
 INSERT INTO control (spec)
 SELECT s.document ->> 'spec'
@@ -307,6 +327,13 @@ SET armed = false
 FROM spec AS s
 WHERE c.armed
   AND (to_jsonb(c.armed_rules) @> (s.document -> 'rules')) IS NOT TRUE;
+-- Nor does one that was left out meanwhile.
+--# forget armed rules
+UPDATE control AS c
+SET armed_rules = ARRAY(SELECT r.rule FROM jsonb_array_elements_text(s.document -> 'rules') AS r(rule))
+FROM spec AS s
+WHERE c.armed
+  AND to_jsonb(c.armed_rules) <> s.document -> 'rules';
 
 -- installed_version: which windrow has installed this, and since when. The SQL of a spec is the same whichever writes it.
 --# create table installed_version
@@ -373,11 +400,14 @@ CREATE TABLE IF NOT EXISTS policy (
     changed_at        timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (rule, scope)
 );
+--# add column policy.refers_to
+ALTER TABLE policy ADD COLUMN IF NOT EXISTS refers_to text;
 --# create index policy_shortest
 CREATE INDEX IF NOT EXISTS policy_shortest ON policy (rule, retention_seconds) WHERE enabled;
 --# comment on table policy
 COMMENT ON TABLE policy IS
-    'Retention by rule and scope, in seconds. Written by set_policy() and drop_policy().';
+    'Retention by rule and scope, in seconds. refers_to: the column of the scope, noted by the next installation. Written by '
+    'set_policy() and drop_policy().';
 
 -- hold: families that must be kept, e.g. for a legal hold.
 --# create table hold
@@ -391,12 +421,15 @@ CREATE TABLE IF NOT EXISTS hold (
     absent    boolean     NOT NULL DEFAULT false,
     PRIMARY KEY (rule, key)
 );
+--# add column hold.refers_to
+ALTER TABLE hold ADD COLUMN IF NOT EXISTS refers_to text;
 --# create index hold_absent
 CREATE INDEX IF NOT EXISTS hold_absent ON hold (rule) WHERE absent;
 --# comment on table hold
 COMMENT ON TABLE hold IS
     'Every family with a member named here is kept until the hold is released or its date has passed. absent: the rule had no such '
-    'row when the hold was placed. Written by set_hold() and release_hold().';
+    'row when the hold was placed. refers_to: the columns of the key, noted by the next installation. Written by set_hold() and '
+    'release_hold().';
 
 -- run_window: when scheduled runs may work, where that is not what the spec says. Read again before every batch.
 --# create table run_window

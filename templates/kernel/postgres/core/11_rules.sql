@@ -24,6 +24,25 @@ COMMENT ON TABLE rule IS
     'policies; retention (NULL: none by default) and minimum in seconds; retained: the rule has a retention; counts_undated: rows '
     'without a time are counted; divided: workers share its families; document: everything in the spec. Written by an installation.';
 
+-- rule_refers: which columns the keys of holds and the scopes of policies are values of. A hold or a policy notes it when the next
+-- installation begins: by then the spec may have other columns for the rule of that name.
+--# create view rule_refers
+CREATE OR REPLACE VIEW rule_refers AS
+SELECT
+    r.rule, 'hold' AS kind,
+    format('%s(%s)', r.root, (
+        SELECT string_agg(regexp_replace(k.said, ' [a-z]+$', ''), ', ' ORDER BY k.place)
+        FROM jsonb_array_elements_text(r.document -> 'key') WITH ORDINALITY AS k(said, place)
+    )) AS refers_to
+FROM rule AS r
+UNION ALL
+SELECT r.rule, 'policy', format('%s.%s', r.root, r.scope_name)
+FROM rule AS r
+WHERE r.scope_name IS NOT NULL;
+--# comment on view rule_refers
+COMMENT ON VIEW rule_refers IS
+    'The columns that the keys of a rule''s holds, and the scopes of its policies, are values of.';
+
 -- rule_limit: what the spec says of each setting of a rule.
 --# create table rule_limit
 CREATE TABLE IF NOT EXISTS rule_limit (
@@ -125,6 +144,18 @@ AS $windrow$
 DECLARE
     v_check text;
 BEGIN
+    UPDATE hold AS h
+    SET refers_to = n.refers_to
+    FROM rule_refers AS n
+    WHERE n.rule = h.rule
+      AND n.kind = 'hold'
+      AND h.refers_to IS NULL;
+    UPDATE policy AS p
+    SET refers_to = n.refers_to
+    FROM rule_refers AS n
+    WHERE n.rule = p.rule
+      AND n.kind = 'policy'
+      AND p.refers_to IS NULL;
     DELETE FROM rule_limit AS l WHERE NOT p_document -> 'rules' ? l.rule;
     DELETE FROM rule AS r WHERE NOT p_document -> 'rules' ? r.rule;
     -- What acts is judged again.
@@ -192,9 +223,9 @@ BEGIN
         FOR v_row IN EXECUTE format('SELECT h.*, %1$s AS spelt FROM policy AS h WHERE h.rule = $1 AND h.scope <> %1$s', v_said) USING p_rule
         LOOP
             DELETE FROM policy AS p WHERE p.rule = p_rule AND p.scope = v_row.scope;
-            INSERT INTO policy AS p (rule, scope, enabled, retention_seconds, artifacts, note, changed_by, changed_at)
+            INSERT INTO policy AS p (rule, scope, enabled, retention_seconds, artifacts, note, changed_by, changed_at, refers_to)
             VALUES (p_rule, v_row.spelt, v_row.enabled, v_row.retention_seconds, v_row.artifacts, v_row.note, v_row.changed_by,
-                v_row.changed_at)
+                v_row.changed_at, v_row.refers_to)
             ON CONFLICT (rule, scope) DO UPDATE
             SET enabled = p.enabled AND excluded.enabled,
                 retention_seconds = greatest(p.retention_seconds, excluded.retention_seconds);
@@ -209,8 +240,8 @@ BEGIN
             END;
             CONTINUE WHEN v_key = v_row.key;
             DELETE FROM hold AS h WHERE h.rule = p_rule AND h.key = v_row.key;
-            INSERT INTO hold AS h (rule, key, reason, until, placed_by, placed_at, absent)
-            VALUES (p_rule, v_key, v_row.reason, v_row.until, v_row.placed_by, v_row.placed_at, v_row.absent)
+            INSERT INTO hold AS h (rule, key, reason, until, placed_by, placed_at, absent, refers_to)
+            VALUES (p_rule, v_key, v_row.reason, v_row.until, v_row.placed_by, v_row.placed_at, v_row.absent, v_row.refers_to)
             ON CONFLICT (rule, key) DO UPDATE
             SET until = CASE WHEN h.until IS NOT NULL AND excluded.until IS NOT NULL THEN greatest(h.until, excluded.until) END,
                 absent = h.absent OR excluded.absent;
@@ -248,6 +279,16 @@ DECLARE
         ELSE format('scope::%s::text', v_type)
     END;
 BEGIN
+    -- Who armed windrow looked at what is deleted from this table, by this strategy.
+    UPDATE control AS c
+    SET armed = false
+    FROM rule AS r
+    WHERE c.armed
+      AND r.rule = v_rule
+      AND (r.strategy, r.root) IS DISTINCT FROM (p_document ->> 'strategy', p_document ->> 'root');
+    IF FOUND THEN
+        RAISE WARNING 'not armed any more: rule % has another strategy or root table', v_rule;
+    END IF;
     DELETE FROM rule AS r WHERE r.rule = v_rule;
     INSERT INTO rule (
         rule, position, strategy, root, tables, time_name, zoned, scope_name, scope_pattern, retention, minimum,
@@ -273,7 +314,7 @@ BEGIN
         $check$
         ALTER TABLE policy ADD CONSTRAINT %I CHECK (
             CASE
-                WHEN rule <> %L THEN true
+                WHEN rule <> %L OR refers_to <> %L THEN true
                 WHEN retention_seconds < %s OR retention_seconds > 31557600000 OR scope !~ %L THEN false
                 ELSE %s = scope
             END
@@ -281,6 +322,7 @@ BEGIN
         $check$,
         v_check,
         v_rule,
+        coalesce((SELECT n.refers_to FROM rule_refers AS n WHERE n.rule = v_rule AND n.kind = 'policy'), ''),
         p_document ->> 'minimum',
         coalesce(v_looks, '^$'),
         v_spelt

@@ -142,7 +142,7 @@ DECLARE
     v_name text := p_options ->> 'name';
 BEGIN
     PERFORM check_options(p_options, ARRAY['rule', 'name', 'value']);
-    v_rule := check_rule(p_options);
+    v_rule := CASE WHEN p_options ->> 'value' IS NULL THEN check_decided(p_options) ELSE check_rule(p_options) END;
     IF setting_of(v_rule, v_name) IS NULL THEN
         RAISE EXCEPTION 'no such setting: %', quote_nullable(v_name)
             USING ERRCODE = '22023', HINT = (SELECT format('The settings are %s.', string_agg(s.name, ', ' ORDER BY s.position))

@@ -122,10 +122,10 @@ DECLARE
 BEGIN
     PERFORM check_options(p_options, ARRAY['rule']);
     DELETE FROM rule_pause AS p
-    WHERE p.rule = check_rule(p_options)
+    WHERE p.rule = check_decided(p_options)
     RETURNING p.* INTO v_pause;
     IF NOT FOUND THEN
-        RAISE EXCEPTION 'rule % is not paused', check_rule(p_options)
+        RAISE EXCEPTION 'rule % is not paused', check_decided(p_options)
             USING ERRCODE = '22023', HINT = format('The paused rules are in table %I.rule_pause; CALL %I.resume() ends a pause of '
                 'everything.', current_schema(), current_schema());
     END IF;

@@ -28,6 +28,62 @@ $windrow$;
 COMMENT ON PROCEDURE resume() IS
     'Allows runs again after pause(). Example: CALL resume();';
 
+-- decided: what people have decided for rules by their names. orphaned: what of it matches no rule of the spec any more, because a
+-- rule was renamed, left out, or given another key or scope: it has no effect, so nothing is deleted until somebody releases it.
+--# create view decided
+CREATE OR REPLACE VIEW decided AS
+SELECT d.kind, d.rule, d.name, coalesce(d.refers_to, n.refers_to) AS refers_to, d.in_force
+FROM (
+    SELECT 'hold' AS kind, h.rule, h.key AS name, h.refers_to, (h.until > clock_timestamp()) IS NOT FALSE AS in_force FROM hold AS h
+    UNION ALL
+    SELECT 'policy', p.rule, p.scope, p.refers_to, true FROM policy AS p
+    UNION ALL
+    SELECT 'pause', p.rule, NULL, NULL, true FROM rule_pause AS p
+    UNION ALL
+    SELECT 'setting', s.rule, s.name, NULL, true FROM setting AS s
+) AS d
+LEFT JOIN rule_refers AS n ON n.rule = d.rule AND n.kind = d.kind;
+--# comment on view decided
+COMMENT ON VIEW decided IS
+    'Holds, policies, pauses of rules and settings. name: the key, the scope or the setting; refers_to: the columns that it is a value '
+    'of; in_force: a hold has not expired.';
+--# create view orphaned
+CREATE OR REPLACE VIEW orphaned AS
+SELECT
+    d.kind, d.rule, count(*) AS count, array_to_string((array_agg(d.name ORDER BY d.name COLLATE "C"))[1:20], ', ') AS names,
+    CASE
+        WHEN r.rule IS NULL THEN format('the spec has no rule %s', d.rule)
+        ELSE format('set for %s, and rule %s has %s now', d.refers_to, d.rule, coalesce(n.refers_to, 'no scopes'))
+    END AS why
+FROM decided AS d
+LEFT JOIN rule AS r ON r.rule = d.rule
+LEFT JOIN rule_refers AS n ON n.rule = d.rule AND n.kind = d.kind
+WHERE d.in_force
+  AND (r.rule IS NULL OR d.refers_to <> coalesce(n.refers_to, ''))
+GROUP BY d.kind, d.rule, r.rule, d.refers_to, n.refers_to;
+--# comment on view orphaned
+COMMENT ON VIEW orphaned IS
+    'Holds, policies, pauses and settings that match no rule of the spec and so have no effect. names: the first 20 keys, scopes or '
+    'settings; why: what has changed.';
+
+-- check_decided: the rule of something that was decided. It may be one that the spec no longer has.
+--# create function check_decided
+CREATE OR REPLACE FUNCTION check_decided(p_options jsonb)
+RETURNS text
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    IF EXISTS (SELECT FROM decided AS d WHERE d.rule = p_options ->> 'rule') THEN
+        RETURN p_options ->> 'rule';
+    END IF;
+    RETURN check_rule(p_options);
+END
+$windrow$;
+--# comment on function check_decided
+COMMENT ON FUNCTION check_decided(jsonb) IS
+    'The rule that the options name, also one that the spec no longer has, if there are holds, policies, a pause or settings of it.';
+
 -- check_cluster: whether a cluster may be armed by this name. One that every server may have says nothing.
 --# create function check_cluster
 CREATE OR REPLACE FUNCTION check_cluster(p_cluster text, p_until text)
@@ -83,6 +139,7 @@ DECLARE
     v_cluster text := p_options ->> 'cluster';
     v_alone   boolean;
     v_orphans jsonb;
+    v_orphan  record;
 BEGIN
     PERFORM check_options(p_options, ARRAY['until', 'cluster', 'this_server']);
     IF jsonb_typeof(p_options -> 'this_server') NOT IN ('boolean', 'null') THEN
@@ -107,6 +164,12 @@ BEGIN
     IF v_cluster IS NOT NULL THEN
         PERFORM check_cluster(v_cluster, p_options ->> 'until');
     END IF;
+    FOR v_orphan IN SELECT o.* FROM orphaned AS o ORDER BY o.kind, o.rule LIMIT 1 LOOP
+        RAISE EXCEPTION '%', concat_ws(' ', v_orphan.kind, v_orphan.names, format('of rule %s has no effect: %s', v_orphan.rule,
+            v_orphan.why))
+            USING ERRCODE = '55000', HINT = format('Set it for the rule that it is meant for, if it is still needed, and release or drop '
+                'this one; view %I.orphaned lists all.', current_schema());
+    END LOOP;
     -- Whole tables are read before anything is written, so that nobody waits for that meanwhile; what acts is told before it, too.
     IF stranger() IS NOT NULL THEN
         PERFORM check_catalog();
@@ -210,9 +273,10 @@ BEGIN
         artifacts = excluded.artifacts,
         note = excluded.note,
         changed_by = excluded.changed_by,
-        changed_at = clock_timestamp()
+        changed_at = clock_timestamp(),
+        refers_to = NULL
     RETURNING * INTO v_policy;
-    RETURN row_to_json(v_policy);
+    RETURN (to_jsonb(v_policy) - 'refers_to')::json;
 END
 $windrow$;
 --# comment on function set_policy
@@ -231,14 +295,14 @@ DECLARE
     v_policy policy%ROWTYPE;
 BEGIN
     PERFORM check_options(p_options, ARRAY['rule', 'scope']);
-    v_rule := check_rule(p_options);
+    v_rule := check_decided(p_options);
     LOCK TABLE latch IN EXCLUSIVE MODE;
     DELETE FROM policy AS p WHERE p.rule = v_rule AND p.scope = p_options ->> 'scope' RETURNING * INTO v_policy;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'no policy for scope % of rule %', quote_nullable(p_options ->> 'scope'), v_rule
             USING ERRCODE = '22023', HINT = format('The policies are in table %I.policy.', current_schema());
     END IF;
-    RETURN row_to_json(v_policy);
+    RETURN (to_jsonb(v_policy) - 'refers_to')::json;
 END
 $windrow$;
 --# comment on function drop_policy
@@ -298,9 +362,10 @@ BEGIN
         until = excluded.until,
         placed_by = excluded.placed_by,
         placed_at = clock_timestamp(),
-        absent = excluded.absent
+        absent = excluded.absent,
+        refers_to = NULL
     RETURNING * INTO v_hold;
-    RETURN (to_jsonb(v_hold) || jsonb_build_object('exists', v_row.found))::json;
+    RETURN (to_jsonb(v_hold) - 'refers_to' || jsonb_build_object('exists', v_row.found))::json;
 END
 $windrow$;
 --# comment on function set_hold
@@ -321,8 +386,9 @@ DECLARE
     v_hold hold%ROWTYPE;
 BEGIN
     PERFORM check_options(p_options, ARRAY['rule', 'key']);
-    v_rule := check_rule(p_options);
-    IF NOT EXISTS (SELECT FROM hold AS h WHERE h.rule = v_rule AND h.key = v_key) THEN
+    v_rule := check_decided(p_options);
+    IF EXISTS (SELECT FROM rule AS r WHERE r.rule = v_rule)
+        AND NOT EXISTS (SELECT FROM hold AS h WHERE h.rule = v_rule AND h.key = v_key) THEN
         SELECT r.o_key INTO v_key FROM row_of_key(v_rule, v_key) AS r;
     END IF;
     IF NOT EXISTS (SELECT FROM hold AS h WHERE h.rule = v_rule AND h.key = v_key) THEN
@@ -333,7 +399,7 @@ BEGIN
         RAISE EXCEPTION 'no hold on key % of rule %', quote_nullable(p_options ->> 'key'), v_rule
             USING ERRCODE = 'WD003', HINT = format('The holds are in table %I.hold.', current_schema());
     END IF;
-    RETURN row_to_json(v_hold);
+    RETURN (to_jsonb(v_hold) - 'refers_to')::json;
 END
 $windrow$;
 --# comment on function release_hold

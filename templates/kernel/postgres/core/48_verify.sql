@@ -331,6 +331,10 @@ BEGIN
         SELECT 10, 'paused', p.rule, 'notice', 1, rule_paused(p.rule)
         FROM rule_pause AS p
         UNION ALL
+        SELECT 10, 'orphaned', concat_ws(' ', o.kind, 'of rule', o.rule), 'violation', o.count::integer,
+            format('%s%s; it has no effect, and windrow cannot be armed', o.names || ': ', o.why)
+        FROM orphaned AS o
+        UNION ALL
         SELECT 10, 'refused', f.server, 'notice', 1,
             format('no scheduled run since %s: %s', to_char(f.since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), f.reason)
         FROM refusal AS f
@@ -365,3 +369,22 @@ $windrow$;
 COMMENT ON FUNCTION verify(jsonb) IS
     'Orphans, what is due or kept and why, drift of routines, indexes, policies below the minimum, ledger arithmetic, as one JSON '
     'document. Reads whole tables. Example: SELECT verify();';
+
+-- What matches no rule any more has no effect, and what it was set for would be deleted.
+--# disarm over what has no effect
+DO $windrow$
+DECLARE
+    v_orphan record;
+BEGIN
+    UPDATE control AS c
+    SET armed = false
+    WHERE c.armed
+      AND EXISTS (SELECT FROM orphaned);
+    FOR v_orphan IN SELECT o.* FROM orphaned AS o ORDER BY o.kind, o.rule LOOP
+        RAISE WARNING '%', concat_ws(' ', v_orphan.kind, v_orphan.names, format('of rule %s has no effect: %s', v_orphan.rule,
+            v_orphan.why))
+            USING HINT = 'Set it for the rule that it is meant for, if it is still needed, and release or drop this one: until then '
+                'windrow cannot be armed.';
+    END LOOP;
+END
+$windrow$;

@@ -17,6 +17,11 @@ tests! {
         a_rule_with_another_key_or_scope_leaves_nothing_unkept,
         files_applied_by_hand_disarm_over_what_matches_no_rule,
         another_schema_table_or_spec_is_not_armed,
+        a_hold_is_made_longer_but_never_shorter,
+        a_disabled_policy_is_enabled_by_that_word_alone,
+    ],
+    on_postgres: [
+        a_hold_of_a_number_keeps_it_however_it_is_written,
     ],
 }
 
@@ -240,7 +245,7 @@ fn a_rule_with_another_key_or_scope_leaves_nothing_unkept(dialect: Dialect) {
         stage.works(&text, words);
     }
     let line = "runs  = { key = \"id integer\"";
-    let keyed = text.replace(line, "runs  = { key = \"uid varchar(36)\"");
+    let keyed = text.replace(line, "runs  = { key = \"uid varchar\"");
     stage.refuses(
         &keyed,
         "check",
@@ -255,7 +260,7 @@ fn a_rule_with_another_key_or_scope_leaves_nothing_unkept(dialect: Dialect) {
     stage.refuses(
         &keyed,
         "arm",
-        &["set for runs(id), and rule runs has runs(uid) now"],
+        &["hold 1 of rule runs has no effect: set for runs(id), and rule runs h"],
     );
     stage.refuses(&keyed, "install", &["error[orphaned]"]);
     // With the old key it is in force again.
@@ -394,5 +399,132 @@ fn another_schema_table_or_spec_is_not_armed(dialect: Dialect) {
         stage
             .database
             .execute(&format!("DROP DATABASE {elsewhere}"));
+    }
+}
+
+/// A second hold of one family ends no earlier than the first, whose reason is not forgotten.
+fn a_hold_is_made_longer_but_never_shorter(dialect: Dialect) {
+    let mut stage = Stage::new(dialect);
+    let text = stage.text.clone();
+    let set = |reason: &str, until: &str| {
+        format!("hold set --rule runs --key 1 --reason {reason}{until}")
+    };
+    stage.works(&text, &set("debugging", " --until 2998-01-01T00:00:00Z"));
+    stage.refuses(
+        &text,
+        &set("short", " --until 2997-01-01T00:00:00Z"),
+        &[
+            "22023",
+            "key '1' of rule runs is held already, until 2998-01-01T00:00:00Z",
+        ],
+    );
+    stage.works(&text, &set("longer", " --until 2999-01-01T00:00:00Z"));
+    stage.works(&text, &set("litigation", ""));
+    stage.refuses(
+        &text,
+        &set("short", " --until 2999-01-01T00:00:00Z"),
+        &["22023", "is held already, without an end"],
+    );
+    stage.works(&text, &set("litigation", ""));
+    let list = stage.works(&text, "hold list");
+    assert!(list.contains("debugging; longer; litigation"), "{list}");
+    assert!(!list.contains("2999"), "{list}");
+
+    // One that has ended keeps nothing, and what replaces it is another one.
+    let control = format!("windrow_w_{}", stage.database.name);
+    stage.database.execute(&format!(
+        "UPDATE {control}.hold SET until = '2020-01-01 00:00:00'"
+    ));
+    let list = stage.works(&text, "hold list");
+    assert!(list.contains("Z (ended)"), "{list}");
+    stage.works(&text, &set("again", " --until 2997-01-01T00:00:00Z"));
+    let list = stage.works(&text, "hold list");
+    assert!(
+        !list.contains("litigation") && !list.contains("ended"),
+        "{list}"
+    );
+
+    stage.refuses(
+        &text,
+        "hold release --rule runs --key 2",
+        &["no hold was released", "no hold on key '2' of rule runs"],
+    );
+    let told = stage.windrow(&text, "hold release --rule runs --key 2").1;
+    assert!(!told.contains("even-if-absent"), "{told}");
+}
+
+/// What is said besides does not turn deletion on; and who is told to set a policy lacks one.
+fn a_disabled_policy_is_enabled_by_that_word_alone(dialect: Dialect) {
+    let mut stage = Stage::new(dialect);
+    let text = stage.text.replace(
+        "per = \"project integer\"",
+        "per = \"project integer\", opt_in = true",
+    );
+    stage.is_installed(&text);
+    stage.works(
+        &text,
+        "policy set --rule runs --scope 1 --disable --note ticket",
+    );
+    let told = stage.works(&text, "policy set --rule runs --scope 1 --note open");
+    assert!(told.contains("it is disabled"), "{told}");
+    stage.works(&text, "policy set --rule runs --scope 1 --retention 90d");
+    stage.works(&text, "policy set --rule runs --scope 1 --artifacts false");
+    stage.works(&text, "policy set --rule runs --scope 2 --retention 90d");
+    let control = format!("windrow_w_{}", stage.database.name);
+    let enabled = format!("SELECT COUNT(*) FROM {control}.policy WHERE enabled");
+    assert_eq!(stage.database.number(&enabled), 1);
+    stage
+        .database
+        .execute("INSERT INTO runs VALUES (4, 'u4', NULL, NULL, '2020-01-01')");
+    let preview = stage.works(&text, "preview --rule runs");
+    assert!(
+        preview.contains("1 due family in scopes without a policy waits"),
+        "{preview}"
+    );
+    stage.refuses(
+        &text,
+        "policy set --rule runs --scope 1 --enable --disable",
+        &["cannot be used with"],
+    );
+    stage.works(&text, "policy set --rule runs --scope 1 --enable");
+    assert_eq!(stage.database.number(&enabled), 2);
+}
+
+/// A number without a scale is told as its row has it.
+fn a_hold_of_a_number_keeps_it_however_it_is_written() {
+    let dialect = Dialect::Postgres;
+    let graph = graph_of(
+        &SPEC
+            .replace("NAME", "numbers")
+            .replace("DATABASE", "numbers")
+            .replace("key = \"id integer\"", "key = \"id numeric\""),
+    );
+    let columns = "(id numeric NOT NULL PRIMARY KEY, project integer, ended timestamp)";
+    let schema = format!(
+        "CREATE TABLE runs {columns}; CREATE TABLE parts {columns}; CREATE INDEX parts_ended ON parts (ended)"
+    );
+    let mut database = Installation::of(dialect, &schema, &graph);
+    database.arm();
+    for (rule, key) in [
+        ("runs", "17.0"),
+        ("runs", "18"),
+        ("parts", "17.0"),
+        ("parts", "18"),
+    ] {
+        let hold = json!({"rule": rule, "key": key, "reason": "audit", "even_if_absent": true});
+        database.set_hold(hold).expect("a hold");
+    }
+    for table in ["runs", "parts"] {
+        database.execute(&format!(
+            "INSERT INTO {table} VALUES (17, 1, '2020-01-01'), (18.00, 1, '2020-01-01'), (19, 1, '2020-01-01')"
+        ));
+    }
+    database.run(json!({})).expect("a run");
+    for table in ["runs", "parts"] {
+        assert_eq!(
+            database.texts(&format!("SELECT id::text FROM {table} ORDER BY id")),
+            ["17", "18.00"],
+            "{table}"
+        );
     }
 }

@@ -16,6 +16,7 @@ tests! {
         what_is_dropped_during_a_restoration_undoes_it,
         who_reads_the_ledger_reads_no_archive_of_an_earlier_spec,
         what_is_left_of_an_archive_is_windrows,
+        what_comes_back_is_held_without_an_end,
     ],
 }
 
@@ -348,4 +349,21 @@ retention = { default = "30d" }
         Dialect::Postgres => format!("DROP ROLE {role}"),
         Dialect::Mysql | Dialect::Mariadb => format!("DROP USER {role}"),
     });
+}
+
+/// A hold that would end keeps what came back no longer than that.
+fn what_comes_back_is_held_without_an_end(dialect: Dialect) {
+    let mut windrow = Installation::of(dialect, SCHEMA, &graph("jobs", "true", "true"));
+    windrow.arm();
+    windrow.execute(JOB);
+    let number = run(&mut windrow);
+    let hold = json!({"rule": "jobs", "key": 1, "reason": "audit", "until": "2998-01-01", "even_if_absent": true});
+    windrow.set_hold(hold).expect("a hold");
+    let back = restore(&mut windrow, json!({"run": number}));
+    let reasons = "SELECT reason FROM W.hold WHERE rule = 'jobs' AND until IS NULL";
+    assert_eq!(
+        windrow.texts(reasons),
+        [format!("audit; restored from the archive of run {number}")],
+        "{back}"
+    );
 }

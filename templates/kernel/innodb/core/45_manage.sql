@@ -566,6 +566,9 @@ BEGIN
     DECLARE v_reason longtext;
     DECLARE v_text longtext;
     DECLARE v_until datetime(6);
+    DECLARE v_end datetime(6);
+    DECLARE v_before longtext;
+    DECLARE v_by longtext;
     DECLARE v_again longtext;
     DECLARE v_absent_too boolean;
     DECLARE v_found boolean;
@@ -595,6 +598,22 @@ BEGIN
     CALL key_of(JSON_EXTRACT(p_options, '$.key'), v_text);
     CALL row_of_key(v_rule, v_text, v_key, v_found);
     IF v_found OR v_absent_too THEN
+        -- Nobody makes a hold shorter, or forgets a reason, by setting another one.
+        SELECT MAX(COALESCE(h.until, '9999-12-31')), MAX(IF(h.reason = v_reason, NULL, h.reason)), MAX(h.placed_by)
+        INTO v_end, v_before, v_by
+        FROM hold AS h
+        WHERE h.rule = v_rule
+          AND h.`key` = v_key /*!80000 COLLATE utf8mb4_0900_bin */ /*M! COLLATE utf8mb4_nopad_bin */
+          AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))
+        FOR UPDATE;
+        IF v_until < v_end THEN
+            CALL refuse(
+                CONCAT('key ', QUOTE(v_key), ' of rule ', v_rule, ' is held already, ',
+                    IF(v_end >= '9999-12-31', 'without an end', CONCAT('until ', DATE_FORMAT(v_end, '%Y-%m-%dT%TZ'))), ', by ', v_by),
+                'to set one that ends earlier, release it first'
+            );
+        END IF;
+        SET v_reason = CONCAT_WS('; ', v_before, v_reason);
         INSERT INTO hold (rule, `key`, reason, until, placed_by, placed_at, absent)
         VALUES (v_rule, v_key, v_reason, v_until, USER(), UTC_TIMESTAMP(6), NOT v_found)
         ON DUPLICATE KEY UPDATE

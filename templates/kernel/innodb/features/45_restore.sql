@@ -531,6 +531,13 @@ BEGIN
             'DELETE h', v_from, ' STRAIGHT_JOIN hold AS h ON h.rule = ', QUOTE(p_rule), ' AND h.`key` = ', v_key,
             ' AND NOT (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))'
         ), v_rows);
+        -- One that ends is made one without an end.
+        CALL archive_do(CONCAT(
+            'UPDATE', SUBSTRING(v_from, 6), ' STRAIGHT_JOIN hold AS h ON h.rule = ', QUOTE(p_rule), ' AND h.`key` = ', v_key,
+            ' SET h.until = NULL, h.placed_by = USER(), h.placed_at = UTC_TIMESTAMP(6),',
+            ' h.reason = CONCAT(h.reason, ''; restored from the archive of run '', ', p_run, ') WHERE h.until IS NOT NULL', p_where
+        ), v_rows);
+        SET io_holds = io_holds + v_rows;
         CALL archive_do(CONCAT(
             'INSERT INTO hold (rule, `key`, reason, placed_by, placed_at) SELECT DISTINCT ', QUOTE(p_rule), ', ', v_key,
             ', CONCAT(''restored from the archive of run '', ', p_run, '), USER(), UTC_TIMESTAMP(6)', v_from,

@@ -248,6 +248,15 @@ BEGIN
     FROM hold AS h
     STRAIGHT_JOIN work_held AS w ON w.rule = h.rule AND w.`key` = h.`key`
     WHERE NOT (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+    UPDATE hold AS h
+    JOIN work_held AS w ON w.rule = h.rule AND w.`key` = h.`key`
+    SET h.until = NULL,
+        h.placed_by = USER(),
+        h.placed_at = UTC_TIMESTAMP(6),
+        h.reason = CONCAT(h.reason, '; restored from the archive of run ', p_run)
+    WHERE h.rule > ''
+      AND h.until IS NOT NULL;
+    SET io_holds = io_holds + ROW_COUNT();
     INSERT INTO hold (rule, `key`, reason, placed_by, placed_at)
     SELECT w.rule, w.`key`, CONCAT('restored from the archive of run ', p_run), USER(), UTC_TIMESTAMP(6)
     FROM work_held AS w

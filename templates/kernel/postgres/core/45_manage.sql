@@ -319,14 +319,15 @@ SET search_path FROM CURRENT
 SET row_security = off
 AS $windrow$
 DECLARE
-    v_rule  text;
-    v_row   record;
-    v_hold  hold%ROWTYPE;
-    v_until timestamptz;
+    v_rule   text;
+    v_reason text := p_options ->> 'reason';
+    v_row    record;
+    v_hold   hold%ROWTYPE;
+    v_until  timestamptz;
 BEGIN
     PERFORM check_options(p_options, ARRAY['rule', 'key', 'reason', 'until', 'even_if_absent']);
     v_rule := check_rule(p_options);
-    IF coalesce(trim(p_options ->> 'reason'), '') = '' THEN
+    IF coalesce(trim(v_reason), '') = '' THEN
         RAISE EXCEPTION 'a hold needs a reason'
             USING ERRCODE = '22023', HINT = 'Say who wants it kept and why: {"key": 17, "reason": "audit 2026"}.';
     END IF;
@@ -355,8 +356,21 @@ BEGIN
     IF v_row.found THEN
         PERFORM still_there(v_rule, v_row.key);
     END IF;
+    -- Nobody makes a hold shorter, or forgets a reason, by setting another one.
+    SELECT * INTO v_hold
+    FROM hold AS h
+    WHERE h.rule = v_rule
+      AND h.key = v_row.key
+      AND (h.until IS NULL OR h.until > clock_timestamp());
+    IF FOUND AND v_until < coalesce(v_hold.until, 'infinity') THEN
+        RAISE EXCEPTION 'key % of rule % is held already, %', quote_literal(v_row.key), v_rule,
+            coalesce('until ' || to_char(v_hold.until, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), 'without an end')
+            USING ERRCODE = '22023', HINT = format('Set by %s: %s. A hold that ends earlier takes its place only if that one is released '
+                'first.', v_hold.placed_by, v_hold.reason);
+    END IF;
+    v_reason := concat_ws('; ', nullif(v_hold.reason, v_reason), v_reason);
     INSERT INTO hold AS h (rule, key, reason, until, absent)
-    VALUES (v_rule, v_row.key, p_options ->> 'reason', v_until, NOT v_row.found)
+    VALUES (v_rule, v_row.key, v_reason, v_until, NOT v_row.found)
     ON CONFLICT (rule, key) DO UPDATE
     SET reason = excluded.reason,
         until = excluded.until,
@@ -370,9 +384,9 @@ END
 $windrow$;
 --# comment on function set_hold
 COMMENT ON FUNCTION set_hold(jsonb) IS
-    'Holds the family of an existing row: rule, key (in any spelling that its column accepts), reason, until (default: no end), '
-    'even_if_absent (also places it without a row). Waits for a running batch. Example: SELECT set_hold(''{"key": 17, "reason": "audit '
-    '2026"}'');';
+    'Holds the family of an existing row: rule, key (in any spelling that its column accepts), reason, until (default: no end; not '
+    'before that of a hold that is there, whose reason is kept, too), even_if_absent (also places it without a row). Waits for a running '
+    'batch. Example: SELECT set_hold(''{"key": 17, "reason": "audit 2026"}'');';
 --# create function release_hold
 CREATE OR REPLACE FUNCTION release_hold(p_options jsonb)
 RETURNS json

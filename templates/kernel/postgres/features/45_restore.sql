@@ -385,11 +385,11 @@ BEGIN
               AND t.windrow_row_id = ANY ($3)
               AND %2$s IS NOT NULL%3$s
             ON CONFLICT (rule, key) DO UPDATE
-            SET reason = excluded.reason,
+            SET reason = concat_ws('; ', CASE WHEN h.until > clock_timestamp() THEN h.reason END, excluded.reason),
                 until = NULL,
                 placed_by = excluded.placed_by,
                 placed_at = excluded.placed_at
-            WHERE h.until <= clock_timestamp()
+            WHERE h.until IS NOT NULL
             $hold$,
             v_held.archive, v_held.key, v_held.conditions
         )

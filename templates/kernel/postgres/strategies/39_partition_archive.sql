@@ -262,11 +262,11 @@ BEGIN
         INSERT INTO hold AS h (rule, key, reason)
         VALUES (v_part.rule, v_key, format('restored from the archive of run %s', p_run))
         ON CONFLICT (rule, key) DO UPDATE
-        SET reason = excluded.reason,
+        SET reason = concat_ws('; ', CASE WHEN h.until > clock_timestamp() THEN h.reason END, excluded.reason),
             until = NULL,
             placed_by = excluded.placed_by,
             placed_at = excluded.placed_at
-        WHERE h.until <= clock_timestamp();
+        WHERE h.until IS NOT NULL;
         o_holds := o_holds + CASE WHEN FOUND THEN 1 ELSE 0 END;
     END LOOP;
     SELECT coalesce(sum(a.partition_rows), 0)

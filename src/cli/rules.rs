@@ -38,9 +38,13 @@ pub struct PolicySet {
     #[arg(long)]
     pub retention: Option<String>,
 
-    /// Keep everything of this scope for now
-    #[arg(long)]
+    /// Keep everything of this scope, until `--enable`
+    #[arg(long, conflicts_with = "enable")]
     pub disable: bool,
+
+    /// Clean this scope again; without it, a disabled policy stays disabled
+    #[arg(long)]
+    pub enable: bool,
 
     /// Whether to also remove the files that deleted rows refer to
     #[arg(long, value_name = "true|false")]

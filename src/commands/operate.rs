@@ -37,17 +37,21 @@ pub(super) fn policy(command: &Policy, ui: &Ui) -> anyhow::Result<Exit> {
                 ("rule", args.rule.clone().map(Value::from)),
                 ("scope", Some(args.scope.clone().into())),
                 ("retention", args.retention.clone().map(Value::from)),
-                ("enabled", Some((!args.disable).into())),
+                (
+                    "enabled",
+                    (args.disable || args.enable).then(|| args.enable.into()),
+                ),
                 ("artifacts", args.artifacts.map(Value::from)),
                 ("note", args.note.clone().map(Value::from)),
             ]);
-            set::<Kept>(
-                &args.with,
-                "set_policy",
-                document.into(),
-                &format!("policy of scope `{}` is set", args.scope),
-                ui,
-            )
+            let told = |answer: &Value| {
+                let kept = match answer["enabled"] == false {
+                    true => "; it is disabled: everything of it is kept until `--enable`",
+                    false => "",
+                };
+                format!("policy of scope `{}` is set{kept}", args.scope)
+            };
+            set::<Kept>(&args.with, "set_policy", document.into(), told, ui)
         }
         Policy::Drop(args) => {
             let document = options([
@@ -58,7 +62,7 @@ pub(super) fn policy(command: &Policy, ui: &Ui) -> anyhow::Result<Exit> {
                 &args.with,
                 "drop_policy",
                 document.into(),
-                &format!("policy of scope `{}` is dropped", args.scope),
+                |_| format!("policy of scope `{}` is dropped", args.scope),
                 ui,
             )
         }
@@ -219,13 +223,16 @@ impl Holds {
                         self.session.database.execute("ROLLBACK")?;
                         ui.warning(&format!("nothing was changed: `{}` refused", of.spec));
                     }
-                    return Err(if is_of_no_row(&error) {
-                        Failure::new("no hold was placed")
+                    return Err(match routine {
+                        "set_hold" if is_of_no_row(&error) => Failure::new("no hold was placed")
                             .caused_by(error)
                             .hint("check the key and `--rule`; `--even-if-absent` places the hold anyway")
-                            .into()
-                    } else {
-                        error
+                            .into(),
+                        "release_hold" if is_of_no_row(&error) => Failure::new("no hold was released")
+                            .caused_by(error)
+                            .hint("check the key and `--rule`: `windrow hold list` has all holds")
+                            .into(),
+                        _ => error,
                     });
                 }
             }
@@ -374,7 +381,7 @@ pub(super) fn settings(command: &Settings, ui: &Ui) -> anyhow::Result<Exit> {
                 &args.with,
                 "set_setting",
                 document,
-                &format!("`{}` is {}", args.name, args.value),
+                |_| format!("`{}` is {}", args.name, args.value),
                 ui,
             )
         }
@@ -384,7 +391,10 @@ pub(super) fn settings(command: &Settings, ui: &Ui) -> anyhow::Result<Exit> {
                 &args.with,
                 "set_setting",
                 document,
-                &format!("`{}` has the spec's value again", args.name),
+                |now| match now["value"].is_null() {
+                    true => format!("`{}` is no longer set", args.name),
+                    false => format!("`{}` has the spec's value again", args.name),
+                },
                 ui,
             )
         }
@@ -403,14 +413,14 @@ pub(super) fn window(command: &Window, ui: &Ui) -> anyhow::Result<Exit> {
             &args.with,
             "set_windows",
             json!({"windows": args.windows}),
-            &format!("scheduled runs work: {}", args.windows.join(", ")),
+            |_| format!("scheduled runs work: {}", args.windows.join(", ")),
             ui,
         ),
         Window::Reset(with) => set::<WindowsNow>(
             with,
             "set_windows",
             json!({"windows": null}),
-            "the spec's windows apply again",
+            |_| "the spec's windows apply again".to_owned(),
             ui,
         ),
     }
@@ -524,7 +534,7 @@ fn set<T: DeserializeOwned>(
     with: &WithOutput,
     routine: &str,
     options: Value,
-    done: &str,
+    done: impl FnOnce(&Value) -> String,
     ui: &Ui,
 ) -> anyhow::Result<Exit> {
     let mut session = Session::open(&with.on, ui)?;
@@ -532,7 +542,8 @@ fn set<T: DeserializeOwned>(
     if with.output == Output::Json {
         answers::read::<T>(routine, &document)?;
     }
-    tell(ui, with.output, &document, done);
+    let text = done(&document);
+    tell(ui, with.output, &document, &text);
     Ok(Exit::Clean)
 }
 

@@ -491,14 +491,14 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_unlisted
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_unlisted(IN p_before datetime(6), OUT o_count bigint)
 SQL SECURITY DEFINER
-COMMENT 'How many roots ended before p_before, and are of a scope that is not in work_scope. Reads only.'
+COMMENT 'How many roots ended before p_before, and are of a scope that has no policy. Reads only.'
 BEGIN
-    SELECT COUNT(*)
-    INTO o_count
+    SELECT COUNT(*) INTO o_count
     FROM {{ rule.table }} AS i
     LEFT JOIN work_scope AS s ON s.scope = i.{{ rule.per }}
     WHERE {{ <w.ended_before rule at="p_before" /> }}{{ <w.due_root rule /> | indent(width=6) }}
-      AND s.position IS NULL;
+      AND s.position IS NULL AND i.{{ rule.per }} IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM work_said AS d WHERE d.scope = i.{{ rule.per }} AND d.said = 1);
 END;
 {%- endif %}
 

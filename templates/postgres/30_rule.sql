@@ -597,7 +597,7 @@ AS $windrow$
 $windrow$;
 
 {% if rule.per and rule.opt_in -%}
--- {{ rule.name }}_unlisted: roots that would be due, of scopes without a policy. They are kept; a preview counts them.
+-- {{ rule.name }}_unlisted: roots that would be due, of scopes without any policy. They are kept; a preview counts them.
 --# create function {{ control }}.{{ rule.name }}_unlisted
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_unlisted(p_as_of timestamptz, p_retention bigint)
 RETURNS bigint
@@ -610,14 +610,14 @@ BEGIN RETURN (
 
 {%- if rule.newest | length > 0 %}
         SELECT count(*) FROM {{ control }}.{{ rule.name }}_roots() AS i
-        WHERE i.o_{{ rule.along }} < v_default AND i.o_{{ rule.along }} > '-infinity'{% if rule.last %} AND i.o_ended < v_default{% endif %} AND NOT i.o_newest
+        WHERE i.o_{{ rule.along }} < v_default AND i.o_{{ rule.along }} > '-infinity'{% if rule.last %} AND i.o_ended < v_default{% endif %} AND NOT i.o_newest AND i.o_scope IS NOT NULL
 {%- else %}
         SELECT count(*)
         FROM {{ rule.table }} AS i
 {%- if rule.last %}
         {{ <w.last_end rule /> | indent(width=8) }}
 {%- endif %}
-        WHERE {{ rule.ended }} < v_default
+        WHERE {{ rule.ended }} < v_default AND i.{{ rule.per }} IS NOT NULL
 {%- if not rule.numbered %}
           AND {{ rule.ended }} > '-infinity'
 {%- endif %}
@@ -634,10 +634,10 @@ BEGIN RETURN (
 {%- if rule.source %}
               SELECT FROM {{ control }}.{{ rule.name }}_scope(p_as_of, NULL, NULL) AS s
               WHERE s.scope = {% if rule.newest | length > 0 %}{{ rule.of_root }}{% else %}i.{{ rule.per }}{% endif %}
-{%- else %}
-              SELECT FROM {{ control }}.policy AS p
-              WHERE p.rule = {{ rule.literal }} AND p.enabled AND p.scope = {% if rule.newest | length > 0 %}{{ rule.text_of_root }}{% else %}{{ rule.text_of_i }}{% endif %}
+              UNION ALL
 {%- endif %}
+              SELECT FROM {{ control }}.policy AS p
+              WHERE p.rule = {{ rule.literal }} AND p.scope = {% if rule.newest | length > 0 %}{{ rule.text_of_root }}{% else %}{{ rule.text_of_i }}{% endif %}
           )
 {%- endfilter %}
     ); END

@@ -471,11 +471,16 @@ impl<'a> Model<'a> {
             Source::Definitions | Source::Values => MINIMUM,
         };
         let cutoff = self.before(retention);
+        // Nobody can set a policy for NULL, and one that is disabled is one.
+        let unsaid = |project: i64| {
+            let has = |row: &Row| matches!(row, Row::Policy { scope, .. } if *scope == project);
+            !matches!(self.kept(Some(project)), Kept::For(_)) && !self.world.rows.iter().any(has)
+        };
         let of = |one: &&Instance| {
             one.is_candidate
                 && one.is_final
                 && one.end_time.is_some_and(|time| time < cutoff)
-                && !matches!(self.kept(one.project), Kept::For(_))
+                && one.project.is_some_and(unsaid)
         };
         let count = self.instances.values().filter(of).count();
         self.world.default.is_none().then_some(count)

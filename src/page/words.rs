@@ -241,7 +241,8 @@ pub(super) fn kept_how_long(rule: &Rule) -> Vec<Line> {
             code(format!("{}.{}", it.table, it.column)),
             said(" says how long (of the row whose "),
             code(&it.key.name),
-            said(" it is; NULL: for ever)."),
+            said(" it is; NULL: "),
+            said(retention.default.map_or("for ever).", |_| "the default).")),
         ]),
         Some(Source::Values(values)) => {
             let told = values
@@ -448,7 +449,7 @@ fn table_keeps(graph: &Graph, rule: &Rule, id: TableId) -> Vec<Line> {
     if !table.kept.is_empty() {
         let mut line = line![said("Rows of "), code(&table.name), said(" with ")];
         for (at, condition) in table.kept.iter().enumerate() {
-            line.push(said(if at > 0 { " or " } else { "" }));
+            line.push(said(if at > 0 { " and " } else { "" }));
             line.push(code(condition.to_string()));
         }
         line.push(said(": they are kept when what they belong to is deleted."));

@@ -48,6 +48,9 @@ pub struct Hold {
     pub placed_at: String,
     /// Whether no row had the key when it was placed.
     pub absent: bool,
+    /// Whether it has ended, and so keeps nothing.
+    #[serde(default)]
+    pub expired: bool,
 }
 
 /// A hold that was placed or released, with its spec.

@@ -42,6 +42,7 @@ const HOLD: &[Field] = &[
     ("placed_by", Plain),
     ("placed_at", Instant),
     ("absent", Truth),
+    ("expired", Truth),
 ];
 
 const SETTING: &[Field] = &[
@@ -166,15 +167,19 @@ const METRIC: &[Field] = &[("name", Plain), ("labels", Json), ("value", Plain)];
 
 pub(super) fn list(list: List) -> String {
     let (table, fields, order) = match list {
-        List::Policy => ("policy", POLICY, "t.rule, t.scope"),
-        List::Hold => ("hold", HOLD, "t.rule, t.`key`"),
-        List::Setting => ("settings", SETTING, "t.position"),
-        List::SettingLog => ("setting_log", SETTING_LOG, "t.log_id"),
-        List::Window => ("open_hours", WINDOW, "t.position"),
-        List::Artifact => ("artifact", ARTIFACT, "t.artifact_id"),
+        List::Policy => ("{w}.policy", POLICY, "t.rule, t.scope"),
+        List::Hold => (
+            "(SELECT h.*, COALESCE(h.until <= UTC_TIMESTAMP(6), false) AS expired FROM {w}.hold AS h)",
+            HOLD,
+            "t.rule, t.`key`",
+        ),
+        List::Setting => ("{w}.settings", SETTING, "t.position"),
+        List::SettingLog => ("{w}.setting_log", SETTING_LOG, "t.log_id"),
+        List::Window => ("{w}.open_hours", WINDOW, "t.position"),
+        List::Artifact => ("{w}.artifact", ARTIFACT, "t.artifact_id"),
     };
     format!(
-        "SELECT {} FROM {{w}}.{table} AS t ORDER BY {order}",
+        "SELECT {} FROM {table} AS t ORDER BY {order}",
         object("t", fields)
     )
 }

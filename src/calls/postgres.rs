@@ -4,14 +4,17 @@ use super::list::List;
 
 pub(super) fn list(list: List) -> String {
     let (table, order) = match list {
-        List::Policy => ("policy", "rule, scope"),
-        List::Hold => ("hold", "rule, key"),
-        List::Setting => ("settings", "position"),
-        List::SettingLog => ("setting_log", "log_id"),
-        List::Window => ("open_hours", "position"),
-        List::Artifact => ("artifact", "artifact_id"),
+        List::Policy => ("{w}.policy", "rule, scope"),
+        List::Hold => (
+            "(SELECT h.*, coalesce(h.until <= now(), false) AS expired FROM {w}.hold h)",
+            "rule, key",
+        ),
+        List::Setting => ("{w}.settings", "position"),
+        List::SettingLog => ("{w}.setting_log", "log_id"),
+        List::Window => ("{w}.open_hours", "position"),
+        List::Artifact => ("{w}.artifact", "artifact_id"),
     };
-    format!("SELECT (to_jsonb(t) - 'refers_to')::text FROM {{w}}.{table} t ORDER BY {order}")
+    format!("SELECT (to_jsonb(t) - 'refers_to')::text FROM {table} t ORDER BY {order}")
 }
 
 pub(super) const STATUS: &str = "

@@ -288,11 +288,11 @@ fn decisions(html: &mut Html, decided: &Decisions) {
             Cell::Words(vec![code(&it.key)]),
             Cell::Words(vec![code(&it.rule)]),
             Cell::Words(vec![said(&it.reason)]),
-            Cell::Words(vec![said(
-                it.until
-                    .as_deref()
-                    .map_or("released".to_owned(), report::instant),
-            )]),
+            Cell::Words(vec![said(match it.until.as_deref().map(report::instant) {
+                None => "released".to_owned(),
+                Some(until) if it.expired => format!("{until} (ended: it keeps nothing)"),
+                Some(until) => until,
+            })]),
             Cell::Words(vec![code(&it.placed_by)]),
         ]
     });

@@ -63,6 +63,12 @@ pub fn policies(policies: &[Policy]) -> String {
     table.to_string()
 }
 
+/// When a hold ends, or that it has.
+fn until(hold: &Hold) -> String {
+    let ended = if hold.expired { " (ended)" } else { "" };
+    text(hold.until.as_ref()) + ended
+}
+
 /// Families that are kept.
 pub fn holds(holds: &[Hold]) -> String {
     let mut table = Table::new(&[
@@ -78,7 +84,7 @@ pub fn holds(holds: &[Hold]) -> String {
         table.row([
             hold.rule.as_str(),
             &hold.key,
-            &text(hold.until.as_ref()),
+            &until(hold),
             &instant(&hold.placed_at),
             &hold.placed_by,
             truth(hold.absent),

@@ -578,10 +578,9 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_unlisted$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_unlisted(IN p_before datetime(6),
     OUT o_count bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots ended before p_before, and are of a scope that is not in work_scope. Reads only. [body 6e15f7df9c22]'
+COMMENT 'How many roots ended before p_before, and are of a scope that has no policy. Reads only. [body a13af90e8f11]'
 BEGIN
-    SELECT COUNT(*)
-    INTO o_count
+    SELECT COUNT(*) INTO o_count
     FROM `airflow`.`dag_run` AS i
     LEFT JOIN work_scope AS s ON s.scope = i.`dag_id`
     WHERE coalesce(i.`end_date`, i.`updated_at`) > 0 AND coalesce(i.`end_date`, i.`updated_at`) < p_before
@@ -644,7 +643,8 @@ BEGIN
               LIMIT 1
           )
       )
-      AND s.position IS NULL;
+      AND s.position IS NULL AND i.`dag_id` IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM work_said AS d WHERE d.scope = i.`dag_id` AND d.said = 1);
 END$$
 
 -- dag_runs_due: how much is due, counted up to a limit.

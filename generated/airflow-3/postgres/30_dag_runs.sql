@@ -409,7 +409,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
     ) AS u ORDER BY u.root);
 $windrow$;
 
--- dag_runs_unlisted: roots that would be due, of scopes without a policy. They are kept; a preview counts them.
+-- dag_runs_unlisted: roots that would be due, of scopes without any policy. They are kept; a preview counts them.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_unlisted(p_as_of timestamptz, p_retention bigint) RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
 DECLARE
@@ -417,13 +417,13 @@ DECLARE
         604800) + 86400));
 BEGIN RETURN (
         SELECT count(*) FROM windrow_airflow_3.dag_runs_roots() AS i
-        WHERE i.o_ended < v_default AND i.o_ended > '-infinity' AND NOT i.o_newest
-          AND NOT EXISTS (SELECT FROM windrow_airflow_3.policy AS p WHERE p.rule = 'dag_runs' AND p.enabled
+        WHERE i.o_ended < v_default AND i.o_ended > '-infinity' AND NOT i.o_newest AND i.o_scope IS NOT NULL
+          AND NOT EXISTS (SELECT FROM windrow_airflow_3.policy AS p WHERE p.rule = 'dag_runs'
               AND p.scope = coalesce((SELECT r."dag_id"::text FROM "public"."dag_run" AS r WHERE false), i.o_scope)::text)
     ); END
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('dag_runs', ARRAY[
     'bound 46f5c1a90196', 'count 2744fd706ae3', 'delete 2d311c6e2a66', 'kept a5f93ca4b8b5', 'members 82e58ac19e82',
     'newest b553e1c00f79', 'next 2fe714ee9dc8', 'roots 593a4be1bce0', 'scope 93cb8b9755c3', 'undated ebc9635d1843',
-    'unlisted 4fa2dd793366']);
+    'unlisted 1d662cb3916f']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

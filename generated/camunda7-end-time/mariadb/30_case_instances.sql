@@ -437,15 +437,15 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_unlisted$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_unlisted(IN p_before datetime(6),
     OUT o_count bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots ended before p_before, and are of a scope that is not in work_scope. Reads only. [body 95721bca6f98]'
+COMMENT 'How many roots ended before p_before, and are of a scope that has no policy. Reads only. [body 38c48b6eae12]'
 BEGIN
-    SELECT COUNT(*)
-    INTO o_count
+    SELECT COUNT(*) INTO o_count
     FROM `camunda7`.`ACT_HI_CASEINST` AS i
     LEFT JOIN work_scope AS s ON s.scope = i.`CASE_DEF_ID_`
     WHERE i.`CLOSE_TIME_` > 0 AND i.`CLOSE_TIME_` < p_before
       AND i.`STATE_` = 9
-      AND s.position IS NULL;
+      AND s.position IS NULL AND i.`CASE_DEF_ID_` IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM work_said AS d WHERE d.scope = i.`CASE_DEF_ID_` AND d.said = 1);
 END$$
 
 -- case_instances_due: how much is due, counted up to a limit.

@@ -276,17 +276,17 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_unlisted$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_unlisted(IN p_before datetime(6),
     OUT o_count bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots ended before p_before, and are of a scope that is not in work_scope. Reads only. [body 4f8a85348887]'
+COMMENT 'How many roots ended before p_before, and are of a scope that has no policy. Reads only. [body 161843853765]'
 BEGIN
-    SELECT COUNT(*)
-    INTO o_count
+    SELECT COUNT(*) INTO o_count
     FROM `camunda7`.`ACT_HI_DECINST` AS i
     LEFT JOIN work_scope AS s ON s.scope = i.`DEC_DEF_ID_`
     WHERE i.`EVAL_TIME_` > 0 AND i.`EVAL_TIME_` < p_before
       AND i.`PROC_INST_ID_` IS NULL
       AND i.`CASE_INST_ID_` IS NULL
       AND i.`EVAL_TIME_` IS NOT NULL
-      AND s.position IS NULL;
+      AND s.position IS NULL AND i.`DEC_DEF_ID_` IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM work_said AS d WHERE d.scope = i.`DEC_DEF_ID_` AND d.said = 1);
 END$$
 
 -- decisions_due: how much is due, counted up to a limit.

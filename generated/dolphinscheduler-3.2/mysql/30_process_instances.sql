@@ -330,16 +330,16 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_unlisted$$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_unlisted(IN p_before datetime(6),
     OUT o_count bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots ended before p_before, and are of a scope that is not in work_scope. Reads only. [body 931985dff2b7]'
+COMMENT 'How many roots ended before p_before, and are of a scope that has no policy. Reads only. [body 4f610d1e2661]'
 BEGIN
-    SELECT COUNT(*)
-    INTO o_count
+    SELECT COUNT(*) INTO o_count
     FROM `dolphinscheduler`.`t_ds_process_instance` AS i
     LEFT JOIN work_scope AS s ON s.scope = i.`project_code`
     WHERE i.`end_time` > 0 AND i.`end_time` < p_before
       AND i.`is_sub_process` = 0
       AND i.`state` IN (3, 5, 6, 7)
-      AND s.position IS NULL;
+      AND s.position IS NULL AND i.`project_code` IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM work_said AS d WHERE d.scope = i.`project_code` AND d.said = 1);
 END$$
 
 -- process_instances_due: how much is due, counted up to a limit.

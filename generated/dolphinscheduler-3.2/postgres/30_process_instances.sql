@@ -143,13 +143,14 @@ DECLARE
     v_rows bigint;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    PERFORM FROM "public"."t_ds_task_instance" AS t
+        WHERE t."process_instance_id" = ANY (p_members)
+            AND windrow_dolphinscheduler_3_2.is_referenced('t_ds_task_instance') FOR UPDATE OF t;
     k_t_ds_task_instance := ARRAY(SELECT t."id" FROM "public"."t_ds_task_instance" AS t WHERE t."process_instance_id" = ANY (p_members)
         ORDER BY 1);
-    PERFORM FROM "public"."t_ds_task_instance" AS t
-        WHERE t."id" = ANY (k_t_ds_task_instance) AND windrow_dolphinscheduler_3_2.is_referenced('t_ds_task_instance') FOR UPDATE OF t;
-    k_t_ds_alert := ARRAY(SELECT t."id" FROM "public"."t_ds_alert" AS t WHERE t."process_instance_id" = ANY (p_members) ORDER BY 1);
     PERFORM FROM "public"."t_ds_alert" AS t
-        WHERE t."id" = ANY (k_t_ds_alert) AND windrow_dolphinscheduler_3_2.is_referenced('t_ds_alert') FOR UPDATE OF t;
+        WHERE t."process_instance_id" = ANY (p_members) AND windrow_dolphinscheduler_3_2.is_referenced('t_ds_alert') FOR UPDATE OF t;
+    k_t_ds_alert := ARRAY(SELECT t."id" FROM "public"."t_ds_alert" AS t WHERE t."process_instance_id" = ANY (p_members) ORDER BY 1);
     -- The files that t_ds_task_instance names are written to the outbox, to be removed later.
     INSERT INTO windrow_dolphinscheduler_3_2.artifact (run_id, rule, host, path)
     SELECT p_run, 'process_instances', t."host", t."log_path"
@@ -203,10 +204,10 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[10] := o_rows[10] + v_rows;
     DELETE FROM "public"."t_ds_process_instance" AS t WHERE t."id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[11] := o_rows[11] + v_rows;
-    PERFORM windrow_dolphinscheduler_3_2.all_locked('process_instances', o_rows,
-        ARRAY[ NULL, cardinality(k_t_ds_alert), NULL, NULL, NULL, NULL, NULL, NULL, NULL, cardinality(k_t_ds_task_instance), NULL ]);
-    PERFORM windrow_dolphinscheduler_3_2.all_gone('process_instances', CASE WHEN p_watched
-        THEN (windrow_dolphinscheduler_3_2.process_instances_count(p_members, k_t_ds_task_instance, k_t_ds_alert))[:10] END);
+    IF p_watched THEN
+        PERFORM windrow_dolphinscheduler_3_2.all_gone('process_instances',
+            (windrow_dolphinscheduler_3_2.process_instances_count(p_members, k_t_ds_task_instance, k_t_ds_alert))[:10]);
+    END IF;
 END
 $windrow$;
 
@@ -222,7 +223,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
     ) AS u ORDER BY u.root);
 $windrow$;
 
--- process_instances_unlisted: roots that would be due, of scopes without a policy. They are kept; a preview counts them.
+-- process_instances_unlisted: roots that would be due, of scopes without any policy. They are kept; a preview counts them.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_unlisted(p_as_of timestamptz, p_retention bigint) RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
 DECLARE
@@ -231,15 +232,15 @@ DECLARE
 BEGIN RETURN (
         SELECT count(*)
         FROM "public"."t_ds_process_instance" AS i
-        WHERE i."end_time" < v_default
+        WHERE i."end_time" < v_default AND i."project_code" IS NOT NULL
           AND i."end_time" > '-infinity'
           AND i."is_sub_process" = 0
           AND i."state" IN (3, 5, 6, 7)
-          AND NOT EXISTS (SELECT FROM windrow_dolphinscheduler_3_2.policy AS p WHERE p.rule = 'process_instances' AND p.enabled
+          AND NOT EXISTS (SELECT FROM windrow_dolphinscheduler_3_2.policy AS p WHERE p.rule = 'process_instances'
               AND p.scope = i."project_code"::text)
     ); END
 $windrow$;
 SELECT windrow_dolphinscheduler_3_2.register_verbs('process_instances', ARRAY[
-    'count a50596f91e99', 'delete b99f5997b8d8', 'members 1021b0ccef72', 'next 8d9e870f3774', 'scope 6f88cf7ad001',
-    'undated 2db3f3f4e337', 'unlisted 24037804564e']);
+    'count a50596f91e99', 'delete d452aa810624', 'members 1021b0ccef72', 'next 8d9e870f3774', 'scope 6f88cf7ad001',
+    'undated 2db3f3f4e337', 'unlisted 015fcdcd4f19']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -321,16 +321,16 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_unlisted$$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_unlisted(IN p_before datetime(6),
     OUT o_count bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots ended before p_before, and are of a scope that is not in work_scope. Reads only. [body 765b0cfff8af]'
+COMMENT 'How many roots ended before p_before, and are of a scope that has no policy. Reads only. [body b5247351bd2e]'
 BEGIN
-    SELECT COUNT(*)
-    INTO o_count
+    SELECT COUNT(*) INTO o_count
     FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i
     LEFT JOIN work_scope AS s ON s.scope = i.`project_code`
     WHERE i.`end_time` > 0 AND i.`end_time` < p_before
       AND i.`is_sub_workflow` = 0
       AND i.`state` IN (3, 5, 6, 7)
-      AND s.position IS NULL;
+      AND s.position IS NULL AND i.`project_code` IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM work_said AS d WHERE d.scope = i.`project_code` AND d.said = 1);
 END$$
 
 -- workflow_instances_due: how much is due, counted up to a limit.

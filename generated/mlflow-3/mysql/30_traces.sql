@@ -246,15 +246,15 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_mlflow_3.traces_unlisted$$
 CREATE DEFINER = `windrow_mlflow_3_owner` PROCEDURE windrow_mlflow_3.traces_unlisted(IN p_before datetime(6),
     OUT o_count bigint) SQL SECURITY DEFINER
-COMMENT 'How many roots ended before p_before, and are of a scope that is not in work_scope. Reads only. [body 7c38a00aed89]'
+COMMENT 'How many roots ended before p_before, and are of a scope that has no policy. Reads only. [body 9005165f45bf]'
 BEGIN
-    SELECT COUNT(*)
-    INTO o_count
+    SELECT COUNT(*) INTO o_count
     FROM `mlflow`.`trace_info` AS i
     LEFT JOIN work_scope AS s ON s.scope = i.`experiment_id`
     WHERE i.`timestamp_ms` > 0 AND i.`timestamp_ms` < TIMESTAMPDIFF(MICROSECOND, '1970-01-01', p_before) * 0.001
       AND i.`status` IN ('OK', 'ERROR')
-      AND s.position IS NULL;
+      AND s.position IS NULL AND i.`experiment_id` IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM work_said AS d WHERE d.scope = i.`experiment_id` AND d.said = 1);
 END$$
 
 -- traces_due: how much is due, counted up to a limit.

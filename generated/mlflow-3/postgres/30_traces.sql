@@ -125,7 +125,9 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[7] := o_rows[7] + v_rows;
     DELETE FROM "public"."trace_info" AS t WHERE t."request_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[8] := o_rows[8] + v_rows;
-    PERFORM windrow_mlflow_3.all_gone('traces', CASE WHEN p_watched THEN (windrow_mlflow_3.traces_count(p_members))[:7] END);
+    IF p_watched THEN
+        PERFORM windrow_mlflow_3.all_gone('traces', (windrow_mlflow_3.traces_count(p_members))[:7]);
+    END IF;
 END
 $windrow$;
 
@@ -141,7 +143,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
     ) AS u ORDER BY u.root);
 $windrow$;
 
--- traces_unlisted: roots that would be due, of scopes without a policy. They are kept; a preview counts them.
+-- traces_unlisted: roots that would be due, of scopes without any policy. They are kept; a preview counts them.
 CREATE OR REPLACE FUNCTION windrow_mlflow_3.traces_unlisted(p_as_of timestamptz, p_retention bigint) RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
 DECLARE
@@ -151,12 +153,12 @@ BEGIN RETURN (
         SELECT count(*)
         FROM "public"."trace_info" AS i
         WHERE CASE WHEN i."timestamp_ms" > 0 THEN to_timestamp(least(i."timestamp_ms", 253402300740000) / 1000.0) END < v_default
+            AND i."experiment_id" IS NOT NULL
           AND i."status" IN ('OK', 'ERROR')
-          AND NOT EXISTS (SELECT FROM windrow_mlflow_3.policy AS p WHERE p.rule = 'traces' AND p.enabled
-              AND p.scope = i."experiment_id"::text)
+          AND NOT EXISTS (SELECT FROM windrow_mlflow_3.policy AS p WHERE p.rule = 'traces' AND p.scope = i."experiment_id"::text)
     ); END
 $windrow$;
 SELECT windrow_mlflow_3.register_verbs('traces', ARRAY[
-    'count 3143ca966a1c', 'delete 6e4c4a4d7a3f', 'kept 9f89be9527d6', 'members 5a64fe3a3b91', 'next 7a290da8f997', 'scope e9d72d6ab195',
-    'undated e90b0c512e10', 'unlisted 9d26314ee771']);
+    'count 3143ca966a1c', 'delete be6390674dca', 'kept 9f89be9527d6', 'members 5a64fe3a3b91', 'next 7a290da8f997', 'scope e9d72d6ab195',
+    'undated e90b0c512e10', 'unlisted 2199655bd504']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

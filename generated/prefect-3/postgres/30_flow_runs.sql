@@ -150,17 +150,21 @@ DECLARE
     v_rows bigint;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0];
+    PERFORM FROM "public"."task_run" AS t
+        WHERE t."flow_run_id" = ANY (p_members) AND windrow_prefect_3.is_referenced('task_run') FOR UPDATE OF t;
     k_task_run := ARRAY(SELECT t."id" FROM "public"."task_run" AS t WHERE t."flow_run_id" = ANY (p_members) ORDER BY 1);
-    PERFORM FROM "public"."task_run" AS t WHERE t."id" = ANY (k_task_run) AND windrow_prefect_3.is_referenced('task_run') FOR UPDATE OF t;
-    k_task_run_state := ARRAY(SELECT t."id" FROM "public"."task_run_state" AS t WHERE t."task_run_id" = ANY (k_task_run) ORDER BY 1);
     PERFORM FROM "public"."task_run_state" AS t
-        WHERE t."id" = ANY (k_task_run_state) AND windrow_prefect_3.is_referenced('task_run_state') FOR UPDATE OF t;
-    k_flow_run_state := ARRAY(SELECT t."id" FROM "public"."flow_run_state" AS t WHERE t."flow_run_id" = ANY (p_members) ORDER BY 1);
+        WHERE t."task_run_id" = ANY (k_task_run) AND windrow_prefect_3.is_referenced('task_run_state') FOR UPDATE OF t;
+    k_task_run_state := ARRAY(SELECT t."id" FROM "public"."task_run_state" AS t WHERE t."task_run_id" = ANY (k_task_run) ORDER BY 1);
     PERFORM FROM "public"."flow_run_state" AS t
-        WHERE t."id" = ANY (k_flow_run_state) AND windrow_prefect_3.is_referenced('flow_run_state') FOR UPDATE OF t;
+        WHERE t."flow_run_id" = ANY (p_members) AND windrow_prefect_3.is_referenced('flow_run_state') FOR UPDATE OF t;
+    k_flow_run_state := ARRAY(SELECT t."id" FROM "public"."flow_run_state" AS t WHERE t."flow_run_id" = ANY (p_members) ORDER BY 1);
+    PERFORM FROM "public"."artifact" AS t
+        WHERE t."flow_run_id" = ANY (p_members) AND windrow_prefect_3.is_referenced('artifact') FOR UPDATE OF t;
+    PERFORM FROM "public"."artifact" AS t
+        WHERE t."task_run_id" = ANY (k_task_run) AND windrow_prefect_3.is_referenced('artifact') FOR UPDATE OF t;
     k_artifact := ARRAY(SELECT t."id" FROM "public"."artifact" AS t WHERE t."flow_run_id" = ANY (p_members) UNION SELECT t."id"
         FROM "public"."artifact" AS t WHERE t."task_run_id" = ANY (k_task_run) ORDER BY 1);
-    PERFORM FROM "public"."artifact" AS t WHERE t."id" = ANY (k_artifact) AND windrow_prefect_3.is_referenced('artifact') FOR UPDATE OF t;
     -- flow_run_state: rows are kept; they name deleted rows of artifact by result_artifact_id, which becomes NULL.
     UPDATE "public"."flow_run_state" AS t SET "result_artifact_id" = NULL WHERE t."result_artifact_id" = ANY (k_artifact);
     IF EXISTS (SELECT FROM "public"."flow_run_state" AS t WHERE t."result_artifact_id" = ANY (k_artifact)) THEN
@@ -205,10 +209,10 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[7] := o_rows[7] + v_rows;
     DELETE FROM "public"."flow_run" AS t WHERE t."id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[8] := o_rows[8] + v_rows;
-    PERFORM windrow_prefect_3.all_locked('flow_runs', o_rows, ARRAY[ cardinality(k_artifact), NULL, cardinality(k_flow_run_state), NULL,
-        NULL, cardinality(k_task_run_state), cardinality(k_task_run), NULL ]);
-    PERFORM windrow_prefect_3.all_gone('flow_runs', CASE WHEN p_watched
-        THEN (windrow_prefect_3.flow_runs_count(p_members, k_task_run, k_task_run_state, k_flow_run_state, k_artifact))[:7] END);
+    IF p_watched THEN
+        PERFORM windrow_prefect_3.all_gone('flow_runs',
+            (windrow_prefect_3.flow_runs_count(p_members, k_task_run, k_task_run_state, k_flow_run_state, k_artifact))[:7]);
+    END IF;
 END
 $windrow$;
 
@@ -224,7 +228,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
     ) AS u ORDER BY u.root);
 $windrow$;
 
--- flow_runs_unlisted: roots that would be due, of scopes without a policy. They are kept; a preview counts them.
+-- flow_runs_unlisted: roots that would be due, of scopes without any policy. They are kept; a preview counts them.
 CREATE OR REPLACE FUNCTION windrow_prefect_3.flow_runs_unlisted(p_as_of timestamptz, p_retention bigint) RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
 DECLARE
@@ -233,15 +237,14 @@ DECLARE
 BEGIN RETURN (
         SELECT count(*)
         FROM "public"."flow_run" AS i
-        WHERE i."end_time" < v_default
+        WHERE i."end_time" < v_default AND i."flow_id" IS NOT NULL
           AND i."end_time" > '-infinity'
           AND i."parent_task_run_id" IS NULL
           AND i."state_type" IN ('COMPLETED', 'FAILED', 'CANCELLED', 'CRASHED')
-          AND NOT EXISTS (SELECT FROM windrow_prefect_3.policy AS p WHERE p.rule = 'flow_runs' AND p.enabled
-              AND p.scope = i."flow_id"::text)
+          AND NOT EXISTS (SELECT FROM windrow_prefect_3.policy AS p WHERE p.rule = 'flow_runs' AND p.scope = i."flow_id"::text)
     ); END
 $windrow$;
 SELECT windrow_prefect_3.register_verbs('flow_runs', ARRAY[
-    'count 353f9aa43384', 'delete 7562fc8ee11d', 'kept 64c4f3eb5985', 'members 1ab0075b4c00', 'next 26b36fb14594', 'scope faa7f2599f92',
-    'undated 3cfde008eccc', 'unlisted 30f52cbc956f']);
+    'count 353f9aa43384', 'delete 779c479cb4ad', 'kept 64c4f3eb5985', 'members 1ab0075b4c00', 'next 26b36fb14594', 'scope faa7f2599f92',
+    'undated 3cfde008eccc', 'unlisted 0f51be862dbd']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -105,10 +105,10 @@ DECLARE
     v_kept bigint;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0];
+    PERFORM FROM "public"."state_instance" AS t
+        WHERE t."workflow_instance_id" = ANY (p_members) AND windrow_yworkflow.is_referenced('state_instance') FOR UPDATE OF t;
     k_state_instance := ARRAY(SELECT t."id" FROM "public"."state_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members)
         ORDER BY 1);
-    PERFORM FROM "public"."state_instance" AS t
-        WHERE t."id" = ANY (k_state_instance) AND windrow_yworkflow.is_referenced('state_instance') FOR UPDATE OF t;
     WITH gone AS (
         DELETE FROM "public"."persistent_attribute" AS t WHERE t."workflow_instance_id" = ANY (p_members)
         RETURNING t.*
@@ -148,9 +148,10 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
     DELETE FROM "public"."workflow_instance" AS t WHERE t."id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[5] := o_rows[5] + v_rows;
-    PERFORM windrow_yworkflow.all_locked('workflow_instances', o_rows, ARRAY[ NULL, NULL, NULL, cardinality(k_state_instance), NULL ]);
-    PERFORM windrow_yworkflow.all_gone('workflow_instances', CASE WHEN p_watched
-        THEN (windrow_yworkflow.workflow_instances_count(p_members, k_state_instance))[:4] END);
+    IF p_watched THEN
+        PERFORM windrow_yworkflow.all_gone('workflow_instances',
+            (windrow_yworkflow.workflow_instances_count(p_members, k_state_instance))[:4]);
+    END IF;
 END
 $windrow$;
 
@@ -165,7 +166,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
     ) AS u ORDER BY u.root);
 $windrow$;
 
--- workflow_instances_unlisted: roots that would be due, of scopes without a policy. They are kept; a preview counts them.
+-- workflow_instances_unlisted: roots that would be due, of scopes without any policy. They are kept; a preview counts them.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_unlisted(p_as_of timestamptz, p_retention bigint) RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
 DECLARE
@@ -174,14 +175,14 @@ DECLARE
 BEGIN RETURN (
         SELECT count(*)
         FROM "public"."workflow_instance" AS i
-        WHERE i."updated_at" < v_default
+        WHERE i."updated_at" < v_default AND i."workflow_definition_id" IS NOT NULL
           AND i."updated_at" > '-infinity'
           AND i."status" IN ('KILLED', 'COMPLETED')
-          AND NOT EXISTS (SELECT FROM windrow_yworkflow.policy AS p WHERE p.rule = 'workflow_instances' AND p.enabled
+          AND NOT EXISTS (SELECT FROM windrow_yworkflow.policy AS p WHERE p.rule = 'workflow_instances'
               AND p.scope = i."workflow_definition_id"::text)
     ); END
 $windrow$;
 SELECT windrow_yworkflow.register_verbs('workflow_instances', ARRAY[
-    'count 0fbcff291eb1', 'delete 64d41c84b250', 'members 93fb20716152', 'next 708251515477', 'scope d6c20676c50e',
-    'undated fbc1ec8ea018', 'unlisted e90e45419957']);
+    'count 0fbcff291eb1', 'delete 2d08ea90e6aa', 'members 93fb20716152', 'next 708251515477', 'scope d6c20676c50e',
+    'undated fbc1ec8ea018', 'unlisted 4646e87e7cc6']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -115,7 +115,7 @@ COMMENT ON FUNCTION end_batch(text) IS
     'What a batch does last: the archives fit, and deferred foreign keys are checked.';
 
 -- absent_holds: holds that were set before their row came, where it has: it may spell its key differently, if a collation treats
--- different strings as equal.
+-- different strings as equal, or the number has other zeros behind its point.
 --# create function absent_holds
 CREATE OR REPLACE FUNCTION absent_holds(p_rule text)
 RETURNS TABLE (key text, there text)
@@ -132,8 +132,10 @@ BEGIN
         CROSS JOIN spec AS s
         CROSS JOIN key_of(p_rule) AS k
         JOIN pg_attribute AS a ON a.attrelid = to_regclass(format('%I.%I', s.schema_name, r.root)) AND a.attname = k.name
-        JOIN pg_collation AS c ON c.oid = a.attcollation AND NOT c.collisdeterministic
+        LEFT JOIN pg_collation AS c ON c.oid = a.attcollation
         WHERE r.rule = p_rule
+          -- A number without a scale is as its row writes it: 17 or 17.0.
+          AND (NOT c.collisdeterministic OR a.atttypid = 'numeric'::regtype)
     ) THEN
         RETURN QUERY
         SELECT h.key, w.o_key

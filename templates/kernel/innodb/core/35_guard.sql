@@ -63,19 +63,29 @@ WITH latest AS (
     ORDER BY r.run_id DESC
     LIMIT 808
 ),
-failures AS (
-    SELECT COUNT(DISTINCT l.sweep_id) AS runs, MAX(l.run_id) AS last_run
+sweeps AS (
+    -- One worker that fails is enough; that others do not, does not make up for it.
+    SELECT
+        l.sweep_id,
+        MAX(IF(l.is_broken AND l.is_counted, l.run_id, NULL)) AS broken_run,
+        MAX(l.is_broken) AS is_broken,
+        MIN(l.is_empty AND l.is_counted) AS is_empty,
+        MAX(l.finished_at) AS ended
     FROM latest AS l
-    WHERE l.is_broken
-      AND l.is_counted
-      AND l.run_id > COALESCE((SELECT MAX(o.run_id) FROM latest AS o WHERE NOT o.is_broken), 0)
+    GROUP BY l.sweep_id
+    -- Of a sweep that is under way, nothing else is known yet.
+    HAVING MAX(l.is_broken)
+        OR l.sweep_id NOT IN (SELECT o.sweep_id FROM run AS r JOIN run_sweep AS o ON o.run_id = r.run_id WHERE r.status = 'running')
+),
+failures AS (
+    SELECT COUNT(w.broken_run) AS runs, MAX(w.broken_run) AS last_run
+    FROM sweeps AS w
+    WHERE w.sweep_id > COALESCE((SELECT MAX(o.sweep_id) FROM sweeps AS o WHERE NOT o.is_broken), 0)
 ),
 idle AS (
-    SELECT COUNT(DISTINCT l.sweep_id) AS runs, MAX(l.finished_at) AS ended
-    FROM latest AS l
-    WHERE l.is_empty
-      AND l.is_counted
-      AND l.run_id > COALESCE((SELECT MAX(o.run_id) FROM latest AS o WHERE NOT (o.is_empty AND o.is_counted)), 0)
+    SELECT COUNT(w.sweep_id) AS runs, MAX(w.ended) AS ended
+    FROM sweeps AS w
+    WHERE w.sweep_id > COALESCE((SELECT MAX(o.sweep_id) FROM sweeps AS o WHERE NOT o.is_empty), 0)
 ),
 bounds AS (
     SELECT MIN(IF(s.name = 'suspend_after', s.value, NULL)) AS suspend_after,

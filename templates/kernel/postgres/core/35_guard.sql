@@ -52,19 +52,29 @@ WITH latest AS (
     -- One sweep more than may count in a row.
     LIMIT (SELECT 101 * s.workers FROM spec AS s)
 ),
-failures AS (
-    SELECT count(DISTINCT l.sweep_id) AS runs, max(l.run_id) AS last_run
+sweeps AS (
+    -- One worker that fails is enough; that others do not, does not make up for it.
+    SELECT
+        l.sweep_id,
+        max(l.run_id) FILTER (WHERE l.is_broken AND l.is_counted) AS broken_run,
+        bool_or(l.is_broken) AS is_broken,
+        bool_and(l.is_empty AND l.is_counted) AS is_empty,
+        max(l.finished_at) AS ended
     FROM latest AS l
-    WHERE l.is_broken
-      AND l.is_counted
-      AND l.run_id > coalesce((SELECT max(o.run_id) FROM latest AS o WHERE NOT o.is_broken), 0)
+    GROUP BY l.sweep_id
+    -- Of a sweep that is under way, nothing else is known yet.
+    HAVING bool_or(l.is_broken)
+        OR l.sweep_id NOT IN (SELECT o.sweep_id FROM run AS r JOIN run_sweep AS o ON o.run_id = r.run_id WHERE r.status = 'running')
+),
+failures AS (
+    SELECT count(w.broken_run) AS runs, max(w.broken_run) AS last_run
+    FROM sweeps AS w
+    WHERE w.sweep_id > coalesce((SELECT max(o.sweep_id) FROM sweeps AS o WHERE NOT o.is_broken), 0)
 ),
 idle AS (
-    SELECT count(DISTINCT l.sweep_id) AS runs, max(l.finished_at) AS ended
-    FROM latest AS l
-    WHERE l.is_empty
-      AND l.is_counted
-      AND l.run_id > coalesce((SELECT max(o.run_id) FROM latest AS o WHERE NOT (o.is_empty AND o.is_counted)), 0)
+    SELECT count(w.sweep_id) AS runs, max(w.ended) AS ended
+    FROM sweeps AS w
+    WHERE w.sweep_id > coalesce((SELECT max(o.sweep_id) FROM sweeps AS o WHERE NOT o.is_empty), 0)
 ),
 bounds AS (
     SELECT min(s.value) FILTER (WHERE s.name = 'suspend_after') AS suspend_after,

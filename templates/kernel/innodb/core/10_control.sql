@@ -191,6 +191,22 @@ BEGIN
         CALL run_text(CONCAT('ALTER TABLE ', p_table, ' ADD COLUMN ', p_column, ' ', p_definition));
     END IF;
 END;
+-- add_key: nor have CREATE INDEX and ADD KEY.
+--# create procedure add_key
+CREATE PROCEDURE add_key(IN p_table varchar(64), IN p_key varchar(64), IN p_column varchar(64))
+SQL SECURITY INVOKER
+COMMENT 'Adds an index that a table of an earlier version lacks. The installation calls it.'
+BEGIN
+    IF NOT EXISTS (
+        SELECT 1
+        FROM information_schema.statistics AS s
+        WHERE s.table_schema = DATABASE()
+          AND s.table_name = p_table
+          AND s.index_name = p_key
+    ) THEN
+        CALL run_text(CONCAT('ALTER TABLE ', p_table, ' ADD KEY ', p_key, ' (', p_column, ')'));
+    END IF;
+END;
 
 --# add column control.scheduled
 CALL add_column('control', 'scheduled', 'boolean NOT NULL DEFAULT false AFTER forced_install');
@@ -301,7 +317,8 @@ CREATE TABLE IF NOT EXISTS run (
     alive_at    datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
     started_by  varchar(400) NOT NULL DEFAULT (USER()),
     started_at  datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
-    finished_at datetime(6)
+    finished_at datetime(6),
+    KEY run_open (status)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'One row per run. as_of is the instant that all cutoffs of the run are counted from. node: the
         identity_of(false) of the server it runs on; member: as what that belongs to a Galera cluster or a group; alive_at: its last
@@ -310,6 +327,9 @@ CREATE TABLE IF NOT EXISTS run (
         waiting_for: why it rests before its next batch, or rested when it ended.';
 --# add column run.member
 CALL add_column('run', 'member', 'varchar(36) AFTER node');
+-- Which runs are under way is looked up before every batch.
+--# add index run.run_open
+CALL add_key('run', 'run_open', 'status');
 -- What a column may hold is declared again where an earlier version declared it otherwise.
 --# prepare constraint run_trigger
 SET @windrow_statement = /*M! 'ALTER TABLE run MODIFY COLUMN `trigger` varchar(20) NOT NULL CHECK (`trigger` IN '

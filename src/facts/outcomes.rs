@@ -130,7 +130,7 @@ pub const STOPS: [Outcome; 15] = [
 ];
 
 /// What a run waits for before its next batch: `waiting_for`.
-pub const WAITS: [Outcome; 15] = [
+pub const WAITS: [Outcome; 16] = [
     outcome(
         "%s, %s %% of the time of a batch",
         "It rests so that the application is not slowed down: `nice`, or `scheduled_nice` for scheduled runs.",
@@ -202,6 +202,12 @@ pub const WAITS: [Outcome; 15] = [
         "the right to see",
         "The owner role cannot see what the run must check before each batch; the missing GRANT follows.",
         "Grant it, or turn off the setting that needs it.",
+    ),
+    outcome(
+        "a lock on %s",
+        "The next batch could not lock a table, or was held up by a change of holds or policies, longer than `lock_timeout`, more often in a \
+         row than `retries` allows. PostgreSQL names the session that has the lock, and its mode.",
+        "End the session that has the lock, if nobody needs it; the run tries again by itself.",
     ),
     outcome(
         "worker %s, which is at rule %s",

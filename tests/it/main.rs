@@ -97,6 +97,7 @@ mod support;
 mod tidy;
 mod tls;
 mod told;
+mod turns;
 mod tutorial;
 mod types;
 mod unarchive;
@@ -212,6 +213,7 @@ harness::tests! {
         tidy::tests,
         tls::tests,
         told::tests,
+        turns::tests,
         tutorial::tests,
         types::tests,
         unarchive::tests,

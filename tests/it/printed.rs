@@ -367,6 +367,7 @@ const BLIND: &[&str] = &[
     "in_window",
     "pause",
     "pause_rule",
+    "put_off",
     "reap",
     "resume",
     "resume_rule",

@@ -175,6 +175,34 @@ BEGIN
     SELECT v_closed IS NOT NULL OR v_paused IS NOT NULL OR c.paused INTO o_over FROM control AS c;
 END;
 
+-- throttled: the same by the settings of a rule.
+--# create procedure throttled
+CREATE PROCEDURE throttled(IN p_rule varchar(64), OUT o_reason longtext)
+SQL SECURITY DEFINER
+COMMENT 'What a batch of p_rule would wait for now, by its settings, or NULL.'
+BEGIN
+    DECLARE v_lag      bigint;
+    DECLARE v_queue    bigint;
+    DECLARE v_active   bigint;
+    DECLARE v_snapshot bigint;
+    DECLARE v_waits    boolean;
+    SELECT
+        MAX(IF(l.name = 'max_replica_lag', COALESCE(s.value, l.value), 0)),
+        MAX(IF(l.name = 'max_cluster_queue', COALESCE(s.value, l.value), 0)),
+        MAX(IF(l.name = 'max_active_sessions', COALESCE(s.value, l.value), 0)),
+        MAX(IF(l.name = 'max_old_snapshot', COALESCE(s.value, l.value), 0)),
+        MAX(JSON_CONTAINS_PATH(r.document, 'one', '$.wait_while_sql'))
+    INTO v_lag, v_queue, v_active, v_snapshot, v_waits
+    FROM rule AS r
+    JOIN rule_limit AS l ON l.rule = r.rule
+    LEFT JOIN setting AS s ON s.rule = l.rule AND s.name = l.name
+    WHERE r.rule = p_rule;
+    SET o_reason = NULL;
+    IF v_waits OR v_lag + v_queue + v_active + v_snapshot > 0 THEN
+        CALL throttle(p_rule, v_lag, v_queue, v_active, v_snapshot, o_reason);
+    END IF;
+END;
+
 -- pace: called before every batch. How long the run rests first, in seconds: 0, or up to 1, after which it checks again, so
 -- that a pause, the end of a window and the deadline are obeyed at once. run() rests outside of any transaction. Meanwhile its
 -- row shows what the run waits for.
@@ -182,7 +210,7 @@ END;
 CREATE PROCEDURE pace(IN p_run bigint, IN p_rule varchar(64), OUT o_rest double, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
 COMMENT 'What run p_run does before the next batch of p_rule: o_rest, for how many seconds it rests; o_state, why it
-    takes none. Sets the size of the batch where target_batch says so. Commits.'
+    takes none; waits: other rules may go on meanwhile. Sets the size of the batch where target_batch says so. Commits.'
 BEGIN
     DECLARE v_now           datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_own           boolean;
@@ -216,18 +244,20 @@ BEGIN
     DECLARE v_paced         boolean;
     DECLARE v_reason        longtext;
     DECLARE v_at            varchar(64);
-    DECLARE v_other         varchar(200);
+    DECLARE v_other         longtext;
     DECLARE v_over          boolean;
     DECLARE v_workers       int;
     DECLARE v_scheduled     boolean;
+    DECLARE v_waits         boolean DEFAULT false;
+    DECLARE v_dry_run       boolean;
     SET o_rest = 0, o_state = NULL;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
     START TRANSACTION;
     pace: BEGIN
         SELECT
             r.status = 'running' AND r.backend_pid = CONNECTION_ID(), r.deadline, r.waiting_for, r.alive_at, s.workers,
-            r.`trigger` = 'SCHEDULED', r.waiting_since
-        INTO v_own, v_deadline, v_waiting_for, v_alive_at, v_workers, v_scheduled, v_since
+            r.`trigger` = 'SCHEDULED', r.waiting_since, r.dry_run
+        INTO v_own, v_deadline, v_waiting_for, v_alive_at, v_workers, v_scheduled, v_since, v_dry_run
         FROM run AS r
         CROSS JOIN spec AS s
         WHERE r.run_id = p_run;
@@ -258,6 +288,8 @@ BEGIN
                     CALL is_over(p_run, p_rule, v_over);
                     IF o_rest <= 0 OR v_over THEN
                         SET o_rest = 0;
+                    ELSE
+                        SET o_state = 'waits';
                     END IF;
                     LEAVE pace;
                 END IF;
@@ -292,10 +324,6 @@ BEGIN
         FROM rule_limit AS l
         LEFT JOIN setting AS s ON s.rule = l.rule AND s.name = l.name
         WHERE l.rule = p_rule;
-        IF v_run_rows > 0 AND v_rows >= v_run_rows THEN
-            SET o_state = 'run_rows reached';
-            LEAVE pace;
-        END IF;
         -- Nobody waits for a scheduled run, and it should not slow down the application. None of these rests is longer than a
         -- minute, since a batch may have taken long for waiting itself; batches that would need more get smaller.
         SET v_scheduled = v_scheduled AND v_rate = 0 AND v_nice = 0;
@@ -336,12 +364,17 @@ BEGIN
                 IF(v_nice > 0, CONCAT(IF(v_scheduled, 'scheduled_nice', 'nice'), ', ', v_nice, ' % of the time of a batch'), NULL)
             );
             SET o_rest = TIMESTAMPDIFF(MICROSECOND, v_now, v_until) / 1000000;
+        ELSEIF v_run_rows > 0 AND v_rows >= v_run_rows THEN
+            -- Behind the rest: the next rule has its first batch at once.
+            SET o_state = 'run_rows reached';
+            LEAVE pace;
         ELSE
             CALL throttle(p_rule, v_max_replica_lag, v_max_cluster_queue, v_max_active_sessions, v_max_old_snapshot, v_reason);
             SET o_rest = IF(v_reason IS NULL, 0, 1);
             IF v_other IS NOT NULL THEN
                 SET v_reason = v_other, o_rest = 0.1;
             END IF;
+            SET v_waits = v_reason IS NOT NULL AND NOT v_dry_run;
         END IF;
         IF v_reason IS NOT NULL THEN
             SET o_rest = LEAST(o_rest, 1, TIMESTAMPDIFF(MICROSECOND, v_now, v_deadline) / 1000000);
@@ -353,7 +386,8 @@ BEGIN
             END IF;
         END IF;
 
-        IF NOT v_reason <=> v_waiting_for THEN
+        -- Whether a lock is still in the way, the batch finds out.
+        IF NOT v_reason <=> v_waiting_for AND (v_reason IS NOT NULL OR v_waiting_for NOT LIKE 'a lock on %') THEN
             UPDATE run AS r
             SET r.waiting_for = v_reason,
                 r.waiting_since = IF(v_reason IS NULL, NULL, COALESCE(r.waiting_since, v_now))
@@ -371,6 +405,34 @@ BEGIN
             WHERE p.run_id = p_run
               AND p.rule = p_rule;
         END IF;
+        IF v_waits THEN
+            SET o_state = 'waits';
+        END IF;
     END pace;
     COMMIT;
+END;
+
+-- put_off: a rule that waits does not hold up the rules behind it.
+--# create procedure put_off
+CREATE PROCEDURE put_off(IN p_run bigint, IN p_rule varchar(64), IN p_all boolean, INOUT io_rest double)
+SQL SECURITY DEFINER
+COMMENT 'Run p_run leaves p_rule, which waits, for the next rule; p_all: all that it has left wait, and it rests io_rest seconds, 1 if 0.'
+BEGIN
+    DECLARE v_workers int;
+    DECLARE v_left    double;
+    SELECT s.workers INTO v_workers FROM spec AS s;
+    IF v_workers > 1 THEN
+        CALL sweep_part(p_run, p_rule);
+    END IF;
+    IF p_all THEN
+        SELECT TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.deadline) / 1000000 INTO v_left FROM run AS r WHERE r.run_id = p_run;
+        SET io_rest = GREATEST(LEAST(IF(io_rest > 0, io_rest, 1), v_left), 0);
+    ELSE
+        UPDATE run AS r
+        SET r.waiting_for = NULL,
+            r.waiting_since = NULL
+        WHERE r.run_id = p_run
+          AND r.waiting_for NOT LIKE 'worker %';
+        SET io_rest = 0;
+    END IF;
 END;

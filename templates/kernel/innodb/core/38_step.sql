@@ -197,12 +197,47 @@ BEGIN
     END IF;
 END;
 
+-- locked_out: the run says what is in the way, and tries as often as after other errors of this kind; then other rules have their turn.
+--# create procedure locked_out
+CREATE PROCEDURE locked_out(IN p_run bigint, IN p_rule varchar(64), IN p_wanted varchar(200), OUT o_state varchar(1000))
+SQL SECURITY DEFINER
+COMMENT 'Notes what the next batch of p_rule waits for. Answers again, and where the setting retries is reached, waits. Commits.'
+BEGIN
+    DECLARE v_retries bigint;
+    DECLARE v_again   integer;
+    DECLARE v_dry_run boolean;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+    START TRANSACTION;
+    UPDATE run AS r
+    SET r.alive_at = UTC_TIMESTAMP(6),
+        r.waiting_since = COALESCE(r.waiting_since, UTC_TIMESTAMP(6)),
+        r.waiting_for = p_wanted
+    WHERE r.run_id = p_run
+      AND r.status = 'running';
+    CALL setting_of(p_rule, 'retries', v_retries);
+    SELECT MAX(r.dry_run), MAX(p.retries_in_row)
+    INTO v_dry_run, v_again
+    FROM run AS r
+    LEFT JOIN run_rule AS p ON p.run_id = r.run_id AND p.rule = p_rule
+    WHERE r.run_id = p_run;
+    UPDATE run_rule AS p
+    SET p.retries = p.retries + 1,
+        p.retries_in_row = IF(v_again >= v_retries, 0, v_again + 1),
+        p.updated_at = UTC_TIMESTAMP(6)
+    WHERE p.run_id = p_run
+      AND p.rule = p_rule;
+    COMMIT;
+    SET o_state = IF(v_again >= v_retries AND NOT v_dry_run, 'waits', 'again');
+END;
+
 -- take_locks: the tables, and the latch of holds and policies. What the catalog says must be what the run began with.
 --# create procedure take_locks
 CREATE PROCEDURE take_locks(IN p_run bigint, IN p_rule varchar(64), OUT o_state varchar(1000))
 SQL SECURITY DEFINER
 COMMENT 'Takes, in the caller''s transaction, the locks of a batch, but none of its rows. Answers NULL, or rolls back and answers a state.'
 BEGIN
+    DECLARE v_wanted  varchar(200) DEFAULT 'a lock on a table, which another session alters or has locked';
+    DECLARE v_waited  boolean;
     DECLARE v_latch   boolean;
     DECLARE v_message varchar(900);
     DECLARE v_soon    boolean;
@@ -216,19 +251,21 @@ BEGIN
             SET o_state = 'again';
         END;
         CALL take_tables();
+        SET v_wanted = 'a lock on holds and policies, which another session changes';
         SELECT l.only_row INTO v_latch FROM latch AS l LOCK IN SHARE MODE;
+        SELECT r.waiting_for LIKE 'a lock on %' INTO v_waited FROM run AS r WHERE r.run_id = p_run;
+        IF v_waited THEN
+            UPDATE run AS r
+            SET r.waiting_for = NULL,
+                r.waiting_since = NULL
+            WHERE r.run_id = p_run;
+        END IF;
     END latch;
     IF o_state IS NULL THEN
         CALL recheck_catalog(p_run, false, o_state);
     ELSE
         ROLLBACK;
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
-        UPDATE run_rule AS p
-        SET p.retries = p.retries + 1
-        WHERE p.run_id = p_run
-          AND p.rule = p_rule;
-        COMMIT;
+        CALL locked_out(p_run, p_rule, v_wanted, o_state);
     END IF;
     IF o_state IS NULL THEN
         CALL rows_away(p_run, p_rule, v_message, v_soon);
@@ -605,7 +642,7 @@ END;
 --# create procedure begin_rule
 CREATE PROCEDURE begin_rule(IN p_run bigint, IN p_rule varchar(64), OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables of p_rule, and answers NULL. Or answers what a batch would: nothing left, or why the run should end.'
+COMMENT 'What a batch would answer, where that is found out without one: nothing left, or why the run should end. NULL: batches do it.'
 BEGIN
     DECLARE v_looks    boolean;
     DECLARE v_idle     boolean;
@@ -636,12 +673,28 @@ BEGIN
         END IF;
         COMMIT;
     END look;
-    IF o_state IS NULL THEN
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
-        CALL open_rule(p_rule);
-        COMMIT;
+END;
+
+-- enter_rule: before the first batch, and where a rule was put off, before the next one. What killed runs left since the first batch,
+-- may lie before the place where the run is: a later one mends it.
+--# create procedure enter_rule
+CREATE PROCEDURE enter_rule(IN p_run bigint, IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Makes the work tables that outlive a batch of p_rule, where run p_run begins with it or comes back to it. Commits.'
+BEGIN
+    DECLARE v_kind varchar(20);
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+    START TRANSACTION;
+    CALL open_rule(p_rule);
+    CALL kind_of(p_rule, v_kind);
+    IF v_kind <> 'partition' THEN
+        DELETE d
+        FROM work_mend AS d
+        JOIN unfinished AS u ON u.run_id = d.run_id AND u.rule = p_rule
+        JOIN run_rule AS p ON p.run_id = p_run AND p.rule = u.rule AND p.batches > 0
+        WHERE u.since >= p.started_at;
     END IF;
+    COMMIT;
 END;
 --# create procedure looks_first
 CREATE PROCEDURE looks_first(IN p_run bigint, IN p_rule varchar(64), OUT o_looks boolean)
@@ -649,12 +702,7 @@ SQL SECURITY DEFINER
 COMMENT 'Whether p_run may find out without a batch that nothing is due of p_rule. What a scope, a retention or an instant of its own
     means is left to batches, and what other runs left, what a dry run would delete, and what is shared out.'
 BEGIN
-    DECLARE v_lag      bigint;
-    DECLARE v_queue    bigint;
-    DECLARE v_active   bigint;
-    DECLARE v_snapshot bigint;
-    DECLARE v_waits    boolean;
-    DECLARE v_reason   longtext;
+    DECLARE v_reason longtext;
     SELECT
         s.workers = 1
             AND NOT r.dry_run AND NOT JSON_CONTAINS_PATH(r.options, 'one', '$.scope', '$.retention', '$.as_of')
@@ -665,21 +713,8 @@ BEGIN
     CROSS JOIN spec AS s
     WHERE r.run_id = p_run;
     IF o_looks THEN
-        SELECT
-            MAX(IF(l.name = 'max_replica_lag', COALESCE(s.value, l.value), 0)),
-            MAX(IF(l.name = 'max_cluster_queue', COALESCE(s.value, l.value), 0)),
-            MAX(IF(l.name = 'max_active_sessions', COALESCE(s.value, l.value), 0)),
-            MAX(IF(l.name = 'max_old_snapshot', COALESCE(s.value, l.value), 0)),
-            MAX(JSON_CONTAINS_PATH(r.document, 'one', '$.wait_while_sql'))
-        INTO v_lag, v_queue, v_active, v_snapshot, v_waits
-        FROM rule AS r
-        JOIN rule_limit AS l ON l.rule = r.rule
-        LEFT JOIN setting AS s ON s.rule = l.rule AND s.name = l.name
-        WHERE r.rule = p_rule;
-        IF v_waits OR v_lag + v_queue + v_active + v_snapshot > 0 THEN
-            CALL throttle(p_rule, v_lag, v_queue, v_active, v_snapshot, v_reason);
-            SET o_looks = v_reason IS NULL;
-        END IF;
+        CALL throttled(p_rule, v_reason);
+        SET o_looks = v_reason IS NULL;
     END IF;
 END;
 --# create procedure find_idle

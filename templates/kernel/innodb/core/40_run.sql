@@ -125,36 +125,43 @@ END;
 
 -- had_its_turn: where the run of all rules before left one before it had seen everything, however it ended, that rule comes last, so
 -- that it cannot take the time of the others forever; so does the last rule that it took, if it did not come to all. A rule was taken
--- if its row was written since the run began: a wait before the first batch does so, too. Several workers keep to one order.
+-- if its row was written since the run began: what comes before the first batch does so, too. The runs of a sweep count as one.
 --# create procedure had_its_turn
 CREATE PROCEDURE had_its_turn(IN p_run bigint, OUT o_position int)
 SQL SECURITY DEFINER
 COMMENT 'The position of the rule at which the run before p_run had no more time; run p_run begins after it. 0: at the first rule.'
 BEGIN
     DECLARE v_drops bigint;
+    DECLARE v_last  bigint;
+    DECLARE v_sweep bigint;
+    -- Neither one of a single rule, nor one that took none.
+    SELECT MAX(l.run_id)
+    INTO v_last
+    FROM sweeping AS r
+    JOIN sweeping AS l ON l.run_id BETWEEN p_run - 1000 AND p_run - 1 AND NOT l.dry_run
+    JOIN run AS a ON a.run_id = l.run_id AND NOT JSON_CONTAINS_PATH(a.options, 'one', '$.rule')
+    WHERE r.run_id = p_run
+      AND NOT r.dry_run
+      AND EXISTS (SELECT 1 FROM run_rule AS t WHERE t.run_id = a.run_id AND t.updated_at > a.started_at);
+    SELECT MAX(w.sweep_id) INTO v_sweep FROM run_sweep AS w WHERE w.run_id = v_last;
     SELECT COALESCE((
         SELECT n.position
-        FROM sweeping AS r
-        JOIN spec AS s ON s.workers = 1
-        JOIN run AS b ON b.run_id = (
-            -- Neither one of a single rule, nor one that took none.
-            SELECT MAX(l.run_id)
-            FROM sweeping AS l
-            JOIN run AS a ON a.run_id = l.run_id AND NOT JSON_CONTAINS_PATH(a.options, 'one', '$.rule')
-            WHERE l.run_id BETWEEN p_run - 1000 AND p_run - 1
-              AND NOT l.dry_run
-              AND EXISTS (SELECT 1 FROM run_rule AS t WHERE t.run_id = a.run_id AND t.updated_at > a.started_at)
-        )
-        JOIN run_rule AS p ON p.run_id = b.run_id AND p.updated_at > b.started_at
-        JOIN rule AS n ON n.rule = p.rule
-        WHERE r.run_id = p_run
-          AND NOT r.dry_run
-          AND (
-              p.cursor_time IS NOT NULL
-              OR NOT p.around
-              OR EXISTS (SELECT 1 FROM run_rule AS f WHERE f.run_id = b.run_id AND f.updated_at <= b.started_at)
-          )
-        ORDER BY p.updated_at DESC
+        FROM (
+            SELECT
+                p.rule, MAX(p.updated_at) AS last, MAX(p.around AND p.cursor_time IS NULL) AS is_through, COUNT(*) OVER () AS taken
+            FROM (
+                SELECT v_last AS run_id
+                UNION
+                SELECT o.run_id FROM run_sweep AS o WHERE o.sweep_id = v_sweep
+            ) AS d
+            JOIN run AS b ON b.run_id = d.run_id
+            JOIN run_rule AS p ON p.run_id = b.run_id AND p.updated_at > b.started_at
+            GROUP BY p.rule
+        ) AS t
+        JOIN rule AS n ON n.rule = t.rule
+        WHERE NOT t.is_through
+           OR t.taken < (SELECT COUNT(*) FROM rule)
+        ORDER BY t.last DESC
         LIMIT 1
     ), 0)
     INTO o_position;
@@ -162,6 +169,43 @@ BEGIN
     IF v_drops > 0 THEN
         CALL away_first(o_position);
     END IF;
+END;
+
+-- rules_of: the rules of a run in the order in which it takes them. The workers of a sweep keep to one order.
+--# create procedure rules_of
+CREATE PROCEDURE rules_of(IN p_run bigint, OUT o_rules longtext)
+SQL SECURITY DEFINER
+COMMENT 'The rules of run p_run in the order in which it takes them, as a JSON list: what had its turn when time was up comes last.'
+BEGIN
+    DECLARE v_workers int;
+    DECLARE v_turn    int DEFAULT 0;
+    DECLARE v_only    varchar(64);
+    DECLARE v_place   int;
+    DECLARE v_rule    varchar(64);
+    SELECT s.workers INTO v_workers FROM spec AS s;
+    SELECT JSON_VALUE(r.options, '$.rule') INTO v_only FROM run AS r WHERE r.run_id = p_run;
+    IF v_workers > 1 THEN
+        CALL sweep_turn(v_turn);
+    ELSE
+        CALL had_its_turn(p_run, v_turn);
+    END IF;
+    SET o_rules = '[]';
+    SELECT r.position INTO v_place FROM rule AS r WHERE r.rule = COALESCE(v_only, r.rule) ORDER BY r.position <= v_turn, r.position LIMIT 1;
+    WHILE v_place IS NOT NULL DO
+        SELECT r.rule INTO v_rule FROM rule AS r WHERE r.position = v_place;
+        SET o_rules = JSON_ARRAY_APPEND(o_rules, '$', v_rule);
+        SET v_place = (
+            SELECT r.position
+            FROM rule AS r
+            WHERE r.rule = COALESCE(v_only, r.rule)
+              AND (
+                  (r.position <= v_turn) > (v_place <= v_turn)
+                  OR (r.position <= v_turn) = (v_place <= v_turn) AND r.position > v_place
+              )
+            ORDER BY r.position <= v_turn, r.position
+            LIMIT 1
+        );
+    END WHILE;
 END;
 
 -- run_open: the progress rows of a run.

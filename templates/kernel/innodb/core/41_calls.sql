@@ -13,14 +13,19 @@ BEGIN
     DECLARE v_open     boolean DEFAULT false;
     DECLARE v_run      bigint;
     DECLARE v_refused  longtext;
-    DECLARE v_only     longtext;
     DECLARE v_rule     varchar(64);
-    DECLARE v_place    int;
-    DECLARE v_turn     int;
+    -- The rules that it is not through with, in the order in which it takes them, and those that it has begun.
+    DECLARE v_left     longtext;
+    DECLARE v_begun    longtext DEFAULT '[]';
+    -- So many of them wait: the last ones that it took, without one between them that did not.
+    DECLARE v_waiting  int DEFAULT 0;
+    DECLARE v_opened   boolean;
     DECLARE v_state    varchar(1000);
     DECLARE v_reason   varchar(1000);
+    DECLARE v_rank     int;
+    DECLARE v_worst    int DEFAULT 9;
     DECLARE v_result   longtext;
-    DECLARE v_rest     double;
+    DECLARE v_rest     double DEFAULT 0;
     DECLARE v_slept    integer;
     DECLARE v_idle     longtext DEFAULT '';
     DECLARE v_number   integer;
@@ -71,55 +76,74 @@ BEGIN
         END opening;
     UNTIL v_number >= 5 END REPEAT;
     IF v_run IS NOT NULL THEN
-        CALL option_of(p_options, 'rule', v_only);
-        CALL had_its_turn(v_run, v_turn);
-        SET v_place = (
-            SELECT r.position FROM rule AS r WHERE r.rule = COALESCE(v_only, r.rule) ORDER BY r.position <= v_turn, r.position LIMIT 1
-        );
-        WHILE v_place IS NOT NULL AND COALESCE(v_state, '') NOT IN ('cancelled', 'paused', 'time budget spent', 'window closed') DO
-            SELECT r.rule INTO v_rule FROM rule AS r WHERE r.position = v_place;
-            CALL begin_rule(v_run, v_rule, v_state);
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        CALL rules_of(v_run, v_left);
+        COMMIT;
+        WHILE JSON_LENGTH(v_left) > 0 AND COALESCE(v_state, '') NOT IN ('cancelled', 'paused', 'time budget spent', 'window closed') DO
+            SET v_rule = JSON_VALUE(v_left, '$[0]'), v_left = JSON_REMOVE(v_left, '$[0]'), v_state = NULL, v_opened = false;
+            IF NOT JSON_CONTAINS(v_begun, JSON_QUOTE(v_rule)) THEN
+                SET v_begun = JSON_ARRAY_APPEND(v_begun, '$', v_rule);
+                CALL begin_rule(v_run, v_rule, v_state);
+            END IF;
             IF v_state IS NULL THEN
                 REPEAT
-                    CALL pace(v_run, v_rule, v_rest, v_state);
-                    IF v_rest > 0 THEN
+                    IF v_rest = 0 THEN
+                        CALL pace(v_run, v_rule, v_rest, v_state);
+                        IF v_state IS NULL AND v_rest > 0 THEN
+                            SET v_state = 'again';
+                        END IF;
+                    ELSE
                         -- An assignment, so that a cancel ends the run and not only the sleep.
-                        SET v_slept = SLEEP(v_rest);
-                        SET v_state = 'again';
-                    ELSEIF v_state IS NULL THEN
-                        CALL step(v_run, v_rule, v_state);
+                        SET v_slept = SLEEP(v_rest), v_rest = 0, v_state = 'again';
+                    END IF;
+                    IF v_state IS NULL OR v_state NOT IN ('again', 'waits') AND NOT v_opened THEN
+                        IF NOT v_opened THEN
+                            CALL enter_rule(v_run, v_rule);
+                            SET v_opened = true;
+                        END IF;
+                        IF v_state IS NULL THEN
+                            CALL step(v_run, v_rule, v_state);
+                        END IF;
+                    END IF;
+                    IF v_state = 'more' THEN
+                        SET v_waiting = 0;
                     END IF;
                 UNTIL v_state NOT IN ('more', 'again') END REPEAT;
                 SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
                 START TRANSACTION;
-                IF v_workers > 1 THEN
-                    CALL sweep_leave(v_run, v_rule, v_state, v_ended);
+                IF v_state = 'waits' THEN
+                    -- The next one has its turn, and this one after it. If none goes on, the run rests.
+                    SET v_left = JSON_ARRAY_APPEND(v_left, '$', v_rule), v_waiting = v_waiting + 1;
+                    CALL put_off(v_run, v_rule, v_waiting >= JSON_LENGTH(v_left), v_rest);
+                ELSE
+                    SET v_rest = 0, v_waiting = 0;
+                    IF v_workers > 1 THEN
+                        CALL sweep_leave(v_run, v_rule, v_state, v_ended);
+                    END IF;
+                    CALL finish(v_run, v_rule, IF(v_ended, v_state, NULL));
                 END IF;
-                CALL finish(v_run, v_rule, IF(v_ended, v_state, NULL));
-                CALL close_rule(v_rule);
+                IF v_opened THEN
+                    CALL close_rule(v_rule);
+                END IF;
                 COMMIT;
             ELSEIF v_state = 'nothing left' THEN
                 SET v_idle = CONCAT_WS(',', v_idle, v_rule);
             END IF;
-            -- The reason of the run is the worst of its rules.
-            SET v_reason = CASE
-                WHEN v_reason IS NULL OR v_state LIKE 'error %' THEN v_state
-                WHEN v_reason LIKE 'error %' THEN v_reason
-                WHEN v_state = 'cancelled' THEN v_state
-                WHEN v_reason = 'nothing left' OR v_reason LIKE 'rule %' AND v_state <> 'nothing left' THEN v_state
-                ELSE v_reason
+            -- The reason of the run is the worst of its rules; of several that are alike, the first. What ended the run is worse than
+            -- what ended a rule.
+            SET v_rank = CASE
+                WHEN v_state = 'waits' THEN 9
+                WHEN v_state LIKE 'error %' THEN 1
+                WHEN v_state = 'cancelled' THEN 2
+                WHEN v_state IN ('run_families reached', 'run_rows reached') THEN 4
+                WHEN v_state LIKE 'rule %' THEN 5
+                WHEN v_state = 'nothing left' THEN 6
+                ELSE 3
             END;
-            SET v_place = (
-                SELECT r.position
-                FROM rule AS r
-                WHERE r.rule = COALESCE(v_only, r.rule)
-                  AND (
-                      (r.position <= v_turn) > (v_place <= v_turn)
-                      OR (r.position <= v_turn) = (v_place <= v_turn) AND r.position > v_place
-                  )
-                ORDER BY r.position <= v_turn, r.position
-                LIMIT 1
-            );
+            IF v_rank < v_worst THEN
+                SET v_worst = v_rank, v_reason = v_state;
+            END IF;
         END WHILE;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;

@@ -2,8 +2,8 @@
 -- that starts while others are at work joins them, with their cutoff; else it begins a new sweep. One row for each rule:
 -- after which root or window the next claim begins, after which one the first began, whether the claims have come to the end since
 -- and are of what lies before that, what the sweep before had claimed and not looked at, whether nothing is left after the cursor,
--- whether what was locked was handed out once more, which run saw the end of it, and how many claims there were. Of single rows the
--- places are those of single_place().
+-- whether what was locked was handed out once more, which run saw the end of it, how many claims there were, and the position of the rule
+-- behind which the sweep began. Of single rows the places are those of single_place().
 --# create table sweep
 CREATE TABLE IF NOT EXISTS sweep (
     rule        varchar(64) NOT NULL PRIMARY KEY,
@@ -19,7 +19,8 @@ CREATE TABLE IF NOT EXISTS sweep (
     ended_by    bigint,
     place       longtext,
     start_place longtext,
-    claims      bigint      NOT NULL DEFAULT 0
+    claims      bigint      NOT NULL DEFAULT 0,
+    turn        int         NOT NULL DEFAULT 0
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'How far the current sweep of the workers has got, by rule. sweep_id: the run that began it.';
 -- What the table of an earlier version lacks.
@@ -39,6 +40,8 @@ CALL add_column('sweep', 'place', 'longtext AFTER ended_by');
 CALL add_column('sweep', 'start_place', 'longtext AFTER place');
 --# add column sweep.claims
 CALL add_column('sweep', 'claims', 'bigint NOT NULL DEFAULT 0 AFTER start_place');
+--# add column sweep.turn
+CALL add_column('sweep', 'turn', 'int NOT NULL DEFAULT 0 AFTER claims');
 --# fill table sweep
 INSERT IGNORE INTO sweep (rule)
 SELECT r.rule
@@ -51,7 +54,15 @@ SQL SECURITY DEFINER
 COMMENT 'Which other worker of the sweep of run p_run is at p_rule, or with p_before at a rule before it; without a
     rule, which one still runs. NULL: none.'
 BEGIN
-    DECLARE v_lock varchar(64) DEFAULT (SELECT s.run_lock FROM spec AS s);
+    DECLARE v_lock  varchar(64) DEFAULT (SELECT s.run_lock FROM spec AS s);
+    DECLARE v_turn  int;
+    DECLARE v_place int;
+    -- The order of the sweep: those up to the position behind which it began come last.
+    SELECT MAX(s.turn), MAX(k.position + IF(k.position <= s.turn, 1000000, 0))
+    INTO v_turn, v_place
+    FROM sweep AS s
+    JOIN rule AS k ON k.rule = s.rule
+    WHERE s.rule = p_rule;
     SELECT MIN(CONCAT('worker ', o.worker, ', which is at rule ', COALESCE(o.at_rule, 'none')))
     INTO o_other
     FROM run_sweep AS s
@@ -62,7 +73,9 @@ BEGIN
           p_rule IS NULL
           OR IF(
               p_before,
-              (SELECT k.position FROM rule AS k WHERE k.rule = o.at_rule) < (SELECT k.position FROM rule AS k WHERE k.rule = p_rule),
+              (SELECT k.position FROM rule AS k WHERE k.rule = o.at_rule) + IF(
+                  (SELECT k.position FROM rule AS k WHERE k.rule = o.at_rule) <= v_turn, 1000000, 0
+              ) < v_place,
               o.at_rule = p_rule
           )
       )
@@ -104,6 +117,7 @@ BEGIN
     DECLARE v_sweep bigint;
     DECLARE v_as_of datetime(6);
     DECLARE v_last  bigint;
+    DECLARE v_turn  int;
     -- Who says running is alive: the begin of a run closes the others.
     SELECT o.sweep_id, r.as_of
     INTO v_sweep, v_as_of
@@ -118,6 +132,7 @@ BEGIN
     FROM run_rule AS p
     WHERE p.run_id = p_run;
     IF v_sweep IS NULL THEN
+        CALL had_its_turn(p_run, v_turn);
         SELECT MAX(s.run_id)
         INTO v_last
         FROM run_sweep AS s
@@ -150,7 +165,8 @@ BEGIN
             s.exhausted = k.divided AND JSON_CONTAINS(k.document, '"family"', '$.unit') IS TRUE
                 AND p.start_time IS NOT NULL AND p.start_key IS NULL,
             s.handed_out = false,
-            s.ended_by = NULL;
+            s.ended_by = NULL,
+            s.turn = v_turn;
         -- Nothing here compares places of single rows: they are looked at again from the first claim on that was not looked at.
         UPDATE sweep AS s
         JOIN (
@@ -185,10 +201,19 @@ BEGIN
       AND k.divided;
 END;
 
+-- sweep_turn: in which order its workers take the rules.
+--# create procedure sweep_turn
+CREATE PROCEDURE sweep_turn(OUT o_position int)
+SQL SECURITY DEFINER
+COMMENT 'The position of the rule behind which the current sweep began; 0: at the first rule.'
+BEGIN
+    SELECT COALESCE(MAX(s.turn), 0) INTO o_position FROM sweep AS s;
+END;
+
 -- sweep_enter: a worker moves to a rule when no worker is at an earlier one any more; to one whose rows are not divided, when no
 -- worker is at it.
 --# create procedure sweep_enter
-CREATE PROCEDURE sweep_enter(IN p_run bigint, IN p_rule varchar(64), OUT o_wait varchar(200), OUT o_over boolean)
+CREATE PROCEDURE sweep_enter(IN p_run bigint, IN p_rule varchar(64), OUT o_wait longtext, OUT o_over boolean)
 SQL SECURITY DEFINER
 COMMENT 'Run p_run goes to p_rule; o_wait: whom it waits for first; o_over: the sweep is through with the rule.'
 BEGIN
@@ -210,6 +235,9 @@ BEGIN
         CALL at_others(p_run, p_rule, true, o_wait);
         IF o_wait IS NULL AND NOT v_divided THEN
             CALL at_others(p_run, p_rule, false, o_wait);
+        END IF;
+        IF v_waits AND o_wait IS NULL THEN
+            CALL throttled(p_rule, o_wait);
         END IF;
         IF NOT v_waits THEN
             UPDATE run_sweep AS s
@@ -304,6 +332,12 @@ BEGIN
                         '$[*]' COLUMNS (id longtext PATH '$[0]', ended longtext PATH '$[1]', number bigint PATH '$[2]')) AS l
                     WHERE o.sweep_id = v_sweep
                 ) AS k;
+                -- Also what workers had claimed that went on with other rules meanwhile.
+                UPDATE run_claim AS c
+                JOIN run_sweep AS o ON o.run_id = c.run_id AND o.sweep_id = v_sweep
+                SET c.claimed = '[]',
+                    c.left_keys = '[]'
+                WHERE c.rule = p_rule;
             END IF;
             -- Up to a family that a sweep began with, there are families only.
             SET v_windows = v_windows AND v_keys = '[]' AND NOT (v_around AND v_key IS NOT NULL);
@@ -335,7 +369,9 @@ BEGIN
                     p.cursor_key = NULL,
                     p.updated_at = UTC_TIMESTAMP(6)
                 WHERE p.run_id = p_run
-                  AND p.rule = p_rule;
+                  AND p.rule = p_rule
+                  -- Not where it was at the windows already, and comes back.
+                  AND p.family_size IS NULL;
             END IF;
         END IF;
     END IF;
@@ -701,6 +737,29 @@ BEGIN
         UPDATE sweep AS s SET s.ended_by = p_run WHERE s.rule = p_rule;
     END IF;
     UPDATE run_sweep AS s SET s.at_rule = NULL WHERE s.run_id = p_run;
+END;
+
+-- sweep_part: a worker leaves a rule that waits for another one, and comes back. What it has claimed stays its own, unless nobody else
+-- is at the rule when nothing is left there to claim. If it was that last one, the next one to come is.
+--# create procedure sweep_part
+CREATE PROCEDURE sweep_part(IN p_run bigint, IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Run p_run leaves p_rule for a while, with what it has claimed.'
+BEGIN
+    DECLARE v_there  bigint;
+    DECLARE v_length int;
+    DECLARE v_last   boolean;
+    SELECT COUNT(*) INTO v_there FROM run_sweep AS s WHERE s.run_id = p_run AND s.at_rule = p_rule;
+    IF v_there > 0 THEN
+        SET SESSION innodb_lock_wait_timeout = 600;
+        SELECT LENGTH(s.rule) INTO v_length FROM sweep AS s WHERE s.rule = p_rule FOR UPDATE;
+        SELECT c.is_last OR c.alone INTO v_last FROM run_claim AS c WHERE c.run_id = p_run AND c.rule = p_rule;
+        IF v_last THEN
+            UPDATE sweep AS s SET s.handed_out = false WHERE s.rule = p_rule;
+            UPDATE run_claim AS c SET c.is_last = false, c.alone = false WHERE c.run_id = p_run AND c.rule = p_rule;
+        END IF;
+        UPDATE run_sweep AS s SET s.at_rule = NULL WHERE s.run_id = p_run;
+    END IF;
 END;
 
 -- sweep_end: what the last one of a sweep does for all.

@@ -33,7 +33,7 @@ COMMENT ON FUNCTION key_type_of(text) IS
 
 -- lock_tables: what a batch does first, by take_tables().
 --# create function lock_tables
-CREATE OR REPLACE FUNCTION lock_tables()
+CREATE OR REPLACE FUNCTION lock_tables(p_rule text)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -41,14 +41,19 @@ AS $windrow$
 BEGIN
     EXECUTE format(
         'LOCK TABLE %s IN ROW EXCLUSIVE MODE',
-        (SELECT string_agg(format('%I.%I', s.schema_name, t.name), ', ' ORDER BY t.name COLLATE "C") FROM known_table AS t CROSS
-            JOIN spec AS s WHERE t.goes)
+        (
+            SELECT string_agg(format('%I.%I', s.schema_name, t.name), ', ' ORDER BY t.name COLLATE "C")
+            FROM known_table AS t
+            CROSS JOIN spec AS s
+            WHERE t.goes
+              AND (p_rule IS NULL OR t.name = ANY ((SELECT r.tables FROM rule AS r WHERE r.rule = p_rule)::text[]))
+        )
     );
 END
 $windrow$;
 --# comment on function lock_tables
-COMMENT ON FUNCTION lock_tables() IS
-    'Locks the tables whose rows are deleted in ROW EXCLUSIVE MODE until the transaction ends.';
+COMMENT ON FUNCTION lock_tables(text) IS
+    'Locks the tables whose rows p_rule deletes in ROW EXCLUSIVE MODE until the transaction ends; those of all rules where it is NULL.';
 
 -- check_key: a key is a value of the key column of the rule's root table, or of the tables listed besides it.
 --# create function check_key

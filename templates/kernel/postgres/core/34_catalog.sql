@@ -538,13 +538,13 @@ COMMENT ON FUNCTION look_at_last(bigint) IS
 -- take_tables: what a batch does first. The locks let the application write, and keep foreign keys, rules and triggers from
 -- being added or dropped until the batch commits.
 --# create function take_tables
-CREATE OR REPLACE FUNCTION take_tables(p_run bigint)
+CREATE OR REPLACE FUNCTION take_tables(p_run bigint, p_rule text DEFAULT NULL)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
 BEGIN
-    PERFORM lock_tables();
+    PERFORM lock_tables(p_rule);
 EXCEPTION WHEN undefined_table OR insufficient_privilege OR wrong_object_type THEN
     -- A table that is gone, or another one in its place: say so.
     PERFORM look_again(p_run);
@@ -552,5 +552,5 @@ EXCEPTION WHEN undefined_table OR insufficient_privilege OR wrong_object_type TH
 END
 $windrow$;
 --# comment on function take_tables
-COMMENT ON FUNCTION take_tables(bigint) IS
-    'Locks the tables whose rows are deleted in ROW EXCLUSIVE MODE until the transaction ends, for a batch of run p_run.';
+COMMENT ON FUNCTION take_tables(bigint, text) IS
+    'Locks the tables whose rows p_rule deletes, or any rule, in ROW EXCLUSIVE MODE until the transaction ends, for a batch of run p_run.';

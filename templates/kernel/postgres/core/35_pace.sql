@@ -202,6 +202,7 @@ DECLARE
     v_at       text;
     v_over     boolean;
     v_other    text;
+    v_waits    boolean := false;
 BEGIN
     o_rest := 0;
     SELECT * INTO STRICT v_run FROM run AS r WHERE r.run_id = p_run;
@@ -218,7 +219,15 @@ BEGIN
         IF v_at IS DISTINCT FROM p_rule THEN
             SELECT e.o_wait, e.o_over INTO v_other, v_over FROM sweep_enter(p_run, p_rule) AS e;
             IF v_over OR v_other IS NULL THEN
-                -- The first batch begins in a transaction of its own.
+                -- The first batch begins in a transaction of its own. If that ends the session, the rule had its turn.
+                UPDATE run_rule AS r
+                SET started_at = v_now,
+                    updated_at = v_now
+                WHERE r.run_id = p_run
+                  AND r.rule = p_rule
+                  AND r.batches = 0
+                  AND r.retries = 0
+                  AND NOT v_over;
                 o_state := CASE WHEN v_over THEN 'nothing left' ELSE 'again' END;
                 RETURN;
             END IF;
@@ -230,6 +239,7 @@ BEGIN
             CASE WHEN v_run.waiting_since > v_now - interval '1 s' THEN 0.1 ELSE 1 END, extract(epoch FROM v_run.deadline - v_now)
         );
         IF o_rest > 0 AND NOT is_over(v_run, p_rule, v_now) THEN
+            o_state := 'waits';
             RETURN;
         END IF;
     END IF;
@@ -256,10 +266,6 @@ BEGIN
         IF v_limit.nice > 0 AND v_limit.target_batch = 0 THEN
             v_limit.target_batch := v_longest_rest * 100 / v_limit.nice;
         END IF;
-    END IF;
-    IF v_limit.run_rows > 0 AND v_progress.deleted_rows >= v_limit.run_rows THEN
-        o_state := 'run_rows reached';
-        RETURN;
     END IF;
     v_paced := v_limit.target_batch > 0 OR v_limit.rate > 0 OR v_limit.nice > 0;
 
@@ -298,9 +304,14 @@ BEGIN
             CASE WHEN v_limit.nice > 0 THEN format('%s, %s %% of the time of a batch', v_nice, v_limit.nice) END
         );
         o_rest := extract(epoch FROM v_until - v_now);
+    ELSIF v_limit.run_rows > 0 AND v_progress.deleted_rows >= v_limit.run_rows THEN
+        -- Behind the rest: the next rule has its first batch at once.
+        o_state := 'run_rows reached';
+        RETURN;
     ELSE
         v_reason := coalesce(v_other, throttled(p_rule));
         o_rest := CASE WHEN v_reason IS NULL THEN 0 WHEN v_other IS NULL THEN 1 ELSE 0.1 END;
+        v_waits := v_reason IS NOT NULL AND NOT v_run.dry_run;
     END IF;
     IF v_reason IS NOT NULL THEN
         o_rest := least(o_rest, 1, extract(epoch FROM v_run.deadline - v_now));
@@ -311,7 +322,8 @@ BEGIN
         RETURN;
     END IF;
 
-    IF v_reason IS DISTINCT FROM v_run.waiting_for THEN
+    -- Whether a lock is still in the way, the batch finds out.
+    IF v_reason IS DISTINCT FROM v_run.waiting_for AND (v_reason IS NOT NULL OR v_run.waiting_for NOT LIKE 'a lock on %') THEN
         UPDATE run AS r
         SET waiting_for = v_reason,
             waiting_since = CASE WHEN v_reason IS NOT NULL THEN coalesce(r.waiting_since, v_now) END
@@ -329,9 +341,45 @@ BEGIN
         WHERE r.run_id = p_run
           AND r.rule = p_rule;
     END IF;
+    IF v_waits THEN
+        o_state := 'waits';
+    END IF;
 END
 $windrow$;
 --# comment on function pace
 COMMENT ON FUNCTION pace(bigint, text) IS
-    'What run p_run does before the next batch of p_rule: o_rest, for how many seconds it rests; o_state, why it takes none. Sets the size '
-    'of the batch where target_batch says so.';
+    'What run p_run does before the next batch of p_rule: o_rest, for how many seconds it rests; o_state, why it takes none; waits: other '
+    'rules may go on meanwhile. Sets the size of the batch where target_batch says so.';
+
+-- put_off: a rule that waits does not hold up the rules behind it.
+--# create function put_off
+CREATE OR REPLACE FUNCTION put_off(p_run bigint, p_rule text, p_rest double precision, p_all boolean)
+RETURNS double precision
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    IF NOT is_own(p_run) THEN
+        RETURN 0;
+    END IF;
+    IF (SELECT s.workers > 1 FROM spec AS s) THEN
+        PERFORM sweep_part(p_run, p_rule);
+    END IF;
+    IF p_all THEN
+        RETURN (
+            SELECT greatest(least(CASE WHEN p_rest > 0 THEN p_rest ELSE 1 END, extract(epoch FROM r.deadline - clock_timestamp())), 0)
+            FROM run AS r
+            WHERE r.run_id = p_run
+        );
+    END IF;
+    UPDATE run AS r
+    SET waiting_for = NULL,
+        waiting_since = NULL
+    WHERE r.run_id = p_run
+      AND r.waiting_for NOT LIKE 'worker %';
+    RETURN 0;
+END
+$windrow$;
+--# comment on function put_off
+COMMENT ON FUNCTION put_off(bigint, text, double precision, boolean) IS
+    'Run p_run leaves p_rule, which waits, for the next rule; p_all: all that it has left wait. Answers for how long it rests, in seconds.';

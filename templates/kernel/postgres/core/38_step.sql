@@ -44,6 +44,82 @@ $windrow$;
 COMMENT ON FUNCTION begin_step(bigint, text) IS
     'Why run p_run makes no batch of p_rule now; NULL where it may. Locks its progress.';
 
+-- lock_holder: who is in the way of a batch. Everybody may see the locks of others.
+--# create function lock_holder
+CREATE OR REPLACE FUNCTION lock_holder(p_rule text)
+RETURNS text
+LANGUAGE sql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT coalesce(
+        (
+            SELECT format('a lock on %s, %s %s (%s)',
+                t.name,
+                CASE WHEN l.granted THEN 'which' ELSE 'for which' END,
+                coalesce('session ' || l.pid, 'a prepared transaction') || CASE WHEN l.granted THEN ' has' ELSE ' waits' END,
+                l.mode)
+            FROM (
+                SELECT n.name, to_regclass(format('%I.%I', s.schema_name, n.name)) AS id
+                FROM rule AS r
+                CROSS JOIN spec AS s
+                CROSS JOIN LATERAL unnest(r.tables) AS n(name)
+                WHERE r.rule = p_rule
+                UNION ALL
+                SELECT 'holds and policies', to_regclass('latch')
+            ) AS t
+            JOIN pg_locks AS l ON l.locktype = 'relation' AND l.relation = t.id AND l.pid IS DISTINCT FROM pg_backend_pid()
+            WHERE l.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())
+              AND (
+                  l.mode IN ('ExclusiveLock', 'AccessExclusiveLock')
+                  -- The latch is taken in a weaker mode than the tables.
+                  OR l.mode IN ('ShareLock', 'ShareRowExclusiveLock') AND t.id <> to_regclass('latch')
+              )
+            ORDER BY l.granted DESC, t.name, l.pid
+            LIMIT 1
+        ),
+        'a lock on a table'
+    );
+$windrow$;
+--# comment on function lock_holder
+COMMENT ON FUNCTION lock_holder(text) IS
+    'Which table a batch of p_rule could not lock, and which session has the lock, in words.';
+
+-- locked_out: the run says what is in the way, and tries as often as after other errors of this kind; then other rules have their turn.
+--# create function locked_out
+CREATE OR REPLACE FUNCTION locked_out(p_run bigint, p_rule text)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_reason text := lock_holder(p_rule);
+    v_waits  boolean;
+BEGIN
+    UPDATE run AS r
+    SET waiting_for = v_reason,
+        waiting_since = coalesce(r.waiting_since, clock_timestamp())
+    WHERE r.run_id = p_run
+      AND r.waiting_for IS DISTINCT FROM v_reason;
+    UPDATE run_rule AS p
+    SET retries_in_row = CASE WHEN o.waits THEN 0 ELSE p.retries_in_row + 1 END,
+        retries = p.retries + 1,
+        updated_at = clock_timestamp()
+    FROM (
+        SELECT q.retries_in_row >= setting_of(p_rule, 'retries') AS waits
+        FROM run_rule AS q
+        WHERE q.run_id = p_run
+          AND q.rule = p_rule
+    ) AS o
+    WHERE p.run_id = p_run
+      AND p.rule = p_rule
+    RETURNING o.waits INTO v_waits;
+    RETURN CASE WHEN v_waits AND NOT (SELECT r.dry_run FROM run AS r WHERE r.run_id = p_run) THEN 'waits' ELSE 'again' END;
+END
+$windrow$;
+--# comment on function locked_out
+COMMENT ON FUNCTION locked_out(bigint, text) IS
+    'Notes what the next batch of p_rule waits for. Answers again, and where the setting retries is reached, waits.';
+
 -- take_locks: the tables, and the latch of holds and policies, shared, for as long as the lock timeout. A hold that is being
 -- written for a long time is not caused by a family: wait, and check everything again. The catalog must be as it was when the
 -- run began: anything else ends the run.
@@ -58,22 +134,24 @@ BEGIN
     -- Errors that occur here would end the session, and so would the end of a dry run.
     PERFORM set_config('exit_on_error', 'off', true);
     BEGIN
-        PERFORM take_tables(p_run);
+        -- A stamp has no progress of rules, and other tables.
+        PERFORM take_tables(p_run, CASE WHEN EXISTS (SELECT FROM run_rule AS p WHERE p.run_id = p_run) THEN p_rule END);
         LOCK TABLE latch IN ROW SHARE MODE;
     EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
-        UPDATE run_rule AS r
-        SET retries = r.retries + 1
-        WHERE r.run_id = p_run
-          AND r.rule = p_rule;
-        RETURN 'again';
+        RETURN locked_out(p_run, p_rule);
     END;
+    UPDATE run AS r
+    SET waiting_for = NULL,
+        waiting_since = NULL
+    WHERE r.run_id = p_run
+      AND r.waiting_for LIKE 'a lock on %';
     PERFORM look_again(p_run);
     RETURN NULL;
 END
 $windrow$;
 --# comment on function take_locks
 COMMENT ON FUNCTION take_locks(bigint, text) IS
-    'Takes the locks of a batch until the transaction ends; again, where they were not to be had.';
+    'Takes the locks of a batch until the transaction ends; again or waits, where they were not to be had.';
 
 -- begin_batch: what a batch does first in its transaction.
 --# create function begin_batch
@@ -645,7 +723,7 @@ BEGIN
     PERFORM set_config('exit_on_error', 'off', true);
     FOR v_try IN 1..2 LOOP
         BEGIN
-            PERFORM take_tables(p_run);
+            PERFORM take_tables(p_run, p_rule);
             PERFORM look_again(p_run);
             LOCK TABLE latch IN ROW SHARE MODE;
             SELECT r.strategy, r.document ? 'crosses' INTO v_strategy, v_crosses FROM rule AS r WHERE r.rule = p_rule;

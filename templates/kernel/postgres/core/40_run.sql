@@ -198,7 +198,8 @@ COMMENT ON FUNCTION left_off(bigint, text) IS
 -- rules_of: the rules of a run in the order in which it takes them. If the previous run of all rules left one before it had seen
 -- everything, however it ended, that rule comes last, so that it cannot take the time of the others forever; so does the last rule that
 -- it took, if it did not come to all. A rule was taken if its row was written since the run began: a wait before the first batch does
--- so, too. Several workers keep to one order.
+-- so, too, and so does what comes before a batch that ends the session. The workers of a sweep keep to one order; a sweep counts as one
+-- run.
 --# create function rules_of
 CREATE OR REPLACE FUNCTION rules_of(p_run bigint)
 RETURNS text[]
@@ -210,27 +211,37 @@ AS $windrow$
     JOIN rule AS n ON n.rule = coalesce(u.options ->> 'rule', n.rule)
     LEFT JOIN (
         SELECT o.position
-        FROM sweeping AS r
-        JOIN spec AS s ON s.workers = 1
-        JOIN run AS b ON b.run_id = (
-            -- Neither one of a single rule, nor one that took none.
-            SELECT max(l.run_id)
-            FROM sweeping AS l
-            JOIN run AS a ON a.run_id = l.run_id AND NOT a.options ? 'rule'
-            WHERE l.run_id BETWEEN p_run - 1000 AND p_run - 1
-              AND NOT l.dry_run
-              AND EXISTS (SELECT FROM run_rule AS t WHERE t.run_id = a.run_id AND t.updated_at > a.started_at)
-        )
-        JOIN run_rule AS p ON p.run_id = b.run_id AND p.updated_at > b.started_at
+        FROM (
+            SELECT p.rule, max(p.updated_at) AS at, bool_or(p.around AND p.cursor_time IS NULL) AS is_through, count(*) OVER () AS taken
+            FROM (
+                SELECT r.run_id, coalesce(w.sweep_id, r.run_id) AS sweep_id
+                FROM sweeping AS r
+                LEFT JOIN run_sweep AS w ON w.run_id = r.run_id
+                WHERE r.run_id = p_run
+                  AND NOT r.dry_run
+            ) AS r
+            CROSS JOIN LATERAL (
+                -- Neither one of a single rule, nor one that took none.
+                SELECT max(l.run_id) AS run_id
+                FROM sweeping AS l
+                JOIN run AS a ON a.run_id = l.run_id AND NOT a.options ? 'rule'
+                WHERE l.run_id BETWEEN r.sweep_id - 1000 AND r.sweep_id - 1
+                  AND NOT l.dry_run
+                  AND EXISTS (SELECT FROM run_rule AS t WHERE t.run_id = a.run_id AND t.updated_at > a.started_at)
+            ) AS d
+            CROSS JOIN LATERAL (
+                SELECT d.run_id
+                UNION
+                SELECT o.run_id FROM run_sweep AS w JOIN run_sweep AS o ON o.sweep_id = w.sweep_id WHERE w.run_id = d.run_id
+            ) AS s
+            JOIN run_rule AS p ON p.run_id = s.run_id
+            WHERE p.updated_at > (SELECT b.started_at FROM run AS b WHERE b.run_id = s.run_id)
+            GROUP BY p.rule, d.run_id
+        ) AS p
         JOIN rule AS o ON o.rule = p.rule
-        WHERE r.run_id = p_run
-          AND NOT r.dry_run
-          AND (
-              p.cursor_time IS NOT NULL
-              OR NOT p.around
-              OR EXISTS (SELECT FROM run_rule AS f WHERE f.run_id = b.run_id AND f.updated_at <= b.started_at)
-          )
-        ORDER BY p.updated_at DESC
+        WHERE NOT p.is_through
+           OR p.taken < (SELECT count(*) FROM rule)
+        ORDER BY p.at DESC
         LIMIT 1
     ) AS l ON true
     WHERE u.run_id = p_run
@@ -327,11 +338,23 @@ BEGIN
         ahead_at = 0
     WHERE r.run_id = p_run
       AND r.ahead_at > 0;
+    -- The worst; of several that are alike, the first. What ended the run is worse than what ended a rule.
     SELECT r.reason
     INTO v_reason
-    FROM unnest(p_reasons) AS r(reason)
+    FROM unnest(p_reasons) WITH ORDINALITY AS r(reason, position)
+    LEFT JOIN rule AS n ON n.position = r.position
+    LEFT JOIN run_rule AS p ON p.run_id = p_run AND p.rule = n.rule
     WHERE r.reason IS NOT NULL
-    ORDER BY r.reason LIKE 'error %' DESC, r.reason = 'cancelled' DESC, r.reason = 'nothing left', r.reason LIKE 'rule %'
+    ORDER BY
+        CASE
+            WHEN r.reason LIKE 'error %' THEN 1
+            WHEN r.reason = 'cancelled' THEN 2
+            WHEN r.reason IN ('run_families reached', 'run_rows reached') THEN 4
+            WHEN r.reason LIKE 'rule %' THEN 5
+            WHEN r.reason = 'nothing left' THEN 6
+            ELSE 3
+        END,
+        p.updated_at, r.position
     LIMIT 1;
     v_status := CASE
         WHEN v_reason LIKE 'error %' THEN 'failed'
@@ -582,50 +605,50 @@ BEGIN
     SELECT * INTO STRICT v_progress FROM run_rule AS r WHERE r.run_id = p_run AND r.rule = p_rule;
     -- What a scope, a retention or an instant of its own means is left to batches, and what other runs left, what a dry run would
     -- delete, and what is shared out.
-    IF v_run.dry_run OR v_run.options ?| ARRAY['scope', 'retention', 'as_of'] OR v_run.waiting_for IS NOT NULL
-        OR v_progress.start_time IS NOT NULL OR (SELECT s.workers > 1 FROM spec AS s) THEN
+    IF (SELECT s.workers > 1 FROM spec AS s) THEN
         RETURN NULL;
     END IF;
-    v_state := begin_step(p_run, p_rule);
-    IF v_state IS NOT NULL THEN
-        RETURN v_state;
-    END IF;
-    IF throttled(p_rule) IS NOT NULL THEN
-        RETURN NULL;
-    END IF;
-    SELECT * INTO STRICT v_rule FROM rule AS r WHERE r.rule = p_rule;
-    PERFORM set_config('lock_timeout', setting_of(p_rule, 'lock_timeout') || 'ms', true);
-    -- Errors that occur here would end the session.
-    PERFORM set_config('exit_on_error', 'off', true);
-    BEGIN
-        -- How many batches would have looked and found nothing due; NULL: something is. A strategy that no rule has is not installed.
-        IF v_rule.strategy IN ('removal-time', 'age') THEN
-            v_batches := timed_idle(p_rule, v_run.as_of);
-        ELSIF v_rule.strategy = 'partition' THEN
-            v_batches := partition_idle(p_rule, v_run.as_of);
-        ELSIF v_rule.strategy IN ('expiry', 'orphan', 'keep-last') THEN
-            v_batches := single_idle(p_rule, v_run.as_of, least(v_progress.batch_families, setting_of(p_rule, 'batch_rows')));
-        ELSE
-            v_batches := end_time_idle(p_rule, v_run.as_of);
+    IF NOT (v_run.dry_run OR v_run.options ?| ARRAY['scope', 'retention', 'as_of'] OR v_run.waiting_for IS NOT NULL
+        OR v_progress.start_time IS NOT NULL) THEN
+        v_state := begin_step(p_run, p_rule);
+        IF v_state IS NOT NULL THEN
+            RETURN v_state;
         END IF;
-    EXCEPTION
-        WHEN query_canceled THEN
-            RAISE;
-        WHEN OTHERS THEN
-            -- A batch meets the same, and says so.
-            RETURN NULL;
-    END;
-    IF v_batches IS NULL THEN
-        RETURN NULL;
+        IF throttled(p_rule) IS NULL THEN
+            SELECT * INTO STRICT v_rule FROM rule AS r WHERE r.rule = p_rule;
+            PERFORM set_config('lock_timeout', setting_of(p_rule, 'lock_timeout') || 'ms', true);
+            -- Errors that occur here would end the session.
+            PERFORM set_config('exit_on_error', 'off', true);
+            BEGIN
+                -- How many batches would have looked and found nothing due; NULL: something is. A strategy that no rule has is not
+                -- installed.
+                IF v_rule.strategy IN ('removal-time', 'age') THEN
+                    v_batches := timed_idle(p_rule, v_run.as_of);
+                ELSIF v_rule.strategy = 'partition' THEN
+                    v_batches := partition_idle(p_rule, v_run.as_of);
+                ELSIF v_rule.strategy IN ('expiry', 'orphan', 'keep-last') THEN
+                    v_batches := single_idle(p_rule, v_run.as_of, least(v_progress.batch_families, setting_of(p_rule, 'batch_rows')));
+                ELSE
+                    v_batches := end_time_idle(p_rule, v_run.as_of);
+                END IF;
+            EXCEPTION
+                WHEN query_canceled THEN
+                    RAISE;
+                WHEN OTHERS THEN
+                    -- A batch meets the same, and says so.
+                    v_batches := NULL;
+            END;
+        END IF;
     END IF;
+    -- If the first batch ends the session, the rule had its turn: that is committed before.
     UPDATE run_rule AS r
-    SET batches = v_batches,
-        around = true,
+    SET batches = coalesce(v_batches, r.batches),
+        around = r.around OR v_batches IS NOT NULL,
         started_at = v_now,
         updated_at = v_now
     WHERE r.run_id = p_run
       AND r.rule = p_rule;
-    RETURN 'nothing left';
+    RETURN CASE WHEN v_batches IS NOT NULL THEN 'nothing left' END;
 END
 $windrow$;
 --# comment on function begin_rule

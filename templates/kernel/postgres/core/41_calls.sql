@@ -8,11 +8,13 @@ AS $windrow$
 -- COMMIT forbids a search_path of its own: every name in here says where it is from.
 DECLARE
     v_rule    pg_catalog.text;
+    v_left    pg_catalog.text[];  -- the rules that it is not through with, in the order in which it takes them
+    v_begun   pg_catalog.text[] := '{}';
+    v_waiting integer := 0;  -- so many of them wait: the last ones that it took, without one between them that did not
     v_run     bigint;
     v_refused pg_catalog.text;
     v_state   pg_catalog.text;
-    v_rest    double precision;
-    v_begun   boolean;
+    v_rest    double precision := 0;
     v_reasons pg_catalog.text[] := '{}';
     v_known   record;
     v_last    bigint;
@@ -30,13 +32,13 @@ BEGIN
     END IF;
     COMMIT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    FOREACH v_rule IN ARRAY windrow.rules_of(v_run) LOOP
-        v_rest := 0;
-        v_begun := false;
+    v_left := windrow.rules_of(v_run);
+    WHILE pg_catalog.cardinality(v_left) OPERATOR(pg_catalog.>) 0 LOOP
+        v_rule := v_left[1];
         LOOP
             BEGIN
-                IF NOT v_begun THEN
-                    v_begun := true;
+                IF v_rule OPERATOR(pg_catalog.<>) ALL (v_begun) THEN
+                    v_begun := pg_catalog.array_append(v_begun, v_rule);
                     v_state := coalesce(windrow.begin_rule(v_run, v_rule), 'again');
                     PERFORM windrow.check_caller(current_user, false);
                 ELSIF v_rest OPERATOR(pg_catalog.>) 0 THEN
@@ -62,7 +64,22 @@ BEGIN
             COMMIT;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
             EXIT WHEN v_state OPERATOR(pg_catalog.<>) ALL (ARRAY['more', 'again']);
+            IF v_state OPERATOR(pg_catalog.=) 'more' THEN
+                v_waiting := 0;
+            END IF;
         END LOOP;
+        v_left := v_left[2:];
+        IF v_state OPERATOR(pg_catalog.=) 'waits' THEN
+            -- The next one has its turn, and this one after it. If none goes on, the run rests.
+            v_left := pg_catalog.array_append(v_left, v_rule);
+            v_waiting := v_waiting OPERATOR(pg_catalog.+) 1;
+            v_rest := windrow.put_off(v_run, v_rule, v_rest, v_waiting OPERATOR(pg_catalog.>=) pg_catalog.cardinality(v_left));
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+            CONTINUE;
+        END IF;
+        v_waiting := 0;
+        v_rest := 0;
         IF v_known.workers OPERATOR(pg_catalog.>) 1 THEN
             PERFORM windrow.sweep_leave(v_run, v_rule, v_state);
             COMMIT;

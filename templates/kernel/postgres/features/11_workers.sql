@@ -2,7 +2,8 @@
 -- that starts while others are at work joins them, with their cutoff; else it begins a new sweep. One row for each rule:
 -- after which root or window the next claim begins, after which one the first began, whether the claims have come to the end since
 -- and are of what lies before that, what the sweep before had claimed and not looked at, whether nothing is left after the cursor,
--- whether what was locked was handed out once more, which run saw the end of it, and how many claims there were.
+-- whether what was locked was handed out once more, which run saw the end of it, how many claims there were, and which place the rule
+-- has in the order of the sweep.
 --# create table sweep
 CREATE TABLE IF NOT EXISTS sweep (
     rule        text    NOT NULL PRIMARY KEY,
@@ -16,12 +17,14 @@ CREATE TABLE IF NOT EXISTS sweep (
     exhausted   boolean NOT NULL DEFAULT false,
     handed_out  boolean NOT NULL DEFAULT false,
     ended_by    bigint,
-    claims      bigint  NOT NULL DEFAULT 0
+    claims      bigint  NOT NULL DEFAULT 0,
+    turn        integer
 );
 -- What the table of an earlier version lacks.
 --# add columns to sweep
 ALTER TABLE sweep
     ADD COLUMN IF NOT EXISTS claims bigint NOT NULL DEFAULT 0,
+    ADD COLUMN IF NOT EXISTS turn integer,
     ADD COLUMN IF NOT EXISTS start_time text,
     ADD COLUMN IF NOT EXISTS start_key text,
     ADD COLUMN IF NOT EXISTS around boolean NOT NULL DEFAULT false,
@@ -61,7 +64,7 @@ LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
-    v_rules constant text[] := ARRAY(SELECT r.rule FROM rule AS r ORDER BY r.position);
+    v_turn  integer := (SELECT s.turn FROM sweep AS s WHERE s.rule = p_rule);
     v_other record;
 BEGIN
     FOR v_other IN
@@ -72,7 +75,7 @@ BEGIN
         WHERE s.run_id = p_run
           AND (
               p_rule IS NULL
-              OR CASE WHEN p_before THEN array_position(v_rules, o.at_rule) < array_position(v_rules, p_rule) ELSE o.at_rule = p_rule END
+              OR CASE WHEN p_before THEN (SELECT k.turn FROM sweep AS k WHERE k.rule = o.at_rule) < v_turn ELSE o.at_rule = p_rule END
           )
         ORDER BY o.worker
     LOOP
@@ -174,6 +177,7 @@ AS $windrow$
 DECLARE
     v_sweep bigint;
     v_as_of timestamptz;
+    v_order text[];
 BEGIN
     -- Who says running is alive: the begin of a run closes the others.
     SELECT o.sweep_id, r.as_of
@@ -189,6 +193,7 @@ BEGIN
     FROM run_rule AS p
     WHERE p.run_id = p_run;
     IF v_sweep IS NULL THEN
+        v_order := rules_of(p_run);
         UPDATE sweep AS s
         SET sweep_id = p_run,
             cursor_time = p.start_time,
@@ -200,7 +205,8 @@ BEGIN
             -- A place among the windows that follow families has no key.
             exhausted = p.start_time IS NOT NULL AND p.start_key IS NULL AND has_windows(s.rule),
             handed_out = false,
-            ended_by = NULL
+            ended_by = NULL,
+            turn = array_position(v_order, s.rule)
         FROM rule AS r
         LEFT JOIN run_rule AS p ON p.run_id = p_run AND p.rule = r.rule
         WHERE s.rule = r.rule;
@@ -270,6 +276,9 @@ BEGIN
         o_wait := at_others(p_run, p_rule, true);
         IF NOT v_divided THEN
             o_wait := coalesce(o_wait, at_others(p_run, p_rule, false));
+        END IF;
+        IF v_waits THEN
+            o_wait := coalesce(o_wait, throttled(p_rule));
         END IF;
         IF v_waits AND o_wait IS NOT NULL THEN
             RETURN;
@@ -358,6 +367,15 @@ BEGIN
         JOIN run_claim AS c ON c.run_id = o.run_id AND c.rule = p_rule
         CROSS JOIN LATERAL unnest(c.claimed || c.left_keys) AS k(key)
         WHERE o.sweep_id = v_sweep.sweep_id;
+        -- Also what workers had claimed that went on with other rules meanwhile.
+        UPDATE run_claim AS c
+        SET claimed = '{}',
+            left_keys = '{}'
+        FROM run_sweep AS o
+        WHERE o.sweep_id = v_sweep.sweep_id
+          AND c.run_id = o.run_id
+          AND c.rule = p_rule
+          AND (c.claimed <> '{}' OR c.left_keys <> '{}');
     END IF;
     -- Up to a family that a sweep began with, there are families only.
     v_windows := v_windows AND v_keys = '{}' AND NOT (v_sweep.around AND v_sweep.start_key IS NOT NULL);
@@ -386,7 +404,9 @@ BEGIN
             cursor_key = NULL,
             updated_at = clock_timestamp()
         WHERE r.run_id = p_run
-          AND r.rule = p_rule;
+          AND r.rule = p_rule
+          -- Not where it was at the windows already, and comes back.
+          AND r.family_size IS NULL;
     END IF;
     RETURN 'again';
 END
@@ -701,6 +721,40 @@ $windrow$;
 --# comment on function sweep_leave
 COMMENT ON FUNCTION sweep_leave(bigint, text, text) IS
     'Run p_run is through with p_rule, with the state p_state.';
+
+-- sweep_part: a worker leaves a rule that waits for another one, and comes back. What it has claimed stays its own, unless nobody else
+-- is at the rule when nothing is left there to claim. If it was that last one, the next one to come is.
+--# create function sweep_part
+CREATE OR REPLACE FUNCTION sweep_part(p_run bigint, p_rule text)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET lock_timeout = 0
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    IF NOT EXISTS (SELECT FROM run_sweep AS s WHERE s.run_id = p_run AND s.at_rule = p_rule) THEN
+        RETURN;
+    END IF;
+    PERFORM FROM sweep AS s WHERE s.rule = p_rule FOR UPDATE;
+    UPDATE sweep AS s
+    SET handed_out = false
+    FROM run_claim AS c
+    WHERE s.rule = p_rule
+      AND c.rule = p_rule
+      AND c.run_id = p_run
+      AND (c.is_last OR c.alone);
+    UPDATE run_claim AS c
+    SET is_last = false,
+        alone = false
+    WHERE c.run_id = p_run
+      AND c.rule = p_rule
+      AND (c.is_last OR c.alone);
+    UPDATE run_sweep AS s SET at_rule = NULL WHERE s.run_id = p_run;
+END
+$windrow$;
+--# comment on function sweep_part
+COMMENT ON FUNCTION sweep_part(bigint, text) IS
+    'Run p_run leaves p_rule for a while, with what it has claimed.';
 
 -- sweep_end: what the last one of a sweep does for all.
 --# create function sweep_end

@@ -28,6 +28,7 @@ callable (routine, role) AS (
             ('count_backlog', 'operator'),
             ('run_unlock', 'operator'),
             ('pace', 'operator'),
+            ('put_off', 'operator'),
             ('reap', 'operator'),
             ('purge', 'operator'),
             ('purge_begin', 'operator'),

@@ -505,7 +505,7 @@ pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "open-tables",
         what: "a batch does not lock its tables before it chooses",
-        postgres: &[edit("PERFORM lock_tables();", "")],
+        postgres: &[edit("PERFORM lock_tables(p_rule);", "")],
         mysql: &[],
         noticed_by: &["oracle::cases::families::an_instance_that_is_opened_again_meanwhile_stays"],
     },

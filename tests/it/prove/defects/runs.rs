@@ -7,13 +7,6 @@ const DRY: &str = "binlog::SERVER::what_is_rolled_back_is_not_in_the_binary_log"
 
 const FEW: &str = "forward::SERVER::a_run_that_may_delete_few_rows_more_looks_at_whole_batches";
 
-/// Of which rule the next run does not begin.
-const TURN: &str = "AND NOT r.dry_run\n          AND (\n              p.cursor_time IS NOT NULL\n";
-
-const STOPPED: &str = "AND NOT r.dry_run\n          AND b.status = 'stopped'\n          AND (\n              p.cursor_time IS NOT NULL\n";
-
-const BEGUN: &str = "AND NOT r.dry_run\n          AND p.cursor_time IS NOT NULL\n          AND (\n              p.cursor_time IS NOT NULL\n";
-
 pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "every-run-begins-anew",
@@ -94,28 +87,73 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "first-rule-for-ever",
         what: "every run begins with the first rule",
         postgres: &[edit(
-            TURN,
-            "AND false\n          AND (\n              p.cursor_time IS NOT NULL\n",
+            "AND NOT r.dry_run\n            ) AS r",
+            "AND false\n            ) AS r",
         )],
         mysql: &[edit(
-            TURN,
-            "AND 1 = 0\n          AND (\n              p.cursor_time IS NOT NULL\n",
+            "    ), 0)\n    INTO o_position;",
+            "    ) * 0, 0)\n    INTO o_position;",
         )],
         noticed_by: &["forward::SERVER::a_rule_without_an_end_leaves_time_to_the_next"],
     },
     Defect {
         name: "red-runs-take-no-turns",
         what: "the rule at which a run ended that had no time for all comes first again if one of its rows failed",
-        postgres: &[edit(TURN, STOPPED)],
-        mysql: &[edit(TURN, STOPPED)],
+        postgres: &[edit(
+            "AND EXISTS (SELECT FROM run_rule AS t WHERE t.run_id = a.run_id",
+            "AND a.status = 'stopped' AND EXISTS (SELECT FROM run_rule AS t WHERE t.run_id = a.run_id",
+        )],
+        mysql: &[edit(
+            "AND EXISTS (SELECT 1 FROM run_rule AS t WHERE t.run_id = a.run_id",
+            "AND a.status = 'stopped' AND EXISTS (SELECT 1 FROM run_rule AS t WHERE t.run_id = a.run_id",
+        )],
         noticed_by: &["forward::SERVER::a_rule_of_which_rows_fail_leaves_time_to_the_next"],
     },
     Defect {
-        name: "waiting-is-no-turn",
-        what: "a rule that waited until time was up, and had no batch, comes first again",
-        postgres: &[edit(TURN, BEGUN)],
-        mysql: &[edit(TURN, BEGUN)],
+        name: "waiting-in-line",
+        what: "a rule that waits holds up those behind it",
+        postgres: &[edit(
+            "v_waits := v_reason IS NOT NULL AND NOT v_run.dry_run;",
+            "v_waits := false;",
+        )],
+        mysql: &[edit(
+            "SET v_waits = v_reason IS NOT NULL AND NOT v_dry_run;",
+            "SET v_waits = false;",
+        )],
         noticed_by: &["forward::SERVER::a_rule_that_waits_leaves_time_to_the_next"],
+    },
+    Defect {
+        name: "locked-in-line",
+        what: "a rule whose table is locked holds up those behind it",
+        postgres: &[edit(
+            "RETURN CASE WHEN v_waits AND NOT",
+            "RETURN CASE WHEN false AND NOT",
+        )],
+        mysql: &[],
+        noticed_by: &["turns::SERVER::what_has_the_lock_is_told_and_the_next_rule_goes_on"],
+    },
+    Defect {
+        name: "crashes-are-no-turns",
+        what: "a rule whose first batch ends the session comes first again",
+        postgres: &[edit(
+            "around = r.around OR v_batches IS NOT NULL,\n        started_at = v_now,\n        updated_at = v_now",
+            "around = r.around OR v_batches IS NOT NULL,\n        started_at = v_now",
+        )],
+        mysql: &[],
+        noticed_by: &["turns::SERVER::a_batch_that_ends_its_session_was_a_turn"],
+    },
+    Defect {
+        name: "one-good-worker-is-enough",
+        what: "a sweep in which one worker failed and another did not is no failure",
+        postgres: &[edit(
+            "bool_or(l.is_broken) AS is_broken",
+            "bool_and(l.is_broken) AS is_broken",
+        )],
+        mysql: &[edit(
+            "MAX(l.is_broken) AS is_broken",
+            "MIN(l.is_broken) AS is_broken",
+        )],
+        noticed_by: &["turns::SERVER::one_worker_that_fails_is_a_failure_of_all"],
     },
     Defect {
         name: "one-rule-forgets-turns",

@@ -1,0 +1,391 @@
+//! Which rule of a run is next: one that waits holds up none behind it, and one whose batch ends the session has had its turn.
+
+use serde_json::{Value, json};
+use windrow::dialect::Dialect;
+use windrow::sandbox::mysql::Flavour;
+
+use crate::harness::tests;
+use crate::support::graphs::graph_of;
+use crate::support::installation::{Installation, Session, dialect_of, numbers};
+use crate::support::patience::until;
+use crate::workers::slow_down;
+
+tests! {
+    each_server: [
+        a_rule_that_waits_does_not_hold_up_workers,
+        rules_that_wait_now_and_then_are_finished_by_workers,
+        what_has_the_lock_is_told_and_the_next_rule_goes_on,
+        a_batch_that_ends_its_session_was_a_turn,
+        a_run_rests_between_two_rules,
+        the_worst_reason_is_that_of_the_run,
+        one_worker_that_fails_is_a_failure_of_all,
+    ],
+    mysql_and_mariadb: [
+        a_long_ledger_is_not_searched_for_runs_in_progress,
+    ],
+}
+
+/// A spec of four rules; the text about jobs may say when that rule waits.
+fn spec(workers: u32, jobs: &str) -> String {
+    format!(
+        r#"
+name    = "turns"
+workers = {workers}
+
+[tables]
+log  = {{ key = "id integer" }}
+line = {{ key = "id integer", parents = ["log -> log.id"] }}
+job  = {{ key = "id integer" }}
+mail = {{ key = "id integer" }}
+seat = {{ key = "id integer" }}
+
+[rules.jobs]
+strategy  = "end-time"
+root      = "job"
+final     = {{ state = 1 }}
+end_time  = "ended"
+retention = {{ default = "30d" }}
+{jobs}
+
+[rules.logs]
+strategy = "removal-time"
+root     = "log"
+time     = "written"
+tables   = ["line: log", "log: id"]
+unit     = "UNIT"
+WAITS
+
+[rules.mails]
+strategy  = "age"
+root      = "mail"
+time      = "written"
+retention = {{ default = "30d" }}
+WAITS
+
+[rules.seats]
+strategy = "expiry"
+root     = "seat"
+time     = "written"
+WAITS
+"#
+    )
+}
+
+fn installation(dialect: Dialect, spec: &str, rows: i64) -> Installation {
+    let time = match dialect {
+        Dialect::Postgres => "timestamp",
+        Dialect::Mysql | Dialect::Mariadb => "datetime(6)",
+    };
+    let schema = format!(
+        "CREATE TABLE log (id integer PRIMARY KEY, written {time});
+         CREATE TABLE line (id integer PRIMARY KEY, log integer, written {time});
+         CREATE TABLE job (id integer PRIMARY KEY, state integer, ended {time});
+         CREATE TABLE mail (id integer PRIMARY KEY, written {time});
+         CREATE TABLE seat (id integer PRIMARY KEY, written {time})"
+    );
+    let spec = spec.replace("UNIT", "window").replace("WAITS", "");
+    let mut database = Installation::of(dialect, &schema, &graph_of(&spec));
+    database.arm();
+    for id in 1..=rows {
+        let time = format!("2025-01-{:02} 12:00:{:02}", 1 + id % 28, id % 60);
+        for insert in [
+            format!("log (id, written) VALUES ({id}, '{time}')"),
+            // The log of the last lines is gone.
+            format!(
+                "line (id, log, written) VALUES ({id}, {}, '{time}')",
+                id + 1
+            ),
+            format!("job (id, state, ended) VALUES ({id}, 1, '{time}')"),
+            format!("mail (id, written) VALUES ({id}, '{time}')"),
+            format!("seat (id, written) VALUES ({id}, '{time}')"),
+        ] {
+            database.execute(&format!("INSERT INTO {insert}"));
+        }
+    }
+    database
+}
+
+const COUNTS: &str = "SELECT CONCAT((SELECT COUNT(*) FROM job), ' ', (SELECT COUNT(*) FROM log), ' ', (SELECT COUNT(*) FROM line), ' ', \
+    (SELECT COUNT(*) FROM mail), ' ', (SELECT COUNT(*) FROM seat))";
+
+/// A query of the spec that says to wait while a session has a lock, and how a session takes that.
+fn gate(dialect: Dialect) -> (&'static str, &'static str) {
+    match dialect {
+        Dialect::Postgres => (
+            "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = 4245 AND granted)",
+            "SELECT pg_advisory_lock(4245)",
+        ),
+        Dialect::Mysql | Dialect::Mariadb => (
+            "SELECT IS_USED_LOCK('windrow turns') IS NOT NULL",
+            "DO GET_LOCK('windrow turns', 600)",
+        ),
+    }
+}
+
+fn holding(database: &Installation, sql: &str) -> Session {
+    let mut rival = database.connect();
+    rival.execute(&database.named(sql)).expect("a lock");
+    rival
+}
+
+fn until_counts(database: &mut Installation, counts: &str) {
+    until(&format!("{counts} are left"), || {
+        Ok(database.texts(COUNTS) == [counts])
+    })
+    .expect("the other rules go on");
+}
+
+fn a_rule_that_waits_does_not_hold_up_workers(dialect: Dialect) {
+    let (query, close) = gate(dialect);
+    let jobs = format!("limits = {{ wait_while_sql = \"{query}\" }}");
+    let mut database = installation(dialect, &spec(2, &jobs), 6);
+    let rival = holding(&database, close);
+    let runners = [1, 2].map(|worker| database.call_aside("run", json!({"worker": worker})).0);
+    until_counts(&mut database, "6 0 0 0 0");
+    let waits = "SELECT COUNT(*) FROM W.run WHERE status = 'running' AND waiting_for LIKE 'the query of the spec%'";
+    until("both wait for the first rule", || {
+        Ok(database.number(waits) == 2)
+    })
+    .expect("they wait");
+    drop(rival);
+    let runs = runners.map(|runner| runner.join().expect("no panic").1.expect("a run"));
+    assert_eq!(database.texts(COUNTS), ["0 0 0 0 0"]);
+    assert!(runs.iter().all(|run| run["status"] == "done"), "{runs:#?}");
+}
+
+/// Each look says by chance that the rule waits, so that workers leave rules in the middle of claims, and come back.
+fn rules_that_wait_now_and_then_are_finished_by_workers(dialect: Dialect) {
+    const ROWS: i64 = 24;
+    let query = match dialect {
+        Dialect::Postgres => "SELECT random() < 0.1",
+        Dialect::Mysql | Dialect::Mariadb => "SELECT RAND() < 0.1",
+    };
+    let waits = format!("limits = {{ wait_while_sql = \"{query}\" }}");
+    for unit in ["window", "family"] {
+        let spec = spec(3, "WAITS")
+            .replace("UNIT", unit)
+            .replace("WAITS", &waits);
+        let mut database = installation(dialect, &spec, ROWS);
+        for rule in database.texts("SELECT rule FROM W.rule") {
+            for name in ["batch_families", "batch_rows"] {
+                let limit = json!({"rule": rule, "name": name, "value": 2});
+                // A rule has the one or the other.
+                let _ = database.call("set_setting", limit);
+            }
+        }
+        let runners =
+            [1, 2, 3].map(|worker| database.call_aside("run", json!({"worker": worker})).0);
+        let runs = runners.map(|runner| runner.join().expect("no panic").1.expect("a run"));
+        assert_eq!(database.texts(COUNTS), ["0 0 0 0 0"], "{unit}: {runs:#?}");
+        let done = |run: &Value| run["status"] == "done" && run["reason"] == "nothing left";
+        assert!(runs.iter().all(done), "{unit}: {runs:#?}");
+        for (rule, rows) in [ROWS, 2 * ROWS, ROWS, ROWS].into_iter().enumerate() {
+            let told = runs
+                .iter()
+                .map(|run| run["rules"][rule]["rows"].as_i64().expect("a number"));
+            assert_eq!(told.sum::<i64>(), rows, "{unit}, {rule}: {runs:#?}");
+        }
+    }
+}
+
+fn what_has_the_lock_is_told_and_the_next_rule_goes_on(dialect: Dialect) {
+    let mut database = installation(dialect, &spec(1, ""), 3);
+    let (lock, reason) = match dialect {
+        Dialect::Postgres => (
+            "BEGIN; LOCK TABLE job IN SHARE MODE",
+            "a lock on job, which session % has (ShareLock)",
+        ),
+        Dialect::Mysql | Dialect::Mariadb => (
+            "START TRANSACTION; SELECT * FROM W.latch FOR UPDATE",
+            "a lock on holds and policies, which another session changes",
+        ),
+    };
+    let rival = holding(&database, lock);
+    let (runner, _, _) = database.call_aside("run", json!({}));
+    if dialect == Dialect::Postgres {
+        until_counts(&mut database, "3 0 0 0 0");
+    }
+    let waits = format!(
+        "SELECT COUNT(*) FROM W.run WHERE status = 'running' AND waiting_for LIKE '{reason}'"
+    );
+    until("the lock is told", || Ok(database.number(&waits) == 1)).expect("it waits");
+    drop(rival);
+    let run = runner.join().expect("no panic").1.expect("a run");
+    assert_eq!(run["status"], "done", "{run}");
+    assert_eq!(database.texts(COUNTS), ["0 0 0 0 0"]);
+    assert_eq!(
+        database.number("SELECT COUNT(*) FROM W.run WHERE waiting_for IS NOT NULL"),
+        0
+    );
+
+    // With the time of a run that is up, the reason is told as well.
+    database.execute("INSERT INTO job (id, state, ended) VALUES (1, 1, '2025-01-01 12:00:00')");
+    let rival = holding(&database, lock);
+    let run = database
+        .run(json!({"time_budget": "3s"}))
+        .expect("an answer");
+    let told = run["reason"].as_str().expect("a reason");
+    let begin = format!(
+        "time budget spent while waiting for {}",
+        reason.split('%').next().expect("a text")
+    );
+    assert!(told.starts_with(&begin), "{run}");
+    drop(rival);
+}
+
+/// A family, or the server, may end each session that deletes it: the rules behind have their turn in the next run.
+fn a_batch_that_ends_its_session_was_a_turn(dialect: Dialect) {
+    for workers in [1, 2] {
+        let mut database = installation(dialect, &spec(workers, ""), 2);
+        slow_down(&mut database, "job", 60.0, None);
+        let (runner, _, session) = database.call_aside("run", json!({}));
+        database.until_asleep("the first batch", &runner, session);
+        database.execute(&match dialect {
+            Dialect::Postgres => format!("SELECT pg_terminate_backend({session}, 5000)"),
+            Dialect::Mysql | Dialect::Mariadb => format!("KILL CONNECTION {session}"),
+        });
+        database.until_gone(session);
+        assert!(runner.join().expect("no panic").1.is_err(), "it survived");
+        let (runner, _, session) = database.call_aside("run", json!({}));
+        until_counts(&mut database, "2 0 0 0 0");
+        database.until_asleep("the rule that ended the last run", &runner, session);
+        database.execute(&match dialect {
+            Dialect::Postgres => format!("SELECT pg_terminate_backend({session}, 5000)"),
+            Dialect::Mysql | Dialect::Mariadb => format!("KILL CONNECTION {session}"),
+        });
+        database.until_gone(session);
+        let _ = runner.join();
+    }
+}
+
+/// At the default pace of a scheduled run. A rule that may delete no more ends after the rest that its last batch is due.
+fn a_run_rests_between_two_rules(dialect: Dialect) {
+    for limit in ["run_rows", "run_families", ""] {
+        let mut database = installation(dialect, &spec(1, ""), 1);
+        slow_down(&mut database, "job", 0.4, None);
+        if !limit.is_empty() {
+            let limit = json!({"rule": "jobs", "name": limit, "value": 1});
+            database.call("set_setting", limit).expect("a limit");
+        }
+        for rule in ["jobs", "logs", "mails", "seats"] {
+            let limit = json!({"rule": rule, "name": "scheduled_nice", "value": 300});
+            database.call("set_setting", limit).expect("a limit");
+        }
+        let run = database
+            .run(json!({"trigger": "SCHEDULED"}))
+            .expect("a run");
+        assert_eq!(database.texts(COUNTS), ["0 0 0 0 0"], "{limit}: {run}");
+        // The batch takes 400 ms, its rest three times that, and all else next to nothing.
+        let took = run["duration_ms"].as_f64().expect("a number");
+        assert!(took > 1_500.0, "{limit}: {run}");
+    }
+}
+
+fn the_worst_reason_is_that_of_the_run(dialect: Dialect) {
+    let mut database = installation(dialect, &spec(1, ""), 3);
+    slow_down(&mut database, "log", 2.5, None);
+    // One rule has what it may delete, and the time is up in the next one.
+    let run = database
+        .run(json!({"run_families": 1, "time_budget": "2s"}))
+        .expect("a run");
+    assert_eq!(run["status"], "stopped", "{run}");
+    assert_eq!(run["reason"], "time budget spent", "{run}");
+    // Of two limits that were reached, the first one.
+    database.execute(if dialect == Dialect::Postgres {
+        "DROP TRIGGER slow ON log"
+    } else {
+        "DROP TRIGGER slow"
+    });
+    let first = json!({"rule": "seats", "name": "run_rows", "value": 1});
+    database.call("set_setting", first).expect("a limit");
+    let paused = json!({"rule": "mails", "reason": "audit"});
+    database.call("pause_rule", paused).expect("a pause");
+    let small = json!({"rule": "seats", "name": "batch_rows", "value": 1});
+    database.call("set_setting", small).expect("a limit");
+    let run = database.run(json!({})).expect("a run");
+    assert_eq!(run["reason"], "run_rows reached", "{run}");
+}
+
+/// Writes a scheduled run of each of two workers to the ledger.
+fn sweep(database: &mut Installation, ends: [&str; 2]) {
+    let (now, trigger) = match database.dialect {
+        Dialect::Postgres => ("clock_timestamp()", "trigger"),
+        Dialect::Mysql | Dialect::Mariadb => ("UTC_TIMESTAMP(6)", "`trigger`"),
+    };
+    let mut ids = Vec::new();
+    for (worker, ends) in (1..).zip(ends) {
+        database.execute(&format!(
+            "INSERT INTO W.run ({trigger}, dry_run, options, as_of, deadline, status, reason, backend_pid, started_at, finished_at)
+             VALUES ('SCHEDULED', false, '{{}}', {now}, {now}, {ends}, 0, {now}, {now})"
+        ));
+        ids.push(database.number("SELECT MAX(run_id) FROM W.run"));
+        database.execute(&format!(
+            "INSERT INTO W.run_sweep (run_id, sweep_id, worker) VALUES ({}, {}, {worker})",
+            ids[ids.len() - 1],
+            ids[0]
+        ));
+    }
+}
+
+fn one_worker_that_fails_is_a_failure_of_all(dialect: Dialect) {
+    const GOOD: &str = "'done', 'nothing left'";
+    const BAD: &str = "'failed', 'error 42501: permission denied'";
+    let mut database = installation(dialect, &spec(2, ""), 0);
+    let failed = "SELECT failed_runs FROM W.scheduling";
+    for number in 1..=4 {
+        // Whichever of them fails.
+        let ends = if number % 2 == 0 {
+            [GOOD, BAD]
+        } else {
+            [BAD, GOOD]
+        };
+        sweep(&mut database, ends);
+        assert_eq!(database.number(failed), number, "sweeps");
+    }
+    let empty = "SELECT empty_runs FROM W.scheduling";
+    assert_eq!(database.number(empty), 0, "one of them did not come so far");
+    // One that is through while the other is under way says nothing yet.
+    sweep(&mut database, ["'running', NULL", GOOD]);
+    assert_eq!(database.number(failed), 4);
+    database.execute("UPDATE W.run SET status = 'crashed' WHERE status = 'running'");
+    assert_eq!(database.number(failed), 5);
+    let suspended = "SELECT COUNT(*) FROM W.scheduling WHERE suspended AND last_error IS NULL";
+    assert_eq!(database.number(suspended), 1);
+    sweep(&mut database, [GOOD, GOOD]);
+    assert_eq!(database.number(failed), 0);
+    assert_eq!(database.number(empty), 1);
+}
+
+/// The ledger keeps its runs for a year.
+fn a_long_ledger_is_not_searched_for_runs_in_progress(flavour: Flavour) {
+    const RUNS: i64 = 30_000;
+    let dialect = dialect_of(flavour);
+    let mut database = installation(dialect, &spec(1, ""), 0);
+    let many = numbers(dialect, RUNS);
+    database.execute(&format!(
+        "INSERT INTO W.run (`trigger`, dry_run, options, as_of, deadline, status, reason, backend_pid, started_at, finished_at)
+         SELECT 'SCHEDULED', false, '{{}}', UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), 'done', 'run_rows reached', 0, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6)
+         FROM {many}"
+    ));
+    database.execute("ANALYZE TABLE W.run");
+    let read = "SELECT SUM(variable_value) FROM performance_schema.session_status \
+                WHERE variable_name IN ('Handler_read_next', 'Handler_read_rnd_next', 'Handler_read_prev')";
+    let read = match dialect {
+        Dialect::Mariadb => read.replace("performance_schema", "information_schema"),
+        _ => read.to_owned(),
+    };
+    let mut told = Vec::new();
+    for looks in [
+        "CALL W.reap()",
+        "SELECT run_id FROM W.run WHERE status = 'running'",
+    ] {
+        let before = database.number(&read);
+        database.rows(looks);
+        let rows = database.number(&read) - before;
+        // What the look itself reads of the status is some hundreds.
+        if rows > 5_000 {
+            told.push(format!("{looks}: {rows} rows"));
+        }
+    }
+    assert_eq!(told, [""; 0]);
+}

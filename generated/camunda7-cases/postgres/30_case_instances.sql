@@ -17,7 +17,7 @@ BEGIN RETURN QUERY
         UNION
         SELECT p.scope FROM windrow_camunda7_cases.policy AS p WHERE p.rule = 'case_instances'
         UNION
-        SELECT d."id_"::text FROM "public"."act_re_case_def" AS d WHERE d."history_ttl_" BETWEEN 0 AND 36525
+        SELECT to_json(d."id_") #>> '{}' FROM "public"."act_re_case_def" AS d WHERE d."history_ttl_" BETWEEN 0 AND 36525
     ))) AS o(scope), LATERAL (
         SELECT coalesce(
             (SELECT min(CASE WHEN p.enabled
@@ -26,9 +26,9 @@ BEGIN RETURN QUERY
                 ELSE '-infinity' END) FROM windrow_camunda7_cases.policy AS p WHERE p.rule = 'case_instances' AND p.scope = o.scope),
             -- Without a policy, the definition in act_re_case_def says it: history_ttl_, NULL is for ever. Less than 0 or more than a
             -- hundred years is for ever.
-            (SELECT min(CASE WHEN d."history_ttl_" BETWEEN 0 AND 36525
+            (SELECT CASE WHEN bool_or((to_json(d."id_") #>> '{}') = o.scope) THEN min(CASE WHEN d."history_ttl_" BETWEEN 0 AND 36525
                 THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, d."history_ttl_"::bigint * 86400),
-                86400) + 3600)) AT TIME ZONE 'UTC' ELSE '-infinity' END)
+                86400) + 3600)) AT TIME ZONE 'UTC' ELSE '-infinity' END) END
             FROM "public"."act_re_case_def" AS d
             WHERE d."id_" = o.scope::text)
         ) AS cutoff
@@ -156,15 +156,15 @@ DECLARE
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     k_act_hi_varinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1);
-    PERFORM FROM "public"."act_hi_taskinst" AS t
-        WHERE t."case_inst_id_" = ANY (p_members) AND windrow_camunda7_cases.is_referenced('act_hi_taskinst') FOR UPDATE OF t;
     k_act_hi_taskinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_taskinst" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1);
+    PERFORM FROM "public"."act_hi_taskinst" AS t
+        WHERE t."id_" = ANY (k_act_hi_taskinst) AND windrow_camunda7_cases.is_referenced('act_hi_taskinst') FOR UPDATE OF t;
     k_act_hi_attachment := ARRAY(SELECT t."id_" FROM "public"."act_hi_attachment" AS t WHERE t."task_id_" = ANY (k_act_hi_taskinst)
         ORDER BY 1);
     k_act_hi_detail := ARRAY(SELECT t."id_" FROM "public"."act_hi_detail" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1);
-    PERFORM FROM "public"."act_hi_decinst" AS t
-        WHERE t."case_inst_id_" = ANY (p_members) AND windrow_camunda7_cases.is_referenced('act_hi_decinst') FOR UPDATE OF t;
     k_act_hi_decinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_decinst" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1);
+    PERFORM FROM "public"."act_hi_decinst" AS t
+        WHERE t."id_" = ANY (k_act_hi_decinst) AND windrow_camunda7_cases.is_referenced('act_hi_decinst') FOR UPDATE OF t;
     k_act_hi_dec_out := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)
         ORDER BY 1);
     k_act_hi_dec_in := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst) ORDER BY 1);
@@ -217,10 +217,11 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[12] := o_rows[12] + v_rows;
     DELETE FROM "public"."act_hi_caseinst" AS t WHERE t."id_" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[13] := o_rows[13] + v_rows;
-    IF p_watched THEN
-        PERFORM windrow_camunda7_cases.all_gone('case_instances', (windrow_camunda7_cases.case_instances_count(p_members, k_act_hi_varinst,
-            k_act_hi_taskinst, k_act_hi_attachment, k_act_hi_detail, k_act_hi_decinst, k_act_hi_dec_out, k_act_hi_dec_in))[:12]);
-    END IF;
+    PERFORM windrow_camunda7_cases.all_locked('case_instances', o_rows, ARRAY[ NULL, NULL, NULL, NULL, cardinality(k_act_hi_decinst), NULL,
+        NULL, NULL, NULL, NULL, cardinality(k_act_hi_taskinst), NULL, NULL ]);
+    PERFORM windrow_camunda7_cases.all_gone('case_instances', CASE WHEN p_watched
+        THEN (windrow_camunda7_cases.case_instances_count(p_members, k_act_hi_varinst, k_act_hi_taskinst, k_act_hi_attachment,
+        k_act_hi_detail, k_act_hi_decinst, k_act_hi_dec_out, k_act_hi_dec_in))[:12] END);
 END
 $windrow$;
 
@@ -253,6 +254,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_camunda7_cases.register_verbs('case_instances', ARRAY[
-    'count 9149e326a146', 'delete 79696d81b1ca', 'members aa0ab536ddda', 'next 400655defdf9', 'scope 53af74370d42',
+    'count 9149e326a146', 'delete b95f3f4f5c1e', 'members aa0ab536ddda', 'next 400655defdf9', 'scope 2675294c17d8',
     'undated 407ff1be4017', 'unlisted 3af614a96125']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -16,7 +16,7 @@ BEGIN RETURN QUERY
         UNION
         SELECT p.scope FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'decisions'
         UNION
-        SELECT d."id_"::text FROM "public"."act_re_decision_def" AS d WHERE d."history_ttl_" BETWEEN 0 AND 36525
+        SELECT to_json(d."id_") #>> '{}' FROM "public"."act_re_decision_def" AS d WHERE d."history_ttl_" BETWEEN 0 AND 36525
     ))) AS o(scope), LATERAL (
         SELECT coalesce(
             (SELECT min(CASE WHEN p.enabled
@@ -25,9 +25,9 @@ BEGIN RETURN QUERY
                 ELSE '-infinity' END) FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'decisions' AND p.scope = o.scope),
             -- Without a policy, the definition in act_re_decision_def says it: history_ttl_, NULL is for ever. Less than 0 or more than a
             -- hundred years is for ever.
-            (SELECT min(CASE WHEN d."history_ttl_" BETWEEN 0 AND 36525
+            (SELECT CASE WHEN bool_or((to_json(d."id_") #>> '{}') = o.scope) THEN min(CASE WHEN d."history_ttl_" BETWEEN 0 AND 36525
                 THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, d."history_ttl_"::bigint * 86400),
-                86400) + 3600)) AT TIME ZONE 'UTC' ELSE '-infinity' END)
+                86400) + 3600)) AT TIME ZONE 'UTC' ELSE '-infinity' END) END
             FROM "public"."act_re_decision_def" AS d
             WHERE d."id_" = o.scope::text)
         ) AS cutoff
@@ -206,10 +206,8 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := o_rows[3] + v_rows;
     DELETE FROM "public"."act_hi_decinst" AS t WHERE t."id_" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
-    IF p_watched THEN
-        PERFORM windrow_camunda7_end_time.all_gone('decisions',
-            (windrow_camunda7_end_time.decisions_count(p_members, k_act_hi_dec_out, k_act_hi_dec_in))[:3]);
-    END IF;
+    PERFORM windrow_camunda7_end_time.all_gone('decisions', CASE WHEN p_watched
+        THEN (windrow_camunda7_end_time.decisions_count(p_members, k_act_hi_dec_out, k_act_hi_dec_in))[:3] END);
 END
 $windrow$;
 
@@ -245,6 +243,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('decisions', ARRAY[
-    'bound 6ab69e33d3ec', 'count fcb9037ddef4', 'delete 545da1161529', 'kept 1b0bf31864ce', 'members e8f3c89867d2', 'next bd2c452f0203',
-    'scope 6e597190aaf9', 'undated 24e04b706666', 'unlisted ba29f5e8a3ad']);
+    'bound 6ab69e33d3ec', 'count fcb9037ddef4', 'delete c78fe59deb0b', 'kept 1b0bf31864ce', 'members e8f3c89867d2', 'next bd2c452f0203',
+    'scope da0d6098297a', 'undated 24e04b706666', 'unlisted ba29f5e8a3ad']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -17,7 +17,7 @@ BEGIN RETURN QUERY
         UNION
         SELECT p.scope FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'process_instances'
         UNION
-        SELECT d."id_"::text FROM "public"."act_re_procdef" AS d WHERE d."history_ttl_" BETWEEN 0 AND 36525
+        SELECT to_json(d."id_") #>> '{}' FROM "public"."act_re_procdef" AS d WHERE d."history_ttl_" BETWEEN 0 AND 36525
     ))) AS o(scope), LATERAL (
         SELECT coalesce(
             (SELECT min(CASE WHEN p.enabled
@@ -26,9 +26,9 @@ BEGIN RETURN QUERY
                 ELSE '-infinity' END) FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'process_instances' AND p.scope = o.scope),
             -- Without a policy, the definition in act_re_procdef says it: history_ttl_, NULL is for ever. Less than 0 or more than a
             -- hundred years is for ever.
-            (SELECT min(CASE WHEN d."history_ttl_" BETWEEN 0 AND 36525
+            (SELECT CASE WHEN bool_or((to_json(d."id_") #>> '{}') = o.scope) THEN min(CASE WHEN d."history_ttl_" BETWEEN 0 AND 36525
                 THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, d."history_ttl_"::bigint * 86400),
-                86400) + 3600)) AT TIME ZONE 'UTC' ELSE '-infinity' END)
+                86400) + 3600)) AT TIME ZONE 'UTC' ELSE '-infinity' END) END
             FROM "public"."act_re_procdef" AS d
             WHERE d."id_" = o.scope::text)
         ) AS cutoff
@@ -335,17 +335,17 @@ DECLARE
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     k_act_hi_varinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."proc_inst_id_" = ANY (p_members) ORDER BY 1);
-    PERFORM FROM "public"."act_hi_taskinst" AS t
-        WHERE t."proc_inst_id_" = ANY (p_members) AND windrow_camunda7_end_time.is_referenced('act_hi_taskinst') FOR UPDATE OF t;
     k_act_hi_taskinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_taskinst" AS t WHERE t."proc_inst_id_" = ANY (p_members) ORDER BY 1);
+    PERFORM FROM "public"."act_hi_taskinst" AS t
+        WHERE t."id_" = ANY (k_act_hi_taskinst) AND windrow_camunda7_end_time.is_referenced('act_hi_taskinst') FOR UPDATE OF t;
     k_act_hi_job_log := ARRAY(SELECT t."id_" FROM "public"."act_hi_job_log" AS t WHERE t."process_instance_id_" = ANY (p_members)
         ORDER BY 1);
     k_act_hi_ext_task_log := ARRAY(SELECT t."id_" FROM "public"."act_hi_ext_task_log" AS t WHERE t."proc_inst_id_" = ANY (p_members)
         ORDER BY 1);
     k_act_hi_detail := ARRAY(SELECT t."id_" FROM "public"."act_hi_detail" AS t WHERE t."proc_inst_id_" = ANY (p_members) ORDER BY 1);
-    PERFORM FROM "public"."act_hi_decinst" AS t
-        WHERE t."proc_inst_id_" = ANY (p_members) AND windrow_camunda7_end_time.is_referenced('act_hi_decinst') FOR UPDATE OF t;
     k_act_hi_decinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_decinst" AS t WHERE t."proc_inst_id_" = ANY (p_members) ORDER BY 1);
+    PERFORM FROM "public"."act_hi_decinst" AS t
+        WHERE t."id_" = ANY (k_act_hi_decinst) AND windrow_camunda7_end_time.is_referenced('act_hi_decinst') FOR UPDATE OF t;
     k_act_hi_dec_out := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)
         ORDER BY 1);
     k_act_hi_dec_in := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst) ORDER BY 1);
@@ -423,11 +423,11 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[16] := o_rows[16] + v_rows;
     DELETE FROM "public"."act_hi_procinst" AS t WHERE t."id_" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[17] := o_rows[17] + v_rows;
-    IF p_watched THEN
-        PERFORM windrow_camunda7_end_time.all_gone('process_instances', (windrow_camunda7_end_time.process_instances_count(p_members,
-            k_act_hi_varinst, k_act_hi_taskinst, k_act_hi_job_log, k_act_hi_ext_task_log, k_act_hi_detail, k_act_hi_decinst,
-            k_act_hi_dec_out, k_act_hi_dec_in, k_act_hi_attachment))[:16]);
-    END IF;
+    PERFORM windrow_camunda7_end_time.all_locked('process_instances', o_rows, ARRAY[ NULL, NULL, NULL, NULL, NULL, NULL,
+        cardinality(k_act_hi_decinst), NULL, NULL, NULL, NULL, NULL, NULL, cardinality(k_act_hi_taskinst), NULL, NULL, NULL ]);
+    PERFORM windrow_camunda7_end_time.all_gone('process_instances', CASE WHEN p_watched
+        THEN (windrow_camunda7_end_time.process_instances_count(p_members, k_act_hi_varinst, k_act_hi_taskinst, k_act_hi_job_log,
+        k_act_hi_ext_task_log, k_act_hi_detail, k_act_hi_decinst, k_act_hi_dec_out, k_act_hi_dec_in, k_act_hi_attachment))[:16] END);
 END
 $windrow$;
 
@@ -461,6 +461,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('process_instances', ARRAY[
-    'bound 83a0529066b1', 'count d70db8371bae', 'delete bdb544b69e17', 'kept 7ce3a5e4ab58', 'members 0c0107e765ce', 'next 566f1a0b196f',
-    'scope f42f0955769e', 'undated 59eace0ce2db', 'unlisted ceb2e59384dd']);
+    'bound 83a0529066b1', 'count d70db8371bae', 'delete 0bd3013f8c50', 'kept 7ce3a5e4ab58', 'members 0c0107e765ce', 'next 566f1a0b196f',
+    'scope ffc90de5543e', 'undated 59eace0ce2db', 'unlisted ceb2e59384dd']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

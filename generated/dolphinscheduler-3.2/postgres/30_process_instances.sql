@@ -143,14 +143,13 @@ DECLARE
     v_rows bigint;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-    PERFORM FROM "public"."t_ds_task_instance" AS t
-        WHERE t."process_instance_id" = ANY (p_members)
-            AND windrow_dolphinscheduler_3_2.is_referenced('t_ds_task_instance') FOR UPDATE OF t;
     k_t_ds_task_instance := ARRAY(SELECT t."id" FROM "public"."t_ds_task_instance" AS t WHERE t."process_instance_id" = ANY (p_members)
         ORDER BY 1);
-    PERFORM FROM "public"."t_ds_alert" AS t
-        WHERE t."process_instance_id" = ANY (p_members) AND windrow_dolphinscheduler_3_2.is_referenced('t_ds_alert') FOR UPDATE OF t;
+    PERFORM FROM "public"."t_ds_task_instance" AS t
+        WHERE t."id" = ANY (k_t_ds_task_instance) AND windrow_dolphinscheduler_3_2.is_referenced('t_ds_task_instance') FOR UPDATE OF t;
     k_t_ds_alert := ARRAY(SELECT t."id" FROM "public"."t_ds_alert" AS t WHERE t."process_instance_id" = ANY (p_members) ORDER BY 1);
+    PERFORM FROM "public"."t_ds_alert" AS t
+        WHERE t."id" = ANY (k_t_ds_alert) AND windrow_dolphinscheduler_3_2.is_referenced('t_ds_alert') FOR UPDATE OF t;
     -- The files that t_ds_task_instance names are written to the outbox, to be removed later.
     INSERT INTO windrow_dolphinscheduler_3_2.artifact (run_id, rule, host, path)
     SELECT p_run, 'process_instances', t."host", t."log_path"
@@ -204,10 +203,10 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[10] := o_rows[10] + v_rows;
     DELETE FROM "public"."t_ds_process_instance" AS t WHERE t."id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[11] := o_rows[11] + v_rows;
-    IF p_watched THEN
-        PERFORM windrow_dolphinscheduler_3_2.all_gone('process_instances',
-            (windrow_dolphinscheduler_3_2.process_instances_count(p_members, k_t_ds_task_instance, k_t_ds_alert))[:10]);
-    END IF;
+    PERFORM windrow_dolphinscheduler_3_2.all_locked('process_instances', o_rows,
+        ARRAY[ NULL, cardinality(k_t_ds_alert), NULL, NULL, NULL, NULL, NULL, NULL, NULL, cardinality(k_t_ds_task_instance), NULL ]);
+    PERFORM windrow_dolphinscheduler_3_2.all_gone('process_instances', CASE WHEN p_watched
+        THEN (windrow_dolphinscheduler_3_2.process_instances_count(p_members, k_t_ds_task_instance, k_t_ds_alert))[:10] END);
 END
 $windrow$;
 
@@ -241,6 +240,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_dolphinscheduler_3_2.register_verbs('process_instances', ARRAY[
-    'count a50596f91e99', 'delete d452aa810624', 'members 1021b0ccef72', 'next 8d9e870f3774', 'scope 6f88cf7ad001',
+    'count a50596f91e99', 'delete b99f5997b8d8', 'members 1021b0ccef72', 'next 8d9e870f3774', 'scope 6f88cf7ad001',
     'undated 2db3f3f4e337', 'unlisted 015fcdcd4f19']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -140,13 +140,13 @@ DECLARE
     v_rows bigint;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-    PERFORM FROM "public"."t_ds_task_instance" AS t
-        WHERE t."workflow_instance_id" = ANY (p_members) AND windrow_dolphinscheduler.is_referenced('t_ds_task_instance') FOR UPDATE OF t;
     k_t_ds_task_instance := ARRAY(SELECT t."id" FROM "public"."t_ds_task_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members)
         ORDER BY 1);
-    PERFORM FROM "public"."t_ds_alert" AS t
-        WHERE t."workflow_instance_id" = ANY (p_members) AND windrow_dolphinscheduler.is_referenced('t_ds_alert') FOR UPDATE OF t;
+    PERFORM FROM "public"."t_ds_task_instance" AS t
+        WHERE t."id" = ANY (k_t_ds_task_instance) AND windrow_dolphinscheduler.is_referenced('t_ds_task_instance') FOR UPDATE OF t;
     k_t_ds_alert := ARRAY(SELECT t."id" FROM "public"."t_ds_alert" AS t WHERE t."workflow_instance_id" = ANY (p_members) ORDER BY 1);
+    PERFORM FROM "public"."t_ds_alert" AS t
+        WHERE t."id" = ANY (k_t_ds_alert) AND windrow_dolphinscheduler.is_referenced('t_ds_alert') FOR UPDATE OF t;
     -- The files that t_ds_task_instance names are written to the outbox, to be removed later.
     INSERT INTO windrow_dolphinscheduler.artifact (run_id, rule, host, path)
     SELECT p_run, 'workflow_instances', t."host", t."log_path"
@@ -193,10 +193,10 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[10] := o_rows[10] + v_rows;
     DELETE FROM "public"."t_ds_workflow_instance" AS t WHERE t."id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[11] := o_rows[11] + v_rows;
-    IF p_watched THEN
-        PERFORM windrow_dolphinscheduler.all_gone('workflow_instances',
-            (windrow_dolphinscheduler.workflow_instances_count(p_members, k_t_ds_task_instance, k_t_ds_alert))[:10]);
-    END IF;
+    PERFORM windrow_dolphinscheduler.all_locked('workflow_instances', o_rows,
+        ARRAY[ NULL, cardinality(k_t_ds_alert), NULL, NULL, NULL, NULL, NULL, NULL, NULL, cardinality(k_t_ds_task_instance), NULL ]);
+    PERFORM windrow_dolphinscheduler.all_gone('workflow_instances', CASE WHEN p_watched
+        THEN (windrow_dolphinscheduler.workflow_instances_count(p_members, k_t_ds_task_instance, k_t_ds_alert))[:10] END);
 END
 $windrow$;
 
@@ -230,6 +230,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_dolphinscheduler.register_verbs('workflow_instances', ARRAY[
-    'count 68a74587eb3e', 'delete a0bd7660e6fd', 'members c193f6f662ce', 'next f3c7f2af1093', 'scope 09b10d24f87a',
+    'count 68a74587eb3e', 'delete a8102601064d', 'members c193f6f662ce', 'next f3c7f2af1093', 'scope 09b10d24f87a',
     'undated ac8a99933288', 'unlisted 25b47d402006']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -125,9 +125,7 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[7] := o_rows[7] + v_rows;
     DELETE FROM "public"."trace_info" AS t WHERE t."request_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[8] := o_rows[8] + v_rows;
-    IF p_watched THEN
-        PERFORM windrow_mlflow_3.all_gone('traces', (windrow_mlflow_3.traces_count(p_members))[:7]);
-    END IF;
+    PERFORM windrow_mlflow_3.all_gone('traces', CASE WHEN p_watched THEN (windrow_mlflow_3.traces_count(p_members))[:7] END);
 END
 $windrow$;
 
@@ -159,6 +157,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_mlflow_3.register_verbs('traces', ARRAY[
-    'count 3143ca966a1c', 'delete be6390674dca', 'kept 9f89be9527d6', 'members 5a64fe3a3b91', 'next 7a290da8f997', 'scope e9d72d6ab195',
+    'count 3143ca966a1c', 'delete 6e4c4a4d7a3f', 'kept 9f89be9527d6', 'members 5a64fe3a3b91', 'next 7a290da8f997', 'scope e9d72d6ab195',
     'undated e90b0c512e10', 'unlisted 2199655bd504']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

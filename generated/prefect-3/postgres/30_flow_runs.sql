@@ -150,21 +150,17 @@ DECLARE
     v_rows bigint;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0];
-    PERFORM FROM "public"."task_run" AS t
-        WHERE t."flow_run_id" = ANY (p_members) AND windrow_prefect_3.is_referenced('task_run') FOR UPDATE OF t;
     k_task_run := ARRAY(SELECT t."id" FROM "public"."task_run" AS t WHERE t."flow_run_id" = ANY (p_members) ORDER BY 1);
-    PERFORM FROM "public"."task_run_state" AS t
-        WHERE t."task_run_id" = ANY (k_task_run) AND windrow_prefect_3.is_referenced('task_run_state') FOR UPDATE OF t;
+    PERFORM FROM "public"."task_run" AS t WHERE t."id" = ANY (k_task_run) AND windrow_prefect_3.is_referenced('task_run') FOR UPDATE OF t;
     k_task_run_state := ARRAY(SELECT t."id" FROM "public"."task_run_state" AS t WHERE t."task_run_id" = ANY (k_task_run) ORDER BY 1);
-    PERFORM FROM "public"."flow_run_state" AS t
-        WHERE t."flow_run_id" = ANY (p_members) AND windrow_prefect_3.is_referenced('flow_run_state') FOR UPDATE OF t;
+    PERFORM FROM "public"."task_run_state" AS t
+        WHERE t."id" = ANY (k_task_run_state) AND windrow_prefect_3.is_referenced('task_run_state') FOR UPDATE OF t;
     k_flow_run_state := ARRAY(SELECT t."id" FROM "public"."flow_run_state" AS t WHERE t."flow_run_id" = ANY (p_members) ORDER BY 1);
-    PERFORM FROM "public"."artifact" AS t
-        WHERE t."flow_run_id" = ANY (p_members) AND windrow_prefect_3.is_referenced('artifact') FOR UPDATE OF t;
-    PERFORM FROM "public"."artifact" AS t
-        WHERE t."task_run_id" = ANY (k_task_run) AND windrow_prefect_3.is_referenced('artifact') FOR UPDATE OF t;
+    PERFORM FROM "public"."flow_run_state" AS t
+        WHERE t."id" = ANY (k_flow_run_state) AND windrow_prefect_3.is_referenced('flow_run_state') FOR UPDATE OF t;
     k_artifact := ARRAY(SELECT t."id" FROM "public"."artifact" AS t WHERE t."flow_run_id" = ANY (p_members) UNION SELECT t."id"
         FROM "public"."artifact" AS t WHERE t."task_run_id" = ANY (k_task_run) ORDER BY 1);
+    PERFORM FROM "public"."artifact" AS t WHERE t."id" = ANY (k_artifact) AND windrow_prefect_3.is_referenced('artifact') FOR UPDATE OF t;
     -- flow_run_state: rows are kept; they name deleted rows of artifact by result_artifact_id, which becomes NULL.
     UPDATE "public"."flow_run_state" AS t SET "result_artifact_id" = NULL WHERE t."result_artifact_id" = ANY (k_artifact);
     IF EXISTS (SELECT FROM "public"."flow_run_state" AS t WHERE t."result_artifact_id" = ANY (k_artifact)) THEN
@@ -209,10 +205,10 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[7] := o_rows[7] + v_rows;
     DELETE FROM "public"."flow_run" AS t WHERE t."id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[8] := o_rows[8] + v_rows;
-    IF p_watched THEN
-        PERFORM windrow_prefect_3.all_gone('flow_runs',
-            (windrow_prefect_3.flow_runs_count(p_members, k_task_run, k_task_run_state, k_flow_run_state, k_artifact))[:7]);
-    END IF;
+    PERFORM windrow_prefect_3.all_locked('flow_runs', o_rows, ARRAY[ cardinality(k_artifact), NULL, cardinality(k_flow_run_state), NULL,
+        NULL, cardinality(k_task_run_state), cardinality(k_task_run), NULL ]);
+    PERFORM windrow_prefect_3.all_gone('flow_runs', CASE WHEN p_watched
+        THEN (windrow_prefect_3.flow_runs_count(p_members, k_task_run, k_task_run_state, k_flow_run_state, k_artifact))[:7] END);
 END
 $windrow$;
 
@@ -245,6 +241,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_prefect_3.register_verbs('flow_runs', ARRAY[
-    'count 353f9aa43384', 'delete 779c479cb4ad', 'kept 64c4f3eb5985', 'members 1ab0075b4c00', 'next 26b36fb14594', 'scope faa7f2599f92',
+    'count 353f9aa43384', 'delete 7562fc8ee11d', 'kept 64c4f3eb5985', 'members 1ab0075b4c00', 'next 26b36fb14594', 'scope faa7f2599f92',
     'undated 3cfde008eccc', 'unlisted 0f51be862dbd']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

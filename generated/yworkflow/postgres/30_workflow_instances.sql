@@ -105,10 +105,10 @@ DECLARE
     v_kept bigint;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0];
-    PERFORM FROM "public"."state_instance" AS t
-        WHERE t."workflow_instance_id" = ANY (p_members) AND windrow_yworkflow.is_referenced('state_instance') FOR UPDATE OF t;
     k_state_instance := ARRAY(SELECT t."id" FROM "public"."state_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members)
         ORDER BY 1);
+    PERFORM FROM "public"."state_instance" AS t
+        WHERE t."id" = ANY (k_state_instance) AND windrow_yworkflow.is_referenced('state_instance') FOR UPDATE OF t;
     WITH gone AS (
         DELETE FROM "public"."persistent_attribute" AS t WHERE t."workflow_instance_id" = ANY (p_members)
         RETURNING t.*
@@ -148,10 +148,9 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
     DELETE FROM "public"."workflow_instance" AS t WHERE t."id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[5] := o_rows[5] + v_rows;
-    IF p_watched THEN
-        PERFORM windrow_yworkflow.all_gone('workflow_instances',
-            (windrow_yworkflow.workflow_instances_count(p_members, k_state_instance))[:4]);
-    END IF;
+    PERFORM windrow_yworkflow.all_locked('workflow_instances', o_rows, ARRAY[ NULL, NULL, NULL, cardinality(k_state_instance), NULL ]);
+    PERFORM windrow_yworkflow.all_gone('workflow_instances', CASE WHEN p_watched
+        THEN (windrow_yworkflow.workflow_instances_count(p_members, k_state_instance))[:4] END);
 END
 $windrow$;
 
@@ -183,6 +182,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_yworkflow.register_verbs('workflow_instances', ARRAY[
-    'count 0fbcff291eb1', 'delete 2d08ea90e6aa', 'members 93fb20716152', 'next 708251515477', 'scope d6c20676c50e',
+    'count 0fbcff291eb1', 'delete 64d41c84b250', 'members 93fb20716152', 'next 708251515477', 'scope d6c20676c50e',
     'undated fbc1ec8ea018', 'unlisted 4646e87e7cc6']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -8,6 +8,19 @@ const OF_INSTANCES: &str =
 
 pub(super) const DEFECTS: &[Defect] = &[
     Defect {
+        name: "orphaned-holds-armed",
+        what: "windrow stays armed where a hold is of a rule that the spec no longer has",
+        postgres: &[edit(
+            "WHERE c.armed\n      AND EXISTS (SELECT FROM orphaned);",
+            "WHERE false;",
+        )],
+        mysql: &[edit(
+            "AND c.armed\n  AND EXISTS (SELECT 1 FROM orphaned AS o)",
+            "AND 1 = 0",
+        )],
+        noticed_by: &["orphaned::SERVER::files_applied_by_hand_disarm_over_what_matches_no_rule"],
+    },
+    Defect {
         name: "other-holds-unasked-by-time",
         what: "a rule by removal time takes families that holds of other rules keep",
         postgres: &[edit(

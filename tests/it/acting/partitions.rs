@@ -1,6 +1,6 @@
 //! What acts on a part acts on its table, and what acts on the whole on each part.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 
 use super::{assert_told, changed_during_a_run, errors, findings, warned};
@@ -14,6 +14,7 @@ tests! {
         keys_of_partitions_act_on_their_table,
         keys_of_the_whole_act_on_a_partition,
         a_partition_that_comes_during_a_batch_rolls_it_back,
+        what_comes_to_a_table_of_another_rule_during_a_batch_rolls_it_back,
         triggers_of_parts_of_parts_are_told,
     ],
 }
@@ -112,33 +113,90 @@ fn a_partition_that_comes_during_a_batch_rolls_it_back() {
          INSERT INTO loose VALUES (201, 'done', '2025-01-01');
          CREATE TABLE bill (id integer, event integer CONSTRAINT acts REFERENCES loose (id) ON DELETE CASCADE);
          INSERT INTO bill VALUES (1, 201);
-         CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$
-         BEGIN
-             PERFORM pg_advisory_xact_lock(77);
-             RETURN NULL;
-         END $$;
+         {WAIT};
          CREATE TRIGGER wait AFTER DELETE ON events_1 FOR EACH ROW EXECUTE FUNCTION wait()"
     );
     let mut installation = Installation::of(Dialect::Postgres, &schema, &graph_of(EVENTS));
     installation.arm();
+    let run = meanwhile(
+        &mut installation,
+        "ALTER TABLE events ATTACH PARTITION loose FOR VALUES FROM (200) TO (300)",
+    );
+    assert_rolled_back(&run, "table bill references events by acts");
+    assert_eq!(installation.number("SELECT COUNT(*) FROM events_1"), 6);
+    assert_eq!(installation.number("SELECT COUNT(*) FROM bill"), 1);
+}
+
+/// A batch locks the tables of its own rule: of another one it sets a column, and a rewrite rule on it can come until then.
+fn what_comes_to_a_table_of_another_rule_during_a_batch_rolls_it_back() {
+    const TWO: &str = r#"
+name = "acting"
+
+[tables]
+runs  = { key = "id integer" }
+parts = { key = "id integer", parents = ["run_id -> runs.id"], triggers = ["wait"] }
+memos = { key = "id integer", parents = ["run_id -> runs.id set null"] }
+
+[rules.runs]
+strategy  = "end-time"
+root      = "runs"
+final     = { state = "done" }
+end_time  = "ended"
+retention = { default = "30d" }
+
+[rules.memos]
+strategy  = "age"
+root      = "memos"
+time      = "written timestamp"
+retention = { default = "30d" }
+"#;
+    let schema = format!(
+        "CREATE TABLE runs (id integer PRIMARY KEY, state varchar(20), ended timestamp);
+         CREATE TABLE parts (id integer PRIMARY KEY, run_id integer);
+         CREATE TABLE memos (id integer PRIMARY KEY, run_id integer, written timestamp);
+         INSERT INTO runs VALUES (1, 'done', '2025-01-01');
+         INSERT INTO parts VALUES (1, 1);
+         INSERT INTO memos VALUES (1, 1, '2999-01-01');
+         {WAIT};
+         CREATE TRIGGER wait AFTER DELETE ON parts FOR EACH ROW EXECUTE FUNCTION wait()"
+    );
+    let mut installation = Installation::of(Dialect::Postgres, &schema, &graph_of(TWO));
+    installation.arm();
+    let run = meanwhile(
+        &mut installation,
+        "CREATE RULE stays AS ON UPDATE TO memos DO INSTEAD NOTHING",
+    );
+    assert_rolled_back(&run, "stays");
+    assert_eq!(installation.number("SELECT COUNT(*) FROM runs"), 1);
+    assert_eq!(installation.number("SELECT run_id FROM memos"), 1);
+}
+
+/// What a trigger does that keeps a batch at work.
+const WAIT: &str = "CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock(77);
+    RETURN NULL;
+END $$";
+
+/// A run in whose first batch, while it waits in its trigger, something else happens.
+fn meanwhile(installation: &mut Installation, sql: &str) -> Value {
     installation.execute("DO 'BEGIN PERFORM pg_advisory_lock(77); END'");
     let (runner, _, _) = installation.call_aside("run", json!({}));
     until("a batch that waits in the trigger", || {
         Ok(installation.number("SELECT COUNT(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 77 AND NOT granted") > 0)
     })
     .expect("a batch that waits");
-    installation
-        .execute("ALTER TABLE events ATTACH PARTITION loose FOR VALUES FROM (200) TO (300)");
+    installation.execute(sql);
     installation.execute("DO 'BEGIN PERFORM pg_advisory_unlock(77); END'");
     let (_, run) = runner.join().expect("a session");
-    let run = run.expect("a run");
+    run.expect("a run")
+}
+
+fn assert_rolled_back(run: &Value, why: &str) {
     let reason = run["reason"].as_str().unwrap_or_default();
     assert!(
-        run["status"] == "failed"
-            && reason.contains("catalog changed: table bill references events by acts"),
+        run["status"] == "failed" && reason.contains("catalog changed: ") && reason.contains(why),
         "{run}"
     );
     assert_eq!(run["rules"][0]["rows"], 0, "{run}");
-    assert_eq!(installation.number("SELECT COUNT(*) FROM events_1"), 6);
-    assert_eq!(installation.number("SELECT COUNT(*) FROM bill"), 1);
 }

@@ -512,16 +512,21 @@ COMMENT ON FUNCTION look_again(bigint) IS
     'another one.';
 
 -- look_at_last: the same before a batch commits. The locks keep the tables whose rows are deleted unchanged, except for
--- partitions and tables that inherit from them. If there are none, and the spec names no table that is not locked, there is
--- nothing to compare.
+-- partitions and tables that inherit from them. If there are none, and the batch sets no column of a table that is not locked,
+-- there is nothing to compare.
 --# create function look_at_last
-CREATE OR REPLACE FUNCTION look_at_last(p_run bigint)
+CREATE OR REPLACE FUNCTION look_at_last(p_run bigint, p_rule text DEFAULT NULL)
 RETURNS void
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
 BEGIN
-    IF EXISTS (SELECT FROM known_table AS t WHERE NOT t.goes) OR EXISTS (
+    IF EXISTS (
+        SELECT
+        FROM known_table AS t
+        WHERE NOT t.goes
+           OR t.sets <> '{}' AND t.name <> ALL ((SELECT r.tables FROM rule AS r WHERE r.rule = p_rule)::text[])
+    ) OR EXISTS (
         SELECT
         FROM known_table AS t
         CROSS JOIN spec AS s
@@ -532,8 +537,9 @@ BEGIN
 END
 $windrow$;
 --# comment on function look_at_last
-COMMENT ON FUNCTION look_at_last(bigint) IS
-    'Raises WD001 as look_again() does, where something may have come in spite of the locks of a batch of run p_run.';
+COMMENT ON FUNCTION look_at_last(bigint, text) IS
+    'Raises WD001 as look_again() does, where something may have come in spite of the locks of a batch of run p_run, which locks the '
+    'tables of p_rule; those of all rules where it is NULL.';
 
 -- take_tables: what a batch does first. The locks let the application write, and keep foreign keys, rules and triggers from
 -- being added or dropped until the batch commits.

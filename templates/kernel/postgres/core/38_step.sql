@@ -741,7 +741,7 @@ BEGIN
                 FROM single_named(p_run, p_rule, p_keys[1]) AS n;
                 v_skipped := ARRAY[v_single];
             END IF;
-            PERFORM look_at_last(p_run);
+            PERFORM look_at_last(p_run, p_rule);
             IF v_run.dry_run THEN
                 RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD002';
             END IF;

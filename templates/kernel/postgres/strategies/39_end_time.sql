@@ -86,7 +86,7 @@ BEGIN
         USING
             p_run, v_run.as_of, seconds(v_run.options ->> 'retention'), v_run.options ->> 'scope', p_rule, v_run.dry_run OR v_shared,
             v_roots, v_progress.gone;
-        PERFORM look_at_last(p_run);
+        PERFORM look_at_last(p_run, p_rule);
         IF v_run.dry_run THEN
             -- The dry run is the real batch, rolled back.
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD002';

@@ -655,7 +655,7 @@ BEGIN
         SELECT b.o_families, b.o_rows, b.o_skip_keys, b.o_skip_reasons
         INTO v_batch
         FROM partition_batch(p_run, p_rule, v_next.o_ids) AS b;
-        PERFORM look_at_last(p_run);
+        PERFORM look_at_last(p_run, p_rule);
         IF v_run.dry_run THEN
             -- The dry run is the real batch, rolled back.
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD002';

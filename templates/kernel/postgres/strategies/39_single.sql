@@ -598,7 +598,7 @@ BEGIN
         END LOOP;
         v_count := v_batch.o_found;
         v_reached := v_batch.o_after;
-        PERFORM look_at_last(p_run);
+        PERFORM look_at_last(p_run, p_rule);
         IF v_run.dry_run THEN
             -- The dry run is the real batch, rolled back.
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD002';

@@ -593,7 +593,7 @@ BEGIN
             INTO v_batch
             FROM timed_batch(p_run, p_rule, v_from, v_to, v_run.as_of, CASE WHEN v_run.dry_run THEN v_cutoff END) AS b;
         END IF;
-        PERFORM look_at_last(p_run);
+        PERFORM look_at_last(p_run, p_rule);
         IF v_run.dry_run THEN
             -- The dry run is the real batch, rolled back.
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD002';

@@ -496,11 +496,23 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "no-last-look",
         what: "a batch does not look at the catalog again before it commits",
         postgres: &[edit(
-            "        PERFORM look_at_last(p_run);\n        IF",
+            "        PERFORM look_at_last(p_run, p_rule);\n        IF",
             "        IF",
         )],
         mysql: &[],
         noticed_by: &["acting::partitions::a_partition_that_comes_during_a_batch_rolls_it_back"],
+    },
+    Defect {
+        name: "no-last-look-at-others",
+        what: "a batch that sets columns of a table of another rule, which it does not lock, does not look at it again",
+        postgres: &[edit(
+            "           OR t.sets <> '{}' AND t.name <> ALL ((SELECT r.tables FROM rule AS r WHERE r.rule = p_rule)::text[])\n",
+            "",
+        )],
+        mysql: &[],
+        noticed_by: &[
+            "acting::partitions::what_comes_to_a_table_of_another_rule_during_a_batch_rolls_it_back",
+        ],
     },
     Defect {
         name: "open-tables",

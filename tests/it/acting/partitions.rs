@@ -154,6 +154,7 @@ retention = { default = "30d" }
         "CREATE TABLE runs (id integer PRIMARY KEY, state varchar(20), ended timestamp);
          CREATE TABLE parts (id integer PRIMARY KEY, run_id integer);
          CREATE TABLE memos (id integer PRIMARY KEY, run_id integer, written timestamp);
+         CREATE TABLE bills AS SELECT 1 AS id;
          INSERT INTO runs VALUES (1, 'done', '2025-01-01');
          INSERT INTO parts VALUES (1, 1);
          INSERT INTO memos VALUES (1, 1, '2999-01-01');
@@ -164,11 +165,12 @@ retention = { default = "30d" }
     installation.arm();
     let run = meanwhile(
         &mut installation,
-        "CREATE RULE stays AS ON UPDATE TO memos DO INSTEAD NOTHING",
+        "CREATE RULE acts AS ON UPDATE TO memos DO ALSO DELETE FROM bills",
     );
-    assert_rolled_back(&run, "stays");
+    assert_rolled_back(&run, "acts");
     assert_eq!(installation.number("SELECT COUNT(*) FROM runs"), 1);
     assert_eq!(installation.number("SELECT run_id FROM memos"), 1);
+    assert_eq!(installation.number("SELECT COUNT(*) FROM bills"), 1);
 }
 
 /// What a trigger does that keeps a batch at work.

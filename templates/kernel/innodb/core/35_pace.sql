@@ -250,6 +250,7 @@ BEGIN
     DECLARE v_scheduled     boolean;
     DECLARE v_waits         boolean DEFAULT false;
     DECLARE v_dry_run       boolean;
+    DECLARE v_stays         boolean;  -- whether the run does not leave the rule while it waits
     SET o_rest = 0, o_state = NULL;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
     START TRANSACTION;
@@ -264,6 +265,8 @@ BEGIN
         IF NOT v_own THEN
             LEAVE pace;
         END IF;
+        CALL rows_out(p_rule, v_stays);
+        SET v_stays = v_stays OR v_dry_run;
         -- A run that rests for long lives.
         IF v_alive_at < v_now - INTERVAL 1 MINUTE THEN
             UPDATE run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
@@ -283,12 +286,12 @@ BEGIN
                 -- For whom it waits is in its row already: as long as it goes on, nothing is written or locked.
                 IF v_other = v_waiting_for THEN
                     SET o_rest = LEAST(
-                        IF(v_since > v_now - INTERVAL 1 SECOND, 0.1, 1), TIMESTAMPDIFF(MICROSECOND, v_now, v_deadline) / 1000000
+                        IF(v_other LIKE 'worker %' AND v_since > v_now - INTERVAL 1 SECOND, 0.1, 1), TIMESTAMPDIFF(MICROSECOND, v_now, v_deadline) / 1000000
                     );
                     CALL is_over(p_run, p_rule, v_over);
                     IF o_rest <= 0 OR v_over THEN
                         SET o_rest = 0;
-                    ELSE
+                    ELSEIF NOT v_stays THEN
                         SET o_state = 'waits';
                     END IF;
                     LEAVE pace;
@@ -372,9 +375,9 @@ BEGIN
             CALL throttle(p_rule, v_max_replica_lag, v_max_cluster_queue, v_max_active_sessions, v_max_old_snapshot, v_reason);
             SET o_rest = IF(v_reason IS NULL, 0, 1);
             IF v_other IS NOT NULL THEN
-                SET v_reason = v_other, o_rest = 0.1;
+                SET v_reason = v_other, o_rest = IF(v_other LIKE 'worker %', 0.1, 1);
             END IF;
-            SET v_waits = v_reason IS NOT NULL AND NOT v_dry_run;
+            SET v_waits = v_reason IS NOT NULL AND NOT v_stays;
         END IF;
         IF v_reason IS NOT NULL THEN
             SET o_rest = LEAST(o_rest, 1, TIMESTAMPDIFF(MICROSECOND, v_now, v_deadline) / 1000000);

@@ -197,6 +197,20 @@ BEGIN
     END IF;
 END;
 
+-- rows_out: a run does not leave a rule whose rows are out of their table: no other rule may go on before they are settled.
+--# create procedure rows_out
+CREATE PROCEDURE rows_out(IN p_rule varchar(64), OUT o_out boolean)
+SQL SECURITY DEFINER
+COMMENT 'Whether rows of p_rule are out of their table.'
+BEGIN
+    DECLARE v_drops bigint;
+    SET o_out = false;
+    SELECT COUNT(*) INTO v_drops FROM rule AS r WHERE r.rule = p_rule AND r.strategy = 'partition';
+    IF v_drops > 0 THEN
+        CALL partition_out(p_rule, o_out);
+    END IF;
+END;
+
 -- locked_out: the run says what is in the way, and tries as often as after other errors of this kind; then other rules have their turn.
 --# create procedure locked_out
 CREATE PROCEDURE locked_out(IN p_run bigint, IN p_rule varchar(64), IN p_wanted varchar(200), OUT o_state varchar(1000))
@@ -206,6 +220,7 @@ BEGIN
     DECLARE v_retries bigint;
     DECLARE v_again   integer;
     DECLARE v_dry_run boolean;
+    DECLARE v_out     boolean;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
     START TRANSACTION;
     UPDATE run AS r
@@ -226,8 +241,9 @@ BEGIN
         p.updated_at = UTC_TIMESTAMP(6)
     WHERE p.run_id = p_run
       AND p.rule = p_rule;
+    CALL rows_out(p_rule, v_out);
     COMMIT;
-    SET o_state = IF(v_again >= v_retries AND NOT v_dry_run, 'waits', 'again');
+    SET o_state = IF(v_again >= v_retries AND NOT v_dry_run AND NOT v_out, 'waits', 'again');
 END;
 
 -- take_locks: the tables, and the latch of holds and policies. What the catalog says must be what the run began with.
@@ -259,6 +275,11 @@ BEGIN
             SET r.waiting_for = NULL,
                 r.waiting_since = NULL
             WHERE r.run_id = p_run;
+            -- The batch has all its tries.
+            UPDATE run_rule AS p
+            SET p.retries_in_row = 0
+            WHERE p.run_id = p_run
+              AND p.rule = p_rule;
         END IF;
     END latch;
     IF o_state IS NULL THEN

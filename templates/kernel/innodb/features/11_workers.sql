@@ -275,11 +275,13 @@ BEGIN
             c.alone = false
         WHERE c.run_id = p_run
           AND c.rule = p_rule;
-        UPDATE run_rule AS p
+        -- Also of workers that went on with other rules meanwhile: they come back to other windows.
+        UPDATE run_sweep AS w
+        JOIN run_sweep AS o ON o.sweep_id = w.sweep_id
+        JOIN run_rule AS p ON p.run_id = o.run_id AND p.rule = p_rule
         SET p.batch_families = p.family_size,
             p.family_size = NULL
-        WHERE p.run_id = p_run
-          AND p.rule = p_rule
+        WHERE w.run_id = p_run
           AND p.family_size IS NOT NULL;
     END IF;
 END;

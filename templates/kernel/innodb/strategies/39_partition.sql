@@ -461,6 +461,17 @@ BEGIN
         END IF;
     END IF;
 END;
+--# create procedure partition_out
+CREATE PROCEDURE partition_out(IN p_rule varchar(64), OUT o_out boolean)
+SQL SECURITY DEFINER
+COMMENT 'What rows_out() answers.'
+BEGIN
+    SELECT COUNT(*) > 0
+    INTO o_out
+    FROM taken_partition AS t
+    WHERE t.rule = p_rule
+      AND t.phase IN ('taking', 'returning', 'returned');
+END;
 --# create procedure away_first
 CREATE PROCEDURE away_first(INOUT io_position int)
 SQL SECURITY DEFINER

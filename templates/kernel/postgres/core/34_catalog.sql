@@ -512,10 +512,10 @@ COMMENT ON FUNCTION look_again(bigint) IS
     'another one.';
 
 -- look_at_last: the same before a batch commits. The locks keep the tables whose rows are deleted unchanged, except for
--- partitions and tables that inherit from them. If there are none, and the batch sets no column of a table that is not locked,
--- there is nothing to compare.
+-- partitions and tables that inherit from them. If there are none, and the spec names no table that is not locked, there is
+-- nothing to compare.
 --# create function look_at_last
-CREATE OR REPLACE FUNCTION look_at_last(p_run bigint, p_rule text DEFAULT NULL)
+CREATE OR REPLACE FUNCTION look_at_last(p_run bigint, p_rule text)
 RETURNS void
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -525,7 +525,7 @@ BEGIN
         SELECT
         FROM known_table AS t
         WHERE NOT t.goes
-           OR t.sets <> '{}' AND t.name <> ALL ((SELECT r.tables FROM rule AS r WHERE r.rule = p_rule)::text[])
+           OR t.name <> ALL ((SELECT r.tables FROM rule AS r WHERE r.rule = p_rule)::text[])
     ) OR EXISTS (
         SELECT
         FROM known_table AS t
@@ -544,7 +544,7 @@ COMMENT ON FUNCTION look_at_last(bigint, text) IS
 -- take_tables: what a batch does first. The locks let the application write, and keep foreign keys, rules and triggers from
 -- being added or dropped until the batch commits.
 --# create function take_tables
-CREATE OR REPLACE FUNCTION take_tables(p_run bigint, p_rule text DEFAULT NULL)
+CREATE OR REPLACE FUNCTION take_tables(p_run bigint, p_rule text)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT

@@ -145,6 +145,13 @@ BEGIN
         waiting_since = NULL
     WHERE r.run_id = p_run
       AND r.waiting_for LIKE 'a lock on %';
+    IF FOUND THEN
+        -- The batch has all its tries.
+        UPDATE run_rule AS r
+        SET retries_in_row = 0
+        WHERE r.run_id = p_run
+          AND r.rule = p_rule;
+    END IF;
     PERFORM look_again(p_run);
     RETURN NULL;
 END

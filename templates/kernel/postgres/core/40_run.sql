@@ -341,7 +341,7 @@ BEGIN
     -- The worst; of several that are alike, the first. What ended the run is worse than what ended a rule.
     SELECT r.reason
     INTO v_reason
-    FROM unnest(p_reasons) WITH ORDINALITY AS r(reason, position)
+    FROM (SELECT i.position, p_reasons[i.position] FROM generate_subscripts(p_reasons, 1) AS i(position)) AS r(position, reason)
     LEFT JOIN rule AS n ON n.position = r.position
     LEFT JOIN run_rule AS p ON p.run_id = p_run AND p.rule = n.rule
     WHERE r.reason IS NOT NULL

@@ -322,10 +322,14 @@ BEGIN
         alone = false
     WHERE c.run_id = p_run
       AND c.rule = p_rule;
+    -- Also of workers that went on with other rules meanwhile: they come back to other windows.
     UPDATE run_rule AS r
     SET batch_families = r.family_size,
         family_size = NULL
-    WHERE r.run_id = p_run
+    FROM run_sweep AS w
+    JOIN run_sweep AS o ON o.sweep_id = w.sweep_id
+    WHERE w.run_id = p_run
+      AND r.run_id = o.run_id
       AND r.rule = p_rule
       AND r.family_size IS NOT NULL;
     RETURN 'again';

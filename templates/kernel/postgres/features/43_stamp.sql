@@ -334,7 +334,7 @@ BEGIN
 
     BEGIN
         SELECT b.* INTO v_batch FROM stamp_apply(v_stamp.rule, v_stamp.verb, v_run.options, v_keys) AS b;
-        PERFORM look_at_last(p_run);
+        PERFORM look_at_last(p_run, NULL);
         v_fits := fits(v_stamp.rule, cardinality(v_keys), (SELECT sum(n.rows)::bigint FROM unnest(v_batch.o_rows) AS n(rows)));
         IF v_fits < cardinality(v_keys) THEN
             RAISE EXCEPTION 'too many rows' USING ERRCODE = 'WD003';

@@ -207,7 +207,7 @@ pub(super) const DEFECTS: &[Defect] = &[
                 "v_state := NULL;",
             ),
             edit(
-                "SELECT b.* INTO v_batch FROM stamp_apply(v_stamp.rule, v_stamp.verb, v_run.options, v_keys) AS b;\n        PERFORM look_at_last(p_run);",
+                "SELECT b.* INTO v_batch FROM stamp_apply(v_stamp.rule, v_stamp.verb, v_run.options, v_keys) AS b;\n        PERFORM look_at_last(p_run, NULL);",
                 "SELECT b.* INTO v_batch FROM stamp_apply(v_stamp.rule, v_stamp.verb, v_run.options, v_keys) AS b;",
             ),
         ],
@@ -504,9 +504,9 @@ pub(super) const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "no-last-look-at-others",
-        what: "a batch that sets columns of a table of another rule, which it does not lock, does not look at it again",
+        what: "a batch does not look again at the tables of other rules, which it does not lock",
         postgres: &[edit(
-            "           OR t.sets <> '{}' AND t.name <> ALL ((SELECT r.tables FROM rule AS r WHERE r.rule = p_rule)::text[])\n",
+            "           OR t.name <> ALL ((SELECT r.tables FROM rule AS r WHERE r.rule = p_rule)::text[])\n",
             "",
         )],
         mysql: &[],

@@ -182,14 +182,19 @@ impl Place {
             tables.push("latch");
         }
         let row = match self.dialect {
-            Dialect::Postgres => "t::text",
+            Dialect::Postgres => "to_jsonb(t) - 'refers_to'",
             Dialect::Mysql | Dialect::Mariadb => "t.*",
         };
         tables
             .iter()
             .map(|table| {
                 let sql = format!("SELECT {row} FROM {}.{table} AS t ORDER BY 1", self.control);
-                self.session.query(&sql, &[]).expect("a table of ours")
+                let mut rows = self.session.query(&sql, &[]).expect("a table of ours");
+                // What a decision refers to is noted by the next installation.
+                if ["policy", "hold"].contains(table) && self.dialect != Dialect::Postgres {
+                    rows.iter_mut().for_each(|row| row.truncate(row.len() - 1));
+                }
+                rows
             })
             .collect()
     }

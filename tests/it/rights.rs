@@ -126,6 +126,7 @@ const FORBIDDEN_MYSQL: &[&str] = &[
 
 /// The routines that some may call; all others are for routines only. PostgreSQL's have their own test.
 const CALLABLE: &[&str] = &[
+    "schedule_check",
     "preview",
     "outlook",
     "verify",

@@ -13,6 +13,7 @@ use crate::workers::slow_down;
 tests! {
     each_server: [
         a_rule_that_waits_does_not_hold_up_workers,
+        a_rule_that_was_put_off_is_asked_again_beside_a_long_one,
         rules_that_wait_now_and_then_are_finished_by_workers,
         what_has_the_lock_is_told_and_the_next_rule_goes_on,
         a_batch_that_ends_its_session_was_a_turn,
@@ -151,6 +152,32 @@ fn a_rule_that_waits_does_not_hold_up_workers(dialect: Dialect) {
     let runs = runners.map(|runner| runner.join().expect("no panic").1.expect("a run"));
     assert_eq!(database.texts(COUNTS), ["0 0 0 0 0"]);
     assert!(runs.iter().all(|run| run["status"] == "done"), "{runs:#?}");
+}
+
+/// A rule with more to do than a run has time for does not keep the one that waited at the begin from its turn.
+fn a_rule_that_was_put_off_is_asked_again_beside_a_long_one(dialect: Dialect) {
+    let (query, close) = gate(dialect);
+    let jobs = format!("limits = {{ wait_while_sql = \"{query}\" }}");
+    let mut database = installation(dialect, &spec(1, &jobs), 28);
+    slow_down(&mut database, "mail", 0.6, None);
+    let one = json!({"rule": "mails", "name": "batch_rows", "value": 1});
+    database.call("set_setting", one).expect("a setting");
+    let rival = holding(&database, close);
+    let (runner, _, _) = database.call_aside("run", json!({}));
+    until("the long rule is at work", || {
+        Ok(database.number("SELECT COUNT(*) FROM mail") < 28)
+    })
+    .expect("it goes on");
+    drop(rival);
+    until("the first rule has had its turn", || {
+        Ok(database.number("SELECT COUNT(*) FROM job") == 0)
+    })
+    .expect("a turn");
+    let left = database.number("SELECT COUNT(*) FROM mail");
+    assert!(left > 2, "{left} are left");
+    let run = runner.join().expect("no panic").1.expect("a run");
+    assert_eq!(run["status"], "done", "{run}");
+    assert_eq!(database.texts(COUNTS), ["0 0 0 0 0"]);
 }
 
 /// Each look says by chance that the rule waits, so that workers leave rules in the middle of claims, and come back.

@@ -312,7 +312,7 @@ fn written(database: &mut Database) -> String {
     ];
     let rows = |table| {
         database.text(&format!(
-            "SELECT string_agg(to_jsonb(t)::text, E'\\n' ORDER BY t::text) FROM {W}.{table} AS t"
+            "SELECT string_agg((to_jsonb(t) - 'refers_to')::text, E'\\n' ORDER BY t::text) FROM {W}.{table} AS t"
         ))
     };
     tables.map(rows).join("\n")

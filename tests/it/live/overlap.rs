@@ -67,7 +67,7 @@ fn check(url: &str, mut sql: Sql<'_>) {
     )
     .without(&["deletes from"]);
     let both = [
-        vec!["history both".to_owned()],
+        vec!["history alone; both".to_owned()],
         vec!["process_instances both".to_owned()],
     ];
     assert_eq!(holds(&mut sql), both);

@@ -250,7 +250,8 @@ BEGIN
     DECLARE v_scheduled     boolean;
     DECLARE v_waits         boolean DEFAULT false;
     DECLARE v_dry_run       boolean;
-    DECLARE v_stays         boolean;  -- whether the run does not leave the rule while it waits
+    -- Whether the run does not leave the rule while it waits.
+    DECLARE v_stays         boolean;
     SET o_rest = 0, o_state = NULL;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
     START TRANSACTION;

@@ -19,6 +19,10 @@ BEGIN
     DECLARE v_begun    longtext DEFAULT '[]';
     -- So many of them wait: the last ones that it took, without one between them that did not.
     DECLARE v_waiting  int DEFAULT 0;
+    -- So many, at the end of them, were put off; when the last one was asked; whether they are asked again.
+    DECLARE v_off      int DEFAULT 0;
+    DECLARE v_asked    datetime(6);
+    DECLARE v_aside    boolean;
     DECLARE v_opened   boolean;
     DECLARE v_state    varchar(1000);
     DECLARE v_reason   varchar(1000);
@@ -81,7 +85,8 @@ BEGIN
         CALL rules_of(v_run, v_left);
         COMMIT;
         WHILE JSON_LENGTH(v_left) > 0 AND COALESCE(v_state, '') NOT IN ('cancelled', 'paused', 'time budget spent', 'window closed') DO
-            SET v_rule = JSON_VALUE(v_left, '$[0]'), v_left = JSON_REMOVE(v_left, '$[0]'), v_state = NULL, v_opened = false;
+            SET v_rule = JSON_VALUE(v_left, '$[0]'), v_left = JSON_REMOVE(v_left, '$[0]'), v_state = NULL, v_opened = false,
+                v_off = LEAST(v_off, JSON_LENGTH(v_left)), v_aside = false;
             IF NOT JSON_CONTAINS(v_begun, JSON_QUOTE(v_rule)) THEN
                 SET v_begun = JSON_ARRAY_APPEND(v_begun, '$', v_rule);
                 CALL begin_rule(v_run, v_rule, v_state);
@@ -108,14 +113,29 @@ BEGIN
                     END IF;
                     IF v_state = 'more' THEN
                         SET v_waiting = 0;
+                        IF v_off > 0 AND UTC_TIMESTAMP(6) > v_asked + INTERVAL 10 SECOND THEN
+                            CALL rows_out(v_rule, v_aside);
+                            SET v_aside = NOT v_aside;
+                        END IF;
                     END IF;
-                UNTIL v_state NOT IN ('more', 'again') END REPEAT;
+                UNTIL v_aside OR v_state NOT IN ('more', 'again') END REPEAT;
                 SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
                 START TRANSACTION;
                 IF v_state = 'waits' THEN
                     -- The next one has its turn, and this one after it. If none goes on, the run rests.
-                    SET v_left = JSON_ARRAY_APPEND(v_left, '$', v_rule), v_waiting = v_waiting + 1;
+                    SET v_left = JSON_ARRAY_APPEND(v_left, '$', v_rule), v_waiting = v_waiting + 1,
+                        v_off = v_off + 1, v_asked = UTC_TIMESTAMP(6);
                     CALL put_off(v_run, v_rule, v_waiting >= JSON_LENGTH(v_left), v_rest);
+                ELSEIF v_aside THEN
+                    -- Those that were put off are asked again, before this one goes on.
+                    SET v_left = JSON_ARRAY_INSERT(v_left, '$[0]', v_rule);
+                    WHILE v_off > 0 DO
+                        SET v_number = JSON_LENGTH(v_left) - 1,
+                            v_left = JSON_ARRAY_INSERT(v_left, '$[0]', JSON_UNQUOTE(JSON_EXTRACT(v_left, CONCAT('$[', v_number, ']')))),
+                            v_left = JSON_REMOVE(v_left, CONCAT('$[', v_number + 1, ']')),
+                            v_off = v_off - 1;
+                    END WHILE;
+                    CALL put_off(v_run, v_rule, false, v_rest);
                 ELSE
                     SET v_rest = 0, v_waiting = 0;
                     IF v_workers > 1 THEN
@@ -133,7 +153,7 @@ BEGIN
             -- The reason of the run is the worst of its rules; of several that are alike, the first. What ended the run is worse than
             -- what ended a rule.
             SET v_rank = CASE
-                WHEN v_state = 'waits' THEN 9
+                WHEN v_state IN ('waits', 'more') THEN 9
                 WHEN v_state LIKE 'error %' THEN 1
                 WHEN v_state = 'cancelled' THEN 2
                 WHEN v_state IN ('run_families reached', 'run_rows reached') THEN 4

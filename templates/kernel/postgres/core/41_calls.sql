@@ -11,6 +11,9 @@ DECLARE
     v_left    pg_catalog.text[];  -- the rules that it is not through with, in the order in which it takes them
     v_begun   pg_catalog.text[] := '{}';
     v_waiting integer := 0;  -- so many of them wait: the last ones that it took, without one between them that did not
+    v_off     integer := 0;  -- so many, at the end of them, were put off; when the last one was asked
+    v_asked   timestamptz;
+    v_place   integer;
     v_run     bigint;
     v_refused pg_catalog.text;
     v_state   pg_catalog.text;
@@ -35,6 +38,8 @@ BEGIN
     v_left := windrow.rules_of(v_run);
     WHILE pg_catalog.cardinality(v_left) OPERATOR(pg_catalog.>) 0 LOOP
         v_rule := v_left[1];
+        v_left := v_left[2:];
+        v_off := least(v_off, pg_catalog.cardinality(v_left));
         LOOP
             BEGIN
                 IF v_rule OPERATOR(pg_catalog.<>) ALL (v_begun) THEN
@@ -66,17 +71,33 @@ BEGIN
             EXIT WHEN v_state OPERATOR(pg_catalog.<>) ALL (ARRAY['more', 'again']);
             IF v_state OPERATOR(pg_catalog.=) 'more' THEN
                 v_waiting := 0;
+                EXIT WHEN v_off OPERATOR(pg_catalog.>) 0
+                    AND pg_catalog.clock_timestamp() OPERATOR(pg_catalog.-) v_asked OPERATOR(pg_catalog.>) interval '10 s';
             END IF;
         END LOOP;
-        v_left := v_left[2:];
-        IF v_state OPERATOR(pg_catalog.=) 'waits' THEN
-            -- The next one has its turn, and this one after it. If none goes on, the run rests.
-            v_left := pg_catalog.array_append(v_left, v_rule);
-            v_waiting := v_waiting OPERATOR(pg_catalog.+) 1;
-            v_rest := windrow.put_off(v_run, v_rule, v_rest, v_waiting OPERATOR(pg_catalog.>=) pg_catalog.cardinality(v_left));
+        IF v_state OPERATOR(pg_catalog.=) ANY (ARRAY['waits', 'more']) THEN
+            IF v_state OPERATOR(pg_catalog.=) 'waits' THEN
+                -- The next one has its turn, and this one after it. If none goes on, the run rests.
+                v_left := pg_catalog.array_append(v_left, v_rule);
+                v_off := v_off OPERATOR(pg_catalog.+) 1;
+                v_asked := pg_catalog.clock_timestamp();
+                v_waiting := v_waiting OPERATOR(pg_catalog.+) 1;
+            ELSE
+                -- Those that were put off are asked again, before this one goes on.
+                v_place := pg_catalog.cardinality(v_left) OPERATOR(pg_catalog.-) v_off;
+                v_left := pg_catalog.array_cat(
+                    v_left[v_place OPERATOR(pg_catalog.+) 1:], pg_catalog.array_prepend(v_rule, v_left[:v_place])
+                );
+                v_off := 0;
+            END IF;
+            BEGIN
+                v_rest := windrow.put_off(v_run, v_rule, v_rest, v_waiting OPERATOR(pg_catalog.>=) pg_catalog.cardinality(v_left));
+            EXCEPTION WHEN query_canceled THEN
+                v_state := 'cancelled';
+            END;
             COMMIT;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-            CONTINUE;
+            CONTINUE WHEN v_state OPERATOR(pg_catalog.<>) 'cancelled';
         END IF;
         v_waiting := 0;
         v_rest := 0;

@@ -290,8 +290,10 @@ fn documents_have_the_names_and_types_of_postgresql() {
             .expect(0, &[]);
         let found = prepare(&|words| server.windrow(words));
         for ((words, expected), found) in words.iter().zip(&expected).zip(&found) {
-            let missing: Vec<_> = expected.difference(found).collect();
-            let new: Vec<_> = found.difference(expected).collect();
+            // Whether the scheduler of a server is on is nothing of a document's shape.
+            let differs = |fact: &&String| !fact.starts_with("/not_scheduled ");
+            let missing: Vec<_> = expected.difference(found).filter(differs).collect();
+            let new: Vec<_> = found.difference(expected).filter(differs).collect();
             assert!(
                 missing.is_empty() && new.is_empty(),
                 "{flavour:?}, `{words}`: missing {missing:?}, new {new:?}"

@@ -167,8 +167,13 @@ fn put_in(
         }
     }
     indexes::drop_replaced(session, journal)?;
-    let mut kinds = vec![Kind::Trigger, Kind::Routine];
-    if files.iter().any(|file| name(file) == "60_schedule.sql") {
+    let applied_now = |wanted: &str| files.iter().any(|file| name(file) == wanted);
+    let mut kinds = vec![Kind::Routine];
+    // Where the triggers of this version are left out, those of an earlier one still refuse orphans.
+    if applied_now(TRIGGERS) || bundle.files.iter().all(|file| name(file) != TRIGGERS) {
+        kinds.insert(0, Kind::Trigger);
+    }
+    if applied_now("60_schedule.sql") {
         // pg_cron's jobs are dropped with that file.
         kinds.push(Kind::Event);
     }
@@ -178,6 +183,9 @@ fn put_in(
     }
     Ok(applied)
 }
+
+/// The file that makes the triggers of a spec with an orphan guard.
+const TRIGGERS: &str = "52_triggers.sql";
 
 /// The events that somebody has disabled, with their database.
 fn disabled_events(session: &mut Session, control: &str) -> anyhow::Result<Vec<String>> {
@@ -207,11 +215,14 @@ fn still_disabled(file: &File, disabled: &[String]) -> File {
 /// those of the owner role are dropped at the end.
 fn beside_others(file: &File) -> File {
     let mut file = file.clone();
-    file.statements.retain(|statement| {
-        let words = statement.what.as_str();
-        !(words.starts_with("drop trigger ") && words.ends_with(render::OF_EARLIER_VERSIONS))
-    });
+    file.statements.retain(|it| !by_its_name_alone(it));
     file
+}
+
+/// Whether a statement drops a trigger of an earlier version, whoever made it.
+pub(super) fn by_its_name_alone(statement: &Statement) -> bool {
+    let words = statement.what.as_str();
+    words.starts_with("drop trigger ") && words.ends_with(render::OF_EARLIER_VERSIONS)
 }
 
 /// Applies the files in order.

@@ -4,10 +4,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::answer::{Exit, show, tell};
+use super::install::by_its_name_alone;
 use super::overlap;
 use super::session::Session;
 use crate::answers::{DroppedObject, KeptIndex, Uninstalled};
-use crate::bundle::{Statement, Verb};
+use crate::bundle::{Statement, Verb, What};
 use crate::cli::Uninstall;
 use crate::dialect::Dialect;
 use crate::failure::{Failure, is_lock_timeout};
@@ -57,9 +58,11 @@ pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
                     });
                 }
             }
+            None if by_its_name_alone(statement) => {}
             None => statements.push(as_it_can_go(&mut session, statement)?),
         }
     }
+    triggers_of_the_owner(&mut session, &bundle.control, &mut statements)?;
     if let Some(control) = &needed.unknown
         && !answer.kept_indexes.is_empty()
     {
@@ -141,6 +144,57 @@ fn drop_all(
         done.map_err(|error| interrupt::explain(error, "uninstall"))?;
     }
     Ok(dropped)
+}
+
+/// MySQL and MariaDB: adds the statements that drop the other triggers of the owner role, such as those of an earlier version or of an
+/// earlier spec: without their definer, every INSERT that they look at fails.
+fn triggers_of_the_owner(
+    session: &mut Session,
+    control: &str,
+    statements: &mut Vec<Statement>,
+) -> anyhow::Result<()> {
+    let dialect = session.server.dialect;
+    if dialect == Dialect::Postgres {
+        return Ok(());
+    }
+    let owner = render::role_name(dialect, control, "owner");
+    // A role is written `role`, `role@` or `role@%`.
+    let sql = "SELECT t.trigger_schema, t.trigger_name FROM information_schema.triggers AS t
+               WHERE SUBSTRING_INDEX(t.definer, '@', 1) = ? ORDER BY 1, 2";
+    let rows = session.database.query(sql, &[Some(&owner)])?;
+    let others = rows.into_iter().filter_map(|row| {
+        let mut names = row.into_iter().flatten().map(|name| dialect.ident(&name));
+        let name = format!("{}.{}", names.next()?, names.next()?);
+        let what = format!("drop trigger {name}");
+        let known = statements.iter().any(|it| it.what.as_str() == what);
+        (!known).then(|| alone(&what, format!("DROP TRIGGER IF EXISTS {name}")))
+    });
+    let mut others: Vec<Statement> = others.collect();
+    if !others.is_empty() {
+        others.insert(
+            0,
+            alone(
+                "set lock_wait_timeout",
+                session.calls.impatient().to_owned(),
+            ),
+        );
+    }
+    // The file sets its own patience before each of its steps.
+    let before = statements
+        .iter()
+        .position(|it| it.what.as_str() == "set lock_wait_timeout")
+        .unwrap_or_default();
+    statements.splice(before..before, others);
+    Ok(())
+}
+
+fn alone(what: &str, sql: String) -> Statement {
+    Statement {
+        what: What::new(what),
+        sql,
+        alone: true,
+        shown: None,
+    }
 }
 
 fn object(statement: &Statement, took: Option<Duration>) -> DroppedObject {

@@ -11,7 +11,8 @@ PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 
 {% if guards -%}
--- The triggers first: their definer, the owner role, is dropped below.
+-- The triggers first: their definer, the owner role, is dropped below, and without it every INSERT fails. Those of earlier versions are
+-- dropped by their names, which another spec can have, too: `windrow uninstall` drops what the owner role defines, and no other.
 --# set lock_wait_timeout
 SET SESSION lock_wait_timeout = 2;
 {% for guard in guards -%}
@@ -19,7 +20,10 @@ SET SESSION lock_wait_timeout = 2;
 DROP TRIGGER IF EXISTS {{ guard.on_insert }};
 --! drop trigger {{ guard.on_update }}
 DROP TRIGGER IF EXISTS {{ guard.on_update }};
-{% endfor %}
+{% for trigger in guard.earlier -%}
+--! drop trigger {{ trigger }} of earlier versions
+DROP TRIGGER IF EXISTS {{ trigger }};
+{% endfor %}{%- endfor %}
 {% endif -%}
 -- The ledger, the policies and the holds are dropped with the database, and so is the event: copy what you must keep first. The drop
 -- waits for a batch that is under way.

@@ -569,9 +569,18 @@ fn two_specs_have_no_trigger_in_common(dialect: Dialect) -> Result<()> {
     windrow(&["install"], &other)?;
     assert_eq!(place.texts(triggers), both, "{dialect:?}");
     place.execute(&old(&names[0], "b_c"));
+    // Without the new triggers, the old ones still refuse orphans.
+    windrow(&["install", "--skip", "52_triggers.sql"], &one)?;
+    assert_eq!(place.texts(triggers).len(), 5, "{dialect:?}");
     windrow(&["install"], &one)?;
     assert_eq!(place.texts(triggers), both, "{dialect:?}");
+    // An uninstallation leaves none whose definer it drops, and those of the other.
+    place.execute(&old(&names[1], "c"));
+    place.execute(&old(&names[0], "job").replace("b_c_insert", "job_insert"));
     windrow(&["uninstall", "--yes"], &one)?;
+    assert_eq!(place.texts(triggers).len(), 3, "{dialect:?}");
+    place.execute("INSERT INTO b_c VALUES (1, NULL); INSERT INTO job (id) VALUES (1)");
+    windrow(&["install"], &other)?;
     assert_eq!(place.texts(triggers), of(&names[1], "c"), "{dialect:?}");
     windrow(&["verify"], &other).or_else(|error| {
         // On this server no event runs.
@@ -579,7 +588,20 @@ fn two_specs_have_no_trigger_in_common(dialect: Dialect) -> Result<()> {
         ensure!(!told.contains("trigger"), "{told}");
         Ok(())
     })?;
-    windrow(&["uninstall", "--yes"], &other)
+    place.execute(&old(&names[1], "c"));
+    windrow(&["uninstall", "--yes"], &other)?;
+    place.execute("INSERT INTO c VALUES (1, NULL)");
+    // The file by hand.
+    windrow(&["install"], &one)?;
+    place.execute(&old(&names[0], "b_c"));
+    let bundle = render::bundle(&graph_of(&text(&names[0], &database, "b_c", true)), dialect)?;
+    let undo = bundle.files.iter().find(|it| it.path.contains("/90_"));
+    for statement in &undo.context("an undo")?.statements {
+        place.execute(&statement.sql);
+    }
+    assert!(place.texts(triggers).is_empty(), "{dialect:?}");
+    place.execute("INSERT INTO b_c VALUES (2, NULL)");
+    Ok(())
 }
 
 fn place_url(dialect: Dialect, database: &str) -> String {

@@ -11,7 +11,7 @@ use super::answer::{Exit, tell};
 use super::check::{compare, record, stops};
 use super::overlap;
 use super::session::Session;
-use super::uninstall::patiently;
+use super::uninstall::{by_its_name_alone, patiently};
 use indexes::Ways;
 use journal::Journal;
 
@@ -217,12 +217,6 @@ fn beside_others(file: &File) -> File {
     let mut file = file.clone();
     file.statements.retain(|it| !by_its_name_alone(it));
     file
-}
-
-/// Whether a statement drops a trigger of an earlier version, whoever made it.
-pub(super) fn by_its_name_alone(statement: &Statement) -> bool {
-    let words = statement.what.as_str();
-    words.starts_with("drop trigger ") && words.ends_with(render::OF_EARLIER_VERSIONS)
 }
 
 /// Applies the files in order.

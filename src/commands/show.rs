@@ -99,7 +99,9 @@ fn current(session: &mut Session) -> anyhow::Result<(Value, answers::Status)> {
     let read_only = session.database.query(&session.calls.read_only(), &[])?;
     let read_only = read_only.into_iter().flatten().flatten().next();
     document["control"]["read_only"] = read_only.is_some_and(|it| it != "0").into();
-    document["not_scheduled"] = match document["control"]["armed"] == true {
+    // What a replica or standby repeats starts no run there.
+    let runs = document["control"]["armed"] == true && document["control"]["read_only"] != true;
+    document["not_scheduled"] = match runs {
         true => not_scheduled(session).into(),
         false => Value::Null,
     };

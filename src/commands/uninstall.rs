@@ -4,7 +4,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::answer::{Exit, show, tell};
-use super::install::by_its_name_alone;
 use super::overlap;
 use super::session::Session;
 use crate::answers::{DroppedObject, KeptIndex, Uninstalled};
@@ -186,6 +185,12 @@ fn triggers_of_the_owner(
         .unwrap_or_default();
     statements.splice(before..before, others);
     Ok(())
+}
+
+/// Whether a statement drops a trigger of an earlier version, whoever made it.
+pub(super) fn by_its_name_alone(statement: &Statement) -> bool {
+    let words = statement.what.as_str();
+    words.starts_with("drop trigger ") && words.ends_with(render::OF_EARLIER_VERSIONS)
 }
 
 fn alone(what: &str, sql: String) -> Statement {

@@ -472,7 +472,7 @@ pub const CHECKS: [Outcome; 32] = [
     outcome(
         "schedule",
         "Whether pg_cron or the event scheduler starts runs as the spec says, and under which account. A violation where windrow is \
-         armed and nothing starts runs: no job or event, or one that is disabled.",
+         armed and an installation made the schedule, and nothing starts runs: no job or event, or one that is disabled.",
         "Do what the finding says. If something else starts runs, such as cron: `windrow install --skip 60_schedule.sql`.",
     ),
     outcome(

@@ -11,8 +11,9 @@ PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 
 {% if guards -%}
--- The triggers first: their definer, the owner role, is dropped below, and without it every INSERT fails. Those of earlier versions are
--- dropped by their names, which another spec can have, too: `windrow uninstall` drops what the owner role defines, and no other.
+-- The triggers first: their definer, the owner role, is dropped below, and without it every INSERT fails.
+-- Those of earlier versions are dropped by their names, which another spec can have, too: `windrow uninstall`
+-- drops those of the owner role, and no other.
 --# set lock_wait_timeout
 SET SESSION lock_wait_timeout = 2;
 {% for guard in guards -%}

@@ -1,6 +1,6 @@
 //! The scheduled run, as pg_cron starts it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 use anyhow::{Context, Result, ensure};
@@ -321,6 +321,17 @@ fn idle_or_elsewhere(client: &mut Client, busy: &mut Client) -> Result<()> {
         rig::install(client)?;
         ensure!(told(client, "")? == idle, "{idle}");
     }
+    // Where the schedule was left out, runs are started from elsewhere.
+    for (scheduled, severity) in [("false", "notice"), ("true", "violation")] {
+        let set = format!("UPDATE {W}.control SET scheduled = {scheduled}");
+        let idle = told(client, &set)?;
+        ensure!(
+            idle.starts_with(&format!("{severity}: job "))
+                && idle.contains("windrow install --skip 60_schedule.sql")
+                    == (severity == "violation"),
+            "{idle}"
+        );
+    }
     let moved = "UPDATE cron.job SET database = 'busy', active = true";
     let moved = told(client, moved)?;
     ensure!(
@@ -443,6 +454,25 @@ fn each_line_is_a_job(client: &mut Client) -> Result<()> {
 fn without_pg_cron(server: &mut Postgres, mut client: Client) -> Result<Client> {
     let file = rig::texts(&mut client, "SHOW config_file")?.remove(0);
     let with = std::fs::read_to_string(&file)?;
+    // A standby repeats the jobs of its primary, which connect there.
+    let moved = "UPDATE cron.job SET nodeport = nodeport + 1";
+    let moved = told(&mut client, moved)?;
+    ensure!(moved.starts_with("violation: job "), "{moved}");
+    let signal = Path::new(&rig::texts(&mut client, "SHOW data_directory")?.remove(0))
+        .join("standby.signal");
+    std::fs::write(&signal, "")?;
+    server.restart()?;
+    client = Client::connect(&server.url("ds", "postgres"), NoTls)?;
+    let standby = told(&mut client, "")?;
+    ensure!(
+        standby.starts_with("notice: job ") && standby.contains("works on another server"),
+        "{standby}"
+    );
+    std::fs::remove_file(&signal)?;
+    server.restart()?;
+    client = Client::connect(&server.url("ds", "postgres"), NoTls)?;
+    let back = told(&mut client, "UPDATE cron.job SET nodeport = nodeport - 1")?;
+    ensure!(back.starts_with("ok: job "), "{back}");
     let without = format!("{with}shared_preload_libraries = ''\n");
     for (text, expected) in [
         (without, "violation: the server has not loaded pg_cron"),

@@ -360,6 +360,14 @@ fn verify_tells_why_no_event_runs(flavour: Flavour) {
             .any(|text| text.starts_with("violation event_scheduler: it is OFF")),
         "{texts:?}"
     );
+    installation.execute("UPDATE W.control SET scheduled = false");
+    let texts = told(&mut installation);
+    assert!(
+        texts
+            .iter()
+            .any(|text| text.starts_with("notice event_scheduler: it is OFF")),
+        "{texts:?}"
+    );
 
     let mut installation = Installation::on(server(flavour), &graph);
     let control = installation.control.clone();
@@ -435,7 +443,9 @@ fn armed_and_idle(installation: &mut Installation, graph: &Graph, flavour: Flavo
         installation.execute(change);
         let texts = told(installation);
         assert!(
-            texts[0].starts_with("violation ") && texts[0].contains(says),
+            texts[0].starts_with("violation ")
+                && texts[0].contains(says)
+                && texts[0].ends_with("windrow install --skip 60_schedule.sql"),
             "{change}: {texts:?}"
         );
         let check = installation
@@ -452,11 +462,15 @@ fn armed_and_idle(installation: &mut Installation, graph: &Graph, flavour: Flavo
         let texts = told(installation);
         installation.execute("SET GLOBAL read_only = OFF");
         assert!(texts[0].starts_with("notice "), "{change}: {texts:?}");
+        // Where the schedule was left out, runs are started from elsewhere.
+        installation.execute("UPDATE W.control SET scheduled = false");
+        let texts = told(installation);
+        installation.execute("UPDATE W.control SET scheduled = true");
+        assert!(
+            texts[0].starts_with("notice ") && !texts[0].contains("--skip"),
+            "{change}: {texts:?}"
+        );
     }
-    // Where the schedule was left out, runs are started from elsewhere.
-    installation.execute("UPDATE W.control SET scheduled = false");
-    let texts = told(installation);
-    assert!(texts[0].starts_with("notice "), "{texts:?}");
 }
 
 /// Without the owner role nothing works, verify() included; the file verify.sql tells why.

@@ -50,6 +50,8 @@ BEGIN
     DECLARE v_beside    boolean DEFAULT false;
     DECLARE v_armed_on  varchar(700);
     DECLARE v_scheduled boolean;
+    DECLARE v_elsewhere varchar(100)
+        DEFAULT '; if runs are started from elsewhere: windrow install --skip 60_schedule.sql';
     SELECT c.server_identity, c.scheduled INTO v_armed_on, v_scheduled FROM control AS c;
     IF v_armed_on LIKE 'cluster %' AND v_armed_on NOT LIKE 'cluster of servers %' THEN
         SELECT COALESCE(MAX(CAST(v.variable_value AS signed) > 1), false)
@@ -78,15 +80,10 @@ BEGIN
     SELECT
         IF(j.name = 'run', c.spec, j.name),
         IF(
-            v_works AND (
-                j.idle = 'disabled'
-                OR (j.idle = 'missing' AND v_scheduled)
-                OR (j.idle = 'replica' AND NOT v_beside)
-            ),
+            v_works AND v_scheduled AND (j.idle IN ('disabled', 'missing') OR (j.idle = 'replica' AND NOT v_beside)),
             'violation', j.severity
         ),
-        CONCAT(j.detail, IF(v_works AND v_scheduled AND j.idle = 'missing',
-            ', and windrow install --skip 60_schedule.sql notes that runs are started from elsewhere', ''))
+        CONCAT(j.detail, IF(v_works AND v_scheduled AND j.idle IS NOT NULL, v_elsewhere, ''))
     FROM control AS c
     CROSS JOIN (
         --+ events.sql
@@ -98,8 +95,9 @@ BEGIN
     WHERE e.event_schema = DATABASE()
       AND NOT EXISTS (SELECT 1 FROM known_job AS j WHERE j.name = e.event_name);
     INSERT INTO work_schedule (object, severity, detail)
-    SELECT 'event_scheduler', 'violation',
-        CONCAT('it is ', @@GLOBAL.event_scheduler, ': no event runs; SET GLOBAL event_scheduler = ON, and in the configuration')
+    SELECT 'event_scheduler', IF(v_scheduled, 'violation', 'notice'),
+        CONCAT('it is ', @@GLOBAL.event_scheduler, ': no event runs; SET GLOBAL event_scheduler = ON, and in the configuration',
+            IF(v_scheduled, v_elsewhere, ''))
     FROM control AS c
     WHERE @@GLOBAL.event_scheduler <> 'ON'
       AND EXISTS (

@@ -325,10 +325,11 @@ DECLARE
     v_control  control%ROWTYPE;
     v_works    constant boolean := not_armed() IS NULL AND NOT pg_is_in_recovery();
     v_home     text;
-    v_severity text := 'violation';
+    v_severity text;
     v_detail   text;
 BEGIN
     SELECT * INTO STRICT v_control FROM control;
+    v_severity := CASE WHEN v_control.scheduled AND NOT pg_is_in_recovery() THEN 'violation' ELSE 'notice' END;
     SELECT max(s.setting) FILTER (WHERE s.name = 'cron.database_name')
     INTO v_home
     FROM pg_settings AS s;
@@ -353,10 +354,10 @@ BEGIN
             )
             SELECT
                 CASE
-                    WHEN bool_or(c.severity = 'violation') THEN 'violation'
-                    WHEN bool_or($1 AND c.severity = 'notice' AND c.beside AND (c.jobid IS NOT NULL OR $2)
-                        AND c.name <> current_schema() || ' history') THEN 'violation'
-                    WHEN bool_or(c.severity = 'notice') THEN 'notice'
+                    WHEN bool_or(c.severity = 'violation') AND NOT pg_is_in_recovery() THEN 'violation'
+                    WHEN bool_or($1 AND $2 AND c.severity = 'notice' AND c.beside AND c.name <> current_schema() || ' history')
+                        THEN 'violation'
+                    WHEN bool_or(c.severity <> 'ok') THEN 'notice'
                     ELSE 'ok'
                 END,
                 string_agg(CASE WHEN c.problem IS NULL THEN c.runs_as ELSE format('%s; %s', c.problem, c.remedy) END, '; '
@@ -368,8 +369,9 @@ BEGIN
         INTO v_severity, v_detail
         USING v_works, v_control.scheduled;
     END IF;
-    IF v_works AND v_control.scheduled AND v_detail ~ '^(pg_cron is not in|no job of)' THEN
-        v_detail := v_detail || '; where runs are started from elsewhere: windrow install --skip 60_schedule.sql';
+    IF v_works AND v_control.scheduled AND v_severity = 'violation'
+        AND v_detail ~ '(^pg_cron |^the server has not|no job of pg_cron|is not active)' THEN
+        v_detail := v_detail || '; if runs are started from elsewhere: windrow install --skip 60_schedule.sql';
     END IF;
     RETURN json_build_object('check', 'schedule', 'object', v_control.spec, 'severity', v_severity, 'count', 1, 'detail', v_detail);
 END

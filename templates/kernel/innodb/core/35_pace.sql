@@ -287,7 +287,8 @@ BEGIN
                 -- For whom it waits is in its row already: as long as it goes on, nothing is written or locked.
                 IF v_other = v_waiting_for THEN
                     SET o_rest = LEAST(
-                        IF(v_other LIKE 'worker %' AND v_since > v_now - INTERVAL 1 SECOND, 0.1, 1), TIMESTAMPDIFF(MICROSECOND, v_now, v_deadline) / 1000000
+                        IF(v_other LIKE 'worker %' AND v_since > v_now - INTERVAL 1 SECOND, 0.1, 1),
+                        TIMESTAMPDIFF(MICROSECOND, v_now, v_deadline) / 1000000
                     );
                     CALL is_over(p_run, p_rule, v_over);
                     IF o_rest <= 0 OR v_over THEN

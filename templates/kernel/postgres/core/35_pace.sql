@@ -236,7 +236,8 @@ BEGIN
     -- For whom it waits is in its row already: as long as it goes on, nothing is written or locked.
     IF v_other = v_run.waiting_for THEN
         o_rest := least(
-            CASE WHEN v_other LIKE 'worker %' AND v_run.waiting_since > v_now - interval '1 s' THEN 0.1 ELSE 1 END, extract(epoch FROM v_run.deadline - v_now)
+            CASE WHEN v_other LIKE 'worker %' AND v_run.waiting_since > v_now - interval '1 s' THEN 0.1 ELSE 1 END,
+            extract(epoch FROM v_run.deadline - v_now)
         );
         IF o_rest > 0 AND NOT is_over(v_run, p_rule, v_now) THEN
             o_state := CASE WHEN NOT v_run.dry_run THEN 'waits' END;

@@ -247,6 +247,15 @@ fn a_paused_rule_is_passed_over(dialect: Dialect) {
         assert_eq!(refused["status"], "refused", "{refused}");
         assert_paused(&refused["reason"], "jobs", ": no reason given");
         since.push(installation.rows("SELECT reason, CAST(since AS char(40)) FROM W.refusal"));
+        // A purge is no run that could have begun.
+        let last = installation.number("SELECT MAX(run_id) FROM W.run");
+        let (name, now) = match dialect {
+            Dialect::Postgres => ("trigger", "clock_timestamp()"),
+            Dialect::Mysql | Dialect::Mariadb => ("`trigger`", "UTC_TIMESTAMP(6)"),
+        };
+        installation.execute(&format!(
+            "UPDATE W.run SET {name} = 'PURGE', started_at = {now} WHERE run_id = {last}"
+        ));
     }
     assert!(since[0].len() == 1 && since[0] == since[1], "{since:?}");
     assert_eq!(installation.number("SELECT COUNT(*) FROM W.run"), runs);

@@ -188,8 +188,8 @@ BEGIN
     WHERE c.rule = p_rule;
 END;
 
--- note_refusal: what refuses a scheduled run on this server is written down once, not at every start, and anew where a run or a purge has
--- begun meanwhile: those who watch count only what came after it.
+-- note_refusal: what refuses a scheduled run on this server is written down once, not at every start, and anew where a run has begun
+-- meanwhile: those who watch count only what came after it.
 --# create procedure note_refusal
 CREATE PROCEDURE note_refusal(IN p_reason longtext)
 SQL SECURITY DEFINER
@@ -205,7 +205,7 @@ BEGIN
       AND (
           p_reason IS NULL
           OR f.since > COALESCE((
-              SELECT r.started_at FROM run AS r WHERE NOT r.dry_run AND r.`trigger` <> 'STAMP' ORDER BY r.run_id DESC LIMIT 1
+              SELECT r.started_at FROM run AS r WHERE NOT r.dry_run AND r.`trigger` NOT IN ('PURGE', 'STAMP') ORDER BY r.run_id DESC LIMIT 1
           ), '1000-01-01')
       );
     IF p_reason IS NULL AND v_known IS NOT NULL THEN

@@ -179,8 +179,8 @@ $windrow$;
 COMMENT ON FUNCTION rule_paused(text) IS
     'Why the rule is passed over: who paused it, since when and why; NULL if nobody did.';
 
--- note_refusal: what refuses a scheduled run on this server is written down once, not at every start, and anew where a run or a purge has
--- begun meanwhile: those who watch count only what came after it.
+-- note_refusal: what refuses a scheduled run on this server is written down once, not at every start, and anew where a run has begun
+-- meanwhile: those who watch count only what came after it.
 --# create function note_refusal
 CREATE OR REPLACE FUNCTION note_refusal(p_reason text)
 RETURNS void
@@ -196,7 +196,12 @@ DECLARE
           AND (
               p_reason IS NULL
               OR f.since > ALL (
-                  SELECT r.started_at FROM run AS r WHERE NOT r.dry_run AND r.trigger <> 'STAMP' ORDER BY r.run_id DESC LIMIT 1
+                  SELECT r.started_at
+                  FROM run AS r
+                  WHERE NOT r.dry_run
+                    AND r.trigger NOT IN ('PURGE', 'STAMP')
+                  ORDER BY r.run_id DESC
+                  LIMIT 1
               )
           )
     );

@@ -17,6 +17,7 @@ const KERNEL_TABLES: [(&str, &[(&str, &str)]); 2] = [
             ("scope", "text"),
             ("enabled", "boolean"),
             ("retention_seconds", "bigint"),
+            ("refers_to", "text"),
         ],
     ),
 ];

@@ -259,6 +259,15 @@ fn scope_view(graph: &Graph, rule: &Rule, dialect: Dialect) -> ScopeView {
             Some(per) if per.kind == Kind::Bytea => typed(per.kind, "p.scope"),
             _ => "p.scope".to_owned(),
         },
+        is_policy: per.map_or(String::new(), |per| {
+            let column = format!("{}.{}", graph.table(rule.root).name, per.name);
+            let column = match dialect {
+                Dialect::Postgres => column,
+                Dialect::Mysql | Dialect::Mariadb => column.to_lowercase(),
+            };
+            let (rule, column) = (dialect.text(&rule.name), dialect.text(&column));
+            format!("p.rule = {rule} AND (p.refers_to = {column}) IS NOT FALSE")
+        }),
     }
 }
 

@@ -281,6 +281,8 @@ pub(super) struct ScopeView {
     pub(super) opt_in: bool,
     /// The scope of a policy `p` as what the scope column takes.
     pub(super) scope_of_policy: String,
+    /// Whether `p` is a policy of the rule, and not of another column that the rule had for its scopes.
+    pub(super) is_policy: String,
 }
 
 /// The times of a rule: their type, and the cutoffs before which a root is old enough.

@@ -735,7 +735,7 @@ WITH RECURSIVE said AS (
     SELECT (SELECT i.{{ rule.per }} FROM {{ rule.table }} AS i LIMIT 0) AS scope, 0 AS said, CAST(NULL AS SIGNED) AS seconds
     UNION ALL
     SELECT {{ rule.scope_of_policy }}, 1, IF(p.enabled, p.retention_seconds, NULL)
-    FROM said AS o STRAIGHT_JOIN {{ control }}.policy AS p WHERE o.said = 0 AND p.rule = {{ rule.literal }}
+    FROM said AS o STRAIGHT_JOIN {{ control }}.policy AS p WHERE o.said = 0 AND {{ rule.is_policy }}
 {%- if rule.source %}
     UNION ALL
     SELECT {{ rule.source.scope }}, 2, {% if rule.source.ends %}IF({{ rule.source.ends }}, {% endif %}{{ rule.source.seconds }}{% if rule.source.ends %}, NULL){% endif %}

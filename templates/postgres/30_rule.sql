@@ -34,15 +34,15 @@ BEGIN RETURN QUERY
     {# The first has no row, but the collation of the column, by which the others are compared. -#}
     «SELECT o.scope::{{ rule.scope_type }}, c.cutoff FROM unnest(coalesce(p_scopes, ARRAY(
         SELECT {{ rule.text_of_i }} FROM {{ rule.table }} AS i
-        WHERE false UNION SELECT p.scope FROM {{ control }}.policy AS p WHERE p.rule = {{ rule.literal }}))) AS o(scope), LATERAL (
+        WHERE false UNION SELECT p.scope FROM {{ control }}.policy AS p WHERE {{ rule.is_policy }}))) AS o(scope), LATERAL (
         SELECT min(CASE WHEN p.enabled THEN {{ rule.cutoff_of_policy }} ELSE '-infinity' END) AS cutoff
-        FROM {{ control }}.policy AS p WHERE p.rule = {{ rule.literal }} AND p.scope = o.scope) AS c WHERE c.cutoff > '-infinity'»;
+        FROM {{ control }}.policy AS p WHERE {{ rule.is_policy }} AND p.scope = o.scope) AS c WHERE c.cutoff > '-infinity'»;
 {%- endfilter %}
 {%- elif rule.per and rule.opt_in and not rule.source %}
 {%- filter fit %}
     SELECT p.scope::{{ rule.scope_type }}, {{ rule.cutoff_of_policy }}
     FROM {{ control }}.policy AS p
-    WHERE p.rule = {{ rule.literal }} AND p.enabled AND (p_scopes IS NULL OR p.scope = ANY (p_scopes));
+    WHERE {{ rule.is_policy }} AND p.enabled AND (p_scopes IS NULL OR p.scope = ANY (p_scopes));
 {%- endfilter %}
 {%- elif rule.per %}
     «SELECT o.scope::{{ rule.scope_type }}, c.cutoff
@@ -52,7 +52,9 @@ BEGIN RETURN QUERY
         SELECT {{ rule.text_of_i }} FROM {{ rule.table }} AS i WHERE false
         UNION
 {%- endif %}
-        SELECT p.scope FROM {{ control }}.policy AS p WHERE p.rule = {{ rule.literal }}
+{%- filter fit %}
+        SELECT p.scope FROM {{ control }}.policy AS p WHERE {{ rule.is_policy }}
+{%- endfilter %}
 {%- if rule.source %}
         UNION
         SELECT {% if rule.source.plain %}{{ rule.source.plain }}
@@ -172,7 +174,7 @@ DECLARE
         v_default,
 {%- filter fit %}
         (SELECT {{ rule.cutoff_of_policy }} FROM {{ control }}.policy AS p
-            WHERE p.rule = {{ rule.literal }} AND p.enabled ORDER BY p.retention_seconds LIMIT 1)
+            WHERE {{ rule.is_policy }} AND p.enabled ORDER BY p.retention_seconds LIMIT 1)
 {%- endfilter %}
 {%- if rule.source %},
         («SELECT max({{ rule.cutoff_of_source }}) FROM {{ rule.source.rows }}
@@ -637,7 +639,7 @@ BEGIN RETURN (
               UNION ALL
 {%- endif %}
               SELECT FROM {{ control }}.policy AS p
-              WHERE p.rule = {{ rule.literal }} AND p.scope = {% if rule.newest | length > 0 %}{{ rule.text_of_root }}{% else %}{{ rule.text_of_i }}{% endif %}
+              WHERE {{ rule.is_policy }} AND p.scope = {% if rule.newest | length > 0 %}{{ rule.text_of_root }}{% else %}{{ rule.text_of_i }}{% endif %}
           )
 {%- endfilter %}
     ); END

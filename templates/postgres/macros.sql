@@ -513,7 +513,7 @@ coalesce(
 {%- filter fit %}
     (SELECT {% if rule.spelled %}min({% endif %}CASE WHEN p.enabled THEN {{ rule.cutoff_of_policy }}
         ELSE '-infinity' END{% if rule.spelled %}){% endif %}
-        FROM {{ control }}.policy AS p WHERE p.rule = {{ rule.literal }} AND p.scope = {{ text }})
+        FROM {{ control }}.policy AS p WHERE {{ rule.is_policy }} AND p.scope = {{ text }})
 {%- endfilter %}
 {%- if rule.source %},
     -- {{ rule.source.why }}

@@ -354,6 +354,7 @@ BEGIN
     DECLARE v_seconds bigint DEFAULT -1;
     DECLARE v_cutoff  datetime(6);
     DECLARE v_said    longtext;
+    DECLARE v_column  varchar(700);
     DECLARE v_hexed   boolean;
     DECLARE v_before  longtext DEFAULT (SELECT o.said FROM work_scope_of AS o);
     SELECT
@@ -361,8 +362,9 @@ BEGIN
         JSON_CONTAINS(r.document, '"scope"', '$.hexed') IS TRUE,
         COALESCE(p_retention, r.retention, r.minimum),
         IF(r.zoned AND NOT JSON_CONTAINS_PATH(r.document, 'one', '$.by_number'), '1970-01-01 00:00:01', '1000-01-01 00:00:00'),
-        CONCAT_WS('/', p_as_of, COALESCE(p_retention, ''), r.retention, r.minimum, SHA2(r.document, 256), p_scope)
-    INTO v_scoped, v_opt_in, v_source, v_hexed, v_default, v_least, v_said
+        CONCAT_WS('/', p_as_of, COALESCE(p_retention, ''), r.retention, r.minimum, SHA2(r.document, 256), p_scope),
+        LOWER(CONCAT(r.root, '.', r.scope_name))
+    INTO v_scoped, v_opt_in, v_source, v_hexed, v_default, v_least, v_said, v_column
     FROM rule AS r
     WHERE r.rule = p_rule;
     IF v_scoped THEN
@@ -382,14 +384,16 @@ BEGIN
                 INSERT INTO work_said (scope, said, seconds)
                 SELECT UNHEX(p.scope), 1, IF(p.enabled, COALESCE(p_retention, p.retention_seconds), NULL)
                 FROM policy AS p
-                WHERE p.rule = p_rule;
+                WHERE p.rule = p_rule
+                  AND (p.refers_to = v_column) IS NOT FALSE;
                 INSERT INTO work_said (scope, said, seconds)
                 SELECT UNHEX(p_scope), 3, v_default FROM spec AS s WHERE p_scope IS NOT NULL;
             ELSE
                 INSERT INTO work_said (scope, said, seconds)
                 SELECT p.scope, 1, IF(p.enabled, COALESCE(p_retention, p.retention_seconds), NULL)
                 FROM policy AS p
-                WHERE p.rule = p_rule;
+                WHERE p.rule = p_rule
+                  AND (p.refers_to = v_column) IS NOT FALSE;
                 INSERT INTO work_said (scope, said, seconds)
                 SELECT p_scope, 3, v_default FROM spec AS s WHERE p_scope IS NOT NULL;
             END IF;
@@ -995,14 +999,16 @@ BEGIN
     DECLARE v_root     varchar(64);
     DECLARE v_silences boolean;
     DECLARE v_archives boolean;
+    DECLARE v_column   varchar(700);
     DECLARE v_hexed    boolean;
     DECLARE v_message  varchar(128);
     -- COUNT of a whole table has MySQL start threads: 7 ms.
     SELECT COALESCE(SUM(1), 0) INTO v_members FROM work_member AS m;
     SELECT
         r.root, JSON_CONTAINS_PATH(r.document, 'one', '$.silences'), JSON_CONTAINS_PATH(r.document, 'one', '$.archives'),
-        JSON_CONTAINS(r.document, '"scope"', '$.hexed') IS TRUE, CONCAT('[0', REPEAT(', 0', JSON_LENGTH(r.document, '$.tables') - 1), ']')
-    INTO v_root, v_silences, v_archives, v_hexed, o_rows
+        JSON_CONTAINS(r.document, '"scope"', '$.hexed') IS TRUE, CONCAT('[0', REPEAT(', 0', JSON_LENGTH(r.document, '$.tables') - 1), ']'),
+        LOWER(CONCAT(r.root, '.', r.scope_name))
+    INTO v_root, v_silences, v_archives, v_hexed, o_rows, v_column
     FROM rule AS r
     WHERE r.rule = p_rule;
     IF v_members > 0 THEN
@@ -1020,12 +1026,14 @@ BEGIN
                 SELECT UNHEX(p.scope)
                 FROM policy AS p
                 WHERE p.rule = p_rule
+                  AND (p.refers_to = v_column) IS NOT FALSE
                   AND NOT p.artifacts;
             ELSE
                 INSERT INTO work_silent (scope)
                 SELECT p.scope
                 FROM policy AS p
                 WHERE p.rule = p_rule
+                  AND (p.refers_to = v_column) IS NOT FALSE
                   AND NOT p.artifacts;
             END IF;
         END IF;

@@ -156,8 +156,14 @@ BEGIN
     FROM unnest(v_scopes, v_cutoffs) AS c(scope, cutoff);
     -- A policy says whether files are recorded even where it is disabled, or not of the scope of this run.
     IF EXISTS (SELECT FROM policy AS o WHERE o.rule = p_rule AND NOT o.artifacts) THEN
-        v_silent := ARRAY(SELECT a.scope FROM alike(p_rule, v_among,
-            ARRAY(SELECT o.scope FROM policy AS o WHERE o.rule = p_rule AND NOT o.artifacts)) AS a);
+        v_silent := ARRAY(SELECT a.scope FROM alike(p_rule, v_among, ARRAY(
+            SELECT o.scope
+            FROM policy AS o
+            JOIN rule_refers AS n ON n.rule = o.rule AND n.kind = 'policy'
+            WHERE o.rule = p_rule
+              AND NOT o.artifacts
+              AND (o.refers_to = n.refers_to) IS NOT FALSE
+        )) AS a);
     END IF;
     SELECT
         array_agg((m.scope = ANY (v_silent)) IS NOT TRUE ORDER BY m.position),

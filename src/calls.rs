@@ -315,12 +315,55 @@ impl Calls {
     }
 
     /// A row for what was decided for each rule by its name: holds in force, policies, pauses and settings, each with the key, scope or
-    /// name, and the columns that it is a value of.
+    /// name, and the columns that it is a value of; `already` where it matches no installed rule either.
     pub fn decided(&self) -> String {
+        let control = &self.control;
         format!(
-            "SELECT d.kind, d.rule, d.name, d.refers_to FROM {}.decided AS d WHERE d.in_force ORDER BY d.kind, d.rule, d.name",
-            self.control
+            "SELECT d.kind, d.rule, d.name, d.refers_to,
+                 CASE WHEN r.rule IS NULL OR d.refers_to <> coalesce(n.refers_to, '') THEN 'already' END
+             FROM {control}.decided AS d
+             LEFT JOIN {control}.rule AS r ON r.rule = d.rule
+             LEFT JOIN {control}.rule_refers AS n ON n.rule = d.rule AND n.kind = d.kind
+             WHERE d.in_force
+             ORDER BY d.kind, d.rule, 5, d.refers_to, d.name"
         )
+    }
+
+    /// The same, kind by kind, of an installation of an earlier version, which has only the tables.
+    pub fn decided_before(&self) -> [String; 4] {
+        let control = &self.control;
+        let (key, scope, now) = match self.dialect {
+            Dialect::Postgres => (
+                "r.root || '(' || (
+                     SELECT string_agg(regexp_replace(k.said, ' [a-z]+$', ''), ', ' ORDER BY k.place)
+                     FROM jsonb_array_elements_text(r.document -> 'key') WITH ORDINALITY AS k(said, place)
+                 ) || ')'",
+                "r.root || '.' || r.scope_name",
+                "clock_timestamp()",
+            ),
+            Dialect::Mysql | Dialect::Mariadb => (
+                "LOWER(CONCAT(r.root, REPLACE(REPLACE(REPLACE(
+                     REGEXP_REPLACE(CAST(JSON_EXTRACT(r.document, '$.key') AS char CHARACTER SET utf8mb4), ' [a-z]+\"', '\"'),
+                     '[\"', '('), '\"]', ')'), '\", \"', ', ')))",
+                "LOWER(CONCAT(r.root, '.', r.scope_name))",
+                "UTC_TIMESTAMP(6)",
+            ),
+        };
+        let name = self.dialect.ident("key");
+        let of = |table| format!("{table} AS d LEFT JOIN {control}.rule AS r ON r.rule = d.rule");
+        let holds = of("hold") + &format!(" WHERE d.until IS NULL OR d.until > {now}");
+        [
+            ("hold", format!("d.{name}"), key, holds),
+            ("policy", "d.scope".to_owned(), scope, of("policy")),
+            ("pause", "NULL".to_owned(), "NULL", of("rule_pause")),
+            ("setting", "d.name".to_owned(), "NULL", of("setting")),
+        ]
+        .map(|(kind, name, refers_to, from)| {
+            format!(
+                "SELECT '{kind}', d.rule, {name}, {refers_to}, CASE WHEN r.rule IS NULL THEN 'already' END FROM {control}.{from}
+                 ORDER BY d.rule, 3"
+            )
+        })
     }
 
     /// One row with the name of the spec that is installed.

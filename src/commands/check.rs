@@ -131,9 +131,17 @@ pub(super) fn compare(
     if let Ok(policies) = database.query(&calls.retentions(), &[]) {
         findings.extend(fit::under_minimum(graph, &policies));
     }
-    if let Ok(decided) = database.query(&calls.decided(), &[]) {
-        findings.extend(fit::orphaned(graph, calls.dialect(), &decided));
-    }
+    let decided = match database.query(&calls.decided(), &[]) {
+        Ok(rows) => rows,
+        // An earlier version has no such view, and perhaps not all of the tables.
+        Err(_) => calls
+            .decided_before()
+            .iter()
+            .filter_map(|of_a_kind| database.query(of_a_kind, &[]).ok())
+            .flatten()
+            .collect(),
+    };
+    findings.extend(fit::orphaned(graph, calls.dialect(), &decided));
     if let Ok(installed) = database.query(&calls.installed_spec(), &[]) {
         findings.extend(fit::of_another_spec(graph, calls.name(), &installed));
     }

@@ -252,7 +252,8 @@ Holds, policies, pauses or settings of the installation match no rule of this sp
 table, its key or the column of its scopes is another one. They would have no effect, so what they keep would be deleted. Keep the name \
 and the columns of the rule; or install with `--force`, which disarms, set them for the rule that they are meant for, and take the old \
 ones away: `windrow hold release`, `policy drop`, `resume` and `settings reset` take the old name with `--rule`. Until then `verify` \
-lists them, and windrow cannot be armed.",
+lists them, and windrow cannot be armed. What matches no rule of the installed spec either, as an earlier version left it over, is a \
+warning: it has no effect now, and an installation neither refuses nor disarms over it. Over a setting alone it never disarms.",
     ),
     (
         "another-spec",

@@ -1,6 +1,6 @@
 //! What an installation has, and the spec no longer allows or knows: policies, holds, pauses and settings.
 
-use super::finding::{Finding, error};
+use super::finding::{Finding, error, warning};
 use crate::db::Row;
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Rule};
@@ -37,13 +37,13 @@ pub fn under_minimum(graph: &Graph, policies: &[Row]) -> Vec<Finding> {
 /// How many keys, scopes or settings a finding names.
 const NAMED: usize = 20;
 
-/// Holds, policies, pauses and settings that match no rule of the spec: a row has the kind, the rule, the key, scope or setting, and the
-/// columns that it is a value of.
+/// Holds, policies, pauses and settings that match no rule of the spec: a row has the kind, the rule, the key, scope or setting, the
+/// columns that it is a value of, and whether it matches no rule of the installed spec either.
 pub fn orphaned(graph: &Graph, dialect: Dialect, decided: &[Row]) -> Vec<Finding> {
     let cell = |row: &'_ Row, at: usize| row.get(at).cloned().flatten();
     let mut found = Vec::new();
     // Those of one rule, and of one kind, follow each other.
-    for rows in decided.chunk_by(|a, b| a.get(..2) == b.get(..2)) {
+    for rows in decided.chunk_by(|a, b| a.get(..2) == b.get(..2) && a.get(4) == b.get(4)) {
         let (Some(kind), Some(name)) = (cell(&rows[0], 0), cell(&rows[0], 1)) else {
             continue;
         };
@@ -80,17 +80,27 @@ pub fn orphaned(graph: &Graph, dialect: Dialect, decided: &[Row]) -> Vec<Finding
             "pause" => format!("resume --rule {name}"),
             _ => format!("settings reset --rule {name}"),
         };
-        found.push(
-            error(
-                "orphaned",
-                &format!("{kind}{listed} of rule {name}"),
-                format!("it would have no effect: {why}"),
-            )
-            .help(format!(
-                "keep the name and the columns of the rule. Or `windrow install --force`, which disarms: then set it for the rule that \
-                 it is meant for, take this one away with `windrow {command}`, and arm"
-            )),
-        );
+        let object = format!("{kind}{listed} of rule {name}");
+        if cell(first, 4).is_some() {
+            // The installation takes nothing from it.
+            let message = format!("it has no effect: {why}");
+            found.push(warning("orphaned", &object, message).help(format!(
+                "set it for the rule that it is meant for, if it is still needed, and take this one away with `windrow {command}`: \
+                 until then windrow cannot be armed anew"
+            )));
+            continue;
+        }
+        // A setting keeps no row.
+        let forced = if kind == "setting" {
+            ""
+        } else {
+            ", which disarms"
+        };
+        let message = format!("it would have no effect: {why}");
+        found.push(error("orphaned", &object, message).help(format!(
+            "keep the name and the columns of the rule. Or `windrow install --force`{forced}: then set it for the rule that it is \
+             meant for, take this one away with `windrow {command}`, and arm"
+        )));
     }
     found
 }

@@ -16,6 +16,8 @@ tests! {
         a_rule_with_another_name_leaves_nothing_unkept,
         a_rule_with_another_key_or_scope_leaves_nothing_unkept,
         files_applied_by_hand_disarm_over_what_matches_no_rule,
+        what_an_earlier_version_left_over_does_not_disarm,
+        a_policy_of_another_type_breaks_nothing,
         another_schema_table_or_spec_is_not_armed,
         a_hold_is_made_longer_but_never_shorter,
         a_disabled_policy_is_enabled_by_that_word_alone,
@@ -257,12 +259,14 @@ fn a_rule_with_another_key_or_scope_leaves_nothing_unkept(dialect: Dialect) {
     stage.refuses(&keyed, "install", &["error[orphaned]"]);
     stage.windrow(&keyed, "install --force --threshold 1000000");
     assert!(!stage.armed(&keyed));
-    stage.refuses(
-        &keyed,
-        "arm",
-        &["hold 1 of rule runs has no effect: set for"],
+    stage.refuses(&keyed, "arm", &["hold of rule runs has no effect: set for"]);
+    // It had none before either: nothing more is lost.
+    let told = stage.windrow(&keyed, "check").1;
+    assert!(
+        told.contains("warning[orphaned]: `hold `1` of rule runs`") && !told.contains("error["),
+        "{told}"
     );
-    stage.refuses(&keyed, "install", &["error[orphaned]"]);
+    stage.is_installed(&keyed);
     // With the old key it is in force again.
     stage.is_installed(&text);
     stage.works(&text, "arm");
@@ -287,7 +291,7 @@ fn a_rule_with_another_key_or_scope_leaves_nothing_unkept(dialect: Dialect) {
     for other in [scoped, none] {
         stage.windrow(&other, "install --force --threshold 1000000");
         assert!(!stage.armed(&other));
-        stage.refuses(&other, "arm", &["policy 3 of rule runs has no effect"]);
+        stage.refuses(&other, "arm", &["policy of rule runs has no effect"]);
     }
 }
 
@@ -321,6 +325,121 @@ fn files_applied_by_hand_disarm_over_what_matches_no_rule(dialect: Dialect) {
     database.execute("UPDATE W.hold SET until = '2020-01-01 00:00:00'");
     assert_eq!(database.number(orphaned), 0);
     database.arm();
+}
+
+/// An earlier version kept what was set for rules that were left out, and had no view of it.
+fn what_an_earlier_version_left_over_does_not_disarm(dialect: Dialect) {
+    let mut stage = Stage::new(dialect);
+    let text = stage.text.clone();
+    let control = format!("windrow_w_{}", stage.database.name);
+    stage.works(&text, "arm");
+    let key = match dialect {
+        Dialect::Postgres => "key",
+        Dialect::Mysql | Dialect::Mariadb => "`key`",
+    };
+    let back = |stage: &mut Stage| {
+        for view in ["orphaned", "decided", "rule_refers"] {
+            let sql = format!("DROP VIEW {control}.{view}");
+            stage.database.execute(&sql);
+        }
+        for table in ["hold", "policy"] {
+            let sql = format!("UPDATE {control}.{table} SET refers_to = NULL");
+            stage.database.execute(&sql);
+        }
+    };
+    for rows in [
+        format!("hold (rule, {key}, reason) VALUES ('gone', '7', 'audit')"),
+        "policy (rule, scope, retention_seconds) VALUES ('gone', '8', 8640000)".to_owned(),
+        "rule_pause (rule, paused_by, paused_at) VALUES ('gone', 'somebody', '2026-01-01')"
+            .to_owned(),
+    ] {
+        stage
+            .database
+            .execute(&format!("INSERT INTO {control}.{rows}"));
+    }
+    stage.works(&text, "settings set --rule parts rate 100");
+    let (before, after) = match dialect {
+        Dialect::Postgres => (
+            format!("ALTER TABLE {control}.setting DISABLE TRIGGER USER; "),
+            format!("; ALTER TABLE {control}.setting ENABLE TRIGGER USER"),
+        ),
+        Dialect::Mysql | Dialect::Mariadb => (String::new(), String::new()),
+    };
+    let moved = format!("UPDATE {control}.setting SET rule = 'gone'");
+    stage.database.execute(&format!("{before}{moved}{after}"));
+    back(&mut stage);
+    let told = [
+        "warning[orphaned]: `hold `7` of rule gone`",
+        "warning[orphaned]: `policy `8` of rule gone`",
+        "warning[orphaned]: `pause of rule gone`",
+        "warning[orphaned]: `setting `rate` of rule gone`",
+    ];
+    stage.refuses(&text, "check", &told);
+    let installed = stage.works(&text, "install --threshold 1000000");
+    assert!(installed.contains(told[0]), "{installed}");
+    assert!(stage.armed(&text), "nothing has lost its effect");
+    stage.refuses(&text, "verify", &["hold of rule gone", "it has no effect"]);
+
+    // What has an effect until then is told before.
+    stage.works(&text, "hold set --rule runs --key 1 --reason audit");
+    stage.works(&text, "policy set --rule runs --scope 3 --disable");
+    back(&mut stage);
+    let renamed = text.replace("[rules.runs]", "[rules.history]");
+    let lost = ["error[orphaned]: `hold `1` of rule runs`"];
+    stage.refuses(&renamed, "install", &lost);
+    let keyed = text.replace(
+        "runs  = { key = \"id integer\"",
+        "runs  = { key = \"uid varchar\"",
+    );
+    stage.refuses(&keyed, "install", &lost);
+    let scoped = text.replace("project integer", "tenant integer");
+    let lost = ["error[orphaned]: `policy `3` of rule runs`"];
+    stage.refuses(&scoped, "install", &lost);
+    assert!(stage.armed(&text), "a refused installation changes nothing");
+    stage.windrow(&scoped, "install --force --threshold 1000000");
+    assert!(!stage.armed(&scoped));
+}
+
+/// What was a text is no number, and names no scope of the new column, even where it could.
+fn a_policy_of_another_type_breaks_nothing(dialect: Dialect) {
+    let mut stage = Stage::new(dialect);
+    let per = |column: &str| {
+        stage
+            .text
+            .replace("per = \"project integer\"", &format!("per = \"{column}\""))
+    };
+    let text = per("uid varchar");
+    let mut others = vec![per("project integer")];
+    if dialect == Dialect::Postgres {
+        others.extend([per("amount numeric"), per("raw bytea")]);
+        stage
+            .database
+            .execute("ALTER TABLE runs ADD amount numeric, ADD raw bytea; UPDATE runs SET amount = id, raw = int4send(id)");
+    }
+    for other in others {
+        stage.windrow(&text, "install --force --threshold 1000000");
+        for words in [
+            "policy set --rule runs --scope billing --disable",
+            "policy set --rule runs --scope 3 --disable --artifacts false",
+            "arm",
+        ] {
+            stage.works(&text, words);
+        }
+        let told = stage
+            .windrow(&other, "install --force --threshold 1000000")
+            .1;
+        assert!(told.contains("is installed in"), "{told}");
+        assert!(!stage.armed(&other));
+        let preview = stage.works(&other, "preview --rule runs");
+        assert!(preview.contains('3'), "{preview}");
+        stage.works(&other, "plan");
+        let verify = stage.windrow(&other, "verify").1;
+        assert!(verify.contains("billing"), "{verify}");
+        for scope in ["billing", "3"] {
+            stage.works(&other, &format!("policy drop --rule runs --scope {scope}"));
+        }
+        stage.works(&other, "arm");
+    }
 }
 
 fn another_schema_table_or_spec_is_not_armed(dialect: Dialect) {
@@ -415,7 +534,9 @@ fn a_hold_is_made_longer_but_never_shorter(dialect: Dialect) {
         &set("short", " --until 2997-01-01T00:00:00Z"),
         &[
             "22023",
-            "key '1' of rule runs is held already, until 2998-01-01T00:00:00Z",
+            "held ",
+            "until 2998-01-01T00:00:00Z",
+            "key '1' of rule runs",
         ],
     );
     stage.works(&text, &set("longer", " --until 2999-01-01T00:00:00Z"));
@@ -423,12 +544,27 @@ fn a_hold_is_made_longer_but_never_shorter(dialect: Dialect) {
     stage.refuses(
         &text,
         &set("short", " --until 2999-01-01T00:00:00Z"),
-        &["22023", "is held already, without an end"],
+        &["22023", "held ", "without an end"],
     );
     stage.works(&text, &set("litigation", ""));
     let list = stage.works(&text, "hold list");
-    assert!(list.contains("debugging; longer; litigation"), "{list}");
+    assert!(list.contains("litigation; longer; debugging"), "{list}");
     assert!(!list.contains("2999"), "{list}");
+    // Each reason is kept once, and there is room for a thousand characters.
+    stage.works(&text, &set("debugging", ""));
+    let list = stage.works(&text, "hold list");
+    assert!(list.contains("debugging; litigation; longer"), "{list}");
+    for number in 0..5 {
+        stage.works(&text, &set(&format!("{number}{}", "x".repeat(300)), ""));
+    }
+    let lengths = format!(
+        "SELECT CHAR_LENGTH(reason) FROM windrow_w_{}.hold",
+        stage.database.name
+    );
+    assert_eq!(stage.database.number(&lengths), 1000);
+    let list = stage.works(&text, "hold list");
+    assert!(list.contains("4xxx"), "{list}");
+    assert!(!list.contains("debugging"), "{list}");
 
     // One that has ended keeps nothing, and what replaces it is another one.
     let control = format!("windrow_w_{}", stage.database.name);

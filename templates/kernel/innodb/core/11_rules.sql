@@ -331,6 +331,36 @@ BEGIN
     FROM JSON_TABLE(v_names, '$[*]' COLUMNS (name varchar(64) PATH '$')) AS n;
 END;
 
+-- disarm_over: an installation that takes the effect from a hold, a policy or a pause disarms, in the transaction that does so. What had
+-- none before does not count, and settings keep no row.
+--# create procedure disarm_over
+CREATE PROCEDURE disarm_over(IN p_before longtext)
+SQL SECURITY DEFINER
+COMMENT 'Disarms where holds, policies or a pause had an effect with the rules of p_before, which view rule_refers had, and have none now.'
+BEGIN
+    DECLARE v_armed boolean;
+    SELECT c.armed INTO v_armed FROM control AS c WHERE c.only_row = true;
+    -- Where nothing is armed, the tables of an earlier version may lack.
+    IF v_armed THEN
+        UPDATE control AS c
+        SET c.armed = false
+        WHERE c.only_row = true
+          AND EXISTS (
+              SELECT 1
+              FROM JSON_TABLE(p_before, '$[*]' COLUMNS (
+                  kind varchar(6) PATH '$.kind', rule varchar(64) PATH '$.rule', refers_to varchar(700) PATH '$.refers_to'
+              )) AS b
+              LEFT JOIN rule_refers AS n ON n.rule = b.rule AND n.kind = b.kind
+              LEFT JOIN hold AS h ON b.kind = 'hold' AND h.rule = b.rule AND COALESCE(h.refers_to, b.refers_to) = b.refers_to
+                  AND COALESCE(h.until > UTC_TIMESTAMP(6), true)
+              LEFT JOIN policy AS p ON b.kind = 'policy' AND p.rule = b.rule AND COALESCE(p.refers_to, b.refers_to) = b.refers_to
+              LEFT JOIN rule_pause AS s ON b.kind = 'hold' AND s.rule = b.rule AND n.rule IS NULL
+              WHERE NOT b.refers_to <=> n.refers_to
+                AND COALESCE(h.rule, p.rule, s.rule) IS NOT NULL
+          );
+    END IF;
+END;
+
 -- register_rules: takes what the spec says of all rules, in the order in which a run takes them.
 --# create procedure register_rules
 CREATE PROCEDURE register_rules(IN p_document longtext)
@@ -338,8 +368,14 @@ SQL SECURITY DEFINER
 COMMENT 'Takes what the spec says of the rules, and forgets those that it has no more. Limits that are the same in all of them are
     recorded once.'
 BEGIN
-    DECLARE v_place int DEFAULT 0;
-    DECLARE v_rule  longtext;
+    DECLARE v_place  int DEFAULT 0;
+    DECLARE v_rule   longtext;
+    DECLARE v_before longtext;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        ROLLBACK;
+        RESIGNAL;
+    END;
     -- Who armed windrow looked at what a rule deletes from its table, by its strategy.
     UPDATE control AS c
     SET c.armed = false
@@ -353,6 +389,8 @@ BEGIN
           )) AS n ON n.rule = r.rule
           WHERE NOT (n.strategy = r.strategy AND LOWER(n.root) = LOWER(r.root))
       );
+    START TRANSACTION;
+    SELECT JSON_ARRAYAGG(JSON_OBJECT('kind', n.kind, 'rule', n.rule, 'refers_to', n.refers_to)) INTO v_before FROM rule_refers AS n;
     DELETE FROM rule_limit WHERE rule > '';
     DELETE FROM rule_table WHERE rule > '';
     DELETE FROM rule WHERE rule > '';
@@ -363,6 +401,8 @@ BEGIN
             JSON_EXTRACT(p_document, '$.limits'), COALESCE(JSON_EXTRACT(v_rule, '$.limits'), JSON_OBJECT())
         )));
     END WHILE;
+    CALL disarm_over(v_before);
+    COMMIT;
 END;
 
 -- make_index: an index of the spec where none serves, with the rights of who installs: the owner role changes no table.

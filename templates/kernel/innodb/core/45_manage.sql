@@ -141,7 +141,7 @@ SQL SECURITY DEFINER
 COMMENT 'Raises 55000 where a hold, a policy, a pause or a setting matches no rule of the spec.'
 BEGIN
     DECLARE v_orphan longtext;
-    SELECT CONCAT_WS(' ', o.kind, o.names, 'of rule', o.rule, 'has no effect:', o.why)
+    SELECT CONCAT_WS(': ', CONCAT(o.kind, ' of rule ', o.rule, ' has no effect'), o.why, o.names)
     INTO v_orphan
     FROM orphaned AS o
     ORDER BY o.kind, o.rule
@@ -434,6 +434,7 @@ BEGIN
     SELECT r.root, r.scope_name INTO v_root, v_name FROM rule AS r WHERE r.rule = p_rule;
     SELECT MAX(CONCAT(
         'SELECT MIN(p.scope) INTO @windrow_alike FROM policy AS p WHERE p.rule = @windrow_rule AND p.scope <> @windrow_scope',
+        ' AND (p.refers_to = ', QUOTE(LOWER(CONCAT(v_root, '.', v_name))), ') IS NOT FALSE',
         ' AND CONVERT(p.scope USING ', c.character_set_name,
         ') = CONVERT(@windrow_scope USING ', c.character_set_name, ') COLLATE ', c.collation_name
     ))
@@ -567,7 +568,6 @@ BEGIN
     DECLARE v_text longtext;
     DECLARE v_until datetime(6);
     DECLARE v_end datetime(6);
-    DECLARE v_before longtext;
     DECLARE v_by longtext;
     DECLARE v_again longtext;
     DECLARE v_absent_too boolean;
@@ -599,8 +599,8 @@ BEGIN
     CALL row_of_key(v_rule, v_text, v_key, v_found);
     IF v_found OR v_absent_too THEN
         -- Nobody makes a hold shorter, or forgets a reason, by setting another one.
-        SELECT MAX(COALESCE(h.until, '9999-12-31')), MAX(IF(h.reason = v_reason, NULL, h.reason)), MAX(h.placed_by)
-        INTO v_end, v_before, v_by
+        SELECT MAX(COALESCE(h.until, '9999-12-31')), MAX(h.placed_by)
+        INTO v_end, v_by
         FROM hold AS h
         WHERE h.rule = v_rule
           AND h.`key` = v_key /*!80000 COLLATE utf8mb4_0900_bin */ /*M! COLLATE utf8mb4_nopad_bin */
@@ -608,17 +608,24 @@ BEGIN
         FOR UPDATE;
         IF v_until < v_end THEN
             CALL refuse(
-                CONCAT('key ', QUOTE(v_key), ' of rule ', v_rule, ' is held already, ',
-                    IF(v_end >= '9999-12-31', 'without an end', CONCAT('until ', DATE_FORMAT(v_end, '%Y-%m-%dT%TZ'))), ', by ', v_by),
+                CONCAT('held ', IF(v_end >= '9999-12-31', 'without an end', CONCAT('until ', DATE_FORMAT(v_end, '%Y-%m-%dT%TZ'))), ' by ',
+                    v_by, ': key ', QUOTE(v_key), ' of rule ', v_rule),
                 'to set one that ends earlier, release it first'
             );
         END IF;
-        SET v_reason = CONCAT_WS('; ', v_before, v_reason);
+        -- Somebody else may set one at the same time. The latest reason comes first, each once; of the others as many as there is room for.
         INSERT INTO hold (rule, `key`, reason, until, placed_by, placed_at, absent)
         VALUES (v_rule, v_key, v_reason, v_until, USER(), UTC_TIMESTAMP(6), NOT v_found)
         ON DUPLICATE KEY UPDATE
-            reason = v_reason,
-            until = v_until,
+            reason = IF(
+                until <= UTC_TIMESTAMP(6), v_reason,
+                LEFT(
+                    CONCAT_WS('; ', v_reason, NULLIF(TRIM(BOTH '; ' FROM
+                        REPLACE(CONCAT('; ', reason, '; '), CONCAT('; ', v_reason, '; '), '; ')), '')),
+                    GREATEST(1000, CHAR_LENGTH(v_reason))
+                )
+            ),
+            until = IF(until <= UTC_TIMESTAMP(6), v_until, IF(until IS NULL OR v_until IS NULL, NULL, GREATEST(until, v_until))),
             placed_by = USER(),
             placed_at = UTC_TIMESTAMP(6),
             absent = NOT v_found,

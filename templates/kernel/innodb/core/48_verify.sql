@@ -588,11 +588,3 @@ BEGIN
     SET v_before = NULL;
     SELECT CONCAT('{"clean": ', IF(v_clean, 'true', 'false'), ', "checks": [', v_checks, ']}') AS p_result;
 END;
-
--- What matches no rule any more has no effect, and what it was set for would be deleted.
---# disarm over what has no effect
-UPDATE control AS c
-SET c.armed = false
-WHERE c.only_row = true
-  AND c.armed
-  AND EXISTS (SELECT 1 FROM orphaned AS o);

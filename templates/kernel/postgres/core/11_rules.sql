@@ -24,16 +24,25 @@ COMMENT ON TABLE rule IS
     'policies; retention (NULL: none by default) and minimum in seconds; retained: the rule has a retention; counts_undated: rows '
     'without a time are counted; divided: workers share its families; document: everything in the spec. Written by an installation.';
 
+-- key_refers: the columns of a rule's key, as its document has them.
+--# create function key_refers
+CREATE OR REPLACE FUNCTION key_refers(p_document jsonb)
+RETURNS text
+LANGUAGE sql IMMUTABLE
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT format('%s(%s)', p_document ->> 'root', string_agg(regexp_replace(k.said, ' [a-z]+$', ''), ', ' ORDER BY k.place))
+    FROM jsonb_array_elements_text(p_document -> 'key') WITH ORDINALITY AS k(said, place);
+$windrow$;
+--# comment on function key_refers
+COMMENT ON FUNCTION key_refers(jsonb) IS
+    'The root table of a rule and the columns of its key, as the document of the rule has them.';
+
 -- rule_refers: which columns the keys of holds and the scopes of policies are values of. A hold or a policy notes it when the next
 -- installation begins: by then the spec may have other columns for the rule of that name.
 --# create view rule_refers
 CREATE OR REPLACE VIEW rule_refers AS
-SELECT
-    r.rule, 'hold' AS kind,
-    format('%s(%s)', r.root, (
-        SELECT string_agg(regexp_replace(k.said, ' [a-z]+$', ''), ', ' ORDER BY k.place)
-        FROM jsonb_array_elements_text(r.document -> 'key') WITH ORDINALITY AS k(said, place)
-    )) AS refers_to
+SELECT r.rule, 'hold' AS kind, key_refers(r.document) AS refers_to
 FROM rule AS r
 UNION ALL
 SELECT r.rule, 'policy', format('%s.%s', r.root, r.scope_name)
@@ -134,6 +143,45 @@ $windrow$;
 COMMENT ON FUNCTION spelling_of(text) IS
     'What a value of a type looks like, as a regular expression. Example: SELECT spelling_of(''bigint'');';
 
+-- disarm_over: an installation that takes the effect from a hold, a policy or a pause disarms, in the transaction that does so. What had
+-- none before does not count, and settings keep no row.
+--# create function disarm_over
+CREATE OR REPLACE FUNCTION disarm_over(p_rule text, p_key text, p_scope text)
+RETURNS void
+LANGUAGE plpgsql
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    -- Where nothing is armed, the tables of an earlier version may lack.
+    IF NOT coalesce((SELECT c.armed FROM control AS c), false) THEN
+        RETURN;
+    END IF;
+    IF EXISTS (
+        SELECT FROM rule_refers AS n
+        JOIN hold AS h ON h.rule = n.rule AND coalesce(h.refers_to, n.refers_to) = n.refers_to
+        WHERE n.rule = p_rule
+          AND n.kind = 'hold'
+          AND n.refers_to IS DISTINCT FROM p_key
+          AND (h.until > clock_timestamp()) IS NOT FALSE
+        UNION ALL
+        SELECT FROM rule_refers AS n
+        JOIN policy AS p ON p.rule = n.rule AND coalesce(p.refers_to, n.refers_to) = n.refers_to
+        WHERE n.rule = p_rule
+          AND n.kind = 'policy'
+          AND n.refers_to IS DISTINCT FROM p_scope
+        UNION ALL
+        SELECT FROM rule_pause AS s WHERE s.rule = p_rule AND p_key IS NULL
+    ) THEN
+        UPDATE control SET armed = false;
+        RAISE WARNING 'not armed any more: holds, policies or a pause of rule % have no effect now', p_rule;
+    END IF;
+END
+$windrow$;
+--# comment on function disarm_over
+COMMENT ON FUNCTION disarm_over(text, text, text) IS
+    'Disarms where holds, policies or a pause of p_rule lose their effect, because its keys are of p_key now, and its scopes of p_scope; '
+    'NULL: it has none.';
+
 -- register_spec: takes what the spec says of its tables. What is known of rules that it has no more is forgotten.
 --# create function register_spec
 CREATE OR REPLACE FUNCTION register_spec(p_document jsonb)
@@ -156,6 +204,8 @@ BEGIN
     WHERE n.rule = p.rule
       AND n.kind = 'policy'
       AND p.refers_to IS NULL;
+    -- What keeps rows of a rule that goes has no effect any more: what it was set for would be deleted.
+    PERFORM disarm_over(r.rule, NULL, NULL) FROM rule AS r WHERE NOT p_document -> 'rules' ? r.rule;
     DELETE FROM rule_limit AS l WHERE NOT p_document -> 'rules' ? l.rule;
     DELETE FROM rule AS r WHERE NOT p_document -> 'rules' ? r.rule;
     -- What acts is judged again.
@@ -220,7 +270,19 @@ DECLARE
     v_key  text;
 BEGIN
     IF v_said IS NOT NULL THEN
-        FOR v_row IN EXECUTE format('SELECT h.*, %1$s AS spelt FROM policy AS h WHERE h.rule = $1 AND h.scope <> %1$s', v_said) USING p_rule
+        -- One of another column is no value of this type.
+        FOR v_row IN EXECUTE format(
+            $said$
+            SELECT s.*
+            FROM (
+                SELECT h.*, CASE WHEN h.refers_to = $2 THEN %s END AS spelt
+                FROM policy AS h
+                WHERE h.rule = $1
+            ) AS s
+            WHERE s.spelt <> s.scope
+            $said$,
+            v_said
+        ) USING p_rule, concat(p_document ->> 'root', '.', p_document ->> 'scope_name')
         LOOP
             DELETE FROM policy AS p WHERE p.rule = p_rule AND p.scope = v_row.scope;
             INSERT INTO policy AS p (rule, scope, enabled, retention_seconds, artifacts, note, changed_by, changed_at, refers_to)
@@ -232,7 +294,7 @@ BEGIN
         END LOOP;
     END IF;
     IF jsonb_array_length(p_document -> 'key') = 1 AND p_document #>> '{key,0}' LIKE '% bytea' THEN
-        FOR v_row IN SELECT * FROM hold AS h WHERE h.rule = p_rule LOOP
+        FOR v_row IN SELECT * FROM hold AS h WHERE h.rule = p_rule AND h.refers_to = key_refers(p_document) LOOP
             BEGIN
                 v_key := v_row.key::bytea::text;
             EXCEPTION WHEN data_exception THEN
@@ -289,6 +351,7 @@ BEGIN
     IF FOUND THEN
         RAISE WARNING 'not armed any more: rule % has another strategy or root table', v_rule;
     END IF;
+    PERFORM disarm_over(v_rule, key_refers(p_document), (p_document ->> 'root') || '.' || (p_document ->> 'scope_name'));
     DELETE FROM rule AS r WHERE r.rule = v_rule;
     INSERT INTO rule (
         rule, position, strategy, root, tables, time_name, zoned, scope_name, scope_pattern, retention, minimum,

@@ -165,8 +165,8 @@ BEGIN
         PERFORM check_cluster(v_cluster, p_options ->> 'until');
     END IF;
     FOR v_orphan IN SELECT o.* FROM orphaned AS o ORDER BY o.kind, o.rule LIMIT 1 LOOP
-        RAISE EXCEPTION '%', concat_ws(' ', v_orphan.kind, v_orphan.names, format('of rule %s has no effect: %s', v_orphan.rule,
-            v_orphan.why))
+        RAISE EXCEPTION '%', concat_ws(': ', format('%s of rule %s has no effect', v_orphan.kind, v_orphan.rule), v_orphan.why,
+            v_orphan.names)
             USING ERRCODE = '55000', HINT = format('Set it for the rule that it is meant for, if it is still needed, and release or drop '
                 'this one; view %I.orphaned lists all.', current_schema());
     END LOOP;
@@ -241,7 +241,14 @@ BEGIN
     LOCK TABLE latch IN EXCLUSIVE MODE;
     SELECT min(a.other)
     INTO v_other
-    FROM alike(v_rule, ARRAY[v_scope], ARRAY(SELECT p.scope FROM policy AS p WHERE p.rule = v_rule AND p.scope <> v_scope)) AS a;
+    FROM alike(v_rule, ARRAY[v_scope], ARRAY(
+        SELECT p.scope
+        FROM policy AS p
+        JOIN rule_refers AS n ON n.rule = p.rule AND n.kind = 'policy'
+        WHERE p.rule = v_rule
+          AND p.scope <> v_scope
+          AND (p.refers_to = n.refers_to) IS NOT FALSE
+    )) AS a;
     IF v_other IS NOT NULL THEN
         RAISE EXCEPTION 'scope % has a policy already, for its spelling %', quote_literal(v_scope), quote_literal(v_other)
             USING ERRCODE = '22023', HINT = (SELECT format('Change or drop that one: to %s.%s they are the same.', r.root, r.scope_name)
@@ -368,7 +375,11 @@ BEGIN
             USING ERRCODE = '22023', HINT = format('Set by %s: %s. A hold that ends earlier takes its place only if that one is released '
                 'first.', v_hold.placed_by, v_hold.reason);
     END IF;
-    v_reason := concat_ws('; ', nullif(v_hold.reason, v_reason), v_reason);
+    -- The latest reason comes first, each once; of the others as many as there is room for.
+    v_reason := left(
+        concat_ws('; ', v_reason, nullif(btrim(replace('; ' || v_hold.reason || '; ', '; ' || v_reason || '; ', '; '), '; '), '')),
+        greatest(1000, length(v_reason))
+    );
     INSERT INTO hold AS h (rule, key, reason, until, absent)
     VALUES (v_rule, v_row.key, v_reason, v_until, NOT v_row.found)
     ON CONFLICT (rule, key) DO UPDATE

@@ -370,19 +370,15 @@ COMMENT ON FUNCTION verify(jsonb) IS
     'Orphans, what is due or kept and why, drift of routines, indexes, policies below the minimum, ledger arithmetic, as one JSON '
     'document. Reads whole tables. Example: SELECT verify();';
 
--- What matches no rule any more has no effect, and what it was set for would be deleted.
---# disarm over what has no effect
+-- What matches no rule has no effect. Where the installation took it, it has disarmed before.
+--# tell of what has no effect
 DO $windrow$
 DECLARE
     v_orphan record;
 BEGIN
-    UPDATE control AS c
-    SET armed = false
-    WHERE c.armed
-      AND EXISTS (SELECT FROM orphaned);
     FOR v_orphan IN SELECT o.* FROM orphaned AS o ORDER BY o.kind, o.rule LOOP
-        RAISE WARNING '%', concat_ws(' ', v_orphan.kind, v_orphan.names, format('of rule %s has no effect: %s', v_orphan.rule,
-            v_orphan.why))
+        RAISE WARNING '%', concat_ws(': ', format('%s of rule %s has no effect', v_orphan.kind, v_orphan.rule), v_orphan.why,
+            v_orphan.names)
             USING HINT = 'Set it for the rule that it is meant for, if it is still needed, and release or drop this one: until then '
                 'windrow cannot be armed.';
     END LOOP;

@@ -11,13 +11,10 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "orphaned-holds-armed",
         what: "windrow stays armed where a hold is of a rule that the spec no longer has",
         postgres: &[edit(
-            "WHERE c.armed\n      AND EXISTS (SELECT FROM orphaned);",
-            "WHERE false;",
+            "PERFORM disarm_over(r.rule, NULL, NULL) FROM rule AS r WHERE",
+            "PERFORM 1 FROM rule AS r WHERE",
         )],
-        mysql: &[edit(
-            "AND c.armed\n  AND EXISTS (SELECT 1 FROM orphaned AS o)",
-            "AND 1 = 0",
-        )],
+        mysql: &[edit("    CALL disarm_over(v_before);\n", "")],
         noticed_by: &["orphaned::SERVER::files_applied_by_hand_disarm_over_what_matches_no_rule"],
     },
     Defect {

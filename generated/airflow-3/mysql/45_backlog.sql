@@ -73,6 +73,7 @@ WITH RECURSIVE said AS (
     UNION ALL
     SELECT p.scope, 1, IF(p.enabled, p.retention_seconds, NULL)
     FROM said AS o STRAIGHT_JOIN windrow_airflow_3.policy AS p WHERE o.said = 0 AND p.rule = 'dag_runs'
+        AND (p.refers_to = 'dag_run.dag_id') IS NOT FALSE
 ), s AS (
     SELECT o.scope, o.seconds, ROW_NUMBER() OVER (PARTITION BY o.scope ORDER BY o.said, o.seconds IS NOT NULL, o.seconds DESC) AS place
     FROM said AS o WHERE o.scope IS NOT NULL

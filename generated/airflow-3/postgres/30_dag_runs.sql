@@ -9,11 +9,11 @@ CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_scope(p_as_of timestamptz,
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $windrow$
 BEGIN RETURN QUERY
     SELECT o.scope::text, c.cutoff FROM unnest(coalesce(p_scopes, ARRAY(SELECT i."dag_id"::text FROM "public"."dag_run" AS i
-        WHERE false UNION SELECT p.scope FROM windrow_airflow_3.policy AS p WHERE p.rule = 'dag_runs'))) AS o(scope),
-        LATERAL (SELECT min(CASE WHEN p.enabled
+        WHERE false UNION SELECT p.scope FROM windrow_airflow_3.policy AS p WHERE p.rule = 'dag_runs'
+        AND (p.refers_to = 'dag_run.dag_id') IS NOT FALSE))) AS o(scope), LATERAL (SELECT min(CASE WHEN p.enabled
         THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 604800) + 86400))
-        ELSE '-infinity' END) AS cutoff FROM windrow_airflow_3.policy AS p WHERE p.rule = 'dag_runs' AND p.scope = o.scope) AS c
-        WHERE c.cutoff > '-infinity';
+        ELSE '-infinity' END) AS cutoff FROM windrow_airflow_3.policy AS p WHERE p.rule = 'dag_runs'
+        AND (p.refers_to = 'dag_run.dag_id') IS NOT FALSE AND p.scope = o.scope) AS c WHERE c.cutoff > '-infinity';
 END
 $windrow$;
 
@@ -419,11 +419,12 @@ BEGIN RETURN (
         SELECT count(*) FROM windrow_airflow_3.dag_runs_roots() AS i
         WHERE i.o_ended < v_default AND i.o_ended > '-infinity' AND NOT i.o_newest AND i.o_scope IS NOT NULL
           AND NOT EXISTS (SELECT FROM windrow_airflow_3.policy AS p WHERE p.rule = 'dag_runs'
+              AND (p.refers_to = 'dag_run.dag_id') IS NOT FALSE
               AND p.scope = coalesce((SELECT r."dag_id"::text FROM "public"."dag_run" AS r WHERE false), i.o_scope)::text)
     ); END
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('dag_runs', ARRAY[
     'bound 46f5c1a90196', 'count 2744fd706ae3', 'delete 2d311c6e2a66', 'kept a5f93ca4b8b5', 'members 82e58ac19e82',
-    'newest b553e1c00f79', 'next 2fe714ee9dc8', 'roots 593a4be1bce0', 'scope 93cb8b9755c3', 'undated ebc9635d1843',
-    'unlisted 1d662cb3916f']);
+    'newest b553e1c00f79', 'next 2fe714ee9dc8', 'roots 593a4be1bce0', 'scope 7cd1118a88db', 'undated ebc9635d1843',
+    'unlisted d9599e39acb0']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

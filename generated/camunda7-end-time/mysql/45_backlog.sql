@@ -62,6 +62,7 @@ WITH RECURSIVE said AS (
     UNION ALL
     SELECT p.scope, 1, IF(p.enabled, p.retention_seconds, NULL)
     FROM said AS o STRAIGHT_JOIN windrow_camunda7_end_time.policy AS p WHERE o.said = 0 AND p.rule = 'process_instances'
+        AND (p.refers_to = 'act_hi_procinst.proc_def_id_') IS NOT FALSE
     UNION ALL
     SELECT d.`ID_`, 2, IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, d.`HISTORY_TTL_` * 86400, NULL)
     FROM said AS o STRAIGHT_JOIN `camunda7`.`ACT_RE_PROCDEF` AS d WHERE o.said = 0
@@ -99,6 +100,7 @@ WITH RECURSIVE said AS (
     UNION ALL
     SELECT p.scope, 1, IF(p.enabled, p.retention_seconds, NULL)
     FROM said AS o STRAIGHT_JOIN windrow_camunda7_end_time.policy AS p WHERE o.said = 0 AND p.rule = 'case_instances'
+        AND (p.refers_to = 'act_hi_caseinst.case_def_id_') IS NOT FALSE
     UNION ALL
     SELECT d.`ID_`, 2, IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, d.`HISTORY_TTL_` * 86400, NULL)
     FROM said AS o STRAIGHT_JOIN `camunda7`.`ACT_RE_CASE_DEF` AS d WHERE o.said = 0
@@ -136,6 +138,7 @@ WITH RECURSIVE said AS (
     UNION ALL
     SELECT p.scope, 1, IF(p.enabled, p.retention_seconds, NULL)
     FROM said AS o STRAIGHT_JOIN windrow_camunda7_end_time.policy AS p WHERE o.said = 0 AND p.rule = 'decisions'
+        AND (p.refers_to = 'act_hi_decinst.dec_def_id_') IS NOT FALSE
     UNION ALL
     SELECT d.`ID_`, 2, IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, d.`HISTORY_TTL_` * 86400, NULL)
     FROM said AS o STRAIGHT_JOIN `camunda7`.`ACT_RE_DECISION_DEF` AS d WHERE o.said = 0
@@ -177,6 +180,7 @@ WITH RECURSIVE said AS (
     UNION ALL
     SELECT p.scope, 1, IF(p.enabled, p.retention_seconds, NULL)
     FROM said AS o STRAIGHT_JOIN windrow_camunda7_end_time.policy AS p WHERE o.said = 0 AND p.rule = 'batches'
+        AND (p.refers_to = 'act_hi_batch.type_') IS NOT FALSE
     UNION ALL
     SELECT d.scope, 2, d.seconds
     FROM said AS o STRAIGHT_JOIN (

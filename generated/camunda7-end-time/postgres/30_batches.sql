@@ -18,6 +18,7 @@ BEGIN RETURN QUERY
         SELECT i."type_"::text FROM "public"."act_hi_batch" AS i WHERE false
         UNION
         SELECT p.scope FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'batches'
+            AND (p.refers_to = 'act_hi_batch.type_') IS NOT FALSE
         UNION
         SELECT d.scope::text FROM (
         VALUES
@@ -31,7 +32,8 @@ BEGIN RETURN QUERY
             (SELECT min(CASE WHEN p.enabled
                 THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds),
                     86400) + 3600)) AT TIME ZONE 'UTC'
-                ELSE '-infinity' END) FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'batches' AND p.scope = o.scope),
+                ELSE '-infinity' END) FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'batches'
+                AND (p.refers_to = 'act_hi_batch.type_') IS NOT FALSE AND p.scope = o.scope),
             -- Without a policy, the spec says it by value.
             (SELECT min((p_as_of - make_interval(secs => greatest(coalesce(p_retention, d.seconds), 86400) + 3600)) AT TIME ZONE 'UTC')
             FROM (
@@ -58,7 +60,8 @@ DECLARE
     v_latest timestamp := greatest(
         v_default,
         (SELECT (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 86400) + 3600)) AT TIME ZONE 'UTC'
-            FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'batches' AND p.enabled ORDER BY p.retention_seconds LIMIT 1),
+            FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'batches' AND (p.refers_to = 'act_hi_batch.type_') IS NOT FALSE
+            AND p.enabled ORDER BY p.retention_seconds LIMIT 1),
         (SELECT max((p_as_of - make_interval(secs => greatest(coalesce(p_retention, d.seconds), 86400) + 3600)) AT TIME ZONE 'UTC') FROM (
         VALUES
             ('instance-deletion'::text, 2592000::bigint),
@@ -77,7 +80,8 @@ BEGIN
       AND i."end_time_" < coalesce(
           (SELECT min(CASE WHEN p.enabled
               THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 86400) + 3600)) AT TIME ZONE 'UTC'
-              ELSE '-infinity' END) FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'batches' AND p.scope = i."type_"::text),
+              ELSE '-infinity' END) FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'batches'
+              AND (p.refers_to = 'act_hi_batch.type_') IS NOT FALSE AND p.scope = i."type_"::text),
           -- Without a policy, the spec says it by value.
           (SELECT min((p_as_of - make_interval(secs => greatest(coalesce(p_retention, d.seconds), 86400) + 3600)) AT TIME ZONE 'UTC')
           FROM (
@@ -290,6 +294,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_camunda7_end_time.register_verbs('batches', ARRAY[
-    'bound bbb208df0025', 'count 0b713f121e69', 'delete 0e5b7ef7ec59', 'kept 6c505195139d', 'members ec5b417a45cd', 'next 4059d4bbbbb3',
-    'scope 7bed96fcd606', 'undated 00e6bdbe621a']);
+    'bound bbb208df0025', 'count 0b713f121e69', 'delete 0e5b7ef7ec59', 'kept 6c505195139d', 'members ec5b417a45cd', 'next ed170cfae404',
+    'scope 7bda39262181', 'undated 00e6bdbe621a']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

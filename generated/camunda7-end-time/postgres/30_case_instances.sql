@@ -16,6 +16,7 @@ BEGIN RETURN QUERY
         SELECT i."case_def_id_"::text FROM "public"."act_hi_caseinst" AS i WHERE false
         UNION
         SELECT p.scope FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'case_instances'
+            AND (p.refers_to = 'act_hi_caseinst.case_def_id_') IS NOT FALSE
         UNION
         SELECT to_json(d."id_") #>> '{}' FROM "public"."act_re_case_def" AS d WHERE d."history_ttl_" BETWEEN 0 AND 36525
     ))) AS o(scope), LATERAL (
@@ -23,7 +24,8 @@ BEGIN RETURN QUERY
             (SELECT min(CASE WHEN p.enabled
                 THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds),
                     86400) + 3600)) AT TIME ZONE 'UTC'
-                ELSE '-infinity' END) FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'case_instances' AND p.scope = o.scope),
+                ELSE '-infinity' END) FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'case_instances'
+                AND (p.refers_to = 'act_hi_caseinst.case_def_id_') IS NOT FALSE AND p.scope = o.scope),
             -- Without a policy, the definition in act_re_case_def says it: history_ttl_, NULL is for ever. Less than 0 or more than a
             -- hundred years is for ever.
             (SELECT CASE WHEN bool_or((to_json(d."id_") #>> '{}') = o.scope) THEN min(CASE WHEN d."history_ttl_" BETWEEN 0 AND 36525
@@ -350,10 +352,10 @@ BEGIN RETURN (
           AND i."state_" = 9
           AND NOT EXISTS (SELECT FROM windrow_camunda7_end_time.case_instances_scope(p_as_of, NULL, NULL) AS s
               WHERE s.scope = i."case_def_id_" UNION ALL SELECT FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'case_instances'
-              AND p.scope = i."case_def_id_"::text)
+              AND (p.refers_to = 'act_hi_caseinst.case_def_id_') IS NOT FALSE AND p.scope = i."case_def_id_"::text)
     ); END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('case_instances', ARRAY[
     'bound df3d94d85894', 'count 9149e326a146', 'delete f5e73eb76264', 'kept 458fd1c7fe9c', 'members aa0ab536ddda', 'next 503e5587798e',
-    'scope beacd1a7357d', 'undated ea4ee46f24a3', 'unlisted 4a0562842352']);
+    'scope 3bbf2d8dfe57', 'undated ea4ee46f24a3', 'unlisted 31bd0a71cd72']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

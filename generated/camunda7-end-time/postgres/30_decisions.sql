@@ -15,6 +15,7 @@ BEGIN RETURN QUERY
         SELECT i."dec_def_id_"::text FROM "public"."act_hi_decinst" AS i WHERE false
         UNION
         SELECT p.scope FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'decisions'
+            AND (p.refers_to = 'act_hi_decinst.dec_def_id_') IS NOT FALSE
         UNION
         SELECT to_json(d."id_") #>> '{}' FROM "public"."act_re_decision_def" AS d WHERE d."history_ttl_" BETWEEN 0 AND 36525
     ))) AS o(scope), LATERAL (
@@ -22,7 +23,8 @@ BEGIN RETURN QUERY
             (SELECT min(CASE WHEN p.enabled
                 THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds),
                     86400) + 3600)) AT TIME ZONE 'UTC'
-                ELSE '-infinity' END) FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'decisions' AND p.scope = o.scope),
+                ELSE '-infinity' END) FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'decisions'
+                AND (p.refers_to = 'act_hi_decinst.dec_def_id_') IS NOT FALSE AND p.scope = o.scope),
             -- Without a policy, the definition in act_re_decision_def says it: history_ttl_, NULL is for ever. Less than 0 or more than a
             -- hundred years is for ever.
             (SELECT CASE WHEN bool_or((to_json(d."id_") #>> '{}') = o.scope) THEN min(CASE WHEN d."history_ttl_" BETWEEN 0 AND 36525
@@ -239,10 +241,10 @@ BEGIN RETURN (
           AND i."eval_time_" IS NOT NULL
           AND NOT EXISTS (SELECT FROM windrow_camunda7_end_time.decisions_scope(p_as_of, NULL, NULL) AS s
               WHERE s.scope = i."dec_def_id_" UNION ALL SELECT FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'decisions'
-              AND p.scope = i."dec_def_id_"::text)
+              AND (p.refers_to = 'act_hi_decinst.dec_def_id_') IS NOT FALSE AND p.scope = i."dec_def_id_"::text)
     ); END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('decisions', ARRAY[
     'bound 6ab69e33d3ec', 'count fcb9037ddef4', 'delete c78fe59deb0b', 'kept 1b0bf31864ce', 'members e8f3c89867d2', 'next bd2c452f0203',
-    'scope da0d6098297a', 'undated 24e04b706666', 'unlisted ba29f5e8a3ad']);
+    'scope d82f3c1b21e4', 'undated 24e04b706666', 'unlisted af0f0be4c4ea']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

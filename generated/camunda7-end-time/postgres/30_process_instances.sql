@@ -16,6 +16,7 @@ BEGIN RETURN QUERY
         SELECT i."proc_def_id_"::text FROM "public"."act_hi_procinst" AS i WHERE false
         UNION
         SELECT p.scope FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'process_instances'
+            AND (p.refers_to = 'act_hi_procinst.proc_def_id_') IS NOT FALSE
         UNION
         SELECT to_json(d."id_") #>> '{}' FROM "public"."act_re_procdef" AS d WHERE d."history_ttl_" BETWEEN 0 AND 36525
     ))) AS o(scope), LATERAL (
@@ -23,7 +24,8 @@ BEGIN RETURN QUERY
             (SELECT min(CASE WHEN p.enabled
                 THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds),
                     86400) + 3600)) AT TIME ZONE 'UTC'
-                ELSE '-infinity' END) FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'process_instances' AND p.scope = o.scope),
+                ELSE '-infinity' END) FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'process_instances'
+                AND (p.refers_to = 'act_hi_procinst.proc_def_id_') IS NOT FALSE AND p.scope = o.scope),
             -- Without a policy, the definition in act_re_procdef says it: history_ttl_, NULL is for ever. Less than 0 or more than a
             -- hundred years is for ever.
             (SELECT CASE WHEN bool_or((to_json(d."id_") #>> '{}') = o.scope) THEN min(CASE WHEN d."history_ttl_" BETWEEN 0 AND 36525
@@ -457,10 +459,11 @@ BEGIN RETURN (
           AND i."state_" IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')
           AND NOT EXISTS (SELECT FROM windrow_camunda7_end_time.process_instances_scope(p_as_of, NULL, NULL) AS s
               WHERE s.scope = i."proc_def_id_" UNION ALL SELECT FROM windrow_camunda7_end_time.policy AS p
-              WHERE p.rule = 'process_instances' AND p.scope = i."proc_def_id_"::text)
+              WHERE p.rule = 'process_instances' AND (p.refers_to = 'act_hi_procinst.proc_def_id_') IS NOT FALSE
+              AND p.scope = i."proc_def_id_"::text)
     ); END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('process_instances', ARRAY[
     'bound 83a0529066b1', 'count d70db8371bae', 'delete 0bd3013f8c50', 'kept 7ce3a5e4ab58', 'members 0c0107e765ce', 'next 566f1a0b196f',
-    'scope ffc90de5543e', 'undated 59eace0ce2db', 'unlisted ceb2e59384dd']);
+    'scope 906f15103279', 'undated 59eace0ce2db', 'unlisted db16fe4fb749']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -11,7 +11,8 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp S
 BEGIN RETURN QUERY
     SELECT p.scope::bigint,
         (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 604800) + 86400)) AT TIME ZONE 'UTC'
-        FROM windrow_dolphinscheduler_3_2.policy AS p WHERE p.rule = 'process_instances' AND p.enabled
+        FROM windrow_dolphinscheduler_3_2.policy AS p WHERE p.rule = 'process_instances'
+        AND (p.refers_to = 't_ds_process_instance.project_code') IS NOT FALSE AND p.enabled
         AND (p_scopes IS NULL OR p.scope = ANY (p_scopes));
 END
 $windrow$;
@@ -236,10 +237,10 @@ BEGIN RETURN (
           AND i."is_sub_process" = 0
           AND i."state" IN (3, 5, 6, 7)
           AND NOT EXISTS (SELECT FROM windrow_dolphinscheduler_3_2.policy AS p WHERE p.rule = 'process_instances'
-              AND p.scope = i."project_code"::text)
+              AND (p.refers_to = 't_ds_process_instance.project_code') IS NOT FALSE AND p.scope = i."project_code"::text)
     ); END
 $windrow$;
 SELECT windrow_dolphinscheduler_3_2.register_verbs('process_instances', ARRAY[
-    'count a50596f91e99', 'delete b99f5997b8d8', 'members 1021b0ccef72', 'next 8d9e870f3774', 'scope 6f88cf7ad001',
-    'undated 2db3f3f4e337', 'unlisted 015fcdcd4f19']);
+    'count a50596f91e99', 'delete b99f5997b8d8', 'members 1021b0ccef72', 'next 8d9e870f3774', 'scope 4db60a7199ea',
+    'undated 2db3f3f4e337', 'unlisted 0e2098b63e7c']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

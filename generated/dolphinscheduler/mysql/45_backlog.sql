@@ -38,6 +38,7 @@ WITH RECURSIVE said AS (
     UNION ALL
     SELECT p.scope, 1, IF(p.enabled, p.retention_seconds, NULL)
     FROM said AS o STRAIGHT_JOIN windrow_dolphinscheduler.policy AS p WHERE o.said = 0 AND p.rule = 'workflow_instances'
+        AND (p.refers_to = 't_ds_workflow_instance.project_code') IS NOT FALSE
 ), s AS (
     SELECT o.scope, o.seconds, ROW_NUMBER() OVER (PARTITION BY o.scope ORDER BY o.said, o.seconds IS NOT NULL, o.seconds DESC) AS place
     FROM said AS o WHERE o.scope IS NOT NULL

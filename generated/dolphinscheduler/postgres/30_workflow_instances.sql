@@ -11,7 +11,8 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp S
 BEGIN RETURN QUERY
     SELECT p.scope::bigint,
         (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 604800) + 86400)) AT TIME ZONE 'UTC'
-        FROM windrow_dolphinscheduler.policy AS p WHERE p.rule = 'workflow_instances' AND p.enabled
+        FROM windrow_dolphinscheduler.policy AS p WHERE p.rule = 'workflow_instances'
+        AND (p.refers_to = 't_ds_workflow_instance.project_code') IS NOT FALSE AND p.enabled
         AND (p_scopes IS NULL OR p.scope = ANY (p_scopes));
 END
 $windrow$;
@@ -226,10 +227,10 @@ BEGIN RETURN (
           AND i."is_sub_workflow" = 0
           AND i."state" IN (3, 5, 6, 7)
           AND NOT EXISTS (SELECT FROM windrow_dolphinscheduler.policy AS p WHERE p.rule = 'workflow_instances'
-              AND p.scope = i."project_code"::text)
+              AND (p.refers_to = 't_ds_workflow_instance.project_code') IS NOT FALSE AND p.scope = i."project_code"::text)
     ); END
 $windrow$;
 SELECT windrow_dolphinscheduler.register_verbs('workflow_instances', ARRAY[
-    'count 68a74587eb3e', 'delete a8102601064d', 'members c193f6f662ce', 'next f3c7f2af1093', 'scope 09b10d24f87a',
-    'undated ac8a99933288', 'unlisted 25b47d402006']);
+    'count 68a74587eb3e', 'delete a8102601064d', 'members c193f6f662ce', 'next f3c7f2af1093', 'scope 2a7c637c2f4d',
+    'undated ac8a99933288', 'unlisted de405fd11136']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -9,7 +9,8 @@ CREATE OR REPLACE FUNCTION windrow_mlflow_3.traces_scope(p_as_of timestamptz, p_
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan AS $windrow$
 BEGIN RETURN QUERY
     SELECT p.scope::integer, (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 604800) + 86400))
-        FROM windrow_mlflow_3.policy AS p WHERE p.rule = 'traces' AND p.enabled AND (p_scopes IS NULL OR p.scope = ANY (p_scopes));
+        FROM windrow_mlflow_3.policy AS p WHERE p.rule = 'traces' AND (p.refers_to = 'trace_info.experiment_id') IS NOT FALSE AND p.enabled
+        AND (p_scopes IS NULL OR p.scope = ANY (p_scopes));
 END
 $windrow$;
 
@@ -153,10 +154,11 @@ BEGIN RETURN (
         WHERE CASE WHEN i."timestamp_ms" > 0 THEN to_timestamp(least(i."timestamp_ms", 253402300740000) / 1000.0) END < v_default
             AND i."experiment_id" IS NOT NULL
           AND i."status" IN ('OK', 'ERROR')
-          AND NOT EXISTS (SELECT FROM windrow_mlflow_3.policy AS p WHERE p.rule = 'traces' AND p.scope = i."experiment_id"::text)
+          AND NOT EXISTS (SELECT FROM windrow_mlflow_3.policy AS p WHERE p.rule = 'traces'
+              AND (p.refers_to = 'trace_info.experiment_id') IS NOT FALSE AND p.scope = i."experiment_id"::text)
     ); END
 $windrow$;
 SELECT windrow_mlflow_3.register_verbs('traces', ARRAY[
-    'count 3143ca966a1c', 'delete 6e4c4a4d7a3f', 'kept 9f89be9527d6', 'members 5a64fe3a3b91', 'next 7a290da8f997', 'scope e9d72d6ab195',
-    'undated e90b0c512e10', 'unlisted 2199655bd504']);
+    'count 3143ca966a1c', 'delete 6e4c4a4d7a3f', 'kept 9f89be9527d6', 'members 5a64fe3a3b91', 'next 7a290da8f997', 'scope 0be62c8f24ef',
+    'undated e90b0c512e10', 'unlisted 1a6e2bdbbaa4']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -9,7 +9,8 @@ CREATE OR REPLACE FUNCTION windrow_prefect_3.flow_runs_scope(p_as_of timestamptz
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan AS $windrow$
 BEGIN RETURN QUERY
     SELECT p.scope::uuid, (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 604800) + 86400))
-        FROM windrow_prefect_3.policy AS p WHERE p.rule = 'flow_runs' AND p.enabled AND (p_scopes IS NULL OR p.scope = ANY (p_scopes));
+        FROM windrow_prefect_3.policy AS p WHERE p.rule = 'flow_runs' AND (p.refers_to = 'flow_run.flow_id') IS NOT FALSE AND p.enabled
+        AND (p_scopes IS NULL OR p.scope = ANY (p_scopes));
 END
 $windrow$;
 
@@ -237,10 +238,11 @@ BEGIN RETURN (
           AND i."end_time" > '-infinity'
           AND i."parent_task_run_id" IS NULL
           AND i."state_type" IN ('COMPLETED', 'FAILED', 'CANCELLED', 'CRASHED')
-          AND NOT EXISTS (SELECT FROM windrow_prefect_3.policy AS p WHERE p.rule = 'flow_runs' AND p.scope = i."flow_id"::text)
+          AND NOT EXISTS (SELECT FROM windrow_prefect_3.policy AS p WHERE p.rule = 'flow_runs'
+              AND (p.refers_to = 'flow_run.flow_id') IS NOT FALSE AND p.scope = i."flow_id"::text)
     ); END
 $windrow$;
 SELECT windrow_prefect_3.register_verbs('flow_runs', ARRAY[
-    'count 353f9aa43384', 'delete 7562fc8ee11d', 'kept 64c4f3eb5985', 'members 1ab0075b4c00', 'next 26b36fb14594', 'scope faa7f2599f92',
-    'undated 3cfde008eccc', 'unlisted 0f51be862dbd']);
+    'count 353f9aa43384', 'delete 7562fc8ee11d', 'kept 64c4f3eb5985', 'members 1ab0075b4c00', 'next 26b36fb14594', 'scope c6d820f40067',
+    'undated 3cfde008eccc', 'unlisted a91fc6ae8112']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

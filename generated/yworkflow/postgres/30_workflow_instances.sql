@@ -11,9 +11,11 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp A
 BEGIN RETURN QUERY
     SELECT o.scope::text, c.cutoff FROM unnest(coalesce(p_scopes, ARRAY(SELECT i."workflow_definition_id"::text
         FROM "public"."workflow_instance" AS i WHERE false UNION SELECT p.scope FROM windrow_yworkflow.policy AS p
-        WHERE p.rule = 'workflow_instances'))) AS o(scope), LATERAL (SELECT min(CASE WHEN p.enabled
+        WHERE p.rule = 'workflow_instances' AND (p.refers_to = 'workflow_instance.workflow_definition_id') IS NOT FALSE))) AS o(scope),
+        LATERAL (SELECT min(CASE WHEN p.enabled
         THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 604800) + 86400)) AT TIME ZONE 'UTC'
-        ELSE '-infinity' END) AS cutoff FROM windrow_yworkflow.policy AS p WHERE p.rule = 'workflow_instances' AND p.scope = o.scope) AS c
+        ELSE '-infinity' END) AS cutoff FROM windrow_yworkflow.policy AS p WHERE p.rule = 'workflow_instances'
+        AND (p.refers_to = 'workflow_instance.workflow_definition_id') IS NOT FALSE AND p.scope = o.scope) AS c
         WHERE c.cutoff > '-infinity';
 END
 $windrow$;
@@ -178,10 +180,10 @@ BEGIN RETURN (
           AND i."updated_at" > '-infinity'
           AND i."status" IN ('KILLED', 'COMPLETED')
           AND NOT EXISTS (SELECT FROM windrow_yworkflow.policy AS p WHERE p.rule = 'workflow_instances'
-              AND p.scope = i."workflow_definition_id"::text)
+              AND (p.refers_to = 'workflow_instance.workflow_definition_id') IS NOT FALSE AND p.scope = i."workflow_definition_id"::text)
     ); END
 $windrow$;
 SELECT windrow_yworkflow.register_verbs('workflow_instances', ARRAY[
-    'count 0fbcff291eb1', 'delete 64d41c84b250', 'members 93fb20716152', 'next 708251515477', 'scope d6c20676c50e',
-    'undated fbc1ec8ea018', 'unlisted 4646e87e7cc6']);
+    'count 0fbcff291eb1', 'delete 64d41c84b250', 'members 93fb20716152', 'next 708251515477', 'scope 060968542f56',
+    'undated fbc1ec8ea018', 'unlisted a5254eb83007']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -175,8 +175,10 @@ fn some_that_only_wait(stage: &mut Stage) {
         "{ran:#}"
     );
     let says = ran["databases"][0]["says"].as_str().expect("a text");
-    assert_eq!(
-        says, "only waited, for locks of other sessions (time budget spent)",
+    assert!(
+        says.starts_with("only waited, for ")
+            && says.contains("lock")
+            && says.ends_with(" (time budget spent)"),
         "{ran:#}"
     );
     drop(locks);

@@ -117,7 +117,7 @@ pub(super) const DEFECTS: &[Defect] = &[
             "v_waits := false;",
         )],
         mysql: &[edit(
-            "SET v_waits = v_reason IS NOT NULL AND NOT v_dry_run;",
+            "SET v_waits = v_reason IS NOT NULL AND NOT v_stays;",
             "SET v_waits = false;",
         )],
         noticed_by: &["forward::SERVER::a_rule_that_waits_leaves_time_to_the_next"],

@@ -64,7 +64,7 @@ GROUP BY d.kind, d.rule, r.rule, d.refers_to, n.refers_to;
 --# comment on view orphaned
 COMMENT ON VIEW orphaned IS
     'Holds, policies, pauses and settings that match no rule of the spec and so have no effect. names: the first 20 keys, scopes or '
-    'settings; why: what has changed.';
+    'settings, on MySQL and MariaDB the first and the last; why: what has changed.';
 
 -- check_decided: the rule of something that was decided. It may be one that the spec no longer has.
 --# create function check_decided

@@ -11,7 +11,7 @@ use crate::support::patience::until;
 use crate::workers::slow_down;
 
 tests! {
-    each_server: [
+    every_server: [
         a_rule_that_waits_does_not_hold_up_workers,
         a_rule_that_was_put_off_is_asked_again_beside_a_long_one,
         rules_that_wait_now_and_then_are_finished_by_workers,

@@ -333,7 +333,7 @@ impl Installation {
                 "SELECT COUNT(*) FROM pg_stat_activity WHERE pid = {session} AND wait_event_type = 'Lock'"
             ),
             Dialect::Mysql | Dialect::Mariadb => format!(
-                "SELECT COUNT(*) FROM information_schema.processlist WHERE id = {session} AND state = 'Updating'"
+                "SELECT COUNT(*) FROM information_schema.processlist WHERE id = {session} AND state IN ('Updating', 'Searching rows for update')"
             ),
         };
         until(round, || {

@@ -292,6 +292,8 @@ fn install(node: &Node) -> Result<()> {
             &options,
         )?;
     }
+    // Whether a standby follows is not seen without it; roles are those of all servers of the cluster.
+    session.execute(&format!("GRANT pg_monitor TO {CONTROL}_owner"))?;
     session.execute(&format!(
         "CALL {CONTROL}.arm('{{\"cluster\": \"orders\"}}')"
     ))?;

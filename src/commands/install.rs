@@ -155,7 +155,7 @@ fn put_in(
     let disabled = disabled_events(session, &bundle.control)?;
     let files = files
         .iter()
-        .map(|file| beside_others(&still_disabled(file, &disabled)));
+        .map(|file| beside_others(still_disabled(file, &disabled)));
     let files: Vec<File> = files.collect();
     let applied = apply_all(session, &files.iter().collect::<Vec<_>>(), ways, journal)?;
     for event in &disabled {
@@ -213,8 +213,7 @@ fn still_disabled(file: &File, disabled: &[String]) -> File {
 
 /// The file without the statements that drop triggers of an earlier version by their names alone, which another spec can have, too:
 /// those of the owner role are dropped at the end.
-fn beside_others(file: &File) -> File {
-    let mut file = file.clone();
+fn beside_others(mut file: File) -> File {
     file.statements.retain(|it| !by_its_name_alone(it));
     file
 }

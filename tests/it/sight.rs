@@ -378,8 +378,8 @@ fn more_than_a_scrape_counts(
     assert!(all[&counted] > 0.0);
 }
 
-fn a_run_counts_what_is_due_of_its_own_rules(dialect: Dialect) {
-    let spec = r#"
+/// Two rules of one strategy, by age.
+const TWO_RULES: &str = r#"
 name = "sight"
 
 [tables]
@@ -398,11 +398,19 @@ root      = "mails"
 time      = "at timestamp"
 retention = { default = "30d" }
 "#;
+
+/// They are armed, and have no rows.
+fn of_two_rules(dialect: Dialect) -> Installation {
     let schema = ["events", "mails"].map(|table| {
         format!("CREATE TABLE {table} (id integer PRIMARY KEY, at timestamp NOT NULL);\n")
     });
-    let mut installation = Installation::of(dialect, &schema.concat(), &graph_of(spec));
+    let mut installation = Installation::of(dialect, &schema.concat(), &graph_of(TWO_RULES));
     installation.arm();
+    installation
+}
+
+fn a_run_counts_what_is_due_of_its_own_rules(dialect: Dialect) {
+    let mut installation = of_two_rules(dialect);
     let mut counted = |options: Value| {
         installation.run(options).expect("a run");
         installation.texts("SELECT b.rule FROM W.run_backlog AS b ORDER BY b.run_id, b.rule")

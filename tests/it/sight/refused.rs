@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 use windrow::facts::REFUSALS;
 
-use super::samples;
+use super::{TWO_RULES, of_two_rules, samples};
 use crate::halfway;
 use crate::harness::tests;
 use crate::support::graphs::graph_of;
@@ -18,26 +18,6 @@ tests! {
         what_the_rule_knows_is_no_refusal,
     ],
 }
-
-const SPEC: &str = r#"
-name = "sight"
-
-[tables]
-events = { key = "id integer" }
-mails  = { key = "id integer" }
-
-[rules.events]
-strategy  = "age"
-root      = "events"
-time      = "at timestamp"
-retention = { default = "30d" }
-
-[rules.mails]
-strategy  = "age"
-root      = "mails"
-time      = "at timestamp"
-retention = { default = "30d" }
-"#;
 
 /// What a migration of the application adds.
 const MIGRATION: &str = "CREATE TABLE notes (id integer PRIMARY KEY, event_id integer,
@@ -62,14 +42,12 @@ fn refused(installation: &mut Installation) -> Vec<String> {
 }
 
 fn armed(dialect: Dialect) -> Installation {
-    let schema = ["events", "mails"].map(|table| {
-        format!(
-            "CREATE TABLE {table} (id integer PRIMARY KEY, at timestamp NOT NULL);
-             INSERT INTO {table} VALUES (1, '2020-01-01'), (2, '2020-01-02');\n"
-        )
-    });
-    let mut installation = Installation::of(dialect, &schema.concat(), &graph_of(SPEC));
-    installation.arm();
+    let mut installation = of_two_rules(dialect);
+    for table in ["events", "mails"] {
+        installation.execute(&format!(
+            "INSERT INTO {table} VALUES (1, '2020-01-01'), (2, '2020-01-02')"
+        ));
+    }
     installation
 }
 
@@ -121,7 +99,7 @@ fn a_refused_run_is_seen_until_the_next_one_begins(dialect: Dialect) {
         .expect("no pause");
 
     // An installation that broke off.
-    let more = SPEC.replace("30d", "31d");
+    let more = TWO_RULES.replace("30d", "31d");
     halfway::broken_off(&mut installation, &graph_of(&more), "/48_verify");
     is_refused(&mut installation, "INSTALLATION");
     halfway::broken_off(&mut installation, &graph_of(&more), "/99");

@@ -28,6 +28,11 @@ const WINDOWS: &str = "windows";
 const HOLDS: i64 = 1_000;
 const HELD_BAR: f64 = 0.6;
 
+/// The same history by end time, which judges each instance and what it has called: rows per CPU second beside whole families by
+/// removal time.
+const BY_END: &str = "by_end";
+const BY_END_BAR: f64 = 0.5;
+
 /// The tables in the order of the engine's clean-up.
 const TABLES: [&str; 18] = [
     "act_hi_actinst",
@@ -58,11 +63,17 @@ CREATE TEMPORARY TABLE staying AS
 SELECT id_ FROM act_hi_procinst
 WHERE id_ = root_proc_inst_id_ AND removal_time_ < now() AT TIME ZONE 'UTC' AND (end_time_ IS NULL OR end_time_ > now() AT TIME ZONE 'UTC' - interval '2 days');";
 
+/// Each definition has the time to live of most of its instances' removal times.
+const DEFINITIONS: &str = "
+INSERT INTO act_re_procdef (id_, key_, version_, history_ttl_)
+SELECT DISTINCT proc_def_id_, proc_def_key_, 1, 30 FROM act_hi_procinst";
+
 fn fill(client: &mut Client) -> Result<()> {
     client.batch_execute(SCHEMA_724)?;
     client.batch_execute(&format!("SET {FAMILIES_SETTING} = {}", data::families()?))?;
     client.batch_execute(HISTORY_724)?;
     client.batch_execute(WITHOUT_WHAT_STAYS)?;
+    client.batch_execute(DEFINITIONS)?;
     for table in TABLES.iter().filter(|table| **table != "act_hi_batch") {
         client.batch_execute(&format!(
             "UPDATE {table} SET removal_time_ = NULL WHERE root_proc_inst_id_ IN (SELECT id_ FROM staying)"
@@ -102,9 +113,11 @@ struct Taken {
     limits: Vec<(f64, f64)>,
     held: Vec<(f64, f64)>,
     engines: Vec<(f64, f64)>,
+    by_end: Vec<(f64, f64)>,
     rows: i64,
     batches: i64,
     held_rows: i64,
+    by_end_rows: i64,
 }
 
 pub(crate) fn measure(report: &mut Report) -> Result<()> {
@@ -112,18 +125,19 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
     system.install(WINDOWS, "camunda7", |text| {
         text.replace("[rules.history]\n", "[rules.history]\nunit = \"window\"\n")
     })?;
+    system.install(BY_END, "camunda7-end-time", |text| {
+        text.replace("\"camunda7-end-time\"", "\"camunda7\"")
+    })?;
     // The instant before which rows are due, in the engine's own clock.
     let cutoff = format!(
         "('{}'::timestamptz AT TIME ZONE 'UTC' - interval '1 hour')",
         system.as_of
     );
     let mut taken = Taken::default();
-    let call = format!(
-        "CALL {}.run('{}')",
-        system.control,
-        json!({"rule": "history", "time_budget": "1h", "run_families": 1_000_000_000, "as_of": system.as_of})
-    );
-    let run = |client: &mut Client| -> Result<((f64, f64), Value)> {
+    let (control, as_of) = (system.control.clone(), system.as_of.clone());
+    let run_of = |rule: &str, client: &mut Client| -> Result<((f64, f64), Value)> {
+        let options = json!({"rule": rule, "time_budget": "1h", "run_families": 1_000_000_000, "as_of": as_of});
+        let call = format!("CALL {control}.run('{options}')");
         let (times, answer) = timed(client, |client| {
             let answer: Value = client.query_one(&call, &[])?.get(0);
             Ok(answer)
@@ -131,6 +145,7 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
         ensure!(answer["status"] == "done", "the run ended with {answer}");
         Ok((times, answer))
     };
+    let run = |client: &mut Client| run_of("history", client);
     for round in 0..PAIRS {
         let mut client = system.fresh(INSTALLED)?;
         let (times, answer) = run(&mut client)?;
@@ -174,6 +189,15 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
         ensure!(taken.held_rows < taken.rows, "nothing was held");
         taken.held.push(times);
 
+        let mut client = system.fresh(BY_END)?;
+        let (times, answer) = run_of("process_instances", &mut client)?;
+        taken.by_end_rows = answer["rules"][0]["rows"].as_i64().context("a number")?;
+        ensure!(
+            taken.by_end_rows > taken.rows / 2,
+            "the rules take other rows"
+        );
+        taken.by_end.push(times);
+
         // Once is enough: it takes minutes, and the bar is far away.
         if round == 0 {
             let mut client = system.fresh(INSTALLED)?;
@@ -197,10 +221,11 @@ fn tell(report: &mut Report, taken: &Taken) {
         limits,
         held,
         engines,
+        by_end,
         batches,
         ..
     } = taken;
-    let (rows, held_rows) = (taken.rows, taken.held_rows);
+    let (rows, held_rows, by_end_rows) = (taken.rows, taken.held_rows, taken.by_end_rows);
     report.variant(
         &format!("removal time: windrow, {batches} batches of whole families"),
         rows,
@@ -210,6 +235,7 @@ fn tell(report: &mut Report, taken: &Taken) {
     report.variant(in_windows, rows, windows);
     let some_held = format!("removal time: windrow, {HOLDS} families on hold");
     report.variant(&some_held, held_rows, held);
+    report.variant("end time: windrow, process instances", by_end_rows, by_end);
     let limit = "removal time: one DELETE per table, one transaction";
     report.variant(limit, rows, limits);
     let engine = "removal time: the statements of Camunda's engine";
@@ -224,13 +250,21 @@ fn tell(report: &mut Report, taken: &Taken) {
         Some(LIMIT_BAR),
     );
     report.ratio(engine, &cpu(ours), &cpu(engines), Some(ENGINE_BAR));
-    // What stays for a hold took no time to delete.
-    let as_many = held_rows as f64 / rows as f64;
-    let ours: Vec<f64> = cpu(ours).iter().map(|time| time * as_many).collect();
+    // What stays took no time to delete.
+    let for_rows = |deleted: i64| -> Vec<f64> {
+        let as_many = deleted as f64 / rows as f64;
+        cpu(ours).iter().map(|time| time * as_many).collect()
+    };
     report.ratio(
         &format!("itself without {HOLDS} families on hold"),
         &cpu(held),
-        &ours,
+        &for_rows(held_rows),
         Some(HELD_BAR),
+    );
+    report.ratio(
+        "the removal-time rule, by the end-time rule",
+        &cpu(by_end),
+        &for_rows(by_end_rows),
+        Some(BY_END_BAR),
     );
 }

@@ -7,8 +7,8 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_judge(
     OUT o_go {{ rule.key_type }}[], OUT o_locked {{ rule.key_type }}[], OUT o_skip_keys text[], OUT o_skip_reasons text[]⟧
 )
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off SET enable_hashjoin = off
-SET enable_mergejoin = off⟧ SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off SET enable_nestloop = on
+SET enable_hashjoin = off SET enable_mergejoin = off⟧ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
     ⟦v_held {{ rule.key_type }}[]⟧;
@@ -137,8 +137,8 @@ $windrow$;
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_namers(⟦p_roots {{ rule.key_type }}[]⟧)
 RETURNS TABLE (o_family text, o_other text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off SET enable_hashjoin = off
-SET enable_mergejoin = off⟧ SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off SET enable_nestloop = on
+SET enable_hashjoin = off SET enable_mergejoin = off⟧ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 {%- if rule.timed.crosses_adopted %}
 DECLARE

@@ -81,8 +81,8 @@ $windrow$;
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_bound(⟦p_roots {{ rule.key_type }}[]⟧)
 RETURNS {{ rule.key_type }}[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off SET enable_hashjoin = off
-SET enable_mergejoin = off⟧ SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off SET enable_nestloop = on
+SET enable_hashjoin = off SET enable_mergejoin = off⟧ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
     v_families {{ rule.key_type }}[] := '{}';
@@ -160,8 +160,8 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_keep(
     OUT o_skip_reasons text[]⟧
 )
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off SET enable_hashjoin = off
-SET enable_mergejoin = off⟧ SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off SET enable_nestloop = on
+SET enable_hashjoin = off SET enable_mergejoin = off⟧ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
     ⟦v_held {{ rule.key_type }}[]⟧;

@@ -19,7 +19,7 @@ RETURNS TABLE (⟦scope {{ rule.scope_type }}, cutoff {{ rule.time_type }}⟧)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 {%- if rule.source and rule.source.table %}
-SET row_security = off
+SET row_security = off ⟦SET enable_nestloop = on⟧
 {%- endif %}
 {%- if rule.per and rule.opt_in and not rule.source and not rule.spelled %} SET plan_cache_mode = force_custom_plan
 {%- endif %}
@@ -236,8 +236,8 @@ $windrow$;
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_bound(⟦p_members {{ rule.id_type }}[]⟧)
 RETURNS {{ rule.id_type }}[]
 LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off SET enable_hashjoin = off
-SET enable_mergejoin = off⟧
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off SET enable_nestloop = on
+SET enable_hashjoin = off SET enable_mergejoin = off⟧
 AS $windrow$
     «SELECT coalesce(array_agg(m.id), '{}') FROM unnest(p_members) AS m(id) JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = m.id
 {%- for above in rule.bound %}
@@ -254,8 +254,8 @@ $windrow$;
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_kept(⟦p_members {{ rule.id_type }}[]⟧)
 RETURNS {{ rule.id_type }}[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off SET enable_hashjoin = off
-SET enable_mergejoin = off⟧ SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off SET enable_nestloop = on
+SET enable_hashjoin = off SET enable_mergejoin = off⟧ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN RETURN ARRAY(
 {%- for keep in rule.keeps %}
@@ -287,8 +287,8 @@ $windrow$;
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_met(⟦p_members {{ rule.id_type }}[]⟧)
 RETURNS TABLE (id {{ rule.id_type }}, other {{ rule.id_type }})
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off SET enable_hashjoin = off
-SET enable_mergejoin = off⟧ SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off SET enable_nestloop = on
+SET enable_hashjoin = off SET enable_mergejoin = off⟧ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
     RETURN QUERY
@@ -422,7 +422,7 @@ $windrow$;
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_newest(⟦p_ids {{ rule.id_type }}[], p_lock boolean⟧)
 RETURNS {{ rule.id_type }}[]
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off ⟦SET enable_nestloop = on⟧
 AS $windrow$
 DECLARE
     v_newest {{ rule.id_type }}[] := '{}';

@@ -23,7 +23,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_search(
 RETURNS TABLE (o_key {{ rule.single.key_type }}, o_place tid, o_due {{ rule.single.oldest_type }}, o_reason text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET datestyle = 'ISO, YMD' SET jit = off ⟦SET enable_seqscan = off
-SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off SET enable_mergejoin = off⟧
+SET enable_bitmapscan = off SET enable_sort = off SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off⟧
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
@@ -84,7 +84,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_reach(
 RETURNS text[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET datestyle = 'ISO, YMD' SET jit = off ⟦SET enable_seqscan = off
-SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off SET enable_mergejoin = off⟧
+SET enable_bitmapscan = off SET enable_sort = off SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off⟧
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
@@ -117,7 +117,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_delete(
     ⟦p_run bigint, p_keys {{ rule.single.key_type }}[], p_places tid[], p_before xid, OUT o_below bigint[], OUT o_rows bigint⟧
 )
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off SET enable_nestloop = on
 SET enable_hashjoin = off SET enable_mergejoin = off⟧ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 {%- if rule.single.family or rule.archives %}

@@ -43,7 +43,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ stamp.name }}_stamp_next(
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off
-SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off⟧ SET plan_cache_mode = force_generic_plan
+SET enable_bitmapscan = off SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off⟧ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
     SELECT max(n.id), coalesce(array_agg(n.key ORDER BY n.id), '{}') INTO o_last, o_keys
@@ -70,8 +70,8 @@ COMMENT ON FUNCTION {{ control }}.{{ stamp.name }}_stamp_next(boolean, boolean, 
 CREATE OR REPLACE FUNCTION {{ control }}.{{ stamp.name }}_stamp_rows(⟦p_roots {{ stamp.key_type }}[], p_keys {{ stamp.key_type }}[], p_lock boolean⟧)
 RETURNS TABLE (id {{ stamp.key_type }}, family {{ stamp.key_type }}, named boolean, lacks boolean, rooted boolean, starts {{ stamp.time_type }}, ends {{ stamp.time_type }}, live bigint)
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off SET enable_hashjoin = off
-SET enable_mergejoin = off⟧ SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off SET enable_nestloop = on
+SET enable_hashjoin = off SET enable_mergejoin = off⟧ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
     ⟦v_ids {{ stamp.key_type }}[]⟧ := p_keys;
@@ -118,8 +118,8 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ stamp.name }}_stamp_set(
     ⟦p_whole boolean, p_ids {{ stamp.key_type }}[], p_roots {{ stamp.key_type }}[], p_families {{ stamp.key_type }}[], p_times {{ stamp.time_type }}[], OUT o_rows bigint[]⟧
 )
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off SET enable_hashjoin = off
-SET enable_mergejoin = off⟧ SET plan_cache_mode = force_generic_plan SET timezone = 'UTC'
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off SET enable_nestloop = on
+SET enable_hashjoin = off SET enable_mergejoin = off⟧ SET plan_cache_mode = force_generic_plan SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_rows bigint;

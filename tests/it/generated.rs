@@ -1,6 +1,6 @@
 //! What is committed in `generated/` is what the specs give.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +20,7 @@ tests! {
         every_statement_on_a_table_of_the_application_is_explained,
         a_small_change_of_a_spec_is_a_small_change_of_the_sql,
         no_file_leaves_a_setting_behind,
+        what_the_kernel_turns_off_is_on_where_a_rule_needs_it,
         an_edge_as_a_table_is_the_same_edge,
     ],
 }
@@ -206,6 +207,34 @@ fn no_file_leaves_a_setting_behind() {
 }
 
 /// An edge as a table of its parts.
+/// A setting of a routine holds in those that it calls: the judge turns nested loops off, and so each batch read all history.
+fn what_the_kernel_turns_off_is_on_where_a_rule_needs_it() {
+    let (called, on) = (
+        ["bound", "kept", "met", "newest", "scope"],
+        "enable_nestloop = on",
+    );
+    let mut looked_at = BTreeSet::new();
+    for (path, text) in rendered() {
+        if !path.contains("/postgres/") || path.contains("/10_") {
+            continue;
+        }
+        for routine in text.split("CREATE OR REPLACE FUNCTION ").skip(1) {
+            let (head, _) = routine.split_once("AS $windrow$").expect("a body");
+            let name = head.split('(').next().expect("a name");
+            let verb = name.rsplit('_').next().expect("a word");
+            // The scopes of a rule without a table of its own are those of policies.
+            let reads = called.contains(&verb) && head.contains("row_security");
+            if reads || head.contains("enable_hashjoin = off") {
+                assert!(head.contains(on), "{path}: {name}");
+                looked_at.insert(verb.to_owned());
+            }
+        }
+    }
+    for verb in called {
+        assert!(looked_at.contains(verb), "{verb} of {looked_at:?}");
+    }
+}
+
 fn as_table(edge: &EdgeText) -> String {
     let texts = |texts: Vec<&str>| match &texts[..] {
         [only] => format!("{only:?}"),

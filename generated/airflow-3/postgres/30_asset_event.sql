@@ -36,7 +36,7 @@ $windrow$;
 -- asset_event_kept: the members that a row of another table keeps.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_kept(p_members integer[]) RETURNS integer[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN RETURN ARRAY(
         -- A row of dagrun_asset_event keeps the row of asset_event that event_id names.
         SELECT m.id FROM unnest(p_members) AS m(id)
@@ -111,6 +111,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_airflow_3.register_verbs('asset_event', ARRAY[
-    'count 4d83eaf83260', 'delete 4785b767cc27', 'kept 17a9c770e086', 'members bc32a614a625', 'next 7790017822db', 'scope 1be5b02104c6',
+    'count 4d83eaf83260', 'delete 4785b767cc27', 'kept 2fbd3cd2d223', 'members bc32a614a625', 'next 7790017822db', 'scope 1be5b02104c6',
     'undated a187a8bd4405']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

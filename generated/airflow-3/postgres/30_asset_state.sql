@@ -8,8 +8,8 @@ ALTER SCHEMA windrow_airflow_3 OWNER TO CURRENT_ROLE;
 CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_state_search(p_pass integer, p_keys text[], p_after text[], p_rows bigint,
     p_as_of timestamptz, p_cutoff timestamptz) RETURNS TABLE (o_key text, o_place tid, o_due timestamptz, o_reason text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET datestyle = 'ISO, YMD'
-    SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off
-    SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_nestloop = on
+    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
     v_1_1 integer := coalesce(p_after[1], '-2147483648');
     v_1_2 text := coalesce(p_after[2], '');
@@ -49,7 +49,7 @@ $windrow$;
 CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_state_delete(p_run bigint, p_keys text[], p_places tid[], p_before xid,
     OUT o_below bigint[], OUT o_rows bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
     IF p_places IS NULL THEN
         DELETE FROM "public"."asset_state_store" AS t USING unnest(p_keys) AS k(key) WHERE t."asset_id" = (k.key::jsonb ->> 0)::integer
@@ -65,5 +65,5 @@ BEGIN
     GET DIAGNOSTICS o_rows = ROW_COUNT;
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('asset_state', ARRAY['delete 52454709edda', 'search cd1db0367580']);
+SELECT windrow_airflow_3.register_verbs('asset_state', ARRAY['delete 1d5ba3acf76d', 'search 57cf9a1f9514']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -8,8 +8,8 @@ ALTER SCHEMA windrow_airflow_3 OWNER TO CURRENT_ROLE;
 CREATE OR REPLACE FUNCTION windrow_airflow_3.callback_search(p_pass integer, p_keys uuid[], p_after text[], p_rows bigint,
     p_as_of timestamptz, p_cutoff timestamptz) RETURNS TABLE (o_key uuid, o_place tid, o_due timestamptz, o_reason text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET datestyle = 'ISO, YMD'
-    SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off
-    SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_nestloop = on
+    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
     v_1_1 uuid := coalesce(p_after[1], '00000000-0000-0000-0000-000000000000');
 BEGIN
@@ -55,7 +55,7 @@ $windrow$;
 CREATE OR REPLACE FUNCTION windrow_airflow_3.callback_delete(p_run bigint, p_keys uuid[], p_places tid[], p_before xid,
     OUT o_below bigint[], OUT o_rows bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
     v_rows bigint;
     v_members uuid[] := p_keys;
@@ -76,5 +76,5 @@ BEGIN
     GET DIAGNOSTICS o_rows = ROW_COUNT;
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('callback', ARRAY['count 96d7d4700286', 'delete 8b147f2f9bea', 'search 83580654dd3f']);
+SELECT windrow_airflow_3.register_verbs('callback', ARRAY['count 96d7d4700286', 'delete b5876e082ed8', 'search e2eb1208bc46']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -8,8 +8,8 @@ ALTER SCHEMA windrow_airflow_3 OWNER TO CURRENT_ROLE;
 CREATE OR REPLACE FUNCTION windrow_airflow_3.partition_log_search(p_pass integer, p_keys integer[], p_after text[], p_rows bigint,
     p_as_of timestamptz, p_cutoff timestamptz) RETURNS TABLE (o_key integer, o_place tid, o_due timestamptz, o_reason text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET datestyle = 'ISO, YMD'
-    SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off
-    SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_nestloop = on
+    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
     v_above boolean := windrow_airflow_3.any_holds('dag_runs');
     v_1_1 integer := coalesce(p_after[1], '-2147483648');
@@ -53,7 +53,7 @@ $windrow$;
 CREATE OR REPLACE FUNCTION windrow_airflow_3.partition_log_delete(p_run bigint, p_keys integer[], p_places tid[], p_before xid,
     OUT o_below bigint[], OUT o_rows bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
     IF p_places IS NULL THEN
         DELETE FROM "public"."partitioned_asset_key_log" AS t USING unnest(p_keys) AS k(key) WHERE t."id" = k.key
@@ -68,5 +68,5 @@ BEGIN
     GET DIAGNOSTICS o_rows = ROW_COUNT;
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('partition_log', ARRAY['delete 067fff104fea', 'search 6901a863307a']);
+SELECT windrow_airflow_3.register_verbs('partition_log', ARRAY['delete 4d3106ca3818', 'search aaa7dee5486b']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -8,8 +8,8 @@ ALTER SCHEMA windrow_airflow_3 OWNER TO CURRENT_ROLE;
 CREATE OR REPLACE FUNCTION windrow_airflow_3.revoked_token_search(p_pass integer, p_keys text[], p_after text[], p_rows bigint,
     p_as_of timestamptz, p_cutoff timestamptz) RETURNS TABLE (o_key text, o_place tid, o_due timestamptz, o_reason text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET datestyle = 'ISO, YMD'
-    SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off
-    SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_nestloop = on
+    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
     v_now timestamptz := p_as_of;
     v_1_1 timestamptz := coalesce(p_after[1], '4713-01-01 BC');
@@ -40,7 +40,7 @@ $windrow$;
 CREATE OR REPLACE FUNCTION windrow_airflow_3.revoked_token_delete(p_run bigint, p_keys text[], p_places tid[], p_before xid,
     OUT o_below bigint[], OUT o_rows bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
     IF p_places IS NULL THEN
         DELETE FROM "public"."revoked_token" AS t USING unnest(p_keys) AS k(key) WHERE t."jti" = k.key;
@@ -50,5 +50,5 @@ BEGIN
     GET DIAGNOSTICS o_rows = ROW_COUNT;
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('revoked_token', ARRAY['delete 48c64b62639c', 'search 03202032782b']);
+SELECT windrow_airflow_3.register_verbs('revoked_token', ARRAY['delete 9c9c888dbd97', 'search c177bee21578']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -8,8 +8,8 @@ ALTER SCHEMA windrow_airflow_3 OWNER TO CURRENT_ROLE;
 CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_search(p_pass integer, p_keys uuid[], p_after text[], p_rows bigint, p_as_of timestamptz,
     p_cutoff timestamptz) RETURNS TABLE (o_key uuid, o_place tid, o_due timestamptz, o_reason text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET datestyle = 'ISO, YMD'
-    SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off
-    SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_nestloop = on
+    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
     v_above boolean := windrow_airflow_3.any_holds('dag_runs');
     v_1_1 text := coalesce(p_after[1], '');
@@ -72,7 +72,7 @@ $windrow$;
 CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_delete(p_run bigint, p_keys uuid[], p_places tid[], p_before xid, OUT o_below bigint[],
     OUT o_rows bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
     v_rows bigint;
     v_members uuid[] := p_keys;
@@ -99,5 +99,5 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
     WHERE (t."dag_id" IS NULL OR t."task_id" IS NULL OR t."run_id" IS NULL OR t."map_index" IS NULL OR t."try_number" IS NULL);
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('tries', ARRAY[
-    'count 31329c4d56fd', 'delete 01c7991e2756', 'search ce7928c01eca', 'unranked f49ee98f22c1']);
+    'count 31329c4d56fd', 'delete cc0557cbb0d9', 'search 893f9e1d8588', 'unranked f49ee98f22c1']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -8,7 +8,7 @@ ALTER SCHEMA windrow_camunda7_cases OWNER TO CURRENT_ROLE;
 -- or another retention of their own.
 CREATE OR REPLACE FUNCTION windrow_camunda7_cases.case_instances_scope(p_as_of timestamptz, p_retention bigint,
     p_scopes text[]) RETURNS TABLE (scope text, cutoff timestamp)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET enable_nestloop = on AS $windrow$
 BEGIN RETURN QUERY
     SELECT o.scope::text, c.cutoff
     FROM unnest(coalesce(p_scopes, ARRAY(
@@ -256,6 +256,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_camunda7_cases.register_verbs('case_instances', ARRAY[
-    'count 9149e326a146', 'delete b95f3f4f5c1e', 'members aa0ab536ddda', 'next 400655defdf9', 'scope 2a46c81f60d3',
+    'count 9149e326a146', 'delete b95f3f4f5c1e', 'members aa0ab536ddda', 'next 400655defdf9', 'scope ef8c3d5a8240',
     'undated 407ff1be4017', 'unlisted cf7c2595e716']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -99,7 +99,7 @@ $windrow$;
 -- batches_bound: the members that holds of other rules keep: of themselves, of what is theirs, or of what they belong to.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_bound(p_members text[]) RETURNS text[]
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off AS $windrow$
+    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off AS $windrow$
     SELECT coalesce(array_agg(m.id), '{}') FROM unnest(p_members) AS m(id) JOIN "public"."act_hi_batch" AS t ON t."id_" = m.id
     WHERE EXISTS (SELECT FROM "public"."act_hi_job_log" AS b1 JOIN windrow_camunda7_end_time.hold AS h ON h.rule = 'cleanup_log'
         AND h.key = b1."id_"::text WHERE t."seed_job_def_id_" = b1."job_def_id_" AND coalesce(h.until > clock_timestamp(), true))
@@ -112,7 +112,7 @@ $windrow$;
 -- batches_kept: the members that a row of another table keeps.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_kept(p_members text[]) RETURNS text[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN RETURN ARRAY(
         -- A row of act_ru_ext_task keeps the row of act_ge_bytearray that error_details_id_ names.
         SELECT m.id FROM unnest(p_members) AS m(id) WHERE EXISTS (SELECT FROM "public"."act_hi_batch" AS t0
@@ -294,6 +294,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_camunda7_end_time.register_verbs('batches', ARRAY[
-    'bound bbb208df0025', 'count 0b713f121e69', 'delete 0e5b7ef7ec59', 'kept 6c505195139d', 'members ec5b417a45cd', 'next ed170cfae404',
+    'bound c4d6debbd1bd', 'count 0b713f121e69', 'delete 0e5b7ef7ec59', 'kept 5d46eea5b985', 'members ec5b417a45cd', 'next ed170cfae404',
     'scope 7bda39262181', 'undated 00e6bdbe621a']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

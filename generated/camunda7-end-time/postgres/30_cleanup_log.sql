@@ -39,7 +39,7 @@ $windrow$;
 -- cleanup_log_bound: the members that holds of other rules keep: of themselves, of what is theirs, or of what they belong to.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_bound(p_members text[]) RETURNS text[]
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off AS $windrow$
+    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off AS $windrow$
     SELECT coalesce(array_agg(m.id), '{}') FROM unnest(p_members) AS m(id) JOIN "public"."act_hi_job_log" AS t ON t."id_" = m.id
     WHERE EXISTS (SELECT FROM "public"."act_hi_procinst" AS a1 JOIN windrow_camunda7_end_time.hold AS h ON h.rule = 'process_instances'
         AND h.key = a1."id_"::text WHERE t."process_instance_id_" = a1."id_" AND coalesce(h.until > clock_timestamp(), true))
@@ -54,7 +54,7 @@ $windrow$;
 -- cleanup_log_kept: the members that a row of another table keeps.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_kept(p_members text[]) RETURNS text[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN RETURN ARRAY(
         -- A row of act_ru_ext_task keeps the row of act_ge_bytearray that error_details_id_ names.
         SELECT m.id FROM unnest(p_members) AS m(id) WHERE EXISTS (SELECT FROM "public"."act_hi_job_log" AS t0
@@ -143,6 +143,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_camunda7_end_time.register_verbs('cleanup_log', ARRAY[
-    'bound 6345ff33324f', 'count 9026782150ca', 'delete 863aad7ec759', 'kept e37c23628aa5', 'members a354ad6f26e0', 'next f1450238c7fe',
+    'bound 6bec7f8ae433', 'count 9026782150ca', 'delete 863aad7ec759', 'kept e82c6e142578', 'members a354ad6f26e0', 'next f1450238c7fe',
     'scope ac639656e62a', 'undated 0cb8684262c4']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

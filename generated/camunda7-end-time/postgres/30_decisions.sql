@@ -7,7 +7,7 @@ ALTER SCHEMA windrow_camunda7_end_time OWNER TO CURRENT_ROLE;
 -- or another retention of their own.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_scope(p_as_of timestamptz, p_retention bigint,
     p_scopes text[]) RETURNS TABLE (scope text, cutoff timestamp)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET enable_nestloop = on AS $windrow$
 BEGIN RETURN QUERY
     SELECT o.scope::text, c.cutoff
     FROM unnest(coalesce(p_scopes, ARRAY(
@@ -73,7 +73,7 @@ $windrow$;
 -- decisions_bound: the members that holds of other rules keep: of themselves, of what is theirs, or of what they belong to.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_bound(p_members text[]) RETURNS text[]
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off AS $windrow$
+    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off AS $windrow$
     SELECT coalesce(array_agg(m.id), '{}') FROM unnest(p_members) AS m(id) JOIN "public"."act_hi_decinst" AS t ON t."id_" = m.id
     WHERE EXISTS (SELECT FROM "public"."act_hi_procinst" AS a1 JOIN windrow_camunda7_end_time.hold AS h ON h.rule = 'process_instances'
         AND h.key = a1."id_"::text WHERE t."proc_inst_id_" = a1."id_" AND coalesce(h.until > clock_timestamp(), true))
@@ -84,7 +84,7 @@ $windrow$;
 -- decisions_kept: the members that a row of another table keeps.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_kept(p_members text[]) RETURNS text[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN RETURN ARRAY(
         -- A row of act_ru_ext_task keeps the row of act_ge_bytearray that error_details_id_ names.
         SELECT m.id FROM unnest(p_members) AS m(id) WHERE EXISTS (SELECT FROM "public"."act_hi_dec_in" AS t1
@@ -245,6 +245,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('decisions', ARRAY[
-    'bound 6ab69e33d3ec', 'count fcb9037ddef4', 'delete c78fe59deb0b', 'kept 1b0bf31864ce', 'members e8f3c89867d2', 'next bd2c452f0203',
-    'scope d82f3c1b21e4', 'undated 24e04b706666', 'unlisted af0f0be4c4ea']);
+    'bound 62c4331eb8d0', 'count fcb9037ddef4', 'delete c78fe59deb0b', 'kept b9aa6ddfb1fb', 'members e8f3c89867d2', 'next bd2c452f0203',
+    'scope 8c6336765de6', 'undated 24e04b706666', 'unlisted af0f0be4c4ea']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

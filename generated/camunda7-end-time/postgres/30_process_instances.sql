@@ -8,7 +8,7 @@ ALTER SCHEMA windrow_camunda7_end_time OWNER TO CURRENT_ROLE;
 -- or another retention of their own.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_scope(p_as_of timestamptz, p_retention bigint,
     p_scopes text[]) RETURNS TABLE (scope text, cutoff timestamp)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET enable_nestloop = on AS $windrow$
 BEGIN RETURN QUERY
     SELECT o.scope::text, c.cutoff
     FROM unnest(coalesce(p_scopes, ARRAY(
@@ -72,7 +72,7 @@ $windrow$;
 -- process_instances_bound: the members that holds of other rules keep: of themselves, of what is theirs, or of what they belong to.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_bound(p_members text[]) RETURNS text[]
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off AS $windrow$
+    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off AS $windrow$
     SELECT coalesce(array_agg(m.id), '{}') FROM unnest(p_members) AS m(id) JOIN "public"."act_hi_procinst" AS t ON t."id_" = m.id
     WHERE EXISTS (SELECT FROM "public"."act_hi_decinst" AS b1 JOIN windrow_camunda7_end_time.hold AS h ON h.rule = 'decisions'
         AND h.key = b1."id_"::text WHERE t."id_" = b1."proc_inst_id_" AND coalesce(h.until > clock_timestamp(), true))
@@ -83,7 +83,7 @@ $windrow$;
 -- process_instances_kept: the members that a row of another table keeps.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_kept(p_members text[]) RETURNS text[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN RETURN ARRAY(
         -- A row of act_ru_ext_task keeps the row of act_ge_bytearray that error_details_id_ names.
         SELECT m.id FROM unnest(p_members) AS m(id) WHERE EXISTS (SELECT FROM "public"."act_hi_varinst" AS t1
@@ -464,6 +464,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('process_instances', ARRAY[
-    'bound 83a0529066b1', 'count d70db8371bae', 'delete 0bd3013f8c50', 'kept 7ce3a5e4ab58', 'members 0c0107e765ce', 'next 566f1a0b196f',
-    'scope 906f15103279', 'undated 59eace0ce2db', 'unlisted db16fe4fb749']);
+    'bound a5805cbffdbd', 'count d70db8371bae', 'delete 0bd3013f8c50', 'kept 4c6aaa4a5b02', 'members 0c0107e765ce', 'next 566f1a0b196f',
+    'scope e4e2b569ad8b', 'undated 59eace0ce2db', 'unlisted db16fe4fb749']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

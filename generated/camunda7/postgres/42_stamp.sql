@@ -9,7 +9,8 @@ ALTER SCHEMA windrow_camunda7 OWNER TO CURRENT_ROLE;
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_stamp_next(p_whole boolean, p_all boolean, p_after text, p_limit bigint,
     OUT o_last text, OUT o_keys text[])
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET enable_bitmapscan = off SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off
+    SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
     SELECT max(n.id), coalesce(array_agg(n.key ORDER BY n.id), '{}') INTO o_last, o_keys
     FROM (
@@ -32,11 +33,11 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_stamp_next(boolean, boolean, text, bigint) IS
-    'The next p_limit families, or instances, behind row p_after of act_hi_procinst: p_all, or with no removal_time_. [text 0bcd0239081f]';
+    'The next p_limit families, or instances, behind row p_after of act_hi_procinst: p_all, or with no removal_time_. [text 6255e8539966]';
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_stamp_rows(p_roots text[], p_keys text[], p_lock boolean) RETURNS TABLE (id text,
     family text, named boolean, lacks boolean, rooted boolean, starts timestamp, ends timestamp, live bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
     v_ids text[] := p_keys;
 BEGIN
@@ -65,11 +66,12 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_stamp_rows(text[], text[], boolean) IS
-    'The rows p_keys of act_hi_procinst, and if p_lock, locked, of the families p_roots; whether each lacks a time, and what the roots say of times. [text 15d9d6b2cd31]';
+    'The rows p_keys of act_hi_procinst, and if p_lock, locked, of the families p_roots; whether each lacks a time, and what the roots say of times. [text 0ae27d7ade24]';
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_stamp_set(p_whole boolean, p_ids text[], p_roots text[], p_families text[],
     p_times timestamp[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET timezone = 'UTC' AS $windrow$
+    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
+    SET timezone = 'UTC' AS $windrow$
 DECLARE
     v_rows bigint;
 BEGIN
@@ -378,12 +380,13 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_stamp_set(boolean, text[], text[], text[], timestamp[]) IS
-    'Sets the removal_time_ of rows of the instances p_ids, with p_whole of the families p_roots; how many by table. [text 7369fd9b5b92]';
+    'Sets the removal_time_ of rows of the instances p_ids, with p_whole of the families p_roots; how many by table. [text d3051af0e24a]';
 
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_batches_stamp_next(p_whole boolean, p_all boolean, p_after text, p_limit bigint,
     OUT o_last text, OUT o_keys text[])
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET enable_bitmapscan = off SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off
+    SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
     SELECT max(n.id), coalesce(array_agg(n.key ORDER BY n.id), '{}') INTO o_last, o_keys
     FROM (
@@ -396,12 +399,12 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_batches_stamp_next(boolean, boolean, text, bigint) IS
-    'The next p_limit families, or instances, behind row p_after of act_hi_batch: p_all, or with no removal_time_. [text 3e314122acc4]';
+    'The next p_limit families, or instances, behind row p_after of act_hi_batch: p_all, or with no removal_time_. [text a5c68d4029cc]';
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_batches_stamp_rows(p_roots text[], p_keys text[],
     p_lock boolean) RETURNS TABLE (id text, family text, named boolean, lacks boolean, rooted boolean, starts timestamp, ends timestamp,
     live bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
     v_ids text[] := p_keys;
 BEGIN
@@ -428,11 +431,12 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_batches_stamp_rows(text[], text[], boolean) IS
-    'The rows p_keys of act_hi_batch, and if p_lock, locked, of the families p_roots; whether each lacks a time, and what the roots say of times. [text b72a7f21ae21]';
+    'The rows p_keys of act_hi_batch, and if p_lock, locked, of the families p_roots; whether each lacks a time, and what the roots say of times. [text 2656e1670079]';
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_batches_stamp_set(p_whole boolean, p_ids text[], p_roots text[], p_families text[],
     p_times timestamp[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET timezone = 'UTC' AS $windrow$
+    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
+    SET timezone = 'UTC' AS $windrow$
 DECLARE
     v_rows bigint;
 BEGIN
@@ -496,12 +500,13 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_batches_stamp_set(boolean, text[], text[], text[], timestamp[]) IS
-    'Sets the removal_time_ of rows of the instances p_ids, with p_whole of the families p_roots; how many by table. [text d7f806fa73b7]';
+    'Sets the removal_time_ of rows of the instances p_ids, with p_whole of the families p_roots; how many by table. [text 1b561b6beacd]';
 
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_decisions_stamp_next(p_whole boolean, p_all boolean, p_after text, p_limit bigint,
     OUT o_last text, OUT o_keys text[])
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET enable_bitmapscan = off SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off
+    SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
     SELECT max(n.id), coalesce(array_agg(n.key ORDER BY n.id), '{}') INTO o_last, o_keys
     FROM (
@@ -528,12 +533,12 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_decisions_stamp_next(boolean, boolean, text, bigint) IS
-    'The next p_limit families, or instances, behind row p_after of act_hi_decinst: p_all, or with no removal_time_. [text 7d2e5f02643a]';
+    'The next p_limit families, or instances, behind row p_after of act_hi_decinst: p_all, or with no removal_time_. [text 95bf7dc9c4f4]';
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_decisions_stamp_rows(p_roots text[], p_keys text[],
     p_lock boolean) RETURNS TABLE (id text, family text, named boolean, lacks boolean, rooted boolean, starts timestamp, ends timestamp,
     live bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
     v_ids text[] := p_keys;
 BEGIN
@@ -562,11 +567,12 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_decisions_stamp_rows(text[], text[], boolean) IS
-    'The rows p_keys of act_hi_decinst, and if p_lock, locked, of the families p_roots; whether each lacks a time, and what the roots say of times. [text e46abe63e9d0]';
+    'The rows p_keys of act_hi_decinst, and if p_lock, locked, of the families p_roots; whether each lacks a time, and what the roots say of times. [text 41b6e399fdef]';
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_decisions_stamp_set(p_whole boolean, p_ids text[], p_roots text[], p_families text[],
     p_times timestamp[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET timezone = 'UTC' AS $windrow$
+    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
+    SET timezone = 'UTC' AS $windrow$
 DECLARE
     v_rows bigint;
 BEGIN
@@ -600,7 +606,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_decisions_stamp_set(boolean, text[], text[], text[], timestamp[]) IS
-    'Sets the removal_time_ of rows of the instances p_ids, with p_whole of the families p_roots; how many by table. [text 5cc795d3145a]';
+    'Sets the removal_time_ of rows of the instances p_ids, with p_whole of the families p_roots; how many by table. [text 73dbd094e1c1]';
 
 SELECT windrow_camunda7.register_routines('42_stamp.sql', ARRAY[
     'history_batches_stamp_next', 'history_batches_stamp_rows', 'history_batches_stamp_set', 'history_decisions_stamp_next',

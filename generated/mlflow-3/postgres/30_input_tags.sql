@@ -8,8 +8,8 @@ ALTER SCHEMA windrow_mlflow_3 OWNER TO CURRENT_ROLE;
 CREATE OR REPLACE FUNCTION windrow_mlflow_3.input_tags_search(p_pass integer, p_keys text[], p_after text[], p_rows bigint,
     p_as_of timestamptz, p_cutoff timestamptz) RETURNS TABLE (o_key text, o_place tid, o_due timestamptz, o_reason text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET datestyle = 'ISO, YMD'
-    SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off
-    SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_nestloop = on
+    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
     v_1_1 text := coalesce(p_after[1], '');
     v_1_2 text := coalesce(p_after[2], '');
@@ -43,7 +43,7 @@ $windrow$;
 CREATE OR REPLACE FUNCTION windrow_mlflow_3.input_tags_delete(p_run bigint, p_keys text[], p_places tid[], p_before xid,
     OUT o_below bigint[], OUT o_rows bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
     IF p_places IS NULL THEN
         DELETE FROM "public"."input_tags" AS t USING unnest(p_keys) AS k(key) WHERE t."input_uuid" = (k.key::jsonb ->> 0)::text
@@ -58,5 +58,5 @@ BEGIN
     GET DIAGNOSTICS o_rows = ROW_COUNT;
 END
 $windrow$;
-SELECT windrow_mlflow_3.register_verbs('input_tags', ARRAY['delete eeea644359cd', 'search 98fd79bb6737']);
+SELECT windrow_mlflow_3.register_verbs('input_tags', ARRAY['delete b1cb6aaab11d', 'search 0ea7dbd4e0d0']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

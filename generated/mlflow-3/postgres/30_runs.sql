@@ -38,7 +38,7 @@ $windrow$;
 -- runs_kept: the members that a row of another table keeps.
 CREATE OR REPLACE FUNCTION windrow_mlflow_3.runs_kept(p_members text[]) RETURNS text[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN RETURN ARRAY(
         -- A row of model_versions keeps the row of runs that run_id names.
         SELECT m.id FROM unnest(p_members) AS m(id) WHERE EXISTS (SELECT FROM "public"."model_versions" AS t1 WHERE t1."run_id" = m.id)
@@ -143,6 +143,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_mlflow_3.register_verbs('runs', ARRAY[
-    'count 38d989393b99', 'delete fc0254e495bc', 'kept c254bfe8afe4', 'members 58e15376db78', 'next 2c2a6178cfea', 'scope 1b609c20b550',
+    'count 38d989393b99', 'delete fc0254e495bc', 'kept b2fb428754cd', 'members 58e15376db78', 'next 2c2a6178cfea', 'scope 1b609c20b550',
     'undated 1003546d05d8']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -51,7 +51,7 @@ $windrow$;
 -- traces_kept: the members that a row of another table keeps.
 CREATE OR REPLACE FUNCTION windrow_mlflow_3.traces_kept(p_members text[]) RETURNS text[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN RETURN ARRAY(
         -- A row of review_queue_items keeps the row of trace_info that item_id names.
         SELECT m.id FROM unnest(p_members) AS m(id) WHERE EXISTS (SELECT FROM "public"."review_queue_items" AS t1 WHERE t1."item_id" = m.id)
@@ -159,6 +159,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_mlflow_3.register_verbs('traces', ARRAY[
-    'count 3143ca966a1c', 'delete 6e4c4a4d7a3f', 'kept 9f89be9527d6', 'members 5a64fe3a3b91', 'next 7a290da8f997', 'scope 0be62c8f24ef',
+    'count 3143ca966a1c', 'delete 6e4c4a4d7a3f', 'kept 8b7d347d62c0', 'members 5a64fe3a3b91', 'next 7a290da8f997', 'scope 0be62c8f24ef',
     'undated e90b0c512e10', 'unlisted 1a6e2bdbbaa4']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -22,6 +22,9 @@ pub(super) use model::contents;
 use model::{BYTES, CASE, DECISION, Key, PROCESS, RULES, World};
 
 tests! {
+    each_server: [
+        a_batch_reads_its_own_families,
+    ],
     every_server: [
         instances_go_as_the_model_says,
         cases_go_beside_removal_times_as_the_model_says,
@@ -187,6 +190,35 @@ fn a_realistic_history_goes_by_end_time(dialect: Dialect) {
     for name in ["process_instances", "decisions", "batches"] {
         assert_eq!(rule(&again, name)["rows"], 0);
     }
+}
+
+/// Each batch asks whether a row that runs still names a byte array of its families. Once, each read all history for that.
+fn a_batch_reads_its_own_families(dialect: Dialect) {
+    let mut camunda = realistic(dialect, 400);
+    let few = json!({"rule": "process_instances", "name": "batch_families", "value": 10});
+    camunda.call("set_setting", few);
+    let read = camunda.either(
+        "SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::bigint FROM pg_stat_user_tables WHERE relname LIKE 'act_hi%'",
+        "SELECT SUM(variable_value) FROM performance_schema.session_status
+         WHERE variable_name IN ('Handler_read_key', 'Handler_read_next', 'Handler_read_rnd_next')",
+    );
+    let read = match dialect {
+        Dialect::Mariadb => read.replace("performance_schema", "information_schema"),
+        _ => read.to_owned(),
+    };
+    let rows_read = |camunda: &mut Camunda| {
+        if dialect == Dialect::Postgres {
+            camunda.execute("SELECT pg_stat_force_next_flush()");
+        }
+        camunda.number(&read)
+    };
+    let before = rows_read(&mut camunda);
+    let run = camunda.run(json!({"as_of": super::AS_OF, "rule": "process_instances"}));
+    let rows = rows_read(&mut camunda) - before;
+    let deleted = &run["rules"][0];
+    assert!(deleted["batches"].as_i64() > Some(20), "{run}");
+    let deleted = deleted["rows"].as_i64().expect("a number");
+    assert!(rows < 20 * deleted, "{rows} rows read, {deleted} deleted");
 }
 
 fn what_the_engines_cleanup_logs_goes_by_its_age(dialect: Dialect) {

@@ -31,6 +31,7 @@ SET search_path FROM CURRENT
 SET row_security = off
 SET jit = off
 SET enable_seqscan = off
+SET enable_nestloop = on
 SET enable_hashjoin = off
 SET enable_mergejoin = off
 AS $windrow$

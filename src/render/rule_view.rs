@@ -1,5 +1,7 @@
 //! The view of one rule.
 
+use std::collections::BTreeSet;
+
 use super::edges::{EdgeView, OtherView, between, edge_view, members};
 use super::marks::own;
 use super::names::{
@@ -19,7 +21,7 @@ use super::{
 };
 use crate::dialect::Dialect;
 use crate::graph::{
-    Artifact, Condition, Epoch, Graph, Kind, Last, Link, Rule, Shared, Strategy, TableId,
+    Artifact, Condition, Edge, Epoch, Graph, Kind, Last, Link, Rule, Shared, Strategy, TableId,
 };
 use crate::plan::{self, Purge, Step};
 
@@ -442,10 +444,32 @@ fn collect_view(
             .collect(),
         locks: kept::is_listed(graph, purge, id),
         referenced: kept::is_referenced(graph, id),
+        naming: naming(graph, purge, id, dialect),
         joined: between(graph, rule, id, dialect).is_some(),
         locked: kept::locked(graph, purge, id, dialect),
         users: left::users(graph, purge, steps, id),
     }
+}
+
+/// That row `t` of a collected table names rows of others, where nothing else is asked of the keys.
+fn naming(graph: &Graph, purge: &Purge, id: TableId, dialect: Dialect) -> String {
+    let of_all = kept::is_listed(graph, purge, id) || kept::is_referenced(graph, id);
+    let mut own = purge.steps.iter().filter(|step| step.table == id);
+    let below = purge.steps.iter().flat_map(|step| &step.edges);
+    let below = below.chain(purge.releases.iter().map(|it| &it.edge));
+    let below: Vec<&Edge> = below.filter(|edge| edge.parent == id).collect();
+    if of_all
+        || own.any(|step| !collected(graph, purge, step).is_empty())
+        || below.iter().any(|edge| edge.names_key(graph))
+    {
+        return String::new();
+    }
+    let columns = below
+        .iter()
+        .map(|edge| format!("t.{}", dialect.ident(&edge.parent_column.name)));
+    let columns: BTreeSet<String> = columns.collect();
+    let columns: Vec<String> = columns.into_iter().collect();
+    format!(" AND num_nonnulls({}) > 0", columns.join(", "))
 }
 
 /// What precedes an instant and after it where it becomes what the time of the rule is compared with.

@@ -348,6 +348,8 @@ pub(super) struct CollectView {
     pub(super) locks: bool,
     /// Whether they are locked where foreign keys refer to them.
     pub(super) referenced: bool,
+    /// PostgreSQL: that a row names rows of others at all, where its key is needed for them alone. No index serves it.
+    pub(super) naming: String,
     /// Whether a batch reaches the rows by joining the table itself, so that it needs no work table for their keys.
     pub(super) joined: bool,
     /// MySQL and MariaDB: the variable with how many were locked.

@@ -258,7 +258,7 @@ BEGIN
 {%- filter fit %}
     {{ collect.variable }} := coalesce({{ collect.variable }}, ARRAY(
 {%- for edge in collect.edges %}
-        «SELECT t.{{ collect.key }} FROM {{ collect.table }} AS t {{ <w.named_by edge keys={edge.keys_of_rows} /> }}»
+        «SELECT t.{{ collect.key }} FROM {{ collect.table }} AS t {{ <w.named_by edge keys={edge.keys_of_rows} /> }}{{ collect.naming }}»
 {%- if not loop.last %}
         UNION{% endif %}
 {%- endfor %}
@@ -293,9 +293,9 @@ $windrow$;
 WHERE p.{{ edge.via.key }}{% else %}WHERE t.{{ edge.column }}{% endif %} = ANY ({{ keys }}){{ edge.unless }}
 {%- endcomponent w.named_by %}
 
-{#- The keys of a table whose rows are deleted, for the tables below it. Where some are kept, those to delete are locked: they can
-    still be deleted then. Where a foreign key refers to them, all are locked: whoever brings a row below one of them holds it until that
-    row is there to be read. -#}
+{#- The keys of a table whose rows are deleted, for the tables below it: of those that name any of their rows, where nothing else needs
+    the others. Where some are kept, those to delete are locked: they can still be deleted then. Where a foreign key refers to them, all
+    are locked: whoever brings a row below one of them holds it until that row is there to be read. -#}
 {% component w.collect(collect, control) -%}
 {%- filter fit %}
 {{ collect.variable }} := ARRAY(
@@ -304,7 +304,7 @@ WHERE p.{{ edge.via.key }}{% else %}WHERE t.{{ edge.column }}{% endif %} = ANY (
         «SELECT l.id FROM (SELECT t.{{ collect.key }} AS id FROM {{ collect.table }} AS t {{ <w.named_by edge keys={edge.keys} /> }}
             FOR UPDATE OF t) AS l»
 {%- else %}
-        «SELECT t.{{ collect.key }} FROM {{ collect.table }} AS t {{ <w.named_by edge keys={edge.keys} /> }}»
+        «SELECT t.{{ collect.key }} FROM {{ collect.table }} AS t {{ <w.named_by edge keys={edge.keys} /> }}{{ collect.naming }}»
 {%- endif %}
 {%- if not loop.last %}
         UNION{% endif %}

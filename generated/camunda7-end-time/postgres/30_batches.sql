@@ -200,10 +200,12 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp S
     SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
     k_act_hi_job_log := coalesce(k_act_hi_job_log, ARRAY(SELECT t."id_" FROM "public"."act_hi_job_log" AS t
-        JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."seed_job_def_id_" WHERE p."id_" = ANY (p_members) UNION SELECT t."id_"
-        FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."monitor_job_def_id_"
-        WHERE p."id_" = ANY (p_members) UNION SELECT t."id_" FROM "public"."act_hi_job_log" AS t
-        JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."batch_job_def_id_" WHERE p."id_" = ANY (p_members)));
+        JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."seed_job_def_id_" WHERE p."id_" = ANY (p_members)
+        AND num_nonnulls(t."job_exception_stack_id_") > 0 UNION SELECT t."id_" FROM "public"."act_hi_job_log" AS t
+        JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."monitor_job_def_id_" WHERE p."id_" = ANY (p_members)
+        AND num_nonnulls(t."job_exception_stack_id_") > 0 UNION SELECT t."id_" FROM "public"."act_hi_job_log" AS t
+        JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."batch_job_def_id_" WHERE p."id_" = ANY (p_members)
+        AND num_nonnulls(t."job_exception_stack_id_") > 0));
     RETURN ARRAY[
         (SELECT count(*) FROM (SELECT t.tableoid, t.ctid FROM "public"."act_hi_incident" AS t
             JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."seed_job_def_id_"
@@ -237,10 +239,12 @@ DECLARE
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0];
     k_act_hi_job_log := ARRAY(SELECT t."id_" FROM "public"."act_hi_job_log" AS t
-        JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."seed_job_def_id_" WHERE p."id_" = ANY (p_members) UNION SELECT t."id_"
-        FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."monitor_job_def_id_"
-        WHERE p."id_" = ANY (p_members) UNION SELECT t."id_" FROM "public"."act_hi_job_log" AS t
-        JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."batch_job_def_id_" WHERE p."id_" = ANY (p_members) ORDER BY 1);
+        JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."seed_job_def_id_" WHERE p."id_" = ANY (p_members)
+        AND num_nonnulls(t."job_exception_stack_id_") > 0 UNION SELECT t."id_" FROM "public"."act_hi_job_log" AS t
+        JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."monitor_job_def_id_" WHERE p."id_" = ANY (p_members)
+        AND num_nonnulls(t."job_exception_stack_id_") > 0 UNION SELECT t."id_" FROM "public"."act_hi_job_log" AS t
+        JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."batch_job_def_id_" WHERE p."id_" = ANY (p_members)
+        AND num_nonnulls(t."job_exception_stack_id_") > 0 ORDER BY 1);
     DELETE FROM "public"."act_hi_incident" AS t USING "public"."act_hi_batch" AS p WHERE p."id_" = ANY (p_members)
         AND t."job_def_id_" = p."seed_job_def_id_";
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
@@ -294,6 +298,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_camunda7_end_time.register_verbs('batches', ARRAY[
-    'bound c4d6debbd1bd', 'count 0b713f121e69', 'delete 0e5b7ef7ec59', 'kept 5d46eea5b985', 'members ec5b417a45cd', 'next ed170cfae404',
+    'bound c4d6debbd1bd', 'count ba9d5a293b96', 'delete 3a0400b71489', 'kept 5d46eea5b985', 'members ec5b417a45cd', 'next ed170cfae404',
     'scope 7bda39262181', 'undated 00e6bdbe621a']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

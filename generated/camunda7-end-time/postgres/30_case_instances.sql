@@ -199,20 +199,20 @@ CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_count(p_memb
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
-    k_act_hi_varinst := coalesce(k_act_hi_varinst,
-        ARRAY(SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."case_inst_id_" = ANY (p_members)));
+    k_act_hi_varinst := coalesce(k_act_hi_varinst, ARRAY(SELECT t."id_" FROM "public"."act_hi_varinst" AS t
+        WHERE t."case_inst_id_" = ANY (p_members) AND num_nonnulls(t."bytearray_id_") > 0));
     k_act_hi_taskinst := coalesce(k_act_hi_taskinst,
         ARRAY(SELECT t."id_" FROM "public"."act_hi_taskinst" AS t WHERE t."case_inst_id_" = ANY (p_members)));
-    k_act_hi_attachment := coalesce(k_act_hi_attachment,
-        ARRAY(SELECT t."id_" FROM "public"."act_hi_attachment" AS t WHERE t."task_id_" = ANY (k_act_hi_taskinst)));
-    k_act_hi_detail := coalesce(k_act_hi_detail,
-        ARRAY(SELECT t."id_" FROM "public"."act_hi_detail" AS t WHERE t."case_inst_id_" = ANY (p_members)));
+    k_act_hi_attachment := coalesce(k_act_hi_attachment, ARRAY(SELECT t."id_" FROM "public"."act_hi_attachment" AS t
+        WHERE t."task_id_" = ANY (k_act_hi_taskinst) AND num_nonnulls(t."content_id_") > 0));
+    k_act_hi_detail := coalesce(k_act_hi_detail, ARRAY(SELECT t."id_" FROM "public"."act_hi_detail" AS t
+        WHERE t."case_inst_id_" = ANY (p_members) AND num_nonnulls(t."bytearray_id_") > 0));
     k_act_hi_decinst := coalesce(k_act_hi_decinst,
         ARRAY(SELECT t."id_" FROM "public"."act_hi_decinst" AS t WHERE t."case_inst_id_" = ANY (p_members)));
-    k_act_hi_dec_out := coalesce(k_act_hi_dec_out,
-        ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)));
-    k_act_hi_dec_in := coalesce(k_act_hi_dec_in,
-        ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)));
+    k_act_hi_dec_out := coalesce(k_act_hi_dec_out, ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_out" AS t
+        WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst) AND num_nonnulls(t."bytearray_id_") > 0));
+    k_act_hi_dec_in := coalesce(k_act_hi_dec_in, ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_in" AS t
+        WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst) AND num_nonnulls(t."bytearray_id_") > 0));
     RETURN ARRAY[
         (SELECT count(*) FROM "public"."act_hi_caseactinst" AS t WHERE t."case_inst_id_" = ANY (p_members)),
         (SELECT count(*) FROM (SELECT t.tableoid, t.ctid FROM "public"."act_ge_bytearray" AS t
@@ -257,19 +257,22 @@ DECLARE
     v_rows bigint;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-    k_act_hi_varinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1);
+    k_act_hi_varinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."case_inst_id_" = ANY (p_members)
+        AND num_nonnulls(t."bytearray_id_") > 0 ORDER BY 1);
     k_act_hi_taskinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_taskinst" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1);
     PERFORM FROM "public"."act_hi_taskinst" AS t
         WHERE t."id_" = ANY (k_act_hi_taskinst) AND windrow_camunda7_end_time.is_referenced('act_hi_taskinst') FOR UPDATE OF t;
     k_act_hi_attachment := ARRAY(SELECT t."id_" FROM "public"."act_hi_attachment" AS t WHERE t."task_id_" = ANY (k_act_hi_taskinst)
-        ORDER BY 1);
-    k_act_hi_detail := ARRAY(SELECT t."id_" FROM "public"."act_hi_detail" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1);
+        AND num_nonnulls(t."content_id_") > 0 ORDER BY 1);
+    k_act_hi_detail := ARRAY(SELECT t."id_" FROM "public"."act_hi_detail" AS t WHERE t."case_inst_id_" = ANY (p_members)
+        AND num_nonnulls(t."bytearray_id_") > 0 ORDER BY 1);
     k_act_hi_decinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_decinst" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1);
     PERFORM FROM "public"."act_hi_decinst" AS t
         WHERE t."id_" = ANY (k_act_hi_decinst) AND windrow_camunda7_end_time.is_referenced('act_hi_decinst') FOR UPDATE OF t;
     k_act_hi_dec_out := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)
-        ORDER BY 1);
-    k_act_hi_dec_in := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst) ORDER BY 1);
+        AND num_nonnulls(t."bytearray_id_") > 0 ORDER BY 1);
+    k_act_hi_dec_in := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)
+        AND num_nonnulls(t."bytearray_id_") > 0 ORDER BY 1);
     DELETE FROM "public"."act_hi_caseactinst" AS t WHERE t."case_inst_id_" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
     DELETE FROM "public"."act_ge_bytearray" AS t USING "public"."act_hi_varinst" AS p WHERE p."id_" = ANY (k_act_hi_varinst)
@@ -356,6 +359,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('case_instances', ARRAY[
-    'bound 3d3aec379e1d', 'count 9149e326a146', 'delete f5e73eb76264', 'kept 40e5a9d4c63f', 'members aa0ab536ddda', 'next 503e5587798e',
+    'bound 3d3aec379e1d', 'count a43cbdd119e0', 'delete 4f9ec3627368', 'kept 40e5a9d4c63f', 'members aa0ab536ddda', 'next 503e5587798e',
     'scope 3e0b85840737', 'undated ea4ee46f24a3', 'unlisted 31bd0a71cd72']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -161,10 +161,10 @@ CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_count(p_members t
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
-    k_act_hi_dec_out := coalesce(k_act_hi_dec_out,
-        ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (p_members)));
-    k_act_hi_dec_in := coalesce(k_act_hi_dec_in,
-        ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (p_members)));
+    k_act_hi_dec_out := coalesce(k_act_hi_dec_out, ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_out" AS t
+        WHERE t."dec_inst_id_" = ANY (p_members) AND num_nonnulls(t."bytearray_id_") > 0));
+    k_act_hi_dec_in := coalesce(k_act_hi_dec_in, ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_in" AS t
+        WHERE t."dec_inst_id_" = ANY (p_members) AND num_nonnulls(t."bytearray_id_") > 0));
     RETURN ARRAY[
         (SELECT count(*) FROM (SELECT t.tableoid, t.ctid FROM "public"."act_ge_bytearray" AS t
             JOIN "public"."act_hi_dec_in" AS p ON t."id_" = p."bytearray_id_" WHERE p."id_" = ANY (k_act_hi_dec_in) UNION SELECT t.tableoid,
@@ -190,8 +190,10 @@ DECLARE
     v_rows bigint;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0];
-    k_act_hi_dec_out := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (p_members) ORDER BY 1);
-    k_act_hi_dec_in := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (p_members) ORDER BY 1);
+    k_act_hi_dec_out := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (p_members)
+        AND num_nonnulls(t."bytearray_id_") > 0 ORDER BY 1);
+    k_act_hi_dec_in := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (p_members)
+        AND num_nonnulls(t."bytearray_id_") > 0 ORDER BY 1);
     DELETE FROM "public"."act_ge_bytearray" AS t USING "public"."act_hi_dec_in" AS p WHERE p."id_" = ANY (k_act_hi_dec_in)
         AND t."id_" = p."bytearray_id_";
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
@@ -245,6 +247,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('decisions', ARRAY[
-    'bound 62c4331eb8d0', 'count fcb9037ddef4', 'delete c78fe59deb0b', 'kept b9aa6ddfb1fb', 'members e8f3c89867d2', 'next bd2c452f0203',
+    'bound 62c4331eb8d0', 'count 8307220acbd8', 'delete 489a98547d20', 'kept b9aa6ddfb1fb', 'members e8f3c89867d2', 'next bd2c452f0203',
     'scope 8c6336765de6', 'undated 24e04b706666', 'unlisted af0f0be4c4ea']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

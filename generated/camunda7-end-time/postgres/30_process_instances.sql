@@ -260,25 +260,25 @@ CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_count(p_m
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
-    k_act_hi_varinst := coalesce(k_act_hi_varinst,
-        ARRAY(SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."proc_inst_id_" = ANY (p_members)));
+    k_act_hi_varinst := coalesce(k_act_hi_varinst, ARRAY(SELECT t."id_" FROM "public"."act_hi_varinst" AS t
+        WHERE t."proc_inst_id_" = ANY (p_members) AND num_nonnulls(t."bytearray_id_") > 0));
     k_act_hi_taskinst := coalesce(k_act_hi_taskinst,
         ARRAY(SELECT t."id_" FROM "public"."act_hi_taskinst" AS t WHERE t."proc_inst_id_" = ANY (p_members)));
-    k_act_hi_job_log := coalesce(k_act_hi_job_log,
-        ARRAY(SELECT t."id_" FROM "public"."act_hi_job_log" AS t WHERE t."process_instance_id_" = ANY (p_members)));
-    k_act_hi_ext_task_log := coalesce(k_act_hi_ext_task_log,
-        ARRAY(SELECT t."id_" FROM "public"."act_hi_ext_task_log" AS t WHERE t."proc_inst_id_" = ANY (p_members)));
-    k_act_hi_detail := coalesce(k_act_hi_detail,
-        ARRAY(SELECT t."id_" FROM "public"."act_hi_detail" AS t WHERE t."proc_inst_id_" = ANY (p_members)));
+    k_act_hi_job_log := coalesce(k_act_hi_job_log, ARRAY(SELECT t."id_" FROM "public"."act_hi_job_log" AS t
+        WHERE t."process_instance_id_" = ANY (p_members) AND num_nonnulls(t."job_exception_stack_id_") > 0));
+    k_act_hi_ext_task_log := coalesce(k_act_hi_ext_task_log, ARRAY(SELECT t."id_" FROM "public"."act_hi_ext_task_log" AS t
+        WHERE t."proc_inst_id_" = ANY (p_members) AND num_nonnulls(t."error_details_id_") > 0));
+    k_act_hi_detail := coalesce(k_act_hi_detail, ARRAY(SELECT t."id_" FROM "public"."act_hi_detail" AS t
+        WHERE t."proc_inst_id_" = ANY (p_members) AND num_nonnulls(t."bytearray_id_") > 0));
     k_act_hi_decinst := coalesce(k_act_hi_decinst,
         ARRAY(SELECT t."id_" FROM "public"."act_hi_decinst" AS t WHERE t."proc_inst_id_" = ANY (p_members)));
-    k_act_hi_dec_out := coalesce(k_act_hi_dec_out,
-        ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)));
-    k_act_hi_dec_in := coalesce(k_act_hi_dec_in,
-        ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)));
+    k_act_hi_dec_out := coalesce(k_act_hi_dec_out, ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_out" AS t
+        WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst) AND num_nonnulls(t."bytearray_id_") > 0));
+    k_act_hi_dec_in := coalesce(k_act_hi_dec_in, ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_in" AS t
+        WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst) AND num_nonnulls(t."bytearray_id_") > 0));
     k_act_hi_attachment := coalesce(k_act_hi_attachment, ARRAY(SELECT t."id_" FROM "public"."act_hi_attachment" AS t
-        WHERE t."proc_inst_id_" = ANY (p_members) UNION SELECT t."id_" FROM "public"."act_hi_attachment" AS t
-        WHERE t."task_id_" = ANY (k_act_hi_taskinst)));
+        WHERE t."proc_inst_id_" = ANY (p_members) AND num_nonnulls(t."content_id_") > 0 UNION SELECT t."id_"
+        FROM "public"."act_hi_attachment" AS t WHERE t."task_id_" = ANY (k_act_hi_taskinst) AND num_nonnulls(t."content_id_") > 0));
     RETURN ARRAY[
         (SELECT count(*) FROM "public"."act_hi_actinst" AS t WHERE t."proc_inst_id_" = ANY (p_members)),
         (SELECT count(*) FROM (SELECT t.tableoid, t.ctid FROM "public"."act_ge_bytearray" AS t
@@ -336,24 +336,27 @@ DECLARE
     v_rows bigint;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-    k_act_hi_varinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."proc_inst_id_" = ANY (p_members) ORDER BY 1);
+    k_act_hi_varinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."proc_inst_id_" = ANY (p_members)
+        AND num_nonnulls(t."bytearray_id_") > 0 ORDER BY 1);
     k_act_hi_taskinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_taskinst" AS t WHERE t."proc_inst_id_" = ANY (p_members) ORDER BY 1);
     PERFORM FROM "public"."act_hi_taskinst" AS t
         WHERE t."id_" = ANY (k_act_hi_taskinst) AND windrow_camunda7_end_time.is_referenced('act_hi_taskinst') FOR UPDATE OF t;
     k_act_hi_job_log := ARRAY(SELECT t."id_" FROM "public"."act_hi_job_log" AS t WHERE t."process_instance_id_" = ANY (p_members)
-        ORDER BY 1);
+        AND num_nonnulls(t."job_exception_stack_id_") > 0 ORDER BY 1);
     k_act_hi_ext_task_log := ARRAY(SELECT t."id_" FROM "public"."act_hi_ext_task_log" AS t WHERE t."proc_inst_id_" = ANY (p_members)
-        ORDER BY 1);
-    k_act_hi_detail := ARRAY(SELECT t."id_" FROM "public"."act_hi_detail" AS t WHERE t."proc_inst_id_" = ANY (p_members) ORDER BY 1);
+        AND num_nonnulls(t."error_details_id_") > 0 ORDER BY 1);
+    k_act_hi_detail := ARRAY(SELECT t."id_" FROM "public"."act_hi_detail" AS t WHERE t."proc_inst_id_" = ANY (p_members)
+        AND num_nonnulls(t."bytearray_id_") > 0 ORDER BY 1);
     k_act_hi_decinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_decinst" AS t WHERE t."proc_inst_id_" = ANY (p_members) ORDER BY 1);
     PERFORM FROM "public"."act_hi_decinst" AS t
         WHERE t."id_" = ANY (k_act_hi_decinst) AND windrow_camunda7_end_time.is_referenced('act_hi_decinst') FOR UPDATE OF t;
     k_act_hi_dec_out := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)
-        ORDER BY 1);
-    k_act_hi_dec_in := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst) ORDER BY 1);
-    k_act_hi_attachment := ARRAY(SELECT t."id_" FROM "public"."act_hi_attachment" AS t
-        WHERE t."proc_inst_id_" = ANY (p_members) UNION SELECT t."id_" FROM "public"."act_hi_attachment" AS t
-        WHERE t."task_id_" = ANY (k_act_hi_taskinst) ORDER BY 1);
+        AND num_nonnulls(t."bytearray_id_") > 0 ORDER BY 1);
+    k_act_hi_dec_in := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)
+        AND num_nonnulls(t."bytearray_id_") > 0 ORDER BY 1);
+    k_act_hi_attachment := ARRAY(SELECT t."id_" FROM "public"."act_hi_attachment" AS t WHERE t."proc_inst_id_" = ANY (p_members)
+        AND num_nonnulls(t."content_id_") > 0 UNION SELECT t."id_" FROM "public"."act_hi_attachment" AS t
+        WHERE t."task_id_" = ANY (k_act_hi_taskinst) AND num_nonnulls(t."content_id_") > 0 ORDER BY 1);
     DELETE FROM "public"."act_hi_actinst" AS t WHERE t."proc_inst_id_" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
     DELETE FROM "public"."act_ge_bytearray" AS t USING "public"."act_hi_varinst" AS p WHERE p."id_" = ANY (k_act_hi_varinst)
@@ -464,6 +467,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('process_instances', ARRAY[
-    'bound a5805cbffdbd', 'count d70db8371bae', 'delete 0bd3013f8c50', 'kept 4c6aaa4a5b02', 'members 0c0107e765ce', 'next 566f1a0b196f',
+    'bound a5805cbffdbd', 'count 55713389bc90', 'delete 40546db10877', 'kept 4c6aaa4a5b02', 'members 0c0107e765ce', 'next 566f1a0b196f',
     'scope e4e2b569ad8b', 'undated 59eace0ce2db', 'unlisted db16fe4fb749']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

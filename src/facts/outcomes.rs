@@ -43,7 +43,7 @@ pub const STATUSES: [Outcome; 6] = [
     ),
     outcome(
         "cancelled",
-        "Somebody cancelled its statement. The current batch was rolled back.",
+        "Somebody cancelled its statement, or a batch lasted longer than the `statement_timeout`. It was rolled back.",
         NOTHING,
     ),
     outcome(
@@ -217,7 +217,7 @@ pub const WAITS: [Outcome; 16] = [
 ];
 
 /// Why no run begins: `reason` of a document with the status `refused`, and table `refusal` for scheduled runs.
-pub const REFUSALS: [Outcome; 18] = [
+pub const REFUSALS: [Outcome; 19] = [
     outcome(
         "paused by",
         "Somebody paused windrow; who, since when and why follow.",
@@ -266,6 +266,12 @@ pub const REFUSALS: [Outcome; 18] = [
         "PostgreSQL: the session has `session_replication_role = replica`, as one that applies what was replicated: keys that refuse a \
          deletion would not.",
         "`SET session_replication_role = origin`, or another session.",
+    ),
+    outcome(
+        "the collation",
+        "PostgreSQL: the library that orders texts has another version than when the indexes were built, as after an upgrade of the \
+         system or with another image; both follow. What an index does not find would be taken for a hold or a parent that is missing.",
+        "`REINDEX` what has texts, then `ALTER DATABASE … REFRESH COLLATION VERSION`, or `ALTER COLLATION … REFRESH VERSION`.",
     ),
     outcome(
         "no window is open",

@@ -228,8 +228,8 @@ pub const SETTINGS: [Setting; 22] = [
     Setting::new("time_budget", "seconds", 1, 86_400)
         .default(1_800)
         .span(1)
-        .means("how long a run may take; the first rule's value applies. The procedure checks it before every batch: no \
-             server ends a procedure by its own time limits"),
+        .means("how long a run may take; the first rule's value applies. The procedure checks it before every batch. On \
+             PostgreSQL a shorter `statement_timeout` of the session ends it sooner, after 80 % of that"),
     LOCK_TIMEOUT,
     Setting::new("retries", "times", 0, 100)
         .default(3)

@@ -12,7 +12,7 @@ ALTER SCHEMA {{ control }} OWNER TO CURRENT_ROLE;
 CREATE OR REPLACE FUNCTION {{ control }}.{{ query.name }}_wait_while()
 RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET timezone = 'UTC'
+SET search_path = pg_catalog, pg_temp SET row_security = off SET timezone = 'UTC'
 AS $windrow$
 BEGIN
     RETURN to_jsonb((
@@ -30,7 +30,7 @@ COMMENT ON FUNCTION {{ control }}.{{ query.name }}_wait_while() IS
 CREATE OR REPLACE FUNCTION {{ control }}.heartbeat_age()
 RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET timezone = 'UTC'
+SET search_path = pg_catalog, pg_temp SET row_security = off SET timezone = 'UTC'
 AS $windrow$
 BEGIN
     RETURN (SELECT extract(epoch FROM clock_timestamp() - min(h.{{ throttles.heartbeat.column }})) FROM {{ throttles.heartbeat.table }} AS h);

@@ -219,6 +219,15 @@ fn schedules_once(client: &mut Client) -> Result<()> {
         logins == [format!("{W}_schedule t f f {W}_operator")],
         "{logins:?}"
     );
+    // What the database limits for the application does not end its runs.
+    let settings = format!(
+        "SELECT array_to_string(s.setconfig, ', ') FROM pg_db_role_setting AS s WHERE s.setrole = '{W}_schedule'::regrole"
+    );
+    let settings = rig::texts(client, &settings)?;
+    ensure!(
+        settings == ["statement_timeout=0, default_transaction_read_only=off"],
+        "{settings:?}"
+    );
     Ok(())
 }
 

@@ -16,6 +16,9 @@ use crate::support::patience::until;
 use crate::workers::slow_down;
 
 tests! {
+    on_postgres: [
+        a_gate_that_row_security_hides_is_not_open,
+    ],
     each_server: [
         a_run_waits_while_something_speaks_against_a_batch,
     ],
@@ -404,6 +407,31 @@ fn a_run_waits_while_something_speaks_against_a_batch(dialect: Dialect) {
     no_routine_is_edited(&mut installation);
 
     one_that_only_waited(&mut installation, (close, open), query);
+}
+
+/// The owner of the control schema sees no row of it: that is no word of it for "go on".
+fn a_gate_that_row_security_hides_is_not_open() {
+    let limits = "wait_while_sql = \"SELECT EXISTS (SELECT FROM public.maintenance)\",";
+    let gate = "CREATE TABLE beat (at timestamptz);
+                CREATE TABLE maintenance (since timestamptz);
+                INSERT INTO maintenance VALUES (now());
+                ALTER TABLE maintenance ENABLE ROW LEVEL SECURITY;";
+    let mut installation = Installation::of(
+        Dialect::Postgres,
+        &format!("{}{gate}", demo::SCHEMA_34),
+        &with_limits(limits, "beat.at"),
+    );
+    let owner = format!("{}_owner", installation.control);
+    installation.execute(&format!("GRANT SELECT ON maintenance TO {owner}"));
+    installation.arm();
+    with_policy(&mut installation);
+    add(&mut installation, 3);
+    let run = installation
+        .run(json!({"time_budget": "2s"}))
+        .expect("a run");
+    assert_eq!(run["status"], "failed", "{run}");
+    assert!(run["reason"].to_string().contains("42501"), "{run}");
+    assert_eq!(figures(&run).0, 0, "{run}");
 }
 
 /// The query of the spec stands in a routine as it was generated.

@@ -18,6 +18,7 @@ tests! {
     ],
     on_postgres: [
         definitions_that_compare_otherwise_delete_no_more,
+        texts_that_stand_in_another_order_are_not_searched,
     ],
 }
 
@@ -329,4 +330,29 @@ fn definitions_that_compare_otherwise_delete_no_more() {
             assert_eq!(rest, stays, "{default} {days} {scope:?}");
         }
     }
+}
+
+/// As with another image over the same files: an index does not find a hold that is there.
+fn texts_that_stand_in_another_order_are_not_searched() {
+    let jobs = [("a", 40), ("b", 40), ("c", 40)];
+    let mut installation = database(Dialect::Postgres, DEFAULT, &jobs);
+    installation.execute("UPDATE pg_collation SET collversion = '1.0' WHERE collname = 'alike'");
+    let said = "the collation alike has changed: its indexes are of version 1.0, the server has ";
+    let runs = [json!({}), json!({"dry_run": true})];
+    for options in runs {
+        let refused = installation.run(options).expect_err("other texts");
+        assert!(format!("{refused:#}").contains(said), "{refused:#}");
+    }
+    let refused = installation.attempt("CALL W.arm()").expect_err("texts");
+    assert!(format!("{refused:#}").contains(said), "{refused:#}");
+    let run = installation.run(json!({"trigger": "SCHEDULED"}));
+    let run = run.expect("an answer");
+    assert!(run["reason"].to_string().contains(said), "{run}");
+    let verify = installation.call("verify", json!({})).expect("verify");
+    assert!(verify.to_string().contains(said), "{verify}");
+    assert_eq!(installation.number("SELECT count(*) FROM job"), 3);
+
+    installation.execute("REINDEX TABLE job; ALTER COLLATION alike REFRESH VERSION");
+    let run = installation.run(json!({})).expect("a run");
+    assert_eq!(run["rules"][0]["families"], 3, "{run}");
 }

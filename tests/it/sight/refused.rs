@@ -174,7 +174,7 @@ fn what_the_rule_knows_is_no_refusal(dialect: Dialect) {
 
 /// What the metric makes of each refusal that there is; `None`: another metric says it, or nothing does because all is well, or it
 /// is never noted.
-const METRIC: [(&str, Option<&str>); 18] = [
+const METRIC: [(&str, Option<&str>); 19] = [
     ("paused by", None),
     ("rule %s is %s", Some("RULES_PAUSED")),
     ("not armed", None),
@@ -184,6 +184,7 @@ const METRIC: [(&str, Option<&str>); 18] = [
     ("catalog changed", Some("CATALOG")),
     ("an installation is not finished", Some("INSTALLATION")),
     ("no foreign key is checked", Some("OTHER")),
+    ("the collation", Some("OTHER")),
     ("no window is open", None),
     ("suspended after", None),
     ("nothing left", None),

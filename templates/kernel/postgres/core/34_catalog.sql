@@ -141,6 +141,49 @@ $windrow$;
 COMMENT ON FUNCTION keys_off() IS
     'Why this session may not delete or bring back rows to which foreign keys refer; NULL if it may.';
 
+-- sorts_anew: a collation whose library has been replaced since its indexes were built, by an upgrade of the system or of its image. The
+-- texts stand in another order there: what an index does not find would be taken for a hold or a parent that does not exist.
+--# create function sorts_anew
+CREATE OR REPLACE FUNCTION sorts_anew()
+RETURNS text
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_found text := (
+        SELECT format('the collation %I has changed: its indexes are of version %s, the server has %s', l.collname, l.collversion,
+            pg_collation_actual_version(l.oid))
+        FROM pg_collation AS l
+        WHERE l.collversion <> pg_collation_actual_version(l.oid)
+          AND EXISTS (
+              SELECT
+              FROM known_table AS k
+              CROSS JOIN spec AS s
+              JOIN pg_index AS i ON i.indrelid = to_regclass(format('%I.%I', s.schema_name, k.name))
+              WHERE l.oid = ANY (i.indcollation)
+          )
+        ORDER BY l.collname
+        LIMIT 1
+    );
+BEGIN
+    -- Version 14 knows none of a database.
+    IF v_found IS NULL AND current_setting('server_version_num')::integer >= 150000 THEN
+        EXECUTE $own$
+            SELECT format('the collation of database %I has changed: its indexes are of version %s, the server has %s', d.datname,
+                d.datcollversion, pg_database_collation_actual_version(d.oid))
+            FROM pg_database AS d
+            WHERE d.datname = current_database()
+              AND d.datcollversion <> pg_database_collation_actual_version(d.oid)
+        $own$
+        INTO v_found;
+    END IF;
+    RETURN v_found;
+END
+$windrow$;
+--# comment on function sorts_anew
+COMMENT ON FUNCTION sorts_anew() IS
+    'Which collation, of an index of the tables or of the database, is of another version than what it has ordered; NULL if none.';
+
 -- strangers: what the server would do, in addition to windrow and without being in the spec, when a row is deleted: rows would
 -- be deleted or changed without a rule, a count or a copy. A migration of the application may add such a thing at any time.
 -- Its joins, and those of catalog_now(), are written in the order in which they are done: to look for another one took the server
@@ -428,6 +471,7 @@ BEGIN
     RETURN coalesce(
         unfinished(),
         keys_off(),
+        sorts_anew(),
         CASE WHEN NOT v_clean THEN stranger() END,
         (
             SELECT 'catalog changed: ' || replaced(a.state, v_now)
@@ -440,8 +484,9 @@ END
 $windrow$;
 --# comment on function unaccounted
 COMMENT ON FUNCTION unaccounted() IS
-    'An installation that is not finished, a session that checks no foreign keys, the first thing in the catalog by which a deletion would '
-    'reach further than the spec says, or a table that is not the one that was armed; NULL if there is none.';
+    'An installation that is not finished, a session that checks no foreign keys, indexes of texts in another order, the first thing in '
+    'the catalog by which a deletion would reach further than the spec says, or a table that is not the one that was armed; NULL if there '
+    'is none.';
 
 -- check_catalog: a manual run, a purge and arm() get an error.
 --# create function check_catalog
@@ -460,6 +505,10 @@ BEGIN
     ELSIF v_reason = keys_off() THEN
         RAISE EXCEPTION '%', v_reason
             USING ERRCODE = '55000', HINT = 'SET session_replication_role = origin, or call it in another session.';
+    ELSIF v_reason = sorts_anew() THEN
+        RAISE EXCEPTION '%', v_reason
+            USING ERRCODE = '55000', HINT = 'Rows that an index does not find would be taken for missing. REINDEX what has texts, then '
+                'ALTER DATABASE … REFRESH COLLATION VERSION, or ALTER COLLATION … REFRESH VERSION.';
     ELSIF v_reason = unfinished() THEN
         RAISE EXCEPTION '%', v_reason
             USING ERRCODE = '55000', HINT = 'Let it finish, or run windrow install again.';

@@ -300,7 +300,7 @@ BEGIN
         UNION ALL
         SELECT 5, 'catalog', c.spec, 'violation', 1, unaccounted() || '; runs refuse'
         FROM control AS c
-        WHERE unaccounted() ~ '^(catalog changed|an installation is not finished)'
+        WHERE unaccounted() ~ '^(catalog changed|an installation is not finished|the collation )'
         UNION ALL
         SELECT 6, 'policy', p.rule || ' ' || p.scope, 'violation', 1,
             format('its retention of %s s is below the minimum of %s s', p.retention_seconds, m.minimum)

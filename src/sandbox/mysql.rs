@@ -381,6 +381,8 @@ impl Mysql {
             Flavour::Mariadb => lines.push(("innodb_log_file_size", "96M".to_owned())),
         }
         if !settings.durable {
+            // An installation has more routines than a session remembers otherwise: it forgets all of them then.
+            lines.push(("stored_program_cache", "2048".to_owned()));
             match self.flavour {
                 Flavour::Mysql => {
                     // Much of what the tests ask for is new tables and routines, on few cores: a file for each costs most.
@@ -391,6 +393,8 @@ impl Mysql {
                     lines.push(("innodb_parallel_read_threads", "1".to_owned()));
                     lines.push(("innodb_log_writer_threads", "OFF".to_owned()));
                     lines.push(("innodb_redo_log_capacity", "512M".to_owned()));
+                    lines.push(("stored_program_definition_cache", "8192".to_owned()));
+                    lines.push(("table_definition_cache", "5000".to_owned()));
                 }
                 Flavour::Mariadb => {
                     lines.push(("innodb_doublewrite", "OFF".to_owned()));

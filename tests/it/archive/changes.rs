@@ -10,13 +10,15 @@ use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, violations};
 
 tests! {
-    each_server: [
+    every_server: [
         a_run_is_restored_whatever_the_spec_archives_since,
         a_table_that_is_not_archived_any_more_is_not_forgotten,
+        what_comes_back_is_held_without_an_end,
+    ],
+    each_server: [
         what_is_dropped_during_a_restoration_undoes_it,
         who_reads_the_ledger_reads_no_archive_of_an_earlier_spec,
         what_is_left_of_an_archive_is_windrows,
-        what_comes_back_is_held_without_an_end,
     ],
 }
 

@@ -1,7 +1,6 @@
 //! Rows that are kept when their parents are deleted, for the templates.
 
 use super::edges::EdgeView;
-use super::names::variable;
 use crate::dialect::Dialect;
 use crate::graph::{Edge, Graph, TableId};
 use crate::plan::{Plan, Purge, Step};
@@ -41,16 +40,13 @@ pub(super) fn is_referenced(graph: &Graph, id: TableId) -> bool {
     })
 }
 
-/// How many rows of a table a batch has locked so, as an expression; empty where it deletes what it has listed, or locks none. Where it
+/// The variable with how many rows of a table a batch has locked so; empty where it deletes what it has listed, or locks none. Where it
 /// deletes more, some have come since: nobody has read what is below those.
-pub(super) fn locked(graph: &Graph, purge: &Purge, id: TableId, dialect: Dialect) -> String {
+pub(super) fn locked(graph: &Graph, purge: &Purge, id: TableId) -> String {
     let position = purge.steps.iter().position(|step| step.table == id);
     let locks = purge.collects.contains(&id) && is_referenced(graph, id);
     match position.filter(|_| locks && !is_listed(graph, purge, id)) {
         None => String::new(),
-        Some(_) if dialect == Dialect::Postgres => {
-            format!("cardinality({})", variable(graph, id))
-        }
         Some(position) => format!("v_locked_{}", position + 1),
     }
 }

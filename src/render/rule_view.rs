@@ -405,7 +405,7 @@ fn step_view(
             .first()
             .map_or(String::new(), |key| dialect.ident(&key.name)),
         collected: collected(graph, purge, step),
-        locked: kept::locked(graph, purge, step.table, dialect),
+        locked: kept::locked(graph, purge, step.table),
         archive: archive::view(graph, rule, step.table, dialect),
         cascade: cascade::view(rule, step, dialect),
         edges,
@@ -446,7 +446,7 @@ fn collect_view(
         referenced: kept::is_referenced(graph, id),
         naming: naming(graph, purge, id, dialect),
         joined: between(graph, rule, id, dialect).is_some(),
-        locked: kept::locked(graph, purge, id, dialect),
+        locked: kept::locked(graph, purge, id),
         users: left::users(graph, purge, steps, id),
     }
 }

@@ -50,6 +50,10 @@ pub(super) struct TimedView {
     bound_adopted: bool,
     /// Whether the rows of the root table are locked first.
     locks: bool,
+    /// Whether rows of other tables are, of which some may name no root; and those of windows that are of no family.
+    middles: bool,
+    middles_adopted: bool,
+    middles_of_none: bool,
     /// Whether something may refer to rows that name no root and are of the family of what names them.
     tied_by_name: bool,
     /// The type of the column that says when a family ended.
@@ -290,6 +294,9 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
         bound_adopted: members.iter().any(MemberView::is_bound_adopted),
         spares: members.iter().any(|it| it.spared),
         locks: members.len() > 1 || timed.ended.is_some(),
+        middles: members.iter().any(|it| it.referenced_of_family),
+        middles_adopted: members.iter().any(|it| it.locked_adopted),
+        middles_of_none: by_family && members.iter().any(|it| it.referenced),
         family_of_root: roots.family_of("r", dialect),
         family_of_t: roots.family_of("t", dialect),
         is_root: roots.said_root("t", dialect),

@@ -352,7 +352,7 @@ pub(super) struct CollectView {
     pub(super) naming: String,
     /// Whether a batch reaches the rows by joining the table itself, so that it needs no work table for their keys.
     pub(super) joined: bool,
-    /// MySQL and MariaDB: the variable with how many were locked.
+    /// The variable with how many were locked so; empty where none are.
     pub(super) locked: String,
     /// The positions of the steps that alone need them, between commas, where their deletions may be left to foreign keys.
     pub(super) users: String,
@@ -375,7 +375,7 @@ pub(super) struct StepView {
     pub(super) key: String,
     /// The variable with the keys of its rows, where that is a shorter way to them than through their parents.
     pub(super) collected: String,
-    /// How many of its rows were locked before what is below them was read, as an expression; empty where none were.
+    /// The variable with how many of its rows were locked before what is below them was read; empty where none were.
     pub(super) locked: String,
     pub(super) archive: Option<ArchiveView>,
     /// The foreign key to which its deletion is left, where the catalog has that.

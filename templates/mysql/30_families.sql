@@ -63,9 +63,24 @@ BEGIN
     IF p_lock AND COALESCE(@windrow_referred, true) THEN
 {%- endif %}
 {%- for column in member.belongs %}
-        «SELECT COUNT(*) ‹INTO v_rows› FROM work_next AS n STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ column }} = n.id
-        WHERE NOT EXISTS (SELECT 1 FROM work_root AS w WHERE w.family = n.id AND w.fault < 9) FOR UPDATE»;
+        REPLACE INTO work_middle (position, way, family, other{% if not loop.first %}, alone{% endif %}, found)
+        «SELECT {{ member.position }}, {{ loop.index }}, n.id, {% if loop.first %}n.id{% else %}COALESCE(t.{{ member.belongs[0] }}, n.id) AS other, t.{{ member.belongs[0] }} IS NULL AS alone{% endif %}, COUNT(*)
+        FROM work_next AS n STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ column }} = n.id
+        WHERE NOT EXISTS (SELECT 1 FROM work_root AS w WHERE w.family = n.id AND w.fault < 9)
+        GROUP BY n.id{% if not loop.first %}, other, alone{% endif %} FOR UPDATE»;
 {%- endfor %}
+{%- if member.adopt and not member.adopt.named %}
+{%- for own in member.adopt.owns %}
+        -- Those that name no root, but an instance.
+        IF EXISTS («{{ own.look }}») THEN
+            REPLACE INTO work_middle (position, way, family, other, found)
+            «SELECT {{ member.position }}, {{ loop.index + member.belongs | length }}, m.family, m.family, COUNT(*)
+            {{ <w.own_of_families own /> | indent(width=4) }}
+            WHERE m.fault = 9
+            GROUP BY m.family FOR UPDATE»;
+        END IF;
+{%- endfor %}
+{%- endif %}
 {%- if loop.last %}
     END IF;
 {%- endif %}
@@ -105,6 +120,11 @@ BEGIN
         STRAIGHT_JOIN {{ member.table }} AS t ON {{ way.on }}{% for column in member.family %} AND t.{{ column }} IS NULL{% endfor %}»;
     END IF;
 {%- endfor %}
+{%- if member.locked_adopted %}
+    IF p_lock AND COALESCE(@windrow_referred, true) THEN
+        «SELECT COUNT(*) ‹INTO v_rows› {{ <w.named_of_families member /> }} FOR UPDATE»;
+    END IF;
+{%- endif %}
 {%- endif %}
 {%- endfor %}
 {%- if rule.timed.bound_adopted %}

@@ -199,10 +199,14 @@ BEGIN
 {%- for condition in member.rootless %}
               AND {{ condition }}
 {%- endfor %}
-{%- for column in member.belongs %}
-              AND NOT EXISTS (SELECT 1 FROM work_root AS w WHERE w.family = t.{{ column }} AND w.fault < 9)
-{%- endfor %}
+{%- if member.belongs %}
+              AND NOT EXISTS (SELECT 1 FROM {% if rule.timed.middles_of_none %}work_locked AS w WHERE {% else %}work_root AS w WHERE w.fault < 9 AND {% endif %}w.family IN (t.{{ member.belongs | join(sep=", t.") }}))
+{%- endif %}
             FOR UPDATE»;
+{%- if rule.timed.middles_of_none %}
+            INSERT INTO work_between (position, found)
+            VALUES ({{ member.position }}, v_rows);
+{%- endif %}
 {%- if loop.last %}
             DELETE FROM work_due;
         END IF;
@@ -393,11 +397,34 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_find(⟦IN p_from datetime(6), IN
 SQL SECURITY DEFINER
 COMMENT 'Fills work_due with the instants of the window from p_from to p_to at which {{ rule.name }}_keep does not keep all rows, by table, and how many rows are deleted. Reads only.'
 BEGIN
+{%- if rule.timed.middles_of_none %}
+    DECLARE v_rows bigint;
+{%- endif %}
 {%- for member in rule.timed.members %}
     INSERT INTO work_due (position, due, found{% if member.root %}, roots{% endif %})
     «SELECT {{ member.position }}, t.{{ rule.end_time }}, COUNT(*){% if member.root %}, {% if rule.timed.root_column %}SUM({{ rule.timed.is_root }}){% else %}COUNT(*){% endif %}{% endif %} {{ <w.rows_of_window rule member stays={member.stays} /> }}
     GROUP BY t.{{ rule.end_time }}»;
 {%- endfor %}
+{%- if rule.timed.middles_of_none %}
+{%- for member in rule.timed.members | those(attribute="referenced", value=true) %}
+{%- if loop.first %}
+    -- What has come to tables in between since their rows were locked is not judged.
+    IF EXISTS (SELECT 1 FROM work_between) THEN
+{%- endif %}
+        «SELECT COUNT(*) ‹INTO v_rows› FROM {{ member.table }} AS t
+        WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
+{%- for condition in member.rootless %}
+          AND {{ condition }}
+{%- endfor %}
+{%- if member.belongs %}
+          AND NOT EXISTS (SELECT 1 FROM work_locked AS w WHERE w.family IN (t.{{ member.belongs | join(sep=", t.") }}))
+{%- endif %}»;
+        CALL timed_stays({{ member.position }}, v_rows);
+{%- if loop.last %}
+    END IF;
+{%- endif %}
+{%- endfor %}
+{%- endif %}
 END;
 
 -- {{ rule.name }}_batch: one batch: the rows of a window that are deleted, of all tables, in the caller's transaction.
@@ -432,6 +459,8 @@ BEGIN
 {%- endif %}
 {%- if member.root and rule.timed.locks %}
     CALL timed_judged({{ member.position }}, false);
+{%- elif member.referenced and rule.timed.middles_of_none %}
+    CALL timed_between({{ member.position }}, {{ member.table_literal }});
 {%- endif %}
 {%- if member.archive %}
     {{ <w.all_taken member /> }}

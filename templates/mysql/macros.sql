@@ -124,6 +124,9 @@ INSERT INTO {{ member.archive.entry }}
 {%- if not loop.last %}
     {% endif -%}
 {%- endfor -%}
+{%- if member.referenced_of_family and (not member.adopt or member.adopt.named) %}
+    CALL timed_between({{ member.position }}, {{ member.table_literal }});
+{%- endif %}
 {%- if member.adopt %}
 {%- if member.adopt.named %}
     -- Those that name no root, but an instance.
@@ -135,6 +138,9 @@ INSERT INTO {{ member.archive.entry }}
         {{ <w.delete_adopted member from={<w.adopted own pad="        " />} maria pad="        " /> }}
     END IF;
 {%- endfor %}
+{%- if member.referenced_of_family %}
+    CALL timed_between({{ member.position }}, {{ member.table_literal }});
+{%- endif %}
 {%- endif %}
 {%- endif %}
 {%- if member.archive %}

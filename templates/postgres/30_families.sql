@@ -1,10 +1,13 @@
 -- {{ rule.name }}_judge: which of these families may be deleted: all rows that name a root whose {{ rule.end_time_name }} has come,
 -- whatever that of the others is. One that is named can be deleted at any time: there are no p_cutoff and no p_as_of then.
 -- o_locked: the family of each row that p_lock has locked.
+{%- if rule.timed.middles %}
+-- o_middle: the same of tables in between to which foreign keys refer, by the position of the table: the families, and of how many rows.
+{%- endif %}
 --# create function {{ control }}.{{ rule.name }}_judge
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_judge(
     ⟦p_roots {{ rule.key_type }}[], p_cutoff {{ rule.time_type }}, p_as_of timestamptz, p_lock boolean,
-    OUT o_go {{ rule.key_type }}[], OUT o_locked {{ rule.key_type }}[], OUT o_skip_keys text[], OUT o_skip_reasons text[]⟧
+    OUT o_go {{ rule.key_type }}[], OUT o_locked {{ rule.key_type }}[], OUT o_middle jsonb, OUT o_skip_keys text[], OUT o_skip_reasons text[]⟧
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off SET enable_nestloop = on
@@ -12,10 +15,12 @@ SET enable_hashjoin = off SET enable_mergejoin = off⟧ SET plan_cache_mode = fo
 AS $windrow$
 DECLARE
     ⟦v_held {{ rule.key_type }}[]⟧;
+{%- if rule.timed.tied_by_name or rule.timed.middles_adopted %}
+    a        record;  -- what is known of rows that name no root
+{%- endif %}
 {%- if rule.timed.references %}
     ⟦v_tied {{ rule.key_type }}[]⟧ := '{}';  -- families with a row that something refers to
 {%- if rule.timed.tied_by_name %}
-    a        record;  -- what is known of rows that name no root
     ⟦v_namers {{ rule.key_type }}[]⟧;  -- families, and what their rows without a root name
     ⟦v_named  text[]⟧;
 {%- endif %}
@@ -39,11 +44,59 @@ BEGIN
 {%- for member in rule.timed.members | those(attribute="referenced_of_family", value=true) %}
 {%- if loop.first %}
         -- Whoever brings a row that refers to one of these by a foreign key holds it until that row is there to be read.
+        o_middle := '{}';
 {%- endif %}
-{%- for column in member.belongs %}
-        {{ <w.lock_referenced control member where={"t." ~ column ~ " = ANY (p_roots)"} /> | indent(width=8) }}
+        IF {{ control }}.is_referenced({{ member.table_literal }}) THEN
+            o_middle := {{ <w.note_middle position={member.position} /> }}
+                «SELECT l.families, count(*) AS found
+                FROM (
+                    SELECT ARRAY[t.{{ member.belongs | join(sep=", t.") }}]::{{ rule.key_type }}[]::text[] AS families
+                    FROM {{ member.table }} AS t
+                    WHERE {{ member.of_these }}
+                    FOR UPDATE
+                ) AS l
+                GROUP BY 1»
+                ) AS m
+            );
+        END IF;
 {%- endfor %}
+{%- if rule.timed.middles_adopted %}
+        -- The same of rows that name no root.
+        SELECT * INTO a FROM {{ control }}.{{ rule.name }}_adopted(p_roots);
+{%- for member in rule.timed.members | those(attribute="locked_adopted", value=true) %}
+        IF a.o_lost[{{ member.position }}] AND o_middle ? '{{ member.position }}' THEN
+{%- if member.adopt.named %}
+            o_middle := {{ <w.note_middle position={member.position} /> }}
+                «SELECT g.families, count(*) AS found
+                FROM (
+                    SELECT array_agg(l.family::text) AS families
+                    FROM (
+                        SELECT t.{{ member.adopt.key }} AS key, m.family
+                        FROM {{ <w.adopted_rows control rule member /> | indent(width=24) }}
+                        FOR UPDATE OF t
+                    ) AS l
+                    GROUP BY l.key
+                ) AS g
+                GROUP BY 1»
+                ) AS m
+            );
+{%- else %}
+{%- for own in member.adopt.owns %}
+            o_middle := {{ <w.note_middle position={member.position} /> }}
+                «SELECT ARRAY[l.family::text] AS families, count(*) AS found
+                FROM (
+                    SELECT m.family
+                    FROM {{ <w.own_rows rule own /> | indent(width=20) }}
+                    FOR UPDATE OF t
+                ) AS l
+                GROUP BY l.family»
+                ) AS m
+            );
 {%- endfor %}
+{%- endif %}
+        END IF;
+{%- endfor %}
+{%- endif %}
     END IF;
 {%- if rule.timed.root_column %}
     v_held := {{ control }}.held_among({{ rule.literal }}, ARRAY(

@@ -138,6 +138,9 @@ $windrow$;
 {%- endif %}
 {%- if rule.timed.locks %}
 -- o_locked: the family of each row that p_lock has locked.
+{%- if rule.timed.middles_of_none %}
+-- o_middle: how many of tables in between to which foreign keys refer, by the position of the table.
+{%- endif %}
 {%- endif %}
 --# create function {{ control }}.{{ rule.name }}_keep
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_keep(
@@ -145,6 +148,9 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_keep(
     OUT o_keep         {{ rule.key_type }}[],
 {%- if rule.timed.locks %}
     OUT o_locked       {{ rule.key_type }}[],
+{%- endif %}
+{%- if rule.timed.middles_of_none %}
+    OUT o_middle       bigint[],
 {%- endif %}
 {%- for member in rule.timed.members %}{% if member.collects %}
     OUT {{ member.named }}     {{ member.key_type }}[],
@@ -255,9 +261,19 @@ BEGIN
 {%- if loop.first %}
         -- Whoever brings a row that refers to one of these by a foreign key holds it until that row is there to be read.
 {%- endif %}
-        {{ <w.lock_referenced control member
-            where={"t." ~ rule.end_time ~ " >= p_from AND t." ~ rule.end_time ~ " < p_to"}
-            rootless={member.rootless} /> | indent(width=8) }}
+{%- if rule.timed.middles_of_none %}
+        IF {{ control }}.is_referenced({{ member.table_literal }}) THEN
+            o_middle[{{ member.position }}] := (
+                SELECT count(*)
+                FROM («SELECT FROM {{ <w.rootless rule member /> | indent(width=16) }} FOR UPDATE OF t») AS l
+            );
+        END IF;
+{%- else %}
+{%- filter fit %}
+        «‹PERFORM› FROM {{ <w.rootless rule member /> | indent(width=8) }}
+          ‹AND {{ control }}.is_referenced({{ member.table_literal }})› FOR UPDATE OF t»;
+{%- endfilter %}
+{%- endif %}
 {%- endfor %}
     END IF;
 {%- endif %}
@@ -464,7 +480,7 @@ $windrow$;
 --# create function {{ control }}.{{ rule.name }}_delete
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_delete(
     ⟦p_run bigint, p_from {{ rule.time_type }}, p_to {{ rule.time_type }}, p_as_of timestamptz, p_cutoff {{ rule.time_type }},
-    OUT o_families bigint, OUT o_rows bigint[], OUT o_judged bigint, OUT o_skip_keys text[], OUT o_skip_reasons text[]⟧
+    OUT o_families bigint, OUT o_rows bigint[], OUT o_judged bigint[], OUT o_skip_keys text[], OUT o_skip_reasons text[]⟧
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off⟧
@@ -481,7 +497,23 @@ BEGIN
     o_rows := ARRAY[{{ rule.zeros }}];
     SELECT * INTO k FROM {{ control }}.{{ rule.name }}_keep(p_from, p_to, p_as_of, p_cutoff, true);
 {%- if rule.timed.locks %}
-    o_judged := (SELECT count(*) FROM unnest(k.o_locked) AS l(family) WHERE (l.family IN (SELECT unnest(k.o_keep))) IS NOT TRUE);
+    o_judged := array_fill(NULL::bigint, ARRAY[cardinality(o_rows)]);
+{%- for member in rule.timed.members %}
+{%- if member.root %}
+    o_judged[{{ member.position }}] := (
+        SELECT count(*) FROM unnest(k.o_locked) AS l(family) WHERE (l.family IN (SELECT unnest(k.o_keep))) IS NOT TRUE
+    );
+{%- elif member.referenced and rule.timed.middles_of_none %}
+    IF k.o_middle[{{ member.position }}] IS NOT NULL THEN
+        -- Without those that stay.
+        o_judged[{{ member.position }}] := k.o_middle[{{ member.position }}] - (
+            «SELECT count(*)
+            FROM {{ <w.rootless rule member /> | indent(width=12) }}
+              AND ({{ member.predicates | join(sep=" AND ") }}) IS NOT TRUE»
+        );
+    END IF;
+{%- endif %}
+{%- endfor %}
 {%- endif %}
     o_skip_keys := k.o_skip_keys;
     o_skip_reasons := k.o_skip_reasons;

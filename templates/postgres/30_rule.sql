@@ -478,7 +478,7 @@ SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $windrow$
 DECLARE
 {%- for collect in rule.collects %}
-    ⟦{{ collect.variable }} {{ collect.key_type }}[]⟧;
+    ⟦{{ collect.variable }} {{ collect.key_type }}[]⟧;{% if collect.locked %} {{ collect.locked }} bigint;{% endif %}
 {%- if collect.near %}
     ⟦{{ collect.near }} {{ collect.key_type }}[]⟧;
 {%- endif %}

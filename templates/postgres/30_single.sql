@@ -126,7 +126,7 @@ DECLARE
     v_rows bigint;
     ⟦v_members {{ rule.id_type }}[]⟧ := p_keys;
 {%- for collect in rule.collects %}
-    ⟦{{ collect.variable }} {{ collect.key_type }}[]⟧;
+    ⟦{{ collect.variable }} {{ collect.key_type }}[]⟧;{% if collect.locked %} {{ collect.locked }} bigint;{% endif %}
 {%- if collect.near %}
     ⟦{{ collect.near }} {{ collect.key_type }}[]⟧;
 {%- endif %}

@@ -313,24 +313,31 @@ WHERE p.{{ edge.via.key }}{% else %}WHERE t.{{ edge.column }}{% endif %} = ANY (
     );
 {%- endfilter %}
 {%- if collect.referenced and not collect.locks %}
+
+    IF {{ control }}.is_referenced({{ collect.table_literal }}) THEN
 {%- filter fit %}
-«‹PERFORM› FROM {{ collect.table }} AS t WHERE t.{{ collect.key }} = ANY ({{ collect.variable }})
-  ‹AND {{ control }}.is_referenced({{ collect.table_literal }})› FOR UPDATE OF t»;
+        {{ collect.locked }} := (SELECT count(*) FROM (
+            «SELECT FROM {{ collect.table }} AS t WHERE t.{{ collect.key }} = ANY ({{ collect.variable }}) FOR UPDATE OF t») AS l);
 {%- endfilter %}
+    END IF;
 {%- endif %}
 {%- endcomponent w.collect %}
 
-{#- Locks the rows t of a table to which foreign keys may refer, where one does: whoever brings a row that refers to one of them holds it
-    until that row is there to be read. -#}
-{% component w.lock_referenced(control, member, where, rootless=[]) -%}
-{%- filter fit %}
-«‹PERFORM› FROM {{ member.table }} AS t WHERE {{ where }}
-{%- for condition in rootless %}
+{#- Adds to o_middle how many rows of a table are locked of which families, up to the statement that counts them. -#}
+{% component w.note_middle(position) -%}
+o_middle || (
+                SELECT jsonb_build_object('{{ position }}', coalesce(o_middle -> '{{ position }}', '[]') || coalesce(jsonb_agg(m), '[]'))
+                FROM (
+{%- endcomponent w.note_middle %}
+
+{#- The rows t of a window to which foreign keys may refer: where families are deleted as such, those whose root is not there. -#}
+{% component w.rootless(rule, member) -%}
+{{ member.table }} AS t
+WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
+{%- for condition in member.rootless %}
   AND {{ condition }}
 {%- endfor %}
-  ‹AND {{ control }}.is_referenced({{ member.table_literal }})› FOR UPDATE OF t»;
-{%- endfilter %}
-{%- endcomponent w.lock_referenced %}
+{%- endcomponent w.rootless %}
 
 {#- What copies the rows of "gone", the deletion before it, into an archive. -#}
 {% component w.keep_gone(archive, row="g.*") -%}

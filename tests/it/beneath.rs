@@ -3,6 +3,7 @@
 //! refuses nothing.
 
 pub(crate) mod keepers;
+pub(crate) mod rootless;
 pub(crate) mod timed;
 
 use serde_json::{Value, json};
@@ -13,6 +14,7 @@ use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
 use crate::support::keyed::{self, Rows};
 use crate::support::meanwhile::meanwhile;
+use crate::support::patience::until;
 
 tests! {
     each_server: [
@@ -22,6 +24,7 @@ tests! {
         what_comes_with_a_step_of_its_own_goes_with_it,
     ],
     on_postgres: [
+        what_comes_instead_of_a_step_that_went_goes_with_it,
         a_session_that_checks_no_foreign_key_deletes_nothing,
     ],
     on_mariadb: [
@@ -240,6 +243,44 @@ fn what_comes_with_a_step_of_its_own_goes_with_it(dialect: Dialect) {
                 assert_eq!(archived(&mut database, "part"), parts, "{context}");
             }
         }
+    }
+}
+
+/// A step that the batch has read is deleted before it is locked, and another one comes with a part: there are as many as were read.
+fn what_comes_instead_of_a_step_that_went_goes_with_it() {
+    let dialect = Dialect::Postgres;
+    for strategy in STRATEGIES {
+        let mut database = database_with(dialect, strategy, false, "CASCADE", "");
+        let mut other = database.connect();
+        other.execute("BEGIN").expect("a transaction");
+        let holds = "SELECT id FROM part WHERE id = 200 FOR UPDATE";
+        other.query(holds, &[]).expect("a lock");
+        let mut rival = database.connect();
+        rival.execute("BEGIN").expect("a transaction");
+        let takes = "DELETE FROM part WHERE step_id = 11; DELETE FROM step WHERE id = 11";
+        rival.execute(takes).expect("a deletion");
+        let answer = meanwhile(
+            &mut database,
+            &mut rival,
+            "run",
+            json!({}),
+            |database, rival| {
+                rival.execute("COMMIT").expect("it lets go");
+                let waits = "SELECT COUNT(*) FROM pg_stat_activity WHERE cardinality(pg_blocking_pids(pid)) > 0";
+                until("the batch waits for a part", || {
+                    Ok(database.number(waits) > 0)
+                })
+                .expect("it waits");
+                for row in ["step VALUES (13, 1)", "part VALUES (130, 13)"] {
+                    other.execute(&format!("INSERT INTO {row}")).expect(row);
+                }
+                other.execute("COMMIT").expect("it lets go");
+            },
+        );
+        let rule = &answer["rules"][0];
+        let tables = json!({"part": 3, "step": 3, "run": 2});
+        assert_eq!(rule["tables"], tables, "{strategy}: {answer}");
+        assert_eq!(left(&mut database), Rows::new(), "{strategy}: {answer}");
     }
 }
 

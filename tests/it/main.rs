@@ -122,6 +122,7 @@ harness::tests! {
         answers::tests,
         archive::tests,
         beneath::keepers::tests,
+        beneath::rootless::tests,
         beneath::tests,
         beneath::timed::tests,
         binlog::tests,

@@ -100,7 +100,7 @@ $windrow$;
 -- dag_runs_bound: the members that holds of other rules keep: of themselves, of what is theirs, or of what they belong to.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_bound(p_members integer[]) RETURNS integer[]
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off AS $windrow$
+    SET enable_hashjoin = off SET enable_mergejoin = off AS $windrow$
     SELECT coalesce(array_agg(m.id), '{}') FROM unnest(p_members) AS m(id) JOIN "public"."dag_run" AS t ON t."id" = m.id
     WHERE EXISTS (SELECT FROM "public"."task_instance" AS b1 JOIN "public"."task_instance_history" AS b2 ON b1."dag_id" = b2."dag_id"
         AND b1."task_id" = b2."task_id" AND b1."run_id" = b2."run_id" AND b1."map_index" = b2."map_index"
@@ -117,7 +117,7 @@ $windrow$;
 -- dag_runs_kept: the members that a row of another table keeps.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_kept(p_members integer[]) RETURNS integer[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN RETURN ARRAY(
         -- A row of deadline that is not final keeps the row of dag_run that dagrun_id names.
         SELECT m.id FROM unnest(p_members) AS m(id) WHERE EXISTS (SELECT FROM "public"."deadline" AS t1 WHERE t1."dagrun_id" = m.id
@@ -152,7 +152,7 @@ $windrow$;
 
 -- dag_runs_newest: which of some rows are roots among the newest of their group, whose last one is locked where p_lock.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_newest(p_ids integer[], p_lock boolean) RETURNS integer[]
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET enable_nestloop = on AS $windrow$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
 DECLARE
     v_newest integer[] := '{}';
 BEGIN
@@ -284,9 +284,9 @@ CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_delete(p_run bigint, p_mem
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
-    k_task_instance uuid[];
-    k_task_instance_history uuid[];
-    k_asset_partition_dag_run integer[];
+    k_task_instance uuid[]; v_locked_14 bigint;
+    k_task_instance_history uuid[]; v_locked_9 bigint;
+    k_asset_partition_dag_run integer[]; v_locked_2 bigint;
     n_asset_partition_dag_run integer[];
     v_rows bigint;
 BEGIN
@@ -294,22 +294,31 @@ BEGIN
     IF NOT p_left @> ARRAY[6, 7, 8, 9, 10, 11, 12, 13] THEN
         k_task_instance := ARRAY(SELECT t."id" FROM "public"."task_instance" AS t JOIN "public"."dag_run" AS p ON t."dag_id" = p."dag_id"
             AND t."run_id" = p."run_id" WHERE p."id" = ANY (p_members) ORDER BY 1);
-        PERFORM FROM "public"."task_instance" AS t
-            WHERE t."id" = ANY (k_task_instance) AND windrow_airflow_3.is_referenced('task_instance') FOR UPDATE OF t;
+
+            IF windrow_airflow_3.is_referenced('task_instance') THEN
+                v_locked_14 := (SELECT count(*)
+                    FROM (SELECT FROM "public"."task_instance" AS t WHERE t."id" = ANY (k_task_instance) FOR UPDATE OF t) AS l);
+            END IF;
     END IF;
     IF NOT p_left @> ARRAY[8, 9] THEN
         k_task_instance_history := ARRAY(SELECT t."task_instance_id" FROM "public"."task_instance_history" AS t
             JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id"
             AND t."map_index" = p."map_index" WHERE p."id" = ANY (k_task_instance) ORDER BY 1);
-        PERFORM FROM "public"."task_instance_history" AS t
-            WHERE t."task_instance_id" = ANY (k_task_instance_history)
-                AND windrow_airflow_3.is_referenced('task_instance_history') FOR UPDATE OF t;
+
+            IF windrow_airflow_3.is_referenced('task_instance_history') THEN
+                v_locked_9 := (SELECT count(*) FROM (SELECT FROM "public"."task_instance_history" AS t
+                    WHERE t."task_instance_id" = ANY (k_task_instance_history) FOR UPDATE OF t) AS l);
+            END IF;
     END IF;
     k_asset_partition_dag_run := ARRAY(SELECT t."id" FROM "public"."asset_partition_dag_run" AS t
         WHERE t."created_dag_run_id" = ANY (p_members)
         ORDER BY 1);
-    PERFORM FROM "public"."asset_partition_dag_run" AS t
-        WHERE t."id" = ANY (k_asset_partition_dag_run) AND windrow_airflow_3.is_referenced('asset_partition_dag_run') FOR UPDATE OF t;
+
+        IF windrow_airflow_3.is_referenced('asset_partition_dag_run') THEN
+            v_locked_2 := (SELECT count(*)
+                FROM (SELECT FROM "public"."asset_partition_dag_run" AS t
+                    WHERE t."id" = ANY (k_asset_partition_dag_run) FOR UPDATE OF t) AS l);
+        END IF;
     n_asset_partition_dag_run := CASE WHEN windrow_airflow_3.are_close(k_asset_partition_dag_run)
         THEN windrow_airflow_3.those_found(k_asset_partition_dag_run, ARRAY(SELECT t."asset_partition_dag_run_id"::integer
         FROM "public"."partitioned_asset_key_log" AS t WHERE t."asset_partition_dag_run_id" BETWEEN k_asset_partition_dag_run[1]
@@ -390,8 +399,8 @@ BEGIN
     END IF;
     DELETE FROM "public"."dag_run" AS t WHERE t."id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[16] := o_rows[16] + v_rows;
-    PERFORM windrow_airflow_3.all_locked('dag_runs', o_rows, ARRAY[ NULL, cardinality(k_asset_partition_dag_run), NULL, NULL, NULL, NULL,
-        NULL, NULL, cardinality(k_task_instance_history), NULL, NULL, NULL, NULL, cardinality(k_task_instance), NULL, NULL ]);
+    PERFORM windrow_airflow_3.all_locked('dag_runs', o_rows,
+        ARRAY[ NULL, v_locked_2, NULL, NULL, NULL, NULL, NULL, NULL, v_locked_9, NULL, NULL, NULL, NULL, v_locked_14, NULL, NULL ]);
     PERFORM windrow_airflow_3.all_gone('dag_runs', CASE WHEN p_watched
         THEN (windrow_airflow_3.dag_runs_count(p_members, k_task_instance, k_task_instance_history, k_asset_partition_dag_run))[:15] END);
 END
@@ -424,7 +433,7 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('dag_runs', ARRAY[
-    'bound 386d00a71c46', 'count 2744fd706ae3', 'delete 2d311c6e2a66', 'kept e1c48726b6c4', 'members 82e58ac19e82',
-    'newest d878eff185e9', 'next 2fe714ee9dc8', 'roots 593a4be1bce0', 'scope 7cd1118a88db', 'undated ebc9635d1843',
+    'bound 46f5c1a90196', 'count 2744fd706ae3', 'delete 94080e400973', 'kept a5f93ca4b8b5', 'members 82e58ac19e82',
+    'newest b553e1c00f79', 'next 2fe714ee9dc8', 'roots 593a4be1bce0', 'scope 7cd1118a88db', 'undated ebc9635d1843',
     'unlisted d9599e39acb0']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

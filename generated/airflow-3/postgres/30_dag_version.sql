@@ -55,7 +55,7 @@ $windrow$;
 -- dag_version_kept: the members that a row of another table keeps.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_kept(p_members uuid[]) RETURNS uuid[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN RETURN ARRAY(
         -- A row of dag_run keeps the row of dag_version that created_dag_version_id names.
         SELECT m.id FROM unnest(p_members) AS m(id)
@@ -97,7 +97,7 @@ $windrow$;
 
 -- dag_version_newest: which of some rows are roots among the newest of their group, whose last one is locked where p_lock.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_newest(p_ids uuid[], p_lock boolean) RETURNS uuid[]
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET enable_nestloop = on AS $windrow$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
 DECLARE
     v_newest uuid[] := '{}';
 BEGIN
@@ -147,13 +147,16 @@ CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_delete(p_run bigint, p_
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
-    k_serialized_dag uuid[];
+    k_serialized_dag uuid[]; v_locked_3 bigint;
     v_rows bigint;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0];
     k_serialized_dag := ARRAY(SELECT t."id" FROM "public"."serialized_dag" AS t WHERE t."dag_version_id" = ANY (p_members) ORDER BY 1);
-    PERFORM FROM "public"."serialized_dag" AS t
-        WHERE t."id" = ANY (k_serialized_dag) AND windrow_airflow_3.is_referenced('serialized_dag') FOR UPDATE OF t;
+
+        IF windrow_airflow_3.is_referenced('serialized_dag') THEN
+            v_locked_3 := (SELECT count(*)
+                FROM (SELECT FROM "public"."serialized_dag" AS t WHERE t."id" = ANY (k_serialized_dag) FOR UPDATE OF t) AS l);
+        END IF;
     DELETE FROM "public"."dag_code" AS t WHERE t."dag_version_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
     DELETE FROM "public"."deadline_alert" AS t WHERE t."serialized_dag_id" = ANY (k_serialized_dag);
@@ -162,7 +165,7 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := o_rows[3] + v_rows;
     DELETE FROM "public"."dag_version" AS t WHERE t."id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
-    PERFORM windrow_airflow_3.all_locked('dag_version', o_rows, ARRAY[ NULL, NULL, cardinality(k_serialized_dag), NULL ]);
+    PERFORM windrow_airflow_3.all_locked('dag_version', o_rows, ARRAY[ NULL, NULL, v_locked_3, NULL ]);
     PERFORM windrow_airflow_3.all_gone('dag_version', CASE WHEN p_watched
         THEN (windrow_airflow_3.dag_version_count(p_members, k_serialized_dag))[:3] END);
 END
@@ -179,6 +182,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_airflow_3.register_verbs('dag_version', ARRAY[
-    'count 1835031aaf05', 'delete 0ea6c219a7ac', 'kept 11a45b535854', 'members e2e6a8cd65a3', 'newest b699c8220355', 'next 396acfe049dc',
+    'count 1835031aaf05', 'delete 9983f2521dce', 'kept 90e92f93e7f6', 'members e2e6a8cd65a3', 'newest 0225ab3e6b16', 'next 396acfe049dc',
     'roots 5e72b88fca65', 'scope fbea5b311dd1', 'undated 23293e22eedb']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -292,7 +292,7 @@ CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_kee
     IN p_as_of datetime(6), IN p_lock boolean, IN p_dry boolean) SQL SECURITY DEFINER
 COMMENT 'Fills work_keep with what is kept of the window from p_from to p_to, and work_skip with the reasons. p_lock: locks the rows of
     ACT_HI_PROCINST in it first; a family that another session holds is kept. p_dry: what goes in earlier batches is still
-    there. [body bc29a1fbc3e2]'
+    there. [body 27e568207c65]'
 BEGIN
     DECLARE v_rows  bigint;
     DECLARE v_least datetime(6) DEFAULT p_as_of - INTERVAL 90000 SECOND;
@@ -330,8 +330,10 @@ BEGIN
             WHERE d.position = 14
               AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_`
                   AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
-              AND NOT EXISTS (SELECT 1 FROM work_root AS w WHERE w.family = t.`ROOT_PROC_INST_ID_` AND w.fault < 9)
+              AND NOT EXISTS (SELECT 1 FROM work_locked AS w WHERE w.family IN (t.`ROOT_PROC_INST_ID_`))
             FOR UPDATE;
+            INSERT INTO work_between (position, found)
+            VALUES (14, v_rows);
             INSERT INTO work_due (position, due)
             SELECT DISTINCT 15, t.`REMOVAL_TIME_` FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t
             WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to;
@@ -339,14 +341,18 @@ BEGIN
             WHERE d.position = 15
               AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_`
                   AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
-              AND NOT EXISTS (SELECT 1 FROM work_root AS w WHERE w.family = t.`ROOT_PROC_INST_ID_` AND w.fault < 9)
+              AND NOT EXISTS (SELECT 1 FROM work_locked AS w WHERE w.family IN (t.`ROOT_PROC_INST_ID_`))
             FOR UPDATE;
+            INSERT INTO work_between (position, found)
+            VALUES (15, v_rows);
             INSERT INTO work_due (position, due)
             SELECT DISTINCT 18, t.`REMOVAL_TIME_` FROM `camunda7`.`ACT_HI_BATCH` AS t
             WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to;
             SELECT COUNT(*) INTO v_rows FROM work_due AS d STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS t ON t.`REMOVAL_TIME_` = d.due
             WHERE d.position = 18
             FOR UPDATE;
+            INSERT INTO work_between (position, found)
+            VALUES (18, v_rows);
             DELETE FROM work_due;
         END IF;
     ELSE
@@ -1148,8 +1154,9 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.history_find$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_find(IN p_from datetime(6),
     IN p_to datetime(6)) SQL SECURITY DEFINER
 COMMENT 'Fills work_due with the instants of the window from p_from to p_to at which history_keep does not keep all rows, by table, and how
-    many rows are deleted. Reads only. [body 83b3f264735b]'
+    many rows are deleted. Reads only. [body 39a498e925be]'
 BEGIN
+    DECLARE v_rows bigint;
     INSERT INTO work_due (position, due, found)
     SELECT 1, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_ACTINST` AS t
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
@@ -1388,6 +1395,24 @@ BEGIN
     LEFT JOIN work_left_18 AS l ON l.id = t.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND h1.id IS NULL AND l.id IS NULL
     GROUP BY t.`REMOVAL_TIME_`;
+    -- What has come to tables in between since their rows were locked is not judged.
+    IF EXISTS (SELECT 1 FROM work_between) THEN
+        SELECT COUNT(*) INTO v_rows FROM `camunda7`.`ACT_HI_DECINST` AS t
+        WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to
+          AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_`
+              AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+          AND NOT EXISTS (SELECT 1 FROM work_locked AS w WHERE w.family IN (t.`ROOT_PROC_INST_ID_`));
+        CALL timed_stays(14, v_rows);
+        SELECT COUNT(*) INTO v_rows FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t
+        WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to
+          AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_`
+              AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+          AND NOT EXISTS (SELECT 1 FROM work_locked AS w WHERE w.family IN (t.`ROOT_PROC_INST_ID_`));
+        CALL timed_stays(15, v_rows);
+        SELECT COUNT(*) INTO v_rows FROM `camunda7`.`ACT_HI_BATCH` AS t
+        WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to;
+        CALL timed_stays(18, v_rows);
+    END IF;
 END$$
 
 -- history_batch: one batch: the rows of a window that are deleted, of all tables, in the caller's transaction.
@@ -1395,7 +1420,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.history_batch$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batch(IN p_run bigint,
     OUT o_families bigint) SQL SECURITY DEFINER
 COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the rows with an instant of work_due that history_keep has locked and does
-    not keep, and counts them in work_count; timed_step() calls it. [body af3424dedd51]'
+    not keep, and counts them in work_count; timed_step() calls it. [body 1a58d669654a]'
 BEGIN
     -- ACT_HI_ACTINST: rows of no family.
     DELETE t FROM work_due AS w
@@ -1569,6 +1594,7 @@ BEGIN
           AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
           AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     CALL timed_gone(14, ROW_COUNT());
+    CALL timed_between(14, 'ACT_HI_DECINST');
     -- ACT_GE_BYTEARRAY: rows of no family.
     DELETE t FROM work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`REMOVAL_TIME_` = w.due
@@ -1628,6 +1654,7 @@ BEGIN
           AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
           WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))));
     CALL timed_gone(15, ROW_COUNT());
+    CALL timed_between(15, 'ACT_GE_BYTEARRAY');
     -- ACT_RU_AUTHORIZATION: rows of no family.
     DELETE t FROM work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_RU_AUTHORIZATION` AS t ON t.`REMOVAL_TIME_` = w.due
@@ -1664,6 +1691,7 @@ BEGIN
     LEFT JOIN work_left_18 AS l ON l.id = t.`ID_`
     WHERE w.position = 18 AND h1.id IS NULL AND l.id IS NULL;
     CALL timed_gone(18, ROW_COUNT());
+    CALL timed_between(18, 'ACT_HI_BATCH');
 END$$
 
 -- history_next: the next roots that are due, oldest first, after a cursor. Reads, decides nothing.
@@ -1695,7 +1723,7 @@ CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_jud
     IN p_lock boolean) SQL SECURITY DEFINER
 COMMENT 'Fills work_root with the rows of the families of work_next and what keeps them, work_keep and work_tied with what is kept. p_lock:
     locks their rows of ACT_HI_PROCINST first; a family that another session holds is kept. No p_cutoff: a purge waits for these rows, and
-    neither time nor retention matter. [body a4a0ef18b9f8]'
+    neither time nor retention matter. [body c5c46098eb19]'
 BEGIN
     DECLARE v_least datetime(6) DEFAULT p_as_of - INTERVAL 90000 SECOND;
     DECLARE v_rows  bigint;
@@ -1771,10 +1799,25 @@ BEGIN
     SELECT l.id, l.family, 5 FROM work_locked AS l;
     -- Whoever brings a row that refers to one of these by a foreign key holds it until that row is there to be read.
     IF p_lock AND COALESCE(@windrow_referred, true) THEN
-        SELECT COUNT(*) INTO v_rows FROM work_next AS n STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`ROOT_PROC_INST_ID_` = n.id
-        WHERE NOT EXISTS (SELECT 1 FROM work_root AS w WHERE w.family = n.id AND w.fault < 9) FOR UPDATE;
-        SELECT COUNT(*) INTO v_rows FROM work_next AS n STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = n.id
-        WHERE NOT EXISTS (SELECT 1 FROM work_root AS w WHERE w.family = n.id AND w.fault < 9) FOR UPDATE;
+        REPLACE INTO work_middle (position, way, family, other, found)
+        SELECT 14, 1, n.id, n.id, COUNT(*)
+        FROM work_next AS n STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`ROOT_PROC_INST_ID_` = n.id
+        WHERE NOT EXISTS (SELECT 1 FROM work_root AS w WHERE w.family = n.id AND w.fault < 9)
+        GROUP BY n.id FOR UPDATE;
+        -- Those that name no root, but an instance.
+        IF EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL) THEN
+            REPLACE INTO work_middle (position, way, family, other, found)
+            SELECT 14, 2, m.family, m.family, COUNT(*)
+            FROM work_root AS m
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL
+            WHERE m.fault = 9
+            GROUP BY m.family FOR UPDATE;
+        END IF;
+        REPLACE INTO work_middle (position, way, family, other, found)
+        SELECT 15, 1, n.id, n.id, COUNT(*)
+        FROM work_next AS n STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = n.id
+        WHERE NOT EXISTS (SELECT 1 FROM work_root AS w WHERE w.family = n.id AND w.fault < 9)
+        GROUP BY n.id FOR UPDATE;
     END IF;
     CALL timed_held_whole('history');
     INSERT IGNORE INTO work_tied (id)
@@ -1859,6 +1902,10 @@ BEGIN
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = m.id
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS r ON r.`DEC_INST_ID_` = o.`ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL
         STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    END IF;
+    IF p_lock AND COALESCE(@windrow_referred, true) THEN
+        SELECT COUNT(*) INTO v_rows FROM work_adopted_15 AS m
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = m.id FOR UPDATE;
     END IF;
     INSERT IGNORE INTO work_tied (id)
     SELECT a.family
@@ -2093,7 +2140,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_families$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_families(IN p_run bigint) SQL SECURITY DEFINER
 COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), those families that history_judge has locked and lets be deleted, and
-    counts their rows in work_count; timed_step() and timed_purge() call it. [body 7bf7603ff55c]'
+    counts their rows in work_count; timed_step() and timed_purge() call it. [body 60e05eab7565]'
 BEGIN
     -- ACT_HI_ACTINST
     DELETE t FROM work_target AS c
@@ -2270,10 +2317,12 @@ BEGIN
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
         CALL timed_gone(14, ROW_COUNT());
     END IF;
+    CALL timed_between(14, 'ACT_HI_DECINST');
     -- ACT_GE_BYTEARRAY
     DELETE t FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     CALL timed_gone(15, ROW_COUNT());
+    CALL timed_between(15, 'ACT_GE_BYTEARRAY');
     -- Those that name no root, but an instance.
     DELETE t FROM (SELECT DISTINCT n.id FROM work_adopted_15 AS n STRAIGHT_JOIN work_target AS c ON c.id = n.family) AS a
     STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = a.id;

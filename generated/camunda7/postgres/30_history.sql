@@ -120,12 +120,13 @@ $windrow$;
 -- what is held of act_hi_batch and act_hi_decinst.
 -- A family is the rows that name the same root in act_hi_procinst.
 -- o_locked: the family of each row that p_lock has locked.
+-- o_middle: how many of tables in between to which foreign keys refer, by the position of the table.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_keep(p_from timestamp, p_to timestamp, p_as_of timestamptz, p_cutoff timestamp,
-    p_lock boolean, OUT o_keep text[], OUT o_locked text[], OUT o_left_5 text[], OUT o_left_14 text[], OUT o_named_15 text[],
-    OUT o_whose_15 text[], OUT o_left_15 text[], OUT o_left_18 text[], OUT o_held_1 text[], OUT o_held_2 text[], OUT o_held_3 text[],
-    OUT o_held_4 text[], OUT o_skip_keys text[], OUT o_skip_reasons text[])
+    p_lock boolean, OUT o_keep text[], OUT o_locked text[], OUT o_middle bigint[], OUT o_left_5 text[], OUT o_left_14 text[],
+    OUT o_named_15 text[], OUT o_whose_15 text[], OUT o_left_15 text[], OUT o_left_18 text[], OUT o_held_1 text[], OUT o_held_2 text[],
+    OUT o_held_3 text[], OUT o_held_4 text[], OUT o_skip_keys text[], OUT o_skip_reasons text[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
     v_held text[];
     v_tied text[] := '{}';  -- families with a row that something refers to
@@ -228,17 +229,31 @@ BEGIN
             ) AS l
         );
         -- Whoever brings a row that refers to one of these by a foreign key holds it until that row is there to be read.
-
-        PERFORM FROM "public"."act_hi_decinst" AS t WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to AND NOT EXISTS (SELECT
-            FROM windrow_camunda7.history_roots() AS f(id)
-            WHERE f.id = t."root_proc_inst_id_") AND windrow_camunda7.is_referenced('act_hi_decinst') FOR UPDATE OF t;
-
-        PERFORM FROM "public"."act_ge_bytearray" AS t WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to AND NOT EXISTS (SELECT
-            FROM windrow_camunda7.history_roots() AS f(id)
-            WHERE f.id = t."root_proc_inst_id_") AND windrow_camunda7.is_referenced('act_ge_bytearray') FOR UPDATE OF t;
-
-        PERFORM FROM "public"."act_hi_batch" AS t WHERE t."removal_time_" >= p_from
-            AND t."removal_time_" < p_to AND windrow_camunda7.is_referenced('act_hi_batch') FOR UPDATE OF t;
+        IF windrow_camunda7.is_referenced('act_hi_decinst') THEN
+            o_middle[14] := (
+                SELECT count(*)
+                FROM (SELECT FROM "public"."act_hi_decinst" AS t
+                WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+                  AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id)
+                      WHERE f.id = t."root_proc_inst_id_") FOR UPDATE OF t) AS l
+            );
+        END IF;
+        IF windrow_camunda7.is_referenced('act_ge_bytearray') THEN
+            o_middle[15] := (
+                SELECT count(*)
+                FROM (SELECT FROM "public"."act_ge_bytearray" AS t
+                WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+                  AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id)
+                      WHERE f.id = t."root_proc_inst_id_") FOR UPDATE OF t) AS l
+            );
+        END IF;
+        IF windrow_camunda7.is_referenced('act_hi_batch') THEN
+            o_middle[18] := (
+                SELECT count(*)
+                FROM (SELECT FROM "public"."act_hi_batch" AS t
+                WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to FOR UPDATE OF t) AS l
+            );
+        END IF;
     END IF;
 
     -- act_ge_bytearray: what rows of a kept family refer to is kept with it, though it refers to no root itself.
@@ -597,7 +612,8 @@ $windrow$;
 -- history_delete: deletes the rows of a window that may be deleted, of all tables, and of
 -- no family whose root is there.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_delete(p_run bigint, p_from timestamp, p_to timestamp, p_as_of timestamptz,
-    p_cutoff timestamp, OUT o_families bigint, OUT o_rows bigint[], OUT o_judged bigint, OUT o_skip_keys text[], OUT o_skip_reasons text[])
+    p_cutoff timestamp, OUT o_families bigint, OUT o_rows bigint[], OUT o_judged bigint[], OUT o_skip_keys text[],
+    OUT o_skip_reasons text[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -607,7 +623,48 @@ BEGIN
     o_families := 0;
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     SELECT * INTO k FROM windrow_camunda7.history_keep(p_from, p_to, p_as_of, p_cutoff, true);
-    o_judged := (SELECT count(*) FROM unnest(k.o_locked) AS l(family) WHERE (l.family IN (SELECT unnest(k.o_keep))) IS NOT TRUE);
+    o_judged := array_fill(NULL::bigint, ARRAY[cardinality(o_rows)]);
+    IF k.o_middle[14] IS NOT NULL THEN
+        -- Without those that stay.
+        o_judged[14] := k.o_middle[14] - (
+            SELECT count(*)
+            FROM "public"."act_hi_decinst" AS t
+            WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+              AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+              AND (NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+                  AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id)
+                  WHERE p.id = t."proc_inst_id_")) AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE
+                  AND (t."id_"::text IN (SELECT unnest(k.o_held_2))) IS NOT TRUE
+                  AND (t."id_" IN (SELECT unnest(k.o_left_14))) IS NOT TRUE) IS NOT TRUE
+        );
+    END IF;
+    IF k.o_middle[15] IS NOT NULL THEN
+        -- Without those that stay.
+        o_judged[15] := k.o_middle[15] - (
+            SELECT count(*)
+            FROM "public"."act_ge_bytearray" AS t
+            WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+              AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+              AND (NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+                  AND (t."id_" IN (SELECT unnest(k.o_whose_15))) IS NOT TRUE
+                  AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE
+                  AND (t."id_" IN (SELECT unnest(k.o_named_15))) IS NOT TRUE AND (t."id_"::text IN (SELECT unnest(k.o_held_3))) IS NOT TRUE
+                  AND (t."id_" IN (SELECT unnest(k.o_left_15))) IS NOT TRUE) IS NOT TRUE
+        );
+    END IF;
+    o_judged[17] := (
+        SELECT count(*) FROM unnest(k.o_locked) AS l(family) WHERE (l.family IN (SELECT unnest(k.o_keep))) IS NOT TRUE
+    );
+    IF k.o_middle[18] IS NOT NULL THEN
+        -- Without those that stay.
+        o_judged[18] := k.o_middle[18] - (
+            SELECT count(*)
+            FROM "public"."act_hi_batch" AS t
+            WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+              AND ((t."id_"::text IN (SELECT unnest(k.o_held_4))) IS NOT TRUE
+                  AND (t."id_" IN (SELECT unnest(k.o_left_18))) IS NOT TRUE) IS NOT TRUE
+        );
+    END IF;
     o_skip_keys := k.o_skip_keys;
     o_skip_reasons := k.o_skip_reasons;
     DELETE FROM "public"."act_hi_actinst" AS t
@@ -885,14 +942,15 @@ $windrow$;
 -- history_judge: which of these families may be deleted: all rows that name a root whose removal_time_ has come,
 -- whatever that of the others is. One that is named can be deleted at any time: there are no p_cutoff and no p_as_of then.
 -- o_locked: the family of each row that p_lock has locked.
+-- o_middle: the same of tables in between to which foreign keys refer, by the position of the table: the families, and of how many rows.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_judge(p_roots text[], p_cutoff timestamp, p_as_of timestamptz, p_lock boolean,
-    OUT o_go text[], OUT o_locked text[], OUT o_skip_keys text[], OUT o_skip_reasons text[])
+    OUT o_go text[], OUT o_locked text[], OUT o_middle jsonb, OUT o_skip_keys text[], OUT o_skip_reasons text[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
     v_held text[];
-    v_tied text[] := '{}';  -- families with a row that something refers to
     a        record;  -- what is known of rows that name no root
+    v_tied text[] := '{}';  -- families with a row that something refers to
     v_namers text[];  -- families, and what their rows without a root name
     v_named  text[];
     v_least timestamp := (p_as_of - make_interval(secs => 90000)) AT TIME ZONE 'UTC';
@@ -910,12 +968,80 @@ BEGIN
             ) AS l
         );
         -- Whoever brings a row that refers to one of these by a foreign key holds it until that row is there to be read.
-
-        PERFORM FROM "public"."act_hi_decinst" AS t
-            WHERE t."root_proc_inst_id_" = ANY (p_roots) AND windrow_camunda7.is_referenced('act_hi_decinst') FOR UPDATE OF t;
-
-        PERFORM FROM "public"."act_ge_bytearray" AS t
-            WHERE t."root_proc_inst_id_" = ANY (p_roots) AND windrow_camunda7.is_referenced('act_ge_bytearray') FOR UPDATE OF t;
+        o_middle := '{}';
+        IF windrow_camunda7.is_referenced('act_hi_decinst') THEN
+            o_middle := o_middle || (
+                SELECT jsonb_build_object('14', coalesce(o_middle -> '14', '[]') || coalesce(jsonb_agg(m), '[]'))
+                FROM (
+                SELECT l.families, count(*) AS found
+                FROM (
+                    SELECT ARRAY[t."root_proc_inst_id_"]::text[]::text[] AS families
+                    FROM "public"."act_hi_decinst" AS t
+                    WHERE t."root_proc_inst_id_" = ANY (p_roots)
+                    FOR UPDATE
+                ) AS l
+                GROUP BY 1
+                ) AS m
+            );
+        END IF;
+        IF windrow_camunda7.is_referenced('act_ge_bytearray') THEN
+            o_middle := o_middle || (
+                SELECT jsonb_build_object('15', coalesce(o_middle -> '15', '[]') || coalesce(jsonb_agg(m), '[]'))
+                FROM (
+                SELECT l.families, count(*) AS found
+                FROM (
+                    SELECT ARRAY[t."root_proc_inst_id_"]::text[]::text[] AS families
+                    FROM "public"."act_ge_bytearray" AS t
+                    WHERE t."root_proc_inst_id_" = ANY (p_roots)
+                    FOR UPDATE
+                ) AS l
+                GROUP BY 1
+                ) AS m
+            );
+        END IF;
+        -- The same of rows that name no root.
+        SELECT * INTO a FROM windrow_camunda7.history_adopted(p_roots);
+        IF a.o_lost[14] AND o_middle ? '14' THEN
+            o_middle := o_middle || (
+                SELECT jsonb_build_object('14', coalesce(o_middle -> '14', '[]') || coalesce(jsonb_agg(m), '[]'))
+                FROM (
+                SELECT ARRAY[l.family::text] AS families, count(*) AS found
+                FROM (
+                    SELECT m.family
+                    FROM (
+                        SELECT t."id_" AS id, coalesce(t."root_proc_inst_id_", t."id_") AS family FROM "public"."act_hi_procinst" AS t
+                            WHERE t."root_proc_inst_id_" = ANY (p_roots) OR t."id_" = ANY (p_roots)
+                    ) AS m
+                    JOIN "public"."act_hi_decinst" AS t ON t."proc_inst_id_" = m.id AND t."root_proc_inst_id_" IS NULL
+                    FOR UPDATE OF t
+                ) AS l
+                GROUP BY l.family
+                ) AS m
+            );
+        END IF;
+        IF a.o_lost[15] AND o_middle ? '15' THEN
+            o_middle := o_middle || (
+                SELECT jsonb_build_object('15', coalesce(o_middle -> '15', '[]') || coalesce(jsonb_agg(m), '[]'))
+                FROM (
+                SELECT g.families, count(*) AS found
+                FROM (
+                    SELECT array_agg(l.family::text) AS families
+                    FROM (
+                        SELECT t."id_" AS key, m.family
+                        FROM (
+                            SELECT coalesce(t."root_proc_inst_id_", t."id_") AS family, x.o_key AS key
+                            FROM windrow_camunda7.history_names_15(a.o_all, a.o_lost) AS x
+                            JOIN "public"."act_hi_procinst" AS t ON t."id_" = x.o_instance
+                        ) AS m
+                        JOIN "public"."act_ge_bytearray" AS t ON t."id_" = m.key AND t."root_proc_inst_id_" IS NULL
+                        FOR UPDATE OF t
+                    ) AS l
+                    GROUP BY l.key
+                ) AS g
+                GROUP BY 1
+                ) AS m
+            );
+        END IF;
     END IF;
     v_held := windrow_camunda7.held_among('history', ARRAY(
         SELECT t."id_"::text FROM "public"."act_hi_procinst" AS t WHERE t."root_proc_inst_id_" = ANY (p_roots) OR t."id_" = ANY (p_roots)
@@ -989,7 +1115,7 @@ $windrow$;
 -- history_namers: rows of other families that name a row of one of these, or of no family; o_other: theirs.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_namers(p_roots text[]) RETURNS TABLE (o_family text, o_other text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
     a record;  -- what is known of rows that name no root
 BEGIN
@@ -1529,7 +1655,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
     FROM "public"."act_hi_batch" AS t;
 $windrow$;
 SELECT windrow_camunda7.register_verbs('history', ARRAY[
-    'adopted 941e02833c7e', 'at 478b58446767', 'count 1e36bdaf5bd2', 'count_families 476b310627f5', 'delete 565f2a7c677b',
-    'delete_families 22a0c60d15dd', 'judge f0e76ed79b2c', 'keep 451f096db974', 'namers 640a6f698181', 'names_15 4ab425b9fe5b',
+    'adopted 941e02833c7e', 'at 478b58446767', 'count 1e36bdaf5bd2', 'count_families 476b310627f5', 'delete 2c5d8ab4b1ae',
+    'delete_families 22a0c60d15dd', 'judge 4e5dec3847a9', 'keep 30b69193355d', 'namers c3de1d53c796', 'names_15 4ab425b9fe5b',
     'other d97d58938ec4', 'rooted 565ea050bafb', 'roots 441df3a6e8e5', 'rows 860e2dc8f88e', 'strays 12abc5a64aa4']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -137,20 +137,26 @@ CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_delete
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
-    k_t_ds_task_instance integer[];
+    k_t_ds_task_instance integer[]; v_locked_10 bigint;
     n_t_ds_task_instance integer[];
-    k_t_ds_alert integer[];
+    k_t_ds_alert integer[]; v_locked_2 bigint;
     n_t_ds_alert integer[];
     v_rows bigint;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     k_t_ds_task_instance := ARRAY(SELECT t."id" FROM "public"."t_ds_task_instance" AS t WHERE t."process_instance_id" = ANY (p_members)
         ORDER BY 1);
-    PERFORM FROM "public"."t_ds_task_instance" AS t
-        WHERE t."id" = ANY (k_t_ds_task_instance) AND windrow_dolphinscheduler_3_2.is_referenced('t_ds_task_instance') FOR UPDATE OF t;
+
+        IF windrow_dolphinscheduler_3_2.is_referenced('t_ds_task_instance') THEN
+            v_locked_10 := (SELECT count(*)
+                FROM (SELECT FROM "public"."t_ds_task_instance" AS t WHERE t."id" = ANY (k_t_ds_task_instance) FOR UPDATE OF t) AS l);
+        END IF;
     k_t_ds_alert := ARRAY(SELECT t."id" FROM "public"."t_ds_alert" AS t WHERE t."process_instance_id" = ANY (p_members) ORDER BY 1);
-    PERFORM FROM "public"."t_ds_alert" AS t
-        WHERE t."id" = ANY (k_t_ds_alert) AND windrow_dolphinscheduler_3_2.is_referenced('t_ds_alert') FOR UPDATE OF t;
+
+        IF windrow_dolphinscheduler_3_2.is_referenced('t_ds_alert') THEN
+            v_locked_2 := (SELECT count(*)
+                FROM (SELECT FROM "public"."t_ds_alert" AS t WHERE t."id" = ANY (k_t_ds_alert) FOR UPDATE OF t) AS l);
+        END IF;
     -- The files that t_ds_task_instance names are written to the outbox, to be removed later.
     INSERT INTO windrow_dolphinscheduler_3_2.artifact (run_id, rule, host, path)
     SELECT p_run, 'process_instances', t."host", t."log_path"
@@ -205,7 +211,7 @@ BEGIN
     DELETE FROM "public"."t_ds_process_instance" AS t WHERE t."id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[11] := o_rows[11] + v_rows;
     PERFORM windrow_dolphinscheduler_3_2.all_locked('process_instances', o_rows,
-        ARRAY[ NULL, cardinality(k_t_ds_alert), NULL, NULL, NULL, NULL, NULL, NULL, NULL, cardinality(k_t_ds_task_instance), NULL ]);
+        ARRAY[ NULL, v_locked_2, NULL, NULL, NULL, NULL, NULL, NULL, NULL, v_locked_10, NULL ]);
     PERFORM windrow_dolphinscheduler_3_2.all_gone('process_instances', CASE WHEN p_watched
         THEN (windrow_dolphinscheduler_3_2.process_instances_count(p_members, k_t_ds_task_instance, k_t_ds_alert))[:10] END);
 END
@@ -241,6 +247,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_dolphinscheduler_3_2.register_verbs('process_instances', ARRAY[
-    'count a50596f91e99', 'delete b99f5997b8d8', 'members 1021b0ccef72', 'next 8d9e870f3774', 'scope 4db60a7199ea',
+    'count a50596f91e99', 'delete 2ac8646d209c', 'members 1021b0ccef72', 'next 8d9e870f3774', 'scope 4db60a7199ea',
     'undated 2db3f3f4e337', 'unlisted 0e2098b63e7c']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -134,20 +134,26 @@ CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_delete(p_
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
-    k_t_ds_task_instance integer[];
+    k_t_ds_task_instance integer[]; v_locked_10 bigint;
     n_t_ds_task_instance integer[];
-    k_t_ds_alert integer[];
+    k_t_ds_alert integer[]; v_locked_2 bigint;
     n_t_ds_alert integer[];
     v_rows bigint;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     k_t_ds_task_instance := ARRAY(SELECT t."id" FROM "public"."t_ds_task_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members)
         ORDER BY 1);
-    PERFORM FROM "public"."t_ds_task_instance" AS t
-        WHERE t."id" = ANY (k_t_ds_task_instance) AND windrow_dolphinscheduler.is_referenced('t_ds_task_instance') FOR UPDATE OF t;
+
+        IF windrow_dolphinscheduler.is_referenced('t_ds_task_instance') THEN
+            v_locked_10 := (SELECT count(*)
+                FROM (SELECT FROM "public"."t_ds_task_instance" AS t WHERE t."id" = ANY (k_t_ds_task_instance) FOR UPDATE OF t) AS l);
+        END IF;
     k_t_ds_alert := ARRAY(SELECT t."id" FROM "public"."t_ds_alert" AS t WHERE t."workflow_instance_id" = ANY (p_members) ORDER BY 1);
-    PERFORM FROM "public"."t_ds_alert" AS t
-        WHERE t."id" = ANY (k_t_ds_alert) AND windrow_dolphinscheduler.is_referenced('t_ds_alert') FOR UPDATE OF t;
+
+        IF windrow_dolphinscheduler.is_referenced('t_ds_alert') THEN
+            v_locked_2 := (SELECT count(*)
+                FROM (SELECT FROM "public"."t_ds_alert" AS t WHERE t."id" = ANY (k_t_ds_alert) FOR UPDATE OF t) AS l);
+        END IF;
     -- The files that t_ds_task_instance names are written to the outbox, to be removed later.
     INSERT INTO windrow_dolphinscheduler.artifact (run_id, rule, host, path)
     SELECT p_run, 'workflow_instances', t."host", t."log_path"
@@ -195,7 +201,7 @@ BEGIN
     DELETE FROM "public"."t_ds_workflow_instance" AS t WHERE t."id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[11] := o_rows[11] + v_rows;
     PERFORM windrow_dolphinscheduler.all_locked('workflow_instances', o_rows,
-        ARRAY[ NULL, cardinality(k_t_ds_alert), NULL, NULL, NULL, NULL, NULL, NULL, NULL, cardinality(k_t_ds_task_instance), NULL ]);
+        ARRAY[ NULL, v_locked_2, NULL, NULL, NULL, NULL, NULL, NULL, NULL, v_locked_10, NULL ]);
     PERFORM windrow_dolphinscheduler.all_gone('workflow_instances', CASE WHEN p_watched
         THEN (windrow_dolphinscheduler.workflow_instances_count(p_members, k_t_ds_task_instance, k_t_ds_alert))[:10] END);
 END
@@ -231,6 +237,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_dolphinscheduler.register_verbs('workflow_instances', ARRAY[
-    'count 68a74587eb3e', 'delete a8102601064d', 'members c193f6f662ce', 'next f3c7f2af1093', 'scope 2a7c637c2f4d',
+    'count 68a74587eb3e', 'delete 524e30d21b0b', 'members c193f6f662ce', 'next f3c7f2af1093', 'scope 2a7c637c2f4d',
     'undated ac8a99933288', 'unlisted de405fd11136']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -47,7 +47,7 @@ $windrow$;
 -- flow_runs_kept: the members that a row of another table keeps.
 CREATE OR REPLACE FUNCTION windrow_prefect_3.flow_runs_kept(p_members uuid[]) RETURNS uuid[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN RETURN ARRAY(
         -- A row of artifact_collection keeps the row of artifact that latest_id names.
         SELECT m.id FROM unnest(p_members) AS m(id) WHERE EXISTS (SELECT FROM "public"."artifact" AS t1
@@ -144,24 +144,38 @@ CREATE OR REPLACE FUNCTION windrow_prefect_3.flow_runs_delete(p_run bigint, p_me
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
-    k_task_run uuid[];
-    k_task_run_state uuid[];
-    k_flow_run_state uuid[];
-    k_artifact uuid[];
+    k_task_run uuid[]; v_locked_7 bigint;
+    k_task_run_state uuid[]; v_locked_6 bigint;
+    k_flow_run_state uuid[]; v_locked_3 bigint;
+    k_artifact uuid[]; v_locked_1 bigint;
     v_rows bigint;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0];
     k_task_run := ARRAY(SELECT t."id" FROM "public"."task_run" AS t WHERE t."flow_run_id" = ANY (p_members) ORDER BY 1);
-    PERFORM FROM "public"."task_run" AS t WHERE t."id" = ANY (k_task_run) AND windrow_prefect_3.is_referenced('task_run') FOR UPDATE OF t;
+
+        IF windrow_prefect_3.is_referenced('task_run') THEN
+            v_locked_7 := (SELECT count(*)
+                FROM (SELECT FROM "public"."task_run" AS t WHERE t."id" = ANY (k_task_run) FOR UPDATE OF t) AS l);
+        END IF;
     k_task_run_state := ARRAY(SELECT t."id" FROM "public"."task_run_state" AS t WHERE t."task_run_id" = ANY (k_task_run) ORDER BY 1);
-    PERFORM FROM "public"."task_run_state" AS t
-        WHERE t."id" = ANY (k_task_run_state) AND windrow_prefect_3.is_referenced('task_run_state') FOR UPDATE OF t;
+
+        IF windrow_prefect_3.is_referenced('task_run_state') THEN
+            v_locked_6 := (SELECT count(*)
+                FROM (SELECT FROM "public"."task_run_state" AS t WHERE t."id" = ANY (k_task_run_state) FOR UPDATE OF t) AS l);
+        END IF;
     k_flow_run_state := ARRAY(SELECT t."id" FROM "public"."flow_run_state" AS t WHERE t."flow_run_id" = ANY (p_members) ORDER BY 1);
-    PERFORM FROM "public"."flow_run_state" AS t
-        WHERE t."id" = ANY (k_flow_run_state) AND windrow_prefect_3.is_referenced('flow_run_state') FOR UPDATE OF t;
+
+        IF windrow_prefect_3.is_referenced('flow_run_state') THEN
+            v_locked_3 := (SELECT count(*)
+                FROM (SELECT FROM "public"."flow_run_state" AS t WHERE t."id" = ANY (k_flow_run_state) FOR UPDATE OF t) AS l);
+        END IF;
     k_artifact := ARRAY(SELECT t."id" FROM "public"."artifact" AS t WHERE t."flow_run_id" = ANY (p_members) UNION SELECT t."id"
         FROM "public"."artifact" AS t WHERE t."task_run_id" = ANY (k_task_run) ORDER BY 1);
-    PERFORM FROM "public"."artifact" AS t WHERE t."id" = ANY (k_artifact) AND windrow_prefect_3.is_referenced('artifact') FOR UPDATE OF t;
+
+        IF windrow_prefect_3.is_referenced('artifact') THEN
+            v_locked_1 := (SELECT count(*)
+                FROM (SELECT FROM "public"."artifact" AS t WHERE t."id" = ANY (k_artifact) FOR UPDATE OF t) AS l);
+        END IF;
     -- flow_run_state: rows are kept; they name deleted rows of artifact by result_artifact_id, which becomes NULL.
     UPDATE "public"."flow_run_state" AS t SET "result_artifact_id" = NULL WHERE t."result_artifact_id" = ANY (k_artifact);
     IF EXISTS (SELECT FROM "public"."flow_run_state" AS t WHERE t."result_artifact_id" = ANY (k_artifact)) THEN
@@ -206,8 +220,8 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[7] := o_rows[7] + v_rows;
     DELETE FROM "public"."flow_run" AS t WHERE t."id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[8] := o_rows[8] + v_rows;
-    PERFORM windrow_prefect_3.all_locked('flow_runs', o_rows, ARRAY[ cardinality(k_artifact), NULL, cardinality(k_flow_run_state), NULL,
-        NULL, cardinality(k_task_run_state), cardinality(k_task_run), NULL ]);
+    PERFORM windrow_prefect_3.all_locked('flow_runs', o_rows,
+        ARRAY[ v_locked_1, NULL, v_locked_3, NULL, NULL, v_locked_6, v_locked_7, NULL ]);
     PERFORM windrow_prefect_3.all_gone('flow_runs', CASE WHEN p_watched
         THEN (windrow_prefect_3.flow_runs_count(p_members, k_task_run, k_task_run_state, k_flow_run_state, k_artifact))[:7] END);
 END
@@ -243,6 +257,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_prefect_3.register_verbs('flow_runs', ARRAY[
-    'count 353f9aa43384', 'delete 7562fc8ee11d', 'kept 46a1d582288e', 'members 1ab0075b4c00', 'next 26b36fb14594', 'scope c6d820f40067',
+    'count 353f9aa43384', 'delete 14a626e198cb', 'kept 64c4f3eb5985', 'members 1ab0075b4c00', 'next 26b36fb14594', 'scope c6d820f40067',
     'undated 3cfde008eccc', 'unlisted a91fc6ae8112']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -101,7 +101,7 @@ CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_delete(p_run big
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
-    k_state_instance integer[];
+    k_state_instance integer[]; v_locked_4 bigint;
     n_state_instance integer[];
     v_rows bigint;
     v_kept bigint;
@@ -109,8 +109,11 @@ BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0];
     k_state_instance := ARRAY(SELECT t."id" FROM "public"."state_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members)
         ORDER BY 1);
-    PERFORM FROM "public"."state_instance" AS t
-        WHERE t."id" = ANY (k_state_instance) AND windrow_yworkflow.is_referenced('state_instance') FOR UPDATE OF t;
+
+        IF windrow_yworkflow.is_referenced('state_instance') THEN
+            v_locked_4 := (SELECT count(*)
+                FROM (SELECT FROM "public"."state_instance" AS t WHERE t."id" = ANY (k_state_instance) FOR UPDATE OF t) AS l);
+        END IF;
     WITH gone AS (
         DELETE FROM "public"."persistent_attribute" AS t WHERE t."workflow_instance_id" = ANY (p_members)
         RETURNING t.*
@@ -150,7 +153,7 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
     DELETE FROM "public"."workflow_instance" AS t WHERE t."id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[5] := o_rows[5] + v_rows;
-    PERFORM windrow_yworkflow.all_locked('workflow_instances', o_rows, ARRAY[ NULL, NULL, NULL, cardinality(k_state_instance), NULL ]);
+    PERFORM windrow_yworkflow.all_locked('workflow_instances', o_rows, ARRAY[ NULL, NULL, NULL, v_locked_4, NULL ]);
     PERFORM windrow_yworkflow.all_gone('workflow_instances', CASE WHEN p_watched
         THEN (windrow_yworkflow.workflow_instances_count(p_members, k_state_instance))[:4] END);
 END
@@ -184,6 +187,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_yworkflow.register_verbs('workflow_instances', ARRAY[
-    'count 0fbcff291eb1', 'delete 64d41c84b250', 'members 93fb20716152', 'next 708251515477', 'scope 060968542f56',
+    'count 0fbcff291eb1', 'delete 6dfca25d75d8', 'members 93fb20716152', 'next 708251515477', 'scope 060968542f56',
     'undated fbc1ec8ea018', 'unlisted a5254eb83007']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 use windrow::graph::Graph;
 
-use super::{FILL, archived, beside};
+use super::{FILL, archived, beside, beside_too};
 use crate::harness::tests;
 use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
@@ -19,6 +19,9 @@ tests! {
         what_comes_below_a_step_of_no_family_from_elsewhere_keeps_it,
         what_refers_to_a_step_from_now_on_keeps_it,
         what_comes_below_a_step_goes_with_its_purge,
+        what_comes_with_a_step_of_its_own_goes_with_its_family,
+        what_comes_with_a_step_of_its_own_goes_with_its_purge,
+        what_comes_with_a_step_of_no_family_goes_with_it,
     ],
 }
 
@@ -270,5 +273,97 @@ fn what_comes_below_a_step_goes_with_its_purge(dialect: Dialect) {
             &tables,
             &context,
         );
+    }
+}
+
+/// What a call answers that waits for a part while another session brings a step with a part: no key has that wait for the batch that
+/// deletes the run, which has deleted the parts of that already, or has read that there are none.
+fn with_a_step(
+    database: &mut Installation,
+    part: &str,
+    routine: &'static str,
+    options: Value,
+) -> Value {
+    let mut other = database.connect();
+    let holds = "SELECT id FROM part WHERE id = 200 FOR UPDATE";
+    let rows = ["step VALUES (13, 1, '2020-01-01')", part];
+    beside_too(database, holds, routine, options, || {
+        other.execute("BEGIN").expect("a transaction");
+        for row in rows {
+            other.execute(&format!("INSERT INTO {row}")).expect(row);
+        }
+        other.execute("COMMIT").expect("a transaction");
+    })
+}
+
+const PART: &str = "part VALUES (130, 1, 13, '2020-01-01')";
+
+fn what_comes_with_a_step_of_its_own_goes_with_its_family(dialect: Dialect) {
+    for unit in UNITS {
+        for (archive, action) in [(true, "CASCADE"), (false, "CASCADE"), (false, "NO ACTION")] {
+            if (unit, action) == ("window", "CASCADE") {
+                continue;
+            }
+            let context = format!("{unit} {archive} {action}");
+            let mut database = database(dialect, unit, archive, action);
+            let answer = with_a_step(&mut database, PART, "run", json!({}));
+            let tables = json!({"part": 4, "step": 4, "run": 2});
+            let parts = ["100", "110", "130", "200"];
+            went(&mut database, &answer, &parts, &tables, &context);
+            assert_eq!(left(&mut database), Rows::new(), "{context}: {answer}");
+        }
+    }
+}
+
+fn what_comes_with_a_step_of_its_own_goes_with_its_purge(dialect: Dialect) {
+    for archive in [true, false] {
+        let context = format!("{archive}");
+        let mut database = database(dialect, "family", archive, "CASCADE");
+        database.execute("UPDATE part SET run_id = 1 WHERE id = 200");
+        let all = left(&mut database);
+        let answer = with_a_step(&mut database, PART, "purge", json!({"key": [1]}));
+        if answer["refused"] == json!({"1": "LOCKED"}) {
+            let all = &all | &Rows::from([("step", 13), ("part", 130)]);
+            assert_eq!(left(&mut database), all, "{context}: {answer}");
+            continue;
+        }
+        let tables = json!({"part": 4, "step": 3, "run": 1});
+        let parts = ["100", "110", "130", "200"];
+        went(&mut database, &answer, &parts, &tables, &context);
+    }
+}
+
+/// Of a window; a part that is of another family, which is kept, keeps the step.
+fn what_comes_with_a_step_of_no_family_goes_with_it(dialect: Dialect) {
+    for archive in [true, false] {
+        for (part, kept) in [
+            (PART, false),
+            ("part VALUES (130, 1000, 13, '2999-01-01')", true),
+        ] {
+            let context = format!("{archive} {part}");
+            let mut database = database(dialect, "family", archive, "CASCADE");
+            database.execute("DELETE FROM run WHERE id < 1000");
+            let answer = with_a_step(&mut database, part, "run", json!({}));
+            let rule = &answer["rules"][0];
+            if kept {
+                assert_eq!(
+                    rule["tables"],
+                    json!({"part": 3, "step": 3, "run": 0}),
+                    "{context}: {answer}"
+                );
+                let stay = Rows::from([("step", 13), ("part", 130)]);
+                assert_eq!(left(&mut database), stay, "{context}: {answer}");
+                continue;
+            }
+            let tables = json!({"part": 4, "step": 4, "run": 0});
+            went(
+                &mut database,
+                &answer,
+                &["100", "110", "130", "200"],
+                &tables,
+                &context,
+            );
+            assert_eq!(left(&mut database), Rows::new(), "{context}: {answer}");
+        }
     }
 }

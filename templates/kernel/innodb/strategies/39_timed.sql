@@ -135,6 +135,23 @@ BEGIN
                 PRIMARY KEY (id)
             ) ENGINE = InnoDB AS
             SELECT k.id, k.id AS family FROM work_type AS k LIMIT 0;
+            -- How many rows of tables in between are locked: by families, and by the way in which a row says its own; other, where not
+            -- alone: the one by which it says another before. Of a window: those that are deleted.
+            CREATE TEMPORARY TABLE IF NOT EXISTS work_middle (
+                position integer NOT NULL DEFAULT 0,
+                way integer NOT NULL DEFAULT 1,
+                alone boolean NOT NULL DEFAULT true,
+                found bigint NOT NULL DEFAULT 0,
+                PRIMARY KEY (position, way, family, other, alone),
+                KEY (family),
+                KEY (other)
+            ) ENGINE = InnoDB AS
+            SELECT k.id AS family, k.id AS other FROM work_type AS k LIMIT 0;
+            CREATE TEMPORARY TABLE IF NOT EXISTS work_between (
+                position integer NOT NULL,
+                found bigint NOT NULL,
+                PRIMARY KEY (position)
+            ) ENGINE = InnoDB;
             -- Families with a row that something refers to.
             CREATE TEMPORARY TABLE IF NOT EXISTS work_tied (
                 PRIMARY KEY (id)
@@ -166,6 +183,8 @@ BEGIN
             SELECT CONCAT_WS(', ', NULLIF(v_filled, ''), NULLIF(@windrow_filled, ''),
                 IF(EXISTS (SELECT 1 FROM work_root), 'work_root', NULL),
                 IF(EXISTS (SELECT 1 FROM work_locked), 'work_locked', NULL),
+                IF(EXISTS (SELECT 1 FROM work_middle), 'work_middle', NULL),
+                IF(EXISTS (SELECT 1 FROM work_between), 'work_between', NULL),
                 IF(EXISTS (SELECT 1 FROM work_tied), 'work_tied', NULL),
                 IF(EXISTS (SELECT 1 FROM work_cursor), 'work_cursor', NULL),
                 IF(EXISTS (SELECT 1 FROM work_next), 'work_next', NULL),
@@ -190,7 +209,7 @@ BEGIN
     CALL timed_is_plain(p_rule, v_plain);
     DROP TEMPORARY TABLE IF EXISTS
         work_type, work_skipped, work_total, work_gone, work_mend, work_torn, work_due, work_row, work_keep, work_keep_of, work_target,
-        work_skip, work_count, work_root, work_locked, work_tied, work_cursor, work_next, work_namer;
+        work_skip, work_count, work_root, work_locked, work_middle, work_between, work_tied, work_cursor, work_next, work_namer;
     IF NOT v_plain THEN
         CALL perform(p_rule, 'work', 'false, @windrow_filled');
     END IF;

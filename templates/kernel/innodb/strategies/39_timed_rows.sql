@@ -358,6 +358,40 @@ BEGIN
     END IF;
 END;
 
+-- timed_stays: of the rows of a table in between that were locked in a window, those that stay are not deleted. Called by find.
+--# create procedure timed_stays
+CREATE PROCEDURE timed_stays(IN p_position integer, IN p_found bigint)
+SQL SECURITY DEFINER
+COMMENT 'Takes from work_between what is not in work_due of the p_found rows that a window has now.'
+BEGIN
+    DECLARE v_due bigint;
+    SELECT COALESCE(SUM(d.found), 0) INTO v_due FROM work_due AS d WHERE d.position = p_position;
+    UPDATE work_between AS b SET b.found = b.found - p_found + v_due WHERE b.position = p_position;
+END;
+
+-- timed_between: the same as timed_judged of a table in between to which foreign keys refer: what is below a row that comes after the
+-- others were locked was not read, and a foreign key deletes it uncounted and without a copy. Called by families and batch.
+--# create procedure timed_between
+CREATE PROCEDURE timed_between(IN p_position integer, IN p_table varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Raises an error where more rows of p_table, at p_position, were deleted than locked: of the families in work_target, as
+    work_middle says, or of a window, as work_between does.'
+BEGIN
+    DECLARE v_gone    bigint;
+    DECLARE v_middle  bigint;
+    DECLARE v_between bigint;
+    SELECT COALESCE(SUM(c.found), 0) INTO v_gone FROM work_count AS c WHERE c.position = p_position;
+    -- A row that belongs to several families that are deleted counts once.
+    DELETE m FROM work_target AS c STRAIGHT_JOIN work_middle AS m ON m.other = c.id WHERE m.position = p_position AND NOT m.alone;
+    SELECT COALESCE(SUM(m.found), 0)
+    INTO v_middle
+    FROM work_target AS c
+    STRAIGHT_JOIN work_middle AS m ON m.family = c.id
+    WHERE m.position = p_position;
+    SELECT COALESCE(SUM(b.found), 0) INTO v_between FROM work_between AS b WHERE b.position = p_position;
+    CALL all_locked(p_table, v_gone, v_middle + v_between);
+END;
+
 -- timed_counted: what work_count says, by table.
 --# create procedure timed_counted
 CREATE PROCEDURE timed_counted(IN p_rule varchar(64), OUT o_rows longtext)

@@ -870,8 +870,8 @@ $windrow$;
 COMMENT ON FUNCTION none_left(text, boolean) IS
     'Raises an error where p_left says that rows of p_table are still there after their deletion.';
 
--- all_locked: rows between a root and others that come after those were locked, which nobody has judged: what is below them was not
--- read, and a foreign key deletes it uncounted and without a copy.
+-- all_locked: rows of a root table, or between a root and others, that come after those were locked: nobody has judged them. What is
+-- below them was not read, and a foreign key deletes it uncounted and without a copy.
 --# create function all_locked
 CREATE OR REPLACE FUNCTION all_locked(p_rule text, p_rows bigint[], p_locked bigint[])
 RETURNS void
@@ -883,19 +883,17 @@ DECLARE
 BEGIN
     FOR n IN 1..cardinality(p_locked) LOOP
         IF p_rows[n] > p_locked[n] THEN
-            SELECT r.tables[n] INTO v_table FROM rule AS r WHERE r.rule = p_rule AND is_referenced(r.tables[n]);
-            IF v_table IS NOT NULL THEN
-                RAISE EXCEPTION 'rows of % have come to what a batch deletes', v_table
-                    USING ERRCODE = 'serialization_failure', HINT = 'The batch is rolled back and tried again.';
-            END IF;
+            SELECT r.tables[n] INTO v_table FROM rule AS r WHERE r.rule = p_rule;
+            RAISE EXCEPTION 'rows of % have come to what a batch deletes', v_table
+                USING ERRCODE = 'serialization_failure', HINT = 'The batch is rolled back and tried again.';
         END IF;
     END LOOP;
 END
 $windrow$;
 --# comment on function all_locked
 COMMENT ON FUNCTION all_locked(text, bigint[], bigint[]) IS
-    'Raises an error where more rows of a table of p_rule were deleted than locked before, and a foreign key refers to them. p_rows, '
-    'p_locked: how many, by table; NULL: none had to be locked.';
+    'Raises an error where more rows of a table of p_rule were deleted than locked before. p_rows, p_locked: how many, by table; NULL: '
+    'none had to be locked.';
 
 -- all_gone: the same as none_left for all tables of a rule, by how many rows there still are.
 --# create function all_gone

@@ -15,7 +15,7 @@ SET jit = off
 AS $windrow$
 DECLARE
     v_held   text[];
-    v_judged bigint;
+    v_judged bigint[];
     v_left   bigint[];
 BEGIN
     PERFORM begin_batch('holds and new removal times');
@@ -42,7 +42,7 @@ BEGIN
         )
         INTO o_families, o_rows, v_judged, o_skip_keys, o_skip_reasons
         USING p_run, p_as_of;
-        PERFORM all_judged(p_rule, o_rows, v_judged);
+        PERFORM all_locked(p_rule, o_rows, v_judged);
     END IF;
     -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
     IF may_keep(p_rule) THEN
@@ -69,7 +69,7 @@ SET row_security = off
 AS $windrow$
 DECLARE
     v_go     text[];
-    v_judged bigint;
+    v_judged bigint[];
     v_own    text[];
     v_rows   bigint[];
     v_apart  boolean;  -- whether only these families count
@@ -87,7 +87,7 @@ BEGIN
     EXECUTE format('SELECT %s($1, %L, $2)', routine_of(p_rule, 'delete_families'), v_go)
     INTO o_rows
     USING p_run, may_keep(p_rule);
-    PERFORM all_judged(p_rule, o_rows, v_judged);
+    PERFORM all_locked(p_rule, o_rows, v_judged);
     o_rows := coalesce(v_rows, o_rows);
     o_families := cardinality(CASE WHEN v_apart THEN v_own ELSE v_go END);
     PERFORM end_batch(p_rule);
@@ -149,7 +149,7 @@ COMMENT ON FUNCTION own_rows_timed(text, text[], text[]) IS
 --# create function judge_timed
 CREATE OR REPLACE FUNCTION judge_timed(
     p_rule text, p_roots text[], p_cutoff text, p_as_of timestamptz, p_lock boolean,
-    OUT o_go text[], OUT o_judged bigint, OUT o_skip_keys text[], OUT o_skip_reasons text[]
+    OUT o_go text[], OUT o_judged bigint[], OUT o_skip_keys text[], OUT o_skip_reasons text[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -159,6 +159,7 @@ DECLARE
     v_crosses  boolean := (SELECT r.document ? 'crosses' FROM rule AS r WHERE r.rule = p_rule);
     v_roots    text[] := p_roots;
     v_locked   text[];  -- the family of each row that is locked
+    v_middle   jsonb;  -- by table, families, and how many rows of tables in between are locked
     v_more     text[];
     v_families text[];  -- families, and those of rows that name a row of them
     v_others   text[];
@@ -166,10 +167,10 @@ DECLARE
 BEGIN
     LOOP
         EXECUTE format(
-            'SELECT j.o_go::text[], j.o_locked::text[], j.o_skip_keys, j.o_skip_reasons FROM %s(%L, %L, $1, $2) AS j',
+            'SELECT j.o_go::text[], j.o_locked::text[], j.o_middle, j.o_skip_keys, j.o_skip_reasons FROM %s(%L, %L, $1, $2) AS j',
             routine_of(p_rule, 'judge'), v_roots, p_cutoff
         )
-        INTO o_go, v_locked, o_skip_keys, o_skip_reasons
+        INTO o_go, v_locked, v_middle, o_skip_keys, o_skip_reasons
         USING p_as_of, p_lock;
         EXIT WHEN NOT v_crosses OR o_go = '{}';
         -- Read after the rows were locked.
@@ -198,7 +199,24 @@ BEGIN
         o_skip_keys := o_skip_keys || v_left;
         o_skip_reasons := o_skip_reasons || array_fill('REFERENCED'::text, ARRAY[cardinality(v_left)]);
     END LOOP;
-    o_judged := (SELECT count(*) FROM unnest(v_locked) AS l(family) WHERE l.family IN (SELECT unnest(o_go)));
+    IF p_lock THEN
+        o_judged := (
+            SELECT array_agg(
+                CASE
+                    WHEN t.name = r.root THEN (SELECT count(*) FROM unnest(v_locked) AS l(family) WHERE l.family IN (SELECT unnest(o_go)))
+                    WHEN v_middle ? t.position::text THEN (
+                        SELECT coalesce(sum(m.found), 0)
+                        FROM jsonb_to_recordset(v_middle -> t.position::text) AS m(families text[], found bigint)
+                        WHERE m.families && o_go
+                    )
+                END
+                ORDER BY t.position
+            )
+            FROM rule AS r
+            CROSS JOIN LATERAL unnest(r.tables) WITH ORDINALITY AS t(name, position)
+            WHERE r.rule = p_rule
+        );
+    END IF;
     -- The others are reported when their turn comes.
     IF cardinality(v_roots) > cardinality(p_roots) THEN
         SELECT coalesce(array_agg(s.key ORDER BY s.position), '{}'), coalesce(array_agg(s.reason ORDER BY s.position), '{}')
@@ -211,31 +229,8 @@ $windrow$;
 --# comment on function judge_timed
 COMMENT ON FUNCTION judge_timed(text, text[], text, timestamptz, boolean) IS
     'The families of these roots that may be deleted, with those of rows that name theirs, and why others are not. '
-    'p_lock: locks their rows of the root table first; o_judged: how many are locked of those that may be deleted. Without p_cutoff a '
-    'purge names them, and no others are added.';
-
--- all_judged: what comes to a family, or into a window, after its rows were locked, is deleted by the statements that follow: nobody
--- has judged it. The root table is deleted last.
---# create function all_judged
-CREATE OR REPLACE FUNCTION all_judged(p_rule text, p_rows bigint[], p_judged bigint)
-RETURNS void
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path FROM CURRENT
-AS $windrow$
-DECLARE
-    v_root text;
-BEGIN
-    SELECT r.root INTO v_root FROM rule AS r WHERE r.rule = p_rule AND p_rows[array_position(r.tables, r.root)] > p_judged;
-    IF v_root IS NOT NULL THEN
-        RAISE EXCEPTION 'rows of % have come to what a batch deletes', v_root
-            USING ERRCODE = 'serialization_failure', HINT = 'The batch is rolled back and tried again.';
-    END IF;
-END
-$windrow$;
---# comment on function all_judged
-COMMENT ON FUNCTION all_judged(text, bigint[], bigint) IS
-    'Raises an error where more rows of the root table of p_rule were deleted than p_judged, which were locked and judged. p_rows: by '
-    'table.';
+    'p_lock: locks their rows of the root table first, and of those to which foreign keys refer; o_judged: by table, how many are locked '
+    'of those that may be deleted, NULL: none had to be. Without p_cutoff a purge names them, and no others are added.';
 
 -- gone_before: which of some families a run would take before its windows. Each of p_families is an array as text.
 --# create function gone_before
@@ -361,7 +356,7 @@ DECLARE
     v_held    boolean;
     v_keys    text[];
     v_go      text[];
-    v_judged  bigint;
+    v_judged  bigint[];
     v_skipped text[];
     v_reasons text[];
 BEGIN
@@ -397,7 +392,7 @@ BEGIN
         EXECUTE format('SELECT %s($1, %L, $2)', routine_of(p_rule, 'delete_families'), v_go)
         INTO o_rows
         USING p_run, may_keep(p_rule);
-        PERFORM all_judged(p_rule, o_rows, v_judged);
+        PERFORM all_locked(p_rule, o_rows, v_judged);
         PERFORM end_batch(p_rule);
     END IF;
     o_skipped := ARRAY(

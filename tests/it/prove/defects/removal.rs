@@ -11,12 +11,12 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "members-unlocked",
         what: "rows of families to which foreign keys refer are not locked before what refers to them is read",
         postgres: &[edit(
-            "= ANY (p_roots) AND W.is_referenced('step') FOR UPDATE OF t;",
-            "= ANY (p_roots) AND false;",
+            "t.\"run_id\" = ANY (p_roots) FOR UPDATE ) AS l",
+            "t.\"run_id\" = ANY (p_roots) ) AS l",
         )],
         mysql: &[edit(
-            "= n.id WHERE NOT EXISTS (SELECT 1 FROM work_root AS w WHERE w.family = n.id AND w.fault < 9) FOR UPDATE;",
-            "= n.id;",
+            "w.family = n.id AND w.fault < 9) GROUP BY n.id FOR UPDATE;",
+            "w.family = n.id AND w.fault < 9) GROUP BY n.id;",
         )],
         noticed_by: &["beneath::timed::SERVER::what_comes_below_a_step_from_elsewhere_keeps_it"],
     },
@@ -24,15 +24,55 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "window-unlocked",
         what: "rows of windows to which foreign keys refer are not locked before what refers to them is read",
         postgres: &[edit(
-            "t.\"run_id\") AND W.is_referenced('step') FOR UPDATE OF t;",
-            "t.\"run_id\") AND false;",
+            "t.\"run_id\") FOR UPDATE OF t) AS l",
+            "t.\"run_id\")) AS l",
         )],
         mysql: &[edit(
-            "w.fault < 9) FOR UPDATE; DELETE FROM work_due;",
-            "w.fault < 9); DELETE FROM work_due;",
+            "(t.`run_id`)) FOR UPDATE; INSERT INTO work_between",
+            "(t.`run_id`)); INSERT INTO work_between",
         )],
         noticed_by: &[
             "beneath::timed::SERVER::what_comes_below_a_step_of_no_family_from_elsewhere_keeps_it",
+        ],
+    },
+    Defect {
+        name: "come-between-timed",
+        what: "a row in between that comes to a family after the batch has locked its like goes with what nobody has read",
+        postgres: &[edit(
+            "WHEN v_middle ? t.position::text THEN",
+            "WHEN false THEN",
+        )],
+        mysql: &[edit(
+            "CALL all_locked(p_table, v_gone, v_middle + v_between);",
+            "DO 0;",
+        )],
+        noticed_by: &[
+            "beneath::timed::SERVER::what_comes_with_a_step_of_its_own_goes_with_its_family",
+        ],
+    },
+    Defect {
+        name: "come-between-windows",
+        what: "a row in between that comes to a window after the batch has locked its like goes with what nobody has read",
+        postgres: &[edit("IF k.o_middle[2] IS NOT NULL THEN", "IF false THEN")],
+        mysql: &[edit(
+            "SELECT COALESCE(SUM(b.found), 0) INTO v_between",
+            "SELECT 1000 INTO v_between",
+        )],
+        noticed_by: &["beneath::timed::SERVER::what_comes_with_a_step_of_no_family_goes_with_it"],
+    },
+    Defect {
+        name: "rootless-unlocked",
+        what: "rows in between that name no root, but an instance, are not locked before what is below them is read",
+        postgres: &[edit(
+            "IF a.o_lost[2] AND o_middle ? '2' THEN",
+            "IF false THEN",
+        )],
+        mysql: &[edit(
+            "WHERE m.fault = 9 GROUP BY m.family FOR UPDATE;",
+            "WHERE m.fault = 9 GROUP BY m.family;",
+        )],
+        noticed_by: &[
+            "beneath::rootless::SERVER::what_comes_below_a_step_without_a_root_from_elsewhere_keeps_it",
         ],
     },
     Defect {
@@ -129,10 +169,7 @@ pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "late-member-unjudged",
         what: "what comes to a family while a batch deletes it goes with it",
-        postgres: &[edit(
-            "AND p_rows[array_position(r.tables, r.root)] > p_judged",
-            "AND false",
-        )],
+        postgres: &[edit("WHEN t.name = r.root THEN", "WHEN false THEN")],
         mysql: &[edit("IF v_gone > v_judged THEN", "IF false THEN")],
         noticed_by: &["late::SERVER::what_comes_to_a_family_during_its_batch_is_judged"],
     },

@@ -881,7 +881,7 @@ AS $windrow$
 DECLARE
     v_table text;
 BEGIN
-    FOR n IN 1..cardinality(p_locked) LOOP
+    FOR n IN 1..coalesce(cardinality(p_locked), 0) LOOP
         IF p_rows[n] > p_locked[n] THEN
             SELECT r.tables[n] INTO v_table FROM rule AS r WHERE r.rule = p_rule;
             RAISE EXCEPTION 'rows of % have come to what a batch deletes', v_table

@@ -15,6 +15,7 @@ tests! {
         a_rule_that_waits_does_not_hold_up_workers,
         a_rule_that_was_put_off_is_asked_again_beside_a_long_one,
         rules_that_wait_now_and_then_are_finished_by_workers,
+        what_a_worker_that_waits_has_still_to_look_at_is_not_told_as_locked,
         what_has_the_lock_is_told_and_the_next_rule_goes_on,
         a_batch_that_ends_its_session_was_a_turn,
         a_run_rests_between_two_rules,
@@ -212,6 +213,69 @@ fn rules_that_wait_now_and_then_are_finished_by_workers(dialect: Dialect) {
                 .map(|run| run["rules"][rule]["rows"].as_i64().expect("a number"));
             assert_eq!(told.sum::<i64>(), rows, "{unit}, {rule}: {runs:#?}");
         }
+    }
+}
+
+/// A worker ends while the other one waits for its turn at the rule: that one takes what was locked, or tells of it.
+fn what_a_worker_that_waits_has_still_to_look_at_is_not_told_as_locked(dialect: Dialect) {
+    let (_, close) = gate(dialect);
+    // Also a gate for one session alone.
+    let query = match dialect {
+        Dialect::Postgres => {
+            "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted \
+             AND (objid = 4245 OR classid = 4245 AND objid = pg_backend_pid()))"
+        }
+        Dialect::Mysql | Dialect::Mariadb => {
+            "SELECT IS_USED_LOCK('windrow turns') IS NOT NULL OR IS_USED_LOCK(CONCAT('windrow turns ', CONNECTION_ID())) IS NOT NULL"
+        }
+    };
+    let jobs = format!("limits = {{ wait_while_sql = \"{query}\" }}");
+    // How many families the second worker takes at most, whether the row stays locked, and what it tells.
+    for (most, stays, told) in [
+        (100, false, json!({})),
+        (100, true, json!({"LOCKED": 1})),
+        (1, false, json!({"LOCKED": 1})),
+    ] {
+        let mut database = installation(dialect, &spec(2, &jobs), 6);
+        for (name, value) in [("retries", 0), ("lock_timeout", 100), ("batch_families", 1)] {
+            let one = json!({"rule": "jobs", "name": name, "value": value});
+            database.call("set_setting", one).expect("a setting");
+        }
+        let all = holding(&database, close);
+        let options = json!({"worker": 2, "rule": "jobs", "run_families": most});
+        let (runner, _, session) = database.call_aside("run", options);
+        let waits = "SELECT COUNT(*) FROM W.run WHERE status = 'running' AND waiting_for LIKE 'the query of the spec%'";
+        until("worker 2 waits", || Ok(database.number(waits) == 1)).expect("it waits");
+        let second = match dialect {
+            Dialect::Postgres => format!("SELECT pg_advisory_lock(4245, {session})"),
+            Dialect::Mysql | Dialect::Mariadb => {
+                format!("DO GET_LOCK('windrow turns {session}', 600)")
+            }
+        };
+        let second = holding(&database, &second);
+        drop(all);
+        let mut rival = database.connect();
+        rival.execute("BEGIN").expect("a transaction");
+        rival
+            .query("SELECT id FROM job WHERE id = 1 FOR UPDATE", &[])
+            .expect("a lock");
+        let options = json!({"worker": 1, "rule": "jobs", "run_families": 2});
+        let first = database.run(options).expect("a run");
+        assert_eq!(first["reason"], "run_families reached", "{first}");
+        assert_eq!(first["rules"][0]["skipped"], json!({}), "{first}");
+        if !stays {
+            rival.execute("ROLLBACK").expect("no lock");
+        }
+        drop(second);
+        let last = runner.join().expect("no panic").1.expect("a run");
+        let context = format!("{most} {stays}: {first} {last}");
+        assert_eq!(last["rules"][0]["skipped"], told, "{context}");
+        let left = if most == 1 { 3 } else { i64::from(stays) };
+        assert_eq!(
+            database.number("SELECT COUNT(*) FROM job"),
+            left,
+            "{context}"
+        );
     }
 }
 

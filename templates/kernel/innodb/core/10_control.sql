@@ -522,12 +522,16 @@ CREATE TABLE IF NOT EXISTS run_claim (
     left_keys longtext    NOT NULL,
     is_last   boolean     NOT NULL DEFAULT false,
     alone     boolean     NOT NULL DEFAULT false,
+    through   boolean     NOT NULL DEFAULT false,
     PRIMARY KEY (run_id, rule)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'The roots, with their times, windows, or parts of a pass through single rows, that a worker has claimed and not looked at
-        yet; those that it left because a row was locked. alone: it goes through windows that follow families.';
+        yet; those that it left because a row was locked. alone: it goes through windows that follow families. through: it is through with the
+        rule.';
 --# add column run_claim.alone
 CALL add_column('run_claim', 'alone', 'boolean NOT NULL DEFAULT false AFTER is_last');
+--# add column run_claim.through
+CALL add_column('run_claim', 'through', 'boolean NOT NULL DEFAULT false AFTER alone');
 
 -- kept_run: runs that the ledger would have forgotten by now, if there were no archived rows of them.
 --# create table kept_run

@@ -47,12 +47,12 @@ INSERT IGNORE INTO sweep (rule)
 SELECT r.rule
 FROM rule AS r;
 
--- at_others: another worker of the sweep that is at work: at p_rule, or before it in the order of the rules.
+-- at_others: another worker of the sweep that is at work: at p_rule, or before it in the order of the rules, or not through with it.
 --# create procedure at_others
 CREATE PROCEDURE at_others(IN p_run bigint, IN p_rule varchar(64), IN p_before boolean, OUT o_other varchar(200))
 SQL SECURITY DEFINER
-COMMENT 'Which other worker of the sweep of run p_run is at p_rule, or with p_before at a rule before it; without a
-    rule, which one still runs. NULL: none.'
+COMMENT 'Which other worker of the sweep of run p_run is at p_rule, or with p_before at a rule before it, or if that is NULL, has still
+    to look at it; without a rule, which one still runs. NULL: none.'
 BEGIN
     DECLARE v_lock  varchar(64) DEFAULT (SELECT s.run_lock FROM spec AS s);
     DECLARE v_turn  int;
@@ -71,13 +71,13 @@ BEGIN
     WHERE s.run_id = p_run
       AND (
           p_rule IS NULL
-          OR IF(
-              p_before,
-              (SELECT k.position FROM rule AS k WHERE k.rule = o.at_rule) + IF(
+          OR CASE
+              WHEN p_before THEN (SELECT k.position FROM rule AS k WHERE k.rule = o.at_rule) + IF(
                   (SELECT k.position FROM rule AS k WHERE k.rule = o.at_rule) <= v_turn, 1000000, 0
-              ) < v_place,
-              o.at_rule = p_rule
-          )
+              ) < v_place
+              WHEN NOT p_before THEN o.at_rule = p_rule
+              ELSE EXISTS (SELECT 1 FROM run_claim AS c WHERE c.run_id = o.run_id AND c.rule = p_rule AND NOT c.through)
+          END
       )
       -- Whoever has the lock of his worker is alive.
       AND IS_USED_LOCK(CONCAT(
@@ -701,23 +701,34 @@ BEGIN
     SELECT s.cursor_time, s.cursor_key, s.place INTO o_pass, o_key, p_place FROM sweep AS s WHERE s.rule = p_rule;
 END;
 
--- claims_left: what was locked, where nobody will look at it once more.
+-- claims_left: what was locked, where nobody will look at it once more: also of workers that have ended before.
 --# create procedure claims_left
 CREATE PROCEDURE claims_left(IN p_run bigint, IN p_rule varchar(64), OUT o_left longtext)
 SQL SECURITY DEFINER
-COMMENT 'What run p_run left in p_rule because it was locked, and nobody will take, as a JSON list.'
+COMMENT 'What the workers of the sweep of run p_run left in p_rule because it was locked, as a JSON list, where none has still to look.'
 BEGIN
     DECLARE v_other varchar(200);
-    SELECT COALESCE(MAX(c.left_keys), '[]')
-    INTO o_left
-    FROM run_claim AS c
-    JOIN sweep AS s ON s.rule = c.rule AND NOT s.handed_out
-    WHERE c.run_id = p_run
-      AND c.rule = p_rule;
-    IF o_left <> '[]' THEN
-        CALL at_others(p_run, p_rule, false, v_other);
-        IF v_other IS NOT NULL THEN
-            SET o_left = '[]';
+    SET o_left = '[]';
+    CALL at_others(p_run, p_rule, NULL, v_other);
+    IF v_other IS NULL THEN
+        SELECT CONCAT('[', COALESCE(GROUP_CONCAT(k.entry ORDER BY k.entry SEPARATOR ', '), ''), ']')
+        INTO o_left
+        FROM (
+            SELECT DISTINCT CAST(JSON_ARRAY(l.id, l.ended) AS char) AS entry
+            FROM sweep AS s
+            JOIN run_sweep AS o ON o.sweep_id = s.sweep_id
+            JOIN run_claim AS c ON c.run_id = o.run_id AND c.rule = p_rule
+            JOIN JSON_TABLE(c.left_keys, '$[*]' COLUMNS (id longtext PATH '$[0]', ended longtext PATH '$[1]')) AS l
+            WHERE s.rule = p_rule
+              AND NOT s.handed_out
+        ) AS k;
+        -- They count once.
+        IF o_left <> '[]' THEN
+            UPDATE sweep AS s
+            JOIN run_sweep AS o ON o.sweep_id = s.sweep_id
+            JOIN run_claim AS c ON c.run_id = o.run_id AND c.rule = p_rule
+            SET c.left_keys = '[]'
+            WHERE s.rule = p_rule;
         END IF;
     END IF;
 END;
@@ -739,6 +750,7 @@ BEGIN
         UPDATE sweep AS s SET s.ended_by = p_run WHERE s.rule = p_rule;
     END IF;
     UPDATE run_sweep AS s SET s.at_rule = NULL WHERE s.run_id = p_run;
+    UPDATE run_claim AS c SET c.through = true WHERE c.run_id = p_run AND c.rule = p_rule;
 END;
 
 -- sweep_part: a worker leaves a rule that waits for another one, and comes back. What it has claimed stays its own, unless nobody else

@@ -325,12 +325,9 @@ BEGIN
         -- What was locked, if no worker will examine it again.
         PERFORM record_skips(p_run, c.rule, k.keys, array_fill('LOCKED'::text, ARRAY[cardinality(k.keys)]))
         FROM run_claim AS c
-        JOIN sweep AS s ON s.rule = c.rule
-        CROSS JOIN LATERAL what_is_left(c.rule, c.left_keys) AS k(keys)
+        CROSS JOIN LATERAL what_is_left(p_run, c.rule) AS k(keys)
         WHERE c.run_id = p_run
-          AND cardinality(c.left_keys) > 0
-          AND NOT s.handed_out
-          AND at_others(p_run, c.rule, false) IS NULL;
+          AND cardinality(k.keys) > 0;
     END IF;
     UPDATE run_rule AS r
     SET ahead_keys = '{}',

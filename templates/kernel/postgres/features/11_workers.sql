@@ -45,18 +45,21 @@ CREATE TABLE IF NOT EXISTS run_claim (
     left_keys text[]  NOT NULL DEFAULT '{}',
     is_last   boolean NOT NULL DEFAULT false,
     alone     boolean NOT NULL DEFAULT false,
+    through   boolean NOT NULL DEFAULT false,
     PRIMARY KEY (run_id, rule)
 );
 -- What the table of an earlier version lacks.
 --# add columns to run_claim
 ALTER TABLE run_claim
-    ADD COLUMN IF NOT EXISTS alone boolean NOT NULL DEFAULT false;
+    ADD COLUMN IF NOT EXISTS alone boolean NOT NULL DEFAULT false,
+    ADD COLUMN IF NOT EXISTS through boolean NOT NULL DEFAULT false;
 --# comment on table run_claim
 COMMENT ON TABLE run_claim IS
     'The roots, slices of time (from/to), or ranges of a pass through single rows, that a worker has claimed and not examined yet; '
-    'those that it left because a row was locked, for the last claim of the sweep. alone: it works on the slices that follow families.';
+    'those that it left because a row was locked, for the last claim of the sweep. alone: it works on the slices that follow families. '
+    'through: it is through with the rule, and does not come back.';
 
--- at_others: another worker of the sweep that is at work: at p_rule, or before it in the order of the rules.
+-- at_others: another worker of the sweep that is at work: at p_rule, or before it in the order of the rules, or not through with it.
 --# create function at_others
 CREATE OR REPLACE FUNCTION at_others(p_run bigint, p_rule text, p_before boolean)
 RETURNS text
@@ -75,7 +78,11 @@ BEGIN
         WHERE s.run_id = p_run
           AND (
               p_rule IS NULL
-              OR CASE WHEN p_before THEN (SELECT k.turn FROM sweep AS k WHERE k.rule = o.at_rule) < v_turn ELSE o.at_rule = p_rule END
+              OR CASE
+                  WHEN p_before THEN (SELECT k.turn FROM sweep AS k WHERE k.rule = o.at_rule) < v_turn
+                  WHEN NOT p_before THEN o.at_rule = p_rule
+                  ELSE EXISTS (SELECT FROM run_claim AS c WHERE c.run_id = o.run_id AND c.rule = p_rule AND NOT c.through)
+              END
           )
         ORDER BY o.worker
     LOOP
@@ -88,8 +95,8 @@ END
 $windrow$;
 --# comment on function at_others
 COMMENT ON FUNCTION at_others(bigint, text, boolean) IS
-    'Which other worker of the sweep of run p_run is at p_rule, or with p_before at a rule before it; without a rule, which one still '
-    'runs. NULL: none.';
+    'Which other worker of the sweep of run p_run is at p_rule, or with p_before at a rule before it, or if that is NULL, has still to '
+    'look at it; without a rule, which one still runs. NULL: none.';
 
 -- claims_left: what the sweep before had claimed and not looked at, where this one continues after that.
 --# create function claims_left
@@ -676,27 +683,53 @@ $windrow$;
 COMMENT ON FUNCTION claim_done(bigint, text, text[], text[], text[]) IS
     'Notes p_claim, what a batch of run p_run leaves of its claim; answers which of the skips p_keys count now, and the cursor.';
 
--- what_is_left: what was locked, where nobody will look at it once more, as keys.
+-- what_is_left: what was locked, where nobody will look at it once more, as keys: also of workers that have ended before.
 --# create function what_is_left
-CREATE OR REPLACE FUNCTION what_is_left(p_rule text, p_left text[])
+CREATE OR REPLACE FUNCTION what_is_left(p_run bigint, p_rule text)
 RETURNS text[]
-LANGUAGE plpgsql STABLE SECURITY DEFINER
+LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
+DECLARE
+    v_left text[];
 BEGIN
+    IF at_others(p_run, p_rule, NULL) IS NOT NULL THEN
+        RETURN '{}';
+    END IF;
+    SELECT coalesce(array_agg(DISTINCT k.key), '{}')
+    INTO v_left
+    FROM run_sweep AS s
+    JOIN run_sweep AS o ON o.sweep_id = s.sweep_id
+    JOIN run_claim AS c ON c.run_id = o.run_id AND c.rule = p_rule
+    JOIN sweep AS w ON w.rule = p_rule AND w.sweep_id = s.sweep_id AND NOT w.handed_out
+    CROSS JOIN LATERAL unnest(c.left_keys) AS k(key)
+    WHERE s.run_id = p_run;
+    IF v_left = '{}' THEN
+        RETURN v_left;
+    END IF;
+    -- They count once.
+    UPDATE run_claim AS c
+    SET left_keys = '{}'
+    FROM run_sweep AS s
+    JOIN run_sweep AS o ON o.sweep_id = s.sweep_id
+    WHERE s.run_id = p_run
+      AND c.run_id = o.run_id
+      AND c.rule = p_rule
+      AND c.left_keys <> '{}';
     IF (SELECT r.document ? 'plain' FROM rule AS r WHERE r.rule = p_rule) THEN
         RETURN ARRAY(
             SELECT k.key
-            FROM unnest(p_left) AS l(span)
+            FROM unnest(v_left) AS l(span)
             CROSS JOIN unnest(timed_in_window(p_rule, split_part(l.span, '/', 1), split_part(l.span, '/', 2))) AS k(key)
         );
     END IF;
-    RETURN p_left;
+    RETURN v_left;
 END
 $windrow$;
 --# comment on function what_is_left
-COMMENT ON FUNCTION what_is_left(text, text[]) IS
-    'The keys of what a worker has left in p_rule: roots, or the rows of windows.';
+COMMENT ON FUNCTION what_is_left(bigint, text) IS
+    'The keys of what the workers of the sweep of run p_run have left in p_rule: roots, or the rows of windows; none while another worker '
+    'has still to look at it.';
 
 -- sweep_leave: a worker is through with a rule.
 --# create function sweep_leave
@@ -720,6 +753,7 @@ BEGIN
       AND o.run_id = p_run
       AND o.at_rule = p_rule;
     UPDATE run_sweep AS s SET at_rule = NULL WHERE s.run_id = p_run;
+    UPDATE run_claim AS c SET through = true WHERE c.run_id = p_run AND c.rule = p_rule;
 END
 $windrow$;
 --# comment on function sweep_leave

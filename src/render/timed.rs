@@ -295,7 +295,9 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
         spares: members.iter().any(|it| it.spared),
         locks: members.len() > 1 || timed.ended.is_some(),
         middles: members.iter().any(|it| it.referenced_of_family),
-        middles_adopted: members.iter().any(|it| it.locked_adopted),
+        middles_adopted: members
+            .iter()
+            .any(|it| it.referenced_of_family && it.adopt.is_some()),
         middles_of_none: by_family && members.iter().any(|it| it.referenced),
         family_of_root: roots.family_of("r", dialect),
         family_of_t: roots.family_of("t", dialect),

@@ -64,7 +64,9 @@ BEGIN
 {%- endif %}
 {%- for column in member.belongs %}
         REPLACE INTO work_middle (position, way, family, other{% if not loop.first %}, alone{% endif %}, found)
-        «SELECT {{ member.position }}, {{ loop.index }}, n.id, {% if loop.first %}n.id{% else %}COALESCE(t.{{ member.belongs[0] }}, n.id) AS other, t.{{ member.belongs[0] }} IS NULL AS alone{% endif %}, COUNT(*)
+        «SELECT {{ member.position }}, {{ loop.index }}, n.id, {% if loop.first %}n.id
+{%- else %}COALESCE(t.{{ member.belongs[0] }}, n.id) AS other, t.{{ member.belongs[0] }} IS NULL AS alone
+{%- endif %}, COUNT(*)
         FROM work_next AS n STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ column }} = n.id
         WHERE NOT EXISTS (SELECT 1 FROM work_root AS w WHERE w.family = n.id AND w.fault < 9)
         GROUP BY n.id{% if not loop.first %}, other, alone{% endif %} FOR UPDATE»;
@@ -120,7 +122,7 @@ BEGIN
         STRAIGHT_JOIN {{ member.table }} AS t ON {{ way.on }}{% for column in member.family %} AND t.{{ column }} IS NULL{% endfor %}»;
     END IF;
 {%- endfor %}
-{%- if member.locked_adopted %}
+{%- if member.referenced_of_family %}
     IF p_lock AND COALESCE(@windrow_referred, true) THEN
         «SELECT COUNT(*) ‹INTO v_rows› {{ <w.named_of_families member /> }} FOR UPDATE»;
     END IF;

@@ -200,7 +200,9 @@ BEGIN
               AND {{ condition }}
 {%- endfor %}
 {%- if member.belongs %}
-              AND NOT EXISTS (SELECT 1 FROM {% if rule.timed.middles_of_none %}work_locked AS w WHERE {% else %}work_root AS w WHERE w.fault < 9 AND {% endif %}w.family IN (t.{{ member.belongs | join(sep=", t.") }}))
+              AND NOT EXISTS (SELECT 1 FROM {% if rule.timed.middles_of_none %}work_locked AS w WHERE
+{%- else %}work_root AS w WHERE w.fault < 9 AND
+{%- endif %} w.family IN (t.{{ member.belongs | join(sep=", t.") }}))
 {%- endif %}
             FOR UPDATE»;
 {%- if rule.timed.middles_of_none %}

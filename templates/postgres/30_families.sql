@@ -52,7 +52,7 @@ BEGIN
                 FROM (
                     SELECT ARRAY[t.{{ member.belongs | join(sep=", t.") }}]::{{ rule.key_type }}[]::text[] AS families
                     FROM {{ member.table }} AS t
-                    WHERE {{ member.of_these }}
+                    WHERE {{ member.of_roots | replace(from="p_go", to="p_roots") }}
                     FOR UPDATE
                 ) AS l
                 GROUP BY 1»
@@ -63,7 +63,8 @@ BEGIN
 {%- if rule.timed.middles_adopted %}
         -- The same of rows that name no root.
         SELECT * INTO a FROM {{ control }}.{{ rule.name }}_adopted(p_roots);
-{%- for member in rule.timed.members | those(attribute="locked_adopted", value=true) %}
+{%- for member in rule.timed.members | those(attribute="referenced_of_family", value=true) %}
+{%- if member.adopt %}
         IF a.o_lost[{{ member.position }}] AND o_middle ? '{{ member.position }}' THEN
 {%- if member.adopt.named %}
             o_middle := {{ <w.note_middle position={member.position} /> }}
@@ -95,6 +96,7 @@ BEGIN
 {%- endfor %}
 {%- endif %}
         END IF;
+{%- endif %}
 {%- endfor %}
 {%- endif %}
     END IF;

@@ -313,13 +313,10 @@ WHERE p.{{ edge.via.key }}{% else %}WHERE t.{{ edge.column }}{% endif %} = ANY (
     );
 {%- endfilter %}
 {%- if collect.referenced and not collect.locks %}
-
-    IF {{ control }}.is_referenced({{ collect.table_literal }}) THEN
 {%- filter fit %}
-        {{ collect.locked }} := (SELECT count(*) FROM (
-            «SELECT FROM {{ collect.table }} AS t WHERE t.{{ collect.key }} = ANY ({{ collect.variable }}) FOR UPDATE OF t») AS l);
+    {{ collect.locked }} := CASE WHEN {{ control }}.is_referenced({{ collect.table_literal }}) THEN (SELECT count(*) FROM (
+        «SELECT FROM {{ collect.table }} AS t WHERE t.{{ collect.key }} = ANY ({{ collect.variable }}) FOR UPDATE OF t») AS l) END;
 {%- endfilter %}
-    END IF;
 {%- endif %}
 {%- endcomponent w.collect %}
 

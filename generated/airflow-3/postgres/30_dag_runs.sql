@@ -294,31 +294,23 @@ BEGIN
     IF NOT p_left @> ARRAY[6, 7, 8, 9, 10, 11, 12, 13] THEN
         k_task_instance := ARRAY(SELECT t."id" FROM "public"."task_instance" AS t JOIN "public"."dag_run" AS p ON t."dag_id" = p."dag_id"
             AND t."run_id" = p."run_id" WHERE p."id" = ANY (p_members) ORDER BY 1);
-
-            IF windrow_airflow_3.is_referenced('task_instance') THEN
-                v_locked_14 := (SELECT count(*)
-                    FROM (SELECT FROM "public"."task_instance" AS t WHERE t."id" = ANY (k_task_instance) FOR UPDATE OF t) AS l);
-            END IF;
+            v_locked_14 := CASE WHEN windrow_airflow_3.is_referenced('task_instance') THEN (SELECT count(*)
+                FROM (SELECT FROM "public"."task_instance" AS t WHERE t."id" = ANY (k_task_instance) FOR UPDATE OF t) AS l) END;
     END IF;
     IF NOT p_left @> ARRAY[8, 9] THEN
         k_task_instance_history := ARRAY(SELECT t."task_instance_id" FROM "public"."task_instance_history" AS t
             JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id"
             AND t."map_index" = p."map_index" WHERE p."id" = ANY (k_task_instance) ORDER BY 1);
-
-            IF windrow_airflow_3.is_referenced('task_instance_history') THEN
-                v_locked_9 := (SELECT count(*) FROM (SELECT FROM "public"."task_instance_history" AS t
-                    WHERE t."task_instance_id" = ANY (k_task_instance_history) FOR UPDATE OF t) AS l);
-            END IF;
+            v_locked_9 := CASE WHEN windrow_airflow_3.is_referenced('task_instance_history') THEN (SELECT count(*) FROM (SELECT
+                FROM "public"."task_instance_history" AS t
+                    WHERE t."task_instance_id" = ANY (k_task_instance_history) FOR UPDATE OF t) AS l) END;
     END IF;
     k_asset_partition_dag_run := ARRAY(SELECT t."id" FROM "public"."asset_partition_dag_run" AS t
         WHERE t."created_dag_run_id" = ANY (p_members)
         ORDER BY 1);
-
-        IF windrow_airflow_3.is_referenced('asset_partition_dag_run') THEN
-            v_locked_2 := (SELECT count(*)
-                FROM (SELECT FROM "public"."asset_partition_dag_run" AS t
-                    WHERE t."id" = ANY (k_asset_partition_dag_run) FOR UPDATE OF t) AS l);
-        END IF;
+        v_locked_2 := CASE WHEN windrow_airflow_3.is_referenced('asset_partition_dag_run') THEN (SELECT count(*)
+            FROM (SELECT FROM "public"."asset_partition_dag_run" AS t
+                WHERE t."id" = ANY (k_asset_partition_dag_run) FOR UPDATE OF t) AS l) END;
     n_asset_partition_dag_run := CASE WHEN windrow_airflow_3.are_close(k_asset_partition_dag_run)
         THEN windrow_airflow_3.those_found(k_asset_partition_dag_run, ARRAY(SELECT t."asset_partition_dag_run_id"::integer
         FROM "public"."partitioned_asset_key_log" AS t WHERE t."asset_partition_dag_run_id" BETWEEN k_asset_partition_dag_run[1]
@@ -433,7 +425,7 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('dag_runs', ARRAY[
-    'bound 46f5c1a90196', 'count 2744fd706ae3', 'delete 94080e400973', 'kept a5f93ca4b8b5', 'members 82e58ac19e82',
+    'bound 46f5c1a90196', 'count 2744fd706ae3', 'delete e7b213423247', 'kept a5f93ca4b8b5', 'members 82e58ac19e82',
     'newest b553e1c00f79', 'next 2fe714ee9dc8', 'roots 593a4be1bce0', 'scope 7cd1118a88db', 'undated ebc9635d1843',
     'unlisted d9599e39acb0']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -152,11 +152,8 @@ DECLARE
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0];
     k_serialized_dag := ARRAY(SELECT t."id" FROM "public"."serialized_dag" AS t WHERE t."dag_version_id" = ANY (p_members) ORDER BY 1);
-
-        IF windrow_airflow_3.is_referenced('serialized_dag') THEN
-            v_locked_3 := (SELECT count(*)
-                FROM (SELECT FROM "public"."serialized_dag" AS t WHERE t."id" = ANY (k_serialized_dag) FOR UPDATE OF t) AS l);
-        END IF;
+        v_locked_3 := CASE WHEN windrow_airflow_3.is_referenced('serialized_dag') THEN (SELECT count(*)
+            FROM (SELECT FROM "public"."serialized_dag" AS t WHERE t."id" = ANY (k_serialized_dag) FOR UPDATE OF t) AS l) END;
     DELETE FROM "public"."dag_code" AS t WHERE t."dag_version_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
     DELETE FROM "public"."deadline_alert" AS t WHERE t."serialized_dag_id" = ANY (k_serialized_dag);
@@ -182,6 +179,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_airflow_3.register_verbs('dag_version', ARRAY[
-    'count 1835031aaf05', 'delete 9983f2521dce', 'kept 90e92f93e7f6', 'members e2e6a8cd65a3', 'newest 0225ab3e6b16', 'next 396acfe049dc',
+    'count 1835031aaf05', 'delete 68cfd3c5d978', 'kept 90e92f93e7f6', 'members e2e6a8cd65a3', 'newest 0225ab3e6b16', 'next 396acfe049dc',
     'roots 5e72b88fca65', 'scope fbea5b311dd1', 'undated 23293e22eedb']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

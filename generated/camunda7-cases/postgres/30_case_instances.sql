@@ -159,20 +159,14 @@ BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     k_act_hi_varinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1);
     k_act_hi_taskinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_taskinst" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1);
-
-        IF windrow_camunda7_cases.is_referenced('act_hi_taskinst') THEN
-            v_locked_11 := (SELECT count(*)
-                FROM (SELECT FROM "public"."act_hi_taskinst" AS t WHERE t."id_" = ANY (k_act_hi_taskinst) FOR UPDATE OF t) AS l);
-        END IF;
+        v_locked_11 := CASE WHEN windrow_camunda7_cases.is_referenced('act_hi_taskinst') THEN (SELECT count(*)
+            FROM (SELECT FROM "public"."act_hi_taskinst" AS t WHERE t."id_" = ANY (k_act_hi_taskinst) FOR UPDATE OF t) AS l) END;
     k_act_hi_attachment := ARRAY(SELECT t."id_" FROM "public"."act_hi_attachment" AS t WHERE t."task_id_" = ANY (k_act_hi_taskinst)
         ORDER BY 1);
     k_act_hi_detail := ARRAY(SELECT t."id_" FROM "public"."act_hi_detail" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1);
     k_act_hi_decinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_decinst" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1);
-
-        IF windrow_camunda7_cases.is_referenced('act_hi_decinst') THEN
-            v_locked_5 := (SELECT count(*)
-                FROM (SELECT FROM "public"."act_hi_decinst" AS t WHERE t."id_" = ANY (k_act_hi_decinst) FOR UPDATE OF t) AS l);
-        END IF;
+        v_locked_5 := CASE WHEN windrow_camunda7_cases.is_referenced('act_hi_decinst') THEN (SELECT count(*)
+            FROM (SELECT FROM "public"."act_hi_decinst" AS t WHERE t."id_" = ANY (k_act_hi_decinst) FOR UPDATE OF t) AS l) END;
     k_act_hi_dec_out := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)
         ORDER BY 1);
     k_act_hi_dec_in := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst) ORDER BY 1);
@@ -262,6 +256,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_camunda7_cases.register_verbs('case_instances', ARRAY[
-    'count 9149e326a146', 'delete 76b0b514716a', 'members aa0ab536ddda', 'next 400655defdf9', 'scope 2a46c81f60d3',
+    'count 9149e326a146', 'delete 73556787532c', 'members aa0ab536ddda', 'next 400655defdf9', 'scope 2a46c81f60d3',
     'undated 407ff1be4017', 'unlisted cf7c2595e716']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

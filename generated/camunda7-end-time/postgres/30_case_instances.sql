@@ -259,20 +259,14 @@ BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     k_act_hi_varinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1);
     k_act_hi_taskinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_taskinst" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1);
-
-        IF windrow_camunda7_end_time.is_referenced('act_hi_taskinst') THEN
-            v_locked_11 := (SELECT count(*)
-                FROM (SELECT FROM "public"."act_hi_taskinst" AS t WHERE t."id_" = ANY (k_act_hi_taskinst) FOR UPDATE OF t) AS l);
-        END IF;
+        v_locked_11 := CASE WHEN windrow_camunda7_end_time.is_referenced('act_hi_taskinst') THEN (SELECT count(*)
+            FROM (SELECT FROM "public"."act_hi_taskinst" AS t WHERE t."id_" = ANY (k_act_hi_taskinst) FOR UPDATE OF t) AS l) END;
     k_act_hi_attachment := ARRAY(SELECT t."id_" FROM "public"."act_hi_attachment" AS t WHERE t."task_id_" = ANY (k_act_hi_taskinst)
         ORDER BY 1);
     k_act_hi_detail := ARRAY(SELECT t."id_" FROM "public"."act_hi_detail" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1);
     k_act_hi_decinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_decinst" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1);
-
-        IF windrow_camunda7_end_time.is_referenced('act_hi_decinst') THEN
-            v_locked_5 := (SELECT count(*)
-                FROM (SELECT FROM "public"."act_hi_decinst" AS t WHERE t."id_" = ANY (k_act_hi_decinst) FOR UPDATE OF t) AS l);
-        END IF;
+        v_locked_5 := CASE WHEN windrow_camunda7_end_time.is_referenced('act_hi_decinst') THEN (SELECT count(*)
+            FROM (SELECT FROM "public"."act_hi_decinst" AS t WHERE t."id_" = ANY (k_act_hi_decinst) FOR UPDATE OF t) AS l) END;
     k_act_hi_dec_out := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)
         ORDER BY 1);
     k_act_hi_dec_in := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst) ORDER BY 1);
@@ -362,6 +356,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('case_instances', ARRAY[
-    'bound df3d94d85894', 'count 9149e326a146', 'delete e3dc76dafefa', 'kept 458fd1c7fe9c', 'members aa0ab536ddda', 'next 503e5587798e',
+    'bound df3d94d85894', 'count 9149e326a146', 'delete 0677ed85208f', 'kept 458fd1c7fe9c', 'members aa0ab536ddda', 'next 503e5587798e',
     'scope 3bbf2d8dfe57', 'undated ea4ee46f24a3', 'unlisted 31bd0a71cd72']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

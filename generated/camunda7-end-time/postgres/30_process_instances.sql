@@ -338,22 +338,16 @@ BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     k_act_hi_varinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."proc_inst_id_" = ANY (p_members) ORDER BY 1);
     k_act_hi_taskinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_taskinst" AS t WHERE t."proc_inst_id_" = ANY (p_members) ORDER BY 1);
-
-        IF windrow_camunda7_end_time.is_referenced('act_hi_taskinst') THEN
-            v_locked_14 := (SELECT count(*)
-                FROM (SELECT FROM "public"."act_hi_taskinst" AS t WHERE t."id_" = ANY (k_act_hi_taskinst) FOR UPDATE OF t) AS l);
-        END IF;
+        v_locked_14 := CASE WHEN windrow_camunda7_end_time.is_referenced('act_hi_taskinst') THEN (SELECT count(*)
+            FROM (SELECT FROM "public"."act_hi_taskinst" AS t WHERE t."id_" = ANY (k_act_hi_taskinst) FOR UPDATE OF t) AS l) END;
     k_act_hi_job_log := ARRAY(SELECT t."id_" FROM "public"."act_hi_job_log" AS t WHERE t."process_instance_id_" = ANY (p_members)
         ORDER BY 1);
     k_act_hi_ext_task_log := ARRAY(SELECT t."id_" FROM "public"."act_hi_ext_task_log" AS t WHERE t."proc_inst_id_" = ANY (p_members)
         ORDER BY 1);
     k_act_hi_detail := ARRAY(SELECT t."id_" FROM "public"."act_hi_detail" AS t WHERE t."proc_inst_id_" = ANY (p_members) ORDER BY 1);
     k_act_hi_decinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_decinst" AS t WHERE t."proc_inst_id_" = ANY (p_members) ORDER BY 1);
-
-        IF windrow_camunda7_end_time.is_referenced('act_hi_decinst') THEN
-            v_locked_7 := (SELECT count(*)
-                FROM (SELECT FROM "public"."act_hi_decinst" AS t WHERE t."id_" = ANY (k_act_hi_decinst) FOR UPDATE OF t) AS l);
-        END IF;
+        v_locked_7 := CASE WHEN windrow_camunda7_end_time.is_referenced('act_hi_decinst') THEN (SELECT count(*)
+            FROM (SELECT FROM "public"."act_hi_decinst" AS t WHERE t."id_" = ANY (k_act_hi_decinst) FOR UPDATE OF t) AS l) END;
     k_act_hi_dec_out := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)
         ORDER BY 1);
     k_act_hi_dec_in := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst) ORDER BY 1);
@@ -470,6 +464,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('process_instances', ARRAY[
-    'bound 83a0529066b1', 'count d70db8371bae', 'delete c1bb05799adc', 'kept 7ce3a5e4ab58', 'members 0c0107e765ce', 'next 566f1a0b196f',
+    'bound 83a0529066b1', 'count d70db8371bae', 'delete 53a3b301fb3f', 'kept 7ce3a5e4ab58', 'members 0c0107e765ce', 'next 566f1a0b196f',
     'scope 906f15103279', 'undated 59eace0ce2db', 'unlisted db16fe4fb749']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

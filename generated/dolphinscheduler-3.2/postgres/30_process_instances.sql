@@ -146,17 +146,11 @@ BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     k_t_ds_task_instance := ARRAY(SELECT t."id" FROM "public"."t_ds_task_instance" AS t WHERE t."process_instance_id" = ANY (p_members)
         ORDER BY 1);
-
-        IF windrow_dolphinscheduler_3_2.is_referenced('t_ds_task_instance') THEN
-            v_locked_10 := (SELECT count(*)
-                FROM (SELECT FROM "public"."t_ds_task_instance" AS t WHERE t."id" = ANY (k_t_ds_task_instance) FOR UPDATE OF t) AS l);
-        END IF;
+        v_locked_10 := CASE WHEN windrow_dolphinscheduler_3_2.is_referenced('t_ds_task_instance') THEN (SELECT count(*)
+            FROM (SELECT FROM "public"."t_ds_task_instance" AS t WHERE t."id" = ANY (k_t_ds_task_instance) FOR UPDATE OF t) AS l) END;
     k_t_ds_alert := ARRAY(SELECT t."id" FROM "public"."t_ds_alert" AS t WHERE t."process_instance_id" = ANY (p_members) ORDER BY 1);
-
-        IF windrow_dolphinscheduler_3_2.is_referenced('t_ds_alert') THEN
-            v_locked_2 := (SELECT count(*)
-                FROM (SELECT FROM "public"."t_ds_alert" AS t WHERE t."id" = ANY (k_t_ds_alert) FOR UPDATE OF t) AS l);
-        END IF;
+        v_locked_2 := CASE WHEN windrow_dolphinscheduler_3_2.is_referenced('t_ds_alert')
+            THEN (SELECT count(*) FROM (SELECT FROM "public"."t_ds_alert" AS t WHERE t."id" = ANY (k_t_ds_alert) FOR UPDATE OF t) AS l) END;
     -- The files that t_ds_task_instance names are written to the outbox, to be removed later.
     INSERT INTO windrow_dolphinscheduler_3_2.artifact (run_id, rule, host, path)
     SELECT p_run, 'process_instances', t."host", t."log_path"
@@ -247,6 +241,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_dolphinscheduler_3_2.register_verbs('process_instances', ARRAY[
-    'count a50596f91e99', 'delete 2ac8646d209c', 'members 1021b0ccef72', 'next 8d9e870f3774', 'scope 4db60a7199ea',
+    'count a50596f91e99', 'delete 8f721821b81e', 'members 1021b0ccef72', 'next 8d9e870f3774', 'scope 4db60a7199ea',
     'undated 2db3f3f4e337', 'unlisted 0e2098b63e7c']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

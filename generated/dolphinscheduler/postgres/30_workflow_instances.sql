@@ -143,17 +143,11 @@ BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     k_t_ds_task_instance := ARRAY(SELECT t."id" FROM "public"."t_ds_task_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members)
         ORDER BY 1);
-
-        IF windrow_dolphinscheduler.is_referenced('t_ds_task_instance') THEN
-            v_locked_10 := (SELECT count(*)
-                FROM (SELECT FROM "public"."t_ds_task_instance" AS t WHERE t."id" = ANY (k_t_ds_task_instance) FOR UPDATE OF t) AS l);
-        END IF;
+        v_locked_10 := CASE WHEN windrow_dolphinscheduler.is_referenced('t_ds_task_instance') THEN (SELECT count(*)
+            FROM (SELECT FROM "public"."t_ds_task_instance" AS t WHERE t."id" = ANY (k_t_ds_task_instance) FOR UPDATE OF t) AS l) END;
     k_t_ds_alert := ARRAY(SELECT t."id" FROM "public"."t_ds_alert" AS t WHERE t."workflow_instance_id" = ANY (p_members) ORDER BY 1);
-
-        IF windrow_dolphinscheduler.is_referenced('t_ds_alert') THEN
-            v_locked_2 := (SELECT count(*)
-                FROM (SELECT FROM "public"."t_ds_alert" AS t WHERE t."id" = ANY (k_t_ds_alert) FOR UPDATE OF t) AS l);
-        END IF;
+        v_locked_2 := CASE WHEN windrow_dolphinscheduler.is_referenced('t_ds_alert')
+            THEN (SELECT count(*) FROM (SELECT FROM "public"."t_ds_alert" AS t WHERE t."id" = ANY (k_t_ds_alert) FOR UPDATE OF t) AS l) END;
     -- The files that t_ds_task_instance names are written to the outbox, to be removed later.
     INSERT INTO windrow_dolphinscheduler.artifact (run_id, rule, host, path)
     SELECT p_run, 'workflow_instances', t."host", t."log_path"
@@ -237,6 +231,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_dolphinscheduler.register_verbs('workflow_instances', ARRAY[
-    'count 68a74587eb3e', 'delete 524e30d21b0b', 'members c193f6f662ce', 'next f3c7f2af1093', 'scope 2a7c637c2f4d',
+    'count 68a74587eb3e', 'delete 8df30d3db6b6', 'members c193f6f662ce', 'next f3c7f2af1093', 'scope 2a7c637c2f4d',
     'undated ac8a99933288', 'unlisted de405fd11136']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

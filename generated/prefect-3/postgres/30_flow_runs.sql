@@ -152,30 +152,18 @@ DECLARE
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0];
     k_task_run := ARRAY(SELECT t."id" FROM "public"."task_run" AS t WHERE t."flow_run_id" = ANY (p_members) ORDER BY 1);
-
-        IF windrow_prefect_3.is_referenced('task_run') THEN
-            v_locked_7 := (SELECT count(*)
-                FROM (SELECT FROM "public"."task_run" AS t WHERE t."id" = ANY (k_task_run) FOR UPDATE OF t) AS l);
-        END IF;
+        v_locked_7 := CASE WHEN windrow_prefect_3.is_referenced('task_run')
+            THEN (SELECT count(*) FROM (SELECT FROM "public"."task_run" AS t WHERE t."id" = ANY (k_task_run) FOR UPDATE OF t) AS l) END;
     k_task_run_state := ARRAY(SELECT t."id" FROM "public"."task_run_state" AS t WHERE t."task_run_id" = ANY (k_task_run) ORDER BY 1);
-
-        IF windrow_prefect_3.is_referenced('task_run_state') THEN
-            v_locked_6 := (SELECT count(*)
-                FROM (SELECT FROM "public"."task_run_state" AS t WHERE t."id" = ANY (k_task_run_state) FOR UPDATE OF t) AS l);
-        END IF;
+        v_locked_6 := CASE WHEN windrow_prefect_3.is_referenced('task_run_state') THEN (SELECT count(*)
+            FROM (SELECT FROM "public"."task_run_state" AS t WHERE t."id" = ANY (k_task_run_state) FOR UPDATE OF t) AS l) END;
     k_flow_run_state := ARRAY(SELECT t."id" FROM "public"."flow_run_state" AS t WHERE t."flow_run_id" = ANY (p_members) ORDER BY 1);
-
-        IF windrow_prefect_3.is_referenced('flow_run_state') THEN
-            v_locked_3 := (SELECT count(*)
-                FROM (SELECT FROM "public"."flow_run_state" AS t WHERE t."id" = ANY (k_flow_run_state) FOR UPDATE OF t) AS l);
-        END IF;
+        v_locked_3 := CASE WHEN windrow_prefect_3.is_referenced('flow_run_state') THEN (SELECT count(*)
+            FROM (SELECT FROM "public"."flow_run_state" AS t WHERE t."id" = ANY (k_flow_run_state) FOR UPDATE OF t) AS l) END;
     k_artifact := ARRAY(SELECT t."id" FROM "public"."artifact" AS t WHERE t."flow_run_id" = ANY (p_members) UNION SELECT t."id"
         FROM "public"."artifact" AS t WHERE t."task_run_id" = ANY (k_task_run) ORDER BY 1);
-
-        IF windrow_prefect_3.is_referenced('artifact') THEN
-            v_locked_1 := (SELECT count(*)
-                FROM (SELECT FROM "public"."artifact" AS t WHERE t."id" = ANY (k_artifact) FOR UPDATE OF t) AS l);
-        END IF;
+        v_locked_1 := CASE WHEN windrow_prefect_3.is_referenced('artifact')
+            THEN (SELECT count(*) FROM (SELECT FROM "public"."artifact" AS t WHERE t."id" = ANY (k_artifact) FOR UPDATE OF t) AS l) END;
     -- flow_run_state: rows are kept; they name deleted rows of artifact by result_artifact_id, which becomes NULL.
     UPDATE "public"."flow_run_state" AS t SET "result_artifact_id" = NULL WHERE t."result_artifact_id" = ANY (k_artifact);
     IF EXISTS (SELECT FROM "public"."flow_run_state" AS t WHERE t."result_artifact_id" = ANY (k_artifact)) THEN
@@ -257,6 +245,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_prefect_3.register_verbs('flow_runs', ARRAY[
-    'count 353f9aa43384', 'delete 14a626e198cb', 'kept 64c4f3eb5985', 'members 1ab0075b4c00', 'next 26b36fb14594', 'scope c6d820f40067',
+    'count 353f9aa43384', 'delete c70f963a99f1', 'kept 64c4f3eb5985', 'members 1ab0075b4c00', 'next 26b36fb14594', 'scope c6d820f40067',
     'undated 3cfde008eccc', 'unlisted a91fc6ae8112']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -109,11 +109,8 @@ BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0];
     k_state_instance := ARRAY(SELECT t."id" FROM "public"."state_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members)
         ORDER BY 1);
-
-        IF windrow_yworkflow.is_referenced('state_instance') THEN
-            v_locked_4 := (SELECT count(*)
-                FROM (SELECT FROM "public"."state_instance" AS t WHERE t."id" = ANY (k_state_instance) FOR UPDATE OF t) AS l);
-        END IF;
+        v_locked_4 := CASE WHEN windrow_yworkflow.is_referenced('state_instance') THEN (SELECT count(*)
+            FROM (SELECT FROM "public"."state_instance" AS t WHERE t."id" = ANY (k_state_instance) FOR UPDATE OF t) AS l) END;
     WITH gone AS (
         DELETE FROM "public"."persistent_attribute" AS t WHERE t."workflow_instance_id" = ANY (p_members)
         RETURNING t.*
@@ -187,6 +184,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_yworkflow.register_verbs('workflow_instances', ARRAY[
-    'count 0fbcff291eb1', 'delete 6dfca25d75d8', 'members 93fb20716152', 'next 708251515477', 'scope 060968542f56',
+    'count 0fbcff291eb1', 'delete feb2de9481e4', 'members 93fb20716152', 'next 708251515477', 'scope 060968542f56',
     'undated fbc1ec8ea018', 'unlisted a5254eb83007']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -47,10 +47,8 @@ pub(super) struct MemberView {
     besides: Vec<String>,
     /// Whether only a family that is kept keeps a row, and nothing else asks for its columns.
     pub(super) spared: bool,
-    /// PostgreSQL: what finds the rows of the families `p_go` that name their root, and of the families `p_roots`; empty where rows have
-    /// no family.
+    /// PostgreSQL: what finds the rows of the families `p_go` that name their root; empty where rows have no family.
     pub(super) of_roots: String,
-    of_these: String,
     /// The variable or work table with the keys that are kept because something refers to them, or, in a window, rows of families
     /// that are kept name them; whether there is one, and what may refer.
     pub(super) named: String,
@@ -58,9 +56,8 @@ pub(super) struct MemberView {
     pub(super) referrers: Vec<ReferrerView>,
     /// Whether its rows are locked where foreign keys refer to them, as those of the root table are in any case.
     pub(super) referenced: bool,
-    /// The same, where rows of it belong to families; and where these may name no root.
+    /// The same, where rows of it belong to families.
     pub(super) referenced_of_family: bool,
-    pub(super) locked_adopted: bool,
     /// What such a row of a window must be: of no family whose root is there, where families are deleted as such.
     pub(super) rootless: Vec<String>,
     /// The columns that name the family, or are its root.
@@ -321,7 +318,6 @@ impl Tables<'_> {
             besides: Vec::new(),
             spared: false,
             of_roots: any_of(&belongs, "p_go"),
-            of_these: any_of(&belongs, "p_roots"),
             adopt,
             spares: spares_adopted.unwrap_or_default(),
             unbound: bound.iter().map(|held| format!("NOT {held}")).collect(),
@@ -335,7 +331,6 @@ impl Tables<'_> {
             referrers: self.referrers(member),
             referenced,
             referenced_of_family: referenced && !belongs.is_empty(),
-            locked_adopted: false,
             rootless: Vec::new(),
             found: found(&belongs),
             belongs,
@@ -352,7 +347,6 @@ impl Tables<'_> {
             key,
         };
         if view.adopt.is_some() {
-            view.locked_adopted = view.referenced_of_family;
             view.adopted_namers = self.namers(member, "x", "m.family");
         }
         let mut in_windows = view.adopt.iter().filter(|_| !by_family);

@@ -526,8 +526,8 @@ CREATE TABLE IF NOT EXISTS run_claim (
     PRIMARY KEY (run_id, rule)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'The roots, with their times, windows, or parts of a pass through single rows, that a worker has claimed and not looked at
-        yet; those that it left because a row was locked. alone: it goes through windows that follow families. through: it is through with the
-        rule.';
+        yet; those that it left because a row was locked. alone: it goes through windows that follow families. through: it is
+        through with the rule.';
 --# add column run_claim.alone
 CALL add_column('run_claim', 'alone', 'boolean NOT NULL DEFAULT false AFTER is_last');
 --# add column run_claim.through

@@ -100,7 +100,7 @@ $windrow$;
 -- dag_runs_bound: the members that holds of other rules keep: of themselves, of what is theirs, or of what they belong to.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_bound(p_members integer[]) RETURNS integer[]
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off AS $windrow$
+    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off AS $windrow$
     SELECT coalesce(array_agg(m.id), '{}') FROM unnest(p_members) AS m(id) JOIN "public"."dag_run" AS t ON t."id" = m.id
     WHERE EXISTS (SELECT FROM "public"."task_instance" AS b1 JOIN "public"."task_instance_history" AS b2 ON b1."dag_id" = b2."dag_id"
         AND b1."task_id" = b2."task_id" AND b1."run_id" = b2."run_id" AND b1."map_index" = b2."map_index"
@@ -117,7 +117,7 @@ $windrow$;
 -- dag_runs_kept: the members that a row of another table keeps.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_kept(p_members integer[]) RETURNS integer[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN RETURN ARRAY(
         -- A row of deadline that is not final keeps the row of dag_run that dagrun_id names.
         SELECT m.id FROM unnest(p_members) AS m(id) WHERE EXISTS (SELECT FROM "public"."deadline" AS t1 WHERE t1."dagrun_id" = m.id
@@ -152,7 +152,7 @@ $windrow$;
 
 -- dag_runs_newest: which of some rows are roots among the newest of their group, whose last one is locked where p_lock.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_newest(p_ids integer[], p_lock boolean) RETURNS integer[]
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET enable_nestloop = on AS $windrow$
 DECLARE
     v_newest integer[] := '{}';
 BEGIN
@@ -425,7 +425,7 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('dag_runs', ARRAY[
-    'bound 46f5c1a90196', 'count 2744fd706ae3', 'delete e7b213423247', 'kept a5f93ca4b8b5', 'members 82e58ac19e82',
-    'newest b553e1c00f79', 'next 2fe714ee9dc8', 'roots 593a4be1bce0', 'scope 7cd1118a88db', 'undated ebc9635d1843',
+    'bound 386d00a71c46', 'count 2744fd706ae3', 'delete e7b213423247', 'kept e1c48726b6c4', 'members 82e58ac19e82',
+    'newest d878eff185e9', 'next 2fe714ee9dc8', 'roots 593a4be1bce0', 'scope 7cd1118a88db', 'undated ebc9635d1843',
     'unlisted d9599e39acb0']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -55,7 +55,7 @@ $windrow$;
 -- dag_version_kept: the members that a row of another table keeps.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_kept(p_members uuid[]) RETURNS uuid[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN RETURN ARRAY(
         -- A row of dag_run keeps the row of dag_version that created_dag_version_id names.
         SELECT m.id FROM unnest(p_members) AS m(id)
@@ -97,7 +97,7 @@ $windrow$;
 
 -- dag_version_newest: which of some rows are roots among the newest of their group, whose last one is locked where p_lock.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_newest(p_ids uuid[], p_lock boolean) RETURNS uuid[]
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET enable_nestloop = on AS $windrow$
 DECLARE
     v_newest uuid[] := '{}';
 BEGIN
@@ -179,6 +179,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_airflow_3.register_verbs('dag_version', ARRAY[
-    'count 1835031aaf05', 'delete 68cfd3c5d978', 'kept 90e92f93e7f6', 'members e2e6a8cd65a3', 'newest 0225ab3e6b16', 'next 396acfe049dc',
+    'count 1835031aaf05', 'delete 68cfd3c5d978', 'kept 11a45b535854', 'members e2e6a8cd65a3', 'newest b699c8220355', 'next 396acfe049dc',
     'roots 5e72b88fca65', 'scope fbea5b311dd1', 'undated 23293e22eedb']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

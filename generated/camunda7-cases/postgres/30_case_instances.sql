@@ -8,7 +8,7 @@ ALTER SCHEMA windrow_camunda7_cases OWNER TO CURRENT_ROLE;
 -- or another retention of their own.
 CREATE OR REPLACE FUNCTION windrow_camunda7_cases.case_instances_scope(p_as_of timestamptz, p_retention bigint,
     p_scopes text[]) RETURNS TABLE (scope text, cutoff timestamp)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET enable_nestloop = on AS $windrow$
 BEGIN RETURN QUERY
     SELECT o.scope::text, c.cutoff
     FROM unnest(coalesce(p_scopes, ARRAY(
@@ -99,20 +99,20 @@ CREATE OR REPLACE FUNCTION windrow_camunda7_cases.case_instances_count(p_members
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
-    k_act_hi_varinst := coalesce(k_act_hi_varinst,
-        ARRAY(SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."case_inst_id_" = ANY (p_members)));
+    k_act_hi_varinst := coalesce(k_act_hi_varinst, ARRAY(SELECT t."id_" FROM "public"."act_hi_varinst" AS t
+        WHERE t."case_inst_id_" = ANY (p_members) AND num_nonnulls(t."bytearray_id_") > 0));
     k_act_hi_taskinst := coalesce(k_act_hi_taskinst,
         ARRAY(SELECT t."id_" FROM "public"."act_hi_taskinst" AS t WHERE t."case_inst_id_" = ANY (p_members)));
-    k_act_hi_attachment := coalesce(k_act_hi_attachment,
-        ARRAY(SELECT t."id_" FROM "public"."act_hi_attachment" AS t WHERE t."task_id_" = ANY (k_act_hi_taskinst)));
-    k_act_hi_detail := coalesce(k_act_hi_detail,
-        ARRAY(SELECT t."id_" FROM "public"."act_hi_detail" AS t WHERE t."case_inst_id_" = ANY (p_members)));
+    k_act_hi_attachment := coalesce(k_act_hi_attachment, ARRAY(SELECT t."id_" FROM "public"."act_hi_attachment" AS t
+        WHERE t."task_id_" = ANY (k_act_hi_taskinst) AND num_nonnulls(t."content_id_") > 0));
+    k_act_hi_detail := coalesce(k_act_hi_detail, ARRAY(SELECT t."id_" FROM "public"."act_hi_detail" AS t
+        WHERE t."case_inst_id_" = ANY (p_members) AND num_nonnulls(t."bytearray_id_") > 0));
     k_act_hi_decinst := coalesce(k_act_hi_decinst,
         ARRAY(SELECT t."id_" FROM "public"."act_hi_decinst" AS t WHERE t."case_inst_id_" = ANY (p_members)));
-    k_act_hi_dec_out := coalesce(k_act_hi_dec_out,
-        ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)));
-    k_act_hi_dec_in := coalesce(k_act_hi_dec_in,
-        ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)));
+    k_act_hi_dec_out := coalesce(k_act_hi_dec_out, ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_out" AS t
+        WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst) AND num_nonnulls(t."bytearray_id_") > 0));
+    k_act_hi_dec_in := coalesce(k_act_hi_dec_in, ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_in" AS t
+        WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst) AND num_nonnulls(t."bytearray_id_") > 0));
     RETURN ARRAY[
         (SELECT count(*) FROM "public"."act_hi_caseactinst" AS t WHERE t."case_inst_id_" = ANY (p_members)),
         (SELECT count(*) FROM (SELECT t.tableoid, t.ctid FROM "public"."act_ge_bytearray" AS t
@@ -157,19 +157,22 @@ DECLARE
     v_rows bigint;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-    k_act_hi_varinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1);
+    k_act_hi_varinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."case_inst_id_" = ANY (p_members)
+        AND num_nonnulls(t."bytearray_id_") > 0 ORDER BY 1);
     k_act_hi_taskinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_taskinst" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1);
         v_locked_11 := CASE WHEN windrow_camunda7_cases.is_referenced('act_hi_taskinst') THEN (SELECT count(*)
             FROM (SELECT FROM "public"."act_hi_taskinst" AS t WHERE t."id_" = ANY (k_act_hi_taskinst) FOR UPDATE OF t) AS l) END;
     k_act_hi_attachment := ARRAY(SELECT t."id_" FROM "public"."act_hi_attachment" AS t WHERE t."task_id_" = ANY (k_act_hi_taskinst)
-        ORDER BY 1);
-    k_act_hi_detail := ARRAY(SELECT t."id_" FROM "public"."act_hi_detail" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1);
+        AND num_nonnulls(t."content_id_") > 0 ORDER BY 1);
+    k_act_hi_detail := ARRAY(SELECT t."id_" FROM "public"."act_hi_detail" AS t WHERE t."case_inst_id_" = ANY (p_members)
+        AND num_nonnulls(t."bytearray_id_") > 0 ORDER BY 1);
     k_act_hi_decinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_decinst" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1);
         v_locked_5 := CASE WHEN windrow_camunda7_cases.is_referenced('act_hi_decinst') THEN (SELECT count(*)
             FROM (SELECT FROM "public"."act_hi_decinst" AS t WHERE t."id_" = ANY (k_act_hi_decinst) FOR UPDATE OF t) AS l) END;
     k_act_hi_dec_out := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)
-        ORDER BY 1);
-    k_act_hi_dec_in := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst) ORDER BY 1);
+        AND num_nonnulls(t."bytearray_id_") > 0 ORDER BY 1);
+    k_act_hi_dec_in := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)
+        AND num_nonnulls(t."bytearray_id_") > 0 ORDER BY 1);
     DELETE FROM "public"."act_hi_caseactinst" AS t WHERE t."case_inst_id_" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
     DELETE FROM "public"."act_ge_bytearray" AS t USING "public"."act_hi_varinst" AS p WHERE p."id_" = ANY (k_act_hi_varinst)
@@ -256,6 +259,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_camunda7_cases.register_verbs('case_instances', ARRAY[
-    'count 9149e326a146', 'delete 73556787532c', 'members aa0ab536ddda', 'next 400655defdf9', 'scope 2a46c81f60d3',
+    'count a43cbdd119e0', 'delete 07127553b324', 'members aa0ab536ddda', 'next 400655defdf9', 'scope ef8c3d5a8240',
     'undated 407ff1be4017', 'unlisted cf7c2595e716']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -8,7 +8,7 @@ ALTER SCHEMA windrow_camunda7_end_time OWNER TO CURRENT_ROLE;
 -- or another retention of their own.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_scope(p_as_of timestamptz, p_retention bigint,
     p_scopes text[]) RETURNS TABLE (scope text, cutoff timestamp)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET enable_nestloop = on AS $windrow$
 BEGIN RETURN QUERY
     SELECT o.scope::text, c.cutoff
     FROM unnest(coalesce(p_scopes, ARRAY(
@@ -72,7 +72,7 @@ $windrow$;
 -- case_instances_bound: the members that holds of other rules keep: of themselves, of what is theirs, or of what they belong to.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_bound(p_members text[]) RETURNS text[]
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off AS $windrow$
+    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off AS $windrow$
     SELECT coalesce(array_agg(m.id), '{}') FROM unnest(p_members) AS m(id) JOIN "public"."act_hi_caseinst" AS t ON t."id_" = m.id
     WHERE EXISTS (SELECT FROM "public"."act_hi_decinst" AS b1 JOIN windrow_camunda7_end_time.hold AS h ON h.rule = 'decisions'
         AND h.key = b1."id_"::text WHERE t."id_" = b1."case_inst_id_" AND coalesce(h.until > clock_timestamp(), true));
@@ -81,7 +81,7 @@ $windrow$;
 -- case_instances_kept: the members that a row of another table keeps.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_kept(p_members text[]) RETURNS text[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN RETURN ARRAY(
         -- A row of act_ru_ext_task keeps the row of act_ge_bytearray that error_details_id_ names.
         SELECT m.id FROM unnest(p_members) AS m(id) WHERE EXISTS (SELECT FROM "public"."act_hi_varinst" AS t1
@@ -199,20 +199,20 @@ CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_count(p_memb
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
-    k_act_hi_varinst := coalesce(k_act_hi_varinst,
-        ARRAY(SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."case_inst_id_" = ANY (p_members)));
+    k_act_hi_varinst := coalesce(k_act_hi_varinst, ARRAY(SELECT t."id_" FROM "public"."act_hi_varinst" AS t
+        WHERE t."case_inst_id_" = ANY (p_members) AND num_nonnulls(t."bytearray_id_") > 0));
     k_act_hi_taskinst := coalesce(k_act_hi_taskinst,
         ARRAY(SELECT t."id_" FROM "public"."act_hi_taskinst" AS t WHERE t."case_inst_id_" = ANY (p_members)));
-    k_act_hi_attachment := coalesce(k_act_hi_attachment,
-        ARRAY(SELECT t."id_" FROM "public"."act_hi_attachment" AS t WHERE t."task_id_" = ANY (k_act_hi_taskinst)));
-    k_act_hi_detail := coalesce(k_act_hi_detail,
-        ARRAY(SELECT t."id_" FROM "public"."act_hi_detail" AS t WHERE t."case_inst_id_" = ANY (p_members)));
+    k_act_hi_attachment := coalesce(k_act_hi_attachment, ARRAY(SELECT t."id_" FROM "public"."act_hi_attachment" AS t
+        WHERE t."task_id_" = ANY (k_act_hi_taskinst) AND num_nonnulls(t."content_id_") > 0));
+    k_act_hi_detail := coalesce(k_act_hi_detail, ARRAY(SELECT t."id_" FROM "public"."act_hi_detail" AS t
+        WHERE t."case_inst_id_" = ANY (p_members) AND num_nonnulls(t."bytearray_id_") > 0));
     k_act_hi_decinst := coalesce(k_act_hi_decinst,
         ARRAY(SELECT t."id_" FROM "public"."act_hi_decinst" AS t WHERE t."case_inst_id_" = ANY (p_members)));
-    k_act_hi_dec_out := coalesce(k_act_hi_dec_out,
-        ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)));
-    k_act_hi_dec_in := coalesce(k_act_hi_dec_in,
-        ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)));
+    k_act_hi_dec_out := coalesce(k_act_hi_dec_out, ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_out" AS t
+        WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst) AND num_nonnulls(t."bytearray_id_") > 0));
+    k_act_hi_dec_in := coalesce(k_act_hi_dec_in, ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_in" AS t
+        WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst) AND num_nonnulls(t."bytearray_id_") > 0));
     RETURN ARRAY[
         (SELECT count(*) FROM "public"."act_hi_caseactinst" AS t WHERE t."case_inst_id_" = ANY (p_members)),
         (SELECT count(*) FROM (SELECT t.tableoid, t.ctid FROM "public"."act_ge_bytearray" AS t
@@ -257,19 +257,22 @@ DECLARE
     v_rows bigint;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-    k_act_hi_varinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1);
+    k_act_hi_varinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."case_inst_id_" = ANY (p_members)
+        AND num_nonnulls(t."bytearray_id_") > 0 ORDER BY 1);
     k_act_hi_taskinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_taskinst" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1);
         v_locked_11 := CASE WHEN windrow_camunda7_end_time.is_referenced('act_hi_taskinst') THEN (SELECT count(*)
             FROM (SELECT FROM "public"."act_hi_taskinst" AS t WHERE t."id_" = ANY (k_act_hi_taskinst) FOR UPDATE OF t) AS l) END;
     k_act_hi_attachment := ARRAY(SELECT t."id_" FROM "public"."act_hi_attachment" AS t WHERE t."task_id_" = ANY (k_act_hi_taskinst)
-        ORDER BY 1);
-    k_act_hi_detail := ARRAY(SELECT t."id_" FROM "public"."act_hi_detail" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1);
+        AND num_nonnulls(t."content_id_") > 0 ORDER BY 1);
+    k_act_hi_detail := ARRAY(SELECT t."id_" FROM "public"."act_hi_detail" AS t WHERE t."case_inst_id_" = ANY (p_members)
+        AND num_nonnulls(t."bytearray_id_") > 0 ORDER BY 1);
     k_act_hi_decinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_decinst" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1);
         v_locked_5 := CASE WHEN windrow_camunda7_end_time.is_referenced('act_hi_decinst') THEN (SELECT count(*)
             FROM (SELECT FROM "public"."act_hi_decinst" AS t WHERE t."id_" = ANY (k_act_hi_decinst) FOR UPDATE OF t) AS l) END;
     k_act_hi_dec_out := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)
-        ORDER BY 1);
-    k_act_hi_dec_in := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst) ORDER BY 1);
+        AND num_nonnulls(t."bytearray_id_") > 0 ORDER BY 1);
+    k_act_hi_dec_in := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)
+        AND num_nonnulls(t."bytearray_id_") > 0 ORDER BY 1);
     DELETE FROM "public"."act_hi_caseactinst" AS t WHERE t."case_inst_id_" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
     DELETE FROM "public"."act_ge_bytearray" AS t USING "public"."act_hi_varinst" AS p WHERE p."id_" = ANY (k_act_hi_varinst)
@@ -356,6 +359,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('case_instances', ARRAY[
-    'bound df3d94d85894', 'count 9149e326a146', 'delete 0677ed85208f', 'kept 458fd1c7fe9c', 'members aa0ab536ddda', 'next 503e5587798e',
-    'scope 3bbf2d8dfe57', 'undated ea4ee46f24a3', 'unlisted 31bd0a71cd72']);
+    'bound 3d3aec379e1d', 'count a43cbdd119e0', 'delete afeede36d06f', 'kept 40e5a9d4c63f', 'members aa0ab536ddda', 'next 503e5587798e',
+    'scope 3e0b85840737', 'undated ea4ee46f24a3', 'unlisted 31bd0a71cd72']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -8,7 +8,7 @@ ALTER SCHEMA windrow_camunda7_end_time OWNER TO CURRENT_ROLE;
 -- or another retention of their own.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_scope(p_as_of timestamptz, p_retention bigint,
     p_scopes text[]) RETURNS TABLE (scope text, cutoff timestamp)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET enable_nestloop = on AS $windrow$
 BEGIN RETURN QUERY
     SELECT o.scope::text, c.cutoff
     FROM unnest(coalesce(p_scopes, ARRAY(
@@ -72,7 +72,7 @@ $windrow$;
 -- process_instances_bound: the members that holds of other rules keep: of themselves, of what is theirs, or of what they belong to.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_bound(p_members text[]) RETURNS text[]
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off AS $windrow$
+    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off AS $windrow$
     SELECT coalesce(array_agg(m.id), '{}') FROM unnest(p_members) AS m(id) JOIN "public"."act_hi_procinst" AS t ON t."id_" = m.id
     WHERE EXISTS (SELECT FROM "public"."act_hi_decinst" AS b1 JOIN windrow_camunda7_end_time.hold AS h ON h.rule = 'decisions'
         AND h.key = b1."id_"::text WHERE t."id_" = b1."proc_inst_id_" AND coalesce(h.until > clock_timestamp(), true))
@@ -83,7 +83,7 @@ $windrow$;
 -- process_instances_kept: the members that a row of another table keeps.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_kept(p_members text[]) RETURNS text[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN RETURN ARRAY(
         -- A row of act_ru_ext_task keeps the row of act_ge_bytearray that error_details_id_ names.
         SELECT m.id FROM unnest(p_members) AS m(id) WHERE EXISTS (SELECT FROM "public"."act_hi_varinst" AS t1
@@ -260,25 +260,25 @@ CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_count(p_m
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
-    k_act_hi_varinst := coalesce(k_act_hi_varinst,
-        ARRAY(SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."proc_inst_id_" = ANY (p_members)));
+    k_act_hi_varinst := coalesce(k_act_hi_varinst, ARRAY(SELECT t."id_" FROM "public"."act_hi_varinst" AS t
+        WHERE t."proc_inst_id_" = ANY (p_members) AND num_nonnulls(t."bytearray_id_") > 0));
     k_act_hi_taskinst := coalesce(k_act_hi_taskinst,
         ARRAY(SELECT t."id_" FROM "public"."act_hi_taskinst" AS t WHERE t."proc_inst_id_" = ANY (p_members)));
-    k_act_hi_job_log := coalesce(k_act_hi_job_log,
-        ARRAY(SELECT t."id_" FROM "public"."act_hi_job_log" AS t WHERE t."process_instance_id_" = ANY (p_members)));
-    k_act_hi_ext_task_log := coalesce(k_act_hi_ext_task_log,
-        ARRAY(SELECT t."id_" FROM "public"."act_hi_ext_task_log" AS t WHERE t."proc_inst_id_" = ANY (p_members)));
-    k_act_hi_detail := coalesce(k_act_hi_detail,
-        ARRAY(SELECT t."id_" FROM "public"."act_hi_detail" AS t WHERE t."proc_inst_id_" = ANY (p_members)));
+    k_act_hi_job_log := coalesce(k_act_hi_job_log, ARRAY(SELECT t."id_" FROM "public"."act_hi_job_log" AS t
+        WHERE t."process_instance_id_" = ANY (p_members) AND num_nonnulls(t."job_exception_stack_id_") > 0));
+    k_act_hi_ext_task_log := coalesce(k_act_hi_ext_task_log, ARRAY(SELECT t."id_" FROM "public"."act_hi_ext_task_log" AS t
+        WHERE t."proc_inst_id_" = ANY (p_members) AND num_nonnulls(t."error_details_id_") > 0));
+    k_act_hi_detail := coalesce(k_act_hi_detail, ARRAY(SELECT t."id_" FROM "public"."act_hi_detail" AS t
+        WHERE t."proc_inst_id_" = ANY (p_members) AND num_nonnulls(t."bytearray_id_") > 0));
     k_act_hi_decinst := coalesce(k_act_hi_decinst,
         ARRAY(SELECT t."id_" FROM "public"."act_hi_decinst" AS t WHERE t."proc_inst_id_" = ANY (p_members)));
-    k_act_hi_dec_out := coalesce(k_act_hi_dec_out,
-        ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)));
-    k_act_hi_dec_in := coalesce(k_act_hi_dec_in,
-        ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)));
+    k_act_hi_dec_out := coalesce(k_act_hi_dec_out, ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_out" AS t
+        WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst) AND num_nonnulls(t."bytearray_id_") > 0));
+    k_act_hi_dec_in := coalesce(k_act_hi_dec_in, ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_in" AS t
+        WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst) AND num_nonnulls(t."bytearray_id_") > 0));
     k_act_hi_attachment := coalesce(k_act_hi_attachment, ARRAY(SELECT t."id_" FROM "public"."act_hi_attachment" AS t
-        WHERE t."proc_inst_id_" = ANY (p_members) UNION SELECT t."id_" FROM "public"."act_hi_attachment" AS t
-        WHERE t."task_id_" = ANY (k_act_hi_taskinst)));
+        WHERE t."proc_inst_id_" = ANY (p_members) AND num_nonnulls(t."content_id_") > 0 UNION SELECT t."id_"
+        FROM "public"."act_hi_attachment" AS t WHERE t."task_id_" = ANY (k_act_hi_taskinst) AND num_nonnulls(t."content_id_") > 0));
     RETURN ARRAY[
         (SELECT count(*) FROM "public"."act_hi_actinst" AS t WHERE t."proc_inst_id_" = ANY (p_members)),
         (SELECT count(*) FROM (SELECT t.tableoid, t.ctid FROM "public"."act_ge_bytearray" AS t
@@ -336,24 +336,27 @@ DECLARE
     v_rows bigint;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-    k_act_hi_varinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."proc_inst_id_" = ANY (p_members) ORDER BY 1);
+    k_act_hi_varinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."proc_inst_id_" = ANY (p_members)
+        AND num_nonnulls(t."bytearray_id_") > 0 ORDER BY 1);
     k_act_hi_taskinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_taskinst" AS t WHERE t."proc_inst_id_" = ANY (p_members) ORDER BY 1);
         v_locked_14 := CASE WHEN windrow_camunda7_end_time.is_referenced('act_hi_taskinst') THEN (SELECT count(*)
             FROM (SELECT FROM "public"."act_hi_taskinst" AS t WHERE t."id_" = ANY (k_act_hi_taskinst) FOR UPDATE OF t) AS l) END;
     k_act_hi_job_log := ARRAY(SELECT t."id_" FROM "public"."act_hi_job_log" AS t WHERE t."process_instance_id_" = ANY (p_members)
-        ORDER BY 1);
+        AND num_nonnulls(t."job_exception_stack_id_") > 0 ORDER BY 1);
     k_act_hi_ext_task_log := ARRAY(SELECT t."id_" FROM "public"."act_hi_ext_task_log" AS t WHERE t."proc_inst_id_" = ANY (p_members)
-        ORDER BY 1);
-    k_act_hi_detail := ARRAY(SELECT t."id_" FROM "public"."act_hi_detail" AS t WHERE t."proc_inst_id_" = ANY (p_members) ORDER BY 1);
+        AND num_nonnulls(t."error_details_id_") > 0 ORDER BY 1);
+    k_act_hi_detail := ARRAY(SELECT t."id_" FROM "public"."act_hi_detail" AS t WHERE t."proc_inst_id_" = ANY (p_members)
+        AND num_nonnulls(t."bytearray_id_") > 0 ORDER BY 1);
     k_act_hi_decinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_decinst" AS t WHERE t."proc_inst_id_" = ANY (p_members) ORDER BY 1);
         v_locked_7 := CASE WHEN windrow_camunda7_end_time.is_referenced('act_hi_decinst') THEN (SELECT count(*)
             FROM (SELECT FROM "public"."act_hi_decinst" AS t WHERE t."id_" = ANY (k_act_hi_decinst) FOR UPDATE OF t) AS l) END;
     k_act_hi_dec_out := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)
-        ORDER BY 1);
-    k_act_hi_dec_in := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst) ORDER BY 1);
-    k_act_hi_attachment := ARRAY(SELECT t."id_" FROM "public"."act_hi_attachment" AS t
-        WHERE t."proc_inst_id_" = ANY (p_members) UNION SELECT t."id_" FROM "public"."act_hi_attachment" AS t
-        WHERE t."task_id_" = ANY (k_act_hi_taskinst) ORDER BY 1);
+        AND num_nonnulls(t."bytearray_id_") > 0 ORDER BY 1);
+    k_act_hi_dec_in := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)
+        AND num_nonnulls(t."bytearray_id_") > 0 ORDER BY 1);
+    k_act_hi_attachment := ARRAY(SELECT t."id_" FROM "public"."act_hi_attachment" AS t WHERE t."proc_inst_id_" = ANY (p_members)
+        AND num_nonnulls(t."content_id_") > 0 UNION SELECT t."id_" FROM "public"."act_hi_attachment" AS t
+        WHERE t."task_id_" = ANY (k_act_hi_taskinst) AND num_nonnulls(t."content_id_") > 0 ORDER BY 1);
     DELETE FROM "public"."act_hi_actinst" AS t WHERE t."proc_inst_id_" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
     DELETE FROM "public"."act_ge_bytearray" AS t USING "public"."act_hi_varinst" AS p WHERE p."id_" = ANY (k_act_hi_varinst)
@@ -464,6 +467,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('process_instances', ARRAY[
-    'bound 83a0529066b1', 'count d70db8371bae', 'delete 53a3b301fb3f', 'kept 7ce3a5e4ab58', 'members 0c0107e765ce', 'next 566f1a0b196f',
-    'scope 906f15103279', 'undated 59eace0ce2db', 'unlisted db16fe4fb749']);
+    'bound a5805cbffdbd', 'count 55713389bc90', 'delete 3c0c85aa2a9b', 'kept 4c6aaa4a5b02', 'members 0c0107e765ce', 'next 566f1a0b196f',
+    'scope e4e2b569ad8b', 'undated 59eace0ce2db', 'unlisted db16fe4fb749']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -126,7 +126,7 @@ CREATE OR REPLACE FUNCTION windrow_camunda7.history_keep(p_from timestamp, p_to 
     OUT o_named_15 text[], OUT o_whose_15 text[], OUT o_left_15 text[], OUT o_left_18 text[], OUT o_held_1 text[], OUT o_held_2 text[],
     OUT o_held_3 text[], OUT o_held_4 text[], OUT o_skip_keys text[], OUT o_skip_reasons text[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
     v_held text[];
     v_tied text[] := '{}';  -- families with a row that something refers to
@@ -946,7 +946,7 @@ $windrow$;
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_judge(p_roots text[], p_cutoff timestamp, p_as_of timestamptz, p_lock boolean,
     OUT o_go text[], OUT o_locked text[], OUT o_middle jsonb, OUT o_skip_keys text[], OUT o_skip_reasons text[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
     v_held text[];
     a        record;  -- what is known of rows that name no root
@@ -1115,7 +1115,7 @@ $windrow$;
 -- history_namers: rows of other families that name a row of one of these, or of no family; o_other: theirs.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_namers(p_roots text[]) RETURNS TABLE (o_family text, o_other text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
     a record;  -- what is known of rows that name no root
 BEGIN
@@ -1656,6 +1656,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 SELECT windrow_camunda7.register_verbs('history', ARRAY[
     'adopted 941e02833c7e', 'at 478b58446767', 'count 1e36bdaf5bd2', 'count_families 476b310627f5', 'delete 2c5d8ab4b1ae',
-    'delete_families 22a0c60d15dd', 'judge 4e5dec3847a9', 'keep 30b69193355d', 'namers c3de1d53c796', 'names_15 4ab425b9fe5b',
+    'delete_families 22a0c60d15dd', 'judge 92d6e688baef', 'keep f94adbac818d', 'namers 640a6f698181', 'names_15 4ab425b9fe5b',
     'other d97d58938ec4', 'rooted 565ea050bafb', 'roots 441df3a6e8e5', 'rows 860e2dc8f88e', 'strays 12abc5a64aa4']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -47,7 +47,7 @@ $windrow$;
 -- flow_runs_kept: the members that a row of another table keeps.
 CREATE OR REPLACE FUNCTION windrow_prefect_3.flow_runs_kept(p_members uuid[]) RETURNS uuid[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN RETURN ARRAY(
         -- A row of artifact_collection keeps the row of artifact that latest_id names.
         SELECT m.id FROM unnest(p_members) AS m(id) WHERE EXISTS (SELECT FROM "public"."artifact" AS t1
@@ -245,6 +245,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_prefect_3.register_verbs('flow_runs', ARRAY[
-    'count 353f9aa43384', 'delete c70f963a99f1', 'kept 64c4f3eb5985', 'members 1ab0075b4c00', 'next 26b36fb14594', 'scope c6d820f40067',
+    'count 353f9aa43384', 'delete c70f963a99f1', 'kept 46a1d582288e', 'members 1ab0075b4c00', 'next 26b36fb14594', 'scope c6d820f40067',
     'undated 3cfde008eccc', 'unlisted a91fc6ae8112']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -145,6 +145,14 @@ impl Calls {
         )
     }
 
+    /// Answers a row where an installation left the schedule out. An earlier version noted nothing of it.
+    pub fn left_out(&self) -> String {
+        format!(
+            "SELECT 1 FROM {}.control AS c WHERE NOT c.scheduled",
+            self.control
+        )
+    }
+
     /// The events of a control database that somebody has disabled. Parameter: the database.
     pub fn disabled_events(&self) -> Option<&'static str> {
         match self.dialect {

@@ -35,7 +35,7 @@ pub struct Drift {
 pub enum Kind {
     /// A function or a procedure.
     Routine,
-    /// An event of MySQL or MariaDB.
+    /// An event of MySQL or MariaDB, or a job of pg_cron.
     Event,
     /// A trigger of MySQL or MariaDB on a table of the application; on PostgreSQL its function counts.
     Trigger,

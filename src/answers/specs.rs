@@ -36,10 +36,12 @@ pub struct Differences {
     pub spec: String,
     /// Name of the control schema.
     pub control: String,
-    /// Whether everything is as generated.
+    /// Whether everything that this account may see is as generated.
     pub clean: bool,
     /// The differences.
     pub drift: Vec<Drift>,
+    /// What this account may not see, so that it is not compared.
+    pub not_compared: Vec<String>,
 }
 
 /// What `report` wrote.

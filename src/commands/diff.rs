@@ -33,7 +33,12 @@ pub(super) fn diff(args: &WithOutput, ui: &Ui) -> anyhow::Result<Exit> {
             .into_iter()
             .map(|(kind, count)| counted(count as i64, kind.title(), &format!("{}s", kind.title())))
             .collect();
-        ui.note(&format!("as generated: {}", parts.join(", ")));
+        let seen = if differences.not_compared.is_empty() {
+            ""
+        } else {
+            ", as far as this account can see"
+        };
+        ui.note(&format!("as generated{seen}: {}", parts.join(", ")));
         Exit::Clean
     } else {
         ui.note(&counted(
@@ -69,7 +74,15 @@ pub(super) fn differences(
     let objects = session.calls.objects();
     let rows = session.database.query(objects, &[Some(&control)])?;
     let mut found = drift::compare(bundle, session.server.dialect, &rows);
-    found.extend(deviations(session, bundle, ui)?);
+    if session
+        .database
+        .query(&session.calls.left_out(), &[])
+        .is_ok_and(|rows| !rows.is_empty())
+    {
+        found.retain(|it| it.kind != Kind::Event || it.state != State::Missing);
+    }
+    let (deviating, not_compared) = deviations(session, bundle, ui)?;
+    found.extend(deviating);
     found.extend(outside(session, ui)?);
     if session.is_of_another_spec() {
         found.push(Drift {
@@ -88,30 +101,47 @@ pub(super) fn differences(
         control,
         clean: found.is_empty(),
         drift: found,
+        not_compared,
     })
 }
 
-/// What is installed as a body, and is another's or may be changed by others.
-fn deviations(session: &mut Session, bundle: &Bundle, ui: &Ui) -> anyhow::Result<Vec<Drift>> {
+/// What is installed as a body, and is another's or may be changed by others; and what this account may not see of that.
+fn deviations(
+    session: &mut Session,
+    bundle: &Bundle,
+    ui: &Ui,
+) -> anyhow::Result<(Vec<Drift>, Vec<String>)> {
     let mut found = Vec::new();
+    let mut not_compared: Vec<String> = Vec::new();
     let unseen = [
-        "this account cannot read the server's accounts: their rights are not compared",
-        "this account cannot see the jobs of pg_cron: they are not compared",
+        (
+            "this account cannot read the server's accounts: their rights are not compared",
+            "rights of accounts",
+        ),
+        (
+            "this account cannot see the jobs of pg_cron: they are not compared",
+            "jobs of pg_cron",
+        ),
     ];
-    let queries = bundle.deviations.iter().map(|query| (query, unseen[0]));
-    for (query, unseen) in queries.chain([(&bundle.schedule, unseen[1])]) {
+    let queries = bundle.deviations.iter();
+    let queries = queries.map(|query| (query, Kind::Right, unseen[0]));
+    for (query, kind, unseen) in queries.chain([(&bundle.schedule, Kind::Event, unseen[1])]) {
         let rows = match session.database.query(query, &[]) {
             Ok(rows) => rows,
             // On MySQL and MariaDB, accounts and their rights are rows of tables.
             Err(error) if failure::is_denied(&error) => {
-                ui.note(unseen);
+                let (note, what) = unseen;
+                if !not_compared.iter().any(|known| known == what) {
+                    ui.note(note);
+                    not_compared.push(what.to_owned());
+                }
                 continue;
             }
             // An earlier version noted nothing of this; that the table is missing is reported as well. Or there is no pg_cron.
             Err(error)
                 if matches!(
                     failure::sqlstate(&error),
-                    Some("42S02" | "42S22" | "42P01" | "3F000")
+                    Some("42S02" | "42S22" | "42P01" | "42703" | "3F000")
                 ) =>
             {
                 continue;
@@ -121,7 +151,7 @@ fn deviations(session: &mut Session, bundle: &Bundle, ui: &Ui) -> anyhow::Result
         found.extend(rows.into_iter().map(|row| {
             let cell = |at: usize| row.get(at).cloned().flatten().unwrap_or_default();
             Drift {
-                kind: Kind::Right,
+                kind,
                 name: cell(0),
                 state: State::Other,
                 detail: format!("{}; {}", cell(1), cell(2)),
@@ -130,7 +160,7 @@ fn deviations(session: &mut Session, bundle: &Bundle, ui: &Ui) -> anyhow::Result
             }
         }));
     }
-    Ok(found)
+    Ok((found, not_compared))
 }
 
 /// The indexes that were made for an earlier state of the spec, or by an earlier version, and that nobody needs.

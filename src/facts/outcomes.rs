@@ -478,7 +478,8 @@ pub const CHECKS: [Outcome; 32] = [
     outcome(
         "schedule",
         "Whether pg_cron or the event scheduler starts runs as the spec says, and under which account. A violation where windrow is \
-         armed and an installation made the schedule, and nothing starts runs: no job or event, or one that is disabled.",
+         armed and an installation made the schedule, and nothing starts runs: no job or event, or one that is disabled. A notice \
+         where pg_cron counts by the clock of another zone than UTC, and the schedule names an hour or a day.",
         "Do what the finding says. If something else starts runs, such as cron: `windrow install --skip 60_schedule.sql`.",
     ),
     outcome(

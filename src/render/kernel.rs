@@ -50,6 +50,7 @@ const PARTS: &[(&str, Text)] = &[
     ("shapes.sql", text!("innodb/parts/shapes.sql")),
     ("events.sql", text!("innodb/parts/events.sql")),
     ("jobs.sql", text!("postgres/parts/jobs.sql")),
+    ("starts.sql", text!("postgres/parts/starts.sql")),
     ("reshaped.sql", text!("postgres/parts/reshaped.sql")),
     ("reshaped.sql", text!("innodb/parts/reshaped.sql")),
 ];
@@ -92,14 +93,17 @@ pub(super) fn shapes(dialect: Dialect, control: &str, who: &str) -> String {
     asked(&query, dialect, control)
 }
 
-/// A query for what of the schedule is not as it was made.
+/// A query for what of the schedule is not as it was made. Where an installation left it out, nobody misses what starts no run.
 pub(super) fn schedule(dialect: Dialect, control: &str, who: &str) -> String {
     let query = match dialect {
         Dialect::Postgres => format!(
-            "WITH who AS ({who})\nSELECT j.name, j.problem, j.remedy FROM (\n--+ jobs.sql\n) AS j WHERE j.beside"
+            "WITH who AS ({who})\nSELECT j.name, j.problem, j.remedy FROM (\n--+ jobs.sql\n) AS j\nCROSS JOIN control AS c\n\
+             WHERE j.beside AND (j.severity = 'violation' OR c.scheduled)"
         ),
         Dialect::Mysql | Dialect::Mariadb => {
-            "SELECT CONCAT('event ', j.name), j.detail, 'run windrow install' FROM (\n--+ events.sql\n) AS j WHERE j.beside".to_owned()
+            "SELECT j.name, j.detail, IF(j.idle IS NULL, 'run windrow install', 'windrow install leaves it so') FROM (\n\
+             --+ events.sql\n) AS j\nCROSS JOIN control AS c\nWHERE j.beside AND (j.idle IS NULL OR c.scheduled)"
+                .to_owned()
         }
     };
     asked(&query, dialect, control)
@@ -125,7 +129,7 @@ fn asked(query: &str, dialect: Dialect, control: &str) -> String {
     if dialect != Dialect::Postgres {
         query = query.replace("DATABASE()", &format!("'{control}'"));
     }
-    for table in ["known_shape", "known_job", "rule", "spec"] {
+    for table in ["known_shape", "known_job", "rule", "spec", "control"] {
         for join in ["FROM", "JOIN"] {
             let [from, to] =
                 ["", &format!("{control}.")].map(|home| format!("{join} {home}{table} AS"));

@@ -205,6 +205,7 @@ fn reading(graph: &Graph, mut next: impl FnMut() -> String) -> Reading {
         plan: Ok(plan),
         preview: Ok(answers::read("preview", &preview).expect("a preview")),
         differences: Ok(Differences {
+            not_compared: Vec::new(),
             spec: next(),
             control: next(),
             clean: false,

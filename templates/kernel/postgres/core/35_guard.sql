@@ -330,6 +330,9 @@ DECLARE
     v_control  control%ROWTYPE;
     v_works    constant boolean := not_armed() IS NULL AND NOT pg_is_in_recovery();
     v_home     text;
+    v_zone     text;
+    v_timed    boolean;
+    v_starts   boolean;
     v_severity text;
     v_detail   text;
 BEGIN
@@ -340,6 +343,7 @@ BEGIN
     FROM pg_settings AS s;
     BEGIN
         PERFORM current_setting('cron.database_name', true);
+        v_zone := current_setting('cron.timezone', true);
     EXCEPTION WHEN insufficient_privilege THEN
         -- It is there and not to be seen, so pg_cron is loaded.
         v_home := current_database();
@@ -373,6 +377,21 @@ BEGIN
         $jobs$
         INTO v_severity, v_detail
         USING v_works, v_control.scheduled;
+        SELECT bool_or(c.value ->> 'schedule' !~ '( seconds|^[^ ]+ \* \* \* \*)$')
+        INTO v_timed
+        FROM spec AS s
+        CROSS JOIN LATERAL jsonb_array_elements(s.document -> 'cron') AS c
+        WHERE c.value ->> 'name' <> current_schema() || ' history';
+        IF v_timed AND v_zone !~* '^((etc/)?(gmt|utc|uct|zulu|universal|greenwich|gmt[+-]?0))?$' THEN
+            SELECT
+                --+ starts.sql
+            INTO v_starts
+            FROM spec AS s;
+            v_severity := CASE WHEN v_severity = 'violation' OR v_starts THEN replace(v_severity, 'ok', 'notice')
+                WHEN v_works AND v_control.scheduled THEN 'violation' ELSE 'notice' END;
+            v_detail := v_detail || format('; pg_cron starts its jobs by the clock of %s (cron.timezone), not in UTC as the spec and '
+                'windrow plan have it', v_zone) || CASE WHEN v_starts THEN '' ELSE ': no start falls in a window' END;
+        END IF;
     END IF;
     IF v_works AND v_control.scheduled AND v_severity = 'violation'
         AND v_detail ~ '(^pg_cron |^the server has not|no job of pg_cron|is not active)' THEN

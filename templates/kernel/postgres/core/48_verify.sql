@@ -34,6 +34,7 @@ DECLARE
     v_of_rules jsonb := '[]';
     v_preview  json;
     v_error    text;
+    v_zone     constant text := 'UTC';
     v_starts   boolean;
     v_checks   json;
     v_clean    boolean;
@@ -95,20 +96,10 @@ BEGIN
         END IF;
     END LOOP;
     -- Whether a start of the next days falls in a window. Days of the month count as any.
-    v_starts := EXISTS (
-        SELECT
-        FROM generate_series(date_trunc('minute', clock_timestamp()), clock_timestamp() + interval '8 days',
-            interval '1 minute') AS m(minute)
-        CROSS JOIN LATERAL (SELECT m.minute AT TIME ZONE 'UTC' AS at) AS s
-        WHERE EXISTS (
-            SELECT
-            FROM jsonb_to_recordset(v_spec -> 'jobs') AS j(minutes integer[], hours integer[], weekdays integer[])
-            WHERE (j.minutes IS NULL OR extract(minute FROM s.at)::integer = ANY (j.minutes))
-              AND (j.hours IS NULL OR extract(hour FROM s.at)::integer = ANY (j.hours))
-              AND (j.weekdays IS NULL OR extract(dow FROM s.at)::integer = ANY (j.weekdays))
-        )
-          AND in_window(m.minute)
-    );
+    SELECT
+        --+ starts.sql
+    INTO v_starts
+    FROM spec AS s;
     WITH
     skipped AS (
         SELECT r.value ->> 'rule' AS rule, (r.value ->> 'families')::bigint AS due, r.value -> 'skipped' AS reasons

@@ -15,6 +15,7 @@ DECLARE
     v_job      record;
     v_says     pg_catalog.text;
     v_id       pg_catalog.int8;
+    v_zone     pg_catalog.text;
 BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     v_control := v_known ->> 'control';
@@ -106,6 +107,20 @@ BEGIN
         END IF;
     END LOOP;
     PERFORM set_config('role', v_role, true);
+    BEGIN
+        v_zone := current_setting('cron.timezone', true);
+    EXCEPTION WHEN insufficient_privilege THEN
+        -- Who may not read it is not told; a superuser is, by windrow verify.
+        NULL;
+    END;
+    IF v_zone !~* '^((etc/)?(gmt|utc|uct|zulu|universal|greenwich|gmt[+-]?0))?$' AND EXISTS (
+        SELECT FROM jsonb_array_elements(v_known -> 'jobs') AS k
+        WHERE k.value ->> 'schedule' !~ '( seconds|^[^ ]+ \* \* \* \*)$'
+          AND k.value ->> 'name' <> v_control || ' history'
+    ) THEN
+        RAISE NOTICE 'pg_cron starts its jobs by the clock of % (cron.timezone), not in UTC as the spec and windrow plan have it', v_zone
+            USING HINT = 'Write the schedule of the spec by that clock, or set cron.timezone to GMT and restart the server.';
+    END IF;
     EXECUTE format('UPDATE %I.control SET scheduled = true WHERE NOT scheduled', v_control);
 END
 $windrow$;

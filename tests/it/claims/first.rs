@@ -18,6 +18,7 @@ tests! {
         each_file_refuses_a_schema_of_somebody_else,
         nothing_is_open_or_the_installers_at_any_moment,
         who_owns_the_tables_installs_before_a_superuser_does,
+        who_inherits_no_rights_is_told_so_before_anything_is_made,
         roles_of_another_database_of_the_server_are_told,
     ],
 }
@@ -274,6 +275,39 @@ fn nothing_is_open_or_the_installers_at_any_moment() -> Result<()> {
             ensure!(left == 0, "default privileges are left");
         }
         Ok(())
+    })
+}
+
+/// The owner role is lent to who installs. A role with NOINHERIT could not use it: what failed was the first file that reads a table
+/// of windrow.
+fn who_inherits_no_rights_is_told_so_before_anything_is_made() -> Result<()> {
+    on_each_version(|server| {
+        let mut root = Client::connect(&server.url("postgres", "postgres"), NoTls)?;
+        root.batch_execute("CREATE ROLE nora LOGIN CREATEROLE NOINHERIT")?;
+        root.batch_execute("CREATE DATABASE theirs OWNER nora")?;
+        // What the owner of a database may do with it she would inherit.
+        let mut admin = Client::connect(&server.url("theirs", "postgres"), NoTls)?;
+        admin.batch_execute("ALTER SCHEMA public OWNER TO nora")?;
+        let mut nora = Client::connect(&server.url("theirs", "nora"), NoTls)?;
+        rig::load(&mut nora, 20)?;
+        // A member that a superuser has made one is no better off.
+        for made in ["", "CREATE ROLE W_owner; GRANT W_owner TO nora"] {
+            root.batch_execute(&made.replace("W_", &format!("{W}_")))?;
+            let said = refusal(&mut nora, &rig::bundle()?)?;
+            ensure!(
+                said.starts_with(&format!(
+                    "role nora does not inherit the rights of {W}_owner"
+                )) && said.contains("; ALTER ROLE nora INHERIT"),
+                "{said}"
+            );
+            let made = "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'windrow%'";
+            ensure!(rig::number(&mut nora, made)? == 0);
+        }
+        root.batch_execute(&format!("DROP ROLE {W}_owner; ALTER ROLE nora INHERIT"))?;
+        rig::install(&mut nora)?;
+        let broken = violations(&mut nora)?;
+        ensure!(broken == "[]", "{broken}");
+        rig::uninstall(&mut nora)
     })
 }
 

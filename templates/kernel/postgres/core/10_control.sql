@@ -53,7 +53,16 @@ BEGIN
         OR NOT pg_has_role(current_user, v_owner, CASE WHEN current_setting('server_version_num')::integer < 160000 THEN 'MEMBER'
             ELSE 'SET' END)
     THEN
-        EXECUTE format('GRANT %I TO %I', v_owner, current_user);
+        IF EXISTS (SELECT FROM pg_roles AS r WHERE r.rolname = current_user AND r.rolinherit) THEN
+            EXECUTE format('GRANT %I TO %I', v_owner, current_user);
+        END IF;
+        IF NOT pg_has_role(current_user, v_owner, 'USAGE') THEN
+            RAISE EXCEPTION 'role % does not inherit the rights of %, which it needs here as its member', quote_ident(current_user),
+                quote_ident(v_owner)
+                USING ERRCODE = '55000', HINT = format('ALTER ROLE %I INHERIT%s. Or install as a role that inherits.', current_user,
+                    CASE WHEN current_setting('server_version_num')::integer < 160000 THEN ''
+                    ELSE format('; GRANT %I TO %I WITH INHERIT TRUE', v_owner, current_user) END);
+        END IF;
     END IF;
     IF to_regnamespace(quote_ident(v_control)) IS NULL THEN
         EXECUTE format('CREATE SCHEMA %I AUTHORIZATION %I', v_control, v_owner);

@@ -10,6 +10,7 @@ use crate::support::installation::{Installation, connect, server};
 tests! {
     each_server: [
         a_stamp_sets_a_clock_beyond_2037,
+        a_stamp_beyond_2037_knows_which_zones_have_no_summer_any_more,
     ],
     every_server: [
         a_stamp_sets_what_has_no_time,
@@ -361,17 +362,56 @@ fn a_stamp_sets_what_has_no_time(dialect: Dialect) {
     }
 }
 
+/// A zone whose clocks are not changed any more is as it was at last, not as it was when they were.
+fn a_stamp_beyond_2037_knows_which_zones_have_no_summer_any_more(dialect: Dialect) {
+    // Istanbul: winter and summer time in 2010, summer time since 2016. Sao Paulo: summer time until 2019, in January.
+    let zones = "
+        INSERT INTO mysql.time_zone (time_zone_id, use_leap_seconds) VALUES (21, 'N'), (22, 'N');
+        INSERT INTO mysql.time_zone_name (name, time_zone_id) VALUES ('Europe/Istanbul', 21), ('America/Sao_Paulo', 22);
+        INSERT INTO mysql.time_zone_transition_type (time_zone_id, transition_type_id, `Offset`, is_dst, abbreviation)
+        VALUES (21, 0, 7200, 0, 'EET'), (21, 1, 10800, 0, '+03'), (22, 0, -10800, 0, '-03'), (22, 1, -7200, 1, '-02');
+        INSERT INTO mysql.time_zone_transition (time_zone_id, transition_time, transition_type_id)
+        VALUES (21, 1256432400, 0), (21, 1269738000, 1), (21, 1288486800, 0), (21, 1459040400, 1), (22, 1255834800, 1), (22, 1266717600, 0), (22, 1541300400, 1), (22, 1550368800, 0)";
+    for (zone, clock) in [
+        ("Europe/Istanbul", "2038-01-10 03:00:00"),
+        ("America/Sao_Paulo", "2038-01-09 21:00:00"),
+    ] {
+        let (spec, schema) = stamped(dialect);
+        let spec = spec.replacen("\n\n", &format!("\ntime_zone = \"{zone}\"\n\n"), 1);
+        let mut database = Installation::of(dialect, &schema, &graph_of(&spec));
+        if dialect != Dialect::Postgres {
+            let known = "SELECT COUNT(*) FROM mysql.time_zone_name WHERE name = 'Europe/Istanbul'";
+            if database.number(known) == 0 {
+                database.execute(zones);
+            }
+        }
+        database.execute("INSERT INTO task (id, root_id) VALUES (1, 1)");
+        let stamp = json!({"to": "2038-01-10T00:00:00Z", "all": true});
+        let answer = database.call("stamp", stamp).expect("a stamp");
+        let set = database.texts("SELECT CONCAT_WS('/', id, removal) FROM task");
+        assert_eq!(set, [format!("1/{clock}")], "{zone}: {answer}");
+    }
+}
+
 /// As the clock of the application will, of which the servers know no summer by then.
 fn a_stamp_sets_a_clock_beyond_2037(dialect: Dialect) {
     let (spec, schema) = stamped(dialect);
     let spec = spec.replacen("\n\n", "\ntime_zone = \"Europe/Berlin\"\n\n", 1);
     let mut database = Installation::of(dialect, &schema, &graph_of(&spec));
     database.execute("INSERT INTO task (id, root_id) VALUES (1, 1)");
+    let after = match dialect {
+        Dialect::Postgres => "2041-10-28 01:00:00",
+        Dialect::Mysql | Dialect::Mariadb => "2041-10-28 02:00:00",
+    };
     for (to, clock) in [
         ("2027-01-01T00:00:00Z", "2027-01-01 01:00:00"),
         ("2040-01-01T00:00:00Z", "2040-01-01 01:00:00"),
         ("2096-02-29T23:30:00Z", "2096-03-01 00:30:00"),
         ("9998-12-31T23:30:00Z", "9999-01-01 00:30:00"),
+        ("2041-07-01T00:00:00Z", "2041-07-01 02:00:00"),
+        // The clocks are put back on one of the last seven days of October, on the 27th in 2041: it is never too early.
+        ("2041-10-28T00:00:00Z", after),
+        ("2041-11-01T00:00:00Z", "2041-11-01 01:00:00"),
     ] {
         let stamp = json!({"to": to, "all": true});
         let answer = database.call("stamp", stamp).expect("a stamp");

@@ -599,14 +599,19 @@ pub(crate) fn tick(dialect: Dialect) -> i64 {
     }
 }
 
-/// A zone for servers that know none: summer time from 30 March to 26 October 2025, and from 29 March 2026.
+/// A zone for servers that know none: summer time from 30 March to 26 October 2025, and so on until 2037.
 const BERLIN: &str = "
 INSERT INTO mysql.time_zone (time_zone_id, use_leap_seconds) VALUES (1, 'N');
 INSERT INTO mysql.time_zone_name (name, time_zone_id) VALUES ('Europe/Berlin', 1);
 INSERT INTO mysql.time_zone_transition_type (time_zone_id, transition_type_id, `Offset`, is_dst, abbreviation)
 VALUES (1, 0, 3600, 0, 'CET'), (1, 1, 7200, 1, 'CEST');
 INSERT INTO mysql.time_zone_transition (time_zone_id, transition_time, transition_type_id)
-VALUES (1, 1743296400, 1), (1, 1761440400, 0), (1, 1774746000, 1), (1, 1792890000, 0), (1, 1806195600, 1);";
+VALUES (1, 1743296400, 1), (1, 1761440400, 0), (1, 1774746000, 1), (1, 1792890000, 0), (1, 1806195600, 1),
+    (1, 1824944400, 0), (1, 1837645200, 1), (1, 1856394000, 0), (1, 1869094800, 1), (1, 1887843600, 0),
+    (1, 1901149200, 1), (1, 1919293200, 0), (1, 1932598800, 1), (1, 1950742800, 0), (1, 1964048400, 1),
+    (1, 1982797200, 0), (1, 1995498000, 1), (1, 2014246800, 0), (1, 2026947600, 1), (1, 2045696400, 0),
+    (1, 2058397200, 1), (1, 2077146000, 0), (1, 2090451600, 1), (1, 2108595600, 0), (1, 2121901200, 1),
+    (1, 2140045200, 0);";
 
 /// The rendered files of a graph.
 pub(crate) fn bundle(dialect: Dialect, graph: &Graph) -> Bundle {

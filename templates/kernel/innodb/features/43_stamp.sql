@@ -229,7 +229,6 @@ BEGIN
     DECLARE v_base    longtext;
     DECLARE v_default bigint;
     DECLARE v_to      datetime(6);
-    DECLARE v_like    datetime(6);
     DECLARE v_text    longtext;
     DECLARE v_offset  integer;
     DECLARE v_zone    varchar(64);
@@ -247,9 +246,16 @@ BEGIN
     WHERE r.rule = p_rule
       AND s.of_name <=> p_of;
     IF v_offset IS NULL THEN
-        -- From 2038 on the servers convert nothing, or know no summer: the clock is as 28 years before, with the same days of the week.
-        SET v_like = v_to - INTERVAL 28 * ((GREATEST(YEAR(v_to), 2010) - 2010) DIV 28) YEAR;
-        SET v_offset = TIMESTAMPDIFF(SECOND, v_like, CONVERT_TZ(v_like, '+00:00', v_zone));
+        -- From 2038 on the servers convert nothing, or know no summer. The rules of the zone are those of the last years before: on
+        -- that day of one of these, whatever day of the week it was, the clock was ahead so far. Nothing is due too early then.
+        SELECT MAX(TIMESTAMPDIFF(SECOND, k.at, CONVERT_TZ(k.at, '+00:00', v_zone)))
+        INTO v_offset
+        FROM (
+            SELECT v_to - INTERVAL GREATEST(YEAR(v_to) - y.number, 0) YEAR AS at
+            FROM JSON_TABLE('[2027, 2028, 2029, 2030, 2031, 2032, 2033, 2034, 2035, 2036, 2037]', '$[*]' COLUMNS (number int PATH '$')) AS y
+            WHERE YEAR(v_to) > 2037
+               OR y.number = 2037
+        ) AS k;
     END IF;
     SET v_to = v_to + INTERVAL v_offset SECOND;
     SET @windrow_whole = p_whole;

@@ -16,6 +16,9 @@ tests! {
         other_columns_are_told,
         columns_that_stand_elsewhere_are_told,
     ],
+    mysql_or_mariadb: [
+        a_condition_on_what_became_a_number_is_told,
+    ],
 }
 
 /// As log rotation, gh-ost and pt-online-schema-change do it.
@@ -146,4 +149,27 @@ fn columns_that_stand_elsewhere_are_told(dialect: Dialect) {
     installation.arm();
     let run = installation.run(json!({})).expect("a run");
     assert_eq!(run["status"], "done", "{run}");
+}
+
+/// A number is compared with a text as if that were a number: 0 is 'done' then. PostgreSQL refuses to compare them.
+fn a_condition_on_what_became_a_number_is_told(dialect: Dialect) {
+    let mut installation = made(dialect);
+    until_a_second_old(&mut installation, dialect);
+    installation.arm();
+    let rows = installation.number("SELECT COUNT(*) FROM runs");
+    // A longer text is none.
+    installation.execute("ALTER TABLE runs MODIFY state varchar(77) NOT NULL");
+    installation
+        .run(json!({"dry_run": true}))
+        .expect("a run of longer texts");
+    installation
+        .execute("UPDATE runs SET state = '0'; ALTER TABLE runs MODIFY state integer NOT NULL");
+    let error = installation
+        .run(json!({}))
+        .expect_err("a text that became a number");
+    assert_told(
+        &error,
+        "catalog changed: table runs has another kind of values in column state",
+    );
+    assert_eq!(installation.number("SELECT COUNT(*) FROM runs"), rows);
 }

@@ -456,7 +456,7 @@ END;
 CREATE PROCEDURE replaced(IN p_run bigint, OUT o_reason longtext)
 SQL SECURITY DEFINER
 COMMENT 'The first table that is another one than catalog_state says for run p_run, or has other columns for its keys
-    and edges, or these in another order; NULL if none is.'
+    and edges, or these in another order, or another kind of values; NULL if none is.'
 BEGIN
     DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
     DECLARE v_then   longtext;
@@ -518,6 +518,28 @@ BEGIN
                 ) AS r
                 WHERE r.is_known
                   AND r.place_then <> r.place_now;
+            END IF;
+            IF o_reason IS NULL THEN
+                -- A text that a condition names is 0 where numbers are compared with it.
+                SELECT MIN(CONCAT('table ', c.table_name, ' has another kind of values in column ', c.column_name))
+                INTO o_reason
+                FROM (
+                    SELECT
+                        s.table_name, s.column_name, s.kind,
+                        SUBSTR(v_shapes, LOCATE(CONCAT('|', s.table_name, '.', s.column_name, '|'), v_shapes)
+                            + CHAR_LENGTH(CONCAT(s.table_name, s.column_name)) + 3, 10) AS type_then
+                    FROM work_shape AS s
+                    WHERE LOCATE(CONCAT('|', s.table_name, '.', s.column_name, '|'), v_shapes) > 0
+                ) AS c
+                WHERE CASE
+                        WHEN c.type_then REGEXP '^(tinyint|smallint|mediumint|int|bigint|decimal|bit|year|float|double)' THEN 'number'
+                        WHEN c.type_then REGEXP '^(date|time)' THEN 'time'
+                        ELSE 'text'
+                    END <> CASE
+                        WHEN c.kind IN ('number', 'float', 'double') THEN 'number'
+                        WHEN c.kind = 'text' THEN 'text'
+                        ELSE 'time'
+                    END;
             END IF;
             DROP TEMPORARY TABLE work_shape;
         END IF;

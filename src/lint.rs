@@ -4,6 +4,7 @@
 
 mod batch_too_large;
 mod kept_at_once;
+mod limit_without_effect;
 mod long_lock_timeout;
 mod no_opt_in;
 mod raw_condition;
@@ -21,9 +22,10 @@ use crate::spec;
 pub use rule::Rule;
 
 /// Every rule.
-pub const RULES: [Rule; 8] = [
+pub const RULES: [Rule; 9] = [
     batch_too_large::RULE,
     kept_at_once::RULE,
+    limit_without_effect::RULE,
     long_lock_timeout::RULE,
     no_opt_in::RULE,
     raw_condition::RULE,

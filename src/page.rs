@@ -341,7 +341,7 @@ fn of_rule(html: &mut Html, page: &Page, at: usize, rule: &Rule) {
     line.push(said("."));
     html.put("<p class=\"lead\">").line(&line).put("</p>\n");
     let mut how_long = words::kept_how_long(rule);
-    let limits = words::limits(rule);
+    let limits = words::limits(rule, at == 0);
     if !limits.is_empty() {
         let mut line = vec![said("One run takes at most: ")];
         line.extend(limits);

@@ -585,8 +585,8 @@ pub(super) fn belongs(graph: &Graph, rule: &Rule, table: &Table, id: TableId) ->
     line
 }
 
-/// The limits of a run that a board asks for, by name and value.
-pub(super) fn limits(rule: &Rule) -> Line {
+/// The limits of a run that a board asks for, by name and value. All rules share the time of the first one.
+pub(super) fn limits(rule: &Rule, is_first: bool) -> Line {
     let mut line = Line::new();
     for name in [
         "run_families",
@@ -602,7 +602,7 @@ pub(super) fn limits(rule: &Rule) -> Line {
         };
         let value = rule.limits.of(*setting);
         let is_of_families = name == "batch_families" && !rule.by_end();
-        if value == 0 || is_of_families {
+        if value == 0 || is_of_families || name == "time_budget" && !is_first {
             continue;
         }
         if !line.is_empty() {

@@ -76,6 +76,11 @@ pub struct Run {
     #[serde(default)]
     #[schemars(skip_serializing_if = "Pairs::is_empty")]
     pub refused_with: Pairs<Keeper>,
+    /// The named keys that went in one transaction, after the others, because their families share rows or refer to each other's;
+    /// only for `purge`, and only if there are several.
+    #[serde(default)]
+    #[schemars(skip_serializing_if = "Vec::is_empty")]
+    pub together: Vec<String>,
 }
 
 /// The family because of which a named one is kept.

@@ -38,6 +38,14 @@ pub fn run(answer: &RunAnswer) -> String {
     if run.dry_run {
         out += &told_once(run.rules().iter().map(|rule| &rule.figures));
     }
+    if !run.together.is_empty() {
+        let _ = writeln!(
+            out,
+            "\n{} in one transaction, since their families share rows or refer to each other's: {}",
+            if run.dry_run { "would go" } else { "went" },
+            run.together.join(", ")
+        );
+    }
     let mut refused = Table::new(&[("refused", Left), ("reason", Left), ("meaning", Left)]);
     for (key, reason) in &run.refused.0 {
         refused.row([key.as_str(), reason, meaning(reason)]);
@@ -293,10 +301,12 @@ mod tests {
     fn what_is_refused_for_another_family_says_for_which() {
         let document = json!({"run": 13, "status": "done", "reason": "3 named families are kept", "dry_run": false, "trigger": "PURGE",
             "duration_ms": 20, "rules": [], "refused": {"1": "SHARED_MEMBER", "4": "SHARED_MEMBER", "5": "HELD"},
-            "refused_with": {"1": {"key": "3", "reason": "NOT_NAMED"}, "4": {"key": "5", "reason": "HELD"}}});
+            "refused_with": {"1": {"key": "3", "reason": "NOT_NAMED"}, "4": {"key": "5", "reason": "HELD"}}, "together": ["6", "7"]});
         let answer: RunAnswer = read("purge", &document).expect("a purge");
         insta::assert_snapshot!(run(&answer), @r"
         run 13: done, 3 named families are kept (20 ms)
+
+        went in one transaction, since their families share rows or refer to each other's: 6, 7
 
         refused  reason         meaning
         1        SHARED_MEMBER  shares a member with a family that is kept

@@ -335,6 +335,7 @@ fn a_purge_takes_families_that_name_each_other_if_all_are_named(dialect: Dialect
         assert_eq!(purge["refused"], json!({}), "{purge}");
         assert_eq!(purge["rules"][0]["families"], 2, "{purge}");
         assert_eq!(purge["rules"][0]["tables"]["log"], 2, "{purge}");
+        assert_eq!(purge["together"], json!(["1", "2"]), "{purge}");
     }
     assert_eq!(left(&mut database), keys(&both(3)));
 }

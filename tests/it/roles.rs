@@ -216,7 +216,7 @@ fn no_path_leads_under_the_minimum() -> Result<()> {
             &format!("SELECT {W}.step({run}, 'workflow_instances')")
         )? == ["the run was ended from outside"]
     );
-    olga.batch_execute(&format!("SELECT {W}.run_end({run}, ARRAY['error, she says']); SELECT {W}.purge_end({run}, '{{}}', '{{}}'); SELECT {W}.run_unlock()"))?;
+    olga.batch_execute(&format!("SELECT {W}.run_end({run}, ARRAY['error, she says']); SELECT {W}.purge_end({run}, '{{}}', '{{}}', '{{}}'); SELECT {W}.run_unlock()"))?;
     ensure!(
         rig::texts(
             &mut admin,

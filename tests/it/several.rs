@@ -370,6 +370,7 @@ fn a_purge_takes_families_that_share_a_row_if_all_are_named(dialect: Dialect) {
             rule["tables"]["pairs"].clone(),
             rule["skipped"].clone(),
             purge["refused_with"].clone(),
+            purge["together"].clone(),
         )
     };
     let shared = json!({"1": "SHARED_MEMBER", "2": "SHARED_MEMBER"});
@@ -378,7 +379,7 @@ fn a_purge_takes_families_that_share_a_row_if_all_are_named(dialect: Dialect) {
     let third = json!({"key": "3", "reason": "NOT_NAMED"});
     let with = json!({"1": third, "2": third});
     let found = purge(&[1, 2], false);
-    assert_eq!(found, (shared, json!(0), json!(0), told, with));
+    assert_eq!(found, (shared, json!(0), json!(0), told, with, Value::Null));
     // One that stays is told, named or not.
     let held = json!({"4": {"key": "5", "reason": "HELD"}});
     assert_eq!(purge(&[4], false).4, held);
@@ -387,7 +388,8 @@ fn a_purge_takes_families_that_share_a_row_if_all_are_named(dialect: Dialect) {
     for dry in [true, false] {
         let found = purge(&[3, 1, 5, 2, 4], dry);
         let (both, told, held) = (both.clone(), told.clone(), held.clone());
-        assert_eq!(found, (both, json!(3), json!(2), told, held));
+        let together = json!(["1", "2", "3"]);
+        assert_eq!(found, (both, json!(3), json!(2), told, held, together));
     }
     assert_eq!(left(&mut installation, "runs"), ["4", "5"]);
 }

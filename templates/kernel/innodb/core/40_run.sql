@@ -840,6 +840,7 @@ BEGIN
         position integer NOT NULL AUTO_INCREMENT,
         named varchar(700) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
         reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+        tied boolean NOT NULL DEFAULT false,
         found varchar(700) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
         keeper varchar(700) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
         keeper_reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -897,7 +898,7 @@ END;
 --# create procedure purge_end
 CREATE PROCEDURE purge_end(IN p_run bigint, OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'Closes purge p_run; answers run_document() with the refused keys and their reasons.'
+COMMENT 'Closes purge p_run; answers run_document() with the refused keys and their reasons, and the keys that one transaction deleted.'
 BEGIN
     DECLARE v_refused   bigint;
     DECLARE v_cancelled bigint;
@@ -905,14 +906,17 @@ BEGIN
     DECLARE v_paused    bigint;
     DECLARE v_reasons   longtext;
     DECLARE v_keepers   longtext;
+    DECLARE v_tied      longtext;
     SELECT
         COUNT(k.reason), COUNT(IF(k.reason = 'CANCELLED', 1, NULL)), COUNT(IF(k.reason = 'FAILED', 1, NULL)),
             COUNT(IF(k.reason = 'PAUSED', 1, NULL)),
         COALESCE(GROUP_CONCAT(IF(k.reason IS NULL, NULL, CONCAT(JSON_QUOTE(k.named), ': ', JSON_QUOTE(k.reason)))
             ORDER BY k.named SEPARATOR ', '), ''),
         COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(k.named), ': {"key": ', JSON_QUOTE(k.keeper), ', "reason": "', k.keeper_reason, '"}')
-            ORDER BY k.named SEPARATOR ', '), '')
-    INTO v_refused, v_cancelled, v_failed, v_paused, v_reasons, v_keepers
+            ORDER BY k.named SEPARATOR ', '), ''),
+        IF(SUM(k.tied AND k.reason IS NULL) > 1,
+            GROUP_CONCAT(IF(k.tied AND k.reason IS NULL, JSON_QUOTE(k.named), NULL) ORDER BY k.named SEPARATOR ', '), NULL)
+    INTO v_refused, v_cancelled, v_failed, v_paused, v_reasons, v_keepers, v_tied
     FROM work_key AS k;
     UPDATE run AS r
     SET r.status = CASE
@@ -934,7 +938,8 @@ BEGIN
       AND r.backend_pid = CONNECTION_ID();
     CALL run_document(p_run, o_document);
     SET o_document = CONCAT(
-        LEFT(o_document, CHAR_LENGTH(o_document) - 1), ', "refused": {', v_reasons, '}, "refused_with": {', v_keepers, '}}'
+        LEFT(o_document, CHAR_LENGTH(o_document) - 1), ', "refused": {', v_reasons, '}, "refused_with": {', v_keepers, '}',
+        COALESCE(CONCAT(', "together": [', v_tied, ']'), ''), '}'
     );
 END;
 

@@ -269,6 +269,7 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
     START TRANSACTION;
     SELECT COUNT(k.found) INTO v_number FROM work_key AS k WHERE k.reason = 'AGAIN';
+    UPDATE work_key AS k SET k.tied = true WHERE k.reason = 'AGAIN';
     COMMIT;
     IF v_number > 0 AND NOT COALESCE(v_reason IN ('CANCELLED', 'PAUSED'), false) THEN
         CALL purge_one(v_run, v_rule, NULL, v_reason);

@@ -825,7 +825,7 @@ COMMENT ON FUNCTION purge_begin(jsonb) IS
 
 -- purge_end: closes the ledger of a purge.
 --# create function purge_end
-CREATE OR REPLACE FUNCTION purge_end(p_run bigint, p_keys text[], p_reasons text[])
+CREATE OR REPLACE FUNCTION purge_end(p_run bigint, p_keys text[], p_reasons text[], p_tied text[])
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -871,10 +871,11 @@ BEGIN
     RETURN (
         left(run_result(p_run)::text, -1) || ', "refused" : '
         || coalesce((SELECT json_object_agg(k.key, k.reason ORDER BY k.key) FROM unnest(p_keys, p_reasons) AS k(key, reason)),
-            '{}')::text || ', "refused_with" : ' || coalesce(v_keepers, '{}') || '}'
+            '{}')::text || ', "refused_with" : ' || coalesce(v_keepers, '{}')
+        || CASE WHEN cardinality(p_tied) > 1 THEN format(', "together" : %s', to_json(p_tied)) ELSE '' END || '}'
     )::json;
 END
 $windrow$;
 --# comment on function purge_end
-COMMENT ON FUNCTION purge_end(bigint, text[], text[]) IS
-    'Closes purge p_run; answers run_result() with the refused keys and their reasons.';
+COMMENT ON FUNCTION purge_end(bigint, text[], text[], text[]) IS
+    'Closes purge p_run; answers run_result() with the refused keys and their reasons, and p_tied, the keys that one transaction deleted.';

@@ -162,6 +162,7 @@ DECLARE
     v_why     pg_catalog.text[];
     v_keys    pg_catalog.text[] := '{}';
     v_reasons pg_catalog.text[] := '{}';
+    v_tied    pg_catalog.text[] := '{}';
 BEGIN
     -- Whatever the session prefers: what is locked, linked and held must be read as it is committed now.
     COMMIT;
@@ -208,16 +209,19 @@ BEGIN
             IF v_why[v_place] IS NOT NULL THEN
                 v_keys := pg_catalog.array_append(v_keys, v_again[v_place]);
                 v_reasons := pg_catalog.array_append(v_reasons, v_why[v_place]);
+            ELSE
+                v_tied := pg_catalog.array_append(v_tied, v_again[v_place]);
             END IF;
         END LOOP;
     END IF;
     BEGIN
-        p_result := windrow.purge_end(v_run, v_keys, v_reasons);
+        p_result := windrow.purge_end(v_run, v_keys, v_reasons, v_tied);
     EXCEPTION
         WHEN query_canceled THEN
             -- A client's cancel comes as two signals, of which the second may come late.
             v_reason := 'CANCELLED';
-            p_result := windrow.purge_end(v_run, pg_catalog.array_append(v_keys, v_key), pg_catalog.array_append(v_reasons, v_reason));
+            p_result := windrow.purge_end(v_run, pg_catalog.array_append(v_keys, v_key), pg_catalog.array_append(v_reasons, v_reason),
+                v_tied);
     END;
     COMMIT;
     PERFORM windrow.run_unlock();

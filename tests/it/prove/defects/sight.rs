@@ -210,4 +210,44 @@ pub(super) const DEFECTS: &[Defect] = &[
         )],
         noticed_by: &["deeds::mysql::each_deed_is_the_same_in_every_session"],
     },
+    Defect {
+        name: "clock-of-jobs-unseen",
+        what: "where pg_cron counts by the clock of another zone than the schedule, nobody is told",
+        postgres: &[edit("IF v_timed AND v_zone !~*", "IF false AND v_zone !~*")],
+        mysql: &[],
+        noticed_by: &[JOBS],
+    },
+    Defect {
+        name: "together-untold",
+        what: "a purge does not tell which families went in one transaction",
+        postgres: &[edit(
+            "v_tied := pg_catalog.array_append(v_tied, v_again[v_place]);",
+            "NULL;",
+        )],
+        mysql: &[edit("SET k.tied = true", "SET k.tied = false")],
+        noticed_by: &[
+            "several::SERVER::a_purge_takes_families_that_share_a_row_if_all_are_named",
+            "crossing::SERVER::a_purge_takes_families_that_name_each_other_if_all_are_named",
+        ],
+    },
+    Defect {
+        name: "stamp-too-early",
+        what: "a stamp beyond 2037 takes the clock of a winter for that of a summer",
+        postgres: &[],
+        mysql: &[edit(
+            "SELECT MAX(TIMESTAMPDIFF(SECOND, k.at,",
+            "SELECT MIN(TIMESTAMPDIFF(SECOND, k.at,",
+        )],
+        noticed_by: &["zero::SERVER::a_stamp_sets_a_clock_beyond_2037"],
+    },
+    Defect {
+        name: "number-for-text",
+        what: "a condition on a text that became a number meets other rows",
+        postgres: &[],
+        mysql: &[edit(
+            "has another kind of values in column ', c.column_name))\n                INTO o_reason",
+            "has another kind of values in column ', c.column_name))\n                INTO @windrow_ignored",
+        )],
+        noticed_by: &["acting::replaced::SERVER::a_condition_on_what_became_a_number_is_told"],
+    },
 ];

@@ -251,7 +251,7 @@ BEGIN
         SELECT MAX(TIMESTAMPDIFF(SECOND, k.at, CONVERT_TZ(k.at, '+00:00', v_zone)))
         INTO v_offset
         FROM (
-            SELECT v_to - INTERVAL GREATEST(YEAR(v_to) - y.number, 0) YEAR AS at
+            SELECT v_to - INTERVAL GREATEST(CAST(YEAR(v_to) AS signed) - y.number, 0) YEAR AS at
             FROM JSON_TABLE('[2027, 2028, 2029, 2030, 2031, 2032, 2033, 2034, 2035, 2036, 2037]', '$[*]' COLUMNS (number int PATH '$')) AS y
             WHERE YEAR(v_to) > 2037
                OR y.number = 2037

@@ -21,71 +21,73 @@ CREATE TABLE IF NOT EXISTS refusal (
 -- scheduling: what the latest runs mean for the next scheduled one; the ledger says it, and nothing else counts.
 -- A run is broken that an error ended, or that crashed. One is empty that found nothing left and deleted nothing, for
 -- another reason than locks. Both count in a row since somebody armed windrow; a run by hand that is not broken ends the row.
+-- At most 808 runs are read, backwards along the key, before anything is joined: a server that joins first reads the ledger whole. No
+-- window functions, and subqueries about a row only beside a LIMIT: MariaDB answers wrongly, or not at all, when a routine reads such a
+-- view again.
 --# create view scheduling
 CREATE OR REPLACE SQL SECURITY INVOKER VIEW scheduling (failed_runs, suspended, last_error, empty_runs, idle_until) AS
-WITH latest AS (
-    SELECT
-        r.run_id,
-        COALESCE(w.sweep_id, r.run_id) AS sweep_id,
-        r.reason,
-        r.finished_at,
-        COALESCE(r.`trigger` = 'SCHEDULED' AND r.started_at > c.armed_at, false) AS is_counted,
-        r.status = 'crashed' OR COALESCE(r.reason LIKE 'error %', false) AS is_broken,
-        COALESCE(r.reason = 'nothing left', false)
-            AND NOT EXISTS (
-                SELECT 1
-                FROM run_rule AS p
-                WHERE p.run_id IN (SELECT r.run_id UNION SELECT o.run_id FROM run_sweep AS o WHERE o.sweep_id = w.sweep_id)
-                  AND p.deleted_rows > 0
-            )
-            AND NOT EXISTS (SELECT 1 FROM run_skip AS k WHERE k.run_id = r.run_id AND k.reason = 'LOCKED') AS is_empty
-    FROM run AS r
-    CROSS JOIN control AS c
-    CROSS JOIN spec AS s
-    -- The runs of a sweep count as one.
-    LEFT JOIN run_sweep AS w ON w.run_id = r.run_id
-    WHERE r.`trigger` NOT IN ('PURGE', 'STAMP')
-      AND NOT r.dry_run
-      AND r.status NOT IN ('running', 'cancelled')
-      -- One run more than may count in a row; of several workers as many for each: there are no more than 8.
-      AND (s.workers > 1 OR r.run_id >= (
-          SELECT MIN(o.run_id)
-          FROM (
-              SELECT a.run_id
-              FROM run AS a
-              WHERE a.`trigger` NOT IN ('PURGE', 'STAMP')
-                AND NOT a.dry_run
-                AND a.status NOT IN ('running', 'cancelled')
-              ORDER BY a.run_id DESC
-              LIMIT 101
-          ) AS o
-      ))
-    ORDER BY r.run_id DESC
-    LIMIT 808
-),
-sweeps AS (
-    -- One worker that fails is enough; that others do not, does not make up for it.
-    SELECT
-        l.sweep_id,
-        MAX(IF(l.is_broken AND l.is_counted, l.run_id, NULL)) AS broken_run,
-        MAX(l.is_broken) AS is_broken,
-        MIN(l.is_empty AND l.is_counted) AS is_empty,
-        MAX(l.finished_at) AS ended
-    FROM latest AS l
-    GROUP BY l.sweep_id
+WITH sweeps AS (
+    SELECT g.sweep_id, g.is_broken, g.broken_run, g.is_empty, g.ended
+    FROM (
+        -- One worker that fails is enough; that others do not, does not make up for it.
+        SELECT
+            COALESCE(w.sweep_id, r.run_id) AS sweep_id,
+            MAX(r.is_broken) AS is_broken,
+            MAX(IF(r.is_broken AND r.is_scheduled AND r.started_at > c.armed_at, r.run_id, NULL)) AS broken_run,
+            MIN(r.is_empty AND r.is_scheduled AND COALESCE(r.started_at > c.armed_at, false)) AS is_empty,
+            MAX(r.finished_at) AS ended
+        FROM (
+            SELECT
+                a.run_id, a.started_at, a.finished_at,
+                a.`trigger` = 'SCHEDULED' AS is_scheduled,
+                a.status = 'crashed' OR COALESCE(a.reason LIKE 'error %', false) AS is_broken,
+                COALESCE(a.reason = 'nothing left', false)
+                    AND NOT EXISTS (SELECT 1 FROM run_rule AS p WHERE p.run_id = a.run_id AND p.deleted_rows > 0)
+                    AND NOT EXISTS (
+                        SELECT 1
+                        FROM run_sweep AS m
+                        JOIN run_sweep AS o ON o.sweep_id = m.sweep_id
+                        JOIN run_rule AS p ON p.run_id = o.run_id
+                        WHERE m.run_id = a.run_id
+                          AND p.deleted_rows > 0
+                    )
+                    AND NOT EXISTS (SELECT 1 FROM run_skip AS k WHERE k.run_id = a.run_id AND k.reason = 'LOCKED') AS is_empty
+            FROM run AS a
+            WHERE a.`trigger` NOT IN ('PURGE', 'STAMP')
+              AND NOT a.dry_run
+              AND a.status NOT IN ('running', 'cancelled')
+            ORDER BY a.run_id DESC
+            LIMIT 808
+        ) AS r
+        CROSS JOIN control AS c
+        CROSS JOIN spec AS s
+        -- The runs of a sweep count as one.
+        LEFT JOIN run_sweep AS w ON w.run_id = r.run_id
+        -- One run more than may count in a row; of several workers as many for each: there are no more than 8.
+        WHERE s.workers > 1
+           OR r.run_id >= COALESCE((
+               SELECT a.run_id
+               FROM run AS a
+               WHERE a.`trigger` NOT IN ('PURGE', 'STAMP')
+                 AND NOT a.dry_run
+                 AND a.status NOT IN ('running', 'cancelled')
+               ORDER BY a.run_id DESC
+               LIMIT 1 OFFSET 100
+           ), 0)
+        GROUP BY COALESCE(w.sweep_id, r.run_id)
+    ) AS g
     -- Of a sweep that is under way, nothing else is known yet.
-    HAVING MAX(l.is_broken)
-        OR l.sweep_id NOT IN (SELECT o.sweep_id FROM run AS r JOIN run_sweep AS o ON o.run_id = r.run_id WHERE r.status = 'running')
+    WHERE g.is_broken
+       OR g.sweep_id NOT IN (SELECT o.sweep_id FROM run AS r JOIN run_sweep AS o ON o.run_id = r.run_id WHERE r.status = 'running')
 ),
-failures AS (
-    SELECT COUNT(w.broken_run) AS runs, MAX(w.broken_run) AS last_run
+streaks AS (
+    SELECT
+        COUNT(IF(w.sweep_id > l.good, w.broken_run, NULL)) AS failures,
+        MAX(IF(w.sweep_id > l.good, w.broken_run, NULL)) AS broken_run,
+        COUNT(IF(w.sweep_id > l.busy, 1, NULL)) AS idle,
+        MAX(IF(w.sweep_id > l.busy, w.ended, NULL)) AS ended
     FROM sweeps AS w
-    WHERE w.sweep_id > COALESCE((SELECT MAX(o.sweep_id) FROM sweeps AS o WHERE NOT o.is_broken), 0)
-),
-idle AS (
-    SELECT COUNT(w.sweep_id) AS runs, MAX(w.ended) AS ended
-    FROM sweeps AS w
-    WHERE w.sweep_id > COALESCE((SELECT MAX(o.sweep_id) FROM sweeps AS o WHERE NOT o.is_empty), 0)
+    CROSS JOIN (SELECT MAX(IF(o.is_broken, 0, o.sweep_id)) AS good, MAX(IF(o.is_empty, 0, o.sweep_id)) AS busy FROM sweeps AS o) AS l
 ),
 bounds AS (
     SELECT MIN(IF(s.name = 'suspend_after', s.value, NULL)) AS suspend_after,
@@ -93,13 +95,12 @@ bounds AS (
     FROM settings AS s
 )
 SELECT
-    f.runs,
-    b.suspend_after > 0 AND f.runs >= b.suspend_after,
-    (SELECT l.reason FROM latest AS l WHERE l.run_id = f.last_run),
-    i.runs,
-    IF(b.back_off_max > 0, i.ended + INTERVAL CAST(LEAST(b.back_off_max, 10 * POW(2, i.runs - 1)) AS signed) SECOND, NULL)
-FROM failures AS f
-CROSS JOIN idle AS i
+    t.failures,
+    b.suspend_after > 0 AND t.failures >= b.suspend_after,
+    (SELECT r.reason FROM run AS r WHERE r.run_id = t.broken_run),
+    t.idle,
+    IF(b.back_off_max > 0, t.ended + INTERVAL CAST(LEAST(b.back_off_max, 10 * POW(2, t.idle - 1)) AS signed) SECOND, NULL)
+FROM streaks AS t
 CROSS JOIN bounds AS b;
 
 -- pause_rule, resume_rule: a switch for one rule. A run in progress obeys before its next batch, and continues with other rules. The

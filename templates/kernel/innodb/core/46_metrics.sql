@@ -75,25 +75,30 @@ BEGIN
     ) AS c;
 END;
 
--- run_count: what each run adds to the counters of the metrics; dry runs add nothing.
+-- run_count: what each run that table tally does not have yet adds to the counters of the metrics; dry runs add nothing. What it has
+-- is left out in each part: a condition on the view would read the whole ledger.
 --# create view run_count
 CREATE OR REPLACE SQL SECURITY INVOKER VIEW run_count (run_id, name, labels, value) AS
 SELECT r.run_id, 'windrow_runs_total', CAST(JSON_OBJECT('status', r.status, 'trigger', r.`trigger`) AS CHAR), 1
 FROM run AS r
 WHERE r.status <> 'running'
   AND NOT r.dry_run
+  AND r.run_id > (SELECT t.value FROM tally AS t WHERE t.name = 'up to run' AND t.labels = '{}')
 UNION ALL
 SELECT p.run_id, 'windrow_deleted_families_total', CAST(JSON_OBJECT('rule', p.rule) AS CHAR), p.families
 FROM run_rule AS p
 JOIN run AS r ON r.run_id = p.run_id AND NOT r.dry_run
+WHERE p.run_id > (SELECT t.value FROM tally AS t WHERE t.name = 'up to run' AND t.labels = '{}')
 UNION ALL
 SELECT t.run_id, 'windrow_deleted_rows_total', CAST(JSON_OBJECT('rule', t.rule, 'table', t.table_name) AS CHAR), t.deleted_rows
 FROM run_table AS t
 JOIN run AS r ON r.run_id = t.run_id AND NOT r.dry_run
+WHERE t.run_id > (SELECT t.value FROM tally AS t WHERE t.name = 'up to run' AND t.labels = '{}')
 UNION ALL
 SELECT p.run_id, 'windrow_retries_total', CAST(JSON_OBJECT('rule', p.rule) AS CHAR), p.retries
 FROM run_rule AS p
-JOIN run AS r ON r.run_id = p.run_id AND NOT r.dry_run;
+JOIN run AS r ON r.run_id = p.run_id AND NOT r.dry_run
+WHERE p.run_id > (SELECT t.value FROM tally AS t WHERE t.name = 'up to run' AND t.labels = '{}');
 
 -- tally_up: adds up the runs that ended an hour ago and before, so that a scrape reads the later ones only, and a run that
 -- is pruned still counts.
@@ -190,16 +195,19 @@ SELECT 'windrow_rule_paused', JSON_OBJECT('rule', k.rule), p.rule IS NOT NULL
 FROM rule AS k
 LEFT JOIN rule_pause AS p ON p.rule = k.rule
 UNION ALL
-SELECT 'windrow_suspended', JSON_OBJECT(), s.suspended
-FROM scheduling AS s
-UNION ALL
-SELECT 'windrow_failed_runs_in_row', JSON_OBJECT(), s.failed_runs
-FROM scheduling AS s
-UNION ALL
 SELECT
-    'windrow_back_off_until_timestamp_seconds', JSON_OBJECT(),
-    COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', s.idle_until) / 1e6, 0)
+    m.name, JSON_OBJECT(),
+    CASE m.name
+        WHEN 'windrow_suspended' THEN s.suspended
+        WHEN 'windrow_failed_runs_in_row' THEN s.failed_runs
+        ELSE COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', s.idle_until) / 1e6, 0)
+    END
 FROM scheduling AS s
+CROSS JOIN (
+    SELECT 'windrow_suspended' AS name
+    UNION ALL SELECT 'windrow_failed_runs_in_row'
+    UNION ALL SELECT 'windrow_back_off_until_timestamp_seconds'
+) AS m
 UNION ALL
 SELECT 'windrow_window_open', JSON_OBJECT(), COALESCE(MAX(IF(
     it.begins < it.ends,
@@ -296,7 +304,6 @@ FROM (
     UNION ALL
     SELECT k.name, k.labels, k.value
     FROM run_count AS k
-    WHERE k.run_id > (SELECT t.value FROM tally AS t WHERE t.name = 'up to run' AND t.labels = '{}')
 ) AS c
 GROUP BY c.name, c.labels
 UNION ALL

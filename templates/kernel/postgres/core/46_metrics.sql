@@ -238,28 +238,32 @@ COMMENT ON VIEW backlog IS
     'last run minus what was deleted since, counted_at says when; NULL there: at least this many. rows: estimated from the families '
     'of the last five runs. Per hour, as the last run saw it: families that became due and that were deleted, over up to seven days.';
 
--- run_count: what each run adds to the counters of the metrics.
+-- run_count: what each run that table tally does not have yet adds to the counters of the metrics.
 --# create view run_count
 CREATE OR REPLACE VIEW run_count AS
 SELECT r.run_id, 'windrow_runs_total' AS name, jsonb_build_object('status', r.status, 'trigger', r.trigger) AS labels, 1::bigint AS value
 FROM run AS r
 WHERE r.status <> 'running'
   AND NOT r.dry_run
+  AND r.run_id > (SELECT t.value FROM tally AS t WHERE t.name = 'up to run' AND t.labels = '{}')
 UNION ALL
 SELECT p.run_id, 'windrow_deleted_families_total', jsonb_build_object('rule', p.rule), p.families
 FROM run_rule AS p
 JOIN run AS r ON r.run_id = p.run_id AND NOT r.dry_run
+WHERE p.run_id > (SELECT t.value FROM tally AS t WHERE t.name = 'up to run' AND t.labels = '{}')
 UNION ALL
 SELECT t.run_id, 'windrow_deleted_rows_total', jsonb_build_object('rule', t.rule, 'table', t.table_name), t.deleted_rows
 FROM run_table AS t
 JOIN run AS r ON r.run_id = t.run_id AND NOT r.dry_run
+WHERE t.run_id > (SELECT t.value FROM tally AS t WHERE t.name = 'up to run' AND t.labels = '{}')
 UNION ALL
 SELECT p.run_id, 'windrow_retries_total', jsonb_build_object('rule', p.rule), p.retries
 FROM run_rule AS p
-JOIN run AS r ON r.run_id = p.run_id AND NOT r.dry_run;
+JOIN run AS r ON r.run_id = p.run_id AND NOT r.dry_run
+WHERE p.run_id > (SELECT t.value FROM tally AS t WHERE t.name = 'up to run' AND t.labels = '{}');
 --# comment on view run_count
 COMMENT ON VIEW run_count IS
-    'What each run of the ledger adds to the counters of view metrics. Dry runs add nothing.';
+    'What each run that table tally does not have yet adds to the counters of view metrics. Dry runs add nothing.';
 
 -- tally_up: adds up the runs that ended an hour ago and before, so that a scrape reads the later ones only, and a run that
 -- is pruned still counts.
@@ -400,7 +404,6 @@ FROM (
     UNION ALL
     SELECT k.name, k.labels, k.value
     FROM run_count AS k
-    WHERE k.run_id > (SELECT t.value FROM tally AS t WHERE t.name = 'up to run' AND t.labels = '{}')
 ) AS c
 GROUP BY c.name, c.labels
 UNION ALL

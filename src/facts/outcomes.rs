@@ -319,6 +319,11 @@ pub const REFUSALS: [Outcome; 19] = [
         "Something that is not in the spec acts on a covered table: its description follows.",
         "Add it to the spec, under `ignore` or `triggers`, or remove it; then `windrow install` and `windrow arm`.",
     ),
+    outcome(
+        "error %s",
+        "An error before a scheduled run could begin; the server's code and message follow.",
+        "Correct what the error names.",
+    ),
 ];
 
 /// What `verify` checks, by the name of the check.

@@ -3,12 +3,13 @@
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 use windrow::facts::REFUSALS;
+use windrow::sandbox::mysql::Flavour;
 
 use super::{TWO_RULES, of_two_rules, samples};
 use crate::halfway;
 use crate::harness::tests;
 use crate::support::graphs::graph_of;
-use crate::support::installation::Installation;
+use crate::support::installation::{Installation, dialect_of};
 
 tests! {
     every_server: [
@@ -16,6 +17,10 @@ tests! {
         a_reason_that_comes_back_is_seen_again,
         every_refusal_has_a_metric,
         what_the_rule_knows_is_no_refusal,
+        an_error_before_a_run_begins_is_a_refusal,
+    ],
+    mysql_and_mariadb: [
+        an_unknown_zone_and_a_log_of_statements_are_refusals,
     ],
 }
 
@@ -194,6 +199,7 @@ const METRIC: [(&str, Option<&str>); 19] = [
     ("stamp %s is in progress", Some("OTHER")),
     ("the server is read-only", Some("OTHER")),
     ("table %s", Some("CATALOG")),
+    ("error %s", Some("OTHER")),
 ];
 
 fn every_refusal_has_a_metric(dialect: Dialect) {
@@ -218,4 +224,54 @@ fn every_refusal_has_a_metric(dialect: Dialect) {
         "INSERT INTO W.refusal (server, reason, since) VALUES ('t', 'no window is open: never', {now})"
     ));
     assert!(refused(&mut installation).is_empty());
+}
+
+/// Nobody may read the errors of what calls a scheduled run.
+fn an_error_before_a_run_begins_is_a_refusal(dialect: Dialect) {
+    let mut installation = armed(dialect);
+    let mut fails = |options: Value, reasons: &[&str]| {
+        let error = installation.run(options.clone()).expect_err("an error");
+        let error = format!("{error:#}");
+        assert!(error.contains("no such rule"), "{error}");
+        assert_eq!(refused(&mut installation), reasons, "{options}");
+    };
+    fails(json!({"rule": "none"}), &[]);
+    fails(
+        json!({"rule": "none", "trigger": "SCHEDULED", "dry_run": true}),
+        &[],
+    );
+    fails(json!({"rule": "none", "trigger": "SCHEDULED"}), &["OTHER"]);
+    let since = noted(&mut installation);
+    let scheduled = json!({"rule": "none", "trigger": "SCHEDULED"});
+    installation.run(scheduled).expect_err("an error");
+    assert_eq!(noted(&mut installation), since, "it says since when");
+    let said = installation.texts("SELECT reason FROM W.refusal");
+    assert!(said[0].starts_with("error "), "{said:?}");
+    assert!(said[0].contains("no such rule"), "{said:?}");
+    begins(&mut installation);
+}
+
+fn an_unknown_zone_and_a_log_of_statements_are_refusals(flavour: Flavour) {
+    let mut installation = armed(dialect_of(flavour));
+    let mut fails = |fault: &str, words: &str, cure: &str| {
+        installation.execute(fault);
+        let error = installation.run(json!({"trigger": "SCHEDULED"}));
+        let error = format!("{:#}", error.expect_err("an error"));
+        assert!(error.contains(words), "{error}");
+        assert_eq!(refused(&mut installation), ["OTHER"], "{error}");
+        installation.execute(cure);
+        installation.run(json!({})).expect("a run");
+        assert!(refused(&mut installation).is_empty());
+    };
+    fails(
+        "INSERT INTO W.run_window (position, written, days, begins, ends, zone) \
+         VALUES (1, 'Nowhere', '1234567', '00:00', '24:00', 'Nowhere/Land')",
+        "time zone",
+        "DELETE FROM W.run_window",
+    );
+    fails(
+        "SET SESSION binlog_format = 'STATEMENT'",
+        "binlog_format",
+        "SET SESSION binlog_format = 'ROW'",
+    );
 }

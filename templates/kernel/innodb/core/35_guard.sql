@@ -220,6 +220,26 @@ BEGIN
     END IF;
 END;
 
+-- note_error: an error before a scheduled run begins refuses it, too: its caller may be a job whose errors nobody reads. Not at READ
+-- COMMITTED, at which nothing is written where binlog_format is STATEMENT.
+--# create procedure note_error
+CREATE PROCEDURE note_error(IN p_options longtext, IN p_error longtext)
+SQL SECURITY DEFINER
+COMMENT 'Writes to table refusal that a scheduled run with these options did not begin because of an error, in a transaction of its own.'
+BEGIN
+    DECLARE v_trigger longtext;
+    DECLARE v_dry_run longtext;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION ROLLBACK;
+    CALL option_of(p_options, 'trigger', v_trigger);
+    CALL option_of(p_options, 'dry_run', v_dry_run);
+    IF v_trigger = 'SCHEDULED' AND NOT v_dry_run <=> 'true' THEN
+        SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE;
+        START TRANSACTION;
+        CALL note_refusal(p_error);
+        COMMIT;
+    END IF;
+END;
+
 -- check_armed: a manual run and a purge get an error where nobody armed windrow.
 --# create procedure check_armed
 CREATE PROCEDURE check_armed()

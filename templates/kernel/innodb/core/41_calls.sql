@@ -46,6 +46,9 @@ BEGIN
     BEGIN
         --+ failed.sql
         --+ closing.sql
+        IF v_run IS NULL AND v_open AND v_errno <> 1317 THEN
+            CALL note_error(p_options, CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message));
+        END IF;
         IF v_lock IS NOT NULL THEN
             DO RELEASE_LOCK(v_lock);
         END IF;

@@ -147,6 +147,39 @@ $windrow$;
 COMMENT ON FUNCTION run_begin(jsonb) IS
     'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run.';
 
+-- open_run: an error before a scheduled run begins refuses it, too: its caller may be a job whose errors nobody reads. run() raises it
+-- once that is written.
+--# create function open_run
+CREATE OR REPLACE FUNCTION open_run(p_options jsonb, p_caller text, OUT o_run bigint, OUT o_refused text, OUT o_error json)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_message text;
+    v_hint    text;
+BEGIN
+    PERFORM check_caller(p_caller, false);
+    SELECT b.o_run, b.o_refused INTO o_run, o_refused FROM run_begin(p_options) AS b;
+EXCEPTION WHEN OTHERS THEN
+    IF (p_options ->> 'trigger' = 'SCHEDULED' AND NOT p_options @> '{"dry_run": true}') IS NOT TRUE OR pg_is_in_recovery() THEN
+        RAISE;
+    END IF;
+    GET STACKED DIAGNOSTICS v_message = MESSAGE_TEXT, v_hint = PG_EXCEPTION_HINT;
+    o_run := NULL;
+    o_refused := NULL;
+    o_error := json_build_object('code', SQLSTATE, 'message', v_message, 'hint', v_hint);
+    BEGIN
+        PERFORM note_refusal(format('error %s: %s', SQLSTATE, v_message));
+    EXCEPTION WHEN OTHERS THEN
+        -- The error itself says more.
+        NULL;
+    END;
+END
+$windrow$;
+--# comment on function open_run
+COMMENT ON FUNCTION open_run(jsonb, text) IS
+    'What run_begin() answers; an error of a scheduled run is written to table refusal and answered, for run() to raise it.';
+
 -- sweeping: the runs that examine everything that is due: not those for one scope or another time.
 --# create view sweeping
 CREATE OR REPLACE VIEW sweeping AS

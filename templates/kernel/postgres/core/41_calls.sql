@@ -16,6 +16,7 @@ DECLARE
     v_place   integer;
     v_run     bigint;
     v_refused pg_catalog.text;
+    v_error   pg_catalog.json;
     v_state   pg_catalog.text;
     v_rest    double precision := 0;
     v_reasons pg_catalog.text[] := '{}';
@@ -25,8 +26,15 @@ BEGIN
     -- An old snapshot would not see a hold, nor a child that came while a batch waited for locks.
     COMMIT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    PERFORM windrow.check_caller(current_user, false);
-    SELECT b.o_run, b.o_refused INTO v_run, v_refused FROM windrow.run_begin(p_options) AS b;
+    SELECT b.o_run, b.o_refused, b.o_error INTO v_run, v_refused, v_error FROM windrow.open_run(p_options, current_user) AS b;
+    IF v_error IS NOT NULL THEN
+        COMMIT;
+        IF v_error OPERATOR(pg_catalog.->>) 'hint' OPERATOR(pg_catalog.<>) '' THEN
+            RAISE EXCEPTION '%', v_error OPERATOR(pg_catalog.->>) 'message'
+                USING ERRCODE = v_error OPERATOR(pg_catalog.->>) 'code', HINT = v_error OPERATOR(pg_catalog.->>) 'hint';
+        END IF;
+        RAISE EXCEPTION '%', v_error OPERATOR(pg_catalog.->>) 'message' USING ERRCODE = v_error OPERATOR(pg_catalog.->>) 'code';
+    END IF;
     SELECT i.* INTO v_known FROM windrow.installation AS i;
     IF v_run IS NULL THEN
         p_result := pg_catalog.json_build_object('run', NULL, 'status', 'refused', 'reason', v_refused);

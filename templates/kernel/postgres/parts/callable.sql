@@ -22,6 +22,7 @@ callable (routine, role) AS (
             ('step', 'operator'),
             ('purge_one', 'operator'),
             ('check_caller', 'operator'),
+            ('open_run', 'operator'),
             ('run_begin', 'operator'),
             ('run_end', 'operator'),
             ('rules_of', 'operator'),

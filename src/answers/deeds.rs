@@ -19,6 +19,8 @@ pub struct Armed {
     pub until: Option<String>,
     /// The cluster of which each server is armed; null: this server alone.
     pub cluster: Option<String>,
+    /// What will keep runs from starting once the server has restarted: no replica of a list of servers is seen; null: nothing.
+    pub notice: Option<String>,
 }
 
 /// What `pause` and `resume` did.

@@ -435,7 +435,7 @@ pub(super) fn arm(args: &Arm, ui: &Ui) -> anyhow::Result<Exit> {
         ("this_server", args.this_server.then_some(Value::from(true))),
     ]));
     let before = armed_cluster(&mut session)?;
-    session
+    let answer = session
         .database
         .query(&session.calls.arm(), &[Some(&document.to_string())])?;
     let armed = Armed {
@@ -444,6 +444,7 @@ pub(super) fn arm(args: &Arm, ui: &Ui) -> anyhow::Result<Exit> {
         armed: true,
         until: args.until.clone(),
         cluster: armed_cluster(&mut session)?,
+        notice: answer.into_iter().flatten().next().flatten(),
     };
     let mut text = format!(
         "armed: from now on, runs of `{}` delete in {}{}",
@@ -465,6 +466,9 @@ pub(super) fn arm(args: &Arm, ui: &Ui) -> anyhow::Result<Exit> {
             text += "\na cluster was armed before: `--cluster NAME` arms the one that this server belongs to";
         }
         _ => {}
+    }
+    if let Some(notice) = &armed.notice {
+        text += &format!("\n{notice}");
     }
     tell(ui, args.with.output, &armed, &text);
     Ok(Exit::Clean)

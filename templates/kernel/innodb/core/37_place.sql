@@ -158,6 +158,27 @@ BEGIN
     END IF; */
 END;
 
+-- unfollowed: who arms a list of servers may not know that there must be a replica, and that it must be seen.
+--# create procedure unfollowed
+CREATE PROCEDURE unfollowed(OUT o_notice longtext)
+SQL SECURITY DEFINER
+COMMENT 'What will keep runs from starting once this server, of a list of servers that is armed, has restarted; NULL if nothing will.'
+BEGIN
+    DECLARE v_count  bigint;
+    DECLARE v_unseen varchar(400);
+    SET o_notice = NULL;
+    SELECT COUNT(*) INTO v_count FROM control AS c WHERE c.armed AND c.server_identity LIKE 'cluster of servers %';
+    IF v_count > 0 AND CAST(@@GLOBAL.read_only AS char) IN ('0', 'OFF') THEN
+        CALL followers(v_count, v_unseen);
+        IF v_unseen IS NOT NULL THEN
+            SET o_notice = CONCAT('whether a replica follows this server is not seen', v_unseen);
+        ELSEIF COALESCE(v_count, 0) = 0 THEN
+            SET o_notice = 'no replica follows this server';
+        END IF;
+        SET o_notice = CONCAT(o_notice, ': once it has restarted, runs refuse until somebody arms it again or one is seen');
+    END IF;
+END;
+
 -- not_armed: why nobody armed windrow here. Where a cluster is armed, each of its servers that takes writes may delete. One of those
 -- that only replicate, which failed and has come back, may find that another one has taken over, and cannot see it: it waits until a
 -- replica follows it. Dry runs and stamps begin on a server that waits, too, and so does what failed before it was a run (without

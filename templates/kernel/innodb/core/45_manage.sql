@@ -213,7 +213,7 @@ SQL SECURITY DEFINER
 COMMENT 'Like arm(), with options. until: "restart" ends this permission at the next server start, for sites that clone servers
     by storage snapshots. cluster: the name of the Galera cluster or of the group, or a list of servers that replicate, host:port:
     whichever of its servers takes writes may delete, also after a failover. Once armed, the cluster stays armed when one of its
-    servers calls arm(); this_server: true arms that server alone.
+    servers calls arm(); this_server: true arms that server alone. Answers, where no replica of a list is seen, what that means.
     Examples: CALL arm_with(''{"until": "restart"}''); CALL arm_with(''{"cluster": "db1:3306,db2:3306"}'');'
 BEGIN
     DECLARE v_until    longtext;
@@ -224,6 +224,7 @@ BEGIN
     DECLARE v_orphans  longtext;
     DECLARE v_stranger longtext;
     DECLARE v_others   bigint;
+    DECLARE v_notice   longtext;
     DECLARE v_session  longtext;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
@@ -284,7 +285,11 @@ BEGIN
     END IF;
     -- What refused on other servers, or here, is over.
     DELETE FROM refusal WHERE server > '';
+    CALL unfollowed(v_notice);
     CALL unsettle(v_session);
+    IF v_notice IS NOT NULL THEN
+        SELECT v_notice AS p_result;
+    END IF;
 END;
 
 -- Who writes a policy or a hold takes the latch afterwards, which every batch holds in share mode. With autocommit the row

@@ -467,16 +467,8 @@ BEGIN
     FROM work_schedule AS j;
     DROP TEMPORARY TABLE work_schedule;
 
-    -- Who armed a list of servers may not know that there must be a replica, and that it must be seen.
-    SELECT COUNT(*) INTO v_count FROM control AS c WHERE c.server_identity LIKE 'cluster of servers %';
-    IF v_not_armed IS NULL AND v_count > 0 AND CAST(@@GLOBAL.read_only AS char) IN ('0', 'OFF') THEN
-        CALL followers(v_count, v_error);
-        IF v_error IS NOT NULL THEN
-            SET v_not_armed = CONCAT('whether a replica follows this server is not seen', v_error);
-        ELSEIF COALESCE(v_count, 0) = 0 THEN
-            SET v_not_armed = 'no replica follows this server';
-        END IF;
-        SET v_not_armed = CONCAT(v_not_armed, ': once it has restarted, runs refuse until somebody arms it again or one is seen');
+    IF v_not_armed IS NULL THEN
+        CALL unfollowed(v_not_armed);
     ELSE
         SET v_not_armed = CONCAT(v_not_armed, '; runs refuse');
     END IF;

@@ -119,7 +119,8 @@ fn a_server_without_a_replica_is_told(flavour: Flavour) -> Result<()> {
             .context("a check")?;
         Ok(format!("{} {}", armed["severity"], armed["detail"]))
     };
-    made.execute(r#"CALL W.arm_with(CONCAT('{"cluster": "', @@hostname, ':', @@port, '"}'))"#);
+    let answer =
+        made.texts(r#"CALL W.arm_with(CONCAT('{"cluster": "', @@hostname, ':', @@port, '"}'))"#);
     let told = armed(&mut made)?;
     let says = match flavour {
         Flavour::Mysql => "whether a replica follows this server is not seen",
@@ -129,7 +130,10 @@ fn a_server_without_a_replica_is_told(flavour: Flavour) -> Result<()> {
         told.starts_with("\"notice\"") && told.contains(says),
         "{told}"
     );
-    made.execute(r#"CALL W.arm_with('{"this_server": true}')"#);
+    // Who arms it is told at once.
+    ensure!(answer.len() == 1 && told.contains(&answer[0]), "{answer:?}");
+    let answer = made.rows(r#"CALL W.arm_with('{"this_server": true}')"#);
+    ensure!(answer.is_empty(), "{answer:?}");
     let told = armed(&mut made)?;
     ensure!(told.starts_with("\"ok\""), "{told}");
 
@@ -214,6 +218,12 @@ fn servers_that_replicate_stay_armed(flavour: Flavour) -> Result<()> {
     host.stays_armed(&url, &listed)?;
 
     host.arm(&json!({"cluster": listed}))?;
+    // No replica follows it, or none is seen.
+    let text = windrow(&url, &[])?;
+    ensure!(text.contains("once it has restarted"), "{text}");
+    let armed: Value = serde_json::from_str(&windrow(&url, &["--output", "json"])?)?;
+    let notice = armed["notice"].as_str().context("a notice")?;
+    ensure!(text.contains(notice), "{text}: {notice}");
     host.session.execute(&format!(
         "UPDATE {CONTROL}.control SET server_identity = REPLACE(server_identity, '{listed}', 'elsewhere:1') WHERE only_row = true"
     ))?;

@@ -80,7 +80,10 @@ pub(super) const DEFECTS: &[Defect] = &[
             "LIMIT (SELECT 101 * s.workers FROM spec AS s)",
             "LIMIT 101",
         )],
-        mysql: &[edit("s.workers > 1 OR r.run_id >=", "r.run_id >=")],
+        mysql: &[edit(
+            "s.workers > 1\n           OR r.run_id >=",
+            "r.run_id >=",
+        )],
         noticed_by: &["workers::sweeps::SERVER::sweeps_of_many_workers_count_in_a_row"],
     },
     Defect {
@@ -150,8 +153,8 @@ pub(super) const DEFECTS: &[Defect] = &[
             "bool_and(l.is_broken) AS is_broken",
         )],
         mysql: &[edit(
-            "MAX(l.is_broken) AS is_broken",
-            "MIN(l.is_broken) AS is_broken",
+            "MAX(r.is_broken) AS is_broken",
+            "MIN(r.is_broken) AS is_broken",
         )],
         noticed_by: &["turns::SERVER::one_worker_that_fails_is_a_failure_of_all"],
     },

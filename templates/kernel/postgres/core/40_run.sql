@@ -153,6 +153,7 @@ COMMENT ON FUNCTION run_begin(jsonb) IS
 CREATE OR REPLACE FUNCTION open_run(p_options jsonb, p_caller text, OUT o_run bigint, OUT o_refused text, OUT o_error json)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
+--+ printed.sql
 AS $windrow$
 DECLARE
     v_message text;

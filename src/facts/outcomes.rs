@@ -217,7 +217,7 @@ pub const WAITS: [Outcome; 16] = [
 ];
 
 /// Why no run begins: `reason` of a document with the status `refused`, and table `refusal` for scheduled runs.
-pub const REFUSALS: [Outcome; 19] = [
+pub const REFUSALS: [Outcome; 20] = [
     outcome(
         "paused by",
         "Somebody paused windrow; who, since when and why follow.",

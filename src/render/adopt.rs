@@ -307,8 +307,8 @@ impl<'a> Adopter<'a> {
                             self.roots.at("f", column, self.dialect),
                         ),
                     };
-                    let from = format!("{} AS r JOIN {root} ON {at}", way.table);
-                    format!("EXISTS (SELECT {one}FROM {from}{wrap}WHERE {})", way.on)
+                    let from = format!("{} AS r{wrap}JOIN {root} ON {at}", way.table);
+                    format!("EXISTS (SELECT {one}FROM {from} WHERE {})", way.on)
                 });
                 let by_root: Vec<String> = by_root.collect();
                 let mut from = format!("{} AS r", self.qualified(member.table));

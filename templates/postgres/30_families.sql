@@ -44,20 +44,16 @@ BEGIN
 {%- for member in rule.timed.members | those(attribute="referenced_of_family", value=true) %}
 {%- if loop.first %}
         -- Whoever brings a row that refers to one of these by a foreign key holds it until that row is there to be read.
-        o_middle := '{}';
 {%- endif %}
         IF {{ control }}.is_referenced({{ member.table_literal }}) THEN
-            o_middle := {{ <w.note_middle position={member.position} /> }}
+{%- filter fit %}
+            o_middle := {{ control }}.with_locked(o_middle, {{ member.position }}, (SELECT jsonb_agg(m) FROM (
                 «SELECT l.families, count(*) AS found
-                FROM (
-                    SELECT ARRAY[t.{{ member.belongs | join(sep=", t.") }}]::{{ rule.key_type }}[]::text[] AS families
+                FROM (SELECT ARRAY[t.{{ member.belongs | join(sep=", t.") }}]::text[] AS families
                     FROM {{ member.table }} AS t
-                    WHERE {{ member.of_roots | replace(from="p_go", to="p_roots") }}
-                    FOR UPDATE
-                ) AS l
-                GROUP BY 1»
-                ) AS m
-            );
+                    WHERE {{ member.of_roots | replace(from="p_go", to="p_roots") }} FOR UPDATE) AS l
+                GROUP BY 1») AS m));
+{%- endfilter %}
         END IF;
 {%- endfor %}
 {%- if rule.timed.middles_adopted %}
@@ -67,32 +63,23 @@ BEGIN
 {%- if member.adopt %}
         IF a.o_lost[{{ member.position }}] AND o_middle ? '{{ member.position }}' THEN
 {%- if member.adopt.named %}
-            o_middle := {{ <w.note_middle position={member.position} /> }}
+{%- filter fit %}
+            o_middle := {{ control }}.with_locked(o_middle, {{ member.position }}, (SELECT jsonb_agg(m) FROM (
                 «SELECT g.families, count(*) AS found
-                FROM (
-                    SELECT array_agg(l.family::text) AS families
-                    FROM (
-                        SELECT t.{{ member.adopt.key }} AS key, m.family
-                        FROM {{ <w.adopted_rows control rule member /> | indent(width=24) }}
-                        FOR UPDATE OF t
-                    ) AS l
-                    GROUP BY l.key
-                ) AS g
-                GROUP BY 1»
-                ) AS m
-            );
+                FROM (SELECT array_agg(l.family::text) AS families
+                    FROM (SELECT t.{{ member.adopt.key }} AS key, m.family
+                        FROM {{ <w.adopted_rows control rule member /> | indent(width=24) }} FOR UPDATE OF t) AS l
+                    GROUP BY l.key) AS g
+                GROUP BY 1») AS m));
+{%- endfilter %}
 {%- else %}
 {%- for own in member.adopt.owns %}
-            o_middle := {{ <w.note_middle position={member.position} /> }}
+{%- filter fit %}
+            o_middle := {{ control }}.with_locked(o_middle, {{ member.position }}, (SELECT jsonb_agg(m) FROM (
                 «SELECT ARRAY[l.family::text] AS families, count(*) AS found
-                FROM (
-                    SELECT m.family
-                    FROM {{ <w.own_rows rule own /> | indent(width=20) }}
-                    FOR UPDATE OF t
-                ) AS l
-                GROUP BY l.family»
-                ) AS m
-            );
+                FROM (SELECT m.family FROM {{ <w.own_rows rule own /> | indent(width=20) }} FOR UPDATE OF t) AS l
+                GROUP BY l.family») AS m));
+{%- endfilter %}
 {%- endfor %}
 {%- endif %}
         END IF;
@@ -115,11 +102,11 @@ BEGIN
 {%- for member in rule.timed.members %}
 {%- for referrer in member.referrers %}
 {%- for column in member.belongs %}
-    v_tied := v_tied || ARRAY(
-        «SELECT DISTINCT t.{{ column }}
+{%- filter fit %}
+    v_tied := v_tied || ARRAY(«SELECT DISTINCT t.{{ column }}
         FROM {{ member.table }} AS t JOIN {{ referrer.table }} AS r ON r.{{ referrer.column }} = t.{{ member.key }}
-        WHERE t.{{ column }} = ANY (p_roots)»
-    );
+        WHERE t.{{ column }} = ANY (p_roots)»);
+{%- endfilter %}
 {%- endfor %}
 {%- endfor %}
 {%- endfor %}
@@ -129,17 +116,17 @@ BEGIN
 {%- if member.adopt.named %}
 {%- if loop.first %}
     -- What rows without a root name in {{ member.table_name }} counts, too.
-    SELECT * INTO a FROM {{ control }}.{{ rule.name }}_adopted(p_roots);
+    {% if rule.timed.middles_adopted %}IF NOT p_lock THEN SELECT * INTO a FROM {{ control }}.{{ rule.name }}_adopted(p_roots); END IF;{% else %}SELECT * INTO a FROM {{ control }}.{{ rule.name }}_adopted(p_roots);{% endif %}
     IF a.o_lost[{{ member.position }}] THEN
         «SELECT array_agg(m.family), array_agg(m.key::text)
         ‹INTO v_namers, v_named›
         FROM {{ <w.adopted_rows control rule member /> | indent(width=8) }}»;
 {%- endif %}
-        v_tied := v_tied || ARRAY(
-            «SELECT DISTINCT n.family
+{%- filter fit %}
+        v_tied := v_tied || ARRAY(«SELECT DISTINCT n.family
             FROM unnest(v_namers, v_named::{{ member.adopt.key_type }}[]) AS n(family, key)
-            JOIN {{ referrer.table }} AS x ON x.{{ referrer.column }} = n.key»
-        );
+            JOIN {{ referrer.table }} AS x ON x.{{ referrer.column }} = n.key»);
+{%- endfilter %}
 {%- if loop.last %}
     END IF;
 {%- endif %}

@@ -263,10 +263,10 @@ BEGIN
 {%- endif %}
 {%- if rule.timed.middles_of_none %}
         IF {{ control }}.is_referenced({{ member.table_literal }}) THEN
-            o_middle[{{ member.position }}] := (
-                SELECT count(*)
-                FROM («SELECT FROM {{ <w.rootless rule member /> | indent(width=16) }} FOR UPDATE OF t») AS l
-            );
+{%- filter fit %}
+            o_middle[{{ member.position }}] := (SELECT count(*)
+                FROM («SELECT FROM {{ <w.rootless rule member /> | indent(width=16) }} FOR UPDATE OF t») AS l);
+{%- endfilter %}
         END IF;
 {%- else %}
 {%- filter fit %}
@@ -309,15 +309,16 @@ BEGIN
           )»
     );
 {%- for column in member.family %}
-    v_tied := v_tied || ARRAY(
-        «SELECT t.{{ column }} FROM {{ member.table }} AS t WHERE t.{{ member.key }} = ANY ({{ member.named }}) AND t.{{ column }} IS NOT NULL»
-    );
+{%- filter fit %}
+    v_tied := v_tied || ARRAY(«SELECT t.{{ column }} FROM {{ member.table }} AS t
+        WHERE t.{{ member.key }} = ANY ({{ member.named }}) AND t.{{ column }} IS NOT NULL»);
+{%- endfilter %}
 {%- endfor %}
-    v_lone := v_lone || ARRAY(
-        «SELECT t.{{ member.key }}::text FROM {{ member.table }} AS t
+{%- filter fit %}
+    v_lone := v_lone || ARRAY(«SELECT t.{{ member.key }}::text FROM {{ member.table }} AS t
         WHERE t.{{ member.key }} = ANY ({{ member.named }}){% for column in member.family %} AND t.{{ column }} IS NULL{% endfor %}
-        ORDER BY 1»
-    );
+        ORDER BY 1»);
+{%- endfilter %}
 {%- endif %}
 {%- endfor %}
 
@@ -506,11 +507,10 @@ BEGIN
 {%- elif member.referenced and rule.timed.middles_of_none %}
     IF k.o_middle[{{ member.position }}] IS NOT NULL THEN
         -- Without those that stay.
-        o_judged[{{ member.position }}] := k.o_middle[{{ member.position }}] - (
-            «SELECT count(*)
-            FROM {{ <w.rootless rule member /> | indent(width=12) }}
-              AND ({{ member.predicates | join(sep=" AND ") }}) IS NOT TRUE»
-        );
+{%- filter fit %}
+        o_judged[{{ member.position }}] := k.o_middle[{{ member.position }}] - («SELECT count(*) FROM {# -#}
+            {{ <w.rootless rule member /> | indent(width=12) }} AND ({{ member.predicates | join(sep=" AND ") }}) IS NOT TRUE»);
+{%- endfilter %}
     END IF;
 {%- endif %}
 {%- endfor %}
@@ -642,15 +642,18 @@ RETURNS TABLE (table_name text, apart bigint, undated bigint)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
+
+    SELECT s.name, count(*) FILTER (WHERE s.at IS DISTINCT FROM s.of_root AND s.has_root), count(*) FILTER (WHERE s.at IS NULL) FROM (
 {%- for member in rule.timed.members %}
-    SELECT {{ member.table_literal }}, {% if member.with_root %}count(*) FILTER (WHERE t.{{ rule.end_time }} IS DISTINCT FROM r.{{ rule.end_time }} AND r.{{ rule.key }} IS NOT NULL){% else %}0::bigint{% endif %}, count(*) FILTER (WHERE t.{{ rule.end_time }} IS NULL)
+    SELECT {{ member.table_literal }}, t.{{ rule.end_time }}, {% if member.with_root %}r.{{ rule.end_time }}, r.{{ rule.key }} IS NOT NULL{% else %}t.{{ rule.end_time }}, false{% endif %}
     FROM {{ member.table }} AS t{% if member.with_root %} LEFT JOIN {{ rule.table }} AS r ON r.{{ rule.key }} = t.{{ member.with_root }}{% endif %}
 {%- for condition in member.alone %}
     {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ condition | indent(width=6) }}
 {%- endfor %}
 {%- if not loop.last %}
-    UNION ALL{% else %};{% endif %}
+    UNION ALL{% endif %}
 {%- endfor %}
+    ) AS s(name, at, of_root, has_root) GROUP BY s.name;
 $windrow$;
 --# become who installs
 RESET ROLE;

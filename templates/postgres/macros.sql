@@ -320,13 +320,6 @@ WHERE p.{{ edge.via.key }}{% else %}WHERE t.{{ edge.column }}{% endif %} = ANY (
 {%- endif %}
 {%- endcomponent w.collect %}
 
-{#- Adds to o_middle how many rows of a table are locked of which families, up to the statement that counts them. -#}
-{% component w.note_middle(position) -%}
-o_middle || (
-                SELECT jsonb_build_object('{{ position }}', coalesce(o_middle -> '{{ position }}', '[]') || coalesce(jsonb_agg(m), '[]'))
-                FROM (
-{%- endcomponent w.note_middle %}
-
 {#- The rows t of a window to which foreign keys may refer: where families are deleted as such, those whose root is not there. -#}
 {% component w.rootless(rule, member) -%}
 {{ member.table }} AS t

@@ -230,29 +230,18 @@ BEGIN
         );
         -- Whoever brings a row that refers to one of these by a foreign key holds it until that row is there to be read.
         IF windrow_camunda7.is_referenced('act_hi_decinst') THEN
-            o_middle[14] := (
-                SELECT count(*)
-                FROM (SELECT FROM "public"."act_hi_decinst" AS t
-                WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
-                  AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id)
-                      WHERE f.id = t."root_proc_inst_id_") FOR UPDATE OF t) AS l
-            );
+            o_middle[14] := (SELECT count(*) FROM (SELECT FROM "public"."act_hi_decinst" AS t WHERE t."removal_time_" >= p_from
+                AND t."removal_time_" < p_to AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id)
+                WHERE f.id = t."root_proc_inst_id_") FOR UPDATE OF t) AS l);
         END IF;
         IF windrow_camunda7.is_referenced('act_ge_bytearray') THEN
-            o_middle[15] := (
-                SELECT count(*)
-                FROM (SELECT FROM "public"."act_ge_bytearray" AS t
-                WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
-                  AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id)
-                      WHERE f.id = t."root_proc_inst_id_") FOR UPDATE OF t) AS l
-            );
+            o_middle[15] := (SELECT count(*) FROM (SELECT FROM "public"."act_ge_bytearray" AS t WHERE t."removal_time_" >= p_from
+                AND t."removal_time_" < p_to AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id)
+                WHERE f.id = t."root_proc_inst_id_") FOR UPDATE OF t) AS l);
         END IF;
         IF windrow_camunda7.is_referenced('act_hi_batch') THEN
-            o_middle[18] := (
-                SELECT count(*)
-                FROM (SELECT FROM "public"."act_hi_batch" AS t
-                WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to FOR UPDATE OF t) AS l
-            );
+            o_middle[18] := (SELECT count(*) FROM (SELECT FROM "public"."act_hi_batch" AS t WHERE t."removal_time_" >= p_from
+                AND t."removal_time_" < p_to FOR UPDATE OF t) AS l);
         END IF;
     END IF;
 
@@ -263,8 +252,7 @@ BEGIN
         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
           AND t."root_proc_inst_id_" IS NULL AND (
               EXISTS (SELECT FROM "public"."act_hi_attachment" AS r
-                  JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_"
-                  WHERE t."id_" = r."content_id_")
+                  JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_" WHERE t."id_" = r."content_id_")
               OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r
                   JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = r."proc_inst_id_"
                   WHERE t."id_" = r."content_id_" AND r."root_proc_inst_id_" IS NULL)
@@ -272,38 +260,33 @@ BEGIN
                   JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = o."proc_inst_id_"
                   WHERE t."id_" = r."content_id_" AND r."root_proc_inst_id_" IS NULL AND r."proc_inst_id_" IS NULL)
               OR EXISTS (SELECT FROM "public"."act_hi_varinst" AS r
-                  JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_"
-                  WHERE t."id_" = r."bytearray_id_")
+                  JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_" WHERE t."id_" = r."bytearray_id_")
               OR EXISTS (SELECT FROM "public"."act_hi_varinst" AS r
                   JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = r."proc_inst_id_"
                   WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL)
               OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r
-                  JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_"
-                  WHERE t."id_" = r."bytearray_id_")
+                  JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_" WHERE t."id_" = r."bytearray_id_")
               OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r
                   JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = r."proc_inst_id_"
                   WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL)
               OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r
-                  JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_"
-                  WHERE t."id_" = r."error_details_id_")
+                  JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_" WHERE t."id_" = r."error_details_id_")
               OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r
                   JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = r."proc_inst_id_"
                   WHERE t."id_" = r."error_details_id_" AND r."root_proc_inst_id_" IS NULL)
               OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r
                   JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_"
-                  WHERE t."id_" = r."job_exception_stack_id_")
+                      WHERE t."id_" = r."job_exception_stack_id_")
               OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r
                   JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = r."process_instance_id_"
                   WHERE t."id_" = r."job_exception_stack_id_" AND r."root_proc_inst_id_" IS NULL)
               OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r
-                  JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_"
-                  WHERE t."id_" = r."bytearray_id_")
+                  JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_" WHERE t."id_" = r."bytearray_id_")
               OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_"
                   JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = o."proc_inst_id_"
                   WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL)
               OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r
-                  JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_"
-                  WHERE t."id_" = r."bytearray_id_")
+                  JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_" WHERE t."id_" = r."bytearray_id_")
               OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_"
                   JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = o."proc_inst_id_"
                   WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL)
@@ -322,15 +305,10 @@ BEGIN
               OR EXISTS (SELECT FROM "public"."act_ru_ext_task" AS r WHERE r."error_details_id_" = t."id_")
           )
     );
-    v_tied := v_tied || ARRAY(
-        SELECT t."root_proc_inst_id_" FROM "public"."act_ge_bytearray" AS t WHERE t."id_" = ANY (o_named_15)
-            AND t."root_proc_inst_id_" IS NOT NULL
-    );
-    v_lone := v_lone || ARRAY(
-        SELECT t."id_"::text FROM "public"."act_ge_bytearray" AS t
-        WHERE t."id_" = ANY (o_named_15) AND t."root_proc_inst_id_" IS NULL
-        ORDER BY 1
-    );
+    v_tied := v_tied || ARRAY(SELECT t."root_proc_inst_id_" FROM "public"."act_ge_bytearray" AS t WHERE t."id_" = ANY (o_named_15)
+        AND t."root_proc_inst_id_" IS NOT NULL);
+    v_lone := v_lone || ARRAY(SELECT t."id_"::text FROM "public"."act_ge_bytearray" AS t WHERE t."id_" = ANY (o_named_15)
+        AND t."root_proc_inst_id_" IS NULL ORDER BY 1);
 
     SELECT
         coalesce(array_agg(f.key ORDER BY f.key), '{}'),
@@ -626,44 +604,34 @@ BEGIN
     o_judged := array_fill(NULL::bigint, ARRAY[cardinality(o_rows)]);
     IF k.o_middle[14] IS NOT NULL THEN
         -- Without those that stay.
-        o_judged[14] := k.o_middle[14] - (
-            SELECT count(*)
-            FROM "public"."act_hi_decinst" AS t
-            WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
-              AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
-              AND (NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
-                  AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id)
-                  WHERE p.id = t."proc_inst_id_")) AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE
-                  AND (t."id_"::text IN (SELECT unnest(k.o_held_2))) IS NOT TRUE
-                  AND (t."id_" IN (SELECT unnest(k.o_left_14))) IS NOT TRUE) IS NOT TRUE
-        );
+        o_judged[14] := k.o_middle[14] - (SELECT count(*) FROM "public"."act_hi_decinst" AS t WHERE t."removal_time_" >= p_from
+            AND t."removal_time_" < p_to
+            AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+            AND (NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+            AND NOT (t."root_proc_inst_id_" IS NULL
+            AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
+            AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE
+            AND (t."id_"::text IN (SELECT unnest(k.o_held_2))) IS NOT TRUE
+            AND (t."id_" IN (SELECT unnest(k.o_left_14))) IS NOT TRUE) IS NOT TRUE);
     END IF;
     IF k.o_middle[15] IS NOT NULL THEN
         -- Without those that stay.
-        o_judged[15] := k.o_middle[15] - (
-            SELECT count(*)
-            FROM "public"."act_ge_bytearray" AS t
-            WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
-              AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
-              AND (NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
-                  AND (t."id_" IN (SELECT unnest(k.o_whose_15))) IS NOT TRUE
-                  AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE
-                  AND (t."id_" IN (SELECT unnest(k.o_named_15))) IS NOT TRUE AND (t."id_"::text IN (SELECT unnest(k.o_held_3))) IS NOT TRUE
-                  AND (t."id_" IN (SELECT unnest(k.o_left_15))) IS NOT TRUE) IS NOT TRUE
-        );
+        o_judged[15] := k.o_middle[15] - (SELECT count(*) FROM "public"."act_ge_bytearray" AS t WHERE t."removal_time_" >= p_from
+            AND t."removal_time_" < p_to
+            AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+            AND (NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+            AND (t."id_" IN (SELECT unnest(k.o_whose_15))) IS NOT TRUE AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE
+            AND (t."id_" IN (SELECT unnest(k.o_named_15))) IS NOT TRUE AND (t."id_"::text IN (SELECT unnest(k.o_held_3))) IS NOT TRUE
+            AND (t."id_" IN (SELECT unnest(k.o_left_15))) IS NOT TRUE) IS NOT TRUE);
     END IF;
     o_judged[17] := (
         SELECT count(*) FROM unnest(k.o_locked) AS l(family) WHERE (l.family IN (SELECT unnest(k.o_keep))) IS NOT TRUE
     );
     IF k.o_middle[18] IS NOT NULL THEN
         -- Without those that stay.
-        o_judged[18] := k.o_middle[18] - (
-            SELECT count(*)
-            FROM "public"."act_hi_batch" AS t
-            WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
-              AND ((t."id_"::text IN (SELECT unnest(k.o_held_4))) IS NOT TRUE
-                  AND (t."id_" IN (SELECT unnest(k.o_left_18))) IS NOT TRUE) IS NOT TRUE
-        );
+        o_judged[18] := k.o_middle[18] - (SELECT count(*) FROM "public"."act_hi_batch" AS t WHERE t."removal_time_" >= p_from
+            AND t."removal_time_" < p_to AND ((t."id_"::text IN (SELECT unnest(k.o_held_4))) IS NOT TRUE
+            AND (t."id_" IN (SELECT unnest(k.o_left_18))) IS NOT TRUE) IS NOT TRUE);
     END IF;
     o_skip_keys := k.o_skip_keys;
     o_skip_reasons := k.o_skip_reasons;
@@ -968,101 +936,46 @@ BEGIN
             ) AS l
         );
         -- Whoever brings a row that refers to one of these by a foreign key holds it until that row is there to be read.
-        o_middle := '{}';
         IF windrow_camunda7.is_referenced('act_hi_decinst') THEN
-            o_middle := o_middle || (
-                SELECT jsonb_build_object('14', coalesce(o_middle -> '14', '[]') || coalesce(jsonb_agg(m), '[]'))
-                FROM (
-                SELECT l.families, count(*) AS found
-                FROM (
-                    SELECT ARRAY[t."root_proc_inst_id_"]::text[]::text[] AS families
-                    FROM "public"."act_hi_decinst" AS t
-                    WHERE t."root_proc_inst_id_" = ANY (p_roots)
-                    FOR UPDATE
-                ) AS l
-                GROUP BY 1
-                ) AS m
-            );
+            o_middle := windrow_camunda7.with_locked(o_middle, 14, (SELECT jsonb_agg(m) FROM (SELECT l.families, count(*) AS found
+                FROM (SELECT ARRAY[t."root_proc_inst_id_"]::text[] AS families FROM "public"."act_hi_decinst" AS t
+                WHERE t."root_proc_inst_id_" = ANY (p_roots) FOR UPDATE) AS l GROUP BY 1) AS m));
         END IF;
         IF windrow_camunda7.is_referenced('act_ge_bytearray') THEN
-            o_middle := o_middle || (
-                SELECT jsonb_build_object('15', coalesce(o_middle -> '15', '[]') || coalesce(jsonb_agg(m), '[]'))
-                FROM (
-                SELECT l.families, count(*) AS found
-                FROM (
-                    SELECT ARRAY[t."root_proc_inst_id_"]::text[]::text[] AS families
-                    FROM "public"."act_ge_bytearray" AS t
-                    WHERE t."root_proc_inst_id_" = ANY (p_roots)
-                    FOR UPDATE
-                ) AS l
-                GROUP BY 1
-                ) AS m
-            );
+            o_middle := windrow_camunda7.with_locked(o_middle, 15, (SELECT jsonb_agg(m) FROM (SELECT l.families, count(*) AS found
+                FROM (SELECT ARRAY[t."root_proc_inst_id_"]::text[] AS families FROM "public"."act_ge_bytearray" AS t
+                WHERE t."root_proc_inst_id_" = ANY (p_roots) FOR UPDATE) AS l GROUP BY 1) AS m));
         END IF;
         -- The same of rows that name no root.
         SELECT * INTO a FROM windrow_camunda7.history_adopted(p_roots);
         IF a.o_lost[14] AND o_middle ? '14' THEN
-            o_middle := o_middle || (
-                SELECT jsonb_build_object('14', coalesce(o_middle -> '14', '[]') || coalesce(jsonb_agg(m), '[]'))
-                FROM (
-                SELECT ARRAY[l.family::text] AS families, count(*) AS found
-                FROM (
-                    SELECT m.family
-                    FROM (
-                        SELECT t."id_" AS id, coalesce(t."root_proc_inst_id_", t."id_") AS family FROM "public"."act_hi_procinst" AS t
-                            WHERE t."root_proc_inst_id_" = ANY (p_roots) OR t."id_" = ANY (p_roots)
-                    ) AS m
-                    JOIN "public"."act_hi_decinst" AS t ON t."proc_inst_id_" = m.id AND t."root_proc_inst_id_" IS NULL
-                    FOR UPDATE OF t
-                ) AS l
-                GROUP BY l.family
-                ) AS m
-            );
+            o_middle := windrow_camunda7.with_locked(o_middle, 14, (SELECT jsonb_agg(m) FROM (SELECT ARRAY[l.family::text] AS families,
+                count(*) AS found FROM (SELECT m.family FROM (SELECT t."id_" AS id, coalesce(t."root_proc_inst_id_", t."id_") AS family
+                FROM "public"."act_hi_procinst" AS t WHERE t."root_proc_inst_id_" = ANY (p_roots) OR t."id_" = ANY (p_roots)) AS m
+                JOIN "public"."act_hi_decinst" AS t ON t."proc_inst_id_" = m.id
+                AND t."root_proc_inst_id_" IS NULL FOR UPDATE OF t) AS l GROUP BY l.family) AS m));
         END IF;
         IF a.o_lost[15] AND o_middle ? '15' THEN
-            o_middle := o_middle || (
-                SELECT jsonb_build_object('15', coalesce(o_middle -> '15', '[]') || coalesce(jsonb_agg(m), '[]'))
-                FROM (
-                SELECT g.families, count(*) AS found
-                FROM (
-                    SELECT array_agg(l.family::text) AS families
-                    FROM (
-                        SELECT t."id_" AS key, m.family
-                        FROM (
-                            SELECT coalesce(t."root_proc_inst_id_", t."id_") AS family, x.o_key AS key
-                            FROM windrow_camunda7.history_names_15(a.o_all, a.o_lost) AS x
-                            JOIN "public"."act_hi_procinst" AS t ON t."id_" = x.o_instance
-                        ) AS m
-                        JOIN "public"."act_ge_bytearray" AS t ON t."id_" = m.key AND t."root_proc_inst_id_" IS NULL
-                        FOR UPDATE OF t
-                    ) AS l
-                    GROUP BY l.key
-                ) AS g
-                GROUP BY 1
-                ) AS m
-            );
+            o_middle := windrow_camunda7.with_locked(o_middle, 15, (SELECT jsonb_agg(m) FROM (SELECT g.families, count(*) AS found
+                FROM (SELECT array_agg(l.family::text) AS families FROM (SELECT t."id_" AS key, m.family
+                FROM (SELECT coalesce(t."root_proc_inst_id_", t."id_") AS family, x.o_key AS key
+                FROM windrow_camunda7.history_names_15(a.o_all, a.o_lost) AS x
+                JOIN "public"."act_hi_procinst" AS t ON t."id_" = x.o_instance) AS m
+                JOIN "public"."act_ge_bytearray" AS t ON t."id_" = m.key
+                AND t."root_proc_inst_id_" IS NULL FOR UPDATE OF t) AS l GROUP BY l.key) AS g GROUP BY 1) AS m));
         END IF;
     END IF;
     v_held := windrow_camunda7.held_among('history', ARRAY(
         SELECT t."id_"::text FROM "public"."act_hi_procinst" AS t WHERE t."root_proc_inst_id_" = ANY (p_roots) OR t."id_" = ANY (p_roots)
     ));
-    v_tied := v_tied || ARRAY(
-        SELECT DISTINCT t."root_proc_inst_id_"
-        FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_ru_variable" AS r ON r."bytearray_id_" = t."id_"
-        WHERE t."root_proc_inst_id_" = ANY (p_roots)
-    );
-    v_tied := v_tied || ARRAY(
-        SELECT DISTINCT t."root_proc_inst_id_"
-        FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_ru_job" AS r ON r."exception_stack_id_" = t."id_"
-        WHERE t."root_proc_inst_id_" = ANY (p_roots)
-    );
-    v_tied := v_tied || ARRAY(
-        SELECT DISTINCT t."root_proc_inst_id_"
-        FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_ru_ext_task" AS r ON r."error_details_id_" = t."id_"
-        WHERE t."root_proc_inst_id_" = ANY (p_roots)
-    );
+    v_tied := v_tied || ARRAY(SELECT DISTINCT t."root_proc_inst_id_" FROM "public"."act_ge_bytearray" AS t
+        JOIN "public"."act_ru_variable" AS r ON r."bytearray_id_" = t."id_" WHERE t."root_proc_inst_id_" = ANY (p_roots));
+    v_tied := v_tied || ARRAY(SELECT DISTINCT t."root_proc_inst_id_" FROM "public"."act_ge_bytearray" AS t
+        JOIN "public"."act_ru_job" AS r ON r."exception_stack_id_" = t."id_" WHERE t."root_proc_inst_id_" = ANY (p_roots));
+    v_tied := v_tied || ARRAY(SELECT DISTINCT t."root_proc_inst_id_" FROM "public"."act_ge_bytearray" AS t
+        JOIN "public"."act_ru_ext_task" AS r ON r."error_details_id_" = t."id_" WHERE t."root_proc_inst_id_" = ANY (p_roots));
     -- What rows without a root name in act_ge_bytearray counts, too.
-    SELECT * INTO a FROM windrow_camunda7.history_adopted(p_roots);
+    IF NOT p_lock THEN SELECT * INTO a FROM windrow_camunda7.history_adopted(p_roots); END IF;
     IF a.o_lost[15] THEN
         SELECT array_agg(m.family), array_agg(m.key::text)
         INTO v_namers, v_named
@@ -1072,21 +985,12 @@ BEGIN
             JOIN "public"."act_hi_procinst" AS t ON t."id_" = x.o_instance
         ) AS m
         JOIN "public"."act_ge_bytearray" AS t ON t."id_" = m.key AND t."root_proc_inst_id_" IS NULL;
-        v_tied := v_tied || ARRAY(
-            SELECT DISTINCT n.family
-            FROM unnest(v_namers, v_named::text[]) AS n(family, key)
-            JOIN "public"."act_ru_variable" AS x ON x."bytearray_id_" = n.key
-        );
-        v_tied := v_tied || ARRAY(
-            SELECT DISTINCT n.family
-            FROM unnest(v_namers, v_named::text[]) AS n(family, key)
-            JOIN "public"."act_ru_job" AS x ON x."exception_stack_id_" = n.key
-        );
-        v_tied := v_tied || ARRAY(
-            SELECT DISTINCT n.family
-            FROM unnest(v_namers, v_named::text[]) AS n(family, key)
-            JOIN "public"."act_ru_ext_task" AS x ON x."error_details_id_" = n.key
-        );
+        v_tied := v_tied || ARRAY(SELECT DISTINCT n.family FROM unnest(v_namers, v_named::text[]) AS n(family, key)
+            JOIN "public"."act_ru_variable" AS x ON x."bytearray_id_" = n.key);
+        v_tied := v_tied || ARRAY(SELECT DISTINCT n.family FROM unnest(v_namers, v_named::text[]) AS n(family, key)
+            JOIN "public"."act_ru_job" AS x ON x."exception_stack_id_" = n.key);
+        v_tied := v_tied || ARRAY(SELECT DISTINCT n.family FROM unnest(v_namers, v_named::text[]) AS n(family, key)
+            JOIN "public"."act_ru_ext_task" AS x ON x."error_details_id_" = n.key);
     END IF;
     SELECT
         coalesce(array_agg(f.key ORDER BY f.key) FILTER (WHERE f.reason IS NULL), '{}'),
@@ -1489,22 +1393,21 @@ $windrow$;
 -- history_strays: by table, rows that do not share the removal_time_ of their root, and rows without one.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_strays() RETURNS TABLE (table_name text, apart bigint, undated bigint)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
-    SELECT 'act_hi_actinst', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
+
+    SELECT s.name, count(*) FILTER (WHERE s.at IS DISTINCT FROM s.of_root AND s.has_root), count(*) FILTER (WHERE s.at IS NULL) FROM (
+    SELECT 'act_hi_actinst', t."removal_time_", r."removal_time_", r."id_" IS NOT NULL
     FROM "public"."act_hi_actinst" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
     WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
       AND NOT (t."root_proc_inst_id_" IS NULL
           AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
     UNION ALL
-    SELECT 'act_hi_identitylink', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    SELECT 'act_hi_identitylink', t."removal_time_", r."removal_time_", r."id_" IS NOT NULL
     FROM "public"."act_hi_identitylink" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
     WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
       AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_taskinst" AS o
           JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = o."proc_inst_id_" WHERE o."id_" = t."task_id_"))
     UNION ALL
-    SELECT 'act_hi_comment', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    SELECT 'act_hi_comment', t."removal_time_", r."removal_time_", r."id_" IS NOT NULL
     FROM "public"."act_hi_comment" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
     WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
       AND NOT (t."root_proc_inst_id_" IS NULL
@@ -1512,8 +1415,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
       AND NOT (t."root_proc_inst_id_" IS NULL AND t."proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_taskinst" AS o
           JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = o."proc_inst_id_" WHERE o."id_" = t."task_id_"))
     UNION ALL
-    SELECT 'act_hi_attachment', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    SELECT 'act_hi_attachment', t."removal_time_", r."removal_time_", r."id_" IS NOT NULL
     FROM "public"."act_hi_attachment" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
     WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
       AND NOT (t."root_proc_inst_id_" IS NULL
@@ -1521,84 +1423,72 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
       AND NOT (t."root_proc_inst_id_" IS NULL AND t."proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_taskinst" AS o
           JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = o."proc_inst_id_" WHERE o."id_" = t."task_id_"))
     UNION ALL
-    SELECT 'act_hi_taskinst', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    SELECT 'act_hi_taskinst', t."removal_time_", r."removal_time_", r."id_" IS NOT NULL
     FROM "public"."act_hi_taskinst" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
     WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
       AND NOT (t."root_proc_inst_id_" IS NULL
           AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
     UNION ALL
-    SELECT 'act_hi_varinst', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    SELECT 'act_hi_varinst', t."removal_time_", r."removal_time_", r."id_" IS NOT NULL
     FROM "public"."act_hi_varinst" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
     WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
       AND NOT (t."root_proc_inst_id_" IS NULL
           AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
     UNION ALL
-    SELECT 'act_hi_detail', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    SELECT 'act_hi_detail', t."removal_time_", r."removal_time_", r."id_" IS NOT NULL
     FROM "public"."act_hi_detail" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
     WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
       AND NOT (t."root_proc_inst_id_" IS NULL
           AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
     UNION ALL
-    SELECT 'act_hi_incident', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    SELECT 'act_hi_incident', t."removal_time_", r."removal_time_", r."id_" IS NOT NULL
     FROM "public"."act_hi_incident" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
     WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
       AND NOT (t."root_proc_inst_id_" IS NULL
           AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
     UNION ALL
-    SELECT 'act_hi_ext_task_log', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    SELECT 'act_hi_ext_task_log', t."removal_time_", r."removal_time_", r."id_" IS NOT NULL
     FROM "public"."act_hi_ext_task_log" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
     WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
       AND NOT (t."root_proc_inst_id_" IS NULL
           AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
     UNION ALL
-    SELECT 'act_hi_job_log', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    SELECT 'act_hi_job_log', t."removal_time_", r."removal_time_", r."id_" IS NOT NULL
     FROM "public"."act_hi_job_log" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
     WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
       AND NOT (t."root_proc_inst_id_" IS NULL
           AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."process_instance_id_"))
     UNION ALL
-    SELECT 'act_hi_op_log', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    SELECT 'act_hi_op_log', t."removal_time_", r."removal_time_", r."id_" IS NOT NULL
     FROM "public"."act_hi_op_log" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
     WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
       AND NOT (t."root_proc_inst_id_" IS NULL
           AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
     UNION ALL
-    SELECT 'act_hi_dec_in', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    SELECT 'act_hi_dec_in', t."removal_time_", r."removal_time_", r."id_" IS NOT NULL
     FROM "public"."act_hi_dec_in" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
     WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
       AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS o
           JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = o."proc_inst_id_" WHERE o."id_" = t."dec_inst_id_"))
     UNION ALL
-    SELECT 'act_hi_dec_out', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    SELECT 'act_hi_dec_out', t."removal_time_", r."removal_time_", r."id_" IS NOT NULL
     FROM "public"."act_hi_dec_out" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
     WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
       AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS o
           JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = o."proc_inst_id_" WHERE o."id_" = t."dec_inst_id_"))
     UNION ALL
-    SELECT 'act_hi_decinst', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    SELECT 'act_hi_decinst', t."removal_time_", r."removal_time_", r."id_" IS NOT NULL
     FROM "public"."act_hi_decinst" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
     WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
       AND NOT (t."root_proc_inst_id_" IS NULL
           AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
     UNION ALL
-    SELECT 'act_ge_bytearray', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    SELECT 'act_ge_bytearray', t."removal_time_", r."removal_time_", r."id_" IS NOT NULL
     FROM "public"."act_ge_bytearray" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
     WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
       AND NOT (t."root_proc_inst_id_" IS NULL AND (
           EXISTS (SELECT FROM "public"."act_hi_attachment" AS r
-              JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_"
-              WHERE t."id_" = r."content_id_")
+              JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_" WHERE t."id_" = r."content_id_")
           OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r
               JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = r."proc_inst_id_"
               WHERE t."id_" = r."content_id_" AND r."root_proc_inst_id_" IS NULL)
@@ -1606,56 +1496,49 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
               JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = o."proc_inst_id_"
               WHERE t."id_" = r."content_id_" AND r."root_proc_inst_id_" IS NULL AND r."proc_inst_id_" IS NULL)
           OR EXISTS (SELECT FROM "public"."act_hi_varinst" AS r
-              JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_"
-              WHERE t."id_" = r."bytearray_id_")
+              JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_" WHERE t."id_" = r."bytearray_id_")
           OR EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = r."proc_inst_id_"
               WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL)
           OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r
-              JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_"
-              WHERE t."id_" = r."bytearray_id_")
+              JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_" WHERE t."id_" = r."bytearray_id_")
           OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = r."proc_inst_id_"
               WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL)
           OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r
-              JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_"
-              WHERE t."id_" = r."error_details_id_")
+              JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_" WHERE t."id_" = r."error_details_id_")
           OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r
               JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = r."proc_inst_id_"
               WHERE t."id_" = r."error_details_id_" AND r."root_proc_inst_id_" IS NULL)
           OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r
-              JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_"
-              WHERE t."id_" = r."job_exception_stack_id_")
+              JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_" WHERE t."id_" = r."job_exception_stack_id_")
           OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r
               JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = r."process_instance_id_"
               WHERE t."id_" = r."job_exception_stack_id_" AND r."root_proc_inst_id_" IS NULL)
           OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r
-              JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_"
-              WHERE t."id_" = r."bytearray_id_")
+              JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_" WHERE t."id_" = r."bytearray_id_")
           OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_"
               JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = o."proc_inst_id_"
               WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL)
           OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r
-              JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_"
-              WHERE t."id_" = r."bytearray_id_")
+              JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_" WHERE t."id_" = r."bytearray_id_")
           OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_"
               JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = o."proc_inst_id_"
               WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL)
       ))
     UNION ALL
-    SELECT 'act_ru_authorization', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    SELECT 'act_ru_authorization', t."removal_time_", r."removal_time_", r."id_" IS NOT NULL
     FROM "public"."act_ru_authorization" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
     WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
     UNION ALL
-    SELECT 'act_hi_procinst', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    SELECT 'act_hi_procinst', t."removal_time_", r."removal_time_", r."id_" IS NOT NULL
     FROM "public"."act_hi_procinst" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
     WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = coalesce(t."root_proc_inst_id_", t."id_"))
     UNION ALL
-    SELECT 'act_hi_batch', 0::bigint, count(*) FILTER (WHERE t."removal_time_" IS NULL)
-    FROM "public"."act_hi_batch" AS t;
+    SELECT 'act_hi_batch', t."removal_time_", t."removal_time_", false
+    FROM "public"."act_hi_batch" AS t
+    ) AS s(name, at, of_root, has_root) GROUP BY s.name;
 $windrow$;
 SELECT windrow_camunda7.register_verbs('history', ARRAY[
-    'adopted 941e02833c7e', 'at 478b58446767', 'count 1e36bdaf5bd2', 'count_families 476b310627f5', 'delete 2c5d8ab4b1ae',
-    'delete_families 22a0c60d15dd', 'judge 92d6e688baef', 'keep f94adbac818d', 'namers 640a6f698181', 'names_15 4ab425b9fe5b',
-    'other d97d58938ec4', 'rooted 565ea050bafb', 'roots 441df3a6e8e5', 'rows 860e2dc8f88e', 'strays 12abc5a64aa4']);
+    'adopted 941e02833c7e', 'at 478b58446767', 'count 1e36bdaf5bd2', 'count_families 476b310627f5', 'delete 4de24040340d',
+    'delete_families 22a0c60d15dd', 'judge 76e696c47255', 'keep de78eef5f2d3', 'namers 640a6f698181', 'names_15 4ab425b9fe5b',
+    'other d97d58938ec4', 'rooted 565ea050bafb', 'roots 441df3a6e8e5', 'rows 860e2dc8f88e', 'strays d777fae2e715']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

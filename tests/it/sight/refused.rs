@@ -179,7 +179,7 @@ fn what_the_rule_knows_is_no_refusal(dialect: Dialect) {
 
 /// What the metric makes of each refusal that there is; `None`: another metric says it, or nothing does because all is well, or it
 /// is never noted.
-const METRIC: [(&str, Option<&str>); 19] = [
+const METRIC: [(&str, Option<&str>); 20] = [
     ("paused by", None),
     ("rule %s is %s", Some("RULES_PAUSED")),
     ("not armed", None),

@@ -144,6 +144,21 @@ COMMENT ON FUNCTION own_rows_timed(text, text[], text[]) IS
     'Rows by table that are deleted with the families p_own of p_go and with none of an earlier batch. '
     'Reads only; a preview and a dry run call it.';
 
+-- with_locked: what is known of the rows of tables in between that a judge has locked, with those of a further look at one of them: the
+-- families that they belong to, and how many there are.
+--# create function with_locked
+CREATE OR REPLACE FUNCTION with_locked(p_middle jsonb, p_position integer, p_found jsonb)
+RETURNS jsonb
+LANGUAGE sql IMMUTABLE
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT coalesce(p_middle, '{}')
+        || jsonb_build_object(p_position, coalesce(p_middle -> p_position::text, '[]') || coalesce(p_found, '[]'))
+$windrow$;
+--# comment on function with_locked
+COMMENT ON FUNCTION with_locked(jsonb, integer, jsonb) IS
+    'Adds rows that are locked to those of the table at a position; the judge of a rule by removal time calls it.';
+
 -- judge_timed: which of these families may be deleted, and why the others are kept. No row is left that refers to a
 -- deleted row: if rows of other families refer to rows of these, they are deleted together, if all of them may be, or not at all.
 --# create function judge_timed

@@ -332,7 +332,11 @@ BEGIN
             'SELECT %L, 0::bigint, count(*) FROM %s AS r WHERE r.o_time IS NULL',
             (SELECT r.root FROM rule AS r WHERE r.rule = p_rule), rows_timed(p_rule)
         )
-        ELSE format('SELECT s.table_name, s.apart, s.undated FROM %s() AS s', routine_of(p_rule, 'strays'))
+        ELSE format(
+            'SELECT t.name, coalesce(s.apart, 0), coalesce(s.undated, 0) FROM unnest(%L::text[]) WITH ORDINALITY AS t(name, position) '
+            'LEFT JOIN %s() AS s ON s.table_name = t.name ORDER BY t.position',
+            (SELECT r.tables FROM rule AS r WHERE r.rule = p_rule), routine_of(p_rule, 'strays')
+        )
     END;
 END
 $windrow$;

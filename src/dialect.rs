@@ -16,7 +16,7 @@ pub enum Dialect {
     /// PostgreSQL 14 and later.
     #[default]
     Postgres,
-    /// MySQL 8.0 and later.
+    /// MySQL 8.0.21 and later.
     Mysql,
     /// MariaDB 10.6 and later: the SQL of MySQL, but for the few things that this server has of its own.
     Mariadb,

@@ -110,7 +110,7 @@ pub struct Table {
     #[serde(default)]
     #[schemars(
         with = "String",
-        regex(pattern = r#"^\s*("[^"]+"|\S+)\s+(smallint|integer|bigint|numeric|uuid|varchar|char|bytea|binary)\s*$"#),
+        regex(pattern = r#"^((^|,)\s*("[^"]+"|[^\s,]+)\s+(smallint|integer|bigint|numeric|uuid|varchar|char|bytea|binary)\s*)+$"#),
         example = &"id integer"
     )]
     pub key: Option<Text>,

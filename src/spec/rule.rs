@@ -30,6 +30,7 @@ pub struct Rule {
     pub candidates: BTreeMap<Text, Spanned<Values>>,
     /// Which rows of the root table are final: `column = value(s)`, or `column = { null = false }` for rows in which it is
     /// not NULL. In a rule of partitions it may be left out; a row that is not final keeps its partition.
+    #[serde(default)]
     #[schemars(with = "BTreeMap<String, Values>", extend("minProperties" = 1))]
     pub r#final: Option<Spanned<BTreeMap<Text, Spanned<Values>>>>,
     /// SQL that must also be true, in addition to `final`, for a row to be final (`end-time`, `partition`), or, in addition to `candidates`, for
@@ -46,6 +47,7 @@ pub struct Rule {
     /// another table ended: unknown while the column is NULL in one of them, or if there are none. For PostgreSQL, and
     /// only with `start_time`. In a rule of partitions it may be left out, and `max` is none; a row that ended too recently, or has no
     /// end, keeps its partition.
+    #[serde(default)]
     #[schemars(
         with = "String",
         example = &"end_time",
@@ -110,6 +112,7 @@ pub struct Rule {
     )]
     pub references: Vec<Text>,
     /// When rows without an expiry time are deleted; default: never.
+    #[serde(default)]
     #[schemars(with = "Fallback")]
     pub fallback: Option<Spanned<Fallback>>,
     /// What must exist for a row of an `orphan` rule to be kept, starting at the row: `column -> table.column [unless
@@ -132,9 +135,11 @@ pub struct Rule {
     #[schemars(with = "Keeps")]
     pub keep: Option<Spanned<Keeps>>,
     /// How long ended families are kept.
+    #[serde(default)]
     #[schemars(with = "Retention")]
     pub retention: Option<Spanned<Retention>>,
     /// How removal times can be recalculated, for a rule by removal time.
+    #[serde(default)]
     #[schemars(with = "Stamp")]
     pub stamp: Option<Spanned<Stamp>>,
     /// How much a run deletes at once, and how fast.
@@ -244,9 +249,11 @@ pub enum Shared {
 )]
 pub struct Retention {
     /// Retention unless a policy sets another.
+    #[serde(default)]
     #[schemars(with = "String", regex(pattern = PATTERN), example = &"30d", example = &"P30D")]
     pub default: Option<Text>,
-    /// No policy, option or call can go below this.
+    /// No policy, option or run can go below this; only `purge` can, which is told the keys. A rule by removal time
+    /// without `end_time` has none.
     #[serde(default)]
     #[schemars(with = "String", regex(pattern = PATTERN), extend("default" = "7d"))]
     pub minimum: Option<Text>,

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
+use serde_json::Value;
 use windrow::diagnostic::{Colour, has_errors, located, render};
 use windrow::{lint, spec};
 
@@ -18,6 +19,7 @@ tests! {
         cases,
         specs_are_clean,
         the_json_schema_is_fresh,
+        the_json_schema_takes_what_windrow_takes,
         a_broken_spec_never_panics,
     ],
 }
@@ -69,6 +71,75 @@ fn the_json_schema_is_fresh() {
         read(&path) == fresh,
         "specs/windrow.schema.json is stale: run this test with WINDROW_BLESS=1"
     );
+}
+
+/// Every spec of this repository that has no error, and each with one entry less, if it has none then either.
+fn the_json_schema_takes_what_windrow_takes() {
+    let schema: Value = serde_json::from_str(&spec::json_schema()).expect("a schema");
+    jsonschema::meta::validate(&schema).expect("a schema");
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let takes = |name: &Path, document: &Value| {
+        let wrong: Vec<String> = validator
+            .iter_errors(document)
+            .map(|error| format!("{}: {error}", error.instance_path()))
+            .collect();
+        assert!(wrong.is_empty(), "{}: {wrong:#?}", name.display());
+    };
+    let cases = directories().into_iter();
+    let texts: Vec<PathBuf> = specs()
+        .into_iter()
+        .chain(written(&root().join("specs/examples")))
+        .chain(written(&root().join("benches/purge")))
+        .chain(written(&root().join("benches/purge/partitions")))
+        .chain(cases.map(|case| case.join("windrow.toml")))
+        .collect();
+    let (mut whole, mut less) = (0, 0);
+    for path in texts {
+        let text = read(&path);
+        if lint::load(&text).0.is_none() {
+            continue;
+        }
+        let document: Value = toml::from_str(&text).expect("TOML");
+        takes(&path, &document);
+        whole += 1;
+        for entry in entries(&document) {
+            let mut rest = document.clone();
+            let (parent, key) = entry.rsplit_once('/').expect("a pointer");
+            let key = key.replace("~1", "/").replace("~0", "~");
+            let parent = rest.pointer_mut(parent).and_then(Value::as_object_mut);
+            parent.expect("a table").remove(&key);
+            let text = toml::to_string(&rest).expect("TOML");
+            if lint::load(&text).0.is_some() {
+                takes(&path.join(entry), &rest);
+                less += 1;
+            }
+        }
+    }
+    assert!(whole >= 20 && less > 500, "{whole} specs, {less} entries");
+}
+
+/// The JSON pointers of every entry of every table in a document.
+fn entries(of: &Value) -> Vec<String> {
+    let below: Vec<(String, &Value, bool)> = match of {
+        Value::Object(table) => table
+            .iter()
+            .map(|(key, value)| (key.replace('~', "~0").replace('/', "~1"), value, true))
+            .collect(),
+        Value::Array(list) => list
+            .iter()
+            .enumerate()
+            .map(|(place, value)| (place.to_string(), value, false))
+            .collect(),
+        _ => Vec::new(),
+    };
+    let mut found = Vec::new();
+    for (key, value, entry) in below {
+        if entry {
+            found.push(format!("/{key}"));
+        }
+        found.extend(entries(value).iter().map(|rest| format!("/{key}{rest}")));
+    }
+    found
 }
 
 fn a_broken_spec_never_panics() {
@@ -176,7 +247,11 @@ fn directories() -> Vec<PathBuf> {
 }
 
 fn specs() -> Vec<PathBuf> {
-    sorted(&root().join("specs"))
+    written(&root().join("specs"))
+}
+
+fn written(directory: &Path) -> Vec<PathBuf> {
+    sorted(directory)
         .into_iter()
         .filter(|path| path.extension().is_some_and(|it| it == "toml"))
         .collect()

@@ -66,7 +66,8 @@ fn language() -> String {
     let mut page = String::from(
         "# The language of a spec\n\n\
          Made of the code that reads specs, like [the JSON Schema](../../specs/windrow.schema.json) that editors complete from \
-         (`#:schema` in the first line of a spec). A field without a default may be left out unless it is said to be required. \
+         (`#:schema` in the first line of a spec). A field without a default may be left out unless it is said to be required; which ones a rule needs besides depends on its \
+         strategy, and `windrow check` names those that it lacks. \
          Durations are like `30d`, `1d12h` or `P30D`.\n\n## The file\n\n",
     );
     let _ = writeln!(page, "{}\n", described(&schema));
@@ -209,7 +210,8 @@ fn choices(page: &mut String, of: &Value) {
 /// Every command with its arguments.
 fn commands() -> String {
     let mut page = String::from(
-        "# The command line\n\nMade of the code that reads it; `windrow COMMAND --help` says the same.\n\n\
+        "# The command line\n\nMade of the code that reads it; `windrow COMMAND --help` says the same. Every command takes `--quiet` (`-q`), \
+         which prints only data, warnings and errors.\n\n\
          With `--output json`, a command prints one JSON document on standard output and nothing else; messages go to standard error, and \
          exit codes are the same. Instants are in UTC (RFC 3339), the name of a duration ends in its unit, and null is what nobody knows. \
          An error is a document, too. [The JSON Schema](../../specs/answers.schema.json) has a definition for each command \
@@ -277,7 +279,16 @@ fn argument_line(page: &mut String, argument: &Arg) {
         .filter(|_| takes)
         .map(|names| names[0].to_string());
     let name = match (argument.get_long(), value) {
-        (Some(long), Some(value)) => format!("--{long} {value}"),
+        (Some(long), Some(value)) => {
+            let optional = argument
+                .get_num_args()
+                .is_some_and(|it| it.min_values() == 0);
+            match (optional, argument.is_require_equals_set()) {
+                (true, true) => format!("--{long}[={value}]"),
+                (true, false) => format!("--{long} [{value}]"),
+                (false, _) => format!("--{long} {value}"),
+            }
+        }
         (Some(long), None) => format!("--{long}"),
         (None, value) => value.unwrap_or_default(),
     };

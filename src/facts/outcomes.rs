@@ -54,7 +54,7 @@ pub const STATUSES: [Outcome; 6] = [
 ];
 
 /// Why a run ended: `reason` of a run.
-pub const STOPS: [Outcome; 15] = [
+pub const STOPS: [Outcome; 20] = [
     outcome(
         "nothing left",
         "Nothing that is due may still be deleted.",
@@ -104,8 +104,34 @@ pub const STOPS: [Outcome; 15] = [
     ),
     outcome(
         "the run was ended from outside",
-        "Another session closed it in the ledger: `reap()`, because its session seemed to be gone, or `arm()`.",
+        "What its own session hears, where another one closed it in the ledger (`reap()`, `arm()` or the next run); the ledger has one of the \
+         reasons below.",
         "Nothing, if that was on purpose.",
+    ),
+    outcome(
+        "its session vanished",
+        "Its session ended without a word. What it committed is kept.",
+        "Nothing, if somebody ended it on purpose; otherwise look at the server's log.",
+    ),
+    outcome(
+        "another server was armed",
+        "MySQL and MariaDB: it ran on the server that was armed before.",
+        NOTHING,
+    ),
+    outcome(
+        "no sign of life from its server for %s",
+        "MySQL and MariaDB: it ran on another server of the cluster, which has written nothing since.",
+        "Look at that server.",
+    ),
+    outcome(
+        "its server is no member of the cluster any more",
+        "MySQL and MariaDB: it ran on a server that has left the cluster.",
+        "Look at that server.",
+    ),
+    outcome(
+        "killed inside a batch",
+        "MySQL and MariaDB: its session was killed in a batch and committed a part of it (check `unfinished`).",
+        "`windrow run`: a run that completes finishes the batch.",
     ),
     outcome(
         "begun before there were workers",
@@ -252,8 +278,9 @@ pub const REFUSALS: [Outcome; 20] = [
     ),
     outcome(
         "catalog changed",
-        "What acts on the tables has changed since windrow was armed: a trigger, a foreign key, a rule, a partition.",
-        "`windrow check --database` says what; add it to the spec, or remove it, then `windrow install` and `windrow arm`.",
+        "A table of the spec is not the one that was armed: it is gone, another one is in its place, or its columns for keys or edges \
+         are others. It follows.",
+        "Look at both tables, then `windrow arm`.",
     ),
     outcome(
         "an installation is not finished",
@@ -290,8 +317,8 @@ pub const REFUSALS: [Outcome; 20] = [
     ),
     outcome(
         "another run is starting",
-        "Two runs were started at the same moment.",
-        NOTHING,
+        "Two runs were started at the same moment. MySQL and MariaDB: or the connection that is named has taken the lock of the runs.",
+        "Nothing; if it recurs on MySQL and MariaDB, end the named connection.",
     ),
     outcome(
         "run %s is in progress",
@@ -317,7 +344,7 @@ pub const REFUSALS: [Outcome; 20] = [
     outcome(
         "table %s",
         "Something that is not in the spec acts on a covered table: its description follows.",
-        "Add it to the spec, under `ignore` or `triggers`, or remove it; then `windrow install` and `windrow arm`.",
+        "Say in the spec what happens to its rows (an edge of the table), or drop what acts; then `windrow install`.",
     ),
     outcome(
         "error %s",
@@ -393,14 +420,14 @@ pub const CHECKS: [Outcome; 32] = [
     ),
     outcome(
         "trigger",
-        "A trigger of windrow (settings, orphan guard) is missing or disabled.",
+        "A trigger of windrow (orphan guard) is missing or disabled.",
         "`windrow install` restores it.",
     ),
     outcome(
         "reference",
-        "Something that is not in the spec refers to a covered table or acts on it: a foreign key, a trigger, a rule. Runs \
+        "Something that is not in the spec refers to a covered table or acts on it: a foreign key, a rule. Runs \
          are refused if it acts when rows are deleted.",
-        "Add it to the spec, under `ignore` or `triggers`, or remove it.",
+        "Make it an edge of the spec, or drop it; `[ignore]` is no remedy.",
     ),
     outcome(
         "table",
@@ -409,8 +436,8 @@ pub const CHECKS: [Outcome; 32] = [
     ),
     outcome(
         "catalog",
-        "What acts on the tables has changed since windrow was armed. Runs are refused.",
-        "`windrow check --database` says what; then `windrow install` and `windrow arm`.",
+        "A table of the spec is not the one that was armed, or an installation is not finished. Runs are refused.",
+        "Look up the reason above.",
     ),
     outcome(
         "policy",
@@ -424,13 +451,14 @@ pub const CHECKS: [Outcome; 32] = [
     ),
     outcome(
         "run",
-        "The last run did not end normally.",
+        "The last run did not end with `done`: it failed, was cancelled, crashed, or stopped early.",
         "Look up its reason above.",
     ),
     outcome(
         "unfinished",
-        "MySQL and MariaDB: a run was killed inside a batch, and its session committed a part of it.",
-        "`windrow run`: a run that completes finishes the batch.",
+        "MySQL and MariaDB: a run was killed inside a batch, and its session committed a part of it; or rows of a partition may be in the \
+         table `<rule>_taken`.",
+        "`windrow run`: a run that completes finishes the batch, and puts back or drops what was taken.",
     ),
     outcome(
         "armed",

@@ -83,9 +83,9 @@ pub const REASONS: [Reason; 11] = [
     reason(
         "POLICY_DISABLED",
         "no enabled policy and no definition gives a retention",
-        "its policy was removed during the run",
+        "its policy was removed or disabled during the run; of a stamp: its definition has no time to live",
     ).or(
-        "`windrow policy set`, if the scope is to be cleaned.",
+        "`windrow policy set`, with `--enable` where it is disabled, if the scope is to be cleaned; for a stamp `windrow stamp --calculated --default`.",
     ),
     reason(
         "FAILED",

@@ -75,10 +75,10 @@ pub fn orphaned(graph: &Graph, dialect: Dialect, decided: &[Row]) -> Vec<Finding
             (Some(_), None) => format!("set for `{then}`, and the rule has no scopes now"),
         };
         let command = match kind.as_str() {
-            "hold" => format!("hold release --rule {name} --key KEY"),
-            "policy" => format!("policy drop --rule {name} --scope SCOPE"),
-            "pause" => format!("resume --rule {name}"),
-            _ => format!("settings reset --rule {name}"),
+            "hold" => format!("hold release SPEC --rule {name} --key KEY"),
+            "policy" => format!("policy drop SPEC --rule {name} --scope SCOPE"),
+            "pause" => format!("resume SPEC --rule {name}"),
+            _ => format!("settings reset SPEC NAME --rule {name}"),
         };
         let object = format!("{kind}{listed} of rule {name}");
         if cell(first, 4).is_some() {

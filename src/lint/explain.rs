@@ -250,7 +250,7 @@ parents, with all of them. A foreign key from the root table to it is an edge wi
     (
         "malformed-text",
         "\
-Some texts have a small grammar: a key is `column type`; a parent is `column [type] -> table.column [unless value] [restrict | set null | or alone]`, or `a, b -> table(a, b)`; a \
+Some texts have a small grammar: a key is `column type`; a parent is `column [type] -> table.column [unless value] [restrict | set null | cascade | or alone] [optional]`, or `a, b -> table(a, b)`; a \
 relation is `table: parent_column -> child_column`; a source of retentions is `table: key -> column days`; a figure is its \
 name or `rows of table`. Write names with spaces or dots in double quotes, and strings after `unless` in single quotes.",
     ),
@@ -267,8 +267,8 @@ root table for the end.",
     (
         "minimum-without-end-time",
         "\
-A stored removal time already includes the retention. `minimum` adds a bound that no removal time can undercut: no family is \
-deleted until this long after its end. Only the root table's `end_time` tells when it ended.",
+A stored removal time already includes the retention. `minimum` adds a bound that no removal time can undercut: no run \
+deletes a family until this long after its end. Only the root table's `end_time` tells when it ended.",
     ),
     (
         "missing-field",
@@ -344,8 +344,8 @@ would never apply. Without it, policies override the source one by one.",
     (
         "out-of-range",
         "\
-A number or duration is too small or too large: counts and durations are positive, only `retries` and `safety_lag` may be 0, \
-and all but `lock_timeout` are in whole seconds. A `lock_timeout` of 0 would wait forever.",
+A number or duration is too small or too large: the help names the limits. All durations but `lock_timeout` and `target_batch` are \
+in whole seconds. A `lock_timeout` of 0 would wait forever.",
     ),
     (
         "own-through-nothing",
@@ -406,7 +406,7 @@ statements. No name and no value in a spec may contain them.",
     (
         "retention-under-minimum",
         "\
-`minimum` is the lower bound for every policy, option and call, so the spec's own values must not be below it. The default \
+`minimum` is the lower bound for every policy, option and run, so the spec's own values must not be below it. The default \
 of `minimum` is `7d`.",
     ),
     (
@@ -525,7 +525,10 @@ The table is not under `[tables]`. Every named table must be described there; wr
     ),
     (
         "unknown-type",
-        "Types are `smallint`, `integer`, `bigint`, `uuid`, `varchar` (a string of any length), `timestamp` and `timestamptz`.",
+        "\
+Types of keys and other columns are `smallint`, `integer`, `bigint`, `numeric`, `uuid`, `varchar` (a string of any length), `char` and bytes (`binary`, \
+on PostgreSQL `bytea`); those of times are `timestamp`, `timestamptz`, `date`, `epoch-s`, `epoch-ms` and `epoch-us`. Not every \
+field takes each of them; the help names those that it takes.",
     ),
     (
         "unknown-value",

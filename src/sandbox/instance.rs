@@ -361,7 +361,7 @@ fn prepare_kept(kind: &Kind, dir: &Path) -> Result<PathBuf> {
     let data = dir.join("data");
     if is_occupied(&data) {
         bail!(
-            "a server runs in `{}` already\n\nhint: end it with `windrow demo-down`",
+            "a server runs in `{}` already\n\nhint: end it with `windrow demo --down`",
             dir.display()
         );
     }

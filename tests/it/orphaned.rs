@@ -178,7 +178,8 @@ fn a_rule_with_another_name_leaves_nothing_unkept(dialect: Dialect) {
         "error[orphaned]: `pause of rule runs`",
         "error[orphaned]: `setting `rate` of rule runs`",
         "the spec has no rule `runs`",
-        "hold release --rule runs --key KEY",
+        "hold release SPEC --rule runs --key KEY",
+        "settings reset SPEC NAME --rule runs",
     ];
     stage.refuses(&renamed, "check", &told);
     stage.refuses(&renamed, "install", &told);

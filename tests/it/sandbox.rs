@@ -134,7 +134,7 @@ fn a_kept_server_is_found_again_and_ended() -> Result<()> {
         .expect_err("the start must fail")
         .to_string();
     assert!(
-        occupied.contains("runs in") && occupied.contains("demo-down"),
+        occupied.contains("runs in") && occupied.contains("demo --down"),
         "{occupied}"
     );
 

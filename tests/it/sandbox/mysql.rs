@@ -213,7 +213,7 @@ fn a_kept_server_is_found_again_and_ended() -> Result<()> {
         ] {
             let occupied = format!("{:#}", occupied.expect_err("the start must fail"));
             assert!(
-                occupied.contains("runs in") && occupied.contains("demo-down"),
+                occupied.contains("runs in") && occupied.contains("demo --down"),
                 "{occupied}"
             );
         }

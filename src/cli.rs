@@ -40,7 +40,7 @@ pub use specs::{Check, Format, Generate, Graph, Init, Inspect, Report};
 #[command(
     name = "windrow",
     version = VERSION,
-    after_help = "Exit codes:\n  0  done and clean\n  1  done, with findings, stale files, violations or failed families\n  \
+    after_help = "Exit codes:\n  0  done and clean\n  1  done, with findings, stale files, violations or failed families;\n     or a run was refused, or only waited\n  \
          2  failed: usage, connection, SQL; with `--output json` the error is a document, too"
 )]
 #[command(
@@ -264,7 +264,8 @@ pub enum Command {
 
     /// Delete named families now, whatever their age
     ///
-    /// The families must be final and not on hold; each one refused is listed with the reason.
+    /// Age, end time, policies and `keep` of families do not matter. They must be final, not on hold, and linked to nothing
+    /// that is kept; each one refused is listed with the reason.
     ///
     /// Example: windrow purge specs/dolphinscheduler.toml --key 17 --key 18
     Purge(Purge),

@@ -14,7 +14,7 @@ pub struct OnDatabase {
     /// The spec file; WINDROW_SPEC if not given
     pub spec: PathBuf,
 
-    /// Address of the database; a password may also come from PGPASSWORD, MYSQL_PWD or --password-file
+    /// Address of the database; a password may also come from WINDROW_PASSWORD, PGPASSWORD, MYSQL_PWD or --password-file
     #[arg(
         long,
         alias = "database",

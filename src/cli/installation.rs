@@ -45,7 +45,7 @@ pub struct Install {
     #[arg(long)]
     pub downgrade: bool,
 
-    /// Leave out this file, e.g. 60_schedule.sql
+    /// Leave out this file, e.g. 60_schedule.sql; may be given many times
     #[arg(long, value_name = "FILE")]
     pub skip: Vec<String>,
 

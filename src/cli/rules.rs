@@ -34,7 +34,7 @@ pub struct PolicySet {
     #[arg(long)]
     pub scope: String,
 
-    /// How long its families are kept, e.g. 30d; default: the spec's
+    /// How long its families are kept, e.g. 30d; default: as the policy has it, of a new one the spec's
     #[arg(long)]
     pub retention: Option<String>,
 

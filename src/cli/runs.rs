@@ -23,7 +23,7 @@ pub struct Selection {
     #[arg(long, value_name = "INSTANT")]
     pub as_of: Option<String>,
 
-    /// At most this many families
+    /// At most this many families of each rule
     #[arg(long, value_name = "COUNT")]
     pub run_families: Option<i64>,
 }
@@ -123,7 +123,7 @@ pub struct Status {
     #[command(flatten)]
     pub with: WithOutput,
 
-    /// Refresh every so many seconds until interrupted; as JSON, one document per line
+    /// Refresh every so many seconds (5, if only --watch is given) until interrupted; as JSON, one document per line
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "5", value_parser = clap::value_parser!(u64).range(1..))]
     pub watch: Option<u64>,
 }
@@ -169,7 +169,7 @@ pub struct Stamp {
     #[arg(long, value_name = "INSTANT")]
     pub to: Option<String>,
 
-    /// Calculate from the end or the start of the root, with the time to live of its definition
+    /// Calculate from the end (the default) or the start of the root, with the time to live of its definition
     #[arg(long, value_enum, value_name = "BASE", num_args = 0..=1, require_equals = true, default_missing_value = "end")]
     pub calculated: Option<Base>,
 

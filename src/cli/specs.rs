@@ -52,7 +52,7 @@ impl Check {
 /// A database that is read before windrow is installed in it.
 #[derive(Debug, Args)]
 pub struct AtDatabase {
-    /// Address of the database; a password may also come from PGPASSWORD, MYSQL_PWD or --password-file
+    /// Address of the database; a password may also come from WINDROW_PASSWORD, PGPASSWORD, MYSQL_PWD or --password-file
     #[arg(
         long,
         alias = "url",

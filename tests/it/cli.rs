@@ -129,7 +129,8 @@ fn help_names_every_command_and_the_exit_codes() {
 
     Exit codes:
       0  done and clean
-      1  done, with findings, stale files, violations or failed families
+      1  done, with findings, stale files, violations or failed families;
+         or a run was refused, or only waited
       2  failed: usage, connection, SQL; with `--output json` the error is a document, too
     --- stderr
     ");
@@ -154,8 +155,8 @@ fn a_subcommand_shows_an_example() {
               Print only data, warnings and errors
 
           --url <URL>
-              Address of the database; a password may also come from PGPASSWORD, MYSQL_PWD or
-              --password-file
+              Address of the database; a password may also come from WINDROW_PASSWORD, PGPASSWORD,
+              MYSQL_PWD or --password-file
 
               [env: WINDROW_URL]
 
@@ -185,7 +186,7 @@ fn a_subcommand_shows_an_example() {
               zone)
 
           --run-families <COUNT>
-              At most this many families
+              At most this many families of each rule
 
           --dry-run
               Execute the real batches, then roll each one back

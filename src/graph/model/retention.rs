@@ -7,7 +7,7 @@ use crate::column::Column;
 pub struct Retention {
     /// Retention where neither a policy nor the source says otherwise; none: such families are kept forever.
     pub default: Option<i64>,
-    /// No policy, option or call can go under this.
+    /// No policy, option or run can go under this.
     pub minimum: i64,
     /// Added to every retention.
     pub safety_lag: i64,

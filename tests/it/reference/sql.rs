@@ -22,6 +22,7 @@ heartbeat = "windrow"
 job  = { key = "id integer" }
 task = { key = "id integer" }
 tick = { key = "id integer" }
+log  = { key = "id bigint" }
 
 [rules.jobs]
 strategy  = "end-time"
@@ -47,6 +48,14 @@ from  = "definition: id -> keep days"
 strategy = "expiry"
 root     = "tick"
 time     = "expires timestamp"
+
+[rules.logs]
+strategy  = "partition"
+root      = "log"
+time      = "logged_at timestamp"
+ahead     = "7d"
+retention = { default = "90d" }
+archive   = true
 "#;
 
 const HEAD: &str = "\

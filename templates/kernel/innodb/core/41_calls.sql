@@ -218,7 +218,7 @@ END;
 CREATE PROCEDURE `purge`(IN p_options longtext)
 SQL SECURITY DEFINER
 COMMENT 'Deletes the named families now, in the same way as a run: they must be final, not on hold, and linked to nothing that is
-    kept; the retention does not matter.
+    kept; age, end time, policies and `keep` of families do not matter.
     Example: CALL purge(''{"key": [17]}'');'
 BEGIN
     DECLARE v_before   longtext;

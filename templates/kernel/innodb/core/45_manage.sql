@@ -563,8 +563,9 @@ END;
 --# create procedure set_hold
 CREATE PROCEDURE set_hold(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Holds the family of an existing row: rule, key (in any spelling that its column accepts), reason, until (default: no end),
-    even_if_absent (also places it without a row). Waits for a running batch.
+COMMENT 'Holds the family of an existing row: rule, key (in any spelling that its column accepts), reason, until (default: no end; not
+    before that of a hold that is there, whose reason is kept, too), even_if_absent (also places it without a row). Waits for a running
+    batch.
     Example: CALL set_hold(''{"key": 17, "reason": "audit 2026"}'');'
 BEGIN
     DECLARE v_rule varchar(64);

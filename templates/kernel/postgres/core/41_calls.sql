@@ -241,4 +241,4 @@ $windrow$;
 --# comment on procedure purge
 COMMENT ON PROCEDURE windrow.purge(jsonb, json) IS
     'Deletes the named families now, in the same way as a run: they must be final, not on hold, and linked to nothing that is kept; '
-    'the retention does not matter. Example: CALL windrow.purge(''{"key": [17]}'');';
+    'age, end time, policies and `keep` of families do not matter. Example: CALL windrow.purge(''{"key": [17]}'');';

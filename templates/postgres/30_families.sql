@@ -116,7 +116,11 @@ BEGIN
 {%- if member.adopt.named %}
 {%- if loop.first %}
     -- What rows without a root name in {{ member.table_name }} counts, too.
-    {% if rule.timed.middles_adopted %}IF NOT p_lock THEN SELECT * INTO a FROM {{ control }}.{{ rule.name }}_adopted(p_roots); END IF;{% else %}SELECT * INTO a FROM {{ control }}.{{ rule.name }}_adopted(p_roots);{% endif %}
+{%- if rule.timed.middles_adopted %}
+    IF NOT p_lock THEN SELECT * INTO a FROM {{ control }}.{{ rule.name }}_adopted(p_roots); END IF;
+{%- else %}
+    SELECT * INTO a FROM {{ control }}.{{ rule.name }}_adopted(p_roots);
+{%- endif %}
     IF a.o_lost[{{ member.position }}] THEN
         «SELECT array_agg(m.family), array_agg(m.key::text)
         ‹INTO v_namers, v_named›

@@ -643,7 +643,8 @@ LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
 
-    SELECT s.name, count(*) FILTER (WHERE s.at IS DISTINCT FROM s.of_root AND s.has_root), count(*) FILTER (WHERE s.at IS NULL) FROM (
+    SELECT s.name, count(*) FILTER (WHERE s.at IS DISTINCT FROM s.of_root AND s.has_root), count(*) FILTER (WHERE s.at IS NULL)
+    FROM (
 {%- for member in rule.timed.members %}
     SELECT {{ member.table_literal }}, t.{{ rule.end_time }}, {% if member.with_root %}r.{{ rule.end_time }}, r.{{ rule.key }} IS NOT NULL{% else %}t.{{ rule.end_time }}, false{% endif %}
     FROM {{ member.table }} AS t{% if member.with_root %} LEFT JOIN {{ rule.table }} AS r ON r.{{ rule.key }} = t.{{ member.with_root }}{% endif %}

@@ -1394,7 +1394,8 @@ $windrow$;
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_strays() RETURNS TABLE (table_name text, apart bigint, undated bigint)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
 
-    SELECT s.name, count(*) FILTER (WHERE s.at IS DISTINCT FROM s.of_root AND s.has_root), count(*) FILTER (WHERE s.at IS NULL) FROM (
+    SELECT s.name, count(*) FILTER (WHERE s.at IS DISTINCT FROM s.of_root AND s.has_root), count(*) FILTER (WHERE s.at IS NULL)
+    FROM (
     SELECT 'act_hi_actinst', t."removal_time_", r."removal_time_", r."id_" IS NOT NULL
     FROM "public"."act_hi_actinst" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
     WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
@@ -1540,5 +1541,5 @@ $windrow$;
 SELECT windrow_camunda7.register_verbs('history', ARRAY[
     'adopted 941e02833c7e', 'at 478b58446767', 'count 1e36bdaf5bd2', 'count_families 476b310627f5', 'delete 4de24040340d',
     'delete_families 22a0c60d15dd', 'judge 76e696c47255', 'keep de78eef5f2d3', 'namers 640a6f698181', 'names_15 4ab425b9fe5b',
-    'other d97d58938ec4', 'rooted 565ea050bafb', 'roots 441df3a6e8e5', 'rows 860e2dc8f88e', 'strays d777fae2e715']);
+    'other d97d58938ec4', 'rooted 565ea050bafb', 'roots 441df3a6e8e5', 'rows 860e2dc8f88e', 'strays c31019567442']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

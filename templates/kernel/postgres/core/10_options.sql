@@ -35,10 +35,10 @@ $windrow$;
 COMMENT ON FUNCTION seconds(text) IS
     'Seconds of a duration like 30d, 1d12h or P30D. Example: SELECT seconds(''30d'');';
 
--- ends_at: when a run ends that may last until its deadline. A statement_timeout of the session, the role or the database, which
+-- run_ends: when a run ends that may last until its deadline. A statement_timeout of the session, the role or the database, which
 -- counts from the CALL on, would cancel it as it works: the run ends by itself before that, and the next one continues.
---# create function ends_at
-CREATE OR REPLACE FUNCTION ends_at(p_deadline timestamptz)
+--# create function run_ends
+CREATE OR REPLACE FUNCTION run_ends(p_deadline timestamptz)
 RETURNS timestamptz
 LANGUAGE sql STABLE
 SET search_path FROM CURRENT
@@ -46,9 +46,9 @@ AS $windrow$
     SELECT CASE WHEN t.most > '0' THEN least(p_deadline, statement_timestamp() + 0.8 * t.most) ELSE p_deadline END
     FROM (SELECT current_setting('statement_timeout')::interval AS most) AS t
 $windrow$;
---# comment on function ends_at
-COMMENT ON FUNCTION ends_at(timestamptz) IS
-    'The deadline of a run, or 80 % of the statement_timeout of the session, whichever is first. Example: SELECT ends_at(''infinity'');';
+--# comment on function run_ends
+COMMENT ON FUNCTION run_ends(timestamptz) IS
+    'The deadline of a run, or 80 % of the statement_timeout of the session, whichever is first. Example: SELECT run_ends(''infinity'');';
 
 -- instant_of: an ISO-8601 text as an instant. The server's own parser would accept words such as yesterday, and follow DateStyle.
 --# create function instant_of

@@ -508,7 +508,7 @@ BEGIN
     ELSIF v_reason = sorts_anew() THEN
         RAISE EXCEPTION '%', v_reason
             USING ERRCODE = '55000', HINT = 'Rows that an index does not find would be taken for missing. REINDEX what has texts, then '
-                'ALTER DATABASE … REFRESH COLLATION VERSION, or ALTER COLLATION … REFRESH VERSION.';
+                'ALTER DATABASE ... REFRESH COLLATION VERSION, or ALTER COLLATION ... REFRESH VERSION.';
     ELSIF v_reason = unfinished() THEN
         RAISE EXCEPTION '%', v_reason
             USING ERRCODE = '55000', HINT = 'Let it finish, or run windrow install again.';

@@ -237,7 +237,7 @@ BEGIN
     IF v_other = v_run.waiting_for THEN
         o_rest := least(
             CASE WHEN v_other LIKE 'worker %' AND v_run.waiting_since > v_now - interval '1 s' THEN 0.1 ELSE 1 END,
-            extract(epoch FROM ends_at(v_run.deadline) - v_now)
+            extract(epoch FROM run_ends(v_run.deadline) - v_now)
         );
         IF o_rest > 0 AND NOT is_over(v_run, p_rule, v_now) THEN
             o_state := CASE WHEN NOT v_run.dry_run THEN 'waits' END;
@@ -315,7 +315,7 @@ BEGIN
         v_waits := v_reason IS NOT NULL AND NOT v_run.dry_run;
     END IF;
     IF v_reason IS NOT NULL THEN
-        o_rest := least(o_rest, 1, extract(epoch FROM ends_at(v_run.deadline) - v_now));
+        o_rest := least(o_rest, 1, extract(epoch FROM run_ends(v_run.deadline) - v_now));
     END IF;
     IF v_reason IS NOT NULL AND (o_rest <= 0 OR is_over(v_run, p_rule, v_now)) THEN
         -- The run or the rule ends here, as the next step finds and reports; what it waited for is kept in its row.
@@ -368,7 +368,9 @@ BEGIN
     END IF;
     IF p_all THEN
         RETURN (
-            SELECT greatest(least(CASE WHEN p_rest > 0 THEN p_rest ELSE 1 END, extract(epoch FROM ends_at(r.deadline) - clock_timestamp())), 0)
+            SELECT greatest(0, least(
+                CASE WHEN p_rest > 0 THEN p_rest ELSE 1 END, extract(epoch FROM run_ends(r.deadline) - clock_timestamp())
+            ))
             FROM run AS r
             WHERE r.run_id = p_run
         );

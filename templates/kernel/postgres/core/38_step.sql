@@ -24,7 +24,7 @@ BEGIN
     IF unfinished() IS NOT NULL THEN
         RETURN unfinished();
     END IF;
-    IF clock_timestamp() >= ends_at(v_run.deadline) THEN
+    IF clock_timestamp() >= run_ends(v_run.deadline) THEN
         RETURN 'time budget spent';
     END IF;
     IF v_run.trigger = 'SCHEDULED' AND NOT in_window(clock_timestamp()) THEN

@@ -313,7 +313,7 @@ BEGIN
     IF (SELECT c.paused FROM control AS c) THEN
         RETURN 'paused';
     END IF;
-    IF clock_timestamp() >= ends_at(v_run.deadline) THEN
+    IF clock_timestamp() >= run_ends(v_run.deadline) THEN
         RETURN 'time budget spent';
     END IF;
     IF rule_paused(v_progress.rule) IS NOT NULL THEN

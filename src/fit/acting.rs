@@ -584,7 +584,8 @@ fn triggers(
     for (name, when) in fire.iter().filter(|(name, _)| !accepted(name)) {
         let message = format!("the trigger `{name}` fires {when}; the spec does not mention it");
         found.push(warning("trigger", &table.name, message).help(format!(
-            "read it; if it is cheap, refuses nothing and touches no row that should be kept, accept it: `triggers = [\"{name}\"]`"
+            "read it; if it is cheap, refuses nothing and touches no row that should be kept, accept it: `triggers = [\"{name}\"]`. \
+             It runs in UTC, and on PostgreSQL with the search path and the rights of windrow's routines"
         )));
     }
     let fires = |name: &&String| live.hides_triggers || fire.contains_key(name.as_str());

@@ -43,7 +43,7 @@ pub const STATUSES: [Outcome; 6] = [
     ),
     outcome(
         "cancelled",
-        "Somebody cancelled its statement, or a batch lasted longer than the `statement_timeout`. It was rolled back.",
+        "Somebody cancelled its statement, or a batch lasted longer than the `statement_timeout`. The current batch was rolled back.",
         NOTHING,
     ),
     outcome(
@@ -279,7 +279,7 @@ pub const REFUSALS: [Outcome; 20] = [
     outcome(
         "catalog changed",
         "A table of the spec is not the one that was armed: it is gone, another one is in its place, or its columns for keys or edges \
-         are others. It follows.",
+         are others, or hold another kind of values. It follows.",
         "Look at both tables, then `windrow arm`.",
     ),
     outcome(
@@ -436,7 +436,8 @@ pub const CHECKS: [Outcome; 32] = [
     ),
     outcome(
         "catalog",
-        "A table of the spec is not the one that was armed, or an installation is not finished. Runs are refused.",
+        "A table of the spec is not the one that was armed, an installation is not finished, or (PostgreSQL) a collation has changed. \
+         Runs are refused.",
         "Look up the reason above.",
     ),
     outcome(
@@ -512,7 +513,8 @@ pub const CHECKS: [Outcome; 32] = [
         "schedule",
         "Whether pg_cron or the event scheduler starts runs as the spec says, and under which account. A violation where windrow is \
          armed and an installation made the schedule, and nothing starts runs: no job or event, or one that is disabled. A notice \
-         where pg_cron counts by the clock of another zone than UTC, and the schedule names an hour or a day.",
+         where pg_cron counts by the clock of another zone than UTC, and the schedule names an hour or a day; a violation where no \
+         start falls in a window then: set `cron.timezone` to GMT.",
         "Do what the finding says. If something else starts runs, such as cron: `windrow install --skip 60_schedule.sql`.",
     ),
     outcome(

@@ -11,7 +11,7 @@ pub(super) const RULE: Rule = Rule {
     explanation: "\
 Some limits belong to a run, not to a rule, though each rule can name them. A run has one `time_budget`, that of the first rule. Of \
 `suspend_after` and `back_off_max` the smallest value of all rules applies, and a rule that does not name them has the default. \
-Write such a limit once, where it applies, or with the same value in every rule.",
+Write `time_budget` in the first rule, and the others with the same value in every rule.",
     check,
 };
 
@@ -50,12 +50,9 @@ fn check(spec: &Spec, graph: &Graph) -> Vec<Diagnostic> {
             let mut others = limits.iter().filter(|it| !it.may_lack);
             let smaller = others.find(|it| it.value < said.value);
             if let (Some(smaller), Some(place)) = (smaller, &said.place) {
-                let (otherwise, help) = match smaller.place {
-                    Some(_) => ("has a smaller one", "write the smaller one alone"),
-                    None => (
-                        "has the default, which is smaller",
-                        "write it in every rule",
-                    ),
+                let otherwise = match smaller.place {
+                    Some(_) => "has a smaller one",
+                    None => "has the default, which is smaller",
                 };
                 found.push(warning(
                     place,
@@ -63,7 +60,7 @@ fn check(spec: &Spec, graph: &Graph) -> Vec<Diagnostic> {
                         "of all rules the smallest `{name}` applies, and `{}` {otherwise}",
                         smaller.rule
                     ),
-                    help.to_owned(),
+                    "write the same value in every rule".to_owned(),
                 ));
             }
         }
@@ -125,7 +122,7 @@ warning[limit-without-effect]: of all rules the smallest `suspend_after` applies
 18 | limits = { time_budget = "2h", suspend_after = 10, back_off_max = "10m" }
    |                                                ^^
    |
-   = help: write it in every rule
+   = help: write the same value in every rule
 "#);
         let same = [(
             "lock_timeout = \"100ms\" }\n[",

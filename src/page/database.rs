@@ -48,7 +48,7 @@ fn installed_state(reading: &Reading) -> Card {
         Ok(it) if it.clean => (
             Tone::Good,
             "as generated".to_owned(),
-            format!("{} is what this spec makes", it.control),
+            format!("{} is what this spec makes{}", it.control, as_seen(it)),
         ),
         Ok(it) => {
             let differ = counted(it.drift.len() as i64, "object differs", "objects differ");
@@ -478,11 +478,21 @@ fn stays(html: &mut Html, rule: &PreviewRule) {
     }
 }
 
+/// Behind "as generated", where some of it could not be read.
+fn as_seen(found: &Differences) -> &'static str {
+    match found.not_compared.is_empty() {
+        true => "",
+        false => ", as far as this account can see",
+    }
+}
+
 fn differences(html: &mut Html, found: &Differences) {
     if found.clean {
         html.put("<p>What is installed in <code>")
             .text(&found.control)
-            .put("</code> is what this spec generates.</p>\n");
+            .put("</code> is what this spec generates")
+            .put(as_seen(found))
+            .put(".</p>\n");
         return;
     }
     let rows: Vec<Vec<Cell>> = found

@@ -325,7 +325,7 @@ fn a_statement_timeout_ends_the_run_like_a_cancel() -> Result<()> {
             &mut client,
             &format!("SELECT status FROM {W}.run ORDER BY run_id"),
         )?;
-        if statuses.iter().any(|status| status != "done") {
+        if statuses.iter().any(|status| status == "cancelled") {
             break statuses;
         }
         timeout *= 2;

@@ -206,7 +206,6 @@ fn no_file_leaves_a_setting_behind() {
     assert!(looked_at > 40, "{looked_at}");
 }
 
-/// An edge as a table of its parts.
 /// A setting of a routine holds in those that it calls: the judge turns nested loops off, and so each batch read all history.
 fn what_the_kernel_turns_off_is_on_where_a_rule_needs_it() {
     let (called, on) = (
@@ -236,6 +235,7 @@ fn what_the_kernel_turns_off_is_on_where_a_rule_needs_it() {
     }
 }
 
+/// An edge as a table of its parts.
 fn as_table(edge: &EdgeText) -> String {
     let texts = |texts: Vec<&str>| match &texts[..] {
         [only] => format!("{only:?}"),

@@ -119,7 +119,7 @@ BEGIN
           AND k.value ->> 'name' <> v_control || ' history'
     ) THEN
         RAISE NOTICE 'pg_cron starts its jobs by the clock of % (cron.timezone), not in UTC as the spec and windrow plan have it', v_zone
-            USING HINT = 'Write the schedule of the spec by that clock, or set cron.timezone to GMT and restart the server.';
+            USING HINT = 'Set cron.timezone to GMT and restart the server.';
     END IF;
     EXECUTE format('UPDATE %I.control SET scheduled = true WHERE NOT scheduled', v_control);
 END

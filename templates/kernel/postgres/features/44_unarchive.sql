@@ -434,6 +434,7 @@ LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
     SELECT NOT c.paused
+       AND run_ends('infinity') > clock_timestamp()
        AND (p_rows < 100000 OR r.deadline > clock_timestamp() AND (r.trigger <> 'SCHEDULED' OR in_window(clock_timestamp())))
     FROM run AS r
     CROSS JOIN control AS c

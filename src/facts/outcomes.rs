@@ -278,8 +278,8 @@ pub const REFUSALS: [Outcome; 20] = [
     ),
     outcome(
         "catalog changed",
-        "A table of the spec is not the one that was armed: it is gone, another one is in its place, or its columns for keys or edges \
-         are others, or hold another kind of values. It follows.",
+        "A table of the spec is not the one that was armed: it is gone, another one is in its place, its columns for keys or edges \
+         are others, or (MySQL, MariaDB) one of its columns holds another kind of values. It follows.",
         "Look at both tables, then `windrow arm`.",
     ),
     outcome(

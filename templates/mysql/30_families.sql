@@ -61,21 +61,23 @@ BEGIN
 {%- if loop.first %}
     -- Whoever brings a row that refers to one of these by a foreign key holds it until that row is there to be read.
     IF p_lock AND COALESCE(@windrow_referred, true) THEN
+        DELETE m FROM work_next AS n STRAIGHT_JOIN work_middle AS m ON m.family = n.id;
 {%- endif %}
 {%- for column in member.belongs %}
-        REPLACE INTO work_middle (position, way, family, other{% if not loop.first %}, alone{% endif %}, found)
+        INSERT INTO work_middle (position, way, family, other{% if not loop.first %}, alone{% endif %}, found)
         «SELECT {{ member.position }}, {{ loop.index }}, n.id, {% if loop.first %}n.id
-{%- else %}COALESCE(t.{{ member.belongs[0] }}, n.id) AS other, t.{{ member.belongs[0] }} IS NULL AS alone
+{%- else %}COALESCE(t.{{ member.belongs[0] }}, n.id), t.{{ member.belongs[0] }} IS NULL
 {%- endif %}, COUNT(*)
         FROM work_next AS n STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ column }} = n.id
         WHERE NOT EXISTS (SELECT 1 FROM work_root AS w WHERE w.family = n.id AND w.fault < 9)
-        GROUP BY n.id{% if not loop.first %}, other, alone{% endif %} FOR UPDATE»;
+        GROUP BY {% if loop.first %}n.id{% else %}3, 4, 5{% endif %} FOR UPDATE»;
 {%- endfor %}
 {%- if member.adopt and not member.adopt.named %}
 {%- for own in member.adopt.owns %}
         -- Those that name no root, but an instance.
         IF EXISTS («{{ own.look }}») THEN
-            REPLACE INTO work_middle (position, way, family, other, found)
+            DELETE FROM work_middle WHERE position = {{ member.position }} AND way = {{ loop.index + member.belongs | length }};
+            INSERT INTO work_middle (position, way, family, other, found)
             «SELECT {{ member.position }}, {{ loop.index + member.belongs | length }}, m.family, m.family, COUNT(*)
             {{ <w.own_of_families own /> | indent(width=4) }}
             WHERE m.fault = 9

@@ -51,7 +51,7 @@ BEGIN
                 «SELECT l.families, count(*) AS found
                 FROM (SELECT ARRAY[t.{{ member.belongs | join(sep=", t.") }}]::text[] AS families
                     FROM {{ member.table }} AS t
-                    WHERE {{ member.of_roots | replace(from="p_go", to="p_roots") }} FOR UPDATE) AS l
+                    WHERE {{ member.of_asked }} FOR UPDATE) AS l
                 GROUP BY 1») AS m));
 {%- endfilter %}
         END IF;

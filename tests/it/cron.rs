@@ -225,10 +225,7 @@ fn schedules_once(client: &mut Client) -> Result<()> {
         "SELECT array_to_string(s.setconfig, ', ') FROM pg_db_role_setting AS s WHERE s.setrole = '{W}_schedule'::regrole"
     );
     let settings = rig::texts(client, &settings)?;
-    ensure!(
-        settings == ["statement_timeout=0, default_transaction_read_only=off"],
-        "{settings:?}"
-    );
+    ensure!(settings == ["statement_timeout=0"], "{settings:?}");
     Ok(())
 }
 

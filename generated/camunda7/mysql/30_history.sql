@@ -1723,7 +1723,7 @@ CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_jud
     IN p_lock boolean) SQL SECURITY DEFINER
 COMMENT 'Fills work_root with the rows of the families of work_next and what keeps them, work_keep and work_tied with what is kept. p_lock:
     locks their rows of ACT_HI_PROCINST first; a family that another session holds is kept. No p_cutoff: a purge waits for these rows, and
-    neither time nor retention matter. [body c5c46098eb19]'
+    neither time nor retention matter. [body 6fa0a020ef90]'
 BEGIN
     DECLARE v_least datetime(6) DEFAULT p_as_of - INTERVAL 90000 SECOND;
     DECLARE v_rows  bigint;
@@ -1799,21 +1799,23 @@ BEGIN
     SELECT l.id, l.family, 5 FROM work_locked AS l;
     -- Whoever brings a row that refers to one of these by a foreign key holds it until that row is there to be read.
     IF p_lock AND COALESCE(@windrow_referred, true) THEN
-        REPLACE INTO work_middle (position, way, family, other, found)
+        DELETE m FROM work_next AS n STRAIGHT_JOIN work_middle AS m ON m.family = n.id;
+        INSERT INTO work_middle (position, way, family, other, found)
         SELECT 14, 1, n.id, n.id, COUNT(*)
         FROM work_next AS n STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`ROOT_PROC_INST_ID_` = n.id
         WHERE NOT EXISTS (SELECT 1 FROM work_root AS w WHERE w.family = n.id AND w.fault < 9)
         GROUP BY n.id FOR UPDATE;
         -- Those that name no root, but an instance.
         IF EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL) THEN
-            REPLACE INTO work_middle (position, way, family, other, found)
+            DELETE FROM work_middle WHERE position = 14 AND way = 2;
+            INSERT INTO work_middle (position, way, family, other, found)
             SELECT 14, 2, m.family, m.family, COUNT(*)
             FROM work_root AS m
             STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL
             WHERE m.fault = 9
             GROUP BY m.family FOR UPDATE;
         END IF;
-        REPLACE INTO work_middle (position, way, family, other, found)
+        INSERT INTO work_middle (position, way, family, other, found)
         SELECT 15, 1, n.id, n.id, COUNT(*)
         FROM work_next AS n STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = n.id
         WHERE NOT EXISTS (SELECT 1 FROM work_root AS w WHERE w.family = n.id AND w.fault < 9)

@@ -138,11 +138,12 @@ BEGIN
             -- How many rows of tables in between are locked: by families, and by the way in which a row says its own; other, where not
             -- alone: the one by which it says another before. Of a window: those that are deleted.
             CREATE TEMPORARY TABLE IF NOT EXISTS work_middle (
+                entry bigint NOT NULL AUTO_INCREMENT,
                 position integer NOT NULL DEFAULT 0,
                 way integer NOT NULL DEFAULT 1,
                 alone boolean NOT NULL DEFAULT true,
                 found bigint NOT NULL DEFAULT 0,
-                PRIMARY KEY (position, way, family, other, alone),
+                PRIMARY KEY (entry),
                 KEY (family),
                 KEY (other)
             ) ENGINE = InnoDB AS

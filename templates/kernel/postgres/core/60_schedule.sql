@@ -31,13 +31,19 @@ BEGIN
         EXECUTE format('CREATE ROLE %I LOGIN', v_login);
     END IF;
     EXECUTE format('GRANT %I TO %I', v_operator, v_login);
-    -- Limits of the database for the statements of the application would cancel a run, or not let it write.
-    BEGIN
-        EXECUTE format('ALTER ROLE %I SET statement_timeout = 0', v_login);
-        EXECUTE format('ALTER ROLE %I SET default_transaction_read_only = off', v_login);
-    EXCEPTION WHEN insufficient_privilege THEN
-        RAISE NOTICE 'the settings of % are left as they are: % may not change them', quote_ident(v_login), current_user;
-    END;
+    -- A limit that the database has for the statements of the application would cancel a run. One of the login itself stays.
+    IF NOT EXISTS (
+        SELECT FROM pg_db_role_setting AS s
+        JOIN pg_roles AS r ON r.oid = s.setrole
+        CROSS JOIN LATERAL unnest(s.setconfig) AS c(said)
+        WHERE r.rolname = v_login AND starts_with(c.said, 'statement_timeout=')
+    ) THEN
+        BEGIN
+            EXECUTE format('ALTER ROLE %I SET statement_timeout = 0', v_login);
+        EXCEPTION WHEN insufficient_privilege THEN
+            RAISE NOTICE 'the settings of % are left as they are: % may not change them', quote_ident(v_login), current_user;
+        END;
+    END IF;
     SELECT concat_ws(', ', CASE WHEN r.rolsuper OR r.rolcreaterole OR r.rolcreatedb OR r.rolreplication OR r.rolbypassrls
         THEN 'has rights on the whole server' END, m.says)
     INTO v_says

@@ -435,7 +435,7 @@ SET search_path FROM CURRENT
 AS $windrow$
     SELECT NOT c.paused
        AND run_ends('infinity') > clock_timestamp()
-       AND (p_rows < 100000 OR r.deadline > clock_timestamp() AND (r.trigger <> 'SCHEDULED' OR in_window(clock_timestamp())))
+       AND (p_rows < 100000 OR run_ends(r.deadline) > clock_timestamp() AND (r.trigger <> 'SCHEDULED' OR in_window(clock_timestamp())))
     FROM run AS r
     CROSS JOIN control AS c
     WHERE r.run_id = p_run;

@@ -6,6 +6,7 @@ mod agree;
 mod airflow;
 mod answers;
 mod archive;
+mod backups;
 mod beneath;
 mod binlog;
 mod bound;
@@ -121,6 +122,7 @@ harness::tests! {
         airflow::tests,
         answers::tests,
         archive::tests,
+        backups::tests,
         beneath::keepers::tests,
         beneath::rootless::tests,
         beneath::tests,

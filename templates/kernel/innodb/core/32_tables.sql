@@ -1,10 +1,12 @@
 -- What names the tables of the application by what is registered of them, and only reads: their locks, keys, orphans and files.
 
--- take_tables: what a batch does first. Whoever has read a table keeps it from being altered until his transaction ends.
+-- take_tables: what a batch does first. Whoever has read a table keeps it from being altered until his transaction ends. FOR UPDATE
+-- waits for those that others have locked for reading (LOCK TABLES), as DELETE would at one family after the other.
 --# create procedure take_tables
-CREATE PROCEDURE take_tables()
+CREATE PROCEDURE take_tables(IN p_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Reads no row of the tables of the spec, and so keeps them from being altered until the transaction ends.'
+COMMENT 'Reads no row of the tables of the spec, and so keeps them from being altered until the transaction ends; those whose rows p_rule
+    deletes also from being locked by others. NULL: none of them.'
 BEGIN
     DECLARE v_text longtext;
     SELECT CONCAT(
@@ -12,12 +14,13 @@ BEGIN
         GROUP_CONCAT(CONCAT(
             'EXISTS (SELECT 1 FROM ',
             CONCAT_WS('.', CONCAT('`', REPLACE(s.schema_name, '`', '``'), '`'), CONCAT('`', REPLACE(t.name, '`', '``'), '`')),
-            ' LIMIT 0)'
+            IF(g.goes, ' LIMIT 0 FOR UPDATE)', ' LIMIT 0)')
         ) ORDER BY t.name SEPARATOR ' OR ')
     )
     INTO v_text
     FROM known_table AS t
     CROSS JOIN spec AS s
+    LEFT JOIN (SELECT DISTINCT k.table_name, true AS goes FROM rule_table AS k WHERE k.rule = p_rule) AS g ON g.table_name = t.name
     WHERE NOT t.ignored;
     CALL run_text(v_text);
 END;

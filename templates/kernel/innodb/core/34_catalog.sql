@@ -345,7 +345,8 @@ BEGIN
     END;
     SET o_none = true;
     IF VERSION() LIKE '%MariaDB%' THEN
-        CALL take_tables();
+        SET SESSION lock_wait_timeout = 1;
+        CALL take_tables(NULL);
         CALL tables_now(v_tables, v_names, v_made);
         -- A view has no engine.
         SET o_none = v_tables NOT LIKE '% none %';

@@ -132,7 +132,8 @@ BEGIN
     END IF;
 END;
 
--- wait_for_locks: how long a batch waits.
+-- wait_for_locks, wait_for_ledger: how long a batch waits, and how long a run does where it holds nothing up: a backup may have locked
+-- the whole server, or the tables of the ledger.
 --# create procedure wait_for_locks
 CREATE PROCEDURE wait_for_locks(IN p_rule varchar(64))
 SQL SECURITY DEFINER
@@ -144,6 +145,14 @@ BEGIN
     SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
     SET SESSION innodb_lock_wait_timeout = v_wait;
     SET SESSION lock_wait_timeout = v_wait;
+END;
+--# create procedure wait_for_ledger
+CREATE PROCEDURE wait_for_ledger()
+SQL SECURITY DEFINER
+COMMENT 'Has the session wait for what it writes to the ledger: for rows ten minutes, for tables and the server as long as it takes.'
+BEGIN
+    SET SESSION innodb_lock_wait_timeout = 600;
+    SET SESSION lock_wait_timeout = 31536000;
 END;
 
 -- recheck_catalog: a step ends where the catalog is not what the run began with, and says why. Its transaction is rolled back
@@ -221,6 +230,7 @@ BEGIN
     DECLARE v_again   integer;
     DECLARE v_dry_run boolean;
     DECLARE v_out     boolean;
+    CALL wait_for_ledger();
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
     START TRANSACTION;
     UPDATE run AS r
@@ -266,7 +276,7 @@ BEGIN
         BEGIN
             SET o_state = 'again';
         END;
-        CALL take_tables();
+        CALL take_tables(p_rule);
         SET v_wanted = 'a lock on holds and policies, which another session changes';
         SELECT l.only_row INTO v_latch FROM latch AS l LOCK IN SHARE MODE;
         SELECT r.waiting_for LIKE 'a lock on %' INTO v_waited FROM run AS r WHERE r.run_id = p_run;
@@ -484,7 +494,7 @@ BEGIN
         SET o_reason = 'PAUSED';
     ELSE
         CALL wait_for_locks(p_rule);
-        CALL take_tables();
+        CALL take_tables(p_rule);
         CALL same_catalog(p_run, false);
         CALL purge_latch(p_run);
         CALL rows_away(p_run, p_rule, v_message, v_soon);
@@ -694,6 +704,7 @@ BEGIN
         END IF;
         COMMIT;
     END look;
+    CALL wait_for_ledger();
 END;
 
 -- enter_rule: before the first batch, and where a rule was put off, before the next one. What killed runs left since the first batch,
@@ -810,6 +821,7 @@ BEGIN
         CALL perform(p_rule, 'step', '@windrow_run, @windrow_state');
         SET o_state = @windrow_state;
     END IF;
+    CALL wait_for_ledger();
     IF o_state = 'nothing left' THEN
         -- What lies before the place where it began comes last. Then the next run begins at the oldest.
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;

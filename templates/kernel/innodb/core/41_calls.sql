@@ -56,6 +56,7 @@ BEGIN
         RESIGNAL;
     END;
     CALL settle(v_before);
+    CALL wait_for_ledger();
     SELECT s.run_lock, s.workers, s.archives INTO v_lock, v_workers, v_archives FROM spec AS s;
     IF v_workers > 1 AND JSON_VALID(p_options) THEN
         IF JSON_TYPE(JSON_EXTRACT(p_options, '$.worker')) = 'INTEGER' THEN
@@ -194,6 +195,7 @@ BEGIN
             START TRANSACTION;
             -- What a look has executed is executed again.
             CALL no_views(v_counts);
+            CALL wait_for_ledger();
             IF v_counts THEN
                 CALL count_backlog(v_last, v_idle);
             END IF;
@@ -244,6 +246,7 @@ BEGIN
         RESIGNAL;
     END;
     CALL settle(v_before);
+    CALL wait_for_ledger();
     SELECT s.run_lock INTO v_lock FROM spec AS s;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
     SET v_open = true;
@@ -258,6 +261,7 @@ BEGIN
     WHILE v_key IS NOT NULL DO
         SET v_reason = NULL;
         CALL purge_one(v_run, v_rule, v_key, v_reason);
+        CALL wait_for_ledger();
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         UPDATE work_key AS k SET k.reason = v_reason WHERE k.named = v_key;
@@ -276,6 +280,7 @@ BEGIN
     COMMIT;
     IF v_number > 0 AND NOT COALESCE(v_reason IN ('CANCELLED', 'PAUSED'), false) THEN
         CALL purge_one(v_run, v_rule, NULL, v_reason);
+        CALL wait_for_ledger();
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         UPDATE work_key AS k SET k.reason = v_reason WHERE k.reason = 'AGAIN';

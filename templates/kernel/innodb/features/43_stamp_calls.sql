@@ -33,6 +33,7 @@ BEGIN
         RESIGNAL;
     END;
     CALL settle(v_before);
+    CALL wait_for_ledger();
     SELECT CONCAT(s.run_lock, '.stamp') INTO v_lock FROM spec AS s;
     -- A caller that ran into another that starts or ends looks again; after five times that one is said to be in the way.
     SET v_number = 0;
@@ -62,6 +63,7 @@ BEGIN
         COMMIT;
         REPEAT
             CALL stamp_advance(v_run, v_rule, v_of, v_whole, v_state);
+            CALL wait_for_ledger();
         UNTIL v_state NOT IN ('more', 'again') END REPEAT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;

@@ -873,7 +873,9 @@ BEGIN
     DECLARE EXIT HANDLER FOR 1205
     BEGIN
         ROLLBACK;
+        CALL wait_for_ledger();
     END;
+    CALL wait_for_locks(p_rule);
     -- MariaDB would wait for one lock after the other.
     /*M! SET SESSION lock_wait_timeout = 0; */
     DELETE FROM empty_partition WHERE rule = p_rule;
@@ -913,6 +915,7 @@ BEGIN
             LEAVE merges;
         END IF;
     END LOOP merges;
+    CALL wait_for_ledger();
 END;
 
 -- partition_finish: what is to be said of a rule when a run is through with it.

@@ -1,0 +1,196 @@
+//! Backups that lock the whole server, or its tables, while a run is under way: it waits for them and goes on.
+
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use windrow::sandbox::mysql::{Flavour, Mysql, Settings};
+
+use crate::harness::tests;
+use crate::support::graphs::graph_of;
+use crate::support::installation::Installation;
+use crate::support::patience::until;
+
+tests! {
+    mysql_and_mariadb: [
+        a_run_waits_for_a_backup_and_goes_on,
+        a_table_that_is_locked_for_reading_is_one_wait,
+    ],
+}
+
+const ROWS: i64 = 4;
+
+/// One rule of each kind, which has `ROWS` rows that are due.
+const SPEC: &str = r#"
+name    = "backups"
+workers = WORKERS
+
+[tables]
+job  = { key = "id integer" }
+step = { key = "id integer", parents = ["job -> job.id"] }
+log  = { key = "id integer" }
+mail = { key = "id integer" }
+seat = { key = "id integer" }
+
+[rules.jobs]
+strategy  = "end-time"
+root      = "job"
+final     = { state = 1 }
+end_time  = "ended"
+retention = { default = "30d" }
+
+[rules.logs]
+strategy = "removal-time"
+root     = "log"
+time     = "written"
+tables   = ["log: id"]
+
+[rules.mails]
+strategy  = "age"
+root      = "mail"
+time      = "written"
+retention = { default = "30d" }
+
+[rules.seats]
+strategy = "expiry"
+root     = "seat"
+time     = "written"
+"#;
+
+const SCHEMA: &str = "CREATE TABLE job (id integer PRIMARY KEY, state integer, ended datetime(6));
+CREATE TABLE step (id integer PRIMARY KEY, job integer);
+CREATE TABLE log (id integer PRIMARY KEY, written datetime(6));
+CREATE TABLE mail (id integer PRIMARY KEY, written datetime(6));
+CREATE TABLE seat (id integer PRIMARY KEY, written datetime(6));";
+
+const COUNTS: &str = "SELECT CONCAT((SELECT COUNT(*) FROM job), ' ', (SELECT COUNT(*) FROM step), ' ', (SELECT COUNT(*) FROM log), ' ', \
+    (SELECT COUNT(*) FROM mail), ' ', (SELECT COUNT(*) FROM seat))";
+
+fn load(database: &mut Installation) {
+    for id in 1..=ROWS {
+        let time = format!("2025-01-{id:02} 12:00:00");
+        for insert in [
+            format!("job VALUES ({id}, 1, '{time}')"),
+            format!("step VALUES ({id}, {id})"),
+            format!("log VALUES ({id}, '{time}')"),
+            format!("mail VALUES ({id}, '{time}')"),
+            format!("seat VALUES ({id}, '{time}')"),
+        ] {
+            database.execute(&format!("INSERT INTO {insert}"));
+        }
+    }
+}
+
+/// Batches of one family each, and each takes its time.
+fn installation(server: &Mysql, workers: u32) -> Installation {
+    let graph = graph_of(&SPEC.replace("WORKERS", &workers.to_string()));
+    let mut database = Installation::with(server, SCHEMA, &graph);
+    database.arm();
+    for table in ["job", "log", "mail", "seat"] {
+        database.execute(&format!(
+            "CREATE TRIGGER slow_{table} BEFORE DELETE ON {table} FOR EACH ROW SET @slow = SLEEP(0.1)"
+        ));
+    }
+    for (rule, name) in [
+        ("jobs", "batch_families"),
+        ("logs", "batch_rows"),
+        ("mails", "batch_rows"),
+        ("seats", "batch_rows"),
+    ] {
+        for (name, value) in [(name, 1), ("scheduled_nice", 100)] {
+            let setting = json!({"rule": rule, "name": name, "value": value});
+            database.call("set_setting", setting).expect("a setting");
+        }
+    }
+    database
+}
+
+/// What mysqldump says to a whole database.
+fn tables_read(database: &mut Installation) -> String {
+    let tables = database.texts(&format!(
+        "SELECT CONCAT('{0}.`', table_name, '` READ LOCAL') FROM information_schema.tables
+         WHERE table_schema = '{0}' AND table_type = 'BASE TABLE'",
+        database.control
+    ));
+    format!("LOCK TABLES {}", tables.join(", "))
+}
+
+fn assert_went_on(database: &mut Installation, run: &Value, round: &str) {
+    assert_eq!(database.texts(COUNTS), ["0 0 0 0 0"], "{round}: {run}");
+    assert_eq!(
+        (&run["status"], &run["reason"]),
+        (&json!("done"), &json!("nothing left")),
+        "{round}: {run}"
+    );
+    for rule in run["rules"].as_array().expect("a list") {
+        assert_eq!(rule["skipped"], json!({}), "{round}: {run}");
+        assert!(rule["retries"].as_i64() < Some(20), "{round}: {run}");
+    }
+    let others = "SELECT COUNT(*) FROM W.run WHERE status <> 'done'";
+    assert_eq!(database.number(others), 0, "{round}");
+}
+
+/// A scheduled run, and a backup that locks and lets go of everything until it is through.
+fn beside(database: &mut Installation, round: &str, [lock, unlock]: [&str; 2], first: f64) -> Value {
+    load(database);
+    let mut backup = database.connect();
+    let (runner, _, session) = database.call_aside("run", json!({"trigger": "SCHEDULED"}));
+    database.until_asleep(round, &runner, session);
+    let mut seconds = first;
+    while !runner.is_finished() {
+        backup.execute(lock).expect("a lock");
+        thread::sleep(Duration::from_secs_f64(seconds));
+        backup.execute(unlock).expect("the end of a lock");
+        thread::sleep(Duration::from_millis(300));
+        seconds = 1.3;
+    }
+    let run = runner.join().expect("no panic").1;
+    run.unwrap_or_else(|error| panic!("{error:#} in {round}"))
+}
+
+fn a_run_waits_for_a_backup_and_goes_on(flavour: Flavour) {
+    let server = Mysql::start(&Settings::new(flavour)).expect("a server");
+    for workers in [1, 2] {
+        let mut database = installation(&server, workers);
+        let tables = tables_read(&mut database);
+        let mut locks = vec![["FLUSH TABLES WITH READ LOCK", "UNLOCK TABLES"]];
+        if workers == 1 {
+            locks.push([&tables, "UNLOCK TABLES"]);
+        }
+        if workers == 1 && flavour == Flavour::Mariadb {
+            locks.push([
+                "BACKUP STAGE START; BACKUP STAGE BLOCK_COMMIT",
+                "BACKUP STAGE END",
+            ]);
+        }
+        for (number, lock) in locks.into_iter().enumerate() {
+            let round = format!("{workers} workers, {}", lock[0]);
+            // Longer than ten waits of a second.
+            let first = if workers == 1 && number == 0 { 12.5 } else { 1.3 };
+            let run = beside(&mut database, &round, lock, first);
+            assert_went_on(&mut database, &run, &round);
+        }
+    }
+}
+
+/// The other rules go on, and no family is tried, and put down, one after the other.
+fn a_table_that_is_locked_for_reading_is_one_wait(flavour: Flavour) {
+    let server = Mysql::start(&Settings::new(flavour)).expect("a server");
+    let mut database = installation(&server, 1);
+    for lock in ["LOCK TABLES step READ LOCAL", "LOCK TABLES job READ"] {
+        load(&mut database);
+        let mut backup = database.connect();
+        backup.execute(lock).expect("a lock");
+        let (runner, _, _) = database.call_aside("run", json!({}));
+        let waits = "SELECT COUNT(*) FROM W.run WHERE status = 'running' AND waiting_for LIKE 'a lock on a table, which %'";
+        let left = format!("{ROWS} {ROWS} 0 0 0");
+        until("the other rules go on, and the lock is told", || {
+            assert!(!runner.is_finished(), "{lock}: it ended");
+            Ok(database.texts(COUNTS) == [left.as_str()] && database.number(waits) == 1)
+        })
+        .expect("one wait");
+        backup.execute("UNLOCK TABLES").expect("the end of a lock");
+        let run = runner.join().expect("no panic").1.expect("a run");
+        assert_went_on(&mut database, &run, lock);
+    }
+}

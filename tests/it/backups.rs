@@ -4,6 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use windrow::dialect::Dialect;
 use windrow::sandbox::mysql::{Flavour, Mysql, Settings};
 
 use crate::harness::tests;
@@ -15,6 +16,12 @@ tests! {
     mysql_and_mariadb: [
         a_run_waits_for_a_backup_and_goes_on,
         a_table_that_is_locked_for_reading_is_one_wait,
+    ],
+    mysql_or_mariadb: [
+        errors_of_the_surroundings_are_no_fault_of_a_family,
+    ],
+    on_mysql: [
+        a_schema_that_is_read_only_ends_the_run,
     ],
 }
 
@@ -193,4 +200,46 @@ fn a_table_that_is_locked_for_reading_is_one_wait(flavour: Flavour) {
         let run = runner.join().expect("no panic").1.expect("a run");
         assert_went_on(&mut database, &run, lock);
     }
+}
+
+/// Error numbers that say nothing of the families of a batch, and some that do.
+fn errors_of_the_surroundings_are_no_fault_of_a_family(dialect: Dialect) {
+    let graph = graph_of(&SPEC.replace("WORKERS", "1"));
+    let mut database = Installation::of(dialect, SCHEMA, &graph);
+    let mut fault = |errno: u32, families: u32| {
+        database.execute(&format!(
+            "CALL W.fault_of({errno}, 'HY000', 'said', {families}, @busy, @state)"
+        ));
+        let told = database.texts("SELECT CONCAT(@busy, ' ', COALESCE(@state, 'none'))");
+        told.into_iter().next().expect("an answer")
+    };
+    // A file of the server; a disk or a folder that is full; a binary log; a schema that is being migrated.
+    for errno in [3, 20, 1016, 1023, 1024, 1026, 1036, 1598, 1637, 1665, 1812, 1814, 1878, 3989] {
+        assert_eq!(fault(errno, 2), format!("0 error {errno} (HY000): said"));
+    }
+    // A transaction that is too large for its caches or its group, where a smaller one may do; an error of a trigger.
+    for errno in [1197, 1180, 3100, 1644] {
+        assert_eq!(fault(errno, 2), "0 none", "{errno}");
+        assert_eq!(fault(errno, 1), "0 none", "{errno}");
+    }
+    // Nothing that could be halved or passed over.
+    assert_eq!(fault(3100, 0), "0 error 3100 (HY000): said");
+}
+
+fn a_schema_that_is_read_only_ends_the_run() {
+    let server = Mysql::start(&Settings::new(Flavour::Mysql)).expect("a server");
+    let mut database = installation(&server, 1);
+    load(&mut database);
+    let name = database.name.clone();
+    let (runner, _, session) = database.call_aside("run", json!({}));
+    database.until_asleep("the first batch", &runner, session);
+    database.execute(&format!("ALTER SCHEMA {name} READ ONLY = 1"));
+    let run = runner.join().expect("no panic").1.expect("a run");
+    let reason = run["reason"].as_str().expect("a reason");
+    assert!(reason.starts_with("error 3989 (HY000): "), "{run}");
+    assert_eq!(run["status"], "failed", "{run}");
+    assert_eq!(database.number("SELECT COUNT(*) FROM W.run_failure"), 0);
+    database.execute(&format!("ALTER SCHEMA {name} READ ONLY = 0"));
+    let run = database.run(json!({})).expect("a run");
+    assert_eq!(run["status"], "done", "{run}");
 }

@@ -67,7 +67,7 @@ limits    = { batch_rows = 10, max_cluster_queue = 1_000_000 }
 "#;
 
 const SCHEMA: &str = "CREATE TABLE job (id bigint PRIMARY KEY, state varchar(20), ended datetime(6), KEY (ended, id));
-CREATE TABLE step (id bigint PRIMARY KEY, job_id bigint, KEY (job_id));
+CREATE TABLE step (id bigint PRIMARY KEY, job_id bigint, note longtext, KEY (job_id));
 CREATE TABLE task (id bigint PRIMARY KEY, remove_at datetime(6), KEY (remove_at));
 CREATE TABLE mail (id bigint PRIMARY KEY, expires datetime(6), KEY (expires, id));
 CREATE TABLE slow (id bigint PRIMARY KEY);
@@ -121,6 +121,9 @@ fn check(mut cluster: Cluster) -> Result<()> {
     dry_runs(&cluster)?;
     beside(&cluster)?;
     queues::waited_for(&cluster)?;
+    if cluster.dialect == Dialect::Mysql {
+        too_large(&cluster)?;
+    }
     if cluster.is_open {
         at_once(&cluster)?;
         rivals(&cluster)?;
@@ -236,6 +239,30 @@ fn beside(cluster: &Cluster) -> Result<()> {
     ensure!(answer["rules"][1]["rows"] == DUE, "{answer}");
     let left = cluster.alike("another run", &[0, 1, 2])?;
     ensure!(left == [2, 3, 0, 0], "{left:?} after {answer}");
+    Ok(())
+}
+
+/// A batch that is larger than a transaction of the group may be is halved, and a family that is so by itself is passed over.
+fn too_large(cluster: &Cluster) -> Result<()> {
+    cluster.load(0)?;
+    cluster.execute(0, "UPDATE step SET note = REPEAT('x', IF(job_id = 15, 300000, 20000))")?;
+    let limit = "SET GLOBAL group_replication_transaction_size_limit";
+    cluster.execute(0, &format!("{limit} = 200000"))?;
+    let answer = cluster.call(0, "run", json!({"rule": "jobs"}))?;
+    ensure!(answer["status"] == "failed", "{answer}");
+    ensure!(answer["reason"] == "nothing left", "{answer}");
+    ensure!(answer["rules"][0]["families"] == DUE - 2, "{answer}");
+    let failures = answer["rules"][0]["failures"].to_string();
+    ensure!(
+        failures.contains("refused") && failures.contains("running replication hook"),
+        "{answer}"
+    );
+    cluster.execute(0, &format!("{limit} = DEFAULT"))?;
+    let left = cluster.alike("a limit", &[0, 1, 2])?;
+    ensure!(left[..2] == [3, 5], "{left:?} after {answer}");
+    cluster.call(0, "run", json!({"rule": "jobs"}))?;
+    let left = cluster.alike("no limit", &[0, 1, 2])?;
+    ensure!(left[..2] == [2, 3], "{left:?}");
     Ok(())
 }
 

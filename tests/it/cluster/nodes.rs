@@ -320,12 +320,12 @@ impl Cluster {
         for id in 1..=DUE {
             sql += &format!(
                 "INSERT INTO job VALUES ({id}, 'done', '2020-01-01' + INTERVAL {id} HOUR);
-                 INSERT INTO step VALUES ({id}, {id}), (1000 + {id}, {id});
+                 INSERT INTO step (id, job_id) VALUES ({id}, {id}), (1000 + {id}, {id});
                  INSERT INTO task VALUES ({id}, '2020-01-01' + INTERVAL {id} HOUR);
                  INSERT INTO mail VALUES ({id}, '2020-01-01' + INTERVAL {id} HOUR);\n"
             );
         }
-        sql += "INSERT INTO job VALUES (100, 'busy', '2020-01-01'); INSERT INTO step VALUES (100, 100);";
+        sql += "INSERT INTO job VALUES (100, 'busy', '2020-01-01'); INSERT INTO step (id, job_id) VALUES (100, 100);";
         self.execute(node, &sql)
     }
 }

@@ -10,6 +10,7 @@ use crate::support::installation::Installation;
 tests! {
     every_server: [
         runs_that_find_nothing_back_off_and_failed_ones_suspend,
+        what_a_wrong_clock_wrote_counts_for_nothing,
     ],
 }
 
@@ -145,4 +146,40 @@ fn failed_runs_suspend(installation: &mut Installation) {
     installation.run(json!({})).expect("a run");
     assert_eq!(scheduled(installation)["status"], "done");
     assert_eq!(installation.number("SELECT COUNT(*) FROM W.refusal"), 0);
+}
+
+/// The clock of the server was a year ahead, and is put right.
+fn what_a_wrong_clock_wrote_counts_for_nothing(dialect: Dialect) {
+    let mut installation = installed(dialect);
+    set(&mut installation, "suspend_after", 2);
+    assert_eq!(scheduled(&mut installation)["status"], "done");
+    let year = match dialect {
+        Dialect::Postgres => "interval '1 year'",
+        Dialect::Mysql | Dialect::Mariadb => "INTERVAL 1 YEAR",
+    };
+    let ahead = |installation: &mut Installation| {
+        installation.execute(&format!(
+            "UPDATE W.run SET started_at = started_at + {year}, finished_at = finished_at + {year}
+             WHERE run_id = (SELECT r.run_id FROM (SELECT MAX(run_id) AS run_id FROM W.run) AS r)"
+        ));
+    };
+    assert_eq!(scheduled(&mut installation)["status"], "done");
+    assert_refused(&mut installation, "nothing left, runs in a row: 1");
+    ahead(&mut installation);
+    let latest = "SELECT value FROM W.metrics WHERE name = 'windrow_last_success_timestamp_seconds'";
+    let now = std::time::SystemTime::UNIX_EPOCH.elapsed().expect("a time");
+    let latest: f64 = installation.texts(latest)[0].parse().expect("a number");
+    assert!(latest <= now.as_secs_f64() + 60.0, "{latest}");
+    assert_eq!(scheduled(&mut installation)["status"], "done");
+    assert_refused(&mut installation, "nothing left, runs in a row: 1");
+    ahead(&mut installation);
+    // Nor do failures of that time suspend anything.
+    for _ in 0..2 {
+        installation.execute(
+            r#"INSERT INTO W.run ("trigger", dry_run, options, as_of, deadline, status, reason, backend_pid, started_at, finished_at)
+               SELECT 'SCHEDULED', dry_run, options, as_of, deadline, 'failed', 'error 1', backend_pid, started_at, finished_at
+               FROM W.run WHERE run_id = (SELECT MAX(run_id) FROM W.run)"#,
+        );
+    }
+    assert_eq!(scheduled(&mut installation)["status"], "done");
 }

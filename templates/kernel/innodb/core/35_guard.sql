@@ -39,7 +39,8 @@ WITH sweeps AS (
         FROM (
             SELECT
                 a.run_id, a.started_at, a.finished_at,
-                a.`trigger` = 'SCHEDULED' AS is_scheduled,
+                -- What was written by a clock that was ahead does not count.
+                a.`trigger` = 'SCHEDULED' AND COALESCE(a.finished_at, a.started_at) <= UTC_TIMESTAMP(6) AS is_scheduled,
                 a.status = 'crashed' OR COALESCE(a.reason LIKE 'error %', false) AS is_broken,
                 COALESCE(a.reason = 'nothing left', false)
                     AND NOT EXISTS (SELECT 1 FROM run_rule AS p WHERE p.run_id = a.run_id AND p.deleted_rows > 0)

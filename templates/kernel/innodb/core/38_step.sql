@@ -323,7 +323,8 @@ BEGIN
 END;
 
 -- fault_of: whose fault the error of a batch is. A statement that was cancelled ends the run; so do rights, resources, a
--- read-only server: they are no fault of a family.
+-- read-only server or schema, files of the server: they are no fault of a family. A group takes no transaction above its limit (3100),
+-- but smaller ones; where the server has left it, the ledger cannot be written either.
 --# create procedure fault_of
 CREATE PROCEDURE fault_of(
     IN  p_errno    integer,
@@ -341,7 +342,10 @@ BEGIN
         SET o_state = 'cancelled';
     ELSEIF NOT o_busy AND (
         LEFT(p_sqlstate, 2) IN ('08', '25', '28', '42', '53', '54', '57', '58', '70', 'XA')
-        OR p_errno IN (1021, 1030, 1037, 1041, 1114, 1194, 1195, 1290, 1356, 1412, 1419, 1449, 1836, 1969, 3024, 3100)
+        OR p_errno < 1000
+        OR p_errno IN (1016, 1021, 1023, 1024, 1026, 1030, 1036, 1037, 1041, 1114, 1194, 1195, 1290, 1356, 1412, 1419, 1449, 1598, 1637)
+        OR p_errno IN (1665, 1812, 1814, 1836, 1874, 1878, 1969, 3024, 3989)
+        OR p_errno = 3100 AND CAST(@@GLOBAL.read_only AS char) NOT IN ('0', 'OFF')
         OR p_found = 0
     ) THEN
         SET o_state = CONCAT('error ', p_errno, ' (', p_sqlstate, '): ', p_message);

@@ -278,6 +278,8 @@ FROM (
         OR r.status = 'stopped' AND EXISTS (SELECT 1 FROM run_rule AS p WHERE p.run_id = r.run_id AND p.batches > 0))
       AND NOT r.dry_run
       AND r.`trigger` NOT IN ('PURGE', 'STAMP')
+      -- By a clock that was ahead.
+      AND r.finished_at <= UTC_TIMESTAMP(6)
     ORDER BY r.run_id DESC
     LIMIT 1
 ) AS l

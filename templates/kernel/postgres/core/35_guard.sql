@@ -24,6 +24,7 @@ COMMENT ON TABLE refusal IS
 -- scheduling: what the latest runs mean for the next scheduled one; the ledger says it, and nothing else counts.
 -- A run is broken that an error ended, or that crashed. One is empty that found nothing left and deleted nothing, for
 -- another reason than locks. Both count in a row since somebody armed windrow; a run by hand that is not broken ends the row.
+-- What was written by a clock that was ahead does not count.
 --# create view scheduling
 CREATE OR REPLACE VIEW scheduling AS
 WITH latest AS (
@@ -32,7 +33,9 @@ WITH latest AS (
         coalesce(w.sweep_id, r.run_id) AS sweep_id,
         r.reason,
         r.finished_at,
-        coalesce(r.trigger = 'SCHEDULED' AND r.started_at > c.armed_at, false) AS is_counted,
+        coalesce(
+            r.trigger = 'SCHEDULED' AND r.started_at > c.armed_at AND coalesce(r.finished_at, r.started_at) <= clock_timestamp(), false
+        ) AS is_counted,
         r.status = 'crashed' OR coalesce(r.reason LIKE 'error %', false) AS is_broken,
         coalesce(r.reason = 'nothing left', false)
             AND NOT EXISTS (

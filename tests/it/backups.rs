@@ -138,7 +138,12 @@ fn assert_went_on(database: &mut Installation, run: &Value, round: &str) {
 }
 
 /// A scheduled run, and a backup that locks and lets go of everything until it is through.
-fn beside(database: &mut Installation, round: &str, [lock, unlock]: [&str; 2], first: f64) -> Value {
+fn beside(
+    database: &mut Installation,
+    round: &str,
+    [lock, unlock]: [&str; 2],
+    first: f64,
+) -> Value {
     load(database);
     let mut backup = database.connect();
     let (runner, _, session) = database.call_aside("run", json!({"trigger": "SCHEDULED"}));
@@ -173,7 +178,11 @@ fn a_run_waits_for_a_backup_and_goes_on(flavour: Flavour) {
         for (number, lock) in locks.into_iter().enumerate() {
             let round = format!("{workers} workers, {}", lock[0]);
             // Longer than ten waits of a second.
-            let first = if workers == 1 && number == 0 { 12.5 } else { 1.3 };
+            let first = if workers == 1 && number == 0 {
+                12.5
+            } else {
+                1.3
+            };
             let run = beside(&mut database, &round, lock, first);
             assert_went_on(&mut database, &run, &round);
         }
@@ -214,7 +223,9 @@ fn errors_of_the_surroundings_are_no_fault_of_a_family(dialect: Dialect) {
         told.into_iter().next().expect("an answer")
     };
     // A file of the server; a disk or a folder that is full; a binary log; a schema that is being migrated.
-    for errno in [3, 20, 1016, 1023, 1024, 1026, 1036, 1598, 1637, 1665, 1812, 1814, 1878, 3989] {
+    for errno in [
+        3, 20, 1016, 1023, 1024, 1026, 1036, 1598, 1637, 1665, 1812, 1814, 1878, 3989,
+    ] {
         assert_eq!(fault(errno, 2), format!("0 error {errno} (HY000): said"));
     }
     // A transaction that is too large for its caches or its group, where a smaller one may do; an error of a trigger.

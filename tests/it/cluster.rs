@@ -245,7 +245,10 @@ fn beside(cluster: &Cluster) -> Result<()> {
 /// A batch that is larger than a transaction of the group may be is halved, and a family that is so by itself is passed over.
 fn too_large(cluster: &Cluster) -> Result<()> {
     cluster.load(0)?;
-    cluster.execute(0, "UPDATE step SET note = REPEAT('x', IF(job_id = 15, 300000, 20000))")?;
+    cluster.execute(
+        0,
+        "UPDATE step SET note = REPEAT('x', IF(job_id = 15, 300000, 20000))",
+    )?;
     let limit = "SET GLOBAL group_replication_transaction_size_limit";
     cluster.execute(0, &format!("{limit} = 200000"))?;
     let answer = cluster.call(0, "run", json!({"rule": "jobs"}))?;

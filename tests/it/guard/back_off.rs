@@ -166,7 +166,8 @@ fn what_a_wrong_clock_wrote_counts_for_nothing(dialect: Dialect) {
     assert_eq!(scheduled(&mut installation)["status"], "done");
     assert_refused(&mut installation, "nothing left, runs in a row: 1");
     ahead(&mut installation);
-    let latest = "SELECT value FROM W.metrics WHERE name = 'windrow_last_success_timestamp_seconds'";
+    let latest =
+        "SELECT value FROM W.metrics WHERE name = 'windrow_last_success_timestamp_seconds'";
     let now = std::time::SystemTime::UNIX_EPOCH.elapsed().expect("a time");
     let latest: f64 = installation.texts(latest)[0].parse().expect("a number");
     assert!(latest <= now.as_secs_f64() + 60.0, "{latest}");

@@ -409,4 +409,37 @@ pub(super) const DEFECTS: &[Defect] = &[
         )],
         noticed_by: &["nodes::SERVER::every_batch_is_a_sign_of_life"],
     },
+    Defect {
+        name: "backup-ends-a-run",
+        what: "a run waits a second for a backup that locks the whole server, and no longer",
+        postgres: &[],
+        mysql: &[edit(
+            "SET SESSION lock_wait_timeout = 31536000;",
+            "SET SESSION lock_wait_timeout = 1;",
+        )],
+        noticed_by: &["backups::SERVER::a_run_waits_for_a_backup_and_goes_on"],
+    },
+    Defect {
+        name: "locked-for-reading",
+        what: "a table that others have locked for reading shows only as rows are deleted",
+        postgres: &[],
+        mysql: &[edit(
+            "IF(g.goes, ' LIMIT 0 FOR UPDATE)', ' LIMIT 0)')",
+            "' LIMIT 0)'",
+        )],
+        noticed_by: &["backups::SERVER::a_table_that_is_locked_for_reading_is_one_wait"],
+    },
+    Defect {
+        name: "clock-that-was-ahead",
+        what: "the back-off lasts until the time that a wrong clock had shown",
+        postgres: &[edit(
+            "AND coalesce(r.finished_at, r.started_at) <= clock_timestamp(), false",
+            ", false",
+        )],
+        mysql: &[edit(
+            "AND COALESCE(r.finished_at, r.started_at) <= UTC_TIMESTAMP(6), false",
+            ", false",
+        )],
+        noticed_by: &["guard::back_off::SERVER::what_a_wrong_clock_wrote_counts_for_nothing"],
+    },
 ];

@@ -229,7 +229,7 @@ impl Mysql {
             answer.trim() == "0",
             "the replica is not where its source was a minute ago: {}",
             self.query(match self.flavour {
-                Flavour::Mysql => "SHOW REPLICA STATUS\\G",
+                Flavour::Mysql => "SHOW REPLICA STATUS",
                 Flavour::Mariadb => "SHOW SLAVE STATUS\\G",
             })?
         );

@@ -266,11 +266,12 @@ fn errors_of_a_scheduled_run_are_in_the_ledger(flavour: Flavour) {
     installation.execute(&format!(
         "RENAME TABLE {name}.t_ds_alert TO {name}.elsewhere"
     ));
+    // What is denied is found first.
+    installation.execute(&format!("GRANT DELETE ON {table} TO `{owner}`"));
     until_some(&mut installation, "the missing table", &failed("exist"));
     installation.execute(&format!(
         "RENAME TABLE {name}.elsewhere TO {name}.t_ds_alert"
     ));
-    installation.execute(&format!("GRANT DELETE ON {table} TO `{owner}`"));
     // A routine that is not there is known before the ledger is opened.
     let last = installation.number("SELECT MAX(run_id) FROM W.run");
     until_some(

@@ -370,6 +370,8 @@ COMMENT 'After a batch of p_found was rolled back. Answers a state, or NULL in a
 BEGIN
     DECLARE v_again   integer;
     DECLARE v_retries bigint;
+    -- What is in the way of the ledger, such as a backup, ends no run.
+    CALL wait_for_ledger();
     CALL fault_of(p_errno, p_sqlstate, p_message, p_found, o_busy, o_state);
     IF o_state IS NULL THEN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
@@ -545,6 +547,7 @@ COMMENT 'Records and commits why p_key, NULL: those of one batch, could not be d
 BEGIN
     DECLARE v_busy  boolean;
     DECLARE v_state varchar(1000);
+    CALL wait_for_ledger();
     CALL fault_of(p_errno, p_sqlstate, p_message, 1, v_busy, v_state);
     IF v_state = 'cancelled' THEN
         SET o_reason = 'CANCELLED';

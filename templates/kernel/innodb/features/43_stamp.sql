@@ -442,6 +442,7 @@ BEGIN
         END attempt;
 
         -- The batch failed and is rolled back.
+        CALL wait_for_ledger();
         CALL fault_of(v_errno, v_sqlstate, v_message, v_last, v_busy, o_state);
         IF o_state IS NOT NULL THEN
             LEAVE step;

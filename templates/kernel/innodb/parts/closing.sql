@@ -9,6 +9,10 @@ REPEAT
         IF v_open THEN
             ROLLBACK;
         END IF;
+        -- The session may have its own settings back by now.
+        IF v_before IS NOT NULL THEN
+            CALL wait_for_ledger();
+        END IF;
         IF v_run IS NOT NULL THEN
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;

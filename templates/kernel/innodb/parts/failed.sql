@@ -15,5 +15,3 @@ END IF;
 IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
     SET v_errno = 1213, v_sqlstate = '40001';
 END IF;
--- What is in the way of the ledger, such as a backup, ends no run.
-CALL wait_for_ledger();

@@ -375,6 +375,7 @@ BEGIN
     DECLARE v_busy  boolean;
     DECLARE v_as_of datetime(6);
     DECLARE v_count bigint;
+    CALL wait_for_ledger();
     CALL fault_of(p_errno, p_sqlstate, p_message, 1, v_busy, o_state);
     IF v_busy THEN
         CALL fail_step(p_run, p_rule, p_errno, p_sqlstate, p_message, 1, 1, v_busy, o_state);

@@ -229,7 +229,8 @@ impl Mysql {
             answer.trim() == "0",
             "the replica is not where its source was a minute ago: {}",
             self.query(match self.flavour {
-                Flavour::Mysql => "SHOW REPLICA STATUS",
+                Flavour::Mysql =>
+                    "SELECT last_error_message FROM performance_schema.replication_applier_status_by_worker",
                 Flavour::Mariadb => "SHOW SLAVE STATUS\\G",
             })?
         );

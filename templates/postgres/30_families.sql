@@ -51,7 +51,9 @@ BEGIN
                 «SELECT l.families, count(*) AS found
                 FROM (SELECT ARRAY[t.{{ member.belongs | join(sep=", t.") }}]::text[] AS families
                     FROM {{ member.table }} AS t
-                    WHERE {{ member.of_asked }} FOR UPDATE) AS l
+                    WHERE {% for column in member.belongs %}
+                    {%- if not loop.first %} OR {% endif %}t.{{ column }} = ANY (p_roots)
+                    {%- endfor %} FOR UPDATE) AS l
                 GROUP BY 1») AS m));
 {%- endfilter %}
         END IF;

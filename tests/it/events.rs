@@ -20,6 +20,7 @@ use crate::support::world::{Row, SECOND, World};
 
 tests! {
     mysql_and_mariadb: [
+        a_replica_gets_the_purge_and_runs_no_event,
         a_scheduled_run_does_its_work_and_records_itself,
         verify_tells_why_no_event_runs,
     ],
@@ -27,9 +28,6 @@ tests! {
         overlapping_events_do_no_harm,
         errors_of_a_scheduled_run_are_in_the_ledger,
         every_worker_has_an_event,
-    ],
-    mariadb_first: [
-        a_replica_gets_the_purge_and_runs_no_event,
     ],
 }
 

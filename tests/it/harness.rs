@@ -249,19 +249,6 @@ pub(crate) fn postgres_then_mysql<O: Outcome>(
     tests
 }
 
-/// Runs on MariaDB; `make prove` tries MySQL, too, which hears the same.
-pub(crate) fn mariadb_first<O: Outcome + 'static>(
-    module: &str,
-    name: &str,
-    body: fn(Flavour) -> O,
-) -> Vec<Test> {
-    when(
-        When::Proving,
-        mysql_and_mariadb(module, name, body),
-        |server| server == Server::Mysql,
-    )
-}
-
 /// Runs in `make prove`, and when it is named, on servers of several kinds.
 pub(crate) fn in_prove<O: Outcome + 'static>(
     module: &str,

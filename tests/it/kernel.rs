@@ -24,6 +24,7 @@ tests! {
         no_routine_of_a_rule_has_the_name_of_one_of_the_kernel,
         no_routine_of_a_rule_has_the_name_of_one_of_another,
         two_routines_of_the_kernel_never_have_one_name,
+        the_document_of_a_session_is_given_to_a_routine,
     ],
     every_server: [
         the_bodies_of_the_kernel_are_the_same_in_two_installations,
@@ -92,6 +93,26 @@ fn created<'a>(text: &'a str, kinds: &'a [&str]) -> impl Iterator<Item = &'a str
 }
 
 /// PostgreSQL would take them for two by their parameters, and an installation for one that is left over.
+/// A statement in a binary log has the variables of a session that the server has read for it: where no row made it read one, a
+/// replica has NULL there, or stops.
+fn the_document_of_a_session_is_given_to_a_routine() {
+    let mut given = 0;
+    for (path, text) in kernel(Dialect::Mysql) {
+        let top = text
+            .lines()
+            .filter(|line| line.contains("@windrow_document"));
+        for line in top.filter(|line| !line.starts_with(' ')) {
+            let path = path.display();
+            assert!(line.starts_with("CALL "), "{path}: {line}");
+            given += 1;
+        }
+        let mut inner = text.lines().filter(|line| line.starts_with(' '));
+        let alone = path.ends_with("38_step.sql");
+        assert!(alone || !inner.any(|line| line.contains("@windrow_document")));
+    }
+    assert_eq!(given, 2);
+}
+
 fn two_routines_of_the_kernel_never_have_one_name() {
     for dialect in [Dialect::Postgres, Dialect::Mysql] {
         let files = kernel(dialect);

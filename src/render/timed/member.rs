@@ -49,8 +49,6 @@ pub(super) struct MemberView {
     pub(super) spared: bool,
     /// PostgreSQL: what finds the rows of the families `p_go` that name their root; empty where rows have no family.
     pub(super) of_roots: String,
-    /// The same of those that a judge is asked for.
-    of_asked: String,
     /// The variable or work table with the keys that are kept because something refers to them, or, in a window, rows of families
     /// that are kept name them; whether there is one, and what may refer.
     pub(super) named: String,
@@ -320,7 +318,6 @@ impl Tables<'_> {
             besides: Vec::new(),
             spared: false,
             of_roots: any_of(&belongs, "p_go"),
-            of_asked: any_of(&belongs, "p_roots"),
             adopt,
             spares: spares_adopted.unwrap_or_default(),
             unbound: bound.iter().map(|held| format!("NOT {held}")).collect(),

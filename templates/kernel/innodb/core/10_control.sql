@@ -52,41 +52,47 @@ CREATE TABLE IF NOT EXISTS spec (
     COMMENT = 'What the spec says of the whole installation, in one row. schema_name: the database of its tables;
         workers: how many runs there may be at a time; archives: some of what is deleted is kept; run_lock: the name
         of the lock that a run holds. Written by an installation.';
--- Who armed windrow looked at the tables of one database, by one spec.
---# disarm where the database is another one
-UPDATE control AS c
-JOIN spec AS s ON s.only_row = c.only_row
-SET c.armed = false
-WHERE c.only_row = true
-  AND c.armed
-  AND NOT (s.schema_name = JSON_VALUE(@windrow_document, '$.schema') AND c.spec = JSON_VALUE(@windrow_document, '$.spec'));
---# name the spec
-UPDATE control AS c
-SET c.spec = JSON_VALUE(@windrow_document, '$.spec')
-WHERE c.only_row = true;
+-- fill_spec: notes what the spec says. Who armed windrow looked at the tables of one database, by one spec. A routine takes the document,
+-- since a binary log with statements lacks a variable of the session where no row made the server read it, and a replica stops there.
+--# create procedure fill_spec
+CREATE PROCEDURE fill_spec(IN p_document longtext)
+SQL SECURITY INVOKER
+COMMENT 'Fills the table spec, and disarms where that was filled for another database or by another spec. The installation calls it.'
+BEGIN
+    UPDATE control AS c
+    JOIN spec AS s ON s.only_row = c.only_row
+    SET c.armed = false
+    WHERE c.only_row = true
+      AND c.armed
+      AND NOT (s.schema_name = JSON_VALUE(p_document, '$.schema') AND c.spec = JSON_VALUE(p_document, '$.spec'));
+    UPDATE control AS c
+    SET c.spec = JSON_VALUE(p_document, '$.spec')
+    WHERE c.only_row = true;
+    INSERT INTO spec (only_row, schema_name, workers, archives, run_lock, owner, operator, auditor, document)
+    VALUES (
+        true,
+        JSON_VALUE(p_document, '$.schema'),
+        JSON_VALUE(p_document, '$.workers'),
+        JSON_CONTAINS_PATH(p_document, 'one', '$.archives', '$.detaches'),
+        JSON_VALUE(p_document, '$.run_lock'),
+        JSON_VALUE(p_document, '$.roles.owner'),
+        JSON_VALUE(p_document, '$.roles.operator'),
+        JSON_VALUE(p_document, '$.roles.auditor'),
+        p_document
+    )
+    -- An event may read the row meanwhile: it waits for this change, where a REPLACE could meet it in a deadlock.
+    ON DUPLICATE KEY UPDATE
+        schema_name = JSON_VALUE(p_document, '$.schema'),
+        workers = JSON_VALUE(p_document, '$.workers'),
+        archives = JSON_CONTAINS_PATH(p_document, 'one', '$.archives', '$.detaches'),
+        run_lock = JSON_VALUE(p_document, '$.run_lock'),
+        owner = JSON_VALUE(p_document, '$.roles.owner'),
+        operator = JSON_VALUE(p_document, '$.roles.operator'),
+        auditor = JSON_VALUE(p_document, '$.roles.auditor'),
+        document = p_document;
+END;
 --# fill table spec
-INSERT INTO spec (only_row, schema_name, workers, archives, run_lock, owner, operator, auditor, document)
-VALUES (
-    true,
-    JSON_VALUE(@windrow_document, '$.schema'),
-    JSON_VALUE(@windrow_document, '$.workers'),
-    JSON_CONTAINS_PATH(@windrow_document, 'one', '$.archives', '$.detaches'),
-    JSON_VALUE(@windrow_document, '$.run_lock'),
-    JSON_VALUE(@windrow_document, '$.roles.owner'),
-    JSON_VALUE(@windrow_document, '$.roles.operator'),
-    JSON_VALUE(@windrow_document, '$.roles.auditor'),
-    @windrow_document
-)
--- An event may read the row meanwhile: it waits for this change, where a REPLACE could meet it in a deadlock.
-ON DUPLICATE KEY UPDATE
-    schema_name = JSON_VALUE(@windrow_document, '$.schema'),
-    workers = JSON_VALUE(@windrow_document, '$.workers'),
-    archives = JSON_CONTAINS_PATH(@windrow_document, 'one', '$.archives', '$.detaches'),
-    run_lock = JSON_VALUE(@windrow_document, '$.run_lock'),
-    owner = JSON_VALUE(@windrow_document, '$.roles.owner'),
-    operator = JSON_VALUE(@windrow_document, '$.roles.operator'),
-    auditor = JSON_VALUE(@windrow_document, '$.roles.auditor'),
-    document = @windrow_document;
+CALL fill_spec(@windrow_document);
 
 -- known_routine: the routines that the installation made, file by file: what verify() looks for.
 --# create table known_routine
@@ -218,13 +224,15 @@ WHERE NOT EXISTS (SELECT 1 FROM control AS c);
 -- A rule that did not exist when this was armed deletes nothing before it is armed again.
 --# update table control
 UPDATE control AS c
+JOIN spec AS s ON s.only_row = c.only_row
 SET c.armed = false
 WHERE c.armed
-  AND (JSON_CONTAINS(c.armed_rules, JSON_EXTRACT(@windrow_document, '$.rules'))) IS NOT TRUE;
+  AND (JSON_CONTAINS(c.armed_rules, JSON_EXTRACT(s.document, '$.rules'))) IS NOT TRUE;
 -- Nor does one that was left out meanwhile.
 --# forget armed rules
 UPDATE control AS c
-SET c.armed_rules = JSON_EXTRACT(@windrow_document, '$.rules')
+JOIN spec AS s ON s.only_row = c.only_row
+SET c.armed_rules = JSON_EXTRACT(s.document, '$.rules')
 WHERE c.armed;
 
 -- latch: one row, which every batch locks in share mode while it works. Who writes a policy or a hold locks it exclusively

@@ -11,8 +11,8 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "members-unlocked",
         what: "rows of families to which foreign keys refer are not locked before what refers to them is read",
         postgres: &[edit(
-            "t.\"run_id\" = ANY (p_roots) FOR UPDATE ) AS l",
-            "t.\"run_id\" = ANY (p_roots) ) AS l",
+            "t.\"run_id\" = ANY (p_roots) FOR UPDATE) AS l",
+            "t.\"run_id\" = ANY (p_roots)) AS l",
         )],
         mysql: &[edit(
             "w.family = n.id AND w.fault < 9) GROUP BY n.id FOR UPDATE;",

@@ -437,8 +437,8 @@ pub(super) const DEFECTS: &[Defect] = &[
             ", false",
         )],
         mysql: &[edit(
-            "AND COALESCE(r.finished_at, r.started_at) <= UTC_TIMESTAMP(6), false",
-            ", false",
+            "'SCHEDULED' AND COALESCE(a.finished_at, a.started_at) <= UTC_TIMESTAMP(6) AS is_scheduled",
+            "'SCHEDULED' AS is_scheduled",
         )],
         noticed_by: &["guard::back_off::SERVER::what_a_wrong_clock_wrote_counts_for_nothing"],
     },

@@ -87,11 +87,6 @@ fn database_with(
     let spec = SPEC.replace("ARCHIVE", &archive.to_string()) + strategy;
     let mut database = Installation::of(dialect, &schema, &graph_of(&spec));
     database.arm();
-    // Where there are few rows, a scan looks cheap, and locks them all.
-    let many = |values: &str| {
-        let rows = (FILL..FILL + 300).map(|id| format!("({id}, {values})"));
-        rows.collect::<Vec<_>>().join(", ")
-    };
     let rows = format!(
         "INSERT INTO run VALUES (1, 1, '2020-01-01'), (2, 1, '2020-01-02'), (5000, 1, '2999-01-01'), {};
          INSERT INTO step VALUES (10, 1), (11, 1), (20, 2), {};
@@ -100,17 +95,28 @@ fn database_with(
         many("1000"),
         many("1000"),
     );
-    keyed::load(&mut database, &["part", "step", "run"], &rows, &[]);
-    let analyze = match dialect {
-        Dialect::Postgres => "ANALYZE",
-        Dialect::Mysql | Dialect::Mariadb => "ANALYZE TABLE run, step, part",
+    fill(&mut database, &["part", "step", "run"], &rows);
+    database
+}
+
+/// Rows beside those that matter: where there are few, a scan looks cheap, and locks them all.
+fn many(values: &str) -> String {
+    let rows = (FILL..FILL + 300).map(|id| format!("({id}, {values})"));
+    rows.collect::<Vec<_>>().join(", ")
+}
+
+/// Loads the rows of tables, children first, and has the server count them; a wait for a lock is longer than any machine takes for
+/// what happens meanwhile.
+fn fill(database: &mut Installation, tables: &[&'static str], rows: &str) {
+    keyed::load(database, tables, rows, &[]);
+    let analyze = match database.dialect {
+        Dialect::Postgres => "ANALYZE".to_owned(),
+        Dialect::Mysql | Dialect::Mariadb => format!("ANALYZE TABLE {}", tables.join(", ")),
     };
-    database.session.query(analyze, &[]).expect("statistics");
-    // Longer than any machine takes for what happens meanwhile.
+    database.session.query(&analyze, &[]).expect("statistics");
     database
         .set_setting("lock_timeout", 60_000)
         .expect("a setting");
-    database
 }
 
 /// What a call answers that waits for what another session has done and not committed.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 use windrow::graph::Graph;
 
-use super::{FILL, archived, beside, beside_too};
+use super::{FILL, archived, beside, beside_too, fill, many};
 use crate::harness::tests;
 use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
@@ -79,11 +79,6 @@ fn database(dialect: Dialect, archive: bool, own: &str) -> Installation {
     );
     let mut database = Installation::of(dialect, &schema, &graph(archive, own));
     database.arm();
-    // Where there are few rows, a scan looks cheap, and locks them all.
-    let many = |values: &str| {
-        let rows = (FILL..FILL + 300).map(|id| format!("({id}, {values})"));
-        rows.collect::<Vec<_>>().join(", ")
-    };
     let rows = format!(
         "INSERT INTO run VALUES (1, 1, 'a', '2020-01-01', '2020-01-01'), (2, 2, 'a', '2020-01-01', '2020-01-02'), {};
          INSERT INTO step VALUES (10, NULL, 1, '2020-01-01'), (20, NULL, 2, '2020-01-02'), {};
@@ -92,15 +87,7 @@ fn database(dialect: Dialect, archive: bool, own: &str) -> Installation {
         many("1000, 1000, '2999-01-01'"),
         many("1000, 1000, 1000, '2999-01-01'"),
     );
-    keyed::load(&mut database, &["part", "step", "run"], &rows, &[]);
-    let analyze = match dialect {
-        Dialect::Postgres => "ANALYZE",
-        Dialect::Mysql | Dialect::Mariadb => "ANALYZE TABLE run, step, part",
-    };
-    database.session.query(analyze, &[]).expect("statistics");
-    database
-        .set_setting("lock_timeout", 60_000)
-        .expect("a setting");
+    fill(&mut database, &["part", "step", "run"], &rows);
     database
 }
 

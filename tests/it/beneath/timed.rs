@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 use windrow::graph::Graph;
 
-use super::{FILL, archived, beside, beside_too};
+use super::{FILL, archived, beside, beside_too, fill, many};
 use crate::harness::tests;
 use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
@@ -74,11 +74,6 @@ fn database(dialect: Dialect, unit: &str, archive: bool, action: &str) -> Instal
     );
     let mut database = Installation::of(dialect, &schema, &graph(unit, archive));
     database.arm();
-    // Where there are few rows, a scan looks cheap, and locks them all.
-    let many = |values: &str| {
-        let rows = (FILL..FILL + 300).map(|id| format!("({id}, {values})"));
-        rows.collect::<Vec<_>>().join(", ")
-    };
     let rows = format!(
         "INSERT INTO run VALUES (1, '2020-01-01'), (2, '2020-01-02'), {};
          INSERT INTO step VALUES (10, 1, '2020-01-01'), (11, 1, '2020-01-01'), (20, 2, '2020-01-02'), {};
@@ -87,16 +82,7 @@ fn database(dialect: Dialect, unit: &str, archive: bool, action: &str) -> Instal
         many("1000, '2999-01-01'"),
         many("1000, 1000, '2999-01-01'"),
     );
-    keyed::load(&mut database, &["bill", "part", "step", "run"], &rows, &[]);
-    let analyze = match dialect {
-        Dialect::Postgres => "ANALYZE",
-        Dialect::Mysql | Dialect::Mariadb => "ANALYZE TABLE run, step, part, bill",
-    };
-    database.session.query(analyze, &[]).expect("statistics");
-    // Longer than any machine takes for what happens meanwhile.
-    database
-        .set_setting("lock_timeout", 60_000)
-        .expect("a setting");
+    fill(&mut database, &["bill", "part", "step", "run"], &rows);
     database
 }
 

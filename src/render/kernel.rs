@@ -50,6 +50,7 @@ const PARTS: &[(&str, Text)] = &[
     ("shapes.sql", text!("innodb/parts/shapes.sql")),
     ("events.sql", text!("innodb/parts/events.sql")),
     ("jobs.sql", text!("postgres/parts/jobs.sql")),
+    ("other_clock.sql", text!("postgres/parts/other_clock.sql")),
     ("starts.sql", text!("postgres/parts/starts.sql")),
     ("reshaped.sql", text!("postgres/parts/reshaped.sql")),
     ("reshaped.sql", text!("innodb/parts/reshaped.sql")),

@@ -334,7 +334,7 @@ DECLARE
     v_works    constant boolean := not_armed() IS NULL AND NOT pg_is_in_recovery();
     v_home     text;
     v_zone     text;
-    v_timed    boolean;
+    v_jobs     jsonb;
     v_starts   boolean;
     v_severity text;
     v_detail   text;
@@ -380,12 +380,10 @@ BEGIN
         $jobs$
         INTO v_severity, v_detail
         USING v_works, v_control.scheduled;
-        SELECT bool_or(c.value ->> 'schedule' !~ '( seconds|^[^ ]+ \* \* \* \*)$')
-        INTO v_timed
-        FROM spec AS s
-        CROSS JOIN LATERAL jsonb_array_elements(s.document -> 'cron') AS c
-        WHERE c.value ->> 'name' <> current_schema() || ' history';
-        IF v_timed AND v_zone !~* '^((etc/)?(gmt|utc|uct|zulu|universal|greenwich|gmt[+-]?0))?$' THEN
+        SELECT s.document -> 'cron' INTO v_jobs FROM spec AS s;
+        IF
+            --+ other_clock.sql
+        THEN
             SELECT
                 --+ starts.sql
             INTO v_starts

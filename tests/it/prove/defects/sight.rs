@@ -213,7 +213,10 @@ pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "clock-of-jobs-unseen",
         what: "where pg_cron counts by the clock of another zone than the schedule, nobody is told",
-        postgres: &[edit("IF v_timed AND v_zone !~*", "IF false AND v_zone !~*")],
+        postgres: &[edit(
+            "SELECT s.document -> 'cron' INTO v_jobs FROM spec AS s;",
+            "",
+        )],
         mysql: &[],
         noticed_by: &[JOBS],
     },

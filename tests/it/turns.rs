@@ -24,6 +24,7 @@ tests! {
     ],
     mysql_and_mariadb: [
         a_long_ledger_is_not_searched_for_runs_in_progress,
+        a_run_with_many_failures_is_forgotten_row_by_row,
         what_the_latest_runs_mean_is_read_from_these,
     ],
 }
@@ -467,6 +468,28 @@ impl Reads {
         database.rows(look);
         database.number(&self.0) - before
     }
+}
+
+/// What the ledger forgets is read table by table, however much there is in several of them.
+fn a_run_with_many_failures_is_forgotten_row_by_row(flavour: Flavour) {
+    const FAILURES: i64 = 400;
+    let mut database = installation(dialect_of(flavour), &spec(1, ""), 0);
+    sweep(&mut database, ["'done', 'nothing left'"; 2]);
+    database.execute("SET @old = (SELECT MIN(run_id) FROM W.run)");
+    database.execute("UPDATE W.run SET finished_at = '2020-01-01' WHERE run_id = @old");
+    let many = numbers(database.dialect, FAILURES);
+    for rows in [
+        "run_failure (run_id, rule, `key`, errno, `sqlstate`, message) SELECT @old, 'jobs', s.n, 1205, '41000', 'x'",
+        "run_table (run_id, rule, position, table_name) SELECT @old, 'jobs', s.n, 'job'",
+    ] {
+        database.execute(&format!("INSERT INTO W.{rows} FROM {many}"));
+    }
+    let reads = Reads::of(database.dialect).by(&mut database, "CALL W.prune_ledger()");
+    for table in ["run", "run_failure", "run_table", "run_sweep"] {
+        let left = format!("SELECT COUNT(*) FROM W.{table} WHERE run_id = @old");
+        assert_eq!(database.number(&left), 0, "{table}");
+    }
+    assert!(reads < FAILURES * 20, "{reads} reads");
 }
 
 /// Writes many runs that ended two hours ago to the ledger, with what each did by one rule.

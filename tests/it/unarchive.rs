@@ -18,6 +18,9 @@ tests! {
     every_server: [
         what_was_archived_comes_back_or_goes_for_good,
     ],
+    on_postgres: [
+        an_archive_is_pruned_whatever_the_clock_of_the_session_shows,
+    ],
 }
 
 pub(crate) const SPEC: &str = r#"
@@ -349,6 +352,39 @@ fn what_makes_no_sense_is_refused(windrow: &mut Installation, run: i64) {
         let error = refused(windrow.call("archive_drop", options.clone()));
         assert!(error.contains(word), "{options}: {error}");
     }
+}
+
+/// Where it is summer now and was winter then, or the other way round, a day of the calendar is no day of the archive.
+fn an_archive_is_pruned_whatever_the_clock_of_the_session_shows() {
+    let mut windrow = Installation::of(
+        Dialect::Postgres,
+        &schema(Dialect::Postgres),
+        &graph_of(SPEC),
+    );
+    windrow.arm();
+    windrow.execute("INSERT INTO mail VALUES (1, '2020-01-01', 'x')");
+    run(&mut windrow);
+    for zone in ["Europe/Berlin", "Australia/Sydney", "UTC"] {
+        windrow.execute(&format!("SET timezone = '{zone}'"));
+        for days in [90, 180, 270] {
+            let setting = json!({"rule": "nodes", "name": "archive_days", "value": days});
+            windrow.call("set_setting", setting).expect("a setting");
+            let done = windrow.run(json!({})).expect("a run that prunes");
+            assert_eq!(done["status"], "done", "{zone}, {days}: {done}");
+            let last = windrow.number("SELECT max(run_id) FROM W.run");
+            let cutoff = format!(
+                "SELECT (extract(epoch FROM clock_timestamp() - W.archive_cutoff({last})) / 3600)::bigint"
+            );
+            assert_eq!(windrow.number(&cutoff), days * 24, "{zone}");
+            // Somebody makes them more days meanwhile, or says that nothing is pruned.
+            let step = format!(
+                "SELECT count(*) FROM W.archive_step({last}, NULL, clock_timestamp() - interval '1 hour', 0, 0, 0) AS s
+                 WHERE s.io_run IS NULL AND s.o_rows = 0"
+            );
+            assert_eq!(windrow.number(&step), 1, "{zone}");
+        }
+    }
+    assert_eq!(windrow.number("SELECT count(*) FROM W.archive_mail"), 1);
 }
 
 /// Retention of the archive and of the ledger; a drop; files.

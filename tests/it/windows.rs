@@ -6,10 +6,11 @@ use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 use windrow::failure;
 use windrow::graph::Graph;
+use windrow::sandbox::mysql::Flavour;
 
 use crate::harness::tests;
 use crate::support::graphs::with_windows;
-use crate::support::installation::Installation;
+use crate::support::installation::{Installation, dialect_of};
 
 tests! {
     every_server: [
@@ -17,6 +18,9 @@ tests! {
         the_end_of_a_window_stops_a_run_after_its_batch,
         what_is_no_window_changes_nothing,
         the_clock_of_the_zone_decides,
+    ],
+    either_flavour: [
+        windows_are_not_set_in_a_transaction,
     ],
 }
 
@@ -311,6 +315,28 @@ fn the_end_of_a_window_stops_a_run_after_its_batch(dialect: Dialect) {
         "done"
     );
     assert_eq!(left(&mut installation), 0);
+}
+
+/// What the caller has not committed is neither kept nor undone.
+fn windows_are_not_set_in_a_transaction(flavour: Flavour) {
+    let mut installation = Installation::armed(dialect_of(flavour), &with_windows("\"always\""));
+    installation.execute("CREATE TABLE note (id integer PRIMARY KEY)");
+    for windows in [json!("never"), json!(5)] {
+        installation.execute("START TRANSACTION");
+        installation.execute("INSERT INTO note VALUES (1)");
+        let refused = set(&mut installation, windows.clone()).expect_err("a transaction");
+        assert_eq!(
+            failure::sqlstate(&refused),
+            Some("25001"),
+            "{windows}: {refused:#}"
+        );
+        assert_eq!(installation.number("SELECT COUNT(*) FROM note"), 1);
+        installation.execute("ROLLBACK");
+        assert_eq!(installation.number("SELECT COUNT(*) FROM note"), 0);
+    }
+    let written = installation.texts("SELECT written FROM W.open_hours");
+    assert_eq!(written, ["always"]);
+    set(&mut installation, json!("never")).expect("windows");
 }
 
 fn what_is_no_window_changes_nothing(dialect: Dialect) {

@@ -509,17 +509,34 @@ BEGIN
         FROM JSON_TABLE(COALESCE(v_old, '[]'), '$[*]' COLUMNS (run_id bigint PATH '$')) AS e
         STRAIGHT_JOIN run_ahead AS a ON a.run_id = e.run_id;
     END IF;
-    DELETE r, p, t, s, f, x, y, o, c
+    -- One table after the other, the run last: a join of several would be as long as their rows multiplied.
+    DELETE p
     FROM JSON_TABLE(COALESCE(v_old, '[]'), '$[*]' COLUMNS (run_id bigint PATH '$')) AS e
-    STRAIGHT_JOIN run AS r ON r.run_id = e.run_id
-    LEFT JOIN run_rule AS p ON p.run_id = r.run_id
-    LEFT JOIN run_table AS t ON t.run_id = r.run_id
-    LEFT JOIN run_skip AS s ON s.run_id = r.run_id
-    LEFT JOIN run_failure AS f ON f.run_id = r.run_id
-    LEFT JOIN run_pass AS x ON x.run_id = r.run_id
-    LEFT JOIN run_stamp AS y ON y.run_id = r.run_id
-    LEFT JOIN run_sweep AS o ON o.run_id = r.run_id
-    LEFT JOIN run_claim AS c ON c.run_id = r.run_id;
+    STRAIGHT_JOIN run_rule AS p ON p.run_id = e.run_id;
+    DELETE t
+    FROM JSON_TABLE(COALESCE(v_old, '[]'), '$[*]' COLUMNS (run_id bigint PATH '$')) AS e
+    STRAIGHT_JOIN run_table AS t ON t.run_id = e.run_id;
+    DELETE s
+    FROM JSON_TABLE(COALESCE(v_old, '[]'), '$[*]' COLUMNS (run_id bigint PATH '$')) AS e
+    STRAIGHT_JOIN run_skip AS s ON s.run_id = e.run_id;
+    DELETE f
+    FROM JSON_TABLE(COALESCE(v_old, '[]'), '$[*]' COLUMNS (run_id bigint PATH '$')) AS e
+    STRAIGHT_JOIN run_failure AS f ON f.run_id = e.run_id;
+    DELETE x
+    FROM JSON_TABLE(COALESCE(v_old, '[]'), '$[*]' COLUMNS (run_id bigint PATH '$')) AS e
+    STRAIGHT_JOIN run_pass AS x ON x.run_id = e.run_id;
+    DELETE y
+    FROM JSON_TABLE(COALESCE(v_old, '[]'), '$[*]' COLUMNS (run_id bigint PATH '$')) AS e
+    STRAIGHT_JOIN run_stamp AS y ON y.run_id = e.run_id;
+    DELETE o
+    FROM JSON_TABLE(COALESCE(v_old, '[]'), '$[*]' COLUMNS (run_id bigint PATH '$')) AS e
+    STRAIGHT_JOIN run_sweep AS o ON o.run_id = e.run_id;
+    DELETE c
+    FROM JSON_TABLE(COALESCE(v_old, '[]'), '$[*]' COLUMNS (run_id bigint PATH '$')) AS e
+    STRAIGHT_JOIN run_claim AS c ON c.run_id = e.run_id;
+    DELETE r
+    FROM JSON_TABLE(COALESCE(v_old, '[]'), '$[*]' COLUMNS (run_id bigint PATH '$')) AS e
+    STRAIGHT_JOIN run AS r ON r.run_id = e.run_id;
     -- The last change of a setting is kept: it says who has set the present value, and what a write by hand is compared with.
     DELETE l
     FROM setting_log AS l

@@ -753,11 +753,14 @@ BEGIN
     DECLARE v_session longtext;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        ROLLBACK;
+        IF v_session IS NOT NULL THEN
+            ROLLBACK;
+        END IF;
         CALL unsettle(v_session);
         RESIGNAL;
     END;
-    CALL ease(v_session);
+    -- A transaction of the caller is the caller's to end.
+    CALL settle(v_session);
     CALL check_options(p_options, '["windows"]');
     IF JSON_TYPE(v_windows) = 'STRING' THEN
         SET v_windows = CONCAT('[', v_windows, ']');

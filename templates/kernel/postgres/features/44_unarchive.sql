@@ -327,13 +327,17 @@ BEGIN
     -- Callers of this routine alone may drop rows, but not in the name of a run.
     IF p_by_run <> 0 AND (
         p_only IS NOT NULL
-        OR (p_before <= archive_cutoff(p_by_run)) IS NOT TRUE
         OR NOT EXISTS (SELECT FROM run AS r WHERE r.run_id = p_by_run AND r.backend_pid = pg_backend_pid())
     ) THEN
         RAISE EXCEPTION 'run % does not prune', p_by_run
             USING ERRCODE = '55000', HINT = format('CALL %I.archive_drop(...) drops archived rows.', current_schema());
     END IF;
     o_rows := 0;
+    -- Somebody has made archive_days longer, or 0, or cancelled the run, since it began to prune.
+    IF p_by_run <> 0 AND (p_before <= archive_cutoff(p_by_run)) IS NOT TRUE THEN
+        io_run := NULL;
+        RETURN;
+    END IF;
     IF io_place = 0 THEN
         io_run := CASE WHEN p_only IS NULL THEN next_archive(io_run) WHEN io_run = 0 THEN p_only END;
         -- The oldest first, up to one that is too young or still in progress.
@@ -415,7 +419,8 @@ RETURNS timestamptz
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
-    SELECT clock_timestamp() - make_interval(days => nullif(setting_of(f.rule, 'archive_days'), 0)::integer)
+    -- Hours: a day of the calendar is longer or shorter in the session of a run than in that of a step.
+    SELECT clock_timestamp() - make_interval(hours => 24 * nullif(setting_of(f.rule, 'archive_days'), 0)::integer)
     FROM run AS r
     CROSS JOIN (SELECT l.rule FROM rule AS l WHERE l.document ? 'archive' ORDER BY l.position LIMIT 1) AS f
     WHERE r.run_id = p_run

@@ -137,9 +137,8 @@ pub const BATCH_ROWS: Setting = Setting {
     ..Setting::new("batch_rows", "rows", 1, 100_000)
         .count(1, 100_000)
         .example(10_000)
-        .means(
-            "rows of one table in one transaction, at most, for rules that do not delete families",
-        )
+        .means("rows of one table in one transaction, at most, for rules that do not delete families; in slices of several \
+             tables, rows with the same time go together")
 };
 /// Rows of whole families in one transaction.
 pub const BATCH_FAMILY_ROWS: Setting = Setting::new("batch_family_rows", "rows", 1, 10_000_000)

@@ -148,8 +148,8 @@ const BEGIN: [&str; 13] = [
 /// What a line may begin with where it would be too long otherwise.
 const MAY_BEGIN: [&str; 4] = ["ON ", "SQL SECURITY ", "DROP INDEX ", "' DROP INDEX "];
 
-/// The head of each routine of PostgreSQL on as few lines as it takes: what it is given and answers, and below that how it is
-/// called.
+/// The head of each routine of PostgreSQL on as few lines as it takes: what it is given and answers, and below that, or behind it
+/// where there is room, how it is called.
 pub(super) fn heads(text: &str) -> String {
     let open = "\nAS $windrow$\n";
     with_heads(text, "CREATE OR REPLACE FUNCTION ", open, |head| {
@@ -158,7 +158,10 @@ pub(super) fn heads(text: &str) -> String {
             Some((signature, called)) if !head.contains("--") => {
                 let signature = fit(&one_space_apart(signature));
                 let called = fit(&format!("LANGUAGE {called} AS $windrow$"));
-                format!("{signature}\n{called}\n")
+                let last = signature.lines().last().unwrap_or_default();
+                let both = length(last) + 1 + length(&called);
+                let between = if both <= WIDTH { " " } else { "\n" };
+                format!("{signature}{between}{called}\n")
             }
             _ => format!("{head}{open}"),
         }

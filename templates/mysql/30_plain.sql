@@ -38,7 +38,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_rows
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_rows(⟦IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint⟧)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_row: named, rows in work_target; undated, those without a {{ rule.end_time_name }}; held, those of a window that are in work_keep; window, the first p_limit that are not. Reads only.'
+COMMENT 'Fills work_row: named, rows in work_target; undated, those without a {{ rule.end_time_name }}; held, those of a window that are in work_keep; window, the first p_limit that are not; part, the same in work_target, locked.'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
@@ -72,6 +72,21 @@ BEGIN
 {%- for condition in rule.timed.conditions_of_root %}
           AND {{ condition }}
 {%- endfor %}»;
+{%- endfilter %}
+    WHEN 'part' THEN
+{%- filter fit %}
+        INSERT INTO work_target (id)
+        «SELECT t.{{ rule.key }}
+        FROM {{ rule.table }} AS t
+        LEFT JOIN work_keep AS k1 ON k1.id = t.{{ rule.key }}
+        WHERE {{ <w.within rule /> | indent(width=10) }}
+{%- for condition in rule.timed.conditions_of_root %}
+          AND {{ condition }}
+{%- endfor %}
+          AND k1.id IS NULL
+        ORDER BY {{ rule.timed.due.time }}
+        LIMIT p_limit
+        FOR UPDATE{% if not maria %} OF t{% endif %} SKIP LOCKED»;
 {%- endfilter %}
     ELSE
 {%- filter fit %}

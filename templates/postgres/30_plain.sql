@@ -17,16 +17,14 @@ SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 ⟦SET enable_seqscan = off SET enable_bitmapscan = off⟧ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
-    RETURN ARRAY[(
 {%- filter fit %}
-        «SELECT {{ rule.timed.due.time }} FROM {{ rule.table }} AS t
+    RETURN ARRAY[(«SELECT {{ rule.timed.due.time }} FROM {{ rule.table }} AS t
         WHERE {{ rule.timed.due.time }} >= p_from AND {{ rule.timed.due.time }} < p_to[1]
 {%- for condition in rule.timed.conditions_of_root %}
           AND {{ condition }}
 {%- endfor %}
+        ORDER BY {{ rule.timed.due.time }} OFFSET p_skip[1] LIMIT 1»)];
 {%- endfilter %}
-        ORDER BY {{ rule.timed.due.time }} OFFSET p_skip[1] LIMIT 1»
-    )];
 END
 $windrow$;
 
@@ -66,13 +64,14 @@ END
 $windrow$;
 
 {% endif -%}
--- {{ rule.name }}_delete: deletes the rows of a window but for those in p_keep; or the one with a key.
+-- {{ rule.name }}_delete: deletes rows of a window but for those in p_keep (p_limit: so many unlocked ones), or the one of a key.
 {%- if rule.raw %}
 -- where_sql of the spec, which windrow does not read, must be true of every row of the rule: {{ rule.raw }}
 {%- endif %}
 --# create function {{ control }}.{{ rule.name }}_delete
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_delete(
-    ⟦p_run bigint, p_from {{ rule.time_type }}, p_to {{ rule.time_type }}, p_keep {{ rule.key_type }}[], p_key text, OUT o_rows bigint⟧
+    ⟦p_run bigint, p_from {{ rule.time_type }}, p_to {{ rule.time_type }},
+    p_keep {{ rule.key_type }}[], p_key text, p_limit bigint, OUT o_rows bigint⟧
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
@@ -83,13 +82,17 @@ DECLARE
     v_kept bigint;
 {%- endif %}
 BEGIN
-    IF p_key IS NULL THEN
+    IF p_limit IS NOT NULL THEN
 {%- if rule.archive %}
+        {{ <w.archived archive={rule.archive} rows="o_rows" delete={<w.delete_plain_part rule />} /> | indent(width=8) }}
+    ELSIF p_key IS NULL THEN
         {{ <w.archived archive={rule.archive} rows="o_rows" delete={<w.delete_plain rule />} /> | indent(width=8) }}
     ELSE
         {{ <w.archived archive={rule.archive} rows="o_rows" delete={<w.delete_plain_one rule />} /> | indent(width=8) }}
     END IF;
 {%- else %}
+        {{ <w.delete_plain_part rule /> | trim_start | indent(width=8) }};
+    ELSIF p_key IS NULL THEN
         {{ <w.delete_plain rule /> | trim_start | indent(width=8) }};
     ELSE
         {{ <w.delete_plain_one rule /> | trim_start | indent(width=8) }};

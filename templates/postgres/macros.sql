@@ -375,7 +375,8 @@ WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
 {%- endfor %}»
 {%- endcomponent w.delete_window %}
 
-{#- The statement that deletes the rows t of a window of a plain rule but for those in p_keep, without its end; and the row p_key. -#}
+{#- The statement that deletes the rows t of a window of a plain rule but for those in p_keep, without its end; the first p_limit of them
+    that nobody has locked; and the row p_key. -#}
 {% component w.delete_plain(rule) -%}
 {%- filter fit %}
 «DELETE FROM {{ rule.table }} AS t
@@ -386,6 +387,24 @@ WHERE {{ rule.timed.due.time }} >= p_from AND {{ rule.timed.due.time }} < p_to
   AND (t.{{ rule.key }} IN (SELECT unnest(p_keep))) IS NOT TRUE»
 {%- endfilter %}
 {%- endcomponent w.delete_plain %}
+
+{% component w.delete_plain_part(rule) -%}
+{%- filter fit %}
+«DELETE FROM {{ rule.table }} AS t
+WHERE {{ rule.timed.due.time }} >= p_from
+AND {{ rule.timed.due.time }} < p_to
+AND t.{{ rule.key }} = ANY (ARRAY(SELECT t.{{ rule.key }}
+FROM {{ rule.table }} AS t
+WHERE {{ rule.timed.due.time }} >= p_from
+AND {{ rule.timed.due.time }} < p_to
+{%- for condition in rule.timed.conditions_of_root %}
+AND {{ condition }}
+{%- endfor %}
+AND (t.{{ rule.key }} IN (SELECT unnest(p_keep))) IS NOT TRUE
+ORDER BY {{ rule.timed.due.time }} LIMIT p_limit
+FOR UPDATE SKIP LOCKED))»
+{%- endfilter %}
+{%- endcomponent w.delete_plain_part %}
 
 {% component w.delete_plain_one(rule) -%}
 {%- filter fit %}

@@ -53,16 +53,22 @@ part = {{ key = \"id integer\", parents = [\"job -> job.id\"] }}\n\n[rules.jobs]
     };
     let schema = format!(
         "CREATE TABLE job (id integer PRIMARY KEY, state integer NOT NULL DEFAULT 1, at {time});
-         CREATE TABLE part (id integer PRIMARY KEY, job integer, at {time});
-         CREATE TABLE noted (batches integer, families integer, found integer);"
+         CREATE TABLE part (id integer PRIMARY KEY, job integer, at {time});"
     );
     let mut installation = Installation::of(dialect, &schema, &graph);
     installation.arm();
     installation
         .set_setting("batch_family_rows", MOST)
         .expect("a setting");
+    note_batches(&mut installation);
+    installation
+}
+
+/// Has the table `noted` say, for each batch, how many families and rows a rule has deleted by its end.
+pub(crate) fn note_batches(installation: &mut Installation) {
+    installation.execute("CREATE TABLE noted (batches integer, families integer, found integer)");
     let noted = "INSERT INTO noted SELECT new.batches, new.families, new.deleted_rows WHERE new.batches > old.batches";
-    match dialect {
+    match installation.dialect {
         Dialect::Postgres => {
             installation.execute(&format!(
                 "CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS
@@ -80,7 +86,6 @@ part = {{ key = \"id integer\", parents = [\"job -> job.id\"] }}\n\n[rules.jobs]
             ));
         }
     }
-    installation
 }
 
 /// Families with so many rows each, the root included, the oldest first. They follow those that were there before.

@@ -62,6 +62,7 @@ mod named;
 mod newest;
 mod nodes;
 mod oddities;
+mod one_day;
 mod oracle;
 mod orphan_guard;
 mod orphaned;
@@ -179,6 +180,7 @@ harness::tests! {
         newest::tests,
         nodes::tests,
         oddities::tests,
+        one_day::tests,
         oracle::tests,
         orphan_guard::tests,
         orphaned::tests,

@@ -37,7 +37,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.connection_test_request_rows$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.connection_test_request_rows(IN p_what varchar(10),
     IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_row: named, rows in work_target; undated, those without a updated_at; held, those of a window that are in work_keep;
-    window, the first p_limit that are not. Reads only. [body a31bbac16d32]'
+    window, the first p_limit that are not; part, the same in work_target, locked. [body 3d42d853b81b]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
@@ -50,6 +50,10 @@ BEGIN
         INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`connection_test_request` AS t
             STRAIGHT_JOIN work_keep AS k1 ON k1.id = t.`id` WHERE t.`updated_at` >= p_from AND t.`updated_at` < p_to
             AND t.`state` IN ('success', 'failed');
+    WHEN 'part' THEN
+        INSERT INTO work_target (id) SELECT t.`id` FROM `airflow`.`connection_test_request` AS t LEFT JOIN work_keep AS k1 ON k1.id = t.`id`
+            WHERE t.`updated_at` >= p_from AND t.`updated_at` < p_to AND t.`state` IN ('success', 'failed') AND k1.id IS NULL
+            ORDER BY t.`updated_at` LIMIT p_limit FOR UPDATE OF t SKIP LOCKED;
     ELSE
         INSERT INTO work_row (id, due) SELECT t.`id`, t.`updated_at` FROM `airflow`.`connection_test_request` AS t
             LEFT JOIN work_keep AS k1 ON k1.id = t.`id` WHERE t.`updated_at` >= p_from AND t.`updated_at` < p_to

@@ -36,7 +36,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.import_error_rows$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_rows(IN p_what varchar(10), IN p_from datetime(6),
     IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_row: named, rows in work_target; undated, those without a timestamp; held, those of a window that are in work_keep;
-    window, the first p_limit that are not. Reads only. [body 77c953c000ce]'
+    window, the first p_limit that are not; part, the same in work_target, locked. [body 40865f3bc140]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
@@ -48,6 +48,10 @@ BEGIN
     WHEN 'held' THEN
         INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`import_error` AS t STRAIGHT_JOIN work_keep AS k1 ON k1.id = t.`id`
             WHERE t.`timestamp` >= p_from AND t.`timestamp` < p_to;
+    WHEN 'part' THEN
+        INSERT INTO work_target (id) SELECT t.`id` FROM `airflow`.`import_error` AS t LEFT JOIN work_keep AS k1 ON k1.id = t.`id`
+            WHERE t.`timestamp` >= p_from AND t.`timestamp` < p_to AND k1.id IS NULL
+            ORDER BY t.`timestamp` LIMIT p_limit FOR UPDATE OF t SKIP LOCKED;
     ELSE
         INSERT INTO work_row (id, due) SELECT t.`id`, t.`timestamp` FROM `airflow`.`import_error` AS t
             LEFT JOIN work_keep AS k1 ON k1.id = t.`id` WHERE t.`timestamp` >= p_from AND t.`timestamp` < p_to AND k1.id IS NULL

@@ -36,7 +36,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.job_rows$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.job_rows(IN p_what varchar(10), IN p_from datetime(6),
     IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_row: named, rows in work_target; undated, those without a latest_heartbeat; held, those of a window that are in
-    work_keep; window, the first p_limit that are not. Reads only. [body 957cb2144506]'
+    work_keep; window, the first p_limit that are not; part, the same in work_target, locked. [body 65b3f10f2bc0]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
@@ -48,6 +48,10 @@ BEGIN
     WHEN 'held' THEN
         INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`job` AS t STRAIGHT_JOIN work_keep AS k1 ON k1.id = t.`id`
             WHERE t.`latest_heartbeat` >= p_from AND t.`latest_heartbeat` < p_to AND t.`state` IN ('success', 'failed');
+    WHEN 'part' THEN
+        INSERT INTO work_target (id) SELECT t.`id` FROM `airflow`.`job` AS t LEFT JOIN work_keep AS k1 ON k1.id = t.`id`
+            WHERE t.`latest_heartbeat` >= p_from AND t.`latest_heartbeat` < p_to AND t.`state` IN ('success', 'failed') AND k1.id IS NULL
+            ORDER BY t.`latest_heartbeat` LIMIT p_limit FOR UPDATE OF t SKIP LOCKED;
     ELSE
         INSERT INTO work_row (id, due) SELECT t.`id`, t.`latest_heartbeat` FROM `airflow`.`job` AS t
             LEFT JOIN work_keep AS k1 ON k1.id = t.`id` WHERE t.`latest_heartbeat` >= p_from AND t.`latest_heartbeat` < p_to

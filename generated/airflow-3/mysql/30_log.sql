@@ -35,7 +35,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.log_rows$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.log_rows(IN p_what varchar(10), IN p_from datetime(6),
     IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_row: named, rows in work_target; undated, those without a dttm; held, those of a window that are in work_keep; window,
-    the first p_limit that are not. Reads only. [body b16b863bc8a0]'
+    the first p_limit that are not; part, the same in work_target, locked. [body 5a617e9b45be]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
@@ -46,6 +46,9 @@ BEGIN
     WHEN 'held' THEN
         INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`log` AS t STRAIGHT_JOIN work_keep AS k1 ON k1.id = t.`id`
             WHERE t.`dttm` >= p_from AND t.`dttm` < p_to;
+    WHEN 'part' THEN
+        INSERT INTO work_target (id) SELECT t.`id` FROM `airflow`.`log` AS t LEFT JOIN work_keep AS k1 ON k1.id = t.`id`
+            WHERE t.`dttm` >= p_from AND t.`dttm` < p_to AND k1.id IS NULL ORDER BY t.`dttm` LIMIT p_limit FOR UPDATE OF t SKIP LOCKED;
     ELSE
         INSERT INTO work_row (id, due) SELECT t.`id`, t.`dttm` FROM `airflow`.`log` AS t LEFT JOIN work_keep AS k1 ON k1.id = t.`id`
             WHERE t.`dttm` >= p_from AND t.`dttm` < p_to AND k1.id IS NULL ORDER BY t.`dttm`, t.`id` LIMIT p_limit;

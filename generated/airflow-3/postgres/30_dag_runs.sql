@@ -20,8 +20,7 @@ $windrow$;
 -- dag_runs_roots: the roots that are final: their scope, when they ended, and whether they are among the newest of their group,
 -- which are kept. It is no SECURITY DEFINER: PostgreSQL takes its text into statements that name it.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_roots() RETURNS TABLE (o_key integer, o_scope text, o_ended timestamptz,
-    o_newest boolean)
-LANGUAGE sql STABLE AS $windrow$
+    o_newest boolean) LANGUAGE sql STABLE AS $windrow$
     SELECT i."id"::integer, i."dag_id"::text, (coalesce(i."end_date", i."updated_at"))::timestamptz,
         (true
             -- The newest 1 of each dag_id, run_type are kept.
@@ -426,6 +425,5 @@ BEGIN RETURN (
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('dag_runs', ARRAY[
     'bound 386d00a71c46', 'count 2744fd706ae3', 'delete e7b213423247', 'kept e1c48726b6c4', 'members 82e58ac19e82',
-    'newest d878eff185e9', 'next 2fe714ee9dc8', 'roots 593a4be1bce0', 'scope 7cd1118a88db', 'undated ebc9635d1843',
-    'unlisted d9599e39acb0']);
+    'newest d878eff185e9', 'next 2fe714ee9dc8', 'roots ', 'scope 7cd1118a88db', 'undated ebc9635d1843', 'unlisted d9599e39acb0']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -16,8 +16,7 @@ $windrow$;
 -- dag_version_roots: the roots that are final: their scope, when they ended, and whether they are among the newest of their group,
 -- which are kept. It is no SECURITY DEFINER: PostgreSQL takes its text into statements that name it.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_roots() RETURNS TABLE (o_key uuid, o_scope text, o_ended timestamptz,
-    o_newest boolean)
-LANGUAGE sql STABLE AS $windrow$
+    o_newest boolean) LANGUAGE sql STABLE AS $windrow$
     SELECT i."id"::uuid, NULL::text, (i."created_at")::timestamptz,
         (true
             -- The newest 1 of each dag_id are kept.
@@ -180,5 +179,5 @@ $windrow$;
 
 SELECT windrow_airflow_3.register_verbs('dag_version', ARRAY[
     'count 1835031aaf05', 'delete 68cfd3c5d978', 'kept 11a45b535854', 'members e2e6a8cd65a3', 'newest b699c8220355', 'next 396acfe049dc',
-    'roots 5e72b88fca65', 'scope fbea5b311dd1', 'undated 23293e22eedb']);
+    'roots ', 'scope fbea5b311dd1', 'undated 23293e22eedb']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -36,7 +36,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.task_metrics_rows$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.task_metrics_rows(IN p_what varchar(10),
     IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_row: named, rows in work_target; undated, those without a TIMESTAMP_; held, those of a window that are in work_keep;
-    window, the first p_limit that are not. Reads only. [body 5d7f8ddad352]'
+    window, the first p_limit that are not; part, the same in work_target, locked. [body d5cdca9d5c7a]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
@@ -48,6 +48,10 @@ BEGIN
     WHEN 'held' THEN
         INSERT INTO work_row (id) SELECT t.`ID_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
             STRAIGHT_JOIN work_keep AS k1 ON k1.id = t.`ID_` WHERE t.`TIMESTAMP_` >= p_from AND t.`TIMESTAMP_` < p_to;
+    WHEN 'part' THEN
+        INSERT INTO work_target (id) SELECT t.`ID_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
+            LEFT JOIN work_keep AS k1 ON k1.id = t.`ID_` WHERE t.`TIMESTAMP_` >= p_from AND t.`TIMESTAMP_` < p_to AND k1.id IS NULL
+            ORDER BY t.`TIMESTAMP_` LIMIT p_limit FOR UPDATE SKIP LOCKED;
     ELSE
         INSERT INTO work_row (id, due) SELECT t.`ID_`, t.`TIMESTAMP_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
             LEFT JOIN work_keep AS k1 ON k1.id = t.`ID_` WHERE t.`TIMESTAMP_` >= p_from AND t.`TIMESTAMP_` < p_to AND k1.id IS NULL

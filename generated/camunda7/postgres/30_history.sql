@@ -7,14 +7,12 @@ ALTER SCHEMA windrow_camunda7 OWNER TO CURRENT_ROLE;
 
 -- history_roots: the keys of the rows that are the root of their family. Like all routines here that are no SECURITY DEFINER,
 -- it is a part of the statements that name it: PostgreSQL takes its text in.
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_roots() RETURNS SETOF text
-LANGUAGE sql STABLE AS $windrow$
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_roots() RETURNS SETOF text LANGUAGE sql STABLE AS $windrow$
     SELECT f."id_"::text FROM "public"."act_hi_procinst" AS f WHERE coalesce(f."root_proc_inst_id_", f."id_") = f."id_";
 $windrow$;
 
 -- history_rooted: the keys of the rows whose root is there.
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_rooted() RETURNS SETOF text
-LANGUAGE sql STABLE AS $windrow$
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_rooted() RETURNS SETOF text LANGUAGE sql STABLE AS $windrow$
     SELECT r."id_"::text
     FROM "public"."act_hi_procinst" AS r
     WHERE EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = coalesce(r."root_proc_inst_id_", r."id_"));
@@ -22,8 +20,7 @@ $windrow$;
 
 -- history_rows: the rows of act_hi_procinst. No SECURITY DEFINER: PostgreSQL takes its text into the statements that name it.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_rows() RETURNS TABLE (o_key text, o_family text, o_time timestamp, o_root boolean,
-    o_alone boolean, o_over boolean)
-LANGUAGE sql STABLE AS $windrow$
+    o_alone boolean, o_over boolean) LANGUAGE sql STABLE AS $windrow$
     SELECT r."id_"::text, (coalesce(r."root_proc_inst_id_", r."id_"))::text, r."removal_time_"::timestamp,
         coalesce(r."root_proc_inst_id_", r."id_") = r."id_",
         NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = coalesce(r."root_proc_inst_id_", r."id_")),
@@ -1541,5 +1538,5 @@ $windrow$;
 SELECT windrow_camunda7.register_verbs('history', ARRAY[
     'adopted 941e02833c7e', 'at 478b58446767', 'count 1e36bdaf5bd2', 'count_families 476b310627f5', 'delete 4de24040340d',
     'delete_families 22a0c60d15dd', 'judge 76e696c47255', 'keep de78eef5f2d3', 'namers 640a6f698181', 'names_15 4ab425b9fe5b',
-    'other d97d58938ec4', 'rooted 565ea050bafb', 'roots 441df3a6e8e5', 'rows 860e2dc8f88e', 'strays c31019567442']);
+    'other d97d58938ec4', 'rooted ', 'roots ', 'rows ', 'strays c31019567442']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -5,8 +5,7 @@ SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_mlflo
 ALTER SCHEMA windrow_mlflow_3 OWNER TO CURRENT_ROLE;
 -- runs_scope: which scopes the rule may clean, and up to which end time (exclusive).
 CREATE OR REPLACE FUNCTION windrow_mlflow_3.runs_scope(p_as_of timestamptz, p_retention bigint, p_scopes text[]) RETURNS TABLE (scope text,
-    cutoff timestamptz)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $windrow$
+    cutoff timestamptz) LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $windrow$
 BEGIN RETURN QUERY
     SELECT NULL::text,
         (p_as_of - make_interval(secs => greatest(coalesce(p_retention, windrow_mlflow_3.retention_of('runs')), 604800) + 3600));
@@ -143,6 +142,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_mlflow_3.register_verbs('runs', ARRAY[
-    'count 38d989393b99', 'delete fc0254e495bc', 'kept b2fb428754cd', 'members 58e15376db78', 'next 2c2a6178cfea', 'scope 1b609c20b550',
+    'count 38d989393b99', 'delete fc0254e495bc', 'kept b2fb428754cd', 'members 58e15376db78', 'next 2c2a6178cfea', 'scope ',
     'undated 1003546d05d8']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -217,7 +217,8 @@ BEGIN
 END;
 
 -- timed_step: one batch of a run with its progress in the ledger, in one transaction. A batch that fails is rolled back and
--- retried, then halved down to one family, or the rows of one instant, which are recorded and skipped.
+-- retried, then halved down to one family, or the rows of one instant, which are recorded and skipped. Of one table, an instant with
+-- more rows than a batch takes goes in parts.
 --# create procedure timed_step
 CREATE PROCEDURE timed_step(IN p_run bigint, IN p_rule varchar(64), OUT o_state varchar(1000))
 SQL SECURITY DEFINER
@@ -249,6 +250,7 @@ BEGIN
     DECLARE v_to_key    varchar(700);
     DECLARE v_rows      longtext;
     DECLARE v_plain     boolean;
+    DECLARE v_part      bigint;  -- so many rows at most, of one instant that has more
     DECLARE v_by_family boolean;
     DECLARE v_archives  boolean;
     DECLARE v_shared    boolean;
@@ -405,9 +407,19 @@ BEGIN
                     COMMIT;
                     LEAVE step;
                 END IF;
-                -- One instant cannot be halved.
+                -- One instant cannot be halved, unless its rows go in parts.
                 SET v_last = IF(v_to <= v_from + INTERVAL 1 MICROSECOND, 1, 2);
-                CALL keep_timed(p_rule, v_plain, v_from, v_to, v_as_of, true, v_dry_run);
+                IF v_plain AND v_last = 1 THEN
+                    CALL part_of_instant(p_rule, v_from, v_to, LEAST(v_take, v_limit - v_done), v_part);
+                    SET v_last = LEAST(COALESCE(v_part, 1), 2);
+                END IF;
+                IF v_dry_run AND v_part IS NOT NULL THEN
+                    -- The rows of the instant are more than a transaction takes: they are counted.
+                    CALL count_timed(p_rule, v_plain, v_from, v_to, v_as_of, v_families);
+                ELSE
+                    CALL keep_timed(p_rule, v_plain, v_from, v_to, v_as_of, true, v_dry_run);
+                    CALL take_part(p_rule, v_from, v_to, v_part);
+                END IF;
             END IF;
             IF v_dry_run THEN
                 -- A dry run keeps what it found out, and rolls back what follows: by the whole transaction, since a savepoint would
@@ -423,8 +435,12 @@ BEGIN
             IF v_by_family THEN
                 SET @windrow_run = p_run;
                 CALL perform(p_rule, 'families', '@windrow_run');
-            ELSE
+            ELSEIF v_part IS NULL THEN
                 CALL delete_timed(p_run, p_rule, v_plain, v_from, v_to, v_families);
+            ELSEIF NOT v_dry_run THEN
+                CALL delete_timed(p_run, p_rule, v_plain, NULL, NULL, v_families);
+                -- The next batch goes on with the same instant.
+                SET v_to = v_from;
             END IF;
             CALL timed_counted(p_rule, v_rows);
             IF v_archives THEN
@@ -494,6 +510,10 @@ BEGIN
             INSERT IGNORE INTO run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
             VALUES (p_run, p_rule, v_text, v_errno, v_sqlstate, v_message);
             CALL work_timed(p_rule, v_plain);
+            IF v_plain THEN
+                -- What is held is told as such.
+                CALL keep_timed(p_rule, v_plain, v_from, v_to, v_as_of, false, v_dry_run);
+            END IF;
             IF v_key IS NULL THEN
                 CALL rows_timed(p_rule, 'families', v_from, v_to, 9223372036854775807);
             END IF;
@@ -658,7 +678,8 @@ BEGIN
         ELSE
             CALL count_timed(p_rule, v_plain, v_from, v_to, p_as_of, v_found);
         END IF;
-        SET v_batches = v_batches + 1;
+        -- Of one table, an instant that has more rows takes several.
+        SET v_batches = v_batches + IF(v_plain, GREATEST(1, (v_found + v_batch - 1) DIV v_batch), 1);
         SET v_families = v_families + v_found;
         INSERT INTO work_total (position, found)
         SELECT c.position, SUM(c.found) FROM work_count AS c GROUP BY c.position;

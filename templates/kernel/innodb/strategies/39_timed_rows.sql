@@ -86,7 +86,7 @@ BEGIN
             CALL perform(p_rule, 'window', '@windrow_from, @windrow_rows, @windrow_families, @windrow_to');
             SET o_to = @windrow_to;
         END IF;
-        -- Rows with the same time are deleted together, however many they are.
+        -- Rows with the same time are in one window, however many they are.
         IF p_rows = 0 OR o_to <= o_from THEN
             SET o_to = o_from + INTERVAL 1 MICROSECOND;
         END IF;
@@ -94,11 +94,12 @@ BEGIN
 END;
 
 -- rows_timed: what a rule lists of the rows of its root table: named, those in work_target; undated, those without a time; of a
--- window: families, all; roots, those that are due, the oldest first; window, those that are deleted, the oldest first.
+-- window: families, all; roots, those that are due, the oldest first; window, those that are deleted, the oldest first; part, the same
+-- in work_target, locked, without what others have locked.
 --# create procedure rows_timed
 CREATE PROCEDURE rows_timed(IN p_rule varchar(64), IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_row with keys and times of rows: p_what is named, undated, held, families, roots or window. Reads only.'
+COMMENT 'Fills work_row with keys and times of rows: p_what is named, undated, held, families, roots or window; part locks. Reads only.'
 BEGIN
     DELETE FROM work_row;
     SET @windrow_what = p_what, @windrow_from = p_from, @windrow_to = p_to, @windrow_limit = p_limit;
@@ -441,6 +442,40 @@ BEGIN
     END IF;
 END;
 
+-- part_of_instant, take_part: the rows of one instant, of one table, go in parts where they are more than a batch takes: those that
+-- nobody has locked. What is kept is told with the last part, which has the others.
+--# create procedure part_of_instant
+CREATE PROCEDURE part_of_instant(
+    IN p_rule varchar(64), IN p_from datetime(6), IN p_to datetime(6), IN p_rows bigint, OUT o_part bigint
+)
+SQL SECURITY DEFINER
+COMMENT 'p_rows where the window from p_from to p_to of p_rule has more rows, else NULL. Reads only.'
+BEGIN
+    SET o_part = NULL;
+    IF p_rows > 0 THEN
+        SET @windrow_from = p_from, @windrow_to = p_to, @windrow_rows = p_rows, @windrow_families = p_rows;
+        CALL perform(p_rule, 'window', '@windrow_from, @windrow_rows, @windrow_families, @windrow_to');
+        IF @windrow_to < p_to THEN
+            SET o_part = p_rows;
+        END IF;
+    END IF;
+END;
+
+--# create procedure take_part
+CREATE PROCEDURE take_part(IN p_rule varchar(64), IN p_from datetime(6), IN p_to datetime(6), INOUT io_part bigint)
+SQL SECURITY DEFINER
+COMMENT 'Fills work_target with io_part rows of a window that are not kept, and locks them; io_part is NULL where there is none.'
+BEGIN
+    IF io_part IS NOT NULL THEN
+        CALL rows_timed(p_rule, 'part', p_from, p_to, io_part);
+        IF EXISTS (SELECT 1 FROM work_target) THEN
+            DELETE FROM work_skip;
+        ELSE
+            SET io_part = NULL;
+        END IF;
+    END IF;
+END;
+
 -- delete_timed: deletes what keep_timed does not keep of a window, in the caller's transaction.
 --# create procedure delete_timed
 CREATE PROCEDURE delete_timed(
@@ -452,7 +487,8 @@ CREATE PROCEDURE delete_timed(
     OUT o_families bigint
 )
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), what keep_timed() does not keep of the window from p_from to p_to.'
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), what keep_timed() does not keep of the window from p_from to p_to; without
+    one, the rows of work_target.'
 BEGIN
     SET @windrow_run = p_run, @windrow_from = p_from, @windrow_to = p_to;
     IF p_plain THEN

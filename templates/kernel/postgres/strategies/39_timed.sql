@@ -2,10 +2,11 @@
 -- delete_families, count_families, strays and, where rows are held by themselves, other. Times and keys of the application
 -- travel as text.
 
--- timed_batch: one batch: the rows of a slice that may be deleted, of all tables. Has no transaction control.
+-- timed_batch: one batch: the rows of a slice that may be deleted, of all tables. Has no transaction control. With p_limit, at most so
+-- many that nobody has locked, of one table: a part of the rows of one instant. What is kept is told with the last part.
 --# create function timed_batch
 CREATE OR REPLACE FUNCTION timed_batch(
-    p_run bigint, p_rule text, p_from text, p_to text, p_as_of timestamptz, p_cutoff text,
+    p_run bigint, p_rule text, p_from text, p_to text, p_as_of timestamptz, p_cutoff text, p_limit bigint,
     OUT o_families bigint, OUT o_rows bigint[], OUT o_skip_keys text[], OUT o_skip_reasons text[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
@@ -22,7 +23,7 @@ BEGIN
     IF is_plain(p_rule) THEN
         v_held := keys_that_stay(p_rule, p_from, p_to, NULL);
         o_skip_keys := '{}';
-        IF v_held <> '{}' THEN
+        IF v_held <> '{}' AND p_limit IS NULL THEN
             EXECUTE format(
                 'SELECT coalesce(array_agg(n.o_key::text ORDER BY n.o_key), ''{}'') FROM %s AS n WHERE n.is_held',
                 rows_of(p_rule, p_from, p_to, NULL)
@@ -31,9 +32,9 @@ BEGIN
             USING v_held;
         END IF;
         o_skip_reasons := array_fill('HELD'::text, ARRAY[cardinality(o_skip_keys)]);
-        EXECUTE format('SELECT %s($1, %L, %L, $2::%s[], NULL)', routine_of(p_rule, 'delete'), p_from, p_to, key_type_of(p_rule))
+        EXECUTE format('SELECT %s($1, %L, %L, $2::%s[], NULL, $3)', routine_of(p_rule, 'delete'), p_from, p_to, key_type_of(p_rule))
         INTO o_families
-        USING p_run, v_held;
+        USING p_run, v_held, p_limit;
         o_rows := ARRAY[o_families];
     ELSE
         EXECUTE format(
@@ -53,9 +54,9 @@ BEGIN
 END
 $windrow$;
 --# comment on function timed_batch
-COMMENT ON FUNCTION timed_batch(bigint, text, text, text, timestamptz, text) IS
-    'Deletes, in the caller''s transaction, what may be deleted of the window from p_from to p_to; timed_step() calls it, a dry run with '
-    'its cutoff.';
+COMMENT ON FUNCTION timed_batch(bigint, text, text, text, timestamptz, text, bigint) IS
+    'Deletes, in the caller''s transaction, what may be deleted of the window from p_from to p_to, or p_limit of its rows; timed_step() '
+    'calls it, a dry run with its cutoff.';
 
 -- timed_families: one batch: whole families, found by their roots. Has no transaction control.
 --# create function timed_families
@@ -382,7 +383,7 @@ BEGIN
         USING keys_that_stay(p_rule, NULL, NULL, p_keys[1]);
         o_skipped := ARRAY[CASE WHEN v_held IS NULL THEN 'NOT_A_ROOT' WHEN v_held THEN 'HELD' END];
         IF o_skipped[1] IS NULL THEN
-            EXECUTE format('SELECT %s($1, NULL, NULL, NULL, %L)', routine_of(p_rule, 'delete'), p_keys[1])
+            EXECUTE format('SELECT %s($1, NULL, NULL, NULL, %L, NULL)', routine_of(p_rule, 'delete'), p_keys[1])
             INTO o_families
             USING p_run;
             o_rows := ARRAY[o_families];
@@ -459,7 +460,8 @@ COMMENT ON FUNCTION timed_keeper(text, text, text[]) IS
     'name; NULL where there is none. Reads only; purge_end() calls it.';
 
 -- timed_step: one batch of a run, with its progress in the ledger, in the caller's transaction. A batch that fails is tried
--- again, then halved down to one family, or to the rows of one instant, which are recorded and skipped.
+-- again, then halved down to one family, or to the rows of one instant, which are recorded and skipped. Of one table, an instant with
+-- more rows than a batch takes goes in parts.
 --# create function timed_step
 CREATE OR REPLACE FUNCTION timed_step(p_run bigint, p_rule text)
 RETURNS text
@@ -489,7 +491,9 @@ DECLARE
     v_from      text;
     v_to        text;
     v_instant   boolean;  -- the batch cannot be halved any more
+    v_part      bigint;   -- so many rows at most, of one instant that has more
     v_keys      text[];
+    v_held      text[] := '{}';
     v_rows      bigint[];
     v_sqlstate  text;
     v_message   text;
@@ -591,6 +595,12 @@ BEGIN
             RETURN 'nothing left';
         END IF;
         v_instant := v_to::timestamptz <= v_from::timestamptz + interval '1 microsecond';
+        v_part := least(v_take, v_families);
+        IF v_instant AND is_divisible(p_rule, v_from, v_to, v_part) THEN
+            v_instant := v_part = 1;
+        ELSE
+            v_part := NULL;
+        END IF;
     END IF;
 
     BEGIN
@@ -598,10 +608,24 @@ BEGIN
             SELECT b.o_families, b.o_rows, b.o_skip_keys, b.o_skip_reasons
             INTO v_batch
             FROM timed_families(p_run, p_rule, v_roots, v_cutoff, v_run.as_of) AS b;
+        ELSIF v_run.dry_run AND v_part IS NOT NULL THEN
+            -- The rows of the instant are more than a transaction takes: they are counted.
+            SELECT c.o_families, c.o_rows, c.o_skip_keys, c.o_skip_reasons
+            INTO v_batch
+            FROM count_timed(p_rule, v_from, v_to, v_run.as_of, v_cutoff) AS c;
         ELSE
             SELECT b.o_families, b.o_rows, b.o_skip_keys, b.o_skip_reasons
             INTO v_batch
-            FROM timed_batch(p_run, p_rule, v_from, v_to, v_run.as_of, CASE WHEN v_run.dry_run THEN v_cutoff END) AS b;
+            FROM timed_batch(p_run, p_rule, v_from, v_to, v_run.as_of, CASE WHEN v_run.dry_run THEN v_cutoff END, v_part) AS b;
+            IF v_part IS NOT NULL AND v_batch.o_families > 0 THEN
+                -- The next batch goes on with the same instant.
+                v_to := v_from;
+            ELSIF v_part IS NOT NULL THEN
+                -- What is left is kept, or others have locked it.
+                SELECT b.o_families, b.o_rows, b.o_skip_keys, b.o_skip_reasons
+                INTO v_batch
+                FROM timed_batch(p_run, p_rule, v_from, v_to, v_run.as_of, NULL, NULL) AS b;
+            END IF;
         END IF;
         PERFORM look_at_last(p_run, p_rule);
         IF v_run.dry_run THEN
@@ -635,13 +659,19 @@ BEGIN
             v_keys := ARRAY[v_from || '/' || v_to];
         ELSE
             v_keys := timed_in_window(p_rule, v_from, v_to);
+            IF is_plain(p_rule) THEN
+                -- What is held is told as such.
+                v_held := (SELECT c.o_skip_keys FROM count_timed(p_rule, v_from, v_to, v_run.as_of, NULL) AS c);
+                v_keys := ARRAY(SELECT k.key FROM unnest(v_keys) AS k(key) WHERE k.key NOT IN (SELECT unnest(v_held)));
+            END IF;
             v_keys := CASE WHEN cardinality(v_keys) > 0 THEN v_keys ELSE ARRAY[v_from] END;
         END IF;
         SELECT
             0::bigint AS o_families,
             array_fill(0::bigint, ARRAY[cardinality(v_progress.table_rows)]) AS o_rows,
-            v_keys AS o_skip_keys,
-            array_fill(CASE WHEN is_busy(v_sqlstate) THEN 'LOCKED' ELSE 'FAILED' END, ARRAY[cardinality(v_keys)]) AS o_skip_reasons
+            v_keys || v_held AS o_skip_keys,
+            array_fill(CASE WHEN is_busy(v_sqlstate) THEN 'LOCKED' ELSE 'FAILED' END, ARRAY[cardinality(v_keys)])
+                || array_fill('HELD'::text, ARRAY[cardinality(v_held)]) AS o_skip_reasons
         INTO v_batch;
     END IF;
 
@@ -767,7 +797,11 @@ BEGIN
         IF v_windows THEN
             v_last := (extract(epoch FROM v_to::timestamptz - v_begin::timestamptz) * 1000000)::bigint || v_counted.o_rows;
         END IF;
-        v_batches := v_batches + 1;
+        -- Of one table, an instant that has more rows takes several.
+        v_batches := v_batches + CASE
+            WHEN is_plain(p_rule) THEN greatest(1, (v_counted.o_families + v_size - 1) / v_size)
+            ELSE 1
+        END;
         v_families := v_families + v_counted.o_families;
         v_rows := ARRAY(
             SELECT n.before + n.now

@@ -121,7 +121,7 @@ BEGIN
         EXIT WHEN v_all[1] = 1 OR o_to::timestamptz - o_from::timestamptz <= make_interval(secs => p_last[1] / 500000.0);
         v_asked := v_ask;
     END LOOP;
-    -- Rows with the same time are deleted together, however many they are.
+    -- Rows with the same time are in one window, however many they are.
     EXECUTE format('SELECT greatest($1::%1$s, $2::%1$s + interval ''1 microsecond'')::text', time_type_of(p_rule))
     INTO o_to
     USING o_to, o_from;
@@ -131,6 +131,32 @@ $windrow$;
 COMMENT ON FUNCTION window_timed(text, text, text, bigint, bigint, bigint[]) IS
     'The next window of p_rule; NULL: nothing before p_cutoff is left. p_last: microseconds of the last one, then its rows by table. Reads '
     'only.';
+
+-- is_divisible: whether the rows of one instant are deleted in parts: they are of one table, more than a batch takes, and no trigger or
+-- rule can keep one without a word, which would be taken again and again.
+--# create function is_divisible
+CREATE OR REPLACE FUNCTION is_divisible(p_rule text, p_from text, p_to text, p_rows bigint)
+RETURNS boolean
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET row_security = off
+SET jit = off
+AS $windrow$
+DECLARE
+    v_more boolean;
+BEGIN
+    IF NOT is_plain(p_rule) OR p_rows = 0 OR may_keep(p_rule) THEN
+        RETURN false;
+    END IF;
+    EXECUTE format('SELECT (%s(%L, %L, ARRAY[$1]))[1] IS NOT NULL', routine_of(p_rule, 'at'), p_from, ARRAY[p_to])
+    INTO v_more
+    USING p_rows;
+    RETURN v_more;
+END
+$windrow$;
+--# comment on function is_divisible
+COMMENT ON FUNCTION is_divisible(text, text, text, bigint) IS
+    'Whether p_rule has one table, with more than p_rows rows in the window from p_from to p_to, which go in several batches. Reads only.';
 
 -- next_timed: the next roots that are due by families, oldest first, after a cursor. Reads, decides nothing.
 --# create function next_timed

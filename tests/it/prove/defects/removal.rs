@@ -61,6 +61,26 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["beneath::timed::SERVER::what_comes_with_a_step_of_no_family_goes_with_it"],
     },
     Defect {
+        name: "instant-at-once",
+        what: "all rows of one instant go in one transaction",
+        postgres: &[edit("p_rows = 0 OR may_keep(p_rule) THEN", "true THEN")],
+        mysql: &[edit("IF @windrow_to < p_to THEN", "IF false THEN")],
+        noticed_by: &["one_day::SERVER::the_rows_of_a_day_go_in_batches"],
+    },
+    Defect {
+        name: "instant-behind-a-lock",
+        what: "a locked row keeps the others of its instant",
+        postgres: &[edit(
+            "LIMIT p_limit FOR UPDATE SKIP LOCKED",
+            "LIMIT p_limit FOR UPDATE",
+        )],
+        mysql: &[edit(
+            "THEN\n    CALL rows_timed(p_rule, 'part'",
+            "AND false THEN\n    CALL rows_timed(p_rule, 'part'",
+        )],
+        noticed_by: &["one_day::SERVER::what_is_locked_keeps_nothing_else_of_its_day"],
+    },
+    Defect {
         name: "rootless-unlocked",
         what: "rows in between that name no root, but an instance, are not locked before what is below them is read",
         postgres: &[edit(

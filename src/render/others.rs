@@ -6,7 +6,7 @@ use super::names::{escaped, table_name};
 use super::stamp::{Finder, JoinView, family_of};
 use super::works::WorkView;
 use crate::dialect::Dialect;
-use crate::graph::{Graph, Member, TableId, Timed};
+use crate::graph::{Graph, Kind, Member, TableId, Timed};
 
 /// A table whose rows can be held, besides the root table of the rule.
 #[derive(Serialize)]
@@ -19,8 +19,9 @@ pub(super) struct OtherView {
     conditions: Vec<String>,
     /// The variable or work table with the keys of the families that are held.
     first: String,
-    /// The list with the keys of the rows that are kept.
+    /// The list with the keys of the rows that are kept, and on PostgreSQL the key of row `r` as it has it.
     list: String,
+    key_text: String,
 }
 
 /// Values by which rows are kept: an array of texts on PostgreSQL, a work table on MySQL and MariaDB.
@@ -41,6 +42,8 @@ struct WayView {
     other: usize,
     joins: Vec<JoinView>,
     value: String,
+    /// PostgreSQL: the value as the list has it.
+    text: String,
 }
 
 /// A column of a member by whose values rows are kept.
@@ -48,6 +51,24 @@ pub(super) struct Kept {
     table: TableId,
     pub(super) column: String,
     pub(super) list: String,
+    /// Whether its values are numbers.
+    numeric: bool,
+}
+
+impl Kept {
+    /// The column of a row as its list has it.
+    pub(super) fn text(&self, row: &str) -> String {
+        text_of(&format!("{row}.{}", self.column), self.numeric)
+    }
+}
+
+/// A value as a text: a number has one, whatever digits it has behind its point.
+fn text_of(value: &str, numeric: bool) -> String {
+    if numeric {
+        format!("trim_scale({value})::text")
+    } else {
+        format!("{value}::text")
+    }
 }
 
 /// What can be held besides the families of a rule, and what is kept with it.
@@ -73,14 +94,16 @@ impl Others {
         for member in &timed.members {
             let finders = finders.iter().enumerate();
             let found = finders.flat_map(|(other, finder)| ways(other, finder, member));
-            let found: Vec<(String, WayView)> = found.collect();
-            let mut columns: Vec<&String> = found.iter().map(|(column, _)| column).collect();
+            let found: Vec<Kin> = found.collect();
+            let mut columns: Vec<&String> = found.iter().map(|it| &it.column).collect();
             columns.sort();
             columns.dedup();
             for column in columns {
-                let ways = found.iter().filter(|(of, _)| of == column);
-                let ways = ways.map(|(_, way)| way.clone()).collect();
-                others.keep(graph, member.table, column, ways, dialect);
+                let of: Vec<&Kin> = found.iter().filter(|it| it.column == *column).collect();
+                // What is compared with a number is one.
+                let numeric = of.iter().any(|it| it.numeric);
+                let ways = of.iter().map(|it| it.way(numeric)).collect();
+                others.keep(graph, member.table, column, (ways, numeric), dialect);
             }
         }
         others.views = finders
@@ -119,7 +142,7 @@ impl Others {
         graph: &Graph,
         table: TableId,
         column: &str,
-        ways: Vec<WayView>,
+        (ways, numeric): (Vec<WayView>, bool),
         dialect: Dialect,
     ) {
         let name = &graph.table(table).name;
@@ -151,6 +174,7 @@ impl Others {
             table,
             column: column.to_owned(),
             list,
+            numeric,
         });
     }
 
@@ -158,7 +182,8 @@ impl Others {
         let root = finder.stamp.root;
         let key = finder.key(root);
         let mut kept = self.of(root);
-        let list = kept.find(|kept| kept.column == key);
+        let kept = kept.find(|kept| kept.column == key);
+        let kept = kept.expect("a member of the rule");
         OtherView {
             table: finder.qualified(root),
             table_name: escaped(finder.dialect, &finder.graph.table(root).name),
@@ -168,19 +193,45 @@ impl Others {
                 Dialect::Postgres => format!("v_first_{}", other + 1),
                 Dialect::Mysql | Dialect::Mariadb => format!("work_other_{}", other + 1),
             },
-            list: list.expect("a member of the rule").list.clone(),
+            list: kept.list.clone(),
+            key_text: kept.text("r"),
             key,
         }
     }
 }
 
+/// A column by which rows are kept, and how its values are found.
+struct Kin {
+    other: usize,
+    column: String,
+    joins: Vec<JoinView>,
+    value: String,
+    /// Whether it is known to be a number.
+    numeric: bool,
+}
+
+impl Kin {
+    fn way(&self, numeric: bool) -> WayView {
+        WayView {
+            other: self.other,
+            joins: self.joins.clone(),
+            value: self.value.clone(),
+            text: text_of(&self.value, numeric),
+        }
+    }
+}
+
 /// By which columns the rows of a member are kept with a row that is held.
-fn ways(other: usize, finder: &Finder, member: &Member) -> Vec<(String, WayView)> {
+fn ways(other: usize, finder: &Finder, member: &Member) -> Vec<Kin> {
     let root = finder.stamp.root;
     let key = finder.key(root);
-    let way = |joins: Vec<JoinView>, value: String| WayView {
+    let is_number = |table: TableId| finder.graph.table(table).key[0].kind == Kind::Numeric;
+    let instances = ["w.id".to_owned(), format!("m.{key}")];
+    let way = |column: String, joins: Vec<JoinView>, value: String, numeric: bool| Kin {
         other,
+        column,
         joins,
+        numeric: numeric || instances.contains(&value) && is_number(root),
         value,
     };
     let mut found = Vec::new();
@@ -193,9 +244,9 @@ fn ways(other: usize, finder: &Finder, member: &Member) -> Vec<(String, WayView)
                     alias: "m",
                     on: format!("m.{} = {}", rows.column, rows.value),
                 };
-                (key.clone(), way(vec![below], format!("m.{key}")))
+                way(key.clone(), vec![below], format!("m.{key}"), false)
             } else {
-                (rows.column, way(rows.joins, rows.value))
+                way(rows.column, rows.joins, rows.value, false)
             });
         }
         for named in finder.named_by(member, *whose) {
@@ -207,7 +258,7 @@ fn ways(other: usize, finder: &Finder, member: &Member) -> Vec<(String, WayView)
             });
             let key = finder.key(member.table);
             let value = format!("t.{key}");
-            found.push((key, way(joins, value)));
+            found.push(way(key, joins, value, is_number(member.table)));
         }
     }
     found

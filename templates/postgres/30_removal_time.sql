@@ -224,7 +224,7 @@ BEGIN
     -- {{ list.why }}
     {{ list.name }} := ARRAY(
 {%- for way in list.ways %}
-        «SELECT {{ way.value }}::text FROM unnest({{ rule.timed.others[way.other].first }}) AS w(id)
+        «SELECT {{ way.text }} FROM unnest({{ rule.timed.others[way.other].first }}) AS w(id)
 {%- for join in way.joins %}
         JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
 {%- endfor %}»
@@ -390,7 +390,7 @@ BEGIN
 {%- for other in rule.timed.others %}
     v_other := ARRAY(
         «SELECT r.{{ other.key }}::text FROM {{ other.table }} AS r
-        WHERE r.{{ rule.end_time }} >= p_from AND r.{{ rule.end_time }} < p_to AND r.{{ other.key }}::text IN (SELECT unnest({{ other.list }}))
+        WHERE r.{{ rule.end_time }} >= p_from AND r.{{ rule.end_time }} < p_to AND {{ other.key_text }} IN (SELECT unnest({{ other.list }}))
         ORDER BY 1»
     );
     o_skip_keys := o_skip_keys || v_other;
@@ -502,7 +502,13 @@ BEGIN
 {%- for member in rule.timed.members %}
 {%- if member.root %}
     o_judged[{{ member.position }}] := (
+{%- if rule.key_type == "text" or rule.key_type == "bpchar" %}
+        -- No row, but the collation of the column, by which the others are compared.
+        «SELECT count(*) FROM (SELECT r.{{ rule.key }} FROM {{ rule.table }} AS r WHERE false UNION ALL SELECT unnest(k.o_locked)) AS l(family)
+        WHERE (l.family IN (SELECT unnest(k.o_keep))) IS NOT TRUE»
+{%- else %}
         SELECT count(*) FROM unnest(k.o_locked) AS l(family) WHERE (l.family IN (SELECT unnest(k.o_keep))) IS NOT TRUE
+{%- endif %}
     );
 {%- elif member.referenced and rule.timed.middles_of_none %}
     IF k.o_middle[{{ member.position }}] IS NOT NULL THEN

@@ -4,6 +4,7 @@ mod acting;
 mod adopted;
 mod agree;
 mod airflow;
+mod alike;
 mod answers;
 mod archive;
 mod backups;
@@ -121,6 +122,7 @@ harness::tests! {
         adopted::tests,
         agree::tests,
         airflow::tests,
+        alike::tests,
         answers::tests,
         archive::tests,
         backups::tests,

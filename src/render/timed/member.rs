@@ -436,8 +436,8 @@ impl Tables<'_> {
             besides.push(spares(&view.key, &format!("k.{}", view.named)));
         }
         besides.extend(of_others.iter().map(|kept| {
-            let (column, list) = (format!("{}::text", kept.column), format!("k.{}", kept.list));
-            spares(&column, &list)
+            let stays = among(&kept.text("t"), &format!("k.{}", kept.list));
+            format!("({stays}) IS NOT TRUE")
         }));
         predicates.extend(besides.iter().cloned());
         view.besides = besides;

@@ -31,6 +31,84 @@ $windrow$;
 COMMENT ON FUNCTION key_type_of(text) IS
     'The type of a list of keys of a rule has this type for each of them.';
 
+-- keyed: the root table of a rule, or of what a stamp sets besides it (rule.of), and the columns of its key, with their types.
+--# create function keyed
+CREATE OR REPLACE FUNCTION keyed(p_name text)
+RETURNS TABLE (root text, name text, type text, place bigint)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT n.root, left(k.said, -length(t.type) - 1), t.type, k.place
+    FROM (
+        SELECT r.root, r.document -> 'key' FROM rule AS r WHERE r.rule = p_name
+        UNION ALL
+        SELECT s.root, s.key
+        FROM rule AS r
+        CROSS JOIN LATERAL jsonb_to_recordset(r.document -> 'stamps') AS s(of text, root text, key jsonb)
+        WHERE concat(r.rule, '.', s.of) = p_name
+    ) AS n(root, key)
+    CROSS JOIN LATERAL jsonb_array_elements_text(n.key) WITH ORDINALITY AS k(said, place)
+    CROSS JOIN LATERAL substring(k.said FROM '[a-z]+$') AS t(type);
+$windrow$;
+--# comment on function keyed
+COMMENT ON FUNCTION keyed(text) IS
+    'The root table of a rule, or of what stamps set besides it (rule.of), with the columns of its key, their types and their places.';
+
+-- many_spellings: whether two keys of a root table may be equal and have different texts: numbers without a scale (17, 17.0), strings in a
+-- collation that takes different ones for equal, and char where a key has several columns: JSON has its blanks.
+--# create function many_spellings
+CREATE OR REPLACE FUNCTION many_spellings(p_name text)
+RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT coalesce(bool_or(NOT c.collisdeterministic OR k.type = 'numeric' AND a.atttypmod = -1), false)
+        OR count(*) > 1 AND bool_or(k.type = 'bpchar')
+    FROM keyed(p_name) AS k
+    CROSS JOIN spec AS s
+    JOIN pg_attribute AS a ON a.attrelid = to_regclass(format('%I.%I', s.schema_name, k.root)) AND a.attname = k.name
+    LEFT JOIN pg_collation AS c ON c.oid = a.attcollation;
+$windrow$;
+--# comment on function many_spellings
+COMMENT ON FUNCTION many_spellings(text) IS
+    'Whether the key of the root table of a rule, or of rule.of, may have different texts that are equal.';
+
+-- as_there: keys as the rows that have them spell them. Rows that name one may spell it otherwise, and so may people.
+--# create function as_there
+CREATE OR REPLACE FUNCTION as_there(p_name text, p_keys text[])
+RETURNS text[]
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+--+ printed.sql
+SET row_security = off
+AS $windrow$
+DECLARE
+    v_query text;
+    v_keys  text[];
+BEGIN
+    IF coalesce(p_keys, '{}') = '{}' OR NOT many_spellings(p_name) THEN
+        RETURN p_keys;
+    END IF;
+    SELECT format(
+        'SELECT array_agg(coalesce((SELECT %s FROM %I.%I AS t WHERE %s LIMIT 1), k.key) ORDER BY k.place) '
+        'FROM unnest($1) WITH ORDINALITY AS k(key, place)',
+        CASE WHEN count(*) = 1 THEN format('t.%I::text', max(c.name))
+            ELSE format('jsonb_build_array(%s)::text', string_agg(format('t.%I', c.name), ', ' ORDER BY c.place)) END,
+        max(s.schema_name), max(c.root),
+        CASE WHEN count(*) = 1 THEN format('t.%I = k.key::%s', max(c.name), max(c.type))
+            ELSE string_agg(format('t.%I = (k.key::jsonb ->> %s)::%s', c.name, c.place - 1, c.type), ' AND ' ORDER BY c.place) END
+    )
+    INTO v_query
+    FROM keyed(p_name) AS c
+    CROSS JOIN spec AS s;
+    EXECUTE v_query INTO v_keys USING p_keys;
+    RETURN v_keys;
+END
+$windrow$;
+--# comment on function as_there
+COMMENT ON FUNCTION as_there(text, text[]) IS
+    'p_keys as the rows of the root table of a rule, or of rule.of, spell them; those without a row as they are. Reads only.';
+
 -- lock_tables: what a batch does first, by take_tables().
 --# create function lock_tables
 CREATE OR REPLACE FUNCTION lock_tables(p_rule text)

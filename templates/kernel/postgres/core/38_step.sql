@@ -211,17 +211,7 @@ BEGIN
     IF NOT EXISTS (SELECT FROM hold AS h WHERE h.rule = p_rule AND h.absent) THEN
         RETURN;
     END IF;
-    IF EXISTS (
-        SELECT
-        FROM rule AS r
-        CROSS JOIN spec AS s
-        CROSS JOIN key_of(p_rule) AS k
-        JOIN pg_attribute AS a ON a.attrelid = to_regclass(format('%I.%I', s.schema_name, r.root)) AND a.attname = k.name
-        LEFT JOIN pg_collation AS c ON c.oid = a.attcollation
-        WHERE r.rule = p_rule
-          -- A number without a scale is as its row writes it: 17 or 17.0.
-          AND (NOT c.collisdeterministic OR a.atttypid = 'numeric'::regtype)
-    ) THEN
+    IF many_spellings(p_rule) THEN
         RETURN QUERY
         SELECT h.key, w.o_key
         FROM hold AS h
@@ -717,6 +707,7 @@ DECLARE
     v_crosses  boolean;
     v_sqlstate text;
     v_message  text;
+    v_keys     text[];
 BEGIN
     SELECT * INTO STRICT v_run FROM run AS r WHERE r.run_id = p_run;
     IF v_run.trigger <> 'PURGE' OR NOT is_own(p_run) THEN
@@ -733,19 +724,21 @@ BEGIN
             PERFORM take_tables(p_run, p_rule);
             PERFORM look_again(p_run);
             LOCK TABLE latch IN ROW SHARE MODE;
+            -- Holds have the keys of the rows.
+            v_keys := as_there(p_rule, p_keys);
             SELECT r.strategy, r.document ? 'crosses' INTO v_strategy, v_crosses FROM rule AS r WHERE r.rule = p_rule;
             IF v_strategy = 'end-time' THEN
                 SELECT n.o_families, n.o_rows, n.o_skipped
                 INTO v_families, v_rows, v_skipped
-                FROM end_time_named(p_run, p_rule, p_keys, v_run.as_of) AS n;
+                FROM end_time_named(p_run, p_rule, v_keys, v_run.as_of) AS n;
             ELSIF v_strategy IN ('removal-time', 'age') THEN
                 SELECT n.o_families, n.o_rows, n.o_skipped
                 INTO v_families, v_rows, v_skipped
-                FROM timed_named(p_run, p_rule, p_keys, v_run.as_of) AS n;
+                FROM timed_named(p_run, p_rule, v_keys, v_run.as_of) AS n;
             ELSE
                 SELECT n.o_families, n.o_rows, n.o_skipped
                 INTO v_families, v_rows, v_single
-                FROM single_named(p_run, p_rule, p_keys[1]) AS n;
+                FROM single_named(p_run, p_rule, v_keys[1]) AS n;
                 v_skipped := ARRAY[v_single];
             END IF;
             PERFORM look_at_last(p_run, p_rule);

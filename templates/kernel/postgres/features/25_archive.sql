@@ -172,23 +172,35 @@ BEGIN
     FROM known_archive AS k
     CROSS JOIN spec AS s
     WHERE k.name = p_table;
+    EXECUTE format('DROP VIEW IF EXISTS %I', v_entry);
+    -- With a collation that takes different strings for equal, rows are found again that name theirs in another spelling.
     FOR v_column IN
-        SELECT s.attname, format_type(s.atttypid, s.atttypmod) AS type
+        SELECT
+            s.attname, format_type(s.atttypid, s.atttypmod) || coalesce(' COLLATE ' || c.oid::regcollation, '') AS type,
+            a.attname IS NOT NULL AS is_there
         FROM pg_attribute AS s
+        LEFT JOIN pg_collation AS c ON c.oid = s.attcollation AND NOT c.collisdeterministic
+        LEFT JOIN pg_attribute AS a
+            ON a.attrelid = quote_ident(v_archive)::regclass
+            AND a.attname = s.attname
+            AND NOT a.attisdropped
         WHERE s.attrelid = v_source
           AND s.attnum > 0
           AND NOT s.attisdropped
-          AND NOT EXISTS (
-              SELECT FROM pg_attribute AS a
-              WHERE a.attrelid = quote_ident(v_archive)::regclass
-                AND a.attname = s.attname
-                AND NOT a.attisdropped
-          )
+          AND (a.attname IS NULL OR c.oid <> a.attcollation AND (s.atttypid, s.atttypmod) = (a.atttypid, a.atttypmod))
         ORDER BY s.attnum
     LOOP
-        EXECUTE format('ALTER TABLE %I ADD COLUMN %I %s', v_archive, v_column.attname, v_column.type);
+        IF v_column.is_there THEN
+            BEGIN
+                EXECUTE format('ALTER TABLE %I ALTER COLUMN %I TYPE %s', v_archive, v_column.attname, v_column.type);
+            EXCEPTION WHEN feature_not_supported THEN
+                RAISE WARNING 'column % of % keeps its collation: %', v_column.attname, v_archive, SQLERRM
+                    USING HINT = 'Rows that name theirs in another spelling are restored with the whole run, not by its key.';
+            END;
+        ELSE
+            EXECUTE format('ALTER TABLE %I ADD COLUMN %I %s', v_archive, v_column.attname, v_column.type);
+        END IF;
     END LOOP;
-    EXECUTE format('DROP VIEW IF EXISTS %I', v_entry);
     EXECUTE format(
         'CREATE VIEW %I AS SELECT windrow_run_id, windrow_archived_at, %s FROM %I',
         v_entry,

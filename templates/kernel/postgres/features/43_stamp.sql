@@ -105,6 +105,19 @@ $windrow$;
 COMMENT ON FUNCTION check_stamp_options(jsonb) IS
     'Raises 22023 with a hint for an option of stamp() that makes no sense; answers the rule.';
 
+-- stamped_by: what the routines of a verb set, by its name that distinguishes it from all others.
+--# create function stamped_by
+CREATE OR REPLACE FUNCTION stamped_by(p_rule text, p_verb text)
+RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT s.whole FROM stamps AS s WHERE s.rule = p_rule AND s.verb = p_verb;
+$windrow$;
+--# comment on function stamped_by
+COMMENT ON FUNCTION stamped_by(text, text) IS
+    'The rule, or rule.of, whose rows the routines with p_verb in their names set.';
+
 -- stamp_chosen: the rows that the options of a stamp name.
 --# create function stamp_chosen
 CREATE OR REPLACE FUNCTION stamp_chosen(p_rule text, p_verb text, p_options jsonb)
@@ -113,11 +126,17 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
-    v_named text[] := ARRAY(SELECT k.key FROM jsonb_array_elements_text(coalesce(p_options -> 'key', '[]')) AS k(key));
+    v_named    text[] := ARRAY(SELECT k.key FROM jsonb_array_elements_text(coalesce(p_options -> 'key', '[]')) AS k(key));
+    v_ids      text[];
+    v_families text[];
 BEGIN
-    RETURN QUERY EXECUTE format(
-        'SELECT m.id::text, m.family::text FROM %s(''{}'', %L, false) AS m WHERE m.named', routine_of(p_rule, p_verb || 'rows'), v_named
-    );
+    EXECUTE format(
+        'SELECT array_agg(m.id::text), array_agg(m.family::text) FROM %s(''{}'', %L, false) AS m WHERE m.named',
+        routine_of(p_rule, p_verb || 'rows'), v_named
+    )
+    INTO v_ids, v_families;
+    v_families := as_there(stamped_by(p_rule, p_verb), v_families);
+    RETURN QUERY SELECT n.id, n.family FROM unnest(v_ids, v_families) AS n(id, family);
 END
 $windrow$;
 --# comment on function stamp_chosen
@@ -160,6 +179,7 @@ BEGIN
         )
         INTO o_last, o_keys
         USING v_whole, p_options ? 'all', p_limit;
+        o_keys := as_there(stamped_by(p_rule, p_verb), o_keys);
     END IF;
 END
 $windrow$;
@@ -208,6 +228,7 @@ BEGIN
     )
     INTO v_ids, v_families, v_lacks, v_rooted, v_bases, v_lives
     USING v_base;
+    v_families := as_there(stamped_by(p_rule, p_verb), v_families);
 
     -- What lacked a time when it was searched may have got one since.
     v_keys := ARRAY(
@@ -575,7 +596,9 @@ AS $windrow$
                 SELECT DISTINCT n.key
                 FROM jsonb_array_elements_text(coalesce(r.options -> 'key', '[]')) AS n(key)
             ) AS k
-            WHERE k.key <> ALL (ARRAY(
+            WHERE coalesce((
+                SELECT (as_there(concat_ws('.', p.rule, r.options ->> 'of'), ARRAY[k.key]))[1] FROM run_stamp AS p WHERE p.run_id = r.run_id
+            ), k.key) <> ALL (ARRAY(
                 SELECT n.id
                 FROM run_stamp AS p
                 JOIN stamps AS s ON s.rule = p.rule AND s.of IS NOT DISTINCT FROM r.options ->> 'of'

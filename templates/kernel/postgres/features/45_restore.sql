@@ -51,7 +51,7 @@ BEGIN
     WHERE r.rule = p_rule;
     SELECT CASE
         WHEN count(*) = 1 THEN format('t.%I = k.named::%s', max(k.name), max(k.type))
-        ELSE format('jsonb_build_array(%s)::text = k.named', string_agg(format('t.%I', k.name), ', ' ORDER BY k.place))
+        ELSE string_agg(format('t.%I = (k.named::jsonb ->> %s)::%s', k.name, k.place - 1, k.type), ' AND ' ORDER BY k.place)
     END
     INTO v_is
     FROM key_of(p_rule) AS k;
@@ -412,6 +412,49 @@ $windrow$;
 COMMENT ON FUNCTION archive_hold(bigint, integer[], bigint[]) IS
     'Holds what archive_restore() brings back: how many holds were placed, and how many rows belong to nothing that can be held.';
 
+-- spell_holds: what comes back may name its root in another spelling than that has. Of the holds for it, one is left: by the root's.
+--# create function spell_holds
+CREATE OR REPLACE FUNCTION spell_holds(p_run bigint)
+RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_rule  text;
+    v_keys  text[];
+    v_there text[];
+    v_more  bigint;
+    v_less  bigint := 0;
+BEGIN
+    FOR v_rule IN SELECT r.rule FROM rule AS r WHERE r.strategy IN ('removal-time', 'age') AND many_spellings(r.rule) LOOP
+        v_keys := ARRAY(
+            SELECT h.key FROM hold AS h WHERE h.rule = v_rule AND h.reason LIKE format('%%restored from the archive of run %s', p_run)
+        );
+        v_there := as_there(v_rule, v_keys);
+        INSERT INTO hold AS h (rule, key, reason)
+        SELECT DISTINCT ON (k.there) v_rule, k.there, o.reason
+        FROM unnest(v_keys, v_there) AS k(key, there)
+        JOIN hold AS o ON o.rule = v_rule AND o.key = k.key
+        WHERE k.there <> k.key
+        ORDER BY k.there, k.key
+        ON CONFLICT (rule, key) DO NOTHING;
+        GET DIAGNOSTICS v_more = ROW_COUNT;
+        v_less := v_less - v_more;
+        DELETE FROM hold AS h
+        USING unnest(v_keys, v_there) AS k(key, there)
+        WHERE h.rule = v_rule
+          AND h.key = k.key
+          AND k.there <> k.key;
+        GET DIAGNOSTICS v_more = ROW_COUNT;
+        v_less := v_less + v_more;
+    END LOOP;
+    RETURN v_less;
+END
+$windrow$;
+--# comment on function spell_holds
+COMMENT ON FUNCTION spell_holds(bigint) IS
+    'Gives the holds of what came back of run p_run the keys as the roots spell them; how many there are less. archive_restore() calls it.';
+
 -- archive_untold: by keys, the families of a run are found along what the spec archives now.
 --# create function archive_untold
 CREATE OR REPLACE FUNCTION archive_untold(p_run bigint, p_rule text)
@@ -677,6 +720,7 @@ BEGIN
             v_names := v_names || v_known.name;
         END IF;
     END LOOP;
+    v_holds := v_holds - spell_holds(v_run);
     IF cardinality(v_parts.o_places) > 0 THEN
         IF (SELECT s.document ->> 'detaches' IS NULL FROM spec AS s) THEN
             RAISE EXCEPTION 'nothing is restored: no rule of the spec archives partitions any more'

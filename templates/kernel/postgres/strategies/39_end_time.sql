@@ -360,6 +360,8 @@ BEGIN
     FROM rule AS r
     WHERE r.rule = p_rule;
     EXECUTE format('SELECT ARRAY[%L::%2$s::text], %3$L::%2$s[]::text[]', p_key, v_type, p_named) INTO v_level, v_named;
+    v_level := as_there(p_rule, v_level);
+    v_named := as_there(p_rule, v_named);
     WHILE v_level <> '{}' LOOP
         EXECUTE format(
             'SELECT coalesce(m.o_ids::text[], ''{}''), m.o_root, m.o_upper::text[] || m.o_lower::text[] FROM %s(%L, false) AS m',
@@ -371,7 +373,7 @@ BEGIN
         END IF;
         v_roots := v_roots || ARRAY(SELECT m.id FROM unnest(v_ids, v_root) AS m(id, root) WHERE m.root ORDER BY m.id COLLATE "C");
         v_seen := v_seen || v_level;
-        v_level := ARRAY(SELECT DISTINCT l.id FROM unnest(v_linked || v_met) AS l(id) WHERE l.id <> ALL (v_seen));
+        v_level := ARRAY(SELECT DISTINCT l.id FROM unnest(as_there(p_rule, v_linked || v_met)) AS l(id) WHERE l.id <> ALL (v_seen));
     END LOOP;
     EXECUTE format(
         'SELECT j.o_skip_keys::text[], j.o_skip_reasons '
@@ -438,15 +440,15 @@ DECLARE
     v_members text := routine_of(p_rule, 'members');
     v_above   text;  -- what lists the rows right above given ones
     v_seen    text[] := '{}';
-    v_level   text[] := ARRAY[p_key];
+    v_level   text[] := as_there(p_rule, ARRAY[p_key]);
     v_found   boolean := false;
 BEGIN
     SELECT CASE
         WHEN r.document ? 'above' THEN format('SELECT a.id FROM unnest(%s(%%1$L)) AS a(id)', routine_of(p_rule, 'above'))
         WHEN r.document ? 'linked' THEN format(
-            'SELECT l.upper FROM %s(%%1$L, false) AS m, unnest(m.o_upper, m.o_lower) AS l(upper, lower) WHERE l.lower = ANY '
-            '(%%1$L)',
-            v_members
+            'SELECT l.upper FROM %1$s(%%1$L, false) AS m, '
+            'unnest(as_there(%2$L, m.o_upper::text[]), as_there(%2$L, m.o_lower::text[])) AS l(upper, lower) WHERE l.lower = ANY (%%1$L)',
+            v_members, p_rule
         )
     END
     INTO v_above
@@ -456,9 +458,8 @@ BEGIN
         EXECUTE format('SELECT coalesce(true = ANY (m.o_root), false) FROM %s(%L, false) AS m', v_members, v_level) INTO v_found;
         v_seen := v_seen || v_level;
         EXIT WHEN v_found OR v_above IS NULL OR v_level = '{}' OR NOT p_there;
-        EXECUTE format('SELECT ARRAY(SELECT DISTINCT n.id::text FROM (%s) AS n(id) WHERE n.id::text <> ALL ($1))', format(v_above, v_level))
-        INTO v_level
-        USING v_seen;
+        EXECUTE format('SELECT ARRAY(SELECT n.id::text FROM (%s) AS n(id))', format(v_above, v_level)) INTO v_level;
+        v_level := ARRAY(SELECT DISTINCT n.id FROM unnest(as_there(p_rule, v_level)) AS n(id) WHERE n.id <> ALL (v_seen));
     END LOOP;
     RETURN v_found;
 END

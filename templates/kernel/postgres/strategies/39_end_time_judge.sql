@@ -42,6 +42,8 @@ DECLARE
     v_nested  constant boolean := coalesce((v_says -> 'nested')::boolean, false);
     v_members constant text := format('SELECT m.* FROM %s($1, $2) AS m', routine_of(p_rule, 'members'));
     v_met     text;
+    -- Links may name a row in another spelling than its own.
+    v_spelled constant boolean := v_linked AND many_spellings(p_rule);
     -- The scopes of the members; those of them that may be cleaned, and those of whose rows files are not recorded.
     v_among    text[];
     v_scopes   text[];
@@ -115,6 +117,11 @@ BEGIN
 
         IF v_meets THEN
             EXECUTE v_met INTO n_one, n_other USING n_id;
+        END IF;
+        IF v_spelled THEN
+            n_upper := as_there(p_rule, n_upper::text[]);
+            n_lower := as_there(p_rule, n_lower::text[]);
+            n_other := as_there(p_rule, n_other::text[]);
         END IF;
         EXIT WHEN n_upper IS NULL AND n_one IS NULL;
         v_upper := v_upper || n_upper;
@@ -549,6 +556,7 @@ BEGIN
         EXECUTE format('SELECT array_agg(DISTINCT s.other) FROM %s($1) AS s', routine_of(p_rule, 'met'))
         INTO v_came
         USING p_members;
+        v_came := as_there(p_rule, v_came::text[]);
         v_came := ARRAY(SELECT c.id FROM unnest(v_came) AS c(id) WHERE c.id NOT IN (SELECT unnest(p_members || p_gone)));
         -- A link to an id without a row links nothing.
         IF cardinality(v_came) > 0 THEN

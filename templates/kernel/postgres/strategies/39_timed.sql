@@ -173,7 +173,10 @@ SET row_security = off
 AS $windrow$
 DECLARE
     v_crosses  boolean := (SELECT r.document ? 'crosses' FROM rule AS r WHERE r.rule = p_rule);
-    v_roots    text[] := p_roots;
+    -- Rows may name a family in another spelling than that of its root.
+    v_spelled  boolean := many_spellings(p_rule);
+    v_named    text[] := as_there(p_rule, p_roots);
+    v_roots    text[] := v_named;
     v_locked   text[];  -- the family of each row that is locked
     v_middle   jsonb;  -- by table, families, and how many rows of tables in between are locked
     v_more     text[];
@@ -188,11 +191,20 @@ BEGIN
         )
         INTO o_go, v_locked, v_middle, o_skip_keys, o_skip_reasons
         USING p_as_of, p_lock;
+        IF v_spelled THEN
+            o_go := as_there(p_rule, o_go);
+            v_locked := as_there(p_rule, v_locked);
+            o_skip_keys := as_there(p_rule, o_skip_keys);
+        END IF;
         EXIT WHEN NOT v_crosses OR o_go = '{}';
         -- Read after the rows were locked.
         EXECUTE format('SELECT array_agg(n.o_family), array_agg(n.o_other) FROM %s(%L) AS n', routine_of(p_rule, 'namers'), o_go)
         INTO v_families, v_others;
         EXIT WHEN v_families IS NULL;
+        IF v_spelled THEN
+            v_families := as_there(p_rule, v_families);
+            v_others := as_there(p_rule, v_others);
+        END IF;
         v_more := ARRAY(
             SELECT DISTINCT n.id
             FROM unnest(v_others) AS n(id)
@@ -223,7 +235,7 @@ BEGIN
                     WHEN v_middle ? t.position::text THEN (
                         SELECT coalesce(sum(m.found), 0)
                         FROM jsonb_to_recordset(v_middle -> t.position::text) AS m(families text[], found bigint)
-                        WHERE m.families && o_go
+                        WHERE CASE WHEN v_spelled THEN as_there(p_rule, m.families) ELSE m.families END && o_go
                     )
                 END
                 ORDER BY t.position
@@ -234,11 +246,11 @@ BEGIN
         );
     END IF;
     -- The others are reported when their turn comes.
-    IF cardinality(v_roots) > cardinality(p_roots) THEN
+    IF cardinality(v_roots) > cardinality(v_named) THEN
         SELECT coalesce(array_agg(s.key ORDER BY s.position), '{}'), coalesce(array_agg(s.reason ORDER BY s.position), '{}')
         INTO o_skip_keys, o_skip_reasons
         FROM unnest(o_skip_keys, o_skip_reasons) WITH ORDINALITY AS s(key, reason, position)
-        WHERE s.key = ANY (p_roots);
+        WHERE s.key = ANY (v_named);
     END IF;
 END
 $windrow$;
@@ -256,20 +268,20 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 SET array_nulls = on
 AS $windrow$
-BEGIN
-    RETURN (
-        SELECT j.o_go
-        FROM judge_timed(
-            p_rule,
-            ARRAY(
-                SELECT DISTINCT f.id
-                FROM unnest(p_families) AS l(families)
-                CROSS JOIN unnest(l.families::text[]) AS f(id)
-                WHERE f.id IS NOT NULL
-            ),
-            p_cutoff, p_as_of, false
-        ) AS j
+DECLARE
+    v_ids text[] := ARRAY(
+        SELECT DISTINCT f.id
+        FROM unnest(p_families) AS l(families)
+        CROSS JOIN unnest(l.families::text[]) AS f(id)
+        WHERE f.id IS NOT NULL
     );
+    v_there text[] := as_there(p_rule, v_ids);
+    v_go    text[];
+BEGIN
+    SELECT j.o_go
+    INTO v_go
+    FROM judge_timed(p_rule, ARRAY(SELECT DISTINCT t.id FROM unnest(v_there) AS t(id)), p_cutoff, p_as_of, false) AS j;
+    RETURN ARRAY(SELECT f.id FROM unnest(v_ids, v_there) AS f(id, there) WHERE f.there = ANY (v_go));
 END
 $windrow$;
 --# comment on function gone_before
@@ -438,8 +450,11 @@ DECLARE
     v_reasons text[];
 BEGIN
     EXECUTE format('SELECT %L::%2$s[]::text[], %3$L::%2$s[]::text[]', p_named, key_type_of(p_rule), ARRAY[p_key]) INTO v_named, v_key;
+    v_named := as_there(p_rule, v_named);
+    v_key := as_there(p_rule, v_key);
     EXECUTE format('SELECT array_agg(n.o_other) FROM %s(%L) AS n WHERE n.o_other IS NOT NULL', routine_of(p_rule, 'namers'), v_key)
     INTO v_others;
+    v_others := as_there(p_rule, v_others);
     SELECT j.o_skip_keys, j.o_skip_reasons INTO v_skipped, v_reasons FROM judge_timed(p_rule, v_named, NULL, NULL, false) AS j;
     RETURN (
         SELECT json_build_object('key', n.key, 'reason', n.reason)

@@ -8,6 +8,29 @@ const OF_INSTANCES: &str =
 
 pub(super) const DEFECTS: &[Defect] = &[
     Defect {
+        name: "spellings-told-apart",
+        what: "a row that names its family in another spelling than the root has is taken for one of another family",
+        postgres: &[edit(
+            "NOT c.collisdeterministic OR k.type = 'numeric' AND a.atttypmod = -1",
+            "false",
+        )],
+        mysql: &[],
+        noticed_by: &[
+            "alike::rows_in_between_are_counted_with_their_family",
+            "alike::a_link_leads_to_its_row_in_each_spelling",
+        ],
+    },
+    Defect {
+        name: "purged-in-another-spelling",
+        what: "a purge takes a row that is held, where it names it in another spelling",
+        postgres: &[edit(
+            "v_keys := as_there(p_rule, p_keys);",
+            "v_keys := p_keys;",
+        )],
+        mysql: &[],
+        noticed_by: &["alike::a_purge_meets_the_holds_of_its_rows"],
+    },
+    Defect {
         name: "orphaned-holds-armed",
         what: "windrow stays armed where a hold is of a rule that the spec no longer has",
         postgres: &[edit(

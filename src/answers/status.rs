@@ -159,6 +159,9 @@ pub struct Refusal {
     pub since: String,
     /// Why.
     pub reason: String,
+    /// PostgreSQL: where an error before a run comes from, its DETAIL and CONTEXT, the first time.
+    #[serde(default)]
+    pub detail: Option<String>,
 }
 
 /// What the latest runs mean for scheduled ones.

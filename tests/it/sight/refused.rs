@@ -248,6 +248,15 @@ fn an_error_before_a_run_begins_is_a_refusal(dialect: Dialect) {
     let said = installation.texts("SELECT reason FROM W.refusal");
     assert!(said[0].starts_with("error "), "{said:?}");
     assert!(said[0].contains("no such rule"), "{said:?}");
+    if dialect == Dialect::Postgres {
+        // Where the error comes from is kept as well.
+        let detail = installation.texts("SELECT detail FROM W.refusal");
+        assert!(detail[0].contains("function check_rule("), "{detail:?}");
+        let status = installation.texts(
+            "SELECT c ->> 'detail' FROM json_array_elements(W.verify() -> 'checks') AS c WHERE c ->> 'check' = 'refused'",
+        );
+        assert!(status[0].contains("function check_rule("), "{status:?}");
+    }
     begins(&mut installation);
 }
 

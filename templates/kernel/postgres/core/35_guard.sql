@@ -15,11 +15,15 @@ COMMENT ON TABLE rule_pause IS
 CREATE TABLE IF NOT EXISTS refusal (
     server text        NOT NULL PRIMARY KEY,
     reason text        NOT NULL,
-    since  timestamptz NOT NULL DEFAULT clock_timestamp()
+    since  timestamptz NOT NULL DEFAULT clock_timestamp(),
+    detail text
 );
+--# add column refusal.detail
+ALTER TABLE refusal ADD COLUMN IF NOT EXISTS detail text;
 --# comment on table refusal
 COMMENT ON TABLE refusal IS
-    'Why a server, by its identity_of(false), refuses scheduled runs, and since when. The row is deleted when such a run starts there.';
+    'Why a server, by its identity_of(false), refuses scheduled runs, and since when; detail: of an error, the first time, its DETAIL and '
+    'CONTEXT, up to 2,000 characters. The row is deleted when such a run starts there.';
 
 -- scheduling: what the latest runs mean for the next scheduled one; the ledger says it, and nothing else counts.
 -- A run is broken that an error ended, or that crashed. One is empty that found nothing left and deleted nothing, for
@@ -216,7 +220,8 @@ BEGIN
         VALUES (v_server, p_reason)
         ON CONFLICT (server) DO UPDATE
         SET reason = excluded.reason,
-            since = excluded.since;
+            since = excluded.since,
+            detail = NULL;
     END IF;
 END
 $windrow$;

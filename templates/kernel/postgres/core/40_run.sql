@@ -158,6 +158,8 @@ AS $windrow$
 DECLARE
     v_message text;
     v_hint    text;
+    v_detail  text;
+    v_context text;
 BEGIN
     PERFORM check_caller(p_caller, false);
     SELECT b.o_run, b.o_refused INTO o_run, o_refused FROM run_begin(p_options) AS b;
@@ -165,12 +167,15 @@ EXCEPTION WHEN OTHERS THEN
     IF (p_options ->> 'trigger' = 'SCHEDULED' AND NOT p_options @> '{"dry_run": true}') IS NOT TRUE OR pg_is_in_recovery() THEN
         RAISE;
     END IF;
-    GET STACKED DIAGNOSTICS v_message = MESSAGE_TEXT, v_hint = PG_EXCEPTION_HINT;
+    GET STACKED DIAGNOSTICS v_message = MESSAGE_TEXT, v_hint = PG_EXCEPTION_HINT, v_detail = PG_EXCEPTION_DETAIL,
+        v_context = PG_EXCEPTION_CONTEXT;
     o_run := NULL;
     o_refused := NULL;
-    o_error := json_build_object('code', SQLSTATE, 'message', v_message, 'hint', v_hint);
+    v_detail := left(concat_ws(chr(10), nullif(v_detail, ''), v_context), 2000);
+    o_error := json_build_object('code', SQLSTATE, 'message', v_message, 'hint', v_hint, 'detail', v_detail);
     BEGIN
         PERFORM note_refusal(format('error %s: %s', SQLSTATE, v_message));
+        UPDATE refusal AS f SET detail = v_detail WHERE f.server = identity_of(false) AND f.detail IS NULL;
     EXCEPTION WHEN OTHERS THEN
         -- The error itself says more.
         NULL;
@@ -179,7 +184,8 @@ END
 $windrow$;
 --# comment on function open_run
 COMMENT ON FUNCTION open_run(jsonb, text) IS
-    'What run_begin() answers; an error of a scheduled run is written to table refusal and answered, for run() to raise it.';
+    'What run_begin() answers; an error of a scheduled run is written to table refusal and answered, for run() to raise it. Where it '
+    'comes from is then in its DETAIL.';
 
 -- sweeping: the runs that examine everything that is due: not those for one scope or another time.
 --# create view sweeping

@@ -31,9 +31,11 @@ BEGIN
         COMMIT;
         IF v_error OPERATOR(pg_catalog.->>) 'hint' OPERATOR(pg_catalog.<>) '' THEN
             RAISE EXCEPTION '%', v_error OPERATOR(pg_catalog.->>) 'message'
-                USING ERRCODE = v_error OPERATOR(pg_catalog.->>) 'code', HINT = v_error OPERATOR(pg_catalog.->>) 'hint';
+                USING ERRCODE = v_error OPERATOR(pg_catalog.->>) 'code', DETAIL = v_error OPERATOR(pg_catalog.->>) 'detail',
+                    HINT = v_error OPERATOR(pg_catalog.->>) 'hint';
         END IF;
-        RAISE EXCEPTION '%', v_error OPERATOR(pg_catalog.->>) 'message' USING ERRCODE = v_error OPERATOR(pg_catalog.->>) 'code';
+        RAISE EXCEPTION '%', v_error OPERATOR(pg_catalog.->>) 'message'
+            USING ERRCODE = v_error OPERATOR(pg_catalog.->>) 'code', DETAIL = v_error OPERATOR(pg_catalog.->>) 'detail';
     END IF;
     SELECT i.* INTO v_known FROM windrow.installation AS i;
     IF v_run IS NULL THEN

@@ -344,7 +344,8 @@ BEGIN
         FROM orphaned_told() AS o
         UNION ALL
         SELECT 10, 'refused', f.server, 'notice', 1,
-            format('no scheduled run since %s: %s', to_char(f.since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), f.reason)
+            concat_ws('; ', format('no scheduled run since %s: %s', to_char(f.since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+                f.reason), replace(f.detail, chr(10), '; '))
         FROM refusal AS f
         UNION ALL
         SELECT 10, 'suspended', c.spec, 'violation', s.failed_runs,

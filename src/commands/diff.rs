@@ -112,7 +112,7 @@ fn deviations(
     ui: &Ui,
 ) -> anyhow::Result<(Vec<Drift>, Vec<String>)> {
     let mut found = Vec::new();
-    let mut not_compared: Vec<String> = Vec::new();
+    let mut missed = Vec::new();
     let unseen = [
         (
             "this account cannot read the server's accounts: their rights are not compared",
@@ -130,11 +130,7 @@ fn deviations(
             Ok(rows) => rows,
             // On MySQL and MariaDB, accounts and their rights are rows of tables.
             Err(error) if failure::is_denied(&error) => {
-                let (note, what) = unseen;
-                if !not_compared.iter().any(|known| known == what) {
-                    ui.note(note);
-                    not_compared.push(what.to_owned());
-                }
+                missed.push(unseen);
                 continue;
             }
             // An earlier version noted nothing of this; that the table is missing is reported as well. Or there is no pg_cron.
@@ -148,7 +144,12 @@ fn deviations(
             }
             Err(error) => return Err(error),
         };
-        found.extend(rows.into_iter().map(|row| {
+        // What has no name is there and cannot be seen: pg_cron shows each login its own jobs.
+        let (named, hidden): (Vec<_>, Vec<_>) = rows
+            .into_iter()
+            .partition(|row| kind != Kind::Event || row.first().is_some_and(Option::is_some));
+        missed.extend(hidden.first().map(|_| unseen));
+        found.extend(named.into_iter().map(|row| {
             let cell = |at: usize| row.get(at).cloned().flatten().unwrap_or_default();
             Drift {
                 kind,
@@ -159,6 +160,13 @@ fn deviations(
                 statement: String::new(),
             }
         }));
+    }
+    let mut not_compared: Vec<String> = Vec::new();
+    for (note, what) in missed {
+        if !not_compared.iter().any(|known| known == what) {
+            ui.note(note);
+            not_compared.push(what.to_owned());
+        }
     }
     Ok((found, not_compared))
 }

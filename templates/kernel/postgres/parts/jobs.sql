@@ -1,9 +1,9 @@
 -- The jobs of the schedule, as far as the caller may see them, and what is not as they were made. What is `beside` what only the
--- caller does not see, windrow diff is told.
+-- caller does not see, windrow diff is told; and where some are `hidden` from the caller, that they are.
 SELECT
     t.name, t.position, t.jobid, coalesce(t.other, t.idle) AS problem, t.remedy,
     CASE WHEN t.other IS NOT NULL THEN 'violation' WHEN t.idle IS NOT NULL THEN 'notice' ELSE 'ok' END AS severity,
-    coalesce(t.other, t.idle) IS NOT NULL AND (t.jobid IS NOT NULL OR t.sees) AS beside,
+    coalesce(t.other, t.idle) IS NOT NULL AND (t.jobid IS NOT NULL OR t.sees) AS beside, t.jobid IS NULL AND NOT t.sees AS hidden,
     t.runs_as
 FROM (
     SELECT

@@ -1,11 +1,14 @@
 //! The scheduled run, as pg_cron starts it.
 
+mod clock;
+
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::thread;
 
 use anyhow::{Context, Result, ensure};
 use postgres::{Client, NoTls};
-use serde_json::json;
+use serde_json::{Value, json};
 use windrow::bundle::Bundle;
 use windrow::dialect::Dialect;
 use windrow::graph::Graph;
@@ -114,6 +117,33 @@ fn edits() -> [(String, &'static str, &'static str); 7] {
     ]
 }
 
+/// pg_cron shows each login its own jobs: what is hidden from somebody is not compared, and is said.
+fn hidden(client: &mut Client, server: &Postgres) -> Result<()> {
+    client.batch_execute(&format!("CREATE ROLE watcher LOGIN IN ROLE {W}_auditor"))?;
+    for (user, expected) in [
+        ("watcher", json!(["jobs of pg_cron"])),
+        ("postgres", json!([])),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_windrow"))
+            .args([
+                "diff",
+                "specs/dolphinscheduler.toml",
+                "--output",
+                "json",
+                "--url",
+            ])
+            .arg(server.url("ds", user))
+            .output()?;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let answer: Value = serde_json::from_slice(&output.stdout).with_context(|| said.clone())?;
+        ensure!(answer["not_compared"] == expected, "{user}: {answer}");
+        let told = said.contains("cannot see the jobs of pg_cron");
+        ensure!(told == (user == "watcher"), "{user}: {said}");
+    }
+    client.batch_execute("DROP ROLE watcher")?;
+    Ok(())
+}
+
 fn jobs(client: &mut Client) -> Result<Vec<String>> {
     let jobs = "SELECT jobname || ': ' || schedule FROM cron.job ORDER BY jobname COLLATE \"C\"";
     rig::texts(client, jobs)
@@ -151,6 +181,7 @@ fn scheduled(major: u32, bin_dir: PathBuf) -> Result<()> {
     forgets(&mut client)?;
 
     edited(&mut client)?;
+    hidden(&mut client, &server)?;
     idle_or_elsewhere(&mut client, &mut busy)?;
     each_line_is_a_job(&mut client)?;
     those_of_another_database_stay(&mut client)?;
@@ -181,7 +212,7 @@ fn scheduled(major: u32, bin_dir: PathBuf) -> Result<()> {
     if major == 15 {
         client = without_pg_cron(&mut server, client)?;
     }
-    client = by_another_clock(&mut server, client)?;
+    client = clock::by_another_clock(&mut server, client)?;
 
     rig::uninstall(&mut client)?;
     let left = rig::texts(&mut client, "SELECT database FROM cron.job")?;
@@ -370,70 +401,6 @@ fn idle_or_elsewhere(client: &mut Client, busy: &mut Client) -> Result<()> {
         "{copied}"
     );
     Ok(())
-}
-
-/// A schedule with an hour is in UTC, and pg_cron may count by another clock, from its version 1.5 on. An earlier one has no such
-/// setting, and the server takes it for one of the session.
-fn by_another_clock(server: &mut Postgres, mut client: Client) -> Result<Client> {
-    let known = "SELECT count(*) FROM pg_settings WHERE name = 'cron.timezone'";
-    let known = rig::number(&mut client, known)? == 1;
-    let at_night = Graph {
-        schedules: vec![Schedule::parse("17 3 * * *").expect("a schedule")],
-        ..rig::graph()
-    };
-    let at_night = render::bundle(&at_night, Dialect::Postgres)?;
-    let schedule = ["10_control.sql", "11_spec.sql", "60_schedule.sql"];
-    let hourly = rig::bundle()?;
-    let cases = [
-        (&hourly, "Europe/Berlin", "always", "ok: job "),
-        (&at_night, "Europe/Berlin", "always", "notice: job "),
-        (
-            &at_night,
-            "Asia/Tokyo",
-            "daily 03:00-04:00 UTC",
-            "violation: job ",
-        ),
-        (
-            &at_night,
-            "Asia/Tokyo",
-            "daily 03:00-04:00 Asia/Tokyo",
-            "notice: job ",
-        ),
-        (&at_night, "Etc/UTC", "always", "ok: job "),
-        (&hourly, "GMT", "always", "ok: job "),
-    ];
-    for (bundle, zone, hours, expected) in cases {
-        if known {
-            client.batch_execute(&format!("ALTER SYSTEM SET cron.timezone = '{zone}'"))?;
-            server.restart()?;
-            client = Client::connect(&server.url("ds", "postgres"), NoTls)?;
-        } else {
-            client.batch_execute(&format!("SET cron.timezone = '{zone}'"))?;
-        }
-        client.batch_execute(&format!(
-            r#"SELECT {W}.set_windows('{{"windows": "{hours}"}}')"#
-        ))?;
-        apply(&mut client, bundle, &schedule)?;
-        let said = told(&mut client, "")?;
-        let clock = format!("by the clock of {zone} (cron.timezone), not in UTC");
-        ensure!(
-            said.starts_with(expected)
-                && said.contains(&clock) != expected.starts_with("ok")
-                && said.contains("no start falls in a window") == expected.starts_with("violation"),
-            "{zone}, {hours}: {said}"
-        );
-        // Who may not read the setting is told nothing of it.
-        if known {
-            let alone = format!("SET ROLE {W}_schedule");
-            ensure!(!told(&mut client, &alone)?.contains("clock"), "{zone}");
-            client.batch_execute("RESET ROLE")?;
-        }
-    }
-    let reset = if known { "" } else { "RESET cron.timezone; " };
-    client.batch_execute(&format!(
-        "{reset}SELECT {W}.set_windows('{{\"windows\": null}}')"
-    ))?;
-    Ok(client)
 }
 
 /// Jobs that somebody made for another database, under the same name, are left alone.

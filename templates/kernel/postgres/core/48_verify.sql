@@ -34,7 +34,7 @@ DECLARE
     v_of_rules jsonb := '[]';
     v_preview  json;
     v_error    text;
-    v_zone     constant text := 'UTC';
+    v_zone     text;
     v_starts   boolean;
     v_checks   json;
     v_clean    boolean;
@@ -95,6 +95,17 @@ BEGIN
             );
         END IF;
     END LOOP;
+    -- By whose clock runs start: that of pg_cron, where the installation made its jobs. Who may not read it takes UTC, as the spec does.
+    BEGIN
+        SELECT current_setting('cron.timezone', true)
+        INTO v_zone
+        FROM control AS c
+        WHERE c.scheduled
+          AND current_setting('cron.database_name', true) = current_database();
+    EXCEPTION WHEN insufficient_privilege THEN
+        NULL;
+    END;
+    v_zone := coalesce(nullif(v_zone, ''), 'UTC');
     -- Whether a start of the next days falls in a window. Days of the month count as any.
     SELECT
         --+ starts.sql
@@ -358,8 +369,8 @@ BEGIN
             THEN 'ok' ELSE 'violation' END, 1,
             CASE
                 WHEN bool_and(h.days = '') THEN 'no scheduled run will ever start'
-                WHEN NOT v_starts THEN format('no start of the schedule (%s, in UTC) falls in one: no scheduled run will ever start',
-                    v_spec ->> 'schedule')
+                WHEN NOT v_starts THEN format('no start of the schedule (%s, in %s) falls in one: no scheduled run will ever start',
+                    v_spec ->> 'schedule', v_zone)
                 WHEN in_window(clock_timestamp()) THEN 'open now'
                 ELSE 'closed now'
             END

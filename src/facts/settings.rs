@@ -200,7 +200,7 @@ pub const FALLBACK_RETENTION: Setting = Setting {
 pub const LEDGER_DAYS: Setting = Setting::new("ledger_days", "days", 1, 36_500)
     .default(400)
     .means("how long the ledger and the log of settings are kept; only a setting, of the first rule. On PostgreSQL an \
-         operator cannot set it below 400. On all servers its own changes are kept in `setting_log` permanently");
+         operator cannot make it shorter than it is. On all servers its own changes are kept in `setting_log` permanently");
 /// Days after which archived rows are deleted.
 pub const ARCHIVE_DAYS: Setting = Setting {
     depends: Some("off: forever"),

@@ -148,20 +148,23 @@ BEGIN
             USING ERRCODE = '22023', HINT = (SELECT format('The settings are %s.', string_agg(s.name, ', ' ORDER BY s.position))
                 FROM settings AS s WHERE s.rule = v_rule);
     END IF;
-    IF p_options ->> 'value' IS NULL THEN
-        DELETE FROM setting AS s WHERE s.rule = v_rule AND s.name = v_name;
-    ELSIF p_options ->> 'value' !~ '^[0-9]{1,18}$' THEN
+    IF p_options ->> 'value' !~ '^[0-9]{1,18}$' THEN
         RAISE EXCEPTION 'not a whole number: %', quote_literal(p_options ->> 'value')
             USING ERRCODE = '22023', HINT = (SELECT format('%s takes %s.', s.name, s.takes) FROM settings AS s WHERE s.rule = v_rule
                 AND s.name = v_name);
+    END IF;
+    -- An operator must not shorten the audit trail of their own actions, whoever made it longer, by a null value neither.
+    IF v_name = 'ledger_days' AND NOT pg_has_role(session_user, current_user, 'MEMBER')
+        AND coalesce(
+            (p_options ->> 'value')::bigint, (SELECT s.spec_value FROM settings AS s WHERE s.rule = v_rule AND s.name = v_name)
+        ) < setting_of(v_rule, v_name)
+    THEN
+        RAISE EXCEPTION 'ledger_days may not be made shorter by %', quote_ident(session_user)
+            USING ERRCODE = '42501', HINT = format('Only a superuser or a member of %I may; to make it longer is free.', current_user);
+    END IF;
+    IF p_options ->> 'value' IS NULL THEN
+        DELETE FROM setting AS s WHERE s.rule = v_rule AND s.name = v_name;
     ELSE
-        -- An operator must not shorten the audit trail of their own actions.
-        IF v_name = 'ledger_days' AND NOT pg_has_role(session_user, current_user, 'MEMBER')
-            AND (p_options ->> 'value')::bigint < (SELECT s.spec_value FROM settings AS s WHERE s.rule = v_rule AND s.name = v_name)
-        THEN
-            RAISE EXCEPTION 'ledger_days may not be made shorter by %', quote_ident(session_user)
-                USING ERRCODE = '42501', HINT = format('Only a superuser or a member of %I may; to make it longer is free.', current_user);
-        END IF;
         INSERT INTO setting AS s (rule, name, value)
         VALUES (v_rule, v_name, (p_options ->> 'value')::bigint)
         ON CONFLICT (rule, name) DO UPDATE

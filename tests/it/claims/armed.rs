@@ -146,6 +146,20 @@ fn what_was_granted_for_a_cluster_stays() -> Result<()> {
         let found = rig::number(&mut admin, &has)?;
         ensure!(found == left, "{identity}: {found}");
     }
+    // For a limit that is only a setting, too, as long as it is set.
+    for (limit, left) in [(30, 1), (0, 0)] {
+        admin.batch_execute(&format!("GRANT pg_read_all_stats TO {W}_owner"))?;
+        for name in ["max_replica_lag", "max_replica_wal", "max_active_sessions"] {
+            rig::set(&mut admin, name, limit)?;
+            rig::install(&mut admin)?;
+            let found = rig::number(&mut admin, &has)?;
+            ensure!(limit == 0 || found == left, "{name} {limit}: {found}");
+            if limit > 0 {
+                rig::set(&mut admin, name, 0)?;
+            }
+        }
+        ensure!(rig::number(&mut admin, &has)? == left, "{limit}");
+    }
     Ok(())
 }
 
@@ -188,13 +202,20 @@ fn an_operator_does_not_shorten_his_trail() -> Result<()> {
     let mut olga = Client::connect(&server.url("ds", "olga"), NoTls)?;
     rig::refused(rig::set(&mut olga, "ledger_days", 399), "42501")?;
     rig::set(&mut olga, "ledger_days", 1000)?;
+    // Nor what somebody has made longer, and not by giving the setting back.
+    rig::refused(rig::set(&mut olga, "ledger_days", 999), "42501")?;
+    let back = format!(r#"SELECT {W}.set_setting('{{"name": "ledger_days", "value": null}}')"#);
+    rig::refused(olga.batch_execute(&back), "42501")?;
+    rig::set(&mut admin, "ledger_days", 30)?;
+    rig::set(&mut olga, "ledger_days", 31)?;
+    olga.batch_execute(&back)?;
     rig::set(&mut admin, "ledger_days", 1)?;
     let kept = format!("SELECT count(*) FROM {W}.setting_log WHERE name = 'ledger_days'");
     admin.batch_execute(&format!(
         "UPDATE {W}.setting_log SET changed_at = changed_at - interval '1000 days'"
     ))?;
     rig::run(&mut olga, &json!({}))?;
-    ensure!(rig::number(&mut admin, &kept)? == 2);
+    ensure!(rig::number(&mut admin, &kept)? == 5);
 
     for flavour in flavours(Flavour::Mariadb) {
         let server = Mysql::start(&mysql::Settings::new(flavour))?;

@@ -128,23 +128,31 @@ BEGIN
 END
 $windrow$;
 -- Where the spec has runs wait for replicas or for the load, the owner must see the sessions of others. Where an earlier
--- state of the spec had, it need not any more, unless a cluster is armed; roles belong to all databases of the server.
+-- state of the spec had, it need not any more, unless a cluster is armed or a setting has such a limit: what was granted by hand for
+-- that stays. Roles belong to all databases of the server.
 --# grant pg_read_all_stats to the owner
 DO $windrow$
 DECLARE
-    v_spec    pg_catalog.jsonb := pg_catalog.current_setting('windrow.document')::pg_catalog.jsonb;
-    v_owner   pg_catalog.text;
-    v_cluster pg_catalog.bool := false;
+    v_spec   pg_catalog.jsonb := pg_catalog.current_setting('windrow.document')::pg_catalog.jsonb;
+    v_owner  pg_catalog.text;
+    v_needed pg_catalog.bool := false;
 BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     v_owner := v_spec -> 'roles' ->> 'owner';
     IF to_regclass(format('%I.control', v_spec ->> 'control')) IS NOT NULL THEN
         EXECUTE format('SELECT EXISTS (SELECT FROM %I.control AS c WHERE c.server_identity LIKE ''cluster %%'')', v_spec ->> 'control')
-            INTO v_cluster;
+            INTO v_needed;
+    END IF;
+    IF NOT v_needed AND to_regclass(format('%I.setting', v_spec ->> 'control')) IS NOT NULL THEN
+        EXECUTE format(
+            'SELECT EXISTS (SELECT FROM %I.setting AS s WHERE s.name IN (%L, %L, %L) AND s.value > 0)',
+            v_spec ->> 'control', 'max_replica_lag', 'max_replica_wal', 'max_active_sessions'
+        )
+        INTO v_needed;
     END IF;
     IF (v_spec -> 'sees_sessions')::boolean THEN
         EXECUTE format('GRANT pg_read_all_stats TO %I', v_owner);
-    ELSIF NOT v_cluster AND EXISTS (
+    ELSIF NOT v_needed AND EXISTS (
         SELECT FROM pg_auth_members AS a
         WHERE a.roleid = 'pg_read_all_stats'::regrole
           AND a.member = quote_ident(v_owner)::regrole

@@ -102,6 +102,26 @@ pub(super) const DEFECTS: &[Defect] = &[
         ],
     },
     Defect {
+        name: "right-for-a-setting-revoked",
+        what: "an installation revokes the right that a limit needs which is only a setting",
+        postgres: &[edit(
+            "AS s WHERE s.name IN (%L, %L, %L) AND s.value > 0)",
+            "AS s WHERE s.name IN (%L, %L, %L) AND false)",
+        )],
+        mysql: &[],
+        noticed_by: &["claims::armed::what_was_granted_for_a_cluster_stays"],
+    },
+    Defect {
+        name: "windows-by-another-clock",
+        what: "verify compares the windows with the starts in UTC, whatever the clock of pg_cron",
+        postgres: &[edit(
+            "v_zone := coalesce(nullif(v_zone, ''), 'UTC');",
+            "v_zone := 'UTC';",
+        )],
+        mysql: &[],
+        noticed_by: &["cron::pg_cron_starts_runs_that_record_themselves"],
+    },
+    Defect {
         name: "short-trail",
         what: "an operator makes the ledger forget what he did",
         postgres: &[edit(

@@ -50,6 +50,7 @@ tests! {
         archive::nobody_else_gets_at_what_is_archived,
         archive_commands::the_commands_list_write_and_refuse,
         archive_commands::copies_and_partitions_of_one_table_come_back,
+        archive_commands::what_is_killed_within_a_restoration_loses_no_row,
         archive::a_long_name_fits,
         rules::no_rule_is_taken_away_while_its_rows_are_out,
         rules::no_archive_is_taken_away_while_rows_are_archived,

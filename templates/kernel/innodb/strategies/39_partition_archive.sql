@@ -164,7 +164,8 @@ END;
 --# create procedure put_partition
 CREATE PROCEDURE put_partition(IN p_run bigint, IN p_place int)
 SQL SECURITY DEFINER
-COMMENT 'Copies the rows of an archived partition of run p_run into its table, in the caller''s transaction, all that were archived.'
+COMMENT 'Copies the rows of an archived partition of run p_run into its table, in the caller''s transaction, all that were archived, and
+    takes note.'
 BEGIN
     DECLARE v_columns  longtext;
     DECLARE v_class    varchar(300);
@@ -214,8 +215,11 @@ BEGIN
         CALL not_ready(CONCAT('nothing is restored: ', v_archive, ' has ', v_put, ' rows, and ', v_rows, ' were archived'),
             'it was changed by hand');
     END IF;
+    -- Not before: at KILL QUERY MySQL runs no handler, and the session may commit. Whose rows are not copied stays archived.
     UPDATE partition_archive AS p
-    SET p.partition_rows = v_put,
+    SET p.state = 'restored',
+        p.left_at = UTC_TIMESTAMP(6),
+        p.partition_rows = v_put,
         p.counted = true
     WHERE p.run_id = p_run
       AND p.place = p_place;
@@ -235,13 +239,12 @@ BEGIN
     DECLARE v_rows  bigint;
     SELECT COUNT(*) INTO v_parts FROM work_part AS w;
     -- Nobody drops them meanwhile, and nobody else restores them.
-    UPDATE partition_archive AS p
-    STRAIGHT_JOIN work_part AS w ON w.place = p.place
-    SET p.state = 'restored',
-        p.left_at = UTC_TIMESTAMP(6)
-    WHERE p.run_id = p_run
-      AND p.state = 'kept';
-    IF ROW_COUNT() <> v_parts THEN
+    SELECT COUNT(*)
+    INTO v_rows
+    FROM work_part AS w
+    STRAIGHT_JOIN partition_archive AS p ON p.run_id = p_run AND p.place = w.place AND p.state = 'kept'
+    FOR UPDATE;
+    IF v_rows <> v_parts THEN
         CALL not_ready('nothing is restored: a partition has left the archive meanwhile', 'archive_list() has what is left');
     END IF;
     DELETE h

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::json;
 use windrow::dialect::Dialect;
 
-use super::archive::kept;
+use super::archive::{kept, sleeps_at};
 use super::{PAST, SCHEMA, armed_as, files, ids, only};
 use crate::partition::archive::told::called;
 use crate::partition::archive::{example, spec_of, with_noise};
@@ -127,4 +127,41 @@ pub(super) fn copies_and_partitions_of_one_table_come_back(dialect: Dialect) {
         assert_eq!(ids(&mut installation), "1 2 3 4 5 6 7");
         installation.execute("DELETE FROM W.hold");
     }
+}
+
+/// MySQL runs no handler at KILL QUERY, and the session may commit what a restoration had done so far.
+pub(super) fn what_is_killed_within_a_restoration_loses_no_row(dialect: Dialect) {
+    let mut installation = armed_as(dialect, &example("event-log-interrupted"));
+    let run = installation.run(json!({})).expect("a run");
+    let number = run["run"].clone();
+    assert_eq!(ids(&mut installation), "6");
+    // The rows of the second partition are back, and those of the third are not.
+    let copied = format!(
+        "new.name = '{PAST}' AND EXISTS (SELECT 1 FROM `{}`.event_log WHERE id = 3)",
+        installation.name
+    );
+    sleeps_at(&mut installation, "BEFORE UPDATE", &copied);
+    installation.kill_asleep("killed", "archive_restore", json!({"run": number}));
+    installation.execute("DROP TRIGGER W.sleeps");
+    let (back, left) = match dialect {
+        Dialect::Mysql => ("1 2 3 4 6", 2),
+        _ => ("6", 3),
+    };
+    // The end of a run drops the tables of those that are restored.
+    installation.run(json!({})).expect("a run");
+    assert_eq!(ids(&mut installation), back);
+    assert_eq!(kept(&mut installation).len(), left);
+    if dialect == Dialect::Mysql {
+        let told = installation.call("archive_restore", json!({"run": number}));
+        let told = format!("{:#}", told.expect_err("rows are back"));
+        assert!(
+            told.contains("nothing is restored: table event_log"),
+            "{told}"
+        );
+        installation.execute("DELETE FROM event_log WHERE id IN (3, 4)");
+    }
+    let restored = installation.call("archive_restore", json!({"run": number}));
+    restored.expect("a restoration");
+    assert_eq!(ids(&mut installation), "1 2 3 4 5 6");
+    assert_eq!(kept(&mut installation), [""; 0]);
 }

@@ -8,6 +8,7 @@ use windrow::graph::{Graph, Shared};
 use crate::harness::tests;
 use crate::support::graphs::{dolphinscheduler, graph_of};
 use crate::support::installation::{Installation, Session, call};
+use crate::support::patience::until;
 use crate::support::world::Row;
 
 tests! {
@@ -22,6 +23,7 @@ tests! {
         a_hold_below_a_root_names_any_member,
         a_hold_waits_for_no_other_row,
         a_hold_of_an_old_snapshot_names_no_row_that_a_run_has_deleted,
+        a_hold_that_finds_its_row_gone_takes_no_other_away,
     ],
     on_postgres: [
         a_hold_of_an_old_snapshot_waits_for_nobody,
@@ -466,6 +468,65 @@ fn with_snapshot(database: &Installation, dialect: Dialect, isolation: &str) -> 
     let seen = session.query(&database.named("SELECT COUNT(*) FROM W.hold"), &[]);
     seen.expect("a snapshot");
     session
+}
+
+/// A batch deletes the row after all have looked. Some hold it even without a row; one may have been there before.
+fn a_hold_that_finds_its_row_gone_takes_no_other_away(dialect: Dialect) {
+    let mut database = database(dialect);
+    let hold = |reason: &str, absent: bool| json!({"rule": "jobs", "key": 17, "reason": reason, "even_if_absent": absent});
+    let (latch, waiting) = match dialect {
+        Dialect::Postgres => (
+            "LOCK TABLE W.latch IN ROW SHARE MODE",
+            "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()",
+        ),
+        Dialect::Mysql | Dialect::Mariadb => (
+            "SELECT only_row FROM W.latch FOR UPDATE",
+            "SELECT COUNT(*) + COALESCE(SUM(reason LIKE '%;%'), 0) FROM W.hold",
+        ),
+    };
+    for (earlier, callers) in [
+        (false, vec![false]),
+        (true, vec![false]),
+        (false, vec![false, true]),
+        (false, vec![true, false]),
+    ] {
+        let stays = earlier || callers.contains(&true);
+        database.execute("DELETE FROM W.hold");
+        database.execute("INSERT INTO job (id, at) VALUES (17, '2020-01-01')");
+        if earlier {
+            database.set_hold(hold("earlier", false)).expect("a hold");
+        }
+        let mut batch = database.connect();
+        for statement in ["BEGIN", &database.named(latch)] {
+            batch.execute(statement).expect("a batch");
+        }
+        let mut calls = Vec::new();
+        for absent in callers {
+            let before = database.number(waiting);
+            let (call, ..) =
+                database.call_aside("set_hold", hold(&calls.len().to_string(), absent));
+            until(
+                "a hold that waits",
+                || Ok(database.number(waiting) > before),
+            )
+            .expect("it waits");
+            calls.push((call, absent));
+        }
+        for statement in ["DELETE FROM job WHERE id = 17", "COMMIT"] {
+            batch.execute(statement).expect("a batch");
+        }
+        for (call, absent) in calls {
+            match call.join().expect("no panic").1 {
+                Ok(held) => assert!(absent && held["exists"] == false, "{held}"),
+                Err(error) => {
+                    assert!(!absent, "{error:#}");
+                    assert_eq!(failure::sqlstate(&error), Some("WD003"), "{error:#}");
+                }
+            }
+        }
+        let held = database.texts("SELECT reason FROM W.hold");
+        assert_eq!(!held.is_empty(), stays, "{held:?}");
+    }
 }
 
 /// What the session no longer sees as it is must not be said to exist: the caller begins anew, and hears that it is gone.

@@ -578,6 +578,8 @@ BEGIN
     DECLARE v_again longtext;
     DECLARE v_absent_too boolean;
     DECLARE v_found boolean;
+    DECLARE v_own boolean;
+    DECLARE v_now datetime(6);
     DECLARE v_latch boolean;
     DECLARE v_session longtext;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -619,37 +621,36 @@ BEGIN
                 'to set one that ends earlier, release it first'
             );
         END IF;
+        SET v_now = UTC_TIMESTAMP(6);
+        DELETE FROM hold
+        WHERE rule = v_rule AND until <= v_now
+          AND `key` = v_key /*!80000 COLLATE utf8mb4_0900_bin */ /*M! COLLATE utf8mb4_nopad_bin */;
         -- Somebody else may set one at the same time. The latest reason comes first, each once; of the others as many as there is room for.
         INSERT INTO hold (rule, `key`, reason, until, placed_by, placed_at, absent)
-        VALUES (v_rule, v_key, v_reason, v_until, USER(), UTC_TIMESTAMP(6), NOT v_found)
+        VALUES (v_rule, v_key, v_reason, v_until, USER(), v_now, NOT v_found)
         ON DUPLICATE KEY UPDATE
-            reason = IF(
-                until <= UTC_TIMESTAMP(6), v_reason,
-                LEFT(
-                    CONCAT_WS('; ', v_reason, NULLIF(TRIM(BOTH '; ' FROM
-                        REPLACE(CONCAT('; ', reason, '; '), CONCAT('; ', v_reason, '; '), '; ')), '')),
-                    GREATEST(1000, CHAR_LENGTH(v_reason))
-                )
+            reason = LEFT(
+                CONCAT_WS('; ', v_reason, NULLIF(TRIM(BOTH '; ' FROM
+                    REPLACE(CONCAT('; ', reason, '; '), CONCAT('; ', v_reason, '; '), '; ')), '')),
+                GREATEST(1000, CHAR_LENGTH(v_reason))
             ),
-            until = IF(until <= UTC_TIMESTAMP(6), v_until, IF(until IS NULL OR v_until IS NULL, NULL, GREATEST(until, v_until))),
+            until = IF(until IS NULL OR v_until IS NULL, NULL, GREATEST(until, v_until)),
             placed_by = USER(),
-            placed_at = UTC_TIMESTAMP(6),
+            placed_at = v_now,
             absent = NOT v_found,
             refers_to = NULL;
+        SET v_own = ROW_COUNT() = 1;
         SELECT l.only_row INTO v_latch FROM latch AS l FOR UPDATE;
         CALL tell_runs();
-        -- No batch is in progress that did not see the hold: the row is kept, or already deleted.
+        -- No batch is in progress that did not see the hold: the row is kept, or already deleted. What others have set is theirs.
         CALL row_of_key(v_rule, v_text, v_again, v_found);
-        IF v_found OR v_absent_too THEN
-            UPDATE hold
-            SET absent = NOT v_found
-            WHERE rule = v_rule
-              AND `key` = v_key /*!80000 COLLATE utf8mb4_0900_bin */ /*M! COLLATE utf8mb4_nopad_bin */;
-        ELSE
-            DELETE FROM hold
-            WHERE rule = v_rule
-              AND `key` = v_key /*!80000 COLLATE utf8mb4_0900_bin */ /*M! COLLATE utf8mb4_nopad_bin */;
-        END IF;
+        DELETE FROM hold
+        WHERE rule = v_rule AND v_own AND placed_at = v_now AND placed_by = USER() AND NOT (v_found OR COALESCE(v_absent_too, false))
+          AND `key` = v_key /*!80000 COLLATE utf8mb4_0900_bin */ /*M! COLLATE utf8mb4_nopad_bin */;
+        UPDATE hold
+        SET absent = NOT v_found
+        WHERE rule = v_rule
+          AND `key` = v_key /*!80000 COLLATE utf8mb4_0900_bin */ /*M! COLLATE utf8mb4_nopad_bin */;
     END IF;
     IF NOT v_found AND NOT COALESCE(v_absent_too, false) THEN
         CALL refuse_absent(CONCAT('rule ', v_rule, ' has no row with the key ', QUOTE(v_key)),

@@ -44,6 +44,11 @@ DECLARE
     v_schemas pg_catalog.text[];
 BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
+        RAISE EXCEPTION 'an uninstallation needs the isolation level read committed'
+            USING ERRCODE = '25001', HINT = 'An old snapshot would hide what a run is archiving. SET default_transaction_isolation = '
+                '''read committed''; then apply this file again.';
+    END IF;
     v_control := v_told ->> 'control';
     v_owner := v_told ->> 'owner';
     -- That of archived partitions, too.

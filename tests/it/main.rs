@@ -30,6 +30,7 @@ mod demo;
 mod docs;
 mod downstream;
 mod encodings;
+mod endings;
 mod epochs;
 mod events;
 mod facts;
@@ -151,6 +152,7 @@ harness::tests! {
         docs::tests,
         downstream::tests,
         encodings::tests,
+        endings::tests,
         epochs::tests,
         events::tests,
         facts::tests,

@@ -327,6 +327,7 @@ COMMENT ON FUNCTION run_open(bigint, text, jsonb) IS
 CREATE OR REPLACE FUNCTION run_end(p_run bigint, p_reasons text[])
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
+SET lock_timeout = 0
 SET search_path FROM CURRENT
 --+ printed.sql
 AS $windrow$
@@ -457,6 +458,29 @@ $windrow$;
 --# comment on function run_end
 COMMENT ON FUNCTION run_end(bigint, text[]) IS
     'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result().';
+
+-- close_run: what is left to do where the end of a run, a purge or a stamp fails: a row that says running would count as crashed.
+--# create function close_run
+CREATE OR REPLACE FUNCTION close_run(p_run bigint, p_reason text)
+RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER
+SET lock_timeout = 0
+SET search_path FROM CURRENT
+--+ printed.sql
+AS $windrow$
+BEGIN
+    UPDATE run AS r
+    SET status = CASE p_reason WHEN 'cancelled' THEN 'cancelled' ELSE 'failed' END,
+        reason = p_reason,
+        finished_at = clock_timestamp()
+    WHERE r.run_id = p_run
+      AND is_own(p_run);
+    RETURN run_result(p_run);
+END
+$windrow$;
+--# comment on function close_run
+COMMENT ON FUNCTION close_run(bigint, text) IS
+    'Closes run p_run of this session, whose end failed or was cancelled, and does nothing else. Answers run_result().';
 
 -- duration_of: how long a run took.
 --# create function duration_of
@@ -868,6 +892,7 @@ COMMENT ON FUNCTION purge_begin(jsonb) IS
 CREATE OR REPLACE FUNCTION purge_end(p_run bigint, p_keys text[], p_reasons text[], p_tied text[])
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
+SET lock_timeout = 0
 SET search_path FROM CURRENT
 --+ printed.sql
 AS $windrow$

@@ -125,8 +125,14 @@ BEGIN
         WHEN query_canceled THEN
             -- A client's cancel comes as two signals, of which the second may come late.
             v_state := 'cancelled';
-            p_result := windrow.run_end(v_run,
-                pg_catalog.array_append(pg_catalog.array_replace(v_reasons, 'nothing left', v_state), v_state));
+            BEGIN
+                p_result := windrow.run_end(v_run,
+                    pg_catalog.array_append(pg_catalog.array_replace(v_reasons, 'nothing left', v_state), v_state));
+            EXCEPTION WHEN query_canceled OR OTHERS THEN
+                p_result := windrow.close_run(v_run, v_state);
+            END;
+        WHEN OTHERS THEN
+            p_result := windrow.close_run(v_run, pg_catalog.format('error %s: %s', SQLSTATE, SQLERRM));
     END;
     COMMIT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -141,7 +147,13 @@ BEGIN
             p_result := windrow.run_result(v_run);
         END IF;
         IF (v_state OPERATOR(pg_catalog.=) 'cancelled') IS NOT TRUE THEN
-            PERFORM windrow.count_backlog(v_last);
+            BEGIN
+                PERFORM windrow.count_backlog(v_last);
+            EXCEPTION WHEN query_canceled OR OTHERS THEN
+                -- The run is closed: its session must not keep the next one out.
+                PERFORM windrow.run_unlock();
+                RAISE;
+            END;
         END IF;
     END IF;
     COMMIT;
@@ -173,6 +185,9 @@ DECLARE
     v_keys    pg_catalog.text[] := '{}';
     v_reasons pg_catalog.text[] := '{}';
     v_tied    pg_catalog.text[] := '{}';
+    v_code    pg_catalog.text;
+    v_said    pg_catalog.text;
+    v_hint    pg_catalog.text;
 BEGIN
     -- Whatever the session prefers: what is locked, linked and held must be read as it is committed now.
     COMMIT;
@@ -191,9 +206,12 @@ BEGIN
         EXCEPTION
             WHEN query_canceled THEN
                 v_reason := 'CANCELLED';
+            WHEN OTHERS THEN
+                GET STACKED DIAGNOSTICS v_code = RETURNED_SQLSTATE, v_said = MESSAGE_TEXT, v_hint = PG_EXCEPTION_HINT;
         END;
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+        EXIT WHEN v_code IS NOT NULL;
         IF v_reason OPERATOR(pg_catalog.=) 'AGAIN' THEN
             v_again := pg_catalog.array_append(v_again, v_key);
         ELSIF v_reason IS NOT NULL THEN
@@ -203,7 +221,7 @@ BEGIN
         EXIT WHEN v_reason OPERATOR(pg_catalog.=) ANY (ARRAY['CANCELLED', 'PAUSED']);
     END LOOP;
     -- Families that keep each other are deleted together.
-    IF v_again OPERATOR(pg_catalog.<>) '{}'
+    IF v_again OPERATOR(pg_catalog.<>) '{}' AND v_code IS NULL
         AND (v_reason OPERATOR(pg_catalog.=) ANY (ARRAY['CANCELLED', 'PAUSED'])) IS NOT TRUE THEN
         BEGIN
             v_why := windrow.purge_one(v_run, v_rule, v_again, false);
@@ -212,6 +230,8 @@ BEGIN
             WHEN query_canceled THEN
                 v_reason := 'CANCELLED';
                 v_why := pg_catalog.array_fill('CANCELLED'::pg_catalog.text, ARRAY[pg_catalog.cardinality(v_again)]);
+            WHEN OTHERS THEN
+                GET STACKED DIAGNOSTICS v_code = RETURNED_SQLSTATE, v_said = MESSAGE_TEXT, v_hint = PG_EXCEPTION_HINT;
         END;
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -225,16 +245,32 @@ BEGIN
         END LOOP;
     END IF;
     BEGIN
-        p_result := windrow.purge_end(v_run, v_keys, v_reasons, v_tied);
+        IF v_code IS NULL THEN
+            p_result := windrow.purge_end(v_run, v_keys, v_reasons, v_tied);
+        END IF;
     EXCEPTION
         WHEN query_canceled THEN
             -- A client's cancel comes as two signals, of which the second may come late.
             v_reason := 'CANCELLED';
-            p_result := windrow.purge_end(v_run, pg_catalog.array_append(v_keys, v_key), pg_catalog.array_append(v_reasons, v_reason),
-                v_tied);
+            BEGIN
+                p_result := windrow.purge_end(v_run, pg_catalog.array_append(v_keys, v_key), pg_catalog.array_append(v_reasons, v_reason),
+                    v_tied);
+            EXCEPTION WHEN query_canceled OR OTHERS THEN
+                p_result := windrow.close_run(v_run, 'cancelled');
+            END;
+        WHEN OTHERS THEN
+            GET STACKED DIAGNOSTICS v_code = RETURNED_SQLSTATE, v_said = MESSAGE_TEXT, v_hint = PG_EXCEPTION_HINT;
     END;
+    IF v_code IS NOT NULL THEN
+        p_result := windrow.close_run(v_run, pg_catalog.format('error %s: %s', v_code, v_said));
+    END IF;
     COMMIT;
     PERFORM windrow.run_unlock();
+    IF v_code IS NOT NULL AND v_hint OPERATOR(pg_catalog.<>) '' THEN
+        RAISE EXCEPTION '%', v_said USING ERRCODE = v_code, HINT = v_hint;
+    ELSIF v_code IS NOT NULL THEN
+        RAISE EXCEPTION '%', v_said USING ERRCODE = v_code;
+    END IF;
     IF v_reason OPERATOR(pg_catalog.=) 'CANCELLED' THEN
         RAISE EXCEPTION 'run % was cancelled; what it committed is kept', v_run USING ERRCODE = '57014';
     END IF;

@@ -506,6 +506,7 @@ COMMENT ON FUNCTION stamp_begin(jsonb) IS
 CREATE OR REPLACE FUNCTION stamp_end(p_run bigint, p_reason text)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
+SET lock_timeout = 0
 SET search_path FROM CURRENT
 --+ printed.sql
 AS $windrow$

@@ -11,6 +11,9 @@ DECLARE
     v_rule    pg_catalog.text;
     v_refused pg_catalog.text;
     v_state   pg_catalog.text;
+    v_code    pg_catalog.text;
+    v_said    pg_catalog.text;
+    v_hint    pg_catalog.text;
 BEGIN
     -- Whatever the session prefers: what others have written must be read as it is committed now.
     COMMIT;
@@ -44,10 +47,22 @@ BEGIN
         WHEN query_canceled THEN
             -- A client's cancel comes as two signals, of which the second may come late.
             v_state := 'cancelled';
-            p_result := windrow.stamp_end(v_run, v_state);
+            BEGIN
+                p_result := windrow.stamp_end(v_run, v_state);
+            EXCEPTION WHEN query_canceled OR OTHERS THEN
+                p_result := windrow.close_run(v_run, v_state);
+            END;
+        WHEN OTHERS THEN
+            GET STACKED DIAGNOSTICS v_code = RETURNED_SQLSTATE, v_said = MESSAGE_TEXT, v_hint = PG_EXCEPTION_HINT;
+            p_result := windrow.close_run(v_run, pg_catalog.format('error %s: %s', v_code, v_said));
     END;
     COMMIT;
     PERFORM windrow.run_unlock();
+    IF v_code IS NOT NULL AND v_hint OPERATOR(pg_catalog.<>) '' THEN
+        RAISE EXCEPTION '%', v_said USING ERRCODE = v_code, HINT = v_hint;
+    ELSIF v_code IS NOT NULL THEN
+        RAISE EXCEPTION '%', v_said USING ERRCODE = v_code;
+    END IF;
     IF v_state OPERATOR(pg_catalog.=) 'cancelled' THEN
         RAISE EXCEPTION 'stamp % was cancelled; what it committed is kept', v_run USING ERRCODE = '57014';
     END IF;

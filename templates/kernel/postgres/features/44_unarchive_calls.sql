@@ -16,9 +16,15 @@ DECLARE
 BEGIN
     v_before := windrow.archive_cutoff(p_run);
     WHILE v_before IS NOT NULL AND v_run IS NOT NULL AND windrow.archive_goes_on(p_run, v_sum) LOOP
-        SELECT s.io_run, s.io_place, s.io_after, s.o_rows
-        INTO v_run, v_place, v_after, v_rows
-        FROM windrow.archive_step(p_run, NULL, v_before, v_run, v_place, v_after) AS s;
+        BEGIN
+            SELECT s.io_run, s.io_place, s.io_after, s.o_rows
+            INTO v_run, v_place, v_after, v_rows
+            FROM windrow.archive_step(p_run, NULL, v_before, v_run, v_place, v_after) AS s;
+        EXCEPTION WHEN query_canceled OR OTHERS THEN
+            -- The run is closed: its session must not keep the next one out.
+            PERFORM windrow.run_unlock();
+            RAISE;
+        END;
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
         v_sum := v_sum OPERATOR(pg_catalog.+) v_rows;

@@ -25,6 +25,7 @@ callable (routine, role) AS (
             ('open_run', 'operator'),
             ('run_begin', 'operator'),
             ('run_end', 'operator'),
+            ('close_run', 'operator'),
             ('rules_of', 'operator'),
             ('count_backlog', 'operator'),
             ('run_unlock', 'operator'),

@@ -15,6 +15,9 @@ tests! {
         a_table_that_is_not_archived_any_more_is_not_forgotten,
         what_comes_back_is_held_without_an_end,
     ],
+    on_postgres: [
+        a_hold_that_is_set_during_a_restoration_waits_for_nothing,
+    ],
     each_server: [
         what_is_dropped_during_a_restoration_undoes_it,
         who_reads_the_ledger_reads_no_archive_of_an_earlier_spec,
@@ -298,6 +301,36 @@ fn what_is_dropped_during_a_restoration_undoes_it(dialect: Dialect) {
     let error = refused(answer);
     assert!(error.contains("were dropped from the archive"), "{error}");
     assert_eq!(windrow.number("SELECT count(*) FROM job"), 0);
+}
+
+/// Both hold the same row. The restoration waits for a table before it is done.
+fn a_hold_that_is_set_during_a_restoration_waits_for_nothing() {
+    let dialect = Dialect::Postgres;
+    let mut windrow = Installation::of(dialect, SCHEMA, &graph("jobs", "true", "true"));
+    windrow.arm();
+    windrow.execute(JOB);
+    let number = run(&mut windrow);
+    let mut holder = windrow.connect();
+    holder
+        .execute("BEGIN; LOCK TABLE step IN SHARE MODE")
+        .expect("a lock");
+    let (runner, _, session) = windrow.call_aside("archive_restore", json!({"run": number}));
+    windrow.until_locked("restores", &runner, session);
+    let hold = json!({"rule": "jobs", "key": 1, "reason": "audit", "until": "2999-01-01T00:00:00Z", "even_if_absent": true});
+    windrow.execute("SET lock_timeout = '5s'");
+    windrow.set_hold(hold).expect("a hold");
+    holder.execute("COMMIT").expect("an end");
+    let (session, answer) = runner.join().expect("no panic");
+    drop(session);
+    let restored = answer.expect("a restoration");
+    assert_eq!(restored["holds"], 2, "{restored}");
+    let holds =
+        windrow.texts("SELECT concat_ws('/', rule, key, reason, until) FROM W.hold ORDER BY rule");
+    let by_it = format!("restored from the archive of run {number}");
+    assert_eq!(
+        holds,
+        [format!("jobs/1/audit; {by_it}"), format!("told/1/{by_it}")]
+    );
 }
 
 /// The rows of an archive are the application's, also where the spec archives nothing any more.

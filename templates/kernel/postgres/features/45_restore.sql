@@ -330,19 +330,23 @@ $windrow$;
 COMMENT ON FUNCTION archive_put(text, text, text, bigint, bigint[]) IS
     'Moves the rows of run p_run with these windrow_row_id from an archive into their table; answers how many.';
 
--- archive_hold: what comes back is due at once: a hold keeps it. A rule by time holds the family that a row names; what
+-- archive_holds: what comes back is due at once: a hold keeps it. A rule by time holds the family that a row names; what
 -- belongs to none is held by itself, where its document says when.
---# create function archive_hold
-CREATE OR REPLACE FUNCTION archive_hold(p_run bigint, p_places integer[], p_rows bigint[], OUT o_holds bigint, OUT o_unheld bigint)
-LANGUAGE plpgsql SECURITY DEFINER
+--# create function archive_holds
+CREATE OR REPLACE FUNCTION archive_holds(
+    p_run bigint, p_places integer[], p_rows bigint[], OUT o_rules text[], OUT o_keys text[], OUT o_unheld bigint
+)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
     v_held  record;
     v_rows  bigint[];
+    v_keys  text[];
     v_count bigint;
 BEGIN
-    o_holds := 0;
+    o_rules := '{}';
+    o_keys := '{}';
     o_unheld := 0;
     FOR v_held IN
         SELECT
@@ -377,25 +381,21 @@ BEGIN
     LOOP
         v_rows := ARRAY(SELECT f.row_id FROM unnest(p_places, p_rows) AS f(place, row_id) WHERE f.place = v_held.place);
         EXECUTE format(
-            $hold$
-            INSERT INTO hold AS h (rule, key, reason)
-            SELECT DISTINCT $1, %2$s, format('restored from the archive of run %%s', $2)
-            FROM %1$I AS t
-            WHERE t.windrow_run_id = $2
-              AND t.windrow_row_id = ANY ($3)
-              AND %2$s IS NOT NULL%3$s
-            ON CONFLICT (rule, key) DO UPDATE
-            SET reason = concat_ws('; ', CASE WHEN h.until > clock_timestamp() THEN h.reason END, excluded.reason),
-                until = NULL,
-                placed_by = excluded.placed_by,
-                placed_at = excluded.placed_at
-            WHERE h.until IS NOT NULL
-            $hold$,
+            $keys$
+            SELECT ARRAY(
+                SELECT DISTINCT %2$s
+                FROM %1$I AS t
+                WHERE t.windrow_run_id = $1
+                  AND t.windrow_row_id = ANY ($2)
+                  AND %2$s IS NOT NULL%3$s
+            )
+            $keys$,
             v_held.archive, v_held.key, v_held.conditions
         )
-        USING v_held.rule, p_run, v_rows;
-        GET DIAGNOSTICS v_count = ROW_COUNT;
-        o_holds := o_holds + v_count;
+        INTO v_keys
+        USING p_run, v_rows;
+        o_rules := o_rules || array_fill(v_held.rule, ARRAY[cardinality(v_keys)]);
+        o_keys := o_keys || v_keys;
         IF v_held.timed THEN
             EXECUTE format(
                 'SELECT count(*) FROM %I AS t WHERE t.windrow_run_id = $1 AND t.windrow_row_id = ANY ($2) AND %s IS NULL',
@@ -408,9 +408,36 @@ BEGIN
     END LOOP;
 END
 $windrow$;
+--# comment on function archive_holds
+COMMENT ON FUNCTION archive_holds(bigint, integer[], bigint[]) IS
+    'What holds what archive_restore() brings back: rules and keys; and how many rows belong to nothing that can be held. Reads only.';
+
+-- archive_hold: one that ends is made one without an end.
+--# create function archive_hold
+CREATE OR REPLACE FUNCTION archive_hold(p_run bigint, p_rules text[], p_keys text[])
+RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_count bigint;
+BEGIN
+    INSERT INTO hold AS h (rule, key, reason)
+    SELECT DISTINCT k.rule, k.key, format('restored from the archive of run %s', p_run)
+    FROM unnest(p_rules, p_keys) AS k(rule, key)
+    ON CONFLICT (rule, key) DO UPDATE
+    SET reason = concat_ws('; ', CASE WHEN h.until > clock_timestamp() THEN h.reason END, excluded.reason),
+        until = NULL,
+        placed_by = excluded.placed_by,
+        placed_at = excluded.placed_at
+    WHERE h.until IS NOT NULL;
+    GET DIAGNOSTICS v_count = ROW_COUNT;
+    RETURN v_count;
+END
+$windrow$;
 --# comment on function archive_hold
-COMMENT ON FUNCTION archive_hold(bigint, integer[], bigint[]) IS
-    'Holds what archive_restore() brings back: how many holds were placed, and how many rows belong to nothing that can be held.';
+COMMENT ON FUNCTION archive_hold(bigint, text[], text[]) IS
+    'Holds these keys of these rules for what run p_run had archived, behind the latch; answers how many holds were placed.';
 
 -- spell_holds: what comes back may name its root in another spelling than that has. Of the holds for it, one is left: by the root's.
 --# create function spell_holds
@@ -653,7 +680,8 @@ DECLARE
     v_placed integer[] := '{}';
     v_found  bigint[] := '{}';
     v_parts  record;
-    v_holds  bigint;
+    v_held   record;
+    v_holds  bigint := 0;
     v_unheld bigint;
     v_names  text[] := '{}';
     v_counts bigint[] := '{}';
@@ -704,7 +732,9 @@ BEGIN
         RAISE EXCEPTION 'more rows than one transaction should restore: max_rows is %', v_most
             USING ERRCODE = '54000', HINT = 'Restore families by their keys, or raise the limit: {"max_rows": 2000000}.';
     END IF;
-    SELECT h.o_holds, h.o_unheld INTO v_holds, v_unheld FROM archive_hold(v_run, v_placed, v_found) AS h;
+    -- Before the rows leave the archive. The holds are set at the end: whoever sets one waits for the latch first, and not for long.
+    SELECT h.o_rules, h.o_keys, h.o_unheld INTO v_held FROM archive_holds(v_run, v_placed, v_found) AS h;
+    v_unheld := v_held.o_unheld;
 
     -- Parents before children.
     FOR v_known IN
@@ -738,6 +768,7 @@ BEGIN
     PERFORM check_caller(session_user, true);
     -- After the lock no batch is in progress that did not see the holds.
     LOCK TABLE latch IN EXCLUSIVE MODE;
+    v_holds := v_holds + archive_hold(v_run, v_held.o_rules, v_held.o_keys);
     -- What was dropped after the first look is not among what came back.
     PERFORM check_dropped(v_run);
     RETURN json_build_object(

@@ -48,6 +48,18 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &[RESTORED],
     },
     Defect {
+        name: "holds-before-the-latch",
+        what: "a restoration places its holds first: whoever sets one meanwhile waits for all of it, with the latch",
+        postgres: &[edit(
+            "    v_unheld := v_held.o_unheld;\n",
+            "    v_unheld := v_held.o_unheld;\n    PERFORM archive_hold(v_run, v_held.o_rules, v_held.o_keys);\n",
+        )],
+        mysql: &[],
+        noticed_by: &[
+            "archive::changes::a_hold_that_is_set_during_a_restoration_waits_for_nothing",
+        ],
+    },
+    Defect {
         name: "archives-forgotten",
         what: "rows of a table that is not archived any more are neither listed nor pruned",
         postgres: &[edit(

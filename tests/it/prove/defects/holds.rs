@@ -171,6 +171,16 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["held::SERVER::every_spelling_of_a_key_holds_its_row"],
     },
     Defect {
+        name: "hold-of-somebody-else",
+        what: "a hold that finds its row gone takes that of another session away",
+        postgres: &[],
+        mysql: &[edit(
+            "v_own AND placed_at = v_now AND placed_by = USER() AND NOT (v_found",
+            "NOT (v_found",
+        )],
+        noticed_by: &["held::SERVER::a_hold_that_finds_its_row_gone_takes_no_other_away"],
+    },
+    Defect {
         name: "hold-that-has-passed",
         what: "a hold until yesterday is stored",
         postgres: &[edit(

@@ -413,6 +413,18 @@ pub(super) const DEFECTS: &[Defect] = &[
         ],
     },
     Defect {
+        name: "restored-before-it-is",
+        what: "a partition counts as restored before its rows are copied: its table is dropped if the session commits after KILL QUERY",
+        postgres: &[],
+        mysql: &[edit(
+            "    DELETE h\n    FROM hold AS h\n    STRAIGHT_JOIN work_held",
+            "    UPDATE partition_archive AS p SET p.state = 'restored' WHERE p.run_id = p_run;\n    DELETE h\n    FROM hold AS h\n    STRAIGHT_JOIN work_held",
+        )],
+        noticed_by: &[
+            "partition::innodb::mysql::archive_commands::what_is_killed_within_a_restoration_loses_no_row",
+        ],
+    },
+    Defect {
         name: "restored-only-if-counted",
         what: "a restoration compares how many rows came back with an estimate",
         postgres: &[],

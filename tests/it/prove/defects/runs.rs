@@ -430,6 +430,26 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["backups::SERVER::a_table_that_is_locked_for_reading_is_one_wait"],
     },
     Defect {
+        name: "impatient-end",
+        what: "the end of a run waits for that of another worker only as long as its caller likes",
+        postgres: &[edit(
+            "run_end(p_run bigint, p_reasons text[])\nRETURNS json\nLANGUAGE plpgsql SECURITY DEFINER\nSET lock_timeout = 0\n",
+            "run_end(p_run bigint, p_reasons text[])\nRETURNS json\nLANGUAGE plpgsql SECURITY DEFINER\n",
+        )],
+        mysql: &[],
+        noticed_by: &["endings::the_end_of_a_run_waits_for_that_of_another_worker"],
+    },
+    Defect {
+        name: "no-end-at-all",
+        what: "a run whose end fails says for ever that it goes on",
+        postgres: &[edit(
+            "AND is_own(p_run);\n    RETURN run_result(p_run);",
+            "AND false;\n    RETURN run_result(p_run);",
+        )],
+        mysql: &[],
+        noticed_by: &["endings::an_error_at_the_end_of_a_run_closes_it"],
+    },
+    Defect {
         name: "clock-that-was-ahead",
         what: "the back-off lasts until the time that a wrong clock had shown",
         postgres: &[edit(

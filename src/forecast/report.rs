@@ -137,7 +137,7 @@ pub struct RuleForecast {
     pub due_families: Option<f64>,
     /// Whether these are all.
     pub due_complete: bool,
-    /// Up to how many was counted.
+    /// Up to how many was counted; of a rule of single rows, among how many of its rows.
     pub counted: i64,
     /// Families that may be deleted; none where nobody looked.
     pub families: Option<f64>,

@@ -180,7 +180,11 @@ fn status(answer: &Value) -> String {
     }
     let rules = list(answer, "rules");
     let due: i64 = rules.iter().filter_map(|it| it["families"].as_i64()).sum();
-    parts.push(format!("{} due", counted(due, "family", "families")));
+    let least = match rules.iter().all(|it| it["counted_at"].is_string()) {
+        true => "",
+        false => "at least ",
+    };
+    parts.push(format!("{least}{} due", counted(due, "family", "families")));
     let age = |it: &&Value| it["oldest_age_seconds"].as_f64().unwrap_or_default();
     if let Some(late) = rules
         .iter()

@@ -185,10 +185,11 @@ fn basis(rule: &RuleForecast) -> Vec<String> {
         ));
     }
     if !rule.due_complete && rule.due_families.is_some() {
-        lines.push(format!(
-            "counted up to {}; there may be more (`--count`)",
-            count(rule.counted)
-        ));
+        let counted = match rule.sample {
+            Some("first") => format!("among the first {} rows of the table", count(rule.counted)),
+            _ => format!("up to {}", count(rule.counted)),
+        };
+        lines.push(format!("counted {counted}; there may be more (`--count`)"));
     }
     lines
 }

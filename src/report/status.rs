@@ -261,7 +261,9 @@ fn undeletable(all: &[Undeletable]) -> String {
 /// Whether the runs keep up with a rule, of whose due families so many are kept.
 fn verdict(rule: &Due, stays: i64) -> String {
     let families = rule.families;
-    if families == 0 {
+    // Otherwise there are at least so many.
+    let counted = rule.counted_at.is_some();
+    if counted && families == 0 {
         return "yes: nothing is due".to_owned();
     }
     if rule.last_look.is_none() {
@@ -270,7 +272,7 @@ fn verdict(rule: &Due, stays: i64) -> String {
     if rule.last_look_dry_run == Some(true) {
         return "not yet: a dry run examined it last, and deleted nothing".to_owned();
     }
-    if families <= stays {
+    if counted && families <= stays {
         return "yes: everything due is kept, see below".to_owned();
     }
     if rule.last_look_complete == Some(true) {
@@ -283,7 +285,7 @@ fn verdict(rule: &Due, stays: i64) -> String {
             "no: per hour, {} more become due than are deleted{left}",
             count((due - gone).ceil() as i64)
         ),
-        (None, Some(_)) => format!("not yet: too many are due to count how many become due{left}"),
+        (None, Some(_)) => format!("not yet: too many to count how many become due{left}"),
         _ => format!("not yet: the last run ended before everything was done{left}"),
     }
 }
@@ -291,10 +293,14 @@ fn verdict(rule: &Due, stays: i64) -> String {
 /// How long runs have to work on so many families, where that is known.
 fn work(rule: &Due, families: i64) -> String {
     match (rule.rows, rule.rows_per_second) {
-        (Some(rows), Some(speed)) if speed > 0.0 => {
+        (Some(rows), Some(speed)) if speed > 0.0 && families > 0 => {
             let rows = rows * families as f64 / rule.families as f64;
             let time = Duration::from_secs_f64((rows / speed).clamp(0.0, 1e10));
-            format!(": about {} of work left", long(time))
+            let about = match rule.counted_at {
+                Some(_) => "about",
+                None => "at least",
+            };
+            format!(": {about} {} of work left", long(time))
         }
         _ => String::new(),
     }
@@ -347,7 +353,14 @@ mod tests {
         held["last_look_dry_run"] = json!(true);
         let mut more = rule("e", 10_000, json!(false), Value::Null, Value::Null);
         more["counted_at"] = Value::Null;
-        let many = rule("l", 1_000_000, json!(false), Value::Null, json!(60.0));
+        let mut many = rule("l", 1_000_000, json!(false), Value::Null, json!(60.0));
+        let mut unseen = rule("m", 0, json!(false), Value::Null, json!(60.0));
+        for it in [&mut many, &mut unseen] {
+            it["counted_at"] = Value::Null;
+            it["rows_per_second"] = json!(1000.0);
+        }
+        let mut through = rule("n", 0, json!(true), Value::Null, json!(60.0));
+        through["counted_at"] = Value::Null;
         let rules: Vec<Due> = read(
             "status",
             &json!([
@@ -362,7 +375,9 @@ mod tests {
                 rule("i", 2, json!(false), json!(5.0), json!(6.0)),
                 rule("j", 10, json!(true), json!(5.0), json!(6.0)),
                 held,
-                many
+                many,
+                unseen,
+                through
             ]),
         )
         .expect("rules");
@@ -375,19 +390,21 @@ mod tests {
         .expect("what stays");
         insta::assert_snapshot!(due(&rules, &stay) + &undeletable(&stay), @r"
 
-        rule              due        rows    oldest  due/h  deleted/h  keeps up
-        a                   0           0  100 days      5          5  yes: nothing is due
-        b                   3          90  100 days      5          5  yes: everything due is kept, see below
-        c               4,810     144,300  100 days     60         80  catches up
-        d               9,000     270,000  100 days     80         60  no: per hour, 21 more become due than are deleted
-        e     10,000 at least     300,000  100 days                    not yet: the last run ended before everything was done
-        f                   5         150  100 days                    no run has examined everything that is due yet
-        g                 500      15,000  100 days     60         80  catches up: about 15.0 s of work left
-        h               6,553     196,590  100 days                    not yet: a dry run examined it last, and deleted nothing
-        i                   2          60  100 days      5          6  yes: everything due is kept, see below
-        j                  10         300  100 days      5          6  yes: the last run left nothing that may be deleted
-        k                   3          90  100 days                    not yet: a dry run examined it last, and deleted nothing
-        l           1,000,000  30,000,000  100 days                60  not yet: too many are due to count how many become due
+        rule                 due        rows    oldest  due/h  deleted/h  keeps up
+        a                      0           0  100 days      5          5  yes: nothing is due
+        b                      3          90  100 days      5          5  yes: everything due is kept, see below
+        c                  4,810     144,300  100 days     60         80  catches up
+        d                  9,000     270,000  100 days     80         60  no: per hour, 21 more become due than are deleted
+        e        10,000 at least     300,000  100 days                    not yet: the last run ended before everything was done
+        f                      5         150  100 days                    no run has examined everything that is due yet
+        g                    500      15,000  100 days     60         80  catches up: about 15.0 s of work left
+        h                  6,553     196,590  100 days                    not yet: a dry run examined it last, and deleted nothing
+        i                      2          60  100 days      5          6  yes: everything due is kept, see below
+        j                     10         300  100 days      5          6  yes: the last run left nothing that may be deleted
+        k                      3          90  100 days                    not yet: a dry run examined it last, and deleted nothing
+        l     1,000,000 at least  30,000,000  100 days                60  not yet: too many to count how many become due: at least 8 h 20 min of work left
+        m             0 at least           0  100 days                60  not yet: too many to count how many become due
+        n             0 at least           0  100 days                60  yes: the last run left nothing that may be deleted
 
         kept            rule  families       oldest  its key  because
         HELD            b            3  25 h 00 min  17       a hold keeps it

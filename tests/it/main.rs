@@ -193,6 +193,7 @@ harness::tests! {
         partition::tests,
         plan::tests,
         plan::histories::tests,
+        plan::uncounted::tests,
         poison::tests,
         pooled::tests,
         prefect::tests,

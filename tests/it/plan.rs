@@ -15,6 +15,7 @@ use crate::harness::tests;
 use crate::support::patience::until;
 
 pub(crate) mod histories;
+pub(crate) mod uncounted;
 
 tests! {
     every_server: [

@@ -281,7 +281,7 @@ fn a_million_is_not_counted(
         .remove(0);
     installation.execute(&family(40, 60, None)[0].insert());
     installation.execute(&format!(
-        "UPDATE W.run_backlog SET families = 1000000 WHERE run_id = {counted}"
+        "UPDATE W.run_backlog SET families = 1000000, complete = NULL WHERE run_id = {counted}"
     ));
     assert_eq!(run(installation, json!({"run_families": 1})), 1);
     let many = look(installation);

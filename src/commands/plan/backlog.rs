@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::answers::{self, Figures, Outlook, OutlookPart, Preview};
+use crate::answers::{self, Figures, Outlook, OutlookPart, Preview, PreviewRule};
 use crate::cli::Plan;
 use crate::commands::session::Session;
 use crate::facts::UNDATED;
@@ -75,6 +75,17 @@ impl Backlog {
         }
     }
 
+    /// A preview has looked at all that is due.
+    fn examined(&mut self, preview: PreviewRule) {
+        self.exact = true;
+        self.going = preview.figures.families as f64;
+        self.rows = preview.figures.rows as f64;
+        self.batches = preview.figures.batches as f64;
+        self.without_policy = preview.without_policy;
+        self.oldest = preview.oldest_end_time;
+        self.add(&preview.figures, 1.0, 1.0);
+    }
+
     /// Adds what a preview found, times a factor; what has no time, times another one.
     fn add(&mut self, preview: &Figures, factor: f64, undated: f64) {
         for (table, rows) in preview.tables.iter().flat_map(|tables| &tables.0) {
@@ -132,17 +143,10 @@ pub(super) fn look(
         let options = json!({"rule": rule.name, "run_families": ALL});
         match ask::<Preview>(session, patience, "preview", &options)? {
             Some(preview) => {
-                backlog.exact = true;
                 backlog.armed = Some(preview.armed);
                 backlog.not_armed = preview.not_armed;
-                let preview = only(preview.rules, rule, "preview")?;
-                backlog.going = preview.figures.families as f64;
-                backlog.rows = preview.figures.rows as f64;
-                let batches = preview.figures.batches as f64;
-                backlog.batches = batches.max(fewest(backlog.rows));
-                backlog.without_policy = preview.without_policy;
-                backlog.oldest = preview.oldest_end_time;
-                backlog.add(&preview.figures, 1.0, 1.0);
+                backlog.examined(only(preview.rules, rule, "preview")?);
+                backlog.batches = backlog.batches.max(fewest(backlog.rows));
             }
             None => backlog.notes.push(format!(
                 "the preview of {due} families was stopped after {}: what would be deleted is not known",
@@ -152,8 +156,10 @@ pub(super) fn look(
         return Ok(backlog);
     }
     sample(session, args, rule, outlook.parts, &mut backlog)?;
-    let batches = batches(&backlog, size("batch_families"), size("batch_rows"));
-    backlog.batches = batches.max(fewest(backlog.rows));
+    if !backlog.exact {
+        backlog.batches = batches(&backlog, size("batch_families"), size("batch_rows"));
+    }
+    backlog.batches = backlog.batches.max(fewest(backlog.rows));
     Ok(backlog)
 }
 
@@ -210,24 +216,36 @@ fn sample(
         backlog.armed = Some(answer.armed);
         backlog.not_armed = answer.not_armed;
         let preview = only(answer.rules, rule, "preview")?;
-        let figures = preview.figures;
+        let figures = &preview.figures;
         // Rows without a time are not due; a preview from a time on leaves them out.
         let undated = match from {
             None => figures.skipped.get(UNDATED).copied().unwrap_or(0),
             Some(_) => 0,
         };
-        let slice = Slice {
+        let mut slice = Slice {
             stands_for,
             looked: (figures.families + figures.skipped_families - undated) as f64,
             going: figures.families as f64,
             rows: figures.rows as f64,
             batches: figures.batches as f64,
         };
+        if backlog.sample == Some("first") {
+            // Without a time, only the first rows of the table were counted; a preview goes on until it has found as many as it may.
+            if !backlog.complete && !preview.limited {
+                backlog.due = Some(slice.looked);
+                backlog.complete = true;
+                backlog.examined(preview);
+                return Ok(());
+            }
+            slice.stands_for = due.max(slice.looked);
+            backlog.due = Some(slice.stands_for);
+        }
         if slice.looked > 0.0 {
-            slices.push((slice, figures));
+            slices.push((slice, preview.figures));
         }
     }
     // A slice that is not there leaves its part to the others.
+    let due = backlog.due.unwrap_or(0.0);
     let all: f64 = slices.iter().map(|(slice, _)| slice.stands_for).sum();
     for (slice, preview) in &mut slices {
         slice.stands_for *= due / all;

@@ -516,11 +516,15 @@ CREATE TABLE IF NOT EXISTS run_backlog (
     rows_per_family  double,
     due_per_hour     double,
     deleted_per_hour double,
+    complete         boolean,
     PRIMARY KEY (rule, run_id),
     KEY (run_id)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Families that were due when a run ended, whether or not they may be deleted, counted up to 1,000,000; rows per family
-        in the last runs; families per hour that became due and that were deleted, over up to seven days.';
+    COMMENT = 'Families that were due when a run ended, whether or not they may be deleted, counted up to 1,000,000 or among the first
+        1,000,000 rows; complete: whether these are all; rows per family in the last runs; families per hour that became due and that
+        were deleted, over up to seven days.';
+--# add column run_backlog.complete
+CALL add_column('run_backlog', 'complete', 'boolean');
 
 --# create table run_claim
 CREATE TABLE IF NOT EXISTS run_claim (

@@ -7,8 +7,9 @@
 --# create procedure count_backlog
 CREATE PROCEDURE count_backlog(IN p_run bigint, IN p_idle longtext)
 SQL SECURITY DEFINER
-COMMENT 'Counts what is due, up to 1,000,000 families for each rule of run p_run, into table run_backlog; run() calls it at its end. Of the
-    rules p_idle, between commas, the run has found nothing due: where it began within the last second, that is not asked again.'
+COMMENT 'Counts what is due, up to 1,000,000 families for each rule of run p_run, into table run_backlog; run() calls it at its end. What
+    follows no time is counted among the first 1,000,000 rows. Of the rules p_idle, between commas, the run
+    has found nothing due: where it began within the last second, that is not asked again.'
 BEGIN
     DECLARE v_place    int;
     DECLARE v_rule     varchar(64);
@@ -20,16 +21,16 @@ BEGIN
     SELECT MIN(k.position) INTO v_place FROM rule AS k JOIN run_rule AS p ON p.run_id = p_run AND p.rule = k.rule;
     WHILE v_place IS NOT NULL DO
         SELECT k.rule INTO v_rule FROM rule AS k WHERE k.position = v_place;
-        SET v_families = 0;
+        SET v_families = 0, v_complete = true;
         IF NOT FIND_IN_SET(v_rule, v_idle) THEN
             CALL due_of(v_rule, 1000000, v_families, v_complete);
         END IF;
-        SET v_counts = CONCAT(v_counts, IF(v_counts = '', '', ', '), '[', JSON_QUOTE(v_rule), ', ', v_families, ']');
+        SET v_counts = CONCAT(v_counts, IF(v_counts = '', '', ', '), '[', JSON_QUOTE(v_rule), ', ', v_families, ', ', v_complete, ']');
         SELECT MIN(k.position) INTO v_place FROM rule AS k JOIN run_rule AS p ON p.run_id = p_run AND p.rule = k.rule
             WHERE k.position > v_place;
     END WHILE;
     -- Of all rules together: the ledger is read once.
-    INSERT IGNORE INTO run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
+    INSERT IGNORE INTO run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour, complete)
     WITH first_count AS (
         SELECT b.rule, MIN(b.run_id) AS run_id
         FROM run_backlog AS b
@@ -59,15 +60,18 @@ BEGIN
     )
     SELECT
         c.rule, p_run, c.families, c.rows_per_family,
-        -- Of a million families and more nobody knows how many.
-        IF(GREATEST(c.families, c.families_before) >= 1000000, NULL,
-            GREATEST(c.families - c.families_before + c.families_gone, 0) / c.hours),
-        c.families_gone / c.hours
+        -- Of a million families and more nobody knows how many, nor what lies behind the first million rows.
+        IF(c.complete AND c.complete_before, GREATEST(c.families - c.families_before + c.families_gone, 0) / c.hours, NULL),
+        c.families_gone / c.hours,
+        c.complete
     FROM (
         SELECT
-            w.rule, w.families, l.rows_per_family, b.families AS families_before, COALESCE(g.families, 0) AS families_gone,
+            w.rule, w.families, w.complete, l.rows_per_family, b.families AS families_before,
+            COALESCE(b.complete, b.families < 1000000) AS complete_before, COALESCE(g.families, 0) AS families_gone,
             TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 AS hours
-        FROM JSON_TABLE(CONCAT('[', v_counts, ']'), '$[*]' COLUMNS (rule varchar(64) PATH '$[0]', families bigint PATH '$[1]')) AS w
+        FROM JSON_TABLE(CONCAT('[', v_counts, ']'), '$[*]' COLUMNS (
+            rule varchar(64) PATH '$[0]', families bigint PATH '$[1]', complete boolean PATH '$[2]'
+        )) AS w
         LEFT JOIN last_rows AS l ON l.rule = w.rule
         LEFT JOIN first_count AS f ON f.rule = w.rule
         LEFT JOIN run_backlog AS b ON b.rule = f.rule AND b.run_id = f.run_id
@@ -154,12 +158,13 @@ SELECT
     IF(c.complete, c.counted_now, GREATEST(c.counted_now, COALESCE(c.left_by_run, 0))),
     ROUND(IF(c.complete, c.counted_now, GREATEST(c.counted_now, COALESCE(c.left_by_run, 0))) * c.rows_per_family),
     c.age_seconds,
-    CASE WHEN c.complete THEN UTC_TIMESTAMP(6) WHEN c.left_by_run >= c.counted_now THEN c.counted_at END,
+    CASE WHEN c.complete THEN UTC_TIMESTAMP(6) WHEN c.all_by_run AND c.left_by_run >= c.counted_now THEN c.counted_at END,
     c.due_per_hour,
     c.deleted_per_hour
 FROM (
     SELECT
         d.rule, d.families AS counted_now, d.age_seconds, d.complete, b.counted_at, b.rows_per_family, b.due_per_hour, b.deleted_per_hour,
+        COALESCE(b.complete, b.families < 1000000) AS all_by_run,
         b.families - (
             SELECT COALESCE(SUM(p.families), 0)
             FROM run_rule AS p

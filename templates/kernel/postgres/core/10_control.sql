@@ -690,12 +690,17 @@ CREATE TABLE IF NOT EXISTS run_backlog (
     rows_per_family  double precision,
     due_per_hour     double precision,
     deleted_per_hour double precision,
+    complete         boolean,
     PRIMARY KEY (rule, run_id)
 );
+-- What the table of an earlier version lacks.
+--# add column run_backlog.complete
+ALTER TABLE run_backlog ADD COLUMN IF NOT EXISTS complete boolean;
 --# comment on table run_backlog
 COMMENT ON TABLE run_backlog IS
-    'Families that were due when a run ended, whether or not they may be deleted, counted up to 1,000,000; rows per family in the '
-    'last runs; families per hour that became due and that were deleted, over up to seven days.';
+    'Families that were due when a run ended, whether or not they may be deleted, counted up to 1,000,000 or among the first 1,000,000 '
+    'rows; complete: whether these are all; rows per family in the last runs; families per hour that became due and that were deleted, '
+    'over up to seven days.';
 
 -- tally: keeps the metrics' counters when the ledger is pruned.
 --# create table tally

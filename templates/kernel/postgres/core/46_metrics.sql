@@ -85,10 +85,10 @@ AS $windrow$
 BEGIN
     -- Of all rules together: what they took is read once.
     WITH first_count AS (
-        SELECT n.rule, b.run_id, b.families, b.counted_at
+        SELECT n.rule, b.run_id, b.families, b.counted_at, b.complete
         FROM rule AS n
         CROSS JOIN LATERAL (
-            SELECT b.run_id, b.families, b.counted_at
+            SELECT b.run_id, b.families, b.counted_at, coalesce(b.complete, b.families < 1000000) AS complete
             FROM run_backlog AS b
             WHERE b.rule = n.rule
               AND b.counted_at BETWEEN clock_timestamp() - interval '7 days' AND clock_timestamp() - interval '1 second'
@@ -116,14 +116,13 @@ BEGIN
           AND NOT r.dry_run
         GROUP BY p.rule
     )
-    INSERT INTO run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
+    INSERT INTO run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour, complete)
     SELECT
         d.rule, p_run, d.families, l.rows_per_family,
-        -- Of a million families and more nobody knows how many.
-        CASE WHEN greatest(d.families, f.families) < 1000000 THEN
-            greatest(d.families - f.families + coalesce(g.families, 0), 0) / h.hours
-        END,
-        CASE WHEN f.rule IS NOT NULL THEN coalesce(g.families, 0) / h.hours END
+        -- Of a million families and more nobody knows how many, nor what lies behind the first million rows.
+        CASE WHEN d.complete AND f.complete THEN greatest(d.families - f.families + coalesce(g.families, 0), 0) / h.hours END,
+        CASE WHEN f.rule IS NOT NULL THEN coalesce(g.families, 0) / h.hours END,
+        d.complete
     FROM run AS c
     CROSS JOIN LATERAL due_of(c.options ->> 'rule', 1000000) AS d
     LEFT JOIN last_rows AS l ON l.rule = d.rule
@@ -137,7 +136,8 @@ END
 $windrow$;
 --# comment on function count_backlog
 COMMENT ON FUNCTION count_backlog(bigint) IS
-    'Counts what is due, up to 1,000,000 families for each rule of run p_run, into table run_backlog; run() calls it at its end.';
+    'Counts what is due, up to 1,000,000 families for each rule of run p_run, into table run_backlog; run() calls it at its end. What '
+    'follows no time is counted among the first 1,000,000 rows.';
 
 -- last_look: by rule, the last run that looked at what is due: not one for a single scope or another instant.
 --# create view last_look
@@ -210,13 +210,14 @@ SELECT
     c.families,
     round(c.families * n.rows_per_family)::bigint AS rows,
     d.age_seconds AS oldest_age_seconds,
-    CASE WHEN d.complete THEN clock_timestamp() WHEN n.families - n.gone >= d.families THEN n.counted_at END AS counted_at,
+    CASE WHEN d.complete THEN clock_timestamp() WHEN n.complete AND n.families - n.gone >= d.families THEN n.counted_at END AS counted_at,
     n.due_per_hour,
     n.deleted_per_hour
 FROM due_now(10000) AS d
 -- The last count of a run, and what was deleted since.
 LEFT JOIN LATERAL (
-    SELECT b.families, b.counted_at, b.rows_per_family, b.due_per_hour, b.deleted_per_hour, (
+    SELECT b.families, b.counted_at, b.rows_per_family, b.due_per_hour, b.deleted_per_hour,
+        coalesce(b.complete, b.families < 1000000) AS complete, (
         SELECT coalesce(sum(p.families), 0)
         FROM run_rule AS p
         JOIN run AS r ON r.run_id = p.run_id

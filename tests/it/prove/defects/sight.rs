@@ -12,7 +12,17 @@ const JOBS: &str = "cron::pg_cron_starts_runs_that_record_themselves";
 const REFUSED: &str = "sight::refused::SERVER::what_the_rule_knows_is_no_refusal";
 const AGAIN: &str = "sight::refused::SERVER::a_reason_that_comes_back_is_seen_again";
 
+const UNCOUNTED: &str =
+    "plan::uncounted::SERVER::of_rows_that_were_not_counted_nothing_is_said";
+
 pub(super) const DEFECTS: &[Defect] = &[
+    Defect {
+        name: "part-is-all",
+        what: "what a run counted among the first rows of a table is taken for all that is due",
+        postgres: &[edit("WHEN n.complete AND n.families", "WHEN n.families")],
+        mysql: &[edit("WHEN c.all_by_run AND c.left", "WHEN c.left")],
+        noticed_by: &[UNCOUNTED],
+    },
     Defect {
         name: "closed-window-refuses",
         what: "the metrics take a closed window for a refusal that asks for a look",

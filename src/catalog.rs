@@ -119,6 +119,8 @@ pub struct CatalogIndex {
     pub name: String,
     /// Key columns or expressions in order, without included columns.
     pub keys: Vec<String>,
+    /// By how many of these, the first ones, it finds and orders rows as statements do: a B-tree does, in the order of the columns.
+    pub ordered: usize,
     /// Whether it is unique.
     pub unique: bool,
     /// Whether it is complete and usable.
@@ -129,6 +131,13 @@ pub struct CatalogIndex {
     pub predicate: Option<String>,
     /// The statement that makes it.
     pub definition: String,
+}
+
+impl CatalogIndex {
+    /// The first keys, by which it finds and orders rows as statements do.
+    pub fn leads(&self) -> &[String] {
+        &self.keys[..self.ordered.min(self.keys.len())]
+    }
 }
 
 /// One foreign key.

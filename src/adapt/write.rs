@@ -392,7 +392,7 @@ impl Subject<'_> {
 fn leads(live: &CatalogTable, columns: &str) -> bool {
     let columns: BTreeSet<String> = columns.split(", ").map(str::to_lowercase).collect();
     live.indexes.iter().any(|index| {
-        let first = index.keys.iter().take(columns.len());
+        let first = index.leads().iter().take(columns.len());
         let first: BTreeSet<String> = first.map(|key| key.to_lowercase()).collect();
         index.valid && index.predicate.is_none() && first == columns
     })

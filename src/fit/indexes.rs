@@ -65,7 +65,7 @@ pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>
             )));
             continue;
         }
-        let message = format!("no index leads with ({})", needed.join(", "));
+        let message = unserved(needed, &parts(needed, need, catalog.dialect), live);
         index_finding(
             &object,
             catalog.dialect,
@@ -88,7 +88,7 @@ pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>
             let ordered = is_way(graph, table, column);
             let leads = |index: &CatalogIndex| {
                 let first: Vec<&str> = index
-                    .keys
+                    .leads()
                     .iter()
                     .take(columns.len())
                     .map(String::as_str)
@@ -180,7 +180,7 @@ fn leading<'a>(
     live.indexes
         .iter()
         .filter(serves)
-        .filter(|index| keys(index).starts_with(&parts))
+        .filter(|index| keys(index.leads()).starts_with(&parts))
         .collect()
 }
 
@@ -190,12 +190,29 @@ fn is_expression(dialect: Dialect, need: &IndexNeed) -> bool {
 }
 
 /// The parts of an index, expressions as they can be compared.
-fn keys(index: &CatalogIndex) -> Vec<String> {
+fn keys(keys: &[String]) -> Vec<String> {
     let key = |key: &String| match key.contains('(') {
         true => plain(key),
         false => key.clone(),
     };
-    index.keys.iter().map(key).collect()
+    keys.iter().map(key).collect()
+}
+
+/// That no index serves; one that has the columns, but does not find or order rows by them, is named.
+fn unserved(needed: &[String], parts: &[String], live: &CatalogTable) -> String {
+    let columns = needed.join(", ");
+    let mut others = live.indexes.iter().filter(|index| {
+        index.predicate.is_none()
+            && !keys(index.leads()).starts_with(parts)
+            && keys(&index.keys).starts_with(parts)
+    });
+    match others.next() {
+        Some(other) => format!(
+            "no index finds rows in the order of ({columns}): `{}` is no B-tree in the order of these columns",
+            other.name
+        ),
+        None => format!("no index leads with ({columns})"),
+    }
 }
 
 /// PostgreSQL: the indexes that windrow made for an earlier state of the spec, or as an earlier version: those with the same columns as

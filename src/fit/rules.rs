@@ -328,7 +328,7 @@ fn need_findings<'a>(
     );
     // All of them are compared, so any order will do.
     let leads = |index: &CatalogIndex| {
-        let first = index.keys.iter().take(named.len()).map(String::as_str);
+        let first = index.leads().iter().take(named.len()).map(String::as_str);
         index.predicate.is_none()
             && index.valid
             && first.collect::<BTreeSet<_>>() == named.iter().copied().collect()

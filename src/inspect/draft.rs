@@ -362,7 +362,7 @@ fn edge_text(catalog: &Catalog, edge: &Edge) -> String {
 /// Whether an index for all rows leads with these columns, in any order.
 fn leads(live: &CatalogTable, columns: &[String]) -> bool {
     live.indexes.iter().any(|index| {
-        let first = index.keys.get(..columns.len()).unwrap_or_default();
+        let first = index.leads().get(..columns.len()).unwrap_or_default();
         index.valid
             && index.ready
             && index.predicate.is_none()

@@ -177,7 +177,7 @@ impl Samples<'_> {
         let leads = live.indexes.iter().any(|index| {
             index.valid
                 && index.predicate.is_none()
-                && index.keys.first().is_some_and(|key| key == time)
+                && index.leads().first().is_some_and(|key| key == time)
         });
         let rows = if leads {
             format!(

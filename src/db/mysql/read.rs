@@ -148,6 +148,8 @@ fn index_part(table: &mut CatalogTable, row: &super::Row) {
     }
     if let Some(index) = table.indexes.last_mut() {
         index.keys.push(text(row, 3));
+        // Ascending; one of full texts has no order.
+        index.ordered += usize::from(truth(row, 5) && index.ordered + 1 == index.keys.len());
     }
 }
 
@@ -212,7 +214,7 @@ const COLUMNS: &str = "
 const INDEXES: &str = "
     SELECT s.TABLE_NAME, s.INDEX_NAME, s.NON_UNIQUE = 0,
            CONCAT(COALESCE(s.COLUMN_NAME, {expression}, ''), COALESCE(CONCAT('(', s.SUB_PART, ')'), '')),
-           {usable}
+           {usable}, COALESCE(s.COLLATION = 'A', false)
     FROM information_schema.STATISTICS AS s
     WHERE s.TABLE_SCHEMA = ?
     ORDER BY s.TABLE_NAME, s.INDEX_NAME, s.SEQ_IN_INDEX";

@@ -59,6 +59,7 @@ pub(super) fn catalog(database: &mut dyn Database, schema: &str) -> anyhow::Resu
             let index = CatalogIndex {
                 name: text(&row, 1),
                 keys: list(&row, 2),
+                ordered: text(&row, 9).parse().unwrap_or_default(),
                 unique: truth(&row, 3),
                 valid: truth(&row, 5),
                 ready: truth(&row, 6),
@@ -186,6 +187,8 @@ const COLUMNS: &str = "
     ORDER BY c.relname, a.attnum";
 
 // A plain column is given by its bare name, an expression by its text.
+// In the order of a column is what a B-tree has by the default operators and the collation of the column, ascending or, all of it,
+// descending; verify() asks the same.
 const INDEXES: &str = "
     SELECT c.relname, x.relname,
            (SELECT json_agg(coalesce(a.attname::text, pg_get_indexdef(i.indexrelid, k.n::int, true)) ORDER BY k.n)
@@ -193,7 +196,16 @@ const INDEXES: &str = "
               LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.attnum AND k.attnum > 0
              WHERE k.n <= i.indnkeyatts)::text,
            i.indisunique, i.indisprimary, i.indisvalid, i.indisready,
-           pg_get_expr(i.indpred, i.indrelid, true), pg_get_indexdef(i.indexrelid)
+           pg_get_expr(i.indpred, i.indrelid, true), pg_get_indexdef(i.indexrelid),
+           (SELECT coalesce(min(k.n) - 1, i.indnkeyatts)
+              FROM unnest(i.indkey::int2[], i.indclass::oid[], i.indcollation::oid[], i.indoption::int2[])
+                   WITH ORDINALITY AS k (attnum, class, coll, direction, n)
+              JOIN pg_opclass o ON o.oid = k.class
+              JOIN pg_am m ON m.oid = o.opcmethod
+              LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.attnum AND k.attnum > 0
+             WHERE m.amname <> 'btree' OR a.attcollation <> k.coll
+                OR k.direction NOT IN (0, 3) OR k.direction <> i.indoption[0]
+                OR NOT EXISTS (SELECT FROM pg_opclass d WHERE d.opcfamily = o.opcfamily AND d.opcdefault))::text
     FROM pg_index i
     JOIN pg_class c ON c.oid = i.indrelid
     JOIN pg_class x ON x.oid = i.indexrelid

@@ -114,6 +114,7 @@ fn index(keys: &[&str], unique: bool) -> CatalogIndex {
     CatalogIndex {
         name: format!("on_{}", keys.join("_")),
         keys: keys.iter().map(|key| (*key).to_owned()).collect(),
+        ordered: keys.len(),
         unique,
         valid: true,
         ready: true,

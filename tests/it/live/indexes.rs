@@ -9,6 +9,7 @@ use crate::harness::tests;
 tests! {
     on_postgres: [
         an_index_that_is_there_serves,
+        an_index_of_another_kind_or_order_does_not_serve,
         an_index_with_another_condition_is_another,
         a_partitioned_table_gets_its_index_part_by_part,
         an_index_that_another_spec_needs_stays,
@@ -169,6 +170,59 @@ fn an_index_that_is_there_serves() {
         database.number("SELECT count(*) FROM pg_indexes WHERE indexname LIKE 'windrow%'"),
         0
     );
+}
+
+/// Of these no statement of windrow can use one, or only to sort all that it finds.
+fn an_index_of_another_kind_or_order_does_not_serve() {
+    let _roles = roles();
+    let mut database = Database::bare();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("spec.toml");
+    let text = "name = \"kinds\"\n\n[tables]\nlog = { key = \"id bigint\" }\n\n[rules.log]\nstrategy = \"age\"\nroot = \"log\"\ntime = \"at timestamp\"\nretention = { default = \"30d\" }\n";
+    fs::write(&path, text).expect("a file");
+    let spec = path.display().to_string();
+    database.sql("CREATE TABLE log (id bigint PRIMARY KEY, name varchar(40), at timestamp)");
+    let made = "SELECT count(*) FROM pg_indexes WHERE indexname LIKE 'windrow%'";
+    for (index, serves) in [
+        ("USING brin (at)", false),
+        ("USING hash (at)", false),
+        ("(at DESC NULLS LAST)", false),
+        ("(at, id DESC)", true),
+        ("(at DESC, id DESC)", true),
+        ("(at, id, name text_pattern_ops)", true),
+    ] {
+        database.sql(&format!("CREATE INDEX mine ON log {index}"));
+        let code = if serves {
+            "index-serves"
+        } else {
+            "missing-index"
+        };
+        database
+            .windrow(&format!("check {spec}"))
+            .expect(0, &[&format!("notice[{code}]: `log.at")]);
+        database.windrow(&format!("install {spec}")).expect(0, &[]);
+        assert_eq!(database.number(made), i64::from(!serves), "{index}");
+        database
+            .windrow(&format!("verify {spec}"))
+            .expect(0, &["clean\n"]);
+        if !serves {
+            // Nor does verify take it for one that serves.
+            let own =
+                database.text("SELECT indexname FROM pg_indexes WHERE indexname LIKE 'windrow%'");
+            database.sql(&format!("DROP INDEX {own}"));
+            database
+                .windrow(&format!("verify {spec}"))
+                .expect(1, &["missing on log; run windrow install"]);
+        }
+        database
+            .windrow(&format!("uninstall {spec} --yes"))
+            .expect(0, &[]);
+        database.sql("DROP INDEX mine");
+    }
+    database.sql("CREATE INDEX mine ON log USING brin (at, id)");
+    database
+        .windrow(&format!("check {spec}"))
+        .expect(0, &["`mine` is no B-tree in the order of these columns"]);
 }
 
 /// The server refuses to build the index of a partitioned table while others write.

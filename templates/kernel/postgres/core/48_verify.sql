@@ -221,12 +221,24 @@ BEGIN
             FROM pg_index AS k
             JOIN pg_class AS c ON c.oid = k.indexrelid
             JOIN pg_am AS m ON m.oid = c.relam AND m.amname = 'btree'
+            -- As windrow check compares them: in the order of the columns, either way.
+            LEFT JOIN LATERAL (
+                SELECT min(p.place) AS place
+                FROM unnest(k.indkey::int2[], k.indclass::oid[], k.indcollation::oid[], k.indoption::int2[])
+                    WITH ORDINALITY AS p(number, class, coll, direction, place)
+                JOIN pg_opclass AS o ON o.oid = p.class
+                LEFT JOIN pg_attribute AS a ON a.attrelid = k.indrelid AND a.attnum = p.number
+                WHERE a.attcollation <> p.coll
+                   OR p.direction NOT IN (0, 3)
+                   OR p.direction <> k.indoption[0]
+                   OR NOT EXISTS (SELECT FROM pg_opclass AS d WHERE d.opcfamily = o.opcfamily AND d.opcdefault)
+            ) AS l ON true
             WHERE i.indexrelid IS NULL
               AND k.indrelid = to_regclass(format('%I.%I', v_spec ->> 'schema', n.table_name))
               AND k.indisvalid
               AND k.indisready
               AND k.indpred IS NULL
-              AND cardinality(n.led_by) BETWEEN 1 AND k.indnkeyatts
+              AND cardinality(n.led_by) BETWEEN 1 AND coalesce(l.place - 1, k.indnkeyatts)
               AND n.led_by = ARRAY(
                   SELECT a.attname::text
                   FROM unnest(k.indkey::int2[]) WITH ORDINALITY AS p(number, place)

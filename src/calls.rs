@@ -389,7 +389,7 @@ impl Calls {
     }
 
     /// One row of the rows, seconds and number of the last five runs of a rule that deleted some. Parameters: the rule, and
-    /// `true` for runs that a schedule started, `false` for the others.
+    /// `true` for runs that a schedule started, `false` for those that somebody did; a purge is neither.
     pub fn speed(&self) -> String {
         self.written(postgres::SPEED.to_owned(), || mysql::SPEED.to_owned())
     }

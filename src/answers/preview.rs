@@ -53,7 +53,8 @@ pub struct PreviewRule {
     pub run_families: i64,
     /// Whether there are more.
     pub limited: bool,
-    /// How long it would take, estimated from the last runs, in seconds; NULL before the first.
+    /// How long it would take, estimated from the last manual runs, or else from scheduled ones with their rests, in seconds; NULL before
+    /// the first.
     #[serde(deserialize_with = "nullable")]
     pub estimated_seconds: Option<f64>,
 }

@@ -316,7 +316,7 @@ pub(super) const SPEED: &str = "
         WHERE p.rule = ?
           AND p.deleted_rows > 0
           AND NOT r.dry_run
-          AND (r.`trigger` = 'SCHEDULED') = (? = 'true')
+          AND r.`trigger` = IF(? = 'true', 'SCHEDULED', 'MANUAL')
         ORDER BY p.run_id DESC
         LIMIT 5) AS l";
 

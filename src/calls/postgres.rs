@@ -77,7 +77,7 @@ pub(super) const SPEED: &str = "
         WHERE p.rule = $1
           AND p.deleted_rows > 0
           AND NOT r.dry_run
-          AND (r.trigger = 'SCHEDULED') = ($2 = 'true')
+          AND r.trigger = CASE WHEN $2 = 'true' THEN 'SCHEDULED' ELSE 'MANUAL' END
         ORDER BY p.run_id DESC
         LIMIT 5) AS l";
 

@@ -25,6 +25,7 @@ tests! {
         a_run_counts_what_is_due_of_its_own_rules,
         each_rule_is_told_by_what_a_run_saw_of_it,
         the_metrics_follow_the_ledger,
+        how_fast_a_rule_is_neither_a_purge_nor_a_dry_run_says,
     ],
 }
 
@@ -417,6 +418,90 @@ fn a_run_counts_what_is_due_of_its_own_rules(dialect: Dialect) {
     };
     assert_eq!(counted(json!({"rule": "mails"})), ["mails"]);
     assert_eq!(counted(json!({})), ["mails", "events", "mails"]);
+}
+
+/// By how many seconds of work a preview expects each row to be deleted.
+fn expected(installation: &mut Installation) -> Option<f64> {
+    let preview = installation.preview(json!({"rule": "events"}));
+    let preview = preview.expect("a preview");
+    let rule = &preview["rules"][0];
+    let rows = rule["rows"].as_f64().expect("rows");
+    assert!(rows > 0.0, "{rule}");
+    rule["estimated_seconds"].as_f64().map(|it| it / rows)
+}
+
+/// Rows per second of manual and of scheduled runs, as `plan` and `status` ask.
+fn speeds(installation: &mut Installation) -> [Option<f64>; 2] {
+    let calls = Calls::new(installation.dialect, &installation.control, "sight");
+    ["false", "true"].map(|scheduled| {
+        let parameters = [Some("events"), Some(scheduled)];
+        let rows = installation.session.query(&calls.speed(), &parameters);
+        let rows = rows.expect("an answer");
+        let figure = |at: usize| rows[0][at].as_ref().expect("a value").parse::<f64>();
+        let (deleted, took) = (figure(0).expect("rows"), figure(1).expect("seconds"));
+        (took > 0.0).then(|| (deleted / took * 1000.0).round() / 1000.0)
+    })
+}
+
+fn how_fast_a_rule_is_neither_a_purge_nor_a_dry_run_says(dialect: Dialect) {
+    let mut installation = of_two_rules(dialect);
+    let many = numbers(dialect, 100);
+    // What ended at one instant goes together.
+    let at = match dialect {
+        Dialect::Postgres => "timestamp '2020-01-01' + n * interval '1 minute'",
+        Dialect::Mysql | Dialect::Mariadb => "TIMESTAMP('2020-01-01') + INTERVAL n MINUTE",
+    };
+    installation.execute(&format!(
+        "INSERT INTO events (id, at) SELECT n, {at} FROM {many}"
+    ));
+    // Each took so long.
+    let took = |installation: &mut Installation, seconds: i64| {
+        let run = installation.number("SELECT MAX(run_id) FROM W.run");
+        let interval = match dialect {
+            Dialect::Postgres => format!("interval '{seconds} seconds'"),
+            Dialect::Mysql | Dialect::Mariadb => format!("INTERVAL {seconds} SECOND"),
+        };
+        installation.execute(&format!(
+            "UPDATE W.run_rule SET started_at = updated_at - {interval} WHERE run_id = {run}"
+        ));
+    };
+    let purge = |installation: &mut Installation, key: i64| {
+        let named = json!({"rule": "events", "key": [key]});
+        installation.purge(named).expect("a purge");
+        took(installation, 1000);
+    };
+    let ten = |more: Value| {
+        let mut options = json!({"rule": "events", "run_families": 10});
+        options
+            .as_object_mut()
+            .expect("options")
+            .extend(more.as_object().expect("more").clone());
+        options
+    };
+    purge(&mut installation, 1);
+    installation
+        .run(ten(json!({"dry_run": true})))
+        .expect("a dry run");
+    took(&mut installation, 1000);
+    assert_eq!(expected(&mut installation), None);
+    assert_eq!(speeds(&mut installation), [None, None]);
+
+    installation
+        .run(ten(json!({"trigger": "SCHEDULED"})))
+        .expect("a run");
+    took(&mut installation, 100);
+    purge(&mut installation, 100);
+    assert_eq!(expected(&mut installation), Some(10.0));
+    assert_eq!(speeds(&mut installation), [None, Some(0.1)]);
+
+    // It has no rests, as the one that somebody starts after the preview.
+    installation.run(ten(json!({}))).expect("a run");
+    took(&mut installation, 10);
+    for key in [95, 96, 97, 98, 99] {
+        purge(&mut installation, key);
+    }
+    assert_eq!(expected(&mut installation), Some(1.0));
+    assert_eq!(speeds(&mut installation), [Some(1.0), Some(0.1)]);
 }
 
 /// The line of a rule in what `status` says.

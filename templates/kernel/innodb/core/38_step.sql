@@ -610,8 +610,10 @@ CREATE PROCEDURE preview_figures(
     OUT o_speed    decimal(30, 6)
 )
 SQL SECURITY DEFINER
-COMMENT 'What work_skipped has, by reason, with the first ten keys; files that failed; rows per second of the last runs that did some work.'
+COMMENT 'What work_skipped has, by reason, with the first ten keys; files that failed; rows per second of the last five manual runs that
+    did some work, or else of the last five scheduled ones, which rest.'
 BEGIN
+    DECLARE v_trigger varchar(20) DEFAULT 'MANUAL';
     SELECT
         COALESCE(SUM(s.families), 0),
         CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(s.reason), ': ', s.families) ORDER BY s.reason SEPARATOR ', '), ''), '}'),
@@ -630,16 +632,21 @@ BEGIN
         ) AS k
         GROUP BY k.reason
     ) AS s;
-    SELECT SUM(l.deleted_rows) / NULLIF(SUM(TIMESTAMPDIFF(MICROSECOND, l.started_at, l.updated_at)) / 1000000, 0)
-    INTO o_speed
-    FROM (
-        SELECT r.deleted_rows, r.updated_at, r.started_at
-        FROM run_rule AS r
-        WHERE r.rule = p_rule
-          AND r.deleted_rows > 0
-        ORDER BY r.run_id DESC
-        LIMIT 5
-    ) AS l;
+    -- A purge of single families takes its time for other things, and a dry run rolls back.
+    REPEAT
+        SELECT SUM(l.deleted_rows) / NULLIF(SUM(TIMESTAMPDIFF(MICROSECOND, l.started_at, l.updated_at)) / 1000000, 0)
+        INTO o_speed
+        FROM (
+            SELECT r.deleted_rows, r.updated_at, r.started_at
+            FROM run_rule AS r
+            JOIN run AS g ON g.run_id = r.run_id AND NOT g.dry_run AND g.`trigger` = v_trigger
+            WHERE r.rule = p_rule
+              AND r.deleted_rows > 0
+            ORDER BY r.run_id DESC
+            LIMIT 5
+        ) AS l;
+        SET v_trigger = IF(v_trigger = 'MANUAL', 'SCHEDULED', NULL);
+    UNTIL o_speed IS NOT NULL OR v_trigger IS NULL END REPEAT;
     -- Only what was claimed can have failed, and that has an index.
     SELECT COUNT(*) INTO o_failures FROM artifact AS a WHERE a.claim IS NOT NULL AND a.last_error IS NOT NULL;
 END;

@@ -626,18 +626,25 @@ AS $windrow$
         ) AS s
     ) AS s
     CROSS JOIN LATERAL (SELECT coalesce(sum(n.rows), 0) AS rows FROM unnest(p_rows) AS n(rows)) AS n
-    CROSS JOIN LATERAL (
-        -- Rows per second of the last runs that did some work.
-        SELECT sum(l.deleted_rows) / nullif(sum(extract(epoch FROM l.updated_at - l.started_at)), 0) AS speed
-        FROM (
+    LEFT JOIN LATERAL (
+        -- Rows per second of the last manual runs that did some work; where there are none, of scheduled ones, which rest. A purge of
+        -- single families takes its time for other things, and a dry run rolls back.
+        SELECT sum(l.deleted_rows) / sum(extract(epoch FROM l.updated_at - l.started_at)) AS speed
+        FROM (VALUES ('MANUAL'), ('SCHEDULED')) AS k(trigger)
+        CROSS JOIN LATERAL (
             SELECT o.deleted_rows, o.updated_at, o.started_at
             FROM run_rule AS o
+            JOIN run AS g ON g.run_id = o.run_id AND NOT g.dry_run AND g.trigger = k.trigger
             WHERE o.rule = p_rule
               AND o.deleted_rows > 0
             ORDER BY o.run_id DESC
             LIMIT 5
         ) AS l
-    ) AS l
+        GROUP BY k.trigger
+        HAVING sum(extract(epoch FROM l.updated_at - l.started_at)) > 0
+        ORDER BY k.trigger
+        LIMIT 1
+    ) AS l ON true
     CROSS JOIN LATERAL (
         SELECT v.position, v.name, v.value
         FROM (
@@ -686,7 +693,8 @@ AS $windrow$
 $windrow$;
 --# comment on function preview_document
 COMMENT ON FUNCTION preview_document(text, bigint, bigint[], json, jsonb, text[], text[], json, bigint, boolean, bigint, bigint) IS
-    'What the preview of a rule answers: figures, samples, what is kept and why, how long it would take by the last five runs.';
+    'What the preview of a rule answers: figures, samples, what is kept and why, how long it would take by the last five manual runs, '
+    'or else by the last five scheduled ones.';
 
 -- purge_one: deletes one named family or row, or some that may be deleted only together, with the ledger, in the caller's
 -- transaction. Returns for each NULL, or why it is kept; AGAIN with p_again: others keep it, which may also be named.

@@ -12,10 +12,35 @@ const JOBS: &str = "cron::pg_cron_starts_runs_that_record_themselves";
 const REFUSED: &str = "sight::refused::SERVER::what_the_rule_knows_is_no_refusal";
 const AGAIN: &str = "sight::refused::SERVER::a_reason_that_comes_back_is_seen_again";
 
-const UNCOUNTED: &str =
-    "plan::uncounted::SERVER::of_rows_that_were_not_counted_nothing_is_said";
+const UNCOUNTED: &str = "plan::uncounted::SERVER::of_rows_that_were_not_counted_nothing_is_said";
+
+const SPEED: &str = "sight::SERVER::how_fast_a_rule_is_neither_a_purge_nor_a_dry_run_says";
+const SERVES: &str = "live::indexes::an_index_of_another_kind_or_order_does_not_serve";
 
 pub(super) const DEFECTS: &[Defect] = &[
+    Defect {
+        name: "speed-of-purges",
+        what: "a preview takes purges of single families for the speed of a run",
+        postgres: &[edit(
+            "g.trigger = k.trigger",
+            "g.trigger IN (k.trigger, 'PURGE')",
+        )],
+        mysql: &[edit(
+            "g.`trigger` = v_trigger",
+            "g.`trigger` IN (v_trigger, 'PURGE')",
+        )],
+        noticed_by: &[SPEED],
+    },
+    Defect {
+        name: "any-order-serves",
+        what: "an index in another order than its columns is taken for one that serves",
+        postgres: &[edit(
+            "coalesce(l.place - 1, k.indnkeyatts)",
+            "k.indnkeyatts",
+        )],
+        mysql: &[],
+        noticed_by: &[SERVES],
+    },
     Defect {
         name: "part-is-all",
         what: "what a run counted among the first rows of a table is taken for all that is due",

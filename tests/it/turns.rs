@@ -16,6 +16,7 @@ tests! {
         a_rule_that_was_put_off_is_asked_again_beside_a_long_one,
         rules_that_wait_now_and_then_are_finished_by_workers,
         what_a_worker_that_waits_has_still_to_look_at_is_not_told_as_locked,
+        what_was_locked_is_told_by_a_worker_that_ends_before_its_turn,
         what_has_the_lock_is_told_and_the_next_rule_goes_on,
         a_batch_that_ends_its_session_was_a_turn,
         a_run_rests_between_two_rules,
@@ -218,10 +219,8 @@ fn rules_that_wait_now_and_then_are_finished_by_workers(dialect: Dialect) {
     }
 }
 
-/// A worker ends while the other one waits for its turn at the rule: that one takes what was locked, or tells of it.
-fn what_a_worker_that_waits_has_still_to_look_at_is_not_told_as_locked(dialect: Dialect) {
-    let (_, close) = gate(dialect);
-    // Also a gate for one session alone.
+/// The gate, and one for a session alone.
+fn waits_for_a_session(dialect: Dialect) -> String {
     let query = match dialect {
         Dialect::Postgres => {
             "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted \
@@ -231,7 +230,23 @@ fn what_a_worker_that_waits_has_still_to_look_at_is_not_told_as_locked(dialect: 
             "SELECT IS_USED_LOCK('windrow turns') IS NOT NULL OR IS_USED_LOCK(CONCAT('windrow turns ', CONNECTION_ID())) IS NOT NULL"
         }
     };
-    let jobs = format!("limits = {{ wait_while_sql = \"{query}\" }}");
+    format!("limits = {{ wait_while_sql = \"{query}\" }}")
+}
+
+/// How the gate is closed for one session.
+fn close_for(dialect: Dialect, session: i64) -> String {
+    match dialect {
+        Dialect::Postgres => format!("SELECT pg_advisory_lock(4245, {session})"),
+        Dialect::Mysql | Dialect::Mariadb => {
+            format!("DO GET_LOCK('windrow turns {session}', 600)")
+        }
+    }
+}
+
+/// A worker ends while the other one waits for its turn at the rule: that one takes what was locked, or tells of it.
+fn what_a_worker_that_waits_has_still_to_look_at_is_not_told_as_locked(dialect: Dialect) {
+    let (_, close) = gate(dialect);
+    let jobs = waits_for_a_session(dialect);
     // How many families the second worker takes at most, whether the row stays locked, and what it tells.
     for (most, stays, told) in [
         (100, false, json!({})),
@@ -248,13 +263,7 @@ fn what_a_worker_that_waits_has_still_to_look_at_is_not_told_as_locked(dialect: 
         let (runner, _, session) = database.call_aside("run", options);
         let waits = "SELECT COUNT(*) FROM W.run WHERE status = 'running' AND waiting_for LIKE 'the query of the spec%'";
         until("worker 2 waits", || Ok(database.number(waits) == 1)).expect("it waits");
-        let second = match dialect {
-            Dialect::Postgres => format!("SELECT pg_advisory_lock(4245, {session})"),
-            Dialect::Mysql | Dialect::Mariadb => {
-                format!("DO GET_LOCK('windrow turns {session}', 600)")
-            }
-        };
-        let second = holding(&database, &second);
+        let second = holding(&database, &close_for(dialect, session));
         drop(all);
         let mut rival = database.connect();
         rival.execute("BEGIN").expect("a transaction");
@@ -278,6 +287,65 @@ fn what_a_worker_that_waits_has_still_to_look_at_is_not_told_as_locked(dialect: 
             left,
             "{context}"
         );
+    }
+}
+
+/// A worker that put the rule off ends at another one, and does not come back to it.
+fn what_was_locked_is_told_by_a_worker_that_ends_before_its_turn(dialect: Dialect) {
+    let (_, close) = gate(dialect);
+    for end in ["paused", "time budget spent"] {
+        let mut database = installation(dialect, &spec(2, &waits_for_a_session(dialect)), 28);
+        slow_down(&mut database, "mail", 0.3, None);
+        for (rule, name, value) in [
+            ("jobs", "retries", 0),
+            ("jobs", "lock_timeout", 100),
+            ("jobs", "batch_families", 1),
+            ("mails", "batch_rows", 1),
+        ] {
+            let one = json!({"rule": rule, "name": name, "value": value});
+            database.call("set_setting", one).expect("a setting");
+        }
+        let mut rival = database.connect();
+        rival.execute("BEGIN").expect("a transaction");
+        rival
+            .query("SELECT id FROM job WHERE id = 1 FOR UPDATE", &[])
+            .expect("a lock");
+        let all = holding(&database, close);
+        let (second, _, session) = database.call_aside("run", json!({"worker": 2}));
+        until("worker 2 is at the third rule", || {
+            Ok(database.number("SELECT COUNT(*) FROM mail") < 28)
+        })
+        .expect("it goes on");
+        let its = holding(&database, &close_for(dialect, session));
+        drop(all);
+        let options = json!({"worker": 1, "run_families": 2});
+        let (first, _, _) = database.call_aside("run", options);
+        let through = "SELECT COUNT(*) FROM W.run AS r JOIN W.run_sweep AS s ON s.run_id = r.run_id AND s.worker = 1
+            JOIN W.run_claim AS c ON c.run_id = r.run_id AND c.rule = 'jobs' AND c.through WHERE r.status = 'running'";
+        until("worker 1 is through with the first rule", || {
+            Ok(database.number(through) == 1)
+        })
+        .expect("it goes on");
+        if end == "paused" {
+            database.execute("CALL W.pause('a look')");
+        } else {
+            database.execute(
+                "UPDATE W.run SET deadline = started_at
+                 WHERE run_id = (SELECT MAX(s.run_id) FROM W.run_sweep AS s WHERE s.worker = 2)",
+            );
+        }
+        let second = second.join().expect("no panic").1.expect("a run");
+        if end != "paused" {
+            database.execute("CALL W.pause('a look')");
+        }
+        let first = first.join().expect("no panic").1.expect("a run");
+        let context = format!("{end}: {first} {second}");
+        assert_eq!(second["reason"], end, "{context}");
+        assert_eq!(second["rules"][0]["families"], 0, "{context}");
+        assert_eq!(first["rules"][0]["skipped"], json!({}), "{context}");
+        let told = &second["rules"][0]["skipped"];
+        assert_eq!(*told, json!({"LOCKED": 1}), "{context}");
+        drop(its);
     }
 }
 

@@ -169,6 +169,9 @@ BEGIN
                 SET v_worst = v_rank, v_reason = v_state;
             END IF;
         END WHILE;
+        IF v_workers > 1 THEN
+            CALL leave_rules(v_run);
+        END IF;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         CALL run_end(v_run, v_reason);

@@ -753,6 +753,40 @@ BEGIN
     UPDATE run_claim AS c SET c.through = true WHERE c.run_id = p_run AND c.rule = p_rule;
 END;
 
+-- leave_rules: a worker whose run ends is through with the rules that it does not come to any more, or had put off. What others left
+-- there as locked is told by it, if none has still to look.
+--# create procedure leave_rules
+CREATE PROCEDURE leave_rules(IN p_run bigint)
+SQL SECURITY DEFINER
+COMMENT 'Run p_run is through with all rules that it did not finish. Each in a transaction of its own.'
+BEGIN
+    DECLARE v_rule  varchar(64);
+    DECLARE v_ended boolean;
+    DECLARE v_keys  bigint;
+    DECLARE v_more  boolean DEFAULT true;
+    WHILE v_more DO
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        SELECT MIN(c.rule) INTO v_rule FROM run_claim AS c WHERE c.run_id = p_run AND NOT c.through;
+        SET v_more = v_rule IS NOT NULL;
+        IF v_more THEN
+            CALL sweep_leave(p_run, v_rule, NULL, v_ended);
+            SELECT COUNT(*)
+            INTO v_keys
+            FROM run_sweep AS s
+            JOIN run_sweep AS o ON o.sweep_id = s.sweep_id
+            JOIN run_claim AS c ON c.run_id = o.run_id AND c.rule = v_rule AND c.left_keys <> '[]'
+            WHERE s.run_id = p_run;
+            IF v_keys > 0 THEN
+                CALL open_rule(v_rule);
+                CALL finish(p_run, v_rule, NULL);
+                CALL close_rule(v_rule);
+            END IF;
+        END IF;
+        COMMIT;
+    END WHILE;
+END;
+
 -- sweep_part: a worker leaves a rule that waits for another one, and comes back. What it has claimed stays its own, unless nobody else
 -- is at the rule when nothing is left there to claim. If it was that last one, the next one to come is.
 --# create procedure sweep_part

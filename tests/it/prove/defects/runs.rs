@@ -159,6 +159,18 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["turns::SERVER::one_worker_that_fails_is_a_failure_of_all"],
     },
     Defect {
+        name: "locked-untold-where-put-off",
+        what: "a run that ends at another rule does not tell what others left as locked in the rules that it has put off",
+        postgres: &[edit(
+            "FROM run_claim AS c\n        CROSS JOIN LATERAL what_is_left(p_run, c.rule) AS k(keys)\n        WHERE c.run_id = p_run\n",
+            "FROM run_claim AS c\n        CROSS JOIN LATERAL what_is_left(p_run, c.rule) AS k(keys)\n        WHERE c.run_id = p_run\n          AND c.through\n",
+        )],
+        mysql: &[edit("CALL leave_rules(v_run)", "DO 0")],
+        noticed_by: &[
+            "turns::SERVER::what_was_locked_is_told_by_a_worker_that_ends_before_its_turn",
+        ],
+    },
+    Defect {
         name: "one-rule-forgets-turns",
         what: "after a run of one rule, the next one begins with the rule that took the time of the one before",
         postgres: &[edit("AND NOT a.options ? 'rule'", "")],

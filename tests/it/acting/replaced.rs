@@ -2,10 +2,11 @@
 
 use serde_json::json;
 use windrow::dialect::Dialect;
+use windrow::sandbox::mysql::Flavour;
 
 use super::{assert_told, changed_during_a_run, made};
 use crate::harness::tests;
-use crate::support::installation::{Installation, violations};
+use crate::support::installation::{Installation, dialect_of, violations};
 use crate::support::patience::until;
 
 tests! {
@@ -16,7 +17,7 @@ tests! {
         other_columns_are_told,
         columns_that_stand_elsewhere_are_told,
     ],
-    mysql_or_mariadb: [
+    mysql_and_mariadb: [
         a_condition_on_what_became_a_number_is_told,
     ],
 }
@@ -151,9 +152,23 @@ fn columns_that_stand_elsewhere_are_told(dialect: Dialect) {
     assert_eq!(run["status"], "done", "{run}");
 }
 
+/// What no rule names holds something else from now on.
+const OTHERS: [&str; 5] = [
+    "MODIFY payload integer",
+    "MODIFY payload datetime",
+    "MODIFY stat bigint",
+    "MODIFY estate time",
+    "MODIFY `pay load.ended` decimal(5,1)",
+];
+
 /// A number is compared with a text as if that were a number: 0 is 'done' then. PostgreSQL refuses to compare them.
-fn a_condition_on_what_became_a_number_is_told(dialect: Dialect) {
+fn a_condition_on_what_became_a_number_is_told(flavour: Flavour) {
+    let dialect = dialect_of(flavour);
     let mut installation = made(dialect);
+    // One has a name within that of another.
+    installation.execute(
+        "ALTER TABLE runs ADD payload varchar(20), ADD stat varchar(20), ADD `pay load.ended` varchar(20), ADD estate varchar(20)",
+    );
     until_a_second_old(&mut installation, dialect);
     installation.arm();
     let rows = installation.number("SELECT COUNT(*) FROM runs");
@@ -162,6 +177,20 @@ fn a_condition_on_what_became_a_number_is_told(dialect: Dialect) {
     installation
         .run(json!({"dry_run": true}))
         .expect("a run of longer texts");
+    // Of what no rule names, any change.
+    for change in OTHERS {
+        installation.execute(&format!("ALTER TABLE runs {change}"));
+        let run = installation.run(json!({"dry_run": true}));
+        let run = run.unwrap_or_else(|error| panic!("{change}: {error:#}"));
+        assert_eq!(run["rules"][0]["families"], 4, "{change}: {run}");
+    }
+    until_a_second_old(&mut installation, dialect);
+    let during = changed_during_a_run(
+        &mut installation,
+        "ALTER TABLE runs MODIFY payload varchar(9)",
+    );
+    assert_eq!(during["status"], "done", "{during}");
+    let rows = rows - 4;
     installation
         .execute("UPDATE runs SET state = '0'; ALTER TABLE runs MODIFY state integer NOT NULL");
     let error = installation

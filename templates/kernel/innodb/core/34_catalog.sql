@@ -451,13 +451,57 @@ BEGIN
     SET @windrow_state = v_state, @windrow_names = v_names, @windrow_made = v_made, @windrow_beside = v_beside;
 END;
 
+-- names_column: whether a change of what a column holds matters: where its name is a word of what the spec says, or of a statement that is
+-- made of it. In whose table it stands there is not asked, and a body that cannot be read may name any column.
+--# create procedure names_column
+CREATE PROCEDURE names_column(IN p_column varchar(64), OUT o_names boolean)
+SQL SECURITY DEFINER
+COMMENT 'Whether the documents or routines of a rule name a column p_column, of whichever table.'
+BEGIN
+    DECLARE v_column  varchar(64) DEFAULT LOWER(p_column);
+    -- Other names are looked for as they are.
+    DECLARE v_plain   boolean DEFAULT LOWER(p_column) REGEXP '^[a-z0-9_]+$';
+    DECLARE v_pattern varchar(200) DEFAULT CONCAT('(^|[^a-z0-9_$])', LOWER(p_column), '($|[^a-z0-9_$])');
+    -- A document has the names of its fields, too.
+    DECLARE v_value   varchar(200) DEFAULT CONCAT('(^|[^a-z0-9_$])', LOWER(p_column), '($|[^a-z0-9_$"]|"[^:])');
+    SELECT COALESCE(MAX(k.says), true)
+    INTO o_names
+    FROM (
+        SELECT r.body IS NULL OR IF(v_plain, r.body REGEXP v_pattern, LOCATE(v_column, r.body) > 0) AS says
+        FROM (
+            SELECT DISTINCT n.routine
+            FROM known_routine AS n
+            WHERE n.file LIKE '30#_%' ESCAPE '#'
+               OR n.file IN ('36_waits.sql', '42_stamp.sql')
+        ) AS w
+        LEFT JOIN (
+            SELECT r.routine_name, LOWER(CONVERT(r.routine_definition USING utf8mb4)) AS body
+            FROM information_schema.routines AS r
+            WHERE r.routine_schema = DATABASE()
+              AND r.routine_type = 'PROCEDURE'
+            -- With a limit, each routine is read once, and not for each name that is joined with it.
+            LIMIT 1000000
+        ) AS r ON r.routine_name = w.routine
+    ) AS k;
+    IF NOT o_names THEN
+        SELECT COUNT(*) > 0
+        INTO o_names
+        FROM (
+            SELECT LOWER(CAST(r.document AS char CHARACTER SET utf8mb4)) AS text FROM rule AS r
+            UNION ALL
+            SELECT LOWER(e.kept) FROM known_edge AS e
+        ) AS d
+        WHERE IF(v_plain, d.text REGEXP v_value, LOCATE(v_column, d.text) > 0);
+    END IF;
+END;
+
 -- replaced: a table that is another one than it was, or whose rows compare otherwise. Each ALTER TABLE makes a table anew: that
 -- another one was put in its place is shown by a table that was made since, too, and has the same columns.
 --# create procedure replaced
 CREATE PROCEDURE replaced(IN p_run bigint, OUT o_reason longtext)
 SQL SECURITY DEFINER
 COMMENT 'The first table that is another one than catalog_state says for run p_run, or has other columns for its keys
-    and edges, or these in another order, or another kind of values; NULL if none is.'
+    and edges, or these in another order, or another kind of values in a column that the rules name; NULL if none is.'
 BEGIN
     DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
     DECLARE v_then   longtext;
@@ -466,6 +510,10 @@ BEGIN
     DECLARE v_now    longtext DEFAULT @windrow_shapes;
     DECLARE v_schema varchar(64);
     DECLARE v_known  longtext;
+    DECLARE v_others longtext;
+    DECLARE v_table  varchar(64);
+    DECLARE v_column varchar(64);
+    DECLARE v_named  boolean;
     SET SESSION group_concat_max_len = 67108864;
     CALL known_names(false, v_schema, v_known);
     SELECT MAX(s.state), MAX(s.names), MAX(s.shapes) INTO v_then, v_names, v_shapes FROM catalog_state AS s WHERE s.run_id = p_run;
@@ -522,8 +570,8 @@ BEGIN
             END IF;
             IF o_reason IS NULL THEN
                 -- A text that a condition names is 0 where numbers are compared with it.
-                SELECT MIN(CONCAT('table ', c.table_name, ' has another kind of values in column ', c.column_name))
-                INTO o_reason
+                SELECT COALESCE(JSON_ARRAYAGG(JSON_ARRAY(c.table_name, c.column_name)), '[]')
+                INTO v_others
                 FROM (
                     SELECT
                         s.table_name, s.column_name, s.kind,
@@ -541,6 +589,14 @@ BEGIN
                         WHEN c.kind = 'text' THEN 'text'
                         ELSE 'time'
                     END;
+                WHILE o_reason IS NULL AND JSON_LENGTH(v_others) > 0 DO
+                    SET v_table = JSON_VALUE(v_others, '$[0][0]'), v_column = JSON_VALUE(v_others, '$[0][1]');
+                    CALL names_column(v_column, v_named);
+                    IF v_named THEN
+                        SET o_reason = CONCAT('table ', v_table, ' has another kind of values in column ', v_column);
+                    END IF;
+                    SET v_others = JSON_REMOVE(v_others, '$[0]');
+                END WHILE;
             END IF;
             DROP TEMPORARY TABLE work_shape;
         END IF;

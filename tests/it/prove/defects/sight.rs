@@ -282,10 +282,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "number-for-text",
         what: "a condition on a text that became a number meets other rows",
         postgres: &[],
-        mysql: &[edit(
-            "has another kind of values in column ', c.column_name))\n                INTO o_reason",
-            "has another kind of values in column ', c.column_name))\n                INTO @windrow_ignored",
-        )],
+        mysql: &[edit("IF v_named THEN", "IF false THEN")],
         noticed_by: &["acting::replaced::SERVER::a_condition_on_what_became_a_number_is_told"],
     },
 ];

@@ -750,7 +750,6 @@ BEGIN
             v_names := v_names || v_known.name;
         END IF;
     END LOOP;
-    v_holds := v_holds - spell_holds(v_run);
     IF cardinality(v_parts.o_places) > 0 THEN
         IF (SELECT s.document ->> 'detaches' IS NULL FROM spec AS s) THEN
             RAISE EXCEPTION 'nothing is restored: no rule of the spec archives partitions any more'
@@ -768,7 +767,7 @@ BEGIN
     PERFORM check_caller(session_user, true);
     -- After the lock no batch is in progress that did not see the holds.
     LOCK TABLE latch IN EXCLUSIVE MODE;
-    v_holds := v_holds + archive_hold(v_run, v_held.o_rules, v_held.o_keys);
+    v_holds := v_holds + archive_hold(v_run, v_held.o_rules, v_held.o_keys) - spell_holds(v_run);
     -- What was dropped after the first look is not among what came back.
     PERFORM check_dropped(v_run);
     RETURN json_build_object(

@@ -308,6 +308,24 @@ pub fn counted(number: i64, one: &str, many: &str) -> String {
     format!("{} {}", count(number), if number == 1 { one } else { many })
 }
 
+/// A speed in whole numbers, or to three digits where that is more: what is slow is not nothing.
+pub fn to_three_digits(speed: f64) -> f64 {
+    if speed <= 0.0 || speed >= 100.0 {
+        return speed.round();
+    }
+    let unit = 10_f64.powi(2 - speed.log10().floor() as i32);
+    (speed * unit).round() / unit
+}
+
+/// Rows a second as people say it: `1,200 rows/s`, `0.25 rows/s`.
+pub fn rows_per_second(speed: f64) -> String {
+    if speed >= 10.0 {
+        format!("{} rows/s", count(speed.round() as i64))
+    } else {
+        format!("{} rows/s", to_three_digits(speed))
+    }
+}
+
 /// A duration as people say it: `12 ms`, `1.2 s`, `3 min 05 s`, `2 h 10 min`.
 pub fn duration(time: Duration) -> String {
     let seconds = time.as_secs();
@@ -337,6 +355,16 @@ mod tests {
     fn figures_read_well() {
         let counts: Vec<_> = [0, 7, 999, 1_000, 1_234_567, -12_345].map(count).to_vec();
         assert_eq!(counts, ["0", "7", "999", "1,000", "1,234,567", "-12,345"]);
+        let speeds = [1_234.5, 99.96, 10.4, 9.999, 2.957, 0.25, 0.004_444, 0.0];
+        assert_eq!(
+            speeds.map(to_three_digits),
+            [1_235.0, 100.0, 10.4, 10.0, 2.96, 0.25, 0.004_44, 0.0]
+        );
+        let told = [1_234.5, 10.4, 2.957, 0.004_444, 0.0].map(rows_per_second);
+        assert_eq!(
+            told.map(|it| it.replace(" rows/s", "")),
+            ["1,235", "10", "2.96", "0.00444", "0"]
+        );
         let times = [12, 1_250, 185_000, 7_800_000].map(|ms| duration(Duration::from_millis(ms)));
         assert_eq!(times, ["12 ms", "1.2 s", "3 min 05 s", "2 h 10 min"]);
         assert_eq!(

@@ -21,7 +21,7 @@ use crate::plan;
 use crate::render;
 use crate::report;
 use crate::schedule::Schedule;
-use crate::ui::Ui;
+use crate::ui::{Ui, to_three_digits};
 
 mod backlog;
 mod bytes;
@@ -135,7 +135,7 @@ fn forecast(
             .then(|| forecast::capacity(&loads, at, &calendar, runs, bytes.now).floor());
         listed.push(RuleForecast {
             speed: Speed {
-                rows_per_second: speed.round(),
+                rows_per_second: to_three_digits(*speed),
                 basis: basis.clone(),
             },
             remedies: remedies(&loads, at, course, &calendar, runs, bytes.now),

@@ -16,7 +16,7 @@ use crate::db::{self, Database};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::report;
-use crate::ui::{Ui, count, counted};
+use crate::ui::{Ui, count, counted, rows_per_second};
 
 const POLL_EVERY: Duration = Duration::from_millis(500);
 /// MySQL and MariaDB forget a cancel that comes between some two statements of a procedure.
@@ -246,15 +246,15 @@ fn watch(
                 .unwrap_or_default()
         };
         let (families, rows, batches) = (figure(0), figure(1), figure(2));
-        let rate = (rows as f64 / start.elapsed().as_secs_f64().max(0.001)) as i64;
+        let rate = rows as f64 / start.elapsed().as_secs_f64().max(0.001);
         let of = total
             .map(|total| format!(" of {}", count(total as i64)))
             .unwrap_or_default();
         let message = format!(
-            "{}{of} families, {}, {} rows/s, {}",
+            "{}{of} families, {}, {}, {}",
             count(families),
             counted(rows, "row", "rows"),
-            count(rate),
+            rows_per_second(rate),
             counted(batches, "batch", "batches")
         );
         progress.set(families.max(0) as u64, &message);

@@ -14,7 +14,7 @@ use crate::cli::{History, Output, Status, WithOutput};
 use crate::dialect::Dialect;
 use crate::failure;
 use crate::report;
-use crate::ui::Ui;
+use crate::ui::{Ui, to_three_digits};
 
 /// Asks the database to verify itself.
 pub(super) fn verify(args: &WithOutput, ui: &Ui) -> anyhow::Result<Exit> {
@@ -110,7 +110,7 @@ fn current(session: &mut Session) -> anyhow::Result<(Value, answers::Status)> {
         let name = rule["rule"].as_str().unwrap_or_default().to_owned();
         let rests = Rests::of(setting_of(&settings, &name));
         let known = speed::known(session, &name, rests)?;
-        rule["rows_per_second"] = known.map(|(speed, _)| speed.round()).into();
+        rule["rows_per_second"] = known.map(|(speed, _)| to_three_digits(speed)).into();
     }
     let newest = versions(session).into_iter().next();
     document["control"]["version"] = newest.and_then(|(_, version)| version).into();

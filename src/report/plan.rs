@@ -10,7 +10,7 @@ use crate::forecast::{
     TableForecast, To,
 };
 use crate::ui::Align::{Left, Right};
-use crate::ui::{Table, count, counted};
+use crate::ui::{Table, count, counted, rows_per_second};
 
 /// The plan as text.
 pub fn plan(plan: &Report) -> String {
@@ -220,7 +220,7 @@ fn inflow(rule: &RuleForecast) -> Option<String> {
 
 /// How fast rows are deleted, and how that is known.
 fn speed(speed: &Speed) -> String {
-    let rate = count(speed.rows_per_second.round() as i64);
+    let rate = rows_per_second(speed.rows_per_second);
     match &speed.basis {
         Basis::Measured {
             measured_runs,
@@ -230,10 +230,10 @@ fn speed(speed: &Speed) -> String {
             let runs = counted(*measured_runs as i64, "run", "runs");
             let by_hand = if *by_hand { " started by hand" } else { "" };
             let less = rests(&[("scheduled_nice", *scheduled_nice)]);
-            format!("{rate} rows/s, measured in the last {runs}{by_hand}, rests included{less}")
+            format!("{rate}, measured in the last {runs}{by_hand}, rests included{less}")
         }
         Basis::Rate { .. } => {
-            format!("{rate} rows/s, from the setting `rate`: no run has shown otherwise")
+            format!("{rate}, from the setting `rate`: no run has shown otherwise")
         }
         Basis::Assumed {
             nice,
@@ -242,7 +242,7 @@ fn speed(speed: &Speed) -> String {
         } => {
             let less = rests(&[("nice", *nice), ("scheduled_nice", *scheduled_nice)]);
             format!(
-                "{rate} rows/s is assumed{less}: there has been no run yet; `windrow run --run-families 1000` would measure it"
+                "{rate} is assumed{less}: there has been no run yet; `windrow run --run-families 1000` would measure it"
             )
         }
     }

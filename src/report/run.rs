@@ -8,7 +8,7 @@ use super::words::{instant, kept, keys, text, though_armed};
 use crate::answers::{Figures, NoRun, Preview, Run, RunAnswer, RunRule};
 use crate::facts::meaning;
 use crate::ui::Align::{Left, Right};
-use crate::ui::{Table, count, counted, duration};
+use crate::ui::{Table, count, counted, duration, rows_per_second};
 
 /// What `run`, `purge` and `stamp` answer.
 pub fn run(answer: &RunAnswer) -> String {
@@ -98,7 +98,7 @@ fn rule_of(run: &Run, rule: &RunRule) -> String {
     let took = rule.work_ms.or(run.duration_ms).unwrap_or_default();
     if figures.rows > 0 && took > 0.0 {
         let speed = figures.rows as f64 / took * 1000.0;
-        let _ = write!(out, ", {} rows/s", count(speed as i64));
+        let _ = write!(out, ", {}", rows_per_second(speed));
     }
     out.push('\n');
     told(figures, &mut out);

@@ -560,6 +560,27 @@ fn runs_do(world: &mut World, exact: &Value) {
     about(figures(&exact["log"], ["bytes"])[0], logged);
 }
 
+/// It may delete a row in minutes.
+fn a_slow_rule_has_a_speed(world: &mut World) {
+    let days = match world.dialect {
+        Dialect::Postgres => "interval '10 days'",
+        Dialect::Mysql | Dialect::Mariadb => "INTERVAL 10 DAY",
+    };
+    let ledger = "windrow_plan.run_rule";
+    world.execute(&format!(
+        "UPDATE {ledger} SET started_at = started_at - {days}"
+    ));
+    for (command, place) in [("plan", "/rules/0/speed"), ("status", "/rules/0")] {
+        let told = world.windrow(0, &format!("{command} --output json"));
+        let told: Value = serde_json::from_str(&told).expect("JSON");
+        let speed = told.pointer(place).expect(place)["rows_per_second"].as_f64();
+        assert!(speed > Some(0.0) && speed < Some(0.1), "{speed:?}");
+    }
+    world.execute(&format!(
+        "UPDATE {ledger} SET started_at = started_at + {days}"
+    ));
+}
+
 /// Now their speed is known.
 fn speed_is_known(world: &mut World, all: f64) {
     let last = world.plan("");
@@ -582,6 +603,7 @@ fn speed_is_known(world: &mut World, all: f64) {
     world.execute(&call);
     let fast = speed(&world.plan("")) / speed(&last);
     assert!((100.0..=102.0).contains(&fast), "{fast} times as fast");
+    a_slow_rule_has_a_speed(world);
     assert_eq!(
         figures(&last["total"], ["families", "rows", "work_seconds"]),
         [0.0; 3]

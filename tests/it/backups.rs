@@ -25,7 +25,7 @@ tests! {
     ],
 }
 
-const ROWS: i64 = 4;
+const ROWS: i64 = 2;
 
 /// One rule of each kind, which has `ROWS` rows that are due.
 const SPEC: &str = r#"

@@ -334,7 +334,7 @@ fn what_workers_pass_over_does_not_stop_what_is_behind(dialect: Dialect) {
     // One worker at a time is at this one; the other rule is what several have to share out.
     let windows = format!("{}\n{}", removal_time("window"), end_time("note"));
     for (rules, besides) in one_of(
-        2,
+        4,
         [
             (&*end_time("job"), 0),
             (&removal_time("family"), 0),

@@ -264,8 +264,9 @@ pub enum Command {
 
     /// Delete named families now, whatever their age
     ///
-    /// Age, end time, policies and `keep` of families do not matter. They must be final, not on hold, and linked to nothing
-    /// that is kept; each one refused is listed with the reason.
+    /// They must be final, not on hold, and linked to nothing that is kept; each one refused is listed with the reason.
+    /// Their retention does not matter, but the minimum of the rule does, and so do a missing end time, a disabled
+    /// policy and `keep`, unless --force is given.
     ///
     /// Example: windrow purge specs/dolphinscheduler.toml --key 17 --key 18
     Purge(Purge),

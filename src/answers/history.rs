@@ -14,6 +14,10 @@ pub struct PastRun {
     pub trigger: String,
     /// Whether everything was rolled back.
     pub dry_run: bool,
+    /// Whether it was a purge that was told to delete below the minimum, and what a disabled policy or `keep` keeps; missing from earlier
+    /// versions.
+    #[serde(default)]
+    pub forced: bool,
     /// How it ended: `running`, `done`, `stopped`, `failed`, `cancelled`, `crashed`.
     pub status: String,
     /// Why it ended.

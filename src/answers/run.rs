@@ -46,6 +46,10 @@ pub struct Run {
     pub dry_run: bool,
     /// What began it: `MANUAL`, `SCHEDULED`, `PURGE`, `STAMP`.
     pub trigger: String,
+    /// Whether it was told to delete below the minimum, and what a disabled policy or `keep` keeps; only for such a `purge`.
+    #[serde(default)]
+    #[schemars(skip_serializing_if = "std::ops::Not::not")]
+    pub forced: bool,
     /// The instant that its cutoffs are counted from.
     #[serde(default)]
     #[schemars(extend("format" = "date-time"))]
@@ -81,6 +85,22 @@ pub struct Run {
     #[serde(default)]
     #[schemars(skip_serializing_if = "Vec::is_empty")]
     pub together: Vec<String>,
+    /// What the rule keeps whatever the retention is; only for `purge`, and only if it refused a key as `RETENTION_NOT_REACHED`.
+    #[serde(default)]
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    pub minimum: Option<Minimum>,
+}
+
+/// The minimum of a rule.
+#[derive(Clone, Debug, Deserialize, PartialEq, JsonSchema)]
+pub struct Minimum {
+    /// The minimum retention, in seconds.
+    pub seconds: i64,
+    /// The safety lag, which is added to it, in seconds.
+    pub safety_lag_seconds: i64,
+    /// Only what ended before this instant was old enough.
+    #[schemars(extend("format" = "date-time"))]
+    pub before: String,
 }
 
 /// The family because of which a named one is kept.

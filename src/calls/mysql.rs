@@ -284,7 +284,8 @@ const ELSEWHERE: &str =
 pub(super) fn history() -> String {
     "
     SELECT JSON_OBJECT(
-        'run_id', h.run_id, 'trigger', h.`trigger`, 'dry_run', h.dry_run = 1, 'status', h.status, 'reason', h.reason,
+        'run_id', h.run_id, 'trigger', h.`trigger`, 'dry_run', h.dry_run = 1, 'forced', h.forced = 1, 'status', h.status,
+        'reason', h.reason,
         'started_by', h.started_by, 'started_at', DATE_FORMAT(h.started_at, '%Y-%m-%dT%H:%i:%sZ'),
         'seconds', ROUND(TIMESTAMPDIFF(MICROSECOND, h.started_at, h.finished_at) / 1000000, 1) + 0e0,
         'families', h.families, 'deleted_rows', h.deleted_rows, 'changed_rows', h.changed_rows, 'batches', h.batches)
@@ -293,7 +294,8 @@ pub(super) fn history() -> String {
                CAST(COALESCE(SUM(p.families), 0) AS SIGNED) AS families,
                CAST(COALESCE(SUM(p.deleted_rows), 0) AS SIGNED) AS deleted_rows,
                CAST(COALESCE(SUM(p.changed_rows), 0) AS SIGNED) AS changed_rows,
-               CAST(COALESCE(SUM(p.batches), 0) AS SIGNED) AS batches
+               CAST(COALESCE(SUM(p.batches), 0) AS SIGNED) AS batches,
+               COALESCE(MAX(JSON_CONTAINS(r.options, 'true', '$.force')), 0) AS forced
         FROM {w}.run AS r LEFT JOIN {progress} AS p USING (run_id)
         GROUP BY r.run_id, r.`trigger`, r.dry_run, r.status, r.reason, r.started_by, r.started_at, r.finished_at
         ORDER BY r.run_id DESC LIMIT ?) AS h

@@ -51,8 +51,8 @@ pub(super) const STATUS: &str = "
 
 pub(super) const HISTORY: &str = "
     SELECT to_jsonb(h)::text FROM (
-        SELECT r.run_id, r.trigger, r.dry_run, r.status, r.reason, r.started_by,
-               to_char(r.started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') AS started_at,
+        SELECT r.run_id, r.trigger, r.dry_run, coalesce((r.options ->> 'force')::boolean, false) AS forced, r.status, r.reason,
+               r.started_by, to_char(r.started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') AS started_at,
                round(extract(epoch FROM r.finished_at - r.started_at), 1)::float8 AS seconds,
                coalesce(sum(p.families), 0)::bigint AS families,
                coalesce(sum(p.deleted_rows), 0)::bigint AS deleted_rows,

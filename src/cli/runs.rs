@@ -154,6 +154,10 @@ pub struct Purge {
     /// The rule, if the spec has more than one
     #[arg(long)]
     pub rule: Option<String>,
+
+    /// Delete below the minimum, too, without an end time, in spite of a disabled policy and of `keep`; the run history shows it
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// Arguments of `stamp`.

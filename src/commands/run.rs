@@ -62,6 +62,7 @@ pub(super) fn purge(args: &Purge, ui: &Ui) -> anyhow::Result<Exit> {
     let options = options([
         ("rule", args.rule.clone().map(Value::from)),
         ("key", Some(Value::from(args.keys.clone()))),
+        ("force", args.force.then(|| Value::from(true))),
     ]);
     let total = Some(args.keys.len() as u64);
     call(

@@ -187,8 +187,7 @@ struct RuleDocument<'a> {
     retention: Option<i64>,
     /// Seconds.
     minimum: i64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    safety_lag: Option<i64>,
+    safety_lag: i64,
     /// Whether a retention counts at all.
     #[serde(skip_serializing_if = "is_not")]
     retained: bool,
@@ -578,7 +577,7 @@ pub(super) fn of_rule(
         }),
         retention: rule.retention.default,
         minimum: rule.retention.minimum,
-        safety_lag: (!families || !postgres).then_some(rule.retention.safety_lag),
+        safety_lag: rule.retention.safety_lag,
         retained: rule.single().is_none_or(|it| it.aged().is_some()),
         counts_undated: match rule.single() {
             None => !rule.drops_partitions(),

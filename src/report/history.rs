@@ -36,7 +36,11 @@ pub fn history(runs: &[PastRun], blocks: bool) -> String {
             run.run_id.to_string(),
             instant(&run.started_at),
             run.started_by.clone(),
-            run.trigger.clone(),
+            if run.forced {
+                format!("{}, forced", run.trigger)
+            } else {
+                run.trigger.clone()
+            },
             truth(run.dry_run).to_owned(),
             count(run.families),
             count(run.rows()),

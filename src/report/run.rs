@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use super::words::{instant, kept, keys, text, though_armed};
 use crate::answers::{Figures, NoRun, Preview, Run, RunAnswer, RunRule};
-use crate::facts::meaning;
+use crate::facts::{UNDATED, meaning};
+use crate::spec::duration::show;
 use crate::ui::Align::{Left, Right};
 use crate::ui::{Table, count, counted, duration, rows_per_second};
 
@@ -21,8 +22,9 @@ pub fn run(answer: &RunAnswer) -> String {
     } else {
         ""
     };
+    let forced = if run.forced { "forced: " } else { "" };
     let mut out = format!(
-        "{} {}: {dry}{}, {} ({})\n",
+        "{} {}: {dry}{forced}{}, {} ({})\n",
         if run.is_stamp() { "stamp" } else { "run" },
         run.run,
         run.status,
@@ -53,6 +55,7 @@ pub fn run(answer: &RunAnswer) -> String {
     if !refused.is_empty() {
         let _ = write!(out, "\n{refused}");
     }
+    out += &forcible(run);
     if !run.refused_with.0.is_empty() {
         out.push('\n');
     }
@@ -66,6 +69,30 @@ pub fn run(answer: &RunAnswer) -> String {
             "" => writeln!(out, "name both"),
             meaning => writeln!(out, "in that family, {meaning} ({})", keeper.reason),
         };
+    }
+    out
+}
+
+/// What a purge keeps that it would delete with `--force`.
+fn forcible(run: &Run) -> String {
+    let mut out = String::new();
+    if let Some(minimum) = &run.minimum {
+        let lag = match minimum.safety_lag_seconds {
+            0 => String::new(),
+            lag => format!(" and its safety lag {}", show(lag * 1000)),
+        };
+        let _ = writeln!(
+            out,
+            "\nthe minimum of the rule is {}{lag}: what ended at {} or later is kept, and so is what `keep` keeps",
+            show(minimum.seconds * 1000),
+            instant(&minimum.before)
+        );
+    }
+    let asks = |(_, reason): &(String, String)| {
+        ["RETENTION_NOT_REACHED", "POLICY_DISABLED", UNDATED].contains(&reason.as_str())
+    };
+    if run.trigger == "PURGE" && !run.forced && run.refused.0.iter().any(asks) {
+        out += "\n`windrow purge --force` does not ask for the minimum, end times, policies and `keep`; the run history shows it\n";
     }
     out
 }
@@ -316,6 +343,29 @@ mod tests {
         1 is deleted together with 3 or not at all: name both
         4 is deleted together with 5 or not at all: in that family, a hold keeps it (HELD)
         ");
+    }
+
+    #[test]
+    fn what_only_force_deletes_says_so() {
+        let document = json!({"run": 13, "status": "done", "reason": "2 named families are kept", "dry_run": false, "trigger": "PURGE",
+            "duration_ms": 20, "rules": [], "refused": {"1": "RETENTION_NOT_REACHED", "4": "POLICY_DISABLED"},
+            "minimum": {"seconds": 604_800, "safety_lag_seconds": 3600, "before": "2026-11-22T08:00:00Z"}});
+        let answer: RunAnswer = read("purge", &document).expect("a purge");
+        insta::assert_snapshot!(run(&answer), @r"
+        run 13: done, 2 named families are kept (20 ms)
+
+        refused  reason                 meaning
+        1        RETENTION_NOT_REACHED  a member ended too recently
+        4        POLICY_DISABLED        no enabled policy and no definition gives a retention
+
+        the minimum of the rule is 7d and its safety lag 1h: what ended at 2026-11-22T08:00:00Z or later is kept, and so is what `keep` keeps
+
+        `windrow purge --force` does not ask for the minimum, end times, policies and `keep`; the run history shows it
+        ");
+        let document = json!({"run": 14, "status": "done", "reason": "all named families are gone", "dry_run": false, "trigger": "PURGE",
+            "forced": true, "duration_ms": 20, "rules": []});
+        let answer: RunAnswer = read("purge", &document).expect("a purge");
+        insta::assert_snapshot!(run(&answer), @"run 14: forced: done, all named families are gone (20 ms)");
     }
 
     #[test]

@@ -26,7 +26,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_judge
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_judge(⟦IN p_cutoff datetime(6), IN p_as_of datetime(6), IN p_lock boolean⟧)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the rows of the families of work_next and what keeps them, work_keep and work_tied with what is kept. p_lock: locks their rows of {{ rule.table_name }} first; a family that another session holds is kept. No p_cutoff: a purge waits for these rows, and neither time nor retention matter.'
+COMMENT 'Fills work_root with the rows of the families of work_next and what keeps them, work_keep and work_tied with what is kept. p_lock: locks their rows of {{ rule.table_name }} first; a family that another session holds is kept. No p_cutoff: a purge waits for these rows, whose {{ rule.end_time_name }} does not matter; without p_as_of, no minimum does.'
 BEGIN
 {%- if rule.timed.ended %}
     DECLARE ⟦v_least datetime(6)⟧ DEFAULT {{ rule.timed.least }};

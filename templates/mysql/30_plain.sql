@@ -162,7 +162,7 @@ BEGIN
     END IF;
 END;
 
--- {{ rule.name }}_delete: deletes the rows of a window but for those in work_keep; without a window, those in work_target.
+-- {{ rule.name }}_delete: deletes the rows of a window but for those in work_keep; without p_from, those in work_target before p_to.
 {%- if rule.raw %}
 -- where_sql of the spec, which windrow does not read, must be true of every row of the rule: {{ rule.raw }}
 -- It is evaluated on locked rows, which are then deleted: a DELETE would lock what it reads, and must not read its own table.

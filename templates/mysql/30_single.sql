@@ -99,7 +99,7 @@ END;
 {%- if rule.raw %}
 -- where_sql of the spec, which windrow does not read, must be true of every row of the rule: {{ rule.raw }}
 {%- endif %}
--- p_as_of is NULL for a purge of named rows, whose time does not matter. The second look is under the locks of the rows.
+-- p_as_of is NULL where a purge names rows and their time does not matter. The second look is under the locks of the rows.
 --# create procedure {{ control }}.{{ rule.name }}_verdict
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_verdict(
     ⟦IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_cutoff datetime(6)⟧

@@ -535,11 +535,16 @@ END;
 {{ rule.number_of[0] }}{{ at }}{{ rule.number_of[1] }}
 {%- endcomponent w.as_ended %}
 
+{#- Whether row t of one table has its time before an instant. -#}
+{% component w.within_end(rule, to) -%}
+{{ rule.timed.due.time }} < {{ <w.as_ended rule at={to} /> }}
+{%- endcomponent w.within_end %}
+
 {#- Whether row t of one table has its time in a window, or has none. -#}
 {% component w.within(rule, to="p_to") -%}
 {% if rule.numbered %}{{ rule.timed.due.time }} > 0
 AND {% endif %}{{ rule.timed.due.time }} >= {{ <w.as_ended rule at="p_from" /> }}
-AND {{ rule.timed.due.time }} < {{ <w.as_ended rule at={to} /> }}
+AND {{ <w.within_end rule to={to} /> }}
 {%- endcomponent w.within %}
 
 {#- Whether row t lies between the bounds of a partition; the first has no lower one, and the rows without a time. -#}
@@ -826,8 +831,9 @@ END
 {% component w.plain_target(rule) -%}
 FROM work_target AS c
 STRAIGHT_JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = c.id
+WHERE (p_to IS NULL OR {% if rule.numbered %}{{ rule.timed.due.time }} > 0 AND {% endif %}{{ <w.within_end rule to="p_to" /> }})
 {%- for condition in rule.timed.conditions_of_root %}
-{% if loop.first %}WHERE{% else %}AND{% endif %} {{ condition }}
+AND {{ condition }}
 {%- endfor %}
 {%- endcomponent w.plain_target %}
 

@@ -1,5 +1,5 @@
 -- {{ rule.name }}_judge: which of these families may be deleted: all rows that name a root whose {{ rule.end_time_name }} has come,
--- whatever that of the others is. One that is named can be deleted at any time: there are no p_cutoff and no p_as_of then.
+-- whatever that of the others is. A purge names them: there is no p_cutoff then; without p_as_of, no minimum counts either.
 -- o_locked: the family of each row that p_lock has locked.
 {%- if rule.timed.middles %}
 -- o_middle: the same of tables in between to which foreign keys refer, by the position of the table: the families, and of how many rows.

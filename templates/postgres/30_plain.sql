@@ -64,7 +64,7 @@ END
 $windrow$;
 
 {% endif -%}
--- {{ rule.name }}_delete: deletes rows of a window but for those in p_keep (p_limit: so many unlocked ones), or the one of a key.
+-- {{ rule.name }}_delete: deletes rows of a window but for those in p_keep (p_limit: so many unlocked ones), or that with a key before p_to.
 {%- if rule.raw %}
 -- where_sql of the spec, which windrow does not read, must be true of every row of the rule: {{ rule.raw }}
 {%- endif %}

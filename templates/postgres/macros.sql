@@ -409,6 +409,7 @@ FOR UPDATE SKIP LOCKED))»
 {% component w.delete_plain_one(rule) -%}
 {%- filter fit %}
 «DELETE FROM {{ rule.table }} AS t WHERE t.{{ rule.key }} = p_key::{{ rule.key_type }}
+  AND (p_to IS NULL OR {{ rule.timed.due.time }} < p_to)
 {%- for condition in rule.timed.conditions_of_root %}
   AND {{ condition }}
 {%- endfor %}»

@@ -67,7 +67,10 @@ fn cleaned(session: &mut Session, dialect: Dialect, control: &str, what: &str) {
         (&json!(3), &json!({"HELD": ["übrig"]})),
         "{what}: {run}"
     );
-    let purge = ask("purge", json!({"key": ["straße", "ähnlich"]}));
+    let purge = ask(
+        "purge",
+        json!({"key": ["straße", "ähnlich"], "force": true}),
+    );
     assert_eq!(
         purge["refused"],
         json!({"ähnlich": "NON_FINAL_MEMBER"}),

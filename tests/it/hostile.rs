@@ -206,7 +206,7 @@ const ROUTINES: [(&str, &[&str]); 13] = [
             "from",
         ],
     ),
-    ("purge", &["rule", "key", "dry_run"]),
+    ("purge", &["rule", "key", "dry_run", "force"]),
     ("verify", &[]),
     (
         "set_policy",

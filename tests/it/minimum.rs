@@ -1,6 +1,6 @@
 //! No strategy goes under its minimum: by no option of an operator, by no policy, by no row of a table.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 use windrow::graph::{Graph, Shared};
 
@@ -13,6 +13,8 @@ tests! {
     every_server: [
         no_rule_of_any_strategy_goes_under_its_minimum,
         no_removal_time_goes_under_its_minimum,
+        no_purge_goes_under_the_minimum_unless_it_is_told_to,
+        no_purge_passes_a_disabled_policy_unless_it_is_told_to,
         no_policy_is_longer_than_the_calendar,
     ],
 }
@@ -247,4 +249,98 @@ fn no_policy_is_longer_than_the_calendar(dialect: Dialect) {
     database.execute(&policy(most));
     let run = database.run(json!({})).expect("a run");
     assert!(is_done(&run), "{run}");
+}
+
+/// Whoever names a family, the owner of the spec has promised how long it is kept at least. Past that, its retention does not matter.
+fn no_purge_goes_under_the_minimum_unless_it_is_told_to(dialect: Dialect) {
+    let mut database = made(dialect, &graph_of(SPEC));
+    fill(&mut database, dialect);
+    let keys = json!([1, 2, 3, 4, 5]);
+    let young = ["1", "2", "3", "4"];
+    let refused = |reason: &str| -> Value { young.iter().map(|key| (*key, reason)).collect() };
+    database
+        .set_hold(json!({"rule": "runs", "key": 1, "reason": "audit"}))
+        .expect("a hold");
+    for rule in RULES {
+        for dry in [true, false] {
+            let purge = database
+                .purge(json!({"rule": rule, "key": keys, "dry_run": dry}))
+                .expect("a purge");
+            let mut expected = refused("RETENTION_NOT_REACHED");
+            if rule == "runs" {
+                expected["1"] = json!("HELD");
+            }
+            assert_eq!(purge["refused"], expected, "{rule}");
+            assert_eq!(purge["rules"][0]["families"], 1, "{rule}");
+            assert_eq!(purge["forced"], Value::Null);
+            let minimum = &purge["minimum"];
+            assert_eq!(minimum["seconds"], 604_800, "{purge}");
+            assert_eq!(minimum["safety_lag_seconds"], 3_600);
+            assert!(minimum["before"].is_string(), "{purge}");
+        }
+        // What is not due by its retention is deleted past its minimum.
+        let table = if rule == "tries" {
+            "tries WHERE id < 99"
+        } else {
+            rule
+        };
+        let left = database.texts(&format!("SELECT id FROM {table} ORDER BY id"));
+        assert_eq!(left, ["1", "2", "3", "4", "6"], "{rule}");
+    }
+    for wrong in [json!("true"), json!(1), Value::Null] {
+        let error = database
+            .purge(json!({"rule": "runs", "key": [2], "force": wrong}))
+            .expect_err("no flag");
+        assert!(format!("{error:#}").contains("22023"), "{error:#}");
+    }
+    for rule in RULES {
+        let purge = database
+            .purge(json!({"rule": rule, "key": keys, "force": true}))
+            .expect("a purge");
+        let mut gone = json!({"5": "NOT_A_ROOT"});
+        if rule == "runs" {
+            gone["1"] = json!("HELD");
+        }
+        assert_eq!(purge["refused"], gone, "{rule}");
+        assert_eq!(purge["forced"], true);
+        assert_eq!(purge["minimum"], Value::Null);
+    }
+    assert_eq!(ids(&mut database, "runs"), ["1", "6"]);
+    assert_eq!(ids(&mut database, "store"), ["6"]);
+}
+
+/// A disabled policy keeps its scope for ever; a family without an end may have ended just now.
+fn no_purge_passes_a_disabled_policy_unless_it_is_told_to(dialect: Dialect) {
+    let mut database = made(dialect, &graph_of(SPEC));
+    let long = ago(dialect, 400);
+    for row in [
+        format!(
+            "runs VALUES (1, 1, 'done', {long}), (2, 2, 'done', {long}), (3, 1, 'done', NULL), (4, 2, 'run', {long})"
+        ),
+        "events VALUES (3, NULL)".to_owned(),
+        "debris VALUES (3, 99, NULL)".to_owned(),
+        "tries VALUES (3, 1, NULL), (99, 1, NULL)".to_owned(),
+    ] {
+        database.execute(&format!("INSERT INTO {row}"));
+    }
+    database
+        .set_policy(json!({"rule": "runs", "scope": "2", "enabled": false}))
+        .expect("a policy");
+    let mut purge = |rule: &str, keys: Value, force: bool| {
+        let purge = database.purge(json!({"rule": rule, "key": keys, "force": force}));
+        purge.expect("a purge")["refused"].clone()
+    };
+    assert_eq!(
+        purge("runs", json!([1, 2, 3, 4]), false),
+        json!({"2": "POLICY_DISABLED", "3": "UNDATED_MEMBER", "4": "NON_FINAL_MEMBER"})
+    );
+    assert_eq!(
+        purge("runs", json!([2, 3, 4]), true),
+        json!({"4": "NON_FINAL_MEMBER"})
+    );
+    for rule in ["events", "debris", "tries"] {
+        let undated = json!({"3": "UNDATED_MEMBER"});
+        assert_eq!(purge(rule, json!([3]), false), undated, "{rule}");
+        assert_eq!(purge(rule, json!([3]), true), json!({}), "{rule}");
+    }
 }

@@ -391,8 +391,13 @@ pub(crate) fn check_run(database: &mut Installation, world: &World) -> Result<()
     Ok(())
 }
 
-/// Purges one family that is due in no run: the world's options do not count.
+/// Purges one family, by force or not: the world's options do not count.
 fn check_purge(database: &mut Installation, world: &World) -> Result<(), String> {
+    check_purge_of(database, world, false)?;
+    check_purge_of(database, world, true)
+}
+
+fn check_purge_of(database: &mut Installation, world: &World, force: bool) -> Result<(), String> {
     let Some(key) = world.rows.iter().find_map(|row| match row {
         Row::Instance { id, .. } => Some(*id),
         _ => None,
@@ -402,9 +407,13 @@ fn check_purge(database: &mut Installation, world: &World) -> Result<(), String>
     database.load(world);
     let mut left = database.contents();
     let answer = database
-        .purge(json!({"key": [key]}))
+        .purge(json!({"key": [key], "force": force}))
         .map_err(|error| format!("purge: {error:#}"))?;
-    match oracle::purge(world, key) {
+    let mut then = world.clone();
+    if world.as_of_is_option {
+        then.as_of = now();
+    }
+    match oracle::purge(&then, key, force) {
         Ok(deleted) => {
             for (table, id) in &deleted {
                 left.remove(&((*table).to_owned(), *id));

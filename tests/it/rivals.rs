@@ -409,7 +409,7 @@ fn a_second_run_is_refused_at_once_and_a_purge_is_not(dialect: Dialect) -> Resul
         "it waited for the end of the run"
     );
 
-    let purge = client.call("purge", &json!({"key": [young]}))?;
+    let purge = client.call("purge", &json!({"key": [young], "force": true}))?;
     ensure!(
         purge["status"] == "done"
             && purge["refused"] == json!({})

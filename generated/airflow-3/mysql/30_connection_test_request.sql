@@ -84,16 +84,17 @@ BEGIN
     END IF;
 END$$
 
--- connection_test_request_delete: deletes the rows of a window but for those in work_keep; without a window, those in work_target.
+-- connection_test_request_delete: deletes the rows of a window but for those in work_keep; without p_from, those in work_target before
+-- p_to.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.connection_test_request_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.connection_test_request_delete(IN p_run bigint,
     IN p_from datetime(6), IN p_to datetime(6), OUT o_rows bigint) SQL SECURITY DEFINER
 COMMENT 'Deletes rows of connection_test_request, in the caller''s transaction (READ COMMITTED), and answers how many; timed_step() and
-    timed_purge() call it. [body 3a44b9e890e8]'
+    timed_purge() call it. [body b625bc807422]'
 BEGIN
     IF p_from IS NULL THEN
         DELETE t FROM work_target AS c STRAIGHT_JOIN `airflow`.`connection_test_request` AS t ON t.`id` = c.id
-            WHERE t.`state` IN ('success', 'failed');
+            WHERE (p_to IS NULL OR t.`updated_at` < p_to) AND t.`state` IN ('success', 'failed');
         SET o_rows = ROW_COUNT();
     ELSE
         INSERT INTO work_due (due) SELECT DISTINCT t.`updated_at` FROM `airflow`.`connection_test_request` AS t

@@ -80,15 +80,16 @@ BEGIN
     END IF;
 END$$
 
--- import_error_delete: deletes the rows of a window but for those in work_keep; without a window, those in work_target.
+-- import_error_delete: deletes the rows of a window but for those in work_keep; without p_from, those in work_target before p_to.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.import_error_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_delete(IN p_run bigint, IN p_from datetime(6),
     IN p_to datetime(6), OUT o_rows bigint) SQL SECURITY DEFINER
 COMMENT 'Deletes rows of import_error, in the caller''s transaction (READ COMMITTED), and answers how many; timed_step() and timed_purge()
-    call it. [body 1d0996808fd7]'
+    call it. [body 6f439ee99d10]'
 BEGIN
     IF p_from IS NULL THEN
-        DELETE t FROM work_target AS c STRAIGHT_JOIN `airflow`.`import_error` AS t ON t.`id` = c.id;
+        DELETE t FROM work_target AS c STRAIGHT_JOIN `airflow`.`import_error` AS t ON t.`id` = c.id
+            WHERE (p_to IS NULL OR t.`timestamp` < p_to);
         SET o_rows = ROW_COUNT();
     ELSE
         INSERT INTO work_due (due) SELECT DISTINCT t.`timestamp` FROM `airflow`.`import_error` AS t WHERE t.`timestamp` >= p_from

@@ -82,15 +82,16 @@ BEGIN
     END IF;
 END$$
 
--- job_delete: deletes the rows of a window but for those in work_keep; without a window, those in work_target.
+-- job_delete: deletes the rows of a window but for those in work_keep; without p_from, those in work_target before p_to.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.job_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.job_delete(IN p_run bigint, IN p_from datetime(6),
     IN p_to datetime(6), OUT o_rows bigint) SQL SECURITY DEFINER
 COMMENT 'Deletes rows of job, in the caller''s transaction (READ COMMITTED), and answers how many; timed_step() and timed_purge() call
-    it. [body c6c1d8a51e19]'
+    it. [body ad704bfc43c1]'
 BEGIN
     IF p_from IS NULL THEN
-        DELETE t FROM work_target AS c STRAIGHT_JOIN `airflow`.`job` AS t ON t.`id` = c.id WHERE t.`state` IN ('success', 'failed');
+        DELETE t FROM work_target AS c STRAIGHT_JOIN `airflow`.`job` AS t ON t.`id` = c.id
+            WHERE (p_to IS NULL OR t.`latest_heartbeat` < p_to) AND t.`state` IN ('success', 'failed');
         SET o_rows = ROW_COUNT();
     ELSE
         INSERT INTO work_due (due) SELECT DISTINCT t.`latest_heartbeat` FROM `airflow`.`job` AS t WHERE t.`latest_heartbeat` >= p_from

@@ -76,15 +76,15 @@ BEGIN
     END IF;
 END$$
 
--- log_delete: deletes the rows of a window but for those in work_keep; without a window, those in work_target.
+-- log_delete: deletes the rows of a window but for those in work_keep; without p_from, those in work_target before p_to.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.log_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.log_delete(IN p_run bigint, IN p_from datetime(6),
     IN p_to datetime(6), OUT o_rows bigint) SQL SECURITY DEFINER
 COMMENT 'Deletes rows of log, in the caller''s transaction (READ COMMITTED), and answers how many; timed_step() and timed_purge() call
-    it. [body db2b89c916ae]'
+    it. [body 198da907b8a0]'
 BEGIN
     IF p_from IS NULL THEN
-        DELETE t FROM work_target AS c STRAIGHT_JOIN `airflow`.`log` AS t ON t.`id` = c.id;
+        DELETE t FROM work_target AS c STRAIGHT_JOIN `airflow`.`log` AS t ON t.`id` = c.id WHERE (p_to IS NULL OR t.`dttm` < p_to);
         SET o_rows = ROW_COUNT();
     ELSE
         INSERT INTO work_due (due) SELECT DISTINCT t.`dttm` FROM `airflow`.`log` AS t WHERE t.`dttm` >= p_from AND t.`dttm` < p_to;

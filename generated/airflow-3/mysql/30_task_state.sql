@@ -56,7 +56,7 @@ END$$
 
 -- task_state_verdict: which of the rows in work_row are deleted:
 -- those whose expires_at has passed.
--- p_as_of is NULL for a purge of named rows, whose time does not matter. The second look is under the locks of the rows.
+-- p_as_of is NULL where a purge names rows and their time does not matter. The second look is under the locks of the rows.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_verdict$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_verdict(IN p_look integer, IN p_pass integer,
     IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER

@@ -82,15 +82,16 @@ BEGIN
     END IF;
 END$$
 
--- task_metrics_delete: deletes the rows of a window but for those in work_keep; without a window, those in work_target.
+-- task_metrics_delete: deletes the rows of a window but for those in work_keep; without p_from, those in work_target before p_to.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.task_metrics_delete$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.task_metrics_delete(IN p_run bigint,
     IN p_from datetime(6), IN p_to datetime(6), OUT o_rows bigint) SQL SECURITY DEFINER
 COMMENT 'Deletes rows of ACT_RU_TASK_METER_LOG, in the caller''s transaction (READ COMMITTED), and answers how many; timed_step() and
-    timed_purge() call it. [body 015a71070495]'
+    timed_purge() call it. [body 8f05c417670b]'
 BEGIN
     IF p_from IS NULL THEN
-        DELETE t FROM work_target AS c STRAIGHT_JOIN `camunda7`.`ACT_RU_TASK_METER_LOG` AS t ON t.`ID_` = c.id;
+        DELETE t FROM work_target AS c STRAIGHT_JOIN `camunda7`.`ACT_RU_TASK_METER_LOG` AS t ON t.`ID_` = c.id
+            WHERE (p_to IS NULL OR t.`TIMESTAMP_` < p_to);
         SET o_rows = ROW_COUNT();
     ELSE
         INSERT INTO work_due (due) SELECT DISTINCT t.`TIMESTAMP_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t

@@ -1729,8 +1729,8 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.history_judge$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_judge(IN p_cutoff datetime(6), IN p_as_of datetime(6),
     IN p_lock boolean) SQL SECURITY DEFINER
 COMMENT 'Fills work_root with the rows of the families of work_next and what keeps them, work_keep and work_tied with what is kept. p_lock:
-    locks their rows of ACT_HI_PROCINST first; a family that another session holds is kept. No p_cutoff: a purge waits for these rows, and
-    neither time nor retention matter. [body 6fa0a020ef90]'
+    locks their rows of ACT_HI_PROCINST first; a family that another session holds is kept. No p_cutoff: a purge waits for these rows, whose
+    REMOVAL_TIME_ does not matter; without p_as_of, no minimum does. [body 6fa0a020ef90]'
 BEGIN
     DECLARE v_least datetime(6) DEFAULT p_as_of - INTERVAL 90000 SECOND;
     DECLARE v_rows  bigint;

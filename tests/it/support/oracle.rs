@@ -126,11 +126,18 @@ pub(crate) fn run(world: &World) -> Outcome {
     }
 }
 
-/// The rows that should go, or the reason why not, when the family of one key is purged.
+/// The rows that should go, or the reason why not, when the family of one key is purged: without force, as by a run with no retention
+/// at all, which the minimum exceeds.
 pub(crate) fn purge(
     world: &World,
     key: i32,
+    force: bool,
 ) -> Result<BTreeSet<(&'static str, i32)>, &'static str> {
+    let world = &World {
+        retention: Some(0),
+        scope: None,
+        ..world.clone()
+    };
     let model = Model::new(world);
     let root = i64::from(key);
     if !model
@@ -146,6 +153,20 @@ pub(crate) fn purge(
     }
     if family.iter().any(|id| !model.instances[id].is_final) {
         return Err("NON_FINAL_MEMBER");
+    }
+    if !force {
+        let ends: Option<Vec<i64>> = family
+            .iter()
+            .map(|id| model.instances[id].end_time)
+            .collect();
+        let Some(latest) = ends.and_then(|ends| ends.into_iter().max()) else {
+            return Err("UNDATED_MEMBER");
+        };
+        match model.cutoff(root) {
+            None | Some(i64::MIN) => return Err("POLICY_DISABLED"),
+            Some(cutoff) if latest >= cutoff => return Err("RETENTION_NOT_REACHED"),
+            Some(_) => {}
+        }
     }
     if family.iter().any(|id| model.is_kept(*id)) {
         return Err("REFERENCED");

@@ -698,6 +698,7 @@ BEGIN
             ', "reason": ', COALESCE(JSON_QUOTE(r.reason), 'null'),
             ', "dry_run": ', IF(r.dry_run, 'true', 'false'),
             ', "trigger": ', COALESCE(JSON_QUOTE(r.`trigger`), 'null'),
+            IF(JSON_CONTAINS(r.options, 'true', '$.force') IS TRUE, ', "forced": true', ''),
             ', "as_of": ', COALESCE(CONCAT('"', DATE_FORMAT(r.as_of, '%Y-%m-%dT%T'),
                 TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(r.as_of, '.%f'))), '+00:00"'), 'null'),
             ', "started_at": ', COALESCE(CONCAT('"', DATE_FORMAT(r.started_at, '%Y-%m-%dT%T'),
@@ -839,7 +840,7 @@ BEGIN
     DECLARE v_paused   boolean;
     DECLARE v_text     longtext;
     DECLARE v_node     varchar(700);
-    CALL check_options(p_options, '["rule", "key", "dry_run"]');
+    CALL check_options(p_options, '["rule", "key", "dry_run", "force"]');
     CALL check_rule(p_options, o_rule);
     IF EXISTS (SELECT 1 FROM rule AS r WHERE r.rule = o_rule AND r.strategy = 'partition') THEN
         CALL refuse(CONCAT('rule ', o_rule, ' drops whole partitions, and no single rows'),
@@ -851,6 +852,9 @@ BEGIN
     END IF;
     IF JSON_CONTAINS_PATH(p_options, 'one', '$.dry_run') AND JSON_TYPE(JSON_EXTRACT(p_options, '$.dry_run')) <> 'BOOLEAN' THEN
         CALL refuse(CONCAT('dry_run is not true or false: ', JSON_EXTRACT(p_options, '$.dry_run')), 'write {"dry_run": true}');
+    END IF;
+    IF JSON_CONTAINS_PATH(p_options, 'one', '$.force') AND JSON_TYPE(JSON_EXTRACT(p_options, '$.force')) <> 'BOOLEAN' THEN
+        CALL refuse(CONCAT('force is not true or false: ', JSON_EXTRACT(p_options, '$.force')), 'write {"force": true}');
     END IF;
     DROP TEMPORARY TABLE IF EXISTS work_key;
     CREATE TEMPORARY TABLE work_key (
@@ -921,19 +925,21 @@ BEGIN
     DECLARE v_cancelled bigint;
     DECLARE v_failed    bigint;
     DECLARE v_paused    bigint;
+    DECLARE v_young     bigint;
+    DECLARE v_minimum   longtext;
     DECLARE v_reasons   longtext;
     DECLARE v_keepers   longtext;
     DECLARE v_tied      longtext;
     SELECT
         COUNT(k.reason), COUNT(IF(k.reason = 'CANCELLED', 1, NULL)), COUNT(IF(k.reason = 'FAILED', 1, NULL)),
-            COUNT(IF(k.reason = 'PAUSED', 1, NULL)),
+            COUNT(IF(k.reason = 'PAUSED', 1, NULL)), COUNT(IF(k.reason = 'RETENTION_NOT_REACHED', 1, NULL)),
         COALESCE(GROUP_CONCAT(IF(k.reason IS NULL, NULL, CONCAT(JSON_QUOTE(k.named), ': ', JSON_QUOTE(k.reason)))
             ORDER BY k.named SEPARATOR ', '), ''),
         COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(k.named), ': {"key": ', JSON_QUOTE(k.keeper), ', "reason": "', k.keeper_reason, '"}')
             ORDER BY k.named SEPARATOR ', '), ''),
         IF(SUM(k.tied AND k.reason IS NULL) > 1,
             GROUP_CONCAT(IF(k.tied AND k.reason IS NULL, JSON_QUOTE(k.named), NULL) ORDER BY k.named SEPARATOR ', '), NULL)
-    INTO v_refused, v_cancelled, v_failed, v_paused, v_reasons, v_keepers, v_tied
+    INTO v_refused, v_cancelled, v_failed, v_paused, v_young, v_reasons, v_keepers, v_tied
     FROM work_key AS k;
     UPDATE run AS r
     SET r.status = CASE
@@ -953,10 +959,20 @@ BEGIN
     WHERE r.run_id = p_run
       AND r.status = 'running'
       AND r.backend_pid = CONNECTION_ID();
+    SELECT MAX(CONCAT(
+        ', "minimum": {"seconds": ', k.minimum, ', "safety_lag_seconds": ', JSON_VALUE(k.document, '$.safety_lag') + 0, ', "before": "',
+        DATE_FORMAT(r.as_of - INTERVAL (k.minimum + JSON_VALUE(k.document, '$.safety_lag')) SECOND, '%Y-%m-%dT%TZ'), '"}'
+    ))
+    INTO v_minimum
+    FROM run AS r
+    JOIN run_rule AS p ON p.run_id = r.run_id
+    JOIN rule AS k ON k.rule = p.rule
+    WHERE r.run_id = p_run
+      AND v_young > 0;
     CALL run_document(p_run, o_document);
     SET o_document = CONCAT(
         LEFT(o_document, CHAR_LENGTH(o_document) - 1), ', "refused": {', v_reasons, '}, "refused_with": {', v_keepers, '}',
-        COALESCE(CONCAT(', "together": [', v_tied, ']'), ''), '}'
+        COALESCE(CONCAT(', "together": [', v_tied, ']'), ''), COALESCE(v_minimum, ''), '}'
     );
 END;
 

@@ -222,8 +222,9 @@ END;
 --# create procedure purge
 CREATE PROCEDURE `purge`(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Deletes the named families now, in the same way as a run: they must be final, not on hold, and linked to nothing that is
-    kept; age, end time, policies and `keep` of families do not matter.
+COMMENT 'Deletes the named families now, in the same way as a run: they must be final, not on hold, linked to nothing that is kept,
+    and older than the minimum. Retentions do not matter; nor do, with the option force, the minimum, a missing end time, a disabled policy
+    and `keep` of families: the run says so.
     Example: CALL purge(''{"key": [17]}'');'
 BEGIN
     DECLARE v_before   longtext;

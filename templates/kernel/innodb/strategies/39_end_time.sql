@@ -148,7 +148,7 @@ BEGIN
                 SET o_state = 'again';
                 LEAVE step;
             END IF;
-            CALL judge_end_time(p_rule, false, true, v_families);
+            CALL judge_end_time(p_rule, false, NULL, true, v_families);
             IF v_dry_run THEN
                 -- A dry run keeps what it found out, and rolls back what follows: by the whole transaction, since a savepoint would
                 -- not do in a cluster.
@@ -271,7 +271,7 @@ SQL SECURITY DEFINER
 COMMENT 'Counts the rows of those families of work_root that may be deleted: a JSON list in the order of deletion. Makes work tables.'
 BEGIN
     DECLARE v_families bigint;
-    CALL judge_end_time(p_rule, false, false, v_families);
+    CALL judge_end_time(p_rule, false, NULL, false, v_families);
     DROP TEMPORARY TABLE IF EXISTS work_before;
     CREATE TEMPORARY TABLE work_before LIKE work_gone;
     INSERT INTO work_before (id)
@@ -395,7 +395,7 @@ BEGIN
         END IF;
         REPLACE INTO work_cursor (only_row, ended, id)
         SELECT 1, r.ended, r.id FROM work_root AS r ORDER BY r.ended DESC, r.id DESC LIMIT 1;
-        CALL judge_end_time(p_rule, false, false, v_judged);
+        CALL judge_end_time(p_rule, false, NULL, false, v_judged);
         SET v_batches = v_batches + 1;
         SET v_families = v_families + v_judged;
         INSERT INTO work_gone (id)
@@ -481,14 +481,18 @@ BEGIN
             COMMIT;
             LEAVE attempt;
         END IF;
-        SELECT r.dry_run, r.as_of INTO v_dry_run, v_as_of FROM run AS r WHERE r.run_id = p_run;
+        -- From when the minimum counts, if it does.
+        SELECT r.dry_run, IF(JSON_CONTAINS(r.options, 'true', '$.force') IS TRUE, NULL, r.as_of)
+        INTO v_dry_run, v_as_of
+        FROM run AS r
+        WHERE r.run_id = p_run;
         CALL end_time_named(p_rule, p_key, v_found);
         IF NOT v_found THEN
             COMMIT;
             SET o_reason = 'NOT_A_ROOT';
             LEAVE attempt;
         END IF;
-        CALL judge_end_time(p_rule, true, true, v_families);
+        CALL judge_end_time(p_rule, true, v_as_of, true, v_families);
         -- What shares a member with it may be named, too.
         SELECT MIN(k.reason) INTO o_reason FROM work_skip AS k;
         IF p_key IS NOT NULL AND o_reason = 'SHARED_MEMBER' THEN

@@ -546,11 +546,14 @@ END;
 -- together or not at all; so members are collected in both directions. Literal: a root's own descendants decide, whoever else
 -- links to them. Usually nothing keeps any of them, and one look at the members is enough. Otherwise end_time_doubt() continues.
 --# create procedure judge_end_time
-CREATE PROCEDURE judge_end_time(IN p_rule varchar(64), IN p_purge boolean, IN p_lock boolean, OUT o_families bigint)
+CREATE PROCEDURE judge_end_time(
+    IN p_rule varchar(64), IN p_purge boolean, IN p_as_of datetime(6), IN p_lock boolean, OUT o_families bigint
+)
 SQL SECURITY DEFINER
 COMMENT 'Expands work_root to the families and decides which may be deleted: every member final, ended before the cutoff,
-    unheld, kept by nothing. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not
-    matter. What is left in work_member may be deleted; work_skip has the roots that are kept.'
+    unheld, kept by nothing. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: only what work_root
+    names is deleted, and of the retention the minimum counts from p_as_of; without that, no age matters. What is left
+    in work_member may be deleted; work_skip has the roots that are kept.'
 BEGIN
     DECLARE v_bound boolean;
     DECLARE v_closed  boolean;
@@ -559,6 +562,7 @@ BEGIN
     DECLARE v_keeps   boolean;
     DECLARE v_newest  boolean;
     DECLARE v_mixed   boolean;
+    DECLARE v_aged    boolean DEFAULT NOT p_purge OR p_as_of IS NOT NULL;
     DECLARE v_late    datetime(6);
     DECLARE v_default datetime(6);
     DECLARE v_depth   integer DEFAULT 0;
@@ -646,6 +650,10 @@ BEGIN
         SET v_depth = v_depth + 1;
     END WHILE;
 
+    IF p_purge AND v_aged THEN
+        CALL end_time_least(p_rule, p_as_of);
+    END IF;
+
     -- What keeps any of them?
     CALL end_time_held(p_rule);
     CALL bound_by(p_rule, v_bound);
@@ -653,14 +661,14 @@ BEGIN
         CALL perform(p_rule, 'bound', '');
     END IF;
     SELECT v_doubts + COUNT(h.id) INTO v_doubts FROM work_held AS h;
-    IF v_keeps OR v_newest AND NOT p_purge THEN
-        CALL perform(p_rule, 'against', CONCAT(NOT p_purge, ', ', p_lock));
+    IF v_keeps OR v_newest AND v_aged THEN
+        CALL perform(p_rule, 'against', CONCAT(v_aged, ', ', p_lock));
         SELECT v_doubts + COUNT(a.id) INTO v_doubts FROM work_against AS a;
     END IF;
     SELECT
         v_doubts + COUNT(CASE
             WHEN NOT m.final OR m.cutoff IS NULL OR (v_closed AND m.upwards AND NOT m.root) THEN 1
-            WHEN NOT p_purge AND (m.ended IS NULL OR m.ended >= m.cutoff) THEN 1
+            WHEN v_aged AND (m.ended IS NULL OR m.ended >= m.cutoff) THEN 1
         END),
         COUNT(CASE WHEN m.root THEN 1 END), MIN(m.cutoff), MAX(m.cutoff)
     INTO v_doubts, o_families, v_first, v_last
@@ -675,9 +683,35 @@ BEGIN
           AND m.cutoff <> l.cutoff;
     END IF;
     IF v_doubts > 0 THEN
-        CALL end_time_doubt(v_closed, p_purge, v_mixed);
+        CALL end_time_doubt(v_closed, v_aged, v_mixed);
         SELECT COUNT(*) INTO o_families FROM work_member AS m WHERE m.root;
     END IF;
+END;
+
+-- end_time_least: what is too young for a purge: that has a cutoff of its own, where the rule may clean the scope at all. A scope that it
+-- may not clean has the cutoff 1000-01-02. The scopes are forgotten again: the roots that a purge does not name have none.
+--# create procedure end_time_least
+CREATE PROCEDURE end_time_least(IN p_rule varchar(64), IN p_as_of datetime(6))
+SQL SECURITY DEFINER
+COMMENT 'Gives what may be deleted in work_member the cutoffs of the minimum, counted from p_as_of, other rows than roots the earliest.'
+BEGIN
+    DECLARE v_other datetime(6);
+    CALL end_time_scope(p_rule, p_as_of, 0, NULL);
+    SELECT MAX(s.cutoff) INTO v_other FROM work_scope AS s WHERE s.scope IS NULL;
+    UPDATE work_member AS m
+    LEFT JOIN work_scope AS s ON s.scope = m.scope
+    SET m.cutoff = CASE
+            WHEN s.scope IS NULL THEN COALESCE(v_other, '1000-01-02 00:00:00')
+            WHEN s.seconds IS NULL THEN '1000-01-02 00:00:00'
+            ELSE s.cutoff
+        END
+    WHERE m.root
+      AND m.cutoff IS NOT NULL;
+    SELECT MIN(m.cutoff) INTO v_other FROM work_member AS m WHERE m.root;
+    UPDATE work_member SET cutoff = v_other WHERE NOT root AND cutoff IS NOT NULL;
+    DELETE FROM work_said;
+    DELETE FROM work_scope;
+    DELETE FROM work_scope_of;
 END;
 
 -- end_time_held: what holds of the rule keep of a batch. The list of holds, which may be long, is read where it is another one.
@@ -718,11 +752,11 @@ END;
 -- end_time_doubt: the verdict where something keeps a family. All that is linked to a doubt is looked at
 -- with care; the others are deleted.
 --# create procedure end_time_doubt
-CREATE PROCEDURE end_time_doubt(IN p_closed boolean, IN p_purge boolean, IN p_mixed boolean)
+CREATE PROCEDURE end_time_doubt(IN p_closed boolean, IN p_aged boolean, IN p_mixed boolean)
 SQL SECURITY DEFINER
 COMMENT 'Takes out of work_member what is kept and writes the roots among it to work_skip, by the first reason that
-    applies to any row of the family. p_closed: the rows on both ends of a link go together or not at all. p_mixed: there are several
-    cutoffs.'
+    applies to any row of the family. p_closed: the rows on both ends of a link go together or not at all. p_aged: times count. p_mixed:
+    there are several cutoffs.'
 BEGIN
     DECLARE v_round integer DEFAULT 0;
     DECLARE v_count bigint DEFAULT 1;
@@ -746,7 +780,7 @@ BEGIN
     WHERE NOT m.final
        OR m.cutoff IS NULL
        OR (p_closed AND m.upwards AND NOT m.root)
-       OR (NOT p_purge AND (m.ended IS NULL OR m.ended >= m.cutoff));
+       OR (p_aged AND (m.ended IS NULL OR m.ended >= m.cutoff));
     INSERT IGNORE INTO work_doubt (id)
     SELECT k.id FROM work_locked AS k;
     INSERT IGNORE INTO work_doubt (id)
@@ -790,7 +824,7 @@ BEGIN
         CASE
             WHEN h.id IS NOT NULL THEN 1
             WHEN NOT m.final THEN 2
-            WHEN m.ended IS NULL AND NOT p_purge THEN 3
+            WHEN m.ended IS NULL AND p_aged THEN 3
             ELSE COALESCE(k.fault, 9)
         END,
         IF(m.root, m.cutoff, NULL),
@@ -823,7 +857,7 @@ BEGIN
         SET v_round = v_round + 1;
     END WHILE;
     UPDATE work_case AS c
-    SET c.verdict = LEAST(c.fault, IF(NOT p_purge AND c.newest >= c.cutoff, 4, 9))
+    SET c.verdict = LEAST(c.fault, IF(p_aged AND c.newest >= c.cutoff, 4, 9))
     WHERE c.root
       AND c.cutoff IS NOT NULL;
 
@@ -902,7 +936,7 @@ BEGIN
         IF(@windrow_hexed, HEX(r.id), r.id),
         CASE
             WHEN c.locked THEN 'LOCKED'
-            WHEN c.cutoff IS NULL THEN 'POLICY_DISABLED'
+            WHEN c.cutoff IS NULL OR c.verdict = 4 AND c.cutoff = '1000-01-02 00:00:00' THEN 'POLICY_DISABLED'
             ELSE ELT(
                 LEAST(c.verdict, 7),
                 'HELD', 'NON_FINAL_MEMBER', 'UNDATED_MEMBER', 'RETENTION_NOT_REACHED', 'LOCKED', 'REFERENCED', 'SHARED_MEMBER'
@@ -962,15 +996,18 @@ BEGIN
             IF(@windrow_hexed, HEX(c.id), c.id),
             CASE
                 WHEN c.locked THEN 'LOCKED'
-                ELSE COALESCE(ELT(c.fault, 'HELD', 'NON_FINAL_MEMBER', 'UNDATED_MEMBER', 'RETENTION_NOT_REACHED', 'LOCKED', 'REFERENCED'),
-                    'NOT_NAMED')
+                WHEN LEAST(c.fault, c.verdict) = 4 AND c.cutoff = '1000-01-02 00:00:00' THEN 'POLICY_DISABLED'
+                ELSE COALESCE(ELT(
+                    LEAST(c.fault, c.verdict),
+                    'HELD', 'NON_FINAL_MEMBER', 'UNDATED_MEMBER', 'RETENTION_NOT_REACHED', 'LOCKED', 'REFERENCED'
+                ), 'NOT_NAMED')
             END
         INTO v_key, v_why
         FROM work_reach AS s
         STRAIGHT_JOIN work_case AS c ON c.id = s.id
         WHERE c.locked
-           OR (c.root AND (c.fault < 9 OR c.cutoff IS NULL))
-        ORDER BY NOT c.locked AND c.fault = 9, s.round, IF(@windrow_hexed, HEX(c.id), CAST(c.id AS CHAR))
+           OR (c.root AND (c.fault < 9 OR c.verdict < 9 OR c.cutoff IS NULL))
+        ORDER BY NOT c.locked AND LEAST(c.fault, c.verdict) = 9, s.round, IF(@windrow_hexed, HEX(c.id), CAST(c.id AS CHAR))
         LIMIT 1;
         UPDATE work_key SET keeper = v_key, keeper_reason = v_why WHERE position = v_place;
         SELECT MIN(k.position) INTO v_place FROM work_key AS k WHERE k.reason = 'SHARED_MEMBER' AND k.position > v_place;

@@ -449,7 +449,7 @@ BEGIN
     END IF;
 END;
 
--- judge_single: which of the rows in work_row are deleted. p_as_of is NULL for a purge of named rows, whose time does not matter.
+-- judge_single: which of the rows in work_row are deleted. p_as_of is NULL where a purge names them and their time does not matter.
 --# create procedure judge_single
 CREATE PROCEDURE judge_single(
     IN p_rule   varchar(64),
@@ -1071,13 +1071,45 @@ BEGIN
     CALL run_text(v_text);
 END;
 
+-- single_young: whether the row that a purge names is too young for it. An expiry that the row has itself knows no minimum.
+--# create procedure single_young
+CREATE PROCEDURE single_young(IN p_rule varchar(64), IN p_as_of datetime(6), OUT o_reason varchar(32))
+SQL SECURITY DEFINER
+COMMENT 'Why the row in work_row is too young for the minimum of p_rule, counted from p_as_of; NULL where it is not.'
+BEGIN
+    DECLARE v_expires  boolean;
+    DECLARE v_fallback boolean;
+    DECLARE v_cutoff   datetime(6);
+    DECLARE v_count    bigint;
+    SELECT r.strategy = 'expiry', JSON_CONTAINS(r.document, '"fallback"', '$.passes') IS TRUE
+    INTO v_expires, v_fallback
+    FROM rule AS r
+    WHERE r.rule = p_rule;
+    CALL cutoff_of(p_rule, p_as_of, 0, v_cutoff);
+    DELETE FROM work_verdict;
+    IF NOT v_expires THEN
+        CALL judge_single(p_rule, 1, 0, p_as_of, v_cutoff);
+        SELECT IF(COUNT(v.position) = 0, 'RETENTION_NOT_REACHED', MAX(v.reason)) INTO o_reason FROM work_verdict AS v;
+    ELSEIF v_fallback THEN
+        -- It has an expiry, or the fallback is due.
+        CALL judge_single(p_rule, 1, 1, '9999-12-30 00:00:00', NULL);
+        SELECT COUNT(v.position) INTO v_count FROM work_verdict AS v;
+        IF v_count = 0 THEN
+            CALL judge_single(p_rule, 1, 2, p_as_of, v_cutoff);
+            SELECT IF(COUNT(v.position) = 0, 'RETENTION_NOT_REACHED', NULL) INTO o_reason FROM work_verdict AS v;
+        END IF;
+    END IF;
+END;
+
 -- single_purge: deletes one named row and commits. Answers NULL, or why it is kept.
 --# create procedure single_purge
 CREATE PROCEDURE single_purge(IN p_run bigint, IN p_rule varchar(64), IN p_key varchar(700), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes one named row with what belongs to it, whatever its time, and commits. Answers NULL, or the reason why it is kept.'
+COMMENT 'Deletes one named row with what belongs to it, but for the option force if it is older than the minimum, and commits. Answers
+    NULL, or the reason why it is kept.'
 BEGIN
     DECLARE v_dry_run  boolean;
+    DECLARE v_as_of    datetime(6);
     DECLARE v_count    bigint;
     DECLARE v_rows     longtext;
     DECLARE v_number   integer;
@@ -1105,7 +1137,11 @@ BEGIN
             COMMIT;
             LEAVE attempt;
         END IF;
-        SELECT r.dry_run INTO v_dry_run FROM run AS r WHERE r.run_id = p_run;
+        -- From when the minimum counts, if it does.
+        SELECT r.dry_run, IF(JSON_CONTAINS(r.options, 'true', '$.force') IS TRUE, NULL, r.as_of)
+        INTO v_dry_run, v_as_of
+        FROM run AS r
+        WHERE r.run_id = p_run;
         CALL single_target(p_rule, p_key);
         CALL search_single(p_rule, 0, 1, NULL, NULL, v_count);
         CALL judge_single(p_rule, 1, 0, NULL, NULL);
@@ -1114,6 +1150,9 @@ BEGIN
             COMMIT;
             SET o_reason = 'NOT_A_ROOT';
             LEAVE attempt;
+        END IF;
+        IF o_reason IS NULL AND v_as_of IS NOT NULL THEN
+            CALL single_young(p_rule, v_as_of, o_reason);
         END IF;
         IF o_reason IS NOT NULL THEN
             INSERT INTO work_skip (skip_key, reason)

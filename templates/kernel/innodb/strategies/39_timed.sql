@@ -731,14 +731,39 @@ BEGIN
     );
 END;
 
+-- timed_least_age, timed_young: what is too young for a purge by a rule by age.
+--# create procedure timed_least_age
+CREATE PROCEDURE timed_least_age(IN p_rule varchar(64), IN p_as_of datetime(6), OUT o_cutoff datetime(6))
+SQL SECURITY DEFINER
+COMMENT 'The cutoff of the minimum of a rule by age at p_as_of; NULL: of another rule, or without p_as_of, times do not matter.'
+BEGIN
+    IF p_as_of IS NOT NULL AND EXISTS (SELECT 1 FROM rule AS r WHERE r.rule = p_rule AND r.strategy = 'age') THEN
+        CALL timed_cutoff(p_rule, p_as_of, 0, o_cutoff);
+    END IF;
+END;
+--# create procedure timed_young
+CREATE PROCEDURE timed_young(IN p_cutoff datetime(6), OUT o_reason varchar(32))
+SQL SECURITY DEFINER
+COMMENT 'Why a row of work_row is too young for p_cutoff: its time, or it has none; NULL where none is.'
+BEGIN
+    SELECT MIN(IF(w.due IS NULL, 'UNDATED_MEMBER', 'RETENTION_NOT_REACHED'))
+    INTO o_reason
+    FROM work_row AS w
+    WHERE p_cutoff IS NOT NULL
+      AND (w.due IS NULL OR w.due >= p_cutoff);
+END;
+
 -- timed_purge: deletes one named family, found by its root, and commits. Answers NULL, or why it is kept.
 --# create procedure timed_purge
 CREATE PROCEDURE timed_purge(IN p_run bigint, IN p_rule varchar(64), IN p_key varchar(700), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes the rows that name this root, whatever their time, if the family is unheld, and commits. Answers NULL
-    or the reason why it is kept, as purge_one() does.'
+COMMENT 'Deletes the rows that name this root, if the family is unheld, and, but for the option force, older than the minimum,
+    and commits. Answers NULL or the reason why it is kept, as purge_one() does.'
 BEGIN
     DECLARE v_dry_run  boolean;
+    DECLARE v_as_of    datetime(6);
+    DECLARE v_cutoff   datetime(6);
+    DECLARE v_young    varchar(32);
     DECLARE v_found    bigint;
     DECLARE v_rows     longtext;
     DECLARE v_plain    boolean;
@@ -767,11 +792,15 @@ BEGIN
             COMMIT;
             LEAVE attempt;
         END IF;
-        SELECT r.dry_run, JSON_CONTAINS(k.document, 'true', '$.archives') IS TRUE
-        INTO v_dry_run, v_archives
+        -- From when the minimum counts, if it does.
+        SELECT
+            r.dry_run, JSON_CONTAINS(k.document, 'true', '$.archives') IS TRUE,
+            IF(JSON_CONTAINS(r.options, 'true', '$.force') IS TRUE, NULL, r.as_of)
+        INTO v_dry_run, v_archives, v_as_of
         FROM run AS r
         JOIN rule AS k ON k.rule = p_rule
         WHERE r.run_id = p_run;
+        CALL timed_least_age(p_rule, v_as_of, v_cutoff);
         -- The work table has the type and the collation of the key.
         IF p_key IS NULL AND @windrow_hexed THEN
             INSERT IGNORE INTO work_target (id)
@@ -796,11 +825,23 @@ BEGIN
             INTO o_reason
             FROM work_row AS w
             STRAIGHT_JOIN work_keep AS k ON k.id = w.id;
-        ELSEIF o_reason IS NULL THEN
+        END IF;
+        -- Those to be tried again were old enough.
+        IF o_reason IS NULL AND p_key IS NOT NULL THEN
+            CALL timed_young(v_cutoff, o_reason);
+        END IF;
+        IF o_reason IS NULL AND NOT v_plain THEN
             DELETE FROM work_target;
             INSERT INTO work_next (id)
             SELECT w.id FROM work_row AS w;
-            CALL judge_timed(p_rule, NULL, NULL, true, v_found);
+            CALL judge_timed(p_rule, NULL, v_as_of, true, v_found);
+            IF v_cutoff IS NOT NULL AND v_found > 0 THEN
+                CALL rows_timed(p_rule, 'named', NULL, NULL, NULL);
+                CALL timed_young(v_cutoff, v_young);
+                IF v_young IS NOT NULL THEN
+                    SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1020, MESSAGE_TEXT = 'a family has become too young, until it was locked';
+                END IF;
+            END IF;
             IF p_key IS NULL THEN
                 UPDATE work_key AS k
                 LEFT JOIN work_skip AS s ON s.skip_key = k.found
@@ -851,7 +892,9 @@ BEGIN
         ));
         SET @windrow_run = p_run, @windrow_found = COALESCE(v_found, 1);
         IF v_plain THEN
-            CALL perform(p_rule, 'delete', '@windrow_run, NULL, NULL, @windrow_found');
+            -- Until it is locked, the row may get a later time.
+            SET @windrow_to = v_cutoff;
+            CALL perform(p_rule, 'delete', '@windrow_run, NULL, @windrow_to, @windrow_found');
             CALL timed_gone(1, @windrow_found);
         ELSE
             CALL perform(p_rule, 'families', '@windrow_run');

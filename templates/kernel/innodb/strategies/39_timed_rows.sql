@@ -590,7 +590,7 @@ CREATE PROCEDURE judge_timed(
 )
 SQL SECURITY DEFINER
 COMMENT 'Fills work_target with the families of work_next that may be deleted, with those of rows that name theirs, and work_skip with
-    the others. No p_cutoff: a purge names them.'
+    the others. No p_cutoff: a purge names them; p_as_of: the minimum counts.'
 BEGIN
     DECLARE v_crosses boolean;
     SELECT JSON_CONTAINS(r.document, 'true', '$.crosses') IS TRUE INTO v_crosses FROM rule AS r WHERE r.rule = p_rule;

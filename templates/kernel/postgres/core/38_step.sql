@@ -696,6 +696,19 @@ COMMENT ON FUNCTION preview_document(text, bigint, bigint[], json, jsonb, text[]
     'What the preview of a rule answers: figures, samples, what is kept and why, how long it would take by the last five manual runs, '
     'or else by the last five scheduled ones.';
 
+-- is_forced: whether a purge was told to delete below the minimum of its rule, and what policies and `keep` keep.
+--# create function is_forced
+CREATE OR REPLACE FUNCTION is_forced(p_run run)
+RETURNS boolean
+LANGUAGE sql STABLE
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT coalesce((p_run.options ->> 'force')::boolean, false)
+$windrow$;
+--# comment on function is_forced
+COMMENT ON FUNCTION is_forced(run) IS
+    'Whether p_run is a purge with the option force.';
+
 -- purge_one: deletes one named family or row, or some that may be deleted only together, with the ledger, in the caller's
 -- transaction. Returns for each NULL, or why it is kept; AGAIN with p_again: others keep it, which may also be named.
 --# create function purge_one
@@ -707,6 +720,7 @@ SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
     v_run      run%ROWTYPE;
+    v_force    boolean;
     v_families bigint;
     v_rows     bigint[];
     v_skipped  text[];
@@ -722,6 +736,7 @@ BEGIN
         RAISE EXCEPTION 'run % is not an open purge of this session', p_run
             USING ERRCODE = '55000', HINT = format('CALL %I.purge() opens one.', current_schema());
     END IF;
+    v_force := is_forced(v_run);
     IF (SELECT c.paused FROM control AS c) OR rule_paused(p_rule) IS NOT NULL THEN
         RETURN array_fill('PAUSED'::text, ARRAY[cardinality(p_keys)]);
     END IF;
@@ -738,15 +753,15 @@ BEGIN
             IF v_strategy = 'end-time' THEN
                 SELECT n.o_families, n.o_rows, n.o_skipped
                 INTO v_families, v_rows, v_skipped
-                FROM end_time_named(p_run, p_rule, v_keys, v_run.as_of) AS n;
+                FROM end_time_named(p_run, p_rule, v_keys, v_run.as_of, CASE WHEN NOT v_force THEN 0 END) AS n;
             ELSIF v_strategy IN ('removal-time', 'age') THEN
                 SELECT n.o_families, n.o_rows, n.o_skipped
                 INTO v_families, v_rows, v_skipped
-                FROM timed_named(p_run, p_rule, v_keys, v_run.as_of) AS n;
+                FROM timed_named(p_run, p_rule, v_keys, v_run.as_of, v_force) AS n;
             ELSE
                 SELECT n.o_families, n.o_rows, n.o_skipped
                 INTO v_families, v_rows, v_single
-                FROM single_named(p_run, p_rule, v_keys[1]) AS n;
+                FROM single_named(p_run, p_rule, v_keys[1], v_run.as_of, v_force) AS n;
                 v_skipped := ARRAY[v_single];
             END IF;
             PERFORM look_at_last(p_run, p_rule);
@@ -800,12 +815,11 @@ END
 $windrow$;
 --# comment on function purge_one
 COMMENT ON FUNCTION purge_one(bigint, text, text[], boolean) IS
-    'Deletes what p_keys name in p_rule, whatever its age, if nothing forbids it; purge() calls it and commits. Answers NULL or the '
-    'reason why it stays.';
+    'Deletes what p_keys name in p_rule, if nothing forbids it; purge() calls it and commits. Answers NULL or the reason why it stays.';
 
 -- keeper_of: which other family keeps one that a purge has named, and why that family is kept.
 --# create function keeper_of
-CREATE OR REPLACE FUNCTION keeper_of(p_rule text, p_key text, p_reason text, p_named text[], p_as_of timestamptz)
+CREATE OR REPLACE FUNCTION keeper_of(p_rule text, p_key text, p_reason text, p_named text[], p_as_of timestamptz, p_force boolean)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -814,15 +828,15 @@ DECLARE
     v_crosses boolean := (SELECT r.document ? 'crosses' FROM rule AS r WHERE r.rule = p_rule);
 BEGIN
     IF p_reason = 'SHARED_MEMBER' THEN
-        RETURN end_time_keeper(p_rule, p_key, p_named, p_as_of);
+        RETURN end_time_keeper(p_rule, p_key, p_named, p_as_of, CASE WHEN NOT p_force THEN 0 END);
     ELSIF p_reason = 'REFERENCED' AND v_crosses THEN
-        RETURN timed_keeper(p_rule, p_key, p_named);
+        RETURN timed_keeper(p_rule, p_key, p_named, p_as_of, p_force);
     END IF;
     RETURN NULL;
 END
 $windrow$;
 --# comment on function keeper_of
-COMMENT ON FUNCTION keeper_of(text, text, text, text[], timestamptz) IS
+COMMENT ON FUNCTION keeper_of(text, text, text, text[], timestamptz, boolean) IS
     'Key of the family that keeps the one of p_key, and why it is kept, or NOT_NAMED: p_named would take it; NULL where no other does.';
 
 -- may_keep: whether something may silently keep rows that a rule deletes: a trigger, a rule, a relation that is not a plain table.

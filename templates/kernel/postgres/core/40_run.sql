@@ -627,15 +627,16 @@ AS $windrow$
                 (3, 'reason', to_json(r.reason)),
                 (4, 'dry_run', to_json(r.dry_run)),
                 (5, 'trigger', to_json(r.trigger)),
-                (6, 'as_of', to_json(r.as_of)),
-                (7, 'started_at', to_json(r.started_at)),
-                (8, 'finished_at', to_json(r.finished_at)),
-                (9, 'duration_ms', to_json(duration_of(r))),
-                (10, 'archive_pruned', to_json(pruned_by(r.run_id))),
-                (11, 'rules', (SELECT json_agg(rule_result(r, p) ORDER BY u.position) FROM run_rule AS p LEFT JOIN rule AS u
+                (6, 'forced', to_json(true)),
+                (7, 'as_of', to_json(r.as_of)),
+                (8, 'started_at', to_json(r.started_at)),
+                (9, 'finished_at', to_json(r.finished_at)),
+                (10, 'duration_ms', to_json(duration_of(r))),
+                (11, 'archive_pruned', to_json(pruned_by(r.run_id))),
+                (12, 'rules', (SELECT json_agg(rule_result(r, p) ORDER BY u.position) FROM run_rule AS p LEFT JOIN rule AS u
                     ON u.rule = p.rule WHERE p.run_id = r.run_id))
         ) AS d(position, name, value)
-        WHERE d.name <> 'archive_pruned' OR s.archives
+        WHERE CASE d.name WHEN 'archive_pruned' THEN s.archives WHEN 'forced' THEN is_forced(r) ELSE true END
     )
     FROM run AS r
     CROSS JOIN spec AS s
@@ -846,7 +847,11 @@ DECLARE
     v_catalog jsonb := catalog_now();
     v_key     text;
 BEGIN
-    PERFORM check_options(p_options, ARRAY['rule', 'key', 'dry_run']);
+    PERFORM check_options(p_options, ARRAY['rule', 'key', 'dry_run', 'force']);
+    IF p_options ? 'force' AND jsonb_typeof(p_options -> 'force') <> 'boolean' THEN
+        RAISE EXCEPTION 'force is not true or false: %', p_options -> 'force'
+            USING ERRCODE = '22023', HINT = 'Write {"force": true}.';
+    END IF;
     v_rule := check_rule(p_options);
     IF (SELECT r.strategy = 'partition' FROM rule AS r WHERE r.rule = v_rule) THEN
         RAISE EXCEPTION 'rule % drops whole partitions, and no single rows', v_rule
@@ -887,6 +892,24 @@ $windrow$;
 COMMENT ON FUNCTION purge_begin(jsonb) IS
     'Checks the options of purge() and opens the ledger.';
 
+-- minimum_of: what a rule keeps, whoever asks for less.
+--# create function minimum_of
+CREATE OR REPLACE FUNCTION minimum_of(p_rule text, p_as_of timestamptz)
+RETURNS json
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT json_build_object(
+        'seconds', m.seconds,
+        'safety_lag_seconds', m.lag,
+        'before', to_char((p_as_of - make_interval(secs => m.seconds + m.lag)) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
+    )
+    FROM (SELECT r.minimum AS seconds, (r.document ->> 'safety_lag')::bigint AS lag FROM rule AS r WHERE r.rule = p_rule) AS m
+$windrow$;
+--# comment on function minimum_of
+COMMENT ON FUNCTION minimum_of(text, timestamptz) IS
+    'The minimum retention and the safety lag of p_rule, in seconds, and the instant that lies so long before p_as_of.';
+
 -- purge_end: closes the ledger of a purge.
 --# create function purge_end
 CREATE OR REPLACE FUNCTION purge_end(p_run bigint, p_keys text[], p_reasons text[], p_tied text[])
@@ -910,7 +933,7 @@ BEGIN
         SELECT json_object_agg(k.key, k.keeper ORDER BY k.key)::text
         INTO v_keepers
         FROM (
-            SELECT s.key, keeper_of(v_rule, s.key, s.reason, v_named, v_run.as_of) AS keeper
+            SELECT s.key, keeper_of(v_rule, s.key, s.reason, v_named, v_run.as_of, is_forced(v_run)) AS keeper
             FROM unnest(p_keys, p_reasons) AS s(key, reason)
         ) AS k
         WHERE k.keeper IS NOT NULL;
@@ -937,7 +960,9 @@ BEGIN
         left(run_result(p_run)::text, -1) || ', "refused" : '
         || coalesce((SELECT json_object_agg(k.key, k.reason ORDER BY k.key) FROM unnest(p_keys, p_reasons) AS k(key, reason)),
             '{}')::text || ', "refused_with" : ' || coalesce(v_keepers, '{}')
-        || CASE WHEN cardinality(p_tied) > 1 THEN format(', "together" : %s', to_json(p_tied)) ELSE '' END || '}'
+        || CASE WHEN cardinality(p_tied) > 1 THEN format(', "together" : %s', to_json(p_tied)) ELSE '' END
+        || CASE WHEN 'RETENTION_NOT_REACHED' = ANY (p_reasons) THEN format(', "minimum" : %s', minimum_of(v_rule, v_run.as_of)) ELSE '' END
+        || '}'
     )::json;
 END
 $windrow$;

@@ -278,5 +278,6 @@ END
 $windrow$;
 --# comment on procedure purge
 COMMENT ON PROCEDURE windrow.purge(jsonb, json) IS
-    'Deletes the named families now, in the same way as a run: they must be final, not on hold, and linked to nothing that is kept; '
-    'age, end time, policies and `keep` of families do not matter. Example: CALL windrow.purge(''{"key": [17]}'');';
+    'Deletes the named families now, in the same way as a run: they must be final, not on hold, linked to nothing that is kept, and older '
+    'than the minimum. Retentions do not matter; nor do, with the option force, the minimum, a missing end time, a disabled policy and '
+    '`keep` of families: the run says so. Example: CALL windrow.purge(''{"key": [17]}'');';

@@ -293,11 +293,14 @@ $windrow$;
 COMMENT ON FUNCTION end_time_preview(text, jsonb, timestamptz) IS
     'What a run of a rule by the end of families would delete and skip now, as one JSON document. Reads only; preview() calls it.';
 
--- end_time_named: deletes named families, whatever their age, through the same batch as a run, in the caller's transaction, unless
--- something keeps it. Families that share a member are deleted together if all of them are named.
+-- end_time_named: deletes named families through the same batch as a run, in the caller's transaction, unless something keeps them.
+-- p_retention: the least that counts, which the minimum exceeds; without it, their age does not matter. Families that
+-- share a member are deleted together if all of them are named.
 --# create function end_time_named
-CREATE OR REPLACE FUNCTION end_time_named(p_run bigint, p_rule text, p_keys text[], p_as_of timestamptz, OUT o_families bigint,
-    OUT o_rows bigint[], OUT o_skipped text[])
+CREATE OR REPLACE FUNCTION end_time_named(
+    p_run bigint, p_rule text, p_keys text[], p_as_of timestamptz, p_retention bigint,
+    OUT o_families bigint, OUT o_rows bigint[], OUT o_skipped text[]
+)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
@@ -318,11 +321,11 @@ BEGIN
     IF v_roots <> '{}' THEN
         EXECUTE format(
             'SELECT b.o_families, b.o_rows, b.o_skip_keys::text[], b.o_skip_reasons '
-            'FROM batch_end_time($1, $3, %L::%2$s[], $2, NULL, NULL, true, ''{}''::%2$s[]) AS b',
+            'FROM batch_end_time($1, $3, %L::%2$s[], $2, $4, NULL, true, ''{}''::%2$s[]) AS b',
             v_roots, v_type
         )
         INTO o_families, o_rows, v_skipped, v_reasons
-        USING p_run, p_as_of, p_rule;
+        USING p_run, p_as_of, p_rule, p_retention;
     END IF;
     o_skipped := ARRAY(
         SELECT CASE WHEN k.key <> ALL (v_roots) THEN 'NOT_A_ROOT' ELSE v_reasons[array_position(v_skipped, k.key)] END
@@ -332,12 +335,13 @@ BEGIN
 END
 $windrow$;
 --# comment on function end_time_named
-COMMENT ON FUNCTION end_time_named(bigint, text, text[], timestamptz) IS
-    'Deletes named families, whatever their age, if they are final and unheld. o_skipped: why each is kept. purge_one() calls it.';
+COMMENT ON FUNCTION end_time_named(bigint, text, text[], timestamptz, bigint) IS
+    'Deletes named families that are final and unheld, and old enough for p_retention, unless that is NULL. o_skipped: why each is kept. '
+    'purge_one() calls it.';
 
 -- end_time_keeper: which family keeps one that is kept because others share a row with it, and why that family is kept.
 --# create function end_time_keeper
-CREATE OR REPLACE FUNCTION end_time_keeper(p_rule text, p_key text, p_named text[], p_as_of timestamptz)
+CREATE OR REPLACE FUNCTION end_time_keeper(p_rule text, p_key text, p_named text[], p_as_of timestamptz, p_retention bigint)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -377,11 +381,11 @@ BEGIN
     END LOOP;
     EXECUTE format(
         'SELECT j.o_skip_keys::text[], j.o_skip_reasons '
-        'FROM judge($1, %L::%2$s[], $2, NULL, NULL, true, true, ''{}''::%2$s[]) AS j',
+        'FROM judge($1, %L::%2$s[], $2, $3, NULL, true, true, ''{}''::%2$s[]) AS j',
         v_roots, v_type
     )
     INTO v_skipped, v_reasons
-    USING p_rule, p_as_of;
+    USING p_rule, p_as_of, p_retention;
     RETURN (
         SELECT json_build_object('key', o.key, 'reason', o.reason)
         FROM (
@@ -399,7 +403,7 @@ BEGIN
 END
 $windrow$;
 --# comment on function end_time_keeper
-COMMENT ON FUNCTION end_time_keeper(text, text, text[], timestamptz) IS
+COMMENT ON FUNCTION end_time_keeper(text, text, text[], timestamptz, bigint) IS
     'Of the families that share rows with that of p_key, the nearest that stays for a reason of its own, with the reason; else the nearest '
     'that a purge of p_named does not name. purge_end() calls it.';
 

@@ -35,6 +35,8 @@ DECLARE
         'HELD', 'NON_FINAL_MEMBER', 'UNDATED_MEMBER', 'RETENTION_NOT_REACHED', 'LOCKED', 'POLICY_DISABLED', 'SHARED_MEMBER', 'REFERENCED'
     ];
     v_says    constant jsonb := (SELECT r.document FROM rule AS r WHERE r.rule = p_rule);
+    -- Whether times, policies and the newest count. A purge that is not forced says a retention: the minimum is more, and counts.
+    v_aged    constant boolean := NOT p_purge OR p_retention IS NOT NULL;
     v_closed  constant boolean := coalesce((v_says -> 'closed')::boolean, false);
     v_linked  constant boolean := coalesce((v_says -> 'linked')::boolean, false);
     v_meets   constant boolean := coalesce((v_says -> 'meets')::boolean, false);
@@ -177,7 +179,10 @@ BEGIN
         array_agg(CASE
             WHEN NOT m.root THEN NULL
             WHEN NOT p_purge THEN CASE WHEN m.scope IS NULL THEN v_unscoped ELSE c.cutoff END
-            WHEN m.position <= v_first OR v_nested AND NOT m.id = ANY (v_beside) THEN 'infinity'::timestamp
+            WHEN m.position <= v_first OR v_nested AND NOT m.id = ANY (v_beside) THEN CASE
+                WHEN v_aged THEN coalesce(CASE WHEN m.scope IS NULL THEN v_unscoped ELSE c.cutoff END, '-infinity')
+                ELSE 'infinity'
+            END::timestamp
         END ORDER BY m.position)
     INTO v_record, v_cutoff
     FROM (
@@ -212,7 +217,7 @@ BEGIN
         EXECUTE format('SELECT %s($1)', routine_of(p_rule, 'kept')) INTO v_kept USING v_id;
         v_doubt := v_doubt || v_kept;
     END IF;
-    IF v_says ? 'newest' AND NOT p_purge THEN
+    IF v_says ? 'newest' AND v_aged THEN
         -- Read after the rows were locked, too. While the newest are locked, nobody can delete them and leave the group without.
         EXECUTE format('SELECT %s($1, $2)', routine_of(p_rule, 'newest')) INTO v_newest USING v_id, p_lock;
         v_doubt := v_doubt || v_newest;
@@ -281,12 +286,12 @@ BEGIN
             SELECT m.id, CASE WHEN m.final THEN 3 ELSE 2 END, NULL
             FROM unnest(v_id, v_final, v_ended) AS m(id, final, ended)
             WHERE NOT m.final
-               OR (m.ended IS NULL AND NOT p_purge)
+               OR (m.ended IS NULL AND v_aged)
             UNION ALL
             SELECT m.id, 4, c.cutoff
             FROM (SELECT DISTINCT r.cutoff FROM unnest(v_cutoff) AS r(cutoff)) AS c
             JOIN unnest(v_id, v_ended) AS m(id, ended) ON m.ended >= c.cutoff
-            WHERE NOT p_purge
+            WHERE v_aged
             UNION ALL
             SELECT n.id, 4, NULL
             FROM unnest(v_newest) AS n(id)
@@ -373,8 +378,13 @@ BEGIN
     WHERE m.id IN (SELECT g.id FROM unnest(v_go) AS g(id));
     SELECT
         coalesce(array_agg(r.id ORDER BY r.position), v_none),
-        coalesce(array_agg(v_reasons[coalesce(b.rank, CASE WHEN m.id IS NULL THEN 5 WHEN m.cutoff IS NULL THEN 6 ELSE 7 END)]
-            ORDER BY r.position), '{}')
+        coalesce(array_agg(v_reasons[CASE
+            WHEN p_purge AND b.rank = 4 AND m.cutoff = '-infinity' THEN 6
+            WHEN b.rank IS NOT NULL THEN b.rank
+            WHEN m.id IS NULL THEN 5
+            WHEN m.cutoff IS NULL THEN 6
+            ELSE 7
+        END] ORDER BY r.position), '{}')
     INTO o_skip_keys, o_skip_reasons
     FROM unnest(p_roots) WITH ORDINALITY AS r(id, position)
     LEFT JOIN unnest(v_id, v_cutoff) AS m(id, cutoff) ON m.id = r.id
@@ -387,7 +397,8 @@ $windrow$;
 COMMENT ON FUNCTION judge(text, anyarray, timestamptz, bigint, text, boolean, boolean, anyarray) IS
     'Expands p_roots to their families and decides which may be deleted: every member final, ended before the cutoff, unheld, not among '
     'the newest roots of its group, kept by no row of another table, and, where the rule is closed, linked to nothing that is kept. '
-    'p_lock: every member is locked first, FOR UPDATE SKIP LOCKED. p_purge: the retention does not matter. '
+    'p_lock: every member is locked first, FOR UPDATE SKIP LOCKED. p_purge: only what p_roots name is deleted; without p_retention, '
+    'whatever its age. '
     'p_gone: ids to treat as gone. o_members may be deleted; o_skip_keys may not, by o_skip_reasons.';
 
 -- next_roots: the next roots that a run has not looked at: their keys, the times by which they are searched, and for a preview

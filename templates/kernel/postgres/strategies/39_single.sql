@@ -370,10 +370,11 @@ COMMENT ON FUNCTION batch_single(bigint, text, integer, anyarray, tid[], xid, ti
     'Deletes, in the caller''s transaction, those of the named rows that are due, with what belongs to them: where a search saw them that '
     'knew all of the time before p_before, else each looked at again under its lock. No transaction control, so it can be rolled back.';
 
--- single_named: deletes one named row, in the caller's transaction, unless there is a reason to keep it.
+-- single_named: deletes one named row, in the caller's transaction, unless there is a reason to keep it. Without p_force, the minimum
+-- of the rule is one; an expiry that the row has itself knows no minimum.
 --# create function single_named
 CREATE OR REPLACE FUNCTION single_named(
-    p_run bigint, p_rule text, p_key text,
+    p_run bigint, p_rule text, p_key text, p_as_of timestamptz, p_force boolean,
     OUT o_families bigint, OUT o_rows bigint[], OUT o_skipped text
 )
 LANGUAGE plpgsql SECURITY DEFINER
@@ -381,14 +382,29 @@ SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
     v_rule   rule%ROWTYPE;
+    v_search text;
     v_reason text;
     v_goes   boolean;
+    v_old    boolean;
 BEGIN
     SELECT * INTO STRICT v_rule FROM rule AS r WHERE r.rule = p_rule;
     EXECUTE format('SELECT lock_rows($1, %L::%s[], ''FOR UPDATE OF t'')', ARRAY[p_key], key_type_of(p_rule)) USING p_rule;
-    EXECUTE format('SELECT true, s.o_reason FROM %s(0, %L, NULL, NULL, NULL, NULL) AS s', routine_of(p_rule, 'search'), ARRAY[p_key])
-    INTO v_goes, v_reason;
+    v_search := format('SELECT true, s.o_reason FROM %s($1, %L, NULL, NULL, $2, $3) AS s', routine_of(p_rule, 'search'), ARRAY[p_key]);
+    EXECUTE v_search INTO v_goes, v_reason USING 0, NULL::timestamptz, NULL::timestamptz;
     o_skipped := CASE WHEN v_goes THEN v_reason ELSE 'NOT_A_ROOT' END;
+    IF o_skipped IS NULL AND NOT p_force THEN
+        IF v_rule.strategy <> 'expiry' THEN
+            EXECUTE v_search INTO v_old, v_reason USING 0, p_as_of, cutoff_of(p_rule, p_as_of, 0);
+            o_skipped := CASE WHEN v_old THEN v_reason ELSE 'RETENTION_NOT_REACHED' END;
+        ELSIF v_rule.document -> 'passes' ? 'fallback' THEN
+            -- Of the rows without an expiry.
+            EXECUTE v_search INTO v_old, v_reason USING 1, 'infinity'::timestamptz, NULL::timestamptz;
+            IF v_old IS NULL THEN
+                EXECUTE v_search INTO v_old, v_reason USING 2, p_as_of, cutoff_of(p_rule, p_as_of, 0);
+                o_skipped := CASE WHEN v_old IS NULL THEN 'RETENTION_NOT_REACHED' END;
+            END IF;
+        END IF;
+    END IF;
     IF o_skipped IS NULL THEN
         EXECUTE format('SELECT delete_single($1, $2, %L::%s[], NULL, NULL)', ARRAY[p_key], key_type_of(p_rule))
         INTO o_rows
@@ -406,9 +422,9 @@ BEGIN
 END
 $windrow$;
 --# comment on function single_named
-COMMENT ON FUNCTION single_named(bigint, text, text) IS
-    'Deletes the named row with what belongs to it, whatever its time, unless it is held or the rule does not take it. o_skipped: why it '
-    'stays. purge_one() calls it.';
+COMMENT ON FUNCTION single_named(bigint, text, text, timestamptz, boolean) IS
+    'Deletes the named row with what belongs to it, unless it is held, the rule does not take it, or it is, but for p_force, too young for '
+    'the minimum. o_skipped: why it stays. purge_one() calls it.';
 
 -- single_overdue: what is due at an instant, for metrics.
 --# create function single_overdue

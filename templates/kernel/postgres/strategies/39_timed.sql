@@ -258,7 +258,8 @@ $windrow$;
 COMMENT ON FUNCTION judge_timed(text, text[], text, timestamptz, boolean) IS
     'The families of these roots that may be deleted, with those of rows that name theirs, and why others are not. '
     'p_lock: locks their rows of the root table first, and of those to which foreign keys refer; o_judged: by table, how many are locked '
-    'of those that may be deleted, NULL: none had to be. Without p_cutoff a purge names them, and no others are added.';
+    'of those that may be deleted, NULL: none had to be. Without p_cutoff a purge names them, and no others are added; p_as_of: the '
+    'minimum counts.';
 
 -- gone_before: which of some families a run would take before its windows. Each of p_families is an array as text.
 --# create function gone_before
@@ -369,10 +370,38 @@ $windrow$;
 COMMENT ON FUNCTION count_timed_families(text, text[], text, timestamptz) IS
     'Rows of those families of these roots that may be deleted, by table, and the first of the roots. Reads only.';
 
+-- young_among: of a rule by age, which of some roots are too young for its minimum, and why.
+--# create function young_among
+CREATE OR REPLACE FUNCTION young_among(p_rule text, p_keys text[], p_as_of timestamptz)
+RETURNS TABLE (key text, reason text)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET row_security = off
+AS $windrow$
+BEGIN
+    IF (SELECT r.strategy = 'age' FROM rule AS r WHERE r.rule = p_rule) THEN
+        RETURN QUERY EXECUTE format(
+            $young$
+            SELECT n.o_key::text, CASE WHEN n.o_time > '-infinity' THEN 'RETENTION_NOT_REACHED' ELSE 'UNDATED_MEMBER' END
+            FROM %s AS n
+            WHERE n.o_key = ANY (%L)
+              AND (n.o_time > '-infinity' AND n.o_time < %s) IS NOT TRUE
+            $young$,
+            rows_timed(p_rule), p_keys, cutoff_call(p_rule, '$1', '0')
+        )
+        USING p_as_of;
+    END IF;
+END
+$windrow$;
+--# comment on function young_among
+COMMENT ON FUNCTION young_among(text, text[], timestamptz) IS
+    'Of the roots p_keys of a rule by age those that have no time, or one that the minimum and the safety lag at p_as_of keep. Reads only.';
+
 -- timed_named: deletes named families, found by their roots, in the caller's transaction, unless there is a reason to keep them.
+-- Without p_force, the minimum of the rule is one.
 --# create function timed_named
 CREATE OR REPLACE FUNCTION timed_named(
-    p_run bigint, p_rule text, p_keys text[], p_as_of timestamptz,
+    p_run bigint, p_rule text, p_keys text[], p_as_of timestamptz, p_force boolean,
     OUT o_families bigint, OUT o_rows bigint[], OUT o_skipped text[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
@@ -385,6 +414,8 @@ DECLARE
     v_keys    text[];
     v_go      text[];
     v_judged  bigint[];
+    v_young   text[];
+    v_why     text[];  -- of each of these
     v_skipped text[];
     v_reasons text[];
 BEGIN
@@ -394,15 +425,26 @@ BEGIN
         INTO v_held
         USING keys_that_stay(p_rule, NULL, NULL, p_keys[1]);
         o_skipped := ARRAY[CASE WHEN v_held IS NULL THEN 'NOT_A_ROOT' WHEN v_held THEN 'HELD' END];
+        IF o_skipped[1] IS NULL AND NOT p_force THEN
+            o_skipped := ARRAY[(SELECT y.reason FROM young_among(p_rule, p_keys, p_as_of) AS y)];
+        END IF;
         IF o_skipped[1] IS NULL THEN
-            EXECUTE format('SELECT %s($1, NULL, NULL, NULL, %L, NULL)', routine_of(p_rule, 'delete'), p_keys[1])
+            -- Until it is locked, the row may get a later time.
+            EXECUTE format(
+                'SELECT %s($1, NULL, %s, NULL, %L, NULL)',
+                routine_of(p_rule, 'delete'), CASE WHEN p_force THEN 'NULL' ELSE cutoff_call(p_rule, '$2', '0') END, p_keys[1]
+            )
             INTO o_families
-            USING p_run;
+            USING p_run, p_as_of;
             o_rows := ARRAY[o_families];
             PERFORM end_batch(p_rule);
         END IF;
         IF o_families = 0 THEN
-            -- It is no row of the rule any more, or a trigger or a rule keeps it without a word.
+            -- It is no row of the rule any more, or too young by now, or a trigger or a rule keeps it without a word.
+            o_skipped := ARRAY[(SELECT y.reason FROM young_among(p_rule, p_keys, p_as_of) AS y WHERE NOT p_force)];
+            IF o_skipped[1] IS NOT NULL THEN
+                RETURN;
+            END IF;
             EXECUTE format('SELECT n.is_held FROM %s AS n', rows_of(p_rule, NULL, NULL, p_keys[1]))
             INTO v_held
             USING keys_that_stay(p_rule, NULL, NULL, p_keys[1]);
@@ -412,9 +454,22 @@ BEGIN
         RETURN;
     END IF;
     EXECUTE format('SELECT %L::%s[]::text[]', p_keys, key_type_of(p_rule)) INTO v_keys;
+    SELECT coalesce(array_agg(y.key), '{}'), array_agg(y.reason)
+    INTO v_young, v_why
+    FROM young_among(p_rule, v_keys, p_as_of) AS y
+    WHERE NOT p_force;
     SELECT j.o_go, j.o_judged, j.o_skip_keys, j.o_skip_reasons
     INTO v_go, v_judged, v_skipped, v_reasons
-    FROM judge_timed(p_rule, v_keys, NULL, NULL, true) AS j;
+    FROM judge_timed(
+        p_rule, ARRAY(SELECT k.key FROM unnest(v_keys) AS k(key) WHERE k.key <> ALL (v_young)), NULL,
+        CASE WHEN NOT p_force THEN p_as_of END, true
+    ) AS j;
+    v_skipped := v_young || v_skipped;
+    v_reasons := v_why || v_reasons;
+    IF NOT p_force AND EXISTS (SELECT FROM young_among(p_rule, v_go, p_as_of) AS y) THEN
+        RAISE EXCEPTION 'a family has become too young, until it was locked'
+            USING ERRCODE = 'serialization_failure', HINT = 'Name it again.';
+    END IF;
     IF v_go <> '{}' THEN
         o_families := cardinality(v_go);
         EXECUTE format('SELECT %s($1, %L, $2)', routine_of(p_rule, 'delete_families'), v_go)
@@ -431,13 +486,13 @@ BEGIN
 END
 $windrow$;
 --# comment on function timed_named
-COMMENT ON FUNCTION timed_named(bigint, text, text[], timestamptz) IS
-    'Deletes the rows of these roots, whatever their time, if the families are over and unheld. o_skipped: why each is kept. purge_one() '
-    'calls it.';
+COMMENT ON FUNCTION timed_named(bigint, text, text[], timestamptz, boolean) IS
+    'Deletes the rows of these roots, if the families are over and unheld, and, but for p_force, older than the minimum. o_skipped: why '
+    'each is kept. purge_one() calls it.';
 
 -- timed_keeper: which family keeps one that is kept because a row of the other refers to one of its rows, and why that family is kept.
 --# create function timed_keeper
-CREATE OR REPLACE FUNCTION timed_keeper(p_rule text, p_key text, p_named text[])
+CREATE OR REPLACE FUNCTION timed_keeper(p_rule text, p_key text, p_named text[], p_as_of timestamptz, p_force boolean)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -455,7 +510,13 @@ BEGIN
     EXECUTE format('SELECT array_agg(n.o_other) FROM %s(%L) AS n WHERE n.o_other IS NOT NULL', routine_of(p_rule, 'namers'), v_key)
     INTO v_others;
     v_others := as_there(p_rule, v_others);
-    SELECT j.o_skip_keys, j.o_skip_reasons INTO v_skipped, v_reasons FROM judge_timed(p_rule, v_named, NULL, NULL, false) AS j;
+    SELECT j.o_skip_keys, j.o_skip_reasons
+    INTO v_skipped, v_reasons
+    FROM judge_timed(p_rule, v_named, NULL, CASE WHEN NOT p_force THEN p_as_of END, false) AS j;
+    SELECT array_agg(y.key) || v_skipped, array_agg(y.reason) || v_reasons
+    INTO v_skipped, v_reasons
+    FROM young_among(p_rule, v_named, p_as_of) AS y
+    WHERE NOT p_force;
     RETURN (
         SELECT json_build_object('key', n.key, 'reason', n.reason)
         FROM (
@@ -470,7 +531,7 @@ BEGIN
 END
 $windrow$;
 --# comment on function timed_keeper
-COMMENT ON FUNCTION timed_keeper(text, text, text[]) IS
+COMMENT ON FUNCTION timed_keeper(text, text, text[], timestamptz, boolean) IS
     'Of the families whose rows name rows of that of p_key, the first that stays, with the reason, or that a purge of p_named does not '
     'name; NULL where there is none. Reads only; purge_end() calls it.';
 

@@ -12,7 +12,7 @@ tests! {
     every_server: [
         options_narrow_a_run,
         a_limited_dry_run_looks_at_the_families_of_the_run,
-        a_purge_takes_young_families_and_nothing_that_must_stay,
+        a_purge_takes_young_families_by_force_and_nothing_that_must_stay,
         a_key_beyond_its_column_is_refused_before_anything_happens,
         a_scope_has_one_spelling,
         unknown_options_are_errors,
@@ -71,7 +71,7 @@ fn a_limited_dry_run_looks_at_the_families_of_the_run(dialect: Dialect) {
     assert_eq!(preview["rules"][0]["limited"], true);
 }
 
-fn a_purge_takes_young_families_and_nothing_that_must_stay(dialect: Dialect) {
+fn a_purge_takes_young_families_by_force_and_nothing_that_must_stay(dialect: Dialect) {
     let mut database = database(dialect, Shared::Closed);
     insert(
         &mut database,
@@ -95,16 +95,29 @@ fn a_purge_takes_young_families_and_nothing_that_must_stay(dialect: Dialect) {
     database
         .set_hold(json!({"key": "4", "reason": "audit"}))
         .expect("a hold");
+    // They are of today, and 8 has no end.
     let keys = json!(["1", 2, 3, 4, 5, 8, 9, 77]);
+    let result = database.purge(json!({"key": keys})).expect("a purge");
+    let (young, dated) = ("RETENTION_NOT_REACHED", "UNDATED_MEMBER");
+    assert_eq!(
+        result["refused"],
+        json!({
+            "1": young, "2": "NOT_A_ROOT", "3": "NON_FINAL_MEMBER", "4": "HELD", "5": young, "8": dated, "9": "NON_FINAL_MEMBER",
+            "77": "NOT_A_ROOT"
+        })
+    );
+    assert_eq!(left(&mut database).len(), 10);
     let expected = json!({
         "2": "NOT_A_ROOT", "3": "NON_FINAL_MEMBER", "4": "HELD", "5": "SHARED_MEMBER", "9": "NON_FINAL_MEMBER", "77": "NOT_A_ROOT"
     });
     let dry = database
-        .purge(json!({"key": keys, "dry_run": true}))
+        .purge(json!({"key": keys, "force": true, "dry_run": true}))
         .expect("a dry purge");
     assert_eq!(dry["refused"], expected);
     assert_eq!(left(&mut database).len(), 10);
-    let result = database.purge(json!({"key": keys})).expect("a purge");
+    let result = database
+        .purge(json!({"key": keys, "force": true}))
+        .expect("a purge");
     assert_eq!(result["refused"], expected);
     assert_eq!(result["rules"][0]["families"], 2);
     assert_eq!(result["rules"][0]["rows"], 4);
@@ -179,7 +192,11 @@ fn unknown_options_are_errors(dialect: Dialect) {
     refused(database.run(json!({"trigger": "PURGE"})), "22023");
     refused(database.run(json!([])), "22023");
     refused(database.preview(json!({"dry_run": true})), "22023");
-    refused(database.purge(json!({"key": [1], "force": true})), "22023");
+    refused(
+        database.purge(json!({"key": [1], "by_force": true})),
+        "22023",
+    );
+    refused(database.purge(json!({"key": [1], "force": "yes"})), "22023");
     refused(
         database.set_policy(json!({"scope": "1", "days": 30})),
         "22023",

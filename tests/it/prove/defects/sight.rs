@@ -269,6 +269,22 @@ pub(super) const DEFECTS: &[Defect] = &[
         ],
     },
     Defect {
+        name: "purge-under-the-minimum",
+        what: "a purge that is not forced takes families that are too young for the minimum",
+        postgres: &[edit(
+            "CASE WHEN NOT v_force THEN 0 END) AS n;",
+            "NULL) AS n;",
+        )],
+        mysql: &[edit(
+            "CALL judge_end_time(p_rule, true, v_as_of, true, v_families);",
+            "CALL judge_end_time(p_rule, true, NULL, true, v_families);",
+        )],
+        noticed_by: &[
+            "minimum::SERVER::no_purge_goes_under_the_minimum_unless_it_is_told_to",
+            "minimum::SERVER::no_purge_passes_a_disabled_policy_unless_it_is_told_to",
+        ],
+    },
+    Defect {
         name: "stamp-too-early",
         what: "a stamp beyond 2037 takes the clock of a winter for that of a summer",
         postgres: &[],

@@ -127,7 +127,7 @@ impl Client {
                      CALL W.work_end_time('workflow_instances');
                      CALL W.end_time_scope('workflow_instances', UTC_TIMESTAMP(6), NULL, NULL);
                      CALL W.workflow_instances_next({limit} * 3);
-                     CALL W.judge_end_time('workflow_instances', false, false, @families)"
+                     CALL W.judge_end_time('workflow_instances', false, NULL, false, @families)"
                 ))?;
                 format!("SELECT r.id FROM W.work_root AS r JOIN W.work_member AS m ON m.id = r.id ORDER BY r.ended, r.id LIMIT {limit}")
             }

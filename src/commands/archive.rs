@@ -31,7 +31,7 @@ pub(super) fn archive(command: &Archive, ui: &Ui) -> anyhow::Result<Exit> {
 }
 
 fn list(args: &ArchiveList, ui: &Ui) -> anyhow::Result<Exit> {
-    let mut session = open(&args.with.on, ui)?;
+    let mut session = open(&args.with.on, ui, Needs::Routines)?;
     let chosen = options([("run", args.run.map(Value::from))]);
     let document = session.ask("archive_list", &chosen.into())?;
     let archived: Archived = answers::read("archive_list", &document)?;
@@ -42,7 +42,7 @@ fn list(args: &ArchiveList, ui: &Ui) -> anyhow::Result<Exit> {
 }
 
 fn drop(args: &ArchiveDrop, ui: &Ui) -> anyhow::Result<Exit> {
-    let mut session = open(&args.with.on, ui)?;
+    let mut session = open(&args.with.on, ui, Needs::Routines)?;
     let chosen = options([
         ("run", args.run.map(Value::from)),
         ("older_than", args.older_than.clone().map(Value::from)),
@@ -69,7 +69,7 @@ fn drop(args: &ArchiveDrop, ui: &Ui) -> anyhow::Result<Exit> {
 }
 
 fn restore(args: &ArchiveRestore, ui: &Ui) -> anyhow::Result<Exit> {
-    let mut session = open(&args.with.on, ui)?;
+    let mut session = open(&args.with.on, ui, Needs::Routines)?;
     let keys = (!args.keys.is_empty()).then(|| Value::from(args.keys.clone()));
     let chosen = options([
         ("run", Some(args.run.into())),
@@ -113,7 +113,7 @@ fn export(args: &ArchiveExport, ui: &Ui) -> anyhow::Result<Exit> {
                 .into(),
         );
     }
-    let mut session = open(&args.with.on, ui)?;
+    let mut session = open(&args.with.on, ui, Needs::Tables)?;
     interrupt::cancels(session.database.cancel())?;
     let tables = tables(&mut session, args)?;
     let Some(folder) = &args.to else {
@@ -202,16 +202,24 @@ fn names(tables: &[Kept]) -> String {
     names.join(", ")
 }
 
-/// The archive tables that this session may know of, or those of one table; of partitions, those of one run.
-fn tables(session: &mut Session, args: &ArchiveExport) -> anyhow::Result<Vec<Kept>> {
+/// The archive tables that this session may know of.
+fn kept(session: &mut Session) -> anyhow::Result<Vec<Kept>> {
     let control = crate::render::control_name(&session.graph);
-    let sql = session.calls.archives();
-    let rows = session.database.query(sql, &[Some(&control)])?;
+    let rows = session
+        .database
+        .query(session.calls.archives(), &[Some(&control)])?;
     let kept = rows.into_iter().filter_map(|mut row| {
         let name = row.pop()??;
         let schema = row.pop()??;
         Some(Kept { schema, name })
     });
+    Ok(kept.collect())
+}
+
+/// Of these those of one table, or all; of partitions, those of one run.
+fn tables(session: &mut Session, args: &ArchiveExport) -> anyhow::Result<Vec<Kept>> {
+    let control = crate::render::control_name(&session.graph);
+    let kept = kept(session)?.into_iter();
     let of_run = |table: &Kept| match (args.run, table.partition()) {
         (Some(run), Some((of, _))) => run == of,
         _ => true,
@@ -294,18 +302,34 @@ fn unwritable(path: &Path, error: io::Error) -> anyhow::Error {
         .into()
 }
 
-/// A session with a spec that archives something.
-fn open(on: &OnDatabase, ui: &Ui) -> anyhow::Result<Session> {
-    let session = Session::open(on, ui)?;
-    if session
-        .graph
-        .rules
-        .iter()
-        .all(|rule| rule.archived().is_empty())
-    {
-        let spec = &session.graph.name;
+/// What a command works with: routines are installed only if a rule archives; tables of earlier runs stay.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Needs {
+    Routines,
+    Tables,
+}
+
+/// A session with a spec that archives something, or did.
+fn open(on: &OnDatabase, ui: &Ui, needs: Needs) -> anyhow::Result<Session> {
+    let mut session = Session::open(on, ui)?;
+    let rules = &session.graph.rules;
+    if rules.iter().any(|rule| !rule.archived().is_empty()) {
+        return Ok(session);
+    }
+    let spec = session.graph.name.clone();
+    let left = kept(&mut session)?;
+    if left.is_empty() {
         return Err(Failure::new(format!("the spec `{spec}` archives nothing"))
             .hint("write `archive = true` in a rule, and install again")
+            .into());
+    }
+    if needs == Needs::Routines {
+        return Err(Failure::new(format!("the spec `{spec}` archives nothing any more"))
+            .detail(format!("archive tables of earlier runs: {}", names(&left)))
+            .hint(
+                "`windrow archive export` writes them. To list, drop or restore rows, name one of the tables in `archive` again, \
+                 and install",
+            )
             .into());
     }
     Ok(session)

@@ -20,6 +20,7 @@ tests! {
     ],
     each_server: [
         what_is_dropped_during_a_restoration_undoes_it,
+        what_an_earlier_spec_archived_is_still_written,
         who_reads_the_ledger_reads_no_archive_of_an_earlier_spec,
         what_is_left_of_an_archive_is_windrows,
     ],
@@ -333,15 +334,8 @@ fn a_hold_that_is_set_during_a_restoration_waits_for_nothing() {
     );
 }
 
-/// The rows of an archive are the application's, also where the spec archives nothing any more.
-fn who_reads_the_ledger_reads_no_archive_of_an_earlier_spec(dialect: Dialect) {
-    let mut windrow = Installation::of(dialect, SCHEMA, &graph("jobs", "true", "true"));
-    windrow.arm();
-    windrow.execute(JOB);
-    run(&mut windrow);
-    let none = graph_of(
-        r#"
-name = "changes"
+/// A spec of the same tables that archives nothing.
+const NONE: &str = r#"
 [tables]
 job  = { key = "id bigint" }
 step = { key = "id bigint", parents = ["job_id -> job.id"] }
@@ -352,8 +346,15 @@ root      = "job"
 final     = { state = "done" }
 end_time  = "ended"
 retention = { default = "30d" }
-"#,
-    );
+"#;
+
+/// The rows of an archive are the application's, also where the spec archives nothing any more.
+fn who_reads_the_ledger_reads_no_archive_of_an_earlier_spec(dialect: Dialect) {
+    let mut windrow = Installation::of(dialect, SCHEMA, &graph("jobs", "true", "true"));
+    windrow.arm();
+    windrow.execute(JOB);
+    run(&mut windrow);
+    let none = graph_of(&format!("name = \"changes\"\n{NONE}"));
     let (control, role) = (
         windrow.control.clone(),
         windrow.control.replace("windrow_", "reader_"),
@@ -401,4 +402,45 @@ fn what_comes_back_is_held_without_an_end(dialect: Dialect) {
         [format!("audit; restored from the archive of run {number}")],
         "{back}"
     );
+}
+
+/// The tables stay where no rule archives any more, and so do the rows: who looks for them learns where they are.
+fn what_an_earlier_spec_archived_is_still_written(dialect: Dialect) {
+    let mut windrow = Installation::of(dialect, SCHEMA, &graph("jobs", "true", "true"));
+    windrow.arm();
+    windrow.execute(JOB);
+    run(&mut windrow);
+    windrow.install(&graph("jobs", "false", "false"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let spec = folder.path().join("spec.toml");
+    let name = windrow.control.replacen("windrow_", "", 1);
+    let text = format!("name = \"{name}\"\ndatabase = \"{}\"\n{NONE}", windrow.name);
+    std::fs::write(&spec, text).expect("a spec");
+    let url = windrow.superuser();
+    let command = |more: &[&str]| {
+        let done = std::process::Command::new(env!("CARGO_BIN_EXE_windrow"))
+            .args(["archive", more[0]])
+            .arg(&spec)
+            .args(["--url", &url])
+            .args(&more[1..])
+            .output()
+            .expect("it starts");
+        let said = [done.stdout, done.stderr].concat();
+        let said = String::from_utf8_lossy(&said).into_owned();
+        (done.status.success(), said)
+    };
+    for refused in [
+        &["list"][..],
+        &["drop", "--run", "1"],
+        &["restore", "--run", "1"],
+    ] {
+        let (done, said) = command(refused);
+        assert!(!done, "{said}");
+        assert!(
+            said.contains("archives nothing any more") && said.contains("archive_job"),
+            "{said}"
+        );
+    }
+    let (done, said) = command(&["export", "--table", "job"]);
+    assert!(done && said.contains("windrow_run_id"), "{said}");
 }

@@ -64,7 +64,7 @@ END
 $windrow$;
 
 {% endif -%}
--- {{ rule.name }}_delete: deletes rows of a window but for those in p_keep (p_limit: so many unlocked ones), or that with a key before p_to.
+-- {{ rule.name }}_delete: deletes rows of a window, not p_keep (p_limit: so many unlocked ones), or that of p_key before p_to.
 {%- if rule.raw %}
 -- where_sql of the spec, which windrow does not read, must be true of every row of the rule: {{ rule.raw }}
 {%- endif %}
@@ -91,11 +91,17 @@ BEGIN
         {{ <w.archived archive={rule.archive} rows="o_rows" delete={<w.delete_plain_one rule />} /> | indent(width=8) }}
     END IF;
 {%- else %}
-        {{ <w.delete_plain_part rule /> | trim_start | indent(width=8) }};
+{%- filter fit %}
+        {{ <w.delete_plain_part rule /> | trim_start }};
+{%- endfilter %}
     ELSIF p_key IS NULL THEN
-        {{ <w.delete_plain rule /> | trim_start | indent(width=8) }};
+{%- filter fit %}
+        {{ <w.delete_plain rule /> | trim_start }};
+{%- endfilter %}
     ELSE
-        {{ <w.delete_plain_one rule /> | trim_start | indent(width=8) }};
+{%- filter fit %}
+        {{ <w.delete_plain_one rule /> | trim_start }};
+{%- endfilter %}
     END IF;
     GET DIAGNOSTICS o_rows = ROW_COUNT;
 {%- endif %}

@@ -6,8 +6,7 @@ ALTER SCHEMA windrow_airflow_3 OWNER TO CURRENT_ROLE;
 -- connection_test_request_rows: the rows of connection_test_request. No SECURITY DEFINER: PostgreSQL takes its text into the statements
 -- that name it.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_rows() RETURNS TABLE (o_key uuid, o_family uuid, o_time timestamptz,
-    o_root boolean, o_alone boolean, o_over boolean)
-LANGUAGE sql STABLE AS $windrow$
+    o_root boolean, o_alone boolean, o_over boolean) LANGUAGE sql STABLE AS $windrow$
     SELECT r."id"::uuid, (r."id")::uuid, r."updated_at"::timestamptz, true, true, true FROM "public"."connection_test_request" AS r
         WHERE r."state" IN ('success', 'failed');
 $windrow$;
@@ -18,21 +17,23 @@ CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_at(p_from t
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
-    RETURN ARRAY[(
-        SELECT t."updated_at" FROM "public"."connection_test_request" AS t WHERE t."updated_at" >= p_from AND t."updated_at" < p_to[1]
-            AND t."state" IN ('success', 'failed')
-        ORDER BY t."updated_at" OFFSET p_skip[1] LIMIT 1
-    )];
+    RETURN ARRAY[(SELECT t."updated_at" FROM "public"."connection_test_request" AS t WHERE t."updated_at" >= p_from
+        AND t."updated_at" < p_to[1] AND t."state" IN ('success', 'failed') ORDER BY t."updated_at" OFFSET p_skip[1] LIMIT 1)];
 END
 $windrow$;
 
--- connection_test_request_delete: deletes the rows of a window but for those in p_keep; or the one with a key, if it lies before p_to.
+-- connection_test_request_delete: deletes rows of a window, not p_keep (p_limit: so many unlocked ones), or that of p_key before p_to.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_delete(p_run bigint, p_from timestamptz, p_to timestamptz,
-    p_keep uuid[], p_key text, OUT o_rows bigint)
+    p_keep uuid[], p_key text, p_limit bigint, OUT o_rows bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
-    IF p_key IS NULL THEN
+    IF p_limit IS NOT NULL THEN
+        DELETE FROM "public"."connection_test_request" AS t WHERE t."updated_at" >= p_from AND t."updated_at" < p_to
+            AND t."id" = ANY (ARRAY(SELECT t."id" FROM "public"."connection_test_request" AS t WHERE t."updated_at" >= p_from
+            AND t."updated_at" < p_to AND t."state" IN ('success', 'failed') AND (t."id" IN (SELECT unnest(p_keep))) IS NOT TRUE
+            ORDER BY t."updated_at" LIMIT p_limit FOR UPDATE SKIP LOCKED));
+    ELSIF p_key IS NULL THEN
         DELETE FROM "public"."connection_test_request" AS t WHERE t."updated_at" >= p_from AND t."updated_at" < p_to
             AND t."state" IN ('success', 'failed') AND (t."id" IN (SELECT unnest(p_keep))) IS NOT TRUE;
     ELSE
@@ -42,5 +43,5 @@ BEGIN
     GET DIAGNOSTICS o_rows = ROW_COUNT;
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('connection_test_request', ARRAY['at f2a4292d5a51', 'delete e531e6a6bf20', 'rows 36952b167401']);
+SELECT windrow_airflow_3.register_verbs('connection_test_request', ARRAY['at 865226ca0194', 'delete d5456f9725f2', 'rows ']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -5,8 +5,7 @@ SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_airfl
 ALTER SCHEMA windrow_airflow_3 OWNER TO CURRENT_ROLE;
 -- log_rows: the rows of log. No SECURITY DEFINER: PostgreSQL takes its text into the statements that name it.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.log_rows() RETURNS TABLE (o_key integer, o_family integer, o_time timestamptz, o_root boolean,
-    o_alone boolean, o_over boolean)
-LANGUAGE sql STABLE AS $windrow$
+    o_alone boolean, o_over boolean) LANGUAGE sql STABLE AS $windrow$
     SELECT r."id"::integer, (r."id")::integer, r."dttm"::timestamptz, true, true, true FROM "public"."log" AS r;
 $windrow$;
 
@@ -15,20 +14,22 @@ CREATE OR REPLACE FUNCTION windrow_airflow_3.log_at(p_from timestamptz, p_to tim
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
-    RETURN ARRAY[(
-        SELECT t."dttm" FROM "public"."log" AS t WHERE t."dttm" >= p_from AND t."dttm" < p_to[1]
-        ORDER BY t."dttm" OFFSET p_skip[1] LIMIT 1
-    )];
+    RETURN ARRAY[(SELECT t."dttm" FROM "public"."log" AS t WHERE t."dttm" >= p_from AND t."dttm" < p_to[1]
+        ORDER BY t."dttm" OFFSET p_skip[1] LIMIT 1)];
 END
 $windrow$;
 
--- log_delete: deletes the rows of a window but for those in p_keep; or the one with a key, if it lies before p_to.
+-- log_delete: deletes rows of a window, not p_keep (p_limit: so many unlocked ones), or that of p_key before p_to.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.log_delete(p_run bigint, p_from timestamptz, p_to timestamptz, p_keep integer[], p_key text,
-    OUT o_rows bigint)
+    p_limit bigint, OUT o_rows bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
-    IF p_key IS NULL THEN
+    IF p_limit IS NOT NULL THEN
+        DELETE FROM "public"."log" AS t WHERE t."dttm" >= p_from AND t."dttm" < p_to AND t."id" = ANY (ARRAY(SELECT t."id"
+            FROM "public"."log" AS t WHERE t."dttm" >= p_from AND t."dttm" < p_to AND (t."id" IN (SELECT unnest(p_keep))) IS NOT TRUE
+            ORDER BY t."dttm" LIMIT p_limit FOR UPDATE SKIP LOCKED));
+    ELSIF p_key IS NULL THEN
         DELETE FROM "public"."log" AS t WHERE t."dttm" >= p_from AND t."dttm" < p_to AND (t."id" IN (SELECT unnest(p_keep))) IS NOT TRUE;
     ELSE
         DELETE FROM "public"."log" AS t WHERE t."id" = p_key::integer AND (p_to IS NULL OR t."dttm" < p_to);
@@ -36,5 +37,5 @@ BEGIN
     GET DIAGNOSTICS o_rows = ROW_COUNT;
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('log', ARRAY['at 3fb8c5f6db8f', 'delete 34e5ebc7110d', 'rows 6bcd3a6b945a']);
+SELECT windrow_airflow_3.register_verbs('log', ARRAY['at 3ebb6a08a6f6', 'delete fa22c98daa3c', 'rows ']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

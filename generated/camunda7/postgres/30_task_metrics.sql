@@ -5,8 +5,7 @@ SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_camun
 ALTER SCHEMA windrow_camunda7 OWNER TO CURRENT_ROLE;
 -- task_metrics_rows: the rows of act_ru_task_meter_log. No SECURITY DEFINER: PostgreSQL takes its text into the statements that name it.
 CREATE OR REPLACE FUNCTION windrow_camunda7.task_metrics_rows() RETURNS TABLE (o_key text, o_family text, o_time timestamp, o_root boolean,
-    o_alone boolean, o_over boolean)
-LANGUAGE sql STABLE AS $windrow$
+    o_alone boolean, o_over boolean) LANGUAGE sql STABLE AS $windrow$
     SELECT r."id_"::text, (r."id_")::text, r."timestamp_"::timestamp, true, true, true FROM "public"."act_ru_task_meter_log" AS r;
 $windrow$;
 
@@ -15,20 +14,23 @@ CREATE OR REPLACE FUNCTION windrow_camunda7.task_metrics_at(p_from timestamp, p_
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
-    RETURN ARRAY[(
-        SELECT t."timestamp_" FROM "public"."act_ru_task_meter_log" AS t WHERE t."timestamp_" >= p_from AND t."timestamp_" < p_to[1]
-        ORDER BY t."timestamp_" OFFSET p_skip[1] LIMIT 1
-    )];
+    RETURN ARRAY[(SELECT t."timestamp_" FROM "public"."act_ru_task_meter_log" AS t WHERE t."timestamp_" >= p_from
+        AND t."timestamp_" < p_to[1] ORDER BY t."timestamp_" OFFSET p_skip[1] LIMIT 1)];
 END
 $windrow$;
 
--- task_metrics_delete: deletes the rows of a window but for those in p_keep; or the one with a key, if it lies before p_to.
+-- task_metrics_delete: deletes rows of a window, not p_keep (p_limit: so many unlocked ones), or that of p_key before p_to.
 CREATE OR REPLACE FUNCTION windrow_camunda7.task_metrics_delete(p_run bigint, p_from timestamp, p_to timestamp, p_keep text[], p_key text,
-    OUT o_rows bigint)
+    p_limit bigint, OUT o_rows bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
-    IF p_key IS NULL THEN
+    IF p_limit IS NOT NULL THEN
+        DELETE FROM "public"."act_ru_task_meter_log" AS t WHERE t."timestamp_" >= p_from AND t."timestamp_" < p_to
+            AND t."id_" = ANY (ARRAY(SELECT t."id_" FROM "public"."act_ru_task_meter_log" AS t WHERE t."timestamp_" >= p_from
+            AND t."timestamp_" < p_to AND (t."id_" IN (SELECT unnest(p_keep))) IS NOT TRUE
+            ORDER BY t."timestamp_" LIMIT p_limit FOR UPDATE SKIP LOCKED));
+    ELSIF p_key IS NULL THEN
         DELETE FROM "public"."act_ru_task_meter_log" AS t WHERE t."timestamp_" >= p_from AND t."timestamp_" < p_to
             AND (t."id_" IN (SELECT unnest(p_keep))) IS NOT TRUE;
     ELSE
@@ -37,5 +39,5 @@ BEGIN
     GET DIAGNOSTICS o_rows = ROW_COUNT;
 END
 $windrow$;
-SELECT windrow_camunda7.register_verbs('task_metrics', ARRAY['at fa39bacf2525', 'delete c424a3f2f846', 'rows ab58cddd5832']);
+SELECT windrow_camunda7.register_verbs('task_metrics', ARRAY['at 08dd03f730ba', 'delete bcb09fecc2bc', 'rows ']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

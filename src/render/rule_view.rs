@@ -21,8 +21,7 @@ use super::{
 };
 use crate::dialect::Dialect;
 use crate::graph::{
-    Artifact, Condition, Edge, Epoch, Graph, Kind, Last, Link, Member, Rule, Shared, Strategy,
-    TableId,
+    Artifact, Condition, Edge, Epoch, Graph, Kind, Last, Link, Rule, Shared, Strategy, TableId,
 };
 use crate::plan::{self, Purge, Step};
 
@@ -53,7 +52,7 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
     RuleView {
         literal: dialect.text(&rule.name),
         level_columns: level_columns(purge, rule, &root, dialect),
-        types: types(graph, rule, &root, &strategy, dialect),
+        types: types(rule, &root, &strategy, dialect),
         root,
         scope: scope_view(graph, rule, dialect),
         times: times_view(graph, rule, source.as_ref(), dialect),
@@ -141,35 +140,8 @@ fn link_view(graph: &Graph, link: &Link, dialect: Dialect) -> LinkView {
     }
 }
 
-/// The columns whose values are kept as those of roots, without being compared with one before: of the root table, of tables whose rows
-/// name several roots, and of those whose rows name rows of other families.
-fn kept_roots(graph: &Graph, rule: &Rule, dialect: Dialect) -> Vec<(String, String)> {
-    let crosses = |it: &Member| !rule.crossings(it, graph.table(it.table)).is_empty();
-    let key = &graph.table(rule.root).key[0].name;
-    let members = rule.timed().into_iter().flat_map(|timed| &timed.members);
-    members
-        .filter(|it| it.table == rule.root || it.family.len() > 1 || crosses(it))
-        .flat_map(|it| {
-            let own = it.table == rule.root;
-            let columns = it.family.iter();
-            let columns = columns.filter(move |column| !own || *column != key);
-            columns.map(move |column| (it.table, column))
-        })
-        .map(|(table, column)| {
-            let table = table_name(graph, dialect, &graph.table(table).name);
-            (table, dialect.ident(column))
-        })
-        .collect()
-}
-
 /// What the work tables of the kernel have their types from.
-fn types(
-    graph: &Graph,
-    rule: &Rule,
-    root: &RootView,
-    strategy: &StrategyView,
-    dialect: Dialect,
-) -> WorkView {
+fn types(rule: &Rule, root: &RootView, strategy: &StrategyView, dialect: Dialect) -> WorkView {
     let key = |name: &str| (name.to_owned(), root.key.clone());
     match strategy {
         StrategyView::EndTime => {
@@ -178,10 +150,7 @@ fn types(
             let columns = vec![key("id"), key("root_id"), ("scope".to_owned(), scope)];
             WorkView::types(&root.table, columns, &[])
         }
-        StrategyView::Timed(_) => WorkView::types(&root.table, vec![key("id")], &[]).with_room_for(
-            graph.table(rule.root).key[0].kind,
-            &kept_roots(graph, rule, dialect),
-        ),
+        StrategyView::Timed(_) => WorkView::types(&root.table, vec![key("id")], &[]),
         StrategyView::Single(single) => single.types(&root.table),
     }
 }

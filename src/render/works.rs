@@ -3,8 +3,6 @@
 
 use serde::Serialize;
 
-use crate::graph::Kind;
-
 /// A work table.
 #[derive(Serialize)]
 pub(super) struct WorkView {
@@ -40,32 +38,6 @@ impl WorkView {
             columns,
             times: times.to_vec(),
         }
-    }
-
-    /// The same where the keys have room for what other columns of that table, or of others, hold: values are kept in the work tables
-    /// that can be no key, and are longer. A key has at most 700 characters, and a TEXT can be no key of a work table.
-    pub(super) fn with_room_for(mut self, kind: Kind, others: &[(String, String)]) -> Self {
-        let own = self.columns.first().map(|(_, column)| column.clone());
-        let (Some(own), false) = (own, others.is_empty()) else {
-            return self;
-        };
-        let others = others.iter().map(|(table, column)| {
-            if *table == self.table {
-                format!("t.{column}")
-            } else {
-                format!("(SELECT w.{column} FROM {table} AS w LIMIT 0)")
-            }
-        });
-        let others: Vec<String> = others.collect();
-        let room = format!("COALESCE(t.{own}, {})", others.join(", "));
-        let room = match kind {
-            Kind::Varchar | Kind::Char | Kind::Bytea => format!("LEFT({room}, 700)"),
-            _ => room,
-        };
-        self.select = self
-            .select
-            .replacen(&format!("t.{own} AS id"), &format!("{room} AS id"), 1);
-        self
     }
 
     /// Values of a column, each once.

@@ -7,9 +7,7 @@ SQL SECURITY DEFINER
 COMMENT 'Makes work_type, whose id has the type and the collation of {{ rule.table_name }}.{{ rule.key_name }}.'
 BEGIN
     CREATE TEMPORARY TABLE work_type (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY{% if rule.id_type %}, id {{ rule.id_type }} NOT NULL{% endif %}) ENGINE = InnoDB AS
-{%- filter fit %}
     SELECT {{ rule.types.select }} LIMIT 0;
-{%- endfilter %}
 END;
 
 -- {{ rule.name }}_work: the work tables of a batch that only this rule has.

@@ -3,7 +3,6 @@
 mod conditions;
 mod precision;
 mod removal;
-mod wider;
 
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
@@ -15,7 +14,7 @@ use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, violations};
 
 tests! {
-    within: [conditions::tests, precision::tests, removal::tests, wider::tests],
+    within: [conditions::tests, precision::tests, removal::tests],
     each_server: [
         families_are_found_by_keys_and_scopes_of_each_type,
     ],

@@ -10,17 +10,10 @@ USE windrow_camunda7;
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_types$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_types() SQL SECURITY DEFINER
-COMMENT 'Makes work_type, whose id has the type and the collation of ACT_HI_PROCINST.ID_. [body 14c95650a0d9]'
+COMMENT 'Makes work_type, whose id has the type and the collation of ACT_HI_PROCINST.ID_. [body 53f4a30f1da4]'
 BEGIN
     CREATE TEMPORARY TABLE work_type (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY) ENGINE = InnoDB AS
-    SELECT LEFT(COALESCE(t.`ID_`, (SELECT w.`ROOT_PROC_INST_ID_` FROM `camunda7`.`ACT_HI_ATTACHMENT` AS w LIMIT 0),
-        (SELECT w.`ROOT_PROC_INST_ID_` FROM `camunda7`.`ACT_HI_VARINST` AS w LIMIT 0),
-        (SELECT w.`ROOT_PROC_INST_ID_` FROM `camunda7`.`ACT_HI_DETAIL` AS w LIMIT 0),
-        (SELECT w.`ROOT_PROC_INST_ID_` FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS w LIMIT 0),
-        (SELECT w.`ROOT_PROC_INST_ID_` FROM `camunda7`.`ACT_HI_JOB_LOG` AS w LIMIT 0),
-        (SELECT w.`ROOT_PROC_INST_ID_` FROM `camunda7`.`ACT_HI_DEC_IN` AS w LIMIT 0),
-        (SELECT w.`ROOT_PROC_INST_ID_` FROM `camunda7`.`ACT_HI_DEC_OUT` AS w LIMIT 0), t.`ROOT_PROC_INST_ID_`), 700) AS id
-        FROM `camunda7`.`ACT_HI_PROCINST` AS t LIMIT 0;
+    SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_PROCINST` AS t LIMIT 0;
 END$$
 
 -- history_work: the work tables of a batch that only this rule has.

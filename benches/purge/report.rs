@@ -1,7 +1,7 @@
 //! The table, the bars and the plot.
 
 use std::fmt::Write as _;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::plan::{PACED, PACED_BAR, ROUNDS};
 
@@ -24,6 +24,7 @@ fn percentiles(ms: [f64; 3]) -> String {
 
 /// Collects the figures.
 pub(crate) struct Report {
+    started: Instant,
     lines: Vec<String>,
     bars: Vec<(String, bool)>,
 }
@@ -38,6 +39,7 @@ impl Report {
     /// A report without figures so far.
     pub(crate) fn titled(title: &str) -> Self {
         Self {
+            started: Instant::now(),
             lines: vec![
                 format!("{title}\n"),
                 "| what | figure |".to_owned(),
@@ -47,9 +49,10 @@ impl Report {
         }
     }
 
-    /// Adds a line, and shows it at once: the whole takes minutes.
+    /// Adds a line, and shows it at once, with the minutes since the beginning: the whole takes hours.
     fn line(&mut self, what: &str, figure: String) {
-        println!("{what}: {figure}");
+        let minutes = self.started.elapsed().as_secs_f64() / 60.0;
+        println!("{minutes:6.1} min  {what}: {figure}");
         self.lines.push(format!("| {what} | {figure} |"));
     }
 

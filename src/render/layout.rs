@@ -242,9 +242,17 @@ mod tests {
     fn heads_are_short() {
         let body = "    SELECT 1;\n$windrow$;\n";
         let head = "CREATE OR REPLACE FUNCTION w.f(\n    p integer\n)\nRETURNS text\nLANGUAGE sql\nSET a = b SET c = d";
-        let laid = "CREATE OR REPLACE FUNCTION w.f(p integer) RETURNS text\nLANGUAGE sql SET a = b SET c = d AS $windrow$";
+        let laid = "CREATE OR REPLACE FUNCTION w.f(p integer) RETURNS text LANGUAGE sql SET a = b SET c = d AS $windrow$";
         assert_eq!(
             heads(&format!("-- f\n{head}\nAS $windrow$\n{body}")),
+            format!("-- f\n{laid}\n{body}")
+        );
+        let more = ["e = f"; 10].join(" ");
+        let laid = laid
+            .replace(" LANGUAGE", "\nLANGUAGE")
+            .replace("c = d", &format!("c = d {more}"));
+        assert_eq!(
+            heads(&format!("-- f\n{head} {more}\nAS $windrow$\n{body}")),
             format!("-- f\n{laid}\n{body}")
         );
         let head = "CREATE PROCEDURE w.f(IN p integer)\nSQL SECURITY DEFINER\nCOMMENT 'x'";

@@ -89,11 +89,12 @@ pub(super) fn origin(graph: &Graph) -> String {
 fn register(graph: &Graph, dialect: Dialect, path: &str, chunks: &mut Vec<Chunk>) {
     let control = control_name(graph);
     let made = chunks.iter().filter_map(|chunk| {
-        let hash = chunk.shown.as_ref().map(|shown| &shown.hash[..]);
-        Some((
-            chunk.what.routine()?.to_owned(),
-            hash.unwrap_or_default().to_owned(),
-        ))
+        let routine = chunk.what.routine()?.to_owned();
+        let shown = chunk
+            .shown
+            .as_ref()
+            .expect("the head of a routine is laid out");
+        Some((routine, shown.hash.clone()))
     });
     let made: BTreeMap<String, String> = made.collect();
     let postgres = dialect == Dialect::Postgres;
@@ -278,7 +279,9 @@ fn shown(dialect: Dialect, chunk: &Chunk) -> Option<Shown> {
     let text = match dialect {
         Dialect::Postgres => {
             let (head, body) = chunk.text.split_once(" $windrow$")?;
-            let (_, called) = head.split_once("\nLANGUAGE ")?;
+            let (_, called) = head
+                .split_once("\nLANGUAGE ")
+                .or_else(|| head.split_once(" LANGUAGE "))?;
             let called: Vec<&str> = called.split_whitespace().collect();
             let called = called.join(" ").replace('\'', "");
             let body = body.split("$windrow$").next()?;

@@ -16,6 +16,7 @@ tests! {
         no_purge_goes_under_the_minimum_unless_it_is_told_to,
         no_purge_passes_a_disabled_policy_unless_it_is_told_to,
         no_policy_is_longer_than_the_calendar,
+        a_purge_by_removal_time_needs_no_force,
     ],
 }
 
@@ -252,6 +253,35 @@ fn no_policy_is_longer_than_the_calendar(dialect: Dialect) {
 }
 
 /// Whoever names a family, the owner of the spec has promised how long it is kept at least. Past that, its retention does not matter.
+/// A removal time is no age: nothing counts a minimum from it.
+fn a_purge_by_removal_time_needs_no_force(dialect: Dialect) {
+    let graph = graph_of(
+        r#"
+name = "plain"
+[tables]
+events = { key = "id integer", indexed = ["ended"] }
+[rules.events]
+strategy = "removal-time"
+root     = "events"
+time     = "ended"
+tables   = ["events: id"]
+"#,
+    );
+    let schema = match dialect {
+        Dialect::Postgres => "CREATE TABLE events (id integer PRIMARY KEY, ended timestamp)",
+        _ => "CREATE TABLE events (id integer PRIMARY KEY, ended datetime(6))",
+    };
+    let mut database = Installation::of(dialect, schema, &graph);
+    database.arm();
+    database.execute("INSERT INTO events VALUES (1, '2020-01-01'), (2, '2037-01-01'), (3, NULL)");
+    for key in [1, 2, 3] {
+        let purge = database.purge(json!({"key": [key]})).expect("a purge");
+        assert_eq!(purge["status"], "done", "{key}: {purge}");
+        assert_eq!(purge["rules"][0]["rows"], 1, "{key}: {purge}");
+    }
+    assert_eq!(database.number("SELECT COUNT(*) FROM events"), 0);
+}
+
 fn no_purge_goes_under_the_minimum_unless_it_is_told_to(dialect: Dialect) {
     let mut database = made(dialect, &graph_of(SPEC));
     fill(&mut database, dialect);

@@ -12,6 +12,7 @@ tests! {
     every_server: [
         the_rows_of_a_day_go_in_batches,
         what_is_locked_keeps_nothing_else_of_its_day,
+        a_day_that_is_locked_is_left_alone,
         workers_share_out_a_day,
     ],
 }
@@ -121,8 +122,13 @@ fn the_rows_of_a_day_go_in_batches(dialect: Dialect) {
 /// Neither a lock nor the limit of a run.
 fn what_is_locked_keeps_nothing_else_of_its_day(dialect: Dialect) {
     let mut database = installation(dialect, 1, RULES[0]);
-    let first = database.run(json!({"run_families": 12})).expect("a run");
-    assert_eq!(first["rules"][0]["rows"], 12, "{first}");
+    let few = json!({"run_families": 12});
+    let preview = database.preview(few.clone()).expect("a preview");
+    let dry = database.run(json!({"run_families": 12, "dry_run": true}));
+    let first = database.run(few).expect("a run");
+    for answer in [&preview, &dry.expect("a dry run"), &first] {
+        assert_eq!(answer["rules"][0]["rows"], 12, "{answer}");
+    }
     let mut other = database.connect();
     other.execute("START TRANSACTION").expect("a transaction");
     let locked = left(&mut database).remove(9);
@@ -135,6 +141,27 @@ fn what_is_locked_keeps_nothing_else_of_its_day(dialect: Dialect) {
     other.execute("ROLLBACK").expect("no lock");
     let run = database.run(json!({})).expect("a run");
     assert_eq!(skipped(&run), &json!({"HELD": 2}), "{run}");
+    assert_eq!(left(&mut database), ["3", "4"]);
+    assert!(most(&mut database) <= MOST);
+}
+
+/// More rows are locked than a batch takes: they are not waited for one by one, and the other day goes.
+fn a_day_that_is_locked_is_left_alone(dialect: Dialect) {
+    let mut database = installation(dialect, 1, RULES[0]);
+    let mut other = database.connect();
+    other.execute("START TRANSACTION").expect("a transaction");
+    // One by one: a range is locked to the row behind it.
+    for id in 11..=30 {
+        other
+            .execute(&format!("UPDATE log SET noon = 1 WHERE id = {id}"))
+            .expect("a lock");
+    }
+    let run = database.run(json!({})).expect("a run");
+    assert_eq!(skipped(&run), &json!({"HELD": 2, "LOCKED": 20}), "{run}");
+    assert_eq!(run["rules"][0]["rows"], ROWS + 2 - 20, "{run}");
+    assert!(run["rules"][0]["retries"].as_i64() < Some(4), "{run}");
+    other.execute("ROLLBACK").expect("no locks");
+    database.run(json!({})).expect("a run");
     assert_eq!(left(&mut database), ["3", "4"]);
     assert!(most(&mut database) <= MOST);
 }

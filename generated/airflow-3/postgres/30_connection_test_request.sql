@@ -43,5 +43,5 @@ BEGIN
     GET DIAGNOSTICS o_rows = ROW_COUNT;
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('connection_test_request', ARRAY['at 865226ca0194', 'delete d5456f9725f2', 'rows ']);
+SELECT windrow_airflow_3.register_verbs('connection_test_request', ARRAY['at 865226ca0194', 'delete d5456f9725f2', 'rows 36952b167401']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -425,5 +425,6 @@ BEGIN RETURN (
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('dag_runs', ARRAY[
     'bound 386d00a71c46', 'count 2744fd706ae3', 'delete e7b213423247', 'kept e1c48726b6c4', 'members 82e58ac19e82',
-    'newest d878eff185e9', 'next 2fe714ee9dc8', 'roots ', 'scope 7cd1118a88db', 'undated ebc9635d1843', 'unlisted d9599e39acb0']);
+    'newest d878eff185e9', 'next 2fe714ee9dc8', 'roots 593a4be1bce0', 'scope 7cd1118a88db', 'undated ebc9635d1843',
+    'unlisted d9599e39acb0']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -179,5 +179,5 @@ $windrow$;
 
 SELECT windrow_airflow_3.register_verbs('dag_version', ARRAY[
     'count 1835031aaf05', 'delete 68cfd3c5d978', 'kept 11a45b535854', 'members e2e6a8cd65a3', 'newest b699c8220355', 'next 396acfe049dc',
-    'roots ', 'scope fbea5b311dd1', 'undated 23293e22eedb']);
+    'roots 5e72b88fca65', 'scope fbea5b311dd1', 'undated 23293e22eedb']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -38,5 +38,5 @@ BEGIN
     GET DIAGNOSTICS o_rows = ROW_COUNT;
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('import_error', ARRAY['at 876b223ca385', 'delete 7bba3f554453', 'rows ']);
+SELECT windrow_airflow_3.register_verbs('import_error', ARRAY['at 876b223ca385', 'delete 7bba3f554453', 'rows dc0f252d8a46']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -41,5 +41,5 @@ BEGIN
     GET DIAGNOSTICS o_rows = ROW_COUNT;
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('job', ARRAY['at 426e43dbb34a', 'delete 85206038cbbd', 'rows ']);
+SELECT windrow_airflow_3.register_verbs('job', ARRAY['at 426e43dbb34a', 'delete 85206038cbbd', 'rows a2ce8ba05115']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

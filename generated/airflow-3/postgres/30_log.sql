@@ -37,5 +37,5 @@ BEGIN
     GET DIAGNOSTICS o_rows = ROW_COUNT;
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('log', ARRAY['at 3ebb6a08a6f6', 'delete fa22c98daa3c', 'rows ']);
+SELECT windrow_airflow_3.register_verbs('log', ARRAY['at 3ebb6a08a6f6', 'delete fa22c98daa3c', 'rows 6bcd3a6b945a']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -40,5 +40,5 @@ BEGIN
     GET DIAGNOSTICS o_rows = ROW_COUNT;
 END
 $windrow$;
-SELECT windrow_camunda7_end_time.register_verbs('task_metrics', ARRAY['at 08dd03f730ba', 'delete bcb09fecc2bc', 'rows ']);
+SELECT windrow_camunda7_end_time.register_verbs('task_metrics', ARRAY['at 08dd03f730ba', 'delete bcb09fecc2bc', 'rows ab58cddd5832']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -1541,5 +1541,5 @@ $windrow$;
 SELECT windrow_camunda7.register_verbs('history', ARRAY[
     'adopted 941e02833c7e', 'at 478b58446767', 'count 1e36bdaf5bd2', 'count_families 476b310627f5', 'delete 8779cfd47940',
     'delete_families 22a0c60d15dd', 'judge 76e696c47255', 'keep de78eef5f2d3', 'namers 640a6f698181', 'names_15 4ab425b9fe5b',
-    'other d97d58938ec4', 'rooted ', 'roots ', 'rows ', 'strays c31019567442']);
+    'other d97d58938ec4', 'rooted 565ea050bafb', 'roots 441df3a6e8e5', 'rows 860e2dc8f88e', 'strays c31019567442']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

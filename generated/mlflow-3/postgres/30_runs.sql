@@ -142,6 +142,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_mlflow_3.register_verbs('runs', ARRAY[
-    'count 38d989393b99', 'delete fc0254e495bc', 'kept b2fb428754cd', 'members 58e15376db78', 'next 2c2a6178cfea', 'scope ',
+    'count 38d989393b99', 'delete fc0254e495bc', 'kept b2fb428754cd', 'members 58e15376db78', 'next 2c2a6178cfea', 'scope 1b609c20b550',
     'undated 1003546d05d8']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

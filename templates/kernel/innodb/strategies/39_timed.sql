@@ -251,6 +251,7 @@ BEGIN
     DECLARE v_rows      longtext;
     DECLARE v_plain     boolean;
     DECLARE v_part      bigint;  -- so many rows at most, of one instant that has more
+    DECLARE v_goes_on   datetime(6);
     DECLARE v_by_family boolean;
     DECLARE v_archives  boolean;
     DECLARE v_shared    boolean;
@@ -410,15 +411,19 @@ BEGIN
                 -- One instant cannot be halved, unless its rows go in parts.
                 SET v_last = IF(v_to <= v_from + INTERVAL 1 MICROSECOND, 1, 2);
                 IF v_plain AND v_last = 1 THEN
-                    CALL part_of_instant(p_rule, v_from, v_to, LEAST(v_take, v_limit - v_done), v_part);
+                    CALL part_of_instant(p_rule, v_from, v_to, GREATEST(LEAST(v_take, v_limit - v_done), 1), v_part);
+                END IF;
+                IF v_part IS NOT NULL AND NOT v_dry_run THEN
+                    CALL take_part(p_rule, v_from, v_to, v_part);
                     SET v_last = LEAST(COALESCE(v_part, 1), 2);
                 END IF;
-                IF v_dry_run AND v_part IS NOT NULL THEN
-                    -- The rows of the instant are more than a transaction takes: they are counted.
-                    CALL count_timed(p_rule, v_plain, v_from, v_to, v_as_of, v_families);
-                ELSE
+                IF v_part IS NULL THEN
                     CALL keep_timed(p_rule, v_plain, v_from, v_to, v_as_of, true, v_dry_run);
-                    CALL take_part(p_rule, v_from, v_to, v_part);
+                ELSEIF v_dry_run THEN
+                    -- The rows of the instant are more than a transaction takes: they are counted, up to the limit of the run.
+                    CALL count_timed(p_rule, v_plain, v_from, v_to, v_as_of, v_families);
+                    SET v_families = LEAST(v_families, v_limit - v_done);
+                    UPDATE work_count SET found = v_families;
                 END IF;
             END IF;
             IF v_dry_run THEN
@@ -439,8 +444,6 @@ BEGIN
                 CALL delete_timed(p_run, p_rule, v_plain, v_from, v_to, v_families);
             ELSEIF NOT v_dry_run THEN
                 CALL delete_timed(p_run, p_rule, v_plain, NULL, NULL, v_families);
-                -- The next batch goes on with the same instant.
-                SET v_to = v_from;
             END IF;
             CALL timed_counted(p_rule, v_rows);
             IF v_archives THEN
@@ -456,10 +459,12 @@ BEGIN
                 END IF;
             END IF;
             UPDATE run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
-            SET v_at_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_to)), v_at_key = v_key;
+            -- Behind a part, the next batch goes on with the same instant.
+            SET v_goes_on = IF(v_part IS NULL OR v_dry_run, v_to, v_from);
+            SET v_at_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_goes_on)), v_at_key = v_key;
             IF v_shared THEN
                 CALL claim_later(p_run, p_rule);
-                CALL claim_done(p_run, p_rule, v_last, IF(v_by_family, NULL, v_to), v_at_time, v_at_key);
+                CALL claim_done(p_run, p_rule, v_last, IF(v_by_family, NULL, v_goes_on), v_at_time, v_at_key);
             END IF;
             CALL record_skips(p_run, p_rule);
             CALL record_rows(p_run, p_rule, v_rows);
@@ -557,6 +562,10 @@ BEGIN
         WHILE v_left <> '[]' DO
             CALL work_timed(p_rule, v_plain);
             IF v_plain THEN
+                -- What is held is told as such.
+                CALL keep_timed(
+                    p_rule, v_plain, JSON_VALUE(v_left, '$[0][0]'), JSON_VALUE(v_left, '$[0][1]'), NULL, false, v_dry_run
+                );
                 CALL rows_timed(
                     p_rule, 'families', JSON_VALUE(v_left, '$[0][0]'), JSON_VALUE(v_left, '$[0][1]'), 9223372036854775807
                 );
@@ -678,7 +687,12 @@ BEGIN
         ELSE
             CALL count_timed(p_rule, v_plain, v_from, v_to, p_as_of, v_found);
         END IF;
-        -- Of one table, an instant that has more rows takes several.
+        IF v_plain AND v_found > v_limit - v_families THEN
+            -- An instant that has more rows is not taken whole.
+            SET v_found = v_limit - v_families, v_more = true;
+            UPDATE work_count SET found = v_found;
+        END IF;
+        -- Of one table, an instant that has more rows takes several batches.
         SET v_batches = v_batches + IF(v_plain, GREATEST(1, (v_found + v_batch - 1) DIV v_batch), 1);
         SET v_families = v_families + v_found;
         INSERT INTO work_total (position, found)

@@ -464,15 +464,20 @@ END;
 --# create procedure take_part
 CREATE PROCEDURE take_part(IN p_rule varchar(64), IN p_from datetime(6), IN p_to datetime(6), INOUT io_part bigint)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_target with io_part rows of a window that are not kept, and locks them; io_part is NULL where there is none.'
+COMMENT 'Fills work_target with io_part rows of a window that are not kept, and locks them; io_part is NULL where there is none. Raises
+    1205 where others have locked more than so many.'
 BEGIN
-    IF io_part IS NOT NULL THEN
-        CALL rows_timed(p_rule, 'part', p_from, p_to, io_part);
-        IF EXISTS (SELECT 1 FROM work_target) THEN
-            DELETE FROM work_skip;
-        ELSE
-            SET io_part = NULL;
+    SET @windrow_from = p_from, @windrow_to = p_to;
+    CALL timed_held(p_rule);
+    CALL timed_beside(p_rule);
+    CALL rows_timed(p_rule, 'part', p_from, p_to, io_part);
+    IF NOT EXISTS (SELECT 1 FROM work_target) THEN
+        CALL rows_timed(p_rule, 'window', p_from, p_to, io_part + 1);
+        IF (SELECT COUNT(w.id) FROM work_row AS w) > io_part THEN
+            SIGNAL SQLSTATE 'HY000'
+                SET MYSQL_ERRNO = 1205, MESSAGE_TEXT = 'others have locked more rows of one time than a batch takes';
         END IF;
+        SET io_part = NULL;
     END IF;
 END;
 

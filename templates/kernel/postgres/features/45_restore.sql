@@ -464,7 +464,12 @@ BEGIN
         JOIN hold AS o ON o.rule = v_rule AND o.key = k.key
         WHERE k.there <> k.key
         ORDER BY k.there, k.key
-        ON CONFLICT (rule, key) DO NOTHING;
+        ON CONFLICT (rule, key) DO UPDATE
+        SET reason = concat_ws('; ', CASE WHEN h.until > clock_timestamp() THEN h.reason END, excluded.reason),
+            until = NULL,
+            placed_by = excluded.placed_by,
+            placed_at = excluded.placed_at
+        WHERE h.until IS NOT NULL;
         GET DIAGNOSTICS v_more = ROW_COUNT;
         v_less := v_less - v_more;
         DELETE FROM hold AS h

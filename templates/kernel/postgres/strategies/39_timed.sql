@@ -432,7 +432,12 @@ BEGIN
             -- Until it is locked, the row may get a later time.
             EXECUTE format(
                 'SELECT %s($1, NULL, %s, NULL, %L, NULL)',
-                routine_of(p_rule, 'delete'), CASE WHEN p_force THEN 'NULL' ELSE cutoff_call(p_rule, '$2', '0') END, p_keys[1]
+                routine_of(p_rule, 'delete'),
+                CASE
+                    WHEN p_force OR (SELECT r.strategy = 'removal-time' FROM rule AS r WHERE r.rule = p_rule) THEN 'NULL'
+                    ELSE cutoff_call(p_rule, '$2', '0')
+                END,
+                p_keys[1]
             )
             INTO o_families
             USING p_run, p_as_of;
@@ -568,6 +573,7 @@ DECLARE
     v_to        text;
     v_instant   boolean;  -- the batch cannot be halved any more
     v_part      bigint;   -- so many rows at most, of one instant that has more
+    v_goes_on   boolean := false;  -- whether the next batch goes on with that instant
     v_keys      text[];
     v_held      text[] := '{}';
     v_rows      bigint[];
@@ -671,7 +677,7 @@ BEGIN
             RETURN 'nothing left';
         END IF;
         v_instant := v_to::timestamptz <= v_from::timestamptz + interval '1 microsecond';
-        v_part := least(v_take, v_families);
+        v_part := greatest(least(v_take, v_families), 1);
         IF v_instant AND is_divisible(p_rule, v_from, v_to, v_part) THEN
             v_instant := v_part = 1;
         ELSE
@@ -685,19 +691,23 @@ BEGIN
             INTO v_batch
             FROM timed_families(p_run, p_rule, v_roots, v_cutoff, v_run.as_of) AS b;
         ELSIF v_run.dry_run AND v_part IS NOT NULL THEN
-            -- The rows of the instant are more than a transaction takes: they are counted.
-            SELECT c.o_families, c.o_rows, c.o_skip_keys, c.o_skip_reasons
+            -- The rows of the instant are more than a transaction takes: they are counted, up to the limit of the run.
+            SELECT
+                least(c.o_families, v_families) AS o_families, ARRAY[least(c.o_families, v_families)] AS o_rows, c.o_skip_keys,
+                c.o_skip_reasons
             INTO v_batch
             FROM count_timed(p_rule, v_from, v_to, v_run.as_of, v_cutoff) AS c;
         ELSE
             SELECT b.o_families, b.o_rows, b.o_skip_keys, b.o_skip_reasons
             INTO v_batch
             FROM timed_batch(p_run, p_rule, v_from, v_to, v_run.as_of, CASE WHEN v_run.dry_run THEN v_cutoff END, v_part) AS b;
-            IF v_part IS NOT NULL AND v_batch.o_families > 0 THEN
-                -- The next batch goes on with the same instant.
-                v_to := v_from;
-            ELSIF v_part IS NOT NULL THEN
+            v_goes_on := v_part IS NOT NULL AND v_batch.o_families > 0;
+            IF v_part IS NOT NULL AND NOT v_goes_on THEN
                 -- What is left is kept, or others have locked it.
+                v_instant := true;
+                IF (SELECT c.o_families > v_part FROM count_timed(p_rule, v_from, v_to, v_run.as_of, NULL) AS c) THEN
+                    RAISE EXCEPTION 'others have locked more rows of one time than a batch takes' USING ERRCODE = '55P03';
+                END IF;
                 SELECT b.o_families, b.o_rows, b.o_skip_keys, b.o_skip_reasons
                 INTO v_batch
                 FROM timed_batch(p_run, p_rule, v_from, v_to, v_run.as_of, NULL, NULL) AS b;
@@ -717,6 +727,7 @@ BEGIN
             GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
     END;
     IF v_sqlstate IS NOT NULL THEN
+        v_goes_on := false;
         v_state := fail_step(p_run, p_rule, v_sqlstate, v_message, CASE WHEN NOT v_instant THEN v_take / 2 END);
         IF v_state IS NOT NULL THEN
             RETURN v_state;
@@ -758,12 +769,13 @@ BEGIN
             p_run, p_rule,
             CASE
                 WHEN v_by_family THEN v_claim[v_take + 1:]
+                WHEN v_goes_on THEN ARRAY[v_from || '/' || v_cutoff] || v_claim[2:]
                 ELSE CASE WHEN v_to <> v_cutoff THEN ARRAY[v_to || '/' || v_cutoff] ELSE '{}' END || v_claim[2:]
             END,
             v_batch.o_skip_keys, v_batch.o_skip_reasons
         ) AS d;
     ELSE
-        v_last := v_to;
+        v_last := CASE WHEN v_goes_on THEN v_from ELSE v_to END;
         v_key := CASE
             WHEN v_by_family THEN v_roots[cardinality(v_roots)]
             -- How long the window was, and its rows by table: what the next one is measured by.
@@ -873,7 +885,13 @@ BEGIN
         IF v_windows THEN
             v_last := (extract(epoch FROM v_to::timestamptz - v_begin::timestamptz) * 1000000)::bigint || v_counted.o_rows;
         END IF;
-        -- Of one table, an instant that has more rows takes several.
+        IF is_plain(p_rule) AND v_counted.o_families > v_limit - v_families THEN
+            -- An instant that has more rows is not taken whole.
+            v_counted.o_families := v_limit - v_families;
+            v_counted.o_rows := ARRAY[v_counted.o_families];
+            v_more := true;
+        END IF;
+        -- Of one table, an instant that has more rows takes several batches.
         v_batches := v_batches + CASE
             WHEN is_plain(p_rule) THEN greatest(1, (v_counted.o_families + v_size - 1) / v_size)
             ELSE 1

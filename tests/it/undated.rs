@@ -234,11 +234,13 @@ fn a_row_at_minus_infinity_has_no_time_in_any_strategy() {
     // Nothing is due any more but what is kept because it has not ended.
     let due = database.texts("SELECT rule FROM W.due_now(1000) WHERE families > 0");
     assert_eq!(due, ["items"]);
-    // A purge asks for no time.
-    let purge = database
-        .purge(json!({"rule": "jobs", "key": [2]}))
-        .expect("a purge");
-    assert_eq!(purge["refused"], json!({}), "{purge}");
+    // By force, a purge asks for no time.
+    for (force, refused) in [(false, json!({"2": "UNDATED_MEMBER"})), (true, json!({}))] {
+        let purge = database
+            .purge(json!({"rule": "jobs", "key": [2], "force": force}))
+            .expect("a purge");
+        assert_eq!(purge["refused"], refused, "{purge}");
+    }
 }
 
 fn the_last_row_of_a_root_may_have_no_time() {

@@ -185,7 +185,7 @@ fn runners(history: &History, enough: &Arc<AtomicBool>) -> Result<Vec<JoinHandle
     Ok(runners)
 }
 
-/// A purge does not ask how old a family is.
+/// A purge by force does not ask how old a family is.
 fn purges(session: &mut Client) -> Result<()> {
     session.execute(session.either(
         "INSERT INTO before_purger VALUES (pg_backend_pid())",
@@ -206,7 +206,7 @@ fn purger(
             return Ok(());
         }
         purges(session)?;
-        let result = session.call("purge", &json!({"key": some}))?;
+        let result = session.call("purge", &json!({"key": some, "force": true}))?;
         for reason in result["refused"].as_object().context("an object")?.values() {
             let known = [
                 "NOT_A_ROOT",

@@ -75,8 +75,8 @@ pub(super) const DEFECTS: &[Defect] = &[
             "LIMIT p_limit FOR UPDATE",
         )],
         mysql: &[edit(
-            "THEN\n    CALL rows_timed(p_rule, 'part'",
-            "AND false THEN\n    CALL rows_timed(p_rule, 'part'",
+            "CALL rows_timed(p_rule, 'part', p_from",
+            "CALL rows_timed(p_rule, 'window', p_from",
         )],
         noticed_by: &["one_day::SERVER::what_is_locked_keeps_nothing_else_of_its_day"],
     },

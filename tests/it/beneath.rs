@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 
 use crate::harness::tests;
+use crate::support::effort::share;
 use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
 use crate::support::keyed::{self, Rows};
@@ -157,12 +158,13 @@ const STEP: &str = "INSERT INTO step VALUES (12, 1)";
 fn what_comes_below_a_step_goes_with_it(dialect: Dialect) {
     for strategy in STRATEGIES {
         // Where none was there before, a look finds nothing to delete.
-        for (archive, action, bare) in [
+        let ways = [
             (true, "CASCADE", true),
             (true, "NO ACTION", false),
             (false, "CASCADE", false),
             (false, "NO ACTION", true),
-        ] {
+        ];
+        for (archive, action, bare) in share(dialect, ways) {
             let context = format!("{strategy}{archive} {action} {bare}");
             let mut database = database(dialect, strategy, archive, action);
             database.execute(STEP);
@@ -199,7 +201,8 @@ fn all_went(database: &mut Installation, answer: &Value, parts: &[&str], context
 /// batch, or the batch takes the part.
 fn what_comes_while_a_batch_waits_for_a_step_goes_with_its_own(dialect: Dialect) {
     for strategy in STRATEGIES {
-        for (archive, action) in [(true, "CASCADE"), (false, "NO ACTION")] {
+        let ways = [(true, "CASCADE"), (false, "NO ACTION")];
+        for (archive, action) in share(dialect, ways) {
             let context = format!("{strategy}{archive} {action}");
             let mut database = database(dialect, strategy, archive, action);
             database.execute(STEP);
@@ -233,7 +236,8 @@ fn what_comes_while_a_batch_waits_for_a_step_goes_with_its_own(dialect: Dialect)
 /// No key has a step wait for the batch that deletes its run: one comes with a part after the batch has deleted the parts of that.
 fn what_comes_with_a_step_of_its_own_goes_with_it(dialect: Dialect) {
     for strategy in STRATEGIES {
-        for (archive, action) in [(true, "CASCADE"), (false, "CASCADE"), (true, "NO ACTION")] {
+        let ways = [(true, "CASCADE"), (false, "CASCADE"), (true, "NO ACTION")];
+        for (archive, action) in share(dialect, ways) {
             let context = format!("{strategy}{archive} {action}");
             let mut database = database_with(dialect, strategy, archive, action, "");
             let mut other = database.connect();

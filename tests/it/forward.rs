@@ -38,7 +38,7 @@ tests! {
 }
 
 /// How many rows stay; they are older than those that are due.
-const STAY: usize = 7;
+const STAY: usize = 5;
 
 /// More runs than there are rows: one that gets forward by a single batch is enough.
 const RUNS: usize = 30;

@@ -364,7 +364,7 @@ impl Arguments {
 }
 
 /// How long a test that MySQL and MariaDB share may take to run on MySQL, where it takes twice as long, in seconds.
-const FOR_MYSQL: f64 = 6.0;
+const FOR_MYSQL: f64 = 3.0;
 
 /// Divides the shared tests between MySQL and MariaDB: every fifth for MySQL, unless it is one of the slowest.
 fn share_out(tests: &mut [Test]) {

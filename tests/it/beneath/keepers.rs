@@ -6,6 +6,7 @@ use windrow::graph::Graph;
 
 use super::beside;
 use crate::harness::tests;
+use crate::support::effort::share;
 use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
 use crate::support::keyed::{self, Rows};
@@ -131,7 +132,7 @@ const KEEPERS: [(&str, &str, &str); 3] = [
 
 fn what_keeps_a_run_by_a_step_from_now_on_keeps_it(dialect: Dialect) {
     for action in ["NO ACTION", "CASCADE"] {
-        for (runs, families) in [(ONE, 0), (TWO, 1)] {
+        for (runs, families) in share(dialect, [(ONE, 0), (TWO, 1)]) {
             for (table, row, reason) in KEEPERS {
                 let mut database = database(dialect, action, runs);
                 let comes = format!("INSERT INTO {table} VALUES {row}");

@@ -6,6 +6,7 @@ use windrow::graph::Graph;
 
 use super::{FILL, archived, beside, beside_too, fill, many};
 use crate::harness::tests;
+use crate::support::effort::share;
 use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
 use crate::support::keyed::{self, Rows};
@@ -117,7 +118,7 @@ fn all_went(
 }
 
 fn below(dialect: Dialect, own: &str) {
-    for archive in [true, false] {
+    for archive in share(dialect, [true, false]) {
         let context = format!("{archive}");
         let mut database = database(dialect, archive, own);
         let comes = "INSERT INTO part VALUES (101, NULL, 1, 10, '2020-01-01')";
@@ -153,7 +154,7 @@ fn what_comes_below_a_step_without_a_root_from_elsewhere_keeps_it(dialect: Diale
 
 /// It comes after the batch has deleted the parts of its run.
 fn what_comes_with_a_step_without_a_root_goes_with_it(dialect: Dialect) {
-    for archive in [true, false] {
+    for archive in share(dialect, [true, false]) {
         let context = format!("{archive}");
         let mut database = database(dialect, archive, OWN[0]);
         let mut other = database.connect();

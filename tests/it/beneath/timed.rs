@@ -7,6 +7,7 @@ use windrow::graph::Graph;
 
 use super::{FILL, archived, beside, beside_too, fill, many};
 use crate::harness::tests;
+use crate::support::effort::share;
 use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
 use crate::support::keyed::{self, Rows};
@@ -112,7 +113,8 @@ fn went(
 
 fn what_comes_below_a_step_goes_with_its_family(dialect: Dialect) {
     for unit in UNITS {
-        for (archive, action) in [(true, "CASCADE"), (true, "NO ACTION"), (false, "CASCADE")] {
+        let ways = [(true, "CASCADE"), (true, "NO ACTION"), (false, "CASCADE")];
+        for (archive, action) in share(dialect, ways) {
             // A key that cascades would take what has a time of its own.
             if (unit, action) == ("window", "CASCADE") {
                 continue;
@@ -135,7 +137,7 @@ fn what_comes_below_a_step_goes_with_its_family(dialect: Dialect) {
 
 /// Those whose root is gone go by windows.
 fn what_comes_below_a_step_of_no_family_goes_with_it(dialect: Dialect) {
-    for (archive, action) in [(true, "CASCADE"), (true, "NO ACTION")] {
+    for (archive, action) in share(dialect, [(true, "CASCADE"), (true, "NO ACTION")]) {
         let context = format!("{archive} {action}");
         let mut database = database(dialect, "family", archive, action);
         database.execute("DELETE FROM run WHERE id = 1");
@@ -155,7 +157,7 @@ fn what_comes_below_a_step_of_no_family_goes_with_it(dialect: Dialect) {
 /// A part of a run that is kept, or that says none.
 fn what_comes_below_a_step_from_elsewhere_keeps_it(dialect: Dialect) {
     for action in ["CASCADE", "NO ACTION"] {
-        for run in ["1000", "NULL"] {
+        for run in share(dialect, ["1000", "NULL"]) {
             let context = format!("{action} {run}");
             let comes = format!("INSERT INTO part VALUES (101, {run}, 10, '2999-01-01')");
             let mut database = database(dialect, "family", true, action);
@@ -184,7 +186,7 @@ fn what_comes_below_a_step_from_elsewhere_keeps_it(dialect: Dialect) {
 
 /// As if it had been there before.
 fn what_comes_below_a_step_of_no_family_from_elsewhere_keeps_it(dialect: Dialect) {
-    for action in ["CASCADE", "NO ACTION"] {
+    for action in share(dialect, ["CASCADE", "NO ACTION"]) {
         let comes = "INSERT INTO part VALUES (101, 1000, 10, '2999-01-01')";
         let mut results = Vec::new();
         for before in [true, false] {
@@ -212,7 +214,7 @@ fn what_comes_below_a_step_of_no_family_from_elsewhere_keeps_it(dialect: Dialect
 
 fn what_refers_to_a_step_from_now_on_keeps_it(dialect: Dialect) {
     for unit in UNITS {
-        for only in [false, true] {
+        for only in share(dialect, [false, true]) {
             let mut database = database(dialect, unit, true, "NO ACTION");
             if only {
                 database.execute(
@@ -286,7 +288,8 @@ const PART: &str = "part VALUES (130, 1, 13, '2020-01-01')";
 
 fn what_comes_with_a_step_of_its_own_goes_with_its_family(dialect: Dialect) {
     for unit in UNITS {
-        for (archive, action) in [(true, "CASCADE"), (false, "CASCADE"), (false, "NO ACTION")] {
+        let ways = [(true, "CASCADE"), (false, "CASCADE"), (false, "NO ACTION")];
+        for (archive, action) in share(dialect, ways) {
             if (unit, action) == ("window", "CASCADE") {
                 continue;
             }
@@ -302,7 +305,7 @@ fn what_comes_with_a_step_of_its_own_goes_with_its_family(dialect: Dialect) {
 }
 
 fn what_comes_with_a_step_of_its_own_goes_with_its_purge(dialect: Dialect) {
-    for archive in [true, false] {
+    for archive in share(dialect, [true, false]) {
         let context = format!("{archive}");
         let mut database = database(dialect, "family", archive, "CASCADE");
         database.execute("UPDATE part SET run_id = 1 WHERE id = 200");
@@ -321,7 +324,7 @@ fn what_comes_with_a_step_of_its_own_goes_with_its_purge(dialect: Dialect) {
 
 /// Of a window; a part that is of another family, which is kept, keeps the step.
 fn what_comes_with_a_step_of_no_family_goes_with_it(dialect: Dialect) {
-    for archive in [true, false] {
+    for archive in share(dialect, [true, false]) {
         for (part, kept) in [
             (PART, false),
             ("part VALUES (130, 1000, 13, '2999-01-01')", true),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_millis(400);
 
 /// The share of the machine that must have been idle for one more test.
-const IDLE: f64 = 0.1;
+const IDLE: f64 = 0.05;
 
 /// How many tests a core can have at most.
 const MOST_BY_CORE: usize = 4;

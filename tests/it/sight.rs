@@ -16,7 +16,7 @@ use crate::harness::tests;
 use crate::monitoring::collector;
 use crate::oracle::now;
 use crate::support::graphs::{dolphinscheduler, graph_of};
-use crate::support::installation::{Installation, bundle, numbers};
+use crate::support::installation::{Installation, bundle, numbers, violations};
 use crate::support::world::{DAY, Row, SECOND};
 
 tests! {
@@ -27,6 +27,46 @@ tests! {
         the_metrics_follow_the_ledger,
         how_fast_a_rule_is_neither_a_purge_nor_a_dry_run_says,
     ],
+    on_postgres: [
+        an_index_in_another_order_is_none,
+    ],
+}
+
+/// As the program says it: see `live::indexes`.
+fn an_index_in_another_order_is_none() {
+    let graph = graph_of(
+        r#"
+name = "order"
+[tables]
+log = { key = "id integer" }
+[rules.logs]
+strategy  = "age"
+root      = "log"
+time      = "at"
+retention = { default = "30d" }
+"#,
+    );
+    let schema = "CREATE TABLE log (id integer PRIMARY KEY, at timestamp)";
+    let mut database = Installation::of(Dialect::Postgres, schema, &graph);
+    let own =
+        "SELECT indexname FROM pg_indexes WHERE tablename = 'log' AND indexname <> 'log_pkey'";
+    let own = database.texts(own);
+    assert_eq!(own.len(), 1);
+    database.execute(&format!("DROP INDEX {}", own[0]));
+    for (index, serves) in [
+        ("btree (at DESC NULLS LAST)", false),
+        ("brin (at)", false),
+        ("btree (at DESC)", true),
+        ("btree (at, id DESC)", true),
+    ] {
+        database.execute(&format!("CREATE INDEX mine ON log USING {index}"));
+        let verify = database.call("verify", json!({})).expect("verify");
+        let missing = violations(&verify)
+            .iter()
+            .any(|check| check["check"] == "index");
+        assert_eq!(missing, !serves, "{index}: {verify}");
+        database.execute("DROP INDEX mine");
+    }
 }
 
 /// A metric by its name and the values of its labels, sorted by the names of these.

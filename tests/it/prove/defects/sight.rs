@@ -15,7 +15,7 @@ const AGAIN: &str = "sight::refused::SERVER::a_reason_that_comes_back_is_seen_ag
 const UNCOUNTED: &str = "plan::uncounted::SERVER::of_rows_that_were_not_counted_nothing_is_said";
 
 const SPEED: &str = "sight::SERVER::how_fast_a_rule_is_neither_a_purge_nor_a_dry_run_says";
-const SERVES: &str = "live::indexes::an_index_of_another_kind_or_order_does_not_serve";
+const SERVES: &str = "sight::an_index_in_another_order_is_none";
 
 pub(super) const DEFECTS: &[Defect] = &[
     Defect {

@@ -35,9 +35,11 @@ COMMENT ON FUNCTION key_type_of(text) IS
 --# create function keyed
 CREATE OR REPLACE FUNCTION keyed(p_name text)
 RETURNS TABLE (root text, name text, type text, place bigint)
-LANGUAGE sql STABLE SECURITY DEFINER
+LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
+BEGIN
+    RETURN QUERY
     SELECT n.root, left(k.said, -length(t.type) - 1), t.type, k.place
     FROM (
         SELECT r.root, r.document -> 'key' FROM rule AS r WHERE r.rule = p_name
@@ -49,6 +51,7 @@ AS $windrow$
     ) AS n(root, key)
     CROSS JOIN LATERAL jsonb_array_elements_text(n.key) WITH ORDINALITY AS k(said, place)
     CROSS JOIN LATERAL substring(k.said FROM '[a-z]+$') AS t(type);
+END
 $windrow$;
 --# comment on function keyed
 COMMENT ON FUNCTION keyed(text) IS
@@ -59,15 +62,20 @@ COMMENT ON FUNCTION keyed(text) IS
 --# create function many_spellings
 CREATE OR REPLACE FUNCTION many_spellings(p_name text)
 RETURNS boolean
-LANGUAGE sql STABLE SECURITY DEFINER
+LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
-    SELECT coalesce(bool_or(NOT c.collisdeterministic OR k.type = 'numeric' AND a.atttypmod = -1), false)
-        OR count(*) > 1 AND bool_or(k.type = 'bpchar')
-    FROM keyed(p_name) AS k
-    CROSS JOIN spec AS s
-    JOIN pg_attribute AS a ON a.attrelid = to_regclass(format('%I.%I', s.schema_name, k.root)) AND a.attname = k.name
-    LEFT JOIN pg_collation AS c ON c.oid = a.attcollation;
+BEGIN
+    -- Each batch asks: plpgsql keeps the plan.
+    RETURN (
+        SELECT coalesce(bool_or(NOT c.collisdeterministic OR k.type = 'numeric' AND a.atttypmod = -1), false)
+            OR count(*) > 1 AND bool_or(k.type = 'bpchar')
+        FROM keyed(p_name) AS k
+        CROSS JOIN spec AS s
+        JOIN pg_attribute AS a ON a.attrelid = to_regclass(format('%I.%I', s.schema_name, k.root)) AND a.attname = k.name
+        LEFT JOIN pg_collation AS c ON c.oid = a.attcollation
+    );
+END
 $windrow$;
 --# comment on function many_spellings
 COMMENT ON FUNCTION many_spellings(text) IS

@@ -567,7 +567,9 @@ BEGIN
         EXECUTE format('SELECT array_agg(DISTINCT s.other) FROM %s($1) AS s', routine_of(p_rule, 'met'))
         INTO v_came
         USING p_members;
-        v_came := as_there(p_rule, v_came::text[]);
+        IF many_spellings(p_rule) THEN
+            v_came := as_there(p_rule, v_came::text[]);
+        END IF;
         v_came := ARRAY(SELECT c.id FROM unnest(v_came) AS c(id) WHERE c.id NOT IN (SELECT unnest(p_members || p_gone)));
         -- A link to an id without a row links nothing.
         IF cardinality(v_came) > 0 THEN

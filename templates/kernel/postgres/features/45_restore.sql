@@ -412,7 +412,8 @@ $windrow$;
 COMMENT ON FUNCTION archive_holds(bigint, integer[], bigint[]) IS
     'What holds what archive_restore() brings back: rules and keys; and how many rows belong to nothing that can be held. Reads only.';
 
--- archive_hold: one that ends is made one without an end.
+-- archive_hold: one that ends is made one without an end. What came back may name its root in another spelling than that has: a hold has
+-- the root's.
 --# create function archive_hold
 CREATE OR REPLACE FUNCTION archive_hold(p_run bigint, p_rules text[], p_keys text[])
 RETURNS bigint
@@ -423,8 +424,9 @@ DECLARE
     v_count bigint;
 BEGIN
     INSERT INTO hold AS h (rule, key, reason)
-    SELECT DISTINCT k.rule, k.key, format('restored from the archive of run %s', p_run)
-    FROM unnest(p_rules, p_keys) AS k(rule, key)
+    SELECT DISTINCT n.rule, k.key, format('restored from the archive of run %s', p_run)
+    FROM (SELECT k.rule, array_agg(k.key) AS keys FROM unnest(p_rules, p_keys) AS k(rule, key) GROUP BY k.rule) AS n
+    CROSS JOIN LATERAL unnest(as_there(n.rule, n.keys)) AS k(key)
     ON CONFLICT (rule, key) DO UPDATE
     SET reason = concat_ws('; ', CASE WHEN h.until > clock_timestamp() THEN h.reason END, excluded.reason),
         until = NULL,
@@ -438,54 +440,6 @@ $windrow$;
 --# comment on function archive_hold
 COMMENT ON FUNCTION archive_hold(bigint, text[], text[]) IS
     'Holds these keys of these rules for what run p_run had archived, behind the latch; answers how many holds were placed.';
-
--- spell_holds: what comes back may name its root in another spelling than that has. Of the holds for it, one is left: by the root's.
---# create function spell_holds
-CREATE OR REPLACE FUNCTION spell_holds(p_run bigint)
-RETURNS bigint
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path FROM CURRENT
-AS $windrow$
-DECLARE
-    v_rule  text;
-    v_keys  text[];
-    v_there text[];
-    v_more  bigint;
-    v_less  bigint := 0;
-BEGIN
-    FOR v_rule IN SELECT r.rule FROM rule AS r WHERE r.strategy IN ('removal-time', 'age') AND many_spellings(r.rule) LOOP
-        v_keys := ARRAY(
-            SELECT h.key FROM hold AS h WHERE h.rule = v_rule AND h.reason LIKE format('%%restored from the archive of run %s', p_run)
-        );
-        v_there := as_there(v_rule, v_keys);
-        INSERT INTO hold AS h (rule, key, reason)
-        SELECT DISTINCT ON (k.there) v_rule, k.there, o.reason
-        FROM unnest(v_keys, v_there) AS k(key, there)
-        JOIN hold AS o ON o.rule = v_rule AND o.key = k.key
-        WHERE k.there <> k.key
-        ORDER BY k.there, k.key
-        ON CONFLICT (rule, key) DO UPDATE
-        SET reason = concat_ws('; ', CASE WHEN h.until > clock_timestamp() THEN h.reason END, excluded.reason),
-            until = NULL,
-            placed_by = excluded.placed_by,
-            placed_at = excluded.placed_at
-        WHERE h.until IS NOT NULL;
-        GET DIAGNOSTICS v_more = ROW_COUNT;
-        v_less := v_less - v_more;
-        DELETE FROM hold AS h
-        USING unnest(v_keys, v_there) AS k(key, there)
-        WHERE h.rule = v_rule
-          AND h.key = k.key
-          AND k.there <> k.key;
-        GET DIAGNOSTICS v_more = ROW_COUNT;
-        v_less := v_less + v_more;
-    END LOOP;
-    RETURN v_less;
-END
-$windrow$;
---# comment on function spell_holds
-COMMENT ON FUNCTION spell_holds(bigint) IS
-    'Gives the holds of what came back of run p_run the keys as the roots spell them; how many there are less. archive_restore() calls it.';
 
 -- archive_untold: by keys, the families of a run are found along what the spec archives now.
 --# create function archive_untold
@@ -772,7 +726,7 @@ BEGIN
     PERFORM check_caller(session_user, true);
     -- After the lock no batch is in progress that did not see the holds.
     LOCK TABLE latch IN EXCLUSIVE MODE;
-    v_holds := v_holds + archive_hold(v_run, v_held.o_rules, v_held.o_keys) - spell_holds(v_run);
+    v_holds := v_holds + archive_hold(v_run, v_held.o_rules, v_held.o_keys);
     -- What was dropped after the first look is not among what came back.
     PERFORM check_dropped(v_run);
     RETURN json_build_object(

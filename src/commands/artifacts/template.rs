@@ -97,7 +97,7 @@ impl Template {
             Cow::from(path)
         };
         let path = path.as_ref();
-        let quoted = shell_words::quote(path);
+        let quoted = quoted(path);
         let mut filled = Vec::with_capacity(self.words.len());
         for (word, place) in &self.words {
             if word.contains("{path") {
@@ -130,6 +130,11 @@ impl Template {
         }
         Ok(filled)
     }
+}
+
+/// A text between single quotes, whatever is in it: a shell takes more than blanks and `$` apart, bash `{a,b}`, too.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// Why a word cannot take a value, and what to write instead.
@@ -506,6 +511,33 @@ mod tests {
         }
     }
 
+    /// Of each sign that a shell may know, alone, twice and between others, a shell makes one word: itself.
+    #[test]
+    fn a_shell_takes_a_quoted_path_literally() {
+        let mut paths: Vec<String> = (1..=127)
+            .flat_map(|sign: u8| {
+                let sign = char::from(sign);
+                [
+                    format!("/a{sign}b"),
+                    format!("/{sign}{sign}"),
+                    format!("/{sign}x,y{sign}"),
+                ]
+            })
+            .collect();
+        paths.push("/srv/logs/{x,../{y,../etc/passwd}}".to_owned());
+        paths.push("/srv/logs/{1..3}".to_owned());
+        for shell in ["sh", "bash"] {
+            for path in &paths {
+                let said = std::process::Command::new(shell)
+                    .args(["-c", &format!("printf %s. {}", quoted(path))])
+                    .output()
+                    .expect("a shell");
+                let said = String::from_utf8_lossy(&said.stdout);
+                assert_eq!(said, format!("{path}."), "{shell}");
+            }
+        }
+    }
+
     /// Whatever runs its words, or gives them to a shell, gets what a row names quoted or not at all.
     #[test]
     fn no_shell_gets_a_value_without_quotes() {
@@ -644,7 +676,8 @@ mod tests {
             "tool -x -- {host} {path}",
         ] {
             let words = words(command, Some("a"), "-rf").expect("words");
-            let mut words = words.iter().flat_map(|word| word.split_whitespace());
+            let words = words.iter().flat_map(|word| word.split_whitespace());
+            let mut words = words.map(|word| word.trim_end_matches(';').trim_matches('\''));
             assert!(words.any(|word| word == "./-rf"), "{command}");
             assert!(!words.any(|word| word == "-rf"), "{command}");
         }

@@ -21,7 +21,7 @@ LINTED = CLIPPY_ARGS=-Dwarnings $(CARGO) test --config 'build.rustc-workspace-wr
 
 TEST = TMPDIR=$(SCRATCH) $(LINTED) --test it --
 
-.PHONY: help setup demo demo-down dist leave lint test prove msrv licences advisories fmt generated generated-check bench build clean
+.PHONY: help setup ready compiled servers demo demo-down dist leave lint test prove msrv licences advisories fmt generated generated-check bench build clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 20
@@ -51,8 +51,20 @@ lint: setup ## Check formatting, lints, goldens, generated files and the rules f
 	@$(LINTED) --no-run --lib --bins --test it --bench purge
 	@$(TEST) --quiet --lints
 
-test: lint ## Check all that, and every test on real servers
+# What is fetched and unpacked waits for the network, what is compiled for the cores.
+ready:
+	@.ci/setup rust
+	@$(MAKE) --no-print-directory --jobs=2 servers compiled
+
+servers: setup
 	@.ci/servers
+
+compiled:
+	@MAKEFLAGS= $(LINTED) --no-run --lib --bins --test it --bench purge
+
+test: ## Check all that, and every test on real servers
+	@$(MAKE) --no-print-directory ready
+	@$(MAKE) --no-print-directory lint
 	@$(LINTED) --lib --bins
 	@$(TEST) --quiet --no-lints
 

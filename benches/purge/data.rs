@@ -56,10 +56,15 @@ pub(crate) fn graph() -> Result<Graph> {
     Ok(graph::build(&spec, &text).0)
 }
 
-/// How many families the history has.
+/// How many families a history has on PostgreSQL.
 pub(crate) fn families() -> Result<u32> {
+    families_or(42_000)
+}
+
+/// How many families a history has, unless the environment says otherwise.
+pub(crate) fn families_or(usual: u32) -> Result<u32> {
     std::env::var("WINDROW_BENCH_FAMILIES")
-        .map_or(Ok(42_000), |number| number.parse())
+        .map_or(Ok(usual), |number| number.parse())
         .context("WINDROW_BENCH_FAMILIES is not a number")
 }
 

@@ -366,7 +366,7 @@ impl Arguments {
 /// How long a test that MySQL and MariaDB share may take to run on MySQL, where it takes twice as long, in seconds.
 const FOR_MYSQL: f64 = 3.0;
 
-/// Divides the shared tests between MySQL and MariaDB: every fifth for MySQL, unless it is one of the slowest.
+/// Divides the shared tests between MySQL and MariaDB: every eighth for MySQL, unless it is one of the slowest.
 fn share_out(tests: &mut [Test]) {
     let slow: HashMap<&str, f64> = run::slow().collect();
     let is_slow = |name: &str| slow.get(name).is_some_and(|seconds| *seconds > FOR_MYSQL);
@@ -378,7 +378,7 @@ fn share_out(tests: &mut [Test]) {
             let on_mariadb = test.name.replace("::mysql::", "::mariadb::");
             slow_pair = is_slow(&test.name) || is_slow(&on_mariadb);
         }
-        let is_for_mysql = pair.is_multiple_of(5) && !slow_pair;
+        let is_for_mysql = pair.is_multiple_of(8) && !slow_pair;
         if test.server == Server::Mariadb && !slow_pair {
             pair += 1;
         }

@@ -9,10 +9,15 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_millis(400);
 
 /// The share of the machine that must have been idle for one more test.
-const IDLE: f64 = 0.05;
+const IDLE: f64 = 0.03;
 
-/// How many tests a core can have at most.
-const MOST_BY_CORE: usize = 4;
+/// How many tests a core can have at most, and how many while memory is short: each may have servers of its own, whose files
+/// are in memory, too.
+const MOST_BY_CORE: usize = 6;
+const FEW_BY_CORE: usize = 4;
+
+/// How much memory must be free for more than few, in KiB: 8 GiB.
+const ROOM: u64 = 8 << 20;
 
 /// What `/proc/stat` counts in: hundredths of a second of one core.
 const TICKS: f64 = 100.0;
@@ -50,6 +55,9 @@ impl Load {
         if running >= self.cores * MOST_BY_CORE || looked < LOOK {
             return false;
         }
+        if running >= self.cores * FEW_BY_CORE && memory() < ROOM {
+            return false;
+        }
         let share = (idle() - self.idle) / looked.as_secs_f64() / self.cores as f64;
         self.look();
         share >= IDLE
@@ -68,6 +76,16 @@ impl Load {
         self.since = Instant::now();
         self.idle = idle();
     }
+}
+
+/// How much memory is free, or can be, in KiB; 0 where nobody knows.
+fn memory() -> u64 {
+    let figures = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let free = figures
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"));
+    free.and_then(|free| free.split_whitespace().next()?.parse().ok())
+        .unwrap_or(0)
 }
 
 /// For how many seconds all cores together did nothing; 0 where nobody knows: then a core has one test.

@@ -25,6 +25,9 @@ tests! {
     each_server: [
         a_batch_reads_its_own_families,
     ],
+    on_postgres: [
+        no_batch_reads_a_catalog_whole,
+    ],
     every_server: [
         instances_go_as_the_model_says,
         cases_go_beside_removal_times_as_the_model_says,
@@ -219,6 +222,28 @@ fn a_batch_reads_its_own_families(dialect: Dialect) {
     assert!(deleted["batches"].as_i64() > Some(20), "{run}");
     let deleted = deleted["rows"].as_i64().expect("a number");
     assert!(rows < 20 * deleted, "{rows} rows read, {deleted} deleted");
+}
+
+/// A database may have a hundred thousand columns, and a run a thousand batches.
+fn no_batch_reads_a_catalog_whole() {
+    let mut camunda = realistic(Dialect::Postgres, 400);
+    let few = json!({"rule": "process_instances", "name": "batch_families", "value": 10});
+    camunda.call("set_setting", few);
+    let begin = "SELECT pg_stat_force_next_flush()";
+    camunda.execute(begin);
+    camunda
+        .execute("CREATE TEMPORARY TABLE scans AS SELECT relid, seq_scan FROM pg_stat_sys_tables");
+    let run = camunda.run(json!({"as_of": super::AS_OF, "rule": "process_instances"}));
+    camunda.execute(begin);
+    let batches = run["rules"][0]["batches"].as_i64().expect("a number");
+    assert!(batches > 20, "{run}");
+    let whole = camunda.texts(&format!(
+        "SELECT format('%s: %s times', s.relname, s.seq_scan - b.seq_scan)
+         FROM pg_stat_sys_tables AS s JOIN scans AS b ON b.relid = s.relid JOIN pg_class AS c ON c.oid = s.relid
+         WHERE c.reltuples > 100 AND s.seq_scan - b.seq_scan > {}",
+        batches / 2
+    ));
+    assert_eq!(whole, [""; 0]);
 }
 
 fn what_the_engines_cleanup_logs_goes_by_its_age(dialect: Dialect) {

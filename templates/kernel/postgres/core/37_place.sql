@@ -321,13 +321,15 @@ COMMENT ON FUNCTION is_own(bigint) IS
 
 -- foreign_code: what code of others runs inside a batch, or inside archive_restore(). There it has the rights of the owner role;
 -- but what it defers until the COMMIT runs with the caller's rights.
--- One plan serves all calls of a session: to plan costs more than to look.
+-- One plan serves all calls of a session: to plan costs more than to look. Each batch looks, and a database may have a hundred thousand
+-- objects: no catalog is read whole.
 --# create function foreign_code
 CREATE OR REPLACE FUNCTION foreign_code(p_restores boolean)
 RETURNS TABLE (code text, table_name text, belongs_to text)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 SET jit = off
+SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
@@ -340,12 +342,13 @@ DECLARE
           AND d.classid IN ('pg_class'::regclass, 'pg_statistic_ext'::regclass, 'pg_attrdef'::regclass, 'pg_constraint'::regclass)
     );
 BEGIN
-    -- Many databases have no user-made trigger, and nothing that calls a user-made function.
+    -- Many databases have no trigger, and nothing else, that calls a user-made function. The triggers of foreign keys call none.
     IF NOT v_calls AND NOT EXISTS (
         SELECT
-        FROM pg_trigger AS g
-        JOIN pg_proc AS p ON p.oid = g.tgfoid
-        WHERE NOT g.tgisinternal
+        FROM pg_depend AS d
+        JOIN pg_proc AS p ON p.oid = d.refobjid
+        WHERE d.refclassid = 'pg_proc'::regclass
+          AND d.classid = 'pg_trigger'::regclass
           AND p.pronamespace <> current_schema()::regnamespace
     ) THEN
         RETURN;

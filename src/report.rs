@@ -16,8 +16,8 @@ pub use findings::summary;
 pub use fleet::{fleet, fleet_says, only_waited};
 pub use history::history;
 pub use list::{
-    archived, artifacts, candidates, changes, holds, policies, replicas, restored, settings,
-    windows,
+    archived, artifacts, candidates, changes, holds, kept_for, policies, replicas, restored,
+    settings, windows,
 };
 pub use plan::{done, log, notes, plan, seconds, size};
 pub use run::{because, preview, run, several};

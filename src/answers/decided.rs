@@ -14,8 +14,13 @@ pub struct Policy {
     pub scope: String,
     /// Whether it is enabled; otherwise everything of the scope is kept.
     pub enabled: bool,
-    /// How long its families are kept.
-    pub retention_seconds: i64,
+    /// How long its families are kept, if it is enabled; NULL: for ever, since the spec has no default any more.
+    #[serde(deserialize_with = "nullable")]
+    pub retention_seconds: Option<i64>,
+    /// Whether this is the default of the spec, and follows it whenever another one is installed; missing from earlier versions, where
+    /// it never was.
+    #[serde(default)]
+    pub follows_spec: bool,
     /// Whether files that deleted rows refer to are also removed.
     pub artifacts: bool,
     /// Why.

@@ -28,6 +28,7 @@ const POLICY: &[Field] = &[
     ("scope", Plain),
     ("enabled", Truth),
     ("retention_seconds", Plain),
+    ("follows_spec", Truth),
     ("artifacts", Truth),
     ("note", Plain),
     ("changed_by", Plain),
@@ -167,7 +168,13 @@ const METRIC: &[Field] = &[("name", Plain), ("labels", Json), ("value", Plain)];
 
 pub(super) fn list(list: List) -> String {
     let (table, fields, order) = match list {
-        List::Policy => ("{w}.policy", POLICY, "t.rule, t.scope"),
+        List::Policy => (
+            "(SELECT p.rule, p.scope, p.enabled, COALESCE(p.retention_seconds, r.retention) AS retention_seconds,
+                p.retention_seconds IS NULL AS follows_spec, p.artifacts, p.note, p.changed_by, p.changed_at
+            FROM {w}.policy AS p LEFT JOIN {w}.rule AS r ON r.rule = p.rule)",
+            POLICY,
+            "t.rule, t.scope",
+        ),
         List::Hold => (
             "(SELECT h.*, COALESCE(h.until <= UTC_TIMESTAMP(6), false) AS expired FROM {w}.hold AS h)",
             HOLD,

@@ -4,7 +4,12 @@ use super::list::List;
 
 pub(super) fn list(list: List) -> String {
     let (table, order) = match list {
-        List::Policy => ("{w}.policy", "rule, scope"),
+        List::Policy => (
+            "(SELECT p.rule, p.scope, p.enabled, coalesce(p.retention_seconds, r.retention) AS retention_seconds,
+                p.retention_seconds IS NULL AS follows_spec, p.artifacts, p.note, p.changed_by, p.changed_at
+            FROM {w}.policy AS p LEFT JOIN {w}.rule AS r ON r.rule = p.rule)",
+            "rule, scope",
+        ),
         List::Hold => (
             "(SELECT h.*, coalesce(h.until <= now(), false) AS expired FROM {w}.hold h)",
             "rule, key",

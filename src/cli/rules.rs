@@ -34,7 +34,8 @@ pub struct PolicySet {
     #[arg(long)]
     pub scope: String,
 
-    /// How long its families are kept, e.g. 30d; default: as the policy has it, of a new one the spec's
+    /// How long its families are kept, e.g. 30d; `default`: as long as the spec says, also when it says something else later.
+    /// Left out: as the policy has it, of a new one `default`
     #[arg(long)]
     pub retention: Option<String>,
 

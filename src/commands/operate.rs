@@ -26,7 +26,7 @@ use crate::graph::{Graph, Rule, Timed};
 use crate::render;
 use crate::report;
 use crate::spec::duration;
-use crate::ui::Ui;
+use crate::ui::{Ui, retention};
 
 /// Policies: how long each scope is kept.
 pub(super) fn policy(command: &Policy, ui: &Ui) -> anyhow::Result<Exit> {
@@ -45,10 +45,7 @@ pub(super) fn policy(command: &Policy, ui: &Ui) -> anyhow::Result<Exit> {
                 ("note", args.note.clone().map(Value::from)),
             ]);
             let told = |answer: &Value| {
-                let kept = match answer["enabled"] == false {
-                    true => "; it is disabled: everything of it is kept until `--enable`",
-                    false => "",
-                };
+                let kept = told_of(answer);
                 format!("policy of scope `{}` is set{kept}", args.scope)
             };
             set::<Kept>(&args.with, "set_policy", document.into(), told, ui)
@@ -67,6 +64,23 @@ pub(super) fn policy(command: &Policy, ui: &Ui) -> anyhow::Result<Exit> {
             )
         }
     }
+}
+
+/// How long the scope of a policy is kept, where nobody named that.
+fn told_of(policy: &Value) -> String {
+    if policy["enabled"] == false {
+        return "; it is disabled: everything of it is kept until `--enable`".to_owned();
+    }
+    if policy["follows_spec"] != true {
+        return String::new();
+    }
+    policy["retention_seconds"].as_i64().map_or(
+        "; it follows the spec, which has no default: everything of it is kept".to_owned(),
+        |seconds| {
+            let now = retention(seconds);
+            format!("; it is kept as long as the spec says by default, which is {now} now")
+        },
+    )
 }
 
 /// Holds: families that must be kept.

@@ -442,8 +442,8 @@ pub const CHECKS: [Outcome; 32] = [
     ),
     outcome(
         "policy",
-        "A policy keeps rows for less time than the spec's `minimum` allows.",
-        "Set a longer one: `windrow policy set`.",
+        "A policy keeps rows for less time than the spec's `minimum` allows. As a notice: it follows a default that the spec no longer has.",
+        "Set another one: `windrow policy set --retention`.",
     ),
     outcome(
         "ledger",

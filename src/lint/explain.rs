@@ -338,7 +338,7 @@ or none: edges with `restrict` and `set null` are not parents.",
     (
         "opt-in-with-source",
         "\
-With `opt_in = true` only scopes with a policy are cleaned, and each policy has its own retention: `from` or `by_value` \
+With `opt_in = true` only scopes with a policy are cleaned, and each policy has its own retention or the default: `from` or `by_value` \
 would never apply. Without it, policies override the source one by one.",
     ),
     (

@@ -8,7 +8,7 @@ use crate::diagnostic::Located;
 use crate::facts::meaning;
 use crate::fit::{Finding, Severity};
 use crate::report;
-use crate::ui::{count, counted, retention as span};
+use crate::ui::{count, counted};
 
 type Card = (Tone, &'static str, String, String);
 
@@ -265,7 +265,7 @@ fn decisions(html: &mut Html, decided: &Decisions) {
             Cell::Words(vec![code(&it.scope)]),
             Cell::Words(vec![code(&it.rule)]),
             Cell::Words(vec![said(if it.enabled {
-                span(it.retention_seconds)
+                report::kept_for(it)
             } else {
                 "everything, for ever".to_owned()
             })]),

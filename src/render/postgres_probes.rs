@@ -21,8 +21,11 @@ const KERNEL_TABLES: [(&str, &[(&str, &str)]); 2] = [
         ],
     ),
 ];
-const KERNEL_FUNCTIONS: [(&str, &str); 2] =
-    [("held_keys", "text[]"), ("calendar_before", "timestamptz")];
+const KERNEL_FUNCTIONS: [(&str, &str); 3] = [
+    ("held_keys", "text[]"),
+    ("calendar_before", "timestamptz"),
+    ("default_of", "bigint"),
+];
 
 /// The types that variables have, each with a value.
 const TYPES: [(&str, &str); 5] = [

@@ -301,6 +301,17 @@ fn times_view(
             format!("(p_as_of - make_interval(secs => {seconds})){time_zone}")
         }
     };
+    // Asked once in a statement, however many policies follow the spec.
+    let default = format!(
+        "{}.default_of({})",
+        control_name(graph),
+        dialect.text(&rule.name)
+    );
+    // The call of `calendar_before` is marked as a whole.
+    let default = match by_calendar(graph, rule) {
+        true => default,
+        false => own(&default),
+    };
     // What a family without a retention is measured by.
     let left = rule.retention.default.unwrap_or(minimum);
     // What a number says is in UTC, whatever the session of a view shows.
@@ -323,7 +334,13 @@ fn times_view(
         },
         minimum,
         safety_lag: lag,
-        cutoff_of_policy: cutoff("coalesce(p_retention, p.retention_seconds)"),
+        cutoff_of_policy: cutoff(&format!(
+            "coalesce(p_retention, p.retention_seconds, (SELECT {default}))"
+        )),
+        seconds_of_policy: match rule.retention.default {
+            Some(default) => format!("COALESCE(p.retention_seconds, {default})"),
+            None => "p.retention_seconds".to_owned(),
+        },
         cutoff_of_source: source.map_or(String::new(), |source| {
             cutoff(&format!("coalesce(p_retention, {})", source.seconds))
         }),

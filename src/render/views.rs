@@ -299,6 +299,8 @@ pub(super) struct TimesView {
     pub(super) safety_lag: i64,
     /// On PostgreSQL, the cutoffs counted from p_as_of.
     pub(super) cutoff_of_policy: String,
+    /// The retention of a policy `p`, which may follow the spec: on MySQL and MariaDB; NULL: for ever.
+    pub(super) seconds_of_policy: String,
     pub(super) cutoff_of_source: String,
     pub(super) cutoff_of_default: String,
     /// The present instant as the application writes it, and the cutoff of scope `s` counted from now; NULL: forever.

@@ -36,6 +36,15 @@ pub fn settings(settings: &[Setting]) -> String {
     table.to_string()
 }
 
+/// How long the scope of a policy is kept while it is enabled.
+pub fn kept_for(policy: &Policy) -> String {
+    match (policy.retention_seconds.map(retention), policy.follows_spec) {
+        (Some(kept), false) => kept,
+        (Some(kept), true) => format!("{kept} (the spec's default)"),
+        (None, _) => "for ever (the spec has no default)".to_owned(),
+    }
+}
+
 /// How long each scope is kept.
 pub fn policies(policies: &[Policy]) -> String {
     let mut table = Table::new(&[
@@ -53,7 +62,7 @@ pub fn policies(policies: &[Policy]) -> String {
             policy.rule.as_str(),
             &policy.scope,
             truth(policy.enabled),
-            &retention(policy.retention_seconds),
+            &kept_for(policy),
             truth(policy.artifacts),
             &instant(&policy.changed_at),
             &policy.changed_by,

@@ -248,7 +248,7 @@ pub enum Shared {
     expecting = "a table like `{ default = \"30d\" }`"
 )]
 pub struct Retention {
-    /// Retention unless a policy sets another.
+    /// Retention unless a policy sets another; policies for which nobody named one follow it.
     #[serde(default)]
     #[schemars(with = "String", regex(pattern = PATTERN), example = &"30d", example = &"P30D")]
     pub default: Option<Text>,

@@ -745,7 +745,7 @@ WITH RECURSIVE said AS (
     -- The first row has the type and the collation of the column, by which the others are compared.
     SELECT (SELECT i.{{ rule.per }} FROM {{ rule.table }} AS i LIMIT 0) AS scope, 0 AS said, CAST(NULL AS SIGNED) AS seconds
     UNION ALL
-    SELECT {{ rule.scope_of_policy }}, 1, IF(p.enabled, p.retention_seconds, NULL)
+    SELECT {{ rule.scope_of_policy }}, 1, IF(p.enabled, {{ rule.seconds_of_policy }}, NULL)
     FROM said AS o STRAIGHT_JOIN {{ control }}.policy AS p WHERE o.said = 0 AND {{ rule.is_policy }}
 {%- if rule.source %}
     UNION ALL

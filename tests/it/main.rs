@@ -26,6 +26,7 @@ mod cron;
 mod crossing;
 mod debris;
 mod deeds;
+mod defaults;
 mod demo;
 mod docs;
 mod downstream;
@@ -148,6 +149,7 @@ harness::tests! {
         crossing::tests,
         debris::tests,
         deeds::tests,
+        defaults::tests,
         demo::tests,
         docs::tests,
         downstream::tests,

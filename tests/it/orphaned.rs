@@ -625,6 +625,14 @@ fn a_disabled_policy_is_enabled_by_that_word_alone(dialect: Dialect) {
     );
     stage.works(&text, "policy set --rule runs --scope 1 --enable");
     assert_eq!(stage.database.number(&enabled), 2);
+    let told = stage.works(
+        &text,
+        "policy set --rule runs --scope 1 --retention default",
+    );
+    assert!(told.contains("as long as the spec says"), "{told}");
+    let list = stage.works(&text, "policy list");
+    assert!(list.contains("30 days (the spec's default)"), "{list}");
+    assert_eq!(list.matches("90 days").count(), 1, "{list}");
 }
 
 const NUMBERS: &str = r#"

@@ -36,9 +36,9 @@ const POSTGRES: &[Change] = &[
         "primary key of hold",
     ),
     (
-        "ALTER TABLE W.policy ALTER retention_seconds DROP NOT NULL",
-        "ALTER TABLE W.policy ALTER retention_seconds SET NOT NULL",
-        "column policy.retention_seconds",
+        "ALTER TABLE W.policy ALTER artifacts DROP NOT NULL",
+        "ALTER TABLE W.policy ALTER artifacts SET NOT NULL",
+        "column policy.artifacts",
     ),
     (
         "ALTER TABLE W.control ALTER armed SET DEFAULT true",
@@ -109,9 +109,9 @@ const INNODB: &[Change] = &[
         "primary key of hold",
     ),
     (
-        "ALTER TABLE W.policy MODIFY retention_seconds bigint",
-        "ALTER TABLE W.policy MODIFY retention_seconds bigint NOT NULL",
-        "column policy.retention_seconds",
+        "ALTER TABLE W.policy MODIFY artifacts boolean DEFAULT true",
+        "ALTER TABLE W.policy MODIFY artifacts boolean NOT NULL DEFAULT true",
+        "column policy.artifacts",
     ),
     (
         "ALTER TABLE W.control ALTER armed SET DEFAULT 1",

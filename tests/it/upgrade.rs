@@ -99,6 +99,15 @@ fn upgrade(dialect: Dialect, folder: PathBuf) {
     let wrong = violations(&verify);
     assert!(wrong.is_empty(), "{wrong:#?}");
 
+    // A policy that it wrote can follow the spec.
+    if let Decision::Policies(..) = old.system.decision {
+        let scope = format!("SELECT MIN(scope) FROM {}.policy", old.control);
+        let scope = old.query(&scope)[0][0].clone();
+        let policy = json!({"rule": old.first_rule(), "scope": scope, "retention": "default"});
+        let policy = old.call("set_policy", policy);
+        assert_eq!(policy["follows_spec"], true, "{policy}");
+    }
+
     // It is still armed, and goes on where the last run of the earlier version ended.
     let run = old.call("run", json!({}));
     assert_eq!(run["status"], "done", "{run}");

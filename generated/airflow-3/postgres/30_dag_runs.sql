@@ -11,9 +11,10 @@ BEGIN RETURN QUERY
     SELECT o.scope::text, c.cutoff FROM unnest(coalesce(p_scopes, ARRAY(SELECT i."dag_id"::text FROM "public"."dag_run" AS i
         WHERE false UNION SELECT p.scope FROM windrow_airflow_3.policy AS p WHERE p.rule = 'dag_runs'
         AND (p.refers_to = 'dag_run.dag_id') IS NOT FALSE))) AS o(scope), LATERAL (SELECT min(CASE WHEN p.enabled
-        THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 604800) + 86400))
-        ELSE '-infinity' END) AS cutoff FROM windrow_airflow_3.policy AS p WHERE p.rule = 'dag_runs'
-        AND (p.refers_to = 'dag_run.dag_id') IS NOT FALSE AND p.scope = o.scope) AS c WHERE c.cutoff > '-infinity';
+        THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds,
+        (SELECT windrow_airflow_3.default_of('dag_runs'))), 604800) + 86400)) ELSE '-infinity' END) AS cutoff
+        FROM windrow_airflow_3.policy AS p WHERE p.rule = 'dag_runs' AND (p.refers_to = 'dag_run.dag_id') IS NOT FALSE
+        AND p.scope = o.scope) AS c WHERE c.cutoff > '-infinity';
 END
 $windrow$;
 
@@ -425,6 +426,6 @@ BEGIN RETURN (
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('dag_runs', ARRAY[
     'bound 386d00a71c46', 'count 2744fd706ae3', 'delete e7b213423247', 'kept e1c48726b6c4', 'members 82e58ac19e82',
-    'newest d878eff185e9', 'next 2fe714ee9dc8', 'roots 593a4be1bce0', 'scope 7cd1118a88db', 'undated ebc9635d1843',
+    'newest d878eff185e9', 'next 2fe714ee9dc8', 'roots 593a4be1bce0', 'scope f01363c30562', 'undated ebc9635d1843',
     'unlisted d9599e39acb0']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -21,10 +21,9 @@ BEGIN RETURN QUERY
         SELECT to_json(d."id_") #>> '{}' FROM "public"."act_re_case_def" AS d WHERE d."history_ttl_" BETWEEN 0 AND 36525
     ))) AS o(scope), LATERAL (
         SELECT coalesce(
-            (SELECT min(CASE WHEN p.enabled
-                THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds),
-                    86400) + 3600)) AT TIME ZONE 'UTC'
-                ELSE '-infinity' END) FROM windrow_camunda7_cases.policy AS p WHERE p.rule = 'case_instances'
+            (SELECT min(CASE WHEN p.enabled THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds,
+                (SELECT windrow_camunda7_cases.default_of('case_instances'))), 86400) + 3600)) AT TIME ZONE 'UTC' ELSE '-infinity' END)
+                FROM windrow_camunda7_cases.policy AS p WHERE p.rule = 'case_instances'
                 AND (p.refers_to = 'act_hi_caseinst.case_def_id_') IS NOT FALSE AND p.scope = o.scope),
             -- Without a policy, the definition in act_re_case_def says it: history_ttl_, NULL is for ever. Less than 0 or more than a
             -- hundred years is for ever.
@@ -259,6 +258,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_camunda7_cases.register_verbs('case_instances', ARRAY[
-    'count a43cbdd119e0', 'delete 07127553b324', 'members aa0ab536ddda', 'next 400655defdf9', 'scope ef8c3d5a8240',
+    'count a43cbdd119e0', 'delete 07127553b324', 'members aa0ab536ddda', 'next 400655defdf9', 'scope 81bbf4403085',
     'undated 407ff1be4017', 'unlisted cf7c2595e716']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

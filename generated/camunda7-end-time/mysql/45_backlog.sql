@@ -178,7 +178,7 @@ WITH RECURSIVE said AS (
     -- The first row has the type and the collation of the column, by which the others are compared.
     SELECT (SELECT i.`TYPE_` FROM `camunda7`.`ACT_HI_BATCH` AS i LIMIT 0) AS scope, 0 AS said, CAST(NULL AS SIGNED) AS seconds
     UNION ALL
-    SELECT p.scope, 1, IF(p.enabled, p.retention_seconds, NULL)
+    SELECT p.scope, 1, IF(p.enabled, COALESCE(p.retention_seconds, 7776000), NULL)
     FROM said AS o STRAIGHT_JOIN windrow_camunda7_end_time.policy AS p WHERE o.said = 0 AND p.rule = 'batches'
         AND (p.refers_to = 'act_hi_batch.type_') IS NOT FALSE
     UNION ALL

@@ -29,11 +29,10 @@ BEGIN RETURN QUERY
         SELECT NULL
     ))) AS o(scope), LATERAL (
         SELECT coalesce(
-            (SELECT min(CASE WHEN p.enabled
-                THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds),
-                    86400) + 3600)) AT TIME ZONE 'UTC'
-                ELSE '-infinity' END) FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'batches'
-                AND (p.refers_to = 'act_hi_batch.type_') IS NOT FALSE AND p.scope = o.scope),
+            (SELECT min(CASE WHEN p.enabled THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds,
+                (SELECT windrow_camunda7_end_time.default_of('batches'))), 86400) + 3600)) AT TIME ZONE 'UTC' ELSE '-infinity' END)
+                FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'batches' AND (p.refers_to = 'act_hi_batch.type_') IS NOT FALSE
+                AND p.scope = o.scope),
             -- Without a policy, the spec says it by value.
             (SELECT min((p_as_of - make_interval(secs => greatest(coalesce(p_retention, d.seconds), 86400) + 3600)) AT TIME ZONE 'UTC')
             FROM (
@@ -59,7 +58,8 @@ DECLARE
     -- Nothing younger is due in any scope.
     v_latest timestamp := greatest(
         v_default,
-        (SELECT (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 86400) + 3600)) AT TIME ZONE 'UTC'
+        (SELECT (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds,
+            (SELECT windrow_camunda7_end_time.default_of('batches'))), 86400) + 3600)) AT TIME ZONE 'UTC'
             FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'batches' AND (p.refers_to = 'act_hi_batch.type_') IS NOT FALSE
             AND p.enabled ORDER BY p.retention_seconds LIMIT 1),
         (SELECT max((p_as_of - make_interval(secs => greatest(coalesce(p_retention, d.seconds), 86400) + 3600)) AT TIME ZONE 'UTC') FROM (
@@ -78,10 +78,10 @@ BEGIN
       AND i."end_time_" IS NOT NULL
       AND (p_scope IS NULL OR i."type_"::text = p_scope)
       AND i."end_time_" < coalesce(
-          (SELECT min(CASE WHEN p.enabled
-              THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 86400) + 3600)) AT TIME ZONE 'UTC'
-              ELSE '-infinity' END) FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'batches'
-              AND (p.refers_to = 'act_hi_batch.type_') IS NOT FALSE AND p.scope = i."type_"::text),
+          (SELECT min(CASE WHEN p.enabled THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds,
+              (SELECT windrow_camunda7_end_time.default_of('batches'))), 86400) + 3600)) AT TIME ZONE 'UTC' ELSE '-infinity' END)
+              FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'batches' AND (p.refers_to = 'act_hi_batch.type_') IS NOT FALSE
+              AND p.scope = i."type_"::text),
           -- Without a policy, the spec says it by value.
           (SELECT min((p_as_of - make_interval(secs => greatest(coalesce(p_retention, d.seconds), 86400) + 3600)) AT TIME ZONE 'UTC')
           FROM (
@@ -298,6 +298,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_camunda7_end_time.register_verbs('batches', ARRAY[
-    'bound c4d6debbd1bd', 'count ba9d5a293b96', 'delete 3a0400b71489', 'kept 5d46eea5b985', 'members ec5b417a45cd', 'next ed170cfae404',
-    'scope 7bda39262181', 'undated 00e6bdbe621a']);
+    'bound c4d6debbd1bd', 'count ba9d5a293b96', 'delete 3a0400b71489', 'kept 5d46eea5b985', 'members ec5b417a45cd', 'next b7619d8598a3',
+    'scope ded1e9e5cbdc', 'undated 00e6bdbe621a']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -21,10 +21,9 @@ BEGIN RETURN QUERY
         SELECT to_json(d."id_") #>> '{}' FROM "public"."act_re_case_def" AS d WHERE d."history_ttl_" BETWEEN 0 AND 36525
     ))) AS o(scope), LATERAL (
         SELECT coalesce(
-            (SELECT min(CASE WHEN p.enabled
-                THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds),
-                    86400) + 3600)) AT TIME ZONE 'UTC'
-                ELSE '-infinity' END) FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'case_instances'
+            (SELECT min(CASE WHEN p.enabled THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds,
+                (SELECT windrow_camunda7_end_time.default_of('case_instances'))), 86400) + 3600)) AT TIME ZONE 'UTC' ELSE '-infinity' END)
+                FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'case_instances'
                 AND (p.refers_to = 'act_hi_caseinst.case_def_id_') IS NOT FALSE AND p.scope = o.scope),
             -- Without a policy, the definition in act_re_case_def says it: history_ttl_, NULL is for ever. Less than 0 or more than a
             -- hundred years is for ever.
@@ -360,5 +359,5 @@ BEGIN RETURN (
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('case_instances', ARRAY[
     'bound 3d3aec379e1d', 'count a43cbdd119e0', 'delete afeede36d06f', 'kept 40e5a9d4c63f', 'members aa0ab536ddda', 'next 503e5587798e',
-    'scope 3e0b85840737', 'undated ea4ee46f24a3', 'unlisted 31bd0a71cd72']);
+    'scope ebfa2a34aace', 'undated ea4ee46f24a3', 'unlisted 31bd0a71cd72']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -20,11 +20,11 @@ BEGIN RETURN QUERY
         SELECT to_json(d."id_") #>> '{}' FROM "public"."act_re_decision_def" AS d WHERE d."history_ttl_" BETWEEN 0 AND 36525
     ))) AS o(scope), LATERAL (
         SELECT coalesce(
-            (SELECT min(CASE WHEN p.enabled
-                THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds),
-                    86400) + 3600)) AT TIME ZONE 'UTC'
-                ELSE '-infinity' END) FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'decisions'
-                AND (p.refers_to = 'act_hi_decinst.dec_def_id_') IS NOT FALSE AND p.scope = o.scope),
+            (SELECT min(CASE WHEN p.enabled THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds,
+                (SELECT windrow_camunda7_end_time.default_of('decisions'))), 86400) + 3600)) AT TIME ZONE 'UTC' ELSE '-infinity' END)
+                FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'decisions'
+                    AND (p.refers_to = 'act_hi_decinst.dec_def_id_') IS NOT FALSE
+                AND p.scope = o.scope),
             -- Without a policy, the definition in act_re_decision_def says it: history_ttl_, NULL is for ever. Less than 0 or more than a
             -- hundred years is for ever.
             (SELECT CASE WHEN bool_or((to_json(d."id_") #>> '{}') = o.scope) THEN min(CASE WHEN d."history_ttl_" BETWEEN 0 AND 36525
@@ -248,5 +248,5 @@ BEGIN RETURN (
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('decisions', ARRAY[
     'bound 62c4331eb8d0', 'count 8307220acbd8', 'delete 489a98547d20', 'kept b9aa6ddfb1fb', 'members e8f3c89867d2', 'next bd2c452f0203',
-    'scope 8c6336765de6', 'undated 24e04b706666', 'unlisted af0f0be4c4ea']);
+    'scope 3b302b399e58', 'undated 24e04b706666', 'unlisted af0f0be4c4ea']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -21,10 +21,10 @@ BEGIN RETURN QUERY
         SELECT to_json(d."id_") #>> '{}' FROM "public"."act_re_procdef" AS d WHERE d."history_ttl_" BETWEEN 0 AND 36525
     ))) AS o(scope), LATERAL (
         SELECT coalesce(
-            (SELECT min(CASE WHEN p.enabled
-                THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds),
-                    86400) + 3600)) AT TIME ZONE 'UTC'
-                ELSE '-infinity' END) FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'process_instances'
+            (SELECT min(CASE WHEN p.enabled THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds,
+                (SELECT windrow_camunda7_end_time.default_of('process_instances'))), 86400) + 3600)) AT TIME ZONE 'UTC'
+                    ELSE '-infinity' END)
+                FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'process_instances'
                 AND (p.refers_to = 'act_hi_procinst.proc_def_id_') IS NOT FALSE AND p.scope = o.scope),
             -- Without a policy, the definition in act_re_procdef says it: history_ttl_, NULL is for ever. Less than 0 or more than a
             -- hundred years is for ever.
@@ -468,5 +468,5 @@ BEGIN RETURN (
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('process_instances', ARRAY[
     'bound a5805cbffdbd', 'count 55713389bc90', 'delete 3c0c85aa2a9b', 'kept 4c6aaa4a5b02', 'members 0c0107e765ce', 'next 566f1a0b196f',
-    'scope e4e2b569ad8b', 'undated 59eace0ce2db', 'unlisted db16fe4fb749']);
+    'scope be0c60d3237d', 'undated 59eace0ce2db', 'unlisted db16fe4fb749']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -36,7 +36,7 @@ WITH RECURSIVE said AS (
     SELECT (SELECT i.`project_code` FROM `dolphinscheduler`.`t_ds_process_instance` AS i LIMIT 0) AS scope, 0 AS said,
         CAST(NULL AS SIGNED) AS seconds
     UNION ALL
-    SELECT p.scope, 1, IF(p.enabled, p.retention_seconds, NULL)
+    SELECT p.scope, 1, IF(p.enabled, COALESCE(p.retention_seconds, 2592000), NULL)
     FROM said AS o STRAIGHT_JOIN windrow_dolphinscheduler_3_2.policy AS p WHERE o.said = 0 AND p.rule = 'process_instances'
         AND (p.refers_to = 't_ds_process_instance.project_code') IS NOT FALSE
 ), s AS (

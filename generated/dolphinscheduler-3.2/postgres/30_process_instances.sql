@@ -9,8 +9,8 @@ CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_scope(
     p_scopes text[]) RETURNS TABLE (scope bigint, cutoff timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan AS $windrow$
 BEGIN RETURN QUERY
-    SELECT p.scope::bigint,
-        (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 604800) + 86400)) AT TIME ZONE 'UTC'
+    SELECT p.scope::bigint, (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds,
+        (SELECT windrow_dolphinscheduler_3_2.default_of('process_instances'))), 604800) + 86400)) AT TIME ZONE 'UTC'
         FROM windrow_dolphinscheduler_3_2.policy AS p WHERE p.rule = 'process_instances'
         AND (p.refers_to = 't_ds_process_instance.project_code') IS NOT FALSE AND p.enabled
         AND (p_scopes IS NULL OR p.scope = ANY (p_scopes));
@@ -241,6 +241,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_dolphinscheduler_3_2.register_verbs('process_instances', ARRAY[
-    'count a50596f91e99', 'delete 8f721821b81e', 'members 1021b0ccef72', 'next 8d9e870f3774', 'scope 4db60a7199ea',
+    'count a50596f91e99', 'delete 8f721821b81e', 'members 1021b0ccef72', 'next 8d9e870f3774', 'scope cd33bcdccbe0',
     'undated 2db3f3f4e337', 'unlisted 0e2098b63e7c']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -9,8 +9,8 @@ CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_scope(p_a
     p_scopes text[]) RETURNS TABLE (scope bigint, cutoff timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan AS $windrow$
 BEGIN RETURN QUERY
-    SELECT p.scope::bigint,
-        (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 604800) + 86400)) AT TIME ZONE 'UTC'
+    SELECT p.scope::bigint, (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds,
+        (SELECT windrow_dolphinscheduler.default_of('workflow_instances'))), 604800) + 86400)) AT TIME ZONE 'UTC'
         FROM windrow_dolphinscheduler.policy AS p WHERE p.rule = 'workflow_instances'
         AND (p.refers_to = 't_ds_workflow_instance.project_code') IS NOT FALSE AND p.enabled
         AND (p_scopes IS NULL OR p.scope = ANY (p_scopes));
@@ -231,6 +231,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_dolphinscheduler.register_verbs('workflow_instances', ARRAY[
-    'count 68a74587eb3e', 'delete 8df30d3db6b6', 'members c193f6f662ce', 'next f3c7f2af1093', 'scope 2a7c637c2f4d',
+    'count 68a74587eb3e', 'delete 8df30d3db6b6', 'members c193f6f662ce', 'next f3c7f2af1093', 'scope 538686bc9fb1',
     'undated ac8a99933288', 'unlisted de405fd11136']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

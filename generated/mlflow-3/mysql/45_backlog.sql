@@ -56,7 +56,7 @@ WITH RECURSIVE said AS (
     -- The first row has the type and the collation of the column, by which the others are compared.
     SELECT (SELECT i.`experiment_id` FROM `mlflow`.`trace_info` AS i LIMIT 0) AS scope, 0 AS said, CAST(NULL AS SIGNED) AS seconds
     UNION ALL
-    SELECT p.scope, 1, IF(p.enabled, p.retention_seconds, NULL)
+    SELECT p.scope, 1, IF(p.enabled, COALESCE(p.retention_seconds, 7776000), NULL)
     FROM said AS o STRAIGHT_JOIN windrow_mlflow_3.policy AS p WHERE o.said = 0 AND p.rule = 'traces'
         AND (p.refers_to = 'trace_info.experiment_id') IS NOT FALSE
 ), s AS (

@@ -8,9 +8,9 @@ CREATE OR REPLACE FUNCTION windrow_mlflow_3.traces_scope(p_as_of timestamptz, p_
     p_scopes text[]) RETURNS TABLE (scope integer, cutoff timestamptz)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan AS $windrow$
 BEGIN RETURN QUERY
-    SELECT p.scope::integer, (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 604800) + 86400))
-        FROM windrow_mlflow_3.policy AS p WHERE p.rule = 'traces' AND (p.refers_to = 'trace_info.experiment_id') IS NOT FALSE AND p.enabled
-        AND (p_scopes IS NULL OR p.scope = ANY (p_scopes));
+    SELECT p.scope::integer, (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds,
+        (SELECT windrow_mlflow_3.default_of('traces'))), 604800) + 86400)) FROM windrow_mlflow_3.policy AS p WHERE p.rule = 'traces'
+        AND (p.refers_to = 'trace_info.experiment_id') IS NOT FALSE AND p.enabled AND (p_scopes IS NULL OR p.scope = ANY (p_scopes));
 END
 $windrow$;
 
@@ -159,6 +159,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_mlflow_3.register_verbs('traces', ARRAY[
-    'count 3143ca966a1c', 'delete 6e4c4a4d7a3f', 'kept 8b7d347d62c0', 'members 5a64fe3a3b91', 'next 7a290da8f997', 'scope 0be62c8f24ef',
+    'count 3143ca966a1c', 'delete 6e4c4a4d7a3f', 'kept 8b7d347d62c0', 'members 5a64fe3a3b91', 'next 7a290da8f997', 'scope 49c62845c62f',
     'undated e90b0c512e10', 'unlisted 1a6e2bdbbaa4']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

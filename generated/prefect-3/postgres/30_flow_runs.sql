@@ -8,9 +8,9 @@ CREATE OR REPLACE FUNCTION windrow_prefect_3.flow_runs_scope(p_as_of timestamptz
     p_scopes text[]) RETURNS TABLE (scope uuid, cutoff timestamptz)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan AS $windrow$
 BEGIN RETURN QUERY
-    SELECT p.scope::uuid, (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 604800) + 86400))
-        FROM windrow_prefect_3.policy AS p WHERE p.rule = 'flow_runs' AND (p.refers_to = 'flow_run.flow_id') IS NOT FALSE AND p.enabled
-        AND (p_scopes IS NULL OR p.scope = ANY (p_scopes));
+    SELECT p.scope::uuid, (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds,
+        (SELECT windrow_prefect_3.default_of('flow_runs'))), 604800) + 86400)) FROM windrow_prefect_3.policy AS p WHERE p.rule = 'flow_runs'
+        AND (p.refers_to = 'flow_run.flow_id') IS NOT FALSE AND p.enabled AND (p_scopes IS NULL OR p.scope = ANY (p_scopes));
 END
 $windrow$;
 
@@ -245,6 +245,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_prefect_3.register_verbs('flow_runs', ARRAY[
-    'count 353f9aa43384', 'delete c70f963a99f1', 'kept 46a1d582288e', 'members 1ab0075b4c00', 'next 26b36fb14594', 'scope c6d820f40067',
+    'count 353f9aa43384', 'delete c70f963a99f1', 'kept 46a1d582288e', 'members 1ab0075b4c00', 'next 26b36fb14594', 'scope 7fe31a87c5f1',
     'undated 3cfde008eccc', 'unlisted a91fc6ae8112']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

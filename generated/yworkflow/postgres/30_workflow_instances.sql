@@ -12,9 +12,9 @@ BEGIN RETURN QUERY
     SELECT o.scope::text, c.cutoff FROM unnest(coalesce(p_scopes, ARRAY(SELECT i."workflow_definition_id"::text
         FROM "public"."workflow_instance" AS i WHERE false UNION SELECT p.scope FROM windrow_yworkflow.policy AS p
         WHERE p.rule = 'workflow_instances' AND (p.refers_to = 'workflow_instance.workflow_definition_id') IS NOT FALSE))) AS o(scope),
-        LATERAL (SELECT min(CASE WHEN p.enabled
-        THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 604800) + 86400)) AT TIME ZONE 'UTC'
-        ELSE '-infinity' END) AS cutoff FROM windrow_yworkflow.policy AS p WHERE p.rule = 'workflow_instances'
+        LATERAL (SELECT min(CASE WHEN p.enabled THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds,
+        (SELECT windrow_yworkflow.default_of('workflow_instances'))), 604800) + 86400)) AT TIME ZONE 'UTC' ELSE '-infinity' END) AS cutoff
+        FROM windrow_yworkflow.policy AS p WHERE p.rule = 'workflow_instances'
         AND (p.refers_to = 'workflow_instance.workflow_definition_id') IS NOT FALSE AND p.scope = o.scope) AS c
         WHERE c.cutoff > '-infinity';
 END
@@ -184,6 +184,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_yworkflow.register_verbs('workflow_instances', ARRAY[
-    'count 0fbcff291eb1', 'delete feb2de9481e4', 'members 93fb20716152', 'next 708251515477', 'scope 060968542f56',
+    'count 0fbcff291eb1', 'delete feb2de9481e4', 'members 93fb20716152', 'next 708251515477', 'scope c2822ecd5c14',
     'undated fbc1ec8ea018', 'unlisted a5254eb83007']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

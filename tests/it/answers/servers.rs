@@ -307,10 +307,13 @@ fn what_people_decide(place: &mut Place) {
             "40d",
         ],
     );
-    assert_eq!(
-        place.ask(0, "policy list", &["SPEC"])[1]["retention_seconds"],
-        2_592_000
-    );
+    let policies = place.ask(0, "policy list", &["SPEC"]);
+    for (at, follows) in [(0, false), (1, true)] {
+        let policy = &policies[at];
+        assert_eq!(policy["follows_spec"], follows, "{policy}");
+        let seconds = if follows { 2_592_000 } else { 3_456_000 };
+        assert_eq!(policy["retention_seconds"], seconds, "{policy}");
+    }
     place.ask(
         0,
         "policy drop",

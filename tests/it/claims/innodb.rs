@@ -128,8 +128,8 @@ fn changes(dialect: Dialect, control: &str, name: &str, owner: &str) -> Vec<Chan
             "primary key of hold is missing",
         ),
         (
-            format!("ALTER TABLE {control}.policy MODIFY COLUMN retention_seconds bigint"),
             format!("ALTER TABLE {control}.policy MODIFY COLUMN retention_seconds bigint NOT NULL"),
+            format!("ALTER TABLE {control}.policy MODIFY COLUMN retention_seconds bigint"),
             "column policy.retention_seconds is another",
         ),
         (

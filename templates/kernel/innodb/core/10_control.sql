@@ -248,13 +248,13 @@ SELECT true
 FROM DUAL
 WHERE NOT EXISTS (SELECT 1 FROM latch AS l);
 
--- policy: retention by scope. The minimum is enforced here, whoever writes.
+-- policy: retention by scope; NULL: the default of the installed spec. The minimum is enforced here, whoever writes.
 --# create table policy
 CREATE TABLE IF NOT EXISTS policy (
     rule              varchar(64)  NOT NULL,
     scope             varchar(255) NOT NULL,
     enabled           boolean      NOT NULL DEFAULT true,
-    retention_seconds bigint       NOT NULL,
+    retention_seconds bigint,
     artifacts         boolean      NOT NULL DEFAULT true,
     note              text,
     changed_by        varchar(400) NOT NULL DEFAULT (USER()),
@@ -264,7 +264,10 @@ CREATE TABLE IF NOT EXISTS policy (
     PRIMARY KEY (rule, scope),
     KEY policy_said (rule, said)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Retention by rule and scope, in seconds. Written by set_policy() and drop_policy(). said: what a batch compares.';
+    COMMENT = 'Retention by rule and scope, in seconds; NULL: the default of the installed spec. Written by set_policy() and
+        drop_policy(). said: what a batch compares.';
+--# modify table policy
+ALTER TABLE policy MODIFY COLUMN retention_seconds bigint;
 --# add column policy.said
 CALL add_column('policy', 'said',
     'integer unsigned AS (CRC32(CONCAT_WS(''/'', enabled, retention_seconds, scope))) STORED, ADD KEY policy_said (rule, said)');

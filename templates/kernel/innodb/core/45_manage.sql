@@ -384,13 +384,15 @@ END;
 --# create procedure policy_document
 CREATE PROCEDURE policy_document(IN p_rule varchar(64), IN p_scope varchar(255), OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'One policy as a JSON document; NULL if there is none.'
+COMMENT 'One policy as a JSON document; NULL if there is none. retention_seconds: what is in force; follows_spec: it is the default of
+    the spec.'
 BEGIN
     SELECT MAX(CONCAT(
         '{"rule": ', COALESCE(JSON_QUOTE(p.rule), 'null'),
         ', "scope": ', COALESCE(JSON_QUOTE(p.scope), 'null'),
         ', "enabled": ', IF(p.enabled, 'true', 'false'),
-        ', "retention_seconds": ', COALESCE(CAST(p.retention_seconds AS CHAR), 'null'),
+        ', "retention_seconds": ', COALESCE(CAST(COALESCE(p.retention_seconds, r.retention) AS CHAR), 'null'),
+        ', "follows_spec": ', IF(p.retention_seconds IS NULL, 'true', 'false'),
         ', "artifacts": ', IF(p.artifacts, 'true', 'false'),
         ', "note": ', COALESCE(JSON_QUOTE(p.note), 'null'),
         ', "changed_by": ', COALESCE(JSON_QUOTE(p.changed_by), 'null'),
@@ -399,6 +401,7 @@ BEGIN
     ))
     INTO o_document
     FROM policy AS p
+    LEFT JOIN rule AS r ON r.rule = p.rule
     WHERE p.rule = p_rule
       AND p.scope = p_scope
     LOCK IN SHARE MODE;
@@ -465,8 +468,8 @@ END;
 --# create procedure set_policy
 CREATE PROCEDURE set_policy(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Writes one policy: rule, scope, retention (the default of the spec if new), enabled, artifacts, note. Waits for
-    a running batch.
+COMMENT 'Writes one policy: rule, scope, retention ("default", or none where it is new: the default of the spec, also of each later
+    one), enabled, artifacts, note. Waits for a running batch.
     Example: CALL set_policy(''{"scope": "42", "retention": "30d"}'');'
 BEGIN
     DECLARE v_rule varchar(64);
@@ -475,6 +478,7 @@ BEGIN
     DECLARE v_retention bigint;
     DECLARE v_default bigint;
     DECLARE v_minimum bigint;
+    DECLARE v_known bigint;
     DECLARE v_enabled boolean;
     DECLARE v_artifacts boolean;
     DECLARE v_note longtext;
@@ -492,18 +496,19 @@ BEGIN
     CALL check_scope(v_rule, v_scope);
     CALL one_spelling(v_rule, v_scope);
     CALL option_of(p_options, 'retention', v_text);
-    CALL seconds(v_text, v_retention);
+    CALL seconds(NULLIF(v_text, 'default'), v_retention);
     CALL flag_of(p_options, 'enabled', v_enabled);
     CALL flag_of(p_options, 'artifacts', v_artifacts);
     CALL option_of(p_options, 'note', v_note);
     SELECT r.retention, r.minimum INTO v_default, v_minimum FROM rule AS r WHERE r.rule = v_rule;
-    SELECT COALESCE(v_retention, MAX(p.retention_seconds), v_default)
-    INTO v_retention
+    SELECT COALESCE(v_retention, MAX(IF(v_text = 'default', NULL, p.retention_seconds))), COUNT(*)
+    INTO v_retention, v_known
     FROM policy AS p
     WHERE p.rule = v_rule
       AND p.scope = v_scope
     LOCK IN SHARE MODE;
-    IF v_retention IS NULL THEN
+    -- One that follows the spec may be disabled or noted, also where that has no default any more.
+    IF v_retention IS NULL AND v_default IS NULL AND (v_known = 0 OR v_text = 'default') THEN
         CALL refuse(CONCAT('rule ', v_rule, ' has no default retention'), 'name one: {"retention": "30d"}');
     END IF;
     IF v_retention < v_minimum THEN

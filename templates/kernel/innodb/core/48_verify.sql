@@ -440,6 +440,13 @@ BEGIN
         CONCAT('its retention of ', p.retention_seconds, ' s is below the minimum of ', m.minimum, ' s')
     FROM policy AS p
     JOIN rule AS m ON m.rule = p.rule AND p.retention_seconds < m.minimum;
+    INSERT INTO work_check (position, check_name, object, severity, detail)
+    SELECT 6, 'policy', CONCAT(p.rule, ' ', p.scope), 'notice',
+        'it follows the default retention of the spec, which has none: everything of the scope is kept'
+    FROM policy AS p
+    JOIN rule AS m ON m.rule = p.rule AND m.scope_name IS NOT NULL AND m.retention IS NULL
+    WHERE p.enabled
+      AND p.retention_seconds IS NULL;
 
     INSERT INTO work_check (position, check_name, object, severity, count, detail)
     SELECT 7, 'ledger', CONCAT('run ', r.run_id, ' ', r.rule), 'violation', r.deleted_rows,

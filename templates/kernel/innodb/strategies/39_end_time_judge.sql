@@ -349,6 +349,7 @@ BEGIN
     DECLARE v_scoped  boolean;
     DECLARE v_opt_in  boolean;
     DECLARE v_source  boolean;
+    DECLARE v_spec    bigint;
     DECLARE v_default bigint;
     DECLARE v_least   datetime(6);
     DECLARE v_seconds bigint DEFAULT -1;
@@ -360,11 +361,11 @@ BEGIN
     SELECT
         r.scope_name IS NOT NULL, r.opt_in, JSON_CONTAINS_PATH(r.document, 'one', '$.source'),
         JSON_CONTAINS(r.document, '"scope"', '$.hexed') IS TRUE,
-        COALESCE(p_retention, r.retention, r.minimum),
+        r.retention, COALESCE(p_retention, r.retention, r.minimum),
         IF(r.zoned AND NOT JSON_CONTAINS_PATH(r.document, 'one', '$.by_number'), '1970-01-01 00:00:01', '1000-01-01 00:00:00'),
         CONCAT_WS('/', p_as_of, COALESCE(p_retention, ''), r.retention, r.minimum, SHA2(r.document, 256), p_scope),
         LOWER(CONCAT(r.root, '.', r.scope_name))
-    INTO v_scoped, v_opt_in, v_source, v_hexed, v_default, v_least, v_said, v_column
+    INTO v_scoped, v_opt_in, v_source, v_hexed, v_spec, v_default, v_least, v_said, v_column
     FROM rule AS r
     WHERE r.rule = p_rule;
     IF v_scoped THEN
@@ -382,7 +383,7 @@ BEGIN
         IF v_scoped THEN
             IF v_hexed THEN
                 INSERT INTO work_said (scope, said, seconds)
-                SELECT UNHEX(p.scope), 1, IF(p.enabled, COALESCE(p_retention, p.retention_seconds), NULL)
+                SELECT UNHEX(p.scope), 1, IF(p.enabled, COALESCE(p_retention, p.retention_seconds, v_spec), NULL)
                 FROM policy AS p
                 WHERE p.rule = p_rule
                   AND (p.refers_to = v_column) IS NOT FALSE;
@@ -390,7 +391,7 @@ BEGIN
                 SELECT UNHEX(p_scope), 3, v_default FROM spec AS s WHERE p_scope IS NOT NULL;
             ELSE
                 INSERT INTO work_said (scope, said, seconds)
-                SELECT p.scope, 1, IF(p.enabled, COALESCE(p_retention, p.retention_seconds), NULL)
+                SELECT p.scope, 1, IF(p.enabled, COALESCE(p_retention, p.retention_seconds, v_spec), NULL)
                 FROM policy AS p
                 WHERE p.rule = p_rule
                   AND (p.refers_to = v_column) IS NOT FALSE;

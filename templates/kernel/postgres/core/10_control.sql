@@ -404,13 +404,14 @@ COMMENT ON VIEW held_right IS
     'The rights of the owner role outside the control schema: in words, whether it only reads, in the form for REVOKE, who granted '
     'it, and who owns the object.';
 
--- policy: retention by scope. A check for each rule, which register_rule() makes, enforces its minimum, whoever writes.
+-- policy: retention by scope; NULL: the default of the installed spec. A check for each rule, which register_rule() makes, enforces its
+-- minimum, whoever writes.
 --# create table policy
 CREATE TABLE IF NOT EXISTS policy (
     rule              text        NOT NULL,
     scope             text        NOT NULL,
     enabled           boolean     NOT NULL DEFAULT true,
-    retention_seconds bigint      NOT NULL,
+    retention_seconds bigint,
     artifacts         boolean     NOT NULL DEFAULT true,
     note              text,
     changed_by        text        NOT NULL DEFAULT session_user,
@@ -419,12 +420,14 @@ CREATE TABLE IF NOT EXISTS policy (
 );
 --# add column policy.refers_to
 ALTER TABLE policy ADD COLUMN IF NOT EXISTS refers_to text;
+--# modify table policy
+ALTER TABLE policy ALTER COLUMN retention_seconds DROP NOT NULL;
 --# create index policy_shortest
 CREATE INDEX IF NOT EXISTS policy_shortest ON policy (rule, retention_seconds) WHERE enabled;
 --# comment on table policy
 COMMENT ON TABLE policy IS
-    'Retention by rule and scope, in seconds. refers_to: the column of the scope, noted by the next installation. Written by '
-    'set_policy() and drop_policy().';
+    'Retention by rule and scope, in seconds; NULL: the default of the installed spec. refers_to: the column of the scope, noted by '
+    'the next installation. Written by set_policy() and drop_policy().';
 
 -- hold: families that must be kept, e.g. for a legal hold.
 --# create table hold

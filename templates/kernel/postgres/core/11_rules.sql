@@ -268,6 +268,8 @@ DECLARE
     v_said text := CASE p_scope_type WHEN 'bytea' THEN 'h.scope::bytea::text' WHEN 'numeric' THEN 'trim_scale(h.scope::numeric)::text' END;
     v_row  record;
     v_key  text;
+    -- What follows the spec is kept for ever where that has no default.
+    v_default constant bigint := coalesce((p_document ->> 'retention')::bigint, 31557600000);
 BEGIN
     IF v_said IS NOT NULL THEN
         -- One of another column is no value of this type.
@@ -290,7 +292,11 @@ BEGIN
                 v_row.changed_at, v_row.refers_to)
             ON CONFLICT (rule, scope) DO UPDATE
             SET enabled = p.enabled AND excluded.enabled,
-                retention_seconds = greatest(p.retention_seconds, excluded.retention_seconds);
+                retention_seconds = CASE
+                    WHEN coalesce(p.retention_seconds, v_default) < coalesce(excluded.retention_seconds, v_default)
+                        THEN excluded.retention_seconds
+                    ELSE p.retention_seconds
+                END;
         END LOOP;
     END IF;
     IF jsonb_array_length(p_document -> 'key') = 1 AND p_document #>> '{key,0}' LIKE '% bytea' THEN
@@ -520,6 +526,18 @@ $windrow$;
 --# comment on function retention_of
 COMMENT ON FUNCTION retention_of(text) IS
     'The default retention of a rule in seconds; the minimum where it has none.';
+-- default_of: the retention of a policy that follows the spec. Where that has no default, it is the longest that a policy may say.
+--# create function default_of
+CREATE OR REPLACE FUNCTION default_of(p_rule text)
+RETURNS bigint
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT coalesce((SELECT r.retention FROM rule AS r WHERE r.rule = p_rule), 31557600000);
+$windrow$;
+--# comment on function default_of
+COMMENT ON FUNCTION default_of(text) IS
+    'The default retention of a rule in seconds; a thousand years where it has none.';
 
 -- routine_of: the only place where a name becomes a call. A verb of a rule is a routine of the owner's in this schema, with
 -- the owner's rights and a search path of its own: what somebody else made or changed is not called.

@@ -255,8 +255,12 @@ BEGIN
                 FROM rule AS r WHERE r.rule = v_rule);
     END IF;
     SELECT * INTO v_policy FROM policy AS p WHERE p.rule = v_rule AND p.scope = v_scope;
-    v_retention := coalesce(seconds(p_options ->> 'retention'), v_policy.retention_seconds, v_default);
-    IF v_retention IS NULL THEN
+    v_retention := CASE
+        WHEN p_options ->> 'retention' IS DISTINCT FROM 'default'
+            THEN coalesce(seconds(p_options ->> 'retention'), v_policy.retention_seconds)
+    END;
+    -- One that follows the spec may be disabled or noted, also where that has no default any more.
+    IF v_retention IS NULL AND v_default IS NULL AND (v_policy.rule IS NULL OR p_options ->> 'retention' = 'default') THEN
         RAISE EXCEPTION 'rule % has no default retention', v_rule
             USING ERRCODE = '22023', HINT = 'Name one: {"retention": "30d"}.';
     END IF;
@@ -283,13 +287,16 @@ BEGIN
         changed_at = clock_timestamp(),
         refers_to = NULL
     RETURNING * INTO v_policy;
-    RETURN (to_jsonb(v_policy) - 'refers_to')::json;
+    RETURN (to_jsonb(v_policy) - 'refers_to' || jsonb_build_object(
+        'retention_seconds', coalesce(v_policy.retention_seconds, v_default),
+        'follows_spec', v_policy.retention_seconds IS NULL
+    ))::json;
 END
 $windrow$;
 --# comment on function set_policy
 COMMENT ON FUNCTION set_policy(jsonb) IS
-    'Writes one policy: rule, scope, retention (the spec''s default if new), enabled, artifacts, note. Waits for a running batch. Example: '
-    'SELECT set_policy(''{"scope": "42", "retention": "30d"}'');';
+    'Writes one policy: rule, scope, retention ("default", or none where it is new: the default of the spec, also of each later one), '
+    'enabled, artifacts, note. Waits for a running batch. Example: SELECT set_policy(''{"scope": "42", "retention": "30d"}'');';
 --# create function drop_policy
 CREATE OR REPLACE FUNCTION drop_policy(p_options jsonb)
 RETURNS json
@@ -309,7 +316,10 @@ BEGIN
         RAISE EXCEPTION 'no policy for scope % of rule %', quote_nullable(p_options ->> 'scope'), v_rule
             USING ERRCODE = '22023', HINT = format('The policies are in table %I.policy.', current_schema());
     END IF;
-    RETURN (to_jsonb(v_policy) - 'refers_to')::json;
+    RETURN (to_jsonb(v_policy) - 'refers_to' || jsonb_build_object(
+        'retention_seconds', coalesce(v_policy.retention_seconds, (SELECT r.retention FROM rule AS r WHERE r.rule = v_rule)),
+        'follows_spec', v_policy.retention_seconds IS NULL
+    ))::json;
 END
 $windrow$;
 --# comment on function drop_policy

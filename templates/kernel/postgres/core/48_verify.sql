@@ -321,6 +321,13 @@ BEGIN
         FROM policy AS p
         JOIN rule AS m ON m.rule = p.rule AND p.retention_seconds < m.minimum
         UNION ALL
+        SELECT 6, 'policy', p.rule || ' ' || p.scope, 'notice', 1,
+            'it follows the default retention of the spec, which has none: everything of the scope is kept'
+        FROM policy AS p
+        JOIN rule AS m ON m.rule = p.rule AND m.scope_name IS NOT NULL AND m.retention IS NULL
+        WHERE p.enabled
+          AND p.retention_seconds IS NULL
+        UNION ALL
         SELECT 7, 'ledger', format('run %s %s', r.run_id, r.rule), 'violation', r.deleted_rows,
             format('its tables sum up to %s rows', s.deleted_rows)
         FROM run_rule AS r

@@ -35,8 +35,8 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "a disabled policy counts like another",
         postgres: &[edit("\n      AND p.enabled\n", "\n")],
         mysql: &[edit(
-            "IF(p.enabled, COALESCE(p_retention, p.retention_seconds), NULL)",
-            "COALESCE(p_retention, p.retention_seconds)",
+            "IF(p.enabled, COALESCE(p_retention, p.retention_seconds, v_spec), NULL)",
+            "COALESCE(p_retention, p.retention_seconds, v_spec)",
         )],
         noticed_by: &[CLOSED],
     },
@@ -44,14 +44,27 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "policy-ignored",
         what: "the retention of a policy does not matter, only the minimum does",
         postgres: &[edit(
-            "coalesce(p_retention, p.retention_seconds)",
-            "coalesce(p_retention, 0)",
+            "coalesce(p_retention, p.retention_seconds,",
+            "coalesce(p_retention, 0,",
         )],
         mysql: &[edit(
-            "COALESCE(p_retention, p.retention_seconds)",
+            "COALESCE(p_retention, p.retention_seconds, v_spec)",
             "COALESCE(p_retention, 0)",
         )],
         noticed_by: &[CLOSED],
+    },
+    Defect {
+        name: "policy-copies-the-default",
+        what: "a policy for which nobody named a retention keeps the default of the day on which it was set",
+        postgres: &[edit(
+            "THEN coalesce(seconds(p_options ->> 'retention'), v_policy.retention_seconds)\n",
+            "THEN coalesce(seconds(p_options ->> 'retention'), v_policy.retention_seconds, v_default)\n",
+        )],
+        mysql: &[edit(
+            "p.retention_seconds))), COUNT(*)",
+            "p.retention_seconds)), v_default), COUNT(*)",
+        )],
+        noticed_by: &["defaults::SERVER::a_policy_without_a_retention_follows_the_spec"],
     },
     Defect {
         name: "scopes-by-bytes",

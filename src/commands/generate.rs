@@ -4,7 +4,7 @@ mod migrations;
 mod told;
 
 use super::answer::Exit;
-use super::specs::load;
+use super::specs::load_each;
 use crate::bundle::Form;
 use crate::cli::{Generate, Output};
 use crate::failure::Failure;
@@ -26,8 +26,7 @@ pub(super) fn generate(args: &Generate, ui: &Ui) -> anyhow::Result<Exit> {
         ),
     };
     let mut bundles = Vec::new();
-    for spec in &args.specs {
-        let graph = load(spec, ui)?;
+    for graph in load_each(&args.specs, ui)? {
         for dialect in &graph.dialects {
             bundles.push(match form {
                 Form::Client => render::bundle(&graph, *dialect)?,

@@ -62,6 +62,7 @@ mod mlflow;
 mod monitoring;
 mod moves;
 mod named;
+mod namesakes;
 mod newest;
 mod nodes;
 mod oddities;
@@ -183,6 +184,7 @@ harness::tests! {
         monitoring::tests,
         moves::tests,
         named::tests,
+        namesakes::tests,
         newest::tests,
         nodes::tests,
         oddities::tests,

@@ -7,7 +7,7 @@ use crate::answers::Generated;
 use crate::bundle::Stale;
 use crate::cli::{Generate, Output};
 use crate::commands::answer::Exit;
-use crate::commands::specs::load;
+use crate::commands::specs::load_each;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::graph::Graph;
@@ -18,8 +18,7 @@ use crate::ui::Ui;
 pub(super) fn generate(runner: &Runner, args: &Generate, ui: &Ui) -> anyhow::Result<Exit> {
     let out = args.out.as_deref().unwrap_or(Path::new(""));
     let mut wanted = Vec::new();
-    for spec in &args.specs {
-        let graph = load(spec, ui)?;
+    for graph in load_each(&args.specs, ui)? {
         for (dialect, below) in places(&graph, args.dialect, out)? {
             speaks(runner, dialect)?;
             wanted.push((graph.clone(), dialect, below));

@@ -12,6 +12,7 @@ mod keys;
 mod model;
 mod names;
 mod rules;
+mod servers;
 mod several;
 mod tables;
 mod windows;
@@ -68,6 +69,7 @@ pub fn build(spec: &Spec, text: &str) -> (Graph, Vec<Diagnostic>) {
     finals::check(spec, &resolved, &rules, &mut diagnostics);
     kept::check(spec, &resolved, &rules, &mut diagnostics);
     let dialects = names::dialects(spec.dialects.as_ref(), &mut diagnostics);
+    servers::check(spec, &dialects, &mut diagnostics);
     let upper_case = names::upper_case(spec, &dialects, &mut diagnostics);
     let heartbeat = heartbeat::resolve(spec, &dialects, &mut diagnostics);
     let graph = Graph {

@@ -449,7 +449,10 @@ there.",
     ),
     (
         "server-not-listed",
-        "`upper_case` names a server that `dialects` does not list, so nothing is generated for it.",
+        "\
+`upper_case` names a server that `dialects` does not list, so nothing is generated for it. Or `schema` or `database` says where \
+the application's tables are, in a spec that is for no server with that field: PostgreSQL has `schema`, MySQL and MariaDB have \
+`database`, whose default is the spec's name. The rules would apply to another database than the one that is written there.",
     ),
     (
         "set-null-by-time",

@@ -2,7 +2,8 @@ use std::ops::Range;
 
 use super::rule::{Rule, rules};
 use crate::diagnostic::Diagnostic;
-use crate::facts::{self, Setting};
+use crate::dialect::Dialect;
+use crate::facts::{self, Servers, Setting};
 use crate::graph::{self, Graph};
 use crate::spec::{self, Spec};
 
@@ -11,7 +12,9 @@ pub(super) const RULE: Rule = Rule {
     explanation: "\
 Some limits belong to a run, not to a rule, though each rule can name them. A run has one `time_budget`, that of the first rule. Of \
 `suspend_after` and `back_off_max` the smallest value of all rules applies, and a rule that does not name them has the default. \
-Write `time_budget` in the first rule, and the others with the same value in every rule.",
+Write `time_budget` in the first rule, and the others with the same value in every rule. Other limits are of some servers: \
+`max_replica_wal` and, next to `name`, `cron_history` of PostgreSQL, `max_cluster_queue` of MySQL and MariaDB. In a spec that is \
+for none of these, no run waits for them.",
     check,
 };
 
@@ -64,6 +67,32 @@ fn check(spec: &Spec, graph: &Graph) -> Vec<Diagnostic> {
                 ));
             }
         }
+    }
+    found.extend(of_other_servers(spec, graph));
+    found
+}
+
+/// Limits that no server of the spec has.
+fn of_other_servers(spec: &Spec, graph: &Graph) -> Vec<Diagnostic> {
+    let told = |servers: Servers, name: &str, place: &Range<usize>| {
+        let title = match servers {
+            Servers::Postgres if !graph.dialects.contains(&Dialect::Postgres) => "PostgreSQL",
+            Servers::InnoDb if graph.dialects == [Dialect::Postgres] => "MySQL and MariaDB",
+            _ => return None,
+        };
+        Some(warning(
+            place,
+            format!("`{name}` is for {title}, and the spec is not"),
+            "remove it, or add such a server to `dialects`".to_owned(),
+        ))
+    };
+    let history = spec.cron_history.as_ref();
+    let history = history.and_then(|it| told(Servers::Postgres, "cron_history", &it.span()));
+    let mut found = Vec::from_iter(history);
+    for limit in facts::SETTINGS.iter().filter(|it| it.limit.is_some()) {
+        let said = said(limit, spec, graph);
+        let places = said.iter().filter_map(|it| it.place.as_ref());
+        found.extend(places.filter_map(|place| told(limit.servers, limit.name, place)));
     }
     found
 }
@@ -139,5 +168,46 @@ warning[limit-without-effect]: of all rules the smallest `suspend_after` applies
                 "strategy = \"end-time\"\noptional = true\nroot = \"orders\"\nfinal = { state = \"done\" }",
             ),
         ]);
+    }
+
+    #[test]
+    fn a_limit_of_another_server_has_no_effect() {
+        let limits = "limits = { batch_families = 200, lock_timeout = \"100ms\" }";
+        let more = "limits = { batch_families = 200, lock_timeout = \"100ms\", max_replica_wal = 512, max_cluster_queue = 9 }";
+        let zone = "time_zone = \"UTC\"\n";
+        let on = |servers: &str| {
+            let history = "cron_history = \"30d\"\n";
+            err(&[
+                (limits, more),
+                (zone, &format!("{zone}dialects = [{servers}]\n{history}")),
+            ])
+        };
+        insta::assert_snapshot!(on(r#""mysql", "mariadb""#), @r#"
+warning[limit-without-effect]: `cron_history` is for PostgreSQL, and the spec is not
+ --> windrow.toml:4:16
+  |
+4 | cron_history = "30d"
+  |                ^^^^^
+  |
+  = help: remove it, or add such a server to `dialects`
+
+warning[limit-without-effect]: `max_replica_wal` is for PostgreSQL, and the spec is not
+  --> windrow.toml:13:76
+   |
+13 | limits = { batch_families = 200, lock_timeout = "100ms", max_replica_wal = 512, max_cluster_queue = 9 }
+   |                                                                            ^^^
+   |
+   = help: remove it, or add such a server to `dialects`
+"#);
+        insta::assert_snapshot!(on(r#""postgres""#), @r#"
+warning[limit-without-effect]: `max_cluster_queue` is for MySQL and MariaDB, and the spec is not
+  --> windrow.toml:13:101
+   |
+13 | limits = { batch_families = 200, lock_timeout = "100ms", max_replica_wal = 512, max_cluster_queue = 9 }
+   |                                                                                                     ^
+   |
+   = help: remove it, or add such a server to `dialects`
+"#);
+        ok(&[(limits, more), (zone, "cron_history = \"30d\"\n")]);
     }
 }

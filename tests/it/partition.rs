@@ -182,6 +182,7 @@ fn rows_are_estimated_by_the_pages_that_there_are_now() {
         "\"event-log\"",
         "\"event-log-estimated\"\ndialects = [\"postgres\"]",
     );
+    let spec = spec.replace("database  = \"event_log\"\n", "");
     let spec = spec.replace(
         "root      = \"event_log\"",
         "root = \"event_log\"\nrows = \"estimated\"",

@@ -29,10 +29,14 @@ pub(crate) fn spec(version: u32, name: &str, dialect: Dialect) -> String {
             "[rules.marks]\nstrategy = \"expiry\"\nroot = \"mark\"\ntime = \"expires\"\n",
         ),
     };
+    let place = match dialect {
+        Dialect::Postgres => String::new(),
+        Dialect::Mysql | Dialect::Mariadb => format!("database = \"{name}_app\""),
+    };
     format!(
         r#"
 name = "{name}"
-database = "{name}_app"
+{place}
 dialects = ["{}"]
 
 [tables]

@@ -45,9 +45,7 @@ fn removal(dialect: Dialect, (kind, word, values): Known) {
     let spec = format!(
         r#"
 name = "types"
-schema = "public"
-database = "types"
-DIALECTS
+PLACE
 
 [tables]
 job = {{ key = "id {word}" }}
@@ -64,12 +62,11 @@ limits = {{ batch_families = 2 }}
 "#
     );
     let spec = spec.replace(
-        "DIALECTS",
+        "PLACE",
         match (dialect, word) {
-            (Dialect::Postgres, "bytea") => "dialects = [\"postgres\"]",
-            (Dialect::Postgres, _) => "",
-            (_, "binary") => "dialects = [\"mysql\", \"mariadb\"]",
-            (Dialect::Mysql | Dialect::Mariadb, _) => "",
+            (Dialect::Postgres, "bytea") => "dialects = [\"postgres\"]\nschema = \"public\"",
+            (_, "binary") => "dialects = [\"mysql\", \"mariadb\"]\ndatabase = \"types\"",
+            _ => "schema = \"public\"\ndatabase = \"types\"",
         },
     );
     let time = match dialect {

@@ -9,7 +9,7 @@ use super::words::{bare, capital, kind, line, slug, small, string};
 use crate::catalog::{Catalog, CatalogTable};
 use crate::dialect::Dialect;
 use crate::fit::kind_name;
-use crate::graph::Action;
+use crate::graph::{Action, Kind};
 
 /// The text of a spec, with what was found out as comments and what was not as questions (`# ?`).
 ///
@@ -344,7 +344,11 @@ fn edge_text(catalog: &Catalog, edge: &Edge) -> String {
     if let Source::Guess { share, .. } = &edge.source
         && let Some(none) = &share.none
     {
-        let value = if none.parse::<i64>().is_ok() {
+        // Only a column of numbers has numbers: `0` in a text is a text.
+        let own = kind(catalog, child, &edge.columns[0]);
+        let typed = own.or_else(|| kind(catalog, parent, &edge.named[0]));
+        let numbers = [Kind::Smallint, Kind::Integer, Kind::Bigint, Kind::Numeric];
+        let value = if typed.is_some_and(|it| numbers.contains(&it)) {
             none.clone()
         } else {
             format!("'{none}'")

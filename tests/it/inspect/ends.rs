@@ -3,7 +3,7 @@
 use windrow::dialect::Dialect;
 
 use super::strangers::{goes_the_way, has, stranger};
-use super::{against, draft};
+use super::{against, database, draft};
 use crate::harness::tests;
 
 tests! {
@@ -12,6 +12,7 @@ tests! {
         an_end_of_every_row_says_nothing,
         an_end_that_has_not_come_is_none,
         what_no_name_calls_final_is_asked,
+        what_means_none_is_a_text_in_a_column_of_texts,
     ],
 }
 
@@ -189,5 +190,41 @@ fn what_no_name_calls_final_is_asked(dialect: Dialect) {
             &format!("[{}]", states[1].replace('\'', "\"")),
         );
         assert_eq!(against(&database, &answer), "", "{answer}");
+    }
+}
+
+/// `0` is a number in a column of numbers only.
+fn what_means_none_is_a_text_in_a_column_of_texts(dialect: Dialect) {
+    for (key, none, drafted) in [
+        ("varchar(36)", "0", "'0'"),
+        ("varchar(36)", "-1", "'-1'"),
+        ("char(8)", "0", "'0'"),
+        ("varchar(36)", "", "''"),
+        ("bigint", "-1", "-1"),
+        ("numeric(20)", "0", "0"),
+    ] {
+        let mut database = database(
+            dialect,
+            &format!(
+                "CREATE TABLE run (id {key} PRIMARY KEY, status varchar(20), started_at timestamp NULL, ended_at timestamp NULL);
+                 CREATE TABLE note (id integer PRIMARY KEY, run_id {key} NOT NULL);"
+            ),
+        );
+        let mut rows = String::new();
+        for id in 1..=20 {
+            let named = if id % 2 == 0 {
+                none.to_owned()
+            } else {
+                id.to_string()
+            };
+            rows += &format!(
+                "INSERT INTO run VALUES ('{id}', 'done', '2024-01-01', '2024-01-02'); INSERT INTO note VALUES ({id}, '{named}');"
+            );
+        }
+        database.execute(&rows);
+        let text = draft(&database, "run");
+        let edge = format!("note = {{ parents = [\"run_id -> run.id unless {drafted}\"] }}\n");
+        has(&text, &[&edge]);
+        assert_eq!(against(&database, &text), "", "{text}");
     }
 }

@@ -180,9 +180,9 @@ fn rule(
         last: end.last,
         strategy: Strategy::EndTime,
         hierarchy,
-        shared: match rule.shared {
-            spec::Shared::Closed => Shared::Closed,
-            spec::Shared::Literal => Shared::Literal,
+        shared: match rule.shared.as_ref().map(Spanned::get_ref) {
+            None | Some(spec::Shared::Closed) => Shared::Closed,
+            Some(spec::Shared::Literal) => Shared::Literal,
         },
         retention: retention?,
         newest,

@@ -75,7 +75,8 @@ pub struct Rule {
     pub hierarchy: Vec<Text>,
     /// What happens to a family that shares a member with another.
     #[serde(default)]
-    pub shared: Shared,
+    #[schemars(with = "Shared", extend("default" = "closed"))]
+    pub shared: Option<Spanned<Shared>>,
     /// Which column says when a row is deleted (`removal-time`, `expiry`) or how old it is (`age`, `orphan`, `keep-last`), or
     /// by which the table is partitioned (`partition`):
     /// `column [timestamp | timestamptz | date | epoch-s | epoch-ms | epoch-us]`. A date means the end of that day.

@@ -127,6 +127,7 @@ pub(super) fn fields_of_families(rule: &spec::Rule) -> Vec<(&'static str, Span)>
     found.extend(rule.start_time.as_ref().map(|it| ("start_time", it.span())));
     found.extend(rule.keep.as_ref().map(|it| ("keep", it.span())));
     found.extend(rule.hierarchy.first().map(|it| ("hierarchy", it.span())));
+    found.extend(rule.shared.as_ref().map(|it| ("shared", it.span())));
     let guard = rule.orphan_guard.as_ref();
     found.extend(guard.map(|it| ("orphan_guard", it.span())));
     found.extend(

@@ -262,7 +262,7 @@ pub enum Command {
     #[command(subcommand)]
     Window(Window),
 
-    /// Delete named families now, whatever their age
+    /// Delete named families now, if they are past the minimum
     ///
     /// They must be final, not on hold, and linked to nothing that is kept; each one refused is listed with the reason.
     /// Their retention does not matter, but the minimum of the rule does, and so do a missing end time, a disabled

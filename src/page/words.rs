@@ -216,7 +216,7 @@ pub(super) fn kept_how_long(rule: &Rule) -> Vec<Line> {
     }
     if retention.minimum > 0 {
         lines.push(line![said(format!(
-            "No policy, option or run can go below {}; only a purge can, which is told the keys.",
+            "No policy, option or run can go below {}; only a forced purge can, which is told the keys.",
             span(retention.minimum)
         ))]);
     }
@@ -649,7 +649,7 @@ mod tests {
                 "dag_runs",
                 &[
                     "once it is final (`state = success or failed`) and ended more than 90 days (and 1 day of safety) ago\n",
-                    "\nNo policy, option or run can go below 7 days; only a purge can, which is told the keys.\n",
+                    "\nNo policy, option or run can go below 7 days; only a forced purge can, which is told the keys.\n",
                     "\nOnly values of `dag_id` that have an enabled policy are cleaned; all others are left alone.\n",
                     "\nFamilies without an end time: `end_date` is NULL, and so is `updated_at`, which replaces it.\n",
                     "\nThe newest 1 of each `dag_id`, by `run_after`, among those with `run_type = asset_triggered`.\n",

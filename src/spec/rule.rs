@@ -253,8 +253,8 @@ pub struct Retention {
     #[serde(default)]
     #[schemars(with = "String", regex(pattern = PATTERN), example = &"30d", example = &"P30D")]
     pub default: Option<Text>,
-    /// No policy, option or run can go below this; only `purge` can, which is told the keys. A rule by removal time
-    /// without `end_time` has none.
+    /// No policy, option or run can go below this; only `purge --force` can, which is told the keys. A rule by
+    /// removal time without `end_time` has none.
     #[serde(default)]
     #[schemars(with = "String", regex(pattern = PATTERN), extend("default" = "7d"))]
     pub minimum: Option<Text>,

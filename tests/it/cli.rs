@@ -104,7 +104,7 @@ fn help_names_every_command_and_the_exit_codes() {
       hold         Show, place or release legal holds on single families
       settings     Show or change limits: batch size, time budget, throttle [alias: setting]
       window       Show or change maintenance windows of scheduled runs
-      purge        Delete named families now, whatever their age
+      purge        Delete named families now, if they are past the minimum
       stamp        Set removal times: to an instant, calculated, or cleared
       archive      List, drop, restore or export archived rows
       artifacts    Remove files that deleted rows referred to

@@ -23,7 +23,7 @@ pub struct Selection {
     #[arg(long, value_name = "INSTANT")]
     pub as_of: Option<String>,
 
-    /// At most this many families of each rule
+    /// At most this many families of each rule; rows, or partitions, of a rule that deletes these
     #[arg(long, value_name = "COUNT")]
     pub run_families: Option<i64>,
 }

@@ -62,7 +62,7 @@ pub const STOPS: [Outcome; 20] = [
     ),
     outcome(
         "run_families reached",
-        "It deleted as many families as one run may.",
+        "It deleted as many families as one run may; or rows, of a rule that deletes single rows.",
         "Nothing, if the backlog shrinks (`windrow status`). Otherwise raise `run_families`, or let runs start more often; \
          `windrow plan` shows what helps.",
     ),

@@ -218,7 +218,8 @@ pub const SETTINGS: [Setting; 22] = [
     Setting::new("run_families", "families", 1, NO_END)
         .default(10_000)
         .count(1, 1_000_000_000)
-        .means("families of the rule in one run"),
+        .means("families of the rule in one run. A rule without families counts rows of its root table: `age`, `expiry`, `orphan`, \
+             `keep-last`, removal times of one table or with `unit = \"window\"`. A rule of partitions counts partitions"),
     Setting::new("run_rows", "rows", 0, NO_END)
         .or_off()
         .count(1, 1_000_000_000_000)

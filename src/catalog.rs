@@ -24,7 +24,8 @@ pub struct Catalog {
     pub schema_exists: bool,
     /// Installed extensions (PostgreSQL).
     pub extensions: Vec<String>,
-    /// What the server is set to, as far as it matters: binary log, event scheduler (MySQL, MariaDB).
+    /// What the server is set to, as far as it matters: binary log, event scheduler (MySQL, MariaDB); the version of pg_cron
+    /// (PostgreSQL).
     pub settings: BTreeMap<String, String>,
     /// Whether the account sees the tables of all databases, and their foreign keys (MySQL, MariaDB).
     pub sees_all: bool,

@@ -13,6 +13,7 @@ mod partitions;
 mod plans;
 mod policies;
 mod rules;
+mod schedule;
 
 use std::collections::BTreeSet;
 
@@ -52,8 +53,9 @@ pub fn compare(graph: &Graph, catalog: &Catalog) -> Vec<Finding> {
     for rule in &graph.rules {
         rules::compare(graph, rule, catalog, &mut found);
     }
-    if catalog.dialect != Dialect::Postgres {
-        mysql::compare(graph, catalog, &mut found);
+    match catalog.dialect {
+        Dialect::Postgres => schedule::compare(graph, catalog, &mut found),
+        Dialect::Mysql | Dialect::Mariadb => mysql::compare(graph, catalog, &mut found),
     }
     acting::compare(graph, catalog, &mut found);
     indexes::compare(graph, catalog, &mut found);

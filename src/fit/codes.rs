@@ -1,7 +1,7 @@
 //! Every code of a finding with its explanation, for `check --explain`.
 
 /// Every code with its explanation.
-pub const CODES: [(&str, &str); 47] = [
+pub const CODES: [(&str, &str); 48] = [
     (
         "foreign-claim",
         "A role, a schema or an object with one of windrow's names, or in its schema, belongs to somebody else, or somebody \
@@ -273,6 +273,12 @@ installation. Cutoffs and windows in that zone cannot be computed, and runs are 
         "The event scheduler is off (MySQL, MariaDB), so the events of `60_schedule.sql` do not start. This is the default \
          of MariaDB. `SET GLOBAL event_scheduler = ON`, and the same in the option file; or schedule `windrow run` in \
          another way and skip that file.",
+    ),
+    (
+        "pg-cron-seconds",
+        "The spec has a schedule like `30 seconds`, and the extension pg_cron of this database is older than 1.5, which is the \
+         first that knows seconds. `60_schedule.sql`, the last file of an installation, would fail at it. Upgrade pg_cron (Debian 12 \
+         has 1.4), or write five cron fields: `* * * * *` starts a run each minute.",
     ),
     (
         "lower-case-names",

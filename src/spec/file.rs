@@ -52,8 +52,8 @@ pub struct Spec {
     #[serde(default)]
     #[schemars(with = "String", extend("default" = "UTC"), example = &"Europe/Berlin")]
     pub time_zone: Option<Text>,
-    /// When scheduled runs start: five cron fields in UTC, or `N seconds`; of several, each becomes its own job. pg_cron counts by the
-    /// clock of `cron.timezone`, which is GMT unless the server says otherwise.
+    /// When scheduled runs start: five cron fields in UTC, or `N seconds` (pg_cron 1.5 and later); of several, each becomes its
+    /// own job. pg_cron counts by the clock of `cron.timezone`, which is GMT unless the server says otherwise.
     #[serde(default)]
     #[schemars(with = "Names", extend("default" = "7 * * * *"), example = &"30 seconds")]
     pub schedule: Option<Spanned<Names>>,

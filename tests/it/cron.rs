@@ -10,7 +10,9 @@ use anyhow::{Context, Result, ensure};
 use postgres::{Client, NoTls};
 use serde_json::{Value, json};
 use windrow::bundle::Bundle;
+use windrow::db;
 use windrow::dialect::Dialect;
+use windrow::fit;
 use windrow::graph::Graph;
 use windrow::render;
 use windrow::sandbox::{self, Postgres, Settings};
@@ -169,6 +171,7 @@ fn scheduled(major: u32, bin_dir: PathBuf) -> Result<()> {
     let mut client = Client::connect(&server.url("ds", "postgres"), NoTls)?;
 
     schedules_once(&mut client)?;
+    seconds_need_a_version(&mut client, &server.url("ds", "postgres"))?;
     let families = rig::call(&mut client, "preview", &json!({}))?["rules"][0]["families"].clone();
 
     // A database whose run is under way when the job starts.
@@ -257,6 +260,23 @@ fn schedules_once(client: &mut Client) -> Result<()> {
     );
     let settings = rig::texts(client, &settings)?;
     ensure!(settings == ["statement_timeout=0"], "{settings:?}");
+    Ok(())
+}
+
+/// A check warns of seconds where pg_cron refuses them, and nowhere else.
+fn seconds_need_a_version(client: &mut Client, url: &str) -> Result<()> {
+    let mut transaction = client.transaction()?;
+    let schedule = "SELECT cron.schedule('seconds', '30 seconds', 'SELECT 1')";
+    let refuses = transaction.batch_execute(schedule).is_err();
+    transaction.rollback()?;
+    let catalog = db::connect(&url.parse()?)?.catalog("public")?;
+    let mut graph = rig::graph();
+    for (schedule, told) in [("30 seconds", refuses), ("* * * * *", false)] {
+        graph.schedules = Schedule::parse(schedule).into_iter().collect();
+        let found = fit::compare(&graph, &catalog);
+        let found = found.iter().any(|it| it.code == "pg-cron-seconds");
+        ensure!(found == told, "{schedule}, refused: {refuses}");
+    }
     Ok(())
 }
 

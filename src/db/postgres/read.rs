@@ -14,7 +14,7 @@ pub(super) fn catalog(database: &mut dyn Database, schema: &str) -> anyhow::Resu
         &[Some(schema)],
     )?;
     let extensions = database.query(
-        "SELECT extname::text FROM pg_extension ORDER BY extname",
+        "SELECT extname::text, extversion FROM pg_extension ORDER BY extname",
         &[],
     )?;
     let mut tables: BTreeMap<String, CatalogTable> = BTreeMap::new();
@@ -97,7 +97,12 @@ pub(super) fn catalog(database: &mut dyn Database, schema: &str) -> anyhow::Resu
         read_only: server.read_only,
         schema: schema.to_owned(),
         schema_exists: !exists.is_empty(),
-        extensions: extensions.into_iter().map(|row| text(&row, 0)).collect(),
+        extensions: extensions.iter().map(|row| text(row, 0)).collect(),
+        settings: extensions
+            .iter()
+            .filter(|row| text(row, 0) == "pg_cron")
+            .map(|row| (text(row, 0), text(row, 1)))
+            .collect(),
         tables,
         ..Catalog::default()
     })

@@ -40,7 +40,7 @@ pub use specs::{Check, Format, Generate, Graph, Init, Inspect, Report};
 #[command(
     name = "windrow",
     version = VERSION,
-    after_help = "Exit codes:\n  0  done and clean\n  1  done, with findings, stale files, violations or failed families;\n     or a run was refused, or only waited\n  \
+    after_help = "Exit codes:\n  0  done and clean\n  1  done, with findings, stale files, violations or failed families;\n     or a run was refused, or only waited (a scheduled one outside its window or in back-off: 0)\n  \
          2  failed: usage, connection, SQL; with `--output json` the error is a document, too"
 )]
 #[command(

@@ -49,7 +49,7 @@ pub struct Install {
     #[arg(long, value_name = "FILE")]
     pub skip: Vec<String>,
 
-    /// Allow full scans of tables with fewer estimated rows than this
+    /// Allow full scans of tables with at most this many estimated rows
     #[arg(long, value_name = "ROWS", default_value_t = 10_000)]
     pub threshold: i64,
 }

@@ -99,7 +99,7 @@ pub struct Run {
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Behave like a run of the scheduler: obey windows, back-off and suspension
+    /// Behave like a run of the scheduler: obey windows, back-off and suspension, and rest between batches (`scheduled_nice`)
     #[arg(long)]
     pub scheduled: bool,
 

@@ -31,7 +31,7 @@ pub struct Check {
     #[arg(long, value_name = "FILE")]
     pub password_file: Option<PathBuf>,
 
-    /// Allow full scans of tables with fewer estimated rows than this
+    /// Allow full scans of tables with at most this many estimated rows
     #[arg(long, value_name = "ROWS", default_value_t = Check::THRESHOLD)]
     pub threshold: i64,
 

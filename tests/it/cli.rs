@@ -130,7 +130,7 @@ fn help_names_every_command_and_the_exit_codes() {
     Exit codes:
       0  done and clean
       1  done, with findings, stale files, violations or failed families;
-         or a run was refused, or only waited
+         or a run was refused, or only waited (a scheduled one outside its window or in back-off: 0)
       2  failed: usage, connection, SQL; with `--output json` the error is a document, too
     --- stderr
     ");
@@ -186,13 +186,14 @@ fn a_subcommand_shows_an_example() {
               zone)
 
           --run-families <COUNT>
-              At most this many families of each rule
+              At most this many families of each rule; rows, or partitions, of a rule that deletes these
 
           --dry-run
               Execute the real batches, then roll each one back
 
           --scheduled
-              Behave like a run of the scheduler: obey windows, back-off and suspension
+              Behave like a run of the scheduler: obey windows, back-off and suspension, and rest
+              between batches (`scheduled_nice`)
 
           --worker <NUMBER>
               Which worker this is (from 1), if the spec has several

@@ -9,11 +9,12 @@ const HEAD: &str = "\
 
 Made of the list from which the kernels take theirs.
 
-A setting has a value for each rule. The spec says what holds at first, under `limits` of a rule, or it is the default; an operator \
+A setting has a value for each rule; but a run has one `time_budget` and one `ledger_days`, those of its first rule, and one \
+`suspend_after` and one `back_off_max`, the smallest of all rules. The spec says what holds at first, under `limits` of a rule, or it is the default; an operator \
 overrides that with `windrow settings set SPEC NAME VALUE`, or `set_setting` inside the database, from the next batch on, and goes \
 back to it with `windrow settings reset`. `windrow settings list` shows what is in force, what the spec says, and who has changed it; \
 every change is in the table `setting_log`. The range for operators is checked inside the database, whoever writes; for specs there is \
-another one, and `windrow check` warns of values that go far. [How they work together](../pace.md).
+another one, which goes further: `windrow check` warns of a `batch_families` above 5,000 and of a `lock_timeout` above two seconds. [How they work together](../pace.md).
 ";
 
 pub(super) fn page() -> String {

@@ -196,6 +196,13 @@ pub const FALLBACK_RETENTION: Setting = Setting {
     ..Setting::new("fallback_retention", "seconds", 0, 31_557_600_000)
         .means("how long rows without an expiry time are kept by an `expiry` rule with a `fallback`; 0: forever")
 };
+/// How long a run may take.
+pub const TIME_BUDGET: Setting = Setting::new("time_budget", "seconds", 1, 86_400)
+    .default(1_800)
+    .span(1)
+    .means("how long a run, or a stamp, may take; the first rule's value applies, and as a setting only the first rule has it. \
+         The procedure checks it before every batch. On PostgreSQL a shorter `statement_timeout` of the session ends it sooner, \
+         after 80 % of that");
 /// Days that the ledger remembers.
 pub const LEDGER_DAYS: Setting = Setting::new("ledger_days", "days", 1, 36_500)
     .default(400)
@@ -225,11 +232,7 @@ pub const SETTINGS: [Setting; 22] = [
         .count(1, 1_000_000_000_000)
         .example(1_000_000)
         .means("rows of the rule after which a run starts no further batch; the last batch may exceed it"),
-    Setting::new("time_budget", "seconds", 1, 86_400)
-        .default(1_800)
-        .span(1)
-        .means("how long a run may take; the first rule's value applies. The procedure checks it before every batch. On \
-             PostgreSQL a shorter `statement_timeout` of the session ends it sooner, after 80 % of that"),
+    TIME_BUDGET,
     LOCK_TIMEOUT,
     Setting::new("retries", "times", 0, 100)
         .default(3)

@@ -8,9 +8,9 @@ use super::archive;
 use super::rules::{has_family, takes_families};
 use crate::dialect::Dialect;
 use crate::facts::{
-    ARCHIVE_DAYS, BATCH_FAMILIES, BATCH_FAMILY_ROWS, BATCH_ROWS, FALLBACK_RETENTION,
+    ARCHIVE_DAYS, BATCH_FAMILIES, BATCH_FAMILY_ROWS, BATCH_ROWS, FALLBACK_RETENTION, LEDGER_DAYS,
     MAX_ACTIVE_SESSIONS, MAX_CLUSTER_QUEUE, MAX_OLD_SNAPSHOT, MAX_REPLICA_LAG, MAX_REPLICA_WAL,
-    SETTINGS, Servers, Setting,
+    SETTINGS, Servers, Setting, TIME_BUDGET,
 };
 use crate::graph::{Graph, Rule, Single};
 
@@ -114,6 +114,8 @@ fn limits(rule: &Rule, graph: &Graph, dialect: Dialect) -> BTreeMap<&'static str
                 let first = archive::first(graph).is_some_and(|first| first.name == rule.name);
                 return first.then_some(graph.archive_days);
             }
+            // A run has one of each.
+            TIME_BUDGET | LEDGER_DAYS => graph.rules[0].name == rule.name,
             // The others do not know how far their replicas are.
             MAX_REPLICA_LAG => dialect == Dialect::Postgres || graph.heartbeat.is_some(),
             setting => match setting.servers {

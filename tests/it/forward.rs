@@ -127,15 +127,15 @@ fn installation(dialect: Dialect, graph: &Graph) -> Installation {
     );
     let mut installation = Installation::of(dialect, &schema, graph);
     installation.arm();
-    for rule in installation.texts("SELECT rule FROM W.rule") {
+    let rules = installation.texts("SELECT rule FROM W.rule ORDER BY position");
+    for rule in &rules {
         // A rule has the one or the other.
-        set(&mut installation, &rule, "batch_families", 1)
-            .or_else(|_| set(&mut installation, &rule, "batch_rows", 1))
+        set(&mut installation, rule, "batch_families", 1)
+            .or_else(|_| set(&mut installation, rule, "batch_rows", 1))
             .expect("a setting");
-        for (name, value) in [("nice", 10_000), ("time_budget", 1)] {
-            set(&mut installation, &rule, name, value).expect("a setting");
-        }
+        set(&mut installation, rule, "nice", 10_000).expect("a setting");
     }
+    set(&mut installation, &rules[0], "time_budget", 1).expect("a setting");
     installation
 }
 

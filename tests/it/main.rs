@@ -54,6 +54,7 @@ mod kernel;
 mod kinds;
 mod late;
 mod lent;
+mod limits;
 mod live;
 mod migrations;
 mod minimum;
@@ -177,6 +178,7 @@ harness::tests! {
         kinds::tests,
         late::tests,
         lent::tests,
+        limits::tests,
         live::tests,
         migrations::tests,
         minimum::tests,

@@ -71,8 +71,14 @@ fn upgrade(dialect: Dialect, folder: PathBuf) {
     let now = old.now();
     let documents = old.documents(&now);
     let columns = old.columns();
-    let before = old.written(&columns);
+    let mut before = old.written(&columns);
     assert!(before.len() > 15, "{before:#?}");
+    // Earlier versions had these limits of a run for each rule.
+    let first = Some(old.graph.rules[0].name.clone());
+    let of_runs = ["time_budget", "ledger_days"].map(|name| Some(name.to_owned()));
+    if let Some(had) = before.get_mut("rule_limit") {
+        had.retain(|row| row[1] == first || !of_runs.contains(&row[0]));
+    }
 
     let said = old.windrow(&["install"]);
     let mut after = old.written(&columns);

@@ -9,8 +9,8 @@ const HEAD: &str = "\
 
 Made of the list from which the kernels take theirs.
 
-A setting has a value for each rule; but a run has one `time_budget` and one `ledger_days`, those of its first rule, and one \
-`suspend_after` and one `back_off_max`, the smallest of all rules. The spec says what holds at first, under `limits` of a rule, or it is the default; an operator \
+A setting has a value for each rule; `time_budget` and `ledger_days` are settings of the first rule alone, and `archive_days` of the \
+first that archives. The spec says what holds at first, under `limits` of a rule, or it is the default; an operator \
 overrides that with `windrow settings set SPEC NAME VALUE`, or `set_setting` inside the database, from the next batch on, and goes \
 back to it with `windrow settings reset`. `windrow settings list` shows what is in force, what the spec says, and who has changed it; \
 every change is in the table `setting_log`. The range for operators is checked inside the database, whoever writes; for specs there is \

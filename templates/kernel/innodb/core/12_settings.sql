@@ -129,6 +129,16 @@ BEGIN
     WHERE NOT g.new_value <=> s.value;
 END;
 
+-- Earlier versions took these two for any rule. They had no effect, and would have one if that rule became the first.
+--# log settings before
+CALL log_settings(NULL);
+--# forget settings without effect
+DELETE FROM setting
+WHERE name IN ('time_budget', 'ledger_days')
+  AND rule IN (SELECT r.rule FROM rule AS r WHERE r.position > 1);
+--# log settings after
+CALL log_settings(USER());
+
 -- set_setting: overrides a limit of the spec, or gives it back with a null value.
 --# create procedure set_setting
 CREATE PROCEDURE set_setting(IN p_options longtext)
@@ -169,6 +179,14 @@ BEGIN
     WHERE s.rule = v_rule
       AND s.name = v_name;
     IF v_takes IS NULL AND v_set = 0 THEN
+        SELECT GROUP_CONCAT(l.rule ORDER BY r.position SEPARATOR ', ')
+        INTO v_names
+        FROM rule_limit AS l
+        JOIN rule AS r ON r.rule = l.rule
+        WHERE l.name = v_name;
+        IF v_names IS NOT NULL THEN
+            CALL refuse(CONCAT('rule ', v_rule, ' has no setting ', v_name), CONCAT('it is a setting of ', v_names));
+        END IF;
         SELECT GROUP_CONCAT(s.name ORDER BY s.position SEPARATOR ', ') INTO v_names FROM settings AS s WHERE s.rule = v_rule;
         CALL refuse(CONCAT('no such setting: ', QUOTE(v_name)), CONCAT('there are ', v_names));
     END IF;

@@ -511,6 +511,7 @@ BEGIN
     DECLARE v_text   longtext;
     DECLARE v_dry    longtext;
     DECLARE v_budget bigint;
+    DECLARE v_first  varchar(64);
     DECLARE v_pid    bigint;
     DECLARE v_node   varchar(700);
     DECLARE v_lock   varchar(80) DEFAULT (SELECT CONCAT(s.run_lock, '.stamp') FROM spec AS s);
@@ -581,7 +582,8 @@ BEGIN
         CALL option_of(p_options, 'time_budget', v_text);
         CALL seconds(v_text, v_budget);
         IF v_budget IS NULL THEN
-            CALL setting_of(o_rule, 'time_budget', v_budget);
+            CALL first_rule(v_first);
+            CALL setting_of(v_first, 'time_budget', v_budget);
         END IF;
         CALL option_of(p_options, 'chunk', v_text);
         INSERT INTO run (`trigger`, dry_run, options, as_of, deadline, backend_pid, node, started_by)

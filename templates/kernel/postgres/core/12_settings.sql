@@ -130,6 +130,14 @@ DROP TRIGGER IF EXISTS log_truncation ON setting;
 CREATE TRIGGER log_truncation BEFORE TRUNCATE ON setting
     FOR EACH STATEMENT EXECUTE FUNCTION on_setting();
 
+-- Earlier versions took these two for any rule. They had no effect, and would have one if that rule became the first.
+--# forget settings without effect
+DELETE FROM setting AS s
+USING rule AS r
+WHERE r.rule = s.rule
+  AND r.position > 1
+  AND s.name IN ('time_budget', 'ledger_days');
+
 -- set_setting: overrides a limit of the spec, or gives it back with a null value.
 --# create function set_setting
 CREATE OR REPLACE FUNCTION set_setting(p_options jsonb)
@@ -140,10 +148,17 @@ AS $windrow$
 DECLARE
     v_rule text;
     v_name text := p_options ->> 'name';
+    v_have text;
 BEGIN
     PERFORM check_options(p_options, ARRAY['rule', 'name', 'value']);
     v_rule := CASE WHEN p_options ->> 'value' IS NULL THEN check_decided(p_options) ELSE check_rule(p_options) END;
     IF setting_of(v_rule, v_name) IS NULL THEN
+        v_have := (SELECT string_agg(l.rule, ', ' ORDER BY r.position) FROM rule_limit AS l JOIN rule AS r ON r.rule = l.rule
+            WHERE l.name = v_name);
+        IF v_have IS NOT NULL THEN
+            RAISE EXCEPTION 'rule % has no setting %', v_rule, v_name
+                USING ERRCODE = '22023', HINT = format('It is a setting of %s.', v_have);
+        END IF;
         RAISE EXCEPTION 'no such setting: %', quote_nullable(v_name)
             USING ERRCODE = '22023', HINT = (SELECT format('The settings are %s.', string_agg(s.name, ', ' ORDER BY s.position))
                 FROM settings AS s WHERE s.rule = v_rule);

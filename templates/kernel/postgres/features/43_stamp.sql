@@ -478,7 +478,7 @@ BEGIN
         coalesce((p_options ->> 'dry_run')::boolean, false),
         p_options,
         clock_timestamp(),
-        clock_timestamp() + make_interval(secs => coalesce(seconds(p_options ->> 'time_budget'), setting_of(o_rule, 'time_budget')))
+        clock_timestamp() + make_interval(secs => coalesce(seconds(p_options ->> 'time_budget'), setting_of(first_rule(), 'time_budget')))
     )
     RETURNING run_id INTO o_run;
     INSERT INTO catalog_state (run_id, state)

@@ -9,6 +9,30 @@ const FEW: &str = "forward::SERVER::a_run_that_may_delete_few_rows_more_looks_at
 
 pub(super) const DEFECTS: &[Defect] = &[
     Defect {
+        name: "a-time-of-its-own",
+        what: "a stamp has the time of its own rule, which has none",
+        postgres: &[edit(
+            "setting_of(first_rule(), 'time_budget')))\n    )\n    RETURNING run_id INTO o_run",
+            "setting_of(o_rule, 'time_budget')))\n    )\n    RETURNING run_id INTO o_run",
+        )],
+        mysql: &[edit(
+            "CALL setting_of(v_first, 'time_budget', v_budget);\n        END IF;\n        CALL option_of(p_options, 'chunk'",
+            "CALL setting_of(o_rule, 'time_budget', v_budget);\n        END IF;\n        CALL option_of(p_options, 'chunk'",
+        )],
+        noticed_by: &[
+            "limits::SERVER::the_first_rule_alone_has_the_time_of_a_run_and_the_days_of_the_ledger",
+        ],
+    },
+    Defect {
+        name: "earlier-settings-left",
+        what: "what an earlier version took for another rule than the first is left, and applies once that rule is the first",
+        postgres: &[edit("  AND r.position > 1\n", "  AND false\n")],
+        mysql: &[edit("WHERE r.position > 1)", "WHERE false)")],
+        noticed_by: &[
+            "limits::SERVER::an_installation_drops_what_earlier_versions_took_for_other_rules",
+        ],
+    },
+    Defect {
         name: "every-run-begins-anew",
         what: "a run begins at the oldest though the one before had no time for all",
         postgres: &[edit("AND p.rule_hash = md5(n.document::text)", "AND false")],

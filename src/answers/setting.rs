@@ -50,6 +50,10 @@ pub struct SettingNow {
     /// What is in force now; NULL: the spec no longer has the rule.
     #[serde(deserialize_with = "nullable")]
     pub value: Option<i64>,
+    /// What applies instead, of a setting of which the smallest of all rules does; null: this one. An installation of an earlier version
+    /// does not say it.
+    #[serde(default)]
+    pub notice: Option<String>,
 }
 
 /// A change of a setting.

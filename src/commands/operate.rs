@@ -395,7 +395,7 @@ pub(super) fn settings(command: &Settings, ui: &Ui) -> anyhow::Result<Exit> {
                 &args.with,
                 "set_setting",
                 document,
-                |_| format!("`{}` is {}", args.name, args.value),
+                |now| noticed(format!("`{}` is {}", args.name, args.value), now),
                 ui,
             )
         }
@@ -407,7 +407,7 @@ pub(super) fn settings(command: &Settings, ui: &Ui) -> anyhow::Result<Exit> {
                 document,
                 |now| match now["value"].is_null() {
                     true => format!("`{}` is no longer set", args.name),
-                    false => format!("`{}` has the spec's value again", args.name),
+                    false => noticed(format!("`{}` has the spec's value again", args.name), now),
                 },
                 ui,
             )
@@ -416,6 +416,14 @@ pub(super) fn settings(command: &Settings, ui: &Ui) -> anyhow::Result<Exit> {
             list::<SettingChange>(&args.with, List::SettingLog, report::changes, ui)
         }
         Settings::List(args) => list::<Setting>(&args.with, List::Setting, report::settings, ui),
+    }
+}
+
+/// The text, and below it what the answer has a notice of.
+fn noticed(text: String, answer: &Value) -> String {
+    match answer["notice"].as_str() {
+        Some(notice) => format!("{text}\n{notice}"),
+        None => text,
     }
 }
 

@@ -264,13 +264,13 @@ pub const SETTINGS: [Setting; 22] = [
         .default(1_800)
         .span(0)
         .means("the longest back-off of scheduled runs after runs that found nothing left: 10 seconds after the first, \
-             doubled after each further one; of several rules the shortest applies"),
+             doubled after each further one; of several rules the shortest above 0 applies, so that it is off only where all have 0"),
     Setting::new("suspend_after", "failed runs", 0, 100)
         .or_off()
         .default(5)
         .count(0, 100)
         .means("how many scheduled runs in a row may end with an error before no further one starts; of several rules the \
-             smallest applies"),
+             smallest above 0 applies, so that it is off only where all have 0"),
     MAX_REPLICA_LAG,
     MAX_REPLICA_WAL,
     MAX_CLUSTER_QUEUE,

@@ -11,8 +11,8 @@ pub(super) const RULE: Rule = Rule {
     code: "limit-without-effect",
     explanation: "\
 Some limits belong to a run, not to a rule, though each rule can name them. A run has one `time_budget`, that of the first rule. Of \
-`suspend_after` and `back_off_max` the smallest value of all rules applies, and a rule that does not name them has the default. \
-Write `time_budget` in the first rule, and the others with the same value in every rule. Other limits are of some servers: \
+`suspend_after` and `back_off_max` the smallest value above 0 of all rules applies, and a rule that does not name them has the \
+default: 0 in one rule does not switch them off. Write `time_budget` in the first rule, and the others with the same value in every rule. Other limits are of some servers: \
 `max_replica_wal` and, next to `name`, `cron_history` of PostgreSQL, `max_cluster_queue` of MySQL and MariaDB. In a spec that is \
 for none of these, no run waits for them.",
     check,
@@ -51,16 +51,19 @@ fn check(spec: &Spec, graph: &Graph) -> Vec<Diagnostic> {
         let limits = of(name).unwrap_or_default();
         for said in &limits {
             let mut others = limits.iter().filter(|it| !it.may_lack);
-            let smaller = others.find(|it| it.value < said.value);
+            let applies = |it: &&Said| it.value > 0 && (it.value < said.value || said.value == 0);
+            let smaller = others.find(applies);
             if let (Some(smaller), Some(place)) = (smaller, &said.place) {
-                let otherwise = match smaller.place {
-                    Some(_) => "has a smaller one",
-                    None => "has the default, which is smaller",
+                let otherwise = match (smaller.place.is_some(), said.value) {
+                    (true, 0) => "has one",
+                    (true, _) => "has a smaller one",
+                    (false, 0) => "has the default",
+                    (false, _) => "has the default, which is smaller",
                 };
                 found.push(warning(
                     place,
                     format!(
-                        "of all rules the smallest `{name}` applies, and `{}` {otherwise}",
+                        "of all rules the smallest `{name}` above 0 applies, and `{}` {otherwise}",
                         smaller.rule
                     ),
                     "write the same value in every rule".to_owned(),
@@ -133,6 +136,14 @@ mod tests {
         (end, format!("{end}{rule}limits = {{ {limits} }}\n"))
     }
 
+    /// Both limits do not apply, and why.
+    fn told(said: &str, why: &str) {
+        for name in ["suspend_after", "back_off_max"] {
+            let told = format!("of all rules the smallest `{name}` above 0 applies, and {why}\n");
+            assert!(said.contains(&told), "{told}{said}");
+        }
+    }
+
     #[test]
     fn a_run_has_the_limits_of_its_first_rule_or_the_smallest_ones() {
         let (end, text) = second(r#"time_budget = "2h", suspend_after = 10, back_off_max = "10m""#);
@@ -145,7 +156,7 @@ warning[limit-without-effect]: a run takes its `time_budget` from its first rule
    |
    = help: write it in `[rules.orders]`
 
-warning[limit-without-effect]: of all rules the smallest `suspend_after` applies, and `orders` has the default, which is smaller
+warning[limit-without-effect]: of all rules the smallest `suspend_after` above 0 applies, and `orders` has the default, which is smaller
   --> windrow.toml:18:48
    |
 18 | limits = { time_budget = "2h", suspend_after = 10, back_off_max = "10m" }
@@ -159,6 +170,17 @@ warning[limit-without-effect]: of all rules the smallest `suspend_after` applies
         )];
         let (end, text) = second(r#"time_budget = "2h", suspend_after = 3"#);
         ok(&[(end, &text), same[0]]);
+        // Off in one rule is not off, whichever it is.
+        let both = "suspend_after = 0, back_off_max = \"0s\"";
+        let (end, text) = second(both);
+        told(&err(&[(end, &text)]), "`orders` has the default");
+        let lock_timeout = "lock_timeout = \"100ms\" }\n[";
+        let off = lock_timeout.replace(" }", &format!(", {both} }}"));
+        let off = (lock_timeout, off.as_str());
+        let (end, text) = second("suspend_after = 9, back_off_max = \"1h\"");
+        told(&err(&[(end, &text), off]), "`later` has one");
+        let (end, text) = second(both);
+        ok(&[(end, &text), off]);
         // Where a database lacks the first rule, the second is the first.
         let (end, text) = second(r#"time_budget = "2h""#);
         ok(&[

@@ -1,4 +1,6 @@
-//! Limits that belong to a run, although each rule could have them: those of the first rule.
+//! Limits that belong to a run, although each rule could have them: those of the first rule, and the smallest of all.
+
+use std::process::Command;
 
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
@@ -12,6 +14,8 @@ tests! {
     every_server: [
         the_first_rule_alone_has_the_time_of_a_run_and_the_days_of_the_ledger,
         an_installation_drops_what_earlier_versions_took_for_other_rules,
+        off_in_one_rule_is_not_off_in_all,
+        a_setting_that_does_not_apply_is_told,
     ],
 }
 
@@ -142,4 +146,90 @@ fn an_installation_drops_what_earlier_versions_took_for_other_rules(dialect: Dia
         installation.texts(log),
         ["ledger_days 900", "time_budget 900"]
     );
+}
+
+fn off_in_one_rule_is_not_off_in_all(dialect: Dialect) {
+    let mut installation = armed(dialect);
+    let run = installation.run(json!({"trigger": "SCHEDULED"}));
+    assert_eq!(run.expect("a run")["reason"], "nothing left");
+    let waits = "SELECT COUNT(*) FROM W.scheduling WHERE idle_until IS NOT NULL";
+    for (logs, tasks, expected) in [(0, 600, 1), (600, 0, 1), (600, 600, 1), (0, 0, 0)] {
+        set(&mut installation, "logs", "back_off_max", logs);
+        set(&mut installation, "tasks", "back_off_max", tasks);
+        assert_eq!(installation.number(waits), expected, "{logs}, {tasks}");
+    }
+    for _ in 0..2 {
+        installation.execute(
+            r#"INSERT INTO W.run ("trigger", dry_run, options, as_of, deadline, status, reason, backend_pid, finished_at)
+               SELECT 'SCHEDULED', dry_run, options, as_of, deadline, 'crashed', 'its session vanished', backend_pid, finished_at
+               FROM W.run WHERE run_id = (SELECT MAX(run_id) FROM W.run)"#,
+        );
+    }
+    let state = "SELECT COUNT(*) FROM W.scheduling WHERE suspended";
+    for (logs, tasks, expected) in [
+        (0, 2, 1),
+        (2, 0, 1),
+        (9, 2, 1),
+        (0, 3, 0),
+        (3, 9, 0),
+        (0, 0, 0),
+    ] {
+        set(&mut installation, "logs", "suspend_after", logs);
+        set(&mut installation, "tasks", "suspend_after", tasks);
+        assert_eq!(installation.number(state), expected, "{logs}, {tasks}");
+        let known = "SELECT COUNT(*) FROM W.scheduling WHERE suspended IS NOT NULL";
+        assert_eq!(installation.number(known), 1, "{logs}, {tasks}");
+    }
+}
+
+fn a_setting_that_does_not_apply_is_told(dialect: Dialect) {
+    let mut installation = armed(dialect);
+    for (rule, name, value, notice) in [
+        ("tasks", "suspend_after", 20, Some("5 (rule logs)")),
+        ("tasks", "suspend_after", 0, Some("5 (rule logs)")),
+        ("tasks", "suspend_after", 4, None),
+        ("logs", "suspend_after", 4, None),
+        ("logs", "suspend_after", 0, Some("4 (rule tasks)")),
+        ("tasks", "suspend_after", 0, None),
+        ("tasks", "back_off_max", 3_600, Some("1800 (rule logs)")),
+        ("tasks", "retries", 9, None),
+    ] {
+        let answer = set(&mut installation, rule, name, value);
+        let expected =
+            notice.map(|it| format!("of all rules the smallest {name} above 0 applies: {it}"));
+        assert_eq!(answer["notice"], json!(expected), "{rule}.{name} = {value}");
+    }
+    // So is one that is given back.
+    let reset = json!({"rule": "logs", "name": "suspend_after", "value": null});
+    let answer = installation.call("set_setting", reset).expect("an answer");
+    assert_eq!(answer["notice"], json!(null), "{answer}");
+    set(&mut installation, "logs", "suspend_after", 3);
+    let reset = json!({"rule": "tasks", "name": "suspend_after", "value": null});
+    let answer = installation.call("set_setting", reset).expect("an answer");
+    let said = "of all rules the smallest suspend_after above 0 applies: 3 (rule logs)";
+    assert_eq!(answer["notice"], said, "{answer}");
+
+    // The command says it, too.
+    let folder = tempfile::tempdir().expect("a folder");
+    let spec = folder.path().join("limits.toml");
+    let text = match dialect {
+        Dialect::Postgres => SPEC.to_owned(),
+        Dialect::Mysql | Dialect::Mariadb => {
+            let control = installation.control.strip_prefix("windrow_");
+            let name = control.expect("a prefix");
+            let names = format!("name = \"{name}\"\ndatabase = \"{}\"", installation.name);
+            SPEC.replace("name = \"limits\"", &names)
+        }
+    };
+    std::fs::write(&spec, text).expect("a spec is written");
+    let output = Command::new(env!("CARGO_BIN_EXE_windrow"))
+        .args(["settings", "set"])
+        .arg(&spec)
+        .args(["suspend_after", "20", "--rule", "tasks"])
+        .args(["--url", &installation.superuser()])
+        .output()
+        .expect("windrow runs");
+    let text = String::from_utf8_lossy(&output.stderr);
+    let expected = format!("`suspend_after` is 20\n{said}\n");
+    assert!(text.ends_with(&expected), "{text}");
 }

@@ -15,10 +15,12 @@ tests! {
 }
 
 fn set(installation: &mut Installation, name: &str, value: i64) {
-    let setting = json!({"rule": "jobs", "name": name, "value": value});
-    installation
-        .call("set_setting", setting)
-        .expect("a setting");
+    for rule in ["jobs", "events"] {
+        let setting = json!({"rule": rule, "name": name, "value": value});
+        installation
+            .call("set_setting", setting)
+            .expect("a setting");
+    }
 }
 
 fn runs_that_find_nothing_back_off_and_failed_ones_suspend(dialect: Dialect) {

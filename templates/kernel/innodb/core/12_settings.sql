@@ -156,6 +156,7 @@ BEGIN
     DECLARE v_names    longtext;
     DECLARE v_minimum  bigint;
     DECLARE v_first    varchar(64);
+    DECLARE v_told     longtext;
     DECLARE v_set      bigint DEFAULT 0;
     DECLARE v_session  longtext;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -226,9 +227,21 @@ BEGIN
           AND r.`trigger` NOT IN ('PURGE', 'STAMP')
           AND JSON_VALUE(r.options, '$.time_budget') IS NULL;
     END IF;
+    SELECT MAX(CONCAT('of all rules the smallest ', v_name, ' above 0 applies: ', l.value, ' (rule ', l.rule, ')'))
+    INTO v_told
+    FROM (
+        SELECT s.rule, s.value
+        FROM settings AS s
+        WHERE s.name = v_name
+          AND s.name IN ('suspend_after', 'back_off_max')
+          AND s.value > 0
+        ORDER BY s.value, s.position
+        LIMIT 1
+    ) AS l
+    WHERE l.value <> v_value;
     CALL unsettle(v_session);
     SELECT CONCAT('{"rule": ', COALESCE(JSON_QUOTE(v_rule), 'null'), ', "name": ', COALESCE(JSON_QUOTE(v_name), 'null'), ', "value": ',
-        COALESCE(CAST(v_value AS CHAR), 'null'), '}') AS p_result;
+        COALESCE(CAST(v_value AS CHAR), 'null'), ', "notice": ', COALESCE(JSON_QUOTE(v_told), 'null'), '}') AS p_result;
 END;
 
 -- Earlier versions took longer ones, with which each run of the rule failed: the calendar ends. A thousand years is as good.

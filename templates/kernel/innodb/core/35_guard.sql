@@ -91,9 +91,11 @@ streaks AS (
     CROSS JOIN (SELECT MAX(IF(o.is_broken, 0, o.sweep_id)) AS good, MAX(IF(o.is_empty, 0, o.sweep_id)) AS busy FROM sweeps AS o) AS l
 ),
 bounds AS (
-    SELECT MIN(IF(s.name = 'suspend_after', s.value, NULL)) AS suspend_after,
-        MIN(IF(s.name = 'back_off_max', s.value, NULL)) AS back_off_max
+    -- Off is not the smallest: it is off where all rules have it off.
+    SELECT COALESCE(MIN(IF(s.name = 'suspend_after', s.value, NULL)), 0) AS suspend_after,
+        COALESCE(MIN(IF(s.name = 'back_off_max', s.value, NULL)), 0) AS back_off_max
     FROM settings AS s
+    WHERE s.value > 0
 )
 SELECT
     t.failures,

@@ -149,6 +149,7 @@ DECLARE
     v_rule text;
     v_name text := p_options ->> 'name';
     v_have text;
+    v_told text;
 BEGIN
     PERFORM check_options(p_options, ARRAY['rule', 'name', 'value']);
     v_rule := CASE WHEN p_options ->> 'value' IS NULL THEN check_decided(p_options) ELSE check_rule(p_options) END;
@@ -193,7 +194,19 @@ BEGIN
           AND r.trigger NOT IN ('PURGE', 'STAMP')
           AND r.options ->> 'time_budget' IS NULL;
     END IF;
-    RETURN json_build_object('rule', v_rule, 'name', v_name, 'value', setting_of(v_rule, v_name));
+    SELECT format('of all rules the smallest %s above 0 applies: %s (rule %s)', v_name, l.value, l.rule)
+    INTO v_told
+    FROM (
+        SELECT s.rule, s.value
+        FROM settings AS s
+        WHERE s.name = v_name
+          AND s.name IN ('suspend_after', 'back_off_max')
+          AND s.value > 0
+        ORDER BY s.value, s.position
+        LIMIT 1
+    ) AS l
+    WHERE l.value <> setting_of(v_rule, v_name);
+    RETURN json_build_object('rule', v_rule, 'name', v_name, 'value', setting_of(v_rule, v_name), 'notice', v_told);
 END
 $windrow$;
 --# comment on function set_setting

@@ -84,9 +84,11 @@ idle AS (
     WHERE w.sweep_id > coalesce((SELECT max(o.sweep_id) FROM sweeps AS o WHERE NOT o.is_empty), 0)
 ),
 bounds AS (
-    SELECT min(s.value) FILTER (WHERE s.name = 'suspend_after') AS suspend_after,
-        min(s.value) FILTER (WHERE s.name = 'back_off_max') AS back_off_max
+    -- Off is not the smallest: it is off where all rules have it off.
+    SELECT coalesce(min(s.value) FILTER (WHERE s.name = 'suspend_after'), 0) AS suspend_after,
+        coalesce(min(s.value) FILTER (WHERE s.name = 'back_off_max'), 0) AS back_off_max
     FROM settings AS s
+    WHERE s.value > 0
 )
 SELECT
     f.runs AS failed_runs,

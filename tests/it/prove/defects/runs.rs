@@ -9,6 +9,19 @@ const FEW: &str = "forward::SERVER::a_run_that_may_delete_few_rows_more_looks_at
 
 pub(super) const DEFECTS: &[Defect] = &[
     Defect {
+        name: "off-for-all",
+        what: "a rule that has suspension off switches it off for all rules",
+        postgres: &[edit(
+            "WHERE s.value > 0\n)\nSELECT\n    f.runs",
+            ")\nSELECT\n    f.runs",
+        )],
+        mysql: &[edit(
+            "WHERE s.value > 0\n)\nSELECT\n    t.failures",
+            ")\nSELECT\n    t.failures",
+        )],
+        noticed_by: &["limits::SERVER::off_in_one_rule_is_not_off_in_all"],
+    },
+    Defect {
         name: "a-time-of-its-own",
         what: "a stamp has the time of its own rule, which has none",
         postgres: &[edit(

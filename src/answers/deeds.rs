@@ -114,9 +114,11 @@ pub struct Uninstalled {
     pub spec: String,
     /// Name of the control schema.
     pub control: String,
+    /// Whether it was installed, as far as this account may see it.
+    pub installed: bool,
     /// Whether it was dropped; otherwise it would be with `--yes`.
     pub dropped: bool,
-    /// What, in order.
+    /// What, in order; where it was not installed, what may be left of it.
     pub objects: Vec<DroppedObject>,
     /// Indexes that are kept because another installation needs them, or may need them: it could not be asked.
     pub kept_indexes: Vec<KeptIndex>,

@@ -34,11 +34,13 @@ pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
     let Some(file) = file else {
         return Err(Failure::new("the spec generates no `90_uninstall.sql`").into());
     };
+    let absent = absent(&mut session, &bundle.control)?;
     let archived = archived(&mut session, &bundle.control)?;
     let needed = overlap::needed_indexes(&mut session, ui)?;
     let mut answer = Uninstalled {
         spec: session.graph.name.clone(),
         control: bundle.control.clone(),
+        installed: absent.is_none(),
         dropped: args.yes,
         objects: Vec::new(),
         kept_indexes: Vec::new(),
@@ -81,10 +83,13 @@ pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
             let objects = answer.objects.iter().map(|it| it.drop.clone());
             rows.chain(objects).collect::<Vec<_>>().join("\n")
         });
-        ui.hint(&format!(
-            "in {}, this would be dropped; add --yes to drop it",
-            session.url
-        ));
+        ui.hint(&match &absent {
+            None => format!(
+                "in {}, this would be dropped; add --yes to drop it",
+                session.url
+            ),
+            Some(absent) => format!("{absent}; add --yes to drop what may be left of it"),
+        });
         return Ok(Exit::Clean);
     }
     interrupt::cancels(session.database.cancel())?;
@@ -105,9 +110,25 @@ pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
     for notice in session.database.notices() {
         ui.warning(&notice);
     }
-    let text = format!("`{}` was removed from {}", bundle.control, session.url);
+    let text = match absent {
+        None => format!("`{}` was removed from {}", bundle.control, session.url),
+        Some(absent) => format!("{absent}; what was left of it was dropped"),
+    };
     tell(ui, args.with.output, &answer, &text);
     Ok(Exit::Clean)
+}
+
+/// That it is not installed, as far as this account may see it.
+fn absent(session: &mut Session, control: &str) -> anyhow::Result<Option<String>> {
+    let installed = session.calls.installed();
+    let rows = session.database.query(installed, &[Some(control)])?;
+    let absent = || {
+        format!(
+            "`{control}` is not installed in {}, or this account cannot see it",
+            session.url
+        )
+    };
+    Ok(rows.is_empty().then(absent))
 }
 
 /// Drops all of it, and reports what was dropped.

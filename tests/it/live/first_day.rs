@@ -91,9 +91,17 @@ fn from_install_to_uninstall() {
         .windrow("uninstall SPEC --yes")
         .expect(0, &["done  drop schema", "was removed from"])
         .without(&["cascades", "set statement_timeout"]);
+    // Again, and elsewhere by mistake: it is no error, but nothing was removed.
+    let absent = "`windrow_dolphinscheduler` is not installed in ";
+    database
+        .windrow("uninstall SPEC")
+        .expect(0, &[absent, "add --yes to drop what may be left of it"]);
     database
         .windrow("uninstall SPEC --yes")
-        .expect(0, &["was removed from"]);
+        .expect(0, &[absent, "; what was left of it was dropped"])
+        .without(&["was removed from"]);
+    let gone = database.windrow("uninstall SPEC --yes --output json");
+    assert_eq!(gone.expect(0, &[]).json()["installed"], false);
     database
         .windrow("status SPEC")
         .expect(2, &["hint: run `windrow install` first"]);

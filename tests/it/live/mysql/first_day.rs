@@ -91,12 +91,18 @@ fn from_install_to_uninstall() {
             .windrow("uninstall SPEC")
             .expect(0, &["windrow_dolphinscheduler", "add --yes to drop it"]);
         assert_eq!(server.text(&control), state, "nothing was dropped");
-        for _ in 0..2 {
-            server
-                .windrow("uninstall SPEC --yes")
-                .expect(0, &["was removed from"])
-                .without(&["warning"]);
-        }
+        server
+            .windrow("uninstall SPEC --yes")
+            .expect(0, &["was removed from"])
+            .without(&["warning"]);
+        let absent = "`windrow_dolphinscheduler` is not installed in ";
+        server
+            .windrow("uninstall SPEC")
+            .expect(0, &[absent, "add --yes to drop what may be left of it"]);
+        server
+            .windrow("uninstall SPEC --yes")
+            .expect(0, &[absent, "; what was left of it was dropped"])
+            .without(&["warning", "was removed from"]);
         server
             .windrow("status SPEC")
             .expect(2, &["hint: run `windrow install` first"]);

@@ -5,6 +5,7 @@
 mod acting;
 mod codes;
 mod columns;
+mod compared;
 mod finding;
 mod indexes;
 mod kinds;
@@ -57,6 +58,7 @@ pub fn compare(graph: &Graph, catalog: &Catalog) -> Vec<Finding> {
         Dialect::Postgres => schedule::compare(graph, catalog, &mut found),
         Dialect::Mysql | Dialect::Mariadb => mysql::compare(graph, catalog, &mut found),
     }
+    compared::compare(graph, catalog, &mut found);
     acting::compare(graph, catalog, &mut found);
     indexes::compare(graph, catalog, &mut found);
     outsiders(graph, catalog, &mut found);

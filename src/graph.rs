@@ -9,6 +9,7 @@ mod finals;
 mod heartbeat;
 mod kept;
 mod keys;
+mod looks;
 mod model;
 mod names;
 mod rules;
@@ -23,6 +24,7 @@ use crate::spec::{Spec, Text};
 
 pub use crate::column::{Column, Condition, Epoch, Kind, Literal, Test};
 pub use keys::{ACTING, KnownKey};
+pub use looks::Compared;
 pub use model::{
     Action, Artifact, Definition, Document, Edge, End, Figure, Final, Graph, Heartbeat,
     HeartbeatColumn, Ignored, Last, Limits, Link, Member, Named, Need, Newest, Over, Own,

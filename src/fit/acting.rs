@@ -5,11 +5,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::columns::are_unsaid;
+use super::compared;
 use super::finding::{Finding, error, notice, warning};
 use super::kinds::small;
 use crate::catalog::{Catalog, CatalogTable, ForeignKey, Trigger};
 use crate::dialect::Dialect;
-use crate::graph::{ACTING, Action, Edge, Graph, KnownKey, Table, TableId};
+use crate::graph::{ACTING, Action, Compared, Edge, Graph, KnownKey, Table, TableId};
 use crate::{plan, render};
 
 /// Adds what acts on the tables whose rows are deleted and is not in the spec.
@@ -608,35 +609,17 @@ fn collations(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
             let parent = &graph.table(edge.parent).name;
             for (own, named) in edge.pairs() {
                 let column = |table: &str, name: &str| catalog.tables.get(table)?.column(name);
-                let (Some(left), Some(right)) =
-                    (column(&table.name, &own.name), column(parent, &named.name))
-                else {
+                let ends = (column(&table.name, &own.name), column(parent, &named.name));
+                let (Some(left), Some(right)) = ends else {
                     continue;
                 };
-                let (Some(one), Some(other)) = (&left.collation, &right.collation) else {
-                    continue;
+                let both = Compared {
+                    table: &table.name,
+                    own: &own.name,
+                    parent,
+                    named: &named.name,
                 };
-                if one == other {
-                    continue;
-                }
-                let object = format!("{}.{}", table.name, own.name);
-                let kind = |fuzzy: bool| {
-                    if fuzzy {
-                        ", which treats different strings as equal"
-                    } else {
-                        ""
-                    }
-                };
-                let message = format!(
-                    "has the collation `{one}`{}, and `{parent}.{}` has `{other}`{}",
-                    kind(left.nondeterministic),
-                    named.name,
-                    kind(right.nondeterministic)
-                );
-                found.push(
-                    error("collation-differs", &object, message)
-                        .help("ALTER TABLE … ALTER COLUMN … TYPE … COLLATE: give both the same"),
-                );
+                found.extend(compared::collations(&both, left, right));
             }
         }
     }

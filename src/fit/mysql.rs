@@ -5,7 +5,7 @@ use super::kinds::is_whole;
 use crate::bundle::Probe;
 use crate::catalog::{Catalog, CatalogColumn, CatalogIndex, CatalogTable};
 use crate::dialect::Dialect;
-use crate::graph::{Edge, Graph, Kind, Single, Table, TableId};
+use crate::graph::{Edge, Graph, Kind, Table, TableId};
 
 /// How many signs of a key there is room for.
 const LONGEST: usize = 700;
@@ -16,6 +16,7 @@ const LONGEST_OF_MYSQL: usize = 384;
 /// Adds what these servers make of the tables.
 pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
     server(graph, catalog, found);
+    compared(graph, catalog, found);
     for table in &graph.tables {
         let Some(live) = catalog.tables.get(&table.name) else {
             continue;
@@ -31,7 +32,6 @@ pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>
             long_keys(catalog.dialect, root, live, found);
         }
     }
-    needs(graph, catalog, found);
 }
 
 fn server(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
@@ -111,16 +111,8 @@ fn edges(
         let parent = &graph.table(edge.parent).name;
         for (column, named) in edge.pairs() {
             let child = (table.name.as_str(), column.name.as_str());
-            ends(catalog, child, live, (parent, &named.name), found);
+            ends(catalog, child, live, (parent, &named.name), false, found);
         }
-    }
-    for link in graph.links_of_root(&table.name) {
-        let child = (table.name.as_str(), link.parent.name.as_str());
-        let named = match &link.over {
-            Some(over) => (&graph.table(over.table).name, &over.key.name),
-            None => (&table.name, &link.child.name),
-        };
-        ends(catalog, child, live, (named.0, named.1), found);
     }
 }
 
@@ -155,29 +147,13 @@ fn long_keys(dialect: Dialect, table: &Table, live: &CatalogTable, found: &mut V
     }
 }
 
-/// So are both ends of each step by which rows are looked up; those that are edges were compared already.
-fn needs(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
-    for rule in &graph.rules {
-        let root = graph.table(rule.root);
-        let chains = rule.single().into_iter().flat_map(Single::chains);
-        for chain in chains {
-            let mut upper = root.name.as_str();
-            for need in chain {
-                let is_edge = root.edges.iter().any(|edge| {
-                    let pairs = edge.pairs();
-                    upper == root.name
-                        && graph.table(edge.parent).name == need.table
-                        && pairs
-                            .map(|(column, named)| (&column.name, &named.name))
-                            .eq(need.pairs.iter().map(|(column, named)| (column, named)))
-                });
-                if let (Some(live), false) = (catalog.tables.get(upper), is_edge) {
-                    for (column, named) in &need.pairs {
-                        ends(catalog, (upper, column), live, (&need.table, named), found);
-                    }
-                }
-                upper = &need.table;
-            }
+/// So are the columns by which a statement looks for what keeps a row. There an exact comparison would not find what the other column
+/// takes for equal.
+fn compared(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
+    for it in graph.compared() {
+        if let Some(live) = catalog.tables.get(it.table) {
+            let (own, named) = ((it.table, it.own), (it.parent, it.named));
+            ends(catalog, own, live, named, true, found);
         }
     }
 }
@@ -188,6 +164,7 @@ fn ends(
     (table, column): (&str, &str),
     live: &CatalogTable,
     (parent, named): (&str, &str),
+    keeps: bool,
     found: &mut Vec<Finding>,
 ) {
     let key = catalog.tables.get(parent).and_then(|it| it.column(named));
@@ -217,14 +194,13 @@ fn ends(
                 .help("harmless as long as no value is negative or beyond the other's range"),
         );
     }
-    collation(&object, child, &other, key, found);
+    collation((&object, child), (&other, key), keeps, found);
 }
 
 fn collation(
-    object: &str,
-    child: &CatalogColumn,
-    other: &str,
-    key: &CatalogColumn,
+    (object, child): (&str, &CatalogColumn),
+    (other, key): (&str, &CatalogColumn),
+    keeps: bool,
     found: &mut Vec<Finding>,
 ) {
     let (Some(left), Some(right)) = (&child.collation, &key.collation) else {
@@ -236,7 +212,7 @@ fn collation(
     let charset = |collation: &str| collation.split('_').next().unwrap_or_default().to_owned();
     let message = format!("is {left}, and {other} is {right}");
     // The collation of bytes wins over another of the same character set, and its index serves.
-    let serves = charset(left) == charset(right) && left.ends_with("_bin");
+    let serves = !keeps && charset(left) == charset(right) && left.ends_with("_bin");
     found.push(
         if serves {
             warning("collation-differs", object, message)

@@ -119,12 +119,4 @@ impl Graph {
     pub fn table(&self, id: TableId) -> &Table {
         &self.tables[id.0]
     }
-
-    /// The links by which rows of a root table say what they are below.
-    pub fn links_of_root(&self, table: &str) -> impl Iterator<Item = &Link> {
-        let rules = self.rules.iter();
-        rules
-            .flat_map(Rule::links_of_root)
-            .filter(move |link| self.table(link.table).name == table)
-    }
 }

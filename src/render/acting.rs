@@ -1,6 +1,8 @@
 //! What may act besides windrow's own statements, for the templates: the foreign keys that the spec accounts for, and the
 //! columns by which rows belong together.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::{kept, stamp};
@@ -110,6 +112,59 @@ pub(super) fn edges<'a>(
     tables.flat_map(of).collect()
 }
 
+/// What statements compare besides edges: table, column, table and column that are named. On MySQL and MariaDB the edges among them
+/// are listed, too, since there an edge may compare by bytes what its parent does not.
+pub(super) fn compared(graph: &Graph, dialect: Dialect) -> Vec<[&str; 4]> {
+    let compared = graph.compared().into_iter();
+    compared
+        .filter(|it| dialect != Dialect::Postgres || !graph.is_edge(it))
+        .map(|it| [it.table, it.own, it.parent, it.named])
+        .collect()
+}
+
+/// What windrow knows of a table, and does to it, for PostgreSQL.
+#[derive(Serialize)]
+pub(super) struct TableDocument<'a> {
+    /// The columns of keys and edges.
+    columns: Vec<&'a str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    goes: bool,
+    /// Whether its partitions are dropped.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    dropped: bool,
+    /// The columns that are set.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sets: Vec<&'a str>,
+}
+
+/// The tables of the spec, and those that rules only read, with what there is to know of each.
+pub(super) fn tables<'a>(
+    graph: &'a Graph,
+    going: &[&str],
+    dropped: &[&str],
+    dialect: Dialect,
+) -> BTreeMap<&'a str, TableDocument<'a>> {
+    let own = graph.tables.iter().zip(0..).map(|(table, at)| {
+        let known = TableDocument {
+            columns: columns(graph, table),
+            goes: going.contains(&table.name.as_str()),
+            dropped: dropped.contains(&table.name.as_str()),
+            sets: sets(graph, TableId(at), dialect),
+        };
+        (table.name.as_str(), known)
+    });
+    let read = graph.read_only().into_iter().map(|name| {
+        let known = TableDocument {
+            columns: graph.looked_at(name).into_iter().collect(),
+            goes: false,
+            dropped: false,
+            sets: Vec::new(),
+        };
+        (name, known)
+    });
+    own.chain(read).collect()
+}
+
 /// The columns of a table that are set: to NULL, as the row that they name is deleted, or to a removal time.
 pub fn sets(graph: &Graph, table: TableId, dialect: Dialect) -> Vec<&str> {
     let nulls = graph.table(table).releases().flat_map(Edge::pairs);
@@ -124,7 +179,7 @@ pub fn sets(graph: &Graph, table: TableId, dialect: Dialect) -> Vec<&str> {
     columns
 }
 
-/// The columns of the keys and edges of a table, sorted.
+/// The columns of the keys and edges of a table, and others by which rows are found, sorted.
 pub(super) fn columns<'a>(graph: &'a Graph, table: &'a Table) -> Vec<&'a str> {
     let named = graph.tables.iter().flat_map(|other| &other.edges);
     let named = named.filter(|edge| graph.table(edge.parent).name == table.name);
@@ -135,6 +190,7 @@ pub(super) fn columns<'a>(graph: &'a Graph, table: &'a Table) -> Vec<&'a str> {
         .chain(table.edges.iter().flat_map(Edge::pairs).map(|(own, _)| own))
         .chain(named.flat_map(Edge::pairs).map(|(_, named)| named))
         .map(|column| column.name.as_str())
+        .chain(graph.looked_at(&table.name))
         .collect();
     columns.sort_unstable();
     columns.dedup();

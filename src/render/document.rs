@@ -61,9 +61,12 @@ struct SpecDocument<'a> {
     /// Whether runs wait for what is to be seen in the sessions of others.
     #[serde(skip_serializing_if = "is_not")]
     sees_sessions: bool,
-    tables: BTreeMap<&'a str, Table<'a>>,
+    tables: BTreeMap<&'a str, acting::TableDocument<'a>>,
     keys: Vec<acting::KeyDocument>,
     edges: Vec<acting::EdgeDocument<'a>>,
+    /// What is compared besides.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    compared: Vec<[&'a str; 4]>,
     /// Each column that names files, with its table.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     files: Vec<[&'a str; 2]>,
@@ -140,21 +143,6 @@ pub(super) struct Window<'a> {
     begins: &'a str,
     ends: &'a str,
     zone: &'a str,
-}
-
-/// What windrow knows of a table, and does to it.
-#[derive(Serialize)]
-struct Table<'a> {
-    /// The columns of keys and edges.
-    columns: Vec<&'a str>,
-    #[serde(skip_serializing_if = "is_not")]
-    goes: bool,
-    /// Whether its partitions are dropped.
-    #[serde(skip_serializing_if = "is_not")]
-    dropped: bool,
-    /// The columns that are set.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    sets: Vec<&'a str>,
 }
 
 /// What is there about one rule, in the order in which a person reads it.
@@ -350,15 +338,6 @@ pub(super) fn windows(graph: &Graph) -> Vec<Window<'_>> {
 pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
     let control = control_name(graph);
     let going = going(graph, plan);
-    let tables = graph.tables.iter().zip(0..).map(|(table, at)| {
-        let known = Table {
-            columns: acting::columns(graph, table),
-            goes: going.contains(&table.name.as_str()),
-            dropped: dropped(graph).contains(&table.name.as_str()),
-            sets: acting::sets(graph, graph::TableId(at), dialect),
-        };
-        (table.name.as_str(), known)
-    });
     let role = |suffix: &str| role_name(dialect, &control, suffix);
     let mut indexes: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (table, name, _) in index_rows(graph, plan, dialect) {
@@ -403,9 +382,10 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
         heartbeat: graph.heartbeat_column().map(|it| it.table.as_str()),
         heartbeat_schema: graph.heartbeat_column().and_then(|it| it.schema.as_deref()),
         sees_sessions: throttles.sees_sessions,
-        tables: tables.collect(),
+        tables: acting::tables(graph, &going, &dropped(graph), dialect),
         keys: acting::documents(graph),
         edges: acting::edges(graph, &counted(plan), dialect),
+        compared: acting::compared(graph, dialect),
         files: files(graph),
         ignored: graph.ignored.iter().map(|it| it.table.as_str()).collect(),
         indexes,

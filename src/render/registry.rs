@@ -52,6 +52,9 @@ struct SpecDocument<'a> {
     tables: Vec<Table<'a>>,
     keys: Vec<acting::KeyDocument>,
     edges: Vec<acting::EdgeDocument<'a>>,
+    /// What is compared besides, and what of it must be found.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    compared: Vec<[&'a str; 4]>,
     /// The columns that name files, with their tables.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     files: Vec<[&'a str; 2]>,
@@ -85,7 +88,8 @@ struct Starts {
     starts: String,
 }
 
-/// A table of the application, the columns of its keys and edges, whether its rows are deleted, and what of them is set.
+/// A table of the application that rules delete from or read, the columns of its keys and edges, whether its rows are deleted, and what
+/// of them is set.
 #[derive(Serialize)]
 struct Table<'a> {
     name: &'a str,
@@ -146,6 +150,12 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
             },
         }
     });
+    let read = graph.read_only().into_iter().map(|name| Table {
+        name,
+        columns: graph.looked_at(name).into_iter().collect(),
+        goes: 0,
+        sets: Vec::new(),
+    });
     let indexes = index_rows(graph, plan, dialect).into_iter();
     let indexes = indexes.map(|(table_name, index_name, columns)| Index {
         table_name,
@@ -177,9 +187,10 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
         schedule: graph.schedules.join(", "),
         jobs: jobs.collect(),
         windows: document::windows(graph),
-        tables: tables.collect(),
+        tables: tables.chain(read).collect(),
         keys: acting::documents(graph),
         edges: acting::edges(graph, &counted(plan), dialect),
+        compared: acting::compared(graph, dialect),
         files: document::files(graph),
         ignored: graph.ignored.iter().map(|it| it.table.as_str()).collect(),
         indexes: indexes.collect(),

@@ -18,6 +18,7 @@ use crate::support::patience::until;
 
 mod acts;
 mod collations;
+mod looks;
 mod partitions;
 mod replaced;
 mod spec;
@@ -50,6 +51,7 @@ tests! {
     ],
     within: [
         collations::tests,
+        looks::tests,
         partitions::tests,
         replaced::tests,
         spec::tests,
@@ -107,7 +109,11 @@ INSERT INTO memos (id, run_id) VALUES (43, 3), (44, 4);
 INSERT INTO audit (id, run_id) VALUES (33, 3), (34, 4)";
 
 fn made(dialect: Dialect) -> Installation {
-    Installation::of(dialect, SCHEMA, &graph_of(SPEC))
+    made_of(dialect, SPEC)
+}
+
+fn made_of(dialect: Dialect, spec: &str) -> Installation {
+    Installation::of(dialect, SCHEMA, &graph_of(spec))
 }
 
 /// Brings back the rows with which a schema ends.

@@ -325,6 +325,7 @@ fn definitions_that_compare_otherwise_delete_no_more() {
                  ALTER TABLE team ALTER name TYPE varchar(40) COLLATE alike;
                  INSERT INTO team VALUES ('x', {days})"
             ));
+            database.arm();
             let options = scope.map_or(json!({}), |scope| json!({"scope": scope}));
             let (_, rest) = run(&mut database, options);
             assert_eq!(rest, stays, "{default} {days} {scope:?}");

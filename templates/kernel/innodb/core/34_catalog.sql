@@ -99,6 +99,7 @@ COMMENT 'Fills work_stranger with what hangs on the tables whose rows are delete
     deletions. p_all: also what only refuses in other databases.'
 BEGIN
     DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
+    DECLARE v_ignored longtext DEFAULT (SELECT JSON_EXTRACT(s.document, '$.ignored') FROM spec AS s);
     DECLARE v_beside longtext;
     DECLARE v_schema varchar(64);
     DECLARE v_going  longtext;
@@ -164,8 +165,7 @@ BEGIN
       -- That an ignored table keeps families is meant so.
       AND (
           f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT')
-          OR NOT EXISTS (SELECT 1 FROM known_table AS i WHERE i.ignored
-              AND i.name = CONVERT(f.table_name USING utf8mb4) COLLATE utf8mb4_bin)
+          OR JSON_CONTAINS(v_ignored, JSON_QUOTE(CONVERT(f.table_name USING utf8mb4))) IS NOT TRUE
       )
     ORDER BY f.table_name, f.constraint_name;
     -- No edge is one of another database. They are looked for one by one where there are some.
@@ -244,7 +244,8 @@ BEGIN
             VALUES ('of another database', LEFT(CONCAT('acts by a foreign key that the owner role may not read: ', v_beside), 400), true);
         END IF;
     END IF;
-    -- What is compared otherwise finds rows of other parents. Bytes of one character set are exact.
+    -- What is compared otherwise finds rows of other parents. Bytes of one character set are exact: a row that belongs to another is
+    -- kept where they differ. What keeps a row must be found, as the column does which is named.
     INSERT INTO work_stranger (object, detail, acts)
     SELECT
         MAX(IF(s.place = p.own, s.table_name, NULL)),
@@ -255,21 +256,37 @@ BEGIN
         ), 400),
         true
     FROM (
-        SELECT DISTINCT
-            CONCAT(IF(@@GLOBAL.lower_case_table_names = 0, k.table_name, LOWER(k.table_name)), '.',
-                SUBSTRING_INDEX(j.pair, ' -> ', 1)) AS own,
-            CONCAT(IF(@@GLOBAL.lower_case_table_names = 0, k.parent, LOWER(k.parent)), '.',
-                SUBSTRING_INDEX(j.pair, ' -> ', -1)) AS named
-        FROM known_key AS k
-        CROSS JOIN JSON_TABLE(CONCAT('[', REPLACE(JSON_QUOTE(k.pairs), ', ', '", "'), ']'),
-            '$[*]' COLUMNS (pair varchar(200) PATH '$')) AS j
+        SELECT k.own, k.named, MAX(k.keeps) AS keeps
+        FROM (
+            SELECT
+                CONCAT(IF(@@GLOBAL.lower_case_table_names = 0, k.table_name, LOWER(k.table_name)), '.',
+                    SUBSTRING_INDEX(j.pair, ' -> ', 1)) AS own,
+                CONCAT(IF(@@GLOBAL.lower_case_table_names = 0, k.parent, LOWER(k.parent)), '.',
+                    SUBSTRING_INDEX(j.pair, ' -> ', -1)) AS named,
+                false AS keeps
+            FROM known_key AS k
+            CROSS JOIN JSON_TABLE(CONCAT('[', REPLACE(JSON_QUOTE(k.pairs), ', ', '", "'), ']'),
+                '$[*]' COLUMNS (pair varchar(200) PATH '$')) AS j
+            UNION ALL
+            SELECT
+                CONVERT(CONCAT(IF(@@GLOBAL.lower_case_table_names = 0, c.child, LOWER(c.child)), '.', LOWER(c.own)) USING utf8mb4)
+                    COLLATE utf8mb4_bin,
+                CONVERT(CONCAT(IF(@@GLOBAL.lower_case_table_names = 0, c.parent, LOWER(c.parent)), '.', LOWER(c.named)) USING utf8mb4)
+                    COLLATE utf8mb4_bin,
+                true
+            FROM spec AS s
+            CROSS JOIN JSON_TABLE(s.document, '$.compared[*]' COLUMNS (
+                child varchar(64) PATH '$[0]', own varchar(64) PATH '$[1]', parent varchar(64) PATH '$[2]', named varchar(64) PATH '$[3]'
+            )) AS c
+        ) AS k
+        GROUP BY k.own, k.named
     ) AS p
     JOIN work_shape AS s ON s.place IN (p.own, p.named)
     GROUP BY p.own, p.named
     HAVING MIN(s.kind) <> MAX(s.kind)
         OR MIN(s.collation) <> MAX(s.collation)
            AND MIN(s.collation) <> ''
-           AND NOT (MIN(s.encoding) = MAX(s.encoding) AND MAX(IF(s.place = p.own, s.collation, NULL)) LIKE '%\_bin')
+           AND NOT (NOT MAX(p.keeps) AND MIN(s.encoding) = MAX(s.encoding) AND MAX(IF(s.place = p.own, s.collation, NULL)) LIKE '%\_bin')
     ORDER BY 1, 2;
     DROP TEMPORARY TABLE work_shape;
     INSERT INTO work_stranger (object, detail, acts)

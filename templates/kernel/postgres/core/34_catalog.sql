@@ -197,10 +197,11 @@ SET jit = off
 SET join_collapse_limit = 1
 AS $windrow$
 DECLARE
-    v_schema  text;
-    v_ignored jsonb;
+    v_schema   text;
+    v_ignored  jsonb;
+    v_compared jsonb;
 BEGIN
-    SELECT s.schema_name, s.document -> 'ignored' INTO STRICT v_schema, v_ignored FROM spec AS s;
+    SELECT s.schema_name, s.document -> 'ignored', s.document -> 'compared' INTO STRICT v_schema, v_ignored, v_compared FROM spec AS s;
     RETURN QUERY
     WITH
     -- What is exact among each other. A domain writes its values as its type does.
@@ -294,7 +295,11 @@ BEGIN
             CASE u.kind WHEN v.kind THEN 'be the same' ELSE 'be of one kind' END
         ),
         true
-    FROM known_edge AS e
+    FROM (
+        SELECT k.table_name, k.own, k.parent, k.named FROM known_edge AS k
+        UNION ALL
+        SELECT c.pair ->> 0, c.pair ->> 1, c.pair ->> 2, c.pair ->> 3 FROM jsonb_array_elements(v_compared) AS c(pair)
+    ) AS e
     JOIN pg_namespace AS n ON n.nspname = v_schema
     JOIN pg_class AS s ON s.relnamespace = n.oid AND s.relname = e.table_name
     JOIN pg_class AS t ON t.relnamespace = n.oid AND t.relname = e.parent
@@ -310,8 +315,9 @@ END
 $windrow$;
 --# comment on function strangers
 COMMENT ON FUNCTION strangers() IS
-    'What hangs on the tables whose rows are deleted or set and is not in the spec: foreign keys, rules, tables that inherit, other '
-    'collations and types. acts: rows would be deleted or changed without windrow, and runs refuse; else it only refuses deletions.';
+    'What hangs on the tables whose rows are deleted or set and is not in the spec: foreign keys, rules, tables that inherit; and other '
+    'collations and types of what is compared. acts: rows would be deleted or changed without windrow, and runs refuse; else it only '
+    'refuses deletions.';
 
 -- stranger: the first of them that acts.
 --# create function stranger
@@ -383,8 +389,8 @@ END
 $windrow$;
 --# comment on function catalog_now
 COMMENT ON FUNCTION catalog_now() IS
-    'Which tables those of the spec are, the types of the columns that belong to edges, and what acts on them: foreign keys, rules, tables '
-    'that inherit.';
+    'Which tables those of the spec are and those that its rules read, the types of the columns by which rows are found there, and what '
+    'acts on them: foreign keys, rules, tables that inherit.';
 
 -- replaced: a table that is another one than it was, or whose rows compare otherwise.
 --# create function replaced

@@ -142,6 +142,13 @@ pub(super) const DEFECTS: &[Defect] = &[
         ],
     },
     Defect {
+        name: "looks-uncompared",
+        what: "what keeps a row, or is linked with one, is looked up in a column that compares otherwise",
+        postgres: &[edit("jsonb_array_elements(v_compared)", "jsonb_array_elements('[]')")],
+        mysql: &[edit("NOT MAX(p.keeps) AND ", "")],
+        noticed_by: &["acting::looks::SERVER::what_is_looked_up_otherwise_is_told"],
+    },
+    Defect {
         name: "key-by-name-only",
         what: "an edge between two tables accounts for every foreign key between them",
         postgres: &[edit("AND o.columns = k.columns", "AND true")],

@@ -1,0 +1,142 @@
+//! What statements look up besides the edges between tables of the spec: tables that they only read, and the columns by which
+//! they compare rows.
+
+use std::collections::BTreeSet;
+
+use crate::graph::{Graph, Rule, Single};
+
+/// A column, and the one whose values it is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Compared<'a> {
+    /// The table of the row that names another one.
+    pub table: &'a str,
+    /// Its column.
+    pub own: &'a str,
+    /// The table of the row that is named.
+    pub parent: &'a str,
+    /// The column there.
+    pub named: &'a str,
+}
+
+impl Graph {
+    /// Columns that statements compare to find what keeps a row, what belongs to a root, or what must exist: a value that is not
+    /// found, because the two compare otherwise, means that a row is deleted. These are the edges that restrict, links from the
+    /// root table, references, what an edge says between a row and its parent, and what orphans need.
+    pub fn compared(&self) -> BTreeSet<Compared<'_>> {
+        let keeps = self.tables.iter().flat_map(|table| {
+            let pairs = table.keeps().flat_map(move |edge| {
+                let parent = self.table(edge.parent).name.as_str();
+                edge.pairs().map(move |it| (parent, it))
+            });
+            pairs.map(|(parent, (own, named))| Compared {
+                table: &table.name,
+                own: &own.name,
+                parent,
+                named: &named.name,
+            })
+        });
+        let through = self.tables.iter().flat_map(|table| {
+            let through = table.edges.iter().filter_map(|edge| edge.through.as_ref());
+            through.flat_map(|through| {
+                through.pairs.iter().map(|(own, named)| Compared {
+                    table: &table.name,
+                    own,
+                    parent: &self.table(through.table).name,
+                    named,
+                })
+            })
+        });
+        let links = self.rules.iter().flat_map(|rule| {
+            let root = self.table(rule.root).name.as_str();
+            rule.links_of_root().map(move |link| {
+                let (parent, named) = match &link.over {
+                    Some(over) => (self.table(over.table).name.as_str(), &over.key.name),
+                    None => (root, &link.child.name),
+                };
+                Compared {
+                    table: root,
+                    own: &link.parent.name,
+                    parent,
+                    named,
+                }
+            })
+        });
+        let timed = self.rules.iter().filter_map(|rule| rule.timed());
+        let references = timed.flat_map(|timed| &timed.references);
+        let references = references.filter_map(|reference| {
+            let to = self.table(reference.to);
+            Some(Compared {
+                table: &reference.table,
+                own: &reference.column,
+                parent: &to.name,
+                named: &to.key.first()?.name,
+            })
+        });
+        let needs = self.rules.iter().flat_map(|rule| self.needed(rule));
+        keeps
+            .chain(through)
+            .chain(links)
+            .chain(references)
+            .chain(needs)
+            .collect()
+    }
+
+    /// The columns by which a rule looks up what must exist.
+    fn needed<'a>(&'a self, rule: &'a Rule) -> Vec<Compared<'a>> {
+        let mut found = Vec::new();
+        for chain in rule.single().into_iter().flat_map(Single::chains) {
+            let mut table = self.table(rule.root).name.as_str();
+            for need in chain {
+                found.extend(need.pairs.iter().map(|(own, named)| Compared {
+                    table,
+                    own,
+                    parent: &need.table,
+                    named,
+                }));
+                table = &need.table;
+            }
+        }
+        found
+    }
+
+    /// Whether an edge of the spec says the same, with which the kernel knows both columns anyway.
+    pub fn is_edge(&self, compared: &Compared) -> bool {
+        let mut tables = self.tables.iter().filter(|it| it.name == compared.table);
+        tables.any(|table| {
+            let mut edges = table.edges.iter();
+            edges.any(|edge| {
+                let mut pairs = edge.pairs();
+                self.table(edge.parent).name == compared.parent
+                    && pairs.any(|(own, named)| {
+                        own.name == compared.own && named.name == compared.named
+                    })
+            })
+        })
+    }
+
+    /// The columns of a table by which rows are found that belong together, keep others or say how long something is kept.
+    pub fn looked_at<'a>(&'a self, table: &str) -> BTreeSet<&'a str> {
+        let mut columns = BTreeSet::new();
+        for it in self.compared() {
+            columns.extend((it.table == table).then_some(it.own));
+            columns.extend((it.parent == table).then_some(it.named));
+        }
+        let definitions = self.rules.iter().flat_map(Rule::definitions);
+        for it in definitions.filter(|it| it.table == table) {
+            columns.extend([it.key.name.as_str(), it.column.as_str()]);
+        }
+        columns
+    }
+
+    /// The tables that are read for that and are none of the spec's own: rows of theirs decide what is deleted.
+    pub fn read_only(&self) -> BTreeSet<&str> {
+        let definitions = self.rules.iter().flat_map(Rule::definitions);
+        let compared = self.compared().into_iter();
+        let own: BTreeSet<&str> = self.tables.iter().map(|it| it.name.as_str()).collect();
+        compared
+            .flat_map(|it| [it.table, it.parent])
+            .chain(definitions.map(|it| it.table.as_str()))
+            .filter(|name| !own.contains(name))
+            .collect()
+    }
+}

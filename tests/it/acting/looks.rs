@@ -1,0 +1,256 @@
+//! What statements look up besides edges: tables that rules only read, and columns by which rows keep others or belong together.
+//! Where these are other ones, or compare otherwise, nothing is found there, and rows would go that must stay.
+
+use serde_json::json;
+use windrow::dialect::Dialect;
+
+use super::replaced::until_a_second_old;
+use super::{SPEC, assert_told, changed_during_a_run, errors, findings, made_of};
+use crate::harness::tests;
+use crate::support::graphs::graph_of;
+use crate::support::installation::{Installation, violations};
+
+tests! {
+    every_server: [
+        a_table_that_is_only_read_is_told_when_it_is_another_one,
+        a_link_is_told_like_an_edge,
+    ],
+    each_server: [
+        what_is_looked_up_otherwise_is_told,
+    ],
+}
+
+/// Each rule looks into a table that is none of the spec.
+const READS: &str = r#"
+name   = "looks"
+schema = "public"
+
+[tables]
+log  = { key = "id integer" }
+work = { key = "id integer" }
+file = { key = "id integer" }
+
+[rules.log]
+strategy  = "orphan"
+root      = "log"
+needs     = ["job_id -> job.id"]
+time      = "at timestamp"
+retention = { default = "30d" }
+limits    = { batch_rows = 1 }
+
+[rules.work]
+strategy  = "end-time"
+root      = "work"
+final     = { state = "done" }
+end_time  = "ended"
+retention = { default = "30d", per = "kind integer", from = "kinds: id -> days days" }
+
+[rules.file]
+strategy   = "removal-time"
+root       = "file"
+time       = "removal"
+tables     = ["file"]
+references = ["pin: file_id -> file"]
+"#;
+
+/// One orphan besides what must stay.
+const ROWS: &str = "
+CREATE TABLE job (id integer NOT NULL PRIMARY KEY);
+CREATE TABLE kinds (id integer NOT NULL PRIMARY KEY, days integer);
+CREATE TABLE pin (id integer NOT NULL PRIMARY KEY, file_id integer);
+CREATE INDEX pin_of ON pin (file_id);
+CREATE TABLE log (id integer NOT NULL PRIMARY KEY, job_id integer, at timestamp NULL);
+CREATE TABLE work (id integer NOT NULL PRIMARY KEY, state varchar(20), ended timestamp NULL, kind integer);
+CREATE TABLE file (id integer NOT NULL PRIMARY KEY, removal timestamp NULL);
+INSERT INTO job VALUES (1), (2), (3);
+INSERT INTO kinds VALUES (1, 30000);
+INSERT INTO pin VALUES (1, 1), (2, 2);
+INSERT INTO log VALUES (1, 9, '2025-01-01 00:00:00'), (2, 1, '2025-01-02 00:00:00'), (3, 2, '2025-01-03 00:00:00');
+INSERT INTO work VALUES (1, 'done', '2025-01-01 00:00:00', 1), (2, 'done', '2025-01-02 00:00:00', 1);
+INSERT INTO file VALUES (1, '2025-01-01 00:00:00'), (2, '2025-01-02 00:00:00')";
+
+/// Another table in the place of one, without rows, as a migration or a rotation makes it.
+fn swap(dialect: Dialect, table: &str) -> String {
+    match dialect {
+        Dialect::Postgres => format!(
+            "ALTER TABLE {table} RENAME TO {table}_old; CREATE TABLE {table} (LIKE {table}_old INCLUDING ALL);
+             GRANT SELECT ON {table} TO PUBLIC"
+        ),
+        Dialect::Mysql | Dialect::Mariadb => format!(
+            "CREATE TABLE {table}_new LIKE {table}; RENAME TABLE {table} TO {table}_old, {table}_new TO {table}"
+        ),
+    }
+}
+
+fn a_table_that_is_only_read_is_told_when_it_is_another_one(dialect: Dialect) {
+    let mut installation = Installation::of(dialect, ROWS, &graph_of(READS));
+    let kept = |installation: &mut Installation| {
+        ["log WHERE id > 1", "work", "file"]
+            .map(|from| installation.number(&format!("SELECT COUNT(*) FROM {from}")))
+    };
+    for table in ["job", "kinds", "pin"] {
+        until_a_second_old(&mut installation, dialect);
+        installation.arm();
+        installation.execute(&swap(dialect, table));
+        let told = format!("catalog changed: table {table} is another one");
+        let error = installation.run(json!({})).expect_err(table);
+        assert_told(&error, &told);
+        let verify = installation.call("verify", json!({})).expect("verify");
+        let found = violations(&verify);
+        assert!(
+            found.iter().any(|check| check["check"] == "catalog"),
+            "{table}: {found:?}"
+        );
+        assert_eq!(kept(&mut installation), [2, 2, 2], "{table}");
+        installation.execute(&match dialect {
+            Dialect::Postgres => {
+                format!("DROP TABLE {table}; ALTER TABLE {table}_old RENAME TO {table}")
+            }
+            Dialect::Mysql | Dialect::Mariadb => {
+                format!("DROP TABLE {table}; RENAME TABLE {table}_old TO {table}")
+            }
+        });
+    }
+    // The columns by which rows are found there are compared, too.
+    until_a_second_old(&mut installation, dialect);
+    installation.arm();
+    installation.execute(match dialect {
+        Dialect::Postgres => "ALTER TABLE kinds ALTER days TYPE bigint",
+        Dialect::Mysql | Dialect::Mariadb => "ALTER TABLE kinds MODIFY days bigint",
+    });
+    let error = installation.run(json!({})).expect_err("a column");
+    assert_told(&error, "catalog changed: table kinds has other columns");
+    // The first batch takes the orphan, and the next one would take what names rows of before.
+    let one = READS.split("\n[rules.work]").next().expect("a rule");
+    let one = one.replace(
+        "work = { key = \"id integer\" }\nfile = { key = \"id integer\" }\n",
+        "",
+    );
+    let mut installation = Installation::of(dialect, ROWS, &graph_of(&one));
+    until_a_second_old(&mut installation, dialect);
+    installation.arm();
+    let run = changed_during_a_run(&mut installation, &swap(dialect, "job"));
+    let reason = run["reason"].as_str().unwrap_or_default();
+    assert!(
+        run["status"] == "failed" && reason.contains("catalog changed: table job is another one"),
+        "{run}"
+    );
+    assert_eq!(kept(&mut installation), [2, 2, 2]);
+}
+
+/// A spec in which a run is tried again by another one.
+fn linked() -> String {
+    SPEC.replace(
+        "end_time  = ",
+        "hierarchy = [\"runs: retry_of -> id\"]\nend_time  = ",
+    )
+}
+
+fn a_link_is_told_like_an_edge(dialect: Dialect) {
+    let mut installation = made_of(dialect, &linked());
+    until_a_second_old(&mut installation, dialect);
+    installation.arm();
+    let (other, told) = match dialect {
+        Dialect::Postgres => (
+            "ALTER TABLE runs RENAME retry_of TO retry_was; ALTER TABLE runs ADD retry_of integer",
+            "catalog changed: table runs has other columns for its keys or edges",
+        ),
+        Dialect::Mysql | Dialect::Mariadb => (
+            "ALTER TABLE runs CHANGE retry_of retry_was integer, ADD retry_of integer AFTER id",
+            "catalog changed: table runs has its columns in another order",
+        ),
+    };
+    installation.execute(other);
+    let rows = installation.number("SELECT COUNT(*) FROM runs");
+    let error = installation.run(json!({})).expect_err("another column");
+    assert_told(&error, told);
+    assert_eq!(installation.number("SELECT COUNT(*) FROM runs"), rows);
+}
+
+/// All that is text in the tables of both specs.
+const TEXTS: &str = "
+CREATE TABLE job (id @job.id@ NOT NULL PRIMARY KEY);
+CREATE TABLE kinds (id integer NOT NULL PRIMARY KEY, days integer);
+CREATE TABLE pin (id integer NOT NULL PRIMARY KEY, file_id @pin.file_id@);
+CREATE TABLE log (id integer NOT NULL PRIMARY KEY, job_id @log.job_id@, at timestamp NULL);
+CREATE TABLE work (id integer NOT NULL PRIMARY KEY, state varchar(20), ended timestamp NULL, kind integer);
+CREATE TABLE file (id @file.id@ NOT NULL PRIMARY KEY, removal timestamp NULL);
+CREATE TABLE runs (id @runs.id@ NOT NULL PRIMARY KEY, state varchar(20), ended timestamp NULL, retry_of @runs.retry_of@);
+CREATE TABLE uses (id integer NOT NULL PRIMARY KEY, run_id @uses.run_id@);
+CREATE TABLE audit (id integer)";
+
+/// Specs whose keys are texts, each with a column that is not one of an edge by which rows go, and what that is compared with.
+fn pairs() -> [(String, &'static str, &'static str); 4] {
+    let texts = |spec: &str, table: &str| {
+        let key = format!("{table} = {{ key = \"id ");
+        assert!(spec.contains(&format!("{key}integer")), "{table}: {spec}");
+        let spec = spec.replace(&format!("{key}integer"), &format!("{key}varchar"));
+        let lines = spec.lines();
+        let lines = lines.filter(|it| !it.starts_with("arts ") && !it.starts_with("memos "));
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    let reads = READS.replace("  = {", " = {");
+    let keeps = SPEC.replace(
+        "uses = { key = \"id integer\", parents = [\"run_id -> runs.id\"]",
+        "uses = { key = \"id integer\", parents = [\"run_id -> runs.id restrict\"]",
+    );
+    assert_ne!(keeps, SPEC);
+    [
+        (texts(&reads, "file"), "log.job_id", "job.id"),
+        (texts(&reads, "file"), "pin.file_id", "file.id"),
+        (texts(&linked(), "runs"), "runs.retry_of", "runs.id"),
+        (texts(&keeps, "runs"), "uses.run_id", "runs.id"),
+    ]
+}
+
+/// By another collation, also by an exact one: what it does not find counts as missing.
+fn what_is_looked_up_otherwise_is_told(dialect: Dialect) {
+    let (loose, exact, before) = match dialect {
+        Dialect::Postgres => (
+            "varchar(20) COLLATE loose",
+            "varchar(20) COLLATE \"default\"",
+            "CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false);",
+        ),
+        Dialect::Mysql | Dialect::Mariadb => (
+            "varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci",
+            "varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
+            "",
+        ),
+    };
+    for (spec, own, named) in pairs() {
+        let other = TEXTS.replace(&format!("@{own}@"), exact);
+        let parts = other.split('@').enumerate();
+        let parts = parts.map(|(at, part)| if at % 2 == 1 { loose } else { part });
+        let schema = before.to_owned() + &parts.collect::<String>();
+        let mut installation = Installation::of(dialect, &schema, &graph_of(&spec));
+        let (table, column) = own.split_once('.').expect("a column");
+        let (parent, key) = named.split_once('.').expect("a column");
+        let told = format!("table {table} compares {column} otherwise than {parent} does {key}");
+        let error = installation.attempt("CALL W.arm()").expect_err(own);
+        assert_told(&error, &told);
+        let found = findings(&installation, dialect, &spec);
+        assert!(errors(&found).contains(&own), "{found:?}");
+        installation.execute(&match dialect {
+            Dialect::Postgres => format!("ALTER TABLE {table} ALTER {column} TYPE {loose}"),
+            Dialect::Mysql | Dialect::Mariadb => {
+                format!("ALTER TABLE {table} MODIFY {column} {loose}")
+            }
+        });
+        let found = findings(&installation, dialect, &spec);
+        assert!(!errors(&found).contains(&own), "{found:?}");
+        installation.arm();
+        // A number that a double has not is none of its, either.
+        if own == "log.job_id" {
+            installation.execute(&match dialect {
+                Dialect::Postgres => "ALTER TABLE log ALTER job_id TYPE bigint USING 1; ALTER TABLE job ALTER id TYPE double precision USING 1".to_owned(),
+                Dialect::Mysql | Dialect::Mariadb => "ALTER TABLE log MODIFY job_id bigint; ALTER TABLE job MODIFY id double".to_owned(),
+            });
+            let error = installation.attempt("CALL W.arm()").expect_err("a type");
+            assert_told(&error, &told);
+            let found = super::all_findings(&installation, dialect, &spec);
+            let named =
+                |it: &&windrow::fit::Finding| it.code == "edge-type-differs" && it.object == own;
+            assert_eq!(found.iter().filter(named).count(), 1, "{found:?}");
+        }
+    }
+}

@@ -17,6 +17,7 @@ use crate::support::installation::{Installation, bytes_of, columns_of, dialect_o
 use crate::support::patience::until;
 
 mod acts;
+mod clusters;
 mod collations;
 mod looks;
 mod partitions;
@@ -50,6 +51,7 @@ tests! {
         a_table_that_keeps_what_its_rows_were_is_told,
     ],
     within: [
+        clusters::tests,
         collations::tests,
         looks::tests,
         partitions::tests,

@@ -515,10 +515,11 @@ END;
 -- replaced: a table that is another one than it was, or whose rows compare otherwise. Each ALTER TABLE makes a table anew: that
 -- another one was put in its place is shown by a table that was made since, too, and has the same columns.
 --# create procedure replaced
-CREATE PROCEDURE replaced(IN p_run bigint, OUT o_reason longtext)
+CREATE PROCEDURE replaced(IN p_run bigint, IN p_elsewhere boolean, OUT o_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'The first table that is another one than catalog_state says for run p_run, or has other columns for its keys
-    and edges, or these in another order, or another kind of values in a column that the rules name; NULL if none is.'
+COMMENT 'The first table that is another one than catalog_state says for run p_run, unless another server made that note
+    (p_elsewhere), or has other columns for its keys and edges, or these in another order, or another kind of values in a column
+    that the rules name; NULL if none is.'
 BEGIN
     DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
     DECLARE v_then   longtext;
@@ -555,7 +556,8 @@ BEGIN
     FROM made AS t
     JOIN made AS o ON o.shape = t.shape AND o.name <> t.name
     WHERE t.differs
-      AND o.is_new;
+      AND o.is_new
+      AND NOT p_elsewhere;
     IF o_reason IS NULL THEN
         IF NOT v_now <=> v_shapes THEN
             CALL read_shapes();
@@ -627,11 +629,19 @@ END;
 --# create procedure note_clean
 CREATE PROCEDURE note_clean()
 SQL SECURITY DEFINER
-COMMENT 'Notes what read_catalog() and read_shapes() have read, after unaccounted() found nothing.'
+COMMENT 'Notes what read_catalog() and read_shapes() have read, after unaccounted() found nothing; also for a server of a cluster
+    that has noted nothing yet.'
 BEGIN
-    DECLARE v_made datetime DEFAULT @windrow_made;
+    DECLARE v_made      datetime DEFAULT @windrow_made;
+    DECLARE v_number    bigint;
+    DECLARE v_elsewhere boolean;
     IF v_made < NOW() - INTERVAL 2 SECOND THEN
         CALL note_catalog(-1);
+    END IF;
+    CALL noted_here(v_number, v_elsewhere);
+    IF v_elsewhere THEN
+        CALL node_number(v_number);
+        CALL note_catalog(v_number);
     END IF;
 END;
 --# create procedure shapes_while_clean
@@ -674,6 +684,43 @@ BEGIN
     LEFT JOIN (SELECT DISTINCT n.file FROM known_routine AS n) AS k ON k.file = f.file;
 END;
 
+-- noted_here: what the catalog said as windrow was armed counts where it was armed. Each server of a cluster made its tables at a time
+-- of its own: there it is noted with a number below -1 that stands for the server. One without such a note has not deleted anything
+-- since somebody armed the cluster: only the columns can be compared, which are the same everywhere.
+--# create procedure node_number
+CREATE PROCEDURE node_number(OUT o_number bigint)
+SQL SECURITY DEFINER
+COMMENT 'The number that stands for this server in catalog_state.'
+BEGIN
+    DECLARE v_node varchar(700);
+    CALL identity_of(false, v_node);
+    SET o_number = -2 - CAST(CRC32(v_node) AS signed);
+END;
+--# create procedure noted_here
+CREATE PROCEDURE noted_here(OUT o_number bigint, OUT o_elsewhere boolean)
+SQL SECURITY DEFINER
+COMMENT 'The number under which catalog_state says what this server has to compare: its own, or 0, which with o_elsewhere is a note of
+    another server of the cluster that is armed; NULL where nobody armed this server or its cluster.'
+BEGIN
+    DECLARE v_armed_on varchar(700);
+    DECLARE v_identity varchar(700);
+    SET o_number = NULL, o_elsewhere = false;
+    SELECT c.server_identity INTO v_armed_on FROM control AS c WHERE c.armed;
+    IF v_armed_on LIKE 'cluster %' THEN
+        CALL cluster_identity(
+            IF(v_armed_on LIKE 'cluster of servers %', SUBSTRING_INDEX(SUBSTRING_INDEX(v_armed_on, ' ', 4), ' ', -1), NULL), v_identity
+        );
+        IF v_armed_on = v_identity THEN
+            CALL node_number(o_number);
+            SELECT COUNT(*) = 0 INTO o_elsewhere FROM catalog_state AS s WHERE s.run_id = o_number;
+            SET o_number = IF(o_elsewhere, 0, o_number);
+        END IF;
+    ELSEIF v_armed_on IS NOT NULL THEN
+        CALL server_identity(v_identity);
+        SET o_number = IF(v_armed_on = v_identity, 0, NULL);
+    END IF;
+END;
+
 -- unaccounted: why no run may start, by the catalog. What was there when windrow was armed counts only where it was armed.
 --# create procedure unaccounted
 CREATE PROCEDURE unaccounted(OUT o_reason longtext)
@@ -681,10 +728,11 @@ SQL SECURITY DEFINER
 COMMENT 'An installation that is not finished, the first thing in the catalog by which a deletion would reach further than
     the spec says, or a table that is not the one that was armed; NULL if there is none.'
 BEGIN
-    DECLARE v_identity varchar(700);
-    DECLARE v_then   longtext;
-    DECLARE v_now    longtext;
-    DECLARE v_shapes longtext;
+    DECLARE v_number    bigint;
+    DECLARE v_elsewhere boolean;
+    DECLARE v_then      longtext;
+    DECLARE v_now       longtext;
+    DECLARE v_shapes    longtext;
     CALL read_catalog();
     CALL shapes_while_clean(v_shapes);
     CALL unfinished(o_reason);
@@ -697,16 +745,11 @@ BEGIN
         SET @windrow_shapes = v_shapes, @windrow_made = NULL;
     END IF;
     IF o_reason IS NULL THEN
-        CALL server_identity(v_identity);
-        SELECT MAX(a.state)
-        INTO v_then
-        FROM control AS c
-        JOIN catalog_state AS a ON a.run_id = 0
-        WHERE c.armed
-          AND c.server_identity = v_identity;
+        CALL noted_here(v_number, v_elsewhere);
+        SELECT MAX(a.state) INTO v_then FROM catalog_state AS a WHERE a.run_id = v_number;
         SET v_now = @windrow_state;
         IF v_then <> v_now THEN
-            CALL replaced(0, o_reason);
+            CALL replaced(v_number, v_elsewhere, o_reason);
             SET o_reason = CONCAT('catalog changed: ', o_reason);
         END IF;
     END IF;
@@ -733,28 +776,35 @@ END;
 --# create procedure note_catalog
 CREATE PROCEDURE note_catalog(IN p_run bigint)
 SQL SECURITY DEFINER
-COMMENT 'Writes to catalog_state what read_catalog() and read_shapes() have read.'
+COMMENT 'Writes to catalog_state what read_catalog() and read_shapes() have read. p_run 0: also for this server, and forgets what
+    others of its cluster have noted.'
 BEGIN
     DECLARE v_state  longtext DEFAULT COALESCE(@windrow_state, '');
     DECLARE v_beside longtext DEFAULT COALESCE(@windrow_beside, '');
     DECLARE v_names  longtext DEFAULT COALESCE(@windrow_names, '');
     DECLARE v_shapes longtext DEFAULT COALESCE(@windrow_shapes, '');
+    DECLARE v_number bigint;
     REPLACE INTO catalog_state (run_id, state, beside, names, shapes, taken_at)
     VALUES (p_run, v_state, v_beside, v_names, v_shapes, UTC_TIMESTAMP(6));
+    IF p_run = 0 THEN
+        CALL node_number(v_number);
+        DELETE FROM catalog_state WHERE run_id < -1;
+        INSERT INTO catalog_state (run_id, state, beside, names, shapes, taken_at)
+        VALUES (v_number, v_state, v_beside, v_names, v_shapes, UTC_TIMESTAMP(6));
+    END IF;
 END;
 
 -- note_installed: who installs on a server that is armed takes the tables as they are now.
 --# create procedure note_installed
 CREATE PROCEDURE note_installed()
 SQL SECURITY DEFINER
-COMMENT 'Calls note_shapes(), and note_catalog(0) where windrow is armed on this server.'
+COMMENT 'Calls note_shapes(), and note_catalog(0) where windrow is armed on this server or its cluster.'
 BEGIN
-    DECLARE v_identity varchar(700);
-    DECLARE v_armed    boolean;
+    DECLARE v_number    bigint;
+    DECLARE v_elsewhere boolean;
     CALL note_shapes();
-    CALL server_identity(v_identity);
-    SELECT COUNT(*) INTO v_armed FROM control AS c WHERE c.armed AND c.server_identity = v_identity;
-    IF v_armed THEN
+    CALL noted_here(v_number, v_elsewhere);
+    IF v_number IS NOT NULL THEN
         CALL read_catalog();
         CALL read_shapes();
         DROP TEMPORARY TABLE work_shape;
@@ -799,7 +849,7 @@ BEGIN
     CALL read_catalog();
     CALL stranger(o_reason);
     IF o_reason IS NULL THEN
-        CALL replaced(p_run, o_reason);
+        CALL replaced(p_run, false, o_reason);
     END IF;
     -- What an installation has accounted for meanwhile, its statements may not know yet.
     IF o_reason IS NULL THEN

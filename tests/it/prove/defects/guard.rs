@@ -144,9 +144,19 @@ pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "looks-uncompared",
         what: "what keeps a row, or is linked with one, is looked up in a column that compares otherwise",
-        postgres: &[edit("jsonb_array_elements(v_compared)", "jsonb_array_elements('[]')")],
+        postgres: &[edit(
+            "jsonb_array_elements(v_compared)",
+            "jsonb_array_elements('[]')",
+        )],
         mysql: &[edit("NOT MAX(p.keeps) AND ", "")],
         noticed_by: &["acting::looks::SERVER::what_is_looked_up_otherwise_is_told"],
+    },
+    Defect {
+        name: "cluster-uncompared",
+        what: "where a cluster is armed, nothing is compared with what was there then",
+        postgres: &[],
+        mysql: &[edit("IF(o_elsewhere, 0, o_number)", "NULL")],
+        noticed_by: &["acting::clusters::SERVER::a_cluster_that_is_armed_compares_its_tables"],
     },
     Defect {
         name: "key-by-name-only",

@@ -14,6 +14,7 @@ tests! {
         a_table_in_the_place_of_another_is_told,
     ],
     every_server: [
+        a_table_with_more_columns_in_the_place_of_another_is_told,
         other_columns_are_told,
         columns_that_stand_elsewhere_are_told,
     ],
@@ -80,6 +81,23 @@ fn a_table_in_the_place_of_another_is_told(dialect: Dialect) {
     );
     assert_eq!(installation.number("SELECT COUNT(*) FROM runs"), 3);
     assert_eq!(installation.number("SELECT COUNT(*) FROM uses_old"), 3);
+}
+
+/// As a migration does it that adds a column without a lock.
+fn a_table_with_more_columns_in_the_place_of_another_is_told(dialect: Dialect) {
+    let mut installation = made(dialect);
+    until_a_second_old(&mut installation, dialect);
+    installation.arm();
+    let swap = match dialect {
+        Dialect::Postgres => swap(dialect).to_owned() + "; ALTER TABLE uses ADD note integer",
+        Dialect::Mysql | Dialect::Mariadb => {
+            "CREATE TABLE uses_new LIKE uses; ALTER TABLE uses_new ADD note integer; RENAME TABLE uses TO uses_old, uses_new TO uses".to_owned()
+        }
+    };
+    installation.execute(&swap);
+    let error = installation.run(json!({})).expect_err("another table");
+    assert_told(&error, "catalog changed: table uses is another one");
+    assert_eq!(installation.number("SELECT COUNT(*) FROM runs"), 6);
 }
 
 /// What a key is compared by is no longer what it was: wider, or with another collation.

@@ -513,7 +513,8 @@ BEGIN
 END;
 
 -- replaced: a table that is another one than it was, or whose rows compare otherwise. Each ALTER TABLE makes a table anew: that
--- another one was put in its place is shown by a table that was made since, too, and has the same columns.
+-- another one was put in its place is shown by a table that was made or renamed since, too, and has the columns that it has, or all
+-- those that it had.
 --# create procedure replaced
 CREATE PROCEDURE replaced(IN p_run bigint, IN p_elsewhere boolean, OUT o_reason longtext)
 SQL SECURITY DEFINER
@@ -535,11 +536,16 @@ BEGIN
     SET SESSION group_concat_max_len = 67108864;
     CALL known_names(false, v_schema, v_known);
     SELECT MAX(s.state), MAX(s.names), MAX(s.shapes) INTO v_then, v_names, v_shapes FROM catalog_state AS s WHERE s.run_id = p_run;
-    -- Tables that are not the ones that they were, and for each those that are new or were recreated and have its columns.
+    -- Tables that are not the ones that they were, and for each those that are new or were recreated and have its columns, or those of
+    -- the table that was there.
     WITH made AS (
         SELECT
             t.table_name AS name,
             GROUP_CONCAT(c.column_name ORDER BY c.column_name) AS shape,
+            CONCAT('|', GROUP_CONCAT(
+                CONCAT('?.', c.column_name, '|', LEFT(CONCAT_WS(' ', c.column_type, c.collation_name), 300))
+                ORDER BY c.ordinal_position SEPARATOR '|'
+            ), '|') AS described,
             MAX(
                 LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, t.table_name, LOWER(t.table_name)), '|'), v_known) > 0
                 AND LOCATE(CONCAT('|table ', t.table_name, ' ', COALESCE(t.engine, 'none'), ' ', COALESCE(t.create_time, ''), '|'),
@@ -554,7 +560,13 @@ BEGIN
     SELECT MIN(CONCAT('table ', t.name, ' is another one, put in the place of the one that was there'))
     INTO o_reason
     FROM made AS t
-    JOIN made AS o ON o.shape = t.shape AND o.name <> t.name
+    JOIN made AS o
+        ON o.name <> t.name
+        AND (
+            o.shape = t.shape
+            OR LOCATE(REPLACE(o.described, '|?.', CONCAT('|', t.name, '.')), v_shapes) > 0
+               AND LOCATE(CONCAT(REPLACE(o.described, '|?.', CONCAT('|', t.name, '.')), t.name, '.'), v_shapes) = 0
+        )
     WHERE t.differs
       AND o.is_new
       AND NOT p_elsewhere;

@@ -460,11 +460,13 @@ AS $windrow$
 DECLARE
     v_code record;
 BEGIN
-    -- This includes superusers after SET ROLE or SET SESSION AUTHORIZATION, and everybody who can become a superuser.
+    -- This includes superusers after SET ROLE or SET SESSION AUTHORIZATION, and everybody who can become a superuser: before version
+    -- 16 also who may create roles, since such a role may grant any role that is no superuser.
     IF NOT EXISTS (
         SELECT FROM pg_roles AS r
         CROSS JOIN pg_stat_get_activity(pg_backend_pid()) AS a
-        WHERE (r.rolsuper OR r.rolname IN ('pg_execute_server_program', 'pg_write_server_files'))
+        WHERE (r.rolsuper OR r.rolname IN ('pg_execute_server_program', 'pg_write_server_files')
+              OR r.rolcreaterole AND current_setting('server_version_num')::integer < 160000)
           AND (pg_has_role(p_caller, r.oid, 'MEMBER') OR pg_has_role(session_user, r.oid, 'MEMBER')
               OR pg_has_role(a.usesysid, r.oid, 'MEMBER'))
     ) THEN
@@ -503,7 +505,7 @@ BEGIN
         RAISE EXCEPTION '% of table % belongs to %, and what it defers would run at COMMIT with the rights of a superuser', v_code.code,
             v_code.table_name, v_code.belongs_to
             USING ERRCODE = '42501', HINT = format('Before PostgreSQL 18 a deferred trigger runs with the rights of the caller: call this '
-                'as a member of %I that is no superuser.', current_schema() || '_operator');
+                'as a member of %I that is no superuser, and before version 16 may not create roles.', current_schema() || '_operator');
     END LOOP;
 END
 $windrow$;

@@ -250,7 +250,7 @@ fn archived(session: &mut Session, control: &str) -> anyhow::Result<Vec<String>>
         let [Some(schema), Some(table)] = &row[..] else {
             continue;
         };
-        let sql = session.calls.any_row(schema, table);
+        let sql = session.calls.any_row(control, schema, table);
         if !session.database.query(&sql, &[])?.is_empty() {
             found.push(format!("{schema}.{table}"));
         }

@@ -562,7 +562,9 @@ fn what_is_archived_is_not_dropped_unasked(dialect: Dialect) {
             panic!("{row:?}");
         };
         assert_eq!(*schema, control);
-        let rows = windrow.session.query(&calls.any_row(schema, table), &[]);
+        let rows = windrow
+            .session
+            .query(&calls.any_row(schema, schema, table), &[]);
         assert_eq!(
             rows.expect("rows").len(),
             usize::from(table == "archive_event"),

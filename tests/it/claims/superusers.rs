@@ -108,8 +108,10 @@ fn a_superuser_lends_the_application_nothing() -> Result<()> {
                     "purge('{\"key\": [1]}')",
                 ] {
                     let answer = client.query_one(&format!("CALL {W}.{call}"), &[]);
-                    let told =
-                        rig::texts(&mut admin, "SELECT who FROM app.told WHERE who IN ('postgres', 'dora', 'dan')")?;
+                    let told = rig::texts(
+                        &mut admin,
+                        "SELECT who FROM app.told WHERE who IN ('postgres', 'dora', 'dan')",
+                    )?;
                     ensure!(told.is_empty(), "{who}, {round}, {call}: {told:?}");
                     if version >= until || round == "a cursor" {
                         continue;

@@ -611,11 +611,23 @@ fn undo(installation: &mut Installation, graph: &Graph) -> anyhow::Result<()> {
 fn an_uninstallation_keeps_archived_partitions() {
     let graph = example("event-log-away");
     let mut installation = armed_as(&graph, SCHEMA);
+    // The planner calls what an index of the application names. A sequence remembers it.
+    installation.execute(
+        "CREATE SEQUENCE as_superuser;
+         CREATE FUNCTION public.noted() RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN
+             IF (SELECT r.rolsuper FROM pg_roles AS r WHERE r.rolname = current_user) THEN PERFORM nextval('public.as_superuser'); END IF;
+             RETURN 1; END $$;
+         CREATE FUNCTION public.mine(bigint) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN public.noted(); END';
+         CREATE INDEX noting ON event_log ((id + public.mine(1)))",
+    );
     installation.run(json!({})).expect("a run");
+    installation.execute("SELECT setval('as_superuser', 1, false)");
     let told = format!(
         "{:#}",
         undo(&mut installation, &graph).expect_err("there are partitions")
     );
+    let called = "SELECT is_called::integer FROM as_superuser";
+    assert_eq!(installation.number(called), 0);
     assert!(
         told.contains("there are archived rows in") && told.contains("event_log_old"),
         "{told}"

@@ -120,7 +120,7 @@ pub(super) fn an_uninstallation_keeps_what_row_security_hides() {
     // What the command asks before.
     let calls = Calls::new(Dialect::Postgres, &installation.control, "");
     installation.execute(&become_owner);
-    let found = installation.texts(&calls.any_row(&schema, &names[0]));
+    let found = installation.texts(&calls.any_row(&installation.control, &schema, &names[0]));
     installation.execute("RESET ROLE");
     assert_eq!(found.len(), 1);
 }

@@ -142,6 +142,21 @@ pub(super) const DEFECTS: &[Defect] = &[
         ],
     },
     Defect {
+        name: "read-tables-unseen",
+        what: "nobody looks whether a table that is only read is the one that it was",
+        postgres: &[edit(
+            "AS d(columns name[], goes boolean, sets name[]);",
+            "AS d(columns name[], goes boolean, sets name[]) WHERE d.goes;",
+        )],
+        mysql: &[edit(
+            "goes int PATH '$.goes')) AS t;",
+            "goes int PATH '$.goes')) AS t WHERE t.goes = 1;",
+        )],
+        noticed_by: &[
+            "acting::looks::SERVER::a_table_that_is_only_read_is_told_when_it_is_another_one",
+        ],
+    },
+    Defect {
         name: "looks-uncompared",
         what: "what keeps a row, or is linked with one, is looked up in a column that compares otherwise",
         postgres: &[edit(
@@ -476,10 +491,7 @@ pub(super) const DEFECTS: &[Defect] = &[
             "'numeric_out'::regproc) THEN 'a number'",
             "'numeric_out'::regproc) THEN t.typname",
         )],
-        mysql: &[edit(
-            "AND NOT (MIN(s.encoding) = MAX(s.encoding)",
-            "AND NOT (1 = 0",
-        )],
+        mysql: &[edit("AND NOT (NOT MAX(p.keeps)", "AND NOT (1 = 0")],
         noticed_by: &[CATALOGS],
     },
     Defect {

@@ -65,6 +65,9 @@ $windrow$;
 
 {% endif -%}
 -- {{ rule.name }}_delete: deletes rows of a window, not p_keep (p_limit: so many unlocked ones), or that of p_key before p_to.
+{%- if rule.bound | length > 0 %}
+-- Where a hold of another rule may keep some, they are locked first: whoever moves one below a held row waits, or this batch does.
+{%- endif %}
 {%- if rule.raw %}
 -- where_sql of the spec, which windrow does not read, must be true of every row of the rule: {{ rule.raw }}
 {%- endif %}
@@ -77,32 +80,60 @@ LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 ⟦SET enable_seqscan = off⟧ SET plan_cache_mode = force_generic_plan
 AS $windrow$
-{%- if rule.archive %}
 DECLARE
-    v_kept bigint;
+    ⟦v_keys {{ rule.key_type }}[]⟧;
+{%- if rule.bound | length > 0 %}
+    v_bound boolean := {{ control }}.bound_by({{ rule.literal }});
+{%- endif %}
+{%- if rule.archive %}
+    v_kept  bigint;
 {%- endif %}
 BEGIN
-    IF p_limit IS NOT NULL THEN
+    IF p_key IS NULL AND p_limit IS NULL{% if rule.bound | length > 0 %} AND NOT v_bound{% endif %} THEN
 {%- if rule.archive %}
-        {{ <w.archived archive={rule.archive} rows="o_rows" delete={<w.delete_plain_part rule />} /> | indent(width=8) }}
-    ELSIF p_key IS NULL THEN
         {{ <w.archived archive={rule.archive} rows="o_rows" delete={<w.delete_plain rule />} /> | indent(width=8) }}
-    ELSE
-        {{ <w.archived archive={rule.archive} rows="o_rows" delete={<w.delete_plain_one rule />} /> | indent(width=8) }}
-    END IF;
 {%- else %}
-{%- filter fit %}
-        {{ <w.delete_plain_part rule /> | trim_start }};
-{%- endfilter %}
-    ELSIF p_key IS NULL THEN
 {%- filter fit %}
         {{ <w.delete_plain rule /> | trim_start }};
 {%- endfilter %}
+        GET DIAGNOSTICS o_rows = ROW_COUNT;
+{%- endif %}
+        RETURN;
+    ELSIF p_key IS NOT NULL THEN
+{%- filter fit %}
+        v_keys := ARRAY(«SELECT t.{{ rule.key }} FROM {{ rule.table }} AS t WHERE t.{{ rule.key }} = p_key::{{ rule.key_type }} FOR UPDATE»);
+{%- endfilter %}
+{%- if rule.bound | length > 0 %}
+    ELSIF p_limit IS NULL THEN
+{%- filter fit %}
+        v_keys := ARRAY({{ <w.lock_plain rule /> | trim_start }} FOR UPDATE»);
+{%- endfilter %}
+{%- endif %}
     ELSE
 {%- filter fit %}
-        {{ <w.delete_plain_one rule /> | trim_start }};
+        v_keys := ARRAY({{ <w.lock_plain rule /> | trim_start }} ORDER BY {{ rule.timed.due.time }} LIMIT p_limit FOR UPDATE SKIP LOCKED»);
 {%- endfilter %}
     END IF;
+{%- if rule.bound | length > 0 %}
+    IF v_bound THEN
+        v_keys := ARRAY(
+            «SELECT t.{{ rule.key }} FROM {{ rule.table }} AS t
+            WHERE t.{{ rule.key }} = ANY (v_keys) AND (
+{%- for above in rule.bound %}
+{%- filter fit %}
+                {% if not loop.first %}OR {% endif %}{{ <w.held_beside control above /> | indent(width=16) }}
+{%- endfilter %}
+{%- endfor %}
+            ) IS NOT TRUE»
+        );
+    END IF;
+{%- endif %}
+{%- if rule.archive %}
+    {{ <w.archived archive={rule.archive} rows="o_rows" delete={<w.delete_plain_keys rule />} /> | indent }}
+{%- else %}
+{%- filter fit %}
+    {{ <w.delete_plain_keys rule /> | trim_start }};
+{%- endfilter %}
     GET DIAGNOSTICS o_rows = ROW_COUNT;
 {%- endif %}
 END

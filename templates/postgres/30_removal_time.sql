@@ -194,6 +194,42 @@ DECLARE
     ⟦v_least {{ rule.timed.end_type }}⟧ := {{ rule.timed.least }};
 {%- endif %}
 BEGIN
+{%- if rule.timed.locks %}
+    -- A writer that changes a whole family also changes its rows in {{ rule.table_name }}: it waits, or this batch gives way.
+    IF p_lock THEN
+        o_locked := ARRAY(
+            «SELECT l.family
+            FROM (
+                SELECT {{ rule.timed.family_of_t }} AS family
+                FROM {{ rule.table }} AS t
+                WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
+{%- for condition in rule.timed.window_of_root %}
+                  AND {{ condition }}
+{%- endfor %}
+                ORDER BY t.{{ rule.end_time }}, t.{{ rule.key }}
+                FOR UPDATE
+            ) AS l»
+        );
+{%- for member in rule.timed.members | those(attribute="referenced", value=true) %}
+{%- if loop.first %}
+        -- Whoever brings a row that refers to one of these by a foreign key holds it until that row is there to be read.
+{%- endif %}
+{%- if rule.timed.middles_of_none %}
+        IF {{ control }}.is_referenced({{ member.table_literal }}) THEN
+{%- filter fit %}
+            o_middle[{{ member.position }}] := (SELECT count(*)
+                FROM («SELECT FROM {{ <w.rootless rule member /> | indent(width=16) }} FOR UPDATE OF t») AS l);
+{%- endfilter %}
+        END IF;
+{%- else %}
+{%- filter fit %}
+        «‹PERFORM› FROM {{ <w.rootless rule member /> | indent(width=8) }}
+          ‹AND {{ control }}.is_referenced({{ member.table_literal }})› FOR UPDATE OF t»;
+{%- endfilter %}
+{%- endif %}
+{%- endfor %}
+    END IF;
+{%- endif %}
     v_held := {{ control }}.held_keys({{ rule.literal }});
 {%- if rule.timed.bound %}
     -- Holds of other rules keep whole families, too.
@@ -239,43 +275,6 @@ BEGIN
         «SELECT r.{{ rule.timed.root_column }} FROM {{ rule.table }} AS r
         WHERE r.{{ rule.key }} = ANY (v_held) AND r.{{ rule.timed.root_column }} IS NOT NULL»
     );
-{%- endif %}
-{%- if rule.timed.locks %}
-
-    -- A writer that changes a whole family also changes its rows in {{ rule.table_name }}: it waits, or this batch gives way.
-    IF p_lock THEN
-        o_locked := ARRAY(
-            «SELECT l.family
-            FROM (
-                SELECT {{ rule.timed.family_of_t }} AS family
-                FROM {{ rule.table }} AS t
-                WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
-{%- for condition in rule.timed.window_of_root %}
-                  AND {{ condition }}
-{%- endfor %}
-                ORDER BY t.{{ rule.end_time }}, t.{{ rule.key }}
-                FOR UPDATE
-            ) AS l»
-        );
-{%- for member in rule.timed.members | those(attribute="referenced", value=true) %}
-{%- if loop.first %}
-        -- Whoever brings a row that refers to one of these by a foreign key holds it until that row is there to be read.
-{%- endif %}
-{%- if rule.timed.middles_of_none %}
-        IF {{ control }}.is_referenced({{ member.table_literal }}) THEN
-{%- filter fit %}
-            o_middle[{{ member.position }}] := (SELECT count(*)
-                FROM («SELECT FROM {{ <w.rootless rule member /> | indent(width=16) }} FOR UPDATE OF t») AS l);
-{%- endfilter %}
-        END IF;
-{%- else %}
-{%- filter fit %}
-        «‹PERFORM› FROM {{ <w.rootless rule member /> | indent(width=8) }}
-          ‹AND {{ control }}.is_referenced({{ member.table_literal }})› FOR UPDATE OF t»;
-{%- endfilter %}
-{%- endif %}
-{%- endfor %}
-    END IF;
 {%- endif %}
 {%- for member in rule.timed.members %}
 {%- if member.whose %}

@@ -375,8 +375,8 @@ WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
 {%- endfor %}»
 {%- endcomponent w.delete_window %}
 
-{#- The statement that deletes the rows t of a window of a plain rule but for those in p_keep, without its end; the first p_limit of them
-    that nobody has locked; and the row p_key. -#}
+{#- The statement that deletes the rows t of a window of a plain rule but for those in p_keep, without its end; the beginning of the one
+    that locks them; and the statement that deletes those which were locked. -#}
 {% component w.delete_plain(rule) -%}
 {%- filter fit %}
 «DELETE FROM {{ rule.table }} AS t
@@ -388,33 +388,26 @@ WHERE {{ rule.timed.due.time }} >= p_from AND {{ rule.timed.due.time }} < p_to
 {%- endfilter %}
 {%- endcomponent w.delete_plain %}
 
-{% component w.delete_plain_part(rule) -%}
+{% component w.lock_plain(rule) -%}
 {%- filter fit %}
-«DELETE FROM {{ rule.table }} AS t
-WHERE {{ rule.timed.due.time }} >= p_from
-AND {{ rule.timed.due.time }} < p_to
-AND t.{{ rule.key }} = ANY (ARRAY(SELECT t.{{ rule.key }}
-FROM {{ rule.table }} AS t
-WHERE {{ rule.timed.due.time }} >= p_from
-AND {{ rule.timed.due.time }} < p_to
+«SELECT t.{{ rule.key }} FROM {{ rule.table }} AS t
+WHERE {{ rule.timed.due.time }} >= p_from AND {{ rule.timed.due.time }} < p_to
 {%- for condition in rule.timed.conditions_of_root %}
-AND {{ condition }}
+  AND {{ condition }}
 {%- endfor %}
-AND (t.{{ rule.key }} IN (SELECT unnest(p_keep))) IS NOT TRUE
-ORDER BY {{ rule.timed.due.time }} LIMIT p_limit
-FOR UPDATE SKIP LOCKED))»
+  AND (t.{{ rule.key }} IN (SELECT unnest(p_keep))) IS NOT TRUE
 {%- endfilter %}
-{%- endcomponent w.delete_plain_part %}
+{%- endcomponent w.lock_plain %}
 
-{% component w.delete_plain_one(rule) -%}
+{% component w.delete_plain_keys(rule) -%}
 {%- filter fit %}
-«DELETE FROM {{ rule.table }} AS t WHERE t.{{ rule.key }} = p_key::{{ rule.key_type }}
-  AND (p_to IS NULL OR {{ rule.timed.due.time }} < p_to)
+«DELETE FROM {{ rule.table }} AS t WHERE t.{{ rule.key }} = ANY (v_keys)
+  AND (p_from IS NULL OR {{ rule.timed.due.time }} >= p_from) AND (p_to IS NULL OR {{ rule.timed.due.time }} < p_to)
 {%- for condition in rule.timed.conditions_of_root %}
   AND {{ condition }}
 {%- endfor %}»
 {%- endfilter %}
-{%- endcomponent w.delete_plain_one %}
+{%- endcomponent w.delete_plain_keys %}
 
 {#- The statement that deletes the rows of a step by one of its edges, without its end. -#}
 {% component w.delete_by(step, edge) -%}

@@ -76,7 +76,7 @@ time       = "at"
 /// Children first.
 const TABLES: [&str; 7] = ["event", "task", "note", "token", "entry", "step", "job"];
 
-fn database(dialect: Dialect) -> Installation {
+pub(crate) fn database(dialect: Dialect) -> Installation {
     let (time, text) = match dialect {
         Dialect::Postgres => ("timestamp", ""),
         Dialect::Mysql => (
@@ -101,7 +101,7 @@ fn database(dialect: Dialect) -> Installation {
 }
 
 /// Two families that are alike.
-fn load(database: &mut Installation, state: i64) {
+pub(crate) fn load(database: &mut Installation, state: i64) {
     let mut sql: String = TABLES
         .iter()
         .map(|table| format!("DELETE FROM {table}; "))
@@ -245,7 +245,7 @@ pub(crate) fn by_time(unit: &str) -> Graph {
     graph_of(&TIMED.replacen("retention  = { safety_lag", &unit, 1))
 }
 
-fn timed(dialect: Dialect, unit: &str) -> Installation {
+pub(crate) fn timed(dialect: Dialect, unit: &str) -> Installation {
     let time = match dialect {
         Dialect::Postgres => "timestamp",
         Dialect::Mysql | Dialect::Mariadb => "datetime(6)",

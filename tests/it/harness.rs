@@ -198,6 +198,15 @@ pub(crate) fn each_server<O: Outcome>(module: &str, name: &str, body: impl Body<
         .collect()
 }
 
+/// Runs on PostgreSQL alone, though its text has nothing that is of PostgreSQL only.
+pub(crate) fn postgres_alone<O: Outcome>(
+    module: &str,
+    name: &str,
+    body: impl Body<O>,
+) -> Vec<Test> {
+    vec![Test::on(module, name, Dialect::Postgres, body)]
+}
+
 /// Runs on PostgreSQL and on one of MySQL and MariaDB, which are given the same text; `make prove` tries both.
 pub(crate) fn every_server<O: Outcome>(module: &str, name: &str, body: impl Body<O>) -> Vec<Test> {
     when(When::Shared, each_server(module, name, body), |server| {

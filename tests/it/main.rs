@@ -71,6 +71,7 @@ mod one_day;
 mod oracle;
 mod orphan_guard;
 mod orphaned;
+mod overtaken;
 mod pace;
 mod page;
 mod partition;
@@ -194,6 +195,7 @@ harness::tests! {
         oracle::tests,
         orphan_guard::tests,
         orphaned::tests,
+        overtaken::tests,
         pace::tests,
         page::tests,
         partition::tests,

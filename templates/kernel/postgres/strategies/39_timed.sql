@@ -21,21 +21,23 @@ DECLARE
 BEGIN
     PERFORM begin_batch('holds and new removal times');
     IF is_plain(p_rule) THEN
-        v_held := keys_that_stay(p_rule, p_from, p_to, NULL);
-        o_skip_keys := '{}';
-        IF v_held <> '{}' AND p_limit IS NULL THEN
-            EXECUTE format(
-                'SELECT coalesce(array_agg(n.o_key::text ORDER BY n.o_key), ''{}'') FROM %s AS n WHERE n.is_held',
-                rows_of(p_rule, p_from, p_to, NULL)
-            )
-            INTO o_skip_keys
-            USING v_held;
-        END IF;
-        o_skip_reasons := array_fill('HELD'::text, ARRAY[cardinality(o_skip_keys)]);
         EXECUTE format('SELECT %s($1, %L, %L, $2::%s[], NULL, $3)', routine_of(p_rule, 'delete'), p_from, p_to, key_type_of(p_rule))
         INTO o_families
-        USING p_run, v_held, p_limit;
+        USING p_run, held_keys(p_rule), p_limit;
         o_rows := ARRAY[o_families];
+        o_skip_keys := '{}';
+        IF p_limit IS NULL THEN
+            v_held := keys_that_stay(p_rule, p_from, p_to, NULL);
+            IF v_held <> '{}' THEN
+                EXECUTE format(
+                    'SELECT coalesce(array_agg(n.o_key::text ORDER BY n.o_key), ''{}'') FROM %s AS n WHERE n.is_held',
+                    rows_of(p_rule, p_from, p_to, NULL)
+                )
+                INTO o_skip_keys
+                USING v_held;
+            END IF;
+        END IF;
+        o_skip_reasons := array_fill('HELD'::text, ARRAY[cardinality(o_skip_keys)]);
     ELSE
         EXECUTE format(
             'SELECT d.o_families, d.o_rows, d.o_judged, d.o_skip_keys, d.o_skip_reasons FROM %s($1, %L, %L, $2, %L) AS d',
@@ -445,7 +447,8 @@ BEGIN
             PERFORM end_batch(p_rule);
         END IF;
         IF o_families = 0 THEN
-            -- It is no row of the rule any more, or too young by now, or a trigger or a rule keeps it without a word.
+            -- It is no row of the rule any more, or too young by now, or below a row that is held, or a trigger or a rule keeps it without
+            -- a word.
             o_skipped := ARRAY[(SELECT y.reason FROM young_among(p_rule, p_keys, p_as_of) AS y WHERE NOT p_force)];
             IF o_skipped[1] IS NOT NULL THEN
                 RETURN;
@@ -453,8 +456,8 @@ BEGIN
             EXECUTE format('SELECT n.is_held FROM %s AS n', rows_of(p_rule, NULL, NULL, p_keys[1]))
             INTO v_held
             USING keys_that_stay(p_rule, NULL, NULL, p_keys[1]);
-            PERFORM none_left((SELECT r.root FROM rule AS r WHERE r.rule = p_rule), v_held IS NOT NULL);
-            o_skipped := ARRAY['NOT_A_ROOT'];
+            PERFORM none_left((SELECT r.root FROM rule AS r WHERE r.rule = p_rule), NOT v_held);
+            o_skipped := ARRAY[CASE WHEN v_held THEN 'HELD' ELSE 'NOT_A_ROOT' END];
         END IF;
         RETURN;
     END IF;

@@ -70,6 +70,26 @@ pub(super) const DEFECTS: &[Defect] = &[
         ],
     },
     Defect {
+        name: "other-holds-asked-once",
+        what: "a rule of one table takes a row that has come below a held one since its batch chose it",
+        postgres: &[edit(
+            "    IF v_bound THEN\n        v_keys := ARRAY(",
+            "    IF v_bound THEN\n        PERFORM ARRAY(",
+        )],
+        mysql: &[],
+        noticed_by: &["overtaken::postgres::what_comes_below_a_held_row_during_its_batch_stays"],
+    },
+    Defect {
+        name: "window-roots-unlocked",
+        what: "a window does not lock its roots before it asks for holds of other rules",
+        postgres: &[edit(
+            "ORDER BY t.\"removal\", t.\"id\"\n                FOR UPDATE",
+            "ORDER BY t.\"removal\", t.\"id\"",
+        )],
+        mysql: &[],
+        noticed_by: &["overtaken::postgres::what_is_held_and_comes_to_a_window_keeps_its_family"],
+    },
+    Defect {
         name: "hold-ignored",
         what: "holds are looked for under another rule's name",
         postgres: &[edit(

@@ -38,6 +38,7 @@ mod facts;
 mod fleet;
 mod forward;
 mod from_plain;
+mod gathered;
 mod generated;
 mod guard;
 mod halfway;
@@ -164,6 +165,7 @@ harness::tests! {
         fleet::tests,
         forward::tests,
         from_plain::tests,
+        gathered::tests,
         generated::tests,
         guard::tests,
         halfway::tests,

@@ -18,7 +18,10 @@ CREATE TABLE IF NOT EXISTS sweep (
     handed_out  boolean NOT NULL DEFAULT false,
     ended_by    bigint,
     claims      bigint  NOT NULL DEFAULT 0,
-    turn        integer
+    turn        integer,
+    ahead_keys  text[]  NOT NULL DEFAULT '{}',
+    ahead_times text[]  NOT NULL DEFAULT '{}',
+    ahead_at    bigint  NOT NULL DEFAULT 0
 );
 -- What the table of an earlier version lacks.
 --# add columns to sweep
@@ -28,7 +31,10 @@ ALTER TABLE sweep
     ADD COLUMN IF NOT EXISTS start_time text,
     ADD COLUMN IF NOT EXISTS start_key text,
     ADD COLUMN IF NOT EXISTS around boolean NOT NULL DEFAULT false,
-    ADD COLUMN IF NOT EXISTS inherited text[] NOT NULL DEFAULT '{}';
+    ADD COLUMN IF NOT EXISTS inherited text[] NOT NULL DEFAULT '{}',
+    ADD COLUMN IF NOT EXISTS ahead_keys text[] NOT NULL DEFAULT '{}',
+    ADD COLUMN IF NOT EXISTS ahead_times text[] NOT NULL DEFAULT '{}',
+    ADD COLUMN IF NOT EXISTS ahead_at bigint NOT NULL DEFAULT 0;
 --# fill table sweep
 INSERT INTO sweep (rule)
 SELECT r.rule
@@ -36,7 +42,8 @@ FROM rule AS r
 ON CONFLICT (rule) DO NOTHING;
 --# comment on table sweep
 COMMENT ON TABLE sweep IS
-    'How far the current sweep of the workers has got, by rule. sweep_id: the run that began it.';
+    'How far the current sweep of the workers has got, by rule. sweep_id: the run that began it. ahead: the roots by removal time or age '
+    'that the next claims take, their times, and how many of them are claimed.';
 --# create table run_claim
 CREATE TABLE IF NOT EXISTS run_claim (
     run_id    bigint  NOT NULL,
@@ -213,7 +220,10 @@ BEGIN
             exhausted = p.start_time IS NOT NULL AND p.start_key IS NULL AND has_windows(s.rule),
             handed_out = false,
             ended_by = NULL,
-            turn = array_position(v_order, s.rule)
+            turn = array_position(v_order, s.rule),
+            ahead_keys = '{}',
+            ahead_times = '{}',
+            ahead_at = 0
         FROM rule AS r
         LEFT JOIN run_rule AS p ON p.run_id = p_run AND p.rule = r.rule
         WHERE s.rule = r.rule;
@@ -317,7 +327,10 @@ BEGIN
         cursor_key = NULL,
         around = true,
         exhausted = false,
-        handed_out = false
+        handed_out = false,
+        ahead_keys = '{}',
+        ahead_times = '{}',
+        ahead_at = 0
     WHERE s.rule = p_rule
       AND s.start_time IS NOT NULL
       AND NOT s.around;
@@ -479,14 +492,16 @@ COMMENT ON FUNCTION next_rows(run, text, sweep, bigint) IS
 --# create function next_claim
 CREATE OR REPLACE FUNCTION next_claim(
     p_run run, p_rule text, p_sweep sweep, p_take bigint, p_families bigint, p_gone text[],
-    OUT o_claim text[], OUT o_time text, OUT o_key text
+    OUT o_claim text[], OUT o_time text, OUT o_key text, OUT o_ahead_keys text[], OUT o_ahead_times text[], OUT o_ahead_at bigint
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
     c_first     constant text := '4714-11-24 00:00:00 BC';
+    c_most      constant bigint := 10000;
     v_retention constant bigint := seconds(p_run.options ->> 'retention');
+    v_ahead     text[];
     v_rule      rule%ROWTYPE;
     v_start     text := CASE WHEN p_sweep.around THEN p_sweep.start_time END;
     v_cutoff    text;
@@ -543,12 +558,19 @@ BEGIN
             o_claim := ARRAY[v_from || '/' || o_time];
             RETURN;
         END IF;
-        SELECT nullif(n.o_roots, '{}'), n.o_last
-        INTO o_claim, o_time
-        FROM next_timed(
-            p_rule, coalesce(p_sweep.cursor_time, c_first), p_sweep.cursor_key, v_cutoff, least(p_take, p_families),
-            v_start, CASE WHEN p_sweep.around THEN p_sweep.start_key END
-        ) AS n;
+        o_ahead_at := p_sweep.ahead_at;
+        IF o_ahead_at >= cardinality(p_sweep.ahead_keys) THEN
+            SELECT n.o_roots, n.o_times, 0
+            INTO o_ahead_keys, o_ahead_times, o_ahead_at
+            FROM next_timed(
+                p_rule, coalesce(p_sweep.cursor_time, c_first), p_sweep.cursor_key, v_cutoff, most_ahead(p_take, c_most),
+                v_start, CASE WHEN p_sweep.around THEN p_sweep.start_key END
+            ) AS n;
+        END IF;
+        v_ahead := coalesce(o_ahead_keys, p_sweep.ahead_keys);
+        o_claim := nullif(v_ahead[o_ahead_at + 1:o_ahead_at + least(p_take, p_families)], '{}');
+        o_ahead_at := o_ahead_at + coalesce(cardinality(o_claim), 0);
+        o_time := (coalesce(o_ahead_times, p_sweep.ahead_times))[o_ahead_at];
     END IF;
     o_key := o_claim[cardinality(o_claim)];
     IF p_sweep.around AND p_sweep.inherited <> '{}' THEN
@@ -565,7 +587,7 @@ $windrow$;
 --# comment on function next_claim
 COMMENT ON FUNCTION next_claim(run, text, sweep, bigint, bigint, text[]) IS
     'What p_take families, or rows of a window, at most p_families, are next behind the cursor of a sweep, and where they end; NULL: none '
-    'are left. Reads only.';
+    'are left. o_ahead: the list of roots by time from which they are, where it is a new one, and how many of it are claimed. Reads only.';
 
 -- claim_more: the workers share out what is due: each claims what its next four batches take, in a transaction that does nothing
 -- else.
@@ -578,35 +600,37 @@ AS $windrow$
 DECLARE
     v_rule  text := p_progress.rule;
     v_sweep sweep%ROWTYPE;
-    v_claim text[];
-    v_time  text;
-    v_key   text;
+    v_next  record;
 BEGIN
     BEGIN
         SELECT * INTO STRICT v_sweep FROM sweep AS s WHERE s.rule = v_rule FOR UPDATE;
     EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
         RETURN 'again';
     END;
-    IF NOT v_sweep.exhausted THEN
-        SELECT n.o_claim, n.o_time, n.o_key
-        INTO v_claim, v_time, v_key
-        FROM next_claim(p_run, v_rule, v_sweep, 4 * p_take, families_left(p_run, p_progress), p_progress.gone) AS n;
+    IF v_sweep.exhausted THEN
+        RETURN sweep_rest(p_run.run_id, v_rule);
     END IF;
-    IF v_claim IS NULL THEN
+    SELECT *
+    INTO v_next
+    FROM next_claim(p_run, v_rule, v_sweep, 4 * p_take, families_left(p_run, p_progress), p_progress.gone) AS n;
+    IF v_next.o_claim IS NULL THEN
         RETURN sweep_rest(p_run.run_id, v_rule);
     END IF;
     UPDATE sweep AS s
-    SET cursor_time = v_time,
-        cursor_key = v_key,
-        claims = s.claims + 1
+    SET cursor_time = v_next.o_time,
+        cursor_key = v_next.o_key,
+        claims = s.claims + 1,
+        ahead_keys = coalesce(v_next.o_ahead_keys, s.ahead_keys),
+        ahead_times = coalesce(v_next.o_ahead_times, s.ahead_times),
+        ahead_at = coalesce(v_next.o_ahead_at, s.ahead_at)
     WHERE s.rule = v_rule;
     UPDATE run_claim AS c
-    SET claimed = v_claim
+    SET claimed = v_next.o_claim
     WHERE c.run_id = p_run.run_id
       AND c.rule = v_rule;
     UPDATE run_rule AS r
-    SET cursor_time = v_time,
-        cursor_key = v_key,
+    SET cursor_time = v_next.o_time,
+        cursor_key = v_next.o_key,
         updated_at = clock_timestamp()
     WHERE r.run_id = p_run.run_id
       AND r.rule = v_rule;

@@ -625,12 +625,12 @@ BEGIN
         IF v_shared THEN
             v_roots := v_claim[1:least(v_take, v_families)];
         ELSE
-            SELECT n.o_roots, n.o_last
-            INTO v_roots, v_to
-            FROM next_timed(
-                p_rule, coalesce(v_progress.cursor_time, c_first), v_progress.cursor_key, v_cutoff, least(v_take, v_families),
-                CASE WHEN v_progress.around THEN v_progress.start_time END, CASE WHEN v_progress.around THEN v_progress.start_key END
-            ) AS n;
+            v_take := least(v_take, v_families);
+            IF v_progress.ahead_at >= cardinality(v_progress.ahead_keys) THEN
+                v_progress := timed_ahead(v_progress, v_cutoff, v_take, v_families);
+            END IF;
+            v_roots := v_progress.ahead_keys[v_progress.ahead_at + 1:v_progress.ahead_at + v_take];
+            v_to := v_progress.ahead_times[v_progress.ahead_at + cardinality(v_roots)];
         END IF;
         v_take := cardinality(v_roots);
         IF v_take = 0 THEN
@@ -643,6 +643,9 @@ BEGIN
                 halving = false,
                 cursor_time = c_first,
                 cursor_key = NULL,
+                ahead_keys = '{}',
+                ahead_times = '{}',
+                ahead_at = 0,
                 updated_at = clock_timestamp()
             WHERE r.run_id = p_run
               AND r.rule = p_rule;
@@ -801,6 +804,39 @@ $windrow$;
 COMMENT ON FUNCTION timed_step(bigint, text) IS
     'One batch of run p_run, and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits.';
 
+-- timed_ahead: the roots of the next batches of a run, behind its cursor, written down where they are more than one takes. Whether they may
+-- be deleted, each batch judges anew.
+--# create function timed_ahead
+CREATE OR REPLACE FUNCTION timed_ahead(p_progress run_rule, p_cutoff text, p_take bigint, p_families bigint)
+RETURNS run_rule
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    c_first    constant text := '4714-11-24 00:00:00 BC';
+    v_progress run_rule%ROWTYPE := p_progress;
+BEGIN
+    SELECT n.o_roots, n.o_times, 0
+    INTO v_progress.ahead_keys, v_progress.ahead_times, v_progress.ahead_at
+    FROM next_timed(
+        p_progress.rule, coalesce(p_progress.cursor_time, c_first), p_progress.cursor_key, p_cutoff, most_ahead(p_take, p_families),
+        CASE WHEN p_progress.around THEN p_progress.start_time END, CASE WHEN p_progress.around THEN p_progress.start_key END
+    ) AS n;
+    IF cardinality(v_progress.ahead_keys) > p_take THEN
+        UPDATE run_rule AS r
+        SET ahead_keys = v_progress.ahead_keys,
+            ahead_times = v_progress.ahead_times,
+            ahead_at = 0
+        WHERE r.run_id = p_progress.run_id
+          AND r.rule = p_progress.rule;
+    END IF;
+    RETURN v_progress;
+END
+$windrow$;
+--# comment on function timed_ahead
+COMMENT ON FUNCTION timed_ahead(run_rule, text, bigint, bigint) IS
+    'p_progress with the roots behind its cursor, p_take or more, of which the run may take p_families; without any, nothing is left.';
+
 -- timed_idle: whether nothing is due.
 --# create function timed_idle
 CREATE OR REPLACE FUNCTION timed_idle(p_rule text, p_as_of timestamptz)
@@ -843,6 +879,10 @@ DECLARE
     v_begin     text;
     v_to        text;
     v_roots     text[];
+    v_ahead     text[] := '{}';  -- the next roots, their times, and how many of them were looked at
+    v_times     text[];
+    v_at        bigint := 0;
+    v_take      bigint;
     v_last      bigint[];
     v_windows   boolean := NOT v_by_family;  -- whether a window is measured by the one before
     v_counted   record;
@@ -860,9 +900,15 @@ BEGIN
     EXECUTE format('SELECT (%s)::text', cutoff_call(p_rule, '$1', '$2')) INTO v_cutoff USING p_as_of, seconds(p_options ->> 'retention');
     LOOP
         IF v_by_family THEN
-            SELECT n.o_roots, n.o_last
-            INTO v_roots, v_to
-            FROM next_timed(p_rule, v_from, v_key, v_cutoff, least(v_most, greatest(v_limit - v_families, 1))) AS n;
+            v_take := least(v_most, greatest(v_limit - v_families, 1));
+            IF v_at >= cardinality(v_ahead) THEN
+                SELECT n.o_roots, n.o_times, 0
+                INTO v_ahead, v_times, v_at
+                FROM next_timed(p_rule, v_from, v_key, v_cutoff, most_ahead(v_take, v_limit - v_families)) AS n;
+            END IF;
+            v_roots := v_ahead[v_at + 1:v_at + v_take];
+            v_at := v_at + cardinality(v_roots);
+            v_to := v_times[v_at];
             v_by_family := v_roots <> '{}';
             IF NOT v_by_family THEN
                 v_from := coalesce(p_options ->> 'from', c_first);

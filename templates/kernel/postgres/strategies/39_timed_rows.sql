@@ -163,7 +163,7 @@ COMMENT ON FUNCTION is_divisible(text, text, text, bigint) IS
 CREATE OR REPLACE FUNCTION next_timed(
     p_rule text, p_time text, p_key text, p_cutoff text, p_limit bigint,
     p_to_time text DEFAULT NULL, p_to_key text DEFAULT NULL,
-    OUT o_roots text[], OUT o_last text
+    OUT o_roots text[], OUT o_times text[]
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -177,7 +177,9 @@ BEGIN
     -- What lies before the cursor is not looked at again: an index keeps the entries of deleted rows for a while.
     EXECUTE format(
         $next$
-        SELECT coalesce(array_agg(n.o_key::text ORDER BY n.o_time, n.o_key), '{}'), max(n.o_time)::text
+        SELECT
+            coalesce(array_agg(n.o_key::text ORDER BY n.o_time, n.o_key), '{}'),
+            coalesce(array_agg(n.o_time::text ORDER BY n.o_time, n.o_key), '{}')
         FROM (
             SELECT r.o_key, r.o_time
             FROM %s AS r
@@ -195,14 +197,28 @@ BEGIN
                 THEN format(' AND r.o_time <= %1$L AND (r.o_time < %1$L OR r.o_key <= %2$L)', p_to_time, p_to_key)
         END
     )
-    INTO o_roots, o_last
+    INTO o_roots, o_times
     USING p_limit;
 END
 $windrow$;
 --# comment on function next_timed
 COMMENT ON FUNCTION next_timed(text, text, text, text, bigint, text, text) IS
     'The next p_limit roots with a time before p_cutoff, from p_time and p_key on, up to p_to_time and p_to_key where these are given, '
-    'and the last one''s time. Reads only.';
+    'and their times. Reads only.';
+
+-- most_ahead: how many roots one search lists for the next batches of so many, at most. The index has their times, not their keys: where
+-- many have one time, a search reads and sorts all of these.
+--# create function most_ahead
+CREATE OR REPLACE FUNCTION most_ahead(p_take bigint, p_limit bigint)
+RETURNS bigint
+LANGUAGE sql IMMUTABLE
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT greatest(p_take, least(p_limit, 10000))
+$windrow$;
+--# comment on function most_ahead
+COMMENT ON FUNCTION most_ahead(bigint, bigint) IS
+    'How many roots by time are listed at once for batches of p_take, where a run may take p_limit.';
 
 -- keys_that_stay: the keys of what holds keep of a plain rule: its own, and in a window, or of the row with a key, those of others.
 --# create function keys_that_stay

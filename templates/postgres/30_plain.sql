@@ -29,19 +29,21 @@ END
 $windrow$;
 
 {% if rule.bound | length > 0 -%}
--- {{ rule.name }}_bound: the keys of the rows of a window, or of the one with a key, that a hold of another rule keeps.
+-- {{ rule.name }}_bound: the keys of the rows of a window, or of those of p_keys, that a hold of another rule keeps.
 --# create function {{ control }}.{{ rule.name }}_bound
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_bound(⟦p_from {{ rule.time_type }}, p_to {{ rule.time_type }}, p_key text⟧)
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_bound(
+    ⟦p_from {{ rule.time_type }}, p_to {{ rule.time_type }}, p_keys {{ rule.key_type }}[]⟧
+)
 RETURNS text[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 ⟦SET enable_seqscan = off⟧ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
-    IF p_key IS NOT NULL THEN
+    IF p_keys IS NOT NULL THEN
         RETURN ARRAY(
             «SELECT t.{{ rule.key }}::text FROM {{ rule.table }} AS t
-            WHERE t.{{ rule.key }} = p_key::{{ rule.key_type }} AND (
+            WHERE t.{{ rule.key }} = ANY (p_keys) AND (
 {%- for above in rule.bound %}
 {%- filter fit %}
                 {% if not loop.first %}OR {% endif %}{{ <w.held_beside control above /> | indent(width=16) }}
@@ -64,7 +66,7 @@ END
 $windrow$;
 
 {% endif -%}
--- {{ rule.name }}_delete: deletes rows of a window, not p_keep (p_limit: so many unlocked ones), or that of p_key before p_to.
+-- {{ rule.name }}_delete: deletes the rows of a window but for p_keep; with p_keys, of these what nobody has locked.
 {%- if rule.bound | length > 0 %}
 -- Where a hold of another rule may keep some, they are locked first: whoever moves one below a held row waits, or this batch does.
 {%- endif %}
@@ -74,14 +76,13 @@ $windrow$;
 --# create function {{ control }}.{{ rule.name }}_delete
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_delete(
     ⟦p_run bigint, p_from {{ rule.time_type }}, p_to {{ rule.time_type }},
-    p_keep {{ rule.key_type }}[], p_key text, p_limit bigint, OUT o_rows bigint⟧
+    p_keep {{ rule.key_type }}[], p_keys {{ rule.key_type }}[], OUT o_rows bigint, OUT o_locked bigint⟧
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 ⟦SET enable_seqscan = off⟧ SET plan_cache_mode = force_generic_plan
 AS $windrow$
-DECLARE
-    ⟦v_keys {{ rule.key_type }}[]⟧;
+DECLARE ⟦v_keys {{ rule.key_type }}[]⟧;
 {%- if rule.bound | length > 0 %}
     v_bound boolean := {{ control }}.bound_by({{ rule.literal }});
 {%- endif %}
@@ -89,52 +90,54 @@ DECLARE
     v_kept  bigint;
 {%- endif %}
 BEGIN
-    IF p_key IS NULL AND p_limit IS NULL{% if rule.bound | length > 0 %} AND NOT v_bound{% endif %} THEN
+    IF p_keys IS NULL{% if rule.bound | length > 0 %} AND NOT v_bound{% endif %} THEN
 {%- if rule.archive %}
         {{ <w.archived archive={rule.archive} rows="o_rows" delete={<w.delete_plain rule />} /> | indent(width=8) }}
 {%- else %}
 {%- filter fit %}
         {{ <w.delete_plain rule /> | trim_start }};
 {%- endfilter %}
-        GET DIAGNOSTICS o_rows = ROW_COUNT;
-{%- endif %}
-        RETURN;
-    ELSIF p_key IS NOT NULL THEN
-{%- filter fit %}
-        v_keys := ARRAY(«SELECT t.{{ rule.key }} FROM {{ rule.table }} AS t WHERE t.{{ rule.key }} = p_key::{{ rule.key_type }} FOR UPDATE»);
-{%- endfilter %}
-{%- if rule.bound | length > 0 %}
-    ELSIF p_limit IS NULL THEN
-{%- filter fit %}
-        v_keys := ARRAY({{ <w.lock_plain rule /> | trim_start }} FOR UPDATE»);
-{%- endfilter %}
 {%- endif %}
     ELSE
-{%- filter fit %}
-        v_keys := ARRAY({{ <w.lock_plain rule /> | trim_start }} ORDER BY {{ rule.timed.due.time }} LIMIT p_limit FOR UPDATE SKIP LOCKED»);
-{%- endfilter %}
-    END IF;
 {%- if rule.bound | length > 0 %}
-    IF v_bound THEN
-        v_keys := ARRAY(
-            «SELECT t.{{ rule.key }} FROM {{ rule.table }} AS t
-            WHERE t.{{ rule.key }} = ANY (v_keys) AND (
+        IF p_keys IS NULL THEN
+{%- filter fit %}
+            v_keys := ARRAY({{ <w.lock_plain rule /> | trim_start }} FOR UPDATE»);
+{%- endfilter %}
+        ELSE
+{%- filter fit %}
+            v_keys := ARRAY({{ <w.lock_plain_keys rule /> | trim_start }} FOR UPDATE SKIP LOCKED»);
+{%- endfilter %}
+        END IF;
+        IF v_bound THEN
+            v_keys := ARRAY(
+                «SELECT t.{{ rule.key }} FROM {{ rule.table }} AS t
+                WHERE t.{{ rule.key }} = ANY (v_keys) AND (
 {%- for above in rule.bound %}
 {%- filter fit %}
-                {% if not loop.first %}OR {% endif %}{{ <w.held_beside control above /> | indent(width=16) }}
+                    {% if not loop.first %}OR {% endif %}{{ <w.held_beside control above /> | indent(width=20) }}
 {%- endfilter %}
 {%- endfor %}
-            ) IS NOT TRUE»
-        );
-    END IF;
-{%- endif %}
-{%- if rule.archive %}
-    {{ <w.archived archive={rule.archive} rows="o_rows" delete={<w.delete_plain_keys rule />} /> | indent }}
+                ) IS NOT TRUE»
+            );
+        END IF;
 {%- else %}
 {%- filter fit %}
-    {{ <w.delete_plain_keys rule /> | trim_start }};
+        v_keys := ARRAY({{ <w.lock_plain_keys rule /> | trim_start }} FOR UPDATE SKIP LOCKED»);
 {%- endfilter %}
-    GET DIAGNOSTICS o_rows = ROW_COUNT;
+{%- endif %}
+{%- if rule.archive %}
+        {{ <w.archived archive={rule.archive} rows="o_rows" delete={<w.delete_plain_keys rule />} /> | indent(width=8) }}
+{%- else %}
+{%- filter fit %}
+        {{ <w.delete_plain_keys rule /> | trim_start }};
+{%- endfilter %}
+{%- endif %}
+    END IF;
+{%- if rule.archive %}
+    o_locked := cardinality(v_keys);
+{%- else %}
+    GET DIAGNOSTICS o_rows = ROW_COUNT; o_locked := cardinality(v_keys);
 {%- endif %}
 END
 $windrow$;

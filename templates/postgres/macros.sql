@@ -375,8 +375,8 @@ WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
 {%- endfor %}»
 {%- endcomponent w.delete_window %}
 
-{#- The statement that deletes the rows t of a window of a plain rule but for those in p_keep, without its end; the beginning of the one
-    that locks them; and the statement that deletes those which were locked. -#}
+{#- The statement that deletes the rows t of a window of a plain rule but for those in p_keep, without its end; the beginning of those
+    that lock them, all or by their keys; and the statement that deletes those which were locked. -#}
 {% component w.delete_plain(rule) -%}
 {%- filter fit %}
 «DELETE FROM {{ rule.table }} AS t
@@ -399,10 +399,21 @@ WHERE {{ rule.timed.due.time }} >= p_from AND {{ rule.timed.due.time }} < p_to
 {%- endfilter %}
 {%- endcomponent w.lock_plain %}
 
+{% component w.lock_plain_keys(rule) -%}
+{%- filter fit %}
+«SELECT t.{{ rule.key }} FROM {{ rule.table }} AS t WHERE t.{{ rule.key }} = ANY (p_keys)
+  AND (p_from IS NULL OR {{ rule.timed.due.time }} >= p_from AND {{ rule.timed.due.time }} < p_to)
+{%- for condition in rule.timed.conditions_of_root %}
+  AND {{ condition }}
+{%- endfor %}
+  AND (t.{{ rule.key }} IN (SELECT unnest(p_keep))) IS NOT TRUE
+{%- endfilter %}
+{%- endcomponent w.lock_plain_keys %}
+
 {% component w.delete_plain_keys(rule) -%}
 {%- filter fit %}
 «DELETE FROM {{ rule.table }} AS t WHERE t.{{ rule.key }} = ANY (v_keys)
-  AND (p_from IS NULL OR {{ rule.timed.due.time }} >= p_from) AND (p_to IS NULL OR {{ rule.timed.due.time }} < p_to)
+  AND (p_from IS NULL OR {{ rule.timed.due.time }} >= p_from AND {{ rule.timed.due.time }} < p_to)
 {%- for condition in rule.timed.conditions_of_root %}
   AND {{ condition }}
 {%- endfor %}»

@@ -1,15 +1,24 @@
 //! Roots and rows of one instant: what a search finds is listed for many batches, and a row that has to stay keeps no other.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 
 use crate::harness::tests;
+use crate::heavy::note_batches;
 use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, numbers};
+use crate::support::meanwhile::meanwhile;
 
 tests! {
     postgres_alone: [
         roots_of_one_instant_are_listed_for_many_batches,
+        rows_of_one_instant_are_listed_for_many_batches,
+        what_is_refused_keeps_nothing_else_of_its_day,
+        a_day_of_which_many_rows_are_refused_keeps_no_other_day,
+        what_is_locked_for_a_moment_goes,
+        a_day_of_a_partitioned_table_goes_in_batches,
     ],
 }
 
@@ -96,4 +105,169 @@ fn roots_of_one_instant_are_listed_for_many_batches(dialect: Dialect) {
             );
         }
     }
+}
+
+/// Rows in one transaction, and of the first day; the second has a few.
+const MOST: i64 = 10;
+const ROWS: i64 = 37;
+const ALL: i64 = ROWS + 4;
+
+/// Two days of rows, in a table whose time is of this kind.
+fn days(dialect: Dialect, workers: u32, (table, time): (&str, &str)) -> Installation {
+    let graph = graph_of(&format!(
+        "name = \"gathered\"\nworkers = {workers}\n\n[tables]\nlog = {{ key = \"id integer\", indexed = [\"day\"] }}\n
+[rules.logs]\nstrategy = \"age\"\nroot = \"log\"\ntime = \"{time}\"\nretention = {{ default = \"30d\" }}\n"
+    ));
+    let mut database = Installation::of(
+        dialect,
+        &format!("{table}; CREATE INDEX log_day ON log (day);"),
+        &graph,
+    );
+    database.arm();
+    note_batches(&mut database);
+    for (name, value) in [("batch_rows", MOST), ("retries", 0)] {
+        database.set_setting(name, value).expect("a setting");
+    }
+    let all = numbers(dialect, ALL);
+    database.execute(&format!(
+        "INSERT INTO log SELECT n, CASE WHEN n <= {ROWS} THEN DATE '2025-01-01' ELSE DATE '2025-01-02' END FROM {all}"
+    ));
+    database
+}
+
+const LOG: (&str, &str) = (
+    "CREATE TABLE log (id integer PRIMARY KEY, day date)",
+    "day date",
+);
+
+fn left(database: &mut Installation) -> Vec<String> {
+    database.texts("SELECT id FROM log ORDER BY id")
+}
+
+/// A trigger that lets nobody delete some rows: with an error, or on PostgreSQL without a word.
+fn refuse(database: &mut Installation, rows: &str, says: &str) {
+    match database.dialect {
+        Dialect::Postgres => database.execute(&format!(
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {says}; END $$;
+             CREATE TRIGGER refuse BEFORE DELETE ON log FOR EACH ROW WHEN (OLD.id IN ({rows})) EXECUTE FUNCTION refuse()"
+        )),
+        Dialect::Mysql | Dialect::Mariadb => database.execute(&format!(
+            "CREATE TRIGGER refuse BEFORE DELETE ON log FOR EACH ROW IF OLD.id IN ({rows}) THEN SIGNAL SQLSTATE '45000'; END IF"
+        )),
+    }
+}
+
+/// Of a day that has many rows, and of one that a batch takes whole.
+fn what_is_refused_keeps_nothing_else_of_its_day(dialect: Dialect) {
+    let words: &[&str] = match dialect {
+        Dialect::Postgres => &["RAISE 'no'", "RETURN NULL"],
+        Dialect::Mysql | Dialect::Mariadb => &[""],
+    };
+    for (workers, says) in [1, 2]
+        .iter()
+        .flat_map(|workers| words.iter().map(move |says| (*workers, *says)))
+    {
+        let mut database = days(dialect, workers, LOG);
+        refuse(&mut database, "5, 6, 20, 39", says);
+        let hold = json!({"key": 3, "reason": "x"});
+        database.set_hold(hold).expect("a hold");
+        for night in 0..2 {
+            let run = database.run(json!({})).expect("a run");
+            let rule = &run["rules"][0];
+            assert_eq!(
+                left(&mut database),
+                ["3", "5", "6", "20", "39"],
+                "{workers} {says}: {run}"
+            );
+            assert_eq!(
+                rule["skipped"],
+                json!({"FAILED": 4, "HELD": 1}),
+                "{workers} {says}: {run}"
+            );
+            let went = if night == 0 { ALL - 5 } else { 0 };
+            assert_eq!(rule["rows"], went, "{workers} {says}: {run}");
+            let failures = rule["failures"].as_array().expect("failures");
+            let failed: BTreeSet<_> = failures.iter().map(|it| it["key"].as_str()).collect();
+            let refused = ["20", "39", "5", "6"].map(Some);
+            assert_eq!(failed, refused.into(), "{workers} {says}: {run}");
+        }
+    }
+}
+
+/// They are not searched for one by one for ever; what is behind them comes.
+fn a_day_of_which_many_rows_are_refused_keeps_no_other_day(dialect: Dialect) {
+    let mut database = days(dialect, 1, LOG);
+    let all = numbers(dialect, 600);
+    database.execute(&format!(
+        "INSERT INTO log SELECT 1000 + n, '2025-01-01' FROM {all}"
+    ));
+    let refused = (1001..=1600).map(|id| id.to_string()).collect::<Vec<_>>();
+    refuse(&mut database, &refused.join(", "), "RAISE 'no'");
+    let run = database.run(json!({})).expect("a run");
+    assert_eq!(run["reason"], "nothing left", "{run}");
+    assert_eq!(left(&mut database), refused, "{run}");
+    let rule = &run["rules"][0];
+    assert_eq!(rule["skipped"], json!({"FAILED": 501}), "{run}");
+    let samples = rule["failures"].as_array().map(Vec::len);
+    assert!(samples >= Some(1), "{run}");
+}
+
+/// Most who partition a table do so by its time.
+fn a_day_of_a_partitioned_table_goes_in_batches(dialect: Dialect) {
+    let partitioned = "CREATE TABLE log (id integer, day timestamp, PRIMARY KEY (id, day)) PARTITION BY RANGE (day);
+         CREATE TABLE log_all PARTITION OF log FOR VALUES FROM (MINVALUE) TO (MAXVALUE)";
+    let mut database = days(dialect, 1, (partitioned, "day"));
+    let few = json!({"run_families": 12});
+    let preview = database.preview(few.clone()).expect("a preview");
+    let dry = database.run(json!({"run_families": 12, "dry_run": true}));
+    let run = database.run(few).expect("a run");
+    for answer in [&preview, &dry.expect("a dry run"), &run] {
+        assert_eq!(answer["rules"][0]["rows"], 12, "{answer}");
+    }
+    let run = database.run(json!({})).expect("a run");
+    assert_eq!(run["rules"][0]["rows"], ALL - 12, "{run}");
+    assert!(left(&mut database).is_empty(), "{run}");
+    let noted = database.texts("SELECT found FROM noted ORDER BY found");
+    let noted: Vec<i64> = noted.iter().flat_map(|found| found.parse()).collect();
+    assert!(
+        noted.windows(2).all(|two| two[1] - two[0] <= MOST),
+        "{noted:?}"
+    );
+}
+
+/// More rows than a batch takes.
+fn what_is_locked_for_a_moment_goes(dialect: Dialect) {
+    let mut database = days(dialect, 1, LOG);
+    let wait = database.set_setting("lock_timeout", 60_000);
+    wait.expect("a setting");
+    let mut rival = database.connect();
+    rival.execute("START TRANSACTION").expect("a transaction");
+    for id in 6..=30 {
+        let lock = format!("SELECT id FROM log WHERE id = {id} FOR UPDATE");
+        rival.query(&lock, &[]).expect("a lock");
+    }
+    let run = meanwhile(&mut database, &mut rival, "run", json!({}), |_, _| ());
+    assert_eq!(run["rules"][0]["rows"], ALL, "{run}");
+    assert_eq!(run["rules"][0]["skipped"], json!({}), "{run}");
+    assert!(left(&mut database).is_empty(), "{run}");
+}
+
+/// An old snapshot keeps the entries of deleted rows in the index: an instant is not read from its beginning for each batch.
+fn rows_of_one_instant_are_listed_for_many_batches(dialect: Dialect) {
+    let mut database = days(dialect, 1, LOG);
+    let all = numbers(dialect, ROOTS);
+    database.execute(&format!(
+        "INSERT INTO log SELECT 1000 + n, '2025-01-03' FROM {all}"
+    ));
+    let mut old = database.connect();
+    old.execute("START TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        .expect("a transaction");
+    old.query("SELECT count(*) FROM log", &[])
+        .expect("a snapshot");
+    let before = entries_read(&mut database, "log_day");
+    let run = database.run(json!({})).expect("a run");
+    let read = entries_read(&mut database, "log_day") - before;
+    assert_eq!(run["rules"][0]["rows"], ROOTS + ALL, "{run}");
+    assert!(run["rules"][0]["batches"].as_i64() > Some(ROOTS / MOST));
+    assert!(read < 40 * ROOTS, "{read} entries read of {ROOTS}: {run}");
 }

@@ -557,6 +557,7 @@ CREATE TABLE IF NOT EXISTS run_rule (
     ahead_keys     text[]      NOT NULL DEFAULT '{}',
     ahead_times    text[]      NOT NULL DEFAULT '{}',
     ahead_at       bigint      NOT NULL DEFAULT 0,
+    ahead_of       text,
     archived       text[],
     family_size    integer,
     PRIMARY KEY (run_id, rule)
@@ -578,6 +579,8 @@ ALTER TABLE run_rule ADD COLUMN IF NOT EXISTS ahead_keys text[] NOT NULL DEFAULT
 ALTER TABLE run_rule ADD COLUMN IF NOT EXISTS ahead_times text[] NOT NULL DEFAULT '{}';
 --# add column run_rule.ahead_at
 ALTER TABLE run_rule ADD COLUMN IF NOT EXISTS ahead_at bigint NOT NULL DEFAULT 0;
+--# add column run_rule.ahead_of
+ALTER TABLE run_rule ADD COLUMN IF NOT EXISTS ahead_of text;
 --# add column run_rule.archived
 ALTER TABLE run_rule ADD COLUMN IF NOT EXISTS archived text[];
 --# add column run_rule.family_size
@@ -588,7 +591,9 @@ COMMENT ON TABLE run_rule IS
     'being searched for. weigh: for how many of the next families the rows are counted before they are deleted. gone: what a dry run '
     'already counted. paced: how pace() measures the last batch. start: where the previous run stopped and this one began; around: it '
     'has since reached the end, and examines what lies before; rule_hash: of the rule''s spec at that time. ahead: the roots of the '
-    'next batches, if one search was made for several, their times, and how many of them were examined; empty when the run ends. '
+    'next batches, if one search was made for several, their times, and how many of them were examined; empty when the run ends. Where '
+    'ahead_of names an instant: the keys of its next rows (part/), or of what was locked (last/; many/: others are left), and instead of '
+    'times what is locked. '
     'archived: the tables that the run archives by the rule, of which it keeps the rows or the partitions; NULL: a run of an earlier '
     'version. family_size: how big the batches of families were, while slices of rows that belong to none follow them.';
 --# create view run_table

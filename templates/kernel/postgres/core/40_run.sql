@@ -373,9 +373,10 @@ BEGIN
     UPDATE run_rule AS r
     SET ahead_keys = '{}',
         ahead_times = '{}',
-        ahead_at = 0
+        ahead_at = 0,
+        ahead_of = NULL
     WHERE r.run_id = p_run
-      AND (r.ahead_keys <> '{}' OR r.ahead_times <> '{}' OR r.ahead_at > 0);
+      AND (r.ahead_of IS NOT NULL OR r.ahead_keys <> '{}' OR r.ahead_times <> '{}' OR r.ahead_at > 0);
     -- The worst; of several that are alike, the first. What ended the run is worse than what ended a rule.
     SELECT r.reason
     INTO v_reason

@@ -417,6 +417,11 @@ BEGIN
         alone = v_windows
     WHERE c.run_id = p_run
       AND c.rule = p_rule;
+    UPDATE run_rule AS r
+    SET ahead_of = NULL
+    WHERE r.run_id = p_run
+      AND r.rule = p_rule
+      AND r.ahead_of IS NOT NULL;
     IF v_windows THEN
         UPDATE run_rule AS r
         SET family_size = r.batch_families,
@@ -631,6 +636,7 @@ BEGIN
     UPDATE run_rule AS r
     SET cursor_time = v_next.o_time,
         cursor_key = v_next.o_key,
+        ahead_of = NULL,
         updated_at = clock_timestamp()
     WHERE r.run_id = p_run.run_id
       AND r.rule = v_rule;

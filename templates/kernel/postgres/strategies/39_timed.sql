@@ -2,11 +2,10 @@
 -- delete_families, count_families, strays and, where rows are held by themselves, other. Times and keys of the application
 -- travel as text.
 
--- timed_batch: one batch: the rows of a slice that may be deleted, of all tables. Has no transaction control. With p_limit, at most so
--- many that nobody has locked, of one table: a part of the rows of one instant. What is kept is told with the last part.
+-- timed_batch: one batch: the rows of a slice that may be deleted, of all tables. Has no transaction control.
 --# create function timed_batch
 CREATE OR REPLACE FUNCTION timed_batch(
-    p_run bigint, p_rule text, p_from text, p_to text, p_as_of timestamptz, p_cutoff text, p_limit bigint,
+    p_run bigint, p_rule text, p_from text, p_to text, p_as_of timestamptz, p_cutoff text,
     OUT o_families bigint, OUT o_rows bigint[], OUT o_skip_keys text[], OUT o_skip_reasons text[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
@@ -21,21 +20,21 @@ DECLARE
 BEGIN
     PERFORM begin_batch('holds and new removal times');
     IF is_plain(p_rule) THEN
-        EXECUTE format('SELECT %s($1, %L, %L, $2::%s[], NULL, $3)', routine_of(p_rule, 'delete'), p_from, p_to, key_type_of(p_rule))
+        EXECUTE format(
+            'SELECT d.o_rows FROM %s($1, %L, %L, $2::%s[], NULL) AS d', routine_of(p_rule, 'delete'), p_from, p_to, key_type_of(p_rule)
+        )
         INTO o_families
-        USING p_run, held_keys(p_rule), p_limit;
+        USING p_run, held_keys(p_rule);
         o_rows := ARRAY[o_families];
         o_skip_keys := '{}';
-        IF p_limit IS NULL THEN
-            v_held := keys_that_stay(p_rule, p_from, p_to, NULL);
-            IF v_held <> '{}' THEN
-                EXECUTE format(
-                    'SELECT coalesce(array_agg(n.o_key::text ORDER BY n.o_key), ''{}'') FROM %s AS n WHERE n.is_held',
-                    rows_of(p_rule, p_from, p_to, NULL)
-                )
-                INTO o_skip_keys
-                USING v_held;
-            END IF;
+        v_held := keys_that_stay(p_rule, p_from, p_to, NULL);
+        IF v_held <> '{}' THEN
+            EXECUTE format(
+                'SELECT coalesce(array_agg(n.o_key::text ORDER BY n.o_key), ''{}'') FROM %s AS n WHERE n.is_held',
+                rows_of(p_rule, p_from, p_to, NULL)
+            )
+            INTO o_skip_keys
+            USING v_held;
         END IF;
         o_skip_reasons := array_fill('HELD'::text, ARRAY[cardinality(o_skip_keys)]);
     ELSE
@@ -56,9 +55,84 @@ BEGIN
 END
 $windrow$;
 --# comment on function timed_batch
-COMMENT ON FUNCTION timed_batch(bigint, text, text, text, timestamptz, text, bigint) IS
-    'Deletes, in the caller''s transaction, what may be deleted of the window from p_from to p_to, or p_limit of its rows; timed_step() '
-    'calls it, a dry run with its cutoff.';
+COMMENT ON FUNCTION timed_batch(bigint, text, text, text, timestamptz, text) IS
+    'Deletes, in the caller''s transaction, what may be deleted of the window from p_from to p_to; timed_step() calls it, a dry run with '
+    'its cutoff.';
+
+-- lock_plain: the locks of some rows of a rule that has one table, for which it waits as long as the lock timeout.
+--# create function lock_plain
+CREATE OR REPLACE FUNCTION lock_plain(p_rule text, p_keys text[])
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+SET row_security = off
+SET jit = off
+SET enable_seqscan = off
+AS $windrow$
+BEGIN
+    EXECUTE (
+        SELECT format(
+            'SELECT FROM %I.%I AS t WHERE t.%I = ANY (%L::%s[]) FOR UPDATE',
+            s.schema_name, r.root, regexp_replace(r.document -> 'key' ->> 0, ' [a-z]+$', ''), p_keys, key_type_of(p_rule)
+        )
+        FROM rule AS r
+        CROSS JOIN spec AS s
+        WHERE r.rule = p_rule
+    );
+END
+$windrow$;
+--# comment on function lock_plain
+COMMENT ON FUNCTION lock_plain(text, text[]) IS
+    'Locks the rows p_keys of p_rule, which has one table; timed_part() and timed_named() call it.';
+
+-- timed_part: one batch: some rows of one table and one instant. Has no transaction control. Those that others have locked are passed
+-- over; with p_wait it waits for them first, once.
+--# create function timed_part
+CREATE OR REPLACE FUNCTION timed_part(
+    p_run bigint, p_rule text, p_from text, p_to text, p_keys text[], p_wait boolean,
+    OUT o_families bigint, OUT o_left text[]
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+SET row_security = off
+SET jit = off
+AS $windrow$
+DECLARE
+    v_locked bigint;
+BEGIN
+    PERFORM begin_batch('holds and new removal times');
+    IF p_wait THEN
+        BEGIN
+            PERFORM lock_plain(p_rule, p_keys);
+        EXCEPTION WHEN lock_not_available THEN
+            -- Of these, what is free by now is deleted.
+            NULL;
+        END;
+    END IF;
+    EXECUTE format(
+        'SELECT d.o_rows, d.o_locked FROM %s($1, %L, %L, $2::%s[], %L) AS d',
+        routine_of(p_rule, 'delete'), p_from, p_to, key_type_of(p_rule), p_keys
+    )
+    INTO o_families, v_locked
+    USING p_run, held_keys(p_rule);
+    -- What was locked is gone, unless a trigger or a rule has kept it without a word.
+    PERFORM none_left((SELECT r.root FROM rule AS r WHERE r.rule = p_rule), o_families < v_locked);
+    o_left := '{}';
+    IF o_families < cardinality(p_keys) THEN
+        EXECUTE format(
+            'SELECT ARRAY(SELECT n.o_key::text FROM %s AS n WHERE n.o_time >= %L AND n.o_time < %L AND NOT n.is_held)',
+            rows_of(p_rule, NULL, NULL, p_keys), p_from, p_to
+        )
+        INTO o_left
+        USING keys_that_stay(p_rule, NULL, NULL, p_keys);
+    END IF;
+    PERFORM end_batch(p_rule);
+END
+$windrow$;
+--# comment on function timed_part
+COMMENT ON FUNCTION timed_part(bigint, text, text, text, text[], boolean) IS
+    'Deletes, in the caller''s transaction, the rows p_keys of p_rule, which has one table, that are still due in the window from p_from '
+    'to p_to; o_left: those of them that others have locked. timed_step() calls it.';
 
 -- timed_families: one batch: whole families, found by their roots. Has no transaction control.
 --# create function timed_families
@@ -423,23 +497,24 @@ DECLARE
 BEGIN
     IF is_plain(p_rule) THEN
         -- Of one table each row is alone.
-        EXECUTE format('SELECT n.is_held FROM %s AS n', rows_of(p_rule, NULL, NULL, p_keys[1]))
+        EXECUTE format('SELECT n.is_held FROM %s AS n', rows_of(p_rule, NULL, NULL, p_keys[1:1]))
         INTO v_held
-        USING keys_that_stay(p_rule, NULL, NULL, p_keys[1]);
+        USING keys_that_stay(p_rule, NULL, NULL, p_keys[1:1]);
         o_skipped := ARRAY[CASE WHEN v_held IS NULL THEN 'NOT_A_ROOT' WHEN v_held THEN 'HELD' END];
         IF o_skipped[1] IS NULL AND NOT p_force THEN
             o_skipped := ARRAY[(SELECT y.reason FROM young_among(p_rule, p_keys, p_as_of) AS y)];
         END IF;
         IF o_skipped[1] IS NULL THEN
             -- Until it is locked, the row may get a later time.
+            PERFORM lock_plain(p_rule, p_keys[1:1]);
             EXECUTE format(
-                'SELECT %s($1, NULL, %s, NULL, %L, NULL)',
+                'SELECT d.o_rows FROM %s($1, %s, NULL, %L) AS d',
                 routine_of(p_rule, 'delete'),
                 CASE
-                    WHEN p_force OR (SELECT r.strategy = 'removal-time' FROM rule AS r WHERE r.rule = p_rule) THEN 'NULL'
-                    ELSE cutoff_call(p_rule, '$2', '0')
+                    WHEN p_force OR (SELECT r.strategy = 'removal-time' FROM rule AS r WHERE r.rule = p_rule) THEN 'NULL, NULL'
+                    ELSE '''-infinity'', ' || cutoff_call(p_rule, '$2', '0')
                 END,
-                p_keys[1]
+                p_keys[1:1]
             )
             INTO o_families
             USING p_run, p_as_of;
@@ -453,9 +528,9 @@ BEGIN
             IF o_skipped[1] IS NOT NULL THEN
                 RETURN;
             END IF;
-            EXECUTE format('SELECT n.is_held FROM %s AS n', rows_of(p_rule, NULL, NULL, p_keys[1]))
+            EXECUTE format('SELECT n.is_held FROM %s AS n', rows_of(p_rule, NULL, NULL, p_keys[1:1]))
             INTO v_held
-            USING keys_that_stay(p_rule, NULL, NULL, p_keys[1]);
+            USING keys_that_stay(p_rule, NULL, NULL, p_keys[1:1]);
             PERFORM none_left((SELECT r.root FROM rule AS r WHERE r.rule = p_rule), NOT v_held);
             o_skipped := ARRAY[CASE WHEN v_held THEN 'HELD' ELSE 'NOT_A_ROOT' END];
         END IF;
@@ -544,8 +619,8 @@ COMMENT ON FUNCTION timed_keeper(text, text, text[], timestamptz, boolean) IS
     'name; NULL where there is none. Reads only; purge_end() calls it.';
 
 -- timed_step: one batch of a run, with its progress in the ledger, in the caller's transaction. A batch that fails is tried
--- again, then halved down to one family, or to the rows of one instant, which are recorded and skipped. Of one table, an instant with
--- more rows than a batch takes goes in parts.
+-- again, then halved down to one family, or to the rows of one instant, of one table to a single row, which are recorded and skipped. Of
+-- one table, an instant with more rows than a batch takes goes in parts: first what nobody has locked, then the others.
 --# create function timed_step
 CREATE OR REPLACE FUNCTION timed_step(p_run bigint, p_rule text)
 RETURNS text
@@ -554,6 +629,8 @@ SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
     c_first     constant text := '4714-11-24 00:00:00 BC';
+    c_ahead     constant bigint := 20;  -- for so many batches the keys of an instant are listed, and as many that are locked
+    c_failures  constant bigint := 500;  -- so many failures of the run, and those that follow are not searched for one by one
     v_run       run%ROWTYPE;
     v_progress  run_rule%ROWTYPE;
     v_unit      text := (SELECT r.document ->> 'unit' FROM rule AS r WHERE r.rule = p_rule);
@@ -576,7 +653,13 @@ DECLARE
     v_to        text;
     v_instant   boolean;  -- the batch cannot be halved any more
     v_part      bigint;   -- so many rows at most, of one instant that has more
+    v_slice     text[];   -- these
+    v_waits     boolean := false;  -- whether it is the last look at them
     v_goes_on   boolean := false;  -- whether the next batch goes on with that instant
+    v_gives_up  boolean := false;  -- whether it is only to look at what was locked
+    v_left      text[] := '{}';  -- what others have locked of it
+    v_done      bigint;
+    v_half      bigint;
     v_keys      text[];
     v_held      text[] := '{}';
     v_rows      bigint[];
@@ -668,26 +751,35 @@ BEGIN
             INTO v_cutoff
             USING v_cutoff, v_end;
         END IF;
-        SELECT w.o_from, w.o_to
-        INTO v_from, v_to
-        FROM window_timed(
-            p_rule, coalesce(v_last, c_first), v_cutoff, v_take, v_families, CASE WHEN NOT v_shared THEN v_progress.cursor_key::bigint[] END
-        ) AS w;
-        IF v_from IS NULL AND v_shared THEN
-            PERFORM claim_done(p_run, p_rule, v_claim[2:], '{}', '{}');
-            RETURN 'again';
-        ELSIF v_from IS NULL AND v_alone THEN
-            -- From the windows that follow families the sweep starts again.
-            RETURN sweep_around(p_run, p_rule);
-        ELSIF v_from IS NULL THEN
-            RETURN 'nothing left';
-        END IF;
-        v_instant := v_to::timestamptz <= v_from::timestamptz + interval '1 microsecond';
         v_part := greatest(least(v_take, v_families), 1);
-        IF v_instant AND is_divisible(p_rule, v_from, v_to, v_part) THEN
-            v_instant := v_part = 1;
+        IF v_progress.ahead_of IN ('part/' || v_last, 'last/' || v_last, 'many/' || v_last) THEN
+            v_from := v_last;
+            EXECUTE format('SELECT ($1::%s + interval ''1 microsecond'')::text', time_type_of(p_rule)) INTO v_to USING v_from;
         ELSE
-            v_part := NULL;
+            SELECT w.o_from, w.o_to
+            INTO v_from, v_to
+            FROM window_timed(
+                p_rule, coalesce(v_last, c_first), v_cutoff, v_take, v_families,
+                CASE WHEN NOT v_shared THEN v_progress.cursor_key::bigint[] END
+            ) AS w;
+            IF v_from IS NULL AND v_shared THEN
+                PERFORM claim_done(p_run, p_rule, v_claim[2:], '{}', '{}');
+                RETURN 'again';
+            ELSIF v_from IS NULL AND v_alone THEN
+                -- From the windows that follow families the sweep starts again.
+                RETURN sweep_around(p_run, p_rule);
+            ELSIF v_from IS NULL THEN
+                RETURN 'nothing left';
+            END IF;
+            v_instant := v_to::timestamptz <= v_from::timestamptz + interval '1 microsecond';
+            v_part := CASE WHEN v_instant AND is_divisible(p_rule, v_from, v_to, v_part) THEN v_part END;
+        END IF;
+        IF v_part IS NOT NULL AND NOT v_run.dry_run THEN
+            v_progress := timed_ahead_of(v_progress, v_from, v_to, greatest(v_part, least(v_families, c_ahead * v_most)));
+            v_slice := v_progress.ahead_keys[v_progress.ahead_at + 1:v_progress.ahead_at + v_part];
+            v_waits := v_progress.ahead_of NOT LIKE 'part/%';
+            v_goes_on := v_slice <> '{}';
+            v_instant := cardinality(v_slice) <= 1;
         END IF;
     END IF;
 
@@ -703,21 +795,35 @@ BEGIN
                 c.o_skip_reasons
             INTO v_batch
             FROM count_timed(p_rule, v_from, v_to, v_run.as_of, v_cutoff) AS c;
+        ELSIF v_goes_on THEN
+            SELECT b.o_families, b.o_left
+            INTO v_done, v_left
+            FROM timed_part(p_run, p_rule, v_from, v_to, v_slice, v_waits) AS b;
+            SELECT v_done AS o_families, ARRAY[v_done] AS o_rows, '{}'::text[] AS o_skip_keys, '{}'::text[] AS o_skip_reasons
+            INTO v_batch;
+        ELSIF v_slice IS NOT NULL THEN
+            -- The instant is over: what is held of it is told, by a worker unless it has left some of it for a further look.
+            v_final := true;
+            IF v_shared THEN
+                v_final := (
+                    SELECT v_from || '/' || v_to <> ALL (c.left_keys) FROM run_claim AS c WHERE c.run_id = p_run AND c.rule = p_rule
+                );
+            END IF;
+            SELECT 0::bigint AS o_families, ARRAY[0::bigint] AS o_rows, '{}'::text[] AS o_skip_keys, '{}'::text[] AS o_skip_reasons
+            INTO v_batch;
+            IF v_final THEN
+                SELECT
+                    c.o_skip_keys || CASE WHEN m.more THEN ARRAY[v_from] END,
+                    c.o_skip_reasons || CASE WHEN m.more THEN ARRAY[CASE WHEN f.many THEN 'FAILED' ELSE 'LOCKED' END] END
+                INTO v_batch.o_skip_keys, v_batch.o_skip_reasons
+                FROM count_timed(p_rule, v_from, v_to, v_run.as_of, NULL) AS c
+                CROSS JOIN LATERAL (SELECT v_progress.ahead_of LIKE 'many/%' AND c.o_families > 0) AS m(more)
+                CROSS JOIN (SELECT count(*) >= c_failures FROM run_failure AS f WHERE f.run_id = p_run AND f.rule = p_rule) AS f(many);
+            END IF;
         ELSE
             SELECT b.o_families, b.o_rows, b.o_skip_keys, b.o_skip_reasons
             INTO v_batch
-            FROM timed_batch(p_run, p_rule, v_from, v_to, v_run.as_of, CASE WHEN v_run.dry_run THEN v_cutoff END, v_part) AS b;
-            v_goes_on := v_part IS NOT NULL AND v_batch.o_families > 0;
-            IF v_part IS NOT NULL AND NOT v_goes_on THEN
-                -- What is left is kept, or others have locked it.
-                v_instant := true;
-                IF (SELECT c.o_families > v_part FROM count_timed(p_rule, v_from, v_to, v_run.as_of, NULL) AS c) THEN
-                    RAISE EXCEPTION 'others have locked more rows of one time than a batch takes' USING ERRCODE = '55P03';
-                END IF;
-                SELECT b.o_families, b.o_rows, b.o_skip_keys, b.o_skip_reasons
-                INTO v_batch
-                FROM timed_batch(p_run, p_rule, v_from, v_to, v_run.as_of, NULL, NULL) AS b;
-            END IF;
+            FROM timed_batch(p_run, p_rule, v_from, v_to, v_run.as_of, CASE WHEN v_run.dry_run THEN v_cutoff END) AS b;
         END IF;
         PERFORM look_at_last(p_run, p_rule);
         IF v_run.dry_run THEN
@@ -733,31 +839,48 @@ BEGIN
             GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
     END;
     IF v_sqlstate IS NOT NULL THEN
-        v_goes_on := false;
-        v_state := fail_step(p_run, p_rule, v_sqlstate, v_message, CASE WHEN NOT v_instant THEN v_take / 2 END);
+        v_half := CASE
+            WHEN v_goes_on AND v_waits AND is_busy(v_sqlstate) THEN NULL
+            WHEN v_slice IS NOT NULL THEN nullif(cardinality(v_slice) / 2, 0)
+            WHEN NOT v_instant THEN v_take / 2
+            -- Of one table, one row keeps no other of its instant.
+            WHEN is_plain(p_rule) THEN (
+                SELECT nullif(c.o_families / 2, 0) FROM count_timed(p_rule, v_from, v_to, v_run.as_of, NULL) AS c
+            )
+        END;
+        v_state := fail_step(p_run, p_rule, v_sqlstate, v_message, v_half);
         IF v_state IS NOT NULL THEN
             RETURN v_state;
         END IF;
-        -- What others have locked may be deleted yet, where a worker will look at it once more.
-        v_final := true;
-        IF v_shared AND is_busy(v_sqlstate) THEN
-            v_final := is_last(p_run, p_rule);
-        END IF;
-        IF v_final THEN
-            PERFORM record_failure(p_run, p_rule, coalesce(v_roots[1], v_from), v_sqlstate, v_message);
-        END IF;
-        IF v_by_family THEN
-            v_keys := v_roots;
-        ELSIF NOT v_final THEN
-            v_keys := ARRAY[v_from || '/' || v_to];
+        IF v_goes_on AND is_busy(v_sqlstate) THEN
+            v_left := v_slice;
+            v_keys := '{}';
         ELSE
-            v_keys := timed_in_window(p_rule, v_from, v_to);
-            IF is_plain(p_rule) THEN
-                -- What is held is told as such.
-                v_held := (SELECT c.o_skip_keys FROM count_timed(p_rule, v_from, v_to, v_run.as_of, NULL) AS c);
-                v_keys := ARRAY(SELECT k.key FROM unnest(v_keys) AS k(key) WHERE k.key NOT IN (SELECT unnest(v_held)));
+            -- What others have locked may be deleted yet, where a worker will look at it once more.
+            v_final := true;
+            IF v_shared AND is_busy(v_sqlstate) THEN
+                v_final := is_last(p_run, p_rule);
             END IF;
-            v_keys := CASE WHEN cardinality(v_keys) > 0 THEN v_keys ELSE ARRAY[v_from] END;
+            IF v_by_family THEN
+                v_keys := v_roots;
+            ELSIF v_goes_on THEN
+                v_keys := v_slice;
+            ELSIF NOT v_final THEN
+                v_keys := ARRAY[v_from || '/' || v_to];
+            ELSE
+                v_keys := timed_in_window(p_rule, v_from, v_to);
+                IF is_plain(p_rule) THEN
+                    -- What is held is told as such.
+                    v_held := (SELECT c.o_skip_keys FROM count_timed(p_rule, v_from, v_to, v_run.as_of, NULL) AS c);
+                    v_keys := ARRAY(SELECT k.key FROM unnest(v_keys) AS k(key) WHERE k.key NOT IN (SELECT unnest(v_held)));
+                END IF;
+                v_keys := CASE WHEN cardinality(v_keys) > 0 THEN v_keys ELSE ARRAY[v_from] END;
+            END IF;
+            IF v_final THEN
+                PERFORM record_failure(
+                    p_run, p_rule, CASE WHEN v_by_family OR is_plain(p_rule) THEN v_keys[1] ELSE v_from END, v_sqlstate, v_message
+                );
+            END IF;
         END IF;
         SELECT
             0::bigint AS o_families,
@@ -766,6 +889,27 @@ BEGIN
             array_fill(CASE WHEN is_busy(v_sqlstate) THEN 'LOCKED' ELSE 'FAILED' END, ARRAY[cardinality(v_keys)])
                 || array_fill('HELD'::text, ARRAY[cardinality(v_held)]) AS o_skip_reasons
         INTO v_batch;
+    END IF;
+    IF v_goes_on AND NOT v_waits THEN
+        v_gives_up := cardinality(v_progress.ahead_times) + cardinality(v_left) > c_ahead * v_most
+            OR v_sqlstate IS NOT NULL
+            AND (SELECT count(*) >= c_failures FROM run_failure AS f WHERE f.run_id = p_run AND f.rule = p_rule);
+    END IF;
+    IF v_waits AND v_left <> '{}' THEN
+        v_final := true;
+        IF v_shared THEN
+            v_final := is_last(p_run, p_rule);
+        END IF;
+        IF NOT v_final THEN
+            v_keys := ARRAY[v_from || '/' || v_to];
+        ELSE
+            v_keys := v_left;
+            PERFORM record_failure(
+                p_run, p_rule, v_left[1], coalesce(v_sqlstate, '55P03'), coalesce(v_message, 'others have locked the row for long')
+            );
+        END IF;
+        v_batch.o_skip_keys := v_keys;
+        v_batch.o_skip_reasons := array_fill('LOCKED'::text, ARRAY[cardinality(v_keys)]);
     END IF;
 
     IF v_shared THEN
@@ -797,6 +941,29 @@ BEGIN
         v_last, v_key,
         v_batch.o_skip_keys, v_batch.o_skip_reasons
     );
+    IF v_gives_up THEN
+        UPDATE run_rule AS r
+        SET ahead_of = 'many/' || v_from,
+            ahead_keys = r.ahead_times || v_left,
+            ahead_times = '{}',
+            ahead_at = 0
+        WHERE r.run_id = p_run
+          AND r.rule = p_rule;
+    ELSIF v_goes_on THEN
+        UPDATE run_rule AS r
+        SET ahead_times = CASE WHEN v_waits OR v_left = '{}' THEN r.ahead_times ELSE r.ahead_times || v_left END,
+            ahead_at = r.ahead_at + cardinality(v_slice)
+        WHERE r.run_id = p_run
+          AND r.rule = p_rule;
+    ELSIF v_slice IS NOT NULL THEN
+        UPDATE run_rule AS r
+        SET ahead_of = NULL,
+            ahead_keys = '{}',
+            ahead_times = '{}',
+            ahead_at = 0
+        WHERE r.run_id = p_run
+          AND r.rule = p_rule;
+    END IF;
     RETURN 'more';
 END
 $windrow$;
@@ -836,6 +1003,56 @@ $windrow$;
 --# comment on function timed_ahead
 COMMENT ON FUNCTION timed_ahead(run_rule, text, bigint, bigint) IS
     'p_progress with the roots behind its cursor, p_take or more, of which the run may take p_families; without any, nothing is left.';
+
+-- timed_ahead_of: the keys of the next rows of one instant of a run. Once there are no others, or too many were locked or failed, what was
+-- locked comes once more, and nothing else of the instant.
+--# create function timed_ahead_of
+CREATE OR REPLACE FUNCTION timed_ahead_of(p_progress run_rule, p_from text, p_to text, p_rows bigint)
+RETURNS run_rule
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_progress run_rule%ROWTYPE := p_progress;
+    v_failed   text[];
+BEGIN
+    IF (v_progress.ahead_of IN ('part/' || p_from, 'last/' || p_from, 'many/' || p_from)) IS NOT TRUE THEN
+        v_progress.ahead_of := 'part/' || p_from;
+        v_progress.ahead_keys := '{}';
+        v_progress.ahead_times := '{}';
+        v_progress.ahead_at := 0;
+    END IF;
+    IF v_progress.ahead_at < cardinality(v_progress.ahead_keys) OR v_progress.ahead_of <> 'part/' || p_from THEN
+        RETURN v_progress;
+    END IF;
+    v_failed := ARRAY(
+        SELECT f.key
+        FROM run_failure AS f
+        WHERE f.run_id = p_progress.run_id
+          AND f.rule = p_progress.rule
+          AND NOT is_busy(f.sqlstate)
+    );
+    v_progress.ahead_keys := rows_ahead(p_progress.rule, p_from, p_to, v_progress.ahead_times || v_failed, p_rows);
+    v_progress.ahead_at := 0;
+    IF v_progress.ahead_keys = '{}' THEN
+        v_progress.ahead_of := 'last/' || p_from;
+        v_progress.ahead_keys := v_progress.ahead_times;
+        v_progress.ahead_times := '{}';
+    END IF;
+    UPDATE run_rule AS r
+    SET ahead_of = v_progress.ahead_of,
+        ahead_keys = v_progress.ahead_keys,
+        ahead_times = v_progress.ahead_times,
+        ahead_at = v_progress.ahead_at
+    WHERE r.run_id = p_progress.run_id
+      AND r.rule = p_progress.rule;
+    RETURN v_progress;
+END
+$windrow$;
+--# comment on function timed_ahead_of
+COMMENT ON FUNCTION timed_ahead_of(run_rule, text, text, bigint) IS
+    'p_progress with the keys of rows in the window from p_from to p_to, at most p_rows, of which ahead_at were looked at; without any, '
+    'the window is over.';
 
 -- timed_idle: whether nothing is due.
 --# create function timed_idle

@@ -132,8 +132,7 @@ COMMENT ON FUNCTION window_timed(text, text, text, bigint, bigint, bigint[]) IS
     'The next window of p_rule; NULL: nothing before p_cutoff is left. p_last: microseconds of the last one, then its rows by table. Reads '
     'only.';
 
--- is_divisible: whether the rows of one instant are deleted in parts: they are of one table, more than a batch takes, and no trigger or
--- rule can keep one without a word, which would be taken again and again.
+-- is_divisible: whether the rows of one instant are deleted in parts: they are of one table, and more than a batch takes.
 --# create function is_divisible
 CREATE OR REPLACE FUNCTION is_divisible(p_rule text, p_from text, p_to text, p_rows bigint)
 RETURNS boolean
@@ -145,7 +144,7 @@ AS $windrow$
 DECLARE
     v_more boolean;
 BEGIN
-    IF NOT is_plain(p_rule) OR p_rows = 0 OR may_keep(p_rule) THEN
+    IF NOT is_plain(p_rule) THEN
         RETURN false;
     END IF;
     EXECUTE format('SELECT (%s(%L, %L, ARRAY[$1]))[1] IS NOT NULL', routine_of(p_rule, 'at'), p_from, ARRAY[p_to])
@@ -157,6 +156,42 @@ $windrow$;
 --# comment on function is_divisible
 COMMENT ON FUNCTION is_divisible(text, text, text, bigint) IS
     'Whether p_rule has one table, with more than p_rows rows in the window from p_from to p_to, which go in several batches. Reads only.';
+
+-- rows_ahead: keys of one instant of a plain rule, for many batches: an index keeps the entries of deleted rows for a while, and each
+-- look at the instant begins with them.
+--# create function rows_ahead
+CREATE OR REPLACE FUNCTION rows_ahead(p_rule text, p_from text, p_to text, p_but text[], p_limit bigint)
+RETURNS text[]
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET row_security = off
+SET jit = off
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+AS $windrow$
+DECLARE
+    v_keys text[];
+BEGIN
+    EXECUTE format(
+        $ahead$
+        SELECT ARRAY(
+            SELECT n.o_key::text
+            FROM %s AS n
+            WHERE NOT n.is_held
+              AND n.o_key::text NOT IN (SELECT unnest($3))
+            LIMIT $2
+        )
+        $ahead$,
+        rows_of(p_rule, p_from, p_to, NULL)
+    )
+    INTO v_keys
+    USING keys_that_stay(p_rule, p_from, p_to, NULL), p_limit, p_but;
+    RETURN v_keys;
+END
+$windrow$;
+--# comment on function rows_ahead
+COMMENT ON FUNCTION rows_ahead(text, text, text, text[], bigint) IS
+    'The keys of p_limit rows of a window of p_rule, which has one table, that no hold keeps; not those in p_but. Reads only.';
 
 -- next_timed: the next roots that are due by families, oldest first, after a cursor. Reads, decides nothing.
 --# create function next_timed
@@ -220,9 +255,9 @@ $windrow$;
 COMMENT ON FUNCTION most_ahead(bigint, bigint) IS
     'How many roots by time are listed at once for batches of p_take, where a run may take p_limit.';
 
--- keys_that_stay: the keys of what holds keep of a plain rule: its own, and in a window, or of the row with a key, those of others.
+-- keys_that_stay: the keys of what holds keep of a plain rule: its own, and in a window, or of the rows with some keys, those of others.
 --# create function keys_that_stay
-CREATE OR REPLACE FUNCTION keys_that_stay(p_rule text, p_from text, p_to text, p_key text)
+CREATE OR REPLACE FUNCTION keys_that_stay(p_rule text, p_from text, p_to text, p_keys text[])
 RETURNS text[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -231,19 +266,19 @@ DECLARE
     v_bound text[];
 BEGIN
     IF bound_by(p_rule) THEN
-        EXECUTE format('SELECT %s(%L, %L, %L)', routine_of(p_rule, 'bound'), p_from, p_to, p_key) INTO v_bound;
+        EXECUTE format('SELECT %s(%L, %L, %L)', routine_of(p_rule, 'bound'), p_from, p_to, p_keys) INTO v_bound;
     END IF;
     RETURN held_keys(p_rule) || v_bound;
 END
 $windrow$;
 --# comment on function keys_that_stay
-COMMENT ON FUNCTION keys_that_stay(text, text, text, text) IS
-    'The keys of the rows of p_rule, which has one table, that holds keep: of other rules those in a window, or with a key.';
+COMMENT ON FUNCTION keys_that_stay(text, text, text, text[]) IS
+    'The keys of the rows of p_rule, which has one table, that holds keep: of other rules those in a window, or among p_keys.';
 
--- rows_of: the call that lists rows of a plain rule, with their keys (o_key) and times (o_time): those of a window, or the one
--- with a key. is_held: whether it is among the keys $1, as keys_that_stay() has them.
+-- rows_of: the call that lists rows of a plain rule, with their keys (o_key) and times (o_time): those of a window, or with some keys.
+-- is_held: whether it is among the keys $1, as keys_that_stay() has them.
 --# create function rows_of
-CREATE OR REPLACE FUNCTION rows_of(p_rule text, p_from text, p_to text, p_key text)
+CREATE OR REPLACE FUNCTION rows_of(p_rule text, p_from text, p_to text, p_keys text[])
 RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -252,13 +287,13 @@ BEGIN
     RETURN format(
         '(SELECT r.o_key, r.o_time, r.o_key IN (SELECT unnest($1::%s[])) AS is_held FROM %s AS r WHERE %s)',
         key_type_of(p_rule), rows_timed(p_rule),
-        coalesce('r.o_key = ' || quote_literal(p_key), format('r.o_time >= %L AND r.o_time < %L', p_from, p_to))
+        coalesce('r.o_key = ANY (' || quote_literal(p_keys) || ')', format('r.o_time >= %L AND r.o_time < %L', p_from, p_to))
     );
 END
 $windrow$;
 --# comment on function rows_of
-COMMENT ON FUNCTION rows_of(text, text, text, text) IS
-    'What lists rows of p_rule, which has one table, for a FROM: of a window, or the one with a key.';
+COMMENT ON FUNCTION rows_of(text, text, text, text[]) IS
+    'What lists rows of p_rule, which has one table, for a FROM: of a window, or those with some keys.';
 
 -- timed_in_window: the families that have rows of the root table in a slice, and are deleted with it.
 --# create function timed_in_window

@@ -73,8 +73,8 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "other-holds-asked-once",
         what: "a rule of one table takes a row that has come below a held one since its batch chose it",
         postgres: &[edit(
-            "    IF v_bound THEN\n        v_keys := ARRAY(",
-            "    IF v_bound THEN\n        PERFORM ARRAY(",
+            "IF v_bound THEN\n            v_keys := ARRAY(",
+            "IF v_bound THEN\n            PERFORM ARRAY(",
         )],
         mysql: &[],
         noticed_by: &["overtaken::postgres::what_comes_below_a_held_row_during_its_batch_stays"],

@@ -63,22 +63,46 @@ pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "instant-at-once",
         what: "all rows of one instant go in one transaction",
-        postgres: &[edit("p_rows = 0 OR may_keep(p_rule) THEN", "true THEN")],
+        postgres: &[edit(
+            "IF NOT is_plain(p_rule) THEN\n        RETURN false;",
+            "IF true THEN\n        RETURN false;",
+        )],
         mysql: &[edit("IF @windrow_to < p_to THEN", "IF false THEN")],
         noticed_by: &["one_day::SERVER::the_rows_of_a_day_go_in_batches"],
     },
     Defect {
         name: "instant-behind-a-lock",
         what: "a locked row keeps the others of its instant",
-        postgres: &[edit(
-            "LIMIT p_limit FOR UPDATE SKIP LOCKED",
-            "LIMIT p_limit FOR UPDATE",
-        )],
+        postgres: &[
+            edit("FOR UPDATE SKIP LOCKED", "FOR UPDATE"),
+            edit("nullif(cardinality(v_slice) / 2, 0)", "NULL"),
+        ],
         mysql: &[edit(
             "CALL rows_timed(p_rule, 'part', p_from",
             "CALL rows_timed(p_rule, 'window', p_from",
         )],
         noticed_by: &["one_day::SERVER::what_is_locked_keeps_nothing_else_of_its_day"],
+    },
+    Defect {
+        name: "instant-behind-a-refusal",
+        what: "a row that is refused keeps the others of its instant",
+        postgres: &[edit("nullif(cardinality(v_slice) / 2, 0)", "NULL")],
+        mysql: &[],
+        noticed_by: &["gathered::postgres::what_is_refused_keeps_nothing_else_of_its_day"],
+    },
+    Defect {
+        name: "kept-by-a-word-in-parts",
+        what: "a row of an instant that a trigger keeps without an error counts as deleted",
+        postgres: &[edit("o_families < v_locked);", "false);")],
+        mysql: &[],
+        noticed_by: &["gathered::postgres::what_is_refused_keeps_nothing_else_of_its_day"],
+    },
+    Defect {
+        name: "last-look-in-haste",
+        what: "what others have locked of an instant is left though they let go of it soon",
+        postgres: &[edit("v_slice, v_waits) AS b", "v_slice, false) AS b")],
+        mysql: &[],
+        noticed_by: &["gathered::postgres::what_is_locked_for_a_moment_goes"],
     },
     Defect {
         name: "rootless-unlocked",

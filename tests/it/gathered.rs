@@ -10,6 +10,7 @@ use crate::heavy::note_batches;
 use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, numbers};
 use crate::support::meanwhile::meanwhile;
+use crate::support::patience::until;
 
 tests! {
     postgres_alone: [
@@ -19,6 +20,7 @@ tests! {
         a_day_of_which_many_rows_are_refused_keeps_no_other_day,
         what_is_locked_for_a_moment_goes,
         a_day_of_a_partitioned_table_goes_in_batches,
+        what_is_held_of_a_day_that_workers_left_is_told_so,
     ],
 }
 
@@ -270,4 +272,32 @@ fn rows_of_one_instant_are_listed_for_many_batches(dialect: Dialect) {
     assert_eq!(run["rules"][0]["rows"], ROOTS + ALL, "{run}");
     assert!(run["rules"][0]["batches"].as_i64() > Some(ROOTS / MOST));
     assert!(read < 40 * ROOTS, "{read} entries read of {ROOTS}: {run}");
+}
+
+/// Worker 2 leaves the second day, of which a row is locked, to worker 1, which ends before it comes to that.
+fn what_is_held_of_a_day_that_workers_left_is_told_so(dialect: Dialect) {
+    let mut database = days(dialect, 2, LOG);
+    for (name, value) in [("rate", 1), ("lock_timeout", 100)] {
+        database.set_setting(name, value).expect("a setting");
+    }
+    for key in [38, 39] {
+        let hold = json!({"key": key, "reason": "x"});
+        database.set_hold(hold).expect("a hold");
+    }
+    let mut rival = database.connect();
+    rival.execute("START TRANSACTION").expect("a transaction");
+    let lock = "SELECT id FROM log WHERE id = 40 FOR UPDATE";
+    rival.query(lock, &[]).expect("a lock");
+    let (runner, _, _) = database.call_aside("run", json!({"worker": 1, "time_budget": "1h"}));
+    let rests = "SELECT COUNT(*) FROM W.run WHERE status = 'running' AND waiting_for IS NOT NULL";
+    until("a run that rests", || Ok(database.number(rests) > 0)).expect("it rests");
+    let two = database.run(json!({"worker": 2, "time_budget": "1h"}));
+    let two = two.expect("a run");
+    assert_eq!(two["rules"][0]["rows"], 1, "{two}");
+    assert_eq!(two["rules"][0]["skipped"], json!({}), "{two}");
+    database.execute("CALL W.pause('x')");
+    let (_, one) = runner.join().expect("no panic");
+    let one = one.expect("a run");
+    let skipped = &one["rules"][0]["skipped"];
+    assert_eq!(*skipped, json!({"HELD": 2, "LOCKED": 1}), "{one} {two}");
 }

@@ -722,6 +722,7 @@ SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
     v_left text[];
+    v_held text[];
 BEGIN
     IF at_others(p_run, p_rule, NULL) IS NOT NULL THEN
         RETURN '{}';
@@ -747,10 +748,19 @@ BEGIN
       AND c.rule = p_rule
       AND c.left_keys <> '{}';
     IF (SELECT r.document ? 'plain' FROM rule AS r WHERE r.rule = p_rule) THEN
+        -- What is held of them is told as such.
+        v_held := ARRAY(
+            SELECT k.key
+            FROM unnest(v_left) AS l(span)
+            CROSS JOIN count_timed(p_rule, split_part(l.span, '/', 1), split_part(l.span, '/', 2), now(), NULL) AS c
+            CROSS JOIN unnest(c.o_skip_keys) AS k(key)
+        );
+        PERFORM record_skips(p_run, p_rule, v_held, array_fill('HELD'::text, ARRAY[cardinality(v_held)]));
         RETURN ARRAY(
             SELECT k.key
             FROM unnest(v_left) AS l(span)
             CROSS JOIN unnest(timed_in_window(p_rule, split_part(l.span, '/', 1), split_part(l.span, '/', 2))) AS k(key)
+            WHERE k.key NOT IN (SELECT unnest(v_held))
         );
     END IF;
     RETURN v_left;
@@ -759,7 +769,7 @@ $windrow$;
 --# comment on function what_is_left
 COMMENT ON FUNCTION what_is_left(bigint, text) IS
     'The keys of what the workers of the sweep of run p_run have left in p_rule: roots, or the rows of windows; none while another worker '
-    'has still to look at it.';
+    'has still to look at it. What is held of such windows it writes down.';
 
 -- sweep_leave: a worker is through with a rule.
 --# create function sweep_leave

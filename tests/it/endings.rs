@@ -19,6 +19,7 @@ tests! {
         the_end_of_a_run_waits_for_that_of_another_worker,
         an_error_at_the_end_of_a_run_closes_it,
         an_error_after_the_end_of_a_run_keeps_no_lock,
+        what_happens_as_a_worker_leaves_a_rule_closes_its_run,
         an_error_at_the_end_of_a_purge_closes_it,
         an_error_at_the_end_of_a_stamp_closes_it,
         an_uninstallation_by_hand_reads_what_is_archived_by_now,
@@ -131,6 +132,35 @@ fn an_error_at_the_end_of_a_run_closes_it() {
     database.execute("DROP TRIGGER refuses ON W.run");
     let run = database.run(json!({})).expect("a run");
     assert_eq!(run["status"], "done", "{run}");
+}
+
+/// An error, or a cancel.
+fn what_happens_as_a_worker_leaves_a_rule_closes_its_run() {
+    for (does, status) in [
+        ("RAISE EXCEPTION 'no space is left'", "failed"),
+        ("PERFORM pg_sleep(600); RETURN new", "cancelled"),
+    ] {
+        let mut database = armed();
+        database.execute(&format!(
+            "CREATE FUNCTION public.leaves() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {does}; END $$;
+             CREATE TRIGGER leaves BEFORE UPDATE ON W.run_claim FOR EACH ROW WHEN (new.through) EXECUTE FUNCTION public.leaves()"
+        ));
+        let (runner, cancel, number) = database.call_aside("run", json!({"worker": 1}));
+        if status == "cancelled" {
+            database.until_asleep("a worker that leaves", &runner, number);
+            cancel().expect("a cancel");
+        }
+        let (_, run) = runner.join().expect("no panic");
+        assert_eq!(run.is_err(), status == "cancelled", "{run:?}");
+        assert_eq!(
+            database.texts("SELECT concat_ws('/', status, finished_at IS NOT NULL) FROM W.run"),
+            [format!("{status}/t")],
+            "{run:?}"
+        );
+        database.execute("DROP TRIGGER leaves ON W.run_claim");
+        let run = database.run(json!({"worker": 1})).expect("a run");
+        assert_eq!(run["status"], "done", "{run}");
+    }
 }
 
 fn an_error_after_the_end_of_a_run_keeps_no_lock() {

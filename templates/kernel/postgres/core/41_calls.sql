@@ -45,7 +45,17 @@ BEGIN
     END IF;
     COMMIT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    v_left := windrow.rules_of(v_run);
+    BEGIN
+        v_left := windrow.rules_of(v_run);
+    EXCEPTION
+        WHEN query_canceled THEN
+            v_state := 'cancelled';
+        WHEN OTHERS THEN
+            v_state := pg_catalog.format('error %s: %s', SQLSTATE, SQLERRM);
+    END;
+    IF v_state IS NOT NULL THEN
+        v_reasons := ARRAY[v_state];
+    END IF;
     WHILE pg_catalog.cardinality(v_left) OPERATOR(pg_catalog.>) 0 LOOP
         v_rule := v_left[1];
         v_left := v_left[2:];
@@ -102,17 +112,28 @@ BEGIN
             END IF;
             BEGIN
                 v_rest := windrow.put_off(v_run, v_rule, v_rest, v_waiting OPERATOR(pg_catalog.>=) pg_catalog.cardinality(v_left));
-            EXCEPTION WHEN query_canceled THEN
-                v_state := 'cancelled';
+            EXCEPTION
+                WHEN query_canceled THEN
+                    v_state := 'cancelled';
+                WHEN OTHERS THEN
+                    v_state := pg_catalog.format('error %s: %s', SQLSTATE, SQLERRM);
+                    v_left := pg_catalog.array_remove(v_left, v_rule);
             END;
             COMMIT;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-            CONTINUE WHEN v_state OPERATOR(pg_catalog.<>) 'cancelled';
+            CONTINUE WHEN v_state OPERATOR(pg_catalog.=) ANY (ARRAY['waits', 'more']);
         END IF;
         v_waiting := 0;
         v_rest := 0;
         IF v_known.workers OPERATOR(pg_catalog.>) 1 THEN
-            PERFORM windrow.sweep_leave(v_run, v_rule, v_state);
+            BEGIN
+                PERFORM windrow.sweep_leave(v_run, v_rule, v_state);
+            EXCEPTION
+                WHEN query_canceled THEN
+                    v_state := 'cancelled';
+                WHEN OTHERS THEN
+                    v_state := pg_catalog.format('error %s: %s', SQLSTATE, SQLERRM);
+            END;
             COMMIT;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
         END IF;

@@ -19,24 +19,25 @@ BEGIN
 END
 $windrow$;
 
--- import_error_delete: deletes rows of a window, not p_keep (p_limit: so many unlocked ones), or that of p_key before p_to.
+-- import_error_delete: deletes the rows of a window but for p_keep; with p_keys, of these what nobody has locked.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.import_error_delete(p_run bigint, p_from timestamptz, p_to timestamptz, p_keep integer[],
-    p_key text, p_limit bigint, OUT o_rows bigint)
+    p_keys integer[], OUT o_rows bigint, OUT o_locked bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET plan_cache_mode = force_generic_plan AS $windrow$
+DECLARE v_keys integer[];
 BEGIN
-    IF p_limit IS NOT NULL THEN
-        DELETE FROM "public"."import_error" AS t WHERE t."timestamp" >= p_from AND t."timestamp" < p_to
-            AND t."id" = ANY (ARRAY(SELECT t."id" FROM "public"."import_error" AS t WHERE t."timestamp" >= p_from AND t."timestamp" < p_to
-            AND (t."id" IN (SELECT unnest(p_keep))) IS NOT TRUE ORDER BY t."timestamp" LIMIT p_limit FOR UPDATE SKIP LOCKED));
-    ELSIF p_key IS NULL THEN
+    IF p_keys IS NULL THEN
         DELETE FROM "public"."import_error" AS t WHERE t."timestamp" >= p_from AND t."timestamp" < p_to
             AND (t."id" IN (SELECT unnest(p_keep))) IS NOT TRUE;
     ELSE
-        DELETE FROM "public"."import_error" AS t WHERE t."id" = p_key::integer AND (p_to IS NULL OR t."timestamp" < p_to);
+        v_keys := ARRAY(SELECT t."id" FROM "public"."import_error" AS t WHERE t."id" = ANY (p_keys)
+            AND (p_from IS NULL OR t."timestamp" >= p_from AND t."timestamp" < p_to)
+            AND (t."id" IN (SELECT unnest(p_keep))) IS NOT TRUE FOR UPDATE SKIP LOCKED);
+        DELETE FROM "public"."import_error" AS t WHERE t."id" = ANY (v_keys)
+            AND (p_from IS NULL OR t."timestamp" >= p_from AND t."timestamp" < p_to);
     END IF;
-    GET DIAGNOSTICS o_rows = ROW_COUNT;
+    GET DIAGNOSTICS o_rows = ROW_COUNT; o_locked := cardinality(v_keys);
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('import_error', ARRAY['at 876b223ca385', 'delete 7bba3f554453', 'rows dc0f252d8a46']);
+SELECT windrow_airflow_3.register_verbs('import_error', ARRAY['at 876b223ca385', 'delete dd458eaa6af5', 'rows dc0f252d8a46']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

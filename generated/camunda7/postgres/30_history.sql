@@ -138,6 +138,36 @@ DECLARE
     v_other text[];
     v_least timestamp := (p_as_of - make_interval(secs => 90000)) AT TIME ZONE 'UTC';
 BEGIN
+    -- A writer that changes a whole family also changes its rows in act_hi_procinst: it waits, or this batch gives way.
+    IF p_lock THEN
+        o_locked := ARRAY(
+            SELECT l.family
+            FROM (
+                SELECT coalesce(t."root_proc_inst_id_", t."id_") AS family
+                FROM "public"."act_hi_procinst" AS t
+                WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+                  AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id)
+                      WHERE f.id = coalesce(t."root_proc_inst_id_", t."id_"))
+                ORDER BY t."removal_time_", t."id_"
+                FOR UPDATE
+            ) AS l
+        );
+        -- Whoever brings a row that refers to one of these by a foreign key holds it until that row is there to be read.
+        IF windrow_camunda7.is_referenced('act_hi_decinst') THEN
+            o_middle[14] := (SELECT count(*) FROM (SELECT FROM "public"."act_hi_decinst" AS t WHERE t."removal_time_" >= p_from
+                AND t."removal_time_" < p_to AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id)
+                WHERE f.id = t."root_proc_inst_id_") FOR UPDATE OF t) AS l);
+        END IF;
+        IF windrow_camunda7.is_referenced('act_ge_bytearray') THEN
+            o_middle[15] := (SELECT count(*) FROM (SELECT FROM "public"."act_ge_bytearray" AS t WHERE t."removal_time_" >= p_from
+                AND t."removal_time_" < p_to AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id)
+                WHERE f.id = t."root_proc_inst_id_") FOR UPDATE OF t) AS l);
+        END IF;
+        IF windrow_camunda7.is_referenced('act_hi_batch') THEN
+            o_middle[18] := (SELECT count(*) FROM (SELECT FROM "public"."act_hi_batch" AS t WHERE t."removal_time_" >= p_from
+                AND t."removal_time_" < p_to FOR UPDATE OF t) AS l);
+        END IF;
+    END IF;
     v_held := windrow_camunda7.held_keys('history');
     -- What belongs to no family is held by itself, and with it what is its.
     v_first_1 := ARRAY(
@@ -210,37 +240,6 @@ BEGIN
         SELECT r."root_proc_inst_id_" FROM "public"."act_hi_procinst" AS r
         WHERE r."id_" = ANY (v_held) AND r."root_proc_inst_id_" IS NOT NULL
     );
-
-    -- A writer that changes a whole family also changes its rows in act_hi_procinst: it waits, or this batch gives way.
-    IF p_lock THEN
-        o_locked := ARRAY(
-            SELECT l.family
-            FROM (
-                SELECT coalesce(t."root_proc_inst_id_", t."id_") AS family
-                FROM "public"."act_hi_procinst" AS t
-                WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
-                  AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id)
-                      WHERE f.id = coalesce(t."root_proc_inst_id_", t."id_"))
-                ORDER BY t."removal_time_", t."id_"
-                FOR UPDATE
-            ) AS l
-        );
-        -- Whoever brings a row that refers to one of these by a foreign key holds it until that row is there to be read.
-        IF windrow_camunda7.is_referenced('act_hi_decinst') THEN
-            o_middle[14] := (SELECT count(*) FROM (SELECT FROM "public"."act_hi_decinst" AS t WHERE t."removal_time_" >= p_from
-                AND t."removal_time_" < p_to AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id)
-                WHERE f.id = t."root_proc_inst_id_") FOR UPDATE OF t) AS l);
-        END IF;
-        IF windrow_camunda7.is_referenced('act_ge_bytearray') THEN
-            o_middle[15] := (SELECT count(*) FROM (SELECT FROM "public"."act_ge_bytearray" AS t WHERE t."removal_time_" >= p_from
-                AND t."removal_time_" < p_to AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id)
-                WHERE f.id = t."root_proc_inst_id_") FOR UPDATE OF t) AS l);
-        END IF;
-        IF windrow_camunda7.is_referenced('act_hi_batch') THEN
-            o_middle[18] := (SELECT count(*) FROM (SELECT FROM "public"."act_hi_batch" AS t WHERE t."removal_time_" >= p_from
-                AND t."removal_time_" < p_to FOR UPDATE OF t) AS l);
-        END IF;
-    END IF;
 
     -- act_ge_bytearray: what rows of a kept family refer to is kept with it, though it refers to no root itself.
     o_whose_15 := ARRAY(
@@ -1540,6 +1539,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 SELECT windrow_camunda7.register_verbs('history', ARRAY[
     'adopted 941e02833c7e', 'at 478b58446767', 'count 1e36bdaf5bd2', 'count_families 476b310627f5', 'delete 8779cfd47940',
-    'delete_families 22a0c60d15dd', 'judge 76e696c47255', 'keep de78eef5f2d3', 'namers 640a6f698181', 'names_15 4ab425b9fe5b',
+    'delete_families 22a0c60d15dd', 'judge 76e696c47255', 'keep 89199c1169e2', 'namers 640a6f698181', 'names_15 4ab425b9fe5b',
     'other d97d58938ec4', 'rooted 565ea050bafb', 'roots 441df3a6e8e5', 'rows 860e2dc8f88e', 'strays c31019567442']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

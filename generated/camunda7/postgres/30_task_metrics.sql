@@ -19,25 +19,25 @@ BEGIN
 END
 $windrow$;
 
--- task_metrics_delete: deletes rows of a window, not p_keep (p_limit: so many unlocked ones), or that of p_key before p_to.
-CREATE OR REPLACE FUNCTION windrow_camunda7.task_metrics_delete(p_run bigint, p_from timestamp, p_to timestamp, p_keep text[], p_key text,
-    p_limit bigint, OUT o_rows bigint)
+-- task_metrics_delete: deletes the rows of a window but for p_keep; with p_keys, of these what nobody has locked.
+CREATE OR REPLACE FUNCTION windrow_camunda7.task_metrics_delete(p_run bigint, p_from timestamp, p_to timestamp, p_keep text[],
+    p_keys text[], OUT o_rows bigint, OUT o_locked bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET plan_cache_mode = force_generic_plan AS $windrow$
+DECLARE v_keys text[];
 BEGIN
-    IF p_limit IS NOT NULL THEN
-        DELETE FROM "public"."act_ru_task_meter_log" AS t WHERE t."timestamp_" >= p_from AND t."timestamp_" < p_to
-            AND t."id_" = ANY (ARRAY(SELECT t."id_" FROM "public"."act_ru_task_meter_log" AS t WHERE t."timestamp_" >= p_from
-            AND t."timestamp_" < p_to AND (t."id_" IN (SELECT unnest(p_keep))) IS NOT TRUE
-            ORDER BY t."timestamp_" LIMIT p_limit FOR UPDATE SKIP LOCKED));
-    ELSIF p_key IS NULL THEN
+    IF p_keys IS NULL THEN
         DELETE FROM "public"."act_ru_task_meter_log" AS t WHERE t."timestamp_" >= p_from AND t."timestamp_" < p_to
             AND (t."id_" IN (SELECT unnest(p_keep))) IS NOT TRUE;
     ELSE
-        DELETE FROM "public"."act_ru_task_meter_log" AS t WHERE t."id_" = p_key::text AND (p_to IS NULL OR t."timestamp_" < p_to);
+        v_keys := ARRAY(SELECT t."id_" FROM "public"."act_ru_task_meter_log" AS t WHERE t."id_" = ANY (p_keys)
+            AND (p_from IS NULL OR t."timestamp_" >= p_from AND t."timestamp_" < p_to)
+            AND (t."id_" IN (SELECT unnest(p_keep))) IS NOT TRUE FOR UPDATE SKIP LOCKED);
+        DELETE FROM "public"."act_ru_task_meter_log" AS t WHERE t."id_" = ANY (v_keys)
+            AND (p_from IS NULL OR t."timestamp_" >= p_from AND t."timestamp_" < p_to);
     END IF;
-    GET DIAGNOSTICS o_rows = ROW_COUNT;
+    GET DIAGNOSTICS o_rows = ROW_COUNT; o_locked := cardinality(v_keys);
 END
 $windrow$;
-SELECT windrow_camunda7.register_verbs('task_metrics', ARRAY['at 08dd03f730ba', 'delete bcb09fecc2bc', 'rows ab58cddd5832']);
+SELECT windrow_camunda7.register_verbs('task_metrics', ARRAY['at 08dd03f730ba', 'delete a23f61c16fc9', 'rows ab58cddd5832']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

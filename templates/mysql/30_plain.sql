@@ -38,7 +38,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_rows
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_rows(⟦IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint⟧)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_row: named, rows in work_target; undated, those without a {{ rule.end_time_name }}; held, those of a window that are in work_keep; window, the first p_limit that are not; part, the same in work_target, locked.'
+COMMENT 'Fills work_row: named, rows in work_target; undated, those without a {{ rule.end_time_name }}; held, those of a window that are in work_keep; window, the first p_limit that are not; part, the same in work_target, locked; wait, locks what work_row has of a window and lists it in work_target.'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
@@ -87,6 +87,18 @@ BEGIN
         ORDER BY {{ rule.timed.due.time }}
         LIMIT p_limit
         FOR UPDATE{% if not maria %} OF t{% endif %} SKIP LOCKED»;
+{%- endfilter %}
+    WHEN 'wait' THEN
+{%- filter fit %}
+        INSERT IGNORE INTO work_target (id)
+        «SELECT t.{{ rule.key }}
+        FROM work_row AS w
+        STRAIGHT_JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = w.id
+        WHERE {{ <w.within_ends rule /> }}
+{%- for condition in rule.timed.conditions_of_root %}
+        AND {{ condition }}
+{%- endfor %}
+        FOR UPDATE{% if not maria %} OF t{% endif %}»;
 {%- endfilter %}
     ELSE
 {%- filter fit %}
@@ -143,10 +155,8 @@ COMMENT 'The rows of {{ rule.table_name }} in a window, else those without {{ ru
 BEGIN
 {%- for timed in [true, false] %}
     {% if timed %}IF p_from IS NOT NULL THEN{% else %}ELSE{% endif %}
-        SELECT COUNT(*)
-        INTO o_rows
-        FROM (
 {%- filter fit %}
+        SELECT COUNT(*) INTO o_rows FROM (
             «SELECT {{ rule.timed.due.of_t }}
             FROM {{ rule.table }} AS t
             WHERE {% if timed %}{{ <w.within rule /> | indent(width=14) }}{% else %}{{ <w.undated rule zero={true} /> }}{% endif %}
@@ -154,19 +164,21 @@ BEGIN
               AND {{ condition }}
 {%- endfor %}
             LIMIT p_limit»
-{%- endfilter %}
         ) AS x;
+{%- endfilter %}
 {%- endfor %}
     END IF;
 END;
 
--- {{ rule.name }}_delete: deletes the rows of a window but for those in work_keep; without p_from, those in work_target before p_to.
+-- {{ rule.name }}_delete: deletes the rows of a window: but for those in work_keep, or those that are listed in work_target.
 {%- if rule.raw %}
 -- where_sql of the spec, which windrow does not read, must be true of every row of the rule: {{ rule.raw }}
 -- It is evaluated on locked rows, which are then deleted: a DELETE would lock what it reads, and must not read its own table.
 {%- endif %}
 --# create procedure {{ control }}.{{ rule.name }}_delete
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_delete(⟦IN p_run bigint, IN p_from datetime(6), IN p_to datetime(6), OUT o_rows bigint⟧)
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_delete(
+    ⟦IN p_run bigint, IN p_from datetime(6), IN p_to datetime(6), IN p_listed boolean, OUT o_rows bigint⟧
+)
 SQL SECURITY DEFINER
 COMMENT 'Deletes rows of {{ rule.table_name }}, in the caller''s transaction (READ COMMITTED), and answers how many; timed_step() and timed_purge() call it.'
 BEGIN
@@ -174,7 +186,7 @@ BEGIN
     DECLARE v_copied bigint;
     {{ <w.as_they_are /> | indent }}
 {%- endif %}
-    IF p_from IS NULL THEN
+    IF p_listed THEN
 {%- if rule.raw %}
 {{- <w.plain_listed rule rows={<w.plain_target rule />} /> }}
 {%- endif %}

@@ -547,6 +547,12 @@ AND {% endif %}{{ rule.timed.due.time }} >= {{ <w.as_ended rule at="p_from" /> }
 AND {{ <w.within_end rule to={to} /> }}
 {%- endcomponent w.within %}
 
+{#- The same where either end may be open. -#}
+{% component w.within_ends(rule) -%}
+(p_from IS NULL OR {{ rule.timed.due.time }} >= {{ <w.as_ended rule at="p_from" /> }})
+AND (p_to IS NULL OR {% if rule.numbered %}{{ rule.timed.due.time }} > 0 AND {% endif %}{{ <w.within_end rule to="p_to" /> }})
+{%- endcomponent w.within_ends %}
+
 {#- Whether row t lies between the bounds of a partition; the first has no lower one, and the rows without a time. -#}
 {% component w.of_partition(rule) -%}
 ({{ rule.timed.due.time }} < {{ <w.as_ended rule at="p_to" /> }}
@@ -831,7 +837,7 @@ END
 {% component w.plain_target(rule) -%}
 FROM work_target AS c
 STRAIGHT_JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = c.id
-WHERE (p_to IS NULL OR {% if rule.numbered %}{{ rule.timed.due.time }} > 0 AND {% endif %}{{ <w.within_end rule to="p_to" /> }})
+WHERE {{ <w.within_ends rule /> }}
 {%- for condition in rule.timed.conditions_of_root %}
 AND {{ condition }}
 {%- endfor %}

@@ -76,6 +76,7 @@ mod overtaken;
 mod pace;
 mod page;
 mod partition;
+mod parts;
 mod plan;
 mod poison;
 mod pooled;
@@ -201,6 +202,7 @@ harness::tests! {
         pace::tests,
         page::tests,
         partition::tests,
+        parts::tests,
         plan::tests,
         plan::histories::tests,
         plan::uncounted::tests,

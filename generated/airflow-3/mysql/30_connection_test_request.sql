@@ -37,7 +37,8 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.connection_test_request_rows$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.connection_test_request_rows(IN p_what varchar(10),
     IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_row: named, rows in work_target; undated, those without a updated_at; held, those of a window that are in work_keep;
-    window, the first p_limit that are not; part, the same in work_target, locked. [body 3d42d853b81b]'
+    window, the first p_limit that are not; part, the same in work_target, locked; wait, locks what work_row has of a window and lists it in
+    work_target. [body 0681e4f2dfdd]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
@@ -54,6 +55,10 @@ BEGIN
         INSERT INTO work_target (id) SELECT t.`id` FROM `airflow`.`connection_test_request` AS t LEFT JOIN work_keep AS k1 ON k1.id = t.`id`
             WHERE t.`updated_at` >= p_from AND t.`updated_at` < p_to AND t.`state` IN ('success', 'failed') AND k1.id IS NULL
             ORDER BY t.`updated_at` LIMIT p_limit FOR UPDATE OF t SKIP LOCKED;
+    WHEN 'wait' THEN
+        INSERT IGNORE INTO work_target (id) SELECT t.`id` FROM work_row AS w
+            STRAIGHT_JOIN `airflow`.`connection_test_request` AS t ON t.`id` = w.id WHERE (p_from IS NULL OR t.`updated_at` >= p_from)
+            AND (p_to IS NULL OR t.`updated_at` < p_to) AND t.`state` IN ('success', 'failed') FOR UPDATE OF t;
     ELSE
         INSERT INTO work_row (id, due) SELECT t.`id`, t.`updated_at` FROM `airflow`.`connection_test_request` AS t
             LEFT JOIN work_keep AS k1 ON k1.id = t.`id` WHERE t.`updated_at` >= p_from AND t.`updated_at` < p_to
@@ -65,36 +70,28 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.connection_test_request_count$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.connection_test_request_count(IN p_from datetime(6),
     IN p_to datetime(6), IN p_limit bigint, OUT o_rows bigint) SQL SECURITY DEFINER
-COMMENT 'The rows of connection_test_request in a window, else those without updated_at, up to p_limit. Reads only. [body 37664c5f8367]'
+COMMENT 'The rows of connection_test_request in a window, else those without updated_at, up to p_limit. Reads only. [body d81f3eb36a86]'
 BEGIN
     IF p_from IS NOT NULL THEN
-        SELECT COUNT(*)
-        INTO o_rows
-        FROM (
-            SELECT t.`updated_at` FROM `airflow`.`connection_test_request` AS t WHERE t.`updated_at` >= p_from AND t.`updated_at` < p_to
-                AND t.`state` IN ('success', 'failed') LIMIT p_limit
-        ) AS x;
+        SELECT COUNT(*) INTO o_rows FROM (SELECT t.`updated_at` FROM `airflow`.`connection_test_request` AS t WHERE t.`updated_at` >= p_from
+            AND t.`updated_at` < p_to AND t.`state` IN ('success', 'failed') LIMIT p_limit) AS x;
     ELSE
-        SELECT COUNT(*)
-        INTO o_rows
-        FROM (
-            SELECT t.`updated_at` FROM `airflow`.`connection_test_request` AS t WHERE (t.`updated_at` IS NULL OR t.`updated_at` <= 0)
-                AND t.`state` IN ('success', 'failed') LIMIT p_limit
-        ) AS x;
+        SELECT COUNT(*) INTO o_rows FROM (SELECT t.`updated_at` FROM `airflow`.`connection_test_request` AS t
+            WHERE (t.`updated_at` IS NULL OR t.`updated_at` <= 0) AND t.`state` IN ('success', 'failed') LIMIT p_limit) AS x;
     END IF;
 END$$
 
--- connection_test_request_delete: deletes the rows of a window but for those in work_keep; without p_from, those in work_target before
--- p_to.
+-- connection_test_request_delete: deletes the rows of a window: but for those in work_keep, or those that are listed in work_target.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.connection_test_request_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.connection_test_request_delete(IN p_run bigint,
-    IN p_from datetime(6), IN p_to datetime(6), OUT o_rows bigint) SQL SECURITY DEFINER
+    IN p_from datetime(6), IN p_to datetime(6), IN p_listed boolean, OUT o_rows bigint) SQL SECURITY DEFINER
 COMMENT 'Deletes rows of connection_test_request, in the caller''s transaction (READ COMMITTED), and answers how many; timed_step() and
-    timed_purge() call it. [body b625bc807422]'
+    timed_purge() call it. [body 62a0b80fd1a3]'
 BEGIN
-    IF p_from IS NULL THEN
+    IF p_listed THEN
         DELETE t FROM work_target AS c STRAIGHT_JOIN `airflow`.`connection_test_request` AS t ON t.`id` = c.id
-            WHERE (p_to IS NULL OR t.`updated_at` < p_to) AND t.`state` IN ('success', 'failed');
+            WHERE (p_from IS NULL OR t.`updated_at` >= p_from) AND (p_to IS NULL OR t.`updated_at` < p_to)
+            AND t.`state` IN ('success', 'failed');
         SET o_rows = ROW_COUNT();
     ELSE
         INSERT INTO work_due (due) SELECT DISTINCT t.`updated_at` FROM `airflow`.`connection_test_request` AS t

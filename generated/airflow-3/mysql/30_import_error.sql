@@ -36,7 +36,8 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.import_error_rows$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_rows(IN p_what varchar(10), IN p_from datetime(6),
     IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_row: named, rows in work_target; undated, those without a timestamp; held, those of a window that are in work_keep;
-    window, the first p_limit that are not; part, the same in work_target, locked. [body 40865f3bc140]'
+    window, the first p_limit that are not; part, the same in work_target, locked; wait, locks what work_row has of a window and lists it in
+    work_target. [body 1abd54777bf4]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
@@ -52,6 +53,9 @@ BEGIN
         INSERT INTO work_target (id) SELECT t.`id` FROM `airflow`.`import_error` AS t LEFT JOIN work_keep AS k1 ON k1.id = t.`id`
             WHERE t.`timestamp` >= p_from AND t.`timestamp` < p_to AND k1.id IS NULL
             ORDER BY t.`timestamp` LIMIT p_limit FOR UPDATE OF t SKIP LOCKED;
+    WHEN 'wait' THEN
+        INSERT IGNORE INTO work_target (id) SELECT t.`id` FROM work_row AS w STRAIGHT_JOIN `airflow`.`import_error` AS t ON t.`id` = w.id
+            WHERE (p_from IS NULL OR t.`timestamp` >= p_from) AND (p_to IS NULL OR t.`timestamp` < p_to) FOR UPDATE OF t;
     ELSE
         INSERT INTO work_row (id, due) SELECT t.`id`, t.`timestamp` FROM `airflow`.`import_error` AS t
             LEFT JOIN work_keep AS k1 ON k1.id = t.`id` WHERE t.`timestamp` >= p_from AND t.`timestamp` < p_to AND k1.id IS NULL
@@ -63,33 +67,27 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.import_error_count$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_count(IN p_from datetime(6), IN p_to datetime(6),
     IN p_limit bigint, OUT o_rows bigint) SQL SECURITY DEFINER
-COMMENT 'The rows of import_error in a window, else those without timestamp, up to p_limit. Reads only. [body b629744dae00]'
+COMMENT 'The rows of import_error in a window, else those without timestamp, up to p_limit. Reads only. [body 9a3f331be1e2]'
 BEGIN
     IF p_from IS NOT NULL THEN
-        SELECT COUNT(*)
-        INTO o_rows
-        FROM (
-            SELECT t.`timestamp` FROM `airflow`.`import_error` AS t WHERE t.`timestamp` >= p_from AND t.`timestamp` < p_to LIMIT p_limit
-        ) AS x;
+        SELECT COUNT(*) INTO o_rows FROM (SELECT t.`timestamp` FROM `airflow`.`import_error` AS t WHERE t.`timestamp` >= p_from
+            AND t.`timestamp` < p_to LIMIT p_limit) AS x;
     ELSE
-        SELECT COUNT(*)
-        INTO o_rows
-        FROM (
-            SELECT t.`timestamp` FROM `airflow`.`import_error` AS t WHERE (t.`timestamp` IS NULL OR t.`timestamp` <= 0) LIMIT p_limit
-        ) AS x;
+        SELECT COUNT(*) INTO o_rows FROM (SELECT t.`timestamp` FROM `airflow`.`import_error` AS t
+            WHERE (t.`timestamp` IS NULL OR t.`timestamp` <= 0) LIMIT p_limit) AS x;
     END IF;
 END$$
 
--- import_error_delete: deletes the rows of a window but for those in work_keep; without p_from, those in work_target before p_to.
+-- import_error_delete: deletes the rows of a window: but for those in work_keep, or those that are listed in work_target.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.import_error_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_delete(IN p_run bigint, IN p_from datetime(6),
-    IN p_to datetime(6), OUT o_rows bigint) SQL SECURITY DEFINER
+    IN p_to datetime(6), IN p_listed boolean, OUT o_rows bigint) SQL SECURITY DEFINER
 COMMENT 'Deletes rows of import_error, in the caller''s transaction (READ COMMITTED), and answers how many; timed_step() and timed_purge()
-    call it. [body 6f439ee99d10]'
+    call it. [body 57589587af75]'
 BEGIN
-    IF p_from IS NULL THEN
+    IF p_listed THEN
         DELETE t FROM work_target AS c STRAIGHT_JOIN `airflow`.`import_error` AS t ON t.`id` = c.id
-            WHERE (p_to IS NULL OR t.`timestamp` < p_to);
+            WHERE (p_from IS NULL OR t.`timestamp` >= p_from) AND (p_to IS NULL OR t.`timestamp` < p_to);
         SET o_rows = ROW_COUNT();
     ELSE
         INSERT INTO work_due (due) SELECT DISTINCT t.`timestamp` FROM `airflow`.`import_error` AS t WHERE t.`timestamp` >= p_from

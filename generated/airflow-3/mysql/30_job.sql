@@ -36,7 +36,8 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.job_rows$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.job_rows(IN p_what varchar(10), IN p_from datetime(6),
     IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_row: named, rows in work_target; undated, those without a latest_heartbeat; held, those of a window that are in
-    work_keep; window, the first p_limit that are not; part, the same in work_target, locked. [body 65b3f10f2bc0]'
+    work_keep; window, the first p_limit that are not; part, the same in work_target, locked; wait, locks what work_row has of a window and
+    lists it in work_target. [body 3c9f20bc386b]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
@@ -52,6 +53,10 @@ BEGIN
         INSERT INTO work_target (id) SELECT t.`id` FROM `airflow`.`job` AS t LEFT JOIN work_keep AS k1 ON k1.id = t.`id`
             WHERE t.`latest_heartbeat` >= p_from AND t.`latest_heartbeat` < p_to AND t.`state` IN ('success', 'failed') AND k1.id IS NULL
             ORDER BY t.`latest_heartbeat` LIMIT p_limit FOR UPDATE OF t SKIP LOCKED;
+    WHEN 'wait' THEN
+        INSERT IGNORE INTO work_target (id) SELECT t.`id` FROM work_row AS w STRAIGHT_JOIN `airflow`.`job` AS t ON t.`id` = w.id
+            WHERE (p_from IS NULL OR t.`latest_heartbeat` >= p_from) AND (p_to IS NULL OR t.`latest_heartbeat` < p_to)
+            AND t.`state` IN ('success', 'failed') FOR UPDATE OF t;
     ELSE
         INSERT INTO work_row (id, due) SELECT t.`id`, t.`latest_heartbeat` FROM `airflow`.`job` AS t
             LEFT JOIN work_keep AS k1 ON k1.id = t.`id` WHERE t.`latest_heartbeat` >= p_from AND t.`latest_heartbeat` < p_to
@@ -63,35 +68,28 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.job_count$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.job_count(IN p_from datetime(6), IN p_to datetime(6),
     IN p_limit bigint, OUT o_rows bigint) SQL SECURITY DEFINER
-COMMENT 'The rows of job in a window, else those without latest_heartbeat, up to p_limit. Reads only. [body 3193642dcf7d]'
+COMMENT 'The rows of job in a window, else those without latest_heartbeat, up to p_limit. Reads only. [body 5f5fe9e9fe37]'
 BEGIN
     IF p_from IS NOT NULL THEN
-        SELECT COUNT(*)
-        INTO o_rows
-        FROM (
-            SELECT t.`latest_heartbeat` FROM `airflow`.`job` AS t WHERE t.`latest_heartbeat` >= p_from AND t.`latest_heartbeat` < p_to
-                AND t.`state` IN ('success', 'failed') LIMIT p_limit
-        ) AS x;
+        SELECT COUNT(*) INTO o_rows FROM (SELECT t.`latest_heartbeat` FROM `airflow`.`job` AS t WHERE t.`latest_heartbeat` >= p_from
+            AND t.`latest_heartbeat` < p_to AND t.`state` IN ('success', 'failed') LIMIT p_limit) AS x;
     ELSE
-        SELECT COUNT(*)
-        INTO o_rows
-        FROM (
-            SELECT t.`latest_heartbeat` FROM `airflow`.`job` AS t WHERE (t.`latest_heartbeat` IS NULL OR t.`latest_heartbeat` <= 0)
-                AND t.`state` IN ('success', 'failed') LIMIT p_limit
-        ) AS x;
+        SELECT COUNT(*) INTO o_rows FROM (SELECT t.`latest_heartbeat` FROM `airflow`.`job` AS t
+            WHERE (t.`latest_heartbeat` IS NULL OR t.`latest_heartbeat` <= 0) AND t.`state` IN ('success', 'failed') LIMIT p_limit) AS x;
     END IF;
 END$$
 
--- job_delete: deletes the rows of a window but for those in work_keep; without p_from, those in work_target before p_to.
+-- job_delete: deletes the rows of a window: but for those in work_keep, or those that are listed in work_target.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.job_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.job_delete(IN p_run bigint, IN p_from datetime(6),
-    IN p_to datetime(6), OUT o_rows bigint) SQL SECURITY DEFINER
+    IN p_to datetime(6), IN p_listed boolean, OUT o_rows bigint) SQL SECURITY DEFINER
 COMMENT 'Deletes rows of job, in the caller''s transaction (READ COMMITTED), and answers how many; timed_step() and timed_purge() call
-    it. [body ad704bfc43c1]'
+    it. [body 9cd41ba3ffc9]'
 BEGIN
-    IF p_from IS NULL THEN
+    IF p_listed THEN
         DELETE t FROM work_target AS c STRAIGHT_JOIN `airflow`.`job` AS t ON t.`id` = c.id
-            WHERE (p_to IS NULL OR t.`latest_heartbeat` < p_to) AND t.`state` IN ('success', 'failed');
+            WHERE (p_from IS NULL OR t.`latest_heartbeat` >= p_from) AND (p_to IS NULL OR t.`latest_heartbeat` < p_to)
+            AND t.`state` IN ('success', 'failed');
         SET o_rows = ROW_COUNT();
     ELSE
         INSERT INTO work_due (due) SELECT DISTINCT t.`latest_heartbeat` FROM `airflow`.`job` AS t WHERE t.`latest_heartbeat` >= p_from

@@ -35,7 +35,8 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.log_rows$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.log_rows(IN p_what varchar(10), IN p_from datetime(6),
     IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_row: named, rows in work_target; undated, those without a dttm; held, those of a window that are in work_keep; window,
-    the first p_limit that are not; part, the same in work_target, locked. [body 5a617e9b45be]'
+    the first p_limit that are not; part, the same in work_target, locked; wait, locks what work_row has of a window and lists it in
+    work_target. [body e9f858326f20]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
@@ -49,6 +50,9 @@ BEGIN
     WHEN 'part' THEN
         INSERT INTO work_target (id) SELECT t.`id` FROM `airflow`.`log` AS t LEFT JOIN work_keep AS k1 ON k1.id = t.`id`
             WHERE t.`dttm` >= p_from AND t.`dttm` < p_to AND k1.id IS NULL ORDER BY t.`dttm` LIMIT p_limit FOR UPDATE OF t SKIP LOCKED;
+    WHEN 'wait' THEN
+        INSERT IGNORE INTO work_target (id) SELECT t.`id` FROM work_row AS w STRAIGHT_JOIN `airflow`.`log` AS t ON t.`id` = w.id
+            WHERE (p_from IS NULL OR t.`dttm` >= p_from) AND (p_to IS NULL OR t.`dttm` < p_to) FOR UPDATE OF t;
     ELSE
         INSERT INTO work_row (id, due) SELECT t.`id`, t.`dttm` FROM `airflow`.`log` AS t LEFT JOIN work_keep AS k1 ON k1.id = t.`id`
             WHERE t.`dttm` >= p_from AND t.`dttm` < p_to AND k1.id IS NULL ORDER BY t.`dttm`, t.`id` LIMIT p_limit;
@@ -59,32 +63,27 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.log_count$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.log_count(IN p_from datetime(6), IN p_to datetime(6),
     IN p_limit bigint, OUT o_rows bigint) SQL SECURITY DEFINER
-COMMENT 'The rows of log in a window, else those without dttm, up to p_limit. Reads only. [body 384340991efa]'
+COMMENT 'The rows of log in a window, else those without dttm, up to p_limit. Reads only. [body 3f6767f4b939]'
 BEGIN
     IF p_from IS NOT NULL THEN
-        SELECT COUNT(*)
-        INTO o_rows
-        FROM (
-            SELECT t.`dttm` FROM `airflow`.`log` AS t WHERE t.`dttm` >= p_from AND t.`dttm` < p_to LIMIT p_limit
-        ) AS x;
+        SELECT COUNT(*) INTO o_rows
+            FROM (SELECT t.`dttm` FROM `airflow`.`log` AS t WHERE t.`dttm` >= p_from AND t.`dttm` < p_to LIMIT p_limit) AS x;
     ELSE
-        SELECT COUNT(*)
-        INTO o_rows
-        FROM (
-            SELECT t.`dttm` FROM `airflow`.`log` AS t WHERE (t.`dttm` IS NULL OR t.`dttm` <= 0) LIMIT p_limit
-        ) AS x;
+        SELECT COUNT(*) INTO o_rows
+            FROM (SELECT t.`dttm` FROM `airflow`.`log` AS t WHERE (t.`dttm` IS NULL OR t.`dttm` <= 0) LIMIT p_limit) AS x;
     END IF;
 END$$
 
--- log_delete: deletes the rows of a window but for those in work_keep; without p_from, those in work_target before p_to.
+-- log_delete: deletes the rows of a window: but for those in work_keep, or those that are listed in work_target.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.log_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.log_delete(IN p_run bigint, IN p_from datetime(6),
-    IN p_to datetime(6), OUT o_rows bigint) SQL SECURITY DEFINER
+    IN p_to datetime(6), IN p_listed boolean, OUT o_rows bigint) SQL SECURITY DEFINER
 COMMENT 'Deletes rows of log, in the caller''s transaction (READ COMMITTED), and answers how many; timed_step() and timed_purge() call
-    it. [body 198da907b8a0]'
+    it. [body d22bee7a57b7]'
 BEGIN
-    IF p_from IS NULL THEN
-        DELETE t FROM work_target AS c STRAIGHT_JOIN `airflow`.`log` AS t ON t.`id` = c.id WHERE (p_to IS NULL OR t.`dttm` < p_to);
+    IF p_listed THEN
+        DELETE t FROM work_target AS c STRAIGHT_JOIN `airflow`.`log` AS t ON t.`id` = c.id WHERE (p_from IS NULL OR t.`dttm` >= p_from)
+            AND (p_to IS NULL OR t.`dttm` < p_to);
         SET o_rows = ROW_COUNT();
     ELSE
         INSERT INTO work_due (due) SELECT DISTINCT t.`dttm` FROM `airflow`.`log` AS t WHERE t.`dttm` >= p_from AND t.`dttm` < p_to;

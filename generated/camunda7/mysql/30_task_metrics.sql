@@ -36,7 +36,8 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.task_metrics_rows$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.task_metrics_rows(IN p_what varchar(10), IN p_from datetime(6),
     IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_row: named, rows in work_target; undated, those without a TIMESTAMP_; held, those of a window that are in work_keep;
-    window, the first p_limit that are not; part, the same in work_target, locked. [body 60930f6eea15]'
+    window, the first p_limit that are not; part, the same in work_target, locked; wait, locks what work_row has of a window and lists it in
+    work_target. [body 9b9ed108811a]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
@@ -52,6 +53,10 @@ BEGIN
         INSERT INTO work_target (id) SELECT t.`ID_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
             LEFT JOIN work_keep AS k1 ON k1.id = t.`ID_` WHERE t.`TIMESTAMP_` >= p_from AND t.`TIMESTAMP_` < p_to AND k1.id IS NULL
             ORDER BY t.`TIMESTAMP_` LIMIT p_limit FOR UPDATE OF t SKIP LOCKED;
+    WHEN 'wait' THEN
+        INSERT IGNORE INTO work_target (id) SELECT t.`ID_` FROM work_row AS w
+            STRAIGHT_JOIN `camunda7`.`ACT_RU_TASK_METER_LOG` AS t ON t.`ID_` = w.id WHERE (p_from IS NULL OR t.`TIMESTAMP_` >= p_from)
+            AND (p_to IS NULL OR t.`TIMESTAMP_` < p_to) FOR UPDATE OF t;
     ELSE
         INSERT INTO work_row (id, due) SELECT t.`ID_`, t.`TIMESTAMP_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
             LEFT JOIN work_keep AS k1 ON k1.id = t.`ID_` WHERE t.`TIMESTAMP_` >= p_from AND t.`TIMESTAMP_` < p_to AND k1.id IS NULL
@@ -63,35 +68,27 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.task_metrics_count$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.task_metrics_count(IN p_from datetime(6), IN p_to datetime(6),
     IN p_limit bigint, OUT o_rows bigint) SQL SECURITY DEFINER
-COMMENT 'The rows of ACT_RU_TASK_METER_LOG in a window, else those without TIMESTAMP_, up to p_limit. Reads only. [body e54ad85d5ac8]'
+COMMENT 'The rows of ACT_RU_TASK_METER_LOG in a window, else those without TIMESTAMP_, up to p_limit. Reads only. [body 4db6e23e456b]'
 BEGIN
     IF p_from IS NOT NULL THEN
-        SELECT COUNT(*)
-        INTO o_rows
-        FROM (
-            SELECT t.`TIMESTAMP_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t WHERE t.`TIMESTAMP_` >= p_from
-                AND t.`TIMESTAMP_` < p_to LIMIT p_limit
-        ) AS x;
+        SELECT COUNT(*) INTO o_rows FROM (SELECT t.`TIMESTAMP_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t WHERE t.`TIMESTAMP_` >= p_from
+            AND t.`TIMESTAMP_` < p_to LIMIT p_limit) AS x;
     ELSE
-        SELECT COUNT(*)
-        INTO o_rows
-        FROM (
-            SELECT t.`TIMESTAMP_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
-                WHERE (t.`TIMESTAMP_` IS NULL OR t.`TIMESTAMP_` <= 0) LIMIT p_limit
-        ) AS x;
+        SELECT COUNT(*) INTO o_rows FROM (SELECT t.`TIMESTAMP_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
+            WHERE (t.`TIMESTAMP_` IS NULL OR t.`TIMESTAMP_` <= 0) LIMIT p_limit) AS x;
     END IF;
 END$$
 
--- task_metrics_delete: deletes the rows of a window but for those in work_keep; without p_from, those in work_target before p_to.
+-- task_metrics_delete: deletes the rows of a window: but for those in work_keep, or those that are listed in work_target.
 DROP PROCEDURE IF EXISTS windrow_camunda7.task_metrics_delete$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.task_metrics_delete(IN p_run bigint, IN p_from datetime(6),
-    IN p_to datetime(6), OUT o_rows bigint) SQL SECURITY DEFINER
+    IN p_to datetime(6), IN p_listed boolean, OUT o_rows bigint) SQL SECURITY DEFINER
 COMMENT 'Deletes rows of ACT_RU_TASK_METER_LOG, in the caller''s transaction (READ COMMITTED), and answers how many; timed_step() and
-    timed_purge() call it. [body 8f05c417670b]'
+    timed_purge() call it. [body 58e1837b2ab0]'
 BEGIN
-    IF p_from IS NULL THEN
+    IF p_listed THEN
         DELETE t FROM work_target AS c STRAIGHT_JOIN `camunda7`.`ACT_RU_TASK_METER_LOG` AS t ON t.`ID_` = c.id
-            WHERE (p_to IS NULL OR t.`TIMESTAMP_` < p_to);
+            WHERE (p_from IS NULL OR t.`TIMESTAMP_` >= p_from) AND (p_to IS NULL OR t.`TIMESTAMP_` < p_to);
         SET o_rows = ROW_COUNT();
     ELSE
         INSERT INTO work_due (due) SELECT DISTINCT t.`TIMESTAMP_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t

@@ -252,6 +252,7 @@ BEGIN
     DECLARE v_plain     boolean;
     DECLARE v_part      bigint;  -- so many rows at most, of one instant that has more
     DECLARE v_goes_on   datetime(6);
+    DECLARE v_listed    boolean DEFAULT false;  -- the rows of one table to delete are in work_target
     DECLARE v_by_family boolean;
     DECLARE v_archives  boolean;
     DECLARE v_shared    boolean;
@@ -417,7 +418,15 @@ BEGIN
                     CALL take_part(p_rule, v_from, v_to, v_part);
                     SET v_last = LEAST(COALESCE(v_part, 1), 2);
                 END IF;
-                IF v_part IS NULL THEN
+                IF v_part IS NULL AND v_plain THEN
+                    CALL bound_by(p_rule, v_listed);
+                END IF;
+                IF v_listed THEN
+                    CALL timed_held(p_rule);
+                    CALL rows_timed(p_rule, 'window', v_from, v_to, 9223372036854775807);
+                    CALL lock_timed(p_rule, v_from, v_to);
+                    CALL timed_kept(p_rule, v_from, v_to);
+                ELSEIF v_part IS NULL THEN
                     CALL keep_timed(p_rule, v_plain, v_from, v_to, v_as_of, true, v_dry_run);
                 ELSEIF v_dry_run THEN
                     -- The rows of the instant are more than a transaction takes: they are counted, up to the limit of the run.
@@ -441,9 +450,9 @@ BEGIN
                 SET @windrow_run = p_run;
                 CALL perform(p_rule, 'families', '@windrow_run');
             ELSEIF v_part IS NULL THEN
-                CALL delete_timed(p_run, p_rule, v_plain, v_from, v_to, v_families);
+                CALL delete_timed(p_run, p_rule, v_plain, v_from, v_to, v_listed, v_families);
             ELSEIF NOT v_dry_run THEN
-                CALL delete_timed(p_run, p_rule, v_plain, NULL, NULL, v_families);
+                CALL delete_timed(p_run, p_rule, v_plain, NULL, NULL, true, v_families);
             END IF;
             CALL timed_counted(p_rule, v_rows);
             IF v_archives THEN
@@ -745,7 +754,7 @@ BEGIN
     );
 END;
 
--- timed_least_age, timed_young: what is too young for a purge by a rule by age.
+-- timed_least_age, timed_young, timed_refused: what is too young for a purge by a rule by age, and what else it refuses.
 --# create procedure timed_least_age
 CREATE PROCEDURE timed_least_age(IN p_rule varchar(64), IN p_as_of datetime(6), OUT o_cutoff datetime(6))
 SQL SECURITY DEFINER
@@ -765,6 +774,27 @@ BEGIN
     FROM work_row AS w
     WHERE p_cutoff IS NOT NULL
       AND (w.due IS NULL OR w.due >= p_cutoff);
+END;
+
+--# create procedure timed_refused
+CREATE PROCEDURE timed_refused(IN p_rule varchar(64), IN p_plain boolean, IN p_cutoff datetime(6), OUT o_reason varchar(32))
+SQL SECURITY DEFINER
+COMMENT 'Fills work_row with the rows in work_target; why a purge keeps them, of one table also what holds them; NULL: nothing is known.'
+BEGIN
+    CALL rows_timed(p_rule, 'named', NULL, NULL, NULL);
+    SELECT IF(COUNT(w.id) = 0, 'NOT_A_ROOT', NULL) INTO o_reason FROM work_row AS w;
+    IF o_reason IS NULL AND p_plain THEN
+        CALL timed_held(p_rule);
+        SET @windrow_from = NULL, @windrow_to = NULL;
+        CALL timed_beside(p_rule);
+        SELECT IF(COUNT(k.id) > 0, 'HELD', NULL)
+        INTO o_reason
+        FROM work_row AS w
+        STRAIGHT_JOIN work_keep AS k ON k.id = w.id;
+    END IF;
+    IF o_reason IS NULL THEN
+        CALL timed_young(p_cutoff, o_reason);
+    END IF;
 END;
 
 -- timed_purge: deletes one named family, found by its root, and commits. Answers NULL, or why it is kept.
@@ -829,20 +859,12 @@ BEGIN
             INSERT INTO work_target (id)
             VALUES (p_key);
         END IF;
-        CALL rows_timed(p_rule, 'named', NULL, NULL, NULL);
-        SELECT IF(COUNT(w.id) = 0, 'NOT_A_ROOT', NULL) INTO o_reason FROM work_row AS w;
-        IF o_reason IS NULL AND v_plain THEN
-            CALL timed_held(p_rule);
-            SET @windrow_from = NULL, @windrow_to = NULL;
-            CALL timed_beside(p_rule);
-            SELECT IF(COUNT(k.id) > 0, 'HELD', NULL)
-            INTO o_reason
-            FROM work_row AS w
-            STRAIGHT_JOIN work_keep AS k ON k.id = w.id;
-        END IF;
         -- Those to be tried again were old enough.
-        IF o_reason IS NULL AND p_key IS NOT NULL THEN
-            CALL timed_young(v_cutoff, o_reason);
+        CALL timed_refused(p_rule, v_plain, IF(p_key IS NULL, NULL, v_cutoff), o_reason);
+        IF o_reason IS NULL AND v_plain THEN
+            -- What was true of the row before it was locked may be no more.
+            CALL rows_timed(p_rule, 'wait', NULL, NULL, NULL);
+            CALL timed_refused(p_rule, v_plain, v_cutoff, o_reason);
         END IF;
         IF o_reason IS NULL AND NOT v_plain THEN
             DELETE FROM work_target;
@@ -906,9 +928,8 @@ BEGIN
         ));
         SET @windrow_run = p_run, @windrow_found = COALESCE(v_found, 1);
         IF v_plain THEN
-            -- Until it is locked, the row may get a later time.
             SET @windrow_to = v_cutoff;
-            CALL perform(p_rule, 'delete', '@windrow_run, NULL, @windrow_to, @windrow_found');
+            CALL perform(p_rule, 'delete', '@windrow_run, NULL, @windrow_to, true, @windrow_found');
             CALL timed_gone(1, @windrow_found);
         ELSE
             CALL perform(p_rule, 'families', '@windrow_run');

@@ -95,13 +95,16 @@ END;
 
 -- rows_timed: what a rule lists of the rows of its root table: named, those in work_target; undated, those without a time; of a
 -- window: families, all; roots, those that are due, the oldest first; window, those that are deleted, the oldest first; part, the same
--- in work_target, locked, without what others have locked.
+-- in work_target, locked, without what others have locked; wait, those in work_row, in work_target, locked.
 --# create procedure rows_timed
 CREATE PROCEDURE rows_timed(IN p_rule varchar(64), IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_row with keys and times of rows: p_what is named, undated, held, families, roots or window; part locks. Reads only.'
+COMMENT 'Fills work_row with keys and times of rows: p_what is named, undated, held, families, roots or window; part and wait lock. Reads
+    only.'
 BEGIN
-    DELETE FROM work_row;
+    IF p_what <> 'wait' THEN
+        DELETE FROM work_row;
+    END IF;
     SET @windrow_what = p_what, @windrow_from = p_from, @windrow_to = p_to, @windrow_limit = p_limit;
     CALL perform(p_rule, 'rows', '@windrow_what, @windrow_from, @windrow_to, @windrow_limit');
 END;
@@ -410,6 +413,34 @@ BEGIN
     WHERE t.rule = p_rule;
 END;
 
+-- timed_kept: what is held of a window of one table.
+--# create procedure timed_kept
+CREATE PROCEDURE timed_kept(IN p_rule varchar(64), IN p_from datetime(6), IN p_to datetime(6))
+SQL SECURITY DEFINER
+COMMENT 'Writes the rows of a window that are in work_keep to work_skip.'
+BEGIN
+    IF EXISTS (SELECT 1 FROM work_keep) THEN
+        CALL rows_timed(p_rule, 'held', p_from, p_to, NULL);
+        INSERT INTO work_skip (skip_key, reason)
+        SELECT IF(@windrow_hexed, HEX(w.id), w.id), 'HELD'
+        FROM work_row AS w
+        ORDER BY w.id;
+    END IF;
+END;
+
+-- lock_timed: what holds of other rules keep of rows of one table is asked when they are locked: until then, each may come below a row
+-- that is held. They are listed before, by an index, so that no other row is locked.
+--# create procedure lock_timed
+CREATE PROCEDURE lock_timed(IN p_rule varchar(64), IN p_from datetime(6), IN p_to datetime(6))
+SQL SECURITY DEFINER
+COMMENT 'Locks the rows of work_row that lie in a window, and fills work_target with those that no hold keeps.'
+BEGIN
+    CALL rows_timed(p_rule, 'wait', p_from, p_to, NULL);
+    SET @windrow_from = NULL, @windrow_to = NULL;
+    CALL timed_beside(p_rule);
+    DELETE c FROM work_target AS c STRAIGHT_JOIN work_keep AS k ON k.id = c.id;
+END;
+
 -- keep_timed: which rows of a window are kept.
 --# create procedure keep_timed
 CREATE PROCEDURE keep_timed(
@@ -429,13 +460,7 @@ BEGIN
     IF p_plain THEN
         CALL timed_held(p_rule);
         CALL timed_beside(p_rule);
-        IF EXISTS (SELECT 1 FROM work_keep) THEN
-            CALL rows_timed(p_rule, 'held', p_from, p_to, NULL);
-            INSERT INTO work_skip (skip_key, reason)
-            SELECT IF(@windrow_hexed, HEX(w.id), w.id), 'HELD'
-            FROM work_row AS w
-            ORDER BY w.id;
-        END IF;
+        CALL timed_kept(p_rule, p_from, p_to);
     ELSE
         CALL perform(p_rule, 'keep', '@windrow_from, @windrow_to, @windrow_as_of, @windrow_lock, @windrow_dry');
         CALL perform(p_rule, 'find', '@windrow_from, @windrow_to');
@@ -471,7 +496,11 @@ BEGIN
     CALL timed_held(p_rule);
     CALL timed_beside(p_rule);
     CALL rows_timed(p_rule, 'part', p_from, p_to, io_part);
-    IF NOT EXISTS (SELECT 1 FROM work_target) THEN
+    IF EXISTS (SELECT 1 FROM work_target) THEN
+        SET @windrow_from = NULL, @windrow_to = NULL;
+        CALL timed_beside(p_rule);
+        DELETE c FROM work_target AS c STRAIGHT_JOIN work_keep AS k ON k.id = c.id;
+    ELSE
         CALL rows_timed(p_rule, 'window', p_from, p_to, io_part + 1);
         IF (SELECT COUNT(w.id) FROM work_row AS w) > io_part THEN
             SIGNAL SQLSTATE 'HY000'
@@ -489,15 +518,16 @@ CREATE PROCEDURE delete_timed(
     IN  p_plain    boolean,
     IN  p_from     datetime(6),
     IN  p_to       datetime(6),
+    IN  p_listed   boolean,
     OUT o_families bigint
 )
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), what keep_timed() does not keep of the window from p_from to p_to; without
-    one, the rows of work_target.'
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), what keep_timed() does not keep of the window from p_from to p_to;
+    p_listed: of the rows of work_target.'
 BEGIN
-    SET @windrow_run = p_run, @windrow_from = p_from, @windrow_to = p_to;
+    SET @windrow_run = p_run, @windrow_from = p_from, @windrow_to = p_to, @windrow_listed = p_listed;
     IF p_plain THEN
-        CALL perform(p_rule, 'delete', '@windrow_run, @windrow_from, @windrow_to, @windrow_families');
+        CALL perform(p_rule, 'delete', '@windrow_run, @windrow_from, @windrow_to, @windrow_listed, @windrow_families');
         CALL timed_gone(1, @windrow_families);
     ELSE
         CALL perform(p_rule, 'batch', '@windrow_run, @windrow_families');

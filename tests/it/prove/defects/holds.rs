@@ -90,6 +90,16 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["overtaken::postgres::what_is_held_and_comes_to_a_window_keeps_its_family"],
     },
     Defect {
+        name: "other-holds-asked-before-the-lock",
+        what: "MySQL and MariaDB: a row of one table goes that came below a held one before it was locked",
+        postgres: &[],
+        mysql: &[edit(
+            "CALL bound_by(p_rule, v_listed);",
+            "SET v_listed = false;",
+        )],
+        noticed_by: &["parts::SERVER::what_comes_below_a_held_row_stays"],
+    },
+    Defect {
         name: "hold-ignored",
         what: "holds are looked for under another rule's name",
         postgres: &[edit(

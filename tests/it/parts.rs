@@ -1,0 +1,132 @@
+//! Rules of one table: what holds of other rules keep is asked under the locks of the rows, and rows of one instant go in parts.
+
+use serde_json::{Value, json};
+use windrow::dialect::Dialect;
+
+use crate::harness::tests;
+use crate::support::effort::share;
+use crate::support::graphs::graph_of;
+use crate::support::installation::Installation;
+use crate::support::meanwhile::meanwhile;
+
+tests! {
+    every_server: [
+        what_comes_below_a_held_row_stays,
+        what_comes_below_a_held_row_is_not_purged,
+        a_row_that_becomes_too_young_is_told_as_such,
+    ],
+}
+
+/// Below a job its steps, and below these what a rule of its own deletes. A job is held.
+fn bound(dialect: Dialect, rule: &str) -> Installation {
+    let graph = graph_of(&format!(
+        "name = \"parts\"\n\n[tables]\njob = {{ key = \"id bigint\" }}
+step = {{ key = \"id bigint\", parents = [\"job_id -> job.id\"] }}
+entry = {{ key = \"id bigint\", parents = [\"step_id -> step.id\"] }}\n
+[rules.jobs]\nstrategy = \"end-time\"\nroot = \"job\"\nfinal = {{ state = 1 }}\nend_time = \"at\"\nretention = {{ default = \"30d\" }}\n
+[rules.entries]\nstrategy = \"age\"\nroot = \"entry\"\nretention = {{ default = \"30d\" }}\n{rule}\n"
+    ));
+    let time = match dialect {
+        Dialect::Postgres => "timestamp",
+        Dialect::Mysql | Dialect::Mariadb => "datetime(6)",
+    };
+    let schema = format!(
+        "CREATE TABLE job (id bigint PRIMARY KEY, state integer NOT NULL, at {time} NOT NULL);
+         CREATE TABLE step (id bigint PRIMARY KEY, job_id bigint);
+         CREATE TABLE entry (id bigint PRIMARY KEY, step_id bigint, at {time} NOT NULL, noon bigint NOT NULL);
+         CREATE INDEX entry_at ON entry (at);
+         CREATE INDEX entry_noon ON entry (noon);"
+    );
+    let mut database = Installation::of(dialect, &schema, &graph);
+    database.arm();
+    for (name, value) in [("lock_timeout", 60_000), ("batch_rows", 4)] {
+        let setting = json!({"rule": "entries", "name": name, "value": value});
+        database.call("set_setting", setting).expect("a setting");
+    }
+    database.execute(
+        "INSERT INTO job VALUES (1, 2, '2020-01-01'), (2, 2, '2020-01-01');
+         INSERT INTO step VALUES (1, 1), (2, 2);",
+    );
+    database
+        .set_hold(json!({"rule": "jobs", "key": 1, "reason": "x"}))
+        .expect("a hold");
+    database
+}
+
+/// What the rule says of its time.
+const TIMES: [&str; 4] = [
+    "time = \"at\"",
+    "time = \"noon epoch-ms\"",
+    "time = \"at\"\narchive = true",
+    "time = \"at\"\nwhere_sql = \"{root}.id <> 99\"",
+];
+
+fn fill(database: &mut Installation, rows: i64) {
+    database.execute("DELETE FROM entry");
+    for id in 1..=rows {
+        database.execute(&format!(
+            "INSERT INTO entry VALUES ({id}, 2, '2020-01-01', 1577836800000)"
+        ));
+    }
+}
+
+fn left(database: &mut Installation) -> Vec<String> {
+    database.texts("SELECT id FROM entry ORDER BY id")
+}
+
+fn skipped(run: &Value) -> &Value {
+    &run["rules"][0]["skipped"]
+}
+
+/// A batch meets a row that somebody changes, and waits for it: when it has it, the row is below a held one.
+fn what_comes_below_a_held_row_stays(dialect: Dialect) {
+    for rule in share(dialect, TIMES) {
+        let mut database = bound(dialect, rule);
+        // As a whole, and of an instant that has more rows than a batch takes.
+        for rows in [3, 6] {
+            fill(&mut database, rows);
+            let mut rival = database.connect();
+            rival.execute("START TRANSACTION").expect("a transaction");
+            rival
+                .execute("UPDATE entry SET step_id = 1 WHERE id = 2")
+                .expect("a lock");
+            let options = json!({"rule": "entries"});
+            let run = meanwhile(&mut database, &mut rival, "run", options, |_, _| {});
+            assert_eq!(left(&mut database), ["2"], "{rule} {rows}: {run}");
+            assert_eq!(skipped(&run), &json!({"HELD": 1}), "{rule} {rows}: {run}");
+            assert_eq!(run["rules"][0]["rows"], rows - 1, "{rule} {rows}: {run}");
+        }
+    }
+}
+
+fn what_comes_below_a_held_row_is_not_purged(dialect: Dialect) {
+    for rule in share(dialect, TIMES) {
+        let mut database = bound(dialect, rule);
+        fill(&mut database, 3);
+        let mut rival = database.connect();
+        rival.execute("START TRANSACTION").expect("a transaction");
+        rival
+            .execute("UPDATE entry SET step_id = 1 WHERE id = 2")
+            .expect("a lock");
+        let options = json!({"rule": "entries", "key": [2]});
+        let purge = meanwhile(&mut database, &mut rival, "purge", options, |_, _| {});
+        assert_eq!(purge["refused"], json!({"2": "HELD"}), "{rule}: {purge}");
+        assert_eq!(left(&mut database), ["1", "2", "3"], "{rule}");
+    }
+}
+
+/// What a purge finds when it has the row, not what it found before.
+fn a_row_that_becomes_too_young_is_told_as_such(dialect: Dialect) {
+    let mut database = bound(dialect, TIMES[0]);
+    fill(&mut database, 3);
+    let mut rival = database.connect();
+    rival.execute("START TRANSACTION").expect("a transaction");
+    rival
+        .execute("UPDATE entry SET at = CURRENT_TIMESTAMP WHERE id = 2")
+        .expect("a lock");
+    let options = json!({"rule": "entries", "key": [2]});
+    let purge = meanwhile(&mut database, &mut rival, "purge", options, |_, _| {});
+    let refused = json!({"2": "RETENTION_NOT_REACHED"});
+    assert_eq!(purge["refused"], refused, "{purge}");
+    assert_eq!(left(&mut database), ["1", "2", "3"]);
+}

@@ -75,7 +75,7 @@ BEGIN
 {%- endfilter %}
     WHEN 'part' THEN
 {%- filter fit %}
-        INSERT INTO work_target (id)
+        INSERT IGNORE INTO work_target (id)
         «SELECT t.{{ rule.key }}
         FROM {{ rule.table }} AS t
         LEFT JOIN work_keep AS k1 ON k1.id = t.{{ rule.key }}
@@ -102,7 +102,7 @@ BEGIN
 {%- endfilter %}
     ELSE
 {%- filter fit %}
-        INSERT INTO work_row (id, due)
+        INSERT IGNORE INTO work_row (id, due)
         «SELECT t.{{ rule.key }}, {{ rule.timed.due.of_t }}
         FROM {{ rule.table }} AS t
         LEFT JOIN work_keep AS k1 ON k1.id = t.{{ rule.key }}

@@ -15,6 +15,9 @@ tests! {
         what_comes_below_a_held_row_is_not_purged,
         a_row_that_becomes_too_young_is_told_as_such,
     ],
+    mysql_or_mariadb: [
+        a_part_takes_no_other_row_with_its_key,
+    ],
 }
 
 /// Below a job its steps, and below these what a rule of its own deletes. A job is held.
@@ -112,6 +115,42 @@ fn what_comes_below_a_held_row_is_not_purged(dialect: Dialect) {
         let purge = meanwhile(&mut database, &mut rival, "purge", options, |_, _| {});
         assert_eq!(purge["refused"], json!({"2": "HELD"}), "{rule}: {purge}");
         assert_eq!(left(&mut database), ["1", "2", "3"], "{rule}");
+    }
+}
+
+/// Rows of a day, with a key that the application repeats.
+fn repeated(dialect: Dialect, keys: &str) -> Installation {
+    let graph = graph_of(
+        "name = \"parts\"\n\n[tables]\nlog = { key = \"id integer\" }\n
+[rules.logs]\nstrategy = \"age\"\nroot = \"log\"\ntime = \"day date\"\nretention = { default = \"30d\" }\n",
+    );
+    let schema = format!(
+        "CREATE TABLE log (id integer, day date, no integer, PRIMARY KEY ({keys})); CREATE INDEX log_day ON log (day);"
+    );
+    let mut database = Installation::of(dialect, &schema, &graph);
+    database.arm();
+    database.set_setting("batch_rows", 4).expect("a setting");
+    database
+}
+
+/// Neither one that is too young, nor does it fail because of one that is not.
+fn a_part_takes_no_other_row_with_its_key(dialect: Dialect) {
+    for (keys, young, old) in [
+        ("id, day", "CURRENT_DATE, 0", None),
+        ("id, no", "CURRENT_DATE, 1", None),
+        ("id, no", "CURRENT_DATE, 1", Some("'2025-01-01', 2")),
+    ] {
+        let mut database = repeated(dialect, keys);
+        for id in 1..=9 {
+            database.execute(&format!("INSERT INTO log VALUES ({id}, '2025-01-01', 0)"));
+        }
+        for row in [Some(young), old].into_iter().flatten() {
+            database.execute(&format!("INSERT INTO log VALUES (7, {row})"));
+        }
+        let run = database.run(json!({})).expect("a run");
+        let left = database.texts("SELECT CONCAT(id, ' ', day = CURRENT_DATE) FROM log");
+        assert_eq!(left, ["7 1"], "{keys} {old:?}: {run}");
+        assert_eq!(skipped(&run), &json!({}), "{keys} {old:?}: {run}");
     }
 }
 

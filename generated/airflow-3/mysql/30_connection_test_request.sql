@@ -38,7 +38,7 @@ CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.connectio
     IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_row: named, rows in work_target; undated, those without a updated_at; held, those of a window that are in work_keep;
     window, the first p_limit that are not; part, the same in work_target, locked; wait, locks what work_row has of a window and lists it in
-    work_target. [body 0681e4f2dfdd]'
+    work_target. [body cb6ae6495724]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
@@ -52,15 +52,15 @@ BEGIN
             STRAIGHT_JOIN work_keep AS k1 ON k1.id = t.`id` WHERE t.`updated_at` >= p_from AND t.`updated_at` < p_to
             AND t.`state` IN ('success', 'failed');
     WHEN 'part' THEN
-        INSERT INTO work_target (id) SELECT t.`id` FROM `airflow`.`connection_test_request` AS t LEFT JOIN work_keep AS k1 ON k1.id = t.`id`
-            WHERE t.`updated_at` >= p_from AND t.`updated_at` < p_to AND t.`state` IN ('success', 'failed') AND k1.id IS NULL
-            ORDER BY t.`updated_at` LIMIT p_limit FOR UPDATE OF t SKIP LOCKED;
+        INSERT IGNORE INTO work_target (id) SELECT t.`id` FROM `airflow`.`connection_test_request` AS t
+            LEFT JOIN work_keep AS k1 ON k1.id = t.`id` WHERE t.`updated_at` >= p_from AND t.`updated_at` < p_to
+            AND t.`state` IN ('success', 'failed') AND k1.id IS NULL ORDER BY t.`updated_at` LIMIT p_limit FOR UPDATE OF t SKIP LOCKED;
     WHEN 'wait' THEN
         INSERT IGNORE INTO work_target (id) SELECT t.`id` FROM work_row AS w
             STRAIGHT_JOIN `airflow`.`connection_test_request` AS t ON t.`id` = w.id WHERE (p_from IS NULL OR t.`updated_at` >= p_from)
             AND (p_to IS NULL OR t.`updated_at` < p_to) AND t.`state` IN ('success', 'failed') FOR UPDATE OF t;
     ELSE
-        INSERT INTO work_row (id, due) SELECT t.`id`, t.`updated_at` FROM `airflow`.`connection_test_request` AS t
+        INSERT IGNORE INTO work_row (id, due) SELECT t.`id`, t.`updated_at` FROM `airflow`.`connection_test_request` AS t
             LEFT JOIN work_keep AS k1 ON k1.id = t.`id` WHERE t.`updated_at` >= p_from AND t.`updated_at` < p_to
             AND t.`state` IN ('success', 'failed') AND k1.id IS NULL ORDER BY t.`updated_at`, t.`id` LIMIT p_limit;
     END CASE;

@@ -37,7 +37,7 @@ CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_er
     IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_row: named, rows in work_target; undated, those without a timestamp; held, those of a window that are in work_keep;
     window, the first p_limit that are not; part, the same in work_target, locked; wait, locks what work_row has of a window and lists it in
-    work_target. [body 1abd54777bf4]'
+    work_target. [body 03a78a2f5744]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
@@ -50,14 +50,14 @@ BEGIN
         INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`import_error` AS t STRAIGHT_JOIN work_keep AS k1 ON k1.id = t.`id`
             WHERE t.`timestamp` >= p_from AND t.`timestamp` < p_to;
     WHEN 'part' THEN
-        INSERT INTO work_target (id) SELECT t.`id` FROM `airflow`.`import_error` AS t LEFT JOIN work_keep AS k1 ON k1.id = t.`id`
+        INSERT IGNORE INTO work_target (id) SELECT t.`id` FROM `airflow`.`import_error` AS t LEFT JOIN work_keep AS k1 ON k1.id = t.`id`
             WHERE t.`timestamp` >= p_from AND t.`timestamp` < p_to AND k1.id IS NULL
             ORDER BY t.`timestamp` LIMIT p_limit FOR UPDATE OF t SKIP LOCKED;
     WHEN 'wait' THEN
         INSERT IGNORE INTO work_target (id) SELECT t.`id` FROM work_row AS w STRAIGHT_JOIN `airflow`.`import_error` AS t ON t.`id` = w.id
             WHERE (p_from IS NULL OR t.`timestamp` >= p_from) AND (p_to IS NULL OR t.`timestamp` < p_to) FOR UPDATE OF t;
     ELSE
-        INSERT INTO work_row (id, due) SELECT t.`id`, t.`timestamp` FROM `airflow`.`import_error` AS t
+        INSERT IGNORE INTO work_row (id, due) SELECT t.`id`, t.`timestamp` FROM `airflow`.`import_error` AS t
             LEFT JOIN work_keep AS k1 ON k1.id = t.`id` WHERE t.`timestamp` >= p_from AND t.`timestamp` < p_to AND k1.id IS NULL
             ORDER BY t.`timestamp`, t.`id` LIMIT p_limit;
     END CASE;

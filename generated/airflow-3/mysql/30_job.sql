@@ -37,7 +37,7 @@ CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.job_rows(
     IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_row: named, rows in work_target; undated, those without a latest_heartbeat; held, those of a window that are in
     work_keep; window, the first p_limit that are not; part, the same in work_target, locked; wait, locks what work_row has of a window and
-    lists it in work_target. [body 3c9f20bc386b]'
+    lists it in work_target. [body 5744eec3bb23]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
@@ -50,7 +50,7 @@ BEGIN
         INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`job` AS t STRAIGHT_JOIN work_keep AS k1 ON k1.id = t.`id`
             WHERE t.`latest_heartbeat` >= p_from AND t.`latest_heartbeat` < p_to AND t.`state` IN ('success', 'failed');
     WHEN 'part' THEN
-        INSERT INTO work_target (id) SELECT t.`id` FROM `airflow`.`job` AS t LEFT JOIN work_keep AS k1 ON k1.id = t.`id`
+        INSERT IGNORE INTO work_target (id) SELECT t.`id` FROM `airflow`.`job` AS t LEFT JOIN work_keep AS k1 ON k1.id = t.`id`
             WHERE t.`latest_heartbeat` >= p_from AND t.`latest_heartbeat` < p_to AND t.`state` IN ('success', 'failed') AND k1.id IS NULL
             ORDER BY t.`latest_heartbeat` LIMIT p_limit FOR UPDATE OF t SKIP LOCKED;
     WHEN 'wait' THEN
@@ -58,7 +58,7 @@ BEGIN
             WHERE (p_from IS NULL OR t.`latest_heartbeat` >= p_from) AND (p_to IS NULL OR t.`latest_heartbeat` < p_to)
             AND t.`state` IN ('success', 'failed') FOR UPDATE OF t;
     ELSE
-        INSERT INTO work_row (id, due) SELECT t.`id`, t.`latest_heartbeat` FROM `airflow`.`job` AS t
+        INSERT IGNORE INTO work_row (id, due) SELECT t.`id`, t.`latest_heartbeat` FROM `airflow`.`job` AS t
             LEFT JOIN work_keep AS k1 ON k1.id = t.`id` WHERE t.`latest_heartbeat` >= p_from AND t.`latest_heartbeat` < p_to
             AND t.`state` IN ('success', 'failed') AND k1.id IS NULL ORDER BY t.`latest_heartbeat`, t.`id` LIMIT p_limit;
     END CASE;

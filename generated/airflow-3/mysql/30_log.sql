@@ -36,7 +36,7 @@ CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.log_rows(
     IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_row: named, rows in work_target; undated, those without a dttm; held, those of a window that are in work_keep; window,
     the first p_limit that are not; part, the same in work_target, locked; wait, locks what work_row has of a window and lists it in
-    work_target. [body e9f858326f20]'
+    work_target. [body ab703e6500db]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
@@ -48,13 +48,13 @@ BEGIN
         INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`log` AS t STRAIGHT_JOIN work_keep AS k1 ON k1.id = t.`id`
             WHERE t.`dttm` >= p_from AND t.`dttm` < p_to;
     WHEN 'part' THEN
-        INSERT INTO work_target (id) SELECT t.`id` FROM `airflow`.`log` AS t LEFT JOIN work_keep AS k1 ON k1.id = t.`id`
+        INSERT IGNORE INTO work_target (id) SELECT t.`id` FROM `airflow`.`log` AS t LEFT JOIN work_keep AS k1 ON k1.id = t.`id`
             WHERE t.`dttm` >= p_from AND t.`dttm` < p_to AND k1.id IS NULL ORDER BY t.`dttm` LIMIT p_limit FOR UPDATE OF t SKIP LOCKED;
     WHEN 'wait' THEN
         INSERT IGNORE INTO work_target (id) SELECT t.`id` FROM work_row AS w STRAIGHT_JOIN `airflow`.`log` AS t ON t.`id` = w.id
             WHERE (p_from IS NULL OR t.`dttm` >= p_from) AND (p_to IS NULL OR t.`dttm` < p_to) FOR UPDATE OF t;
     ELSE
-        INSERT INTO work_row (id, due) SELECT t.`id`, t.`dttm` FROM `airflow`.`log` AS t LEFT JOIN work_keep AS k1 ON k1.id = t.`id`
+        INSERT IGNORE INTO work_row (id, due) SELECT t.`id`, t.`dttm` FROM `airflow`.`log` AS t LEFT JOIN work_keep AS k1 ON k1.id = t.`id`
             WHERE t.`dttm` >= p_from AND t.`dttm` < p_to AND k1.id IS NULL ORDER BY t.`dttm`, t.`id` LIMIT p_limit;
     END CASE;
 END$$

@@ -37,7 +37,7 @@ CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.task_metric
     IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_row: named, rows in work_target; undated, those without a TIMESTAMP_; held, those of a window that are in work_keep;
     window, the first p_limit that are not; part, the same in work_target, locked; wait, locks what work_row has of a window and lists it in
-    work_target. [body 9b9ed108811a]'
+    work_target. [body 3e14799ca63e]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
@@ -50,7 +50,7 @@ BEGIN
         INSERT INTO work_row (id) SELECT t.`ID_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
             STRAIGHT_JOIN work_keep AS k1 ON k1.id = t.`ID_` WHERE t.`TIMESTAMP_` >= p_from AND t.`TIMESTAMP_` < p_to;
     WHEN 'part' THEN
-        INSERT INTO work_target (id) SELECT t.`ID_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
+        INSERT IGNORE INTO work_target (id) SELECT t.`ID_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
             LEFT JOIN work_keep AS k1 ON k1.id = t.`ID_` WHERE t.`TIMESTAMP_` >= p_from AND t.`TIMESTAMP_` < p_to AND k1.id IS NULL
             ORDER BY t.`TIMESTAMP_` LIMIT p_limit FOR UPDATE OF t SKIP LOCKED;
     WHEN 'wait' THEN
@@ -58,7 +58,7 @@ BEGIN
             STRAIGHT_JOIN `camunda7`.`ACT_RU_TASK_METER_LOG` AS t ON t.`ID_` = w.id WHERE (p_from IS NULL OR t.`TIMESTAMP_` >= p_from)
             AND (p_to IS NULL OR t.`TIMESTAMP_` < p_to) FOR UPDATE OF t;
     ELSE
-        INSERT INTO work_row (id, due) SELECT t.`ID_`, t.`TIMESTAMP_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
+        INSERT IGNORE INTO work_row (id, due) SELECT t.`ID_`, t.`TIMESTAMP_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
             LEFT JOIN work_keep AS k1 ON k1.id = t.`ID_` WHERE t.`TIMESTAMP_` >= p_from AND t.`TIMESTAMP_` < p_to AND k1.id IS NULL
             ORDER BY t.`TIMESTAMP_`, t.`ID_` LIMIT p_limit;
     END CASE;

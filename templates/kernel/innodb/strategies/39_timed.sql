@@ -452,7 +452,7 @@ BEGIN
             ELSEIF v_part IS NULL THEN
                 CALL delete_timed(p_run, p_rule, v_plain, v_from, v_to, v_listed, v_families);
             ELSEIF NOT v_dry_run THEN
-                CALL delete_timed(p_run, p_rule, v_plain, NULL, NULL, true, v_families);
+                CALL delete_timed(p_run, p_rule, v_plain, v_from, v_to, true, v_families);
             END IF;
             CALL timed_counted(p_rule, v_rows);
             IF v_archives THEN

@@ -105,6 +105,16 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["gathered::postgres::what_is_locked_for_a_moment_goes"],
     },
     Defect {
+        name: "instant-by-key",
+        what: "MySQL and MariaDB: a part of an instant takes all rows with its keys, whatever their time",
+        postgres: &[],
+        mysql: &[edit(
+            "CALL delete_timed(p_run, p_rule, v_plain, v_from, v_to, true, v_families);",
+            "CALL delete_timed(p_run, p_rule, v_plain, NULL, NULL, true, v_families);",
+        )],
+        noticed_by: &["parts::SERVER::a_part_takes_no_other_row_with_its_key"],
+    },
+    Defect {
         name: "rootless-unlocked",
         what: "rows in between that name no root, but an instance, are not locked before what is below them is read",
         postgres: &[edit(

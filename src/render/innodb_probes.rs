@@ -31,7 +31,7 @@ const NUMBERS: [&str; 9] = [
 const TIMES: [&str; 3] = ["ended", "cutoff", "due"];
 
 /// Of which there is one row, or a statement takes one: the server reads it first, as a constant.
-const SINGLE: [&str; 3] = ["work_cursor", "work_bound", "work_scope"];
+const SINGLE: [&str; 4] = ["work_cursor", "work_at", "work_bound", "work_scope"];
 
 /// The kernel's own table that rules name.
 const HOLD: &str = "(SELECT '1' AS rule, '1' AS `key`, UTC_TIMESTAMP(6) AS until)";

@@ -5,15 +5,14 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_next(⟦IN p_cutoff datetime(6), 
 SQL SECURITY DEFINER
 COMMENT 'Fills work_next with the next p_limit roots with a {{ rule.end_time_name }} before p_cutoff, from work_cursor on. Reads only; {{ rule.name }}_judge decides.'
 BEGIN
-    -- What lies before the cursor is not looked at again: an index keeps the entries of deleted rows for a while.
+    -- What lies before the cursor is not looked at again, nor what has its time: an index keeps the entries of deleted rows for a while.
     INSERT INTO work_next (id, due)
     «SELECT t.{{ rule.key }}, t.{{ rule.end_time }}
     FROM work_cursor AS c
     STRAIGHT_JOIN {{ rule.table }} AS t
     WHERE c.only_row = 1
       AND t.{{ rule.end_time }} < p_cutoff
-      AND t.{{ rule.end_time }} >= c.due
-      AND (t.{{ rule.end_time }} > c.due OR t.{{ rule.key }} > c.id)
+      AND (t.{{ rule.end_time }} > c.due OR t.{{ rule.end_time }} = c.due AND t.{{ rule.key }} > c.id)
       AND {{ rule.timed.is_root }}
     ORDER BY t.{{ rule.end_time }}, t.{{ rule.key }}
     LIMIT p_limit»;

@@ -38,7 +38,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_rows
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_rows(⟦IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint⟧)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_row: named, rows in work_target; undated, those without a {{ rule.end_time_name }}; held, those of a window that are in work_keep; window, the first p_limit that are not; part, the same in work_target, locked; wait, locks what work_row has of a window and lists it in work_target.'
+COMMENT 'Fills work_row: named, rows in work_target; undated, those without a {{ rule.end_time_name }}; held, those of a window that are in work_keep; window, the first p_limit that are not; first, the same of one instant, by their keys; next, behind work_at. part and wait lock those of work_row that lie in a window, and list them in work_target; part: without what others have locked.'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
@@ -73,22 +73,25 @@ BEGIN
           AND {{ condition }}
 {%- endfor %}»;
 {%- endfilter %}
-    WHEN 'part' THEN
+{%- for begun in [false, true] %}
+    WHEN '{% if begun %}next{% else %}first{% endif %}' THEN
 {%- filter fit %}
-        INSERT IGNORE INTO work_target (id)
+        INSERT IGNORE INTO work_row (id)
         «SELECT t.{{ rule.key }}
-        FROM {{ rule.table }} AS t
+        FROM {% if begun %}work_at AS c STRAIGHT_JOIN {% endif %}{{ rule.table }} AS t
         LEFT JOIN work_keep AS k1 ON k1.id = t.{{ rule.key }}
-        WHERE {{ <w.within rule /> | indent(width=10) }}
+        WHERE {% if begun %}c.only_row = 1 AND {% endif %}{{ <w.within_instant rule /> }}
+        {% if begun %}AND t.{{ rule.key }} > c.id{% endif %}
 {%- for condition in rule.timed.conditions_of_root %}
-          AND {{ condition }}
+        AND {{ condition }}
 {%- endfor %}
-          AND k1.id IS NULL
-        ORDER BY {{ rule.timed.due.time }}
-        LIMIT p_limit
-        FOR UPDATE{% if not maria %} OF t{% endif %} SKIP LOCKED»;
+        AND k1.id IS NULL
+        ORDER BY t.{{ rule.key }}
+        LIMIT p_limit»;
 {%- endfilter %}
-    WHEN 'wait' THEN
+{%- endfor %}
+{%- for skips in [true, false] %}
+    WHEN '{% if skips %}part{% else %}wait{% endif %}' THEN
 {%- filter fit %}
         INSERT IGNORE INTO work_target (id)
         «SELECT t.{{ rule.key }}
@@ -98,8 +101,9 @@ BEGIN
 {%- for condition in rule.timed.conditions_of_root %}
         AND {{ condition }}
 {%- endfor %}
-        FOR UPDATE{% if not maria %} OF t{% endif %}»;
+        FOR UPDATE{% if not maria %} OF t{% endif %}{% if skips %} SKIP LOCKED{% endif %}»;
 {%- endfilter %}
+{%- endfor %}
     ELSE
 {%- filter fit %}
         INSERT IGNORE INTO work_row (id, due)

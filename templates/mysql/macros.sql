@@ -547,7 +547,12 @@ AND {% endif %}{{ rule.timed.due.time }} >= {{ <w.as_ended rule at="p_from" /> }
 AND {{ <w.within_end rule to={to} /> }}
 {%- endcomponent w.within %}
 
-{#- The same where either end may be open. -#}
+{#- Whether it has the time p_from, where p_to is the next instant. Several numbers may say the same. -#}
+{% component w.within_instant(rule) -%}
+{% if rule.numbered %}{{ <w.within rule /> }}{% else %}{{ rule.timed.due.time }} = {{ <w.as_ended rule at="p_from" /> }}{% endif %}
+{%- endcomponent w.within_instant %}
+
+{#- Whether it lies in a window of which either end may be open. -#}
 {% component w.within_ends(rule) -%}
 (p_from IS NULL OR {{ rule.timed.due.time }} >= {{ <w.as_ended rule at="p_from" /> }})
 AND (p_to IS NULL OR {% if rule.numbered %}{{ rule.timed.due.time }} > 0 AND {% endif %}{{ <w.within_end rule to="p_to" /> }})
@@ -865,7 +870,7 @@ AND {{ condition }}
 {% component w.plain_listed(rule, rows) %}
         DELETE FROM work_row;
 {%- filter fit %}
-        INSERT INTO work_row (id)
+        INSERT IGNORE INTO work_row (id)
         «SELECT t.{{ rule.key }}
         {{ rows }}
         FOR UPDATE»;
@@ -875,6 +880,7 @@ AND {{ condition }}
 {% component w.plain_rows(rule) -%}
 FROM work_row AS w
 STRAIGHT_JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = w.id
+WHERE {{ <w.within_ends rule /> }}
 {%- endcomponent w.plain_rows %}
 
 {#- What the kernel asks every rule: the row that a key names. -#}

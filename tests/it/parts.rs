@@ -6,7 +6,7 @@ use windrow::dialect::Dialect;
 use crate::harness::tests;
 use crate::support::effort::share;
 use crate::support::graphs::graph_of;
-use crate::support::installation::Installation;
+use crate::support::installation::{Installation, Session, numbers};
 use crate::support::meanwhile::meanwhile;
 
 tests! {
@@ -14,9 +14,14 @@ tests! {
         what_comes_below_a_held_row_stays,
         what_comes_below_a_held_row_is_not_purged,
         a_row_that_becomes_too_young_is_told_as_such,
+        what_a_key_refuses_keeps_no_other_row_of_its_day,
+        locked_rows_are_waited_for_once,
+        a_part_of_few_rows_is_halved_from_these,
     ],
     mysql_or_mariadb: [
         a_part_takes_no_other_row_with_its_key,
+        an_instant_is_read_once_from_its_beginning,
+        roots_of_one_instant_are_read_once,
     ],
 }
 
@@ -168,4 +173,143 @@ fn a_row_that_becomes_too_young_is_told_as_such(dialect: Dialect) {
     let refused = json!({"2": "RETENTION_NOT_REACHED"});
     assert_eq!(purge["refused"], refused, "{purge}");
     assert_eq!(left(&mut database), ["1", "2", "3"]);
+}
+
+/// Rows of a day, to some of which a key of another table refers that nothing knows of.
+fn day(dialect: Dialect, rows: i64, most: i64) -> Installation {
+    let graph = graph_of(
+        "name = \"parts\"\n\n[tables]\nlog = { key = \"id integer\" }\n
+[rules.logs]\nstrategy = \"age\"\nroot = \"log\"\ntime = \"day date\"\nretention = { default = \"30d\" }\n",
+    );
+    let schema = "CREATE TABLE log (id integer PRIMARY KEY, day date, no integer);
+         CREATE TABLE other (id integer PRIMARY KEY, log_id integer, FOREIGN KEY (log_id) REFERENCES log (id));
+         CREATE INDEX log_day ON log (day); CREATE INDEX other_log ON other (log_id);";
+    let mut database = Installation::of(dialect, schema, &graph);
+    database.arm();
+    let settings = [("batch_rows", most), ("retries", 0), ("lock_timeout", 300)];
+    for (name, value) in settings {
+        database.set_setting(name, value).expect("a setting");
+    }
+    let all = numbers(dialect, rows);
+    database.execute(&format!(
+        "INSERT INTO log SELECT n, DATE '2025-01-01', 0 FROM {all}"
+    ));
+    database
+}
+
+fn ids(database: &mut Installation) -> Vec<String> {
+    database.texts("SELECT id FROM log ORDER BY id")
+}
+
+/// Also where the day fits into a batch, and where few families are left to the run.
+fn what_a_key_refuses_keeps_no_other_row_of_its_day(dialect: Dialect) {
+    for (rows, options) in [
+        (37, json!({})),
+        (8, json!({})),
+        (37, json!({"run_families": 36})),
+    ] {
+        let mut database = day(dialect, rows, 10);
+        database.execute("INSERT INTO other VALUES (1, 5), (2, 7)");
+        let run = database.run(options).expect("a run");
+        let context = format!("{rows}: {run}");
+        assert_eq!(run["rules"][0]["rows"], rows - 2, "{context}");
+        assert_eq!(skipped(&run), &json!({"FAILED": 2}), "{context}");
+        let told = &run["rules"][0]["skipped_samples"]["FAILED"];
+        assert_eq!(told, &json!(["5", "7"]), "{context}");
+        assert_eq!(ids(&mut database), ["5", "7"], "{context}");
+        database.execute("DELETE FROM other");
+        database.run(json!({})).expect("a run");
+        assert_eq!(ids(&mut database).len(), 0, "{context}");
+    }
+}
+
+/// A transaction that lets go while the run waits costs the day nothing, also where it has more rows than a batch takes.
+fn locked_rows_are_waited_for_once(dialect: Dialect) {
+    let mut database = day(dialect, 37, 10);
+    database
+        .set_setting("lock_timeout", 60_000)
+        .expect("a setting");
+    let mut rival = database.connect();
+    rival.execute("START TRANSACTION").expect("a transaction");
+    for id in 11..=30 {
+        rival
+            .execute(&format!("UPDATE log SET no = 1 WHERE id = {id}"))
+            .expect("a lock");
+    }
+    let run = meanwhile(
+        &mut database,
+        &mut rival,
+        "run",
+        json!({}),
+        |database, _| {
+            assert_eq!(ids(database).len(), 20);
+        },
+    );
+    assert_eq!(ids(&mut database).len(), 0, "{run}");
+    assert_eq!(skipped(&run), &json!({}), "{run}");
+}
+
+/// A limit of the run leaves few rows to a batch: these are halved, not what a batch takes otherwise.
+fn a_part_of_few_rows_is_halved_from_these(dialect: Dialect) {
+    let mut database = day(dialect, 5_000, 4_000);
+    database.execute("INSERT INTO other VALUES (1, 5)");
+    let run = database.run(json!({"run_families": 12})).expect("a run");
+    assert_eq!(run["rules"][0]["rows"], 12, "{run}");
+    assert!(run["rules"][0]["retries"].as_i64() < Some(9), "{run}");
+}
+
+/// Somebody has locked the first rows of a table.
+fn locked(database: &Installation, table: &str, rows: i64) -> Session {
+    let mut rival = database.connect();
+    for sql in [
+        "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED".to_owned(),
+        "START TRANSACTION".to_owned(),
+        format!("UPDATE {table} SET no = 1 WHERE id <= {rows}"),
+    ] {
+        rival.execute(&sql).expect("a lock");
+    }
+    rival
+}
+
+/// What is locked is not read again for each part.
+fn an_instant_is_read_once_from_its_beginning(dialect: Dialect) {
+    let rows = 2_000;
+    let mut database = day(dialect, rows, 50);
+    database.execute("ANALYZE TABLE log");
+    let rival = locked(&database, "log", 1_000);
+    let before = database.handled("read_next");
+    let run = database.run(json!({})).expect("a run");
+    let read = database.handled("read_next") - before;
+    drop(rival);
+    assert_eq!(skipped(&run), &json!({"LOCKED": 1_000}), "{run}");
+    assert!(read < 15 * rows, "{read} entries for {rows} rows: {run}");
+}
+
+/// Families, of which half are locked.
+fn roots_of_one_instant_are_read_once(dialect: Dialect) {
+    let graph = graph_of(
+        "name = \"parts\"\n\n[tables]\njob = { key = \"id integer\" }\nlog = { key = \"id integer\", parents = [\"job_id -> job.id\"] }\n
+[rules.history]\nstrategy = \"removal-time\"\nroot = \"job\"\ntime = \"removal\"\ntables = [\"log: job_id\", \"job\"]\nunit = \"family\"\n",
+    );
+    let schema = "CREATE TABLE job (id integer PRIMARY KEY, removal datetime(6), no integer);
+         CREATE TABLE log (id integer PRIMARY KEY, job_id integer, removal datetime(6));
+         CREATE INDEX job_removal ON job (removal); CREATE INDEX log_removal ON log (removal); CREATE INDEX log_job ON log (job_id);";
+    let mut database = Installation::of(dialect, schema, &graph);
+    database.arm();
+    database
+        .set_setting("batch_families", 20)
+        .expect("a setting");
+    let roots = 1_000;
+    let all = numbers(dialect, roots);
+    database.execute(&format!(
+        "INSERT INTO job SELECT n, '2020-01-01', 0 FROM {all}"
+    ));
+    database.execute("ANALYZE TABLE job");
+    let rival = locked(&database, "job", 500);
+    let before = database.handled("read_next");
+    let run = database.run(json!({})).expect("a run");
+    let read = database.handled("read_next") - before;
+    drop(rival);
+    assert_eq!(skipped(&run), &json!({"LOCKED": 500}), "{run}");
+    assert!(read < 25 * roots, "{read} entries for {roots} roots: {run}");
 }

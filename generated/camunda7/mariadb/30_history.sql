@@ -1699,17 +1699,16 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.history_next$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_next(IN p_cutoff datetime(6),
     IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_next with the next p_limit roots with a REMOVAL_TIME_ before p_cutoff, from work_cursor on. Reads only; history_judge
-    decides. [body a70e1b277e58]'
+    decides. [body b7b7aba5cd1e]'
 BEGIN
-    -- What lies before the cursor is not looked at again: an index keeps the entries of deleted rows for a while.
+    -- What lies before the cursor is not looked at again, nor what has its time: an index keeps the entries of deleted rows for a while.
     INSERT INTO work_next (id, due)
     SELECT t.`ID_`, t.`REMOVAL_TIME_`
     FROM work_cursor AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t
     WHERE c.only_row = 1
       AND t.`REMOVAL_TIME_` < p_cutoff
-      AND t.`REMOVAL_TIME_` >= c.due
-      AND (t.`REMOVAL_TIME_` > c.due OR t.`ID_` > c.id)
+      AND (t.`REMOVAL_TIME_` > c.due OR t.`REMOVAL_TIME_` = c.due AND t.`ID_` > c.id)
       AND COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) = t.`ID_`
     ORDER BY t.`REMOVAL_TIME_`, t.`ID_`
     LIMIT p_limit;

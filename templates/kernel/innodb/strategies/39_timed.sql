@@ -38,6 +38,18 @@ BEGIN
         only_row integer NOT NULL DEFAULT 1 PRIMARY KEY,
         said varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL
     ) ENGINE = InnoDB;
+    -- How far an instant that goes in parts has got; none does where look is NULL. The row is only updated: MariaDB loses one that is
+    -- deleted and inserted again in a transaction that is rolled back. IGNORE: every type has a key that stands for none.
+    CREATE TEMPORARY TABLE work_at (
+        only_row integer NOT NULL DEFAULT 1 PRIMARY KEY,
+        due datetime(6),
+        look integer,
+        begun boolean,
+        refused bigint
+    ) ENGINE = InnoDB AS
+    SELECT k.id FROM work_type AS k LIMIT 0;
+    INSERT IGNORE INTO work_at (only_row)
+    VALUES (1);
     -- What killed runs left half done, and the families that killed purges named.
     CREATE TEMPORARY TABLE work_mend (
         PRIMARY KEY (run_id)
@@ -209,16 +221,17 @@ BEGIN
     DECLARE v_plain boolean;
     CALL timed_is_plain(p_rule, v_plain);
     DROP TEMPORARY TABLE IF EXISTS
-        work_type, work_skipped, work_total, work_gone, work_mend, work_torn, work_due, work_row, work_keep, work_keep_of, work_target,
-        work_skip, work_count, work_root, work_locked, work_middle, work_between, work_tied, work_cursor, work_next, work_namer;
+        work_type, work_skipped, work_total, work_gone, work_at, work_mend, work_torn, work_due, work_row, work_keep, work_keep_of,
+        work_target, work_skip, work_count, work_root, work_locked, work_middle, work_between, work_tied, work_cursor, work_next,
+        work_namer;
     IF NOT v_plain THEN
         CALL perform(p_rule, 'work', 'false, @windrow_filled');
     END IF;
 END;
 
 -- timed_step: one batch of a run with its progress in the ledger, in one transaction. A batch that fails is rolled back and
--- retried, then halved down to one family, or the rows of one instant, which are recorded and skipped. Of one table, an instant with
--- more rows than a batch takes goes in parts.
+-- retried, then halved down to one family, or the rows of one instant, which are recorded and skipped. Of one table, an instant that
+-- has more rows than a batch takes, or fails as a whole, goes in parts, down to one row.
 --# create procedure timed_step
 CREATE PROCEDURE timed_step(IN p_run bigint, IN p_rule varchar(64), OUT o_state varchar(1000))
 SQL SECURITY DEFINER
@@ -250,7 +263,9 @@ BEGIN
     DECLARE v_to_key    varchar(700);
     DECLARE v_rows      longtext;
     DECLARE v_plain     boolean;
-    DECLARE v_part      bigint;  -- so many rows at most, of one instant that has more
+    DECLARE v_part      bigint;  -- so many rows of one instant, which goes in parts
+    DECLARE v_look      integer;
+    DECLARE v_part_key  varchar(700);
     DECLARE v_goes_on   datetime(6);
     DECLARE v_listed    boolean DEFAULT false;  -- the rows of one table to delete are in work_target
     DECLARE v_by_family boolean;
@@ -396,7 +411,14 @@ BEGIN
                 END IF;
                 -- A claim that was made under a later cutoff ends at this one.
                 SET v_cutoff = LEAST(v_cutoff, COALESCE(v_to, v_cutoff));
-                CALL window_timed(p_rule, v_from, v_cutoff, v_take, v_limit - v_done, v_from, v_to);
+                IF v_plain AND v_from < v_cutoff THEN
+                    SELECT MAX(c.look) INTO v_look FROM work_at AS c WHERE c.due = v_from;
+                END IF;
+                IF v_look IS NULL THEN
+                    CALL window_timed(p_rule, v_from, v_cutoff, v_take, v_limit - v_done, v_from, v_to);
+                ELSE
+                    SET v_to = v_from + INTERVAL 1 MICROSECOND;
+                END IF;
                 IF v_from IS NULL THEN
                     SET o_state = 'nothing left';
                     IF v_shared THEN
@@ -411,12 +433,14 @@ BEGIN
                 END IF;
                 -- One instant cannot be halved, unless its rows go in parts.
                 SET v_last = IF(v_to <= v_from + INTERVAL 1 MICROSECOND, 1, 2);
-                IF v_plain AND v_last = 1 THEN
+                IF v_look IS NOT NULL THEN
+                    SET v_part = GREATEST(LEAST(v_take, v_limit - v_done), 1);
+                ELSEIF v_plain AND v_last = 1 THEN
                     CALL part_of_instant(p_rule, v_from, v_to, GREATEST(LEAST(v_take, v_limit - v_done), 1), v_part);
                 END IF;
                 IF v_part IS NOT NULL AND NOT v_dry_run THEN
-                    CALL take_part(p_rule, v_from, v_to, v_part);
-                    SET v_last = LEAST(COALESCE(v_part, 1), 2);
+                    CALL list_part(p_rule, v_from, v_to, v_part, v_look, v_part, v_part_key);
+                    SET v_last = LEAST(GREATEST(v_part, 1), 2);
                 END IF;
                 IF v_part IS NULL AND v_plain THEN
                     CALL bound_by(p_rule, v_listed);
@@ -424,7 +448,7 @@ BEGIN
                 IF v_listed THEN
                     CALL timed_held(p_rule);
                     CALL rows_timed(p_rule, 'window', v_from, v_to, 9223372036854775807);
-                    CALL lock_timed(p_rule, v_from, v_to);
+                    CALL lock_timed(p_rule, 'wait', v_from, v_to);
                     CALL timed_kept(p_rule, v_from, v_to);
                 ELSEIF v_part IS NULL THEN
                     CALL keep_timed(p_rule, v_plain, v_from, v_to, v_as_of, true, v_dry_run);
@@ -433,6 +457,13 @@ BEGIN
                     CALL count_timed(p_rule, v_plain, v_from, v_to, v_as_of, v_families);
                     SET v_families = LEAST(v_families, v_limit - v_done);
                     UPDATE work_count SET found = v_families;
+                ELSEIF v_part = 0 THEN
+                    -- Nothing is left of the instant but what is held.
+                    CALL begin_parts(NULL, NULL);
+                    CALL keep_timed(p_rule, v_plain, v_from, v_to, v_as_of, false, v_dry_run);
+                ELSE
+                    CALL lock_part(p_rule, v_from, v_to, v_look);
+                    CALL pass_part(v_from, v_look, v_part_key);
                 END IF;
             END IF;
             IF v_dry_run THEN
@@ -451,7 +482,7 @@ BEGIN
                 CALL perform(p_rule, 'families', '@windrow_run');
             ELSEIF v_part IS NULL THEN
                 CALL delete_timed(p_run, p_rule, v_plain, v_from, v_to, v_listed, v_families);
-            ELSEIF NOT v_dry_run THEN
+            ELSEIF v_part > 0 AND NOT v_dry_run THEN
                 CALL delete_timed(p_run, p_rule, v_plain, v_from, v_to, true, v_families);
             END IF;
             CALL timed_counted(p_rule, v_rows);
@@ -469,7 +500,7 @@ BEGIN
             END IF;
             UPDATE run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
             -- Behind a part, the next batch goes on with the same instant.
-            SET v_goes_on = IF(v_part IS NULL OR v_dry_run, v_to, v_from);
+            SET v_goes_on = IF(COALESCE(v_part, 0) = 0 OR v_dry_run, v_to, v_from);
             SET v_at_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_goes_on)), v_at_key = v_key;
             IF v_shared THEN
                 CALL claim_later(p_run, p_rule);
@@ -501,29 +532,37 @@ BEGIN
             LEAVE step;
         END attempt;
 
-        -- The batch failed and is rolled back.
-        CALL fail_step(p_run, p_rule, v_errno, v_sqlstate, v_message, v_last, v_take DIV 2, v_busy, o_state);
+        -- The batch failed and is rolled back. What was waited for in vain is not halved: then nothing is waited for any more.
+        CALL fail_step(
+            p_run, p_rule, v_errno, v_sqlstate, v_message, IF(v_look = 1 AND v_errno = 1205, 1, v_last), COALESCE(v_part, v_take) DIV 2,
+            v_busy, o_state
+        );
         IF o_state IS NOT NULL THEN
             LEAVE step;
         END IF;
+        SET v_final = true, v_goes_on = v_to;
+        IF v_shared AND v_busy AND COALESCE(v_look, 1) > 0 THEN
+            CALL is_last(p_run, p_rule, v_final);
+        END IF;
+        CALL work_timed(p_rule, v_plain);
+        IF v_plain AND v_final AND NOT v_dry_run THEN
+            CALL fail_part(p_run, p_rule, v_from, v_to, v_look, v_part_key, v_errno, v_sqlstate, v_message, v_busy, v_goes_on);
+        END IF;
         SET v_text = COALESCE(v_key, TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_from)));
-        SET v_at_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_to)), v_at_key = v_key, v_final = true;
+        SET v_at_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_goes_on)), v_at_key = v_key;
         IF v_shared THEN
-            IF v_busy THEN
-                CALL is_last(p_run, p_rule, v_final);
-            END IF;
-            CALL claim_done(p_run, p_rule, 1, IF(v_by_family, NULL, v_to), v_at_time, v_at_key);
+            CALL claim_done(p_run, p_rule, 1, IF(v_by_family, NULL, v_goes_on), v_at_time, v_at_key);
         END IF;
         IF NOT v_final THEN
             -- What others have locked may be deleted yet: a worker looks at it once more.
+            CALL begin_parts(NULL, NULL);
             UPDATE run_claim AS c
             SET c.left_keys = JSON_ARRAY_APPEND(c.left_keys, '$', JSON_ARRAY(COALESCE(v_key, CAST(v_from AS char)), CAST(v_to AS char)))
             WHERE c.run_id = p_run
               AND c.rule = p_rule;
-        ELSE
+        ELSEIF v_by_family OR v_goes_on = v_to THEN
             INSERT IGNORE INTO run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
             VALUES (p_run, p_rule, v_text, v_errno, v_sqlstate, v_message);
-            CALL work_timed(p_rule, v_plain);
             IF v_plain THEN
                 -- What is held is told as such.
                 CALL keep_timed(p_rule, v_plain, v_from, v_to, v_as_of, false, v_dry_run);
@@ -553,6 +592,56 @@ BEGIN
         COMMIT;
         SET o_state = 'more';
     END step;
+END;
+
+-- fail_part: what comes of an instant of one table of which a batch has failed for good. One that was to go as a whole goes in parts, but
+-- for one row, which the caller tells. Of a part, one row is passed over, or nothing is waited for any more. Where a thousand rows have
+-- failed by themselves, the caller tells the rest as a whole.
+--# create procedure fail_part
+CREATE PROCEDURE fail_part(
+    IN  p_run      bigint,
+    IN  p_rule     varchar(64),
+    IN  p_from     datetime(6),
+    IN  p_to       datetime(6),
+    IN  p_look     integer,
+    IN  p_key      varchar(700),
+    IN  p_errno    integer,
+    IN  p_sqlstate varchar(5),
+    IN  p_message  varchar(900),
+    IN  p_busy     boolean,
+    OUT o_goes_on  datetime(6)
+)
+SQL SECURITY DEFINER
+COMMENT 'Moves work_at, and records the row p_key of a part in looks 1 and 2. o_goes_on: p_from, or p_to where the instant is told whole.'
+BEGIN
+    SET o_goes_on = p_from;
+    IF p_look IS NULL THEN
+        CALL timed_held(p_rule);
+        CALL rows_timed(p_rule, 'window', p_from, p_to, 2);
+        IF (SELECT COALESCE(SUM(1), 0) FROM work_row AS w) > 1 THEN
+            CALL begin_parts(p_from, IF(p_errno = 1205, 2, 0));
+        ELSE
+            SET o_goes_on = p_to;
+        END IF;
+    ELSEIF p_look = 1 AND p_errno = 1205 THEN
+        -- What this look has told is behind it, unless it begins.
+        UPDATE work_at AS c SET c.begun = c.begun AND c.look = 1;
+        UPDATE work_at AS c SET c.look = 2;
+    ELSEIF p_key IS NULL OR (SELECT c.refused >= 1000 FROM work_at AS c) THEN
+        -- Where so many fail by themselves, a run would not come to an end of this instant.
+        CALL begin_parts(NULL, NULL);
+        SET o_goes_on = p_to;
+    ELSE
+        IF p_look > 0 THEN
+            INSERT IGNORE INTO run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
+            VALUES (p_run, p_rule, p_key, p_errno, p_sqlstate, p_message);
+            INSERT INTO work_skip (skip_key, reason)
+            VALUES (p_key, IF(p_busy, 'LOCKED', 'FAILED'));
+            CALL record_skips(p_run, p_rule);
+        END IF;
+        CALL pass_part(p_from, p_look, p_key);
+        UPDATE work_at AS c SET c.refused = COALESCE(c.refused, 0) + 1;
+    END IF;
 END;
 
 -- timed_finish: what is to be said of a rule when a run is through with it.

@@ -94,15 +94,16 @@ BEGIN
 END;
 
 -- rows_timed: what a rule lists of the rows of its root table: named, those in work_target; undated, those without a time; of a
--- window: families, all; roots, those that are due, the oldest first; window, those that are deleted, the oldest first; part, the same
--- in work_target, locked, without what others have locked; wait, those in work_row, in work_target, locked.
+-- window: families, all; roots, those that are due, the oldest first; window, those that are deleted, the oldest first. Of an instant:
+-- first, the first of these by their keys; next, those behind work_at. part and wait lock what is in work_row, and list it in work_target:
+-- without what others have locked, or with it.
 --# create procedure rows_timed
 CREATE PROCEDURE rows_timed(IN p_rule varchar(64), IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_row with keys and times of rows: p_what is named, undated, held, families, roots or window; part and wait lock. Reads
-    only.'
+COMMENT 'Fills work_row with keys and times of rows: p_what is named, undated, held, families, roots, window, first or next; part
+    and wait lock. Reads only.'
 BEGIN
-    IF p_what <> 'wait' THEN
+    IF p_what NOT IN ('part', 'wait') THEN
         DELETE FROM work_row;
     END IF;
     SET @windrow_what = p_what, @windrow_from = p_from, @windrow_to = p_to, @windrow_limit = p_limit;
@@ -431,11 +432,12 @@ END;
 -- lock_timed: what holds of other rules keep of rows of one table is asked when they are locked: until then, each may come below a row
 -- that is held. They are listed before, by an index, so that no other row is locked.
 --# create procedure lock_timed
-CREATE PROCEDURE lock_timed(IN p_rule varchar(64), IN p_from datetime(6), IN p_to datetime(6))
+CREATE PROCEDURE lock_timed(IN p_rule varchar(64), IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6))
 SQL SECURITY DEFINER
-COMMENT 'Locks the rows of work_row that lie in a window, and fills work_target with those that no hold keeps.'
+COMMENT 'Locks the rows of work_row that lie in a window, and fills work_target with those that no hold keeps. p_what: part, without what
+    others have locked; wait, with it.'
 BEGIN
-    CALL rows_timed(p_rule, 'wait', p_from, p_to, NULL);
+    CALL rows_timed(p_rule, p_what, p_from, p_to, NULL);
     SET @windrow_from = NULL, @windrow_to = NULL;
     CALL timed_beside(p_rule);
     DELETE c FROM work_target AS c STRAIGHT_JOIN work_keep AS k ON k.id = c.id;
@@ -467,8 +469,11 @@ BEGIN
     END IF;
 END;
 
--- part_of_instant, take_part: the rows of one instant, of one table, go in parts where they are more than a batch takes: those that
--- nobody has locked. What is kept is told with the last part, which has the others.
+-- part_of_instant, begin_parts, list_part, lock_part, pass_part: the rows of one instant, of one table, go in parts where they are more
+-- than a batch takes, or where they cannot go together. work_at says behind which key the next part begins, so that none is read again,
+-- and how the instant is looked at. 0: what others have locked, and a row that fails by itself, is passed over without a word. 1: once
+-- more from the beginning, waiting for locks. 2: one was waited for in vain: what is locked is passed over and told. In 1 and 2 a row
+-- that fails by itself is told. Then the instant is over.
 --# create procedure part_of_instant
 CREATE PROCEDURE part_of_instant(
     IN p_rule varchar(64), IN p_from datetime(6), IN p_to datetime(6), IN p_rows bigint, OUT o_part bigint
@@ -486,27 +491,84 @@ BEGIN
     END IF;
 END;
 
---# create procedure take_part
-CREATE PROCEDURE take_part(IN p_rule varchar(64), IN p_from datetime(6), IN p_to datetime(6), INOUT io_part bigint)
+--# create procedure begin_parts
+CREATE PROCEDURE begin_parts(IN p_from datetime(6), IN p_look integer)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_target with io_part rows of a window that are not kept, and locks them; io_part is NULL where there is none. Raises
-    1205 where others have locked more than so many.'
+COMMENT 'The instant p_from goes in parts, from its first row on; NULL: none does.'
 BEGIN
-    SET @windrow_from = p_from, @windrow_to = p_to;
+    UPDATE work_at AS c SET c.due = p_from, c.look = p_look, c.begun = false, c.refused = 0;
+END;
+
+--# create procedure list_part
+CREATE PROCEDURE list_part(
+    IN  p_rule varchar(64),
+    IN  p_from datetime(6),
+    IN  p_to   datetime(6),
+    IN  p_rows bigint,
+    OUT o_look integer,
+    OUT o_rows bigint,
+    OUT o_key  varchar(700)
+)
+SQL SECURITY DEFINER
+COMMENT 'Fills work_row with the next p_rows rows of an instant that are not held. o_rows: how many there are; o_key: the last one; o_look:
+    how they are looked at. None are left where o_rows is 0. Reads only.'
+BEGIN
+    DECLARE v_begun boolean;
+    SELECT MAX(c.look), MAX(c.begun) INTO o_look, v_begun FROM work_at AS c WHERE c.due = p_from;
+    IF o_look IS NULL THEN
+        CALL begin_parts(p_from, 0);
+        SET o_look = 0, v_begun = false;
+    END IF;
     CALL timed_held(p_rule);
-    CALL timed_beside(p_rule);
-    CALL rows_timed(p_rule, 'part', p_from, p_to, io_part);
-    IF EXISTS (SELECT 1 FROM work_target) THEN
+    CALL rows_timed(p_rule, IF(v_begun, 'next', 'first'), p_from, p_to, p_rows);
+    IF o_look = 0 AND NOT EXISTS (SELECT 1 FROM work_row) THEN
+        CALL begin_parts(p_from, 1);
+        SET o_look = 1;
+        CALL rows_timed(p_rule, 'first', p_from, p_to, p_rows);
+    END IF;
+    SELECT COALESCE(SUM(1), 0) INTO o_rows FROM work_row AS w;
+    IF o_rows > 0 THEN
+        SELECT IF(@windrow_hexed, HEX(w.id), w.id) INTO o_key FROM work_row AS w ORDER BY w.id DESC LIMIT 1;
+    END IF;
+END;
+
+--# create procedure lock_part
+CREATE PROCEDURE lock_part(IN p_rule varchar(64), IN p_from datetime(6), IN p_to datetime(6), IN p_look integer)
+SQL SECURITY DEFINER
+COMMENT 'Locks the rows of work_row, fills work_target with those to delete, and work_skip with what is locked in look 2.'
+BEGIN
+    IF p_look > 0 THEN
+        -- What is held is neither waited for nor told as locked.
+        INSERT INTO work_target (id)
+        SELECT w.id FROM work_row AS w;
         SET @windrow_from = NULL, @windrow_to = NULL;
         CALL timed_beside(p_rule);
-        DELETE c FROM work_target AS c STRAIGHT_JOIN work_keep AS k ON k.id = c.id;
+        DELETE FROM work_target;
+        DELETE w FROM work_row AS w STRAIGHT_JOIN work_keep AS k ON k.id = w.id;
+    END IF;
+    CALL lock_timed(p_rule, IF(p_look = 1, 'wait', 'part'), p_from, p_to);
+    IF p_look = 2 THEN
+        INSERT INTO work_skip (skip_key, reason)
+        SELECT IF(@windrow_hexed, HEX(w.id), w.id), 'LOCKED'
+        FROM work_row AS w
+        LEFT JOIN work_target AS c ON c.id = w.id
+        LEFT JOIN work_keep AS k ON k.id = w.id
+        WHERE c.id IS NULL
+          AND k.id IS NULL
+        ORDER BY w.id;
+    END IF;
+END;
+
+--# create procedure pass_part
+CREATE PROCEDURE pass_part(IN p_from datetime(6), IN p_look integer, IN p_key varchar(700))
+SQL SECURITY DEFINER
+COMMENT 'The next part of the instant p_from begins behind p_key.'
+BEGIN
+    UPDATE work_at AS c SET c.due = p_from, c.look = p_look, c.begun = true;
+    IF @windrow_hexed THEN
+        UPDATE work_at AS c SET c.id = UNHEX(p_key);
     ELSE
-        CALL rows_timed(p_rule, 'window', p_from, p_to, io_part + 1);
-        IF (SELECT COUNT(w.id) FROM work_row AS w) > io_part THEN
-            SIGNAL SQLSTATE 'HY000'
-                SET MYSQL_ERRNO = 1205, MESSAGE_TEXT = 'others have locked more rows of one time than a batch takes';
-        END IF;
-        SET io_part = NULL;
+        UPDATE work_at AS c SET c.id = p_key;
     END IF;
 END;
 

@@ -77,10 +77,7 @@ pub(super) const DEFECTS: &[Defect] = &[
             edit("FOR UPDATE SKIP LOCKED", "FOR UPDATE"),
             edit("nullif(cardinality(v_slice) / 2, 0)", "NULL"),
         ],
-        mysql: &[edit(
-            "CALL rows_timed(p_rule, 'part', p_from",
-            "CALL rows_timed(p_rule, 'window', p_from",
-        )],
+        mysql: &[],
         noticed_by: &["one_day::SERVER::what_is_locked_keeps_nothing_else_of_its_day"],
     },
     Defect {
@@ -103,6 +100,23 @@ pub(super) const DEFECTS: &[Defect] = &[
         postgres: &[edit("v_slice, v_waits) AS b", "v_slice, false) AS b")],
         mysql: &[],
         noticed_by: &["gathered::postgres::what_is_locked_for_a_moment_goes"],
+    },
+    Defect {
+        name: "instant-not-waited-for",
+        what: "MySQL and MariaDB: locked rows of an instant are not waited for",
+        postgres: &[],
+        mysql: &[edit("IF(p_look = 1, 'wait', 'part')", "'part'")],
+        noticed_by: &["parts::SERVER::locked_rows_are_waited_for_once"],
+    },
+    Defect {
+        name: "instant-behind-a-refused-row",
+        what: "MySQL and MariaDB: a row that a key refuses keeps the others of its instant",
+        postgres: &[],
+        mysql: &[edit(
+            "CALL pass_part(p_from, p_look, p_key);",
+            "SET o_goes_on = p_to;",
+        )],
+        noticed_by: &["parts::SERVER::what_a_key_refuses_keeps_no_other_row_of_its_day"],
     },
     Defect {
         name: "instant-by-key",

@@ -14,6 +14,7 @@ tests! {
     every_server: [
         the_first_rule_alone_has_the_time_of_a_run_and_the_days_of_the_ledger,
         an_installation_drops_what_earlier_versions_took_for_other_rules,
+        the_ledger_is_kept_as_long_where_another_rule_becomes_the_first,
         off_in_one_rule_is_not_off_in_all,
         a_setting_that_does_not_apply_is_told,
     ],
@@ -146,6 +147,26 @@ fn an_installation_drops_what_earlier_versions_took_for_other_rules(dialect: Dia
         installation.texts(log),
         ["ledger_days 900", "time_budget 900"]
     );
+}
+
+fn the_ledger_is_kept_as_long_where_another_rule_becomes_the_first(dialect: Dialect) {
+    let mut installation = armed(dialect);
+    installation.execute("CREATE TABLE first (id integer NOT NULL PRIMARY KEY, at timestamp NOT NULL)");
+    let with_first = SPEC
+        .replace("[tables]", "[tables]\nfirst  = { key = \"id integer\" }")
+        .replace(
+            "[rules.logs]",
+            "[rules.first]\nstrategy = \"age\"\nroot = \"first\"\ntime = \"at timestamp\"\nretention = { default = \"30d\" }\n\n[rules.logs]",
+        );
+    let settings = "SELECT CONCAT(rule, ' ', name, ' ', value) FROM W.setting ORDER BY rule, name";
+    for (days, expected) in [(3_650, &["first ledger_days 3650"][..]), (30, &[])] {
+        installation.install(&graph_of(SPEC));
+        installation.execute("DELETE FROM W.setting");
+        set(&mut installation, "logs", "ledger_days", days);
+        set(&mut installation, "logs", "time_budget", 900);
+        installation.install(&graph_of(&with_first));
+        assert_eq!(installation.texts(settings), expected);
+    }
 }
 
 fn off_in_one_rule_is_not_off_in_all(dialect: Dialect) {

@@ -13,6 +13,7 @@ tests! {
     mysql_and_mariadb: [
         a_cluster_that_is_armed_compares_its_tables,
         a_server_that_takes_over_compares_columns_first,
+        a_server_that_was_filled_anew_compares_columns_first,
     ],
 }
 
@@ -83,4 +84,18 @@ fn a_server_that_takes_over_compares_columns_first(flavour: Flavour) {
     assert_eq!(installation.number("SELECT COUNT(*) FROM runs"), rows - 1);
     arm(&mut installation);
     assert_eq!(installation.number(NOTES), 1);
+}
+
+/// It has the notes that it made before, with the rows of another server, and all tables since then.
+fn a_server_that_was_filled_anew_compares_columns_first(flavour: Flavour) {
+    let mut installation = made(dialect_of(flavour));
+    installation.execute("CREATE TABLE twin LIKE uses");
+    until_a_second_old(&mut installation, dialect_of(flavour));
+    arm(&mut installation);
+    let run = installation.run(json!({"run_families": 1})).expect("a run");
+    assert_eq!(run["rules"][0]["families"], 1, "{run}");
+    until_a_second_old(&mut installation, dialect_of(flavour));
+    installation.execute("ALTER TABLE twin FORCE; ALTER TABLE uses FORCE; ALTER TABLE W.latch FORCE");
+    let run = installation.run(json!({"run_families": 1})).expect("a run");
+    assert_eq!(run["rules"][0]["families"], 1, "{run}");
 }

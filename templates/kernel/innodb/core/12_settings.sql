@@ -129,9 +129,22 @@ BEGIN
     WHERE NOT g.new_value <=> s.value;
 END;
 
--- Earlier versions took these two for any rule. They had no effect, and would have one if that rule became the first.
+-- These two are settings of the first rule. Where another rule has become the first, the ledger is kept as long as before, if that is
+-- longer: what a run forgets does not come back. Earlier versions took both for any rule, without effect.
 --# log settings before
 CALL log_settings(NULL);
+--# keep the ledger as long
+INSERT INTO setting (rule, name, value)
+SELECT f.rule, s.name, MAX(s.value)
+FROM setting AS s
+JOIN rule AS r ON r.rule = s.rule AND r.position > 1
+JOIN rule AS f ON f.position = 1
+JOIN rule_limit AS l ON l.rule = f.rule AND l.name = s.name
+LEFT JOIN setting AS o ON o.rule = f.rule AND o.name = s.name
+WHERE s.name = 'ledger_days'
+  AND s.value > l.value
+  AND o.rule IS NULL
+GROUP BY f.rule, s.name;
 --# forget settings without effect
 DELETE FROM setting
 WHERE name IN ('time_budget', 'ledger_days')

@@ -577,7 +577,9 @@ BEGIN
             INTO o_reason
             FROM work_shape AS s
             WHERE s.is_known
-              AND LOCATE(CONCAT('|', s.table_name, '.', s.column_name, '|', s.type, '|'), v_shapes) = 0;
+              AND LOCATE(CONCAT('|', s.table_name, '.', s.column_name, '|', s.type, '|'), v_shapes) = 0
+              -- An installation may know more tables.
+              AND LOCATE(CONCAT('|', s.table_name, '.'), v_shapes) > 0;
             IF o_reason IS NULL THEN
                 -- Among the columns that were there and are, each has its place. A column is known by nothing else but its name.
                 SELECT MIN(CONCAT('table ', r.table_name, ' has its columns in another order: another column may be in the place '
@@ -705,8 +707,15 @@ SQL SECURITY DEFINER
 COMMENT 'The number that stands for this server in catalog_state.'
 BEGIN
     DECLARE v_node varchar(700);
+    DECLARE v_made varchar(32);
     CALL identity_of(false, v_node);
-    SET o_number = -2 - CAST(CRC32(v_node) AS signed);
+    -- A server that was filled anew from another one has the notes of that time, and tables that were made since: latch, which no
+    -- installation alters, too.
+    SELECT MAX(t.create_time) INTO v_made
+    FROM information_schema.tables AS t
+    WHERE t.table_schema = DATABASE()
+      AND t.table_name = 'latch';
+    SET o_number = -2 - CAST(CRC32(CONCAT_WS(' ', v_node, v_made)) AS signed);
 END;
 --# create procedure noted_here
 CREATE PROCEDURE noted_here(OUT o_number bigint, OUT o_elsewhere boolean)
@@ -860,12 +869,12 @@ COMMENT 'Why run p_run must end: something acts that the spec does not know, or 
 BEGIN
     CALL read_catalog();
     CALL stranger(o_reason);
-    IF o_reason IS NULL THEN
-        CALL replaced(p_run, false, o_reason);
-    END IF;
     -- What an installation has accounted for meanwhile, its statements may not know yet.
     IF o_reason IS NULL THEN
         CALL unfinished(o_reason);
+    END IF;
+    IF o_reason IS NULL THEN
+        CALL replaced(p_run, false, o_reason);
     END IF;
     IF o_reason IS NULL THEN
         CALL note_catalog(p_run);

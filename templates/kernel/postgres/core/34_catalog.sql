@@ -410,7 +410,8 @@ AS $windrow$
     FROM jsonb_each_text(p_then) AS o
     WHERE starts_with(o.key, 'table ')
       AND p_now ? o.key
-      AND p_now ->> o.key <> o.value
+      -- An installation may note more columns.
+      AND NOT string_to_array(o.value, ' ') <@ string_to_array(p_now ->> o.key, ' ')
     ORDER BY o.key
     LIMIT 1;
 $windrow$;
@@ -551,8 +552,8 @@ BEGIN
     -- What an installation has accounted for meanwhile, its statements may not know yet.
     v_why := coalesce(
         stranger(),
-        replaced(v_then, v_now),
-        unfinished()
+        unfinished(),
+        replaced(v_then, v_now)
     );
     IF v_why IS NOT NULL THEN
         RAISE EXCEPTION 'catalog changed: %', v_why

@@ -151,7 +151,8 @@ fn an_installation_drops_what_earlier_versions_took_for_other_rules(dialect: Dia
 
 fn the_ledger_is_kept_as_long_where_another_rule_becomes_the_first(dialect: Dialect) {
     let mut installation = armed(dialect);
-    installation.execute("CREATE TABLE first (id integer NOT NULL PRIMARY KEY, at timestamp NOT NULL)");
+    installation
+        .execute("CREATE TABLE first (id integer NOT NULL PRIMARY KEY, at timestamp NOT NULL)");
     let with_first = SPEC
         .replace("[tables]", "[tables]\nfirst  = { key = \"id integer\" }")
         .replace(

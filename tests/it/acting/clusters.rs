@@ -95,7 +95,8 @@ fn a_server_that_was_filled_anew_compares_columns_first(flavour: Flavour) {
     let run = installation.run(json!({"run_families": 1})).expect("a run");
     assert_eq!(run["rules"][0]["families"], 1, "{run}");
     until_a_second_old(&mut installation, dialect_of(flavour));
-    installation.execute("ALTER TABLE twin FORCE; ALTER TABLE uses FORCE; ALTER TABLE W.latch FORCE");
+    installation
+        .execute("ALTER TABLE twin FORCE; ALTER TABLE uses FORCE; ALTER TABLE W.latch FORCE");
     let run = installation.run(json!({"run_families": 1})).expect("a run");
     assert_eq!(run["rules"][0]["families"], 1, "{run}");
 }

@@ -224,7 +224,7 @@ fn a_batch_reads_its_own_families(dialect: Dialect) {
     assert!(rows < 20 * deleted, "{rows} rows read, {deleted} deleted");
 }
 
-/// A database may have a hundred thousand columns, and a run a thousand batches.
+/// A database may have a hundred thousand columns, and a run a thousand batches. The few catalogs that all databases share are read.
 fn no_batch_reads_a_catalog_whole() {
     let mut camunda = realistic(Dialect::Postgres, 400);
     let few = json!({"rule": "process_instances", "name": "batch_families", "value": 10});
@@ -240,7 +240,7 @@ fn no_batch_reads_a_catalog_whole() {
     let whole = camunda.texts(&format!(
         "SELECT format('%s: %s times', s.relname, s.seq_scan - b.seq_scan)
          FROM pg_stat_sys_tables AS s JOIN scans AS b ON b.relid = s.relid JOIN pg_class AS c ON c.oid = s.relid
-         WHERE c.reltuples > 100 AND s.seq_scan - b.seq_scan > {}",
+         WHERE c.reltuples > 100 AND NOT c.relisshared AND s.seq_scan - b.seq_scan > {}",
         batches / 2
     ));
     assert_eq!(whole, [""; 0]);

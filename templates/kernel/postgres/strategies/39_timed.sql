@@ -941,6 +941,9 @@ BEGIN
         v_last, v_key,
         v_batch.o_skip_keys, v_batch.o_skip_reasons
     );
+    IF v_by_family AND NOT v_shared AND NOT v_run.dry_run AND v_batch.o_families + cardinality(v_batch.o_skip_keys) > v_take THEN
+        PERFORM forget_gone(p_run, p_rule);
+    END IF;
     IF v_gives_up THEN
         UPDATE run_rule AS r
         SET ahead_of = 'many/' || v_from,
@@ -1003,6 +1006,38 @@ $windrow$;
 --# comment on function timed_ahead
 COMMENT ON FUNCTION timed_ahead(run_rule, text, bigint, bigint) IS
     'p_progress with the roots behind its cursor, p_take or more, of which the run may take p_families; without any, nothing is left.';
+
+-- forget_gone: a batch has deleted families with its own that rows of both name: no batch is made of them.
+--# create function forget_gone
+CREATE OR REPLACE FUNCTION forget_gone(p_run bigint, p_rule text)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+SET row_security = off
+SET jit = off
+SET enable_seqscan = off
+AS $windrow$
+BEGIN
+    EXECUTE format(
+        $forget$
+        UPDATE run_rule AS r
+        SET (ahead_keys, ahead_times, ahead_at) = (
+            SELECT coalesce(array_agg(k.key ORDER BY k.place), '{}'), coalesce(array_agg(k.due ORDER BY k.place), '{}'), 0
+            FROM unnest(r.ahead_keys[r.ahead_at + 1:], r.ahead_times[r.ahead_at + 1:]) WITH ORDINALITY AS k(key, due, place)
+            WHERE EXISTS (SELECT FROM %s AS n WHERE n.o_key = k.key::%s)
+        )
+        WHERE r.run_id = $1
+          AND r.rule = $2
+          AND r.ahead_at < cardinality(r.ahead_keys)
+        $forget$,
+        rows_timed(p_rule), key_type_of(p_rule)
+    )
+    USING p_run, p_rule;
+END
+$windrow$;
+--# comment on function forget_gone
+COMMENT ON FUNCTION forget_gone(bigint, text) IS
+    'Takes those roots out of the list of a rule that are no longer there; timed_step() calls it.';
 
 -- timed_ahead_of: the keys of the next rows of one instant of a run. Once there are no others, or too many were locked or failed, what was
 -- locked comes once more, and nothing else of the instant.

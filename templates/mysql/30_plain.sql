@@ -76,7 +76,7 @@ BEGIN
 {%- for begun in [false, true] %}
     WHEN '{% if begun %}next{% else %}first{% endif %}' THEN
 {%- filter fit %}
-        INSERT IGNORE INTO work_row (id)
+        INSERT INTO work_row (id)
         «SELECT t.{{ rule.key }}
         FROM {% if begun %}work_at AS c STRAIGHT_JOIN {% endif %}{{ rule.table }} AS t
         LEFT JOIN work_keep AS k1 ON k1.id = t.{{ rule.key }}
@@ -87,13 +87,14 @@ BEGIN
 {%- endfor %}
         AND k1.id IS NULL
         ORDER BY t.{{ rule.key }}
-        LIMIT p_limit»;
+        LIMIT p_limit»
+        ON DUPLICATE KEY UPDATE work_row.id = work_row.id;
 {%- endfilter %}
 {%- endfor %}
 {%- for skips in [true, false] %}
     WHEN '{% if skips %}part{% else %}wait{% endif %}' THEN
 {%- filter fit %}
-        INSERT IGNORE INTO work_target (id)
+        INSERT INTO work_target (id)
         «SELECT t.{{ rule.key }}
         FROM work_row AS w
         STRAIGHT_JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = w.id
@@ -101,12 +102,13 @@ BEGIN
 {%- for condition in rule.timed.conditions_of_root %}
         AND {{ condition }}
 {%- endfor %}
-        FOR UPDATE{% if not maria %} OF t{% endif %}{% if skips %} SKIP LOCKED{% endif %}»;
+        FOR UPDATE{% if not maria %} OF t{% endif %}{% if skips %} SKIP LOCKED{% endif %}»
+        ON DUPLICATE KEY UPDATE work_target.id = work_target.id;
 {%- endfilter %}
 {%- endfor %}
     ELSE
 {%- filter fit %}
-        INSERT IGNORE INTO work_row (id, due)
+        INSERT INTO work_row (id, due)
         «SELECT t.{{ rule.key }}, {{ rule.timed.due.of_t }}
         FROM {{ rule.table }} AS t
         LEFT JOIN work_keep AS k1 ON k1.id = t.{{ rule.key }}
@@ -116,7 +118,8 @@ BEGIN
 {%- endfor %}
           AND k1.id IS NULL
         ORDER BY {{ rule.timed.due.time }}, t.{{ rule.key }}
-        LIMIT p_limit»;
+        LIMIT p_limit»
+        ON DUPLICATE KEY UPDATE work_row.id = work_row.id;
 {%- endfilter %}
     END CASE;
 END;

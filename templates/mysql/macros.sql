@@ -870,10 +870,11 @@ AND {{ condition }}
 {% component w.plain_listed(rule, rows) %}
         DELETE FROM work_row;
 {%- filter fit %}
-        INSERT IGNORE INTO work_row (id)
+        INSERT INTO work_row (id)
         «SELECT t.{{ rule.key }}
         {{ rows }}
-        FOR UPDATE»;
+        FOR UPDATE»
+        ON DUPLICATE KEY UPDATE work_row.id = work_row.id;
 {%- endfilter %}
 {%- endcomponent w.plain_listed %}
 

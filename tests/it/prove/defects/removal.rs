@@ -129,6 +129,22 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["parts::SERVER::a_part_takes_no_other_row_with_its_key"],
     },
     Defect {
+        name: "condition-lenient",
+        what: "MySQL and MariaDB: where_sql that cannot be evaluated for a row is taken for true",
+        postgres: &[],
+        mysql: &[
+            edit(
+                "INSERT INTO work_row (id",
+                "INSERT IGNORE INTO work_row (id",
+            ),
+            edit(
+                "INSERT INTO work_target (id) SELECT t.",
+                "INSERT IGNORE INTO work_target (id) SELECT t.",
+            ),
+        ],
+        noticed_by: &["parts::SERVER::what_where_sql_cannot_read_stays"],
+    },
+    Defect {
         name: "rootless-unlocked",
         what: "rows in between that name no root, but an instance, are not locked before what is below them is read",
         postgres: &[edit(

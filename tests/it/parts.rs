@@ -23,6 +23,7 @@ tests! {
         an_instant_is_read_once_from_its_beginning,
         roots_of_one_instant_are_read_once,
         what_where_sql_cannot_read_stays,
+        a_run_that_leaves_a_rule_goes_on_within_the_day,
     ],
 }
 
@@ -341,4 +342,19 @@ where_sql = \"CAST({root}.paid AS DECIMAL(10,2)) = 0\"\n",
         let left = database.texts("SELECT id FROM bill ORDER BY id");
         assert!(left.contains(&"3".to_owned()), "{most}: {left:?} {run:?}");
     }
+}
+
+/// Each look before a batch says that the rule waits, and the next one that it does not.
+fn a_run_that_leaves_a_rule_goes_on_within_the_day(dialect: Dialect) {
+    let query = "SELECT IF(IS_USED_LOCK('windrow parts') <=> CONNECTION_ID(), \
+                 RELEASE_LOCK('windrow parts') - 1, GET_LOCK('windrow parts', 0))";
+    let limits = format!("limits = {{ wait_while_sql = \"{query}\" }}\n");
+    let mut database = limited_day(dialect, 4, 1, &limits);
+    database.execute("INSERT INTO other VALUES (1, 1), (2, 3)");
+    let run = database.run(json!({"time_budget": "30s"})).expect("a run");
+    assert_eq!(ids(&mut database), ["1", "3"], "{run}");
+    assert_eq!(run["reason"], "nothing left", "{run}");
+    assert_eq!(skipped(&run), &json!({"FAILED": 2}), "{run}");
+    let places = "SELECT COUNT(*) FROM W.run_rule WHERE place IS NOT NULL";
+    assert_eq!(database.number(places), 0, "{run}");
 }

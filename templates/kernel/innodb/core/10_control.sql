@@ -402,8 +402,9 @@ CREATE TABLE IF NOT EXISTS run_rule (
         a family that fails is being searched. weigh: of how many of the next families the rows are counted before they
         go, below 0: those of the next batch were. family_size: how big the batches of families were, while slices of rows
         that belong to none follow them. paced: what pace() measures the last batch by. place: of a rule of single
-        rows, whose cursor_time is its pass: the row at the cursor, as work_cursor has it. start: where the run before
-        left off, and this one began; around: it has come to the end since, and looks at what lies before;
+        rows, whose cursor_time is its pass: the row at the cursor, as work_cursor has it; of one table by time: how far
+        an instant that goes in parts has got, as note_part() has it. start: where the run before left off, and this one
+        began; around: it has come to the end since, and looks at what lies before;
         rule_hash: of what the spec said of the rule then. told: how often tell_runs() of a cluster has written the row.';
 -- What the table of an earlier version lacks.
 --# add column run_rule.start_time

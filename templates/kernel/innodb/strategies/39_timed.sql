@@ -266,6 +266,7 @@ BEGIN
     DECLARE v_part      bigint;  -- so many rows of one instant, which goes in parts
     DECLARE v_look      integer;
     DECLARE v_part_key  varchar(700);
+    DECLARE v_place     longtext;
     DECLARE v_goes_on   datetime(6);
     DECLARE v_listed    boolean DEFAULT false;  -- the rows of one table to delete are in work_target
     DECLARE v_by_family boolean;
@@ -297,6 +298,9 @@ BEGIN
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
             CALL work_timed(p_rule, v_plain);
+            IF v_plain THEN
+                CALL resume_part(p_run, p_rule);
+            END IF;
             COMMIT;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
@@ -508,6 +512,9 @@ BEGIN
             END IF;
             CALL record_skips(p_run, p_rule);
             CALL record_rows(p_run, p_rule, v_rows);
+            IF v_plain THEN
+                CALL note_part(p_run, v_place);
+            END IF;
             UPDATE run_rule AS p
             SET p.families = p.families + v_families,
                 p.batches = p.batches + 1,
@@ -516,6 +523,7 @@ BEGIN
                 p.halving = v_halving AND v_last > 1,
                 p.cursor_time = v_at_time,
                 p.cursor_key = v_at_key,
+                p.place = v_place,
                 p.updated_at = UTC_TIMESTAMP(6)
             WHERE p.run_id = p_run
               AND p.rule = p_rule;
@@ -579,6 +587,9 @@ BEGIN
             END IF;
             CALL record_skips(p_run, p_rule);
         END IF;
+        IF v_plain THEN
+            CALL note_part(p_run, v_place);
+        END IF;
         UPDATE run_rule AS p
         SET p.batches = p.batches + 1,
             p.retries_in_row = 0,
@@ -586,6 +597,7 @@ BEGIN
             p.halving = false,
             p.cursor_time = v_at_time,
             p.cursor_key = v_at_key,
+            p.place = v_place,
             p.updated_at = UTC_TIMESTAMP(6)
         WHERE p.run_id = p_run
           AND p.rule = p_rule;

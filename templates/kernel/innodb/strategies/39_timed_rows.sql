@@ -469,11 +469,11 @@ BEGIN
     END IF;
 END;
 
--- part_of_instant, begin_parts, list_part, lock_part, pass_part: the rows of one instant, of one table, go in parts where they are more
--- than a batch takes, or where they cannot go together. work_at says behind which key the next part begins, so that none is read again,
--- and how the instant is looked at. 0: what others have locked, and a row that fails by itself, is passed over without a word. 1: once
--- more from the beginning, waiting for locks. 2: one was waited for in vain: what is locked is passed over and told. In 1 and 2 a row
--- that fails by itself is told. Then the instant is over.
+-- part_of_instant, begin_parts, list_part, lock_part, pass_part, note_part, resume_part: the rows of one instant, of one table, go in
+-- parts where they are more than a batch takes, or where they cannot go together. work_at says behind which key the next part begins,
+-- so that none is read again, and how the instant is looked at. 0: what others have locked, and a row that fails by itself, is passed over
+-- without a word. 1: once more from the beginning, waiting for locks. 2: one was waited for in vain: what is locked is passed over and
+-- told. In 1 and 2 a row that fails by itself is told. Then the instant is over.
 --# create procedure part_of_instant
 CREATE PROCEDURE part_of_instant(
     IN p_rule varchar(64), IN p_from datetime(6), IN p_to datetime(6), IN p_rows bigint, OUT o_part bigint
@@ -569,6 +569,44 @@ BEGIN
         UPDATE work_at AS c SET c.id = UNHEX(p_key);
     ELSE
         UPDATE work_at AS c SET c.id = p_key;
+    END IF;
+END;
+
+--# create procedure note_part
+CREATE PROCEDURE note_part(IN p_run bigint, OUT o_place longtext)
+SQL SECURITY DEFINER
+COMMENT 'How far the instant that goes in parts has got, for run_rule: the run, the instant, the look, refused, and the key behind which the
+    next part begins unless it is the first. NULL: none goes in parts. Reads only.'
+BEGIN
+    SELECT
+        CASE
+            WHEN c.look IS NULL THEN NULL
+            WHEN c.begun THEN
+                JSON_ARRAY(p_run, CAST(c.due AS CHAR), c.look, COALESCE(c.refused, 0), IF(@windrow_hexed, HEX(c.id), CAST(c.id AS CHAR)))
+            ELSE JSON_ARRAY(p_run, CAST(c.due AS CHAR), c.look, COALESCE(c.refused, 0))
+        END
+    INTO o_place
+    FROM work_at AS c;
+END;
+
+--# create procedure resume_part
+CREATE PROCEDURE resume_part(IN p_run bigint, IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Fills work_at as note_part() found it, where the run has left the rule within an instant since.'
+BEGIN
+    DECLARE v_place longtext;
+    SELECT MAX(p.place)
+    INTO v_place
+    FROM run_rule AS p
+    WHERE p.run_id = p_run
+      AND p.rule = p_rule
+      AND JSON_VALUE(p.place, '$[0]') = p_run;
+    IF v_place IS NOT NULL AND NOT EXISTS (SELECT 1 FROM work_at AS c WHERE c.look IS NOT NULL) THEN
+        CALL begin_parts(JSON_VALUE(v_place, '$[1]'), JSON_VALUE(v_place, '$[2]'));
+        IF JSON_LENGTH(v_place) = 5 THEN
+            CALL pass_part(JSON_VALUE(v_place, '$[1]'), JSON_VALUE(v_place, '$[2]'), JSON_UNQUOTE(JSON_EXTRACT(v_place, '$[4]')));
+        END IF;
+        UPDATE work_at AS c SET c.refused = JSON_VALUE(v_place, '$[3]');
     END IF;
 END;
 

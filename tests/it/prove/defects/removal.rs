@@ -145,6 +145,13 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["parts::SERVER::what_where_sql_cannot_read_stays"],
     },
     Defect {
+        name: "instant-forgotten",
+        what: "MySQL and MariaDB: a run that leaves a rule within an instant begins with it anew",
+        postgres: &[],
+        mysql: &[edit("CALL resume_part(p_run, p_rule);", "DO 0;")],
+        noticed_by: &["parts::SERVER::a_run_that_leaves_a_rule_goes_on_within_the_day"],
+    },
+    Defect {
         name: "rootless-unlocked",
         what: "rows in between that name no root, but an instance, are not locked before what is below them is read",
         postgres: &[edit(

@@ -24,6 +24,7 @@ tests! {
         roots_of_one_instant_are_read_once,
         what_where_sql_cannot_read_stays,
         a_run_that_leaves_a_rule_goes_on_within_the_day,
+        many_refused_rows_are_told_once_and_keep_no_other,
     ],
 }
 
@@ -357,4 +358,16 @@ fn a_run_that_leaves_a_rule_goes_on_within_the_day(dialect: Dialect) {
     assert_eq!(skipped(&run), &json!({"FAILED": 2}), "{run}");
     let places = "SELECT COUNT(*) FROM W.run_rule WHERE place IS NOT NULL";
     assert_eq!(database.number(places), 0, "{run}");
+}
+
+/// More than a thousand, one behind the other in the second look, where what may go is gone.
+fn many_refused_rows_are_told_once_and_keep_no_other(dialect: Dialect) {
+    let mut database = day(dialect, 1_210, 1);
+    let all = numbers(dialect, 1_210);
+    database.execute(&format!(
+        "INSERT INTO other SELECT n, n FROM {all} WHERE n NOT IN (601, 1202)"
+    ));
+    let run = database.run(json!({})).expect("a run");
+    assert_eq!(skipped(&run), &json!({"FAILED": 1_208}), "{run}");
+    assert_eq!(run["rules"][0]["rows"], 2, "{run}");
 }

@@ -268,6 +268,7 @@ BEGIN
     DECLARE v_part_key  varchar(700);
     DECLARE v_place     longtext;
     DECLARE v_goes_on   datetime(6);
+    DECLARE v_behind    boolean;
     DECLARE v_listed    boolean DEFAULT false;  -- the rows of one table to delete are in work_target
     DECLARE v_by_family boolean;
     DECLARE v_archives  boolean;
@@ -488,6 +489,7 @@ BEGIN
                 CALL delete_timed(p_run, p_rule, v_plain, v_from, v_to, v_listed, v_families);
             ELSEIF v_part > 0 AND NOT v_dry_run THEN
                 CALL delete_timed(p_run, p_rule, v_plain, v_from, v_to, true, v_families);
+                UPDATE work_at AS c SET c.refused = IF(v_families > 0, 0, c.refused);
             END IF;
             CALL timed_counted(p_rule, v_rows);
             IF v_archives THEN
@@ -576,7 +578,14 @@ BEGIN
                 CALL keep_timed(p_rule, v_plain, v_from, v_to, v_as_of, false, v_dry_run);
             END IF;
             IF v_key IS NULL THEN
-                CALL rows_timed(p_rule, 'families', v_from, v_to, 9223372036854775807);
+                -- Of an instant that goes in parts, what lies before is deleted, or told.
+                IF v_plain THEN
+                    SELECT MAX(c.look > 0 AND c.begun) INTO v_behind FROM work_at AS c WHERE c.due = v_from;
+                    CALL rows_timed(p_rule, IF(v_look > 0 AND v_behind, 'next', 'families'), v_from, v_to, 9223372036854775807);
+                    CALL begin_parts(NULL, NULL);
+                ELSE
+                    CALL rows_timed(p_rule, 'families', v_from, v_to, 9223372036854775807);
+                END IF;
             END IF;
             -- One family, or those of an instant; if there are none, rows of no family.
             INSERT INTO work_skip (skip_key, reason)
@@ -608,7 +617,7 @@ END;
 
 -- fail_part: what comes of an instant of one table of which a batch has failed for good. One that was to go as a whole goes in parts, but
 -- for one row, which the caller tells. Of a part, one row is passed over, or nothing is waited for any more. Where a thousand rows have
--- failed by themselves, the caller tells the rest as a whole.
+-- failed by themselves, and none went between them, the caller tells the rest as a whole.
 --# create procedure fail_part
 CREATE PROCEDURE fail_part(
     IN  p_run      bigint,
@@ -627,6 +636,8 @@ SQL SECURITY DEFINER
 COMMENT 'Moves work_at, and records the row p_key of a part in looks 1 and 2. o_goes_on: p_from, or p_to where the instant is told whole.'
 BEGIN
     SET o_goes_on = p_from;
+    -- Those of the look before do not count; its end is rolled back with the first part of this one.
+    UPDATE work_at AS c SET c.refused = 0 WHERE c.look <> p_look;
     IF p_look IS NULL THEN
         CALL timed_held(p_rule);
         CALL rows_timed(p_rule, 'window', p_from, p_to, 2);
@@ -640,8 +651,7 @@ BEGIN
         UPDATE work_at AS c SET c.begun = c.begun AND c.look = 1;
         UPDATE work_at AS c SET c.look = 2;
     ELSEIF p_key IS NULL OR (SELECT c.refused >= 1000 FROM work_at AS c) THEN
-        -- Where so many fail by themselves, a run would not come to an end of this instant.
-        CALL begin_parts(NULL, NULL);
+        -- Where so many fail by themselves, one behind the other, a run would not come to an end of this instant.
         SET o_goes_on = p_to;
     ELSE
         IF p_look > 0 THEN

@@ -152,6 +152,13 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["parts::SERVER::a_run_that_leaves_a_rule_goes_on_within_the_day"],
     },
     Defect {
+        name: "instant-of-refused-rows",
+        what: "MySQL and MariaDB: a thousand refused rows of an instant keep its others, however many go between them",
+        postgres: &[],
+        mysql: &[edit("IF(v_families > 0, 0, c.refused)", "c.refused")],
+        noticed_by: &["parts::SERVER::many_refused_rows_are_told_once_and_keep_no_other"],
+    },
+    Defect {
         name: "rootless-unlocked",
         what: "rows in between that name no root, but an instance, are not locked before what is below them is read",
         postgres: &[edit(

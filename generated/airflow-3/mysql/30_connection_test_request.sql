@@ -38,7 +38,7 @@ CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.connectio
     IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_row: named, rows in work_target; undated, those without a updated_at; held, those of a window that are in work_keep;
     window, the first p_limit that are not; first, the same of one instant, by their keys; next, behind work_at. part and wait lock those of
-    work_row that lie in a window, and list them in work_target; part: without what others have locked. [body f292354bbb69]'
+    work_row that lie in a window, and list them in work_target; part: without what others have locked. [body 3d358c62ca6b]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
@@ -52,25 +52,29 @@ BEGIN
             STRAIGHT_JOIN work_keep AS k1 ON k1.id = t.`id` WHERE t.`updated_at` >= p_from AND t.`updated_at` < p_to
             AND t.`state` IN ('success', 'failed');
     WHEN 'first' THEN
-        INSERT IGNORE INTO work_row (id) SELECT t.`id` FROM `airflow`.`connection_test_request` AS t
-            LEFT JOIN work_keep AS k1 ON k1.id = t.`id` WHERE t.`updated_at` = p_from AND t.`state` IN ('success', 'failed')
-            AND k1.id IS NULL ORDER BY t.`id` LIMIT p_limit;
+        INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`connection_test_request` AS t LEFT JOIN work_keep AS k1 ON k1.id = t.`id`
+            WHERE t.`updated_at` = p_from AND t.`state` IN ('success', 'failed') AND k1.id IS NULL
+            ORDER BY t.`id` LIMIT p_limit ON DUPLICATE KEY UPDATE work_row.id = work_row.id;
     WHEN 'next' THEN
-        INSERT IGNORE INTO work_row (id) SELECT t.`id` FROM work_at AS c STRAIGHT_JOIN `airflow`.`connection_test_request` AS t
+        INSERT INTO work_row (id) SELECT t.`id` FROM work_at AS c STRAIGHT_JOIN `airflow`.`connection_test_request` AS t
             LEFT JOIN work_keep AS k1 ON k1.id = t.`id` WHERE c.only_row = 1 AND t.`updated_at` = p_from AND t.`id` > c.id
-            AND t.`state` IN ('success', 'failed') AND k1.id IS NULL ORDER BY t.`id` LIMIT p_limit;
+            AND t.`state` IN ('success', 'failed') AND k1.id IS NULL
+            ORDER BY t.`id` LIMIT p_limit ON DUPLICATE KEY UPDATE work_row.id = work_row.id;
     WHEN 'part' THEN
-        INSERT IGNORE INTO work_target (id) SELECT t.`id` FROM work_row AS w
+        INSERT INTO work_target (id) SELECT t.`id` FROM work_row AS w
             STRAIGHT_JOIN `airflow`.`connection_test_request` AS t ON t.`id` = w.id WHERE (p_from IS NULL OR t.`updated_at` >= p_from)
-            AND (p_to IS NULL OR t.`updated_at` < p_to) AND t.`state` IN ('success', 'failed') FOR UPDATE OF t SKIP LOCKED;
+            AND (p_to IS NULL OR t.`updated_at` < p_to)
+            AND t.`state` IN ('success', 'failed') FOR UPDATE OF t SKIP LOCKED ON DUPLICATE KEY UPDATE work_target.id = work_target.id;
     WHEN 'wait' THEN
-        INSERT IGNORE INTO work_target (id) SELECT t.`id` FROM work_row AS w
+        INSERT INTO work_target (id) SELECT t.`id` FROM work_row AS w
             STRAIGHT_JOIN `airflow`.`connection_test_request` AS t ON t.`id` = w.id WHERE (p_from IS NULL OR t.`updated_at` >= p_from)
-            AND (p_to IS NULL OR t.`updated_at` < p_to) AND t.`state` IN ('success', 'failed') FOR UPDATE OF t;
+            AND (p_to IS NULL OR t.`updated_at` < p_to)
+            AND t.`state` IN ('success', 'failed') FOR UPDATE OF t ON DUPLICATE KEY UPDATE work_target.id = work_target.id;
     ELSE
-        INSERT IGNORE INTO work_row (id, due) SELECT t.`id`, t.`updated_at` FROM `airflow`.`connection_test_request` AS t
+        INSERT INTO work_row (id, due) SELECT t.`id`, t.`updated_at` FROM `airflow`.`connection_test_request` AS t
             LEFT JOIN work_keep AS k1 ON k1.id = t.`id` WHERE t.`updated_at` >= p_from AND t.`updated_at` < p_to
-            AND t.`state` IN ('success', 'failed') AND k1.id IS NULL ORDER BY t.`updated_at`, t.`id` LIMIT p_limit;
+            AND t.`state` IN ('success', 'failed') AND k1.id IS NULL ORDER BY t.`updated_at`,
+            t.`id` LIMIT p_limit ON DUPLICATE KEY UPDATE work_row.id = work_row.id;
     END CASE;
 END$$
 

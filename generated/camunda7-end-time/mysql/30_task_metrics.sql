@@ -37,7 +37,7 @@ CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_
     IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_row: named, rows in work_target; undated, those without a TIMESTAMP_; held, those of a window that are in work_keep;
     window, the first p_limit that are not; first, the same of one instant, by their keys; next, behind work_at. part and wait lock those of
-    work_row that lie in a window, and list them in work_target; part: without what others have locked. [body ae062f276771]'
+    work_row that lie in a window, and list them in work_target; part: without what others have locked. [body 14b8cd89b602]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
@@ -50,24 +50,25 @@ BEGIN
         INSERT INTO work_row (id) SELECT t.`ID_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
             STRAIGHT_JOIN work_keep AS k1 ON k1.id = t.`ID_` WHERE t.`TIMESTAMP_` >= p_from AND t.`TIMESTAMP_` < p_to;
     WHEN 'first' THEN
-        INSERT IGNORE INTO work_row (id) SELECT t.`ID_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
-            LEFT JOIN work_keep AS k1 ON k1.id = t.`ID_` WHERE t.`TIMESTAMP_` = p_from AND k1.id IS NULL ORDER BY t.`ID_` LIMIT p_limit;
+        INSERT INTO work_row (id) SELECT t.`ID_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t LEFT JOIN work_keep AS k1 ON k1.id = t.`ID_`
+            WHERE t.`TIMESTAMP_` = p_from AND k1.id IS NULL
+            ORDER BY t.`ID_` LIMIT p_limit ON DUPLICATE KEY UPDATE work_row.id = work_row.id;
     WHEN 'next' THEN
-        INSERT IGNORE INTO work_row (id) SELECT t.`ID_` FROM work_at AS c STRAIGHT_JOIN `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
+        INSERT INTO work_row (id) SELECT t.`ID_` FROM work_at AS c STRAIGHT_JOIN `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
             LEFT JOIN work_keep AS k1 ON k1.id = t.`ID_` WHERE c.only_row = 1 AND t.`TIMESTAMP_` = p_from AND t.`ID_` > c.id
-            AND k1.id IS NULL ORDER BY t.`ID_` LIMIT p_limit;
+            AND k1.id IS NULL ORDER BY t.`ID_` LIMIT p_limit ON DUPLICATE KEY UPDATE work_row.id = work_row.id;
     WHEN 'part' THEN
-        INSERT IGNORE INTO work_target (id) SELECT t.`ID_` FROM work_row AS w
+        INSERT INTO work_target (id) SELECT t.`ID_` FROM work_row AS w
             STRAIGHT_JOIN `camunda7`.`ACT_RU_TASK_METER_LOG` AS t ON t.`ID_` = w.id WHERE (p_from IS NULL OR t.`TIMESTAMP_` >= p_from)
-            AND (p_to IS NULL OR t.`TIMESTAMP_` < p_to) FOR UPDATE OF t SKIP LOCKED;
+            AND (p_to IS NULL OR t.`TIMESTAMP_` < p_to) FOR UPDATE OF t SKIP LOCKED ON DUPLICATE KEY UPDATE work_target.id = work_target.id;
     WHEN 'wait' THEN
-        INSERT IGNORE INTO work_target (id) SELECT t.`ID_` FROM work_row AS w
+        INSERT INTO work_target (id) SELECT t.`ID_` FROM work_row AS w
             STRAIGHT_JOIN `camunda7`.`ACT_RU_TASK_METER_LOG` AS t ON t.`ID_` = w.id WHERE (p_from IS NULL OR t.`TIMESTAMP_` >= p_from)
-            AND (p_to IS NULL OR t.`TIMESTAMP_` < p_to) FOR UPDATE OF t;
+            AND (p_to IS NULL OR t.`TIMESTAMP_` < p_to) FOR UPDATE OF t ON DUPLICATE KEY UPDATE work_target.id = work_target.id;
     ELSE
-        INSERT IGNORE INTO work_row (id, due) SELECT t.`ID_`, t.`TIMESTAMP_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
+        INSERT INTO work_row (id, due) SELECT t.`ID_`, t.`TIMESTAMP_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
             LEFT JOIN work_keep AS k1 ON k1.id = t.`ID_` WHERE t.`TIMESTAMP_` >= p_from AND t.`TIMESTAMP_` < p_to AND k1.id IS NULL
-            ORDER BY t.`TIMESTAMP_`, t.`ID_` LIMIT p_limit;
+            ORDER BY t.`TIMESTAMP_`, t.`ID_` LIMIT p_limit ON DUPLICATE KEY UPDATE work_row.id = work_row.id;
     END CASE;
 END$$
 

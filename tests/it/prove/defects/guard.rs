@@ -193,7 +193,10 @@ pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "swapped-table",
         what: "a table that was put in the place of another passes for it",
-        postgres: &[edit("AND p_now ->> o.key <> o.value", "AND false")],
+        postgres: &[edit(
+            "AND NOT string_to_array(o.value, ' ') <@ string_to_array(p_now ->> o.key, ' ')",
+            "AND false",
+        )],
         mysql: &[edit("o.name <> t.name", "false")],
         noticed_by: &["acting::replaced::SERVER::a_table_in_the_place_of_another_is_told"],
     },

@@ -21,6 +21,7 @@ tests! {
         what_is_locked_for_a_moment_goes,
         a_day_of_a_partitioned_table_goes_in_batches,
         what_is_held_of_a_day_that_workers_left_is_told_so,
+        what_workers_give_up_of_a_day_is_looked_at_by_the_last_one,
     ],
 }
 
@@ -300,4 +301,38 @@ fn what_is_held_of_a_day_that_workers_left_is_told_so(dialect: Dialect) {
     let one = one.expect("a run");
     let skipped = &one["rules"][0]["skipped"];
     assert_eq!(*skipped, json!({"HELD": 2, "LOCKED": 1}), "{one} {two}");
+}
+
+/// Worker 2 passes over so many locked rows that it does not look at the others of the day; worker 1 does, once all are free.
+fn what_workers_give_up_of_a_day_is_looked_at_by_the_last_one(dialect: Dialect) {
+    let mut database = days(dialect, 2, LOG);
+    let wait = database.set_setting("lock_timeout", 60_000);
+    wait.expect("a setting");
+    let all = numbers(dialect, 300);
+    database.execute(&format!(
+        "INSERT INTO log SELECT 1000 + n, '2025-01-02' FROM {all}"
+    ));
+    let mut rivals = ["id = 5", "id BETWEEN 1001 AND 1250"].map(|rows| {
+        let mut rival = database.connect();
+        rival.execute("START TRANSACTION").expect("a transaction");
+        let lock = format!("SELECT id FROM log WHERE {rows} FOR UPDATE");
+        rival.query(&lock, &[]).expect("locks");
+        rival
+    });
+    let [of_one, of_two] = &mut rivals;
+    let mut two = Value::Null;
+    let one = meanwhile(
+        &mut database,
+        of_one,
+        "run",
+        json!({"worker": 1}),
+        |database, _| {
+            two = meanwhile(database, of_two, "run", json!({"worker": 2}), |_, _| ());
+        },
+    );
+    for run in [&one, &two] {
+        assert_eq!(run["reason"], "nothing left", "{one} {two}");
+        assert_eq!(run["rules"][0]["skipped"], json!({}), "{one} {two}");
+    }
+    assert!(left(&mut database).is_empty(), "{one} {two}");
 }

@@ -813,12 +813,15 @@ BEGIN
             INTO v_batch;
             IF v_final THEN
                 SELECT
-                    c.o_skip_keys || CASE WHEN m.more THEN ARRAY[v_from] END,
-                    c.o_skip_reasons || CASE WHEN m.more THEN ARRAY[CASE WHEN f.many THEN 'FAILED' ELSE 'LOCKED' END] END
+                    CASE WHEN l.later THEN ARRAY[v_from || '/' || v_to] ELSE c.o_skip_keys || CASE WHEN m.more THEN ARRAY[v_from] END END,
+                    CASE WHEN l.later THEN '{}' ELSE c.o_skip_reasons END
+                        || CASE WHEN m.more THEN ARRAY[CASE WHEN f.many THEN 'FAILED' ELSE 'LOCKED' END] END
                 INTO v_batch.o_skip_keys, v_batch.o_skip_reasons
                 FROM count_timed(p_rule, v_from, v_to, v_run.as_of, NULL) AS c
                 CROSS JOIN LATERAL (SELECT v_progress.ahead_of LIKE 'many/%' AND c.o_families > 0) AS m(more)
-                CROSS JOIN (SELECT count(*) >= c_failures FROM run_failure AS f WHERE f.run_id = p_run AND f.rule = p_rule) AS f(many);
+                CROSS JOIN (SELECT count(*) >= c_failures FROM run_failure AS f WHERE f.run_id = p_run AND f.rule = p_rule) AS f(many)
+                -- What a worker has not looked at, the last one will.
+                CROSS JOIN LATERAL (SELECT m.more AND NOT f.many AND v_shared AND NOT is_last(p_run, p_rule)) AS l(later);
             END IF;
         ELSE
             SELECT b.o_families, b.o_rows, b.o_skip_keys, b.o_skip_reasons

@@ -22,6 +22,7 @@ tests! {
         a_day_of_a_partitioned_table_goes_in_batches,
         what_is_held_of_a_day_that_workers_left_is_told_so,
         what_workers_give_up_of_a_day_is_looked_at_by_the_last_one,
+        a_list_leaves_out_as_many_keys_as_there_are,
     ],
 }
 
@@ -335,4 +336,25 @@ fn what_workers_give_up_of_a_day_is_looked_at_by_the_last_one(dialect: Dialect) 
         assert_eq!(run["rules"][0]["skipped"], json!({}), "{one} {two}");
     }
     assert!(left(&mut database).is_empty(), "{one} {two}");
+}
+
+/// More than work_mem has room for: the list is not read once for each row.
+fn a_list_leaves_out_as_many_keys_as_there_are(dialect: Dialect) {
+    let mut database = days(dialect, 1, LOG);
+    database.execute(
+        "INSERT INTO log SELECT 1000 + n, '2025-01-03' FROM generate_series(1, 200000) AS n;
+         SET statement_timeout = '60s'",
+    );
+    let but = "ARRAY(SELECT (1000 + n)::text FROM generate_series(1, 199990) AS n)";
+    let found = database.number(&format!(
+        "SELECT cardinality(W.rows_ahead('logs', '2025-01-03', '2025-01-04', {but}, 100))::bigint"
+    ));
+    assert_eq!(found, 10);
+    database.execute(&format!(
+        "INSERT INTO W.hold (rule, key, reason) SELECT 'logs', k.key, 'x' FROM unnest({but}) AS k(key)"
+    ));
+    let found = database.number(
+        "SELECT cardinality(W.rows_ahead('logs', '2025-01-03', '2025-01-04', '{}', 100))::bigint",
+    );
+    assert_eq!(found, 10);
 }

@@ -172,17 +172,19 @@ AS $windrow$
 DECLARE
     v_keys text[];
 BEGIN
+    -- Either list may be long: each is read once, not once for each row.
     EXECUTE format(
         $ahead$
         SELECT ARRAY(
-            SELECT n.o_key::text
-            FROM %s AS n
-            WHERE NOT n.is_held
-              AND n.o_key::text NOT IN (SELECT unnest($3))
+            SELECT r.o_key::text
+            FROM %s AS r
+            WHERE r.o_time >= %L AND r.o_time < %L
+              AND NOT EXISTS (SELECT FROM unnest($1::%s[]) AS h(key) WHERE h.key = r.o_key)
+              AND NOT EXISTS (SELECT FROM unnest($3) AS b(key) WHERE b.key = r.o_key::text)
             LIMIT $2
         )
         $ahead$,
-        rows_of(p_rule, p_from, p_to, NULL)
+        rows_timed(p_rule), p_from, p_to, key_type_of(p_rule)
     )
     INTO v_keys
     USING keys_that_stay(p_rule, p_from, p_to, NULL), p_limit, p_but;

@@ -23,6 +23,7 @@ tests! {
         what_is_held_of_a_day_that_workers_left_is_told_so,
         what_workers_give_up_of_a_day_is_looked_at_by_the_last_one,
         a_list_leaves_out_as_many_keys_as_there_are,
+        rows_without_a_key_are_not_listed_for_ever,
     ],
 }
 
@@ -357,4 +358,20 @@ fn a_list_leaves_out_as_many_keys_as_there_are(dialect: Dialect) {
         "SELECT cardinality(W.rows_ahead('logs', '2025-01-03', '2025-01-04', '{}', 100))::bigint",
     );
     assert_eq!(found, 10);
+}
+
+/// A unique index takes them.
+fn rows_without_a_key_are_not_listed_for_ever(dialect: Dialect) {
+    let unique = "CREATE TABLE log (id integer UNIQUE, day date)";
+    let mut database = days(dialect, 1, (unique, "day date"));
+    database.execute("INSERT INTO log VALUES (NULL, '2025-01-01'), (NULL, '2025-01-02')");
+    let run = database.run(json!({"time_budget": "30s"}));
+    let run = run.expect("a run");
+    assert_eq!(run["reason"], "nothing left", "{run}");
+    assert_eq!(run["rules"][0]["skipped"], json!({}), "{run}");
+    assert_eq!(
+        database.number("SELECT count(*) FROM log WHERE id IS NOT NULL"),
+        0,
+        "{run}"
+    );
 }

@@ -172,13 +172,14 @@ AS $windrow$
 DECLARE
     v_keys text[];
 BEGIN
-    -- Either list may be long: each is read once, not once for each row.
+    -- Either list may be long: each is read once, not once for each row. A row without a key is found by none.
     EXECUTE format(
         $ahead$
         SELECT ARRAY(
             SELECT r.o_key::text
             FROM %s AS r
             WHERE r.o_time >= %L AND r.o_time < %L
+              AND r.o_key IS NOT NULL
               AND NOT EXISTS (SELECT FROM unnest($1::%s[]) AS h(key) WHERE h.key = r.o_key)
               AND NOT EXISTS (SELECT FROM unnest($3) AS b(key) WHERE b.key = r.o_key::text)
             LIMIT $2

@@ -24,6 +24,7 @@ tests! {
         what_workers_give_up_of_a_day_is_looked_at_by_the_last_one,
         a_list_leaves_out_as_many_keys_as_there_are,
         rows_without_a_key_are_not_listed_for_ever,
+        what_was_in_use_and_is_refused_later_is_not_tried_for_ever,
     ],
 }
 
@@ -374,4 +375,30 @@ fn rows_without_a_key_are_not_listed_for_ever(dialect: Dialect) {
         0,
         "{run}"
     );
+}
+
+/// Row 5 is in use on the first day, comes to the third with row 38, and is refused there.
+fn what_was_in_use_and_is_refused_later_is_not_tried_for_ever(dialect: Dialect) {
+    let mut database = days(dialect, 1, LOG);
+    let all = numbers(dialect, 30);
+    database.execute(&format!(
+        "INSERT INTO log SELECT 1000 + n, '2025-01-03' FROM {all};
+         CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
+             IF OLD.id = 38 THEN UPDATE public.log SET day = '2025-01-03' WHERE id = 5;
+             ELSIF OLD.day = '2025-01-01' THEN RAISE 'busy' USING ERRCODE = '55P03';
+             ELSE RAISE 'no'; END IF;
+             RETURN OLD;
+         END $$;
+         CREATE TRIGGER refuse BEFORE DELETE ON log FOR EACH ROW WHEN (OLD.id IN (5, 38)) EXECUTE FUNCTION refuse()"
+    ));
+    let run = database.run(json!({"time_budget": "60s"}));
+    let run = run.expect("a run");
+    assert_eq!(run["reason"], "nothing left", "{run}");
+    assert_eq!(
+        run["rules"][0]["skipped"],
+        json!({"FAILED": 1, "LOCKED": 1}),
+        "{run}"
+    );
+    assert_eq!(run["rules"][0]["failures"][0]["message"], "no", "{run}");
+    assert_eq!(left(&mut database), ["5"], "{run}");
 }

@@ -472,16 +472,18 @@ $windrow$;
 COMMENT ON FUNCTION is_busy(text) IS
     'Whether an error means that another session was in the way, so that to try again helps.';
 
--- record_failure: what failed though it could not be halved any more.
+-- record_failure: what failed though it could not be halved any more. What was only in use may fail otherwise later in the run.
 --# create function record_failure
 CREATE OR REPLACE FUNCTION record_failure(p_run bigint, p_rule text, p_key text, p_sqlstate text, p_message text)
 RETURNS void
 LANGUAGE sql SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
-    INSERT INTO run_failure (run_id, rule, key, sqlstate, message)
+    INSERT INTO run_failure AS f (run_id, rule, key, sqlstate, message)
     VALUES (p_run, p_rule, p_key, p_sqlstate, p_message)
-    ON CONFLICT (run_id, rule, key) DO NOTHING;
+    ON CONFLICT (run_id, rule, key) DO UPDATE
+        SET sqlstate = EXCLUDED.sqlstate, message = EXCLUDED.message
+        WHERE is_busy(f.sqlstate) AND NOT is_busy(EXCLUDED.sqlstate);
 $windrow$;
 --# comment on function record_failure
 COMMENT ON FUNCTION record_failure(bigint, text, text, text, text) IS

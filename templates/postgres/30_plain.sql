@@ -29,7 +29,7 @@ END
 $windrow$;
 
 {% if rule.bound | length > 0 -%}
--- {{ rule.name }}_bound: the keys of the rows of a window, or of those of p_keys, that a hold of another rule keeps.
+-- {{ rule.name }}_bound: the keys of the rows of a window, of p_keys, or of both, that a hold of another rule keeps.
 --# create function {{ control }}.{{ rule.name }}_bound
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_bound(
     ⟦p_from {{ rule.time_type }}, p_to {{ rule.time_type }}, p_keys {{ rule.key_type }}[]⟧
@@ -40,10 +40,21 @@ SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 ⟦SET enable_seqscan = off⟧ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
-    IF p_keys IS NOT NULL THEN
+    IF p_from IS NULL THEN
         RETURN ARRAY(
             «SELECT t.{{ rule.key }}::text FROM {{ rule.table }} AS t
             WHERE t.{{ rule.key }} = ANY (p_keys) AND (
+{%- for above in rule.bound %}
+{%- filter fit %}
+                {% if not loop.first %}OR {% endif %}{{ <w.held_beside control above /> | indent(width=16) }}
+{%- endfilter %}
+{%- endfor %}
+            )»
+        );
+    ELSIF p_keys IS NOT NULL AND {{ control }}.key_leads({{ rule.literal }}) THEN
+        RETURN ARRAY(
+            «SELECT t.{{ rule.key }}::text FROM {{ rule.table }} AS t
+            WHERE t.{{ rule.key }} = ANY (p_keys) AND {{ rule.timed.due.time }} >= p_from AND {{ rule.timed.due.time }} < p_to AND (
 {%- for above in rule.bound %}
 {%- filter fit %}
                 {% if not loop.first %}OR {% endif %}{{ <w.held_beside control above /> | indent(width=16) }}
@@ -83,6 +94,7 @@ SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 ⟦SET enable_seqscan = off⟧ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE ⟦v_keys {{ rule.key_type }}[]⟧;
+    v_leads boolean := p_keys IS NOT NULL AND {{ control }}.key_leads({{ rule.literal }});
 {%- if rule.bound | length > 0 %}
     v_bound boolean := {{ control }}.bound_by({{ rule.literal }});
 {%- endif %}
@@ -91,48 +103,43 @@ DECLARE ⟦v_keys {{ rule.key_type }}[]⟧;
 {%- endif %}
 BEGIN
     IF p_keys IS NULL{% if rule.bound | length > 0 %} AND NOT v_bound{% endif %} THEN
-{%- if rule.archive %}
-        {{ <w.archived archive={rule.archive} rows="o_rows" delete={<w.delete_plain rule />} /> | indent(width=8) }}
-{%- else %}
-{%- filter fit %}
-        {{ <w.delete_plain rule /> | trim_start }};
-{%- endfilter %}
-{%- endif %}
+        {{ <w.take_plain rule delete={<w.delete_plain rule />} /> | trim_start | indent(width=8) }}
     ELSE
-{%- if rule.bound | length > 0 %}
-        IF p_keys IS NULL THEN
+        IF p_from IS NULL THEN
 {%- filter fit %}
-            v_keys := ARRAY({{ <w.lock_plain rule /> | trim_start }} FOR UPDATE»);
+            v_keys := ARRAY({{ <w.lock_plain_keys rule window={false} /> | trim_start }} FOR UPDATE SKIP LOCKED»);
 {%- endfilter %}
-        ELSE
+        ELSIF v_leads THEN
 {%- filter fit %}
             v_keys := ARRAY({{ <w.lock_plain_keys rule /> | trim_start }} FOR UPDATE SKIP LOCKED»);
 {%- endfilter %}
+{%- if rule.bound | length > 0 %}
+        ELSIF p_keys IS NULL THEN
+{%- filter fit %}
+            v_keys := ARRAY({{ <w.lock_plain rule /> | trim_start }} FOR UPDATE»);
+{%- endfilter %}
+{%- endif %}
+        ELSE
+{%- filter fit %}
+            v_keys := ARRAY({{ <w.lock_plain rule among="p_keys" /> | trim_start }} FOR UPDATE SKIP LOCKED»);
+{%- endfilter %}
         END IF;
+{%- if rule.bound | length > 0 %}
         IF v_bound THEN
             v_keys := ARRAY(
-                «SELECT t.{{ rule.key }} FROM {{ rule.table }} AS t
-                WHERE t.{{ rule.key }} = ANY (v_keys) AND (
-{%- for above in rule.bound %}
-{%- filter fit %}
-                    {% if not loop.first %}OR {% endif %}{{ <w.held_beside control above /> | indent(width=20) }}
-{%- endfilter %}
-{%- endfor %}
-                ) IS NOT TRUE»
+                SELECT k.key FROM unnest(v_keys) AS k(key) WHERE (k.key IN (
+                    SELECT unnest({{ control }}.{{ rule.name }}_bound(p_from, p_to, p_keys)::{{ rule.key_type }}[])
+                )) IS NOT TRUE
             );
         END IF;
-{%- else %}
-{%- filter fit %}
-        v_keys := ARRAY({{ <w.lock_plain_keys rule /> | trim_start }} FOR UPDATE SKIP LOCKED»);
-{%- endfilter %}
 {%- endif %}
-{%- if rule.archive %}
-        {{ <w.archived archive={rule.archive} rows="o_rows" delete={<w.delete_plain_keys rule />} /> | indent(width=8) }}
-{%- else %}
-{%- filter fit %}
-        {{ <w.delete_plain_keys rule /> | trim_start }};
-{%- endfilter %}
-{%- endif %}
+        IF p_from IS NULL THEN
+            {{ <w.take_plain rule delete={<w.delete_plain_keys rule window={false} />} /> | trim_start | indent(width=12) }}
+        ELSIF v_leads THEN
+            {{ <w.take_plain rule delete={<w.delete_plain_keys rule />} /> | trim_start | indent(width=12) }}
+        ELSE
+            {{ <w.take_plain rule delete={<w.delete_plain rule among="v_keys" />} /> | trim_start | indent(width=12) }}
+        END IF;
     END IF;
 {%- if rule.archive %}
     o_locked := cardinality(v_keys);

@@ -375,50 +375,73 @@ WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
 {%- endfor %}»
 {%- endcomponent w.delete_window %}
 
-{#- The statement that deletes the rows t of a window of a plain rule but for those in p_keep, without its end; the beginning of those
-    that lock them, all or by their keys; and the statement that deletes those which were locked. -#}
-{% component w.delete_plain(rule) -%}
-{%- filter fit %}
-«DELETE FROM {{ rule.table }} AS t
-WHERE {{ rule.timed.due.time }} >= p_from AND {{ rule.timed.due.time }} < p_to
+{#- The statement that deletes the rows t of a window of a plain rule but for those in p_keep, or of some keys, without its end; the
+    beginning of those that lock them, by the window or by their keys; and the statement that deletes them by their keys. -#}
+{% component w.plain_window(rule, among="") -%}
+{{ rule.timed.due.time }} >= p_from AND {{ rule.timed.due.time }} < p_to
 {%- for condition in rule.timed.conditions_of_root %}
   AND {{ condition }}
 {%- endfor %}
-  AND (t.{{ rule.key }} IN (SELECT unnest(p_keep))) IS NOT TRUE»
+{%- if among %}
+  AND (t.{{ rule.key }} IN (SELECT unnest({{ among }}))) IS TRUE
+{%- endif %}
+{%- endcomponent w.plain_window %}
+
+{% component w.delete_plain(rule, among="") -%}
+{%- filter fit %}
+«DELETE FROM {{ rule.table }} AS t
+WHERE {{ <w.plain_window rule among /> }}
+{%- if not among %}
+  AND (t.{{ rule.key }} IN (SELECT unnest(p_keep))) IS NOT TRUE
+{%- endif %}»
 {%- endfilter %}
 {%- endcomponent w.delete_plain %}
 
-{% component w.lock_plain(rule) -%}
+{% component w.lock_plain(rule, among="") -%}
 {%- filter fit %}
 «SELECT t.{{ rule.key }} FROM {{ rule.table }} AS t
-WHERE {{ rule.timed.due.time }} >= p_from AND {{ rule.timed.due.time }} < p_to
-{%- for condition in rule.timed.conditions_of_root %}
-  AND {{ condition }}
-{%- endfor %}
+WHERE {{ <w.plain_window rule among /> }}
   AND (t.{{ rule.key }} IN (SELECT unnest(p_keep))) IS NOT TRUE
 {%- endfilter %}
 {%- endcomponent w.lock_plain %}
 
-{% component w.lock_plain_keys(rule) -%}
-{%- filter fit %}
-«SELECT t.{{ rule.key }} FROM {{ rule.table }} AS t WHERE t.{{ rule.key }} = ANY (p_keys)
-  AND (p_from IS NULL OR {{ rule.timed.due.time }} >= p_from AND {{ rule.timed.due.time }} < p_to)
+{#- By its keys alone, or where an index begins with the key, by these and the window. -#}
+{% component w.plain_keys(rule, keys, window) -%}
+t.{{ rule.key }} = ANY ({{ keys }})
+{%- if window %}
+  AND {{ <w.plain_window rule /> }}
+{%- else %}
 {%- for condition in rule.timed.conditions_of_root %}
   AND {{ condition }}
 {%- endfor %}
+{%- endif %}
+{%- endcomponent w.plain_keys %}
+
+{% component w.lock_plain_keys(rule, window=true) -%}
+{%- filter fit %}
+«SELECT t.{{ rule.key }} FROM {{ rule.table }} AS t
+WHERE {{ <w.plain_keys rule keys="p_keys" window /> }}
   AND (t.{{ rule.key }} IN (SELECT unnest(p_keep))) IS NOT TRUE
 {%- endfilter %}
 {%- endcomponent w.lock_plain_keys %}
 
-{% component w.delete_plain_keys(rule) -%}
+{% component w.delete_plain_keys(rule, window=true) -%}
 {%- filter fit %}
-«DELETE FROM {{ rule.table }} AS t WHERE t.{{ rule.key }} = ANY (v_keys)
-  AND (p_from IS NULL OR {{ rule.timed.due.time }} >= p_from AND {{ rule.timed.due.time }} < p_to)
-{%- for condition in rule.timed.conditions_of_root %}
-  AND {{ condition }}
-{%- endfor %}»
+«DELETE FROM {{ rule.table }} AS t
+WHERE {{ <w.plain_keys rule keys="v_keys" window /> }}»
 {%- endfilter %}
 {%- endcomponent w.delete_plain_keys %}
+
+{#- The deletion of rows of a plain rule, which are archived where the rule says so; counted in o_rows. -#}
+{% component w.take_plain(rule, delete) -%}
+{%- if rule.archive %}
+{{ <w.archived archive={rule.archive} rows="o_rows" delete /> }}
+{%- else %}
+{%- filter fit %}
+{{ delete | trim_start }};
+{%- endfilter %}
+{%- endif %}
+{%- endcomponent w.take_plain %}
 
 {#- The statement that deletes the rows of a step by one of its edges, without its end. -#}
 {% component w.delete_by(step, edge) -%}

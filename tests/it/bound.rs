@@ -77,6 +77,27 @@ time       = "at"
 const TABLES: [&str; 7] = ["event", "task", "note", "token", "entry", "step", "job"];
 
 pub(crate) fn database(dialect: Dialect) -> Installation {
+    Installation::of(dialect, &schema(dialect), &graph_of(SPEC))
+}
+
+/// The table of entries is partitioned, and may repeat a key.
+pub(crate) fn partitioned(dialect: Dialect) -> Installation {
+    let (plain, parts) = (
+        "entry (id varchar(20) PRIMARY KEY, step_id varchar(20), at timestamp NOT NULL);",
+        "entry (id varchar(20), step_id varchar(20), at timestamp NOT NULL, PRIMARY KEY (id, at)) PARTITION BY RANGE (at);
+         CREATE TABLE entry_all PARTITION OF entry FOR VALUES FROM (MINVALUE) TO (MAXVALUE);
+         CREATE INDEX entry_at ON entry (at);
+         CREATE INDEX entry_step ON entry (step_id);",
+    );
+    let known = r#"entry  = { indexed = ["at", "step_id"], key"#;
+    Installation::of(
+        dialect,
+        &schema(dialect).replace(plain, parts),
+        &graph_of(&SPEC.replace("entry  = { key", known)),
+    )
+}
+
+fn schema(dialect: Dialect) -> String {
     let (time, text) = match dialect {
         Dialect::Postgres => ("timestamp", ""),
         Dialect::Mysql => (
@@ -88,7 +109,7 @@ pub(crate) fn database(dialect: Dialect) -> Installation {
             " CHARACTER SET latin1 COLLATE latin1_swedish_ci",
         ),
     };
-    let schema = format!(
+    format!(
         "CREATE TABLE job (id bigint PRIMARY KEY, state integer NOT NULL, at {time} NOT NULL);
          CREATE TABLE step (id varchar(20){text} PRIMARY KEY, job_id bigint);
          CREATE TABLE entry (id varchar(20){text} PRIMARY KEY, step_id varchar(20){text}, at {time} NOT NULL);
@@ -96,8 +117,7 @@ pub(crate) fn database(dialect: Dialect) -> Installation {
          CREATE TABLE note (a varchar(20){text}, b integer, step_id varchar(20){text}, at {time} NOT NULL, PRIMARY KEY (a, b));
          CREATE TABLE task (id bigint PRIMARY KEY, step_id varchar(20){text}, state integer NOT NULL, at {time} NOT NULL);
          CREATE TABLE event (id bigint PRIMARY KEY, task_id bigint, at {time} NOT NULL);"
-    );
-    Installation::of(dialect, &schema, &graph_of(SPEC))
+    )
 }
 
 /// Two families that are alike.

@@ -25,6 +25,7 @@ tests! {
         a_list_leaves_out_as_many_keys_as_there_are,
         rows_without_a_key_are_not_listed_for_ever,
         what_was_in_use_and_is_refused_later_is_not_tried_for_ever,
+        parts_of_a_day_read_its_partition_alone,
     ],
 }
 
@@ -340,7 +341,7 @@ fn what_workers_give_up_of_a_day_is_looked_at_by_the_last_one(dialect: Dialect) 
     assert!(left(&mut database).is_empty(), "{one} {two}");
 }
 
-/// More than work_mem has room for: the list is not read once for each row.
+/// More than work_mem has room for: the list is not read once for each row. A date says the end of its day.
 fn a_list_leaves_out_as_many_keys_as_there_are(dialect: Dialect) {
     let mut database = days(dialect, 1, LOG);
     database.execute(
@@ -349,14 +350,14 @@ fn a_list_leaves_out_as_many_keys_as_there_are(dialect: Dialect) {
     );
     let but = "ARRAY(SELECT (1000 + n)::text FROM generate_series(1, 199990) AS n)";
     let found = database.number(&format!(
-        "SELECT cardinality(W.rows_ahead('logs', '2025-01-03', '2025-01-04', {but}, 100))::bigint"
+        "SELECT cardinality(W.rows_ahead('logs', '2025-01-04', '2025-01-05', {but}, 100))::bigint"
     ));
     assert_eq!(found, 10);
     database.execute(&format!(
         "INSERT INTO W.hold (rule, key, reason) SELECT 'logs', k.key, 'x' FROM unnest({but}) AS k(key)"
     ));
     let found = database.number(
-        "SELECT cardinality(W.rows_ahead('logs', '2025-01-03', '2025-01-04', '{}', 100))::bigint",
+        "SELECT cardinality(W.rows_ahead('logs', '2025-01-04', '2025-01-05', '{}', 100))::bigint",
     );
     assert_eq!(found, 10);
 }
@@ -401,4 +402,53 @@ fn what_was_in_use_and_is_refused_later_is_not_tried_for_ever(dialect: Dialect) 
     );
     assert_eq!(run["rules"][0]["failures"][0]["message"], "no", "{run}");
     assert_eq!(left(&mut database), ["5"], "{run}");
+}
+
+/// Neither the key in each partition, nor all of the day for each key. A row is locked for long.
+fn parts_of_a_day_read_its_partition_alone(dialect: Dialect) {
+    let parts: String = (1..=12)
+        .map(|month| {
+            let end = match month {
+                12 => "2026-01-01".to_owned(),
+                month => format!("2025-{:02}-01", month + 1),
+            };
+            format!(
+                "; CREATE TABLE log_{month:02} PARTITION OF log FOR VALUES FROM ('2025-{month:02}-01') TO ('{end}')"
+            )
+        })
+        .collect();
+    for key in ["id, day", "day, id"] {
+        let table = format!(
+            "CREATE TABLE log (id integer, day timestamp, PRIMARY KEY ({key})) PARTITION BY RANGE (day){parts}"
+        );
+        let mut database = days(dialect, 1, (&table, "day"));
+        for (name, value) in [("batch_rows", 100), ("lock_timeout", 100)] {
+            database.set_setting(name, value).expect("a setting");
+        }
+        let all = numbers(dialect, ROOTS / 2);
+        database.execute(&format!(
+            "INSERT INTO log SELECT 1000 + n, '2025-03-01' FROM {all}"
+        ));
+        let mut rival = database.connect();
+        rival.execute("START TRANSACTION").expect("a transaction");
+        let lock = "SELECT id FROM log WHERE id = 1007 FOR UPDATE";
+        rival.query(lock, &[]).expect("a lock");
+        let others = "SELECT sum(idx_scan)::bigint FROM pg_stat_user_indexes
+             WHERE relname LIKE 'log_%' AND relname NOT IN ('log_01', 'log_03')";
+        database.execute("SELECT pg_stat_force_next_flush()");
+        let before = (
+            database.number(others),
+            entries_read(&mut database, "log_03"),
+        );
+        let run = database.run(json!({})).expect("a run");
+        let read = entries_read(&mut database, "log_03") - before.1;
+        let scans = database.number(others) - before.0;
+        assert_eq!(run["rules"][0]["skipped"], json!({"LOCKED": 1}), "{run}");
+        assert_eq!(left(&mut database), ["1007"], "{run}");
+        assert!(scans < ROOTS, "{key}: {scans} scans of other partitions");
+        assert!(
+            read < 30 * ROOTS,
+            "{key}: {read} entries read of its own partition"
+        );
+    }
 }

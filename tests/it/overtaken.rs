@@ -13,6 +13,7 @@ tests! {
         what_comes_below_a_held_row_during_its_batch_stays,
         what_comes_below_a_held_row_during_its_purge_stays,
         what_is_held_and_comes_to_a_window_keeps_its_family,
+        a_held_row_whose_key_repeats_stays,
     ],
 }
 
@@ -111,4 +112,21 @@ fn what_is_held_and_comes_to_a_window_keeps_its_family(dialect: Dialect) {
         let left = database.texts(&format!("SELECT id FROM {table} ORDER BY id"));
         assert_eq!(left, rows, "{table}: {run}");
     }
+}
+
+/// The other row with its key, in the same window, is of a job that is not held.
+fn a_held_row_whose_key_repeats_stays(dialect: Dialect) {
+    let mut database = bound::partitioned(dialect);
+    database.arm();
+    bound::load(&mut database, 1);
+    database.execute(
+        "INSERT INTO entry (id, step_id, at) VALUES ('Entry 1', 'Step 2', '2020-01-02'), ('Entry 3', 'Step 2', '2020-01-02')",
+    );
+    let hold = json!({"rule": "jobs", "key": 1, "reason": "audit"});
+    database.set_hold(hold).expect("a hold");
+    let run = database.run(json!({"rule": "entries"})).expect("a run");
+    assert_eq!(run["status"], "done", "{run}");
+    let steps = database.texts("SELECT step_id FROM entry WHERE id = 'Entry 1' ORDER BY at");
+    assert!(steps.contains(&"Step 1".to_owned()), "{steps:?}: {run}");
+    assert_eq!(run["rules"][0]["rows"], 2, "{run}");
 }

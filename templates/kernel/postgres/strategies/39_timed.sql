@@ -61,7 +61,7 @@ COMMENT ON FUNCTION timed_batch(bigint, text, text, text, timestamptz, text) IS
 
 -- lock_plain: the locks of some rows of a rule that has one table, for which it waits as long as the lock timeout.
 --# create function lock_plain
-CREATE OR REPLACE FUNCTION lock_plain(p_rule text, p_keys text[])
+CREATE OR REPLACE FUNCTION lock_plain(p_rule text, p_from text, p_to text, p_keys text[])
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -72,8 +72,16 @@ AS $windrow$
 BEGIN
     EXECUTE (
         SELECT format(
-            'SELECT FROM %I.%I AS t WHERE t.%I = ANY (%L::%s[]) FOR UPDATE',
-            s.schema_name, r.root, regexp_replace(r.document -> 'key' ->> 0, ' [a-z]+$', ''), p_keys, key_type_of(p_rule)
+            'SELECT FROM %I.%I AS t WHERE t.%I = ANY (%L::%s[])%s FOR UPDATE',
+            s.schema_name, r.root, regexp_replace(r.document -> 'key' ->> 0, ' [a-z]+$', ''), p_keys, key_type_of(p_rule),
+            -- A number or a date is no time by which a partition is left out.
+            CASE WHEN p_from IS NOT NULL AND by_window(p_rule) THEN (
+                SELECT format(' AND t.%1$I >= %2$L::%4$s AND t.%1$I < %3$L::%4$s', a.attname, p_from, p_to, time_type_of(p_rule))
+                FROM pg_attribute AS a
+                WHERE a.attrelid = to_regclass(format('%I.%I', s.schema_name, r.root))
+                  AND a.attname = r.document ->> 'time_name'
+                  AND a.atttypid IN ('timestamp'::regtype, 'timestamptz'::regtype)
+            ) END
         )
         FROM rule AS r
         CROSS JOIN spec AS s
@@ -82,8 +90,9 @@ BEGIN
 END
 $windrow$;
 --# comment on function lock_plain
-COMMENT ON FUNCTION lock_plain(text, text[]) IS
-    'Locks the rows p_keys of p_rule, which has one table; timed_part() and timed_named() call it.';
+COMMENT ON FUNCTION lock_plain(text, text, text, text[]) IS
+    'Locks the rows p_keys of p_rule, which has one table, of a partitioned one in the window from p_from to p_to; timed_part() and '
+    'timed_named() call it.';
 
 -- timed_part: one batch: some rows of one table and one instant. Has no transaction control. Those that others have locked are passed
 -- over; with p_wait it waits for them first, once.
@@ -103,7 +112,7 @@ BEGIN
     PERFORM begin_batch('holds and new removal times');
     IF p_wait THEN
         BEGIN
-            PERFORM lock_plain(p_rule, p_keys);
+            PERFORM lock_plain(p_rule, p_from, p_to, p_keys);
         EXCEPTION WHEN lock_not_available THEN
             -- Of these, what is free by now is deleted.
             NULL;
@@ -119,12 +128,7 @@ BEGIN
     PERFORM none_left((SELECT r.root FROM rule AS r WHERE r.rule = p_rule), o_families < v_locked);
     o_left := '{}';
     IF o_families < cardinality(p_keys) THEN
-        EXECUTE format(
-            'SELECT ARRAY(SELECT n.o_key::text FROM %s AS n WHERE n.o_time >= %L AND n.o_time < %L AND NOT n.is_held)',
-            rows_of(p_rule, NULL, NULL, p_keys), p_from, p_to
-        )
-        INTO o_left
-        USING keys_that_stay(p_rule, NULL, NULL, p_keys);
+        o_left := rows_left(p_rule, p_from, p_to, p_keys);
     END IF;
     PERFORM end_batch(p_rule);
 END
@@ -506,7 +510,7 @@ BEGIN
         END IF;
         IF o_skipped[1] IS NULL THEN
             -- Until it is locked, the row may get a later time.
-            PERFORM lock_plain(p_rule, p_keys[1:1]);
+            PERFORM lock_plain(p_rule, NULL, NULL, p_keys[1:1]);
             EXECUTE format(
                 'SELECT d.o_rows FROM %s($1, %s, NULL, %L) AS d',
                 routine_of(p_rule, 'delete'),
@@ -639,6 +643,7 @@ DECLARE
     v_alone     boolean;  -- whether this one of several workers goes through windows that follow families
     v_claim     text[];
     v_final     boolean;  -- whether nobody will look at it once more
+    v_later     boolean := false;  -- whether the last worker does
     v_last      text;
     v_key       text;
     v_state     text;
@@ -808,6 +813,7 @@ BEGIN
                 v_final := (
                     SELECT v_from || '/' || v_to <> ALL (c.left_keys) FROM run_claim AS c WHERE c.run_id = p_run AND c.rule = p_rule
                 );
+                v_later := NOT is_last(p_run, p_rule);
             END IF;
             SELECT 0::bigint AS o_families, ARRAY[0::bigint] AS o_rows, '{}'::text[] AS o_skip_keys, '{}'::text[] AS o_skip_reasons
             INTO v_batch;
@@ -821,7 +827,7 @@ BEGIN
                 CROSS JOIN LATERAL (SELECT v_progress.ahead_of LIKE 'many/%' AND c.o_families > 0) AS m(more)
                 CROSS JOIN (SELECT count(*) >= c_failures FROM run_failure AS f WHERE f.run_id = p_run AND f.rule = p_rule) AS f(many)
                 -- What a worker has not looked at, the last one will.
-                CROSS JOIN LATERAL (SELECT m.more AND NOT f.many AND v_shared AND NOT is_last(p_run, p_rule)) AS l(later);
+                CROSS JOIN LATERAL (SELECT m.more AND NOT f.many AND v_later) AS l(later);
             END IF;
         ELSE
             SELECT b.o_families, b.o_rows, b.o_skip_keys, b.o_skip_reasons

@@ -258,7 +258,96 @@ $windrow$;
 COMMENT ON FUNCTION most_ahead(bigint, bigint) IS
     'How many roots by time are listed at once for batches of p_take, where a run may take p_limit.';
 
--- keys_that_stay: the keys of what holds keep of a plain rule: its own, and in a window, or of the rows with some keys, those of others.
+-- key_leads: whether an index of the root table of a rule begins with its key: one of a partitioned table may begin with the time. Where
+-- this is a number or a date, it leaves no partition out, and keys would be looked up in all of them.
+--# create function key_leads
+CREATE OR REPLACE FUNCTION key_leads(p_rule text)
+RETURNS boolean
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    RETURN EXISTS (
+        SELECT
+        FROM rule AS r
+        CROSS JOIN spec AS s
+        JOIN pg_class AS c ON c.oid = to_regclass(format('%I.%I', s.schema_name, r.root))
+        JOIN pg_index AS i ON i.indrelid = c.oid
+        JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+        JOIN pg_attribute AS t ON t.attrelid = i.indrelid AND t.attname = r.document ->> 'time_name'
+        WHERE r.rule = p_rule
+          AND a.attname = regexp_replace(r.document -> 'key' ->> 0, ' [a-z]+$', '')
+          AND (c.relkind <> 'p' OR t.atttypid IN ('timestamp'::regtype, 'timestamptz'::regtype))
+          AND i.indisvalid
+          AND i.indpred IS NULL
+    );
+END
+$windrow$;
+--# comment on function key_leads
+COMMENT ON FUNCTION key_leads(text) IS
+    'Whether rows of p_rule, which has one table, can be looked up by their keys alone. Reads only.';
+
+-- by_window: whether rows of a plain rule that are known by their keys are better looked for in their window only: partitions are left
+-- out by it.
+--# create function by_window
+CREATE OR REPLACE FUNCTION by_window(p_rule text)
+RETURNS boolean
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    RETURN NOT key_leads(p_rule) OR EXISTS (
+        SELECT
+        FROM rule AS r
+        CROSS JOIN spec AS s
+        JOIN pg_class AS c ON c.oid = to_regclass(format('%I.%I', s.schema_name, r.root))
+        WHERE r.rule = p_rule
+          AND c.relkind = 'p'
+    );
+END
+$windrow$;
+--# comment on function by_window
+COMMENT ON FUNCTION by_window(text) IS
+    'Whether rows of p_rule, which has one table, are looked up by their time as well as by their keys. Reads only.';
+
+-- rows_left: what is left of some rows of a window, and that no hold keeps. Without partitions it reads them by their keys alone: an index
+-- keeps the entries of deleted rows for a while.
+--# create function rows_left
+CREATE OR REPLACE FUNCTION rows_left(p_rule text, p_from text, p_to text, p_keys text[])
+RETURNS text[]
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET row_security = off
+SET jit = off
+SET enable_seqscan = off
+AS $windrow$
+DECLARE
+    v_keys text[];
+BEGIN
+    EXECUTE format(
+        $left$
+        SELECT ARRAY(
+            SELECT n.o_key::text
+            FROM (SELECT r.o_key, r.o_time FROM %s AS r WHERE r.o_key = ANY (%L)%s OFFSET 0) AS n
+            WHERE n.o_time >= %L AND n.o_time < %L
+              AND (n.o_key IN (SELECT unnest($1::%s[]))) IS NOT TRUE
+        )
+        $left$,
+        rows_timed(p_rule), p_keys,
+        CASE WHEN by_window(p_rule) THEN format(' AND r.o_time >= %L AND r.o_time < %L', p_from, p_to) END,
+        p_from, p_to, key_type_of(p_rule)
+    )
+    INTO v_keys
+    USING keys_that_stay(p_rule, p_from, p_to, p_keys);
+    RETURN v_keys;
+END
+$windrow$;
+--# comment on function rows_left
+COMMENT ON FUNCTION rows_left(text, text, text, text[]) IS
+    'Which of the rows p_keys of p_rule, which has one table, are still in the window from p_from to p_to, and not held. Reads only.';
+
+-- keys_that_stay: the keys of what holds keep of a plain rule: its own, and in a window, of the rows with some keys, or both, those of
+-- others.
 --# create function keys_that_stay
 CREATE OR REPLACE FUNCTION keys_that_stay(p_rule text, p_from text, p_to text, p_keys text[])
 RETURNS text[]
@@ -276,7 +365,7 @@ END
 $windrow$;
 --# comment on function keys_that_stay
 COMMENT ON FUNCTION keys_that_stay(text, text, text, text[]) IS
-    'The keys of the rows of p_rule, which has one table, that holds keep: of other rules those in a window, or among p_keys.';
+    'The keys of the rows of p_rule, which has one table, that holds keep: of other rules those in a window, among p_keys, or both.';
 
 -- rows_of: the call that lists rows of a plain rule, with their keys (o_key) and times (o_time): those of a window, or with some keys.
 -- is_held: whether it is among the keys $1, as keys_that_stay() has them.

@@ -26,6 +26,7 @@ tests! {
         rows_without_a_key_are_not_listed_for_ever,
         what_was_in_use_and_is_refused_later_is_not_tried_for_ever,
         parts_of_a_day_read_its_partition_alone,
+        a_day_that_is_due_no_more_is_left,
     ],
 }
 
@@ -451,4 +452,20 @@ fn parts_of_a_day_read_its_partition_alone(dialect: Dialect) {
             "{key}: {read} entries read of its own partition"
         );
     }
+}
+
+/// An installation made the retention longer while the run rested behind its first batch.
+fn a_day_that_is_due_no_more_is_left(dialect: Dialect) {
+    let mut database = days(dialect, 1, LOG);
+    let run = database.run_meanwhile(json!({}), |database| {
+        database.execute("UPDATE W.rule SET retention = 100 * 365 * 86400::bigint");
+    });
+    let run = run.expect("a run");
+    assert_eq!(run["reason"], "nothing left", "{run}");
+    assert_eq!(run["rules"][0]["rows"], MOST, "{run}");
+    assert_eq!(
+        left(&mut database).len().try_into(),
+        Ok(ALL - MOST),
+        "{run}"
+    );
 }

@@ -757,7 +757,9 @@ BEGIN
             USING v_cutoff, v_end;
         END IF;
         v_part := greatest(least(v_take, v_families), 1);
-        IF v_progress.ahead_of IN ('part/' || v_last, 'last/' || v_last, 'many/' || v_last) THEN
+        IF v_progress.ahead_of IN ('part/' || v_last, 'last/' || v_last, 'many/' || v_last)
+            AND v_last::timestamptz < v_cutoff::timestamptz
+        THEN
             v_from := v_last;
             EXECUTE format('SELECT ($1::%s + interval ''1 microsecond'')::text', time_type_of(p_rule)) INTO v_to USING v_from;
         ELSE

@@ -94,7 +94,6 @@ SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 ⟦SET enable_seqscan = off⟧ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE ⟦v_keys {{ rule.key_type }}[]⟧;
-    v_leads boolean := p_keys IS NOT NULL AND {{ control }}.key_leads({{ rule.literal }});
 {%- if rule.bound | length > 0 %}
     v_bound boolean := {{ control }}.bound_by({{ rule.literal }});
 {%- endif %}
@@ -104,42 +103,40 @@ DECLARE ⟦v_keys {{ rule.key_type }}[]⟧;
 BEGIN
     IF p_keys IS NULL{% if rule.bound | length > 0 %} AND NOT v_bound{% endif %} THEN
         {{ <w.take_plain rule delete={<w.delete_plain rule />} /> | trim_start | indent(width=8) }}
+    ELSIF p_from IS NULL THEN
+{%- filter fit %}
+        v_keys := ARRAY({{ <w.lock_plain_keys rule window={false} /> | trim_start }} FOR UPDATE SKIP LOCKED»);
+{%- endfilter %}
+        {%- if rule.bound | length > 0 %}
+        {{ <w.unbound control rule /> | trim_start | indent(width=8) }}
+        {%- endif %}
+        {{ <w.take_plain rule delete={<w.delete_plain_keys rule window={false} />} /> | trim_start | indent(width=8) }}
+    ELSIF {% if rule.bound | length > 0 %}p_keys IS NOT NULL AND {% endif %}{{ control }}.key_leads({{ rule.literal }}) THEN
+{%- filter fit %}
+        v_keys := ARRAY({{ <w.lock_plain_keys rule /> | trim_start }} FOR UPDATE SKIP LOCKED»);
+{%- endfilter %}
+        {%- if rule.bound | length > 0 %}
+        {{ <w.unbound control rule /> | trim_start | indent(width=8) }}
+        {%- endif %}
+        {{ <w.take_plain rule delete={<w.delete_plain_keys rule />} /> | trim_start | indent(width=8) }}
     ELSE
-        IF p_from IS NULL THEN
-{%- filter fit %}
-            v_keys := ARRAY({{ <w.lock_plain_keys rule window={false} /> | trim_start }} FOR UPDATE SKIP LOCKED»);
-{%- endfilter %}
-        ELSIF v_leads THEN
-{%- filter fit %}
-            v_keys := ARRAY({{ <w.lock_plain_keys rule /> | trim_start }} FOR UPDATE SKIP LOCKED»);
-{%- endfilter %}
 {%- if rule.bound | length > 0 %}
-        ELSIF p_keys IS NULL THEN
+        IF p_keys IS NULL THEN
 {%- filter fit %}
             v_keys := ARRAY({{ <w.lock_plain rule /> | trim_start }} FOR UPDATE»);
 {%- endfilter %}
-{%- endif %}
         ELSE
 {%- filter fit %}
             v_keys := ARRAY({{ <w.lock_plain rule among="p_keys" /> | trim_start }} FOR UPDATE SKIP LOCKED»);
 {%- endfilter %}
         END IF;
-{%- if rule.bound | length > 0 %}
-        IF v_bound THEN
-            v_keys := ARRAY(
-                SELECT k.key FROM unnest(v_keys) AS k(key) WHERE (k.key IN (
-                    SELECT unnest({{ control }}.{{ rule.name }}_bound(p_from, p_to, p_keys)::{{ rule.key_type }}[])
-                )) IS NOT TRUE
-            );
-        END IF;
+        {{ <w.unbound control rule /> | trim_start | indent(width=8) }}
+{%- else %}
+{%- filter fit %}
+        v_keys := ARRAY({{ <w.lock_plain rule among="p_keys" /> | trim_start }} FOR UPDATE SKIP LOCKED»);
+{%- endfilter %}
 {%- endif %}
-        IF p_from IS NULL THEN
-            {{ <w.take_plain rule delete={<w.delete_plain_keys rule window={false} />} /> | trim_start | indent(width=12) }}
-        ELSIF v_leads THEN
-            {{ <w.take_plain rule delete={<w.delete_plain_keys rule />} /> | trim_start | indent(width=12) }}
-        ELSE
-            {{ <w.take_plain rule delete={<w.delete_plain rule among="v_keys" />} /> | trim_start | indent(width=12) }}
-        END IF;
+        {{ <w.take_plain rule delete={<w.delete_plain rule among="v_keys" />} /> | trim_start | indent(width=8) }}
     END IF;
 {%- if rule.archive %}
     o_locked := cardinality(v_keys);

@@ -432,6 +432,17 @@ WHERE {{ <w.plain_keys rule keys="v_keys" window /> }}»
 {%- endfilter %}
 {%- endcomponent w.delete_plain_keys %}
 
+{#- Of the rows of a plain rule that are locked, v_keys, those that no hold of another rule keeps. -#}
+{% component w.unbound(control, rule) -%}
+IF v_bound THEN
+    v_keys := ARRAY(
+        SELECT k.key FROM unnest(v_keys) AS k(key) WHERE (k.key IN (
+            SELECT unnest({{ control }}.{{ rule.name }}_bound(p_from, p_to, p_keys)::{{ rule.key_type }}[])
+        )) IS NOT TRUE
+    );
+END IF;
+{%- endcomponent w.unbound %}
+
 {#- The deletion of rows of a plain rule, which are archived where the rule says so; counted in o_rows. -#}
 {% component w.take_plain(rule, delete) -%}
 {%- if rule.archive %}

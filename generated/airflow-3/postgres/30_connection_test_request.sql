@@ -32,15 +32,26 @@ BEGIN
     IF p_keys IS NULL THEN
         DELETE FROM "public"."connection_test_request" AS t WHERE t."updated_at" >= p_from AND t."updated_at" < p_to
             AND t."state" IN ('success', 'failed') AND (t."id" IN (SELECT unnest(p_keep))) IS NOT TRUE;
-    ELSE
+    ELSIF p_from IS NULL THEN
         v_keys := ARRAY(SELECT t."id" FROM "public"."connection_test_request" AS t WHERE t."id" = ANY (p_keys)
-            AND (p_from IS NULL OR t."updated_at" >= p_from AND t."updated_at" < p_to) AND t."state" IN ('success', 'failed')
+            AND t."state" IN ('success', 'failed') AND (t."id" IN (SELECT unnest(p_keep))) IS NOT TRUE FOR UPDATE SKIP LOCKED);
+        DELETE FROM "public"."connection_test_request" AS t WHERE t."id" = ANY (v_keys) AND t."state" IN ('success', 'failed');
+    ELSIF windrow_airflow_3.key_leads('connection_test_request') THEN
+        v_keys := ARRAY(SELECT t."id" FROM "public"."connection_test_request" AS t WHERE t."id" = ANY (p_keys) AND t."updated_at" >= p_from
+            AND t."updated_at" < p_to AND t."state" IN ('success', 'failed')
             AND (t."id" IN (SELECT unnest(p_keep))) IS NOT TRUE FOR UPDATE SKIP LOCKED);
-        DELETE FROM "public"."connection_test_request" AS t WHERE t."id" = ANY (v_keys)
-            AND (p_from IS NULL OR t."updated_at" >= p_from AND t."updated_at" < p_to) AND t."state" IN ('success', 'failed');
+        DELETE FROM "public"."connection_test_request" AS t WHERE t."id" = ANY (v_keys) AND t."updated_at" >= p_from
+            AND t."updated_at" < p_to
+            AND t."state" IN ('success', 'failed');
+    ELSE
+        v_keys := ARRAY(SELECT t."id" FROM "public"."connection_test_request" AS t WHERE t."updated_at" >= p_from AND t."updated_at" < p_to
+            AND t."state" IN ('success', 'failed') AND (t."id" IN (SELECT unnest(p_keys))) IS TRUE
+            AND (t."id" IN (SELECT unnest(p_keep))) IS NOT TRUE FOR UPDATE SKIP LOCKED);
+        DELETE FROM "public"."connection_test_request" AS t WHERE t."updated_at" >= p_from AND t."updated_at" < p_to
+            AND t."state" IN ('success', 'failed') AND (t."id" IN (SELECT unnest(v_keys))) IS TRUE;
     END IF;
     GET DIAGNOSTICS o_rows = ROW_COUNT; o_locked := cardinality(v_keys);
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('connection_test_request', ARRAY['at 865226ca0194', 'delete a6842ea9857a', 'rows 36952b167401']);
+SELECT windrow_airflow_3.register_verbs('connection_test_request', ARRAY['at 865226ca0194', 'delete ab445a2c91e8', 'rows 36952b167401']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -29,15 +29,22 @@ BEGIN
     IF p_keys IS NULL THEN
         DELETE FROM "public"."import_error" AS t WHERE t."timestamp" >= p_from AND t."timestamp" < p_to
             AND (t."id" IN (SELECT unnest(p_keep))) IS NOT TRUE;
-    ELSE
+    ELSIF p_from IS NULL THEN
         v_keys := ARRAY(SELECT t."id" FROM "public"."import_error" AS t WHERE t."id" = ANY (p_keys)
-            AND (p_from IS NULL OR t."timestamp" >= p_from AND t."timestamp" < p_to)
             AND (t."id" IN (SELECT unnest(p_keep))) IS NOT TRUE FOR UPDATE SKIP LOCKED);
-        DELETE FROM "public"."import_error" AS t WHERE t."id" = ANY (v_keys)
-            AND (p_from IS NULL OR t."timestamp" >= p_from AND t."timestamp" < p_to);
+        DELETE FROM "public"."import_error" AS t WHERE t."id" = ANY (v_keys);
+    ELSIF windrow_airflow_3.key_leads('import_error') THEN
+        v_keys := ARRAY(SELECT t."id" FROM "public"."import_error" AS t WHERE t."id" = ANY (p_keys) AND t."timestamp" >= p_from
+            AND t."timestamp" < p_to AND (t."id" IN (SELECT unnest(p_keep))) IS NOT TRUE FOR UPDATE SKIP LOCKED);
+        DELETE FROM "public"."import_error" AS t WHERE t."id" = ANY (v_keys) AND t."timestamp" >= p_from AND t."timestamp" < p_to;
+    ELSE
+        v_keys := ARRAY(SELECT t."id" FROM "public"."import_error" AS t WHERE t."timestamp" >= p_from AND t."timestamp" < p_to
+            AND (t."id" IN (SELECT unnest(p_keys))) IS TRUE AND (t."id" IN (SELECT unnest(p_keep))) IS NOT TRUE FOR UPDATE SKIP LOCKED);
+        DELETE FROM "public"."import_error" AS t WHERE t."timestamp" >= p_from AND t."timestamp" < p_to
+            AND (t."id" IN (SELECT unnest(v_keys))) IS TRUE;
     END IF;
     GET DIAGNOSTICS o_rows = ROW_COUNT; o_locked := cardinality(v_keys);
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('import_error', ARRAY['at 876b223ca385', 'delete dd458eaa6af5', 'rows dc0f252d8a46']);
+SELECT windrow_airflow_3.register_verbs('import_error', ARRAY['at 876b223ca385', 'delete 251213443ec5', 'rows dc0f252d8a46']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

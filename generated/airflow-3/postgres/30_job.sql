@@ -29,16 +29,28 @@ DECLARE v_keys integer[];
 BEGIN
     IF p_keys IS NULL THEN
         DELETE FROM "public"."job" AS t WHERE t."latest_heartbeat" >= p_from AND t."latest_heartbeat" < p_to
-            AND t."state" IN ('success', 'failed') AND (t."id" IN (SELECT unnest(p_keep))) IS NOT TRUE;
-    ELSE
-        v_keys := ARRAY(SELECT t."id" FROM "public"."job" AS t WHERE t."id" = ANY (p_keys)
-            AND (p_from IS NULL OR t."latest_heartbeat" >= p_from AND t."latest_heartbeat" < p_to) AND t."state" IN ('success', 'failed')
+            AND t."state" IN ('success', 'failed')
+            AND (t."id" IN (SELECT unnest(p_keep))) IS NOT TRUE;
+    ELSIF p_from IS NULL THEN
+        v_keys := ARRAY(SELECT t."id" FROM "public"."job" AS t WHERE t."id" = ANY (p_keys) AND t."state" IN ('success', 'failed')
             AND (t."id" IN (SELECT unnest(p_keep))) IS NOT TRUE FOR UPDATE SKIP LOCKED);
-        DELETE FROM "public"."job" AS t WHERE t."id" = ANY (v_keys)
-            AND (p_from IS NULL OR t."latest_heartbeat" >= p_from AND t."latest_heartbeat" < p_to) AND t."state" IN ('success', 'failed');
+        DELETE FROM "public"."job" AS t WHERE t."id" = ANY (v_keys) AND t."state" IN ('success', 'failed');
+    ELSIF windrow_airflow_3.key_leads('job') THEN
+        v_keys := ARRAY(SELECT t."id" FROM "public"."job" AS t WHERE t."id" = ANY (p_keys) AND t."latest_heartbeat" >= p_from
+            AND t."latest_heartbeat" < p_to AND t."state" IN ('success', 'failed')
+            AND (t."id" IN (SELECT unnest(p_keep))) IS NOT TRUE FOR UPDATE SKIP LOCKED);
+        DELETE FROM "public"."job" AS t WHERE t."id" = ANY (v_keys) AND t."latest_heartbeat" >= p_from AND t."latest_heartbeat" < p_to
+            AND t."state" IN ('success', 'failed');
+    ELSE
+        v_keys := ARRAY(SELECT t."id" FROM "public"."job" AS t WHERE t."latest_heartbeat" >= p_from AND t."latest_heartbeat" < p_to
+            AND t."state" IN ('success', 'failed') AND (t."id" IN (SELECT unnest(p_keys))) IS TRUE
+            AND (t."id" IN (SELECT unnest(p_keep))) IS NOT TRUE FOR UPDATE SKIP LOCKED);
+        DELETE FROM "public"."job" AS t WHERE t."latest_heartbeat" >= p_from AND t."latest_heartbeat" < p_to
+            AND t."state" IN ('success', 'failed')
+            AND (t."id" IN (SELECT unnest(v_keys))) IS TRUE;
     END IF;
     GET DIAGNOSTICS o_rows = ROW_COUNT; o_locked := cardinality(v_keys);
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('job', ARRAY['at 426e43dbb34a', 'delete 8892c80c4092', 'rows a2ce8ba05115']);
+SELECT windrow_airflow_3.register_verbs('job', ARRAY['at 426e43dbb34a', 'delete ff3bcd84cf1e', 'rows a2ce8ba05115']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

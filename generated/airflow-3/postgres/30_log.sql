@@ -28,14 +28,21 @@ DECLARE v_keys integer[];
 BEGIN
     IF p_keys IS NULL THEN
         DELETE FROM "public"."log" AS t WHERE t."dttm" >= p_from AND t."dttm" < p_to AND (t."id" IN (SELECT unnest(p_keep))) IS NOT TRUE;
-    ELSE
+    ELSIF p_from IS NULL THEN
         v_keys := ARRAY(SELECT t."id" FROM "public"."log" AS t WHERE t."id" = ANY (p_keys)
-            AND (p_from IS NULL OR t."dttm" >= p_from AND t."dttm" < p_to)
             AND (t."id" IN (SELECT unnest(p_keep))) IS NOT TRUE FOR UPDATE SKIP LOCKED);
-        DELETE FROM "public"."log" AS t WHERE t."id" = ANY (v_keys) AND (p_from IS NULL OR t."dttm" >= p_from AND t."dttm" < p_to);
+        DELETE FROM "public"."log" AS t WHERE t."id" = ANY (v_keys);
+    ELSIF windrow_airflow_3.key_leads('log') THEN
+        v_keys := ARRAY(SELECT t."id" FROM "public"."log" AS t WHERE t."id" = ANY (p_keys) AND t."dttm" >= p_from AND t."dttm" < p_to
+            AND (t."id" IN (SELECT unnest(p_keep))) IS NOT TRUE FOR UPDATE SKIP LOCKED);
+        DELETE FROM "public"."log" AS t WHERE t."id" = ANY (v_keys) AND t."dttm" >= p_from AND t."dttm" < p_to;
+    ELSE
+        v_keys := ARRAY(SELECT t."id" FROM "public"."log" AS t WHERE t."dttm" >= p_from AND t."dttm" < p_to
+            AND (t."id" IN (SELECT unnest(p_keys))) IS TRUE AND (t."id" IN (SELECT unnest(p_keep))) IS NOT TRUE FOR UPDATE SKIP LOCKED);
+        DELETE FROM "public"."log" AS t WHERE t."dttm" >= p_from AND t."dttm" < p_to AND (t."id" IN (SELECT unnest(v_keys))) IS TRUE;
     END IF;
     GET DIAGNOSTICS o_rows = ROW_COUNT; o_locked := cardinality(v_keys);
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('log', ARRAY['at 3ebb6a08a6f6', 'delete 515be1cf5626', 'rows 6bcd3a6b945a']);
+SELECT windrow_airflow_3.register_verbs('log', ARRAY['at 3ebb6a08a6f6', 'delete 1465c0c0c380', 'rows 6bcd3a6b945a']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -30,15 +30,23 @@ BEGIN
     IF p_keys IS NULL THEN
         DELETE FROM "public"."act_ru_task_meter_log" AS t WHERE t."timestamp_" >= p_from AND t."timestamp_" < p_to
             AND (t."id_" IN (SELECT unnest(p_keep))) IS NOT TRUE;
-    ELSE
+    ELSIF p_from IS NULL THEN
         v_keys := ARRAY(SELECT t."id_" FROM "public"."act_ru_task_meter_log" AS t WHERE t."id_" = ANY (p_keys)
-            AND (p_from IS NULL OR t."timestamp_" >= p_from AND t."timestamp_" < p_to)
             AND (t."id_" IN (SELECT unnest(p_keep))) IS NOT TRUE FOR UPDATE SKIP LOCKED);
-        DELETE FROM "public"."act_ru_task_meter_log" AS t WHERE t."id_" = ANY (v_keys)
-            AND (p_from IS NULL OR t."timestamp_" >= p_from AND t."timestamp_" < p_to);
+        DELETE FROM "public"."act_ru_task_meter_log" AS t WHERE t."id_" = ANY (v_keys);
+    ELSIF windrow_camunda7_end_time.key_leads('task_metrics') THEN
+        v_keys := ARRAY(SELECT t."id_" FROM "public"."act_ru_task_meter_log" AS t WHERE t."id_" = ANY (p_keys) AND t."timestamp_" >= p_from
+            AND t."timestamp_" < p_to AND (t."id_" IN (SELECT unnest(p_keep))) IS NOT TRUE FOR UPDATE SKIP LOCKED);
+        DELETE FROM "public"."act_ru_task_meter_log" AS t WHERE t."id_" = ANY (v_keys) AND t."timestamp_" >= p_from
+            AND t."timestamp_" < p_to;
+    ELSE
+        v_keys := ARRAY(SELECT t."id_" FROM "public"."act_ru_task_meter_log" AS t WHERE t."timestamp_" >= p_from AND t."timestamp_" < p_to
+            AND (t."id_" IN (SELECT unnest(p_keys))) IS TRUE AND (t."id_" IN (SELECT unnest(p_keep))) IS NOT TRUE FOR UPDATE SKIP LOCKED);
+        DELETE FROM "public"."act_ru_task_meter_log" AS t WHERE t."timestamp_" >= p_from AND t."timestamp_" < p_to
+            AND (t."id_" IN (SELECT unnest(v_keys))) IS TRUE;
     END IF;
     GET DIAGNOSTICS o_rows = ROW_COUNT; o_locked := cardinality(v_keys);
 END
 $windrow$;
-SELECT windrow_camunda7_end_time.register_verbs('task_metrics', ARRAY['at 08dd03f730ba', 'delete a23f61c16fc9', 'rows ab58cddd5832']);
+SELECT windrow_camunda7_end_time.register_verbs('task_metrics', ARRAY['at 08dd03f730ba', 'delete 97fc7caa08a2', 'rows ab58cddd5832']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -634,6 +634,7 @@ AS $windrow$
 DECLARE
     c_first     constant text := '4714-11-24 00:00:00 BC';
     c_ahead     constant bigint := 20;  -- for so many batches the keys of an instant are listed, and as many that are locked
+    c_listed    constant bigint := 100000;  -- these are so many at most
     c_failures  constant bigint := 500;  -- so many failures of the run, and those that follow are not searched for one by one
     v_run       run%ROWTYPE;
     v_progress  run_rule%ROWTYPE;
@@ -782,7 +783,9 @@ BEGIN
             v_part := CASE WHEN v_instant AND is_divisible(p_rule, v_from, v_to, v_part) THEN v_part END;
         END IF;
         IF v_part IS NOT NULL AND NOT v_run.dry_run THEN
-            v_progress := timed_ahead_of(v_progress, v_from, v_to, greatest(v_part, least(v_families, c_ahead * v_most)));
+            v_progress := timed_ahead_of(
+                v_progress, v_from, v_to, greatest(v_part, least(v_families, greatest(c_ahead * v_part, v_most), c_listed))
+            );
             v_slice := v_progress.ahead_keys[v_progress.ahead_at + 1:v_progress.ahead_at + v_part];
             v_waits := v_progress.ahead_of NOT LIKE 'part/%';
             v_goes_on := v_slice <> '{}';
@@ -826,7 +829,10 @@ BEGIN
                         || CASE WHEN m.more THEN ARRAY[CASE WHEN f.many THEN 'FAILED' ELSE 'LOCKED' END] END
                 INTO v_batch.o_skip_keys, v_batch.o_skip_reasons
                 FROM count_timed(p_rule, v_from, v_to, v_run.as_of, NULL) AS c
-                CROSS JOIN LATERAL (SELECT v_progress.ahead_of LIKE 'many/%' AND c.o_families > 0) AS m(more)
+                -- Whether there are others than those that were refused or looked at last.
+                CROSS JOIN (SELECT CASE WHEN v_progress.ahead_of LIKE 'many/%' THEN rows_ahead(
+                    p_rule, v_from, v_to, v_progress.ahead_keys || what_was_refused(p_run, p_rule), v_most
+                ) <> '{}' ELSE false END) AS m(more)
                 CROSS JOIN (SELECT count(*) >= c_failures FROM run_failure AS f WHERE f.run_id = p_run AND f.rule = p_rule) AS f(many)
                 -- What a worker has not looked at, the last one will.
                 CROSS JOIN LATERAL (SELECT m.more AND NOT f.many AND v_later) AS l(later);
@@ -902,7 +908,7 @@ BEGIN
         INTO v_batch;
     END IF;
     IF v_goes_on AND NOT v_waits THEN
-        v_gives_up := cardinality(v_progress.ahead_times) + cardinality(v_left) > c_ahead * v_most
+        v_gives_up := cardinality(v_progress.ahead_times) + cardinality(v_left) > least(c_ahead * v_most, c_listed)
             OR v_sqlstate IS NOT NULL
             AND (SELECT count(*) >= c_failures FROM run_failure AS f WHERE f.run_id = p_run AND f.rule = p_rule);
     END IF;
@@ -1060,7 +1066,6 @@ SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
     v_progress run_rule%ROWTYPE := p_progress;
-    v_failed   text[];
 BEGIN
     IF (v_progress.ahead_of IN ('part/' || p_from, 'last/' || p_from, 'many/' || p_from)) IS NOT TRUE THEN
         v_progress.ahead_of := 'part/' || p_from;
@@ -1071,14 +1076,9 @@ BEGIN
     IF v_progress.ahead_at < cardinality(v_progress.ahead_keys) OR v_progress.ahead_of <> 'part/' || p_from THEN
         RETURN v_progress;
     END IF;
-    v_failed := ARRAY(
-        SELECT f.key
-        FROM run_failure AS f
-        WHERE f.run_id = p_progress.run_id
-          AND f.rule = p_progress.rule
-          AND NOT is_busy(f.sqlstate)
+    v_progress.ahead_keys := rows_ahead(
+        p_progress.rule, p_from, p_to, v_progress.ahead_times || what_was_refused(p_progress.run_id, p_progress.rule), p_rows
     );
-    v_progress.ahead_keys := rows_ahead(p_progress.rule, p_from, p_to, v_progress.ahead_times || v_failed, p_rows);
     v_progress.ahead_at := 0;
     IF v_progress.ahead_keys = '{}' THEN
         v_progress.ahead_of := 'last/' || p_from;

@@ -157,6 +157,21 @@ $windrow$;
 COMMENT ON FUNCTION is_divisible(text, text, text, bigint) IS
     'Whether p_rule has one table, with more than p_rows rows in the window from p_from to p_to, which go in several batches. Reads only.';
 
+-- what_was_refused: what has failed in a run, and was not only in use.
+--# create function what_was_refused
+CREATE OR REPLACE FUNCTION what_was_refused(p_run bigint, p_rule text)
+RETURNS text[]
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    RETURN ARRAY(SELECT f.key FROM run_failure AS f WHERE f.run_id = p_run AND f.rule = p_rule AND NOT is_busy(f.sqlstate));
+END
+$windrow$;
+--# comment on function what_was_refused
+COMMENT ON FUNCTION what_was_refused(bigint, text) IS
+    'The keys of what was refused in run p_run, as its failures have them.';
+
 -- rows_ahead: keys of one instant of a plain rule, for many batches: an index keeps the entries of deleted rows for a while, and each
 -- look at the instant begins with them.
 --# create function rows_ahead

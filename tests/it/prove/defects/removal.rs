@@ -102,6 +102,28 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["gathered::postgres::what_is_locked_for_a_moment_goes"],
     },
     Defect {
+        name: "instant-handed-over-without-its-end",
+        what: "a worker that gives up an instant because of locks hands it over as a claim without an end",
+        postgres: &[edit(
+            "CASE WHEN l.later THEN ARRAY[v_from || '/' || v_to] ELSE",
+            "CASE WHEN l.later THEN ARRAY[v_from] ELSE",
+        )],
+        mysql: &[],
+        noticed_by: &[
+            "gathered::postgres::what_workers_give_up_of_a_day_is_looked_at_by_the_last_one",
+        ],
+    },
+    Defect {
+        name: "instant-beyond-its-cutoff",
+        what: "the rest of an instant goes though the retention has become longer",
+        postgres: &[edit(
+            "AND v_last::timestamptz < v_cutoff::timestamptz",
+            "AND true",
+        )],
+        mysql: &[],
+        noticed_by: &["gathered::postgres::a_day_that_is_due_no_more_is_left"],
+    },
+    Defect {
         name: "instant-not-waited-for",
         what: "MySQL and MariaDB: locked rows of an instant are not waited for",
         postgres: &[],

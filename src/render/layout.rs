@@ -149,10 +149,10 @@ const BEGIN: [&str; 13] = [
 const MAY_BEGIN: [&str; 4] = ["ON ", "SQL SECURITY ", "DROP INDEX ", "' DROP INDEX "];
 
 /// The head of each routine of PostgreSQL on as few lines as it takes: what it is given and answers, and below that, or behind it
-/// where there is room, how it is called.
+/// where there is room, how it is called. Its end is one line.
 pub(super) fn heads(text: &str) -> String {
     let open = "\nAS $windrow$\n";
-    with_heads(text, "CREATE OR REPLACE FUNCTION ", open, |head| {
+    let laid = with_heads(text, "CREATE OR REPLACE FUNCTION ", open, |head| {
         match head.split_once("\nLANGUAGE ") {
             // A comment would hide what comes after it.
             Some((signature, called)) if !head.contains("--") => {
@@ -165,7 +165,8 @@ pub(super) fn heads(text: &str) -> String {
             }
             _ => format!("{head}{open}"),
         }
-    })
+    });
+    laid.replace("\nEND\n$windrow$;", "\nEND $windrow$;")
 }
 
 /// A text whose heads, each from `create` to `open`, are laid out with what opens the body after them.
@@ -255,6 +256,8 @@ mod tests {
             heads(&format!("-- f\n{head} {more}\nAS $windrow$\n{body}")),
             format!("-- f\n{laid}\n{body}")
         );
+        let body = "AS $windrow$\nBEGIN\nEND\n$windrow$;\n";
+        assert!(heads(body).ends_with("BEGIN\nEND $windrow$;\n"));
         let head = "CREATE PROCEDURE w.f(IN p integer)\nSQL SECURITY DEFINER\nCOMMENT 'x'";
         let laid = "CREATE PROCEDURE w.f(IN p integer) SQL SECURITY DEFINER\nCOMMENT 'x'";
         assert_eq!(signatures(head, "o"), laid);

@@ -10,8 +10,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp A
 BEGIN RETURN QUERY
     SELECT NULL::text,
         (p_as_of - make_interval(secs => greatest(coalesce(p_retention, windrow_airflow_3.retention_of('asset_event')), 604800) + 86400));
-END
-$windrow$;
+END $windrow$;
 
 -- asset_event_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_next(p_as_of timestamptz, p_retention bigint, p_scope text,
@@ -30,8 +29,7 @@ BEGIN
       AND (i."timestamp", i."id") > (p_after_time, p_after_key)
       AND i."asset_id" IS NOT NULL
     ORDER BY i."timestamp", i."id" LIMIT p_limit;
-END
-$windrow$;
+END $windrow$;
 
 -- asset_event_kept: the members that a row of another table keeps.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_kept(p_members integer[]) RETURNS integer[]
@@ -68,8 +66,7 @@ BEGIN
                 nullif(i."timestamp", '-infinity') AS ended FROM "public"."asset_event" AS i WHERE i."id" = ANY (p_ids)
         ) AS m;
     END IF;
-END
-$windrow$;
+END $windrow$;
 
 -- asset_event_count: the rows of each table that belong to given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_count(p_members integer[]) RETURNS bigint[]
@@ -80,8 +77,7 @@ BEGIN
         (SELECT count(*) FROM "public"."asset_alias_asset_event" AS t WHERE t."event_id" = ANY (p_members)),
         (SELECT count(*) FROM "public"."asset_event" AS t WHERE t."id" = ANY (p_members))
     ];
-END
-$windrow$;
+END $windrow$;
 
 -- asset_event_delete: deletes the families of the given members, children before parents. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_delete(p_run bigint, p_members integer[], p_artifacts integer[], p_left integer[],
@@ -97,8 +93,7 @@ BEGIN
     DELETE FROM "public"."asset_event" AS t WHERE t."id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
     PERFORM windrow_airflow_3.all_gone('asset_event', CASE WHEN p_watched THEN (windrow_airflow_3.asset_event_count(p_members))[:1] END);
-END
-$windrow$;
+END $windrow$;
 
 -- asset_event_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_undated(p_as_of timestamptz, p_scope text) RETURNS integer[]
@@ -111,6 +106,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_airflow_3.register_verbs('asset_event', ARRAY[
-    'count 4d83eaf83260', 'delete 4785b767cc27', 'kept 2fbd3cd2d223', 'members bc32a614a625', 'next 7790017822db', 'scope 1be5b02104c6',
+    'count 0dc0d035f871', 'delete 89e6a0c7b177', 'kept 2fbd3cd2d223', 'members 3ad1e6c5f4e5', 'next 40fe9a570241', 'scope 30e5427341a3',
     'undated a187a8bd4405']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

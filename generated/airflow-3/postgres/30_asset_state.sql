@@ -42,8 +42,7 @@ BEGIN
         WHERE (t."asset_id", t."key") >= (v_1_1, v_1_2) AND (p_after IS NULL OR (t."asset_id", t."key") <> (v_1_1, v_1_2))
         ORDER BY t."asset_id", t."key" LIMIT p_rows;
     END IF;
-END
-$windrow$;
+END $windrow$;
 
 -- asset_state_delete: deletes rows where a search of the time of p_before saw them (NULL: locked since), or by keys.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_state_delete(p_run bigint, p_keys text[], p_places tid[], p_before xid,
@@ -63,7 +62,6 @@ BEGIN
             AND (p1."name" IS NULL OR p1."uri" IS NULL OR p2."name" IS NOT NULL) OFFSET 0));
     END IF;
     GET DIAGNOSTICS o_rows = ROW_COUNT;
-END
-$windrow$;
-SELECT windrow_airflow_3.register_verbs('asset_state', ARRAY['delete 1d5ba3acf76d', 'search 57cf9a1f9514']);
+END $windrow$;
+SELECT windrow_airflow_3.register_verbs('asset_state', ARRAY['delete 124eaa61637c', 'search ba8b5a742a64']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -36,8 +36,7 @@ BEGIN
         WHERE t."id" >= v_1_1 AND (p_after IS NULL OR t."id" <> v_1_1) AND t."state" IN ('scheduled', 'success', 'failed')
         ORDER BY t."id" LIMIT p_rows;
     END IF;
-END
-$windrow$;
+END $windrow$;
 
 -- callback_count: the rows of each table that belong to given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.callback_count(p_members uuid[]) RETURNS bigint[]
@@ -48,8 +47,7 @@ BEGIN
         (SELECT count(*) FROM "public"."deadline" AS t WHERE t."callback_id" = ANY (p_members)),
         (SELECT count(*) FROM "public"."callback" AS t WHERE t."id" = ANY (p_members))
     ];
-END
-$windrow$;
+END $windrow$;
 
 -- callback_delete: deletes rows with what belongs to them where a search of the time of p_before saw them (NULL: locked since), or by keys.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.callback_delete(p_run bigint, p_keys uuid[], p_places tid[], p_before xid,
@@ -74,7 +72,6 @@ BEGIN
             AND (t."id" IS NOT NULL AND NOT EXISTS (SELECT FROM "public"."deadline" AS p1 WHERE p1."callback_id" = t."id" OFFSET 0));
     END IF;
     GET DIAGNOSTICS o_rows = ROW_COUNT;
-END
-$windrow$;
-SELECT windrow_airflow_3.register_verbs('callback', ARRAY['count 96d7d4700286', 'delete b5876e082ed8', 'search e2eb1208bc46']);
+END $windrow$;
+SELECT windrow_airflow_3.register_verbs('callback', ARRAY['count 0c4232f74d96', 'delete 625ca1f53ce0', 'search 88016e397c44']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

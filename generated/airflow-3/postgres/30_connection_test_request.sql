@@ -19,8 +19,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp S
 BEGIN
     RETURN ARRAY[(SELECT t."updated_at" FROM "public"."connection_test_request" AS t WHERE t."updated_at" >= p_from
         AND t."updated_at" < p_to[1] AND t."state" IN ('success', 'failed') ORDER BY t."updated_at" OFFSET p_skip[1] LIMIT 1)];
-END
-$windrow$;
+END $windrow$;
 
 -- connection_test_request_delete: deletes the rows of a window but for p_keep; with p_keys, of these what nobody has locked.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_delete(p_run bigint, p_from timestamptz, p_to timestamptz,
@@ -51,7 +50,6 @@ BEGIN
             AND t."state" IN ('success', 'failed') AND (t."id" IN (SELECT unnest(v_keys))) IS TRUE;
     END IF;
     GET DIAGNOSTICS o_rows = ROW_COUNT; o_locked := cardinality(v_keys);
-END
-$windrow$;
-SELECT windrow_airflow_3.register_verbs('connection_test_request', ARRAY['at 865226ca0194', 'delete ab445a2c91e8', 'rows 36952b167401']);
+END $windrow$;
+SELECT windrow_airflow_3.register_verbs('connection_test_request', ARRAY['at f18934c8b36f', 'delete 95f3ee5f6c14', 'rows 36952b167401']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

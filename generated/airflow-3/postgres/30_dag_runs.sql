@@ -15,8 +15,7 @@ BEGIN RETURN QUERY
         (SELECT windrow_airflow_3.default_of('dag_runs'))), 604800) + 86400)) ELSE '-infinity' END) AS cutoff
         FROM windrow_airflow_3.policy AS p WHERE p.rule = 'dag_runs' AND (p.refers_to = 'dag_run.dag_id') IS NOT FALSE
         AND p.scope = o.scope) AS c WHERE c.cutoff > '-infinity';
-END
-$windrow$;
+END $windrow$;
 
 -- dag_runs_roots: the roots that are final: their scope, when they ended, and whether they are among the newest of their group,
 -- which are kept. It is no SECURITY DEFINER: PostgreSQL takes its text into statements that name it.
@@ -94,8 +93,7 @@ BEGIN
         v_to := coalesce(v_ended[least(p_limit, 2147483647)], 'infinity'); v_from := 2 * v_from;
     END LOOP;
     RETURN QUERY SELECT unnest(v_roots), unnest(v_ended);
-END
-$windrow$;
+END $windrow$;
 
 -- dag_runs_bound: the members that holds of other rules keep: of themselves, of what is theirs, or of what they belong to.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_bound(p_members integer[]) RETURNS integer[]
@@ -147,8 +145,7 @@ BEGIN
                 WHERE i."id" = ANY (p_ids)
         ) AS m;
     END IF;
-END
-$windrow$;
+END $windrow$;
 
 -- dag_runs_newest: which of some rows are roots among the newest of their group, whose last one is locked where p_lock.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_newest(p_ids integer[], p_lock boolean) RETURNS integer[]
@@ -228,8 +225,7 @@ BEGIN
             WHERE ((c.by_1, c.key) < (l.by_1, l.key)) IS NOT TRUE
     );
     RETURN v_newest;
-END
-$windrow$;
+END $windrow$;
 
 -- dag_runs_count: the rows of each table that belong to given members, in the order of deletion; keys not given are read.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_count(p_members integer[], k_task_instance uuid[] DEFAULT NULL,
@@ -272,8 +268,7 @@ BEGIN
         (SELECT count(*) FROM "public"."task_state_store" AS t WHERE t."dag_run_id" = ANY (p_members)),
         (SELECT count(*) FROM "public"."dag_run" AS t WHERE t."id" = ANY (p_members))
     ];
-END
-$windrow$;
+END $windrow$;
 
 -- dag_runs_delete: deletes the families of the given members, children before parents. Has no transaction control.
 -- If keys lie close together and fewer rows than keys exist among them, only these rows are looked up. Rows that a trigger or a
@@ -395,8 +390,7 @@ BEGIN
         ARRAY[ NULL, v_locked_2, NULL, NULL, NULL, NULL, NULL, NULL, v_locked_9, NULL, NULL, NULL, NULL, v_locked_14, NULL, NULL ]);
     PERFORM windrow_airflow_3.all_gone('dag_runs', CASE WHEN p_watched
         THEN (windrow_airflow_3.dag_runs_count(p_members, k_task_instance, k_task_instance_history, k_asset_partition_dag_run))[:15] END);
-END
-$windrow$;
+END $windrow$;
 
 -- dag_runs_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_undated(p_as_of timestamptz, p_scope text) RETURNS integer[]
@@ -425,7 +419,7 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('dag_runs', ARRAY[
-    'bound 386d00a71c46', 'count 2744fd706ae3', 'delete e7b213423247', 'kept e1c48726b6c4', 'members 82e58ac19e82',
-    'newest d878eff185e9', 'next 2fe714ee9dc8', 'roots 593a4be1bce0', 'scope f01363c30562', 'undated ebc9635d1843',
+    'bound 386d00a71c46', 'count 0db3f94f0f86', 'delete 84a373d59572', 'kept e1c48726b6c4', 'members 8bd168fc6029',
+    'newest 747466d9c220', 'next b44277beb239', 'roots 593a4be1bce0', 'scope d2237806efeb', 'undated ebc9635d1843',
     'unlisted d9599e39acb0']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

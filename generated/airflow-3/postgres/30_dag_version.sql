@@ -10,8 +10,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp A
 BEGIN RETURN QUERY
     SELECT NULL::text,
         (p_as_of - make_interval(secs => greatest(coalesce(p_retention, windrow_airflow_3.retention_of('dag_version')), 604800) + 86400));
-END
-$windrow$;
+END $windrow$;
 
 -- dag_version_roots: the roots that are final: their scope, when they ended, and whether they are among the newest of their group,
 -- which are kept. It is no SECURITY DEFINER: PostgreSQL takes its text into statements that name it.
@@ -48,8 +47,7 @@ BEGIN
     WHERE i.o_ended < v_default
       AND (i.o_ended, i.o_key) > (p_after_time, p_after_key) AND NOT i.o_newest
     ORDER BY i.o_ended, i.o_key LIMIT p_limit;
-END
-$windrow$;
+END $windrow$;
 
 -- dag_version_kept: the members that a row of another table keeps.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_kept(p_members uuid[]) RETURNS uuid[]
@@ -91,8 +89,7 @@ BEGIN
                 nullif(i."created_at", '-infinity') AS ended FROM "public"."dag_version" AS i WHERE i."id" = ANY (p_ids)
         ) AS m;
     END IF;
-END
-$windrow$;
+END $windrow$;
 
 -- dag_version_newest: which of some rows are roots among the newest of their group, whose last one is locked where p_lock.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_newest(p_ids uuid[], p_lock boolean) RETURNS uuid[]
@@ -119,8 +116,7 @@ BEGIN
         SELECT c.key::uuid FROM counted AS c LEFT JOIN last AS l ON l.per_1 = c.per_1 WHERE ((c.by_1, c.key) < (l.by_1, l.key)) IS NOT TRUE
     );
     RETURN v_newest;
-END
-$windrow$;
+END $windrow$;
 
 -- dag_version_count: the rows of each table that belong to given members, in the order of deletion; keys not given are read.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_count(p_members uuid[], k_serialized_dag uuid[] DEFAULT NULL) RETURNS bigint[]
@@ -135,8 +131,7 @@ BEGIN
         (SELECT count(*) FROM "public"."serialized_dag" AS t WHERE t."dag_version_id" = ANY (p_members)),
         (SELECT count(*) FROM "public"."dag_version" AS t WHERE t."id" = ANY (p_members))
     ];
-END
-$windrow$;
+END $windrow$;
 
 -- dag_version_delete: deletes the families of the given members, children before parents. Has no transaction control.
 -- If keys lie close together and fewer rows than keys exist among them, only these rows are looked up. Rows that a trigger or a
@@ -164,8 +159,7 @@ BEGIN
     PERFORM windrow_airflow_3.all_locked('dag_version', o_rows, ARRAY[ NULL, NULL, v_locked_3, NULL ]);
     PERFORM windrow_airflow_3.all_gone('dag_version', CASE WHEN p_watched
         THEN (windrow_airflow_3.dag_version_count(p_members, k_serialized_dag))[:3] END);
-END
-$windrow$;
+END $windrow$;
 
 -- dag_version_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_undated(p_as_of timestamptz, p_scope text) RETURNS uuid[]
@@ -178,6 +172,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_airflow_3.register_verbs('dag_version', ARRAY[
-    'count 1835031aaf05', 'delete 68cfd3c5d978', 'kept 11a45b535854', 'members e2e6a8cd65a3', 'newest b699c8220355', 'next 396acfe049dc',
-    'roots 5e72b88fca65', 'scope fbea5b311dd1', 'undated 23293e22eedb']);
+    'count c49d205f53d6', 'delete ac2d29d50f7e', 'kept 11a45b535854', 'members 68d46b663274', 'newest c7e3f905ad28', 'next 998123852453',
+    'roots 5e72b88fca65', 'scope ee21a7f2cac3', 'undated 23293e22eedb']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

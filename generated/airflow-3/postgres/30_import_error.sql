@@ -16,8 +16,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp S
 BEGIN
     RETURN ARRAY[(SELECT t."timestamp" FROM "public"."import_error" AS t WHERE t."timestamp" >= p_from AND t."timestamp" < p_to[1]
         ORDER BY t."timestamp" OFFSET p_skip[1] LIMIT 1)];
-END
-$windrow$;
+END $windrow$;
 
 -- import_error_delete: deletes the rows of a window but for p_keep; with p_keys, of these what nobody has locked.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.import_error_delete(p_run bigint, p_from timestamptz, p_to timestamptz, p_keep integer[],
@@ -44,7 +43,6 @@ BEGIN
             AND (t."id" IN (SELECT unnest(v_keys))) IS TRUE;
     END IF;
     GET DIAGNOSTICS o_rows = ROW_COUNT; o_locked := cardinality(v_keys);
-END
-$windrow$;
-SELECT windrow_airflow_3.register_verbs('import_error', ARRAY['at 876b223ca385', 'delete 251213443ec5', 'rows dc0f252d8a46']);
+END $windrow$;
+SELECT windrow_airflow_3.register_verbs('import_error', ARRAY['at befb585aa377', 'delete eb49241bdf0f', 'rows dc0f252d8a46']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

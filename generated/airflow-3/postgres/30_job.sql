@@ -17,8 +17,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp S
 BEGIN
     RETURN ARRAY[(SELECT t."latest_heartbeat" FROM "public"."job" AS t WHERE t."latest_heartbeat" >= p_from
         AND t."latest_heartbeat" < p_to[1] AND t."state" IN ('success', 'failed') ORDER BY t."latest_heartbeat" OFFSET p_skip[1] LIMIT 1)];
-END
-$windrow$;
+END $windrow$;
 
 -- job_delete: deletes the rows of a window but for p_keep; with p_keys, of these what nobody has locked.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.job_delete(p_run bigint, p_from timestamptz, p_to timestamptz, p_keep integer[],
@@ -50,7 +49,6 @@ BEGIN
             AND (t."id" IN (SELECT unnest(v_keys))) IS TRUE;
     END IF;
     GET DIAGNOSTICS o_rows = ROW_COUNT; o_locked := cardinality(v_keys);
-END
-$windrow$;
-SELECT windrow_airflow_3.register_verbs('job', ARRAY['at 426e43dbb34a', 'delete ff3bcd84cf1e', 'rows a2ce8ba05115']);
+END $windrow$;
+SELECT windrow_airflow_3.register_verbs('job', ARRAY['at 9514aa0fd705', 'delete cc90bfd8685d', 'rows a2ce8ba05115']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

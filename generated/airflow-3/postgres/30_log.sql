@@ -16,8 +16,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp S
 BEGIN
     RETURN ARRAY[(SELECT t."dttm" FROM "public"."log" AS t WHERE t."dttm" >= p_from AND t."dttm" < p_to[1]
         ORDER BY t."dttm" OFFSET p_skip[1] LIMIT 1)];
-END
-$windrow$;
+END $windrow$;
 
 -- log_delete: deletes the rows of a window but for p_keep; with p_keys, of these what nobody has locked.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.log_delete(p_run bigint, p_from timestamptz, p_to timestamptz, p_keep integer[],
@@ -42,7 +41,6 @@ BEGIN
         DELETE FROM "public"."log" AS t WHERE t."dttm" >= p_from AND t."dttm" < p_to AND (t."id" IN (SELECT unnest(v_keys))) IS TRUE;
     END IF;
     GET DIAGNOSTICS o_rows = ROW_COUNT; o_locked := cardinality(v_keys);
-END
-$windrow$;
-SELECT windrow_airflow_3.register_verbs('log', ARRAY['at 3ebb6a08a6f6', 'delete 1465c0c0c380', 'rows 6bcd3a6b945a']);
+END $windrow$;
+SELECT windrow_airflow_3.register_verbs('log', ARRAY['at 12c42583204c', 'delete b3e4c99443ce', 'rows 6bcd3a6b945a']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

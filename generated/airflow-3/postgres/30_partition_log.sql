@@ -46,8 +46,7 @@ BEGIN
         WHERE t."id" >= v_1_1 AND (p_after IS NULL OR t."id" <> v_1_1)
         ORDER BY t."id" LIMIT p_rows;
     END IF;
-END
-$windrow$;
+END $windrow$;
 
 -- partition_log_delete: deletes rows where a search of the time of p_before saw them (NULL: locked since), or by keys.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.partition_log_delete(p_run bigint, p_keys integer[], p_places tid[], p_before xid,
@@ -66,7 +65,6 @@ BEGIN
             AND NOT EXISTS (SELECT FROM "public"."asset_partition_dag_run" AS p1 WHERE p1."id" = t."asset_partition_dag_run_id" OFFSET 0));
     END IF;
     GET DIAGNOSTICS o_rows = ROW_COUNT;
-END
-$windrow$;
-SELECT windrow_airflow_3.register_verbs('partition_log', ARRAY['delete 4d3106ca3818', 'search aaa7dee5486b']);
+END $windrow$;
+SELECT windrow_airflow_3.register_verbs('partition_log', ARRAY['delete e39eaaf926a8', 'search 272b30fd6838']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

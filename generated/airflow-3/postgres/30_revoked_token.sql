@@ -33,8 +33,7 @@ BEGIN
             AND t."exp" <> '-infinity'
         ORDER BY t."exp", t."jti" LIMIT p_rows;
     END IF;
-END
-$windrow$;
+END $windrow$;
 
 -- revoked_token_delete: deletes rows where a search of the time of p_before saw them (NULL: locked since), or by keys.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.revoked_token_delete(p_run bigint, p_keys text[], p_places tid[], p_before xid,
@@ -48,7 +47,6 @@ BEGIN
         DELETE FROM ONLY "public"."revoked_token" AS t WHERE t.ctid = ANY (p_places) AND (age(t.xmin) > age(p_before)) IS NOT FALSE;
     END IF;
     GET DIAGNOSTICS o_rows = ROW_COUNT;
-END
-$windrow$;
-SELECT windrow_airflow_3.register_verbs('revoked_token', ARRAY['delete 9c9c888dbd97', 'search c177bee21578']);
+END $windrow$;
+SELECT windrow_airflow_3.register_verbs('revoked_token', ARRAY['delete 987394a19c0a', 'search 39dfbed4278e']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

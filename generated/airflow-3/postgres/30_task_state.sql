@@ -38,8 +38,7 @@ BEGIN
             AND t."expires_at" < v_now AND t."expires_at" <> '-infinity'
         ORDER BY t."expires_at", t."id" LIMIT p_rows;
     END IF;
-END
-$windrow$;
+END $windrow$;
 
 -- task_state_delete: deletes rows where a search of the time of p_before saw them (NULL: locked since), or by keys.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.task_state_delete(p_run bigint, p_keys integer[], p_places tid[], p_before xid,
@@ -53,7 +52,6 @@ BEGIN
         DELETE FROM ONLY "public"."task_state_store" AS t WHERE t.ctid = ANY (p_places) AND (age(t.xmin) > age(p_before)) IS NOT FALSE;
     END IF;
     GET DIAGNOSTICS o_rows = ROW_COUNT;
-END
-$windrow$;
-SELECT windrow_airflow_3.register_verbs('task_state', ARRAY['delete a733a9b4a0f4', 'search ea69239c7097']);
+END $windrow$;
+SELECT windrow_airflow_3.register_verbs('task_state', ARRAY['delete 1bff8bc95038', 'search 90af0c964f94']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

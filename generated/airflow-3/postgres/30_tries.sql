@@ -53,8 +53,7 @@ BEGIN
             AND t."try_number" IS NOT NULL
         ORDER BY t."dag_id", t."task_id", t."run_id", t."map_index", t."try_number" LIMIT p_rows;
     END IF;
-END
-$windrow$;
+END $windrow$;
 
 -- tries_count: the rows of each table that belong to given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_count(p_members uuid[]) RETURNS bigint[]
@@ -65,8 +64,7 @@ BEGIN
         (SELECT count(*) FROM "public"."hitl_detail_history" AS t WHERE t."ti_history_id" = ANY (p_members)),
         (SELECT count(*) FROM "public"."task_instance_history" AS t WHERE t."task_instance_id" = ANY (p_members))
     ];
-END
-$windrow$;
+END $windrow$;
 
 -- tries_delete: deletes rows with what belongs to them where a search of the time of p_before saw them (NULL: locked since), or by keys.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_delete(p_run bigint, p_keys uuid[], p_places tid[], p_before xid, OUT o_below bigint[],
@@ -89,8 +87,7 @@ BEGIN
         DELETE FROM ONLY "public"."task_instance_history" AS t WHERE t.ctid = ANY (p_places) AND (age(t.xmin) > age(p_before)) IS NOT FALSE;
     END IF;
     GET DIAGNOSTICS o_rows = ROW_COUNT;
-END
-$windrow$;
+END $windrow$;
 
 -- tries_unranked: how many rows have no group or no place in it; they are kept, and block nothing.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_unranked() RETURNS bigint
@@ -99,5 +96,5 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
     WHERE (t."dag_id" IS NULL OR t."task_id" IS NULL OR t."run_id" IS NULL OR t."map_index" IS NULL OR t."try_number" IS NULL);
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('tries', ARRAY[
-    'count 31329c4d56fd', 'delete cc0557cbb0d9', 'search 893f9e1d8588', 'unranked f49ee98f22c1']);
+    'count 767212c7cde2', 'delete a2217235aa84', 'search 50936b29fcfc', 'unranked f49ee98f22c1']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -48,5 +48,4 @@ BEGIN
     GRANT UPDATE ("asset_id") ON "public"."asset_state_store" TO "windrow_airflow_3_owner";
     GRANT UPDATE ("jti") ON "public"."revoked_token" TO "windrow_airflow_3_owner";
     GRANT UPDATE ("task_instance_id") ON "public"."task_instance_history" TO "windrow_airflow_3_owner";
-END
-$windrow$; RESET lock_timeout; RESET statement_timeout;
+END $windrow$; RESET lock_timeout; RESET statement_timeout;

@@ -36,8 +36,7 @@ BEGIN RETURN QUERY
         OFFSET 0
     ) AS c
     WHERE c.cutoff > '-infinity';
-END
-$windrow$;
+END $windrow$;
 
 -- case_instances_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 CREATE OR REPLACE FUNCTION windrow_camunda7_cases.case_instances_next(p_as_of timestamptz, p_retention bigint, p_scope text,
@@ -65,8 +64,7 @@ BEGIN
         v_to := coalesce(v_ended[least(p_limit, 2147483647)], 'infinity'); v_from := 2 * v_from;
     END LOOP;
     RETURN QUERY SELECT unnest(v_roots), unnest(v_ended);
-END
-$windrow$;
+END $windrow$;
 
 -- case_instances_members: rows of act_hi_caseinst, locked or not: whether they are final, and roots; when they ended;
 -- their case_def_id_ as their scope.
@@ -88,8 +86,7 @@ BEGIN
                 i."case_def_id_" AS scope FROM "public"."act_hi_caseinst" AS i WHERE i."id_" = ANY (p_ids)
         ) AS m;
     END IF;
-END
-$windrow$;
+END $windrow$;
 
 -- case_instances_count: the rows of each table that belong to given members, in the order of deletion; keys not given are read.
 CREATE OR REPLACE FUNCTION windrow_camunda7_cases.case_instances_count(p_members text[], k_act_hi_varinst text[] DEFAULT NULL,
@@ -135,8 +132,7 @@ BEGIN
         (SELECT count(*) FROM "public"."act_hi_varinst" AS t WHERE t."case_inst_id_" = ANY (p_members)),
         (SELECT count(*) FROM "public"."act_hi_caseinst" AS t WHERE t."id_" = ANY (p_members))
     ];
-END
-$windrow$;
+END $windrow$;
 
 -- case_instances_delete: deletes the families of the given members, children before parents. Has no transaction control.
 -- If keys lie close together and fewer rows than keys exist among them, only these rows are looked up. Rows that a trigger or a
@@ -226,8 +222,7 @@ BEGIN
     PERFORM windrow_camunda7_cases.all_gone('case_instances', CASE WHEN p_watched
         THEN (windrow_camunda7_cases.case_instances_count(p_members, k_act_hi_varinst, k_act_hi_taskinst, k_act_hi_attachment,
         k_act_hi_detail, k_act_hi_decinst, k_act_hi_dec_out, k_act_hi_dec_in))[:12] END);
-END
-$windrow$;
+END $windrow$;
 
 -- case_instances_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_camunda7_cases.case_instances_undated(p_as_of timestamptz, p_scope text) RETURNS text[]
@@ -258,6 +253,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_camunda7_cases.register_verbs('case_instances', ARRAY[
-    'count a43cbdd119e0', 'delete 07127553b324', 'members aa0ab536ddda', 'next 400655defdf9', 'scope 81bbf4403085',
+    'count 3e9a5efe7bf8', 'delete 79fb41e5acb7', 'members 325dd21e6adc', 'next c543747c790d', 'scope 27ec0cd2a07e',
     'undated 407ff1be4017', 'unlisted cf7c2595e716']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

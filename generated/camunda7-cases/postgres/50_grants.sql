@@ -37,5 +37,4 @@ BEGIN
     GRANT UPDATE ("id_") ON
         "public"."act_hi_caseinst", "public"."act_hi_decinst", "public"."act_hi_taskinst"
     TO "windrow_camunda7_cases_owner";
-END
-$windrow$; RESET lock_timeout; RESET statement_timeout;
+END $windrow$; RESET lock_timeout; RESET statement_timeout;

@@ -44,8 +44,7 @@ BEGIN RETURN QUERY
             v_default
         ) AS cutoff
     ) AS c;
-END
-$windrow$;
+END $windrow$;
 
 -- batches_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_next(p_as_of timestamptz, p_retention bigint, p_scope text,
@@ -93,8 +92,7 @@ BEGIN
           v_default
       )
     ORDER BY i."end_time_", i."id_" LIMIT p_limit;
-END
-$windrow$;
+END $windrow$;
 
 -- batches_bound: the members that holds of other rules keep: of themselves, of what is theirs, or of what they belong to.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_bound(p_members text[]) RETURNS text[]
@@ -191,8 +189,7 @@ BEGIN
                 WHERE i."id_" = ANY (p_ids)
         ) AS m;
     END IF;
-END
-$windrow$;
+END $windrow$;
 
 -- batches_count: the rows of each table that belong to given members, in the order of deletion; keys not given are read.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_count(p_members text[], k_act_hi_job_log text[] DEFAULT NULL) RETURNS bigint[]
@@ -223,8 +220,7 @@ BEGIN
             JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."batch_job_def_id_" WHERE p."id_" = ANY (p_members)) AS t),
         (SELECT count(*) FROM "public"."act_hi_batch" AS t WHERE t."id_" = ANY (p_members))
     ];
-END
-$windrow$;
+END $windrow$;
 
 -- batches_delete: deletes the families of the given members, children before parents. Has no transaction control.
 -- If keys lie close together and fewer rows than keys exist among them, only these rows are looked up. Rows that a trigger or a
@@ -284,8 +280,7 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
     PERFORM windrow_camunda7_end_time.all_gone('batches', CASE WHEN p_watched
         THEN (windrow_camunda7_end_time.batches_count(p_members, k_act_hi_job_log))[:3] END);
-END
-$windrow$;
+END $windrow$;
 
 -- batches_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_undated(p_as_of timestamptz, p_scope text) RETURNS text[]
@@ -298,6 +293,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_camunda7_end_time.register_verbs('batches', ARRAY[
-    'bound c4d6debbd1bd', 'count ba9d5a293b96', 'delete 3a0400b71489', 'kept 5d46eea5b985', 'members ec5b417a45cd', 'next b7619d8598a3',
-    'scope ded1e9e5cbdc', 'undated 00e6bdbe621a']);
+    'bound c4d6debbd1bd', 'count cd057bccbaef', 'delete 5f661afeeaee', 'kept 5d46eea5b985', 'members 6557658922f4', 'next a3fa40259e91',
+    'scope ca18a551640e', 'undated 00e6bdbe621a']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -11,8 +11,7 @@ BEGIN RETURN QUERY
     SELECT NULL::text,
         (p_as_of - make_interval(secs => greatest(coalesce(p_retention, windrow_camunda7_end_time.retention_of('cleanup_log')),
         86400) + 3600)) AT TIME ZONE 'UTC';
-END
-$windrow$;
+END $windrow$;
 
 -- cleanup_log_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_next(p_as_of timestamptz, p_retention bigint, p_scope text,
@@ -33,8 +32,7 @@ BEGIN
       AND i."process_instance_id_" IS NULL
       AND i."timestamp_" IS NOT NULL
     ORDER BY i."timestamp_", i."id_" LIMIT p_limit;
-END
-$windrow$;
+END $windrow$;
 
 -- cleanup_log_bound: the members that holds of other rules keep: of themselves, of what is theirs, or of what they belong to.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_bound(p_members text[]) RETURNS text[]
@@ -95,8 +93,7 @@ BEGIN
                 nullif(i."timestamp_", '-infinity') AS ended FROM "public"."act_hi_job_log" AS i WHERE i."id_" = ANY (p_ids)
         ) AS m;
     END IF;
-END
-$windrow$;
+END $windrow$;
 
 -- cleanup_log_count: the rows of each table that belong to given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_count(p_members text[]) RETURNS bigint[]
@@ -108,8 +105,7 @@ BEGIN
             JOIN "public"."act_hi_job_log" AS p ON t."id_" = p."job_exception_stack_id_" WHERE p."id_" = ANY (p_members)) AS t),
         (SELECT count(*) FROM "public"."act_hi_job_log" AS t WHERE t."id_" = ANY (p_members))
     ];
-END
-$windrow$;
+END $windrow$;
 
 -- cleanup_log_delete: deletes the families of the given members, children before parents. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_delete(p_run bigint, p_members text[], p_artifacts text[],
@@ -129,8 +125,7 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
     PERFORM windrow_camunda7_end_time.all_gone('cleanup_log', CASE WHEN p_watched
         THEN (windrow_camunda7_end_time.cleanup_log_count(p_members))[:1] END);
-END
-$windrow$;
+END $windrow$;
 
 -- cleanup_log_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_undated(p_as_of timestamptz, p_scope text) RETURNS text[]
@@ -143,6 +138,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_camunda7_end_time.register_verbs('cleanup_log', ARRAY[
-    'bound 6bec7f8ae433', 'count 9026782150ca', 'delete 863aad7ec759', 'kept e82c6e142578', 'members a354ad6f26e0', 'next f1450238c7fe',
-    'scope ac639656e62a', 'undated 0cb8684262c4']);
+    'bound 6bec7f8ae433', 'count b1bfb4e36c9c', 'delete f978829d6c82', 'kept e82c6e142578', 'members 2eee2e583641', 'next 472f69ec2804',
+    'scope f8569149d379', 'undated 0cb8684262c4']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -36,8 +36,7 @@ BEGIN RETURN QUERY
         OFFSET 0
     ) AS c
     WHERE c.cutoff > '-infinity';
-END
-$windrow$;
+END $windrow$;
 
 -- decisions_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_next(p_as_of timestamptz, p_retention bigint, p_scope text,
@@ -67,8 +66,7 @@ BEGIN
         v_to := coalesce(v_ended[least(p_limit, 2147483647)], 'infinity'); v_from := 2 * v_from;
     END LOOP;
     RETURN QUERY SELECT unnest(v_roots), unnest(v_ended);
-END
-$windrow$;
+END $windrow$;
 
 -- decisions_bound: the members that holds of other rules keep: of themselves, of what is theirs, or of what they belong to.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_bound(p_members text[]) RETURNS text[]
@@ -152,8 +150,7 @@ BEGIN
         FROM "public"."act_hi_decinst" AS l
         WHERE l."id_" = ANY (o_ids) AND l."root_dec_inst_id_" IS NOT NULL
     ) AS l;
-END
-$windrow$;
+END $windrow$;
 
 -- decisions_count: the rows of each table that belong to given members, in the order of deletion; keys not given are read.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_count(p_members text[], k_act_hi_dec_out text[] DEFAULT NULL,
@@ -174,8 +171,7 @@ BEGIN
         (SELECT count(*) FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (p_members)),
         (SELECT count(*) FROM "public"."act_hi_decinst" AS t WHERE t."id_" = ANY (p_members))
     ];
-END
-$windrow$;
+END $windrow$;
 
 -- decisions_delete: deletes the families of the given members, children before parents. Has no transaction control.
 -- If keys lie close together and fewer rows than keys exist among them, only these rows are looked up. Rows that a trigger or a
@@ -212,8 +208,7 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
     PERFORM windrow_camunda7_end_time.all_gone('decisions', CASE WHEN p_watched
         THEN (windrow_camunda7_end_time.decisions_count(p_members, k_act_hi_dec_out, k_act_hi_dec_in))[:3] END);
-END
-$windrow$;
+END $windrow$;
 
 -- decisions_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_undated(p_as_of timestamptz, p_scope text) RETURNS text[]
@@ -247,6 +242,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('decisions', ARRAY[
-    'bound 62c4331eb8d0', 'count 8307220acbd8', 'delete 489a98547d20', 'kept b9aa6ddfb1fb', 'members e8f3c89867d2', 'next bd2c452f0203',
-    'scope 3b302b399e58', 'undated 24e04b706666', 'unlisted af0f0be4c4ea']);
+    'bound 62c4331eb8d0', 'count 7fafa9aa5781', 'delete 508df17075a1', 'kept b9aa6ddfb1fb', 'members ba47463e3120', 'next 4697d0c3628b',
+    'scope be954abf469b', 'undated 24e04b706666', 'unlisted af0f0be4c4ea']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

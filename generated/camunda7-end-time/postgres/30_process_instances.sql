@@ -37,8 +37,7 @@ BEGIN RETURN QUERY
         OFFSET 0
     ) AS c
     WHERE c.cutoff > '-infinity';
-END
-$windrow$;
+END $windrow$;
 
 -- process_instances_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_next(p_as_of timestamptz, p_retention bigint, p_scope text,
@@ -66,8 +65,7 @@ BEGIN
         v_to := coalesce(v_ended[least(p_limit, 2147483647)], 'infinity'); v_from := 2 * v_from;
     END LOOP;
     RETURN QUERY SELECT unnest(v_roots), unnest(v_ended);
-END
-$windrow$;
+END $windrow$;
 
 -- process_instances_bound: the members that holds of other rules keep: of themselves, of what is theirs, or of what they belong to.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_bound(p_members text[]) RETURNS text[]
@@ -249,8 +247,7 @@ BEGIN
         FROM "public"."act_hi_procinst" AS l
         WHERE l."id_" = ANY (o_ids) AND l."super_process_instance_id_" IS NOT NULL
     ) AS l;
-END
-$windrow$;
+END $windrow$;
 
 -- process_instances_count: the rows of each table that belong to given members, in the order of deletion; keys not given are read.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_count(p_members text[], k_act_hi_varinst text[] DEFAULT NULL,
@@ -313,8 +310,7 @@ BEGIN
         (SELECT count(*) FROM "public"."act_ru_authorization" AS t WHERE t."root_proc_inst_id_" = ANY (p_members)),
         (SELECT count(*) FROM "public"."act_hi_procinst" AS t WHERE t."id_" = ANY (p_members))
     ];
-END
-$windrow$;
+END $windrow$;
 
 -- process_instances_delete: deletes the families of the given members, children before parents. Has no transaction control.
 -- If keys lie close together and fewer rows than keys exist among them, only these rows are looked up. Rows that a trigger or a
@@ -433,8 +429,7 @@ BEGIN
     PERFORM windrow_camunda7_end_time.all_gone('process_instances', CASE WHEN p_watched
         THEN (windrow_camunda7_end_time.process_instances_count(p_members, k_act_hi_varinst, k_act_hi_taskinst, k_act_hi_job_log,
         k_act_hi_ext_task_log, k_act_hi_detail, k_act_hi_decinst, k_act_hi_dec_out, k_act_hi_dec_in, k_act_hi_attachment))[:16] END);
-END
-$windrow$;
+END $windrow$;
 
 -- process_instances_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_undated(p_as_of timestamptz, p_scope text) RETURNS text[]
@@ -467,6 +462,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('process_instances', ARRAY[
-    'bound a5805cbffdbd', 'count 55713389bc90', 'delete 3c0c85aa2a9b', 'kept 4c6aaa4a5b02', 'members 0c0107e765ce', 'next 566f1a0b196f',
-    'scope be0c60d3237d', 'undated 59eace0ce2db', 'unlisted db16fe4fb749']);
+    'bound a5805cbffdbd', 'count 91573eb1de0c', 'delete faca42b1840d', 'kept 4c6aaa4a5b02', 'members 1622c4e5998a', 'next b9ece9c75c6e',
+    'scope 321c26384f21', 'undated 59eace0ce2db', 'unlisted db16fe4fb749']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

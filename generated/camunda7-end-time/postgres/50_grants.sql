@@ -43,5 +43,4 @@ BEGIN
         "public"."act_hi_batch", "public"."act_hi_caseinst", "public"."act_hi_decinst", "public"."act_hi_job_log",
         "public"."act_hi_procinst", "public"."act_hi_taskinst", "public"."act_ru_task_meter_log"
     TO "windrow_camunda7_end_time_owner";
-END
-$windrow$; RESET lock_timeout; RESET statement_timeout;
+END $windrow$; RESET lock_timeout; RESET statement_timeout;

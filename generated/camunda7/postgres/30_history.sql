@@ -110,8 +110,7 @@ BEGIN
         (SELECT t."removal_time_" FROM "public"."act_hi_batch" AS t
          WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[18] ORDER BY t."removal_time_" OFFSET p_skip[18] LIMIT 1)
     ];
-END
-$windrow$;
+END $windrow$;
 
 -- history_keep: what is kept of a window, and why: families that are held, not ended or ended too recently, and what others refer to;
 -- what is held of act_hi_batch and act_hi_decinst.
@@ -580,8 +579,7 @@ BEGIN
     );
     o_skip_keys := o_skip_keys || o_left_18::text[];
     o_skip_reasons := o_skip_reasons || array_fill('REFERENCED'::text, ARRAY[cardinality(o_left_18)]);
-END
-$windrow$;
+END $windrow$;
 
 -- history_delete: deletes the rows of a window that may be deleted, of all tables, and of
 -- no family whose root is there.
@@ -768,8 +766,7 @@ BEGIN
       AND (t."id_"::text IN (SELECT unnest(k.o_held_4))) IS NOT TRUE
       AND (t."id_" IN (SELECT unnest(k.o_left_18))) IS NOT TRUE;
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[18] := v_rows;
-END
-$windrow$;
+END $windrow$;
 
 -- history_count: what a batch would delete of a window. Reads only.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_count(p_from timestamp, p_to timestamp, p_as_of timestamptz, p_cutoff timestamp,
@@ -903,8 +900,7 @@ BEGIN
     ];
     o_families := 0;
     o_roots := '{}';
-END
-$windrow$;
+END $windrow$;
 
 -- history_judge: which of these families may be deleted: all rows that name a root whose removal_time_ has come,
 -- whatever that of the others is. A purge names them: there is no p_cutoff then; without p_as_of, no minimum counts either.
@@ -1012,8 +1008,7 @@ BEGIN
         -- While this batch waited for its locks, a root may have got a later time.
         HAVING bool_or(coalesce(t."root_proc_inst_id_", t."id_") = t."id_" AND (p_cutoff IS NULL OR t."removal_time_" < p_cutoff))
     ) AS f;
-END
-$windrow$;
+END $windrow$;
 
 -- history_namers: rows of other families that name a row of one of these, or of no family; o_other: theirs.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_namers(p_roots text[]) RETURNS TABLE (o_family text, o_other text)
@@ -1132,8 +1127,7 @@ BEGIN
         ) AS r(family)
         WHERE (r.family = m.family) IS NOT TRUE;
     END IF;
-END
-$windrow$;
+END $windrow$;
 
 -- history_adopted: what is known of the rows of these families that name no root, as older versions of the application
 -- wrote them: they belong to their instance.
@@ -1185,8 +1179,7 @@ BEGIN
         );
         o_lost[15] := o_adopted_15 <> '{}';
     END IF;
-END
-$windrow$;
+END $windrow$;
 
 -- history_delete_families: deletes whole families, found by their roots, whatever the removal_time_ of their rows.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_delete_families(p_run bigint, p_go text[], p_watched boolean, OUT o_rows bigint[])
@@ -1299,8 +1292,7 @@ BEGIN
     IF p_watched THEN
         PERFORM windrow_camunda7.all_gone('history', windrow_camunda7.history_count_families(p_go, to_jsonb(a)));
     END IF;
-END
-$windrow$;
+END $windrow$;
 
 -- history_count_families: how many rows of each table belong to these families.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_count_families(p_go text[], p_adopted jsonb DEFAULT NULL) RETURNS bigint[]
@@ -1368,8 +1360,7 @@ BEGIN
         (SELECT count(*) FROM "public"."act_hi_procinst" AS t WHERE t."root_proc_inst_id_" = ANY (p_go) OR t."id_" = ANY (p_go)),
         0
     ];
-END
-$windrow$;
+END $windrow$;
 
 -- history_other: the key of a row that is held by itself: of act_hi_batch or act_hi_decinst.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_other(p_key text) RETURNS text
@@ -1538,7 +1529,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
     ) AS s(name, at, of_root, has_root) GROUP BY s.name;
 $windrow$;
 SELECT windrow_camunda7.register_verbs('history', ARRAY[
-    'adopted 941e02833c7e', 'at 478b58446767', 'count 1e36bdaf5bd2', 'count_families 476b310627f5', 'delete 8779cfd47940',
-    'delete_families 22a0c60d15dd', 'judge 76e696c47255', 'keep 89199c1169e2', 'namers 640a6f698181', 'names_15 4ab425b9fe5b',
+    'adopted 394658812146', 'at 01fc4fc4880a', 'count 124793ebb123', 'count_families b8dfcf90c9c6', 'delete ba863fb4aae1',
+    'delete_families 7ed955f79f3c', 'judge 6d39b212fe4b', 'keep 56efb60cc026', 'namers 14eda91a5c35', 'names_15 4ab425b9fe5b',
     'other d97d58938ec4', 'rooted 565ea050bafb', 'roots 441df3a6e8e5', 'rows 860e2dc8f88e', 'strays c31019567442']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -16,8 +16,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp S
 BEGIN
     RETURN ARRAY[(SELECT t."timestamp_" FROM "public"."act_ru_task_meter_log" AS t WHERE t."timestamp_" >= p_from
         AND t."timestamp_" < p_to[1] ORDER BY t."timestamp_" OFFSET p_skip[1] LIMIT 1)];
-END
-$windrow$;
+END $windrow$;
 
 -- task_metrics_delete: deletes the rows of a window but for p_keep; with p_keys, of these what nobody has locked.
 CREATE OR REPLACE FUNCTION windrow_camunda7.task_metrics_delete(p_run bigint, p_from timestamp, p_to timestamp, p_keep text[],
@@ -45,7 +44,6 @@ BEGIN
             AND (t."id_" IN (SELECT unnest(v_keys))) IS TRUE;
     END IF;
     GET DIAGNOSTICS o_rows = ROW_COUNT; o_locked := cardinality(v_keys);
-END
-$windrow$;
-SELECT windrow_camunda7.register_verbs('task_metrics', ARRAY['at 08dd03f730ba', 'delete 4bbf1085db7a', 'rows ab58cddd5832']);
+END $windrow$;
+SELECT windrow_camunda7.register_verbs('task_metrics', ARRAY['at 29ca948733e1', 'delete 31ad64689bad', 'rows ab58cddd5832']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -30,10 +30,9 @@ BEGIN
           ))
         ORDER BY r."id_" LIMIT p_limit
     ) AS n;
-END
-$windrow$;
+END $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_stamp_next(boolean, boolean, text, bigint) IS
-    'The next p_limit families, or instances, behind row p_after of act_hi_procinst: p_all, or with no removal_time_. [text 6255e8539966]';
+    'The next p_limit families, or instances, behind row p_after of act_hi_procinst: p_all, or with no removal_time_. [text 67bfc6f137bf]';
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_stamp_rows(p_roots text[], p_keys text[], p_lock boolean) RETURNS TABLE (id text,
     family text, named boolean, lacks boolean, rooted boolean, starts timestamp, ends timestamp, live bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
@@ -63,10 +62,9 @@ BEGIN
     LEFT JOIN "public"."act_re_procdef" AS d ON d."id_" = b."proc_def_id_"
     WHERE r."id_" = ANY (v_ids)
     ORDER BY r."id_";
-END
-$windrow$;
+END $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_stamp_rows(text[], text[], boolean) IS
-    'The rows p_keys of act_hi_procinst, and if p_lock, locked, of the families p_roots; whether each lacks a time, and what the roots say of times. [text 0ae27d7ade24]';
+    'The rows p_keys of act_hi_procinst, and if p_lock, locked, of the families p_roots; whether each lacks a time, and what the roots say of times. [text 25f66c32aae4]';
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_stamp_set(p_whole boolean, p_ids text[], p_roots text[], p_families text[],
     p_times timestamp[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
@@ -377,10 +375,9 @@ BEGIN
     FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
     WHERE t."id_" = w.id AND NOT p_whole AND t."removal_time_" IS DISTINCT FROM w.due;
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[17] := o_rows[17] + v_rows;
-END
-$windrow$;
+END $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_stamp_set(boolean, text[], text[], text[], timestamp[]) IS
-    'Sets the removal_time_ of rows of the instances p_ids, with p_whole of the families p_roots; how many by table. [text d3051af0e24a]';
+    'Sets the removal_time_ of rows of the instances p_ids, with p_whole of the families p_roots; how many by table. [text b6c484fef780]';
 
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_batches_stamp_next(p_whole boolean, p_all boolean, p_after text, p_limit bigint,
     OUT o_last text, OUT o_keys text[])
@@ -396,10 +393,9 @@ BEGIN
           AND (p_all OR r."removal_time_" IS NULL OR r."removal_time_" = '-infinity')
         ORDER BY r."id_" LIMIT p_limit
     ) AS n;
-END
-$windrow$;
+END $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_batches_stamp_next(boolean, boolean, text, bigint) IS
-    'The next p_limit families, or instances, behind row p_after of act_hi_batch: p_all, or with no removal_time_. [text a5c68d4029cc]';
+    'The next p_limit families, or instances, behind row p_after of act_hi_batch: p_all, or with no removal_time_. [text 8f769d087747]';
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_batches_stamp_rows(p_roots text[], p_keys text[],
     p_lock boolean) RETURNS TABLE (id text, family text, named boolean, lacks boolean, rooted boolean, starts timestamp, ends timestamp,
     live bigint)
@@ -428,10 +424,9 @@ BEGIN
     LEFT JOIN "public"."act_hi_batch" AS b ON b."id_" = r."id_"
     WHERE r."id_" = ANY (v_ids)
     ORDER BY r."id_";
-END
-$windrow$;
+END $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_batches_stamp_rows(text[], text[], boolean) IS
-    'The rows p_keys of act_hi_batch, and if p_lock, locked, of the families p_roots; whether each lacks a time, and what the roots say of times. [text 2656e1670079]';
+    'The rows p_keys of act_hi_batch, and if p_lock, locked, of the families p_roots; whether each lacks a time, and what the roots say of times. [text 616235ff263d]';
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_batches_stamp_set(p_whole boolean, p_ids text[], p_roots text[], p_families text[],
     p_times timestamp[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
@@ -497,10 +492,9 @@ BEGIN
     FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
     WHERE t."id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
-END
-$windrow$;
+END $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_batches_stamp_set(boolean, text[], text[], text[], timestamp[]) IS
-    'Sets the removal_time_ of rows of the instances p_ids, with p_whole of the families p_roots; how many by table. [text 1b561b6beacd]';
+    'Sets the removal_time_ of rows of the instances p_ids, with p_whole of the families p_roots; how many by table. [text 3a3e6494e317]';
 
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_decisions_stamp_next(p_whole boolean, p_all boolean, p_after text, p_limit bigint,
     OUT o_last text, OUT o_keys text[])
@@ -530,10 +524,9 @@ BEGIN
           ))
         ORDER BY r."id_" LIMIT p_limit
     ) AS n;
-END
-$windrow$;
+END $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_decisions_stamp_next(boolean, boolean, text, bigint) IS
-    'The next p_limit families, or instances, behind row p_after of act_hi_decinst: p_all, or with no removal_time_. [text 95bf7dc9c4f4]';
+    'The next p_limit families, or instances, behind row p_after of act_hi_decinst: p_all, or with no removal_time_. [text 78d1aa333497]';
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_decisions_stamp_rows(p_roots text[], p_keys text[],
     p_lock boolean) RETURNS TABLE (id text, family text, named boolean, lacks boolean, rooted boolean, starts timestamp, ends timestamp,
     live bigint)
@@ -564,10 +557,9 @@ BEGIN
     LEFT JOIN "public"."act_re_decision_def" AS d ON d."id_" = b."dec_def_id_"
     WHERE r."id_" = ANY (v_ids)
     ORDER BY r."id_";
-END
-$windrow$;
+END $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_decisions_stamp_rows(text[], text[], boolean) IS
-    'The rows p_keys of act_hi_decinst, and if p_lock, locked, of the families p_roots; whether each lacks a time, and what the roots say of times. [text 41b6e399fdef]';
+    'The rows p_keys of act_hi_decinst, and if p_lock, locked, of the families p_roots; whether each lacks a time, and what the roots say of times. [text 92aacb3df243]';
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_decisions_stamp_set(p_whole boolean, p_ids text[], p_roots text[], p_families text[],
     p_times timestamp[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
@@ -603,10 +595,9 @@ BEGIN
     FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
     WHERE t."id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
-END
-$windrow$;
+END $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_decisions_stamp_set(boolean, text[], text[], text[], timestamp[]) IS
-    'Sets the removal_time_ of rows of the instances p_ids, with p_whole of the families p_roots; how many by table. [text 73dbd094e1c1]';
+    'Sets the removal_time_ of rows of the instances p_ids, with p_whole of the families p_roots; how many by table. [text 9058524406e6]';
 
 SELECT windrow_camunda7.register_routines('42_stamp.sql', ARRAY[
     'history_batches_stamp_next', 'history_batches_stamp_rows', 'history_batches_stamp_set', 'history_decisions_stamp_next',

@@ -50,5 +50,4 @@ BEGIN
         "public"."act_ge_bytearray", "public"."act_hi_batch", "public"."act_hi_decinst", "public"."act_hi_procinst",
         "public"."act_ru_task_meter_log"
     TO "windrow_camunda7_owner";
-END
-$windrow$; RESET lock_timeout; RESET statement_timeout;
+END $windrow$; RESET lock_timeout; RESET statement_timeout;

@@ -14,8 +14,7 @@ BEGIN RETURN QUERY
         FROM windrow_dolphinscheduler_3_2.policy AS p WHERE p.rule = 'process_instances'
         AND (p.refers_to = 't_ds_process_instance.project_code') IS NOT FALSE AND p.enabled
         AND (p_scopes IS NULL OR p.scope = ANY (p_scopes));
-END
-$windrow$;
+END $windrow$;
 
 -- process_instances_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_next(p_as_of timestamptz, p_retention bigint, p_scope text,
@@ -45,8 +44,7 @@ BEGIN
         v_to := coalesce(v_ended[least(p_limit, 2147483647)], 'infinity'); v_from := 2 * v_from;
     END LOOP;
     RETURN QUERY SELECT unnest(v_roots), unnest(v_ended);
-END
-$windrow$;
+END $windrow$;
 
 -- process_instances_members: rows of t_ds_process_instance, locked or not: whether they are final, and roots; when they ended;
 -- their project_code as their scope; then the links of them.
@@ -89,8 +87,7 @@ BEGIN
         FROM "public"."t_ds_relation_sub_workflow" AS l
         WHERE l."sub_workflow_instance_id" = ANY (o_ids) AND l."parent_workflow_instance_id" IS NOT NULL
     ) AS l;
-END
-$windrow$;
+END $windrow$;
 
 -- process_instances_count: the rows of each table that belong to given members, in the order of deletion; keys not given are read.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_count(p_members bigint[],
@@ -126,8 +123,7 @@ BEGIN
         (SELECT count(*) FROM "public"."t_ds_task_instance" AS t WHERE t."process_instance_id" = ANY (p_members)),
         (SELECT count(*) FROM "public"."t_ds_process_instance" AS t WHERE t."id" = ANY (p_members))
     ];
-END
-$windrow$;
+END $windrow$;
 
 -- process_instances_delete: deletes the families of the given members, children before parents. Has no transaction control.
 -- If keys lie close together and fewer rows than keys exist among them, only these rows are looked up. Rows that a trigger or a
@@ -208,8 +204,7 @@ BEGIN
         ARRAY[ NULL, v_locked_2, NULL, NULL, NULL, NULL, NULL, NULL, NULL, v_locked_10, NULL ]);
     PERFORM windrow_dolphinscheduler_3_2.all_gone('process_instances', CASE WHEN p_watched
         THEN (windrow_dolphinscheduler_3_2.process_instances_count(p_members, k_t_ds_task_instance, k_t_ds_alert))[:10] END);
-END
-$windrow$;
+END $windrow$;
 
 -- process_instances_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_undated(p_as_of timestamptz, p_scope text) RETURNS integer[]
@@ -241,6 +236,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_dolphinscheduler_3_2.register_verbs('process_instances', ARRAY[
-    'count a50596f91e99', 'delete 8f721821b81e', 'members 1021b0ccef72', 'next 8d9e870f3774', 'scope cd33bcdccbe0',
+    'count c91190046c24', 'delete bd91b0d0b47f', 'members 2d584439bf2b', 'next 191c0be9fa6a', 'scope 311bf72094ae',
     'undated 2db3f3f4e337', 'unlisted 0e2098b63e7c']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -37,5 +37,4 @@ BEGIN
     GRANT UPDATE ("id") ON
         "public"."t_ds_alert", "public"."t_ds_process_instance", "public"."t_ds_task_instance"
     TO "windrow_dolphinscheduler_3_2_owner";
-END
-$windrow$; RESET lock_timeout; RESET statement_timeout;
+END $windrow$; RESET lock_timeout; RESET statement_timeout;

@@ -14,8 +14,7 @@ BEGIN RETURN QUERY
         FROM windrow_dolphinscheduler.policy AS p WHERE p.rule = 'workflow_instances'
         AND (p.refers_to = 't_ds_workflow_instance.project_code') IS NOT FALSE AND p.enabled
         AND (p_scopes IS NULL OR p.scope = ANY (p_scopes));
-END
-$windrow$;
+END $windrow$;
 
 -- workflow_instances_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_next(p_as_of timestamptz, p_retention bigint, p_scope text,
@@ -44,8 +43,7 @@ BEGIN
         v_to := coalesce(v_ended[least(p_limit, 2147483647)], 'infinity'); v_from := 2 * v_from;
     END LOOP;
     RETURN QUERY SELECT unnest(v_roots), unnest(v_ended);
-END
-$windrow$;
+END $windrow$;
 
 -- workflow_instances_members: rows of t_ds_workflow_instance, locked or not: whether they are final, and roots; when they ended;
 -- their project_code as their scope; then the links of them.
@@ -88,8 +86,7 @@ BEGIN
         FROM "public"."t_ds_relation_sub_workflow" AS l
         WHERE l."sub_workflow_instance_id" = ANY (o_ids) AND l."parent_workflow_instance_id" IS NOT NULL
     ) AS l;
-END
-$windrow$;
+END $windrow$;
 
 -- workflow_instances_count: the rows of each table that belong to given members, in the order of deletion; keys not given are read.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_count(p_members bigint[],
@@ -123,8 +120,7 @@ BEGIN
         (SELECT count(*) FROM "public"."t_ds_task_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members)),
         (SELECT count(*) FROM "public"."t_ds_workflow_instance" AS t WHERE t."id" = ANY (p_members))
     ];
-END
-$windrow$;
+END $windrow$;
 
 -- workflow_instances_delete: deletes the families of the given members, children before parents. Has no transaction control.
 -- If keys lie close together and fewer rows than keys exist among them, only these rows are looked up. Rows that a trigger or a
@@ -198,8 +194,7 @@ BEGIN
         ARRAY[ NULL, v_locked_2, NULL, NULL, NULL, NULL, NULL, NULL, NULL, v_locked_10, NULL ]);
     PERFORM windrow_dolphinscheduler.all_gone('workflow_instances', CASE WHEN p_watched
         THEN (windrow_dolphinscheduler.workflow_instances_count(p_members, k_t_ds_task_instance, k_t_ds_alert))[:10] END);
-END
-$windrow$;
+END $windrow$;
 
 -- workflow_instances_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_undated(p_as_of timestamptz, p_scope text) RETURNS integer[]
@@ -231,6 +226,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_dolphinscheduler.register_verbs('workflow_instances', ARRAY[
-    'count 68a74587eb3e', 'delete 8df30d3db6b6', 'members c193f6f662ce', 'next f3c7f2af1093', 'scope 538686bc9fb1',
+    'count a59538aa54b9', 'delete e310019b34e3', 'members 099828c5359f', 'next 6f2cf8215ee6', 'scope 89be393d42f5',
     'undated ac8a99933288', 'unlisted de405fd11136']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

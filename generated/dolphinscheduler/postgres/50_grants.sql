@@ -36,5 +36,4 @@ BEGIN
     GRANT UPDATE ("id") ON
         "public"."t_ds_alert", "public"."t_ds_task_instance", "public"."t_ds_workflow_instance"
     TO "windrow_dolphinscheduler_owner";
-END
-$windrow$; RESET lock_timeout; RESET statement_timeout;
+END $windrow$; RESET lock_timeout; RESET statement_timeout;

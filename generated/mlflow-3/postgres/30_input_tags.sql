@@ -36,8 +36,7 @@ BEGIN
         WHERE (t."input_uuid", t."name") >= (v_1_1, v_1_2) AND (p_after IS NULL OR (t."input_uuid", t."name") <> (v_1_1, v_1_2))
         ORDER BY t."input_uuid", t."name" LIMIT p_rows;
     END IF;
-END
-$windrow$;
+END $windrow$;
 
 -- input_tags_delete: deletes rows where a search of the time of p_before saw them (NULL: locked since), or by keys.
 CREATE OR REPLACE FUNCTION windrow_mlflow_3.input_tags_delete(p_run bigint, p_keys text[], p_places tid[], p_before xid,
@@ -56,7 +55,6 @@ BEGIN
                 AND NOT EXISTS (SELECT FROM "public"."inputs" AS p1 WHERE p1."input_uuid" = t."input_uuid" OFFSET 0));
     END IF;
     GET DIAGNOSTICS o_rows = ROW_COUNT;
-END
-$windrow$;
-SELECT windrow_mlflow_3.register_verbs('input_tags', ARRAY['delete b1cb6aaab11d', 'search 0ea7dbd4e0d0']);
+END $windrow$;
+SELECT windrow_mlflow_3.register_verbs('input_tags', ARRAY['delete 5884d12effba', 'search 4fcf4a8f1317']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -9,8 +9,7 @@ CREATE OR REPLACE FUNCTION windrow_mlflow_3.runs_scope(p_as_of timestamptz, p_re
 BEGIN RETURN QUERY
     SELECT NULL::text,
         (p_as_of - make_interval(secs => greatest(coalesce(p_retention, windrow_mlflow_3.retention_of('runs')), 604800) + 3600));
-END
-$windrow$;
+END $windrow$;
 
 -- runs_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 CREATE OR REPLACE FUNCTION windrow_mlflow_3.runs_next(p_as_of timestamptz, p_retention bigint, p_scope text, p_after_time timestamptz,
@@ -31,8 +30,7 @@ BEGIN
       AND i."lifecycle_stage" = 'deleted'
     ORDER BY CASE WHEN i."deleted_time" > 0 THEN to_timestamp(least(i."deleted_time", 253402300740000) / 1000.0) END,
         i."run_uuid" LIMIT p_limit;
-END
-$windrow$;
+END $windrow$;
 
 -- runs_kept: the members that a row of another table keeps.
 CREATE OR REPLACE FUNCTION windrow_mlflow_3.runs_kept(p_members text[]) RETURNS text[]
@@ -65,8 +63,7 @@ BEGIN
                 FROM "public"."runs" AS i WHERE i."run_uuid" = ANY (p_ids)
         ) AS m;
     END IF;
-END
-$windrow$;
+END $windrow$;
 
 -- runs_count: the rows of each table that belong to given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_mlflow_3.runs_count(p_members text[]) RETURNS bigint[]
@@ -85,8 +82,7 @@ BEGIN
         (SELECT count(*) FROM "public"."tags" AS t WHERE t."run_uuid" = ANY (p_members)),
         (SELECT count(*) FROM "public"."runs" AS t WHERE t."run_uuid" = ANY (p_members))
     ];
-END
-$windrow$;
+END $windrow$;
 
 -- runs_delete: deletes the families of the given members, children before parents. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_mlflow_3.runs_delete(p_run bigint, p_members text[], p_artifacts text[], p_left integer[],
@@ -128,8 +124,7 @@ BEGIN
     DELETE FROM "public"."runs" AS t WHERE t."run_uuid" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[8] := o_rows[8] + v_rows;
     PERFORM windrow_mlflow_3.all_gone('runs', CASE WHEN p_watched THEN (windrow_mlflow_3.runs_count(p_members))[:7] END);
-END
-$windrow$;
+END $windrow$;
 
 -- runs_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_mlflow_3.runs_undated(p_as_of timestamptz, p_scope text) RETURNS text[]
@@ -142,6 +137,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_mlflow_3.register_verbs('runs', ARRAY[
-    'count 38d989393b99', 'delete fc0254e495bc', 'kept b2fb428754cd', 'members 58e15376db78', 'next 2c2a6178cfea', 'scope 1b609c20b550',
+    'count b44e6ec0f302', 'delete 6ad43e5cb951', 'kept b2fb428754cd', 'members 92f73718feff', 'next 925ba4ffe93f', 'scope 63153936d945',
     'undated 1003546d05d8']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -11,8 +11,7 @@ BEGIN RETURN QUERY
     SELECT p.scope::integer, (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds,
         (SELECT windrow_mlflow_3.default_of('traces'))), 604800) + 86400)) FROM windrow_mlflow_3.policy AS p WHERE p.rule = 'traces'
         AND (p.refers_to = 'trace_info.experiment_id') IS NOT FALSE AND p.enabled AND (p_scopes IS NULL OR p.scope = ANY (p_scopes));
-END
-$windrow$;
+END $windrow$;
 
 -- traces_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 CREATE OR REPLACE FUNCTION windrow_mlflow_3.traces_next(p_as_of timestamptz, p_retention bigint, p_scope text, p_after_time timestamptz,
@@ -45,8 +44,7 @@ BEGIN
         v_to := coalesce(v_ended[least(p_limit, 2147483647)], 'infinity'); v_from := 2 * v_from;
     END LOOP;
     RETURN QUERY SELECT unnest(v_roots), unnest(v_ended);
-END
-$windrow$;
+END $windrow$;
 
 -- traces_kept: the members that a row of another table keeps.
 CREATE OR REPLACE FUNCTION windrow_mlflow_3.traces_kept(p_members text[]) RETURNS text[]
@@ -80,8 +78,7 @@ BEGIN
                 i."experiment_id" AS scope FROM "public"."trace_info" AS i WHERE i."request_id" = ANY (p_ids)
         ) AS m;
     END IF;
-END
-$windrow$;
+END $windrow$;
 
 -- traces_count: the rows of each table that belong to given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_mlflow_3.traces_count(p_members text[]) RETURNS bigint[]
@@ -98,8 +95,7 @@ BEGIN
         (SELECT count(*) FROM "public"."trace_tags" AS t WHERE t."request_id" = ANY (p_members)),
         (SELECT count(*) FROM "public"."trace_info" AS t WHERE t."request_id" = ANY (p_members))
     ];
-END
-$windrow$;
+END $windrow$;
 
 -- traces_delete: deletes the families of the given members, children before parents. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_mlflow_3.traces_delete(p_run bigint, p_members text[], p_artifacts text[], p_left integer[],
@@ -127,8 +123,7 @@ BEGIN
     DELETE FROM "public"."trace_info" AS t WHERE t."request_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[8] := o_rows[8] + v_rows;
     PERFORM windrow_mlflow_3.all_gone('traces', CASE WHEN p_watched THEN (windrow_mlflow_3.traces_count(p_members))[:7] END);
-END
-$windrow$;
+END $windrow$;
 
 -- traces_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_mlflow_3.traces_undated(p_as_of timestamptz, p_scope text) RETURNS text[]
@@ -159,6 +154,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_mlflow_3.register_verbs('traces', ARRAY[
-    'count 3143ca966a1c', 'delete 6e4c4a4d7a3f', 'kept 8b7d347d62c0', 'members 5a64fe3a3b91', 'next 7a290da8f997', 'scope 49c62845c62f',
+    'count 27ebc7aa9612', 'delete 93e67df1ccb9', 'kept 8b7d347d62c0', 'members 5ae16f7fe733', 'next 2f1732ebdb95', 'scope 8f28ccd3a838',
     'undated e90b0c512e10', 'unlisted 1a6e2bdbbaa4']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -40,5 +40,4 @@ BEGIN
     GRANT UPDATE ("input_uuid") ON "public"."input_tags" TO "windrow_mlflow_3_owner";
     GRANT UPDATE ("run_uuid") ON "public"."runs" TO "windrow_mlflow_3_owner";
     GRANT UPDATE ("request_id") ON "public"."trace_info" TO "windrow_mlflow_3_owner";
-END
-$windrow$; RESET lock_timeout; RESET statement_timeout;
+END $windrow$; RESET lock_timeout; RESET statement_timeout;

@@ -11,8 +11,7 @@ BEGIN RETURN QUERY
     SELECT p.scope::uuid, (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds,
         (SELECT windrow_prefect_3.default_of('flow_runs'))), 604800) + 86400)) FROM windrow_prefect_3.policy AS p WHERE p.rule = 'flow_runs'
         AND (p.refers_to = 'flow_run.flow_id') IS NOT FALSE AND p.enabled AND (p_scopes IS NULL OR p.scope = ANY (p_scopes));
-END
-$windrow$;
+END $windrow$;
 
 -- flow_runs_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 CREATE OR REPLACE FUNCTION windrow_prefect_3.flow_runs_next(p_as_of timestamptz, p_retention bigint, p_scope text, p_after_time timestamptz,
@@ -41,8 +40,7 @@ BEGIN
         v_to := coalesce(v_ended[least(p_limit, 2147483647)], 'infinity'); v_from := 2 * v_from;
     END LOOP;
     RETURN QUERY SELECT unnest(v_roots), unnest(v_ended);
-END
-$windrow$;
+END $windrow$;
 
 -- flow_runs_kept: the members that a row of another table keeps.
 CREATE OR REPLACE FUNCTION windrow_prefect_3.flow_runs_kept(p_members uuid[]) RETURNS uuid[]
@@ -102,8 +100,7 @@ BEGIN
         WHERE l."id" = ANY (o_ids)
             AND (SELECT v."flow_run_id" FROM "public"."task_run" AS v WHERE v."id" = l."parent_task_run_id") IS NOT NULL
     ) AS l;
-END
-$windrow$;
+END $windrow$;
 
 -- flow_runs_count: the rows of each table that belong to given members, in the order of deletion; keys not given are read.
 CREATE OR REPLACE FUNCTION windrow_prefect_3.flow_runs_count(p_members uuid[], k_task_run uuid[] DEFAULT NULL,
@@ -133,8 +130,7 @@ BEGIN
         (SELECT count(*) FROM "public"."task_run" AS t WHERE t."flow_run_id" = ANY (p_members)),
         (SELECT count(*) FROM "public"."flow_run" AS t WHERE t."id" = ANY (p_members))
     ];
-END
-$windrow$;
+END $windrow$;
 
 -- flow_runs_delete: deletes the families of the given members, children before parents. Has no transaction control.
 -- If keys lie close together and fewer rows than keys exist among them, only these rows are looked up. Rows that a trigger or a
@@ -212,8 +208,7 @@ BEGIN
         ARRAY[ v_locked_1, NULL, v_locked_3, NULL, NULL, v_locked_6, v_locked_7, NULL ]);
     PERFORM windrow_prefect_3.all_gone('flow_runs', CASE WHEN p_watched
         THEN (windrow_prefect_3.flow_runs_count(p_members, k_task_run, k_task_run_state, k_flow_run_state, k_artifact))[:7] END);
-END
-$windrow$;
+END $windrow$;
 
 -- flow_runs_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_prefect_3.flow_runs_undated(p_as_of timestamptz, p_scope text) RETURNS uuid[]
@@ -245,6 +240,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_prefect_3.register_verbs('flow_runs', ARRAY[
-    'count 353f9aa43384', 'delete c70f963a99f1', 'kept 46a1d582288e', 'members 1ab0075b4c00', 'next 26b36fb14594', 'scope 7fe31a87c5f1',
+    'count 0cf036e1a2c8', 'delete 089ccba038c4', 'kept 46a1d582288e', 'members 520afc19c6ef', 'next f3916ebaae48', 'scope a343167161b5',
     'undated 3cfde008eccc', 'unlisted a91fc6ae8112']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -40,5 +40,4 @@ BEGIN
         "public"."artifact", "public"."flow_run", "public"."flow_run_state", "public"."task_run_state"
     TO "windrow_prefect_3_owner";
     GRANT UPDATE ("flow_run_id") ON "public"."task_run" TO "windrow_prefect_3_owner";
-END
-$windrow$; RESET lock_timeout; RESET statement_timeout;
+END $windrow$; RESET lock_timeout; RESET statement_timeout;

@@ -17,8 +17,7 @@ BEGIN RETURN QUERY
         FROM windrow_yworkflow.policy AS p WHERE p.rule = 'workflow_instances'
         AND (p.refers_to = 'workflow_instance.workflow_definition_id') IS NOT FALSE AND p.scope = o.scope) AS c
         WHERE c.cutoff > '-infinity';
-END
-$windrow$;
+END $windrow$;
 
 -- workflow_instances_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_next(p_as_of timestamptz, p_retention bigint, p_scope text,
@@ -46,8 +45,7 @@ BEGIN
         v_to := coalesce(v_ended[least(p_limit, 2147483647)], 'infinity'); v_from := 2 * v_from;
     END LOOP;
     RETURN QUERY SELECT unnest(v_roots), unnest(v_ended);
-END
-$windrow$;
+END $windrow$;
 
 -- workflow_instances_members: rows of workflow_instance, locked or not: whether they are final, and roots; when they ended;
 -- their workflow_definition_id as their scope.
@@ -70,8 +68,7 @@ BEGIN
                 WHERE i."id" = ANY (p_ids)
         ) AS m;
     END IF;
-END
-$windrow$;
+END $windrow$;
 
 -- workflow_instances_count: the rows of each table that belong to given members, in the order of deletion; keys not given are read.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_count(p_members integer[],
@@ -90,8 +87,7 @@ BEGIN
         (SELECT count(*) FROM "public"."state_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members)),
         (SELECT count(*) FROM "public"."workflow_instance" AS t WHERE t."id" = ANY (p_members))
     ];
-END
-$windrow$;
+END $windrow$;
 
 -- workflow_instances_delete: deletes the families of the given members, children before parents. Has no transaction control.
 -- If keys lie close together and fewer rows than keys exist among them, only these rows are looked up. Rows that a trigger or a
@@ -153,8 +149,7 @@ BEGIN
     PERFORM windrow_yworkflow.all_locked('workflow_instances', o_rows, ARRAY[ NULL, NULL, NULL, v_locked_4, NULL ]);
     PERFORM windrow_yworkflow.all_gone('workflow_instances', CASE WHEN p_watched
         THEN (windrow_yworkflow.workflow_instances_count(p_members, k_state_instance))[:4] END);
-END
-$windrow$;
+END $windrow$;
 
 -- workflow_instances_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_undated(p_as_of timestamptz, p_scope text) RETURNS integer[]
@@ -184,6 +179,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_yworkflow.register_verbs('workflow_instances', ARRAY[
-    'count 0fbcff291eb1', 'delete feb2de9481e4', 'members 93fb20716152', 'next 708251515477', 'scope c2822ecd5c14',
+    'count 69d5d7b540c6', 'delete 95ce29d137b4', 'members f4ce9415e0c5', 'next ffbb142f5daa', 'scope cb8233a9ef77',
     'undated fbc1ec8ea018', 'unlisted a5254eb83007']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -33,5 +33,4 @@ BEGIN
     TO "windrow_yworkflow_owner";
     GRANT UPDATE ("id") ON "public"."state_instance", "public"."workflow_instance" TO "windrow_yworkflow_owner";
     GRANT INSERT ON "public"."persistent_attribute" TO "windrow_yworkflow_owner";
-END
-$windrow$; RESET lock_timeout; RESET statement_timeout;
+END $windrow$; RESET lock_timeout; RESET statement_timeout;

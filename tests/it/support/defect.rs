@@ -163,7 +163,7 @@ fn harmless(mut bundle: Bundle) -> Bundle {
             let sql = &statement.sql;
             statement.sql = match sql.strip_suffix("\nEND") {
                 Some(body) => format!("{body}\n    DO 0;\nEND"),
-                None => sql.replace("\nEND\n$windrow$", "\n    NULL;\nEND\n$windrow$"),
+                None => sql.replace("\nEND $windrow$", "\n    NULL;\nEND $windrow$"),
             };
         }
     }

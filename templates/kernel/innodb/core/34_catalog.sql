@@ -728,9 +728,7 @@ BEGIN
     SET o_number = NULL, o_elsewhere = false;
     SELECT c.server_identity INTO v_armed_on FROM control AS c WHERE c.armed;
     IF v_armed_on LIKE 'cluster %' THEN
-        CALL cluster_identity(
-            IF(v_armed_on LIKE 'cluster of servers %', SUBSTRING_INDEX(SUBSTRING_INDEX(v_armed_on, ' ', 4), ' ', -1), NULL), v_identity
-        );
+        CALL cluster_here(v_armed_on, v_identity);
         IF v_armed_on = v_identity THEN
             CALL node_number(o_number);
             SELECT COUNT(*) = 0 INTO o_elsewhere FROM catalog_state AS s WHERE s.run_id = o_number;

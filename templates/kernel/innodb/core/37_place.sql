@@ -78,6 +78,15 @@ BEGIN
         SET o_identity = CONCAT(o_identity, ' ', DATABASE());
     END IF;
 END;
+--# create procedure cluster_here
+CREATE PROCEDURE cluster_here(IN p_armed_on varchar(700), OUT o_identity varchar(700))
+SQL SECURITY DEFINER
+COMMENT 'Identity of the cluster of this server, by the list of servers where p_armed_on, which names an armed one, is of such a list.'
+BEGIN
+    CALL cluster_identity(
+        IF(p_armed_on LIKE 'cluster of servers %', SUBSTRING_INDEX(SUBSTRING_INDEX(p_armed_on, ' ', 4), ' ', -1), NULL), o_identity
+    );
+END;
 
 -- cluster_nodes: who belongs to the cluster of this server, as its members call themselves. A member that has failed or left commits
 -- nothing any more. Galera writes its members into a table of its own.

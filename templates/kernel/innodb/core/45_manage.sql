@@ -183,9 +183,7 @@ BEGIN
     DECLARE v_armed_on varchar(700);
     SELECT c.server_identity INTO v_armed_on FROM control AS c WHERE c.server_identity LIKE 'cluster %';
     IF v_armed_on IS NOT NULL THEN
-        CALL cluster_identity(
-            IF(v_armed_on LIKE 'cluster of servers %', SUBSTRING_INDEX(SUBSTRING_INDEX(v_armed_on, ' ', 4), ' ', -1), NULL), o_identity
-        );
+        CALL cluster_here(v_armed_on, o_identity);
         IF o_identity IS NULL AND LOCATE(CONCAT('cluster ', @windrow_cluster, ' '), v_armed_on) = 1 THEN
             CALL not_ready(CONCAT('this server does not see itself in cluster ', QUOTE(@windrow_cluster)),
                 'arm_with(''{"this_server": true}'')');

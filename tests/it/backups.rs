@@ -18,6 +18,7 @@ tests! {
         a_table_that_is_locked_for_reading_is_one_wait,
     ],
     mysql_or_mariadb: [
+        a_backup_that_locks_table_by_table_ends_no_run,
         errors_of_the_surroundings_are_no_fault_of_a_family,
     ],
     on_mysql: [
@@ -73,8 +74,8 @@ CREATE TABLE seat (id integer PRIMARY KEY, written datetime(6));";
 const COUNTS: &str = "SELECT CONCAT((SELECT COUNT(*) FROM job), ' ', (SELECT COUNT(*) FROM step), ' ', (SELECT COUNT(*) FROM log), ' ', \
     (SELECT COUNT(*) FROM mail), ' ', (SELECT COUNT(*) FROM seat))";
 
-fn load(database: &mut Installation) {
-    for id in 1..=ROWS {
+fn load(database: &mut Installation, rows: i64) {
+    for id in 1..=rows {
         let time = format!("2025-01-{id:02} 12:00:00");
         for insert in [
             format!("job VALUES ({id}, 1, '{time}')"),
@@ -98,6 +99,11 @@ fn installation(server: &Mysql, workers: u32) -> Installation {
             "CREATE TRIGGER slow_{table} BEFORE DELETE ON {table} FOR EACH ROW SET @slow = SLEEP(0.1)"
         ));
     }
+    batches_of_one(&mut database);
+    database
+}
+
+fn batches_of_one(database: &mut Installation) {
     for (rule, name) in [
         ("jobs", "batch_families"),
         ("logs", "batch_rows"),
@@ -109,7 +115,6 @@ fn installation(server: &Mysql, workers: u32) -> Installation {
             database.call("set_setting", setting).expect("a setting");
         }
     }
-    database
 }
 
 /// What mysqldump says to a whole database.
@@ -144,7 +149,7 @@ fn beside(
     [lock, unlock]: [&str; 2],
     first: f64,
 ) -> Value {
-    load(database);
+    load(database, ROWS);
     let mut backup = database.connect();
     let (runner, _, session) = database.call_aside("run", json!({"trigger": "SCHEDULED"}));
     database.until_asleep(round, &runner, session);
@@ -165,10 +170,10 @@ fn a_run_waits_for_a_backup_and_goes_on(flavour: Flavour) {
     for workers in [1, 2] {
         let mut database = installation(&server, workers);
         let tables = tables_read(&mut database);
-        let mut locks = vec![["FLUSH TABLES WITH READ LOCK", "UNLOCK TABLES"]];
-        if workers == 1 {
-            locks.push([&tables, "UNLOCK TABLES"]);
-        }
+        let mut locks = vec![
+            ["FLUSH TABLES WITH READ LOCK", "UNLOCK TABLES"],
+            [&tables, "UNLOCK TABLES"],
+        ];
         if workers == 1 && flavour == Flavour::Mariadb {
             locks.push([
                 "BACKUP STAGE START; BACKUP STAGE BLOCK_COMMIT",
@@ -189,12 +194,41 @@ fn a_run_waits_for_a_backup_and_goes_on(flavour: Flavour) {
     }
 }
 
+/// It waits for one table while it has others, as does a transaction that has written to one: of two that wait for each other, the
+/// server ends the transaction.
+fn a_backup_that_locks_table_by_table_ends_no_run(dialect: Dialect) {
+    let application = "LOCK TABLES seat READ LOCAL, mail READ LOCAL, step READ LOCAL, log READ LOCAL, job READ LOCAL";
+    for workers in [1, 2] {
+        let graph = graph_of(&SPEC.replace("WORKERS", &workers.to_string()));
+        let mut database = Installation::of(dialect, SCHEMA, &graph);
+        database.arm();
+        batches_of_one(&mut database);
+        let tables = tables_read(&mut database);
+        let mut backup = database.connect();
+        for _ in 0..3 {
+            load(&mut database, 28);
+            let (runner, _, _) = database.call_aside("run", json!({}));
+            while !runner.is_finished() {
+                for tables in [tables.as_str(), application] {
+                    backup.execute(tables).expect("a lock");
+                    thread::sleep(Duration::from_millis(20));
+                    backup.execute("UNLOCK TABLES").expect("the end of a lock");
+                    thread::sleep(Duration::from_millis(30));
+                }
+            }
+            let run = runner.join().expect("no panic").1;
+            let run = run.unwrap_or_else(|error| panic!("{error:#} with {workers} workers"));
+            assert_went_on(&mut database, &run, &format!("{workers} workers"));
+        }
+    }
+}
+
 /// The other rules go on, and no family is tried, and put down, one after the other.
 fn a_table_that_is_locked_for_reading_is_one_wait(flavour: Flavour) {
     let server = Mysql::start(&Settings::new(flavour)).expect("a server");
     let mut database = installation(&server, 1);
     for lock in ["LOCK TABLES step READ LOCAL", "LOCK TABLES job READ"] {
-        load(&mut database);
+        load(&mut database, ROWS);
         let mut backup = database.connect();
         backup.execute(lock).expect("a lock");
         let (runner, _, _) = database.call_aside("run", json!({}));
@@ -240,7 +274,7 @@ fn errors_of_the_surroundings_are_no_fault_of_a_family(dialect: Dialect) {
 fn a_schema_that_is_read_only_ends_the_run() {
     let server = Mysql::start(&Settings::new(Flavour::Mysql)).expect("a server");
     let mut database = installation(&server, 1);
-    load(&mut database);
+    load(&mut database, ROWS);
     let name = database.name.clone();
     let (runner, _, session) = database.call_aside("run", json!({}));
     database.until_asleep("the first batch", &runner, session);

@@ -253,8 +253,7 @@ BEGIN
     -- Whether the run does not leave the rule while it waits.
     DECLARE v_stays         boolean;
     SET o_rest = 0, o_state = NULL;
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-    START TRANSACTION;
+    CALL begin_ledger();
     pace: BEGIN
         SELECT
             r.status = 'running' AND r.backend_pid = CONNECTION_ID(), r.deadline, r.waiting_for, r.alive_at, s.workers,

@@ -155,6 +155,46 @@ BEGIN
     SET SESSION lock_wait_timeout = 31536000;
 END;
 
+-- begin_ledger: each transaction that writes to several tables of the ledger has all of them from its beginning. A backup locks one
+-- after the other (mysqldump --lock-tables): a transaction that wrote to some, and came to the others, would be in a deadlock with it,
+-- and the server ends the transaction then. Nothing is done yet where this happens, so that it begins again behind the backup. No row
+-- is read.
+--# create procedure begin_ledger
+CREATE PROCEDURE begin_ledger()
+SQL SECURITY DEFINER
+COMMENT 'Begins a transaction, READ COMMITTED, that no lock on tables of the ledger comes in the way of. Waits as the session is told to.'
+BEGIN
+    DECLARE v_there   bigint;
+    DECLARE v_workers int;
+    DECLARE v_drops   bigint;
+    SELECT s.workers INTO v_workers FROM spec AS s;
+    SELECT COUNT(*) INTO v_drops FROM rule AS r WHERE r.strategy = 'partition';
+    REPEAT
+        taking: BEGIN
+            DECLARE EXIT HANDLER FOR 1213
+            BEGIN
+                ROLLBACK;
+                SET v_there = NULL;
+            END;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            SELECT COUNT(*)
+            INTO v_there
+            FROM run AS r, run_rule AS p, run_table AS t, run_skip AS k, run_failure AS f, run_pass AS a, run_backlog AS b, run_claim AS c,
+                run_sweep AS w, run_stamp AS m, unfinished AS u, artifact AS i, catalog_state AS g, control AS l, tally AS y,
+                kept_run AS e, refusal AS n, setting_log AS h
+            WHERE false
+            FOR UPDATE;
+            IF v_workers > 1 THEN
+                CALL take_sweep();
+            END IF;
+            IF v_drops > 0 THEN
+                CALL take_partitions();
+            END IF;
+        END taking;
+    UNTIL v_there IS NOT NULL END REPEAT;
+END;
+
 -- recheck_catalog: a step ends where the catalog is not what the run began with, and says why. Its transaction is rolled back
 -- before anybody makes a work table: MariaDB would log what it did.
 --# create procedure recheck_catalog
@@ -168,8 +208,7 @@ BEGIN
     CALL look_again(p_run, p_last, v_changed);
     IF v_changed THEN
         ROLLBACK;
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
+        CALL begin_ledger();
         CALL judge_catalog(p_run, v_message);
         COMMIT;
         SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
@@ -231,8 +270,7 @@ BEGIN
     DECLARE v_dry_run boolean;
     DECLARE v_out     boolean;
     CALL wait_for_ledger();
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-    START TRANSACTION;
+    CALL begin_ledger();
     UPDATE run AS r
     SET r.alive_at = UTC_TIMESTAMP(6),
         r.waiting_since = COALESCE(r.waiting_since, UTC_TIMESTAMP(6)),
@@ -272,7 +310,7 @@ BEGIN
     -- A hold or a policy that is being written waits for this batch, or this batch for it. That is no fault of a family:
     -- look at everything again.
     latch: BEGIN
-        DECLARE EXIT HANDLER FOR 1205
+        DECLARE EXIT HANDLER FOR 1205, 1213
         BEGIN
             SET o_state = 'again';
         END;
@@ -374,8 +412,7 @@ BEGIN
     CALL wait_for_ledger();
     CALL fault_of(p_errno, p_sqlstate, p_message, p_found, o_busy, o_state);
     IF o_state IS NULL THEN
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
+        CALL begin_ledger();
         UPDATE run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
         CALL setting_of(p_rule, 'retries', v_retries);
         SELECT p.retries_in_row INTO v_again FROM run_rule AS p WHERE p.run_id = p_run AND p.rule = p_rule;
@@ -438,8 +475,7 @@ BEGIN
     DECLARE v_fits bigint;
     CALL fits(p_rule, p_families, p_rows, v_fits);
     COMMIT;
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-    START TRANSACTION;
+    CALL begin_ledger();
     UPDATE run_rule AS p
     SET p.weigh = IF(v_fits < p_families, GREATEST(p.weigh, p_families), - p.weigh),
         p.batch_families = IF(v_fits < p_families, v_fits, p.batch_families),
@@ -556,8 +592,7 @@ BEGIN
         SET @windrow_refused = true, o_reason = 'REFUSED';
     ELSE
         SET o_reason = IF(v_busy, 'LOCKED', 'FAILED');
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
+        CALL begin_ledger();
         IF o_reason = 'FAILED' THEN
             INSERT IGNORE INTO run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
             SELECT p_run, p_rule, COALESCE(p_key, MIN(k.named)), p_errno, p_sqlstate, p_message
@@ -705,8 +740,7 @@ BEGIN
             CALL fault_of(v_errno, v_sqlstate, v_message, 1, v_idle, o_state);
             SET o_state = IF(o_state = 'cancelled', o_state, NULL);
         END;
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
+        CALL begin_ledger();
         CALL looks_first(p_run, p_rule, v_looks);
         IF v_looks THEN
             CALL may_go_on(p_run, p_rule, o_state);
@@ -838,8 +872,7 @@ BEGIN
     CALL wait_for_ledger();
     IF o_state = 'nothing left' THEN
         -- What lies before the place where it began comes last. Then the next run begins at the oldest.
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
+        CALL begin_ledger();
         SELECT IF(p.around OR p.start_time IS NULL, o_state, 'again')
         INTO o_state
         FROM run_rule AS p

@@ -264,8 +264,7 @@ SQL SECURITY DEFINER
 COMMENT 'Commits, and begins the transaction that opens the ledger: no work table is made or dropped in that.'
 BEGIN
     COMMIT;
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-    START TRANSACTION;
+    CALL begin_ledger();
 END;
 
 -- run_begin: takes the lock and opens the ledger, or says why not.

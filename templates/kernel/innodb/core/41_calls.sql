@@ -123,8 +123,7 @@ BEGIN
                         END IF;
                     END IF;
                 UNTIL v_aside OR v_state NOT IN ('more', 'again') END REPEAT;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
+                CALL begin_ledger();
                 IF v_state = 'waits' THEN
                     -- The next one has its turn, and this one after it. If none goes on, the run rests.
                     SET v_left = JSON_ARRAY_APPEND(v_left, '$', v_rule), v_waiting = v_waiting + 1,
@@ -172,14 +171,12 @@ BEGIN
         IF v_workers > 1 THEN
             CALL leave_rules(v_run);
         END IF;
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
+        CALL begin_ledger();
         CALL run_end(v_run, v_reason);
         SET v_last = v_run;
         IF v_workers > 1 THEN
             COMMIT;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
+            CALL begin_ledger();
             -- The last one of a sweep does what is to be done once.
             CALL sweep_end(v_run, v_last);
         END IF;
@@ -188,14 +185,12 @@ BEGIN
             IF v_last IS NOT NULL THEN
                 CALL archive_prune(v_run);
             END IF;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
+            CALL begin_ledger();
         END IF;
         CALL run_document(v_run, v_result);
         COMMIT;
         IF v_state <> 'cancelled' AND v_last IS NOT NULL THEN
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
+            CALL begin_ledger();
             -- What a look has executed is executed again.
             CALL no_views(v_counts);
             CALL wait_for_ledger();
@@ -290,8 +285,7 @@ BEGIN
         UPDATE work_key AS k SET k.reason = v_reason WHERE k.reason = 'AGAIN';
         COMMIT;
     END IF;
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-    START TRANSACTION;
+    CALL begin_ledger();
     CALL purge_end(v_run, v_result);
     CALL close_rule(v_rule);
     DROP TEMPORARY TABLE IF EXISTS work_key;

@@ -85,6 +85,16 @@ BEGIN
       )) = r.backend_pid;
 END;
 
+-- take_sweep: what is everybody's belongs to what begin_ledger() takes.
+--# create procedure take_sweep
+CREATE PROCEDURE take_sweep()
+SQL SECURITY DEFINER
+COMMENT 'Keeps the table sweep from being locked by others until the transaction ends. Reads no row.'
+BEGIN
+    DECLARE v_there bigint;
+    SELECT COUNT(*) INTO v_there FROM sweep AS s WHERE false FOR UPDATE;
+END;
+
 -- sweep_refuses: workers whose runs overlap would keep a sweep alive for ever. Its cutoff stands still, and rules that it is through
 -- with are not visited again: a run joins no sweep that began longer ago than a run may take.
 --# create procedure sweep_refuses
@@ -765,8 +775,7 @@ BEGIN
     DECLARE v_keys  bigint;
     DECLARE v_more  boolean DEFAULT true;
     WHILE v_more DO
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
+        CALL begin_ledger();
         SELECT MIN(c.rule) INTO v_rule FROM run_claim AS c WHERE c.run_id = p_run AND NOT c.through;
         SET v_more = v_rule IS NOT NULL;
         IF v_more THEN

@@ -346,8 +346,7 @@ BEGIN
             START TRANSACTION;
             CALL stamp_tables();
             COMMIT;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
+            CALL begin_ledger();
             SELECT p.retries_in_row, p.batch_families, p.halving, p.cursor_key
             INTO v_again, v_present, v_halving, v_place
             FROM run_stamp AS p
@@ -385,8 +384,7 @@ BEGIN
                 -- A dry run keeps what it found out, and rolls back what follows: by the whole transaction, since a savepoint would
                 -- not do in a cluster.
                 COMMIT;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
+                CALL begin_ledger();
             END IF;
             SET @windrow_whole = p_whole;
             CALL perform(p_rule, CONCAT_WS('_', p_of, 'stamp_set'), '@windrow_whole, @windrow_rows');
@@ -395,8 +393,7 @@ BEGIN
             IF v_fits < v_last THEN
                 -- Too many rows for one transaction.
                 ROLLBACK;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
+                CALL begin_ledger();
                 UPDATE run_stamp AS p
                 SET p.batch_families = v_fits,
                     p.updated_at = UTC_TIMESTAMP(6)
@@ -408,8 +405,7 @@ BEGIN
             END IF;
             IF v_dry_run THEN
                 ROLLBACK;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
+                CALL begin_ledger();
             END IF;
             UPDATE run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
             CALL record_skips(p_run, p_rule);
@@ -447,8 +443,7 @@ BEGIN
         IF o_state IS NOT NULL THEN
             LEAVE step;
         END IF;
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
+        CALL begin_ledger();
         UPDATE run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
         IF v_busy AND v_again < v_retries THEN
             UPDATE run_stamp AS p

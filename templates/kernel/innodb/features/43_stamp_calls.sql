@@ -65,8 +65,7 @@ BEGIN
             CALL stamp_advance(v_run, v_rule, v_of, v_whole, v_state);
             CALL wait_for_ledger();
         UNTIL v_state NOT IN ('more', 'again') END REPEAT;
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
+        CALL begin_ledger();
         CALL stamp_leave();
         CALL run_end(v_run, v_state);
         CALL stamp_document(v_run, v_result);

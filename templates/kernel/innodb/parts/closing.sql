@@ -14,8 +14,7 @@ REPEAT
             CALL wait_for_ledger();
         END IF;
         IF v_run IS NOT NULL THEN
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
+            CALL begin_ledger();
             CALL run_end(v_run, IF(v_errno = 1317, 'cancelled', CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message)));
             COMMIT;
         END IF;

@@ -67,8 +67,7 @@ BEGIN
             START TRANSACTION;
             CALL work_end_time(p_rule);
             COMMIT;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
+            CALL begin_ledger();
             CALL begin_step(p_run, p_rule, o_state);
             IF o_state IS NOT NULL THEN
                 COMMIT;
@@ -153,14 +152,12 @@ BEGIN
                 -- A dry run keeps what it found out, and rolls back what follows: by the whole transaction, since a savepoint would
                 -- not do in a cluster.
                 COMMIT;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
+                CALL begin_ledger();
             END IF;
             CALL batch_end_time(p_run, p_rule, v_rows);
             IF v_dry_run THEN
                 ROLLBACK;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
+                CALL begin_ledger();
             END IF;
             UPDATE run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
             IF v_dry_run THEN
@@ -474,8 +471,7 @@ BEGIN
         START TRANSACTION;
         CALL work_end_time(p_rule);
         COMMIT;
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
+        CALL begin_ledger();
         CALL begin_purge(p_run, p_rule, o_reason);
         IF o_reason IS NOT NULL THEN
             COMMIT;
@@ -508,14 +504,12 @@ BEGIN
             -- A dry run keeps what it found out, and rolls back what follows: by the whole transaction, since a savepoint would
             -- not do in a cluster.
             COMMIT;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
+            CALL begin_ledger();
         END IF;
         CALL batch_end_time(p_run, p_rule, v_rows);
         IF v_dry_run THEN
             ROLLBACK;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
+            CALL begin_ledger();
         END IF;
         UPDATE run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
         IF p_key IS NULL THEN

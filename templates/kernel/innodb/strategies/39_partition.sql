@@ -724,8 +724,7 @@ BEGIN
                 --+ failed.sql
                 ROLLBACK;
             END;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
+            CALL begin_ledger();
             DELETE FROM work_skip;
             CALL begin_step(p_run, p_rule, o_state);
             IF o_state IS NOT NULL THEN
@@ -799,8 +798,7 @@ BEGIN
             CALL judge_partition(p_rule, v_position, v_before, v_any, v_reason, v_key);
             IF v_any AND v_reason IS NULL AND NOT v_dry_run THEN
                 CALL take_partition(p_run, p_rule, v_position);
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
+                CALL begin_ledger();
                 CALL take_locks(p_run, p_rule, o_state);
                 IF o_state IS NULL THEN
                     CALL settle_partition(p_run, p_rule, false, o_state);

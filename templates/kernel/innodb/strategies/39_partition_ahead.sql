@@ -17,6 +17,20 @@ CREATE TABLE IF NOT EXISTS run_ahead (
     COMMENT = 'The partitions that runs have made in advance, with their bounds (from inclusive, to exclusive), and those that they could
         not make (problem). An empty name: all of the table.';
 
+-- take_partitions: the tables of the ledger that only runs over partitions write, for begin_ledger().
+--# create procedure take_partitions
+CREATE PROCEDURE take_partitions()
+SQL SECURITY DEFINER
+COMMENT 'Keeps the tables of partitions in the ledger from being locked by others until the transaction ends. Reads no row.'
+BEGIN
+    DECLARE v_there bigint;
+    SELECT COUNT(*)
+    INTO v_there
+    FROM run_partition AS p, taken_partition AS t, empty_partition AS e, run_ahead AS a
+    WHERE false
+    FOR UPDATE;
+END;
+
 -- clock_now: an instant as the bounds of a rule have it.
 --# create procedure clock_now
 CREATE PROCEDURE clock_now(IN p_rule varchar(64), IN p_at datetime(6), OUT o_at datetime(6))

@@ -608,8 +608,7 @@ BEGIN
                 CALL single_resume(p_run, p_rule);
             END IF;
             COMMIT;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
+            CALL begin_ledger();
             CALL begin_step(p_run, p_rule, o_state);
             IF o_state IS NOT NULL THEN
                 COMMIT;
@@ -663,8 +662,7 @@ BEGIN
                     IF v_undo THEN
                         -- Others are at its rows: they are locked and looked at one by one next.
                         ROLLBACK;
-                        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                        START TRANSACTION;
+                        CALL begin_ledger();
                         UPDATE run_rule AS p SET p.retries_in_row = p.retries_in_row + 1 WHERE p.run_id = p_run AND p.rule = p_rule;
                         COMMIT;
                         SET o_state = 'again';
@@ -709,15 +707,13 @@ BEGIN
                     -- A dry run keeps what it found out, and rolls back what follows: by the whole transaction, since a savepoint
                     -- would not do in a cluster.
                     COMMIT;
-                    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                    START TRANSACTION;
+                    CALL begin_ledger();
                 END IF;
                 CALL batch_single(p_run, p_rule, v_families, v_rows);
             END IF;
             IF v_dry_run THEN
                 ROLLBACK;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
+                CALL begin_ledger();
             END IF;
             UPDATE run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
             IF NOT v_sweeps THEN
@@ -1130,8 +1126,7 @@ BEGIN
         DROP TEMPORARY TABLE IF EXISTS work_target;
         CREATE TEMPORARY TABLE work_target LIKE work_named;
         COMMIT;
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
+        CALL begin_ledger();
         CALL begin_purge(p_run, p_rule, o_reason);
         IF o_reason IS NOT NULL THEN
             COMMIT;
@@ -1165,16 +1160,14 @@ BEGIN
             -- A dry run keeps what it found out, and rolls back what follows: by the whole transaction, since a savepoint would
             -- not do in a cluster.
             COMMIT;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
+            CALL begin_ledger();
         END IF;
         INSERT INTO work_gone (position, row_key)
         SELECT r.position, r.row_key FROM work_row AS r;
         CALL batch_single(p_run, p_rule, v_count, v_rows);
         IF v_dry_run THEN
             ROLLBACK;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
+            CALL begin_ledger();
         END IF;
         UPDATE run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
         CALL record_rows(p_run, p_rule, v_rows);

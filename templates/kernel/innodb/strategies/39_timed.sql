@@ -303,8 +303,7 @@ BEGIN
                 CALL resume_part(p_run, p_rule);
             END IF;
             COMMIT;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
+            CALL begin_ledger();
             CALL begin_step(p_run, p_rule, o_state);
             IF o_state IS NOT NULL THEN
                 COMMIT;
@@ -475,8 +474,7 @@ BEGIN
                 -- A dry run keeps what it found out, and rolls back what follows: by the whole transaction, since a savepoint would
                 -- not do in a cluster.
                 COMMIT;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
+                CALL begin_ledger();
             END IF;
             -- Taken out before COMMIT: should the session of a killed run commit what it began, the next run finishes the window,
             -- or finds the families by their roots, which are deleted last.
@@ -940,8 +938,7 @@ BEGIN
         START TRANSACTION;
         CALL work_timed(p_rule, v_plain);
         COMMIT;
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
+        CALL begin_ledger();
         CALL begin_purge(p_run, p_rule, o_reason);
         IF o_reason IS NOT NULL THEN
             COMMIT;
@@ -1030,8 +1027,7 @@ BEGIN
             -- A dry run keeps what it found out, and rolls back what follows: by the whole transaction, since a savepoint would
             -- not do in a cluster.
             COMMIT;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
+            CALL begin_ledger();
         END IF;
         INSERT INTO unfinished (run_id, rule, links)
         VALUES (p_run, p_rule, COALESCE(
@@ -1052,8 +1048,7 @@ BEGIN
         END IF;
         IF v_dry_run THEN
             ROLLBACK;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
+            CALL begin_ledger();
         END IF;
         UPDATE run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
         CALL record_rows(p_run, p_rule, v_rows);

@@ -469,6 +469,16 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["backups::SERVER::a_run_waits_for_a_backup_and_goes_on"],
     },
     Defect {
+        name: "ledger-locked-table-by-table",
+        what: "a transaction of the ledger comes to its tables one after the other, as a backup does",
+        postgres: &[],
+        mysql: &[edit(
+            "setting_log AS h\n            WHERE false\n            FOR UPDATE;",
+            "setting_log AS h\n            WHERE false;",
+        )],
+        noticed_by: &["backups::SERVER::a_backup_that_locks_table_by_table_ends_no_run"],
+    },
+    Defect {
         name: "locked-for-reading",
         what: "a table that others have locked for reading shows only as rows are deleted",
         postgres: &[],

@@ -280,6 +280,7 @@ impl Lab {
                 "SELECT SUM(e.cpu_time) / 1e12 {ours} AND e.event_name NOT LIKE 'statement/sp/%'"
             ),
         )?;
+        dearest(&mut session, ours)?;
         let deletes = number(
             &mut session,
             &format!(
@@ -288,6 +289,28 @@ impl Lab {
         )?;
         Ok((deletes, whole))
     }
+}
+
+/// Prints what the statements of one session cost by themselves, without those that they call: the dearest first.
+fn dearest(session: &mut Session, ours: &str) -> Result<()> {
+    session.execute(&format!(
+        "CREATE TEMPORARY TABLE bench.event (id bigint PRIMARY KEY, caller bigint, kind varchar(100), text longtext, cpu double)
+         AS SELECT e.event_id AS id, e.nesting_event_id AS caller, e.event_name AS kind, e.sql_text AS text, e.cpu_time / 1e9 AS cpu {ours};
+         CREATE TEMPORARY TABLE bench.called (id bigint PRIMARY KEY, cpu double)
+         AS SELECT e.caller AS id, SUM(e.cpu) AS cpu FROM bench.event AS e WHERE e.caller IS NOT NULL GROUP BY e.caller"
+    ))?;
+    let rows = session.query(
+        "SELECT CONCAT_WS('  ', LPAD(ROUND(SUM(e.cpu - COALESCE(c.cpu, 0))), 6, ' '), LPAD(COUNT(*), 6, ' '),
+             MIN(COALESCE(LEFT(REGEXP_REPLACE(e.text, '[[:space:]]+', ' '), 150), e.kind)))
+         FROM bench.event AS e LEFT JOIN bench.called AS c ON c.id = e.id
+         GROUP BY COALESCE(LEFT(REGEXP_REPLACE(REGEXP_REPLACE(e.text, '[[:space:]]+', ' '), '[0-9]+', '#'), 150), e.kind)
+         ORDER BY SUM(e.cpu - COALESCE(c.cpu, 0)) DESC LIMIT 45",
+        &[],
+    )?;
+    for row in rows {
+        eprintln!("{}", row.first().cloned().flatten().unwrap_or_default());
+    }
+    session.execute("DROP TEMPORARY TABLE bench.event, bench.called")
 }
 
 /// Those of a server that writes to disk as one in service does.

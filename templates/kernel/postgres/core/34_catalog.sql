@@ -151,17 +151,23 @@ SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
     v_found text := (
-        SELECT format('the collation %I has changed: its indexes are of version %s, the server has %s', l.collname, l.collversion,
-            pg_collation_actual_version(l.oid))
-        FROM pg_collation AS l
-        WHERE l.collversion <> pg_collation_actual_version(l.oid)
-          AND EXISTS (
-              SELECT
-              FROM known_table AS k
-              CROSS JOIN spec AS s
-              JOIN pg_index AS i ON i.indrelid = to_regclass(format('%I.%I', s.schema_name, k.name))
-              WHERE l.oid = ANY (i.indcollation)
-          )
+        SELECT format('the collation %I has changed: its indexes are of version %s, the server has %s', l.collname, l.collversion, l.version)
+        FROM (
+            SELECT DISTINCT n.collation_id
+            FROM known_table AS k
+            CROSS JOIN spec AS s
+            CROSS JOIN LATERAL (SELECT to_regclass(format('%I.%I', s.schema_name, k.name))::oid) AS t(oid)
+            JOIN pg_index AS i ON i.indrelid = t.oid
+            CROSS JOIN LATERAL unnest(i.indcollation) AS n(collation_id)
+        ) AS u
+        -- To ask for the version loads the collation: of those only that an index has.
+        CROSS JOIN LATERAL (
+            SELECT c.collname, c.collversion, pg_collation_actual_version(c.oid) AS version
+            FROM pg_collation AS c
+            WHERE c.oid = u.collation_id
+            OFFSET 0
+        ) AS l
+        WHERE l.collversion <> l.version
         ORDER BY l.collname
         LIMIT 1
     );

@@ -429,7 +429,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "the transaction that deletes makes temporary tables: MariaDB logs it even if it is rolled back",
         postgres: &[],
         mysql: &[edit(
-            "CALL work_end_time(p_rule);\n            COMMIT;\n            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;\n            START TRANSACTION;",
+            "CALL work_end_time(p_rule);\n            COMMIT;\n            CALL begin_ledger();",
             "CALL work_end_time(p_rule);",
         )],
         noticed_by: &["binlog::mariadb::what_is_rolled_back_is_not_in_the_binary_log"],

@@ -393,7 +393,8 @@ impl Mysql {
                     lines.push(("innodb_doublewrite", "OFF".to_owned()));
                     lines.push(("innodb_parallel_read_threads", "1".to_owned()));
                     lines.push(("innodb_log_writer_threads", "OFF".to_owned()));
-                    lines.push(("innodb_redo_log_capacity", "512M".to_owned()));
+                    // A thirty-second of it is a file, and most of them are filled at the start.
+                    lines.push(("innodb_redo_log_capacity", "64M".to_owned()));
                     lines.push(("stored_program_definition_cache", "8192".to_owned()));
                     lines.push(("table_definition_cache", "5000".to_owned()));
                 }

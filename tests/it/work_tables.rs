@@ -16,6 +16,9 @@ tests! {
         a_work_table_without_rows_stays,
         a_run_that_finds_nothing_due_makes_none,
         what_a_killed_run_leaves_in_its_session_hinders_no_rule,
+        a_batch_that_is_rolled_back_leaves_no_scope_that_is_not_to_be_cleaned,
+        a_batch_that_is_rolled_back_leaves_the_search_where_it_was,
+        a_batch_that_is_rolled_back_after_its_rows_went_begins_no_pass_anew,
     ],
 }
 
@@ -182,4 +185,118 @@ fn what_a_killed_run_leaves_in_its_session_hinders_no_rule(flavour: Flavour) {
         }
         assert_eq!(installation.number(LEFT), 0, "{rule}");
     }
+}
+
+/// Rules whose scopes are cleaned where a policy says so, by the end of families.
+const SCOPES: &str = r#"
+name = "scopes"
+
+[tables]
+visit = { key = "id bigint" }
+
+[rules.visit]
+strategy  = "end-time"
+root      = "visit"
+final     = { state = "done" }
+end_time  = "ended"
+retention = { default = "30d", per = "project bigint", opt_in = true }
+"#;
+
+/// MariaDB loses a row of a temporary table that is deleted and inserted again in a transaction that is rolled back, and others come
+/// back: the list of scopes had those of policies that had been dropped.
+fn a_batch_that_is_rolled_back_leaves_no_scope_that_is_not_to_be_cleaned(flavour: Flavour) {
+    let schema = "CREATE TABLE visit (id bigint PRIMARY KEY, project bigint, state varchar(9), ended datetime(6))";
+    let mut installation = Installation::of(dialect_of(flavour), schema, &graph_of(SCOPES));
+    let policy = |scope: &str| json!({"scope": scope, "retention": "30d"});
+    installation.set_policy(policy("1")).expect("a policy");
+    installation.set_policy(policy("2")).expect("a policy");
+    let fill = "CALL W.end_time_scope('visit', UTC_TIMESTAMP(6), NULL, NULL)";
+    let scopes = "SELECT CAST(s.scope AS char) FROM W.work_scope AS s ORDER BY s.position";
+    installation.execute(&format!("CALL W.end_time_open('visit'); {fill}"));
+    assert_eq!(installation.texts(scopes), ["1", "2"]);
+    // Between two batches, one scope is replaced by another.
+    installation
+        .call("drop_policy", json!({"scope": "2"}))
+        .expect("no policy");
+    installation.set_policy(policy("3")).expect("a policy");
+    installation.execute(&format!("START TRANSACTION; {fill}"));
+    assert_eq!(installation.texts(scopes), ["1", "3"]);
+    installation.execute(&format!("ROLLBACK; {fill}"));
+    assert_eq!(installation.texts(scopes), ["1", "3"], "it was rolled back");
+    installation.execute("CALL W.end_time_close('visit')");
+}
+
+/// As above: the place that a search begins behind, and the keys that are held.
+fn a_batch_that_is_rolled_back_leaves_the_search_where_it_was(flavour: Flavour) {
+    let mut installation = armed(flavour);
+    let place = "SELECT CAST(c.id AS char) FROM W.work_cursor AS c";
+    installation.execute(
+        "CALL W.end_time_open('visit'); CALL W.end_time_from('2020-01-01', '7');
+         START TRANSACTION; CALL W.end_time_from('2020-01-02', '8'); ROLLBACK",
+    );
+    assert_eq!(installation.texts(place), ["7"]);
+    installation.execute("CALL W.end_time_close('visit')");
+    installation.execute(ROWS);
+    let hold = |rule: &str, key: &str| json!({"rule": rule, "key": key, "reason": "audit"});
+    for (rule, kind, plain, fill, keys) in [
+        ("visit", "end_time", "", "end_time_held", "work_holds"),
+        ("event", "timed", ", true", "timed_held", "work_keep"),
+    ] {
+        let keys = format!("SELECT CAST(k.id AS char) FROM W.{keys} AS k ORDER BY k.id");
+        let fill = format!("CALL W.{fill}('{rule}')");
+        installation.set_hold(hold(rule, "1")).expect("a hold");
+        installation.execute(&format!(
+            "CALL W.{kind}_open('{rule}'); CALL W.work_{kind}('{rule}'{plain}); {fill}"
+        ));
+        installation.set_hold(hold(rule, "2")).expect("a hold");
+        installation.execute(&format!("START TRANSACTION; {fill}; ROLLBACK"));
+        // What is held is what it was before.
+        installation
+            .call("release_hold", json!({"rule": rule, "key": "2"}))
+            .expect("no hold");
+        installation.execute(&fill);
+        assert_eq!(installation.texts(&keys), ["1"], "{rule}");
+        installation.execute(&format!("CALL W.{kind}_close('{rule}')"));
+    }
+}
+
+/// As above: the row that says how far a rule of single rows has come. What it keeps was looked at once more.
+fn a_batch_that_is_rolled_back_after_its_rows_went_begins_no_pass_anew(flavour: Flavour) {
+    let mut installation = armed(flavour);
+    let rows = (1..=40).map(|id| format!("({id}, '2020-01-01 00:00:{id:02}')"));
+    let rows: Vec<String> = rows.collect();
+    installation.execute(&format!("INSERT INTO lease VALUES {}", rows.join(", ")));
+    // What the first batch keeps says nothing of the next one, whose rows are counted in a transaction of their own.
+    for key in 1..=10 {
+        let hold = json!({"rule": "lease", "key": key.to_string(), "reason": "audit"});
+        installation.set_hold(hold).expect("a hold");
+    }
+    installation
+        .call(
+            "set_setting",
+            json!({"rule": "lease", "name": "batch_rows", "value": 10}),
+        )
+        .expect("a setting");
+    // The second batch fails once, as the last that is written of it.
+    installation.execute(
+        "SET @failed = 0;
+         CREATE TRIGGER W.once BEFORE UPDATE ON W.run_rule FOR EACH ROW
+         IF `NEW`.batches = 2 AND OLD.batches = 1 AND COALESCE(@failed, 0) = 0 THEN
+             SET @failed = 1;
+             SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'no';
+         END IF",
+    );
+    let result = installation.run(json!({"rule": "lease"})).expect("a run");
+    installation.execute("DROP TRIGGER W.once");
+    assert_eq!(result["reason"], "nothing left", "{result}");
+    assert_eq!(installation.number("SELECT @failed"), 1, "{result}");
+    assert_eq!(
+        result["rules"][0]["skipped"],
+        json!({"HELD": 10}),
+        "{result}"
+    );
+    assert_eq!(
+        installation.texts("SELECT CAST(MAX(id) AS char) FROM lease"),
+        ["10"]
+    );
 }

@@ -232,14 +232,16 @@ CREATE PROCEDURE end_time_from(IN p_time datetime(6), IN p_key varchar(700))
 SQL SECURITY DEFINER
 COMMENT 'Writes a place to work_cursor, which has the type and the collation of the key.'
 BEGIN
-    DELETE FROM work_cursor;
+    -- The row is updated: MariaDB loses one that is deleted and inserted again in a transaction that is rolled back.
     IF @windrow_hexed THEN
         INSERT INTO work_cursor (only_row, ended, id)
-        VALUES (1, p_time, UNHEX(p_key));
+        VALUES (1, p_time, UNHEX(p_key))
+        ON DUPLICATE KEY UPDATE ended = p_time, id = UNHEX(p_key);
     ELSE
         -- The key before all others has a sign: where the column has none, the least is 0, and IGNORE takes that.
         INSERT IGNORE INTO work_cursor (only_row, ended, id)
-        VALUES (1, p_time, p_key);
+        VALUES (1, p_time, p_key)
+        ON DUPLICATE KEY UPDATE ended = p_time, id = p_key;
     END IF;
 END;
 

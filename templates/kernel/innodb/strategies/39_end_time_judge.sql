@@ -375,11 +375,11 @@ BEGIN
         WHERE p.rule = p_rule;
     END IF;
     IF v_source OR NOT v_said <=> v_before THEN
-        IF v_before IS NOT NULL THEN
-            DELETE FROM work_said;
-            DELETE FROM work_scope;
-            DELETE FROM work_scope_of;
-        END IF;
+        -- Whatever they say: MariaDB loses a row that is deleted and inserted again in a transaction that is rolled back, as that of
+        -- work_scope_of is here, while others come back.
+        DELETE FROM work_said;
+        DELETE FROM work_scope;
+        DELETE FROM work_scope_of;
         IF v_scoped THEN
             IF v_hexed THEN
                 INSERT INTO work_said (scope, said, seconds)
@@ -724,8 +724,12 @@ BEGIN
     DECLARE v_said varchar(200);
     CALL holds_said(p_rule, v_said);
     IF NOT EXISTS (SELECT 1 FROM work_holds_of AS o WHERE o.said = v_said) THEN
+        -- What the list was read from comes first: where MariaDB loses keys that are deleted and inserted again, as the transaction is
+        -- rolled back, it loses this row, too, and the list is read again.
         DELETE FROM work_holds;
         DELETE FROM work_holds_of;
+        INSERT INTO work_holds_of (said)
+        VALUES (v_said);
         IF @windrow_hexed THEN
             INSERT IGNORE INTO work_holds (id)
             SELECT UNHEX(h.`key`)
@@ -739,8 +743,6 @@ BEGIN
             WHERE h.rule = p_rule
               AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
         END IF;
-        INSERT INTO work_holds_of (said)
-        VALUES (v_said);
     END IF;
     IF EXISTS (SELECT 1 FROM work_holds) THEN
         INSERT INTO work_held (id)

@@ -282,10 +282,11 @@ END;
 --# create procedure single_resume
 CREATE PROCEDURE single_resume(IN p_run bigint, IN p_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Where a run has no cursor yet, makes what single_place() answered for the run before row 1 of work_cursor.'
+COMMENT 'Where work_cursor has no row 1, makes it of what single_place() answered for the batch before, or for the run before.'
 BEGIN
     DECLARE v_place longtext;
-    IF NOT EXISTS (SELECT 1 FROM work_cursor) THEN
+    -- MariaDB loses a row that is deleted and inserted again in a transaction that is rolled back: the row 1 that a batch has moved.
+    IF NOT EXISTS (SELECT 1 FROM work_cursor AS c WHERE c.position = 1) THEN
         SELECT p.place INTO v_place FROM run_rule AS p WHERE p.run_id = p_run AND p.rule = p_rule;
         CALL single_goto(p_rule, 'work_cursor', v_place);
     END IF;
@@ -774,6 +775,8 @@ BEGIN
         CALL work_single(p_rule);
         IF v_shared THEN
             CALL single_claimed(p_rule, v_after, v_end);
+        ELSE
+            CALL single_resume(p_run, p_rule);
         END IF;
         CALL search_single(p_rule, v_pass, 1, v_as_of, v_cutoff, v_last);
         SELECT MAX(r.row_key) INTO v_found FROM work_row AS r;

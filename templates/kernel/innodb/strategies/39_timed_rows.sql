@@ -119,6 +119,8 @@ BEGIN
     DECLARE v_said varchar(200);
     CALL holds_said(p_rule, v_said);
     IF NOT EXISTS (SELECT 1 FROM work_keep_of AS o WHERE o.said = v_said) THEN
+        -- What the list was read from comes first: where MariaDB loses keys that are deleted and inserted again, as the transaction is
+        -- rolled back, it loses this row, too, and the list is read again.
         DELETE FROM work_keep WHERE held;
         DELETE FROM work_keep_of;
         INSERT INTO work_keep_of (said)

@@ -521,4 +521,52 @@ pub(super) const DEFECTS: &[Defect] = &[
         )],
         noticed_by: &["guard::back_off::SERVER::what_a_wrong_clock_wrote_counts_for_nothing"],
     },
+    Defect {
+        name: "scopes-of-before-a-rollback",
+        what: "a list of scopes that was filled in a batch that is rolled back is filled again without being emptied",
+        postgres: &[],
+        mysql: &[edit(
+            "        DELETE FROM work_said;\n        DELETE FROM work_scope;\n        DELETE FROM work_scope_of;\n        IF v_scoped",
+            "\n        IF v_before IS NOT NULL THEN\n            DELETE FROM work_said;\n            DELETE FROM work_scope;\n            DELETE FROM work_scope_of;\n        END IF;\n        IF v_scoped",
+        )],
+        noticed_by: &[
+            "work_tables::mariadb::a_batch_that_is_rolled_back_leaves_no_scope_that_is_not_to_be_cleaned",
+        ],
+    },
+    Defect {
+        name: "place-lost-by-a-rollback",
+        what: "a search that was rolled back after it had moved begins at the first row",
+        postgres: &[],
+        mysql: &[edit(
+            "IF NOT EXISTS (SELECT 1 FROM work_cursor AS c WHERE c.position = 1) THEN",
+            "IF NOT EXISTS (SELECT 1 FROM work_cursor) THEN",
+        )],
+        noticed_by: &[
+            "work_tables::mariadb::a_batch_that_is_rolled_back_after_its_rows_went_begins_no_pass_anew",
+        ],
+    },
+    Defect {
+        name: "cursor-lost-by-a-rollback",
+        what: "the place that a search begins behind is deleted and inserted again",
+        postgres: &[],
+        mysql: &[edit(
+            "    -- The row is updated: MariaDB loses one that is deleted and inserted again in a transaction that is rolled back.\n",
+            "    DELETE FROM work_cursor;\n",
+        )],
+        noticed_by: &[
+            "work_tables::mariadb::a_batch_that_is_rolled_back_leaves_the_search_where_it_was",
+        ],
+    },
+    Defect {
+        name: "held-keys-lost-by-a-rollback",
+        what: "what a list of held keys was read from comes back at a rollback that loses keys of the list",
+        postgres: &[],
+        mysql: &[edit(
+            "        DELETE FROM work_holds_of;\n        INSERT INTO work_holds_of (said)\n        VALUES (v_said);\n",
+            "        INSERT INTO work_holds_of (said)\n        VALUES (v_said)\n        ON DUPLICATE KEY UPDATE said = v_said;\n",
+        )],
+        noticed_by: &[
+            "work_tables::mariadb::a_batch_that_is_rolled_back_leaves_the_search_where_it_was",
+        ],
+    },
 ];

@@ -1,7 +1,7 @@
 //! Every code of a finding with its explanation, for `check --explain`.
 
 /// Every code with its explanation.
-pub const CODES: [(&str, &str); 48] = [
+pub const CODES: [(&str, &str); 49] = [
     (
         "foreign-claim",
         "A role, a schema or an object with one of windrow's names, or in its schema, belongs to somebody else, or somebody \
@@ -49,6 +49,12 @@ an error if that leaves the condition without any text that a row may have: `kep
     (
         "key-not-unique",
         "No unique index covers the key that the spec declares. If two rows can share a key, deleting one family could take rows of another.",
+    ),
+    (
+        "nullable-key",
+        "A column of the key that the spec declares may be NULL: it is neither in the primary key nor NOT NULL. A unique index does \
+         not help, as it allows any number of NULLs. Rows are listed, held and found again by their key, and NULL is equal to \
+         nothing: such a row stays, or keeps its family. Make the column NOT NULL, or name other columns as `key`.",
     ),
     (
         "long-key",

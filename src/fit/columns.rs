@@ -94,6 +94,7 @@ pub(super) fn table_findings(
     for key in std::iter::once(&table.key).chain(&table.unique) {
         unique_finding(table, key, live, found);
     }
+    null_finding(table, dialect, live, found);
     if live.row_security {
         found.push(error("row-security", &table.name, "row level security is on".to_owned())
             .help(format!("the owner role of `windrow_{}` must see all rows: grant it BYPASSRLS, or turn it off", graph.name)));
@@ -124,6 +125,34 @@ pub(super) fn unique_finding(
             error("key-not-unique", &table.name, message).help("add a primary key or a unique index, or correct `key` in the spec")
         });
     }
+}
+
+/// Rows are listed, held, judged and found again by their key, and a NULL is equal to nothing: a row without a key stays.
+fn null_finding(table: &Table, dialect: Dialect, live: &CatalogTable, found: &mut Vec<Finding>) {
+    let open: Vec<&str> = table
+        .key
+        .iter()
+        .filter_map(|column| live.column(&column.name))
+        .filter(|there| there.nullable)
+        .map(|there| there.name.as_str())
+        .collect();
+    let Some(first) = open.first() else {
+        return;
+    };
+    let are = if open.len() > 1 { "are" } else { "is" };
+    let message = format!(
+        "the key may be NULL: {} {are} not NOT NULL",
+        open.join(", ")
+    );
+    let alter = match dialect {
+        Dialect::Postgres => format!("ALTER TABLE … ALTER {} SET NOT NULL", small(first)),
+        Dialect::Mysql | Dialect::Mariadb => {
+            format!("ALTER TABLE … MODIFY {} … NOT NULL", small(first))
+        }
+    };
+    found.push(error("nullable-key", &table.name, message).help(format!(
+        "rows without a key would stay: give the table a primary key, or `{alter}`; or name columns in `key` of the spec that never are NULL",
+    )));
 }
 
 pub(super) fn condition_finding(

@@ -14,6 +14,7 @@ tests! {
     ],
     every_server: [
         decimal_states_are_asked_by_whole_numbers,
+        a_key_that_may_be_null_is_refused_in_rules_of_every_strategy,
     ],
     on_postgres: [
         texts_that_the_server_prints_otherwise_are_told,
@@ -286,4 +287,135 @@ limits = {{ batch_families = 1 }}
             .collect();
         assert_eq!(plans, [""; 0], "{kind}");
     }
+}
+
+/// A rule of each strategy, and what belongs to their rows, with keys of one and of two columns.
+const STRATEGIES: &str = r#"
+name = "keys"
+schema = "public"
+database = "keys"
+
+[tables]
+job   = { key = "id integer" }
+step  = { key = "id integer", unique = ["job_id integer, name varchar"], parents = ["job_id -> job.id"] }
+event = { key = "id integer" }
+visit = { key = "id integer" }
+page  = { key = "id integer", parents = ["visit_id -> visit.id"] }
+lease = { key = "owner varchar, number integer" }
+stray = { key = "id integer" }
+trace = { key = "id integer" }
+day   = { key = "id integer" }
+
+[rules.job]
+strategy = "end-time"
+root = "job"
+final = { state = ["done"] }
+end_time = "ended"
+retention = { default = "30d" }
+
+[rules.event]
+strategy = "age"
+root = "event"
+time = "at"
+retention = { default = "30d" }
+
+[rules.visit]
+strategy = "removal-time"
+root = "visit"
+time = "removal"
+unit = "family"
+tables = ["page: visit_id", "visit: id"]
+
+[rules.lease]
+strategy = "expiry"
+root = "lease"
+time = "until_at"
+
+[rules.stray]
+strategy = "orphan"
+root = "stray"
+needs = ["job_id -> job.id"]
+time = "made"
+retention = { default = "30d" }
+
+[rules.trace]
+strategy = "keep-last"
+root = "trace"
+keep = { newest = 2, per = "owner varchar", by = "number integer" }
+
+[rules.day]
+strategy = "partition"
+root = "day"
+time = "at"
+retention = { default = "30d" }
+"#;
+
+/// A unique index allows any number of NULLs, and a row without a key is found by none: it stayed, and nobody was told.
+fn a_key_that_may_be_null_is_refused_in_rules_of_every_strategy(dialect: Dialect) {
+    let (time, alter) = match dialect {
+        Dialect::Postgres => ("timestamp", "ALTER COLUMN SET NOT NULL"),
+        Dialect::Mysql | Dialect::Mariadb => ("datetime", "MODIFY COLUMN TYPE NOT NULL"),
+    };
+    let partitions = match dialect {
+        Dialect::Postgres => {
+            "PARTITION BY RANGE (at);
+             CREATE TABLE day_1 PARTITION OF day FOR VALUES FROM ('2024-01-01') TO ('2024-01-02')"
+        }
+        Dialect::Mysql | Dialect::Mariadb => {
+            "PARTITION BY RANGE COLUMNS (at) (PARTITION p1 VALUES LESS THAN ('2024-01-02'))"
+        }
+    };
+    let of_day = match dialect {
+        Dialect::Postgres => "",
+        Dialect::Mysql | Dialect::Mariadb => ", UNIQUE (id, at)",
+    };
+    let schema = format!(
+        "CREATE TABLE job (id integer UNIQUE, state varchar(9), ended {time});
+         CREATE TABLE step (id integer UNIQUE, job_id integer, name varchar(20), UNIQUE (job_id, name));
+         CREATE TABLE event (id integer UNIQUE, at {time});
+         CREATE TABLE visit (id integer UNIQUE, removal {time});
+         CREATE TABLE page (id integer UNIQUE, visit_id integer, removal {time});
+         CREATE TABLE lease (owner varchar(20), number integer, until_at {time}, UNIQUE (owner, number));
+         CREATE TABLE stray (id integer UNIQUE, job_id integer, made {time});
+         CREATE TABLE trace (id integer UNIQUE, owner varchar(20) NOT NULL, number integer NOT NULL);
+         CREATE TABLE day (id integer, at {time} NOT NULL{of_day}) {partitions};"
+    );
+    let mut database = Installation::of(dialect, &schema, &graph_of(STRATEGIES));
+    let told = |database: &Installation| {
+        let found = all_findings(database, dialect, STRATEGIES);
+        let found = found.iter().filter(|found| found.code == "nullable-key");
+        let found =
+            found.map(|found| format!("{:?} {}: {}", found.severity, found.object, found.message));
+        let mut found: Vec<String> = found.collect();
+        found.sort();
+        found
+    };
+    let id = |table: &str| format!("Error {table}: the key may be NULL: id is not NOT NULL");
+    assert_eq!(
+        told(&database),
+        [
+            id("day"),
+            id("event"),
+            id("job"),
+            "Error lease: the key may be NULL: owner, number are not NOT NULL".to_owned(),
+            id("page"),
+            // What may name it besides its key may be NULL.
+            id("step"),
+            id("stray"),
+            id("trace"),
+            id("visit"),
+        ]
+    );
+    for (table, column, kind) in [
+        ("lease", "owner", "varchar(20)"),
+        ("lease", "number", "integer"),
+    ] {
+        let alter = alter.replace("COLUMN", column).replace("TYPE", kind);
+        database.execute(&format!("ALTER TABLE {table} {alter}"));
+    }
+    // A primary key is NOT NULL.
+    for table in ["event", "job", "page", "step", "stray", "trace", "visit"] {
+        database.execute(&format!("ALTER TABLE {table} ADD PRIMARY KEY (id)"));
+    }
+    assert_eq!(told(&database), [id("day")]);
 }

@@ -116,6 +116,12 @@ const MISFITS: &[(&str, &str, i32, &[&str])] = &[
             &["error key-not-unique t_ds_task_instance"],
         ),
         (
+            "ALTER TABLE t_ds_task_instance DROP CONSTRAINT t_ds_task_instance_pkey, ALTER id DROP NOT NULL, ADD CONSTRAINT plain UNIQUE (id)",
+            "ALTER TABLE t_ds_task_instance DROP CONSTRAINT plain, ADD PRIMARY KEY (id)",
+            1,
+            &["error nullable-key t_ds_task_instance"],
+        ),
+        (
             "DROP INDEX idx_task_instance_id",
             "CREATE INDEX idx_task_instance_id ON t_ds_task_instance_context (task_instance_id)",
             1,

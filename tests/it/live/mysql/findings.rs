@@ -120,6 +120,14 @@ const MISFITS: &[(&str, &str, &[&str])] = &[
         &["warning no-primary-key t_ds_relation_sub_workflow"],
     ),
     (
+        "ALTER TABLE t_ds_task_instance MODIFY id int NULL, DROP PRIMARY KEY, ADD UNIQUE plain (id)",
+        "ALTER TABLE t_ds_task_instance DROP INDEX plain, MODIFY id int NOT NULL AUTO_INCREMENT, ADD PRIMARY KEY (id)",
+        &[
+            "error nullable-key t_ds_task_instance",
+            "warning no-primary-key t_ds_task_instance",
+        ],
+    ),
+    (
         "ALTER TABLE t_ds_error_command PARTITION BY HASH (id) PARTITIONS 4",
         "ALTER TABLE t_ds_error_command REMOVE PARTITIONING",
         &["warning partitioned t_ds_error_command"],

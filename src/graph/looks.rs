@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::graph::{Graph, Rule, Single};
+use crate::column::Column;
+use crate::graph::{Graph, Newest, Rule, Single, TableId};
 
 /// A column, and the one whose values it is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -126,6 +127,67 @@ impl Graph {
             columns.extend([it.key.name.as_str(), it.column.as_str()]);
         }
         columns
+    }
+
+    /// The columns of a table by whose values a rule decides on its rows, or goes through them: times, conditions, scopes, groups.
+    /// Where one of them holds another kind of values, it is compared otherwise.
+    pub fn decides_by<'a>(&'a self, table: &str) -> BTreeSet<&'a str> {
+        let mut columns: BTreeSet<&str> = BTreeSet::new();
+        for own in self.tables.iter().filter(|it| it.name == table) {
+            let conditions = own.r#final.own.iter().chain(&own.kept);
+            columns.extend(conditions.map(|it| it.column.name.as_str()));
+        }
+        let named = self.tables.iter().flat_map(|it| &it.r#final.named);
+        let named = named.filter(|it| self.table(it.edge.parent).name == table);
+        columns.extend(named.map(|it| it.condition.column.name.as_str()));
+        for rule in &self.rules {
+            columns.extend(self.decides(rule, table));
+        }
+        columns
+    }
+
+    /// The same of one rule.
+    fn decides<'a>(&'a self, rule: &'a Rule, table: &str) -> Vec<&'a str> {
+        let is = |id: TableId| self.table(id).name == table;
+        let mut found: Vec<&Column> = Vec::new();
+        if let Some(last) = rule.last.as_ref().filter(|it| is(it.table)) {
+            found.push(&last.time);
+        }
+        let mut of_times = rule.timed().into_iter().flat_map(|timed| &timed.members);
+        if is(rule.root) || of_times.any(|member| is(member.table)) {
+            found.push(&rule.end_time);
+        }
+        let stamps = rule.stamps().iter().filter(|stamp| is(stamp.root));
+        for stamp in stamps {
+            found.extend([&stamp.start, &stamp.ended, &stamp.per]);
+            found.extend(stamp.candidates.iter().map(|it| &it.column));
+        }
+        let mut words: Vec<&str> = Vec::new();
+        if is(rule.root) {
+            let newest = rule.newest.iter();
+            let of_newest = newest.clone().flat_map(|it| &it.of);
+            let conditions = rule.candidates.iter().chain(&rule.r#final).chain(of_newest);
+            found.extend(conditions.map(|it| &it.column));
+            found.extend(newest.flat_map(Newest::columns));
+            found.extend(rule.retention.per.iter().chain(&rule.otherwise));
+            found.extend(rule.last.iter().flat_map(|it| &it.otherwise));
+            found.extend(rule.single().into_iter().flat_map(Single::columns));
+            if let Some(timed) = rule.timed() {
+                let ends = timed.end.iter();
+                found.extend(ends.flat_map(|end| std::iter::once(&end.time).chain(&end.otherwise)));
+                found.extend(&timed.ended);
+            }
+            // Whatever it says, a column has a name among its words.
+            let sql = rule.where_sql.iter();
+            words.extend(
+                sql.flat_map(|sql| {
+                    sql.split(|sign: char| !(sign.is_alphanumeric() || sign == '_'))
+                }),
+            );
+            words.retain(|word| !word.is_empty());
+        }
+        let names = found.into_iter().map(|it| it.name.as_str());
+        names.chain(words).collect()
     }
 
     /// The tables that are read for that and are none of the spec's own: rows of theirs decide what is deleted.

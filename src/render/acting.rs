@@ -127,6 +127,9 @@ pub(super) fn compared(graph: &Graph, dialect: Dialect) -> Vec<[&str; 4]> {
 pub(super) struct TableDocument<'a> {
     /// The columns of keys and edges.
     columns: Vec<&'a str>,
+    /// Other columns by whose values rules decide.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reads: Vec<&'a str>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     goes: bool,
     /// Whether its partitions are dropped.
@@ -145,8 +148,12 @@ pub(super) fn tables<'a>(
     dialect: Dialect,
 ) -> BTreeMap<&'a str, TableDocument<'a>> {
     let own = graph.tables.iter().zip(0..).map(|(table, at)| {
+        let columns = columns(graph, table);
+        let mut reads = graph.decides_by(&table.name);
+        reads.retain(|column| !columns.contains(column));
         let known = TableDocument {
-            columns: columns(graph, table),
+            columns,
+            reads: reads.into_iter().collect(),
             goes: going.contains(&table.name.as_str()),
             dropped: dropped.contains(&table.name.as_str()),
             sets: sets(graph, TableId(at), dialect),
@@ -156,6 +163,7 @@ pub(super) fn tables<'a>(
     let read = graph.read_only().into_iter().map(|name| {
         let known = TableDocument {
             columns: graph.looked_at(name).into_iter().collect(),
+            reads: Vec::new(),
             goes: false,
             dropped: false,
             sets: Vec::new(),

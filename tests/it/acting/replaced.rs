@@ -6,12 +6,14 @@ use windrow::sandbox::mysql::Flavour;
 
 use super::{assert_told, changed_during_a_run, made};
 use crate::harness::tests;
+use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, dialect_of, violations};
 use crate::support::patience::until;
 
 tests! {
     each_server: [
         a_table_in_the_place_of_another_is_told,
+        a_column_by_which_a_rule_decides_may_not_hold_something_else,
     ],
     every_server: [
         a_table_with_more_columns_in_the_place_of_another_is_told,
@@ -219,4 +221,155 @@ fn a_condition_on_what_became_a_number_is_told(flavour: Flavour) {
         "catalog changed: table runs has another kind of values in column state",
     );
     assert_eq!(installation.number("SELECT COUNT(*) FROM runs"), rows);
+}
+
+/// Rules that decide by times, states, scopes, orders and SQL of their own.
+const DECIDES: &str = r#"
+name   = "decides"
+schema = "public"
+
+[tables]
+runs  = { key = "id integer" }
+steps = { key = "id integer", parents = ["run_id -> runs.id"], final = { mood = ["calm"] } }
+shots = { key = "id integer" }
+marks = { key = "id integer" }
+trips = { key = "id integer" }
+
+[rules.runs]
+strategy   = "end-time"
+root       = "runs"
+candidates = { sort = "batch" }
+final      = { state = "done" }
+end_time   = "ended"
+where_sql  = "{root}.paid < '2030-01-01'"
+retention  = { default = "30d", per = "tenant varchar" }
+
+[rules.shots]
+strategy  = "keep-last"
+root      = "shots"
+keep      = { newest = 1, per = "place varchar", by = "number integer" }
+time      = "made"
+retention = { default = "30d" }
+
+[rules.marks]
+strategy  = "age"
+root      = "marks"
+time      = "at epoch-s"
+retention = { default = "30d" }
+
+[rules.trips]
+strategy = "expiry"
+root     = "trips"
+time     = "until_at"
+fallback = { time = "made", retention = { default = "30d" } }
+"#;
+
+/// Tables and columns, their types, and what they may not become: on PostgreSQL, and on MySQL and MariaDB.
+const BECOMES: [(&str, &str, [&str; 2], [&str; 2]); 11] = [
+    (
+        "runs",
+        "ended",
+        ["timestamp", "datetime"],
+        ["timestamptz", "timestamp NULL"],
+    ),
+    ("runs", "ended", ["timestamp", "datetime"], ["date", "date"]),
+    (
+        "runs",
+        "state",
+        ["varchar(20)", "varchar(20)"],
+        ["\"char\"", "varchar(20) COLLATE utf8mb4_bin"],
+    ),
+    (
+        "runs",
+        "sort",
+        ["varchar(20)", "varchar(20)"],
+        ["bytea", "integer"],
+    ),
+    (
+        "runs",
+        "tenant",
+        ["varchar(20)", "varchar(20)"],
+        ["integer", "integer"],
+    ),
+    ("runs", "paid", ["date", "date"], ["text", "varchar(30)"]),
+    (
+        "steps",
+        "mood",
+        ["varchar(20)", "varchar(20)"],
+        ["bytea", "integer"],
+    ),
+    (
+        "shots",
+        "number",
+        ["integer", "integer"],
+        ["text", "varchar(30)"],
+    ),
+    (
+        "shots",
+        "made",
+        ["timestamp", "datetime"],
+        ["timestamptz", "timestamp NULL"],
+    ),
+    (
+        "marks",
+        "at",
+        ["integer", "integer"],
+        ["double precision", "varchar(30)"],
+    ),
+    ("trips", "made", ["timestamp", "datetime"], ["date", "date"]),
+];
+
+/// What they may.
+const WIDER: [(&str, &str, &str, [&str; 2]); 3] = [
+    ("runs", "state", "varchar(20)", ["text", "varchar(99)"]),
+    ("shots", "number", "integer", ["bigint", "bigint"]),
+    ("marks", "at", "integer", ["bigint", "bigint"]),
+];
+
+/// A migration of the application makes another type of it between two runs: texts sort otherwise than numbers, a day begins before its
+/// times, and what was a time of the clock is an instant.
+fn a_column_by_which_a_rule_decides_may_not_hold_something_else(dialect: Dialect) {
+    let (time, at) = match dialect {
+        Dialect::Postgres => ("timestamp", 0),
+        Dialect::Mysql | Dialect::Mariadb => ("datetime", 1),
+    };
+    let schema = format!(
+        "CREATE TABLE runs (id integer PRIMARY KEY, state varchar(20), sort varchar(20), ended {time}, paid date, tenant varchar(20));
+         CREATE TABLE steps (id integer PRIMARY KEY, run_id integer, mood varchar(20));
+         CREATE TABLE shots (id integer PRIMARY KEY, place varchar(20) NOT NULL, number integer NOT NULL, made {time});
+         CREATE TABLE marks (id integer PRIMARY KEY, at integer);
+         CREATE TABLE trips (id integer PRIMARY KEY, until_at {time}, made {time})"
+    );
+    let mut installation = Installation::of(dialect, &schema, &graph_of(DECIDES));
+    until_a_second_old(&mut installation, dialect);
+    installation.arm();
+    let alter = |table: &str, column: &str, kind: &str| match dialect {
+        Dialect::Postgres => {
+            format!("ALTER TABLE {table} ALTER {column} TYPE {kind} USING NULL")
+        }
+        Dialect::Mysql | Dialect::Mariadb => format!("ALTER TABLE {table} MODIFY {column} {kind}"),
+    };
+    for (table, column, was, becomes) in BECOMES {
+        let not_null = if column == "number" && dialect == Dialect::Postgres {
+            "ALTER TABLE shots ALTER number DROP NOT NULL; "
+        } else {
+            ""
+        };
+        installation.execute(&format!("{not_null}{}", alter(table, column, becomes[at])));
+        let told =
+            format!("catalog changed: table {table} has another kind of values in column {column}");
+        let error = installation
+            .run(json!({}))
+            .expect_err(&format!("{table}.{column} as {}", becomes[at]));
+        assert_told(&error, &told);
+        installation.execute(&alter(table, column, was[at]));
+        let run = installation.run(json!({}));
+        run.unwrap_or_else(|error| panic!("{table}.{column} as it was: {error:#}"));
+    }
+    for (table, column, _, wider) in WIDER {
+        installation.execute(&alter(table, column, wider[at]));
+        let run = installation.run(json!({}));
+        let run = run.unwrap_or_else(|error| panic!("{table}.{column}: {error:#}"));
+        assert_eq!(run["status"], "done", "{run}");
+    }
 }

@@ -607,20 +607,23 @@ BEGIN
                 INTO v_others
                 FROM (
                     SELECT
-                        s.table_name, s.column_name, s.kind,
-                        SUBSTR(v_shapes, LOCATE(CONCAT('|', s.table_name, '.', s.column_name, '|'), v_shapes)
-                            + CHAR_LENGTH(CONCAT(s.table_name, s.column_name)) + 3, 10) AS type_then
+                        s.table_name, s.column_name, s.kind, s.collation,
+                        SUBSTRING_INDEX(SUBSTR(v_shapes, LOCATE(CONCAT('|', s.table_name, '.', s.column_name, '|'), v_shapes)
+                            + CHAR_LENGTH(CONCAT(s.table_name, s.column_name)) + 3, 300), '|', 1) AS type_then
                     FROM work_shape AS s
                     WHERE LOCATE(CONCAT('|', s.table_name, '.', s.column_name, '|'), v_shapes) > 0
                 ) AS c
+                -- A TIMESTAMP is an instant and a DATETIME what the clock of the application says, so that they differ by hours; and what
+                -- compares by bytes tells letters apart that are the same elsewhere.
                 WHERE CASE
                         WHEN c.type_then REGEXP '^(tinyint|smallint|mediumint|int|bigint|decimal|bit|year|float|double)' THEN 'number'
-                        WHEN c.type_then REGEXP '^(date|time)' THEN 'time'
+                        WHEN c.type_then REGEXP '^(date|time)' THEN REGEXP_SUBSTR(c.type_then, '^[a-z]+')
+                        WHEN c.type_then LIKE '%\_bin' THEN 'bytes'
                         ELSE 'text'
                     END <> CASE
                         WHEN c.kind IN ('number', 'float', 'double') THEN 'number'
-                        WHEN c.kind = 'text' THEN 'text'
-                        ELSE 'time'
+                        WHEN c.kind = 'text' AND c.collation LIKE '%\_bin' THEN 'bytes'
+                        ELSE c.kind
                     END;
                 WHILE o_reason IS NULL AND JSON_LENGTH(v_others) > 0 DO
                     SET v_table = JSON_VALUE(v_others, '$[0][0]'), v_column = JSON_VALUE(v_others, '$[0][1]');

@@ -73,10 +73,12 @@ CREATE TABLE IF NOT EXISTS known_table (
     sets        name[]  NOT NULL,
     is_archived boolean NOT NULL
 );
+--# add column known_table.reads
+ALTER TABLE known_table ADD COLUMN IF NOT EXISTS reads name[] NOT NULL DEFAULT '{}';
 --# comment on table known_table
 COMMENT ON TABLE known_table IS
     'The tables of the spec. columns: those of keys and edges; goes: its rows are deleted; sets: the columns that are set; '
-    'is_archived: its rows are copied before they are deleted. Written by an installation.';
+    'is_archived: its rows are copied before they are deleted; reads: other columns by which rules decide. Written by an installation.';
 
 -- known_key: the foreign keys that act, as the spec accounts for them.
 --# create table known_key
@@ -211,12 +213,12 @@ BEGIN
     -- What acts is judged again.
     DELETE FROM catalog_state AS s WHERE s.run_id = -1;
     DELETE FROM known_table;
-    INSERT INTO known_table (name, columns, goes, sets, is_archived)
+    INSERT INTO known_table (name, columns, goes, sets, is_archived, reads)
     SELECT
         t.key, d.columns, coalesce(d.goes, false), coalesce(d.sets, '{}'),
-        coalesce(p_document -> 'archives' @> jsonb_build_array(jsonb_build_object('table', t.key)), false)
+        coalesce(p_document -> 'archives' @> jsonb_build_array(jsonb_build_object('table', t.key)), false), coalesce(d.reads, '{}')
     FROM jsonb_each(p_document -> 'tables') AS t
-    CROSS JOIN LATERAL jsonb_to_record(t.value) AS d(columns name[], goes boolean, sets name[]);
+    CROSS JOIN LATERAL jsonb_to_record(t.value) AS d(columns name[], goes boolean, sets name[], reads name[]);
     DELETE FROM known_key;
     INSERT INTO known_key (table_name, columns, parent, named, effects)
     SELECT d.table_name, d.columns, d.parent, d.named, d.effects

@@ -365,10 +365,25 @@ BEGIN
             CROSS JOIN spec AS s
             CROSS JOIN LATERAL (SELECT to_regclass(format('%I.%I', s.schema_name, e.name))::oid) AS t(oid)
             CROSS JOIN LATERAL (
-                SELECT string_agg(format('%s:%s:%s:%s', a.attname, a.attnum, a.atttypid, a.attcollation), ' ' ORDER BY a.attname) AS columns
+                SELECT string_agg(CASE
+                    WHEN a.attname = ANY (e.columns) THEN format('%s:%s:%s:%s', a.attname, a.attnum, a.atttypid, a.attcollation)
+                    ELSE format('%s:%s', a.attname, k.kind)
+                END, ' ' ORDER BY a.attname) AS columns
                 FROM pg_attribute AS a
+                -- Of others only what changes how they compare: a domain writes its values as its type does.
+                LEFT JOIN LATERAL (
+                    SELECT CASE
+                        WHEN p.typoutput IN ('int2out'::regproc, 'int4out'::regproc, 'int8out'::regproc, 'numeric_out'::regproc)
+                            THEN 'number'
+                        WHEN p.typoutput IN ('textout'::regproc, 'varcharout'::regproc, 'bpcharout'::regproc)
+                            THEN 'text'
+                        ELSE p.typoutput::oid::text
+                    END AS kind
+                    FROM pg_type AS p
+                    WHERE p.oid = a.atttypid
+                ) AS k ON a.attname <> ALL (e.columns)
                 WHERE a.attrelid = t.oid
-                  AND a.attname = ANY (e.columns)
+                  AND a.attname = ANY (e.columns || e.reads)
             ) AS c
             UNION ALL
             SELECT format('key %s %s', f.key_id, f.event),
@@ -407,13 +422,21 @@ SET search_path FROM CURRENT
 AS $windrow$
     SELECT format(
         CASE split_part(p_now ->> o.key, ' ', 1)
-            WHEN split_part(o.value, ' ', 1) THEN '%s has other columns for its keys or edges, by name, place, type or collation'
+            WHEN split_part(o.value, ' ', 1) THEN CASE
+                WHEN c.edge THEN '%s has other columns for its keys or edges, by name, place, type or collation'
+                ELSE '%s has another kind of values in column %s'
+            END
             WHEN 'none' THEN '%s is gone'
             ELSE '%s is another one, put in the place of the one that was there'
         END,
-        o.key
+        o.key, c.name
     )
     FROM jsonb_each_text(p_then) AS o
+    CROSS JOIN LATERAL (
+        SELECT bool_or(split_part(l.says, ':', 3) <> '') AS edge, min(split_part(l.says, ':', 1)) AS name
+        FROM unnest(string_to_array(o.value, ' ')) AS l(says)
+        WHERE l.says <> ALL (string_to_array(p_now ->> o.key, ' '))
+    ) AS c
     WHERE starts_with(o.key, 'table ')
       AND p_now ? o.key
       -- An installation may note more columns.

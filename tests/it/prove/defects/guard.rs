@@ -145,8 +145,8 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "read-tables-unseen",
         what: "nobody looks whether a table that is only read is the one that it was",
         postgres: &[edit(
-            "AS d(columns name[], goes boolean, sets name[]);",
-            "AS d(columns name[], goes boolean, sets name[]) WHERE d.goes;",
+            "AS d(columns name[], goes boolean, sets name[], reads name[]);",
+            "AS d(columns name[], goes boolean, sets name[], reads name[]) WHERE d.goes;",
         )],
         mysql: &[edit(
             "goes int PATH '$.goes')) AS t;",
@@ -589,5 +589,20 @@ pub(super) const DEFECTS: &[Defect] = &[
         )],
         mysql: &[],
         noticed_by: &["cron::pg_cron_starts_runs_that_record_themselves"],
+    },
+    Defect {
+        name: "kinds-unseen",
+        what: "a column by which a rule decides may hold something else from now on",
+        postgres: &[edit(
+            "AND a.attname = ANY (e.columns || e.reads)",
+            "AND a.attname = ANY (e.columns)",
+        )],
+        mysql: &[edit(
+            "THEN REGEXP_SUBSTR(c.type_then, '^[a-z]+')",
+            "THEN CASE WHEN c.kind IN ('date', 'time', 'datetime', 'timestamp') THEN c.kind ELSE 'time' END",
+        )],
+        noticed_by: &[
+            "acting::replaced::SERVER::a_column_by_which_a_rule_decides_may_not_hold_something_else",
+        ],
     },
 ];

@@ -13,6 +13,7 @@ tests! {
         what_compares_otherwise_is_told,
     ],
     on_postgres: [
+        texts_of_a_type_that_compares_otherwise_are_told,
         collations_that_take_different_keys_for_equal_are_told,
     ],
 }
@@ -119,4 +120,45 @@ fn what_compares_otherwise_is_told(dialect: Dialect) {
         assert_eq!(run["status"], "done", "{run}");
         assert_eq!(installation.texts("SELECT id FROM uses"), ["2"], "{column}");
     }
+}
+
+/// A type whose equal values are spelt otherwise: statements compare texts, and found what is spelt alike only.
+fn texts_of_a_type_that_compares_otherwise_are_told() {
+    let spec = SPEC
+        .replace(
+            "runs = { key = \"id integer\" }",
+            "runs = { key = \"id varchar\" }",
+        )
+        .replace(
+            "arts = { key = \"id integer\", parents = [\"run_id -> runs.id\"] }\n",
+            "",
+        );
+    let schema = "
+        CREATE EXTENSION citext;
+        CREATE TABLE runs (id citext PRIMARY KEY, state varchar(20), ended timestamp);
+        CREATE TABLE uses (id integer PRIMARY KEY, run_id citext REFERENCES runs (id) ON DELETE CASCADE);
+        CREATE TABLE memos (run_id citext);
+        CREATE TABLE audit (id integer);
+        INSERT INTO runs VALUES ('due', 'done', '2025-01-01'), ('old', 'done', '2025-01-01');
+        INSERT INTO uses VALUES (1, 'due'), (2, 'OLD')";
+    let mut installation = Installation::of(Dialect::Postgres, schema, &graph_of(&spec));
+    let told =
+        "table memos compares run_id otherwise than runs does id: their types are public.citext";
+    let error = installation
+        .attempt("CALL W.arm()")
+        .expect_err("letters of another size");
+    assert_told(&error, told);
+    installation.execute("ALTER TABLE uses DROP CONSTRAINT uses_run_id_fkey, ALTER run_id TYPE text; ALTER TABLE memos ALTER run_id TYPE text; ALTER TABLE runs ALTER id TYPE text; UPDATE uses SET run_id = lower(run_id)");
+    installation.arm();
+    // A session that replicates has rules of its own.
+    installation.execute(
+        "CREATE RULE away AS ON DELETE TO runs DO INSTEAD DELETE FROM audit;
+         ALTER TABLE runs ENABLE REPLICA RULE away; SET session_replication_role = replica",
+    );
+    let error = installation.run(json!({})).expect_err("a rule");
+    assert_told(&error, "session_replication_role is replica");
+    installation.execute("SET session_replication_role = origin");
+    let run = installation.run(json!({})).expect("a run");
+    assert_eq!(run["rules"][0]["families"], 2, "{run}");
+    assert_eq!(installation.number("SELECT COUNT(*) FROM uses"), 0);
 }

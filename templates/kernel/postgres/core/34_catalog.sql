@@ -123,7 +123,7 @@ COMMENT ON VIEW keys_on IS
     'left out.';
 
 -- keys_off: a session that applies what others have replicated looks at no foreign key: none would refuse what it has to, and a row could
--- lose the one that it refers to.
+-- lose the one that it refers to. Rules act there that act nowhere else (ENABLE REPLICA RULE).
 --# create function keys_off
 CREATE OR REPLACE FUNCTION keys_off()
 RETURNS text
@@ -132,8 +132,13 @@ SET search_path FROM CURRENT
 AS $windrow$
 BEGIN
     RETURN CASE
-        WHEN current_setting('session_replication_role') = 'replica' AND EXISTS (SELECT FROM keys_on)
-            THEN 'no foreign key is checked: session_replication_role is replica'
+        WHEN current_setting('session_replication_role') <> 'replica' THEN NULL
+        WHEN EXISTS (SELECT FROM keys_on) THEN 'no foreign key is checked: session_replication_role is replica'
+        WHEN EXISTS (
+            SELECT FROM covered AS p
+            JOIN pg_rewrite AS r ON r.ev_class = p.table_id AND r.ev_type IN ('2', '4') AND r.ev_enabled = 'R'
+            WHERE p.is_whole
+        ) THEN 'rules act that nobody looked at: session_replication_role is replica'
     END;
 END
 $windrow$;
@@ -218,7 +223,10 @@ BEGIN
                 WHEN t.typoutput IN ('int2out'::regproc, 'int4out'::regproc, 'int8out'::regproc, 'numeric_out'::regproc) THEN 'a number'
                 WHEN t.typoutput IN ('textout'::regproc, 'varcharout'::regproc, 'bpcharout'::regproc) THEN 'a text'
                 ELSE t.typoutput::oid::text
-            END AS kind
+            END AS kind,
+            -- What an extension calls a text, as citext, compares otherwise than texts, by which statements look for it.
+            t.typcategory = 'S'
+                AND t.typoutput NOT IN ('textout'::regproc, 'varcharout'::regproc, 'bpcharout'::regproc, 'nameout'::regproc) AS is_other
         FROM pg_type AS t
     ),
     -- A partition counts as its table.
@@ -295,10 +303,10 @@ BEGIN
         e.table_name,
         format(
             'compares %s otherwise than %s does %s: their %s are %s and %s, and must %s', e.own, e.parent, e.named,
-            CASE u.kind WHEN v.kind THEN 'collations' ELSE 'types' END,
-            CASE u.kind WHEN v.kind THEN x.collname ELSE format_type(a.atttypid, NULL) END,
-            CASE u.kind WHEN v.kind THEN y.collname ELSE format_type(b.atttypid, NULL) END,
-            CASE u.kind WHEN v.kind THEN 'be the same' ELSE 'be of one kind' END
+            CASE WHEN u.kind = v.kind AND NOT u.is_other THEN 'collations' ELSE 'types' END,
+            CASE WHEN u.kind = v.kind AND NOT u.is_other THEN x.collname ELSE format_type(a.atttypid, NULL) END,
+            CASE WHEN u.kind = v.kind AND NOT u.is_other THEN y.collname ELSE format_type(b.atttypid, NULL) END,
+            CASE WHEN u.kind <> v.kind THEN 'be of one kind' WHEN u.is_other THEN 'be text' ELSE 'be the same' END
         ),
         true
     FROM (
@@ -316,7 +324,8 @@ BEGIN
     LEFT JOIN pg_collation AS x ON x.oid = a.attcollation
     LEFT JOIN pg_collation AS y ON y.oid = b.attcollation
     WHERE u.kind <> v.kind
-       OR x.oid <> y.oid;
+       OR x.oid <> y.oid
+       OR u.is_other;
 END
 $windrow$;
 --# comment on function strangers

@@ -339,7 +339,8 @@ DECLARE
         SELECT
         FROM pg_depend AS d
         WHERE d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass)
-          AND d.classid IN ('pg_class'::regclass, 'pg_statistic_ext'::regclass, 'pg_attrdef'::regclass, 'pg_constraint'::regclass)
+          AND d.classid IN ('pg_class'::regclass, 'pg_statistic_ext'::regclass, 'pg_attrdef'::regclass, 'pg_constraint'::regclass,
+              'pg_rewrite'::regclass)
     );
 BEGIN
     -- Many databases have no trigger, and nothing else, that calls a user-made function. The triggers of foreign keys call none.
@@ -397,26 +398,33 @@ BEGIN
         RETURN;
     END IF;
     RETURN QUERY
-    WITH planned (oid, is_set) AS (
-        SELECT r.oid, r.is_set
-        FROM unnest(v_tables, v_is_set) AS r(oid, is_set)
+    WITH RECURSIVE planned (oid, is_set) AS (
+        (
+            SELECT r.oid, r.is_set
+            FROM unnest(v_tables, v_is_set) AS r(oid, is_set)
+            UNION
+            -- What is read, too: the owner has rights on it.
+            SELECT coalesce(p.relid, d.objid), false
+            FROM pg_shdepend AS d
+            LEFT JOIN LATERAL pg_partition_tree(d.objid) AS p ON true
+            WHERE d.refclassid = 'pg_authid'::regclass
+              AND d.refobjid = current_user::regrole
+              AND d.dbid = (SELECT b.oid FROM pg_database AS b WHERE b.datname = current_database())
+              AND d.classid = 'pg_class'::regclass
+              AND d.deptype = 'a'
+              AND NOT p_restores
+        )
         UNION
-        -- What is read, too: the owner has rights on it.
-        SELECT coalesce(p.relid, d.objid), false
-        FROM pg_shdepend AS d
-        LEFT JOIN LATERAL pg_partition_tree(d.objid) AS p ON true
-        WHERE d.refclassid = 'pg_authid'::regclass
-          AND d.refobjid = current_user::regrole
-          AND d.dbid = (SELECT b.oid FROM pg_database AS b WHERE b.datname = current_database())
-          AND d.classid = 'pg_class'::regclass
-          AND d.deptype = 'a'
-          AND NOT p_restores
-    )
-    SELECT x.code, x.class::text, x.owner::text
-    FROM (
-        -- What a column that is set calls: defaults, generated columns, checks of tables and domains, indexes, partitions. The
-        -- planner calls functions of indexes, statistics, checks and partitions, even of tables that are only read.
-        SELECT DISTINCT format('function %s', p.oid::regprocedure) AS code, r.oid::regclass AS class, p.proowner::regrole AS owner
+        -- What a view reads.
+        SELECT d.refobjid, false
+        FROM planned AS r
+        JOIN pg_rewrite AS w ON w.ev_class = r.oid AND w.ev_type = '1'
+        JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid AND d.refclassid = 'pg_class'::regclass
+    ),
+    -- What a column that is set calls: defaults, generated columns, checks of tables and domains, indexes, partitions. The planner calls
+    -- functions of indexes, statistics, checks and partitions, even of tables that are only read; and a view calls its own.
+    parts (table_id, classid, objid, is_set) AS (
+        SELECT r.oid, k.classid, k.objid, r.is_set
         FROM planned AS r
         CROSS JOIN LATERAL (
             SELECT 'pg_class'::regclass, i.indexrelid FROM pg_index AS i WHERE i.indrelid = r.oid
@@ -427,11 +435,33 @@ BEGIN
             UNION ALL
             SELECT 'pg_constraint'::regclass, c.oid FROM pg_constraint AS c WHERE c.conrelid = r.oid
             UNION ALL
-            SELECT 'pg_constraint'::regclass, c.oid FROM pg_attribute AS a JOIN pg_constraint AS c ON c.contypid = a.atttypid
-                WHERE a.attrelid = r.oid AND r.is_set
+            SELECT 'pg_rewrite'::regclass, w.oid FROM pg_rewrite AS w WHERE w.ev_class = r.oid AND w.ev_type = '1'
             UNION ALL
             SELECT 'pg_class'::regclass, r.oid
         ) AS k(classid, objid)
+    ),
+    -- The types of columns, and those that expressions name, with what they are made of: one that is a domain has checks.
+    types (table_id, oid) AS (
+        SELECT k.table_id, d.refobjid
+        FROM parts AS k
+        JOIN pg_depend AS d ON d.classid = k.classid AND d.objid = k.objid AND d.refclassid = 'pg_type'::regclass
+        WHERE k.is_set
+           OR k.classid = 'pg_rewrite'::regclass
+        UNION
+        SELECT t.table_id, m.oid
+        FROM types AS t
+        JOIN pg_type AS y ON y.oid = t.oid
+        CROSS JOIN LATERAL (VALUES (y.typbasetype), (y.typelem)) AS m(oid)
+        WHERE m.oid <> 0
+    )
+    SELECT x.code, x.class::text, x.owner::text
+    FROM (
+        SELECT DISTINCT format('function %s', p.oid::regprocedure) AS code, k.table_id::regclass AS class, p.proowner::regrole AS owner
+        FROM (
+            SELECT o.table_id, o.classid, o.objid FROM parts AS o
+            UNION
+            SELECT t.table_id, 'pg_constraint'::regclass, c.oid FROM types AS t JOIN pg_constraint AS c ON c.contypid = t.oid
+        ) AS k
         JOIN pg_depend AS d ON d.classid = k.classid AND d.objid = k.objid
         LEFT JOIN pg_operator AS n ON d.refclassid = 'pg_operator'::regclass AND n.oid = d.refobjid
         JOIN pg_proc AS p ON p.oid = CASE WHEN d.refclassid = 'pg_proc'::regclass THEN d.refobjid ELSE n.oprcode END

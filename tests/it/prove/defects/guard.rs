@@ -43,8 +43,8 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "keys-off-unseen",
         what: "a session that checks no foreign key deletes all the same",
         postgres: &[edit(
-            "current_setting('session_replication_role') = 'replica' AND EXISTS (SELECT FROM keys_on)",
-            "false",
+            "WHEN EXISTS (SELECT FROM keys_on) THEN",
+            "WHEN false THEN",
         )],
         mysql: &[],
         noticed_by: &["beneath::a_session_that_checks_no_foreign_key_deletes_nothing"],
@@ -604,5 +604,42 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &[
             "acting::replaced::SERVER::a_column_by_which_a_rule_decides_may_not_hold_something_else",
         ],
+    },
+    Defect {
+        name: "texts-of-an-extension",
+        what: "a key may be a text that the server compares otherwise than the statements do",
+        postgres: &[edit(
+            "OR x.oid <> y.oid\n       OR u.is_other",
+            "OR x.oid <> y.oid",
+        )],
+        mysql: &[],
+        noticed_by: &["acting::collations::texts_of_a_type_that_compares_otherwise_are_told"],
+    },
+    Defect {
+        name: "rules-of-replicas",
+        what: "a session that replicates deletes where rules act that act there alone",
+        postgres: &[edit("AND r.ev_enabled = 'R'\n", "AND r.ev_enabled = 'D'\n")],
+        mysql: &[],
+        noticed_by: &["acting::collations::texts_of_a_type_that_compares_otherwise_are_told"],
+    },
+    Defect {
+        name: "domains-of-domains",
+        what: "a superuser deletes where a domain over another domain, or in an expression, has a check of somebody else",
+        postgres: &[edit(
+            "SELECT t.table_id, 'pg_constraint'::regclass, c.oid FROM types AS t JOIN pg_constraint AS c ON c.contypid = t.oid",
+            "SELECT t.table_id, 'pg_constraint'::regclass, c.oid FROM types AS t JOIN pg_constraint AS c ON c.contypid = t.oid WHERE false",
+        )],
+        mysql: &[],
+        noticed_by: &["claims::superusers::a_superuser_who_restores_lends_nothing_either"],
+    },
+    Defect {
+        name: "functions-of-views",
+        what: "a superuser deletes where a view that is read calls a function of somebody else",
+        postgres: &[edit(
+            "JOIN pg_rewrite AS w ON w.ev_class = r.oid AND w.ev_type = '1'\n",
+            "JOIN pg_rewrite AS w ON w.ev_class = r.oid AND w.ev_type = '4'\n",
+        )],
+        mysql: &[],
+        noticed_by: &["claims::superusers::a_superuser_lends_the_application_nothing"],
     },
 ];

@@ -20,6 +20,7 @@ tests! {
         orphans_do_not_stop_those_behind_them,
         rows_of_a_group_do_not_stop_those_behind_them,
         rows_that_fail_do_not_stop_those_behind_them,
+        refused_rows_of_an_instant_do_not_stop_those_behind_them,
         what_workers_pass_over_does_not_stop_what_is_behind,
         a_rule_without_an_end_leaves_time_to_the_next,
         a_rule_of_one_table_leaves_time_to_the_next,
@@ -296,17 +297,21 @@ fn rows_of_a_group_do_not_stop_those_behind_them(dialect: Dialect) {
 }
 
 /// No row of `job` can be deleted.
-fn refuse(installation: &mut Installation, dialect: Dialect) {
-    let refuses = match dialect {
-        Dialect::Postgres => {
+fn refuse(installation: &mut Installation) {
+    refuse_some(installation, "id > 0");
+}
+
+fn refuse_some(installation: &mut Installation, which: &str) {
+    let refuses = match installation.dialect {
+        Dialect::Postgres => format!(
             "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;
-             CREATE TRIGGER refuse BEFORE DELETE ON job FOR EACH ROW EXECUTE FUNCTION refuse()"
-        }
-        Dialect::Mysql | Dialect::Mariadb => {
-            "CREATE TRIGGER refuse BEFORE DELETE ON job FOR EACH ROW SIGNAL SQLSTATE '45000'"
-        }
+             CREATE TRIGGER refuse BEFORE DELETE ON job FOR EACH ROW WHEN (OLD.{which}) EXECUTE FUNCTION refuse()"
+        ),
+        Dialect::Mysql | Dialect::Mariadb => format!(
+            "CREATE TRIGGER refuse BEFORE DELETE ON job FOR EACH ROW IF OLD.{which} THEN SIGNAL SQLSTATE '45000'; END IF"
+        ),
     };
-    installation.execute(refuses);
+    installation.execute(&refuses);
 }
 
 /// Each run begins at a row that cannot be deleted, and passes it over.
@@ -314,7 +319,7 @@ fn rows_that_fail_do_not_stop_those_behind_them(dialect: Dialect) {
     let mut installation = installation(dialect, &spec(EXPIRY));
     fill(&mut installation, "job", "jobs", 3);
     installation.execute("DELETE FROM W.hold");
-    refuse(&mut installation, dialect);
+    refuse(&mut installation);
     let failed = "SELECT COUNT(DISTINCT key) FROM W.run_failure";
     let failed = match dialect {
         Dialect::Postgres => failed.to_owned(),
@@ -328,6 +333,29 @@ fn rows_that_fail_do_not_stop_those_behind_them(dialect: Dialect) {
         assert_ne!(run["reason"], "nothing left", "{run}");
     }
     panic!("{:?}", installation.rows("SELECT * FROM W.run_failure"));
+}
+
+/// All have one time. Runs have no time for those that a trigger refuses.
+fn refused_rows_of_an_instant_do_not_stop_those_behind_them(dialect: Dialect) {
+    for workers in [1, 2] {
+        let mut installation = installation(dialect, &spec_of(workers, AGE));
+        for id in 1..=15 {
+            installation.execute(&format!(
+                "INSERT INTO job (id, at) VALUES ({id}, '2025-01-01 12:00:00')"
+            ));
+        }
+        refuse_some(&mut installation, "id <= 12");
+        run_until(&mut installation, "job", workers, |left| left.len() == 12);
+        // What was refused is tried again.
+        installation.execute(match dialect {
+            Dialect::Postgres => "DROP TRIGGER refuse ON job",
+            Dialect::Mysql | Dialect::Mariadb => "DROP TRIGGER refuse",
+        });
+        run_until(&mut installation, "job", workers, <[String]>::is_empty);
+        let instants = "SELECT COUNT(*) FROM W.rule_instant";
+        run_until(&mut installation, "job", workers, |_| true);
+        assert_eq!(installation.number(instants), 0);
+    }
 }
 
 fn what_workers_pass_over_does_not_stop_what_is_behind(dialect: Dialect) {
@@ -378,7 +406,7 @@ fn a_rule_of_which_rows_fail_leaves_time_to_the_next(dialect: Dialect) {
     fill(&mut installation, "job", "jobs", 3);
     installation.execute("DELETE FROM W.hold");
     installation.execute("INSERT INTO note (id, at) VALUES (1, '2025-02-01 12:00:00')");
-    refuse(&mut installation, dialect);
+    refuse(&mut installation);
     let first = run(&mut installation);
     assert_eq!(first["status"], "failed", "{first}");
     assert_eq!(first["reason"], "time budget spent", "{first}");

@@ -18,6 +18,7 @@ tests! {
         rows_of_one_instant_are_listed_for_many_batches,
         what_is_refused_keeps_nothing_else_of_its_day,
         a_day_of_which_many_rows_are_refused_keeps_no_other_day,
+        what_is_behind_many_refused_rows_goes_in_a_later_run,
         what_is_locked_for_a_moment_goes,
         a_day_of_a_partitioned_table_goes_in_batches,
         what_is_held_of_a_day_that_workers_left_is_told_so,
@@ -220,6 +221,32 @@ fn a_day_of_which_many_rows_are_refused_keeps_no_other_day(dialect: Dialect) {
         let samples = rule["failures"].as_array().map(Vec::len);
         assert!(samples >= Some(1), "{run}");
     }
+}
+
+/// More than a run tries of one day.
+fn what_is_behind_many_refused_rows_goes_in_a_later_run(dialect: Dialect) {
+    let mut database = days(dialect, 1, LOG);
+    let all = numbers(dialect, 610);
+    database.execute(&format!(
+        "INSERT INTO log SELECT 1000 + n, '2025-01-01' FROM {all}"
+    ));
+    let refused: Vec<String> = (1001..=1600).map(|id| id.to_string()).collect();
+    refuse(&mut database, &refused.join(", "), "RAISE 'no'");
+    let hold = json!({"key": 1001, "reason": "x"});
+    let first = database.run(json!({})).expect("a run");
+    assert!(left(&mut database).len() > 600, "{first}");
+    let second = database.run(json!({})).expect("a run");
+    assert_eq!(left(&mut database), refused, "{second}");
+    let skipped = &second["rules"][0]["skipped"];
+    assert_eq!(*skipped, json!({"FAILED": 600}), "{second}");
+    // All are tried again. One that is held is told as such.
+    database.set_hold(hold).expect("a hold");
+    database.execute("DROP TRIGGER refuse ON log");
+    let third = database.run(json!({})).expect("a run");
+    assert_eq!(left(&mut database), ["1001"], "{third}");
+    let skipped = &third["rules"][0]["skipped"];
+    assert_eq!(*skipped, json!({"HELD": 1}), "{third}");
+    assert_eq!(database.number("SELECT count(*) FROM W.rule_instant"), 0);
 }
 
 /// Most who partition a table do so by its time.

@@ -19,6 +19,9 @@ tests! {
         verify_tells_of_an_installation_that_broke_off,
         a_run_ends_where_an_installation_begins,
     ],
+    mysql_or_mariadb: [
+        a_run_goes_on_with_the_routines_of_another_installation,
+    ],
 }
 
 /// A run has steps.
@@ -162,6 +165,76 @@ fn a_run_ends_where_an_installation_begins(dialect: Dialect) {
     }
     assert_eq!(database.number("SELECT COUNT(*) FROM run"), 1);
     assert_eq!(database.number("SELECT COUNT(*) FROM note"), 1);
+}
+
+/// Makes routines of windrow anew.
+fn replaced(database: &mut Installation, routines: &[(&str, String)]) {
+    let home = home_of(&mut database.session).expect("a database");
+    let control = format!("USE {}", database.control);
+    database.execute(&control);
+    for (name, routine) in routines {
+        database.execute(&format!("DROP PROCEDURE {name}"));
+        let made = database.session.execute(routine);
+        made.unwrap_or_else(|error| panic!("{name}: {error:#}"));
+    }
+    database.execute(&home);
+}
+
+/// Rows of one table, and the routines of a version that knew nothing of instants in parts: their work table is not there.
+fn a_run_goes_on_with_the_routines_of_another_installation(dialect: Dialect) {
+    let graph = graph_of(
+        "name = \"halfway\"\n\n[tables]\nlog = { key = \"id integer\" }\n
+[rules.history]\nstrategy = \"age\"\nroot = \"log\"\ntime = \"at\"\nretention = { default = \"30d\" }\n",
+    );
+    let schema = "CREATE TABLE log (id integer PRIMARY KEY, at datetime(6)); CREATE INDEX log_at ON log (at);
+         INSERT INTO log VALUES (1, '2020-01-01'), (2, '2020-01-02'), (3, '2020-01-03');";
+    let mut database = Installation::of(dialect, schema, &graph);
+    database.arm();
+    database.set_setting("batch_rows", 1).expect("a setting");
+    let bundle = database.bundle(&graph);
+    let made = |name: &str| {
+        let mut statements = bundle.files.iter().flat_map(|file| &file.statements);
+        let head = format!(" PROCEDURE {name}(");
+        let found = statements.find(|it| it.sql.starts_with("CREATE") && it.sql.contains(&head));
+        found.expect("a routine").sql.clone()
+    };
+    let open = made("timed_open");
+    let (before, rest) = open
+        .split_once("    CREATE TEMPORARY TABLE work_at (")
+        .expect("its work table");
+    let (_, behind) = rest
+        .split_once("VALUES (1);")
+        .expect("the end of its work table");
+    let old = [
+        ("timed_open", format!("{before}{behind}")),
+        (
+            "resume_part",
+            "CREATE PROCEDURE resume_part(p_run bigint, p_rule varchar(64), p_from datetime(6), p_to datetime(6), OUT o_look integer, \
+             OUT o_resumed boolean) BEGIN SET o_look = NULL, o_resumed = false; END"
+                .to_owned(),
+        ),
+        (
+            "note_part",
+            "CREATE PROCEDURE note_part(p_run bigint, p_rule varchar(64)) BEGIN END".to_owned(),
+        ),
+    ];
+    let new = [
+        ("timed_open", open.clone()),
+        ("resume_part", made("resume_part")),
+        ("note_part", made("note_part")),
+    ];
+    replaced(&mut database, &old);
+    let run = database.run_meanwhile(json!({}), |database| {
+        // The run waits until all are there.
+        let mut rival = database.connect();
+        rival.execute("START TRANSACTION").expect("a transaction");
+        let lock = format!("SELECT rule FROM {}.run_rule FOR UPDATE", database.control);
+        rival.query(&lock, &[]).expect("a lock");
+        replaced(database, &new);
+    });
+    let run = run.expect("a run");
+    assert_eq!(run["reason"], "nothing left", "{run}");
+    assert_eq!(run["rules"][0]["rows"], 3, "{run}");
 }
 
 fn verify_tells_of_an_installation_that_broke_off(dialect: Dialect) {

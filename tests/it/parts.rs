@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
+use windrow::graph::Graph;
 
 use crate::harness::tests;
 use crate::support::effort::share;
@@ -25,18 +26,29 @@ tests! {
         what_where_sql_cannot_read_stays,
         a_run_that_leaves_a_rule_goes_on_within_the_day,
         many_refused_rows_are_told_once_and_keep_no_other,
+        what_is_behind_many_refused_rows_goes_in_a_later_run,
+        parts_of_an_instant_of_numbers_go_along_the_key,
     ],
 }
 
 /// Below a job its steps, and below these what a rule of its own deletes. A job is held.
-fn bound(dialect: Dialect, rule: &str) -> Installation {
-    let graph = graph_of(&format!(
+fn bound_by(rule: &str) -> Graph {
+    graph_of(&format!(
         "name = \"parts\"\n\n[tables]\njob = {{ key = \"id bigint\" }}
 step = {{ key = \"id bigint\", parents = [\"job_id -> job.id\"] }}
 entry = {{ key = \"id bigint\", parents = [\"step_id -> step.id\"] }}\n
 [rules.jobs]\nstrategy = \"end-time\"\nroot = \"job\"\nfinal = {{ state = 1 }}\nend_time = \"at\"\nretention = {{ default = \"30d\" }}\n
 [rules.entries]\nstrategy = \"age\"\nroot = \"entry\"\nretention = {{ default = \"30d\" }}\n{rule}\n"
-    ));
+    ))
+}
+
+/// A rule whose times are numbers.
+pub(crate) fn graph() -> Graph {
+    bound_by(TIMES[1])
+}
+
+fn bound(dialect: Dialect, rule: &str) -> Installation {
+    let graph = bound_by(rule);
     let time = match dialect {
         Dialect::Postgres => "timestamp",
         Dialect::Mysql | Dialect::Mariadb => "datetime(6)",
@@ -370,4 +382,45 @@ fn many_refused_rows_are_told_once_and_keep_no_other(dialect: Dialect) {
     let run = database.run(json!({})).expect("a run");
     assert_eq!(skipped(&run), &json!({"FAILED": 1_208}), "{run}");
     assert_eq!(run["rules"][0]["rows"], 2, "{run}");
+}
+
+/// More than a thousand, one behind the other.
+fn what_is_behind_many_refused_rows_goes_in_a_later_run(dialect: Dialect) {
+    let mut database = day(dialect, 1_105, 1);
+    database.execute("CREATE TRIGGER refuse BEFORE DELETE ON log FOR EACH ROW IF OLD.id <= 1100 THEN SIGNAL SQLSTATE '45000'; END IF");
+    let run = database.run(json!({})).expect("a run");
+    assert_eq!(ids(&mut database).len(), 1_105, "{run}");
+    assert_eq!(skipped(&run), &json!({"FAILED": 1_105}), "{run}");
+    // The second ends its look at all, the third tells of those that the second did not come to.
+    for _ in 0..2 {
+        let run = database.run(json!({})).expect("a run");
+        assert_eq!(ids(&mut database).len(), 1_100, "{run}");
+        assert_eq!(skipped(&run), &json!({"FAILED": 1_100}), "{run}");
+    }
+    assert_eq!(database.number("SELECT COUNT(*) FROM W.rule_instant"), 0);
+    database.execute("DROP TRIGGER refuse");
+    let run = database.run(json!({})).expect("a run");
+    assert_eq!(run["rules"][0]["rows"], 1_100, "{run}");
+}
+
+/// Whatever of it is held or locked: each part reads its own rows.
+fn parts_of_an_instant_of_numbers_go_along_the_key(dialect: Dialect) {
+    let mut database = bound(dialect, TIMES[1]);
+    database
+        .call(
+            "set_setting",
+            json!({"rule": "entries", "name": "batch_rows", "value": 20}),
+        )
+        .expect("a setting");
+    let rows = 2_000;
+    let all = numbers(dialect, rows);
+    database.execute(&format!(
+        "INSERT INTO entry SELECT n, 2, '2020-01-01', 1577836800000 FROM {all}"
+    ));
+    database.execute("ANALYZE TABLE entry");
+    let before = database.handled("read_next");
+    let run = database.run(json!({"rule": "entries"})).expect("a run");
+    let read = database.handled("read_next") - before;
+    assert_eq!(run["rules"][0]["rows"], rows, "{run}");
+    assert!(read < 15 * rows, "{read} entries for {rows} rows: {run}");
 }

@@ -22,9 +22,9 @@ SET @windrow_statement = COALESCE(
                 WHERE t.table_schema = 'windrow_camunda7_cases'
                   AND t.table_name IN (
                       'control', 'installed_version', 'spec', 'known_routine', 'latch', 'policy', 'hold', 'run_window',
-                      'run', 'run_rule', 'run_table', 'run_skip', 'run_pass', 'run_sweep', 'run_failure', 'run_stamp',
-                      'run_backlog', 'run_claim', 'kept_run', 'tally', 'unfinished', 'artifact', 'rule', 'rule_table',
-                      'rule_limit', 'catalog_state', 'known_table', 'known_column', 'known_key', 'known_edge',
+                      'run', 'run_rule', 'rule_instant', 'run_table', 'run_skip', 'run_pass', 'run_sweep', 'run_failure',
+                      'run_stamp', 'run_backlog', 'run_claim', 'kept_run', 'tally', 'unfinished', 'artifact', 'rule',
+                      'rule_table', 'rule_limit', 'catalog_state', 'known_table', 'known_column', 'known_key', 'known_edge',
                       'known_index', 'known_window', 'known_job', 'known_trigger', 'setting', 'known_setting',
                       'setting_log', 'rule_pause', 'refusal', 'known_shape'
                   )

@@ -402,8 +402,7 @@ CREATE TABLE IF NOT EXISTS run_rule (
         a family that fails is being searched. weigh: of how many of the next families the rows are counted before they
         go, below 0: those of the next batch were. family_size: how big the batches of families were, while slices of rows
         that belong to none follow them. paced: what pace() measures the last batch by. place: of a rule of single
-        rows, whose cursor_time is its pass: the row at the cursor, as work_cursor has it; of one table by time: how far
-        an instant that goes in parts has got, as note_part() has it. start: where the run before left off, and this one
+        rows, whose cursor_time is its pass: the row at the cursor, as work_cursor has it. start: where the run before left off, and this one
         began; around: it has come to the end since, and looks at what lies before;
         rule_hash: of what the spec said of the rule then. told: how often tell_runs() of a cluster has written the row.';
 -- What the table of an earlier version lacks.
@@ -425,6 +424,23 @@ CALL add_column('run_rule', 'told', 'bigint NOT NULL DEFAULT 0 AFTER rest_from')
 CALL add_column('run_rule', 'weigh', 'bigint NOT NULL DEFAULT 1 AFTER halving');
 --# add column run_rule.family_size
 CALL add_column('run_rule', 'family_size', 'int AFTER weigh');
+-- rule_instant: within which instants runs go on.
+--# create table rule_instant
+CREATE TABLE IF NOT EXISTS rule_instant (
+    rule      varchar(64)  NOT NULL,
+    due       datetime(6)  NOT NULL,
+    run_id    bigint       NOT NULL,
+    rule_hash varchar(64)  NOT NULL,
+    look      int          NOT NULL,
+    part_key  varchar(700),
+    refused   bigint       NOT NULL DEFAULT 0,
+    noted_at  datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
+    PRIMARY KEY (rule, due)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'Instants of rules of one table whose rows go in parts, and of which no run has come to the end: the last run that was there,
+        behind which key the next part begins (part_key; NULL: with the first row), and how rows are looked at: 0, without waiting for
+        locks; 1, waiting; 2, waiting no more. refused: so many rows before that could not be deleted, one behind the other. rule_hash: of
+        what the spec said of the rule.';
 --# create table run_table
 CREATE TABLE IF NOT EXISTS run_table (
     run_id       bigint       NOT NULL,
@@ -621,7 +637,7 @@ BEGIN
         known_table, known_column, known_key, known_edge, known_index, known_window, known_job, known_trigger, known_setting,
         setting, setting_log, settings, rule_pause, refusal, scheduling, catalog_state, open_hours, last_look, undeletable, backlog,
         run_count, metrics, unarchived, index_state, left_behind, last_left, due_now, backlog_now, kept_run, known_archive,
-        known_shape, sweeping, installed_version, run_partition, taken_partition, empty_partition, run_ahead, partition_archive,
+        known_shape, sweeping, installed_version, run_partition, taken_partition, empty_partition, run_ahead, rule_instant, partition_archive,
         replica_beat, replica_heartbeat, arming, rule_refers, decided, orphaned;
     CALL drop_shadows_of_tables();
 END;

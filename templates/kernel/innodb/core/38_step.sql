@@ -860,6 +860,10 @@ BEGIN
         CALL end_time_step(p_run, p_rule, o_state);
     ELSEIF v_kind = 'timed' THEN
         CALL timed_step(p_run, p_rule, o_state);
+        IF o_state = 'resumed' THEN
+            CALL timed_step(p_run, p_rule, o_state);
+            SET o_state = IF(o_state = 'resumed', 'again', o_state);
+        END IF;
     ELSEIF v_kind = 'partition' THEN
         CALL partition_step(p_run, p_rule, o_state);
     ELSEIF v_kind = 'single' THEN
@@ -870,6 +874,13 @@ BEGIN
         SET o_state = @windrow_state;
     END IF;
     CALL wait_for_ledger();
+    IF (o_state LIKE 'error 1146 %' OR o_state LIKE 'error 1054 %') AND NOT COALESCE(@windrow_anew, false) THEN
+        -- The routines of an installation that came while the run rested may need other work tables than those before.
+        CALL enter_rule(p_run, p_rule);
+        SET o_state = 'again', @windrow_anew = true;
+    ELSE
+        SET @windrow_anew = false;
+    END IF;
     IF o_state = 'nothing left' THEN
         -- What lies before the place where it began comes last. Then the next run begins at the oldest.
         CALL begin_ledger();

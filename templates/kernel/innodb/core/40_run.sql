@@ -536,6 +536,8 @@ BEGIN
     DELETE r
     FROM JSON_TABLE(COALESCE(v_old, '[]'), '$[*]' COLUMNS (run_id bigint PATH '$')) AS e
     STRAIGHT_JOIN run AS r ON r.run_id = e.run_id;
+    -- Whose rows went otherwise.
+    DELETE FROM rule_instant WHERE noted_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY;
     -- The last change of a setting is kept: it says who has set the present value, and what a write by hand is compared with.
     DELETE l
     FROM setting_log AS l

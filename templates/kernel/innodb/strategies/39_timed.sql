@@ -235,7 +235,8 @@ END;
 --# create procedure timed_step
 CREATE PROCEDURE timed_step(IN p_run bigint, IN p_rule varchar(64), OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it.'
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end; or
+    resumed, where it is only within an instant again. step() calls it.'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -266,7 +267,7 @@ BEGIN
     DECLARE v_part      bigint;  -- so many rows of one instant, which goes in parts
     DECLARE v_look      integer;
     DECLARE v_part_key  varchar(700);
-    DECLARE v_place     longtext;
+    DECLARE v_resumed   boolean DEFAULT false;
     DECLARE v_goes_on   datetime(6);
     DECLARE v_behind    boolean;
     DECLARE v_listed    boolean DEFAULT false;  -- the rows of one table to delete are in work_target
@@ -299,9 +300,6 @@ BEGIN
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
             CALL work_timed(p_rule, v_plain);
-            IF v_plain THEN
-                CALL resume_part(p_run, p_rule);
-            END IF;
             COMMIT;
             CALL begin_ledger();
             CALL begin_step(p_run, p_rule, o_state);
@@ -415,13 +413,12 @@ BEGIN
                 END IF;
                 -- A claim that was made under a later cutoff ends at this one.
                 SET v_cutoff = LEAST(v_cutoff, COALESCE(v_to, v_cutoff));
-                IF v_plain AND v_from < v_cutoff THEN
-                    SELECT MAX(c.look) INTO v_look FROM work_at AS c WHERE c.due = v_from;
+                IF v_plain AND NOT v_dry_run AND v_from < v_cutoff THEN
+                    SET v_to = v_from + INTERVAL 1 MICROSECOND;
+                    CALL resume_part(p_run, p_rule, v_from, v_to, v_look, v_resumed);
                 END IF;
                 IF v_look IS NULL THEN
                     CALL window_timed(p_rule, v_from, v_cutoff, v_take, v_limit - v_done, v_from, v_to);
-                ELSE
-                    SET v_to = v_from + INTERVAL 1 MICROSECOND;
                 END IF;
                 IF v_from IS NULL THEN
                     SET o_state = 'nothing left';
@@ -437,6 +434,17 @@ BEGIN
                 END IF;
                 -- One instant cannot be halved, unless its rows go in parts.
                 SET v_last = IF(v_to <= v_from + INTERVAL 1 MICROSECOND, 1, 2);
+                IF v_plain AND NOT v_dry_run AND v_last = 1 AND v_look IS NULL THEN
+                    CALL resume_part(p_run, p_rule, v_from, v_to, v_look, v_resumed);
+                END IF;
+                IF v_resumed THEN
+                    -- A part that fails must not undo that. step() calls this once more.
+                    CALL record_skips(p_run, p_rule);
+                    CALL note_part(p_run, p_rule);
+                    COMMIT;
+                    SET o_state = 'resumed';
+                    LEAVE step;
+                END IF;
                 IF v_look IS NOT NULL THEN
                     SET v_part = GREATEST(LEAST(v_take, v_limit - v_done), 1);
                 ELSEIF v_plain AND v_last = 1 THEN
@@ -463,7 +471,7 @@ BEGIN
                     UPDATE work_count SET found = v_families;
                 ELSEIF v_part = 0 THEN
                     -- Nothing is left of the instant but what is held.
-                    CALL begin_parts(NULL, NULL);
+                    CALL leave_part(p_run, p_rule, v_from, NULL, NULL);
                     CALL keep_timed(p_rule, v_plain, v_from, v_to, v_as_of, false, v_dry_run);
                 ELSE
                     CALL lock_part(p_rule, v_from, v_to, v_look);
@@ -513,7 +521,7 @@ BEGIN
             CALL record_skips(p_run, p_rule);
             CALL record_rows(p_run, p_rule, v_rows);
             IF v_plain THEN
-                CALL note_part(p_run, v_place);
+                CALL note_part(p_run, p_rule);
             END IF;
             UPDATE run_rule AS p
             SET p.families = p.families + v_families,
@@ -523,7 +531,6 @@ BEGIN
                 p.halving = v_halving AND v_last > 1,
                 p.cursor_time = v_at_time,
                 p.cursor_key = v_at_key,
-                p.place = v_place,
                 p.updated_at = UTC_TIMESTAMP(6)
             WHERE p.run_id = p_run
               AND p.rule = p_rule;
@@ -563,7 +570,7 @@ BEGIN
         END IF;
         IF NOT v_final THEN
             -- What others have locked may be deleted yet: a worker looks at it once more.
-            CALL begin_parts(NULL, NULL);
+            CALL leave_part(p_run, p_rule, IF(v_dry_run, NULL, v_from), NULL, NULL);
             UPDATE run_claim AS c
             SET c.left_keys = JSON_ARRAY_APPEND(c.left_keys, '$', JSON_ARRAY(COALESCE(v_key, CAST(v_from AS char)), CAST(v_to AS char)))
             WHERE c.run_id = p_run
@@ -580,7 +587,7 @@ BEGIN
                 IF v_plain THEN
                     SELECT MAX(c.look > 0 AND c.begun) INTO v_behind FROM work_at AS c WHERE c.due = v_from;
                     CALL rows_timed(p_rule, IF(v_look > 0 AND v_behind, 'next', 'families'), v_from, v_to, 9223372036854775807);
-                    CALL begin_parts(NULL, NULL);
+                    CALL leave_part(p_run, p_rule, IF(v_dry_run, NULL, v_from), v_look, v_part_key);
                 ELSE
                     CALL rows_timed(p_rule, 'families', v_from, v_to, 9223372036854775807);
                 END IF;
@@ -595,7 +602,7 @@ BEGIN
             CALL record_skips(p_run, p_rule);
         END IF;
         IF v_plain THEN
-            CALL note_part(p_run, v_place);
+            CALL note_part(p_run, p_rule);
         END IF;
         UPDATE run_rule AS p
         SET p.batches = p.batches + 1,
@@ -604,7 +611,6 @@ BEGIN
             p.halving = false,
             p.cursor_time = v_at_time,
             p.cursor_key = v_at_key,
-            p.place = v_place,
             p.updated_at = UTC_TIMESTAMP(6)
         WHERE p.run_id = p_run
           AND p.rule = p_rule;
@@ -649,7 +655,7 @@ BEGIN
         UPDATE work_at AS c SET c.begun = c.begun AND c.look = 1;
         UPDATE work_at AS c SET c.look = 2;
     ELSEIF p_key IS NULL OR (SELECT c.refused >= 1000 FROM work_at AS c) THEN
-        -- Where so many fail by themselves, one behind the other, a run would not come to an end of this instant.
+        -- Where so many fail by themselves, one behind the other, a run would not come to an end of this instant: the next one goes on.
         SET o_goes_on = p_to;
     ELSE
         IF p_look > 0 THEN

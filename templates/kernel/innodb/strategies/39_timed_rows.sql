@@ -471,9 +471,9 @@ BEGIN
     END IF;
 END;
 
--- part_of_instant, begin_parts, list_part, lock_part, pass_part, note_part, resume_part: the rows of one instant, of one table, go in
--- parts where they are more than a batch takes, or where they cannot go together. work_at says behind which key the next part begins,
--- so that none is read again, and how the instant is looked at. 0: what others have locked, and a row that fails by itself, is passed over
+-- part_of_instant, begin_parts, list_part, lock_part, pass_part, note_part, leave_part, resume_part: the rows of one instant, of one table,
+-- go in parts where they are more than a batch takes, or where they cannot go together. work_at says behind which key the next part begins,
+-- so that none is read again, and how the instant is looked at; rule_instant keeps that for the next run. 0: what others have locked, and a row that fails by itself, is passed over
 -- without a word. 1: once more from the beginning, waiting for locks. 2: one was waited for in vain: what is locked is passed over and
 -- told. In 1 and 2 a row that fails by itself is told. Then the instant is over.
 --# create procedure part_of_instant
@@ -575,40 +575,77 @@ BEGIN
 END;
 
 --# create procedure note_part
-CREATE PROCEDURE note_part(IN p_run bigint, OUT o_place longtext)
+CREATE PROCEDURE note_part(IN p_run bigint, IN p_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'How far the instant that goes in parts has got, for run_rule: the run, the instant, the look, refused, and the key behind which the
-    next part begins unless it is the first. NULL: none goes in parts. Reads only.'
+COMMENT 'Notes in rule_instant how far the instant that goes in parts has got, if one does: it is where the next batch, or the next run, goes on.'
 BEGIN
+    REPLACE INTO rule_instant (rule, due, run_id, rule_hash, look, part_key, refused)
     SELECT
-        CASE
-            WHEN c.look IS NULL THEN NULL
-            WHEN c.begun THEN
-                JSON_ARRAY(p_run, CAST(c.due AS CHAR), c.look, COALESCE(c.refused, 0), IF(@windrow_hexed, HEX(c.id), CAST(c.id AS CHAR)))
-            ELSE JSON_ARRAY(p_run, CAST(c.due AS CHAR), c.look, COALESCE(c.refused, 0))
-        END
-    INTO o_place
-    FROM work_at AS c;
+        p_rule, c.due, p_run, SHA2(r.document, 256), c.look, IF(c.begun, IF(@windrow_hexed, HEX(c.id), CAST(c.id AS CHAR)), NULL),
+        COALESCE(c.refused, 0)
+    FROM work_at AS c
+    JOIN rule AS r ON r.rule = p_rule
+    WHERE c.look IS NOT NULL;
+END;
+
+--# create procedure leave_part
+CREATE PROCEDURE leave_part(IN p_run bigint, IN p_rule varchar(64), IN p_from datetime(6), IN p_look integer, IN p_key varchar(700))
+SQL SECURITY DEFINER
+COMMENT 'Run p_run is through with the instant p_from: the next one begins behind p_key, and with its first row where there is none.
+    A dry run names no instant.'
+BEGIN
+    CALL begin_parts(NULL, NULL);
+    DELETE FROM rule_instant WHERE rule = p_rule AND due = p_from;
+    IF p_key IS NOT NULL THEN
+        INSERT INTO rule_instant (rule, due, run_id, rule_hash, look, part_key)
+        SELECT p_rule, p_from, p_run, SHA2(r.document, 256), p_look, p_key FROM rule AS r WHERE r.rule = p_rule;
+    END IF;
 END;
 
 --# create procedure resume_part
-CREATE PROCEDURE resume_part(IN p_run bigint, IN p_rule varchar(64))
+CREATE PROCEDURE resume_part(
+    IN p_run bigint, IN p_rule varchar(64), IN p_from datetime(6), IN p_to datetime(6), OUT o_look integer, OUT o_resumed boolean
+)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_at as note_part() found it, where the run has left the rule within an instant since.'
+COMMENT 'How the instant p_from is looked at; NULL where it does not go in parts. o_resumed: work_at is now as note_part() found it, and
+    work_skip has what is left of what another run has looked at.'
 BEGIN
-    DECLARE v_place longtext;
-    SELECT MAX(p.place)
-    INTO v_place
-    FROM run_rule AS p
-    WHERE p.run_id = p_run
-      AND p.rule = p_rule
-      AND JSON_VALUE(p.place, '$[0]') = p_run;
-    IF v_place IS NOT NULL AND NOT EXISTS (SELECT 1 FROM work_at AS c WHERE c.look IS NOT NULL) THEN
-        CALL begin_parts(JSON_VALUE(v_place, '$[1]'), JSON_VALUE(v_place, '$[2]'));
-        IF JSON_LENGTH(v_place) = 5 THEN
-            CALL pass_part(JSON_VALUE(v_place, '$[1]'), JSON_VALUE(v_place, '$[2]'), JSON_UNQUOTE(JSON_EXTRACT(v_place, '$[4]')));
+    DECLARE v_run     bigint;
+    DECLARE v_key     varchar(700);
+    DECLARE v_refused bigint;
+    SET o_resumed = false;
+    SELECT MAX(c.look) INTO o_look FROM work_at AS c WHERE c.due = p_from;
+    IF o_look IS NULL THEN
+        SELECT MAX(i.run_id), MAX(i.look), MAX(i.part_key), MAX(i.refused)
+        INTO v_run, o_look, v_key, v_refused
+        FROM rule_instant AS i
+        JOIN rule AS r ON r.rule = i.rule AND SHA2(r.document, 256) = i.rule_hash
+        WHERE i.rule = p_rule
+          AND i.due = p_from;
+        IF v_run <> p_run THEN
+            -- It waits for locks once more.
+            SET o_look = LEAST(o_look, 1), v_refused = 0;
         END IF;
-        UPDATE work_at AS c SET c.refused = JSON_VALUE(v_place, '$[3]');
+        IF o_look IS NOT NULL THEN
+            CALL begin_parts(p_from, o_look);
+            IF v_key IS NOT NULL THEN
+                CALL pass_part(p_from, o_look, v_key);
+            END IF;
+            UPDATE work_at AS c SET c.refused = v_refused;
+            SET o_resumed = true;
+        END IF;
+        -- What has stayed before the place was told by another run. In look 0, look 1 will tell it.
+        IF v_run <> p_run AND v_key IS NOT NULL AND o_look > 0 THEN
+            CALL timed_held(p_rule);
+            SET @windrow_from = p_from, @windrow_to = p_to;
+            CALL timed_beside(p_rule);
+            CALL rows_timed(p_rule, 'families', p_from, p_to, 9223372036854775807);
+            INSERT INTO work_skip (skip_key, reason)
+            SELECT IF(@windrow_hexed, HEX(w.id), w.id), 'FAILED'
+            FROM work_at AS c
+            STRAIGHT_JOIN work_row AS w ON w.id <= c.id
+            ORDER BY w.id;
+        END IF;
     END IF;
 END;
 

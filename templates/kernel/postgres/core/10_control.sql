@@ -596,6 +596,22 @@ COMMENT ON TABLE run_rule IS
     'times what is locked. '
     'archived: the tables that the run archives by the rule, of which it keeps the rows or the partitions; NULL: a run of an earlier '
     'version. family_size: how big the batches of families were, while slices of rows that belong to none follow them.';
+-- rule_instant: within which instants runs go on.
+--# create table rule_instant
+CREATE TABLE IF NOT EXISTS rule_instant (
+    rule      text        NOT NULL,
+    due       text        NOT NULL,
+    since     bigint      NOT NULL,
+    rule_hash text        NOT NULL,
+    run_id    bigint      NOT NULL,
+    failures  bigint      NOT NULL,
+    noted_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (rule, due)
+);
+--# comment on table rule_instant
+COMMENT ON TABLE rule_instant IS
+    'Instants of rules of one table of which rows were refused, and of which no run has looked at all others since run since: what failed '
+    'in these runs is passed over. run_id: the last run that met such rows there; failures: so many. rule_hash: of the rule''s spec.';
 --# create view run_table
 CREATE OR REPLACE VIEW run_table AS
 SELECT

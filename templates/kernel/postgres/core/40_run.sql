@@ -446,6 +446,8 @@ BEGIN
     DELETE FROM catalog_state AS s WHERE s.run_id > 0
         AND NOT EXISTS (SELECT FROM run AS r WHERE r.run_id = s.run_id AND r.status = 'running');
     DELETE FROM run AS r WHERE r.run_id = ANY (v_old);
+    -- Whose rows went otherwise.
+    DELETE FROM rule_instant AS i WHERE i.noted_at < clock_timestamp() - make_interval(days => v_days::integer);
     -- The last change of a setting is kept: it says who set the current value.
     DELETE FROM setting_log AS l
     WHERE l.changed_at < clock_timestamp() - make_interval(days => v_days::integer)

@@ -635,7 +635,7 @@ DECLARE
     c_first     constant text := '4714-11-24 00:00:00 BC';
     c_ahead     constant bigint := 20;  -- for so many batches the keys of an instant are listed, and as many that are locked
     c_listed    constant bigint := 100000;  -- these are so many at most
-    c_failures  constant bigint := 500;  -- so many failures of the run, and those that follow are not searched for one by one
+    c_failures  constant bigint := 500;  -- so many failures of an instant in a run, and those behind are left to the next one
     v_run       run%ROWTYPE;
     v_progress  run_rule%ROWTYPE;
     v_unit      text := (SELECT r.document ->> 'unit' FROM rule AS r WHERE r.rule = p_rule);
@@ -664,6 +664,9 @@ DECLARE
     v_goes_on   boolean := false;  -- whether the next batch goes on with that instant
     v_gives_up  boolean := false;  -- whether it is only to look at what was locked
     v_left      text[] := '{}';  -- what others have locked of it
+    v_since     bigint;  -- since this run, what is refused of it is passed over
+    v_many      boolean := false;  -- whether this run has met so many that are refused that it goes on with another instant
+    v_more      boolean := false;  -- whether it leaves others
     v_done      bigint;
     v_half      bigint;
     v_keys      text[];
@@ -823,19 +826,31 @@ BEGIN
             SELECT 0::bigint AS o_families, ARRAY[0::bigint] AS o_rows, '{}'::text[] AS o_skip_keys, '{}'::text[] AS o_skip_reasons
             INTO v_batch;
             IF v_final THEN
-                SELECT
-                    CASE WHEN l.later THEN ARRAY[v_from || '/' || v_to] ELSE c.o_skip_keys || CASE WHEN m.more THEN ARRAY[v_from] END END,
-                    CASE WHEN l.later THEN '{}' ELSE c.o_skip_reasons END
-                        || CASE WHEN m.more THEN ARRAY[CASE WHEN f.many THEN 'FAILED' ELSE 'LOCKED' END] END
-                INTO v_batch.o_skip_keys, v_batch.o_skip_reasons
-                FROM count_timed(p_rule, v_from, v_to, v_run.as_of, NULL) AS c
+                v_since := instant_since(p_run, p_rule, v_from);
+                v_many := instant_gives_up(p_run, p_rule, v_from, c_failures);
+                v_keys := what_was_refused(v_since, p_rule);
                 -- Whether there are others than those that were refused or looked at last.
-                CROSS JOIN (SELECT CASE WHEN v_progress.ahead_of LIKE 'many/%' THEN rows_ahead(
-                    p_rule, v_from, v_to, v_progress.ahead_keys || what_was_refused(p_run, p_rule), v_most
-                ) <> '{}' ELSE false END) AS m(more)
-                CROSS JOIN (SELECT count(*) >= c_failures FROM run_failure AS f WHERE f.run_id = p_run AND f.rule = p_rule) AS f(many)
+                v_more := v_progress.ahead_of LIKE 'many/%'
+                    AND rows_ahead(p_rule, v_from, v_to, v_progress.ahead_keys || v_keys, v_most) <> '{}';
                 -- What a worker has not looked at, the last one will.
-                CROSS JOIN LATERAL (SELECT m.more AND NOT f.many AND v_later) AS l(later);
+                v_later := v_more AND NOT v_many AND v_later;
+                -- What earlier runs have met was not tried again.
+                v_keys := ARRAY(
+                    SELECT k.key FROM unnest(v_keys) AS k(key) WHERE k.key NOT IN (SELECT unnest(what_was_refused(p_run, p_rule)))
+                );
+                v_keys := CASE WHEN v_later OR v_keys = '{}' THEN '{}' ELSE rows_left(p_rule, v_from, v_to, v_keys) END;
+                SELECT
+                    CASE WHEN v_later THEN ARRAY[v_from || '/' || v_to] ELSE
+                        c.o_skip_keys || v_keys || CASE WHEN v_more THEN ARRAY[v_from] END
+                    END,
+                    CASE WHEN v_later THEN '{}' ELSE c.o_skip_reasons || array_fill('FAILED'::text, ARRAY[cardinality(v_keys)]) END
+                        || CASE WHEN v_more THEN ARRAY[CASE WHEN v_many THEN 'FAILED' ELSE 'LOCKED' END] END
+                INTO v_batch.o_skip_keys, v_batch.o_skip_reasons
+                FROM count_timed(p_rule, v_from, v_to, v_run.as_of, NULL) AS c;
+                IF NOT v_more THEN
+                    -- Then all are tried again.
+                    DELETE FROM rule_instant AS i WHERE i.rule = p_rule AND i.due = v_from;
+                END IF;
             END IF;
         ELSE
             SELECT b.o_families, b.o_rows, b.o_skip_keys, b.o_skip_reasons
@@ -898,6 +913,9 @@ BEGIN
                     p_run, p_rule, CASE WHEN v_by_family OR is_plain(p_rule) THEN v_keys[1] ELSE v_from END, v_sqlstate, v_message
                 );
             END IF;
+            IF v_goes_on THEN
+                PERFORM instant_refuses(p_run, p_rule, v_from);
+            END IF;
         END IF;
         SELECT
             0::bigint AS o_families,
@@ -910,7 +928,7 @@ BEGIN
     IF v_goes_on AND NOT v_waits THEN
         v_gives_up := cardinality(v_progress.ahead_times) + cardinality(v_left) > least(c_ahead * v_most, c_listed)
             OR v_sqlstate IS NOT NULL
-            AND (SELECT count(*) >= c_failures FROM run_failure AS f WHERE f.run_id = p_run AND f.rule = p_rule);
+            AND instant_gives_up(p_run, p_rule, v_from, c_failures);
     END IF;
     IF v_waits AND v_left <> '{}' THEN
         v_final := true;
@@ -1077,7 +1095,9 @@ BEGIN
         RETURN v_progress;
     END IF;
     v_progress.ahead_keys := rows_ahead(
-        p_progress.rule, p_from, p_to, v_progress.ahead_times || what_was_refused(p_progress.run_id, p_progress.rule), p_rows
+        p_progress.rule, p_from, p_to,
+        v_progress.ahead_times || what_was_refused(instant_since(p_progress.run_id, p_progress.rule, p_from), p_progress.rule),
+        p_rows
     );
     v_progress.ahead_at := 0;
     IF v_progress.ahead_keys = '{}' THEN

@@ -157,7 +157,7 @@ $windrow$;
 COMMENT ON FUNCTION is_divisible(text, text, text, bigint) IS
     'Whether p_rule has one table, with more than p_rows rows in the window from p_from to p_to, which go in several batches. Reads only.';
 
--- what_was_refused: what has failed in a run, and was not only in use.
+-- what_was_refused: what has failed since a run, and was not only in use.
 --# create function what_was_refused
 CREATE OR REPLACE FUNCTION what_was_refused(p_run bigint, p_rule text)
 RETURNS text[]
@@ -165,12 +165,75 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
 BEGIN
-    RETURN ARRAY(SELECT f.key FROM run_failure AS f WHERE f.run_id = p_run AND f.rule = p_rule AND NOT is_busy(f.sqlstate));
+    RETURN ARRAY(SELECT f.key FROM run_failure AS f WHERE f.run_id >= p_run AND f.rule = p_rule AND NOT is_busy(f.sqlstate));
 END
 $windrow$;
 --# comment on function what_was_refused
 COMMENT ON FUNCTION what_was_refused(bigint, text) IS
-    'The keys of what was refused in run p_run, as its failures have them.';
+    'The keys of what was refused in run p_run and those after it, as their failures have them.';
+
+-- instant_since: what was refused of an instant is not tried again before a run has looked at all others of it: else it would be all that
+-- runs come to.
+--# create function instant_since
+CREATE OR REPLACE FUNCTION instant_since(p_run bigint, p_rule text, p_due text)
+RETURNS bigint
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    RETURN coalesce((
+        SELECT i.since
+        FROM rule_instant AS i
+        JOIN rule AS r ON r.rule = i.rule AND md5(r.document::text) = i.rule_hash
+        WHERE i.rule = p_rule
+          AND i.due = p_due
+    ), p_run);
+END
+$windrow$;
+--# comment on function instant_since
+COMMENT ON FUNCTION instant_since(bigint, text, text) IS
+    'Since which run what is refused of the instant p_due is passed over: p_run, unless an earlier one has not come to the end of it.';
+
+-- instant_gives_up: whether a run has met so many.
+--# create function instant_gives_up
+CREATE OR REPLACE FUNCTION instant_gives_up(p_run bigint, p_rule text, p_due text, p_failures bigint)
+RETURNS boolean
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    RETURN EXISTS (
+        SELECT FROM rule_instant AS i WHERE i.rule = p_rule AND i.due = p_due AND i.run_id = p_run AND i.failures >= p_failures
+    );
+END
+$windrow$;
+--# comment on function instant_gives_up
+COMMENT ON FUNCTION instant_gives_up(bigint, text, text, bigint) IS
+    'Whether run p_run has met p_failures rows of the instant p_due that are refused, or more.';
+
+-- instant_refuses: a run has met a row of an instant that is refused.
+--# create function instant_refuses
+CREATE OR REPLACE FUNCTION instant_refuses(p_run bigint, p_rule text, p_due text)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    INSERT INTO rule_instant AS i (rule, due, since, rule_hash, run_id, failures)
+    SELECT p_rule, p_due, instant_since(p_run, p_rule, p_due), md5(r.document::text), p_run, 1
+    FROM rule AS r
+    WHERE r.rule = p_rule
+    ON CONFLICT (rule, due) DO UPDATE
+    SET since = excluded.since,
+        rule_hash = excluded.rule_hash,
+        failures = CASE WHEN i.run_id = p_run THEN i.failures ELSE 0 END + 1,
+        run_id = p_run,
+        noted_at = clock_timestamp();
+END
+$windrow$;
+--# comment on function instant_refuses
+COMMENT ON FUNCTION instant_refuses(bigint, text, text) IS
+    'Notes that run p_run has met one more row of the instant p_due that is refused; timed_step() calls it.';
 
 -- rows_ahead: keys of one instant of a plain rule, for many batches: an index keeps the entries of deleted rows for a while, and each
 -- look at the instant begins with them.

@@ -105,8 +105,8 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "instant-handed-over-without-its-end",
         what: "a worker that gives up an instant because of locks hands it over as a claim without an end",
         postgres: &[edit(
-            "CASE WHEN l.later THEN ARRAY[v_from || '/' || v_to] ELSE",
-            "CASE WHEN l.later THEN ARRAY[v_from] ELSE",
+            "CASE WHEN v_later THEN ARRAY[v_from || '/' || v_to] ELSE",
+            "CASE WHEN v_later THEN ARRAY[v_from] ELSE",
         )],
         mysql: &[],
         noticed_by: &[
@@ -170,8 +170,58 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "instant-forgotten",
         what: "MySQL and MariaDB: a run that leaves a rule within an instant begins with it anew",
         postgres: &[],
-        mysql: &[edit("CALL resume_part(p_run, p_rule);", "DO 0;")],
+        mysql: &[edit(
+            "AND i.due = p_from;",
+            "AND i.due = p_from AND i.run_id <> p_run;",
+        )],
         noticed_by: &["parts::SERVER::a_run_that_leaves_a_rule_goes_on_within_the_day"],
+    },
+    Defect {
+        name: "instant-anew",
+        what: "a run begins with the first row of an instant that the one before left at refused ones",
+        postgres: &[edit(
+            "JOIN rule AS r ON r.rule = i.rule AND md5(r.document::text) = i.rule_hash",
+            "JOIN rule AS r ON r.rule = i.rule AND i.run_id = p_run",
+        )],
+        mysql: &[edit(
+            "AND i.due = p_from;",
+            "AND i.due = p_from AND i.run_id = p_run;",
+        )],
+        noticed_by: &["forward::SERVER::refused_rows_of_an_instant_do_not_stop_those_behind_them"],
+    },
+    Defect {
+        name: "instant-untold",
+        what: "MySQL and MariaDB: what an earlier run met of an instant is not told",
+        postgres: &[],
+        mysql: &[edit(
+            "STRAIGHT_JOIN work_row AS w ON w.id <= c.id",
+            "STRAIGHT_JOIN work_row AS w ON false",
+        )],
+        noticed_by: &["parts::SERVER::what_is_behind_many_refused_rows_goes_in_a_later_run"],
+    },
+    Defect {
+        name: "instant-untold-by-keys",
+        what: "PostgreSQL: what an earlier run met of an instant is not told",
+        postgres: &[edit(
+            "CASE WHEN v_later OR v_keys = '{}' THEN '{}' ELSE",
+            "CASE WHEN true THEN '{}' ELSE",
+        )],
+        mysql: &[],
+        noticed_by: &["gathered::postgres::what_is_behind_many_refused_rows_goes_in_a_later_run"],
+    },
+    Defect {
+        name: "instant-of-numbers-read",
+        what: "MySQL and MariaDB: each part of an instant of numbers reads all of it",
+        postgres: &[],
+        mysql: &[edit("IF v_one THEN", "IF false THEN")],
+        noticed_by: &["parts::SERVER::parts_of_an_instant_of_numbers_go_along_the_key"],
+    },
+    Defect {
+        name: "work-tables-of-before",
+        what: "MySQL and MariaDB: a run keeps the work tables of the routines before an installation",
+        postgres: &[],
+        mysql: &[edit("NOT COALESCE(@windrow_anew, false)", "false")],
+        noticed_by: &["halfway::SERVER::a_run_goes_on_with_the_routines_of_another_installation"],
     },
     Defect {
         name: "instant-of-refused-rows",

@@ -402,8 +402,8 @@ CREATE TABLE IF NOT EXISTS run_rule (
         a family that fails is being searched. weigh: of how many of the next families the rows are counted before they
         go, below 0: those of the next batch were. family_size: how big the batches of families were, while slices of rows
         that belong to none follow them. paced: what pace() measures the last batch by. place: of a rule of single
-        rows, whose cursor_time is its pass: the row at the cursor, as work_cursor has it. start: where the run before left off, and this one
-        began; around: it has come to the end since, and looks at what lies before;
+        rows, whose cursor_time is its pass: the row at the cursor, as work_cursor has it. start: where the run before left
+        off, and this one began; around: it has come to the end since, and looks at what lies before;
         rule_hash: of what the spec said of the rule then. told: how often tell_runs() of a cluster has written the row.';
 -- What the table of an earlier version lacks.
 --# add column run_rule.start_time
@@ -637,7 +637,7 @@ BEGIN
         known_table, known_column, known_key, known_edge, known_index, known_window, known_job, known_trigger, known_setting,
         setting, setting_log, settings, rule_pause, refusal, scheduling, catalog_state, open_hours, last_look, undeletable, backlog,
         run_count, metrics, unarchived, index_state, left_behind, last_left, due_now, backlog_now, kept_run, known_archive,
-        known_shape, sweeping, installed_version, run_partition, taken_partition, empty_partition, run_ahead, rule_instant, partition_archive,
-        replica_beat, replica_heartbeat, arming, rule_refers, decided, orphaned;
+        known_shape, sweeping, installed_version, run_partition, taken_partition, empty_partition, run_ahead, partition_archive,
+        rule_instant, replica_beat, replica_heartbeat, arming, rule_refers, decided, orphaned;
     CALL drop_shadows_of_tables();
 END;

@@ -860,9 +860,9 @@ BEGIN
         CALL end_time_step(p_run, p_rule, o_state);
     ELSEIF v_kind = 'timed' THEN
         CALL timed_step(p_run, p_rule, o_state);
-        IF o_state = 'resumed' THEN
+        IF o_state IS NULL THEN
             CALL timed_step(p_run, p_rule, o_state);
-            SET o_state = IF(o_state = 'resumed', 'again', o_state);
+            SET o_state = COALESCE(o_state, 'again');
         END IF;
     ELSEIF v_kind = 'partition' THEN
         CALL partition_step(p_run, p_rule, o_state);

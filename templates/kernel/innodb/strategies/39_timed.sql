@@ -235,8 +235,8 @@ END;
 --# create procedure timed_step
 CREATE PROCEDURE timed_step(IN p_run bigint, IN p_rule varchar(64), OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end; or
-    resumed, where it is only within an instant again. step() calls it.'
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end; NULL:
+    it is only where an instant goes on. step() calls it.'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -442,7 +442,6 @@ BEGIN
                     CALL record_skips(p_run, p_rule);
                     CALL note_part(p_run, p_rule);
                     COMMIT;
-                    SET o_state = 'resumed';
                     LEAVE step;
                 END IF;
                 IF v_look IS NOT NULL THEN

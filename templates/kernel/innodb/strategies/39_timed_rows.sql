@@ -473,9 +473,9 @@ END;
 
 -- part_of_instant, begin_parts, list_part, lock_part, pass_part, note_part, leave_part, resume_part: the rows of one instant, of one table,
 -- go in parts where they are more than a batch takes, or where they cannot go together. work_at says behind which key the next part begins,
--- so that none is read again, and how the instant is looked at; rule_instant keeps that for the next run. 0: what others have locked, and a row that fails by itself, is passed over
--- without a word. 1: once more from the beginning, waiting for locks. 2: one was waited for in vain: what is locked is passed over and
--- told. In 1 and 2 a row that fails by itself is told. Then the instant is over.
+-- so that none is read again, and how the instant is looked at; rule_instant keeps that for the next run. 0: what others have locked, and
+-- a row that fails by itself, is passed over without a word. 1: once more from the beginning, waiting for locks. 2: one was waited for in
+-- vain: what is locked is passed over and told. In 1 and 2 a row that fails by itself is told. Then the instant is over.
 --# create procedure part_of_instant
 CREATE PROCEDURE part_of_instant(
     IN p_rule varchar(64), IN p_from datetime(6), IN p_to datetime(6), IN p_rows bigint, OUT o_part bigint
@@ -577,7 +577,7 @@ END;
 --# create procedure note_part
 CREATE PROCEDURE note_part(IN p_run bigint, IN p_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Notes in rule_instant how far the instant that goes in parts has got, if one does: it is where the next batch, or the next run, goes on.'
+COMMENT 'Notes in rule_instant how far the instant that goes in parts has got, if one does: there the next run goes on.'
 BEGIN
     REPLACE INTO rule_instant (rule, due, run_id, rule_hash, look, part_key, refused)
     SELECT

@@ -27,7 +27,6 @@ tests! {
         a_run_that_leaves_a_rule_goes_on_within_the_day,
         many_refused_rows_are_told_once_and_keep_no_other,
         what_is_behind_many_refused_rows_goes_in_a_later_run,
-        parts_of_an_instant_of_numbers_go_along_the_key,
     ],
 }
 
@@ -40,11 +39,6 @@ entry = {{ key = \"id bigint\", parents = [\"step_id -> step.id\"] }}\n
 [rules.jobs]\nstrategy = \"end-time\"\nroot = \"job\"\nfinal = {{ state = 1 }}\nend_time = \"at\"\nretention = {{ default = \"30d\" }}\n
 [rules.entries]\nstrategy = \"age\"\nroot = \"entry\"\nretention = {{ default = \"30d\" }}\n{rule}\n"
     ))
-}
-
-/// A rule whose times are numbers.
-pub(crate) fn graph() -> Graph {
-    bound_by(TIMES[1])
 }
 
 fn bound(dialect: Dialect, rule: &str) -> Installation {
@@ -401,26 +395,4 @@ fn what_is_behind_many_refused_rows_goes_in_a_later_run(dialect: Dialect) {
     database.execute("DROP TRIGGER refuse");
     let run = database.run(json!({})).expect("a run");
     assert_eq!(run["rules"][0]["rows"], 1_100, "{run}");
-}
-
-/// Whatever of it is held or locked: each part reads its own rows.
-fn parts_of_an_instant_of_numbers_go_along_the_key(dialect: Dialect) {
-    let mut database = bound(dialect, TIMES[1]);
-    database
-        .call(
-            "set_setting",
-            json!({"rule": "entries", "name": "batch_rows", "value": 20}),
-        )
-        .expect("a setting");
-    let rows = 2_000;
-    let all = numbers(dialect, rows);
-    database.execute(&format!(
-        "INSERT INTO entry SELECT n, 2, '2020-01-01', 1577836800000 FROM {all}"
-    ));
-    database.execute("ANALYZE TABLE entry");
-    let before = database.handled("read_next");
-    let run = database.run(json!({"rule": "entries"})).expect("a run");
-    let read = database.handled("read_next") - before;
-    assert_eq!(run["rules"][0]["rows"], rows, "{run}");
-    assert!(read < 15 * rows, "{read} entries for {rows} rows: {run}");
 }

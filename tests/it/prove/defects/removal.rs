@@ -210,13 +210,6 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["gathered::postgres::what_is_behind_many_refused_rows_goes_in_a_later_run"],
     },
     Defect {
-        name: "instant-of-numbers-read",
-        what: "MySQL and MariaDB: each part of an instant of numbers reads all of it",
-        postgres: &[],
-        mysql: &[edit("IF v_one THEN", "IF false THEN")],
-        noticed_by: &["parts::SERVER::parts_of_an_instant_of_numbers_go_along_the_key"],
-    },
-    Defect {
         name: "work-tables-of-before",
         what: "MySQL and MariaDB: a run keeps the work tables of the routines before an installation",
         postgres: &[],

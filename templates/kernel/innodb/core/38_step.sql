@@ -182,7 +182,7 @@ BEGIN
             INTO v_there
             FROM run AS r, run_rule AS p, run_table AS t, run_skip AS k, run_failure AS f, run_pass AS a, run_backlog AS b, run_claim AS c,
                 run_sweep AS w, run_stamp AS m, unfinished AS u, artifact AS i, catalog_state AS g, control AS l, tally AS y,
-                kept_run AS e, refusal AS n, setting_log AS h
+                kept_run AS e, refusal AS n, setting_log AS h, rule_instant AS j
             WHERE false
             FOR UPDATE;
             IF v_workers > 1 THEN

@@ -473,8 +473,8 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "a transaction of the ledger comes to its tables one after the other, as a backup does",
         postgres: &[],
         mysql: &[edit(
-            "setting_log AS h\n            WHERE false\n            FOR UPDATE;",
-            "setting_log AS h\n            WHERE false;",
+            "rule_instant AS j\n            WHERE false\n            FOR UPDATE;",
+            "rule_instant AS j\n            WHERE false;",
         )],
         noticed_by: &["backups::SERVER::a_backup_that_locks_table_by_table_ends_no_run"],
     },

@@ -209,14 +209,17 @@ either, and `check` reports when the application drops the index.",
         "Two columns that statements compare, such as the two ends of an edge, a link of `hierarchy` or a pair of `needs`, are strings \
          with different character sets or collations. On MySQL and MariaDB, comparing them is an error (1267), or prevents the server from using the index, so each batch would read \
          the whole table; ALTER TABLE … MODIFY gives both the same. On PostgreSQL comparing them is an error (42P22), and a \
-         nondeterministic collation treats different keys as equal, so rows of a family that is kept would be deleted: runs are refused.",
+         nondeterministic collation treats different keys as equal, so rows of a family that is kept would be deleted. Where a table \
+         is only read (`needs`, `references`), what keeps a row would not be found. Runs are refused.",
     ),
     (
         "edge-type-differs",
         "Two columns that statements compare, such as the two ends of an edge or a pair of `needs`, hold values of different kinds. \
          MySQL and MariaDB compare a string with a number as floating-point numbers: without the index, and large keys only \
-         roughly. PostgreSQL compares whole numbers with `double precision` in the same way, and most others not at all. A value \
-         that is not found counts as missing: runs are refused.",
+         roughly. PostgreSQL compares whole numbers with `double precision` in the same way, and most others not at all. A time with \
+         a zone (`timestamptz`; `TIMESTAMP` of MySQL and MariaDB) compared with a day or a time without one depends on the zone of the \
+         session. A day and a time without a zone compare exactly, and so do numbers of any size. A value that is not found counts as \
+         missing: runs are refused.",
     ),
     (
         "sign-differs",

@@ -35,7 +35,8 @@ pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>
     }
 }
 
-/// What a column holds, where that is known: texts and exact numbers of any kind compare exactly among each other.
+/// What a column holds, where that is known: texts and exact numbers of any kind compare exactly among each other, and so do days
+/// and times without a zone, since a day is the midnight with which it begins. What has a zone is another time in each session.
 fn kind(catalog: &Catalog, column: &CatalogColumn) -> Option<String> {
     let postgres = catalog.dialect == Dialect::Postgres;
     let bare = column.kind.split(['(', ' ']).next().unwrap_or_default();
@@ -44,8 +45,10 @@ fn kind(catalog: &Catalog, column: &CatalogColumn) -> Option<String> {
         Some(Kind::Varchar | Kind::Char) => "a text",
         // Elsewhere bytes and identifiers are texts, too.
         Some(Kind::Bytea | Kind::Uuid) if !postgres => "a text",
+        Some(Kind::Timestamp) => "a day or a time",
+        None if bare == "date" => "a day or a time",
         Some(kind) => return Some(format!("{kind:?}")),
-        None if ["double", "real", "float", "date", "time"].contains(&bare) => bare,
+        None if ["double", "real", "float", "time"].contains(&bare) => bare,
         None => return None,
     };
     Some(known.to_owned())

@@ -1,7 +1,7 @@
 //! What statements look up besides edges: tables that rules only read, and columns by which rows keep others or belong together.
 //! Where these are other ones, or compare otherwise, nothing is found there, and rows would go that must stay.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 
 use super::replaced::until_a_second_old;
@@ -17,6 +17,7 @@ tests! {
     ],
     each_server: [
         what_is_looked_up_otherwise_is_told,
+        days_and_times_are_looked_up_where_they_compare_exactly,
     ],
 }
 
@@ -203,6 +204,69 @@ fn pairs() -> [(String, &'static str, &'static str); 4] {
     ]
 }
 
+/// A day is the midnight with which it begins, whatever the session says. What has a zone is another time in each session.
+fn days_and_times_are_looked_up_where_they_compare_exactly(dialect: Dialect) {
+    let spec = READS.split("\n[rules.work]").next().expect("a rule");
+    let spec = spec
+        .replace(
+            "work = { key = \"id integer\" }\nfile = { key = \"id integer\" }\n",
+            "",
+        )
+        .replace("job_id -> job.id", "day -> job.day")
+        .replace("limits    = { batch_rows = 1 }\n", "");
+    let (date, plain, zoned) = match dialect {
+        Dialect::Postgres => ("date", "timestamp", "timestamptz"),
+        Dialect::Mysql | Dialect::Mariadb => ("date", "datetime(6)", "timestamp(6) NULL"),
+    };
+    let told = "table log compares day otherwise than job does day";
+    for (own, named, exact) in [
+        (date, plain, true),
+        (plain, date, true),
+        (date, zoned, false),
+        (zoned, date, false),
+        (plain, zoned, false),
+        (zoned, plain, false),
+    ] {
+        let schema = format!(
+            "CREATE TABLE job (id integer NOT NULL PRIMARY KEY, day {named});
+             CREATE INDEX job_day ON job (day);
+             CREATE TABLE log (id integer NOT NULL PRIMARY KEY, day {own}, at timestamp NULL);
+             CREATE INDEX log_day ON log (day);
+             INSERT INTO job VALUES (1, '2025-01-01 00:00:00'), (2, '2025-01-02 00:00:00.5'), (3, '2025-01-03 12:00:00');
+             INSERT INTO log VALUES (1, '2025-01-01 00:00:00', '2025-01-01'), (2, '2025-01-02 00:00:00', '2025-01-01'),
+                 (3, '2025-01-03 12:00:00', '2025-01-01'), (4, '2025-01-04 00:00:00', '2025-01-01')"
+        );
+        let mut installation = Installation::of(dialect, &schema, &graph_of(&spec));
+        let name = format!("{own}, {named}");
+        let found = findings_of(&installation, dialect, &spec, "edge-type-differs");
+        assert_eq!(found, usize::from(!exact), "{name}");
+        if !exact {
+            let error = installation.attempt("CALL W.arm()").expect_err(&name);
+            assert_told(&error, told);
+            continue;
+        }
+        installation.arm();
+        // A day is no time of that day. Which of both is the day does not matter.
+        let run = installation.run(json!({})).expect("a run");
+        let days = ["1", "2", "3"]
+            .iter()
+            .filter(|id| match (own == date, **id) {
+                (_, "1") => true,
+                (true, _) => false,
+                // The times of `job` were cut to days as they were written.
+                (false, id) => id == "2",
+            });
+        let left = installation.texts("SELECT id FROM log ORDER BY id");
+        assert_eq!(left, days.copied().collect::<Vec<_>>(), "{name}: {run}");
+    }
+}
+
+/// How many findings of a kind there are.
+fn findings_of(installation: &Installation, dialect: Dialect, spec: &str, code: &str) -> usize {
+    let found = super::all_findings(installation, dialect, spec);
+    found.iter().filter(|it| it.code == code).count()
+}
+
 /// By another collation, also by an exact one: what it does not find counts as missing.
 fn what_is_looked_up_otherwise_is_told(dialect: Dialect) {
     let (loose, exact, before) = match dialect {
@@ -228,6 +292,26 @@ fn what_is_looked_up_otherwise_is_told(dialect: Dialect) {
         let told = format!("table {table} compares {column} otherwise than {parent} does {key}");
         let error = installation.attempt("CALL W.arm()").expect_err(own);
         assert_told(&error, &told);
+        // Nothing acts here, and of a table that is only read no row is deleted.
+        let hints = format!("{error:#} {:?}", windrow::failure::hints(&error));
+        assert!(
+            hints
+                .to_lowercase()
+                .contains("give both columns the same type and collation"),
+            "{hints}"
+        );
+        let verify = installation.call("verify", json!({})).expect("verify");
+        let found = violations(&verify);
+        let named = |check: &&Value| check["check"] == "reference" && check["object"] == table;
+        let check = found.iter().copied().find(named);
+        let detail = check.and_then(|check| check["detail"].as_str());
+        let detail = detail.unwrap_or_else(|| panic!("{own}: {found:?}"));
+        assert!(
+            detail.ends_with(
+                ": rows could be taken for those of others, or for missing; runs refuse"
+            ),
+            "{detail}"
+        );
         let found = findings(&installation, dialect, &spec);
         assert!(errors(&found).contains(&own), "{found:?}");
         installation.execute(&match dialect {

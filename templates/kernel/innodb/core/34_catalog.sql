@@ -65,7 +65,9 @@ BEGIN
         LEFT(CONCAT_WS(' ', c.column_type, c.collation_name), 300),
         CASE
             WHEN c.data_type IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint', 'decimal', 'bit', 'year') THEN 'number'
-            WHEN c.data_type IN ('float', 'double', 'date', 'time', 'datetime', 'timestamp') THEN c.data_type
+            -- A day is the midnight with which it begins. A timestamp is another time in each session.
+            WHEN c.data_type IN ('date', 'datetime') THEN 'datetime'
+            WHEN c.data_type IN ('float', 'double', 'time', 'timestamp') THEN c.data_type
             ELSE 'text'
         END,
         COALESCE(c.character_set_name, ''),
@@ -315,6 +317,18 @@ BEGIN
         LIMIT 1
     );
     DROP TEMPORARY TABLE work_stranger;
+END;
+
+-- refuse_stranger: the error of whoever would delete by such a catalog, with what to do about it.
+--# create procedure refuse_stranger
+CREATE PROCEDURE refuse_stranger(IN p_stranger longtext)
+SQL SECURITY DEFINER
+COMMENT 'Raises 55000 for what stranger() has found.'
+BEGIN
+    IF p_stranger LIKE 'table % compares %' THEN
+        CALL not_ready(p_stranger, 'give both columns the same type and collation');
+    END IF;
+    CALL not_ready(p_stranger, 'say in the spec what happens to its rows and run windrow install, or drop what acts');
 END;
 
 -- tables_now, no_views, keys_now: what must not change during a run without a look at it: which tables these are, and what acts on them. A
@@ -790,7 +804,7 @@ BEGIN
     ELSEIF v_reason LIKE 'an installation is not finished%' THEN
         CALL not_ready(v_reason, 'let it finish, or run windrow install again');
     ELSEIF v_reason IS NOT NULL THEN
-        CALL not_ready(v_reason, 'say in the spec what happens to its rows and run windrow install, or drop what acts');
+        CALL refuse_stranger(v_reason);
     END IF;
 END;
 

@@ -234,7 +234,7 @@ BEGIN
     CALL read_catalog();
     CALL stranger(v_stranger);
     IF v_stranger IS NOT NULL THEN
-        CALL not_ready(v_stranger, 'say in the spec what happens to its rows and run windrow install, or drop what acts');
+        CALL refuse_stranger(v_stranger);
     END IF;
     CALL check_options(p_options, '["until", "cluster", "this_server"]');
     CALL option_of(p_options, 'until', v_until);

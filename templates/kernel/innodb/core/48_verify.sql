@@ -417,7 +417,12 @@ BEGIN
     SELECT
         5, 'reference', s.object, 'violation',
         CONCAT(s.detail, ': ',
-            IF(s.acts, 'its rows would be deleted or changed with it; runs refuse', 'no family that it names can be deleted'))
+            CASE
+                WHEN NOT s.acts THEN 'no family that it names can be deleted'
+                WHEN s.detail LIKE 'compares %' THEN 'rows could be taken for those of others, or for missing; runs refuse'
+                WHEN s.detail LIKE 'references %' THEN 'its rows would be deleted or changed with it; runs refuse'
+                ELSE 'runs refuse'
+            END)
     FROM work_stranger AS s;
     DROP TEMPORARY TABLE work_stranger;
     INSERT INTO work_check (position, check_name, object, severity, detail)

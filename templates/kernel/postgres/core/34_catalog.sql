@@ -215,13 +215,15 @@ BEGIN
     SELECT s.schema_name, s.document -> 'ignored', s.document -> 'compared' INTO STRICT v_schema, v_ignored, v_compared FROM spec AS s;
     RETURN QUERY
     WITH
-    -- What is exact among each other. A domain writes its values as its type does.
+    -- What is exact among each other: a day is the midnight with which it begins. What has a zone is another time in each session. A
+    -- domain writes its values as its type does.
     kinds AS (
         SELECT
             t.oid AS type_id,
             CASE
                 WHEN t.typoutput IN ('int2out'::regproc, 'int4out'::regproc, 'int8out'::regproc, 'numeric_out'::regproc) THEN 'a number'
                 WHEN t.typoutput IN ('textout'::regproc, 'varcharout'::regproc, 'bpcharout'::regproc) THEN 'a text'
+                WHEN t.typoutput IN ('date_out'::regproc, 'timestamp_out'::regproc) THEN 'a day or a time of one'
                 ELSE t.typoutput::oid::text
             END AS kind,
             -- What an extension calls a text, as citext, compares otherwise than texts, by which statements look for it.
@@ -557,6 +559,10 @@ BEGIN
     ELSIF v_reason = unfinished() THEN
         RAISE EXCEPTION '%', v_reason
             USING ERRCODE = '55000', HINT = 'Let it finish, or run windrow install again.';
+    ELSIF v_reason LIKE 'table % compares %' THEN
+        RAISE EXCEPTION '%', v_reason
+            USING ERRCODE = '55000', HINT = 'Rows could be taken for those of others, or for missing, and go. Give both columns the '
+                'same type and collation; windrow check --database says which.';
     ELSIF v_reason IS NOT NULL THEN
         RAISE EXCEPTION '%', v_reason
             USING ERRCODE = '55000', HINT = 'Rows would be deleted or changed uncounted. Say in the spec what happens to them and run '

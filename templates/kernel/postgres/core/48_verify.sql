@@ -279,8 +279,12 @@ BEGIN
         UNION ALL
         SELECT
             5, 'reference', s.object, 'violation', 1,
-            format('%s: %s', s.detail, CASE WHEN s.acts THEN 'its rows would be deleted or changed with it; runs refuse'
-                ELSE 'no family that it names can be deleted' END)
+            format('%s: %s', s.detail, CASE
+                WHEN NOT s.acts THEN 'no family that it names can be deleted'
+                WHEN s.detail LIKE 'compares %' THEN 'rows could be taken for those of others, or for missing; runs refuse'
+                WHEN s.detail LIKE 'references %' THEN 'its rows would be deleted or changed with it; runs refuse'
+                ELSE 'runs refuse'
+            END)
         FROM strangers() AS s
         UNION ALL
         SELECT 5, 'table', t.name, 'violation', 1, format('missing in schema %s: runs refuse', s.schema_name)

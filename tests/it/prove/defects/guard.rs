@@ -642,4 +642,32 @@ pub(super) const DEFECTS: &[Defect] = &[
         mysql: &[],
         noticed_by: &["claims::superusers::a_superuser_lends_the_application_nothing"],
     },
+    Defect {
+        name: "compared-told-as-acting",
+        what: "verify says of columns that compare otherwise that rows would be deleted with them",
+        postgres: &[edit(
+            "WHEN s.detail LIKE 'compares %' THEN 'rows could",
+            "WHEN false THEN 'rows could",
+        )],
+        mysql: &[edit(
+            "WHEN s.detail LIKE 'compares %' THEN 'rows could",
+            "WHEN false THEN 'rows could",
+        )],
+        noticed_by: &["acting::looks::SERVER::what_is_looked_up_otherwise_is_told"],
+    },
+    Defect {
+        name: "zones-compared",
+        what: "a time with a zone, which is another one in each session, is compared with one without",
+        postgres: &[edit(
+            "('date_out'::regproc, 'timestamp_out'::regproc)",
+            "('date_out'::regproc, 'timestamp_out'::regproc, 'timestamptz_out'::regproc)",
+        )],
+        mysql: &[edit(
+            "WHEN c.data_type IN ('date', 'datetime') THEN",
+            "WHEN c.data_type IN ('date', 'datetime', 'timestamp') THEN",
+        )],
+        noticed_by: &[
+            "acting::looks::SERVER::days_and_times_are_looked_up_where_they_compare_exactly",
+        ],
+    },
 ];

@@ -50,8 +50,9 @@ impl Adapted {
 }
 
 /// The codes of what a spec cannot do without.
-const LACKING: [&str; 4] = [
+const LACKING: [&str; 5] = [
     "missing-table",
+    "not-a-table",
     "missing-column",
     "missing-schema",
     "type-differs",

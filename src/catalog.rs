@@ -31,6 +31,8 @@ pub struct Catalog {
     pub sees_all: bool,
     /// The ordinary and partitioned tables of the schema by name.
     pub tables: BTreeMap<String, CatalogTable>,
+    /// What has a name like a table and is none, by that name: a `view`, a `materialized view`, a `foreign table`.
+    pub others: BTreeMap<String, String>,
 }
 
 /// One table.
@@ -222,6 +224,10 @@ impl Catalog {
                 *name = format!("{schema}.{like}");
             }
         };
+        for (mut name, what) in std::mem::take(&mut self.others) {
+            spell(&mut name);
+            self.others.insert(name, what);
+        }
         for (mut name, mut table) in std::mem::take(&mut self.tables) {
             spell(&mut name);
             for key in table

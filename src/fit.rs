@@ -103,7 +103,9 @@ pub fn nothing_left(name: &str, why: &str) -> Finding {
 pub fn lacking(graph: &Graph, rule: &Rule, catalog: &Catalog) -> Vec<Finding> {
     let mut found = Vec::new();
     rules::compare(graph, rule, catalog, &mut found);
-    found.retain(|finding| ["missing-table", "missing-column"].contains(&finding.code));
+    found.retain(|finding| {
+        ["missing-table", "not-a-table", "missing-column"].contains(&finding.code)
+    });
     found
 }
 

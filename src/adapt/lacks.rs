@@ -49,7 +49,10 @@ pub(super) fn find(subject: &Subject<'_>) -> Lacks {
         } else if is_optional(written.optional.as_ref())
             && let Some(lacking) = fit::lacking(subject.graph, rule, subject.catalog).first()
         {
-            let text = format!("`{}` is not in this database", lacking.object);
+            let text = match lacking.code {
+                "not-a-table" => format!("`{}` {}", lacking.object, lacking.message),
+                _ => format!("`{}` is not in this database", lacking.object),
+            };
             let expected = true;
             lacks.rules.insert(at, Why { text, expected });
         }

@@ -74,6 +74,13 @@ pub(super) fn catalog(
     let mut catalog = database.catalog(render::home(&named, dialect))?;
     catalog.spell_like(&named.names());
     let mut unseen = BTreeSet::new();
+    // A view in the place of a table is there: nothing is left out for it.
+    let tables = named.tables.iter().map(|table| &table.name);
+    unseen.extend(
+        tables
+            .filter(|name| catalog.others.contains_key(*name))
+            .cloned(),
+    );
     // PostgreSQL shows its catalog to everybody.
     if dialect == Dialect::Postgres {
         return Ok((catalog, unseen));

@@ -29,6 +29,12 @@ A table of the spec does not exist. Most often the spec is for another version o
 missing table cannot be installed, unless the table is marked `optional`: then it is left out.",
     ),
     (
+        "not-a-table",
+        "A table of the spec, or one that a rule only reads (`needs`, `from`, `references`), is a view, a materialized view or \
+         a foreign table. No row of it can be locked, the tables behind it may be altered or replaced unseen, and MariaDB may \
+         end where a routine reads what has become a view. `arm` and runs refuse.",
+    ),
+    (
         "missing-column",
         "\
 A column that the spec names does not exist in its table. Most often the spec is for another version of the application. It \

@@ -46,9 +46,20 @@ pub(super) fn missing_tables(graph: &Graph, catalog: &Catalog, found: &mut Vec<F
             ),
             None => "is this spec for another version of the application?".to_owned(),
         };
-        found.push(error("missing-table", name, "the table does not exist".to_owned()).help(help));
+        found.push(no_table(catalog, name, &help));
     }
     true
+}
+
+/// A table that does not exist, with what to do, or whose name something else has.
+pub(super) fn no_table(catalog: &Catalog, name: &str, help: &str) -> Finding {
+    if let Some(what) = catalog.others.get(name) {
+        let message = format!("is a {what}");
+        return error("not-a-table", name, message).help(
+            "name the table from which its rows come, in the spec or in a copy of it: windrow reads and locks tables alone",
+        );
+    }
+    error("missing-table", name, "the table does not exist".to_owned()).help(help)
 }
 
 pub(super) fn table_findings(

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::columns::{
-    column_finding, condition_finding, group_finding, live_kind, missing_column, order_finding,
-    unique_finding,
+    column_finding, condition_finding, group_finding, live_kind, missing_column, no_table,
+    order_finding, unique_finding,
 };
 use super::finding::{Finding, error, notice};
 use super::kinds::{has_fractions, is_whole};
@@ -156,14 +156,11 @@ fn timed_findings(
     }
     for reference in &timed.references {
         match catalog.tables.get(&reference.table) {
-            None => found.push(
-                error(
-                    "missing-table",
-                    &reference.table,
-                    "the table does not exist".to_owned(),
-                )
-                .help("remove it from `references`, if this version of the application lacks it"),
-            ),
+            None => found.push(no_table(
+                catalog,
+                &reference.table,
+                "remove it from `references`, if this version of the application lacks it",
+            )),
             Some(live) if live.column(&reference.column).is_none() => {
                 found.push(missing_column(&reference.table, &reference.column, live));
             }
@@ -217,14 +214,11 @@ fn stamp_findings(graph: &Graph, stamp: &Stamp, catalog: &Catalog, found: &mut V
 
 fn definition_findings(definition: &Definition, catalog: &Catalog, found: &mut Vec<Finding>) {
     let Some(live) = catalog.tables.get(&definition.table) else {
-        found.push(
-            error(
-                "missing-table",
-                &definition.table,
-                "the table does not exist".to_owned(),
-            )
-            .help("`from` names it: is this spec for another version of the application?"),
-        );
+        found.push(no_table(
+            catalog,
+            &definition.table,
+            "`from` names it: is this spec for another version of the application?",
+        ));
         return;
     };
     let table = Table {
@@ -310,8 +304,9 @@ fn need_findings<'a>(
         found.extend(missing.map(|column| missing_column(name, column, live)));
     }
     let Some(live) = catalog.tables.get(&need.table) else {
-        let message = "the table does not exist".to_owned();
-        found.push(error("missing-table", &need.table, message).help(
+        found.push(no_table(
+            catalog,
+            &need.table,
             "rows are looked up in it: is this spec for another version of the application?",
         ));
         return None;

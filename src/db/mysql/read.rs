@@ -48,6 +48,7 @@ pub(super) fn catalog(database: &mut dyn Database, schema: &str) -> anyhow::Resu
         };
         tables.insert(text(&row, 0), table);
     }
+    let others = database.query(OTHERS, &[Some(schema)])?;
     for row in database.query(COLUMNS, &[Some(schema)])? {
         if let Some(table) = tables.get_mut(&text(&row, 0)) {
             let extra = text(&row, 5).to_ascii_lowercase();
@@ -99,6 +100,10 @@ pub(super) fn catalog(database: &mut dyn Database, schema: &str) -> anyhow::Resu
         // A table that every server has, and that only an account with a right on everything sees.
         sees_all: !database.query(SEES_ALL, &[])?.is_empty(),
         tables,
+        others: others
+            .iter()
+            .map(|row| (text(row, 0), "view".to_owned()))
+            .collect(),
     })
 }
 
@@ -202,6 +207,8 @@ const TABLES: &str = "
     ) p ON p.TABLE_NAME = t.TABLE_NAME
     WHERE t.TABLE_SCHEMA = ? AND t.TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')
     ORDER BY t.TABLE_NAME";
+
+const OTHERS: &str = "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_TYPE = 'VIEW' ORDER BY TABLE_NAME";
 
 const COLUMNS: &str = "
     SELECT TABLE_NAME, COLUMN_NAME, COLUMN_TYPE, IS_NULLABLE, COLUMN_DEFAULT, EXTRA,

@@ -9,10 +9,7 @@ use crate::dialect::Dialect;
 
 pub(super) fn catalog(database: &mut dyn Database, schema: &str) -> anyhow::Result<Catalog> {
     let server = database.server()?;
-    let exists = database.query(
-        "SELECT 1 FROM pg_namespace WHERE nspname = $1",
-        &[Some(schema)],
-    )?;
+    let exists = database.query(EXISTS, &[Some(schema)])?;
     let extensions = database.query(
         "SELECT extname::text, extversion FROM pg_extension ORDER BY extname",
         &[],
@@ -104,8 +101,18 @@ pub(super) fn catalog(database: &mut dyn Database, schema: &str) -> anyhow::Resu
             .map(|row| (text(row, 0), text(row, 1)))
             .collect(),
         tables,
+        others: others(database, schema)?,
         ..Catalog::default()
     })
+}
+
+/// What has a name like a table and is none.
+fn others(database: &mut dyn Database, schema: &str) -> anyhow::Result<BTreeMap<String, String>> {
+    let rows = database.query(OTHERS, &[Some(schema)])?;
+    Ok(rows
+        .iter()
+        .map(|row| (text(row, 0), text(row, 1)))
+        .collect())
 }
 
 /// Adds the foreign keys of the schema, and those that refer to its tables.
@@ -167,6 +174,14 @@ const TABLES: &str = "
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     CROSS JOIN (SELECT current_setting('block_size')::bigint) AS b(size)
     WHERE n.nspname = $1 AND c.relkind IN ('r', 'p')
+    ORDER BY c.relname";
+
+const EXISTS: &str = "SELECT 1 FROM pg_namespace WHERE nspname = $1";
+
+const OTHERS: &str = "
+    SELECT c.relname, CASE c.relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized view' ELSE 'foreign table' END
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = $1 AND c.relkind IN ('v', 'm', 'f')
     ORDER BY c.relname";
 
 const COLUMNS: &str = "

@@ -18,6 +18,7 @@ tests! {
     each_server: [
         what_is_looked_up_otherwise_is_told,
         days_and_times_are_looked_up_where_they_compare_exactly,
+        a_view_is_no_table_to_look_into,
     ],
 }
 
@@ -259,6 +260,47 @@ fn days_and_times_are_looked_up_where_they_compare_exactly(dialect: Dialect) {
         let left = installation.texts("SELECT id FROM log ORDER BY id");
         assert_eq!(left, days.copied().collect::<Vec<_>>(), "{name}: {run}");
     }
+}
+
+/// What is behind it may change unseen, and MariaDB may not ask it twice in a call.
+fn a_view_is_no_table_to_look_into(dialect: Dialect) {
+    let mut installation = Installation::of(dialect, ROWS, &graph_of(READS));
+    for table in ["job", "kinds", "pin"] {
+        until_a_second_old(&mut installation, dialect);
+        installation.arm();
+        let grant = match dialect {
+            Dialect::Postgres => format!("; GRANT SELECT ON {table} TO PUBLIC"),
+            Dialect::Mysql | Dialect::Mariadb => String::new(),
+        };
+        installation.execute(&format!(
+            "ALTER TABLE {table} RENAME TO {table}_old; CREATE VIEW {table} AS SELECT * FROM {table}_old{grant}"
+        ));
+        let told = format!("table {table} is a view");
+        for error in [
+            installation.attempt("CALL W.arm()").expect_err(table),
+            installation.run(json!({})).expect_err(table),
+        ] {
+            assert_told(&error, &told);
+        }
+        let verify = installation.call("verify", json!({})).expect("verify");
+        let found = violations(&verify);
+        let named = |check: &&Value| check["check"] == "reference" && check["object"] == table;
+        let check = found.iter().copied().find(named);
+        let detail = check.map(|check| check["detail"].as_str().unwrap_or_default());
+        assert_eq!(detail, Some("is a view: runs refuse"), "{found:?}");
+        let found = super::all_findings(&installation, dialect, READS);
+        let found: Vec<_> = found.iter().filter(|it| it.object == table).collect();
+        assert!(
+            found.len() == 1 && found[0].code == "not-a-table" && found[0].message == "is a view",
+            "{found:?}"
+        );
+        installation.execute(&format!(
+            "DROP VIEW {table}; ALTER TABLE {table}_old RENAME TO {table}"
+        ));
+    }
+    installation.arm();
+    let run = installation.run(json!({})).expect("a run");
+    assert_eq!(run["status"], "done", "{run}");
 }
 
 /// How many findings of a kind there are.

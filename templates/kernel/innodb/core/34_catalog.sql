@@ -109,7 +109,9 @@ BEGIN
     DECLARE v_set    longtext;
     DECLARE v_seen   longtext;
     DECLARE v_count  bigint;
+    DECLARE v_known  longtext;
     SET SESSION group_concat_max_len = 67108864;
+    CALL known_names(false, v_schema, v_known);
     CALL known_names(true, v_schema, v_going);
     CALL known_sets(v_sets, v_set);
     -- What is made of other columns, or is set to the time of each UPDATE, is set with them.
@@ -292,10 +294,21 @@ BEGIN
     ORDER BY 1, 2;
     DROP TEMPORARY TABLE work_shape;
     INSERT INTO work_stranger (object, detail, acts)
-    SELECT t.table_name, IF(t.engine IS NULL, 'is no table', CONCAT('has the engine ', t.engine, ', which knows no transactions')), true
+    SELECT
+        t.table_name,
+        CASE
+            WHEN t.table_type = 'VIEW' THEN 'is a view'
+            WHEN t.engine IS NULL THEN 'is no table'
+            ELSE CONCAT('has the engine ', t.engine, ', which knows no transactions')
+        END,
+        true
     FROM information_schema.tables AS t
     WHERE t.table_schema = v_schema
-      AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, t.table_name, LOWER(t.table_name)), '|'), CONCAT(v_going, v_set)) > 0
+      AND LOCATE(
+          CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, t.table_name, LOWER(t.table_name)), '|'),
+          -- What is behind a view that is only read may become something else unseen.
+          IF(t.table_type = 'VIEW', v_known, CONCAT(v_going, v_set))
+      ) > 0
       AND COALESCE(t.engine, '') <> 'InnoDB'
     ORDER BY t.table_name;
     IF EXISTS (SELECT 1 FROM rule AS r WHERE r.strategy = 'partition') THEN

@@ -301,6 +301,20 @@ BEGIN
     FROM covered AS p
     WHERE p.relkind NOT IN ('r', 'p')
     UNION ALL
+    -- What is behind it may become something else unseen.
+    SELECT
+        k.name,
+        CASE c.relkind WHEN 'v' THEN 'is a view' WHEN 'm' THEN 'is a materialized view' WHEN 'f' THEN 'is a foreign table'
+            ELSE 'is no table' END,
+        true
+    FROM known_table AS k
+    CROSS JOIN LATERAL (
+        SELECT t.relkind FROM pg_class AS t WHERE t.oid = to_regclass(format('%I.%I', v_schema, k.name)) OFFSET 0
+    ) AS c
+    WHERE NOT k.goes
+      AND k.sets = '{}'
+      AND c.relkind NOT IN ('r', 'p')
+    UNION ALL
     SELECT
         e.table_name,
         format(

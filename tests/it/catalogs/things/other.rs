@@ -152,10 +152,7 @@ fn beside(random: &mut SmallRng, dialect: Dialect, class: &str, going: &str, nam
                 ),
                 format!("DROP VIEW {going}; ALTER TABLE {name} RENAME TO {going}"),
             ),
-            Some(format!(
-                "table {going} is {}",
-                if postgres { "a view" } else { "no table" }
-            )),
+            Some(format!("table {going} is a view")),
         ),
         "default privileges of others" => {
             let what = *["TABLES", "ROUTINES", "SEQUENCES"]

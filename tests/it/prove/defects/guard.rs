@@ -670,4 +670,17 @@ pub(super) const DEFECTS: &[Defect] = &[
             "acting::looks::SERVER::days_and_times_are_looked_up_where_they_compare_exactly",
         ],
     },
+    Defect {
+        name: "views-looked-into",
+        what: "a rule looks into a view, behind which tables may be replaced unseen",
+        postgres: &[edit(
+            "WHERE NOT k.goes AND k.sets = '{}' AND c.relkind NOT IN ('r', 'p')",
+            "WHERE false",
+        )],
+        mysql: &[edit(
+            "IF(t.table_type = 'VIEW', v_known, CONCAT(v_going, v_set))",
+            "CONCAT(v_going, v_set)",
+        )],
+        noticed_by: &["acting::looks::SERVER::a_view_is_no_table_to_look_into"],
+    },
 ];

@@ -14,7 +14,7 @@ tests! {
     every_server: [
         the_first_rule_alone_has_the_time_of_a_run_and_the_days_of_the_ledger,
         an_installation_drops_what_earlier_versions_took_for_other_rules,
-        the_ledger_is_kept_as_long_where_another_rule_becomes_the_first,
+        the_limits_of_runs_hold_where_another_rule_becomes_the_first,
         off_in_one_rule_is_not_off_in_all,
         a_setting_that_does_not_apply_is_told,
     ],
@@ -135,11 +135,17 @@ fn an_installation_drops_what_earlier_versions_took_for_other_rules(dialect: Dia
     let gone = "INSERT INTO W.setting (rule, name, value, changed_by) VALUES ('gone', 'ledger_days', 900, 'olga');";
     installation.execute(&format!("{before}{}{gone}{after}", earlier.concat()));
     installation.install(&graph_of(SPEC));
-    // Settings of a rule that the spec no longer has wait for it, as ever.
+    // Settings of a rule that the spec no longer has wait for it, as ever. A time that is shorter than that of the first rule counts
+    // from now on, as whoever set it has asked for.
     let left = "SELECT CONCAT(rule, '.', name) FROM W.setting ORDER BY rule, name";
     assert_eq!(
         installation.texts(left),
-        ["gone.ledger_days", "logs.ledger_days", "tasks.retries"]
+        [
+            "gone.ledger_days",
+            "logs.ledger_days",
+            "logs.time_budget",
+            "tasks.retries"
+        ]
     );
     let log = "SELECT CONCAT(name, ' ', old_value) FROM W.setting_log
                WHERE rule = 'tasks' AND new_value IS NULL AND changed_by IS NOT NULL ORDER BY name";
@@ -149,7 +155,7 @@ fn an_installation_drops_what_earlier_versions_took_for_other_rules(dialect: Dia
     );
 }
 
-fn the_ledger_is_kept_as_long_where_another_rule_becomes_the_first(dialect: Dialect) {
+fn the_limits_of_runs_hold_where_another_rule_becomes_the_first(dialect: Dialect) {
     let mut installation = armed(dialect);
     installation
         .execute("CREATE TABLE first (id integer NOT NULL PRIMARY KEY, at timestamp NOT NULL)");
@@ -159,15 +165,49 @@ fn the_ledger_is_kept_as_long_where_another_rule_becomes_the_first(dialect: Dial
             "[rules.logs]",
             "[rules.first]\nstrategy = \"age\"\nroot = \"first\"\ntime = \"at timestamp\"\nretention = { default = \"30d\" }\n\n[rules.logs]",
         );
+    let renamed = SPEC.replace("[rules.logs]", "[rules.first]");
     let settings = "SELECT CONCAT(rule, ' ', name, ' ', value) FROM W.setting ORDER BY rule, name";
-    for (days, expected) in [(3_650, &["first ledger_days 3650"][..]), (30, &[])] {
+    let days = "first ledger_days 3650";
+    let budget = "first time_budget 900";
+    for (spec, name, value, expected) in [
+        (&with_first, "ledger_days", 3_650, &[days][..]),
+        (&with_first, "ledger_days", 30, &[]),
+        // A run that may take no longer than before hurts nobody.
+        (&with_first, "time_budget", 900, &[budget]),
+        (&with_first, "time_budget", 7_200, &[]),
+        // Where the rule is gone, or has another name, its settings wait for somebody to look, and runs for that, too. But a dry
+        // run prunes the ledger.
+        (
+            &renamed,
+            "ledger_days",
+            3_650,
+            &[days, "logs ledger_days 3650"],
+        ),
+        (&renamed, "ledger_days", 30, &["logs ledger_days 30"]),
+        (
+            &renamed,
+            "time_budget",
+            900,
+            &[budget, "logs time_budget 900"],
+        ),
+        (&renamed, "time_budget", 7_200, &["logs time_budget 7200"]),
+    ] {
         installation.install(&graph_of(SPEC));
         installation.execute("DELETE FROM W.setting");
-        set(&mut installation, "logs", "ledger_days", days);
-        set(&mut installation, "logs", "time_budget", 900);
-        installation.install(&graph_of(&with_first));
+        set(&mut installation, "logs", name, value);
+        installation.install(&graph_of(spec));
         assert_eq!(installation.texts(settings), expected);
     }
+    // What the rule has itself is not touched.
+    installation.install(&graph_of(SPEC));
+    installation.execute("DELETE FROM W.setting");
+    set(&mut installation, "logs", "ledger_days", 3_650);
+    installation.install(&graph_of(&renamed));
+    installation.install(&graph_of(&renamed));
+    set(&mut installation, "first", "ledger_days", 500);
+    installation.install(&graph_of(&renamed));
+    let own = ["first ledger_days 500", "logs ledger_days 3650"];
+    assert_eq!(installation.texts(settings), own);
 }
 
 fn off_in_one_rule_is_not_off_in_all(dialect: Dialect) {

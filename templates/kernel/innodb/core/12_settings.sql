@@ -129,20 +129,19 @@ BEGIN
     WHERE NOT g.new_value <=> s.value;
 END;
 
--- These two are settings of the first rule. Where another rule has become the first, the ledger is kept as long as before, if that is
--- longer: what a run forgets does not come back. Earlier versions took both for any rule, without effect.
+-- These two are settings of the first rule. Where another rule has become the first, or the one that was is gone, the ledger is kept as
+-- long as before, if that is longer: what a run forgets does not come back. And a run takes no longer than before: its time may be
+-- what the application can spare. Earlier versions took both for any rule, without effect.
 --# log settings before
 CALL log_settings(NULL);
---# keep the ledger as long
+--# keep the limits of runs
 INSERT INTO setting (rule, name, value)
-SELECT f.rule, s.name, MAX(s.value)
+SELECT f.rule, s.name, CASE s.name WHEN 'ledger_days' THEN MAX(s.value) ELSE MIN(s.value) END
 FROM setting AS s
-JOIN rule AS r ON r.rule = s.rule AND r.position > 1
-JOIN rule AS f ON f.position = 1
+JOIN rule AS f ON f.position = 1 AND f.rule <> s.rule
 JOIN rule_limit AS l ON l.rule = f.rule AND l.name = s.name
 LEFT JOIN setting AS o ON o.rule = f.rule AND o.name = s.name
-WHERE s.name = 'ledger_days'
-  AND s.value > l.value
+WHERE (s.name = 'ledger_days' AND s.value > l.value OR s.name = 'time_budget' AND s.value < l.value)
   AND o.rule IS NULL
 GROUP BY f.rule, s.name;
 --# forget settings without effect

@@ -130,17 +130,16 @@ DROP TRIGGER IF EXISTS log_truncation ON setting;
 CREATE TRIGGER log_truncation BEFORE TRUNCATE ON setting
     FOR EACH STATEMENT EXECUTE FUNCTION on_setting();
 
--- These two are settings of the first rule. Where another rule has become the first, the ledger is kept as long as before, if that is
--- longer: what a run forgets does not come back. Earlier versions took both for any rule, without effect.
---# keep the ledger as long
+-- These two are settings of the first rule. Where another rule has become the first, or the one that was is gone, the ledger is kept as
+-- long as before, if that is longer: what a run forgets does not come back. And a run takes no longer than before: its time may be
+-- what the application can spare. Earlier versions took both for any rule, without effect.
+--# keep the limits of runs
 INSERT INTO setting (rule, name, value)
-SELECT f.rule, s.name, max(s.value)
+SELECT f.rule, s.name, CASE s.name WHEN 'ledger_days' THEN max(s.value) ELSE min(s.value) END
 FROM setting AS s
-JOIN rule AS r ON r.rule = s.rule AND r.position > 1
-JOIN rule AS f ON f.position = 1
+JOIN rule AS f ON f.position = 1 AND f.rule <> s.rule
 JOIN rule_limit AS l ON l.rule = f.rule AND l.name = s.name
-WHERE s.name = 'ledger_days'
-  AND s.value > l.value
+WHERE (s.name = 'ledger_days' AND s.value > l.value OR s.name = 'time_budget' AND s.value < l.value)
   AND NOT EXISTS (SELECT FROM setting AS o WHERE o.rule = f.rule AND o.name = s.name)
 GROUP BY f.rule, s.name;
 --# forget settings without effect

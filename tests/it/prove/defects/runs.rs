@@ -569,4 +569,19 @@ pub(super) const DEFECTS: &[Defect] = &[
             "work_tables::mariadb::a_batch_that_is_rolled_back_leaves_the_search_where_it_was",
         ],
     },
+    Defect {
+        name: "limits-of-runs-lost",
+        what: "where another rule becomes the first, the ledger is pruned earlier, and runs take longer",
+        postgres: &[edit(
+            "WHERE (s.name = 'ledger_days' AND s.value > l.value OR s.name = 'time_budget' AND s.value < l.value)",
+            "WHERE false",
+        )],
+        mysql: &[edit(
+            "WHERE (s.name = 'ledger_days' AND s.value > l.value OR s.name = 'time_budget' AND s.value < l.value)",
+            "WHERE false",
+        )],
+        noticed_by: &[
+            "limits::SERVER::the_limits_of_runs_hold_where_another_rule_becomes_the_first",
+        ],
+    },
 ];

@@ -115,6 +115,7 @@ pub fn parse(text: &str, folder: &Path) -> Result<Inventory, Vec<Diagnostic>> {
         folder,
         spec: file.spec.as_ref(),
         names: BTreeSet::new(),
+        taken: BTreeSet::new(),
         wrong: Vec::new(),
     };
     let mut targets = Vec::new();
@@ -178,6 +179,8 @@ struct Reader<'a> {
     folder: &'a Path,
     spec: Option<&'a Spanned<String>>,
     names: BTreeSet<String>,
+    /// The specs of each server of MySQL or MariaDB.
+    taken: BTreeSet<(String, PathBuf)>,
     wrong: Vec<Diagnostic>,
 }
 
@@ -225,9 +228,38 @@ impl Reader<'_> {
             }),
             password: password.clone(),
         };
-        match &server.databases {
+        let targets: Vec<Target> = match &server.databases {
             None => vec![target(None)],
             Some(list) => list.get_ref().iter().map(|it| target(Some(it))).collect(),
+        };
+        self.apart(server, spec, &targets);
+        targets
+    }
+
+    /// A spec of MySQL or MariaDB names its database, whatever the address says: two databases of a server with one spec would be
+    /// the same one, twice.
+    fn apart(&mut self, server: &Server, spec: &Spanned<String>, targets: &[Target]) {
+        let of = |scheme: &str| server.url.get_ref().starts_with(scheme);
+        if !of("mysql://") && !of("mariadb://") {
+            return;
+        }
+        let mut shared = false;
+        for target in targets.iter().filter(|it| !it.place.is_empty()) {
+            shared |= !self
+                .taken
+                .insert((target.place.clone(), target.spec.clone()));
+        }
+        let named_twice = server.databases.as_ref().is_some_and(|list| {
+            let names = list.get_ref();
+            names.iter().collect::<BTreeSet<_>>().len() < names.len()
+        });
+        if shared && !named_twice {
+            self.error(
+                spec.span(),
+                "two databases of one server have the same spec, which names one of them",
+                "on MySQL and MariaDB a spec names its database, whatever the address says: write `spec = \"specs/{database}.toml\"`, \
+                 and in each of these files a `name` and a `database` of its own",
+            );
         }
     }
 

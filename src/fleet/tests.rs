@@ -119,6 +119,33 @@ spec = 'c.toml'
     );
 }
 
+/// A spec of MySQL or MariaDB names its database, whatever the address says: the second call would be about the first one's.
+#[test]
+fn databases_of_one_server_that_share_a_spec_are_told() {
+    let inventory = |scheme: &str, spec: &str, other: &str| {
+        format!(
+            "[[server]]\nname = 'a'\nurl = '{scheme}://db'\ndatabases = ['x', 'y']\nspec = '{spec}'\n\
+             [[server]]\nname = 'b'\nurl = '{scheme}://DB:{port}/z'\nspec = '{other}'\n",
+            port = if scheme == "postgres" { 5432 } else { 3306 },
+        )
+    };
+    let sound = |text: &str| parse(text, Path::new("")).is_ok();
+    assert!(sound(&inventory("postgres", "s.toml", "s.toml")));
+    for scheme in ["mysql", "mariadb"] {
+        assert!(sound(&inventory(scheme, "{database}.toml", "z.toml")));
+        let told = "two databases of one server have the same spec, which names one of them";
+        for (spec, other, lines) in [
+            ("s.toml", "z.toml", vec![5]),
+            ("{database}.toml", "x.toml", vec![9]),
+            ("s.toml", "s.toml", vec![5, 9]),
+        ] {
+            let wrong = wrong(&inventory(scheme, spec, other));
+            let expected: Vec<_> = lines.iter().map(|it| (*it, told.to_owned())).collect();
+            assert_eq!(wrong, expected, "{scheme} {spec} {other}");
+        }
+    }
+}
+
 #[test]
 fn what_is_no_inventory_is_told_at_its_place() {
     assert_eq!(wrong("[[server]]\nname = 'a'\nport = 3")[0].0, 3);

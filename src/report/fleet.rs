@@ -14,8 +14,13 @@ const SAYS: usize = 100;
 
 /// The table of all databases, and what it comes to.
 pub fn fleet(fleet: &Fleet) -> String {
+    // Files are written once for each spec.
+    let (one, several) = match fleet.command {
+        "generate" => ("spec", "specs"),
+        _ => ("database", "databases"),
+    };
     let mut table = Table::new(&[
-        ("database", Left),
+        (one, Left),
         ("outcome", Left),
         ("took", Right),
         ("says", Left),
@@ -42,7 +47,7 @@ pub fn fleet(fleet: &Fleet) -> String {
         .filter(|(number, _)| *number > 0)
         .map(|(number, word)| format!("{number} {word}"))
         .collect();
-    let all = counted(fleet.databases.len() as i64, "database", "databases");
+    let all = counted(fleet.databases.len() as i64, one, several);
     format!("{table}\n{all}: {}\n", parts.join(", "))
 }
 

@@ -53,7 +53,7 @@ pub const REASONS: [Reason; 11] = [
         "it has no time to count from: no end time, or no removal time",
         "a member is final but has neither an end time nor a fallback for it (`end_time = \"end_date else updated_at\"`); \
          or, if rows of another table determine the end (`end_time = \"max(step.completed_at)\"`), one of these has not \
-         ended, or there are none. In a rule by removal time: it has no removal time; by age or expiry: the row has no time. Counted up to 100,000: then there are at least so many",
+         ended, or there are none. In a rule by removal time: it has no removal time; by age or expiry: the row has no time; of a purge by expiry also one that says that the row never expires, where the rule has a `fallback`. Counted up to 100,000: then there are at least so many",
     ).or(
         "Find out why the row has no time; set it, or name a fallback column (`else`). By removal time: `windrow stamp \
          --calculated --missing`.",

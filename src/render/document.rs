@@ -236,13 +236,13 @@ struct RuleDocument<'a> {
     bound: BTreeSet<&'a str>,
     #[serde(skip_serializing_if = "is_not")]
     newest: bool,
-    /// Of MySQL and MariaDB: the clock of the application as CONVERT_TZ takes it; whether a day is one of the calendar there;
-    /// whether something besides policies says retentions; whether policies say that files are not recorded; whether rows of the
+    /// The zone in which a day is one of the calendar, where it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calendar: Option<&'a str>,
+    /// Of MySQL and MariaDB: the clock of the application as CONVERT_TZ takes it; whether something besides policies says retentions; whether policies say that files are not recorded; whether rows of the
     /// root table name each other by foreign keys; and whether a batch keeps the keys of tables in between.
     #[serde(skip_serializing_if = "Option::is_none")]
     clock: Option<String>,
-    #[serde(skip_serializing_if = "is_not")]
-    calendar: bool,
     #[serde(skip_serializing_if = "is_not")]
     source: bool,
     #[serde(skip_serializing_if = "is_not")]
@@ -593,7 +593,7 @@ pub(super) fn of_rule(
         bound: above::binding(graph, rule, dialect),
         newest: families && !newest::views(graph, rule, dialect).is_empty(),
         clock: (families && !postgres).then(|| clock(graph, rule.end_time.kind)),
-        calendar: families && !postgres && by_calendar(graph, rule),
+        calendar: (families && by_calendar(graph, rule)).then_some(graph.time_zone.as_str()),
         source: families && !postgres && rule.retention.source.is_some() && scope.is_some(),
         silences: families && !postgres && !rule.artifacts.is_empty() && scope.is_some(),
         within: families && !postgres && rule.links_within().next().is_some(),

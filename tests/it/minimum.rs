@@ -17,6 +17,8 @@ tests! {
         no_purge_passes_a_disabled_policy_unless_it_is_told_to,
         no_policy_is_longer_than_the_calendar,
         a_purge_by_removal_time_needs_no_force,
+        a_purge_says_of_a_row_without_a_time_that_it_has_none,
+        a_purge_counts_the_days_of_the_rule,
     ],
 }
 
@@ -337,6 +339,116 @@ fn no_purge_goes_under_the_minimum_unless_it_is_told_to(dialect: Dialect) {
     }
     assert_eq!(ids(&mut database, "runs"), ["1", "6"]);
     assert_eq!(ids(&mut database, "store"), ["6"]);
+}
+
+/// Neither that it never expires nor a time that nobody wrote is one that the minimum could be counted from.
+fn a_purge_says_of_a_row_without_a_time_that_it_has_none(dialect: Dialect) {
+    let mut database = made(dialect, &graph_of(SPEC));
+    let never = match dialect {
+        Dialect::Postgres => "'infinity'",
+        Dialect::Mysql | Dialect::Mariadb => "'9999-12-31 23:59:59'",
+    };
+    let (young, old) = (ago(dialect, 3), ago(dialect, 40));
+    database.execute(&format!(
+        "INSERT INTO store VALUES (1, NULL, NULL), (2, NULL, {young}), (3, {never}, {old}), (4, NULL, {never}), (5, NULL, {old}),
+             (6, '2037-01-01', NULL), (7, NULL, {young})"
+    ));
+    let (undated, young) = ("UNDATED_MEMBER", "RETENTION_NOT_REACHED");
+    let mut refused = json!({"1": undated, "2": young, "3": undated, "4": undated, "7": young});
+    let mut keys = vec![1, 2, 3, 4, 5, 6, 7];
+    if dialect == Dialect::Postgres {
+        database.execute("INSERT INTO store VALUES (8, '-infinity', NULL)");
+        refused["8"] = json!(undated);
+        keys.push(8);
+    }
+    for dry in [true, false] {
+        let purge = database
+            .purge(json!({"rule": "store", "key": keys, "dry_run": dry}))
+            .expect("a purge");
+        assert_eq!(purge["refused"], refused, "{purge}");
+        assert!(purge["minimum"]["before"].is_string(), "{purge}");
+    }
+    // Where nothing is too young, nothing is said of the minimum.
+    let purge = database.purge(json!({"rule": "store", "key": [1, 3, 4]}));
+    let purge = purge.expect("a purge");
+    assert_eq!(purge["minimum"], Value::Null, "{purge}");
+    let purge = database.purge(json!({"rule": "store", "key": keys, "force": true}));
+    let purge = purge.expect("a purge");
+    let gone = json!({"5": "NOT_A_ROOT", "6": "NOT_A_ROOT"});
+    assert_eq!(purge["refused"], gone, "{purge}");
+}
+
+/// Half a year before lies on the other side of a change of the clocks.
+fn a_purge_counts_the_days_of_the_rule(dialect: Dialect) {
+    for kind in ["timestamp", "timestamptz"] {
+        let spec = format!(
+            r#"
+name      = "halves"
+time_zone = "Europe/Berlin"
+[tables]
+runs = {{ key = "id integer" }}
+[rules.runs]
+strategy  = "end-time"
+root      = "runs"
+final     = {{ state = "done" }}
+end_time  = "ended {kind}"
+retention = {{ default = "400d", minimum = "181d", safety_lag = "1d", days = "calendar" }}
+"#
+        );
+        let column = match dialect {
+            Dialect::Postgres => kind,
+            _ if kind == "timestamp" => "datetime(6)",
+            _ => "timestamp(6) NULL",
+        };
+        let schema = format!(
+            "CREATE TABLE runs (id integer NOT NULL PRIMARY KEY, state varchar(20), ended {column})"
+        );
+        let mut database = Installation::of(dialect, &schema, &graph_of(&spec));
+        database.arm();
+        database.execute(match dialect {
+            Dialect::Postgres => "SET timezone = 'UTC'",
+            _ => "SET SESSION time_zone = '+00:00'",
+        });
+        // The functions that count are compared with the model elsewhere.
+        let length = 182 * 86_400;
+        let least = match dialect {
+            Dialect::Postgres => database.texts(&format!(
+                "SELECT to_char(W.calendar_before(now(), {length}, 'Europe/Berlin') AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS')"
+            )),
+            _ => {
+                database.execute(&format!(
+                    "CALL W.days_before(UTC_TIMESTAMP(6), {length}, 'Europe/Berlin', @least)"
+                ));
+                database.texts("SELECT DATE_FORMAT(@least, '%Y-%m-%d %T')")
+            }
+        };
+        let least = &least[0];
+        for (id, minutes) in [(1, -30), (2, 30)] {
+            let ended = match dialect {
+                Dialect::Postgres => {
+                    let at = format!("timestamptz '{least}Z' + interval '{minutes} minutes'");
+                    match kind {
+                        "timestamp" => format!("({at}) AT TIME ZONE 'Europe/Berlin'"),
+                        _ => at,
+                    }
+                }
+                _ => {
+                    let at = format!("CAST('{least}' AS datetime(6)) + INTERVAL {minutes} MINUTE");
+                    match kind {
+                        "timestamp" => format!("CONVERT_TZ({at}, '+00:00', 'Europe/Berlin')"),
+                        _ => at,
+                    }
+                }
+            };
+            database.execute(&format!("INSERT INTO runs VALUES ({id}, 'done', {ended})"));
+        }
+        let purge = database.purge(json!({"key": [1, 2]})).expect("a purge");
+        let refused = json!({"2": "RETENTION_NOT_REACHED"});
+        assert_eq!(purge["refused"], refused, "{kind}: {purge}");
+        let before = purge["minimum"]["before"].as_str().expect("an instant");
+        let (hour, told) = (&least[..14], before.replace('T', " "));
+        assert!(told.starts_with(hour), "{kind}: {before}, {least}");
+    }
 }
 
 /// A disabled policy keeps its scope for ever; a family without an end may have ended just now.

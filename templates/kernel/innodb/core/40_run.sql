@@ -927,7 +927,10 @@ BEGIN
     DECLARE v_failed    bigint;
     DECLARE v_paused    bigint;
     DECLARE v_young     bigint;
-    DECLARE v_minimum   longtext;
+    DECLARE v_minimum   bigint;
+    DECLARE v_lag       bigint;
+    DECLARE v_calendar  varchar(64);
+    DECLARE v_before    datetime(6);
     DECLARE v_reasons   longtext;
     DECLARE v_keepers   longtext;
     DECLARE v_tied      longtext;
@@ -960,20 +963,26 @@ BEGIN
     WHERE r.run_id = p_run
       AND r.status = 'running'
       AND r.backend_pid = CONNECTION_ID();
-    SELECT MAX(CONCAT(
-        ', "minimum": {"seconds": ', k.minimum, ', "safety_lag_seconds": ', JSON_VALUE(k.document, '$.safety_lag') + 0, ', "before": "',
-        DATE_FORMAT(r.as_of - INTERVAL (k.minimum + JSON_VALUE(k.document, '$.safety_lag')) SECOND, '%Y-%m-%dT%TZ'), '"}'
-    ))
-    INTO v_minimum
+    SELECT MAX(r.as_of), MAX(k.minimum), MAX(JSON_VALUE(k.document, '$.safety_lag') + 0), MAX(JSON_VALUE(k.document, '$.calendar'))
+    INTO v_before, v_minimum, v_lag, v_calendar
     FROM run AS r
     JOIN run_rule AS p ON p.run_id = r.run_id
     JOIN rule AS k ON k.rule = p.rule
     WHERE r.run_id = p_run
       AND v_young > 0;
+    -- As the rule counts days.
+    IF v_calendar IS NULL THEN
+        SET v_before = v_before - INTERVAL (v_minimum + v_lag) SECOND;
+    ELSE
+        CALL days_before(v_before, v_minimum + v_lag, v_calendar, v_before);
+    END IF;
     CALL run_document(p_run, o_document);
     SET o_document = CONCAT(
         LEFT(o_document, CHAR_LENGTH(o_document) - 1), ', "refused": {', v_reasons, '}, "refused_with": {', v_keepers, '}',
-        COALESCE(CONCAT(', "together": [', v_tied, ']'), ''), COALESCE(v_minimum, ''), '}'
+        COALESCE(CONCAT(', "together": [', v_tied, ']'), ''), COALESCE(CONCAT(
+            ', "minimum": {"seconds": ', v_minimum, ', "safety_lag_seconds": ', v_lag, ', "before": "',
+            DATE_FORMAT(v_before, '%Y-%m-%dT%TZ'), '"}'
+        ), ''), '}'
     );
 END;
 

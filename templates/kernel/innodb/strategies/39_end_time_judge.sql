@@ -322,17 +322,18 @@ CREATE PROCEDURE end_time_cutoff(IN p_rule varchar(64), IN p_as_of datetime(6), 
 SQL SECURITY DEFINER
 COMMENT 'The cutoff of a retention counted from p_as_of: never below the minimum of the rule, and the safety lag is added.'
 BEGIN
-    DECLARE v_calendar boolean;
+    DECLARE v_calendar varchar(64);
     DECLARE v_clock    varchar(64);
     DECLARE v_seconds  bigint;
     SELECT
-        JSON_CONTAINS_PATH(r.document, 'one', '$.calendar'), JSON_VALUE(r.document, '$.clock'),
+        JSON_VALUE(r.document, '$.calendar'), JSON_VALUE(r.document, '$.clock'),
         GREATEST(p_seconds, r.minimum) + JSON_VALUE(r.document, '$.safety_lag')
     INTO v_calendar, v_clock, v_seconds
     FROM rule AS r
     WHERE r.rule = p_rule;
-    IF v_calendar THEN
-        CALL days_before(p_as_of, v_seconds, v_clock, o_cutoff);
+    -- The days are those of the application's zone, also where the times are in UTC.
+    IF v_calendar IS NOT NULL THEN
+        CALL days_before(p_as_of, v_seconds, v_calendar, o_cutoff);
     ELSE
         SET o_cutoff = p_as_of - INTERVAL v_seconds SECOND;
     END IF;

@@ -1074,7 +1074,8 @@ END;
 --# create procedure single_young
 CREATE PROCEDURE single_young(IN p_rule varchar(64), IN p_as_of datetime(6), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Why the row in work_row is too young for the minimum of p_rule, counted from p_as_of; NULL where it is not.'
+COMMENT 'Why the minimum of p_rule, counted from p_as_of, keeps the row in work_row: it is too young, or has no time; NULL where it does
+    not.'
 BEGIN
     DECLARE v_expires  boolean;
     DECLARE v_fallback boolean;
@@ -1095,7 +1096,12 @@ BEGIN
         SELECT COUNT(v.position) INTO v_count FROM work_verdict AS v;
         IF v_count = 0 THEN
             CALL judge_single(p_rule, 1, 2, p_as_of, v_cutoff);
-            SELECT IF(COUNT(v.position) = 0, 'RETENTION_NOT_REACHED', NULL) INTO o_reason FROM work_verdict AS v;
+            SELECT COUNT(v.position) INTO v_count FROM work_verdict AS v;
+            -- Neither that it never expires nor a time that is missing is one from which the minimum counts.
+            IF v_count = 0 THEN
+                CALL judge_single(p_rule, 1, 2, p_as_of, '9999-12-30 00:00:00');
+                SELECT IF(COUNT(v.position) = 0, 'UNDATED_MEMBER', 'RETENTION_NOT_REACHED') INTO o_reason FROM work_verdict AS v;
+            END IF;
         END IF;
     END IF;
 END;

@@ -905,13 +905,24 @@ AS $windrow$
     SELECT json_build_object(
         'seconds', m.seconds,
         'safety_lag_seconds', m.lag,
-        'before', to_char((p_as_of - make_interval(secs => m.seconds + m.lag)) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
+        'before', to_char(
+            CASE
+                WHEN m.calendar IS NULL THEN p_as_of - make_interval(secs => m.seconds + m.lag)
+                ELSE calendar_before(p_as_of, m.seconds + m.lag, m.calendar)
+            END AT TIME ZONE 'UTC',
+            'YYYY-MM-DD"T"HH24:MI:SS"Z"'
+        )
     )
-    FROM (SELECT r.minimum AS seconds, (r.document ->> 'safety_lag')::bigint AS lag FROM rule AS r WHERE r.rule = p_rule) AS m
+    FROM (
+        SELECT r.minimum AS seconds, (r.document ->> 'safety_lag')::bigint AS lag, r.document ->> 'calendar' AS calendar
+        FROM rule AS r
+        WHERE r.rule = p_rule
+    ) AS m
 $windrow$;
 --# comment on function minimum_of
 COMMENT ON FUNCTION minimum_of(text, timestamptz) IS
-    'The minimum retention and the safety lag of p_rule, in seconds, and the instant that lies so long before p_as_of.';
+    'The minimum retention and the safety lag of p_rule, in seconds, and the instant that lies so long before p_as_of, as the rule counts '
+    'days.';
 
 -- purge_end: closes the ledger of a purge.
 --# create function purge_end

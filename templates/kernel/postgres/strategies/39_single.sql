@@ -401,7 +401,11 @@ BEGIN
             EXECUTE v_search INTO v_old, v_reason USING 1, 'infinity'::timestamptz, NULL::timestamptz;
             IF v_old IS NULL THEN
                 EXECUTE v_search INTO v_old, v_reason USING 2, p_as_of, cutoff_of(p_rule, p_as_of, 0);
-                o_skipped := CASE WHEN v_old IS NULL THEN 'RETENTION_NOT_REACHED' END;
+                -- Neither that it never expires nor a time that is missing is one from which the minimum counts.
+                IF v_old IS NULL THEN
+                    EXECUTE v_search INTO v_old, v_reason USING 2, p_as_of, 'infinity'::timestamptz;
+                    o_skipped := CASE WHEN v_old THEN 'RETENTION_NOT_REACHED' ELSE 'UNDATED_MEMBER' END;
+                END IF;
             END IF;
         END IF;
     END IF;

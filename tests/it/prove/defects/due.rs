@@ -214,4 +214,24 @@ pub(super) const DEFECTS: &[Defect] = &[
         )],
         noticed_by: &["instants::SERVER::words_and_other_styles_are_no_instants"],
     },
+    Defect {
+        name: "minimum-told-by-hours",
+        what: "a purge says of the minimum of a rule by the calendar when it would lie by hours",
+        postgres: &[edit("WHEN m.calendar IS NULL THEN", "WHEN true THEN")],
+        mysql: &[edit(
+            "IF v_calendar IS NULL THEN SET v_before =",
+            "IF true THEN SET v_before =",
+        )],
+        noticed_by: &["minimum::SERVER::a_purge_counts_the_days_of_the_rule"],
+    },
+    Defect {
+        name: "calendar-of-utc",
+        what: "days of the calendar are counted in UTC, where the times are",
+        postgres: &[],
+        mysql: &[edit(
+            "CALL days_before(p_as_of, v_seconds, v_calendar, o_cutoff);",
+            "CALL days_before(p_as_of, v_seconds, v_clock, o_cutoff);",
+        )],
+        noticed_by: &["minimum::SERVER::a_purge_counts_the_days_of_the_rule"],
+    },
 ];

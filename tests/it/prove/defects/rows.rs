@@ -213,4 +213,17 @@ pub(super) const DEFECTS: &[Defect] = &[
             "single::lists::mariadb::orphans_go_by_lists_and_those_that_are_none_any_more_stay",
         ],
     },
+    Defect {
+        name: "no-time-told-as-young",
+        what: "a purge says of a row without a time that it is too young",
+        postgres: &[edit(
+            "CASE WHEN v_old THEN 'RETENTION_NOT_REACHED' ELSE 'UNDATED_MEMBER' END",
+            "'RETENTION_NOT_REACHED'",
+        )],
+        mysql: &[edit(
+            "IF(COUNT(v.position) = 0, 'UNDATED_MEMBER', 'RETENTION_NOT_REACHED')",
+            "'RETENTION_NOT_REACHED'",
+        )],
+        noticed_by: &["minimum::SERVER::a_purge_says_of_a_row_without_a_time_that_it_has_none"],
+    },
 ];

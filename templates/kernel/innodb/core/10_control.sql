@@ -289,7 +289,8 @@ CREATE TABLE IF NOT EXISTS hold (
     PRIMARY KEY (rule, `key`)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'Every family with a member named here is kept until the hold is released or its date has passed. absent: the rule had
-        no such row when the hold was placed. Written by set_hold() and release_hold().';
+        no such row when the hold was placed; 2: it had one, and set_hold() waits for a batch that may delete it. Written by set_hold() and
+        release_hold().';
 --# add column hold.refers_to
 CALL add_column('hold', 'refers_to', 'varchar(700)');
 

@@ -581,7 +581,7 @@ BEGIN
     DECLARE v_again longtext;
     DECLARE v_absent_too boolean;
     DECLARE v_found boolean;
-    DECLARE v_own boolean;
+    DECLARE v_kept bigint;
     DECLARE v_now datetime(6);
     DECLARE v_latch boolean;
     DECLARE v_session longtext;
@@ -606,56 +606,65 @@ BEGIN
         CALL refuse(CONCAT('until has passed: ', QUOTE(v_text)), 'such a hold keeps nothing: name a later instant, or none');
     END IF;
     CALL flag_of(p_options, 'even_if_absent', v_absent_too);
+    SET v_absent_too = COALESCE(v_absent_too, false);
     CALL key_of(JSON_EXTRACT(p_options, '$.key'), v_text);
     CALL row_of_key(v_rule, v_text, v_key, v_found);
     IF v_found OR v_absent_too THEN
-        -- Nobody makes a hold shorter, or forgets a reason, by setting another one.
-        SELECT MAX(COALESCE(h.until, '9999-12-31')), MAX(h.placed_by)
-        INTO v_end, v_by
-        FROM hold AS h
-        WHERE h.rule = v_rule
-          AND h.`key` = v_key /*!80000 COLLATE utf8mb4_0900_bin */ /*M! COLLATE utf8mb4_nopad_bin */
-          AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))
-        FOR UPDATE;
-        IF v_until < v_end THEN
-            CALL refuse(
-                CONCAT('held ', IF(v_end >= '9999-12-31', 'without an end', CONCAT('until ', DATE_FORMAT(v_end, '%Y-%m-%dT%TZ'))), ' by ',
-                    v_by, ': key ', QUOTE(v_key), ' of rule ', v_rule),
-                'to set one that ends earlier, release it first'
-            );
-        END IF;
-        SET v_now = UTC_TIMESTAMP(6);
-        DELETE FROM hold
-        WHERE rule = v_rule AND until <= v_now
-          AND `key` = v_key /*!80000 COLLATE utf8mb4_0900_bin */ /*M! COLLATE utf8mb4_nopad_bin */;
-        -- Somebody else may set one at the same time. The latest reason comes first, each once; of the others as many as there is room for.
-        INSERT INTO hold (rule, `key`, reason, until, placed_by, placed_at, absent)
-        VALUES (v_rule, v_key, v_reason, v_until, USER(), v_now, NOT v_found)
-        ON DUPLICATE KEY UPDATE
-            reason = LEFT(
-                CONCAT_WS('; ', v_reason, NULLIF(TRIM(BOTH '; ' FROM
-                    REPLACE(CONCAT('; ', reason, '; '), CONCAT('; ', v_reason, '; '), '; ')), '')),
-                GREATEST(1000, CHAR_LENGTH(v_reason))
-            ),
-            until = IF(until IS NULL OR v_until IS NULL, NULL, GREATEST(until, v_until)),
-            placed_by = USER(),
-            placed_at = v_now,
-            absent = NOT v_found,
-            refers_to = NULL;
-        SET v_own = ROW_COUNT() = 1;
-        SELECT l.only_row INTO v_latch FROM latch AS l FOR UPDATE;
-        CALL tell_runs();
-        -- No batch is in progress that did not see the hold: the row is kept, or already deleted. What others have set is theirs.
-        CALL row_of_key(v_rule, v_text, v_again, v_found);
-        DELETE FROM hold
-        WHERE rule = v_rule AND v_own AND placed_at = v_now AND placed_by = USER() AND NOT (v_found OR COALESCE(v_absent_too, false))
-          AND `key` = v_key /*!80000 COLLATE utf8mb4_0900_bin */ /*M! COLLATE utf8mb4_nopad_bin */;
-        UPDATE hold
-        SET absent = NOT v_found
-        WHERE rule = v_rule
-          AND `key` = v_key /*!80000 COLLATE utf8mb4_0900_bin */ /*M! COLLATE utf8mb4_nopad_bin */;
+        REPEAT
+            -- Nobody makes a hold shorter, or forgets a reason, by setting another one.
+            SELECT MAX(COALESCE(h.until, '9999-12-31')), MAX(h.placed_by)
+            INTO v_end, v_by
+            FROM hold AS h
+            WHERE h.rule = v_rule
+              AND h.`key` = v_key /*!80000 COLLATE utf8mb4_0900_bin */ /*M! COLLATE utf8mb4_nopad_bin */
+              AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))
+            FOR UPDATE;
+            IF v_until < v_end THEN
+                CALL refuse(
+                    CONCAT('held ', IF(v_end >= '9999-12-31', 'without an end', CONCAT('until ', DATE_FORMAT(v_end, '%Y-%m-%dT%TZ'))),
+                        ' by ', v_by, ': key ', QUOTE(v_key), ' of rule ', v_rule),
+                    'to set one that ends earlier, release it first'
+                );
+            END IF;
+            SET v_now = UTC_TIMESTAMP(6);
+            DELETE FROM hold
+            WHERE rule = v_rule AND until <= v_now
+              AND `key` = v_key /*!80000 COLLATE utf8mb4_0900_bin */ /*M! COLLATE utf8mb4_nopad_bin */;
+            -- Somebody else may set one at the same time. The latest reason comes first, each once; of the others as many as there is
+            -- room for.
+            INSERT INTO hold (rule, `key`, reason, until, placed_by, placed_at, absent)
+            VALUES (v_rule, v_key, v_reason, v_until, USER(), v_now, IF(v_absent_too, NOT v_found, 2))
+            ON DUPLICATE KEY UPDATE
+                reason = LEFT(
+                    CONCAT_WS('; ', v_reason, NULLIF(TRIM(BOTH '; ' FROM
+                        REPLACE(CONCAT('; ', reason, '; '), CONCAT('; ', v_reason, '; '), '; ')), '')),
+                    GREATEST(1000, CHAR_LENGTH(v_reason))
+                ),
+                until = IF(until IS NULL OR v_until IS NULL, NULL, GREATEST(until, v_until)),
+                placed_by = USER(),
+                placed_at = v_now,
+                absent = IF(v_absent_too, NOT v_found, absent),
+                refers_to = NULL;
+            SELECT l.only_row INTO v_latch FROM latch AS l FOR UPDATE;
+            CALL tell_runs();
+            -- No batch is in progress that did not see the hold: the row is kept, or already deleted. Then what was set for it goes that
+            -- nobody was told of yet, whoever set it, and no other. If the row came back meanwhile, it is set once more.
+            CALL row_of_key(v_rule, v_text, v_again, v_found);
+            DELETE FROM hold
+            WHERE rule = v_rule AND absent = 2 AND NOT v_found
+              AND `key` = v_key /*!80000 COLLATE utf8mb4_0900_bin */ /*M! COLLATE utf8mb4_nopad_bin */;
+            UPDATE hold
+            SET absent = NOT v_found
+            WHERE rule = v_rule
+              AND `key` = v_key /*!80000 COLLATE utf8mb4_0900_bin */ /*M! COLLATE utf8mb4_nopad_bin */;
+            SELECT COUNT(*)
+            INTO v_kept
+            FROM hold AS h
+            WHERE h.rule = v_rule
+              AND h.`key` = v_key /*!80000 COLLATE utf8mb4_0900_bin */ /*M! COLLATE utf8mb4_nopad_bin */;
+        UNTIL v_kept > 0 OR NOT (v_found OR v_absent_too) END REPEAT;
     END IF;
-    IF NOT v_found AND NOT COALESCE(v_absent_too, false) THEN
+    IF NOT v_found AND NOT v_absent_too THEN
         CALL refuse_absent(CONCAT('rule ', v_rule, ' has no row with the key ', QUOTE(v_key)),
             'with {"even_if_absent": true} the hold is stored all the same');
     END IF;

@@ -167,10 +167,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         )],
         mysql: &[
             edit("IF v_found OR v_absent_too THEN", "IF true THEN"),
-            edit(
-                "IF NOT v_found AND NOT COALESCE(",
-                "IF false AND NOT COALESCE(",
-            ),
+            edit("IF NOT v_found AND NOT v_absent_too THEN", "IF false THEN"),
         ],
         noticed_by: &["held::SERVER::a_hold_of_nothing_is_an_error_unless_it_is_meant"],
     },
@@ -205,8 +202,8 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "a hold that finds its row gone takes that of another session away",
         postgres: &[],
         mysql: &[edit(
-            "v_own AND placed_at = v_now AND placed_by = USER() AND NOT (v_found",
-            "NOT (v_found",
+            "absent = 2 AND NOT v_found AND `key` =",
+            "NOT v_found AND NOT v_absent_too AND `key` =",
         )],
         noticed_by: &["held::SERVER::a_hold_that_finds_its_row_gone_takes_no_other_away"],
     },
@@ -274,5 +271,15 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &[
             "held::SERVER::a_hold_of_an_old_snapshot_names_no_row_that_a_run_has_deleted",
         ],
+    },
+    Defect {
+        name: "hold-left-by-two",
+        what: "a hold stays in force that several sessions set for a row that was gone then, though each was refused",
+        postgres: &[],
+        mysql: &[edit(
+            "WHERE rule = v_rule AND absent = 2 AND NOT v_found",
+            "WHERE rule = v_rule AND absent = 2 AND NOT v_found AND placed_at = v_now",
+        )],
+        noticed_by: &["held::SERVER::a_hold_that_finds_its_row_gone_takes_no_other_away"],
     },
 ];

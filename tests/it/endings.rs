@@ -1,4 +1,4 @@
-//! PostgreSQL: whatever happens at the end of a run, a purge or a stamp, its row in the ledger is closed, and its locks are given back.
+//! Whatever happens at the end of a run, a purge or a stamp, its row in the ledger is closed, and its locks are given back.
 
 use std::thread;
 use std::time::Duration;
@@ -7,11 +7,12 @@ use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 use windrow::failure;
 use windrow::graph::Graph;
+use windrow::sandbox::mysql::Flavour;
 
 use crate::harness::tests;
 use crate::support::camunda::Camunda;
 use crate::support::graphs::graph_of;
-use crate::support::installation::Installation;
+use crate::support::installation::{Installation, dialect_of};
 use crate::support::patience::until;
 
 tests! {
@@ -23,6 +24,10 @@ tests! {
         an_error_at_the_end_of_a_purge_closes_it,
         an_error_at_the_end_of_a_stamp_closes_it,
         an_uninstallation_by_hand_reads_what_is_archived_by_now,
+    ],
+    mysql_and_mariadb: [
+        an_error_that_the_end_of_a_run_always_meets_closes_it,
+        a_run_whose_end_cannot_be_written_is_closed_by_whoever_looks_next,
     ],
 }
 
@@ -49,8 +54,13 @@ archive   = true
 
 /// Three jobs are due, and a fourth one runs.
 fn armed() -> Installation {
-    let schema = "CREATE TABLE job (id bigint PRIMARY KEY, state varchar(20), ended timestamp)";
-    let mut database = Installation::of(Dialect::Postgres, schema, &graph());
+    armed_on(Dialect::Postgres)
+}
+
+fn armed_on(dialect: Dialect) -> Installation {
+    let schema =
+        "CREATE TABLE job (id bigint PRIMARY KEY, state varchar(20), ended timestamp NULL)";
+    let mut database = Installation::of(dialect, schema, &graph());
     database.arm();
     database.execute(
         "INSERT INTO job VALUES (1, 'done', '2020-01-01'), (2, 'done', '2020-01-02'), (3, 'done', '2020-01-03'), (4, 'runs', NULL)",
@@ -199,6 +209,57 @@ fn an_error_at_the_end_of_a_stamp_closes_it() {
     let options = json!({"calculated": "end", "missing": true});
     assert_eq!(code(database.call("stamp", options)), "P0001");
     closed(database);
+}
+
+/// What a run did, in the ledger, and how it ended, as another session sees it: the call has left nothing open.
+fn noted(database: &Installation) -> Vec<String> {
+    let noted = database.named(
+        "SELECT CONCAT_WS('/', r.status, r.reason, r.finished_at IS NOT NULL, MAX(p.families), MAX(p.deleted_rows))
+         FROM W.run AS r JOIN W.run_rule AS p ON p.run_id = r.run_id GROUP BY r.run_id, r.status, r.reason, r.finished_at",
+    );
+    let rows = database.connect().query(&noted, &[]).expect("an answer");
+    rows.into_iter().flatten().flatten().collect()
+}
+
+/// It prunes the ledger, too, and what it may not delete there it will never delete.
+fn an_error_that_the_end_of_a_run_always_meets_closes_it(flavour: Flavour) {
+    let mut database = armed_on(dialect_of(flavour));
+    database.execute(
+        "CREATE TRIGGER W.refuses BEFORE DELETE ON W.catalog_state FOR EACH ROW SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'no space is left'",
+    );
+    let told = "error 1644 (45000): no space is left";
+    assert_eq!(code(database.run(json!({}))), "45000");
+    assert_eq!(noted(&database), [format!("failed/{told}/1/3/3")]);
+    database.execute("DROP TRIGGER W.refuses");
+    let run = database.run(json!({})).expect("a run");
+    assert_eq!(run["status"], "done", "{run}");
+}
+
+/// What keeps its row from being written is gone by then. The session may still be there.
+fn a_run_whose_end_cannot_be_written_is_closed_by_whoever_looks_next(flavour: Flavour) {
+    for same in [true, false] {
+        let mut database = armed_on(dialect_of(flavour));
+        let mut other = database.connect();
+        database.execute(
+            "CREATE TRIGGER W.refuses BEFORE UPDATE ON W.run FOR EACH ROW BEGIN
+                 IF new.status <> 'running' THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'no space is left'; END IF;
+             END",
+        );
+        let error = database.run(json!({})).expect_err("it fails");
+        assert_eq!(failure::sqlstate(&error), Some("45000"), "{error:?}");
+        assert_eq!(noted(&database), ["running/0/3/3"]);
+        database.execute("DROP TRIGGER W.refuses");
+        let reap = database.named("CALL W.reap()");
+        if same {
+            database.execute(&reap);
+        } else {
+            other.execute(&reap).expect("a look");
+        }
+        let told = "its session vanished; what it committed is kept";
+        assert_eq!(noted(&database), [format!("crashed/{told}/1/3/3")]);
+        let run = database.run(json!({})).expect("a run");
+        assert_eq!(run["status"], "done", "{run}");
+    }
 }
 
 /// The first batch that archives something is about to commit.

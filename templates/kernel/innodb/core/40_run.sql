@@ -426,7 +426,27 @@ BEGIN
     END IF;
 END;
 
--- run_end: closes the ledger of a run or a stamp.
+-- close_run, run_end: close the ledger of a run or a stamp.
+--# create procedure close_run
+CREATE PROCEDURE close_run(IN p_run bigint, IN p_reason longtext)
+SQL SECURITY DEFINER
+COMMENT 'Closes the row of run or stamp p_run, and nothing else: status, reason.'
+BEGIN
+    UPDATE run AS r
+    SET r.status = CASE
+            WHEN p_reason LIKE 'error %' THEN 'failed'
+            WHEN p_reason = 'cancelled' THEN 'cancelled'
+            WHEN EXISTS (SELECT 1 FROM run_failure AS f WHERE f.run_id = p_run AND f.errno NOT IN (1205, 1213, 1020, 3101, 3572))
+                THEN 'failed'
+            WHEN p_reason = 'nothing left' THEN 'done'
+            ELSE 'stopped'
+        END,
+        r.reason = IF(r.status = 'stopped', CONCAT_WS(' while waiting for ', p_reason, r.waiting_for), p_reason),
+        r.finished_at = UTC_TIMESTAMP(6)
+    WHERE r.run_id = p_run
+      AND r.status = 'running'
+      AND r.backend_pid = CONNECTION_ID();
+END;
 --# create procedure run_end
 CREATE PROCEDURE run_end(IN p_run bigint, IN p_reason longtext)
 SQL SECURITY DEFINER
@@ -443,20 +463,7 @@ BEGIN
         SET SESSION innodb_lock_wait_timeout = 600;
         SELECT MAX(LENGTH(s.rule)) INTO v_length FROM sweep AS s FOR UPDATE;
     END IF;
-    UPDATE run AS r
-    SET r.status = CASE
-            WHEN p_reason LIKE 'error %' THEN 'failed'
-            WHEN p_reason = 'cancelled' THEN 'cancelled'
-            WHEN EXISTS (SELECT 1 FROM run_failure AS f WHERE f.run_id = p_run AND f.errno NOT IN (1205, 1213, 1020, 3101, 3572))
-                THEN 'failed'
-            WHEN p_reason = 'nothing left' THEN 'done'
-            ELSE 'stopped'
-        END,
-        r.reason = IF(r.status = 'stopped', CONCAT_WS(' while waiting for ', p_reason, r.waiting_for), p_reason),
-        r.finished_at = UTC_TIMESTAMP(6)
-    WHERE r.run_id = p_run
-      AND r.status = 'running'
-      AND r.backend_pid = CONNECTION_ID();
+    CALL close_run(p_run, p_reason);
     IF v_stamp THEN
         DELETE FROM catalog_state WHERE run_id = p_run;
     ELSE

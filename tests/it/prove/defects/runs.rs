@@ -584,4 +584,14 @@ pub(super) const DEFECTS: &[Defect] = &[
             "limits::SERVER::the_limits_of_runs_hold_where_another_rule_becomes_the_first",
         ],
     },
+    Defect {
+        name: "end-never-written",
+        what: "a run whose ledger cannot be pruned stays open",
+        postgres: &[],
+        mysql: &[edit(
+            "IF v_number < 3 THEN CALL run_end(",
+            "IF true THEN CALL run_end(",
+        )],
+        noticed_by: &["endings::SERVER::an_error_that_the_end_of_a_run_always_meets_closes_it"],
+    },
 ];

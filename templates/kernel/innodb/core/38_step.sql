@@ -186,10 +186,10 @@ BEGIN
             WHERE false
             FOR UPDATE;
             IF v_workers > 1 THEN
-                CALL take_sweep();
+                CALL sweep_taken();
             END IF;
             IF v_drops > 0 THEN
-                CALL take_partitions();
+                CALL partitions_taken();
             END IF;
         END taking;
     UNTIL v_there IS NOT NULL END REPEAT;

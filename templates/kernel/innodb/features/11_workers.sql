@@ -85,9 +85,9 @@ BEGIN
       )) = r.backend_pid;
 END;
 
--- take_sweep: what is everybody's belongs to what begin_ledger() takes.
---# create procedure take_sweep
-CREATE PROCEDURE take_sweep()
+-- sweep_taken: what is everybody's belongs to what begin_ledger() takes.
+--# create procedure sweep_taken
+CREATE PROCEDURE sweep_taken()
 SQL SECURITY DEFINER
 COMMENT 'Keeps the table sweep from being locked by others until the transaction ends. Reads no row.'
 BEGIN

@@ -17,9 +17,9 @@ CREATE TABLE IF NOT EXISTS run_ahead (
     COMMENT = 'The partitions that runs have made in advance, with their bounds (from inclusive, to exclusive), and those that they could
         not make (problem). An empty name: all of the table.';
 
--- take_partitions: the tables of the ledger that only runs over partitions write, for begin_ledger().
---# create procedure take_partitions
-CREATE PROCEDURE take_partitions()
+-- partitions_taken: the tables of the ledger that only runs over partitions write, for begin_ledger().
+--# create procedure partitions_taken
+CREATE PROCEDURE partitions_taken()
 SQL SECURITY DEFINER
 COMMENT 'Keeps the tables of partitions in the ledger from being locked by others until the transaction ends. Reads no row.'
 BEGIN

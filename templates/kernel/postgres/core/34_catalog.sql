@@ -156,7 +156,8 @@ SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
     v_found text := (
-        SELECT format('the collation %I has changed: its indexes are of version %s, the server has %s', l.collname, l.collversion, l.version)
+        SELECT format('the collation %I has changed: its indexes are of version %s, the server has %s', l.collname, l.collversion,
+            l.version)
         FROM (
             SELECT DISTINCT n.collation_id
             FROM known_table AS k

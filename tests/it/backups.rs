@@ -19,6 +19,7 @@ tests! {
     ],
     mysql_or_mariadb: [
         a_backup_that_locks_table_by_table_ends_no_run,
+        what_an_installation_has_not_made_yet_is_in_the_way_of_no_run,
         errors_of_the_surroundings_are_no_fault_of_a_family,
     ],
     on_mysql: [
@@ -221,6 +222,15 @@ fn a_backup_that_locks_table_by_table_ends_no_run(dialect: Dialect) {
             assert_went_on(&mut database, &run, &format!("{workers} workers"));
         }
     }
+}
+
+/// The spec is there before the routines and tables that its workers need.
+fn what_an_installation_has_not_made_yet_is_in_the_way_of_no_run(dialect: Dialect) {
+    let graph = graph_of(&SPEC.replace("WORKERS", "2"));
+    let mut database = Installation::of(dialect, SCHEMA, &graph);
+    database.execute("DROP PROCEDURE W.sweep_taken");
+    database.execute("CALL W.begin_ledger()");
+    database.execute("ROLLBACK");
 }
 
 /// The other rules go on, and no family is tried, and put down, one after the other.

@@ -443,3 +443,51 @@ BEGIN
         );
     END IF;
 END;
+
+-- begin_ledger: each transaction that writes to several tables of the ledger has all of them from its beginning. A backup locks one
+-- after the other (mysqldump --lock-tables): a transaction that wrote to some, and came to the others, would be in a deadlock with it,
+-- and the server ends the transaction then. Nothing is done yet where this happens, so that it begins again behind the backup. No row
+-- is read. A server that is read-only takes no such lock, and writes nothing.
+--# create procedure begin_ledger
+CREATE PROCEDURE begin_ledger()
+SQL SECURITY DEFINER
+COMMENT 'Begins a transaction, READ COMMITTED, that no lock on tables of the ledger comes in the way of. Waits as the session is told to.'
+BEGIN
+    DECLARE v_there   bigint;
+    DECLARE v_workers int;
+    DECLARE v_drops   bigint;
+    SELECT s.workers INTO v_workers FROM spec AS s;
+    SELECT COUNT(*) INTO v_drops FROM rule AS r WHERE r.strategy = 'partition';
+    REPEAT
+        taking: BEGIN
+            DECLARE EXIT HANDLER FOR 1213
+            BEGIN
+                ROLLBACK;
+                SET v_there = NULL;
+            END;
+            SET v_there = 0;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            IF CAST(@@GLOBAL.read_only AS char) NOT IN ('0', 'OFF') THEN
+                LEAVE taking;
+            END IF;
+            SELECT COUNT(*)
+            INTO v_there
+            FROM run AS r, run_rule AS p, run_table AS t, run_skip AS k, run_failure AS f, run_pass AS a, run_backlog AS b, run_claim AS c,
+                run_sweep AS w, run_stamp AS m, unfinished AS u, artifact AS i, catalog_state AS g, control AS l, tally AS y,
+                kept_run AS e, refusal AS n, setting_log AS h, rule_instant AS j
+            WHERE false
+            FOR UPDATE;
+            more: BEGIN
+                -- An installation that is under way has not made them yet.
+                DECLARE EXIT HANDLER FOR 1146, 1305 BEGIN END;
+                IF v_workers > 1 THEN
+                    CALL sweep_taken();
+                END IF;
+                IF v_drops > 0 THEN
+                    CALL partitions_taken();
+                END IF;
+            END more;
+        END taking;
+    UNTIL v_there IS NOT NULL END REPEAT;
+END;

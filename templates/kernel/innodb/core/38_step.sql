@@ -155,46 +155,6 @@ BEGIN
     SET SESSION lock_wait_timeout = 31536000;
 END;
 
--- begin_ledger: each transaction that writes to several tables of the ledger has all of them from its beginning. A backup locks one
--- after the other (mysqldump --lock-tables): a transaction that wrote to some, and came to the others, would be in a deadlock with it,
--- and the server ends the transaction then. Nothing is done yet where this happens, so that it begins again behind the backup. No row
--- is read.
---# create procedure begin_ledger
-CREATE PROCEDURE begin_ledger()
-SQL SECURITY DEFINER
-COMMENT 'Begins a transaction, READ COMMITTED, that no lock on tables of the ledger comes in the way of. Waits as the session is told to.'
-BEGIN
-    DECLARE v_there   bigint;
-    DECLARE v_workers int;
-    DECLARE v_drops   bigint;
-    SELECT s.workers INTO v_workers FROM spec AS s;
-    SELECT COUNT(*) INTO v_drops FROM rule AS r WHERE r.strategy = 'partition';
-    REPEAT
-        taking: BEGIN
-            DECLARE EXIT HANDLER FOR 1213
-            BEGIN
-                ROLLBACK;
-                SET v_there = NULL;
-            END;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
-            SELECT COUNT(*)
-            INTO v_there
-            FROM run AS r, run_rule AS p, run_table AS t, run_skip AS k, run_failure AS f, run_pass AS a, run_backlog AS b, run_claim AS c,
-                run_sweep AS w, run_stamp AS m, unfinished AS u, artifact AS i, catalog_state AS g, control AS l, tally AS y,
-                kept_run AS e, refusal AS n, setting_log AS h, rule_instant AS j
-            WHERE false
-            FOR UPDATE;
-            IF v_workers > 1 THEN
-                CALL sweep_taken();
-            END IF;
-            IF v_drops > 0 THEN
-                CALL partitions_taken();
-            END IF;
-        END taking;
-    UNTIL v_there IS NOT NULL END REPEAT;
-END;
-
 -- recheck_catalog: a step ends where the catalog is not what the run began with, and says why. Its transaction is rolled back
 -- before anybody makes a work table: MariaDB would log what it did.
 --# create procedure recheck_catalog
@@ -876,8 +836,15 @@ BEGIN
     CALL wait_for_ledger();
     IF (o_state LIKE 'error 1146 %' OR o_state LIKE 'error 1054 %') AND NOT COALESCE(@windrow_anew, false) THEN
         -- The routines of an installation that came while the run rested may need other work tables than those before.
-        CALL enter_rule(p_run, p_rule);
-        SET o_state = 'again', @windrow_anew = true;
+        BEGIN
+            -- Or a table of the application is gone: that ends this rule, and no other.
+            DECLARE EXIT HANDLER FOR 1146, 1054
+            BEGIN
+                ROLLBACK;
+            END;
+            CALL enter_rule(p_run, p_rule);
+            SET o_state = 'again', @windrow_anew = true;
+        END;
     ELSE
         SET @windrow_anew = false;
     END IF;

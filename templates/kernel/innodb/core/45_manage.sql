@@ -418,7 +418,7 @@ BEGIN
         ', "placed_by": ', COALESCE(JSON_QUOTE(h.placed_by), 'null'),
         ', "placed_at": ', COALESCE(CONCAT('"', DATE_FORMAT(h.placed_at, '%Y-%m-%dT%T'),
             TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(h.placed_at, '.%f'))), '+00:00"'), 'null'),
-        ', "absent": ', IF(h.absent, 'true', 'false'), '}'
+        ', "absent": ', IF(h.absent = 1, 'true', 'false'), '}'
     ))
     INTO o_document
     FROM hold AS h
@@ -686,7 +686,7 @@ BEGIN
         INTO v_next
         FROM hold AS h
         WHERE h.rule = p_rule
-          AND h.absent
+          AND h.absent = 1
           AND h.`key` > v_next /*!80000 COLLATE utf8mb4_0900_bin */ /*M! COLLATE utf8mb4_nopad_bin */;
         IF v_next IS NOT NULL THEN
             CALL row_of_key(p_rule, v_next, v_there, v_found);

@@ -15,11 +15,13 @@ REPEAT
         END IF;
         -- The last time, nothing is left open.
         IF v_run IS NOT NULL AND v_number < 9 THEN
-            CALL begin_ledger();
             -- Pruning the ledger may fail each time, too. Then only the row of the run is written.
             IF v_number < 3 THEN
+                CALL begin_ledger();
                 CALL run_end(v_run, IF(v_errno = 1317, 'cancelled', CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message)));
             ELSE
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
                 CALL close_run(v_run, IF(v_errno = 1317, 'cancelled', CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message)));
             END IF;
             COMMIT;

@@ -394,7 +394,7 @@ CREATE PROCEDURE listed_held(IN p_rule varchar(64), IN p_keys json, OUT o_held b
 SQL SECURITY DEFINER
 COMMENT 'Whether one of these keys, a JSON list, may be held; called by the verb sweep.'
 BEGIN
-    SELECT MAX(h.absent)
+    SELECT MAX(h.absent = 1)
     INTO o_held
     FROM hold AS h
     WHERE h.rule = p_rule
@@ -445,7 +445,7 @@ BEGIN
             ' AND h.`key` = r.row_key COLLATE utf8mb4_', IF(VERSION() LIKE '%MariaDB%', 'nopad', '0900'), '_bin'
         ));
         CALL run_text(CONCAT(
-            'INSERT IGNORE INTO work_held (', v_names, ') SELECT ', v_values, ' FROM hold AS h WHERE h.absent AND ', v_holds
+            'INSERT IGNORE INTO work_held (', v_names, ') SELECT ', v_values, ' FROM hold AS h WHERE h.absent = 1 AND ', v_holds
         ));
     END IF;
 END;

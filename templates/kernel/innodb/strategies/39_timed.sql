@@ -502,8 +502,7 @@ BEGIN
             END IF;
             IF v_dry_run THEN
                 ROLLBACK;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
+                CALL begin_ledger();
                 IF v_by_family THEN
                     INSERT IGNORE INTO work_gone (id)
                     SELECT c.id FROM work_target AS c;

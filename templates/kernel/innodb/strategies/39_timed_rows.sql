@@ -168,14 +168,14 @@ BEGIN
         SELECT UNHEX(h.`key`)
         FROM hold AS h
         WHERE h.rule = p_rule
-          AND h.absent
+          AND h.absent = 1
           AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
     ELSE
         INSERT IGNORE INTO work_keep (id)
         SELECT h.`key`
         FROM hold AS h
         WHERE h.rule = p_rule
-          AND h.absent
+          AND h.absent = 1
           AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
     END IF;
 END;

@@ -589,8 +589,8 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "a run whose ledger cannot be pruned stays open",
         postgres: &[],
         mysql: &[edit(
-            "IF v_number < 3 THEN CALL run_end(",
-            "IF true THEN CALL run_end(",
+            "IF v_number < 3 THEN CALL begin_ledger();",
+            "IF true THEN CALL begin_ledger();",
         )],
         noticed_by: &["endings::SERVER::an_error_that_the_end_of_a_run_always_meets_closes_it"],
     },

@@ -45,20 +45,28 @@ fn rows_are_as_in_the_beginning(flavour: Flavour) {
     assert!(state(&mut first) != before);
     drop(first);
 
-    let mut second = installation(flavour, 71);
-    assert_eq!(second.name, name);
-    assert_eq!(state(&mut second), before);
-    second.arm();
-    let run = second.run(json!({})).expect("a run");
-    assert_eq!(run["run"], 1, "the numbers of runs start again: {run}");
+    for _ in 0..2 {
+        let mut next = installation(flavour, 71);
+        assert_eq!(next.name, name);
+        assert_eq!(state(&mut next), before);
+        next.arm();
+        let run = next.run(json!({})).expect("a run");
+        assert_eq!(run["run"], 1, "the numbers of runs start again: {run}");
+    }
 }
 
 /// What a test may do that the next one must not see.
-const CHANGES: [&str; 4] = [
+const CHANGES: [&str; 10] = [
     "CREATE TRIGGER late BEFORE DELETE ON t_ds_alert FOR EACH ROW SET @late = 1",
     "ALTER TABLE t_ds_alert ADD COLUMN more integer",
     "DROP PROCEDURE W.resume",
     "CREATE INDEX more ON t_ds_alert (title(9))",
+    "ALTER TABLE W.hold COMMENT = 'more'",
+    "ALTER TABLE t_ds_alert ADD CONSTRAINT more CHECK (CHAR_LENGTH(title) < 5000)",
+    "CREATE VIEW more AS SELECT 1 AS one",
+    "CREATE EVENT W.more ON SCHEDULE EVERY 1 DAY DO SET @more = 1",
+    "ALTER TABLE t_ds_task_instance ADD CONSTRAINT more FOREIGN KEY (workflow_instance_id) REFERENCES t_ds_workflow_instance (id)",
+    "GRANT SELECT ON t_ds_alert TO CURRENT_USER",
 ];
 
 fn what_was_changed_is_left_to_nobody(flavour: Flavour) {

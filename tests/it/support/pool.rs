@@ -4,6 +4,8 @@
 //! Nobody has to say that he changed a table or a routine: whoever takes a database compares its catalog with what it was,
 //! and drops it where they differ.
 
+use std::collections::BTreeMap;
+use std::fs;
 use std::sync::{Mutex, PoisonError};
 
 use windrow::db;
@@ -26,9 +28,21 @@ pub(super) struct Lot {
     /// What it was made of.
     made_of: String,
     /// What is in the catalogs of both.
-    catalog: Vec<db::Row>,
+    catalog: Catalog,
+    /// The tables of both.
+    tables: Vec<Table>,
     /// Statements that insert the rows of the beginning.
     rows: Vec<String>,
+}
+
+/// All that a statement can change but rows.
+#[derive(Default, PartialEq)]
+struct Catalog {
+    /// What the server answers, a hash for each view.
+    hashes: Vec<db::Row>,
+    /// The files in which MariaDB has its tables, views and triggers, by their paths: to open a table for its information_schema
+    /// takes a hundred times as long as to read its file.
+    files: BTreeMap<String, Vec<u8>>,
 }
 
 /// A table of either database, all names quoted.
@@ -52,11 +66,13 @@ impl Lot {
             name,
             control,
             made_of,
-            catalog: Vec::new(),
+            catalog: Catalog::default(),
+            tables: Vec::new(),
             rows: Vec::new(),
         };
         let mut session = lot.session();
         lot.catalog = lot.look(&mut session).expect("a readable catalog");
+        lot.tables = lot.tables(&mut session).expect("readable columns");
         lot.rows = lot.insert(&mut session).expect("readable rows");
         lot
     }
@@ -65,19 +81,36 @@ impl Lot {
         connect(&server(self.dialect).url("mysql", "root"))
     }
 
-    /// The catalogs of both databases, one after the other: for a list of names MariaDB reads all databases of the server.
-    fn look(&self, session: &mut Session) -> anyhow::Result<Vec<db::Row>> {
-        let (keys, routines) = match self.dialect {
-            Dialect::Mysql => (KEYS.replace("innodb_sys_", "innodb_"), ROUTINES),
-            _ => (KEYS.to_owned(), PROC),
+    fn look(&self, session: &mut Session) -> anyhow::Result<Catalog> {
+        let mut catalog = Catalog::default();
+        let own: &[View] = match self.dialect {
+            Dialect::Mysql => &OF_MYSQL,
+            _ => &OF_MARIADB,
         };
-        let mut all = Vec::new();
-        for name in [&self.name, &self.control] {
-            for select in CATALOG.into_iter().chain([keys.as_str(), routines]) {
-                all.extend(session.query(&select.replace("THIS", name), &[])?);
+        let hashes: Vec<String> = CATALOG.iter().chain(own).map(hash).collect();
+        let both = format!("'{}', '{}'", self.name, self.control);
+        let hashes = hashes
+            .join("\nUNION ALL ")
+            .replace("BOTH", &both)
+            .replace("ONE", &self.name)
+            .replace("OTHER", &self.control);
+        session.execute("SET SESSION group_concat_max_len = 100000000")?;
+        catalog.hashes = session.query(&hashes, &[])?;
+        if self.dialect == Dialect::Mariadb {
+            for name in [&self.name, &self.control] {
+                let folder = server(self.dialect).dir().join("data").join(name);
+                for entry in fs::read_dir(folder)? {
+                    let path = entry?.path();
+                    // Rows are not asked for.
+                    if path.extension().is_none_or(|it| it != "ibd") {
+                        catalog
+                            .files
+                            .insert(path.display().to_string(), fs::read(path)?);
+                    }
+                }
             }
         }
-        Ok(all)
+        Ok(catalog)
     }
 
     /// What inserts every row that is there.
@@ -100,9 +133,10 @@ impl Lot {
         Ok(statements)
     }
 
-    /// The tables that have rows.
-    fn filled(&self, session: &mut Session) -> anyhow::Result<Vec<Table>> {
+    /// The tables that can have rows.
+    fn tables(&self, session: &mut Session) -> anyhow::Result<Vec<Table>> {
         let mut columns = Vec::new();
+        // One after the other: for a list of names MariaDB reads all databases of the server.
         for name in [&self.name, &self.control] {
             columns.extend(session.query(&COLUMNS.replace("THIS", name), &[])?);
         }
@@ -125,7 +159,13 @@ impl Lot {
                 table.columns.push(column);
             }
         }
-        let looks: Vec<String> = tables
+        Ok(tables)
+    }
+
+    /// Those that have rows.
+    fn filled(&self, session: &mut Session) -> anyhow::Result<Vec<&Table>> {
+        let looks: Vec<String> = self
+            .tables
             .iter()
             .enumerate()
             .map(|(place, table)| {
@@ -137,13 +177,10 @@ impl Lot {
             .collect();
         let filled = session.query(&looks.join(" UNION ALL "), &[])?;
         let filled: Vec<String> = filled.into_iter().flatten().flatten().collect();
-        let mut place = 0..;
-        tables.retain(|_| {
-            place
-                .next()
-                .is_some_and(|place: u32| filled.contains(&place.to_string()))
-        });
-        Ok(tables)
+        let places = filled.iter().filter_map(|place| place.parse().ok());
+        Ok(places
+            .filter_map(|place: usize| self.tables.get(place))
+            .collect())
     }
 
     /// Brings back the rows of the beginning; `false` where tables or routines are others.
@@ -157,7 +194,7 @@ impl Lot {
             return Ok(false);
         }
         for Table { path, numbers, .. } in self.filled(&mut session)? {
-            session.execute(&if numbers {
+            session.execute(&if *numbers {
                 format!("TRUNCATE TABLE {path}")
             } else {
                 format!("DELETE FROM {path}")
@@ -228,34 +265,97 @@ const COLUMNS: &str = "SELECT c.table_schema, c.table_name, c.column_name, c.ext
     AND c.table_name NOT IN (SELECT v.table_name FROM information_schema.views AS v WHERE v.table_schema = 'THIS')
     ORDER BY c.table_name, c.ordinal_position";
 
-/// Foreign keys of tables of the database and on them, wherever they are.
-const KEYS: &str = "SELECT f.id, f.for_name, f.ref_name, f.type, c.for_col_name, c.ref_col_name
-    FROM information_schema.innodb_sys_foreign AS f
-    JOIN information_schema.innodb_sys_foreign_cols AS c ON c.id = f.id
-    WHERE f.for_name LIKE 'THIS/%' OR f.ref_name LIKE 'THIS/%'
-    ORDER BY f.id, c.pos";
+/// What is in the catalogs of both databases: columns, and where they are.
+type View = (&'static str, &'static str);
 
-const ROUTINES: &str = "SELECT routine_name, routine_type, SHA2(routine_definition, 256), security_type, definer, sql_mode, created
-    FROM information_schema.routines WHERE routine_schema = 'THIS' ORDER BY 1";
+/// A query for the hash of a view.
+fn hash((columns, from): &View) -> String {
+    let columns: Vec<String> = columns
+        .split(", ")
+        .map(|column| format!("QUOTE({column})"))
+        .collect();
+    format!(
+        "SELECT SHA2(GROUP_CONCAT(line ORDER BY line SEPARATOR '\n'), 256) FROM (SELECT CONCAT_WS(' ', {}) AS line FROM {from}) AS lines_of_it",
+        columns.join(", ")
+    )
+}
 
-/// The same of MariaDB, whose information_schema reads the routines of all databases.
-const PROC: &str =
-    "SELECT name, type, SHA2(body_utf8, 256), security_type, definer, sql_mode, created
-    FROM mysql.proc WHERE db = 'THIS' ORDER BY 1, 2";
-
-/// All else that a statement can change but rows.
-const CATALOG: [&str; 12] = [
-    "SELECT table_name, table_type, engine, table_collation, table_comment FROM information_schema.tables WHERE table_schema = 'THIS' ORDER BY 1",
-    "SELECT table_name, ordinal_position, column_name, column_type, is_nullable, column_default, extra, collation_name FROM information_schema.columns WHERE table_schema = 'THIS' ORDER BY 1, 2",
-    "SELECT table_name, partition_name, partition_description FROM information_schema.partitions WHERE table_schema = 'THIS' AND partition_name IS NOT NULL ORDER BY 1, 2",
-    "SELECT table_name, index_name, seq_in_index, column_name, sub_part, non_unique FROM information_schema.statistics WHERE table_schema = 'THIS' ORDER BY 1, 2, 3",
-    "SELECT constraint_name, check_clause FROM information_schema.check_constraints WHERE constraint_schema = 'THIS' ORDER BY 1, 2",
-    "SELECT trigger_name, event_object_table, event_manipulation, action_timing, SHA2(action_statement, 256) FROM information_schema.triggers WHERE event_object_schema = 'THIS' ORDER BY 1",
-    "SELECT table_name, SHA2(view_definition, 256) FROM information_schema.views WHERE table_schema = 'THIS' ORDER BY 1",
-    "SELECT event_name, status, interval_value, interval_field, SHA2(event_definition, 256) FROM information_schema.events WHERE event_schema = 'THIS' ORDER BY 1",
-    "SELECT host, db, user FROM mysql.db WHERE db = 'THIS' ORDER BY 1, 2, 3",
-    "SELECT host, db, user, table_name, table_priv, column_priv FROM mysql.tables_priv WHERE db = 'THIS' ORDER BY 1, 2, 3, 4",
-    "SELECT host, db, user, routine_name, proc_priv FROM mysql.procs_priv WHERE db = 'THIS' ORDER BY 1, 2, 3, 4",
+const CATALOG: [View; 4] = [
+    ("host, db, user", "mysql.db WHERE db IN (BOTH)"),
+    (
+        "host, db, user, table_name, table_priv, column_priv",
+        "mysql.tables_priv WHERE db IN (BOTH)",
+    ),
+    (
+        "host, db, user, routine_name, proc_priv",
+        "mysql.procs_priv WHERE db IN (BOTH)",
+    ),
     // Accounts that a test made are named after its database.
-    "SELECT host, user FROM mysql.user WHERE user LIKE '%THIS' ORDER BY 1, 2",
+    (
+        "host, user",
+        "mysql.user WHERE user LIKE '%ONE' OR user LIKE '%OTHER'",
+    ),
+];
+
+/// What else MySQL has in its information_schema.
+const OF_MYSQL: [View; 10] = [
+    (
+        "table_schema, table_name, table_type, engine, table_collation, table_comment",
+        "information_schema.tables WHERE table_schema IN (BOTH)",
+    ),
+    (
+        "c.table_schema, c.table_name, c.ordinal_position, c.column_name, c.column_type, c.is_nullable, c.column_default, c.extra, c.collation_name",
+        "information_schema.columns AS c WHERE c.table_schema IN (BOTH)",
+    ),
+    (
+        "table_schema, table_name, partition_name, partition_description",
+        "information_schema.partitions WHERE table_schema IN (BOTH) AND partition_name IS NOT NULL",
+    ),
+    (
+        "table_schema, table_name, index_name, seq_in_index, column_name, sub_part, non_unique",
+        "information_schema.statistics WHERE table_schema IN (BOTH)",
+    ),
+    (
+        "constraint_schema, constraint_name, check_clause",
+        "information_schema.check_constraints WHERE constraint_schema IN (BOTH)",
+    ),
+    (
+        "trigger_schema, trigger_name, event_object_table, event_manipulation, action_timing, action_statement",
+        "information_schema.triggers WHERE event_object_schema IN (BOTH)",
+    ),
+    (
+        "table_schema, table_name, view_definition",
+        "information_schema.views WHERE table_schema IN (BOTH)",
+    ),
+    (
+        "event_schema, event_name, status, interval_value, interval_field, event_definition",
+        "information_schema.events WHERE event_schema IN (BOTH)",
+    ),
+    (
+        "routine_schema, routine_name, routine_type, routine_definition, security_type, definer, sql_mode, created",
+        "information_schema.routines WHERE routine_schema IN (BOTH)",
+    ),
+    // Foreign keys of tables of the databases and on them, wherever they are.
+    (
+        "f.id, f.for_name, f.ref_name, f.type, c.pos, c.for_col_name, c.ref_col_name",
+        "information_schema.innodb_foreign AS f JOIN information_schema.innodb_foreign_cols AS c ON c.id = f.id
+        WHERE f.for_name LIKE 'ONE/%' OR f.ref_name LIKE 'ONE/%' OR f.for_name LIKE 'OTHER/%' OR f.ref_name LIKE 'OTHER/%'",
+    ),
+];
+
+/// The same of MariaDB, beside its files. Its information_schema reads the routines and events of all databases.
+const OF_MARIADB: [View; 3] = [
+    (
+        "db, name, status, interval_value, interval_field, body_utf8",
+        "mysql.event WHERE db IN (BOTH)",
+    ),
+    (
+        "db, name, type, body_utf8, security_type, definer, sql_mode, created",
+        "mysql.proc WHERE db IN (BOTH)",
+    ),
+    (
+        "f.id, f.for_name, f.ref_name, f.type, c.pos, c.for_col_name, c.ref_col_name",
+        "information_schema.innodb_sys_foreign AS f JOIN information_schema.innodb_sys_foreign_cols AS c ON c.id = f.id
+        WHERE f.for_name LIKE 'ONE/%' OR f.ref_name LIKE 'ONE/%' OR f.for_name LIKE 'OTHER/%' OR f.ref_name LIKE 'OTHER/%'",
+    ),
 ];

@@ -131,15 +131,15 @@ impl Graph {
 
     /// The columns of a table by whose values a rule decides on its rows, or goes through them: times, conditions, scopes, groups.
     /// Where one of them holds another kind of values, it is compared otherwise.
-    pub fn decides_by<'a>(&'a self, table: &str) -> BTreeSet<&'a str> {
-        let mut columns: BTreeSet<&str> = BTreeSet::new();
+    pub fn decides_by(&self, table: &str) -> BTreeSet<String> {
+        let mut columns: BTreeSet<String> = BTreeSet::new();
         for own in self.tables.iter().filter(|it| it.name == table) {
             let conditions = own.r#final.own.iter().chain(&own.kept);
-            columns.extend(conditions.map(|it| it.column.name.as_str()));
+            columns.extend(conditions.map(|it| it.column.name.clone()));
         }
         let named = self.tables.iter().flat_map(|it| &it.r#final.named);
         let named = named.filter(|it| self.table(it.edge.parent).name == table);
-        columns.extend(named.map(|it| it.condition.column.name.as_str()));
+        columns.extend(named.map(|it| it.condition.column.name.clone()));
         for rule in &self.rules {
             columns.extend(self.decides(rule, table));
         }
@@ -147,7 +147,7 @@ impl Graph {
     }
 
     /// The same of one rule.
-    fn decides<'a>(&'a self, rule: &'a Rule, table: &str) -> Vec<&'a str> {
+    fn decides(&self, rule: &Rule, table: &str) -> Vec<String> {
         let is = |id: TableId| self.table(id).name == table;
         let mut found: Vec<&Column> = Vec::new();
         if let Some(last) = rule.last.as_ref().filter(|it| is(it.table)) {
@@ -162,7 +162,6 @@ impl Graph {
             found.extend([&stamp.start, &stamp.ended, &stamp.per]);
             found.extend(stamp.candidates.iter().map(|it| &it.column));
         }
-        let mut words: Vec<&str> = Vec::new();
         if is(rule.root) {
             let newest = rule.newest.iter();
             let of_newest = newest.clone().flat_map(|it| &it.of);
@@ -177,16 +176,9 @@ impl Graph {
                 found.extend(ends.flat_map(|end| std::iter::once(&end.time).chain(&end.otherwise)));
                 found.extend(&timed.ended);
             }
-            // Whatever it says, a column has a name among its words.
-            let sql = rule.where_sql.iter();
-            words.extend(
-                sql.flat_map(|sql| {
-                    sql.split(|sign: char| !(sign.is_alphanumeric() || sign == '_'))
-                }),
-            );
-            words.retain(|word| !word.is_empty());
         }
-        let names = found.into_iter().map(|it| it.name.as_str());
+        let names = found.into_iter().map(|it| it.name.clone());
+        let words = rule.where_sql.iter().flat_map(|sql| names_in(sql));
         names.chain(words).collect()
     }
 
@@ -201,4 +193,16 @@ impl Graph {
             .filter(|name| !own.contains(name))
             .collect()
     }
+}
+
+/// What could be the name of a column in SQL, of whichever table it is: each word, also as a server reads it without quotes, and what
+/// stands in quotes.
+fn names_in(sql: &str) -> impl Iterator<Item = String> {
+    let words = sql.split(|sign: char| !(sign.is_alphanumeric() || sign == '_'));
+    let words = words.filter(|word| !word.is_empty());
+    let both = words.flat_map(|word| [word.to_owned(), word.to_lowercase()]);
+    // A quote that is none, in a text, would turn what is outside into what is inside.
+    let quoted = sql.split('"').skip(1);
+    let quoted = quoted.filter(|name| !name.is_empty() && name.chars().count() < 64);
+    both.chain(quoted.map(str::to_owned))
 }

@@ -129,7 +129,7 @@ pub(super) struct TableDocument<'a> {
     columns: Vec<&'a str>,
     /// Other columns by whose values rules decide.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    reads: Vec<&'a str>,
+    reads: Vec<String>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     goes: bool,
     /// Whether its partitions are dropped.
@@ -150,7 +150,7 @@ pub(super) fn tables<'a>(
     let own = graph.tables.iter().zip(0..).map(|(table, at)| {
         let columns = columns(graph, table);
         let mut reads = graph.decides_by(&table.name);
-        reads.retain(|column| !columns.contains(column));
+        reads.retain(|column| !columns.contains(&column.as_str()));
         let known = TableDocument {
             columns,
             reads: reads.into_iter().collect(),

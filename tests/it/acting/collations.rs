@@ -148,6 +148,13 @@ fn texts_of_a_type_that_compares_otherwise_are_told() {
         .attempt("CALL W.arm()")
         .expect_err("letters of another size");
     assert_told(&error, told);
+    let hint = installation
+        .attempt(
+            "DO $$ DECLARE hint text; BEGIN PERFORM W.check_catalog(); EXCEPTION WHEN OTHERS THEN
+             GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT; RAISE EXCEPTION '%', hint; END $$",
+        )
+        .expect_err("a hint");
+    assert_told(&hint, "Make both columns text");
     installation.execute("ALTER TABLE uses DROP CONSTRAINT uses_run_id_fkey, ALTER run_id TYPE text; ALTER TABLE memos ALTER run_id TYPE text; ALTER TABLE runs ALTER id TYPE text; UPDATE uses SET run_id = lower(run_id)");
     installation.arm();
     // A session that replicates has rules of its own.

@@ -20,6 +20,9 @@ tests! {
         other_columns_are_told,
         columns_that_stand_elsewhere_are_told,
     ],
+    on_postgres: [
+        a_column_by_which_a_rule_decides_may_not_go,
+    ],
     mysql_and_mariadb: [
         a_condition_on_what_became_a_number_is_told,
     ],
@@ -231,6 +234,7 @@ schema = "public"
 [tables]
 runs  = { key = "id integer" }
 steps = { key = "id integer", parents = ["run_id -> runs.id"], final = { mood = ["calm"] } }
+bills = { key = "id integer", parents = ["run_id -> runs.id"] }
 shots = { key = "id integer" }
 marks = { key = "id integer" }
 trips = { key = "id integer" }
@@ -241,7 +245,8 @@ root       = "runs"
 candidates = { sort = "batch" }
 final      = { state = "done" }
 end_time   = "ended"
-where_sql  = "{root}.paid < '2030-01-01'"
+where_sql  = """{root}.Paid < '2030-01-01' AND {root}.grade IS NULL AND NOT EXISTS (
+    SELECT 1 FROM {schema}.bills AS b WHERE b.run_id = {root}.id AND b.due > '2030-01-01')"""
 retention  = { default = "30d", per = "tenant varchar" }
 
 [rules.shots]
@@ -265,7 +270,7 @@ fallback = { time = "made", retention = { default = "30d" } }
 "#;
 
 /// Tables and columns, their types, and what they may not become: on PostgreSQL, and on MySQL and MariaDB.
-const BECOMES: [(&str, &str, [&str; 2], [&str; 2]); 11] = [
+const BECOMES: [(&str, &str, [&str; 2], [&str; 2]); 16] = [
     (
         "runs",
         "ended",
@@ -292,6 +297,29 @@ const BECOMES: [(&str, &str, [&str; 2], [&str; 2]); 11] = [
         ["integer", "integer"],
     ),
     ("runs", "paid", ["date", "date"], ["text", "varchar(30)"]),
+    ("runs", "paid", ["date", "date"], ["timestamp", "datetime"]),
+    (
+        "runs",
+        "tenant",
+        ["varchar(20)", "varchar(20)"],
+        ["varchar(20) COLLATE ci", "varbinary(20)"],
+    ),
+    (
+        "runs",
+        "grade",
+        ["varchar(20)", GRADE],
+        ["varchar(20) COLLATE \"C\"", GRADE_BY_LETTER],
+    ),
+    ("bills", "due", ["timestamp", "datetime"], ["date", "date"]),
+    (
+        "shots",
+        "place",
+        ["varchar(20)", "varchar(20) NOT NULL"],
+        [
+            "varchar(20) COLLATE ci",
+            "varchar(20) CHARACTER SET latin1 COLLATE latin1_general_cs NOT NULL",
+        ],
+    ),
     (
         "steps",
         "mood",
@@ -319,6 +347,18 @@ const BECOMES: [(&str, &str, [&str; 2], [&str; 2]); 11] = [
     ("trips", "made", ["timestamp", "datetime"], ["date", "date"]),
 ];
 
+/// Labels of such a length that the collation behind them is beyond what is noted of a type, one with a sign that is between the notes.
+const GRADE: &str = concat!(
+    "enum('a|b','",
+    "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789",
+    "','",
+    "1234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890",
+    "','",
+    "2345678901234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901",
+    "') COLLATE utf8mb4_bin"
+);
+const GRADE_BY_LETTER: &str = "enum('a|b','a') COLLATE utf8mb4_general_ci";
+
 /// What they may.
 const WIDER: [(&str, &str, &str, [&str; 2]); 3] = [
     ("runs", "state", "varchar(20)", ["text", "varchar(99)"]),
@@ -329,12 +369,20 @@ const WIDER: [(&str, &str, &str, [&str; 2]); 3] = [
 /// A migration of the application makes another type of it between two runs: texts sort otherwise than numbers, a day begins before its
 /// times, and what was a time of the clock is an instant.
 fn a_column_by_which_a_rule_decides_may_not_hold_something_else(dialect: Dialect) {
-    let (time, at) = match dialect {
-        Dialect::Postgres => ("timestamp", 0),
-        Dialect::Mysql | Dialect::Mariadb => ("datetime", 1),
+    let (time, grade, at) = match dialect {
+        Dialect::Postgres => ("timestamp", "varchar(20)", 0),
+        Dialect::Mysql | Dialect::Mariadb => ("datetime", GRADE, 1),
+    };
+    let collation = match dialect {
+        Dialect::Postgres => {
+            "CREATE COLLATION ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false); "
+        }
+        Dialect::Mysql | Dialect::Mariadb => "",
     };
     let schema = format!(
-        "CREATE TABLE runs (id integer PRIMARY KEY, state varchar(20), sort varchar(20), ended {time}, paid date, tenant varchar(20));
+        "{collation}CREATE TABLE runs (id integer PRIMARY KEY, state varchar(20), sort varchar(20), ended {time}, paid date, tenant varchar(20),
+             grade {grade});
+         CREATE TABLE bills (id integer PRIMARY KEY, run_id integer, due {time});
          CREATE TABLE steps (id integer PRIMARY KEY, run_id integer, mood varchar(20));
          CREATE TABLE shots (id integer PRIMARY KEY, place varchar(20) NOT NULL, number integer NOT NULL, made {time});
          CREATE TABLE marks (id integer PRIMARY KEY, at integer);
@@ -350,12 +398,10 @@ fn a_column_by_which_a_rule_decides_may_not_hold_something_else(dialect: Dialect
         Dialect::Mysql | Dialect::Mariadb => format!("ALTER TABLE {table} MODIFY {column} {kind}"),
     };
     for (table, column, was, becomes) in BECOMES {
-        let not_null = if column == "number" && dialect == Dialect::Postgres {
-            "ALTER TABLE shots ALTER number DROP NOT NULL; "
-        } else {
-            ""
-        };
-        installation.execute(&format!("{not_null}{}", alter(table, column, becomes[at])));
+        if table == "shots" && dialect == Dialect::Postgres {
+            installation.execute(&format!("ALTER TABLE shots ALTER {column} DROP NOT NULL"));
+        }
+        installation.execute(&alter(table, column, becomes[at]));
         let told =
             format!("catalog changed: table {table} has another kind of values in column {column}");
         let error = installation
@@ -371,5 +417,52 @@ fn a_column_by_which_a_rule_decides_may_not_hold_something_else(dialect: Dialect
         let run = installation.run(json!({}));
         let run = run.unwrap_or_else(|error| panic!("{table}.{column}: {error:#}"));
         assert_eq!(run["status"], "done", "{run}");
+    }
+}
+
+/// SQL of a spec may name columns as the catalog has them, with any sign, or in other letters. Servers other than PostgreSQL run no
+/// statement that names what is gone.
+fn a_column_by_which_a_rule_decides_may_not_go() {
+    let dialect = Dialect::Postgres;
+    let schema = "CREATE TABLE runs (id integer PRIMARY KEY, state varchar(20), ended timestamp, \"handed: in\" date, \"paid-at\" date, due date);
+         CREATE TABLE uses (id integer PRIMARY KEY, run_id integer NOT NULL)";
+    let spec = r#"
+name   = "decides"
+schema = "public"
+
+[tables]
+runs = { key = "id integer" }
+uses = { key = "id integer", parents = ["run_id -> runs.id"] }
+
+[rules.runs]
+strategy  = "end-time"
+root      = "runs"
+final     = { state = "done" }
+end_time  = "ended"
+where_sql = '{root}."handed: in" IS NULL AND {root}."paid-at" IS NULL AND {root}.Due IS NULL'
+retention = { default = "30d" }
+"#;
+    let mut installation = Installation::of(dialect, schema, &graph_of(spec));
+    installation.arm();
+    for column in ["handed: in", "paid-at", "due"] {
+        for (change, told, back) in [
+            (
+                format!("ALTER \"{column}\" TYPE text"),
+                format!("table runs has another kind of values in column {column} "),
+                format!("ALTER \"{column}\" TYPE date USING NULL"),
+            ),
+            (
+                format!("RENAME \"{column}\" TO other"),
+                format!("table runs has no column {column} any more"),
+                format!("RENAME other TO \"{column}\""),
+            ),
+        ] {
+            installation.execute(&format!("ALTER TABLE runs {change}"));
+            let error = installation.run(json!({})).expect_err(&change);
+            assert_told(&error, &told);
+            installation.execute(&format!("ALTER TABLE runs {back}"));
+            let run = installation.run(json!({}));
+            run.unwrap_or_else(|error| panic!("{column} as it was: {error:#}"));
+        }
     }
 }

@@ -231,7 +231,7 @@ fn a_partitioned_table_gets_its_index_part_by_part() {
     let mut database = Database::bare();
     database.sql(
         "DROP TABLE t_ds_alert;
-         CREATE TABLE t_ds_alert (id integer, workflow_instance_id integer, made date) PARTITION BY RANGE (id);
+         CREATE TABLE t_ds_alert (id integer NOT NULL, workflow_instance_id integer, made date) PARTITION BY RANGE (id);
          CREATE TABLE t_ds_alert_1 PARTITION OF t_ds_alert FOR VALUES FROM (0) TO (100);
          CREATE TABLE t_ds_alert_2 PARTITION OF t_ds_alert FOR VALUES FROM (100) TO (200) PARTITION BY RANGE (id);
          CREATE TABLE t_ds_alert_2a PARTITION OF t_ds_alert_2 FOR VALUES FROM (100) TO (150)",

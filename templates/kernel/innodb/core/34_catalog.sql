@@ -62,7 +62,8 @@ BEGIN
         CONCAT(IF(@@GLOBAL.lower_case_table_names = 0, c.table_name, LOWER(c.table_name)), '.', LOWER(c.column_name)),
         c.table_name,
         c.column_name,
-        LEFT(CONCAT_WS(' ', c.column_type, c.collation_name), 300),
+        -- Labels may be long, and have a bar, which ends a type.
+        CONCAT_WS(' ', LEFT(REPLACE(c.column_type, '|', '/'), 230), c.collation_name),
         CASE
             WHEN c.data_type IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint', 'decimal', 'bit', 'year') THEN 'number'
             -- A day is the midnight with which it begins. A timestamp is another time in each session.
@@ -570,7 +571,7 @@ BEGIN
             t.table_name AS name,
             GROUP_CONCAT(c.column_name ORDER BY c.column_name) AS shape,
             CONCAT('|', GROUP_CONCAT(
-                CONCAT('?.', c.column_name, '|', LEFT(CONCAT_WS(' ', c.column_type, c.collation_name), 300))
+                CONCAT('?.', c.column_name, '|', CONCAT_WS(' ', LEFT(REPLACE(c.column_type, '|', '/'), 230), c.collation_name))
                 ORDER BY c.ordinal_position SEPARATOR '|'
             ), '|') AS described,
             MAX(
@@ -629,29 +630,39 @@ BEGIN
                   AND r.place_then <> r.place_now;
             END IF;
             IF o_reason IS NULL THEN
-                -- A text that a condition names is 0 where numbers are compared with it.
-                SELECT COALESCE(JSON_ARRAYAGG(JSON_ARRAY(c.table_name, c.column_name)), '[]')
+                -- A text that a condition names is 0 where numbers are compared with it. A TIMESTAMP is an instant and a DATETIME what the
+                -- clock of the application says, so that they differ by hours; and some collations tell letters apart that are the
+                -- same elsewhere.
+                SELECT COALESCE(JSON_ARRAYAGG(JSON_ARRAY(d.table_name, d.column_name)), '[]')
                 INTO v_others
                 FROM (
-                    SELECT
-                        s.table_name, s.column_name, s.kind, s.collation,
-                        SUBSTRING_INDEX(SUBSTR(v_shapes, LOCATE(CONCAT('|', s.table_name, '.', s.column_name, '|'), v_shapes)
-                            + CHAR_LENGTH(CONCAT(s.table_name, s.column_name)) + 3, 300), '|', 1) AS type_then
-                    FROM work_shape AS s
-                    WHERE LOCATE(CONCAT('|', s.table_name, '.', s.column_name, '|'), v_shapes) > 0
-                ) AS c
-                -- A TIMESTAMP is an instant and a DATETIME what the clock of the application says, so that they differ by hours; and what
-                -- compares by bytes tells letters apart that are the same elsewhere.
-                WHERE CASE
-                        WHEN c.type_then REGEXP '^(tinyint|smallint|mediumint|int|bigint|decimal|bit|year|float|double)' THEN 'number'
-                        WHEN c.type_then REGEXP '^(date|time)' THEN REGEXP_SUBSTR(c.type_then, '^[a-z]+')
-                        WHEN c.type_then LIKE '%\_bin' THEN 'bytes'
-                        ELSE 'text'
-                    END <> CASE
-                        WHEN c.kind IN ('number', 'float', 'double') THEN 'number'
-                        WHEN c.kind = 'text' AND c.collation LIKE '%\_bin' THEN 'bytes'
-                        ELSE c.kind
-                    END;
+                    SELECT MIN(k.table_name) AS table_name, MIN(k.column_name) AS column_name
+                    FROM (
+                        SELECT
+                            c.place, c.table_name, c.column_name,
+                            CASE
+                                WHEN c.type REGEXP '^(tinyint|smallint|mediumint|int|bigint|decimal|bit|year|float|double)' THEN 'number'
+                                WHEN c.type REGEXP '^(date|time)' THEN REGEXP_SUBSTR(c.type, '^[a-z]+')
+                                WHEN c.type REGEXP '^(var)?binary|^[a-z]*blob|_bin$' THEN 'bytes'
+                                ELSE COALESCE(NULLIF(REGEXP_SUBSTR(c.type, '_(as_ci|ci|cs|cs_ks)$'), ''), 'text')
+                            END AS kind
+                        FROM (
+                            SELECT
+                                s.place, s.table_name, s.column_name,
+                                IF(w.is_now, s.type, SUBSTRING_INDEX(SUBSTR(
+                                    v_shapes,
+                                    LOCATE(CONCAT('|', s.table_name, '.', s.column_name, '|'), v_shapes)
+                                        + CHAR_LENGTH(CONCAT(s.table_name, s.column_name)) + 3,
+                                    300
+                                ), '|', 1)) AS type
+                            FROM work_shape AS s
+                            CROSS JOIN (SELECT true AS is_now UNION ALL SELECT false) AS w
+                            WHERE LOCATE(CONCAT('|', s.table_name, '.', s.column_name, '|'), v_shapes) > 0
+                        ) AS c
+                    ) AS k
+                    GROUP BY k.place
+                    HAVING MIN(k.kind) <> MAX(k.kind)
+                ) AS d;
                 WHILE o_reason IS NULL AND JSON_LENGTH(v_others) > 0 DO
                     SET v_table = JSON_VALUE(v_others, '$[0][0]'), v_column = JSON_VALUE(v_others, '$[0][1]');
                     CALL names_column(v_column, v_named);

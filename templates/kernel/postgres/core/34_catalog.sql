@@ -392,17 +392,20 @@ BEGIN
             CROSS JOIN LATERAL (SELECT to_regclass(format('%I.%I', s.schema_name, e.name))::oid) AS t(oid)
             CROSS JOIN LATERAL (
                 SELECT string_agg(CASE
-                    WHEN a.attname = ANY (e.columns) THEN format('%s:%s:%s:%s', a.attname, a.attnum, a.atttypid, a.attcollation)
-                    ELSE format('%s:%s', a.attname, k.kind)
+                    WHEN a.attname = ANY (e.columns) THEN format('%s:%s:%s:%s', n.told, a.attnum, a.atttypid, a.attcollation)
+                    ELSE format('%s:%s', n.told, k.kind)
                 END, ' ' ORDER BY a.attname) AS columns
                 FROM pg_attribute AS a
+                -- Without the signs that are between the notes.
+                CROSS JOIN LATERAL (SELECT translate(a.attname, ' :', E'\1\2')) AS n(told)
                 -- Of others only what changes how they compare: a domain writes its values as its type does.
                 LEFT JOIN LATERAL (
                     SELECT CASE
                         WHEN p.typoutput IN ('int2out'::regproc, 'int4out'::regproc, 'int8out'::regproc, 'numeric_out'::regproc)
                             THEN 'number'
                         WHEN p.typoutput IN ('textout'::regproc, 'varcharout'::regproc, 'bpcharout'::regproc)
-                            THEN 'text'
+                            -- It says which letters are the same, and sorts them.
+                            THEN 'text' || a.attcollation
                         ELSE p.typoutput::oid::text
                     END AS kind
                     FROM pg_type AS p
@@ -436,8 +439,8 @@ END
 $windrow$;
 --# comment on function catalog_now
 COMMENT ON FUNCTION catalog_now() IS
-    'Which tables those of the spec are and those that its rules read, the types of the columns by which rows are found there, and what '
-    'acts on them: foreign keys, rules, tables that inherit.';
+    'Which tables those of the spec are and those that its rules read, the types of the columns by which rows are found there, the kinds '
+    'of those by which rules decide, and what acts on the tables: foreign keys, rules, tables that inherit.';
 
 -- replaced: a table that is another one than it was, or whose rows compare otherwise.
 --# create function replaced
@@ -450,18 +453,22 @@ AS $windrow$
         CASE split_part(p_now ->> o.key, ' ', 1)
             WHEN split_part(o.value, ' ', 1) THEN CASE
                 WHEN c.edge THEN '%s has other columns for its keys or edges, by name, place, type or collation'
-                ELSE '%s has another kind of values in column %s'
+                WHEN c.is_there THEN '%s has another kind of values in column %s'
+                ELSE '%s has no column %s any more'
             END
             WHEN 'none' THEN '%s is gone'
             ELSE '%s is another one, put in the place of the one that was there'
         END,
-        o.key, c.name
+        o.key, translate(c.name, E'\1\2', ' :')
     )
     FROM jsonb_each_text(p_then) AS o
     CROSS JOIN LATERAL (
-        SELECT bool_or(split_part(l.says, ':', 3) <> '') AS edge, min(split_part(l.says, ':', 1)) AS name
-        FROM unnest(string_to_array(o.value, ' ')) AS l(says)
-        WHERE l.says <> ALL (string_to_array(p_now ->> o.key, ' '))
+        SELECT l.edge, l.name, strpos(p_now ->> o.key, format(' %s:', l.name)) > 0 AS is_there
+        FROM (
+            SELECT bool_or(split_part(l.says, ':', 3) <> '') AS edge, min(split_part(l.says, ':', 1)) AS name
+            FROM unnest(string_to_array(o.value, ' ')) AS l(says)
+            WHERE l.says <> ALL (string_to_array(p_now ->> o.key, ' '))
+        ) AS l
     ) AS c
     WHERE starts_with(o.key, 'table ')
       AND p_now ? o.key
@@ -574,6 +581,10 @@ BEGIN
     ELSIF v_reason = unfinished() THEN
         RAISE EXCEPTION '%', v_reason
             USING ERRCODE = '55000', HINT = 'Let it finish, or run windrow install again.';
+    ELSIF v_reason LIKE 'table % compares % must be text' THEN
+        RAISE EXCEPTION '%', v_reason
+            USING ERRCODE = '55000', HINT = 'Rows could be taken for those of others, or for missing, and go. Make both columns text; '
+                'windrow check --database says which.';
     ELSIF v_reason LIKE 'table % compares %' THEN
         RAISE EXCEPTION '%', v_reason
             USING ERRCODE = '55000', HINT = 'Rows could be taken for those of others, or for missing, and go. Give both columns the '

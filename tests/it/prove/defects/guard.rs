@@ -204,8 +204,8 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "swapped-column",
         what: "a column that was put in the place of another passes for it",
         postgres: &[edit(
-            "format('%s:%s:%s:%s', a.attname, a.attnum, a.atttypid, a.attcollation)",
-            "format('%s:%s:%s', a.attname, a.atttypid, a.attcollation)",
+            "format('%s:%s:%s:%s', n.told, a.attnum, a.atttypid, a.attcollation)",
+            "format('%s:%s:%s', n.told, a.atttypid, a.attcollation)",
         )],
         mysql: &[edit("r.place_then <> r.place_now", "false")],
         noticed_by: &["acting::replaced::SERVER::columns_that_stand_elsewhere_are_told"],
@@ -511,8 +511,8 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "other-columns",
         what: "a table whose keys or edges have got other types counts as the one that it was",
         postgres: &[edit(
-            "format('%s:%s:%s:%s', a.attname, a.attnum, a.atttypid, a.attcollation)",
-            "a.attname",
+            "format('%s:%s:%s:%s', n.told, a.attnum, a.atttypid, a.attcollation)",
+            "n.told",
         )],
         mysql: &[edit("IF NOT v_now <=> v_shapes THEN", "IF 1 = 0 THEN")],
         noticed_by: &["acting::replaced::SERVER::other_columns_are_told"],
@@ -597,9 +597,18 @@ pub(super) const DEFECTS: &[Defect] = &[
             "AND a.attname = ANY (e.columns || e.reads)",
             "AND a.attname = ANY (e.columns)",
         )],
+        mysql: &[edit("THEN REGEXP_SUBSTR(c.type, '^[a-z]+')", "THEN 'time'")],
+        noticed_by: &[
+            "acting::replaced::SERVER::a_column_by_which_a_rule_decides_may_not_hold_something_else",
+        ],
+    },
+    Defect {
+        name: "kinds-without-collation",
+        what: "a text by which a rule decides may tell other letters apart from now on",
+        postgres: &[edit("THEN 'text' || a.attcollation", "THEN 'text'")],
         mysql: &[edit(
-            "THEN REGEXP_SUBSTR(c.type_then, '^[a-z]+')",
-            "THEN CASE WHEN c.kind IN ('date', 'time', 'datetime', 'timestamp') THEN c.kind ELSE 'time' END",
+            "COALESCE(NULLIF(REGEXP_SUBSTR(c.type, '_(as_ci|ci|cs|cs_ks)$'), ''), 'text')",
+            "'text'",
         )],
         noticed_by: &[
             "acting::replaced::SERVER::a_column_by_which_a_rule_decides_may_not_hold_something_else",

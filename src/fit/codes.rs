@@ -58,9 +58,10 @@ an error if that leaves the condition without any text that a row may have: `kep
     ),
     (
         "nullable-key",
-        "A column of the key that the spec declares may be NULL: it is neither in the primary key nor NOT NULL. A unique index does \
+        "A column of the key that the spec declares may be NULL: it is neither in the primary key nor NOT NULL, by itself or by its domain. A unique index does \
          not help, as it allows any number of NULLs. Rows are listed, held and found again by their key, and NULL is equal to \
-         nothing: such a row stays, or keeps its family. Make the column NOT NULL, or name other columns as `key`.",
+         nothing: such a row stays, or keeps its family. Make the column NOT NULL, or name other columns as `key`. Where rows go with \
+         their partitions alone it is a warning: a row without a key cannot be held.",
     ),
     (
         "long-key",

@@ -105,7 +105,7 @@ pub(super) fn table_findings(
     for key in std::iter::once(&table.key).chain(&table.unique) {
         unique_finding(table, key, live, found);
     }
-    null_finding(table, dialect, live, found);
+    null_finding(graph, table, dialect, live, found);
     if live.row_security {
         found.push(error("row-security", &table.name, "row level security is on".to_owned())
             .help(format!("the owner role of `windrow_{}` must see all rows: grant it BYPASSRLS, or turn it off", graph.name)));
@@ -139,7 +139,13 @@ pub(super) fn unique_finding(
 }
 
 /// Rows are listed, held, judged and found again by their key, and a NULL is equal to nothing: a row without a key stays.
-fn null_finding(table: &Table, dialect: Dialect, live: &CatalogTable, found: &mut Vec<Finding>) {
+fn null_finding(
+    graph: &Graph,
+    table: &Table,
+    dialect: Dialect,
+    live: &CatalogTable,
+    found: &mut Vec<Finding>,
+) {
     let open: Vec<&str> = table
         .key
         .iter()
@@ -147,22 +153,28 @@ fn null_finding(table: &Table, dialect: Dialect, live: &CatalogTable, found: &mu
         .filter(|there| there.nullable)
         .map(|there| there.name.as_str())
         .collect();
-    let Some(first) = open.first() else {
+    if open.is_empty() {
         return;
-    };
+    }
     let are = if open.len() > 1 { "are" } else { "is" };
     let message = format!(
         "the key may be NULL: {} {are} not NOT NULL",
         open.join(", ")
     );
-    let alter = match dialect {
-        Dialect::Postgres => format!("ALTER TABLE … ALTER {} SET NOT NULL", small(first)),
-        Dialect::Mysql | Dialect::Mariadb => {
-            format!("ALTER TABLE … MODIFY {} … NOT NULL", small(first))
-        }
-    };
+    if live.partitioned && partitions::alone(graph, table) {
+        found.push(warning("nullable-key", &table.name, message).help(
+            "a row without a key goes with its partition, and cannot be held: make sure that the application sets it, or name columns in \
+             `key` of the spec that never are NULL",
+        ));
+        return;
+    }
+    let alters = open.iter().map(|name| match dialect {
+        Dialect::Postgres => format!("ALTER {} SET NOT NULL", dialect.ident(name)),
+        Dialect::Mysql | Dialect::Mariadb => format!("MODIFY {} … NOT NULL", dialect.ident(name)),
+    });
+    let alters = alters.collect::<Vec<_>>().join(", ");
     found.push(error("nullable-key", &table.name, message).help(format!(
-        "rows without a key would stay: give the table a primary key, or `{alter}`; or name columns in `key` of the spec that never are NULL",
+        "rows without a key would stay: give the table a primary key, or ALTER TABLE … {alters}; or name columns in `key` of the spec that never are NULL",
     )));
 }
 

@@ -123,10 +123,7 @@ fn owners(graph: &Graph, table: &Table, catalog: &Catalog, found: &mut Vec<Findi
 pub(super) fn told(graph: &Graph, table: &Table, live: &CatalogTable, found: &mut Vec<Finding>) {
     let mut rules = graph.rules.iter();
     let of_it = |rule: &&Rule| graph.table(rule.root).name == table.name;
-    let drops = |rule: &Rule| {
-        let mut tables = rule.order.iter();
-        rule.drops_partitions() && tables.any(|it| graph.table(*it).name == table.name)
-    };
+    let drops = |rule: &Rule| rule.drops_partitions() && has(graph, rule, table);
     if !live.partitioned || rules.clone().any(drops) {
         return;
     }
@@ -142,6 +139,19 @@ pub(super) fn told(graph: &Graph, table: &Table, live: &CatalogTable, found: &mu
         "measure a run with `--dry-run` first"
     };
     found.push(warning("partitioned", &table.name, message.to_owned()).help(help));
+}
+
+/// Whether rows of a table go with their partitions alone.
+pub(super) fn alone(graph: &Graph, table: &Table) -> bool {
+    let rules = graph.rules.iter().filter(|rule| has(graph, rule, table));
+    let ways: Vec<bool> = rules.map(Rule::drops_partitions).collect();
+    !ways.is_empty() && ways.iter().all(|drops| *drops)
+}
+
+/// Whether rows of a table go by a rule.
+fn has(graph: &Graph, rule: &Rule, table: &Table) -> bool {
+    let mut tables = rule.order.iter();
+    tables.any(|it| graph.table(*it).name == table.name)
 }
 
 /// Whether a table is partitioned by range of one column, in a way in which its partitions can be dropped.

@@ -391,10 +391,11 @@ fn a_key_that_may_be_null_is_refused_in_rules_of_every_strategy(dialect: Dialect
         found
     };
     let id = |table: &str| format!("Error {table}: the key may be NULL: id is not NOT NULL");
+    // Its rows go with their partitions.
+    let day = id("day").replace("Error", "Warning");
     assert_eq!(
         told(&database),
         [
-            id("day"),
             id("event"),
             id("job"),
             "Error lease: the key may be NULL: owner, number are not NOT NULL".to_owned(),
@@ -404,8 +405,21 @@ fn a_key_that_may_be_null_is_refused_in_rules_of_every_strategy(dialect: Dialect
             id("stray"),
             id("trace"),
             id("visit"),
+            day.clone(),
         ]
     );
+    let found = all_findings(&database, dialect, STRATEGIES);
+    let lease = found
+        .iter()
+        .find(|it| it.code == "nullable-key" && it.object == "lease");
+    let alter_both = match dialect {
+        Dialect::Postgres => "ALTER \"owner\" SET NOT NULL, ALTER \"number\" SET NOT NULL",
+        Dialect::Mysql | Dialect::Mariadb => {
+            "MODIFY `owner` … NOT NULL, MODIFY `number` … NOT NULL"
+        }
+    };
+    let help = &lease.expect("a finding").help;
+    assert!(help.contains(alter_both), "{help}");
     for (table, column, kind) in [
         ("lease", "owner", "varchar(20)"),
         ("lease", "number", "integer"),
@@ -414,8 +428,14 @@ fn a_key_that_may_be_null_is_refused_in_rules_of_every_strategy(dialect: Dialect
         database.execute(&format!("ALTER TABLE {table} {alter}"));
     }
     // A primary key is NOT NULL.
-    for table in ["event", "job", "page", "step", "stray", "trace", "visit"] {
+    let mut tables = vec!["event", "job", "page", "step", "stray", "trace", "visit"];
+    if dialect == Dialect::Postgres {
+        // Nor does a domain take one, or what is made of it.
+        database.execute("CREATE DOMAIN given AS integer NOT NULL; CREATE DOMAIN named AS given; ALTER TABLE event ALTER id TYPE given; ALTER TABLE page ALTER id TYPE named");
+        tables.retain(|table| !["event", "page"].contains(table));
+    }
+    for table in tables {
         database.execute(&format!("ALTER TABLE {table} ADD PRIMARY KEY (id)"));
     }
-    assert_eq!(told(&database), [id("day")]);
+    assert_eq!(told(&database), [day]);
 }

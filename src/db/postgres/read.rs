@@ -194,7 +194,10 @@ const COLUMNS: &str = "
            (SELECT format_type(b.type, b.modifier) FROM based b JOIN pg_type t ON t.oid = b.type AND t.typtype <> 'd'
              WHERE b.domain = a.atttypid
              UNION ALL SELECT format_type(a.atttypid, a.atttypmod) LIMIT 1),
-           NOT a.attnotnull,
+           NOT (a.attnotnull OR EXISTS (
+               SELECT FROM pg_type t
+               WHERE t.typnotnull AND (t.oid = a.atttypid OR t.oid IN (SELECT b.type FROM based b WHERE b.domain = a.atttypid))
+           )),
            pg_get_expr(d.adbin, d.adrelid), a.attidentity <> '', a.attgenerated <> '',
            o.collname, coalesce(NOT o.collisdeterministic, false),
            (SELECT json_agg(e.enumlabel ORDER BY e.enumsortorder) FROM pg_enum e WHERE e.enumtypid = a.atttypid)::text

@@ -19,6 +19,10 @@ tests! {
         what_is_refused_keeps_nothing_else_of_its_day,
         a_day_of_which_many_rows_are_refused_keeps_no_other_day,
         what_is_behind_many_refused_rows_goes_in_a_later_run,
+        a_worker_that_began_earlier_passes_over_what_it_met,
+        a_run_that_only_passes_over_refused_rows_failed,
+        an_instant_is_the_same_in_every_session,
+        a_refused_statement_is_told_by_a_key,
         what_is_locked_for_a_moment_goes,
         a_day_of_a_partitioned_table_goes_in_batches,
         what_is_held_of_a_day_that_workers_left_is_told_so,
@@ -247,6 +251,93 @@ fn what_is_behind_many_refused_rows_goes_in_a_later_run(dialect: Dialect) {
     let skipped = &third["rules"][0]["skipped"];
     assert_eq!(*skipped, json!({"HELD": 1}), "{third}");
     assert_eq!(database.number("SELECT count(*) FROM W.rule_instant"), 0);
+}
+
+/// As a run notes it that meets a refused row of the first day. A date says the end of its day.
+fn note(database: &mut Installation, run: i64) {
+    database.execute(&format!(
+        "DO $$ BEGIN PERFORM W.instant_refuses({run}, 'logs', '2025-01-02 00:00:00'); END $$"
+    ));
+}
+
+/// The run of another worker, with a higher number, was the first to meet one.
+fn a_worker_that_began_earlier_passes_over_what_it_met(dialect: Dialect) {
+    let mut database = days(dialect, 1, LOG);
+    refuse(&mut database, "5, 6", "RAISE 'no'");
+    note(&mut database, 1000);
+    let run = database.run(json!({})).expect("a run");
+    let skipped = &run["rules"][0]["skipped"];
+    assert_eq!(*skipped, json!({"FAILED": 2}), "{run}");
+    assert_eq!(left(&mut database), ["5", "6"], "{run}");
+}
+
+/// What a purge has met is no reason to pass it over. Once all of the day goes together, nothing is noted of it.
+fn a_run_that_only_passes_over_refused_rows_failed(dialect: Dialect) {
+    let mut database = days(dialect, 1, LOG);
+    refuse(&mut database, "5, 6", "RAISE 'no'");
+    let first = database.run(json!({})).expect("a run");
+    assert_eq!(first["status"], "failed", "{first}");
+    let again = |database: &mut Installation, ids: &str| {
+        database.execute(&format!(
+            "INSERT INTO log SELECT n, '2025-01-01' FROM generate_series({ids}) AS n"
+        ));
+    };
+    note(&mut database, first["run"].as_i64().expect("a number"));
+    again(&mut database, "101, 130");
+    let second = database.run(json!({})).expect("a run");
+    let skipped = &second["rules"][0]["skipped"];
+    assert_eq!(*skipped, json!({"FAILED": 2}), "{second}");
+    assert_eq!(second["rules"][0]["failures"], json!([]), "{second}");
+    assert_eq!(second["status"], "failed", "{second}");
+
+    note(&mut database, second["run"].as_i64().expect("a number"));
+    let purge = database.call("purge", json!({"rule": "logs", "key": [5]}));
+    assert_eq!(purge.expect("a purge")["refused"], json!({"5": "FAILED"}));
+    database.execute("DROP TRIGGER refuse ON log");
+    again(&mut database, "101, 130");
+    let third = database.run(json!({})).expect("a run");
+    assert_eq!(left(&mut database), Vec::<String>::new(), "{third}");
+    assert_eq!(third["status"], "done", "{third}");
+
+    note(&mut database, third["run"].as_i64().expect("a number"));
+    again(&mut database, "101, 102");
+    database.run(json!({})).expect("a run");
+    assert_eq!(database.number("SELECT count(*) FROM W.rule_instant"), 0);
+}
+
+fn an_instant_is_the_same_in_every_session(dialect: Dialect) {
+    let zoned = "CREATE TABLE log (id integer PRIMARY KEY, day timestamptz)";
+    let mut database = days(dialect, 1, (zoned, "day timestamptz"));
+    for (zone, style) in [
+        ("UTC", "ISO, MDY"),
+        ("Europe/Berlin", "ISO, MDY"),
+        ("Asia/Tokyo", "German"),
+        ("America/Lima", "SQL, DMY"),
+    ] {
+        database.execute(&format!(
+            "SET timezone = '{zone}'; SET datestyle = '{style}';
+             DO $$ BEGIN PERFORM W.instant_refuses(1, 'logs', timestamptz '2025-01-02 00:00:00Z'::text); END $$;
+             RESET timezone; RESET datestyle"
+        ));
+    }
+    let noted = database.texts("SELECT due || ' ' || failures FROM W.rule_instant");
+    assert_eq!(noted, ["2025-01-02 00:00:00.000000 4"]);
+}
+
+/// A trigger of the statement refuses also where a hold keeps the only row: no other look takes an instant for a key.
+fn a_refused_statement_is_told_by_a_key(dialect: Dialect) {
+    let mut database = days(dialect, 1, LOG);
+    database.execute(
+        "INSERT INTO log VALUES (2000, '2025-01-03');
+         CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;
+         CREATE TRIGGER refuse BEFORE DELETE ON log EXECUTE FUNCTION refuse()",
+    );
+    let hold = json!({"key": 2000, "reason": "x"});
+    database.set_hold(hold).expect("a hold");
+    let run = database.run(json!({})).expect("a run");
+    assert_eq!(run["status"], "failed", "{run}");
+    let keys = "SELECT key FROM W.run_failure WHERE key ~ '[^0-9]' OR key = '2000'";
+    assert_eq!(database.texts(keys), ["2000"], "{run}");
 }
 
 /// Most who partition a table do so by its time.

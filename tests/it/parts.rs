@@ -388,6 +388,7 @@ fn what_is_behind_many_refused_rows_goes_in_a_later_run(dialect: Dialect) {
     // The second ends its look at all, the third tells of those that the second did not come to.
     for _ in 0..2 {
         let run = database.run(json!({})).expect("a run");
+        assert_eq!(run["status"], "failed", "{run}");
         assert_eq!(ids(&mut database).len(), 1_100, "{run}");
         assert_eq!(skipped(&run), &json!({"FAILED": 1_100}), "{run}");
     }

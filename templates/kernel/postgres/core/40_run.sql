@@ -399,6 +399,8 @@ BEGIN
         WHEN v_reason LIKE 'error %' THEN 'failed'
         WHEN v_reason = 'cancelled' THEN 'cancelled'
         WHEN EXISTS (SELECT FROM run_failure AS f WHERE f.run_id = p_run AND f.sqlstate NOT IN ('55P03', '40P01', '40001')) THEN 'failed'
+        -- What earlier runs have met is passed over, and told.
+        WHEN EXISTS (SELECT FROM run_skip AS s WHERE s.run_id = p_run AND s.reason = 'FAILED') THEN 'failed'
         WHEN v_reason = 'nothing left' THEN 'done'
         ELSE 'stopped'
     END;

@@ -849,13 +849,18 @@ BEGIN
                 FROM count_timed(p_rule, v_from, v_to, v_run.as_of, NULL) AS c;
                 IF NOT v_more THEN
                     -- Then all are tried again.
-                    DELETE FROM rule_instant AS i WHERE i.rule = p_rule AND i.due = v_from;
+                    DELETE FROM rule_instant AS i WHERE i.rule = p_rule AND i.due = instant_due(p_rule, v_from);
                 END IF;
             END IF;
         ELSE
             SELECT b.o_families, b.o_rows, b.o_skip_keys, b.o_skip_reasons
             INTO v_batch
             FROM timed_batch(p_run, p_rule, v_from, v_to, v_run.as_of, CASE WHEN v_run.dry_run THEN v_cutoff END) AS b;
+            -- Nothing was refused.
+            DELETE FROM rule_instant AS i
+            WHERE i.rule = p_rule
+              AND i.due COLLATE "C" >= instant_due(p_rule, v_from)
+              AND i.due COLLATE "C" < instant_due(p_rule, v_to);
         END IF;
         PERFORM look_at_last(p_run, p_rule);
         IF v_run.dry_run THEN
@@ -906,12 +911,13 @@ BEGIN
                     v_held := (SELECT c.o_skip_keys FROM count_timed(p_rule, v_from, v_to, v_run.as_of, NULL) AS c);
                     v_keys := ARRAY(SELECT k.key FROM unnest(v_keys) AS k(key) WHERE k.key NOT IN (SELECT unnest(v_held)));
                 END IF;
+                -- Of one table, what failed is looked for by its key.
+                v_key := CASE WHEN is_plain(p_rule) THEN coalesce(v_keys[1], v_held[1]) ELSE v_from END;
                 v_keys := CASE WHEN cardinality(v_keys) > 0 THEN v_keys ELSE ARRAY[v_from] END;
             END IF;
-            IF v_final THEN
-                PERFORM record_failure(
-                    p_run, p_rule, CASE WHEN v_by_family OR is_plain(p_rule) THEN v_keys[1] ELSE v_from END, v_sqlstate, v_message
-                );
+            v_key := CASE WHEN v_by_family OR v_goes_on THEN v_keys[1] ELSE v_key END;
+            IF v_final AND v_key IS NOT NULL THEN
+                PERFORM record_failure(p_run, p_rule, v_key, v_sqlstate, v_message);
             END IF;
             IF v_goes_on THEN
                 PERFORM instant_refuses(p_run, p_rule, v_from);

@@ -157,7 +157,7 @@ $windrow$;
 COMMENT ON FUNCTION is_divisible(text, text, text, bigint) IS
     'Whether p_rule has one table, with more than p_rows rows in the window from p_from to p_to, which go in several batches. Reads only.';
 
--- what_was_refused: what has failed since a run, and was not only in use.
+-- what_was_refused: what has failed in runs since one, and was not only in use.
 --# create function what_was_refused
 CREATE OR REPLACE FUNCTION what_was_refused(p_run bigint, p_rule text)
 RETURNS text[]
@@ -165,12 +165,38 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
 BEGIN
-    RETURN ARRAY(SELECT f.key FROM run_failure AS f WHERE f.run_id >= p_run AND f.rule = p_rule AND NOT is_busy(f.sqlstate));
+    RETURN ARRAY(
+        SELECT f.key
+        FROM run_failure AS f
+        JOIN run AS r ON r.run_id = f.run_id
+        WHERE f.run_id >= p_run
+          AND f.rule = p_rule
+          AND NOT is_busy(f.sqlstate)
+          AND r.trigger <> 'PURGE'
+    );
 END
 $windrow$;
 --# comment on function what_was_refused
 COMMENT ON FUNCTION what_was_refused(bigint, text) IS
     'The keys of what was refused in run p_run and those after it, as their failures have them.';
+
+-- instant_due: an instant as rule_instant has it, whatever the zone and the style of dates of the session.
+--# create function instant_due
+CREATE OR REPLACE FUNCTION instant_due(p_rule text, p_due text)
+RETURNS text
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    RETURN to_char(
+        CASE WHEN time_type_of(p_rule) = 'timestamp' THEN p_due::timestamp ELSE p_due::timestamptz AT TIME ZONE 'UTC' END,
+        'YYYY-MM-DD HH24:MI:SS.US'
+    );
+END
+$windrow$;
+--# comment on function instant_due
+COMMENT ON FUNCTION instant_due(text, text) IS
+    'The instant p_due, a text of this session, as rule_instant.due has it: in UTC where p_rule has a time with a zone.';
 
 -- instant_since: what was refused of an instant is not tried again before a run has looked at all others of it: else it would be all that
 -- runs come to.
@@ -182,11 +208,12 @@ SET search_path FROM CURRENT
 AS $windrow$
 BEGIN
     RETURN coalesce((
-        SELECT i.since
+        -- Another worker, which has met the first one, may have begun later.
+        SELECT least(i.since, p_run)
         FROM rule_instant AS i
         JOIN rule AS r ON r.rule = i.rule AND md5(r.document::text) = i.rule_hash
         WHERE i.rule = p_rule
-          AND i.due = p_due
+          AND i.due = instant_due(p_rule, p_due)
     ), p_run);
 END
 $windrow$;
@@ -203,7 +230,12 @@ SET search_path FROM CURRENT
 AS $windrow$
 BEGIN
     RETURN EXISTS (
-        SELECT FROM rule_instant AS i WHERE i.rule = p_rule AND i.due = p_due AND i.run_id = p_run AND i.failures >= p_failures
+        SELECT
+        FROM rule_instant AS i
+        WHERE i.rule = p_rule
+          AND i.due = instant_due(p_rule, p_due)
+          AND i.run_id = p_run
+          AND i.failures >= p_failures
     );
 END
 $windrow$;
@@ -220,7 +252,7 @@ SET search_path FROM CURRENT
 AS $windrow$
 BEGIN
     INSERT INTO rule_instant AS i (rule, due, since, rule_hash, run_id, failures)
-    SELECT p_rule, p_due, instant_since(p_run, p_rule, p_due), md5(r.document::text), p_run, 1
+    SELECT p_rule, instant_due(p_rule, p_due), instant_since(p_run, p_rule, p_due), md5(r.document::text), p_run, 1
     FROM rule AS r
     WHERE r.rule = p_rule
     ON CONFLICT (rule, due) DO UPDATE

@@ -210,6 +210,20 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["gathered::postgres::what_is_behind_many_refused_rows_goes_in_a_later_run"],
     },
     Defect {
+        name: "instant-of-a-later-run",
+        what: "PostgreSQL: a worker tries again and again what it has met of an instant where one that began later was the first",
+        postgres: &[edit("SELECT least(i.since, p_run)", "SELECT i.since")],
+        mysql: &[],
+        noticed_by: &["gathered::postgres::a_worker_that_began_earlier_passes_over_what_it_met"],
+    },
+    Defect {
+        name: "instant-passed-over-is-done",
+        what: "PostgreSQL: a run that only passes over refused rows of an instant is done",
+        postgres: &[edit("s.run_id = p_run AND s.reason = 'FAILED')", "false)")],
+        mysql: &[],
+        noticed_by: &["gathered::postgres::a_run_that_only_passes_over_refused_rows_failed"],
+    },
+    Defect {
         name: "work-tables-of-before",
         what: "MySQL and MariaDB: a run keeps the work tables of the routines before an installation",
         postgres: &[],

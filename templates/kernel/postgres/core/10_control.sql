@@ -611,7 +611,8 @@ CREATE TABLE IF NOT EXISTS rule_instant (
 --# comment on table rule_instant
 COMMENT ON TABLE rule_instant IS
     'Instants of rules of one table of which rows were refused, and of which no run has looked at all others since run since: what failed '
-    'in these runs is passed over. due: in UTC where the time has a zone. run_id: the last run that met such rows there; failures: so many. rule_hash: of the rule''s spec.';
+    'in these runs is passed over. due: in UTC where the time has a zone. run_id: the last run that met such rows '
+    'there; failures: so many. rule_hash: of the rule''s spec.';
 --# create view run_table
 CREATE OR REPLACE VIEW run_table AS
 SELECT

@@ -189,14 +189,18 @@ SET search_path FROM CURRENT
 AS $windrow$
 BEGIN
     RETURN to_char(
-        CASE WHEN time_type_of(p_rule) = 'timestamp' THEN p_due::timestamp ELSE p_due::timestamptz AT TIME ZONE 'UTC' END,
+        CASE time_type_of(p_rule)
+            WHEN 'timestamp' THEN p_due::timestamp
+            ELSE p_due::timestamptz AT TIME ZONE 'UTC'
+        END,
         'YYYY-MM-DD HH24:MI:SS.US'
     );
 END
 $windrow$;
 --# comment on function instant_due
 COMMENT ON FUNCTION instant_due(text, text) IS
-    'The instant p_due, a text of this session, as rule_instant.due has it: in UTC where p_rule has a time with a zone.';
+    'The instant p_due, a text of this session, as rule_instant.due has it: in UTC where the time of p_rule '
+    'has a zone.';
 
 -- instant_since: what was refused of an instant is not tried again before a run has looked at all others of it: else it would be all that
 -- runs come to.

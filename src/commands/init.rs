@@ -102,8 +102,15 @@ fn refuse(lacking: &[Finding], unseen: &BTreeSet<String>, from: &Path) -> anyhow
              it `optional`",
         );
     }
-    if !unseen.is_empty() {
-        let names: Vec<&str> = unseen.iter().map(String::as_str).collect();
+    // A view in the place of a table is seen.
+    let views: BTreeSet<&String> = lacking
+        .iter()
+        .filter(|finding| finding.code == "not-a-table")
+        .map(|finding| &finding.object)
+        .collect();
+    let unseen = unseen.iter().filter(|name| !views.contains(name));
+    let names: Vec<&str> = unseen.map(String::as_str).collect();
+    if !names.is_empty() {
         return Err(failure
             .hint(format!(
                 "this account cannot see whether these exist: `{}`; grant it SELECT on the whole database",

@@ -12,12 +12,11 @@ use crate::render::home;
 
 /// Tells the missing tables; false where so much is missing that the rest is not worth a look.
 pub(super) fn missing_tables(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) -> bool {
-    let missing: Vec<&str> = graph
-        .tables
-        .iter()
-        .map(|table| table.name.as_str())
-        .filter(|name| !catalog.tables.contains_key(*name))
-        .collect();
+    let names = graph.tables.iter().map(|table| table.name.as_str());
+    let absent = names.filter(|name| !catalog.tables.contains_key(*name));
+    // A view in the place of a table is there.
+    let (others, missing): (Vec<&str>, Vec<&str>) =
+        absent.partition(|name| catalog.others.contains_key(*name));
     // One sentence for the whole picture, instead of a list that hides it.
     let root_missing = graph
         .rules
@@ -38,6 +37,9 @@ pub(super) fn missing_tables(graph: &Graph, catalog: &Catalog, found: &mut Vec<F
             "this looks like another version or another database: try another spec in `specs/`, and check the address and `{named}`",
         )));
         return false;
+    }
+    for name in others {
+        found.push(no_table(catalog, name, ""));
     }
     for name in missing {
         let help = match nearest(name, catalog.tables.keys()) {

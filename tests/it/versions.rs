@@ -230,7 +230,7 @@ fn what_is_optional_is_left_out_by_every_command(dialect: Dialect) {
 }
 
 fn what_keeps_rows_is_not_left_out_on_suspicion(dialect: Dialect) {
-    let database = database(dialect, &schema(dialect));
+    let mut database = database(dialect, &schema(dialect));
     // What keeps nothing is left out, and asked.
     let (code, text, told) = fitted(
         &database,
@@ -289,6 +289,17 @@ fn what_keeps_rows_is_not_left_out_on_suspicion(dialect: Dialect) {
         );
         let wrong = against(&database, &text);
         assert!(wrong.is_empty(), "{wrong:#?}\n{text}");
+    }
+    // A view in its place is seen, and is none; what else is lacking keeps its own hint.
+    database.execute("CREATE VIEW audit AS SELECT id, id AS run_id FROM run");
+    let audit = "audit = { parents = [\"run_id -> run.id restrict\"] }";
+    let more = format!("{audit}\nlost = {{ parents = [\"run_id -> run.id restrict\"] }}");
+    for (keeps, lost) in [(audit, false), (&more, true)] {
+        let (code, text, told) = fitted(&database, &spec(&database, keeps, &[]));
+        assert_eq!((code, text.as_str()), (Some(2), ""), "{keeps}");
+        assert!(told.contains("`audit`: is a view"), "{told}");
+        assert!(!told.contains("cannot see"), "{told}");
+        assert_eq!(told.contains("another version"), lost, "{told}");
     }
 }
 

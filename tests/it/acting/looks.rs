@@ -281,6 +281,9 @@ fn a_view_is_no_table_to_look_into(dialect: Dialect) {
             installation.run(json!({})).expect_err(table),
         ] {
             assert_told(&error, &told);
+            let hint = "the table from which its rows come";
+            let hints = windrow::failure::hints(&error);
+            assert!(hints.iter().any(|it| it.contains(hint)), "{hints:?}");
         }
         let verify = installation.call("verify", json!({})).expect("verify");
         let found = violations(&verify);
@@ -301,6 +304,22 @@ fn a_view_is_no_table_to_look_into(dialect: Dialect) {
     installation.arm();
     let run = installation.run(json!({})).expect("a run");
     assert_eq!(run["status"], "done", "{run}");
+    // However many: a view is no table that is missing.
+    for table in ["log", "work"] {
+        installation.execute(&format!(
+            "ALTER TABLE {table} RENAME TO {table}_old; CREATE VIEW {table} AS SELECT * FROM {table}_old"
+        ));
+    }
+    let found = super::all_findings(&installation, dialect, READS);
+    let told: Vec<_> = found
+        .iter()
+        .map(|it| (it.code, it.object.as_str()))
+        .filter(|it| it.0.ends_with("-table"))
+        .collect();
+    assert!(told.iter().all(|it| it.0 == "not-a-table"), "{found:?}");
+    for table in ["log", "work"] {
+        assert!(told.iter().any(|it| it.1 == table), "{found:?}");
+    }
 }
 
 /// How many findings of a kind there are.

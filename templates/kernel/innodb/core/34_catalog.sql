@@ -339,10 +339,10 @@ CREATE PROCEDURE refuse_stranger(IN p_stranger longtext)
 SQL SECURITY DEFINER
 COMMENT 'Raises 55000 for what stranger() has found.'
 BEGIN
-    IF p_stranger LIKE 'table % compares %' THEN
-        CALL not_ready(p_stranger, 'give both columns the same type and collation');
-    END IF;
-    CALL not_ready(p_stranger, 'say in the spec what happens to its rows and run windrow install, or drop what acts');
+    CALL not_ready(p_stranger, CASE
+        WHEN p_stranger LIKE 'table % compares %' THEN 'give both columns the same type and collation'
+        WHEN p_stranger LIKE 'table % is a view' THEN 'name the table from which its rows come, and run windrow install'
+        ELSE 'say in the spec what happens to its rows and run windrow install, or drop what acts' END);
 END;
 
 -- tables_now, no_views, keys_now: what must not change during a run without a look at it: which tables these are, and what acts on them. A

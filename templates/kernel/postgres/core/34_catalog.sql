@@ -581,18 +581,16 @@ BEGIN
     ELSIF v_reason = unfinished() THEN
         RAISE EXCEPTION '%', v_reason
             USING ERRCODE = '55000', HINT = 'Let it finish, or run windrow install again.';
-    ELSIF v_reason LIKE 'table % compares % must be text' THEN
-        RAISE EXCEPTION '%', v_reason
-            USING ERRCODE = '55000', HINT = 'Rows could be taken for those of others, or for missing, and go. Make both columns text; '
-                'windrow check --database says which.';
-    ELSIF v_reason LIKE 'table % compares %' THEN
-        RAISE EXCEPTION '%', v_reason
-            USING ERRCODE = '55000', HINT = 'Rows could be taken for those of others, or for missing, and go. Give both columns the '
-                'same type and collation; windrow check --database says which.';
     ELSIF v_reason IS NOT NULL THEN
-        RAISE EXCEPTION '%', v_reason
-            USING ERRCODE = '55000', HINT = 'Rows would be deleted or changed uncounted. Say in the spec what happens to them and run '
-                'windrow install, or drop what acts; windrow check --database says how.';
+        RAISE EXCEPTION '%', v_reason USING ERRCODE = '55000', HINT = CASE
+            WHEN v_reason LIKE 'table % compares % must be text' THEN 'Rows could be taken for those of others, or for missing, and go. '
+                'Make both columns text; windrow check --database says which.'
+            WHEN v_reason LIKE 'table % compares %' THEN 'Rows could be taken for those of others, or for missing, and go. '
+                'Give both columns the same type and collation; windrow check --database says which.'
+            WHEN v_reason ~ '^table .* is a (view|materialized view|foreign table)$' THEN
+                'Name the table from which its rows come in the spec, and run windrow install.'
+            ELSE 'Rows would be deleted or changed uncounted. Say in the spec what happens to them and run windrow install, or '
+                'drop what acts; windrow check --database says how.' END;
     END IF;
     -- A strategy that no rule has is not installed.
     IF EXISTS (SELECT FROM rule AS r WHERE r.strategy = 'partition') THEN

@@ -208,6 +208,17 @@ fn the_limits_of_runs_hold_where_another_rule_becomes_the_first(dialect: Dialect
     installation.install(&graph_of(&renamed));
     let own = ["first ledger_days 500", "logs ledger_days 3650"];
     assert_eq!(installation.texts(settings), own);
+    // It gets once what waits: whoever has reset it is not overruled by the next installation.
+    let reset = json!({"rule": "first", "name": "ledger_days", "value": null});
+    installation.call("set_setting", reset).expect("a reset");
+    installation.install(&graph_of(&renamed));
+    assert_eq!(installation.texts(settings), own[1..]);
+    // A rule that was the first before gets what the one between had, though it was dropped from itself then.
+    for spec in [SPEC, &with_first, SPEC] {
+        installation.install(&graph_of(spec));
+    }
+    let both = ["first ledger_days 3650", "logs ledger_days 3650"];
+    assert_eq!(installation.texts(settings), both);
 }
 
 fn off_in_one_rule_is_not_off_in_all(dialect: Dialect) {

@@ -131,18 +131,19 @@ END;
 
 -- These two are settings of the first rule. Where another rule has become the first, or the one that was is gone, the ledger is kept as
 -- long as before, if that is longer: what a run forgets does not come back. And a run takes no longer than before: its time may be
--- what the application can spare. Earlier versions took both for any rule, without effect.
+-- what the application can spare. Earlier versions took both for any rule, without effect. What is gone is kept once.
 --# log settings before
 CALL log_settings(NULL);
 --# keep the limits of runs
 INSERT INTO setting (rule, name, value)
 SELECT f.rule, s.name, CASE s.name WHEN 'ledger_days' THEN MAX(s.value) ELSE MIN(s.value) END
-FROM setting AS s
-JOIN rule AS f ON f.position = 1 AND f.rule <> s.rule
+FROM setting AS s JOIN rule AS f ON f.position = 1 AND f.rule <> s.rule
 JOIN rule_limit AS l ON l.rule = f.rule AND l.name = s.name
-LEFT JOIN setting AS o ON o.rule = f.rule AND o.name = s.name
+LEFT JOIN setting AS o ON o.rule = f.rule AND o.name = s.name LEFT JOIN rule AS r ON r.rule = s.rule
+LEFT JOIN setting_log AS g ON r.rule IS NULL AND g.rule = f.rule AND g.name = s.name AND g.new_value IS NOT NULL
+    AND g.changed_at > s.changed_at
 WHERE (s.name = 'ledger_days' AND s.value > l.value OR s.name = 'time_budget' AND s.value < l.value)
-  AND o.rule IS NULL
+  AND o.rule IS NULL AND g.rule IS NULL
 GROUP BY f.rule, s.name;
 --# forget settings without effect
 DELETE FROM setting

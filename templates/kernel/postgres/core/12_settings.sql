@@ -132,15 +132,18 @@ CREATE TRIGGER log_truncation BEFORE TRUNCATE ON setting
 
 -- These two are settings of the first rule. Where another rule has become the first, or the one that was is gone, the ledger is kept as
 -- long as before, if that is longer: what a run forgets does not come back. And a run takes no longer than before: its time may be
--- what the application can spare. Earlier versions took both for any rule, without effect.
+-- what the application can spare. Earlier versions took both for any rule, without effect. What is gone is kept once.
 --# keep the limits of runs
 INSERT INTO setting (rule, name, value)
 SELECT f.rule, s.name, CASE s.name WHEN 'ledger_days' THEN max(s.value) ELSE min(s.value) END
 FROM setting AS s
 JOIN rule AS f ON f.position = 1 AND f.rule <> s.rule
+LEFT JOIN rule AS r ON r.rule = s.rule
 JOIN rule_limit AS l ON l.rule = f.rule AND l.name = s.name
 WHERE (s.name = 'ledger_days' AND s.value > l.value OR s.name = 'time_budget' AND s.value < l.value)
   AND NOT EXISTS (SELECT FROM setting AS o WHERE o.rule = f.rule AND o.name = s.name)
+  AND (r.rule IS NOT NULL OR NOT EXISTS (SELECT FROM setting_log AS o
+      WHERE o.rule = f.rule AND o.name = s.name AND o.new_value IS NOT NULL AND o.changed_at > s.changed_at))
 GROUP BY f.rule, s.name;
 --# forget settings without effect
 DELETE FROM setting AS s

@@ -585,6 +585,21 @@ pub(super) const DEFECTS: &[Defect] = &[
         ],
     },
     Defect {
+        name: "reset-undone",
+        what: "an installation brings back what an operator has reset, as long as the setting of a rule that is gone waits",
+        postgres: &[edit(
+            "(r.rule IS NOT NULL OR NOT EXISTS (",
+            "(true OR NOT EXISTS (",
+        )],
+        mysql: &[edit(
+            "ON r.rule IS NULL AND g.rule = f.rule",
+            "ON false AND g.rule = f.rule",
+        )],
+        noticed_by: &[
+            "limits::SERVER::the_limits_of_runs_hold_where_another_rule_becomes_the_first",
+        ],
+    },
+    Defect {
         name: "end-never-written",
         what: "a run whose ledger cannot be pruned stays open",
         postgres: &[],

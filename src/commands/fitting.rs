@@ -74,7 +74,7 @@ pub(super) fn catalog(
     let mut catalog = database.catalog(render::home(&named, dialect))?;
     catalog.spell_like(&named.names());
     let mut unseen = BTreeSet::new();
-    // A view in the place of a table is there: nothing is left out for it.
+    // A view in the place of a table is there: it is no table that may be left out.
     let tables = named.tables.iter().map(|table| &table.name);
     unseen.extend(
         tables

@@ -56,7 +56,7 @@ pub const REASONS: [Reason; 11] = [
          ended, or there are none. In a rule by removal time: it has no removal time; by age or expiry: the row has no time; of a purge by expiry also one that says that the row never expires, where the rule has a `fallback`. Counted up to 100,000: then there are at least so many",
     ).or(
         "Find out why the row has no time; set it, or name a fallback column (`else`). By removal time: `windrow stamp \
-         --calculated --missing`.",
+         --calculated --missing`. Of a purge: a row that never expires goes with `--force`.",
     ),
     reason(
         "RETENTION_NOT_REACHED",

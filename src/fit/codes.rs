@@ -32,7 +32,8 @@ missing table cannot be installed, unless the table is marked `optional`: then i
         "not-a-table",
         "A table of the spec, or one that a rule only reads (`needs`, `from`, `references`), is a view, a materialized view or \
          a foreign table. No row of it can be locked, the tables behind it may be altered or replaced unseen, and MariaDB may \
-         end where a routine reads what has become a view. `arm` and runs refuse.",
+         end where a routine reads what has become a view. `arm` and runs refuse. A rule that is \
+         `optional` is left out instead, with a notice.",
     ),
     (
         "missing-column",

@@ -1,6 +1,7 @@
 //! From the text of an inventory to its databases. Whatever is wrong is reported with its place.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -245,21 +246,25 @@ impl Reader<'_> {
         }
         let mut shared = false;
         for target in targets.iter().filter(|it| !it.place.is_empty()) {
-            shared |= !self
-                .taken
-                .insert((target.place.clone(), target.spec.clone()));
+            // One that is not there is an error of whoever reads it.
+            let real = fs::canonicalize(&target.spec).unwrap_or_else(|_| target.spec.clone());
+            shared |= !self.taken.insert((target.place.clone(), real));
         }
         let named_twice = server.databases.as_ref().is_some_and(|list| {
             let names = list.get_ref();
             names.iter().collect::<BTreeSet<_>>().len() < names.len()
         });
         if shared && !named_twice {
-            self.error(
-                spec.span(),
-                "two databases of one server have the same spec, which names one of them",
-                "on MySQL and MariaDB a spec names its database, whatever the address says: write `spec = \"specs/{database}.toml\"`, \
-                 and in each of these files a `name` and a `database` of its own",
+            let apart = match server.databases {
+                Some(_) => "specs/{database}.toml",
+                None => "specs/{server}.toml",
+            };
+            let help = format!(
+                "on MySQL and MariaDB a spec names its database, whatever the address says: write `spec = \"{apart}\"`, \
+                 and in each of these files a `name` and a `database` of its own"
             );
+            let told = "two databases of one server have the same spec, which names one of them";
+            self.error(spec.span(), told, &help);
         }
     }
 

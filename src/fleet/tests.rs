@@ -146,6 +146,29 @@ fn databases_of_one_server_that_share_a_spec_are_told() {
     }
 }
 
+/// However the path is written: by a link, or with what changes nothing. And each server is told what tells it apart.
+#[cfg(unix)]
+#[test]
+fn one_spec_by_several_names_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str| folder.path().join(name);
+    std::fs::write(file("x.toml"), "").expect("a spec");
+    std::os::unix::fs::symlink(file("x.toml"), file("y.toml")).expect("a link");
+    let each = "[[server]]\nname = 'a'\nurl = 'mysql://db'\ndatabases = ['x', 'y']\nspec = '{database}.toml'\n";
+    let alone = "[[server]]\nname = 'a'\nurl = 'mysql://db/x'\nspec = 'x.toml'\n\
+                 [[server]]\nname = 'b'\nurl = 'mysql://db/y'\nspec = './x.toml'\n";
+    for (text, other) in [
+        (each, "specs/{database}.toml"),
+        (alone, "specs/{server}.toml"),
+    ] {
+        let wrong = parse(text, folder.path()).expect_err(text);
+        let told = format!("{wrong:?}");
+        assert_eq!(wrong.len(), 1, "{told}");
+        assert!(told.contains("have the same spec"), "{told}");
+        assert!(told.contains(other), "{told}");
+    }
+}
+
 #[test]
 fn what_is_no_inventory_is_told_at_its_place() {
     assert_eq!(wrong("[[server]]\nname = 'a'\nport = 3")[0].0, 3);

@@ -86,6 +86,17 @@ fn a_superuser_lends_the_application_nothing() -> Result<()> {
              CREATE SCHEMA app AUTHORIZATION app; GRANT USAGE ON SCHEMA app TO PUBLIC; GRANT CREATE ON SCHEMA public TO app;
              ALTER TABLE t_ds_alert OWNER TO app; ALTER TABLE t_ds_workflow_instance OWNER TO app"
         ))?;
+        // Nothing is looked at where the database has no such code at all.
+        let looks = |admin: &mut Client| {
+            let scans = "SELECT seq_scan + idx_scan FROM pg_stat_xact_user_tables WHERE relname = 'known_table'";
+            rig::number(admin, scans)
+        };
+        admin.batch_execute("BEGIN")?;
+        let before = looks(&mut admin)?;
+        admin.batch_execute(&format!("SELECT {W}.foreign_code(false)"))?;
+        let after = looks(&mut admin)?;
+        admin.batch_execute("COMMIT")?;
+        ensure!(before == after, "{before} looks, then {after}");
         let mut app = Client::connect(&server.url("ds", "app"), NoTls)?;
         app.batch_execute(PUT_OFF)?;
         let version = rig::number(&mut admin, "SELECT current_setting('server_version_num')")?;

@@ -15,6 +15,7 @@ tests! {
     on_postgres: [
         a_superuser_lends_the_application_nothing,
         a_superuser_who_restores_lends_nothing_either,
+        a_superuser_lends_nothing_to_what_sql_of_the_spec_reads,
     ],
 }
 
@@ -88,7 +89,8 @@ fn a_superuser_lends_the_application_nothing() -> Result<()> {
         ))?;
         // Nothing is looked at where the database has no such code at all.
         let looks = |admin: &mut Client| {
-            let scans = "SELECT seq_scan + idx_scan FROM pg_stat_xact_user_tables WHERE relname = 'known_table'";
+            let scans =
+                "SELECT seq_scan + idx_scan FROM pg_stat_xact_user_tables WHERE relname = 'spec'";
             rig::number(admin, scans)
         };
         admin.batch_execute("BEGIN")?;
@@ -195,7 +197,7 @@ archive   = true
 "#;
 
 /// What acts as rows come back, what ends it, and the words of the refusal.
-const ON_INSERT: [(&str, &str, &str); 5] = [
+const ON_INSERT: [(&str, &str, &str); 8] = [
     (
         "CREATE CONSTRAINT TRIGGER mine AFTER INSERT ON job DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION app.later()",
         "DROP TRIGGER mine ON job",
@@ -217,6 +219,22 @@ const ON_INSERT: [(&str, &str, &str); 5] = [
         "ALTER TABLE job DROP CONSTRAINT mine",
         "function app.same(text,text) of table public.job belongs to app",
     ),
+    // A text that becomes a row, or a range, of such a domain; and one whose own check is a cast to it.
+    (
+        "ALTER TABLE job ADD CONSTRAINT mine CHECK (('(' || state || ')')::app.pair IS NOT NULL) NOT VALID",
+        "ALTER TABLE job DROP CONSTRAINT mine",
+        "function app.same(text,text) of table public.job belongs to app",
+    ),
+    (
+        "ALTER TABLE job ADD CONSTRAINT mine CHECK (('[' || state || ',]')::app.span IS NOT NULL) NOT VALID",
+        "ALTER TABLE job DROP CONSTRAINT mine",
+        "function app.same(text,text) of table public.job belongs to app",
+    ),
+    (
+        "ALTER TABLE job ADD CONSTRAINT mine CHECK (state::app.third IS NOT NULL) NOT VALID",
+        "ALTER TABLE job DROP CONSTRAINT mine",
+        "function app.same(text,text) of table public.job belongs to app",
+    ),
     (
         "CREATE TRIGGER mine BEFORE INSERT ON job FOR EACH ROW EXECUTE FUNCTION app.held()",
         "DROP TRIGGER mine ON job",
@@ -234,6 +252,9 @@ const PUT_OFF_ON_INSERT: &str = "CREATE TABLE app.told (who text); GRANT INSERT 
              CREATE FUNCTION app.same(text, text) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN INSERT INTO app.log VALUES (1); RETURN true; END $$;
              CREATE OPERATOR app.=== (LEFTARG = text, RIGHTARG = text, FUNCTION = app.same);
              CREATE DOMAIN app.inner AS text CHECK (VALUE OPERATOR(app.===) 'done'); CREATE DOMAIN app.outer AS app.inner;
+             CREATE TYPE app.pair AS (state app.inner); CREATE TYPE app.span AS RANGE (subtype = app.inner);
+             CREATE DOMAIN app.third AS text CHECK (VALUE::app.inner IS NOT NULL);
+             CREATE DOMAIN app.word AS text; CREATE FUNCTION app.said() RETURNS text LANGUAGE sql AS $$ SELECT 'x' $$;
              CREATE FUNCTION app.held() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN EXECUTE format('DECLARE mine_%s CURSOR WITH HOLD FOR SELECT app.tell()', NEW.id); RETURN NEW; END $$";
 
 /// What archived rows set off on their way back is code of the application, too, and the COMMIT is the caller's.
@@ -247,7 +268,7 @@ fn a_superuser_who_restores_lends_nothing_either() -> Result<()> {
         admin.batch_execute(
             "CREATE ROLE app LOGIN; CREATE SCHEMA app AUTHORIZATION app; GRANT USAGE ON SCHEMA app TO PUBLIC;
              CREATE TABLE job (id bigint PRIMARY KEY, state text, ended timestamp);
-             INSERT INTO job SELECT n, 'done', '2020-01-01' FROM generate_series(1, 20) AS s(n);
+             INSERT INTO job SELECT n, 'done', '2020-01-01' FROM generate_series(1, 30) AS s(n);
              ALTER TABLE job OWNER TO app",
         )?;
         installation::apply(
@@ -311,6 +332,17 @@ fn a_superuser_who_restores_lends_nothing_either() -> Result<()> {
             olga.batch_execute(&restore)?;
             app.batch_execute(&format!("{undone}; DELETE FROM app.told"))?;
         }
+        // The default of a domain, which a column without one has.
+        app.batch_execute(
+            "ALTER TABLE job ADD word app.word; ALTER DOMAIN app.word SET DEFAULT app.said()",
+        )?;
+        let found = "SELECT code FROM windrow_lent.foreign_code(true)";
+        ensure!(
+            rig::texts(&mut admin, found)? == ["function app.said()"],
+            "the default of a domain"
+        );
+        app.batch_execute("ALTER TABLE job DROP word")?;
+        ensure!(rig::texts(&mut admin, found)?.is_empty());
         // Without such code a superuser restores, from a transaction that sees what is there now.
         let options = archived(&mut olga)?;
         let restore = format!("SELECT windrow_lent.archive_restore('{options}')");
@@ -322,6 +354,95 @@ fn a_superuser_who_restores_lends_nothing_either() -> Result<()> {
             )?;
         }
         admin.batch_execute(&restore)?;
+        Ok(())
+    })
+}
+
+const READ: &str = r#"
+name = "read"
+
+[tables]
+job = { key = "id bigint" }
+
+[rules.jobs]
+strategy  = "end-time"
+root      = "job"
+final     = { state = "done" }
+where_sql = "{root}.id + (SELECT count(*) FROM app.Shown) >= 0"
+end_time  = "ended"
+retention = { default = "30d" }
+"#;
+
+/// What everybody may read, what ends it, and the words of the refusal.
+const SHOWN: [(&str, &str, &str); 3] = [
+    (
+        "CREATE VIEW app.shown AS SELECT app.mine(1) AS one",
+        "DROP VIEW app.shown",
+        "function app.mine(integer) of table app.shown belongs to app",
+    ),
+    // The planner calls the function of an index.
+    (
+        "CREATE TABLE app.parts (id integer) PARTITION BY RANGE (id);
+         CREATE TABLE app.part PARTITION OF app.parts FOR VALUES FROM (0) TO (9);
+         CREATE INDEX ON app.part ((id + app.mine(1)));
+         CREATE VIEW app.shown AS SELECT p.id FROM app.parts AS p",
+        "DROP VIEW app.shown; DROP TABLE app.parts",
+        "function app.mine(integer) of table app.part belongs to app",
+    ),
+    // Nobody who reads what a query once gave calls its functions. A table that no rule names does not matter, either.
+    (
+        "CREATE TABLE app.other (id integer); CREATE INDEX ON app.other ((id + app.mine(1)));
+         CREATE MATERIALIZED VIEW app.shown AS SELECT app.mine(1) AS one",
+        "DROP MATERIALIZED VIEW app.shown",
+        "",
+    ),
+];
+
+/// A view that SQL of the spec names calls its functions for a run, too, whoever gave the right to read it.
+fn a_superuser_lends_nothing_to_what_sql_of_the_spec_reads() -> Result<()> {
+    let graph = graph_of(READ);
+    on_each_version(|server| {
+        Client::connect(&server.url("postgres", "postgres"), NoTls)?
+            .batch_execute("CREATE DATABASE read")?;
+        let connect = |user: &str| Client::connect(&server.url("read", user), NoTls);
+        let mut admin = connect("postgres")?;
+        admin.batch_execute(
+            "CREATE ROLE app LOGIN; CREATE SCHEMA app AUTHORIZATION app; GRANT USAGE ON SCHEMA app TO PUBLIC;
+             CREATE TABLE job (id bigint PRIMARY KEY, state text, ended timestamp);
+             INSERT INTO job SELECT n, 'done', '2020-01-01' FROM generate_series(1, 20) AS s(n);
+             CREATE VIEW app.shown AS SELECT 1 AS one; ALTER VIEW app.shown OWNER TO app",
+        )?;
+        installation::apply(
+            &mut installation::connect(&server.url("read", "postgres")),
+            &installation::bundle(Dialect::Postgres, &graph),
+        );
+        admin.batch_execute("CALL windrow_read.arm()")?;
+        let version = rig::number(&mut admin, "SELECT current_setting('server_version_num')")?;
+        let mut app = connect("app")?;
+        app.batch_execute(
+            "DROP VIEW app.shown;
+             CREATE FUNCTION app.mine(integer) RETURNS integer LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN $1; END $$",
+        )?;
+        for (made, undone, says) in SHOWN {
+            app.batch_execute(&format!("{made}; GRANT SELECT ON app.shown TO PUBLIC"))?;
+            let run = connect("postgres")?
+                .query_one("CALL windrow_read.run('{\"run_families\": 1}')", &[]);
+            if says.is_empty() || version >= 180_000 {
+                let result: Value = run.with_context(|| made.to_owned())?.get(0);
+                ensure!(result["rules"][0]["families"] == 1, "{made}: {result}");
+            } else {
+                let error = run
+                    .err()
+                    .with_context(|| format!("{made}: nothing refuses"))?;
+                let error = error.as_db_error().context("no error of the server")?;
+                ensure!(
+                    error.code().code() == "42501" && error.message().contains(says),
+                    "{made}: {}",
+                    error.message()
+                );
+            }
+            app.batch_execute(undone)?;
+        }
         Ok(())
     })
 }

@@ -322,7 +322,7 @@ COMMENT ON FUNCTION is_own(bigint) IS
 -- foreign_code: what code of others runs inside a batch, or inside archive_restore(). There it has the rights of the owner role;
 -- but what it defers until the COMMIT runs with the caller's rights.
 -- One plan serves all calls of a session: to plan costs more than to look. Each batch looks, and a database may have a hundred thousand
--- objects: no catalog is read whole.
+-- objects: no catalog is read whole, not by an index either, and no large table of hashes is made ready for rows that do not come.
 --# create function foreign_code
 CREATE OR REPLACE FUNCTION foreign_code(p_restores boolean)
 RETURNS TABLE (code text, table_name text, belongs_to text)
@@ -330,6 +330,9 @@ LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 SET jit = off
 SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET work_mem = '256kB'
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
@@ -339,20 +342,33 @@ DECLARE
     v_calls  boolean := EXISTS (
         SELECT
         FROM pg_depend AS d
+        LEFT JOIN pg_type AS y ON d.classid = 'pg_type'::regclass AND y.oid = d.objid
         WHERE d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass)
-          AND d.classid IN ('pg_class'::regclass, 'pg_statistic_ext'::regclass, 'pg_attrdef'::regclass, 'pg_constraint'::regclass)
+          AND (d.classid IN ('pg_class'::regclass, 'pg_statistic_ext'::regclass, 'pg_attrdef'::regclass, 'pg_constraint'::regclass)
+              OR y.typtype IN ('d', 'r'))
     );
 BEGIN
-    -- What is only read: the owner has rights on it.
-    SELECT array_agg(DISTINCT d.objid)
+    -- What is only read: the owner has rights on it; or everybody has, and SQL of the spec names it.
+    SELECT array_agg(DISTINCT o.oid)
     INTO v_read
-    FROM pg_shdepend AS d
-    WHERE d.refclassid = 'pg_authid'::regclass
-      AND d.refobjid = current_user::regrole
-      AND d.dbid = (SELECT b.oid FROM pg_database AS b WHERE b.datname = current_database())
-      AND d.classid = 'pg_class'::regclass
-      AND d.deptype = 'a'
-      AND NOT p_restores;
+    FROM (
+        SELECT d.objid AS oid
+        FROM pg_shdepend AS d
+        WHERE d.refclassid = 'pg_authid'::regclass
+          AND d.refobjid = current_user::regrole
+          AND d.dbid = (SELECT b.oid FROM pg_database AS b WHERE b.datname = current_database())
+          AND d.classid = 'pg_class'::regclass
+          AND d.deptype = 'a'
+        UNION ALL
+        SELECT c.oid
+        FROM known_table AS k
+        CROSS JOIN LATERAL unnest(k.reads) AS w(word)
+        JOIN pg_class AS c ON c.relname = ANY (ARRAY[w.word, lower(w.word)::name])
+        WHERE c.relnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)
+          AND c.relkind IN ('r', 'p', 'v', 'm')
+          AND has_any_column_privilege(c.oid, 'SELECT')
+    ) AS o
+    WHERE NOT p_restores;
     -- Many databases have no trigger, and nothing else, that calls a user-made function. The triggers of foreign keys call none. Views do in
     -- all databases, windrow's own too: they count where they are read.
     v_calls := v_calls OR EXISTS (SELECT FROM pg_class AS c WHERE c.oid = ANY (v_read) AND c.relkind = 'v');
@@ -415,16 +431,23 @@ BEGIN
             SELECT r.oid, r.is_set
             FROM unnest(v_tables, v_is_set) AS r(oid, is_set)
             UNION
-            SELECT coalesce(p.relid, o.oid), false
+            SELECT o.oid, false
             FROM unnest(v_read) AS o(oid)
-            LEFT JOIN LATERAL pg_partition_tree(o.oid) AS p ON true
         )
         UNION
-        -- What a view reads.
-        SELECT d.refobjid, false
+        -- What a view reads, and partitions.
+        SELECT x.oid, x.is_set
         FROM planned AS r
-        JOIN pg_rewrite AS w ON w.ev_class = r.oid AND w.ev_type = '1'
-        JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid AND d.refclassid = 'pg_class'::regclass
+        CROSS JOIN LATERAL (
+            SELECT d.refobjid, false
+            FROM pg_class AS v
+            JOIN pg_rewrite AS w ON w.ev_class = v.oid AND w.ev_type = '1'
+            JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid AND d.refclassid = 'pg_class'::regclass
+            WHERE v.oid = r.oid
+              AND v.relkind = 'v'
+            UNION ALL
+            SELECT i.inhrelid, r.is_set FROM pg_inherits AS i WHERE i.inhparent = r.oid
+        ) AS x(oid, is_set)
     ),
     -- What a column that is set calls: defaults, generated columns, checks of tables and domains, indexes, partitions. The planner calls
     -- functions of indexes, statistics, checks and partitions, even of tables that are only read; and a view calls its own.
@@ -440,12 +463,13 @@ BEGIN
             UNION ALL
             SELECT 'pg_constraint'::regclass, c.oid FROM pg_constraint AS c WHERE c.conrelid = r.oid
             UNION ALL
-            SELECT 'pg_rewrite'::regclass, w.oid FROM pg_rewrite AS w WHERE w.ev_class = r.oid AND w.ev_type = '1'
+            SELECT 'pg_rewrite'::regclass, w.oid FROM pg_rewrite AS w JOIN pg_class AS v ON v.oid = w.ev_class
+                WHERE w.ev_class = r.oid AND w.ev_type = '1' AND v.relkind = 'v'
             UNION ALL
             SELECT 'pg_class'::regclass, r.oid
         ) AS k(classid, objid)
     ),
-    -- The types of columns, and those that expressions name, with what they are made of: one that is a domain has checks.
+    -- The types of columns, and those that expressions name, with what they are made of: one that is a domain has checks, or a default.
     types (table_id, oid) AS (
         SELECT k.table_id, d.refobjid
         FROM parts AS k
@@ -456,7 +480,26 @@ BEGIN
         SELECT t.table_id, m.oid
         FROM types AS t
         JOIN pg_type AS y ON y.oid = t.oid
-        CROSS JOIN LATERAL (VALUES (y.typbasetype), (y.typelem)) AS m(oid)
+        CROSS JOIN LATERAL (
+            VALUES (y.typbasetype), (y.typelem)
+            UNION ALL
+            SELECT a.atttypid FROM pg_attribute AS a WHERE a.attrelid = y.typrelid AND a.attnum > 0
+            UNION ALL
+            SELECT g.rngsubtype FROM pg_range AS g WHERE g.rngtypid = y.oid
+            UNION ALL
+            SELECT g.rngsubtype FROM pg_range AS g WHERE g.rngmultitypid = y.oid
+            UNION ALL
+            SELECT d.refobjid
+            FROM pg_constraint AS c
+            JOIN pg_depend AS d ON d.classid = 'pg_constraint'::regclass AND d.objid = c.oid AND d.refclassid = 'pg_type'::regclass
+            WHERE c.contypid = y.oid
+            UNION ALL
+            SELECT d.refobjid
+            FROM pg_depend AS d
+            WHERE d.classid = 'pg_type'::regclass
+              AND d.objid = y.oid
+              AND d.refclassid = 'pg_type'::regclass
+        ) AS m(oid)
         WHERE m.oid <> 0
     )
     SELECT x.code, x.class::text, x.owner::text
@@ -466,6 +509,8 @@ BEGIN
             SELECT o.table_id, o.classid, o.objid FROM parts AS o
             UNION
             SELECT t.table_id, 'pg_constraint'::regclass, c.oid FROM types AS t JOIN pg_constraint AS c ON c.contypid = t.oid
+            UNION
+            SELECT t.table_id, 'pg_type'::regclass, t.oid FROM types AS t
         ) AS k
         JOIN pg_depend AS d ON d.classid = k.classid AND d.objid = k.objid
         LEFT JOIN pg_operator AS n ON d.refclassid = 'pg_operator'::regclass AND n.oid = d.refobjid

@@ -645,8 +645,8 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "functions-of-views",
         what: "a superuser deletes where a view that is read calls a function of somebody else",
         postgres: &[edit(
-            "JOIN pg_rewrite AS w ON w.ev_class = r.oid AND w.ev_type = '1'\n",
-            "JOIN pg_rewrite AS w ON w.ev_class = r.oid AND w.ev_type = '4'\n",
+            "JOIN pg_rewrite AS w ON w.ev_class = v.oid AND w.ev_type = '1'\n",
+            "JOIN pg_rewrite AS w ON w.ev_class = v.oid AND w.ev_type = '4'\n",
         )],
         mysql: &[],
         noticed_by: &["claims::superusers::a_superuser_lends_the_application_nothing"],

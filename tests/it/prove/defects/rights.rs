@@ -55,6 +55,57 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["claims::superusers::a_superuser_lends_the_application_nothing"],
     },
     Defect {
+        name: "lent-to-everybodys-view",
+        what: "a superuser runs where SQL of the spec reads a view that everybody may read, and that calls code of somebody else",
+        postgres: &[edit(
+            "c.relname = ANY (ARRAY[",
+            "c.relname <> ALL (ARRAY[c.relname, ",
+        )],
+        mysql: &[],
+        noticed_by: &[
+            "claims::superusers::a_superuser_lends_nothing_to_what_sql_of_the_spec_reads",
+        ],
+    },
+    Defect {
+        name: "kept-from-a-materialized-view",
+        what: "a superuser's run is refused for functions of a materialized view, which nobody calls who reads it",
+        postgres: &[edit(
+            "AND w.ev_type = '1' AND v.relkind = 'v'",
+            "AND w.ev_type = '1'",
+        )],
+        mysql: &[],
+        noticed_by: &[
+            "claims::superusers::a_superuser_lends_nothing_to_what_sql_of_the_spec_reads",
+        ],
+    },
+    Defect {
+        name: "lent-to-parts-of-types",
+        what: "a superuser restores where a row or a range is made of a domain that has a check of somebody else",
+        postgres: &[
+            edit("a.attrelid = y.typrelid AND a.attnum > 0", "false"),
+            edit("WHERE g.rngtypid = y.oid", "WHERE false"),
+        ],
+        mysql: &[],
+        noticed_by: &["claims::superusers::a_superuser_who_restores_lends_nothing_either"],
+    },
+    Defect {
+        name: "lent-to-a-check-of-a-domain",
+        what: "a superuser restores where the check of a domain casts to one that has a check of somebody else",
+        postgres: &[edit("WHERE c.contypid = y.oid", "WHERE false")],
+        mysql: &[],
+        noticed_by: &["claims::superusers::a_superuser_who_restores_lends_nothing_either"],
+    },
+    Defect {
+        name: "lent-to-a-default-of-a-domain",
+        what: "a superuser restores where the default of a domain calls a function of somebody else",
+        postgres: &[edit(
+            "SELECT t.table_id, 'pg_type'::regclass, t.oid FROM types AS t",
+            "SELECT t.table_id, 'pg_type'::regclass, 0 FROM types AS t",
+        )],
+        mysql: &[],
+        noticed_by: &["claims::superusers::a_superuser_who_restores_lends_nothing_either"],
+    },
+    Defect {
         name: "lent-to-a-moved-row",
         what: "a superuser runs where a trigger on the INSERT of a moved row can act at COMMIT",
         postgres: &[edit("WHEN r.is_set THEN 28 ELSE 24", "ELSE 24")],

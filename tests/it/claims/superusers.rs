@@ -74,6 +74,22 @@ const PUT_OFF: &str = "CREATE TABLE app.told (who text); GRANT INSERT, SELECT ON
              CREATE FUNCTION app.noted() RETURNS integer LANGUAGE plpgsql AS $$ BEGIN INSERT INTO app.log VALUES (1); RETURN 1; EXCEPTION WHEN OTHERS THEN RETURN 1; END $$;
              CREATE FUNCTION app.mine(integer) RETURNS integer LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN app.noted(); END $$";
 
+/// Where the database has no code of others at all, a batch asks no more than that.
+fn nothing_is_looked_at(admin: &mut Client) -> Result<()> {
+    let looks = |admin: &mut Client| {
+        let scans =
+            "SELECT seq_scan + idx_scan FROM pg_stat_xact_user_tables WHERE relname = 'spec'";
+        rig::number(admin, scans)
+    };
+    admin.batch_execute("BEGIN")?;
+    let before = looks(admin)?;
+    admin.batch_execute(&format!("SELECT {W}.foreign_code(false)"))?;
+    let after = looks(admin)?;
+    admin.batch_execute("COMMIT")?;
+    ensure!(before == after, "{before} looks, then {after}");
+    Ok(())
+}
+
 /// An owner of a covered table puts something off until the COMMIT, which has the rights of the caller then.
 fn a_superuser_lends_the_application_nothing() -> Result<()> {
     on_each_version(|server| {
@@ -87,18 +103,7 @@ fn a_superuser_lends_the_application_nothing() -> Result<()> {
              CREATE SCHEMA app AUTHORIZATION app; GRANT USAGE ON SCHEMA app TO PUBLIC; GRANT CREATE ON SCHEMA public TO app;
              ALTER TABLE t_ds_alert OWNER TO app; ALTER TABLE t_ds_workflow_instance OWNER TO app"
         ))?;
-        // Nothing is looked at where the database has no such code at all.
-        let looks = |admin: &mut Client| {
-            let scans =
-                "SELECT seq_scan + idx_scan FROM pg_stat_xact_user_tables WHERE relname = 'spec'";
-            rig::number(admin, scans)
-        };
-        admin.batch_execute("BEGIN")?;
-        let before = looks(&mut admin)?;
-        admin.batch_execute(&format!("SELECT {W}.foreign_code(false)"))?;
-        let after = looks(&mut admin)?;
-        admin.batch_execute("COMMIT")?;
-        ensure!(before == after, "{before} looks, then {after}");
+        nothing_is_looked_at(&mut admin)?;
         let mut app = Client::connect(&server.url("ds", "app"), NoTls)?;
         app.batch_execute(PUT_OFF)?;
         let version = rig::number(&mut admin, "SELECT current_setting('server_version_num')")?;

@@ -369,8 +369,8 @@ BEGIN
           AND has_any_column_privilege(c.oid, 'SELECT')
     ) AS o
     WHERE NOT p_restores;
-    -- Many databases have no trigger, and nothing else, that calls a user-made function. The triggers of foreign keys call none. Views do in
-    -- all databases, windrow's own too: they count where they are read.
+    -- Many databases have no trigger, and nothing else, that calls a user-made function. The triggers of foreign keys call none. Views do
+    -- in all databases, windrow's own too: they count where they are read.
     v_calls := v_calls OR EXISTS (SELECT FROM pg_class AS c WHERE c.oid = ANY (v_read) AND c.relkind = 'v');
     IF NOT v_calls AND NOT EXISTS (
         SELECT

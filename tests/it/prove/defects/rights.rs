@@ -55,18 +55,6 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["claims::superusers::a_superuser_lends_the_application_nothing"],
     },
     Defect {
-        name: "lent-to-everybodys-view",
-        what: "a superuser runs where SQL of the spec reads a view that everybody may read, and that calls code of somebody else",
-        postgres: &[edit(
-            "c.relname = ANY (ARRAY[",
-            "c.relname <> ALL (ARRAY[c.relname, ",
-        )],
-        mysql: &[],
-        noticed_by: &[
-            "claims::superusers::a_superuser_lends_nothing_to_what_sql_of_the_spec_reads",
-        ],
-    },
-    Defect {
         name: "kept-from-a-materialized-view",
         what: "a superuser's run is refused for functions of a materialized view, which nobody calls who reads it",
         postgres: &[edit(

@@ -55,18 +55,6 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["claims::superusers::a_superuser_lends_the_application_nothing"],
     },
     Defect {
-        name: "kept-from-a-materialized-view",
-        what: "a superuser's run is refused for functions of a materialized view, which nobody calls who reads it",
-        postgres: &[edit(
-            "AND w.ev_type = '1' AND v.relkind = 'v'",
-            "AND w.ev_type = '1'",
-        )],
-        mysql: &[],
-        noticed_by: &[
-            "claims::superusers::a_superuser_lends_nothing_to_what_sql_of_the_spec_reads",
-        ],
-    },
-    Defect {
         name: "lent-to-parts-of-types",
         what: "a superuser restores where a row or a range is made of a domain that has a check of somebody else",
         postgres: &[

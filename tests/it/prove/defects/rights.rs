@@ -261,4 +261,34 @@ pub(super) const DEFECTS: &[Defect] = &[
             "guard::failover::SERVER::servers_that_replicate_go_on_by_themselves",
         ],
     },
+    Defect {
+        name: "domains-of-domains",
+        what: "a superuser deletes where a domain over another domain, or in an expression, has a check of somebody else",
+        postgres: &[edit(
+            "SELECT t.table_id, 'pg_constraint'::regclass, c.oid FROM types AS t JOIN pg_constraint AS c ON c.contypid = t.oid",
+            "SELECT t.table_id, 'pg_constraint'::regclass, c.oid FROM types AS t JOIN pg_constraint AS c ON c.contypid = t.oid WHERE false",
+        )],
+        mysql: &[],
+        noticed_by: &["claims::superusers::a_superuser_who_restores_lends_nothing_either"],
+    },
+    Defect {
+        name: "functions-of-views",
+        what: "a superuser deletes where a view that is read calls a function of somebody else",
+        postgres: &[edit(
+            "JOIN pg_rewrite AS w ON w.ev_class = v.oid AND w.ev_type = '1'\n",
+            "JOIN pg_rewrite AS w ON w.ev_class = v.oid AND w.ev_type = '4'\n",
+        )],
+        mysql: &[],
+        noticed_by: &["claims::superusers::a_superuser_lends_the_application_nothing"],
+    },
+    Defect {
+        name: "views-of-everybody",
+        what: "each batch of a superuser looks for code of others, since all databases have views that call functions",
+        postgres: &[edit(
+            "v_calls := v_calls OR EXISTS",
+            "v_calls := v_calls OR NOT EXISTS",
+        )],
+        mysql: &[],
+        noticed_by: &["claims::superusers::a_superuser_lends_the_application_nothing"],
+    },
 ];

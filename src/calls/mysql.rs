@@ -244,7 +244,7 @@ pub(super) fn status() -> String {
         'policies', (SELECT COUNT(*) FROM {{w}}.policy WHERE enabled),
         'windows', (SELECT JSON_ARRAYAGG(h.written) FROM (SELECT o.written FROM {{w}}.open_hours AS o ORDER BY o.position) AS h),
         'holds', (SELECT COUNT(*) FROM {{w}}.hold WHERE `until` IS NULL OR `until` > UTC_TIMESTAMP(6)),
-        'absent_holds', (SELECT COUNT(*) FROM {{w}}.hold WHERE absent AND (`until` IS NULL OR `until` > UTC_TIMESTAMP(6))),
+        'absent_holds', (SELECT COUNT(*) FROM {{w}}.hold WHERE absent = 1 AND (`until` IS NULL OR `until` > UTC_TIMESTAMP(6))),
         'artifacts_waiting', (SELECT COUNT(*) FROM {{w}}.artifact WHERE NOT given_up),
         'artifacts_given_up', (SELECT COUNT(*) FROM {{w}}.artifact WHERE given_up),
         'running', JSON_EXTRACT(COALESCE((SELECT JSON_ARRAYAGG(JSON_OBJECT(

@@ -1,6 +1,7 @@
 //! A durable server of MySQL or MariaDB with the history, fresh for every measurement, and what is read from it.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::thread::{self, sleep};
@@ -307,8 +308,10 @@ fn dearest(session: &mut Session, ours: &str) -> Result<()> {
          ORDER BY SUM(e.cpu - COALESCE(c.cpu, 0)) DESC LIMIT 45",
         &[],
     )?;
+    let mut out = std::io::stderr().lock();
     for row in rows {
-        eprintln!("{}", row.first().cloned().flatten().unwrap_or_default());
+        let line = row.first().cloned().flatten();
+        writeln!(out, "{}", line.unwrap_or_default())?;
     }
     session.execute("DROP TEMPORARY TABLE bench.event, bench.called")
 }

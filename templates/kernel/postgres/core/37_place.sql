@@ -362,9 +362,9 @@ BEGIN
         UNION ALL
         SELECT c.oid
         FROM known_table AS k
-        CROSS JOIN LATERAL unnest(k.reads) AS w(word)
+        CROSS JOIN LATERAL unnest(k.columns || k.reads) AS w(word)
         JOIN pg_class AS c ON c.relname = ANY (ARRAY[w.word, lower(w.word)::name])
-        WHERE c.relnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)
+        WHERE c.relnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace, current_schema()::regnamespace)
           AND c.relkind IN ('r', 'p', 'v', 'm')
           AND has_any_column_privilege(c.oid, 'SELECT')
     ) AS o

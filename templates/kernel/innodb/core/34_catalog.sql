@@ -725,18 +725,20 @@ SQL SECURITY DEFINER
 COMMENT 'Which file with routines an installation that has begun has not applied; NULL if there is none.'
 BEGIN
     SELECT IF(
-        COUNT(*) > COUNT(k.file) OR COUNT(*) = 1,
+        COUNT(*) > SUM(f.applied) OR COUNT(*) = 1,
         CONCAT('an installation is not finished: it has not applied ',
-            IF(COUNT(*) = 1, '11_spec.sql', MIN(IF(k.file IS NULL, f.file, NULL)))),
+            IF(COUNT(*) = 1, '11_spec.sql', MIN(IF(f.applied, NULL, f.file)))),
         NULL
     )
     INTO o_reason
     FROM (
-        SELECT CONCAT('30_', r.rule, '.sql') AS file FROM rule AS r
+        SELECT
+            CONCAT('30_', r.rule, '.sql') AS file,
+            EXISTS (SELECT 1 FROM known_routine AS n WHERE n.file = CONCAT('30_', r.rule, '.sql')) AS applied
+        FROM rule AS r
         UNION ALL
-        SELECT '48_verify.sql'
-    ) AS f
-    LEFT JOIN (SELECT DISTINCT n.file FROM known_routine AS n) AS k ON k.file = f.file;
+        SELECT '48_verify.sql', EXISTS (SELECT 1 FROM known_routine AS n WHERE n.file = '48_verify.sql')
+    ) AS f;
 END;
 
 -- noted_here: what the catalog said as windrow was armed counts where it was armed. Each server of a cluster made its tables at a time

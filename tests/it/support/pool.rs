@@ -14,7 +14,7 @@ use windrow::dialect::Dialect;
 use super::installation::{Session, connect, server};
 
 /// How many databases wait on each server: the rest is dropped.
-const MOST: usize = 24;
+const MOST: usize = 12;
 
 static POOL: Mutex<Vec<Lot>> = Mutex::new(Vec::new());
 

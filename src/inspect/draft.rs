@@ -60,6 +60,16 @@ pub fn write(
             live.primary_key.join(", ")
         ));
     }
+    for table in listed(family).into_iter().skip(1) {
+        let named = family.edges.iter().any(|edge| edge.parent == table);
+        if let Some(key) = edges::key(catalog, table).filter(|_| named)
+            && edges::may_be_null(&catalog.tables[table], key)
+        {
+            questions.push(format!(
+                "Can {table}.{key} be NOT NULL? Rows without a key would stay, and windrow check refuses such a key."
+            ));
+        }
+    }
     if !questions.is_empty() {
         let _ = writeln!(text, "\n# What the database does not say:");
         for question in &questions {

@@ -103,9 +103,8 @@ pub fn keys(live: &CatalogTable) -> impl Iterator<Item = &String> + Clone {
 /// The key by which rows of a root are named: of those of one column that no row lacks, the first whose type a spec knows, or else the
 /// first.
 pub fn root_key<'a>(catalog: &Catalog, live: &'a CatalogTable) -> Option<&'a String> {
-    let whole = |key: &&String| live.column(key).is_some_and(|column| !column.nullable);
     let known = |key: &&String| is_known(catalog, live, key);
-    let mut all = keys(live).filter(whole);
+    let mut all = keys(live).filter(|key| !may_be_null(live, key));
     let key = all.clone().find(known).or_else(|| all.next());
     key.or_else(|| parted_key(live))
 }
@@ -134,10 +133,18 @@ pub(super) fn is_known(catalog: &Catalog, live: &CatalogTable, column: &str) -> 
     column.is_some_and(|column| key_kind(catalog.dialect, column).is_some())
 }
 
-/// The key by which others name rows of a table: the first of those of one column whose type a spec knows.
+/// The key by which others name rows of a table: of those of one column whose type a spec knows, the first that no row lacks, or else
+/// the first.
 pub fn key<'a>(catalog: &'a Catalog, table: &str) -> Option<&'a String> {
     let live = &catalog.tables[table];
-    keys(live).find(|key| is_known(catalog, live, key))
+    let mut all = keys(live).filter(|key| is_known(catalog, live, key));
+    let whole = all.clone().find(|key| !may_be_null(live, key));
+    whole.or_else(|| all.next())
+}
+
+/// Whether a row may lack a key.
+pub(super) fn may_be_null(live: &CatalogTable, key: &str) -> bool {
+    live.column(key).is_none_or(|column| column.nullable)
 }
 
 impl Family {

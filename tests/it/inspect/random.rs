@@ -405,6 +405,11 @@ fn is_said(code: &str, message: &str, text: &str) -> bool {
     match code {
         "unlisted-reference" => !key.is_empty() && questions.any(|line| line.contains(key)),
         // Of numbers of which one has a sign, the rows say whether they fit.
+        "nullable-key" => {
+            let keys = message.split("NULL: ").nth(1).unwrap_or_default();
+            let (key, _) = keys.rsplit_once(" is not").unwrap_or_default();
+            !key.is_empty() && questions.any(|line| line.contains(&format!(".{key} be NOT NULL?")))
+        }
         "sign-differs" => questions.any(|line| line.starts_with("# ? guessed by its name")),
         _ => false,
     }

@@ -3,6 +3,7 @@
 use super::finding::{Finding, error, warning};
 use crate::db::Row;
 use crate::dialect::Dialect;
+use crate::facts::{ARCHIVE_DAYS, LEDGER_DAYS, TIME_BUDGET};
 use crate::graph::{Graph, Rule};
 use crate::spec::duration::show;
 
@@ -36,6 +37,9 @@ pub fn under_minimum(graph: &Graph, policies: &[Row]) -> Vec<Finding> {
 
 /// How many keys, scopes or settings a finding names.
 const NAMED: usize = 20;
+
+/// The settings that one rule has for all: an installation gives them to the rule that has them then, where they are stricter.
+const MOVE: [&str; 3] = [TIME_BUDGET.name, LEDGER_DAYS.name, ARCHIVE_DAYS.name];
 
 /// Holds, policies, pauses and settings that match no rule of the spec: a row has the kind, the rule, the key, scope or setting, the
 /// columns that it is a value of, and whether it matches no rule of the installed spec either.
@@ -96,10 +100,18 @@ pub fn orphaned(graph: &Graph, dialect: Dialect, decided: &[Row]) -> Vec<Finding
         } else {
             ", which disarms"
         };
+        let moves = if kind == "setting" && names.iter().any(|name| MOVE.contains(&name.as_str())) {
+            format!(
+                ". `{}` move by themselves to the rule that has them then, where they are stricter there",
+                MOVE.join("`, `")
+            )
+        } else {
+            String::new()
+        };
         let message = format!("it would have no effect: {why}");
         found.push(error("orphaned", &object, message).help(format!(
             "keep the name and the columns of the rule. Or `windrow install --force`{forced}: then set it for the rule that it is \
-             meant for, take this one away with `windrow {command}`, and arm"
+             meant for, take this one away with `windrow {command}`, and arm{moves}"
         )));
     }
     found

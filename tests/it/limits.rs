@@ -15,6 +15,7 @@ tests! {
         the_first_rule_alone_has_the_time_of_a_run_and_the_days_of_the_ledger,
         an_installation_drops_what_earlier_versions_took_for_other_rules,
         the_limits_of_runs_hold_where_another_rule_becomes_the_first,
+        what_is_archived_is_kept_where_another_rule_becomes_the_first,
         off_in_one_rule_is_not_off_in_all,
         a_setting_that_does_not_apply_is_told,
     ],
@@ -132,19 +133,19 @@ fn an_installation_drops_what_earlier_versions_took_for_other_rules(dialect: Dia
     let earlier = ["time_budget", "ledger_days"].map(|name| {
         format!("INSERT INTO W.setting (rule, name, value, changed_by) VALUES ('tasks', '{name}', 900, 'olga');")
     });
-    let gone = "INSERT INTO W.setting (rule, name, value, changed_by) VALUES ('gone', 'ledger_days', 900, 'olga');";
+    // One was set before that of the first rule; a shorter one of a rule that the spec no longer has waits for it, as ever.
+    let gone = "INSERT INTO W.setting (rule, name, value, changed_by, changed_at) VALUES ('gone', 'ledger_days', 5000, 'olga', '2020-01-01');
+                INSERT INTO W.setting (rule, name, value, changed_by) VALUES ('left', 'ledger_days', 30, 'olga');";
     installation.execute(&format!("{before}{}{gone}{after}", earlier.concat()));
     installation.install(&graph_of(SPEC));
-    // Settings of a rule that the spec no longer has wait for it, as ever. A time that is shorter than that of the first rule counts
-    // from now on, as whoever set it has asked for.
-    let left = "SELECT CONCAT(rule, '.', name) FROM W.setting ORDER BY rule, name";
+    // What is longer, or a shorter time, than that of the first rule counts from now on, as whoever set it has asked for.
     assert_eq!(
-        installation.texts(left),
+        settings(&mut installation),
         [
-            "gone.ledger_days",
-            "logs.ledger_days",
-            "logs.time_budget",
-            "tasks.retries"
+            "left ledger_days 30",
+            "logs ledger_days 900",
+            "logs time_budget 900",
+            "tasks retries 5"
         ]
     );
     let log = "SELECT CONCAT(name, ' ', old_value) FROM W.setting_log
@@ -155,18 +156,31 @@ fn an_installation_drops_what_earlier_versions_took_for_other_rules(dialect: Dia
     );
 }
 
-fn the_limits_of_runs_hold_where_another_rule_becomes_the_first(dialect: Dialect) {
+/// All that is set.
+fn settings(installation: &mut Installation) -> Vec<String> {
+    installation
+        .texts("SELECT CONCAT(rule, ' ', name, ' ', value) FROM W.setting ORDER BY rule, name")
+}
+
+/// A spec with another rule before that of the logs.
+fn with_first(spec: &str) -> String {
+    let first = "[rules.first]\nstrategy = \"age\"\nroot = \"first\"\ntime = \"at timestamp\"\nretention = { default = \"30d\" }\n\n[rules.logs]";
+    spec.replace("[tables]", "[tables]\nfirst  = { key = \"id integer\" }")
+        .replace("[rules.logs]", first)
+}
+
+/// An installation with the table of that rule.
+fn with_its_table(dialect: Dialect) -> Installation {
     let mut installation = armed(dialect);
     installation
         .execute("CREATE TABLE first (id integer NOT NULL PRIMARY KEY, at timestamp NOT NULL)");
-    let with_first = SPEC
-        .replace("[tables]", "[tables]\nfirst  = { key = \"id integer\" }")
-        .replace(
-            "[rules.logs]",
-            "[rules.first]\nstrategy = \"age\"\nroot = \"first\"\ntime = \"at timestamp\"\nretention = { default = \"30d\" }\n\n[rules.logs]",
-        );
+    installation
+}
+
+fn the_limits_of_runs_hold_where_another_rule_becomes_the_first(dialect: Dialect) {
+    let mut installation = with_its_table(dialect);
+    let with_first = with_first(SPEC);
     let renamed = SPEC.replace("[rules.logs]", "[rules.first]");
-    let settings = "SELECT CONCAT(rule, ' ', name, ' ', value) FROM W.setting ORDER BY rule, name";
     let days = "first ledger_days 3650";
     let budget = "first time_budget 900";
     for (spec, name, value, expected) in [
@@ -175,50 +189,81 @@ fn the_limits_of_runs_hold_where_another_rule_becomes_the_first(dialect: Dialect
         // A run that may take no longer than before hurts nobody.
         (&with_first, "time_budget", 900, &[budget]),
         (&with_first, "time_budget", 7_200, &[]),
-        // Where the rule is gone, or has another name, its settings wait for somebody to look, and runs for that, too. But a dry
-        // run prunes the ledger.
-        (
-            &renamed,
-            "ledger_days",
-            3_650,
-            &[days, "logs ledger_days 3650"],
-        ),
+        // Where the rule is gone, or has another name, they move. What does not count waits for somebody to look.
+        (&renamed, "ledger_days", 3_650, &[days]),
         (&renamed, "ledger_days", 30, &["logs ledger_days 30"]),
-        (
-            &renamed,
-            "time_budget",
-            900,
-            &[budget, "logs time_budget 900"],
-        ),
+        (&renamed, "time_budget", 900, &[budget]),
         (&renamed, "time_budget", 7_200, &["logs time_budget 7200"]),
     ] {
         installation.install(&graph_of(SPEC));
         installation.execute("DELETE FROM W.setting");
         set(&mut installation, "logs", name, value);
         installation.install(&graph_of(spec));
-        assert_eq!(installation.texts(settings), expected);
+        assert_eq!(settings(&mut installation), expected, "{name} {value}");
+        // And so with each change of mind.
+        if spec == &renamed {
+            installation.install(&graph_of(SPEC));
+            let back = format!("logs {name} {value}");
+            assert_eq!(settings(&mut installation), [back], "{name} {value}");
+            installation.install(&graph_of(spec));
+            assert_eq!(settings(&mut installation), expected, "{name} {value}");
+        }
     }
-    // What the rule has itself is not touched.
+    // What the rule has itself counts if it was set later.
     installation.install(&graph_of(SPEC));
     installation.execute("DELETE FROM W.setting");
-    set(&mut installation, "logs", "ledger_days", 3_650);
+    set(&mut installation, "logs", "ledger_days", 30);
     installation.install(&graph_of(&renamed));
+    set(&mut installation, "first", "ledger_days", 3_650);
+    installation.install(&graph_of(SPEC));
+    assert_eq!(settings(&mut installation), ["logs ledger_days 3650"]);
     installation.install(&graph_of(&renamed));
     set(&mut installation, "first", "ledger_days", 500);
     installation.install(&graph_of(&renamed));
-    let own = ["first ledger_days 500", "logs ledger_days 3650"];
-    assert_eq!(installation.texts(settings), own);
-    // It gets once what waits: whoever has reset it is not overruled by the next installation.
+    assert_eq!(settings(&mut installation), ["first ledger_days 500"]);
+    // Whoever has reset it is not overruled by a later installation, also where the ledger has forgotten that.
     let reset = json!({"rule": "first", "name": "ledger_days", "value": null});
     installation.call("set_setting", reset).expect("a reset");
-    installation.install(&graph_of(&renamed));
-    assert_eq!(installation.texts(settings), own[1..]);
-    // A rule that was the first before gets what the one between had, though it was dropped from itself then.
-    for spec in [SPEC, &with_first, SPEC] {
+    installation.execute("DELETE FROM W.setting_log");
+    for spec in [&renamed, SPEC, &renamed] {
         installation.install(&graph_of(spec));
+        assert_eq!(settings(&mut installation), [""; 0]);
     }
-    let both = ["first ledger_days 3650", "logs ledger_days 3650"];
-    assert_eq!(installation.texts(settings), both);
+    // A rule that was the first before gets what the one between had, though it was dropped from itself then.
+    installation.install(&graph_of(SPEC));
+    set(&mut installation, "logs", "ledger_days", 3_650);
+    for (spec, expected) in [(&*with_first, days), (SPEC, "logs ledger_days 3650")] {
+        installation.install(&graph_of(spec));
+        assert_eq!(settings(&mut installation), [expected]);
+    }
+}
+
+/// 0 is for ever. What is kept for less time is no longer than before.
+fn what_is_archived_is_kept_where_another_rule_becomes_the_first(dialect: Dialect) {
+    let mut installation = with_its_table(dialect);
+    let archive = |spec: &str| {
+        let spec = spec.replace("\"30d\" }\n", "\"30d\" }\narchive = true\n");
+        spec.replace("name = \"limits\"", "name = \"limits\"\narchive_days = 400")
+    };
+    let before = archive(SPEC);
+    let renamed = before.replace("[rules.logs]", "[rules.first]");
+    for (spec, days, expected) in [
+        (archive(&with_first(SPEC)), 0, &["first archive_days 0"][..]),
+        (
+            archive(&with_first(SPEC)),
+            3_650,
+            &["first archive_days 3650"],
+        ),
+        (archive(&with_first(SPEC)), 90, &[]),
+        (renamed.clone(), 0, &["first archive_days 0"]),
+        (renamed, 90, &["logs archive_days 90"]),
+    ] {
+        installation.install(&graph_of(&before));
+        installation.execute("DELETE FROM W.setting");
+        set(&mut installation, "logs", "archive_days", days);
+        installation.install(&graph_of(&spec));
+        assert_eq!(settings(&mut installation), expected, "{days}");
+    }
 }
 
 fn off_in_one_rule_is_not_off_in_all(dialect: Dialect) {

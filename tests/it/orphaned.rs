@@ -167,6 +167,7 @@ fn a_rule_with_another_name_leaves_nothing_unkept(dialect: Dialect) {
         "policy set --rule runs --scope 3 --disable",
         "pause --rule runs",
         "settings set --rule runs rate 100",
+        "settings set --rule runs ledger_days 3650",
         "arm",
     ] {
         stage.works(&text, words);
@@ -176,7 +177,8 @@ fn a_rule_with_another_name_leaves_nothing_unkept(dialect: Dialect) {
         "error[orphaned]: `hold `1`, `2` of rule runs`",
         "error[orphaned]: `policy `3` of rule runs`",
         "error[orphaned]: `pause of rule runs`",
-        "error[orphaned]: `setting `rate` of rule runs`",
+        "error[orphaned]: `setting `ledger_days`, `rate` of rule runs`",
+        "`archive_days` move by themselves to the rule that has them then",
         "the spec has no rule `runs`",
         "hold release SPEC --rule runs --key KEY",
         "settings reset SPEC NAME --rule runs",

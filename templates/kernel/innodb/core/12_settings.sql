@@ -129,26 +129,41 @@ BEGIN
     WHERE NOT g.new_value <=> s.value;
 END;
 
--- These two are settings of the first rule. Where another rule has become the first, or the one that was is gone, the ledger is kept as
--- long as before, if that is longer: what a run forgets does not come back. And a run takes no longer than before: its time may be
--- what the application can spare. Earlier versions took both for any rule, without effect. What is gone is kept once.
+-- Each of these is a setting of one rule. Where that is another one than before, also because the one before is gone, the ledger and
+-- the archive are kept as long as before, if that is longer: what a run forgets does not come back. And a run takes no longer than
+-- before: its time may be what the application can spare. Where both rules have one, the later word counts. Earlier versions took the
+-- two of a run for any rule, without effect. What a rule gets is taken from the other: whoever resets it is not overruled by the next
+-- installation, and a rule that comes back gets it in the same way.
 --# log settings before
 CALL log_settings(NULL);
 --# keep the limits of runs
-INSERT INTO setting (rule, name, value)
-SELECT f.rule, s.name, CASE s.name WHEN 'ledger_days' THEN MAX(s.value) ELSE MIN(s.value) END
-FROM setting AS s JOIN rule AS f ON f.position = 1 AND f.rule <> s.rule
-JOIN rule_limit AS l ON l.rule = f.rule AND l.name = s.name
-LEFT JOIN setting AS o ON o.rule = f.rule AND o.name = s.name LEFT JOIN rule AS r ON r.rule = s.rule
-LEFT JOIN setting_log AS g ON r.rule IS NULL AND g.rule = f.rule AND g.name = s.name AND g.new_value IS NOT NULL
-    AND g.changed_at > s.changed_at
-WHERE (s.name = 'ledger_days' AND s.value > l.value OR s.name = 'time_budget' AND s.value < l.value)
-  AND o.rule IS NULL AND g.rule IS NULL
-GROUP BY f.rule, s.name;
+REPLACE INTO setting (rule, name, value)
+SELECT l.rule, s.name, CASE WHEN s.name = 'time_budget' OR MIN(s.value) = 0 THEN MIN(s.value) ELSE MAX(s.value) END
+FROM setting AS s
+JOIN rule_limit AS l ON l.name = s.name AND l.rule <> s.rule
+LEFT JOIN setting AS w ON w.rule = l.rule AND w.name = s.name
+WHERE s.name IN ('time_budget', 'ledger_days', 'archive_days')
+  AND (w.rule IS NULL OR w.changed_at < s.changed_at)
+  AND CASE s.name
+      WHEN 'time_budget' THEN s.value < COALESCE(w.value, l.value)
+      WHEN 'ledger_days' THEN s.value > COALESCE(w.value, l.value)
+      ELSE COALESCE(w.value, l.value) > 0 AND (s.value = 0 OR s.value > COALESCE(w.value, l.value))
+  END
+GROUP BY l.rule, s.name;
 --# forget settings without effect
-DELETE FROM setting
-WHERE name IN ('time_budget', 'ledger_days')
-  AND rule IN (SELECT r.rule FROM rule AS r WHERE r.position > 1);
+DELETE s
+FROM setting AS s
+JOIN rule_limit AS l ON l.name = s.name AND l.rule <> s.rule
+LEFT JOIN rule AS r ON r.rule = s.rule
+WHERE s.name IN ('time_budget', 'ledger_days', 'archive_days')
+  AND (
+      r.rule IS NOT NULL
+      OR CASE s.name
+          WHEN 'time_budget' THEN s.value < l.value
+          WHEN 'ledger_days' THEN s.value > l.value
+          ELSE l.value > 0 AND (s.value = 0 OR s.value > l.value)
+      END
+  );
 --# log settings after
 CALL log_settings(USER());
 

@@ -130,27 +130,41 @@ DROP TRIGGER IF EXISTS log_truncation ON setting;
 CREATE TRIGGER log_truncation BEFORE TRUNCATE ON setting
     FOR EACH STATEMENT EXECUTE FUNCTION on_setting();
 
--- These two are settings of the first rule. Where another rule has become the first, or the one that was is gone, the ledger is kept as
--- long as before, if that is longer: what a run forgets does not come back. And a run takes no longer than before: its time may be
--- what the application can spare. Earlier versions took both for any rule, without effect. What is gone is kept once.
+-- Each of these is a setting of one rule. Where that is another one than before, also because the one before is gone, the ledger and
+-- the archive are kept as long as before, if that is longer: what a run forgets does not come back. And a run takes no longer than
+-- before: its time may be what the application can spare. Where both rules have one, the later word counts. Earlier versions took the
+-- two of a run for any rule, without effect. What a rule gets is taken from the other: whoever resets it is not overruled by the next
+-- installation, and a rule that comes back gets it in the same way.
 --# keep the limits of runs
-INSERT INTO setting (rule, name, value)
-SELECT f.rule, s.name, CASE s.name WHEN 'ledger_days' THEN max(s.value) ELSE min(s.value) END
+INSERT INTO setting AS o (rule, name, value)
+SELECT l.rule, s.name, CASE WHEN s.name = 'time_budget' OR min(s.value) = 0 THEN min(s.value) ELSE max(s.value) END
 FROM setting AS s
-JOIN rule AS f ON f.position = 1 AND f.rule <> s.rule
-LEFT JOIN rule AS r ON r.rule = s.rule
-JOIN rule_limit AS l ON l.rule = f.rule AND l.name = s.name
-WHERE (s.name = 'ledger_days' AND s.value > l.value OR s.name = 'time_budget' AND s.value < l.value)
-  AND NOT EXISTS (SELECT FROM setting AS o WHERE o.rule = f.rule AND o.name = s.name)
-  AND (r.rule IS NOT NULL OR NOT EXISTS (SELECT FROM setting_log AS o
-      WHERE o.rule = f.rule AND o.name = s.name AND o.new_value IS NOT NULL AND o.changed_at > s.changed_at))
-GROUP BY f.rule, s.name;
+JOIN rule_limit AS l ON l.name = s.name AND l.rule <> s.rule
+LEFT JOIN setting AS w ON w.rule = l.rule AND w.name = s.name
+WHERE s.name IN ('time_budget', 'ledger_days', 'archive_days')
+  AND (w.rule IS NULL OR w.changed_at < s.changed_at)
+  AND CASE s.name
+      WHEN 'time_budget' THEN s.value < coalesce(w.value, l.value)
+      WHEN 'ledger_days' THEN s.value > coalesce(w.value, l.value)
+      ELSE coalesce(w.value, l.value) > 0 AND (s.value = 0 OR s.value > coalesce(w.value, l.value))
+  END
+GROUP BY l.rule, s.name
+ON CONFLICT (rule, name) DO UPDATE
+SET value = excluded.value;
 --# forget settings without effect
 DELETE FROM setting AS s
-USING rule AS r
-WHERE r.rule = s.rule
-  AND r.position > 1
-  AND s.name IN ('time_budget', 'ledger_days');
+USING rule_limit AS l
+WHERE l.name = s.name
+  AND l.rule <> s.rule
+  AND s.name IN ('time_budget', 'ledger_days', 'archive_days')
+  AND (
+      EXISTS (SELECT FROM rule AS r WHERE r.rule = s.rule)
+      OR CASE s.name
+          WHEN 'time_budget' THEN s.value < l.value
+          WHEN 'ledger_days' THEN s.value > l.value
+          ELSE l.value > 0 AND (s.value = 0 OR s.value > l.value)
+      END
+  );
 
 -- set_setting: overrides a limit of the spec, or gives it back with a null value.
 --# create function set_setting

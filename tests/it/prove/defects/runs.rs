@@ -39,10 +39,16 @@ pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "earlier-settings-left",
         what: "what an earlier version took for another rule than the first is left, and applies once that rule is the first",
-        postgres: &[edit("  AND r.position > 1\n", "  AND false\n")],
-        mysql: &[edit("WHERE r.position > 1)", "WHERE false)")],
+        postgres: &[edit(
+            "EXISTS (SELECT FROM rule AS r WHERE r.rule = s.rule)\n      OR CASE",
+            "false\n      OR CASE",
+        )],
+        mysql: &[edit(
+            "r.rule IS NOT NULL\n      OR CASE",
+            "false\n      OR CASE",
+        )],
         noticed_by: &[
-            "limits::SERVER::an_installation_drops_what_earlier_versions_took_for_other_rules",
+            "limits::SERVER::the_limits_of_runs_hold_where_another_rule_becomes_the_first",
         ],
     },
     Defect {
@@ -573,12 +579,12 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "limits-of-runs-lost",
         what: "where another rule becomes the first, the ledger is pruned earlier, and runs take longer",
         postgres: &[edit(
-            "WHERE (s.name = 'ledger_days' AND s.value > l.value OR s.name = 'time_budget' AND s.value < l.value)",
-            "WHERE false",
+            "AND CASE s.name WHEN 'time_budget' THEN s.value < coalesce(",
+            "AND false AND CASE s.name WHEN 'time_budget' THEN s.value < coalesce(",
         )],
         mysql: &[edit(
-            "WHERE (s.name = 'ledger_days' AND s.value > l.value OR s.name = 'time_budget' AND s.value < l.value)",
-            "WHERE false",
+            "AND CASE s.name WHEN 'time_budget' THEN s.value < COALESCE(",
+            "AND false AND CASE s.name WHEN 'time_budget' THEN s.value < COALESCE(",
         )],
         noticed_by: &[
             "limits::SERVER::the_limits_of_runs_hold_where_another_rule_becomes_the_first",
@@ -588,15 +594,45 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "reset-undone",
         what: "an installation brings back what an operator has reset, as long as the setting of a rule that is gone waits",
         postgres: &[edit(
-            "(r.rule IS NOT NULL OR NOT EXISTS (",
-            "(true OR NOT EXISTS (",
+            "OR CASE s.name WHEN 'time_budget' THEN s.value < l.value",
+            "OR false AND CASE s.name WHEN 'time_budget' THEN s.value < l.value",
         )],
         mysql: &[edit(
-            "ON r.rule IS NULL AND g.rule = f.rule",
-            "ON false AND g.rule = f.rule",
+            "OR CASE s.name WHEN 'time_budget' THEN s.value < l.value",
+            "OR false AND CASE s.name WHEN 'time_budget' THEN s.value < l.value",
         )],
         noticed_by: &[
             "limits::SERVER::the_limits_of_runs_hold_where_another_rule_becomes_the_first",
+        ],
+    },
+    Defect {
+        name: "ledger-forgets-after-a-rollback",
+        what: "a rule that comes back has its old limit, though a later one of the rule between is longer",
+        postgres: &[edit(
+            "(w.rule IS NULL OR w.changed_at < s.changed_at)",
+            "w.rule IS NULL",
+        )],
+        mysql: &[edit(
+            "(w.rule IS NULL OR w.changed_at < s.changed_at)",
+            "w.rule IS NULL",
+        )],
+        noticed_by: &[
+            "limits::SERVER::the_limits_of_runs_hold_where_another_rule_becomes_the_first",
+        ],
+    },
+    Defect {
+        name: "archive-forgets-what-was-kept",
+        what: "what is archived goes earlier than somebody has said where another rule becomes the first that archives",
+        postgres: &[edit(
+            "GROUP BY l.rule, s.name",
+            "AND s.name <> 'archive_days' GROUP BY l.rule, s.name",
+        )],
+        mysql: &[edit(
+            "GROUP BY l.rule, s.name",
+            "AND s.name <> 'archive_days' GROUP BY l.rule, s.name",
+        )],
+        noticed_by: &[
+            "limits::SERVER::what_is_archived_is_kept_where_another_rule_becomes_the_first",
         ],
     },
     Defect {

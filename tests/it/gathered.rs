@@ -21,6 +21,7 @@ tests! {
         what_is_behind_many_refused_rows_goes_in_a_later_run,
         a_worker_that_began_earlier_passes_over_what_it_met,
         a_run_that_only_passes_over_refused_rows_failed,
+        what_a_dry_run_has_met_is_tried,
         an_instant_is_the_same_in_every_session,
         a_refused_statement_is_told_by_a_key,
         what_is_locked_for_a_moment_goes,
@@ -287,7 +288,13 @@ fn a_run_that_only_passes_over_refused_rows_failed(dialect: Dialect) {
     let second = database.run(json!({})).expect("a run");
     let skipped = &second["rules"][0]["skipped"];
     assert_eq!(*skipped, json!({"FAILED": 2}), "{second}");
-    assert_eq!(second["rules"][0]["failures"], json!([]), "{second}");
+    // It shows the error that one of them had.
+    let told = format!("not tried again since run {}: no", first["run"]);
+    assert_eq!(
+        second["rules"][0]["failures"],
+        json!([{"key": "5", "sqlstate": "P0001", "message": told}]),
+        "{second}"
+    );
     assert_eq!(second["status"], "failed", "{second}");
 
     note(&mut database, second["run"].as_i64().expect("a number"));
@@ -303,6 +310,24 @@ fn a_run_that_only_passes_over_refused_rows_failed(dialect: Dialect) {
     again(&mut database, "101, 102");
     database.run(json!({})).expect("a run");
     assert_eq!(database.number("SELECT count(*) FROM W.rule_instant"), 0);
+}
+
+/// It has deleted nothing, and says nothing of what a run would meet.
+fn what_a_dry_run_has_met_is_tried(dialect: Dialect) {
+    let mut database = days(dialect, 1, LOG);
+    refuse(&mut database, "5", "RAISE 'no'");
+    database.execute("DELETE FROM log WHERE id <> 5");
+    note(&mut database, 1);
+    let dry = database.run(json!({"dry_run": true})).expect("a dry run");
+    let met = &dry["rules"][0]["failures"][0]["key"];
+    assert_eq!(*met, json!("5"), "{dry}");
+    database.execute(
+        "DROP TRIGGER refuse ON log;
+         INSERT INTO log SELECT n, '2025-01-01' FROM generate_series(101, 130) AS n",
+    );
+    let run = database.run(json!({})).expect("a run");
+    assert_eq!(left(&mut database), [""; 0], "{run}");
+    assert_eq!(run["status"], "done", "{run}");
 }
 
 fn an_instant_is_the_same_in_every_session(dialect: Dialect) {

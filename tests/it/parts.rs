@@ -27,6 +27,7 @@ tests! {
         a_run_that_leaves_a_rule_goes_on_within_the_day,
         many_refused_rows_are_told_once_and_keep_no_other,
         what_is_behind_many_refused_rows_goes_in_a_later_run,
+        a_run_that_only_passes_over_refused_rows_failed,
     ],
 }
 
@@ -396,4 +397,38 @@ fn what_is_behind_many_refused_rows_goes_in_a_later_run(dialect: Dialect) {
     database.execute("DROP TRIGGER refuse");
     let run = database.run(json!({})).expect("a run");
     assert_eq!(run["rules"][0]["rows"], 1_100, "{run}");
+}
+
+/// As a run notes it that had no time for what is behind its place. A purge, a dry run and what was only locked say nothing of an error.
+fn a_run_that_only_passes_over_refused_rows_failed(dialect: Dialect) {
+    let mut database = day(dialect, 5, 1);
+    database.execute("CREATE TRIGGER refuse BEFORE DELETE ON log FOR EACH ROW IF OLD.id <= 2 THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'no'; END IF");
+    let first = database.run(json!({})).expect("a run");
+    assert_eq!(first["status"], "failed", "{first}");
+    let again = |database: &mut Installation| {
+        database.execute(
+            "INSERT INTO W.rule_instant (rule, due, run_id, rule_hash, look, part_key)
+             SELECT r.rule, '2025-01-02 00:00:00', 0, SHA2(r.document, 256), 1, '5' FROM W.rule AS r",
+        );
+        database.execute("INSERT INTO log SELECT 10 + l.id, l.day, 0 FROM log AS l");
+        let run = database.run(json!({})).expect("a run");
+        assert_eq!(ids(database), ["1", "2"], "{run}");
+        assert_eq!(skipped(&run), &json!({"FAILED": 2}), "{run}");
+        run
+    };
+    let told = format!("not tried again since run {}: no", first["run"]);
+    // What it shows is that of the run which tried.
+    for _ in 0..2 {
+        let run = again(&mut database);
+        assert_eq!(
+            run["rules"][0]["failures"],
+            json!([{"key": "1", "sqlstate": "45000", "message": told}]),
+            "{run}"
+        );
+        assert_eq!(run["status"], "failed", "{run}");
+    }
+    database.execute("UPDATE W.run_failure SET errno = 1205");
+    let run = again(&mut database);
+    assert_eq!(run["rules"][0]["failures"], json!([]), "{run}");
+    assert_eq!(run["status"], "done", "{run}");
 }

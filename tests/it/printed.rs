@@ -19,6 +19,7 @@ tests! {
     on_postgres: [
         a_number_has_one_policy_however_its_column_prints_it,
         what_is_held_in_one_session_is_held_in_all,
+        what_is_refused_in_one_session_is_told_alike_in_all,
         a_policy_of_bytes_applies_whoever_wrote_it,
         rows_are_kept_by_what_is_printed_whoever_purges,
         what_a_session_wrote_before_is_held_after_an_upgrade,
@@ -159,6 +160,41 @@ fn what_is_held_in_one_session_is_held_in_all() {
         }
         called(&database, &mut holder, "run", &json!({}));
         assert_eq!(left(&mut database), [""; 0]);
+    }
+}
+
+/// A run passes over what the one before has met, by its key.
+fn what_is_refused_in_one_session_is_told_alike_in_all() {
+    for (first, second) in [(0, 1), (1, 0)] {
+        let mut database = Installation::of(Dialect::Postgres, TABLES, &graph_of(BYTES));
+        database.arm();
+        let setting = json!({"rule": "logs", "name": "batch_rows", "value": 10});
+        database.call("set_setting", setting).expect("a setting");
+        database.execute(
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;
+             CREATE TRIGGER refuse BEFORE DELETE ON log FOR EACH ROW WHEN (old.id = '\\x01ab') EXECUTE FUNCTION refuse()",
+        );
+        let mut runs = |sessions: usize| {
+            database.execute(
+                "INSERT INTO log SELECT decode(lpad(to_hex(n), 4, '0'), 'hex'), '2024-01-01' FROM generate_series(427, 460) AS n
+                 ON CONFLICT DO NOTHING",
+            );
+            let mut runner = session(&database, SESSIONS[sessions]);
+            let run = called(&database, &mut runner, "run", &json!({"rule": "logs"}));
+            assert_eq!(left(&mut database), ["log 01ab"], "{run}");
+            let number = run["run"].as_i64().expect("a number");
+            database.execute(&format!(
+                "DO $$ BEGIN PERFORM W.instant_refuses({number}, 'logs', '2024-01-01 00:00:00'); END $$"
+            ));
+            run["rules"][0].clone()
+        };
+        let (met, passed) = (runs(first), runs(second));
+        for rule in [&met, &passed] {
+            assert_eq!(rule["skipped_samples"]["FAILED"], json!(["\\x01ab"]));
+            assert_eq!(rule["failures"][0]["key"], "\\x01ab", "{rule}");
+        }
+        let message = passed["failures"][0]["message"].as_str();
+        assert!(message.is_some_and(|it| it.starts_with("not tried again since run ")));
     }
 }
 

@@ -608,7 +608,7 @@ CREATE PROCEDURE resume_part(
 )
 SQL SECURITY DEFINER
 COMMENT 'How the instant p_from is looked at; NULL where it does not go in parts. o_resumed: work_at is now as note_part() found it, and
-    work_skip has what is left of what another run has looked at.'
+    work_skip has what is left of what another run has looked at, run_failure the error of one of these.'
 BEGIN
     DECLARE v_run     bigint;
     DECLARE v_key     varchar(700);
@@ -645,6 +645,21 @@ BEGIN
             FROM work_at AS c
             STRAIGHT_JOIN work_row AS w ON w.id <= c.id
             ORDER BY w.id;
+            -- Where one of them has met an error, the run shows it, and has failed, too.
+            INSERT IGNORE INTO run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
+            SELECT
+                p_run, p_rule, f.`key`, f.errno, f.`sqlstate`, CONCAT('not tried again since run ', f.run_id, ': ', f.message)
+            FROM run_failure AS f
+            JOIN run AS r ON r.run_id = f.run_id
+            WHERE f.rule = p_rule
+              AND f.run_id <> p_run
+              AND f.message NOT LIKE 'not tried again since run %'
+              AND f.errno NOT IN (1205, 1213, 1020, 3101, 3572)
+              AND r.`trigger` <> 'PURGE'
+              AND NOT r.dry_run
+              AND f.`key` IN (SELECT s.skip_key FROM work_skip AS s)
+            ORDER BY f.run_id DESC, f.failed_at
+            LIMIT 1;
         END IF;
     END IF;
 END;

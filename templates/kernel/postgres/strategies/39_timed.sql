@@ -839,6 +839,9 @@ BEGIN
                     SELECT k.key FROM unnest(v_keys) AS k(key) WHERE k.key NOT IN (SELECT unnest(what_was_refused(p_run, p_rule)))
                 );
                 v_keys := CASE WHEN v_later OR v_keys = '{}' THEN '{}' ELSE rows_left(p_rule, v_from, v_to, v_keys) END;
+                IF v_keys <> '{}' THEN
+                    PERFORM refused_before(p_run, p_rule, v_since, v_keys);
+                END IF;
                 SELECT
                     CASE WHEN v_later THEN ARRAY[v_from || '/' || v_to] ELSE
                         c.o_skip_keys || v_keys || CASE WHEN v_more THEN ARRAY[v_from] END

@@ -157,7 +157,8 @@ $windrow$;
 COMMENT ON FUNCTION is_divisible(text, text, text, bigint) IS
     'Whether p_rule has one table, with more than p_rows rows in the window from p_from to p_to, which go in several batches. Reads only.';
 
--- what_was_refused: what has failed in runs since one, and was not only in use.
+-- what_was_refused: what has failed in runs since one, and was not only in use. refused_before: a run that passes over what earlier ones
+-- have met has failed, and shows why, by one of these rows.
 --# create function what_was_refused
 CREATE OR REPLACE FUNCTION what_was_refused(p_run bigint, p_rule text)
 RETURNS text[]
@@ -171,14 +172,44 @@ BEGIN
         JOIN run AS r ON r.run_id = f.run_id
         WHERE f.run_id >= p_run
           AND f.rule = p_rule
+          AND f.message NOT LIKE 'not tried again since run %'
           AND NOT is_busy(f.sqlstate)
           AND r.trigger <> 'PURGE'
+          AND NOT r.dry_run
     );
 END
 $windrow$;
 --# comment on function what_was_refused
 COMMENT ON FUNCTION what_was_refused(bigint, text) IS
-    'The keys of what was refused in run p_run and those after it, as their failures have them.';
+    'The keys of what was refused in run p_run and those after it, as their failures have them. Dry runs and purges do not count.';
+--# create function refused_before
+CREATE OR REPLACE FUNCTION refused_before(p_run bigint, p_rule text, p_since bigint, p_keys text[])
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    PERFORM record_failure(p_run, p_rule, f.key, f.sqlstate, format('not tried again since run %s: %s', f.run_id, f.message))
+    FROM (
+        SELECT e.*
+        FROM run_failure AS e
+        JOIN run AS r ON r.run_id = e.run_id
+        WHERE e.run_id >= p_since
+          AND e.rule = p_rule
+          AND e.key = ANY (p_keys)
+          AND e.message NOT LIKE 'not tried again since run %'
+          AND NOT is_busy(e.sqlstate)
+          AND r.trigger <> 'PURGE'
+          AND NOT r.dry_run
+        ORDER BY e.run_id DESC, e.failed_at
+        LIMIT 1
+    ) AS f;
+END
+$windrow$;
+--# comment on function refused_before
+COMMENT ON FUNCTION refused_before(bigint, text, bigint, text[]) IS
+    'Writes to table run_failure, for run p_run, the error of one of the rows p_keys that runs from p_since on have met; timed_step() '
+    'calls it.';
 
 -- instant_due: an instant as rule_instant has it, whatever the zone and the style of dates of the session.
 --# create function instant_due

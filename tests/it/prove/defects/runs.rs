@@ -636,6 +636,29 @@ pub(super) const DEFECTS: &[Defect] = &[
         ],
     },
     Defect {
+        name: "failed-without-an-error",
+        what: "a run that only passes over refused rows shows no error",
+        postgres: &[edit("AND e.key = ANY (p_keys)", "AND false")],
+        mysql: &[edit(
+            "AND f.`key` IN (SELECT s.skip_key FROM work_skip AS s)",
+            "AND false",
+        )],
+        noticed_by: &[
+            "gathered::postgres::a_run_that_only_passes_over_refused_rows_failed",
+            "parts::SERVER::a_run_that_only_passes_over_refused_rows_failed",
+        ],
+    },
+    Defect {
+        name: "dry-run-refuses",
+        what: "a run passes over a row that a dry run could not delete",
+        postgres: &[edit(
+            "AND r.trigger <> 'PURGE' AND NOT r.dry_run\n    );",
+            "AND r.trigger <> 'PURGE'\n    );",
+        )],
+        mysql: &[],
+        noticed_by: &["gathered::postgres::what_a_dry_run_has_met_is_tried"],
+    },
+    Defect {
         name: "end-never-written",
         what: "a run whose ledger cannot be pruned stays open",
         postgres: &[],

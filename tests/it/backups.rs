@@ -19,6 +19,7 @@ tests! {
     ],
     mysql_or_mariadb: [
         a_backup_that_locks_table_by_table_ends_no_run,
+        a_backup_does_not_wait_while_a_run_counts,
         what_an_installation_has_not_made_yet_is_in_the_way_of_no_run,
         errors_of_the_surroundings_are_no_fault_of_a_family,
     ],
@@ -222,6 +223,41 @@ fn a_backup_that_locks_table_by_table_ends_no_run(dialect: Dialect) {
             assert_went_on(&mut database, &run, &format!("{workers} workers"));
         }
     }
+}
+
+/// The run is over, and counts what is left. What it has counted it writes behind the backup.
+fn a_backup_does_not_wait_while_a_run_counts(dialect: Dialect) {
+    let graph = graph_of(&SPEC.replace("WORKERS", "1"));
+    let mut database = Installation::of(dialect, SCHEMA, &graph);
+    database.arm();
+    load(&mut database, ROWS);
+    database.execute("DROP PROCEDURE W.due_of");
+    database.execute(
+        "CREATE PROCEDURE W.due_of(IN p_rule varchar(64), IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
+         BEGIN
+             SET o_families = SLEEP(IF(p_rule = 'jobs', 3, 0)), o_complete = true;
+         END",
+    );
+    let tables = tables_read(&mut database);
+    let mut backup = database.connect();
+    backup
+        .execute("SET lock_wait_timeout = 1")
+        .expect("a setting");
+    let (runner, _, session) = database.call_aside("run", json!({}));
+    database.until_asleep("a run that counts", &runner, session);
+    backup.execute(&tables).expect("a lock");
+    let waits = format!(
+        "SELECT COUNT(*) FROM information_schema.processlist WHERE id = {session} AND state = 'Waiting for table metadata lock'"
+    );
+    until("a run that waits for the backup", || {
+        assert!(!runner.is_finished(), "it ended");
+        Ok(database.number(&waits) == 1)
+    })
+    .expect("it waits");
+    backup.execute("UNLOCK TABLES").expect("the end of a lock");
+    let run = runner.join().expect("no panic").1.expect("a run");
+    assert_went_on(&mut database, &run, "a count");
+    assert_eq!(database.number("SELECT COUNT(*) FROM W.run_backlog"), 4);
 }
 
 /// The spec is there before the routines and tables that its workers need.

@@ -190,7 +190,9 @@ BEGIN
         CALL run_document(v_run, v_result);
         COMMIT;
         IF v_state <> 'cancelled' AND v_last IS NOT NULL THEN
-            CALL begin_ledger();
+            -- It counts for long, and only reads: nobody waits for a table of the ledger meanwhile.
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
             -- What a look has executed is executed again.
             CALL no_views(v_counts);
             CALL wait_for_ledger();

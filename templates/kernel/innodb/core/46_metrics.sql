@@ -9,7 +9,8 @@ CREATE PROCEDURE count_backlog(IN p_run bigint, IN p_idle longtext)
 SQL SECURITY DEFINER
 COMMENT 'Counts what is due, up to 1,000,000 families for each rule of run p_run, into table run_backlog; run() calls it at its end. What
     follows no time is counted among the first 1,000,000 rows. Of the rules p_idle, between commas, the run
-    has found nothing due: where it began within the last second, that is not asked again.'
+    has found nothing due: where it began within the last second, that is not asked again. Ends the transaction
+    in which it counts, and begins another one to write.'
 BEGIN
     DECLARE v_place    int;
     DECLARE v_rule     varchar(64);
@@ -29,6 +30,8 @@ BEGIN
         SELECT MIN(k.position) INTO v_place FROM rule AS k JOIN run_rule AS p ON p.run_id = p_run AND p.rule = k.rule
             WHERE k.position > v_place;
     END WHILE;
+    COMMIT;
+    CALL begin_ledger();
     -- Of all rules together: the ledger is read once.
     INSERT IGNORE INTO run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour, complete)
     WITH first_count AS (

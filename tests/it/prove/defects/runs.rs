@@ -659,6 +659,16 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["gathered::postgres::what_a_dry_run_has_met_is_tried"],
     },
     Defect {
+        name: "backup-waits-for-a-count",
+        what: "a run has the tables of its ledger while it counts what is left",
+        postgres: &[],
+        mysql: &[edit(
+            "START TRANSACTION;\n            -- What a look has executed",
+            "CALL begin_ledger();\n            -- What a look has executed",
+        )],
+        noticed_by: &["backups::SERVER::a_backup_does_not_wait_while_a_run_counts"],
+    },
+    Defect {
         name: "end-never-written",
         what: "a run whose ledger cannot be pruned stays open",
         postgres: &[],

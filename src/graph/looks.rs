@@ -182,6 +182,29 @@ impl Graph {
         names.chain(words).collect()
     }
 
+    /// What SQL of the spec names besides columns, of whichever schema.
+    pub fn sql_names(&self) -> BTreeSet<String> {
+        let names = self
+            .own_sql()
+            .flat_map(|sql| names_in(&sql).collect::<Vec<_>>());
+        names
+            .filter(|name| !name.starts_with(|sign: char| sign.is_ascii_digit()))
+            .collect()
+    }
+
+    /// The functions and operators that it calls.
+    pub fn sql_calls(&self) -> BTreeSet<String> {
+        self.own_sql().flat_map(|sql| calls_in(&sql)).collect()
+    }
+
+    /// SQL that a spec has and windrow does not read, without what is put in.
+    fn own_sql(&self) -> impl Iterator<Item = String> {
+        let rules = self.rules.iter();
+        let sql = rules.flat_map(|rule| [&rule.where_sql, &rule.limits.wait_while_sql]);
+        sql.flatten()
+            .map(|sql| sql.replace("{root}", " ").replace("{schema}", " "))
+    }
+
     /// The tables that are read for that and are none of the spec's own: rows of theirs decide what is deleted.
     pub fn read_only(&self) -> BTreeSet<&str> {
         let definitions = self.rules.iter().flat_map(Rule::definitions);
@@ -205,4 +228,49 @@ fn names_in(sql: &str) -> impl Iterator<Item = String> {
     let quoted = sql.split('"').skip(1);
     let quoted = quoted.filter(|name| !name.is_empty() && name.chars().count() < 64);
     both.chain(quoted.map(str::to_owned))
+}
+
+/// The functions that SQL calls in a schema that it names, and the operators. Without a schema, only what is the server's own is found.
+fn calls_in(sql: &str) -> BTreeSet<String> {
+    let is_word = |sign: char| sign.is_alphanumeric() || sign == '_' || sign == '$';
+    let mut found = BTreeSet::new();
+    for (at, _) in sql.match_indices('(') {
+        let before = sql[..at].trim_end();
+        let quoted = before.strip_suffix('"').and_then(|it| it.rsplit_once('"'));
+        let (path, name) = if let Some((path, name)) = quoted {
+            (path, name.to_owned())
+        } else {
+            let path = before.trim_end_matches(is_word);
+            (path, before[path.len()..].to_lowercase())
+        };
+        if name == "operator" {
+            let inside = sql[at + 1..].split(')').next().unwrap_or_default();
+            found.extend(
+                inside
+                    .rsplit_once('.')
+                    .map(|(_, sign)| sign.trim().to_owned()),
+            );
+        } else if !name.is_empty() && path.trim_end().ends_with('.') {
+            found.insert(name);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::calls_in;
+
+    #[test]
+    fn what_sql_calls_has_a_schema() {
+        for (sql, calls) in [
+            ("id IN (SELECT 1) AND lower(state) = 'x'", &[][..]),
+            ("app.Check (id) AND (a.b) > 0", &["check"]),
+            ("app.\"My Check\"(app . other(id))", &["My Check", "other"]),
+            ("state OPERATOR ( app.=== ) 'x'", &["==="]),
+        ] {
+            let found: Vec<String> = calls_in(sql).into_iter().collect();
+            assert_eq!(found, calls, "{sql}");
+        }
+    }
 }

@@ -71,6 +71,11 @@ struct SpecDocument<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     files: Vec<[&'a str; 2]>,
     ignored: Vec<&'a str>,
+    /// What SQL of the spec names, and what it calls.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    named: BTreeSet<String>,
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    called: BTreeSet<String>,
     /// The indexes that the statements need, by table.
     indexes: BTreeMap<String, Vec<String>>,
     /// The triggers that refuse a row whose parent is gone.
@@ -388,6 +393,8 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
         compared: acting::compared(graph, dialect),
         files: files(graph),
         ignored: graph.ignored.iter().map(|it| it.table.as_str()).collect(),
+        named: graph.sql_names(),
+        called: graph.sql_calls(),
         indexes,
         guards: orphan_guard::documents(graph, dialect),
     };

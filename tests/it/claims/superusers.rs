@@ -16,11 +16,12 @@ tests! {
         a_superuser_lends_the_application_nothing,
         a_superuser_who_restores_lends_nothing_either,
         a_superuser_lends_nothing_to_what_sql_of_the_spec_reads,
+        a_superuser_looks_for_code_of_others_at_little_cost,
     ],
 }
 
 /// What an owner of a table puts off: its name, its table, how, and before which version of the server it is refused.
-const ROUNDS: [(&str, &str, &str, i64); 6] = [
+const ROUNDS: [(&str, &str, &str, i64); 7] = [
     (
         "deferred",
         "t_ds_alert",
@@ -44,6 +45,13 @@ const ROUNDS: [(&str, &str, &str, i64); 6] = [
         "t_ds_workflow_instance",
         "TRIGGER mine BEFORE DELETE ON t_ds_workflow_instance FOR EACH ROW EXECUTE FUNCTION app.held()",
         i64::MAX,
+    ),
+    // Who may make a trigger on the table of a superuser, with a function of his, says when it fires.
+    (
+        "asked first",
+        "t_ds_task_instance",
+        "TRIGGER mine BEFORE DELETE ON t_ds_task_instance FOR EACH ROW WHEN (app.noted() = 1) EXECUTE FUNCTION public.idle()",
+        180_000,
     ),
     // The planner calls a function of an index, of a table that is only read, too.
     (
@@ -77,8 +85,7 @@ const PUT_OFF: &str = "CREATE TABLE app.told (who text); GRANT INSERT, SELECT ON
 /// Where the database has no code of others at all, a batch asks no more than that.
 fn nothing_is_looked_at(admin: &mut Client) -> Result<()> {
     let looks = |admin: &mut Client| {
-        let scans =
-            "SELECT seq_scan + idx_scan FROM pg_stat_xact_user_tables WHERE relname = 'spec'";
+        let scans = "SELECT seq_scan + idx_scan FROM pg_stat_xact_user_tables WHERE relname = 'known_table'";
         rig::number(admin, scans)
     };
     admin.batch_execute("BEGIN")?;
@@ -88,6 +95,48 @@ fn nothing_is_looked_at(admin: &mut Client) -> Result<()> {
     admin.batch_execute("COMMIT")?;
     ensure!(before == after, "{before} looks, then {after}");
     Ok(())
+}
+
+/// How many pages a batch looks at for that, once the session has its plans.
+fn pages(admin: &mut Client) -> Result<i64> {
+    let call = format!("SELECT * FROM {W}.foreign_code(false)");
+    admin.batch_execute(&format!("{call}; {call}"))?;
+    let row = admin.query_one(
+        &format!("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {call}"),
+        &[],
+    )?;
+    let document: Value = row.get(0);
+    let plan = &document[0]["Plan"];
+    let blocks = |name: &str| plan[name].as_i64().context("a number of pages");
+    Ok(blocks("Shared Hit Blocks")? + blocks("Shared Read Blocks")?)
+}
+
+/// Whatever else is in the database, and also where something calls functions of others there.
+fn a_superuser_looks_for_code_of_others_at_little_cost() -> Result<()> {
+    on_each_version(|server| {
+        let mut admin = database(server, "ds")?;
+        rig::install(&mut admin)?;
+        let nothing = pages(&mut admin)?;
+        admin.batch_execute(
+            "CREATE ROLE app LOGIN; CREATE SCHEMA app AUTHORIZATION app; SET ROLE app;
+             CREATE FUNCTION app.mine(integer) RETURNS integer LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN $1; END $$;
+             CREATE FUNCTION app.now() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+             CREATE TABLE app.other (id integer); RESET ROLE",
+        )?;
+        let make =
+            "CREATE TRIGGER t%s AFTER DELETE ON app.other FOR EACH ROW EXECUTE FUNCTION app.now()";
+        admin.batch_execute(&format!(
+            "DO $$ BEGIN FOR n IN 1..3000 LOOP EXECUTE format('{make}', n); END LOOP; END $$"
+        ))?;
+        let triggers = pages(&mut admin)?;
+        admin.batch_execute("CREATE INDEX ON app.other (app.mine(id))")?;
+        let index = pages(&mut admin)?;
+        ensure!(
+            nothing <= 200 && triggers <= 600 && index <= 600,
+            "{nothing} pages, {triggers} beside triggers, {index} beside an index"
+        );
+        Ok(())
+    })
 }
 
 /// An owner of a covered table puts something off until the COMMIT, which has the rights of the caller then.
@@ -101,6 +150,8 @@ fn a_superuser_lends_the_application_nothing() -> Result<()> {
              CREATE ROLE app LOGIN; CREATE ROLE olga LOGIN IN ROLE {W}_operator;
              CREATE ROLE dora LOGIN CREATEROLE IN ROLE {W}_operator; CREATE ROLE dan LOGIN IN ROLE {W}_operator, dora;
              CREATE SCHEMA app AUTHORIZATION app; GRANT USAGE ON SCHEMA app TO PUBLIC; GRANT CREATE ON SCHEMA public TO app;
+             CREATE FUNCTION public.idle() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN OLD; END $$;
+             GRANT TRIGGER ON t_ds_task_instance TO app;
              ALTER TABLE t_ds_alert OWNER TO app; ALTER TABLE t_ds_workflow_instance OWNER TO app"
         ))?;
         nothing_is_looked_at(&mut admin)?;
@@ -165,7 +216,7 @@ fn a_superuser_lends_the_application_nothing() -> Result<()> {
                 "{round}: {result}"
             );
             let table = if table == "app." { "app.told" } else { table };
-            app.batch_execute(&format!(
+            admin.batch_execute(&format!(
                 "DROP TRIGGER IF EXISTS mine ON {table}; DROP INDEX IF EXISTS mine; DROP VIEW IF EXISTS app.shown, app.called; DELETE FROM app.told"
             ))?;
         }
@@ -373,13 +424,14 @@ job = { key = "id bigint" }
 strategy  = "end-time"
 root      = "job"
 final     = { state = "done" }
-where_sql = "{root}.id + (SELECT count(*) FROM app.Shown) >= 0"
+where_sql = "{root}.id + (SELECT count(*) FROM app.Shown) + app.counted(1) >= 0 AND {root}.state::app.word IS NOT NULL"
 end_time  = "ended"
 retention = { default = "30d" }
+limits    = { wait_while_sql = "SELECT count(*) < 0 FROM app.queue" }
 "#;
 
 /// What everybody may read, what ends it, and the words of the refusal.
-const SHOWN: [(&str, &str, &str); 3] = [
+const SHOWN: [(&str, &str, &str); 6] = [
     (
         "CREATE VIEW app.shown AS SELECT app.mine(1) AS one",
         "DROP VIEW app.shown",
@@ -401,6 +453,26 @@ const SHOWN: [(&str, &str, &str); 3] = [
         "DROP MATERIALIZED VIEW app.shown",
         "",
     ),
+    // What it calls, and what it makes of a value.
+    (
+        "CREATE VIEW app.shown AS SELECT 1 AS one; DROP FUNCTION app.counted(integer);
+         CREATE FUNCTION app.counted(integer) RETURNS integer LANGUAGE plpgsql AS $$ BEGIN RETURN $1; END $$",
+        "DROP VIEW app.shown; ALTER FUNCTION app.counted(integer) OWNER TO postgres",
+        "function app.counted(integer) in SQL of the spec belongs to app",
+    ),
+    (
+        "CREATE VIEW app.shown AS SELECT 1 AS one; DROP DOMAIN app.word;
+         CREATE DOMAIN app.word AS text CHECK (app.mine(length(VALUE)) > 0)",
+        "DROP VIEW app.shown; DROP DOMAIN app.word; CREATE DOMAIN app.word AS text",
+        "function app.mine(integer) in SQL of the spec belongs to app",
+    ),
+    // What it waits for.
+    (
+        "CREATE VIEW app.shown AS SELECT 1 AS one; DROP VIEW app.queue; CREATE VIEW app.queue AS SELECT app.mine(1) AS one;
+         GRANT SELECT ON app.queue TO PUBLIC",
+        "DROP VIEW app.shown",
+        "function app.mine(integer) of table app.queue belongs to app",
+    ),
 ];
 
 /// A view that SQL of the spec names calls its functions for a run, too, whoever gave the right to read it.
@@ -415,7 +487,9 @@ fn a_superuser_lends_nothing_to_what_sql_of_the_spec_reads() -> Result<()> {
             "CREATE ROLE app LOGIN; CREATE SCHEMA app AUTHORIZATION app; GRANT USAGE ON SCHEMA app TO PUBLIC;
              CREATE TABLE job (id bigint PRIMARY KEY, state text, ended timestamp);
              INSERT INTO job SELECT n, 'done', '2020-01-01' FROM generate_series(1, 20) AS s(n);
-             CREATE VIEW app.shown AS SELECT 1 AS one; ALTER VIEW app.shown OWNER TO app",
+             CREATE VIEW app.shown AS SELECT 1 AS one; ALTER VIEW app.shown OWNER TO app;
+             CREATE VIEW app.queue AS SELECT 1 AS one; GRANT SELECT ON app.queue TO PUBLIC; CREATE DOMAIN app.word AS text;
+             CREATE FUNCTION app.counted(integer) RETURNS integer LANGUAGE plpgsql AS $$ BEGIN RETURN $1; END $$",
         )?;
         installation::apply(
             &mut installation::connect(&server.url("read", "postgres")),
@@ -446,7 +520,7 @@ fn a_superuser_lends_nothing_to_what_sql_of_the_spec_reads() -> Result<()> {
                     error.message()
                 );
             }
-            app.batch_execute(undone)?;
+            admin.batch_execute(undone)?;
         }
         Ok(())
     })

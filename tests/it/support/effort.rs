@@ -130,10 +130,11 @@ pub(crate) fn ends<T>(mut all: Vec<T>) -> Vec<T> {
     all
 }
 
-/// The first or the last of all in `make test`, now the one, now the other, by the name of the test.
+/// The first or the last of all in `make test`, now the one, now the other, by the name of the test; both where a defect is to be
+/// noticed, which the other may not have.
 pub(crate) fn one_end<T>(all: Vec<T>) -> Vec<T> {
     let ends = ends(all);
-    if is_proof() {
+    if is_whole() {
         return ends;
     }
     let thread = thread::current();

@@ -247,11 +247,15 @@ CREATE TABLE IF NOT EXISTS spec (
     lock_class  integer NOT NULL,
     document    jsonb   NOT NULL
 );
+--# add column spec.named
+ALTER TABLE spec ADD COLUMN IF NOT EXISTS named name[] NOT NULL DEFAULT '{}';
+--# add column spec.called
+ALTER TABLE spec ADD COLUMN IF NOT EXISTS called name[] NOT NULL DEFAULT '{}';
 --# comment on table spec
 COMMENT ON TABLE spec IS
     'What the spec says about the whole installation, in one row. schema_name: where the tables are; workers: how many runs there may '
     'be at a time; archives: some rows are copied before they are deleted; lock_class: of the advisory locks by which sessions see '
-    'that a run is in progress. '
+    'that a run is in progress; named, called: what SQL of the spec names, and which functions and operators it calls. '
     'Written by an installation.';
 -- Who armed windrow looked at the tables of one schema, by one spec.
 --# disarm where the schema is another one
@@ -273,17 +277,20 @@ BEGIN
 END
 $windrow$;
 --# fill table spec
-INSERT INTO spec (schema_name, workers, archives, lock_class, document)
+INSERT INTO spec (schema_name, workers, archives, lock_class, document, named, called)
 SELECT
-    d.schema, d.workers, num_nonnulls(s.document -> 'archives', s.document -> 'detaches') > 0, d.lock_class, s.document
+    d.schema, d.workers, num_nonnulls(s.document -> 'archives', s.document -> 'detaches') > 0, d.lock_class, s.document,
+    coalesce(d.named, '{}'), coalesce(d.called, '{}')
 FROM (SELECT current_setting('windrow.document')::jsonb AS document) AS s
-CROSS JOIN LATERAL jsonb_to_record(s.document) AS d(schema text, workers integer, lock_class integer)
+CROSS JOIN LATERAL jsonb_to_record(s.document) AS d(schema text, workers integer, lock_class integer, named name[], called name[])
 ON CONFLICT (only_row) DO UPDATE
 SET schema_name = excluded.schema_name,
     workers = excluded.workers,
     archives = excluded.archives,
     lock_class = excluded.lock_class,
-    document = excluded.document;
+    document = excluded.document,
+    named = excluded.named,
+    called = excluded.called;
 
 -- known_routine: the routines that the installation made, file by file: what verify() looks for.
 --# create table known_routine

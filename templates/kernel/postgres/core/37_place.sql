@@ -322,7 +322,8 @@ COMMENT ON FUNCTION is_own(bigint) IS
 -- foreign_code: what code of others runs inside a batch, or inside archive_restore(). There it has the rights of the owner role;
 -- but what it defers until the COMMIT runs with the caller's rights.
 -- One plan serves all calls of a session: to plan costs more than to look. Each batch looks, and a database may have a hundred thousand
--- objects: no catalog is read whole, not by an index either, and no large table of hashes is made ready for rows that do not come.
+-- objects: no catalog is read whole, not by an index either, and no large table of hashes is made ready for rows that do not come. Where
+-- a thousand things and more depend on functions, these are not looked through, but the tables.
 --# create function foreign_code
 CREATE OR REPLACE FUNCTION foreign_code(p_restores boolean)
 RETURNS TABLE (code text, table_name text, belongs_to text)
@@ -339,15 +340,24 @@ DECLARE
     v_tables oid[];
     v_is_set boolean[];
     v_read   oid[];
+    v_named  name[];
+    v_called name[];
     v_calls  boolean := EXISTS (
         SELECT
-        FROM pg_depend AS d
-        LEFT JOIN pg_type AS y ON d.classid = 'pg_type'::regclass AND y.oid = d.objid
-        WHERE d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass)
-          AND (d.classid IN ('pg_class'::regclass, 'pg_statistic_ext'::regclass, 'pg_attrdef'::regclass, 'pg_constraint'::regclass)
-              OR y.typtype IN ('d', 'r'))
+        FROM (
+            SELECT d.classid, d.objid, row_number() OVER () AS number
+            FROM pg_depend AS d
+            WHERE d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass)
+        ) AS d
+        WHERE d.classid IN ('pg_class'::regclass, 'pg_statistic_ext'::regclass, 'pg_attrdef'::regclass, 'pg_constraint'::regclass)
+           OR d.number > 1000
+           -- Of the types, domains and ranges call functions that anybody can write.
+           OR CASE WHEN d.classid = 'pg_type'::regclass THEN (SELECT y.typtype IN ('d', 'r') FROM pg_type AS y WHERE y.oid = d.objid) END
     );
 BEGIN
+    IF NOT p_restores THEN
+        SELECT s.named, s.called INTO v_named, v_called FROM spec AS s;
+    END IF;
     -- What is only read: the owner has rights on it; or everybody has, and SQL of the spec names it.
     SELECT array_agg(DISTINCT o.oid)
     INTO v_read
@@ -361,24 +371,40 @@ BEGIN
           AND d.deptype = 'a'
         UNION ALL
         SELECT c.oid
-        FROM known_table AS k
-        CROSS JOIN LATERAL unnest(k.columns || k.reads) AS w(word)
-        JOIN pg_class AS c ON c.relname = ANY (ARRAY[w.word, lower(w.word)::name])
+        FROM unnest(v_named) AS w(word)
+        JOIN pg_class AS c ON c.relname = w.word
         WHERE c.relnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace, current_schema()::regnamespace)
           AND c.relkind IN ('r', 'p', 'v', 'm')
           AND has_any_column_privilege(c.oid, 'SELECT')
     ) AS o
     WHERE NOT p_restores;
+    -- What it calls by its name.
+    RETURN QUERY
+    SELECT format('function %s', p.oid::regprocedure), NULL, p.proowner::regrole::text
+    FROM unnest(v_called) AS w(word)
+    CROSS JOIN LATERAL (
+        SELECT f.oid FROM pg_proc AS f WHERE f.proname = w.word
+        UNION ALL
+        SELECT n.oprcode::oid FROM pg_operator AS n WHERE n.oprname = w.word
+    ) AS f(oid)
+    JOIN pg_proc AS p ON p.oid = f.oid
+    JOIN pg_roles AS q ON q.oid = p.proowner
+    WHERE NOT q.rolsuper
+      AND p.pronamespace <> current_schema()::regnamespace
+      AND has_function_privilege(p.oid, 'EXECUTE');
     -- Many databases have no trigger, and nothing else, that calls a user-made function. The triggers of foreign keys call none. Views do
     -- in all databases, windrow's own too: they count where they are read.
     v_calls := v_calls OR EXISTS (SELECT FROM pg_class AS c WHERE c.oid = ANY (v_read) AND c.relkind = 'v');
     IF NOT v_calls AND NOT EXISTS (
         SELECT
-        FROM pg_depend AS d
-        JOIN pg_proc AS p ON p.oid = d.refobjid
-        WHERE d.refclassid = 'pg_proc'::regclass
-          AND d.classid = 'pg_trigger'::regclass
-          AND p.pronamespace <> current_schema()::regnamespace
+        FROM (
+            SELECT d.classid, d.refclassid, d.refobjid, row_number() OVER () AS number
+            FROM pg_depend AS d
+            WHERE d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass)
+        ) AS d
+        WHERE d.number > 1000
+           OR CASE WHEN d.classid = 'pg_trigger'::regclass THEN d.refclassid = 'pg_operator'::regclass
+               OR (SELECT p.pronamespace <> current_schema()::regnamespace FROM pg_proc AS p WHERE p.oid = d.refobjid) END
     ) THEN
         RETURN;
     END IF;
@@ -408,8 +434,8 @@ BEGIN
     RETURN QUERY
     SELECT x.code, x.class::text, x.owner::text
     FROM (
-        SELECT DISTINCT format('trigger %I', g.tgname) AS code, t.oid::regclass AS class, CASE WHEN o.rolsuper THEN p.proowner
-            ELSE t.relowner END::regrole AS owner
+        SELECT DISTINCT format('trigger %I', g.tgname) AS code, t.oid::regclass AS class, CASE WHEN NOT o.rolsuper THEN t.relowner
+            WHEN NOT q.rolsuper THEN p.proowner ELSE w.proowner END::regrole AS owner
         FROM unnest(v_tables, v_is_set) AS r(oid, is_set)
         JOIN pg_class AS t ON t.oid = r.oid
         JOIN pg_roles AS o ON o.oid = t.relowner
@@ -418,8 +444,21 @@ BEGIN
             WHEN r.is_set THEN 28 ELSE 24 END <> 0
         JOIN pg_proc AS p ON p.oid = g.tgfoid
         JOIN pg_roles AS q ON q.oid = p.proowner
-        WHERE NOT (o.rolsuper AND q.rolsuper)
-          AND p.pronamespace <> current_schema()::regnamespace
+        -- Who may make a trigger on the table of somebody else says when it fires (WHEN), whosever function it calls.
+        LEFT JOIN LATERAL (
+            SELECT f.proowner
+            FROM pg_depend AS d
+            LEFT JOIN pg_operator AS n ON d.refclassid = 'pg_operator'::regclass AND n.oid = d.refobjid
+            JOIN pg_proc AS f ON f.oid = CASE WHEN d.refclassid = 'pg_proc'::regclass THEN d.refobjid ELSE n.oprcode END
+            JOIN pg_roles AS u ON u.oid = f.proowner
+            WHERE d.classid = 'pg_trigger'::regclass
+              AND d.objid = g.oid
+              AND NOT u.rolsuper
+              AND f.pronamespace <> current_schema()::regnamespace
+            LIMIT 1
+        ) AS w ON g.tgqual IS NOT NULL
+        WHERE NOT (o.rolsuper AND q.rolsuper) AND p.pronamespace <> current_schema()::regnamespace
+           OR w.proowner IS NOT NULL
     ) AS x
     ORDER BY x.class::text, x.code;
     IF NOT v_calls THEN
@@ -455,51 +494,70 @@ BEGIN
         SELECT r.oid, k.classid, k.objid, r.is_set
         FROM planned AS r
         CROSS JOIN LATERAL (
-            SELECT 'pg_class'::regclass, i.indexrelid FROM pg_index AS i WHERE i.indrelid = r.oid
+            SELECT 'pg_class'::regclass, i.indexrelid
+            FROM pg_index AS i
+            WHERE i.indrelid = r.oid
+              AND (i.indexprs IS NOT NULL OR i.indpred IS NOT NULL)
             UNION ALL
             SELECT 'pg_statistic_ext'::regclass, s.oid FROM pg_statistic_ext AS s WHERE s.stxrelid = r.oid
             UNION ALL
             SELECT 'pg_attrdef'::regclass, f.oid FROM pg_attrdef AS f WHERE f.adrelid = r.oid AND r.is_set
             UNION ALL
-            SELECT 'pg_constraint'::regclass, c.oid FROM pg_constraint AS c WHERE c.conrelid = r.oid
+            SELECT 'pg_constraint'::regclass, c.oid FROM pg_constraint AS c WHERE c.conrelid = r.oid AND c.contype IN ('c', 'x', 'f')
             UNION ALL
             SELECT 'pg_rewrite'::regclass, w.oid FROM pg_rewrite AS w JOIN pg_class AS v ON v.oid = w.ev_class
                 WHERE w.ev_class = r.oid AND w.ev_type = '1' AND v.relkind = 'v'
             UNION ALL
-            SELECT 'pg_class'::regclass, r.oid
+            SELECT 'pg_class'::regclass, r.oid WHERE r.is_set
+            UNION ALL
+            SELECT 'pg_class'::regclass, t.partrelid FROM pg_partitioned_table AS t WHERE t.partrelid = r.oid AND NOT r.is_set
         ) AS k(classid, objid)
     ),
-    -- The types of columns, and those that expressions name, with what they are made of: one that is a domain has checks, or a default.
-    types (table_id, oid) AS (
-        SELECT k.table_id, d.refobjid
-        FROM parts AS k
-        JOIN pg_depend AS d ON d.classid = k.classid AND d.objid = k.objid AND d.refclassid = 'pg_type'::regclass
-        WHERE k.is_set
-           OR k.classid = 'pg_rewrite'::regclass
+    -- The types of columns, and those that expressions and SQL of the spec name, with what they are made of: a domain has checks, or a
+    -- default, and a range a function. Others are the server's own, or made by a superuser.
+    types (table_id, oid, kind) AS (
+        SELECT k.table_id, y.oid, y.typtype
+        FROM (
+            SELECT o.table_id, d.refobjid
+            FROM parts AS o
+            JOIN pg_depend AS d ON d.classid = o.classid AND d.objid = o.objid AND d.refclassid = 'pg_type'::regclass
+            WHERE o.is_set
+               OR o.classid = 'pg_rewrite'::regclass
+            UNION ALL
+            SELECT NULL, n.oid
+            FROM unnest(v_named) AS w(word)
+            JOIN pg_type AS n ON n.typname = w.word
+            WHERE n.typtype IN ('d', 'r', 'm')
+               OR n.typtype = 'c' AND (SELECT c.relkind = 'c' FROM pg_class AS c WHERE c.oid = n.typrelid)
+        ) AS k(table_id, oid)
+        JOIN pg_type AS y ON y.oid = k.oid
         UNION
-        SELECT t.table_id, m.oid
+        SELECT t.table_id, n.oid, n.typtype
         FROM types AS t
         JOIN pg_type AS y ON y.oid = t.oid
         CROSS JOIN LATERAL (
             VALUES (y.typbasetype), (y.typelem)
             UNION ALL
-            SELECT a.atttypid FROM pg_attribute AS a WHERE a.attrelid = y.typrelid AND a.attnum > 0
+            SELECT a.atttypid FROM pg_attribute AS a WHERE t.kind = 'c' AND a.attrelid = y.typrelid AND a.attnum > 0
             UNION ALL
-            SELECT g.rngsubtype FROM pg_range AS g WHERE g.rngtypid = y.oid
+            SELECT g.rngsubtype FROM pg_range AS g WHERE t.kind = 'r' AND g.rngtypid = y.oid
             UNION ALL
-            SELECT g.rngsubtype FROM pg_range AS g WHERE g.rngmultitypid = y.oid
+            SELECT g.rngtypid FROM pg_range AS g WHERE t.kind = 'm' AND g.rngmultitypid = y.oid
             UNION ALL
             SELECT d.refobjid
             FROM pg_constraint AS c
             JOIN pg_depend AS d ON d.classid = 'pg_constraint'::regclass AND d.objid = c.oid AND d.refclassid = 'pg_type'::regclass
-            WHERE c.contypid = y.oid
+            WHERE t.kind = 'd'
+              AND c.contypid = y.oid
             UNION ALL
             SELECT d.refobjid
             FROM pg_depend AS d
-            WHERE d.classid = 'pg_type'::regclass
+            WHERE t.kind = 'd'
+              AND d.classid = 'pg_type'::regclass
               AND d.objid = y.oid
               AND d.refclassid = 'pg_type'::regclass
         ) AS m(oid)
+        JOIN pg_type AS n ON n.oid = m.oid
         WHERE m.oid <> 0
     )
     SELECT x.code, x.class::text, x.owner::text
@@ -509,8 +567,9 @@ BEGIN
             SELECT o.table_id, o.classid, o.objid FROM parts AS o
             UNION
             SELECT t.table_id, 'pg_constraint'::regclass, c.oid FROM types AS t JOIN pg_constraint AS c ON c.contypid = t.oid
+                WHERE t.kind = 'd'
             UNION
-            SELECT t.table_id, 'pg_type'::regclass, t.oid FROM types AS t
+            SELECT t.table_id, 'pg_type'::regclass, t.oid FROM types AS t WHERE t.kind IN ('d', 'r')
         ) AS k
         JOIN pg_depend AS d ON d.classid = k.classid AND d.objid = k.objid
         LEFT JOIN pg_operator AS n ON d.refclassid = 'pg_operator'::regclass AND n.oid = d.refobjid
@@ -524,7 +583,7 @@ $windrow$;
 --# comment on function foreign_code
 COMMENT ON FUNCTION foreign_code(boolean) IS
     'Code that is not a superuser''s and runs when rows are read, deleted or set, or (p_restores) when archived rows are restored: '
-    'triggers and functions of the tables and of those that their foreign keys reach.';
+    'triggers and functions of the tables and of those that their foreign keys reach, and what SQL of the spec calls (no table_name).';
 
 -- check_caller: a caller with all rights must not lend them to the application. A deferred trigger runs at COMMIT with the rights
 -- of the caller, before version 18, and a trigger of any kind may bring it about; a cursor WITH HOLD is read then, on any
@@ -582,8 +641,8 @@ BEGIN
                 'superuser.', current_schema() || '_operator');
     END IF;
     FOR v_code IN SELECT * FROM foreign_code(p_restores) AS c LOOP
-        RAISE EXCEPTION '% of table % belongs to %, and what it defers would run at COMMIT with the rights of a superuser', v_code.code,
-            v_code.table_name, v_code.belongs_to
+        RAISE EXCEPTION '%', format('%s %s belongs to %s, and what it defers would run at COMMIT with the rights of a superuser',
+            v_code.code, coalesce('of table ' || v_code.table_name, 'in SQL of the spec'), v_code.belongs_to)
             USING ERRCODE = '42501', HINT = format('Before PostgreSQL 18 a deferred trigger runs with the rights of the caller: call this '
                 'as a member of %I that is no superuser, and before version 16 may not create roles.', current_schema() || '_operator');
     END LOOP;

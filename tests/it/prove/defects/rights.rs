@@ -3,6 +3,9 @@
 use super::edit;
 use crate::support::defect::Defect;
 
+/// What SQL of the spec reads and calls.
+const SQL: &str = "claims::superusers::a_superuser_lends_nothing_to_what_sql_of_the_spec_reads";
+
 pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "taken-over",
@@ -55,11 +58,58 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["claims::superusers::a_superuser_lends_the_application_nothing"],
     },
     Defect {
+        name: "lent-to-who-says-when",
+        what: "a superuser runs where the condition of a trigger calls code of somebody else",
+        postgres: &[edit("AS w ON g.tgqual IS NOT NULL", "AS w ON false")],
+        mysql: &[],
+        noticed_by: &["claims::superusers::a_superuser_lends_the_application_nothing"],
+    },
+    Defect {
+        name: "lent-to-everybodys-view",
+        what: "a superuser runs where SQL of the spec reads a view that everybody may read, and that calls code of somebody else",
+        postgres: &[edit(
+            "JOIN pg_class AS c ON c.relname = w.word",
+            "JOIN pg_class AS c ON c.relname = w.word AND false",
+        )],
+        mysql: &[],
+        noticed_by: &[SQL],
+    },
+    Defect {
+        name: "kept-from-a-materialized-view",
+        what: "a superuser's run is refused for functions of a materialized view, which nobody calls who reads it",
+        postgres: &[edit(
+            "AND w.ev_type = '1' AND v.relkind = 'v'",
+            "AND w.ev_type = '1'",
+        )],
+        mysql: &[],
+        noticed_by: &[SQL],
+    },
+    Defect {
+        name: "lent-to-what-sql-calls",
+        what: "a superuser runs where SQL of the spec calls a function of somebody else",
+        postgres: &[edit(
+            "FROM unnest(v_called) AS w(word)",
+            "FROM unnest(v_called[:0]) AS w(word)",
+        )],
+        mysql: &[],
+        noticed_by: &[SQL],
+    },
+    Defect {
+        name: "lent-to-a-type-of-sql",
+        what: "a superuser runs where SQL of the spec makes a value of a domain that has a check of somebody else",
+        postgres: &[edit(
+            "n.typtype IN ('d', 'r', 'm')",
+            "n.typtype IN ('r', 'm')",
+        )],
+        mysql: &[],
+        noticed_by: &[SQL],
+    },
+    Defect {
         name: "lent-to-parts-of-types",
         what: "a superuser restores where a row or a range is made of a domain that has a check of somebody else",
         postgres: &[
             edit("a.attrelid = y.typrelid AND a.attnum > 0", "false"),
-            edit("WHERE g.rngtypid = y.oid", "WHERE false"),
+            edit("WHERE t.kind = 'r' AND g.rngtypid = y.oid", "WHERE false"),
         ],
         mysql: &[],
         noticed_by: &["claims::superusers::a_superuser_who_restores_lends_nothing_either"],
@@ -67,7 +117,7 @@ pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "lent-to-a-check-of-a-domain",
         what: "a superuser restores where the check of a domain casts to one that has a check of somebody else",
-        postgres: &[edit("WHERE c.contypid = y.oid", "WHERE false")],
+        postgres: &[edit("AND c.contypid = y.oid", "AND false")],
         mysql: &[],
         noticed_by: &["claims::superusers::a_superuser_who_restores_lends_nothing_either"],
     },
@@ -266,7 +316,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "a superuser deletes where a domain over another domain, or in an expression, has a check of somebody else",
         postgres: &[edit(
             "SELECT t.table_id, 'pg_constraint'::regclass, c.oid FROM types AS t JOIN pg_constraint AS c ON c.contypid = t.oid",
-            "SELECT t.table_id, 'pg_constraint'::regclass, c.oid FROM types AS t JOIN pg_constraint AS c ON c.contypid = t.oid WHERE false",
+            "SELECT t.table_id, 'pg_constraint'::regclass, c.oid FROM types AS t JOIN pg_constraint AS c ON c.contypid = t.oid AND false",
         )],
         mysql: &[],
         noticed_by: &["claims::superusers::a_superuser_who_restores_lends_nothing_either"],

@@ -245,7 +245,8 @@ root       = "runs"
 candidates = { sort = "batch" }
 final      = { state = "done" }
 end_time   = "ended"
-where_sql  = """{root}.Paid < '2030-01-01' AND {root}.grade IS NULL AND NOT EXISTS (
+where_sql  = """{root}.Paid < '2030-01-01' AND {root}.grade IS NULL AND {root}.level IS NULL AND {root}.weight IS NULL
+    AND {root}.word IS NULL AND NOT EXISTS (
     SELECT 1 FROM {schema}.bills AS b WHERE b.run_id = {root}.id AND b.due > '2030-01-01')"""
 retention  = { default = "30d", per = "tenant varchar" }
 
@@ -270,7 +271,7 @@ fallback = { time = "made", retention = { default = "30d" } }
 "#;
 
 /// Tables and columns, their types, and what they may not become: on PostgreSQL, and on MySQL and MariaDB.
-const BECOMES: [(&str, &str, [&str; 2], [&str; 2]); 16] = [
+const BECOMES: [(&str, &str, [&str; 2], [&str; 2]); 21] = [
     (
         "runs",
         "ended",
@@ -345,7 +346,41 @@ const BECOMES: [(&str, &str, [&str; 2], [&str; 2]); 16] = [
         ["double precision", "varchar(30)"],
     ),
     ("trips", "made", ["timestamp", "datetime"], ["date", "date"]),
+    // Another order of the same labels, or none.
+    (
+        "runs",
+        "level",
+        ["rising", "enum('low','high')"],
+        ["falling", "enum('high','low')"],
+    ),
+    (
+        "runs",
+        "level",
+        ["rising", "enum('low','high')"],
+        ["text", "varchar(20)"],
+    ),
+    // Not every number of it is one of the other.
+    ("marks", "at", ["integer", "integer"], ["real", "double"]),
+    (
+        "runs",
+        "weight",
+        ["real", "float"],
+        ["numeric", "decimal(20,5)"],
+    ),
+    // Where they are the same letters, blanks at the end may count.
+    (
+        "runs",
+        "word",
+        ["varchar(20)", WORD],
+        [
+            "varchar(20) COLLATE \"C\"",
+            "varchar(20) COLLATE utf8mb4_unicode_520_ci",
+        ],
+    ),
 ];
+
+/// As many applications have it that were made for three bytes.
+const WORD: &str = "varchar(20) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci";
 
 /// Labels of such a length that the collation behind them is beyond what is noted of a type, one with a sign that is between the notes.
 const GRADE: &str = concat!(
@@ -360,28 +395,55 @@ const GRADE: &str = concat!(
 const GRADE_BY_LETTER: &str = "enum('a|b','a') COLLATE utf8mb4_general_ci";
 
 /// What they may.
-const WIDER: [(&str, &str, &str, [&str; 2]); 3] = [
-    ("runs", "state", "varchar(20)", ["text", "varchar(99)"]),
-    ("shots", "number", "integer", ["bigint", "bigint"]),
-    ("marks", "at", "integer", ["bigint", "bigint"]),
+const WIDER: [(&str, &str, [&str; 2]); 11] = [
+    ("runs", "state", ["text", "varchar(99)"]),
+    ("runs", "state", ["varchar(120)", "varchar(120)"]),
+    (
+        "runs",
+        "word",
+        [
+            "text",
+            "text CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci",
+        ],
+    ),
+    ("runs", "ended", ["timestamp(6)", "datetime(6)"]),
+    ("runs", "level", ["labels", "enum('low','high','top')"]),
+    ("runs", "weight", ["double precision", "double"]),
+    (
+        "runs",
+        "word",
+        [
+            "varchar(40)",
+            "varchar(40) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci",
+        ],
+    ),
+    ("bills", "due", ["timestamp(6)", "datetime(6)"]),
+    ("shots", "number", ["bigint", "bigint"]),
+    ("marks", "at", ["bigint", "bigint"]),
+    ("marks", "at", ["numeric(20)", "decimal(20)"]),
 ];
 
 /// A migration of the application makes another type of it between two runs: texts sort otherwise than numbers, a day begins before its
 /// times, and what was a time of the clock is an instant.
 fn a_column_by_which_a_rule_decides_may_not_hold_something_else(dialect: Dialect) {
     let (time, grade, at) = match dialect {
-        Dialect::Postgres => ("timestamp", "varchar(20)", 0),
-        Dialect::Mysql | Dialect::Mariadb => ("datetime", GRADE, 1),
+        Dialect::Postgres => ("timestamp(3)", "varchar(20)", 0),
+        Dialect::Mysql | Dialect::Mariadb => ("datetime(3)", GRADE, 1),
+    };
+    let (level, weight, word) = match dialect {
+        Dialect::Postgres => ("rising", "real", "varchar(20)"),
+        Dialect::Mysql | Dialect::Mariadb => ("enum('low','high')", "float", WORD),
     };
     let collation = match dialect {
         Dialect::Postgres => {
-            "CREATE COLLATION ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false); "
+            "CREATE COLLATION ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+             CREATE TYPE rising AS ENUM ('low', 'high'); CREATE TYPE falling AS ENUM ('high', 'low'); CREATE DOMAIN labels AS rising; "
         }
         Dialect::Mysql | Dialect::Mariadb => "",
     };
     let schema = format!(
         "{collation}CREATE TABLE runs (id integer PRIMARY KEY, state varchar(20), sort varchar(20), ended {time}, paid date, tenant varchar(20),
-             grade {grade});
+             grade {grade}, level {level}, weight {weight}, word {word});
          CREATE TABLE bills (id integer PRIMARY KEY, run_id integer, due {time});
          CREATE TABLE steps (id integer PRIMARY KEY, run_id integer, mood varchar(20));
          CREATE TABLE shots (id integer PRIMARY KEY, place varchar(20) NOT NULL, number integer NOT NULL, made {time});
@@ -412,7 +474,7 @@ fn a_column_by_which_a_rule_decides_may_not_hold_something_else(dialect: Dialect
         let run = installation.run(json!({}));
         run.unwrap_or_else(|error| panic!("{table}.{column} as it was: {error:#}"));
     }
-    for (table, column, _, wider) in WIDER {
+    for (table, column, wider) in WIDER {
         installation.execute(&alter(table, column, wider[at]));
         let run = installation.run(json!({}));
         let run = run.unwrap_or_else(|error| panic!("{table}.{column}: {error:#}"));

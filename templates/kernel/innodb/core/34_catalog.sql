@@ -631,8 +631,9 @@ BEGIN
             END IF;
             IF o_reason IS NULL THEN
                 -- A text that a condition names is 0 where numbers are compared with it. A TIMESTAMP is an instant and a DATETIME what the
-                -- clock of the application says, so that they differ by hours; and some collations tell letters apart that are the
-                -- same elsewhere.
+                -- clock of the application says, so that they differ by hours. A collation says which letters are the same, whether
+                -- blanks at the end count, and the order: only its name says all of that, which is the same for 3 and 4 bytes of UTF-8.
+                -- An ENUM is sorted by the order of its labels; others may follow them.
                 SELECT COALESCE(JSON_ARRAYAGG(JSON_ARRAY(d.table_name, d.column_name)), '[]')
                 INTO v_others
                 FROM (
@@ -641,23 +642,37 @@ BEGIN
                         SELECT
                             c.place, c.table_name, c.column_name,
                             CASE
-                                WHEN c.type REGEXP '^(tinyint|smallint|mediumint|int|bigint|decimal|bit|year|float|double)' THEN 'number'
-                                WHEN c.type REGEXP '^(date|time)' THEN REGEXP_SUBSTR(c.type, '^[a-z]+')
-                                WHEN c.type REGEXP '^(var)?binary|^[a-z]*blob|_bin$' THEN 'bytes'
-                                ELSE COALESCE(NULLIF(REGEXP_SUBSTR(c.type, '_(as_ci|ci|cs|cs_ks)$'), ''), 'text')
+                                WHEN c.type REGEXP '^(tinyint|smallint|mediumint|int|bigint|decimal|bit|year)' THEN 'number'
+                                WHEN c.type REGEXP '^(float|double)' THEN 'float'
+                                WHEN c.type REGEXP '^(var)?binary|^[a-z]*blob' THEN 'bytes'
+                                WHEN c.type REGEXP '^(enum|set|(var)?char|[a-z]*text)' THEN CONCAT(
+                                    IF(c.type REGEXP '^(enum|set)', CONCAT(LEFT(c.type, 3), ' ', c.follows, ' '), ''),
+                                    REGEXP_REPLACE(SUBSTRING_INDEX(c.type, ' ', -1), '^utf8(mb[34])?_', 'utf8_')
+                                )
+                                ELSE REGEXP_SUBSTR(c.type, '^[a-z0-9]+')
                             END AS kind
                         FROM (
                             SELECT
-                                s.place, s.table_name, s.column_name,
-                                IF(w.is_now, s.type, SUBSTRING_INDEX(SUBSTR(
-                                    v_shapes,
-                                    LOCATE(CONCAT('|', s.table_name, '.', s.column_name, '|'), v_shapes)
-                                        + CHAR_LENGTH(CONCAT(s.table_name, s.column_name)) + 3,
-                                    300
-                                ), '|', 1)) AS type
-                            FROM work_shape AS s
+                                t.place, t.table_name, t.column_name, IF(w.is_now, t.type_now, t.type_then) AS type,
+                                -- Whether the labels that there were begin those that there are, without the bracket behind them.
+                                IF(w.is_now, LOCATE(
+                                    TRIM(TRAILING ')' FROM LEFT(t.type_then, GREATEST(
+                                        CHAR_LENGTH(t.type_then) - CHAR_LENGTH(SUBSTRING_INDEX(t.type_then, ' ', -1)) - 1, 0
+                                    ))), t.type_now
+                                ), 1) AS follows
+                            FROM (
+                                SELECT
+                                    s.place, s.table_name, s.column_name, s.type AS type_now,
+                                    SUBSTRING_INDEX(SUBSTR(
+                                        v_shapes,
+                                        LOCATE(CONCAT('|', s.table_name, '.', s.column_name, '|'), v_shapes)
+                                            + CHAR_LENGTH(CONCAT(s.table_name, s.column_name)) + 3,
+                                        300
+                                    ), '|', 1) AS type_then
+                                FROM work_shape AS s
+                                WHERE LOCATE(CONCAT('|', s.table_name, '.', s.column_name, '|'), v_shapes) > 0
+                            ) AS t
                             CROSS JOIN (SELECT true AS is_now UNION ALL SELECT false) AS w
-                            WHERE LOCATE(CONCAT('|', s.table_name, '.', s.column_name, '|'), v_shapes) > 0
                         ) AS c
                     ) AS k
                     GROUP BY k.place

@@ -403,9 +403,13 @@ BEGIN
                     SELECT CASE
                         WHEN p.typoutput IN ('int2out'::regproc, 'int4out'::regproc, 'int8out'::regproc, 'numeric_out'::regproc)
                             THEN 'number'
+                        WHEN p.typoutput IN ('float4out'::regproc, 'float8out'::regproc) THEN 'float'
                         WHEN p.typoutput IN ('textout'::regproc, 'varcharout'::regproc, 'bpcharout'::regproc)
                             -- It says which letters are the same, and sorts them.
                             THEN 'text' || a.attcollation
+                        -- Each enumeration has an order of its own, and what else is written alike has values of any type.
+                        WHEN p.typoutput IN ('enum_out'::regproc, 'array_out'::regproc, 'range_out'::regproc, 'multirange_out'::regproc,
+                            'record_out'::regproc) THEN 'type' || coalesce(nullif(p.typbasetype, 0), p.oid)
                         ELSE p.typoutput::oid::text
                     END AS kind
                     FROM pg_type AS p

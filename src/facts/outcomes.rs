@@ -420,8 +420,10 @@ pub const CHECKS: [Outcome; 32] = [
     ),
     outcome(
         "trigger",
-        "A trigger of windrow (orphan guard) is missing or disabled.",
-        "`windrow install` restores it.",
+        "A trigger of windrow (orphan guard) is missing or disabled. A notice: a trigger of the application fires when windrow deletes or \
+         sets rows, and the spec does not accept it.",
+        "`windrow install` restores windrow's own. Read those of the application, and list what may fire under `triggers` of their table; on \
+         MySQL only `windrow verify` and `check` tell of them, to an account that sees them.",
     ),
     outcome(
         "reference",

@@ -138,6 +138,9 @@ pub(super) struct TableDocument<'a> {
     /// The columns that are set.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     sets: Vec<&'a str>,
+    /// The triggers that the spec accepts.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    triggers: &'a [String],
 }
 
 /// The tables of the spec, and those that rules only read, with what there is to know of each.
@@ -157,6 +160,7 @@ pub(super) fn tables<'a>(
             goes: going.contains(&table.name.as_str()),
             dropped: dropped.contains(&table.name.as_str()),
             sets: sets(graph, TableId(at), dialect),
+            triggers: &table.triggers,
         };
         (table.name.as_str(), known)
     });
@@ -167,6 +171,7 @@ pub(super) fn tables<'a>(
             goes: false,
             dropped: false,
             sets: Vec::new(),
+            triggers: &[],
         };
         (name, known)
     });

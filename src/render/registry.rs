@@ -99,6 +99,9 @@ struct Table<'a> {
     /// The columns that are set.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     sets: Vec<&'a str>,
+    /// The triggers that the spec accepts.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    triggers: &'a [String],
 }
 
 /// An index that the statements need.
@@ -141,6 +144,7 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
         Table {
             name: &table.name,
             sets: acting::sets(graph, TableId(at), dialect),
+            triggers: &table.triggers,
             goes: going.contains(&table.name.as_str()).into(),
             // A table without keys and edges is compared by all of its columns.
             columns: if columns.is_empty() {
@@ -155,6 +159,7 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
         columns: graph.looked_at(name).into_iter().collect(),
         goes: 0,
         sets: Vec::new(),
+        triggers: &[],
     });
     let indexes = index_rows(graph, plan, dialect).into_iter();
     let indexes = indexes.map(|(table_name, index_name, columns)| Index {

@@ -23,7 +23,7 @@ mod looks;
 mod partitions;
 mod replaced;
 mod spec;
-mod stamps;
+pub(crate) mod stamps;
 
 use acts::{DROP_KEY, acts};
 

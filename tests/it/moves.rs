@@ -5,6 +5,7 @@ use serde_json::json;
 use windrow::dialect::Dialect;
 
 use crate::acting::all_findings;
+use crate::acting::stamps::verified;
 use crate::harness::tests;
 use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
@@ -77,6 +78,10 @@ fn triggers_that_a_moved_row_fires_are_told() {
             "Warning memos comes",
             "Warning memos leaves"
         ]
+    );
+    assert_eq!(
+        verified(&mut installation),
+        ["memos always", "memos comes", "memos leaves"]
     );
     installation.arm();
     let result = installation.run(json!({})).expect("a result");

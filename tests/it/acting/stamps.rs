@@ -1,6 +1,8 @@
 //! What acts on the columns that a stamp sets.
 
-use serde_json::json;
+use std::process::Command;
+
+use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 
 use super::acts::{Act, DROP_KEY};
@@ -14,15 +16,15 @@ use crate::support::installation::Installation;
 tests! {
     every_server: [
         triggers_on_what_is_set_are_told,
+        verify_tells_of_triggers_to_who_may_see_them,
         what_comes_to_act_ends_a_stamp,
         what_acts_is_told_before_a_stamp,
     ],
 }
 
-/// Code of the application that runs as windrow sets a column: told, unless the spec accepts it by name.
-fn triggers_on_what_is_set_are_told(dialect: Dialect) {
-    let mut installation = made(dialect);
-    installation.execute(match dialect {
+/// Triggers of the application, some of which fire.
+fn idle(dialect: Dialect) -> &'static str {
+    match dialect {
         Dialect::Postgres => "CREATE FUNCTION idle() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
              CREATE TRIGGER of_memos AFTER UPDATE OF run_id ON memos FOR EACH ROW EXECUTE FUNCTION idle();
              CREATE TRIGGER of_ids AFTER UPDATE OF id OR DELETE ON memos FOR EACH ROW EXECUTE FUNCTION idle();
@@ -34,14 +36,83 @@ fn triggers_on_what_is_set_are_told(dialect: Dialect) {
              CREATE TRIGGER of_ids AFTER DELETE ON memos FOR EACH ROW SET @idle = 1;
              CREATE TRIGGER of_arts AFTER UPDATE ON arts FOR EACH ROW SET @idle = 1;
              CREATE TRIGGER of_uses AFTER DELETE ON uses FOR EACH ROW SET @idle = 1",
-    });
+    }
+}
+
+/// The triggers that `verify` tells of, each with its table.
+fn told_in(document: &Value) -> Vec<String> {
+    let checks = document["checks"].as_array().expect("checks");
+    let told = checks
+        .iter()
+        .filter(|it| it["check"] == "trigger" && it["severity"] == "notice");
+    let mut told: Vec<String> = told
+        .map(|it| {
+            let words = it["detail"].as_str().unwrap_or_default();
+            let name = words.split(' ').nth(2).unwrap_or_default();
+            format!("{} {name}", it["object"].as_str().unwrap_or_default())
+        })
+        .collect();
+    told.sort();
+    told
+}
+
+pub(crate) fn verified(installation: &mut Installation) -> Vec<String> {
+    told_in(&installation.call("verify", json!({})).expect("a report"))
+}
+
+/// What the owner role sees of them: MySQL shows none to who may make none.
+fn seen(dialect: Dialect, told: &[String]) -> Vec<String> {
+    match dialect {
+        Dialect::Mysql => Vec::new(),
+        Dialect::Postgres | Dialect::Mariadb => told.to_vec(),
+    }
+}
+
+/// On MySQL it depends on who asks.
+fn verify_tells_of_triggers_to_who_may_see_them(dialect: Dialect) {
+    let mut installation = made(dialect);
+    installation.execute(idle(dialect));
+    let name = installation.name.clone();
+    let spec = SPEC.replace(
+        "name     = \"acting\"",
+        &format!("name = \"w_{name}\"\ndatabase = \"{name}\""),
+    );
+    let spec = match dialect {
+        Dialect::Postgres => spec,
+        Dialect::Mysql | Dialect::Mariadb => spec.replace("\"ended\"", "\"ended timestamptz\""),
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("spec.toml");
+    std::fs::write(&path, spec).expect("a spec");
+    let windrow = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_windrow"));
+        let command = command.arg(words[0]).arg(&path).args(&words[1..]);
+        let output = command
+            .env("WINDROW_URL", installation.superuser())
+            .output();
+        output.expect("windrow runs")
+    };
+    let installed = windrow(&["install", "--threshold", "1000000"]);
+    assert!(installed.status.success(), "{installed:?}");
+    let said = windrow(&["verify", "--output", "json"]).stdout;
+    let document: Value = serde_json::from_slice(&said).expect("a document");
+    assert_eq!(told_in(&document), ["memos of_memos", "uses of_uses"]);
+}
+
+/// Code of the application that runs as windrow sets a column: told, unless the spec accepts it by name.
+fn triggers_on_what_is_set_are_told(dialect: Dialect) {
+    let mut installation = made(dialect);
+    installation.execute(idle(dialect));
     let mut told = warned(&installation, dialect, SPEC);
     told.sort();
     assert_eq!(told, ["memos of_memos", "uses of_uses"]);
+    assert_eq!(verified(&mut installation), seen(dialect, &told));
     let memos = "memos = { parents = [\"run_id -> runs.id set null\"]";
     let accepts = |names: &str| SPEC.replace(memos, &format!("{memos}, triggers = [{names}]"));
     let told = warned(&installation, dialect, &accepts("\"of_memos\""));
     assert_eq!(told, ["uses of_uses"]);
+    installation.install(&graph_of(&accepts("\"of_memos\"")));
+    assert_eq!(verified(&mut installation), seen(dialect, &told));
     // What is accepted and never fires is told, too.
     let mut told = warned(&installation, dialect, &accepts("\"of_memos\", \"of_ids\""));
     told.sort();
@@ -57,7 +128,9 @@ fn triggers_on_what_is_set_are_told(dialect: Dialect) {
             "CREATE TRIGGER of_events AFTER UPDATE ON events FOR EACH ROW SET @idle = 1"
         }
     });
-    assert_eq!(warned(&stamped, dialect, TASKS), ["events of_events"]);
+    let told = warned(&stamped, dialect, TASKS);
+    assert_eq!(told, ["events of_events"]);
+    assert_eq!(verified(&mut stamped), seen(dialect, &told));
 }
 
 /// Rows with a removal time, which a stamp sets.

@@ -1,6 +1,7 @@
 //! The defects. Each is one that a hand may slip into a template: most are a word long.
 
 mod archives;
+mod changes;
 mod crossing;
 mod due;
 mod families;
@@ -27,6 +28,7 @@ const CLOSED: &str = "oracle::SERVER::closed_worlds_are_cleaned_as_the_model_say
 pub(crate) fn all() -> impl Iterator<Item = &'static Defect> {
     [
         archives::DEFECTS,
+        changes::DEFECTS,
         crossing::DEFECTS,
         due::DEFECTS,
         families::DEFECTS,

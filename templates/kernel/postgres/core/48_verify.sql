@@ -277,6 +277,38 @@ BEGIN
               AND g.tgname = n.trigger_name
         ) AS t ON true
         UNION ALL
+        -- Code of the application, for which nobody can account but by its name. One of a part, at any depth, fires for rows of the whole
+        -- table; a row that is set may move to another part.
+        SELECT
+            5, 'trigger', k.name, 'notice', 1,
+            format('the trigger %s fires %s, and the spec does not accept it: read it, then list it there under triggers', g.tgname,
+                CASE WHEN bool_or(k.goes AND g.tgtype & 8 = 8) THEN 'for each deleted row' ELSE 'when windrow sets a column' END)
+        FROM covered AS k
+        JOIN pg_trigger AS g ON g.tgrelid = k.table_id AND NOT g.tgisinternal AND g.tgenabled IN ('O', 'A')
+        JOIN pg_proc AS p ON p.oid = g.tgfoid AND p.pronamespace <> current_schema()::regnamespace
+        WHERE (k.is_whole OR g.tgtype & 1 = 1)
+          AND (
+              k.goes AND g.tgtype & 8 = 8
+              OR k.sets <> '{}' AND g.tgtype & 16 = 16 AND (
+                  cardinality(g.tgattr::int2[]) = 0
+                  OR EXISTS (
+                      SELECT FROM pg_attribute AS a
+                      WHERE a.attrelid = g.tgrelid AND a.attnum = ANY (g.tgattr::int2[]) AND a.attname = ANY (k.sets)
+                  )
+              )
+              OR k.sets <> '{}' AND g.tgtype & 1 = 1 AND g.tgtype & 12 <> 0 AND EXISTS (
+                  SELECT
+                  FROM pg_partition_tree(pg_partition_root(k.table_id)) AS t
+                  JOIN pg_attribute AS a ON a.attrelid = t.relid AND a.attname = ANY (k.sets)
+                  JOIN pg_depend AS d ON d.objid = t.relid AND d.objsubid = a.attnum AND d.refobjid = t.relid AND d.refobjsubid = 0
+                  WHERE d.classid = 'pg_class'::regclass
+                    AND d.refclassid = 'pg_class'::regclass
+                    AND d.deptype = 'i'
+              )
+          )
+          AND NOT coalesce(v_spec -> 'tables' -> k.name -> 'triggers' ? g.tgname::text, false)
+        GROUP BY k.name, g.tgname
+        UNION ALL
         SELECT
             5, 'reference', s.object, 'violation', 1,
             format('%s: %s', s.detail, CASE

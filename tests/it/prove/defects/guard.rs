@@ -591,30 +591,6 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["cron::pg_cron_starts_runs_that_record_themselves"],
     },
     Defect {
-        name: "kinds-unseen",
-        what: "a column by which a rule decides may hold something else from now on",
-        postgres: &[edit(
-            "AND a.attname = ANY (e.columns || e.reads)",
-            "AND a.attname = ANY (e.columns)",
-        )],
-        mysql: &[edit("THEN REGEXP_SUBSTR(c.type, '^[a-z]+')", "THEN 'time'")],
-        noticed_by: &[
-            "acting::replaced::SERVER::a_column_by_which_a_rule_decides_may_not_hold_something_else",
-        ],
-    },
-    Defect {
-        name: "kinds-without-collation",
-        what: "a text by which a rule decides may tell other letters apart from now on",
-        postgres: &[edit("THEN 'text' || a.attcollation", "THEN 'text'")],
-        mysql: &[edit(
-            "COALESCE(NULLIF(REGEXP_SUBSTR(c.type, '_(as_ci|ci|cs|cs_ks)$'), ''), 'text')",
-            "'text'",
-        )],
-        noticed_by: &[
-            "acting::replaced::SERVER::a_column_by_which_a_rule_decides_may_not_hold_something_else",
-        ],
-    },
-    Defect {
         name: "texts-of-an-extension",
         what: "a key may be a text that the server compares otherwise than the statements do",
         postgres: &[edit(

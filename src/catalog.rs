@@ -99,6 +99,8 @@ pub struct CatalogColumn {
     pub kind: String,
     /// Whether NULL is allowed.
     pub nullable: bool,
+    /// Whether rows that were there before may be NULL all the same: NOT NULL is not validated (PostgreSQL 18).
+    pub unproved: bool,
     /// Default or generation expression.
     pub default: Option<String>,
     /// Whether it is an identity column.
@@ -113,6 +115,13 @@ pub struct CatalogColumn {
     pub on_update: bool,
     /// The labels of an enumerated type, in their order; none of another one (PostgreSQL).
     pub labels: Vec<String>,
+}
+
+impl CatalogColumn {
+    /// Whether a row may be without a value.
+    pub fn may_lack(&self) -> bool {
+        self.nullable || self.unproved
+    }
 }
 
 /// One index.

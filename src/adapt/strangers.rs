@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::edits::Edits;
 use super::subject::{Change, ChangeKind, Subject};
 use super::trials;
-use crate::catalog::{CatalogTable, ForeignKey};
+use crate::catalog::{CatalogColumn, CatalogTable, ForeignKey};
 use crate::fit::{self, Finding};
 use crate::graph::ACTING;
 use crate::graph::TableId;
@@ -191,7 +191,7 @@ fn alike(subject: &Subject<'_>, live: &CatalogTable) -> Vec<(usize, String)> {
 fn edge(live: &CatalogTable, key: &ForeignKey, parent: &str) -> String {
     let nullable = || {
         let mut columns = key.columns.iter().filter_map(|name| live.column(name));
-        columns.any(|column| column.nullable)
+        columns.any(CatalogColumn::may_lack)
     };
     // As `inspect` reads them.
     let action = match key.on_delete.as_str() {

@@ -152,7 +152,7 @@ fn null_finding(
         .key
         .iter()
         .filter_map(|column| live.column(&column.name))
-        .filter(|there| there.nullable)
+        .filter(|there| there.may_lack())
         .map(|there| there.name.as_str())
         .collect();
     if open.is_empty() {

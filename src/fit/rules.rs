@@ -9,7 +9,7 @@ use super::columns::{
 use super::finding::{Finding, error, notice};
 use super::kinds::{has_fractions, is_whole};
 use super::partitions;
-use crate::catalog::{Catalog, CatalogIndex, CatalogTable};
+use crate::catalog::{Catalog, CatalogColumn, CatalogIndex, CatalogTable};
 use crate::dialect::Dialect;
 use crate::graph::{
     Column, Definition, Epoch, Final, Graph, Kind, Need, Newest, Rule, Single, Stamp, Strategy,
@@ -273,7 +273,7 @@ fn single_findings(
     if let Single::KeepLast { group, order, .. } = single {
         let nullable = |column: &&Column| {
             let there = live.column(&column.name);
-            there.is_some_and(|there| there.nullable)
+            there.is_some_and(CatalogColumn::may_lack)
         };
         for column in group.iter().chain(order).filter(nullable) {
             let message =

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::words::small;
-use crate::catalog::{Catalog, CatalogTable};
+use crate::catalog::{Catalog, CatalogColumn, CatalogTable};
 use crate::fit::key_kind;
 use crate::graph::Action;
 
@@ -144,7 +144,7 @@ pub fn key<'a>(catalog: &'a Catalog, table: &str) -> Option<&'a String> {
 
 /// Whether a row may lack a key.
 pub(super) fn may_be_null(live: &CatalogTable, key: &str) -> bool {
-    live.column(key).is_none_or(|column| column.nullable)
+    live.column(key).is_none_or(CatalogColumn::may_lack)
 }
 
 impl Family {

@@ -419,7 +419,7 @@ fn end_columns<'a>(catalog: &Catalog, table: &'a CatalogTable, numbers: &Numbers
             .position(|word| name.starts_with(word) || name.contains(&format!("_{word}")))
             .filter(|_| !others.iter().any(|other| name.contains(other)) && !is_planned(&name));
         if let Some((place, behind)) = place.zip(is_time(catalog, column, numbers)) {
-            let filled = if column.nullable { 0 } else { 10 };
+            let filled = if column.may_lack() { 0 } else { 10 };
             found.push((place + filled + behind, &column.name));
         }
     }

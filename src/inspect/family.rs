@@ -361,7 +361,7 @@ impl Family {
     fn action(&self, key: &ForeignKey, live: &CatalogTable) -> Option<Action> {
         let nullable = || {
             let mut columns = key.columns.iter().filter_map(|name| live.column(name));
-            columns.any(|column| column.nullable)
+            columns.any(CatalogColumn::may_lack)
         };
         Some(match key.on_delete.split(' ').next().unwrap_or_default() {
             "CASCADE" => Action::Delete,

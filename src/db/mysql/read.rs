@@ -56,6 +56,7 @@ pub(super) fn catalog(database: &mut dyn Database, schema: &str) -> anyhow::Resu
                 name: text(&row, 1),
                 kind: text(&row, 2),
                 nullable: text(&row, 3) == "YES",
+                unproved: false,
                 default: row.get(4).cloned().flatten(),
                 identity: extra.contains("auto_increment"),
                 generated: truth(&row, 6),

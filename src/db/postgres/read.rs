@@ -47,6 +47,7 @@ pub(super) fn catalog(database: &mut dyn Database, schema: &str) -> anyhow::Resu
                 collation: row.get(7).cloned().flatten(),
                 nondeterministic: truth(&row, 8),
                 labels: list(&row, 9),
+                unproved: truth(&row, 10),
                 ..CatalogColumn::default()
             });
         }
@@ -184,6 +185,7 @@ const OTHERS: &str = "
     WHERE n.nspname = $1 AND c.relkind IN ('v', 'm', 'f')
     ORDER BY c.relname";
 
+// NOT NULL that is not validated came with PostgreSQL 18: rows that were there before may have none.
 const COLUMNS: &str = "
     WITH RECURSIVE based (domain, type, modifier) AS (
         SELECT t.oid, t.typbasetype, t.typtypmod FROM pg_type t WHERE t.typtype = 'd'
@@ -200,7 +202,9 @@ const COLUMNS: &str = "
            )),
            pg_get_expr(d.adbin, d.adrelid), a.attidentity <> '', a.attgenerated <> '',
            o.collname, coalesce(NOT o.collisdeterministic, false),
-           (SELECT json_agg(e.enumlabel ORDER BY e.enumsortorder) FROM pg_enum e WHERE e.enumtypid = a.atttypid)::text
+           (SELECT json_agg(e.enumlabel ORDER BY e.enumsortorder) FROM pg_enum e WHERE e.enumtypid = a.atttypid)::text,
+           EXISTS (SELECT FROM pg_constraint k
+             WHERE k.conrelid = a.attrelid AND k.contype = 'n' AND NOT k.convalidated AND k.conkey = ARRAY[a.attnum])
     FROM pg_class c
     JOIN pg_namespace n ON n.oid = c.relnamespace
     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped

@@ -1,4 +1,4 @@
-//! Keys that say nothing: from version 18 on, PostgreSQL knows foreign keys that are not enforced.
+//! What says nothing: from version 18 on, PostgreSQL knows foreign keys that are not enforced, and NOT NULL that is not validated.
 
 use windrow::dialect::Dialect;
 use windrow::fit::{self, Severity};
@@ -7,11 +7,12 @@ use windrow::sandbox::{Postgres, Settings, installed};
 
 use crate::harness::tests;
 use crate::support::graphs::graph_of;
-use crate::support::installation::{apply, bundle, connect};
+use crate::support::installation::{Session, apply, bundle, connect};
 
 tests! {
     on_postgres: [
         a_key_that_is_not_enforced_is_no_matter,
+        a_key_whose_not_null_is_not_validated_may_be_null,
     ],
 }
 
@@ -32,20 +33,74 @@ end_time  = "ended"
 retention = { default = "30d" }
 "#;
 
+/// What is kept without its run.
+const MEMOS: &str = r#"
+[tables.memos]
+parents = ["run_id -> runs.id set null"]
+indexed = ["run_id"]
+"#;
+
 const SCHEMA: &str = "
 CREATE TABLE runs (id integer PRIMARY KEY, state varchar(20), ended timestamp);
 CREATE TABLE audit (id integer PRIMARY KEY, run_id integer);
 INSERT INTO runs VALUES (1, 'done', '2025-01-01');
 INSERT INTO audit VALUES (11, 1)";
 
-/// On the newest server that is installed: where it knows no such keys, the same key acts and is told.
-fn a_key_that_is_not_enforced_is_no_matter() {
+/// The newest server that is installed, with its version.
+fn newest() -> (u32, Postgres) {
     let (major, bin_dir) = installed().pop().expect("a server");
     let server = Postgres::start(&Settings {
         bin_dir: Some(bin_dir),
         ..Settings::default()
-    })
-    .expect("a server starts");
+    });
+    (major, server.expect("a server starts"))
+}
+
+/// A row that was there before is NULL all the same; and the server lets nobody set another one to NULL.
+fn a_key_whose_not_null_is_not_validated_may_be_null() {
+    let (major, server) = newest();
+    let graph = graph_of(
+        &format!("{SPEC}{MEMOS}").replace("[ignore]\naudit = \"kept for the auditors\"\n", ""),
+    );
+    let mut session = connect(&server.url("postgres", "postgres"));
+    session
+        .execute(
+            "CREATE TABLE runs (id integer UNIQUE, state varchar(20), ended timestamp);
+             CREATE TABLE memos (id integer PRIMARY KEY, run_id integer);
+             INSERT INTO runs VALUES (1, 'done', '2025-01-01'), (NULL, 'done', '2025-01-01');
+             INSERT INTO memos VALUES (11, NULL)",
+        )
+        .expect("the schema loads");
+    let told = |session: &mut Session| {
+        let catalog = session.catalog("public").expect("a catalog");
+        let mut found = fit::compare(&graph, &catalog);
+        found.retain(|it| ["nullable-key", "not-nullable"].contains(&it.code));
+        let told = found.iter().map(|it| format!("{} {}", it.code, it.object));
+        told.collect::<Vec<_>>()
+    };
+    assert_eq!(told(&mut session), ["nullable-key runs"]);
+    if major < 18 {
+        return;
+    }
+    session
+        .execute(
+            "ALTER TABLE runs ADD CONSTRAINT filled NOT NULL id NOT VALID;
+             ALTER TABLE memos ADD CONSTRAINT filled NOT NULL run_id NOT VALID",
+        )
+        .expect("constraints");
+    assert_eq!(
+        told(&mut session),
+        ["not-nullable memos.run_id", "nullable-key runs"]
+    );
+    session
+        .execute("DELETE FROM runs WHERE id IS NULL; ALTER TABLE runs ALTER id SET NOT NULL")
+        .expect("what the finding says");
+    assert_eq!(told(&mut session), ["not-nullable memos.run_id"]);
+}
+
+/// On the newest server that is installed: where it knows no such keys, the same key acts and is told.
+fn a_key_that_is_not_enforced_is_no_matter() {
+    let (major, server) = newest();
     let graph = graph_of(SPEC);
     let control = render::control_name(&graph);
     let mut session = connect(&server.url("postgres", "postgres"));
